@@ -1,0 +1,88 @@
+# The project's CMake functions. Two worlds: the runtime (exceptions, no LLVM) and the compiler (MLIR's
+# flags, libMLIR.so). A target belongs to one of them by the function that makes it.
+
+set(EPL_WARNINGS -Wall -Wextra -Werror -Wno-unused-parameter)
+if(EPL_SANITIZE)
+  add_compile_options(-fsanitize=${EPL_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${EPL_SANITIZE})
+endif()
+include_directories(${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+
+# epl_add_runtime_library(<name> SOURCES ... [LINK_LIBS ...]): a library that knows no LLVM.
+function(epl_add_runtime_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK_LIBS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_compile_options(${name} PRIVATE ${EPL_WARNINGS})
+  target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS})
+endfunction()
+
+# epl_add_runtime_tool(<name> SOURCES ... [LINK_LIBS ...]): a program of the runtime, in bin/.
+function(epl_add_runtime_tool name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK_LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_compile_options(${name} PRIVATE ${EPL_WARNINGS})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS})
+endfunction()
+
+# epl_find_mlir(): finds MLIR and sets what the compiler's functions need. Debian's package does not say
+# that it wants the dynamic library, and its lit is not where AddLLVM looks.
+macro(epl_find_mlir)
+  option(MLIR_LINK_MLIR_DYLIB "Link libMLIR.so" ON)
+  find_package(MLIR 22.1 REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+  list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
+  set(LLVM_RUNTIME_OUTPUT_INTDIR ${CMAKE_BINARY_DIR}/bin)
+  set(LLVM_LIBRARY_OUTPUT_INTDIR ${CMAKE_BINARY_DIR}/lib)
+  include(TableGen)
+  include(AddLLVM)
+  include(AddMLIR)
+  separate_arguments(LLVM_DEFINITIONS_LIST NATIVE_COMMAND ${LLVM_DEFINITIONS})
+endmacro()
+
+# epl_compiler_flags(<target>): MLIR's headers as system headers, no exceptions, our warnings.
+function(epl_compiler_flags target)
+  target_include_directories(${target} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+  target_compile_definitions(${target} PUBLIC ${LLVM_DEFINITIONS_LIST})
+  target_compile_options(${target} PRIVATE -fno-exceptions ${EPL_WARNINGS})
+endfunction()
+
+# epl_tablegen(<target> <file.td> <output> <mlir-tblgen flags> ...): one generated file after another,
+# as pairs of output and flag list; <target> is what users of the headers depend on.
+function(epl_tablegen target definitions)
+  set(LLVM_TARGET_DEFINITIONS ${definitions})
+  set(TABLEGEN_OUTPUT)
+  list(LENGTH ARGN count)
+  math(EXPR last "${count} - 1")
+  foreach(i RANGE 0 ${last} 2)
+    math(EXPR j "${i} + 1")
+    list(GET ARGN ${i} output)
+    list(GET ARGN ${j} flags)
+    separate_arguments(flags)
+    mlir_tablegen(${output} ${flags} -I${CMAKE_SOURCE_DIR})
+  endforeach()
+  add_custom_target(${target} DEPENDS ${TABLEGEN_OUTPUT})
+endfunction()
+
+# epl_add_compiler_library(<name> SOURCES ... [DEPENDS ...] [LINK_LIBS ...]): dialect or passes. Never
+# name a static MLIR library here: libMLIR.so holds it already, twice means two type ids.
+function(epl_add_compiler_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK_LIBS" ${ARGN})
+  foreach(lib ${ARG_LINK_LIBS})
+    if(lib MATCHES "^MLIR.+")
+      message(FATAL_ERROR "${name} links ${lib}: link MLIR (the dynamic library) only")
+    endif()
+  endforeach()
+  add_library(${name} STATIC ${ARG_SOURCES})
+  epl_compiler_flags(${name})
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+  target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS} MLIR LLVM)
+endfunction()
+
+# epl_add_compiler_tool(<name> SOURCES ... [LINK_LIBS ...]): a program of the compiler, in bin/.
+function(epl_add_compiler_tool name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK_LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  epl_compiler_flags(${name})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} MLIR LLVM)
+endfunction()
