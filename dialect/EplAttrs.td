@@ -1,0 +1,162 @@
+//===- EplAttrs.td - Attributes and enums of the epl dialect --------------===//
+#ifndef EPL_ATTRS
+#define EPL_ATTRS
+
+include "dialect/EplDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+class Epl_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::mlir::epl";
+  let genSpecializedAttr = 0;
+}
+
+def Epl_StrategyKind : Epl_Enum<"StrategyKind", "how a scope is parallelized", [
+  I32EnumAttrCase<"replicate", 0>,
+  I32EnumAttrCase<"split", 1>
+]>;
+
+def Epl_WorkKind : Epl_Enum<"WorkKind", "what part of a step an op belongs to", [
+  I32EnumAttrCase<"forward", 0>,
+  I32EnumAttrCase<"backward", 1>,
+  I32EnumAttrCase<"recompute", 2>,
+  I32EnumAttrCase<"apply", 3>
+]>;
+
+def Epl_ReductionKind : Epl_Enum<"ReductionKind", "how partial values combine", [
+  I32EnumAttrCase<"sum", 0>,
+  I32EnumAttrCase<"prod", 1>,
+  I32EnumAttrCase<"max", 2>,
+  I32EnumAttrCase<"min", 3>,
+  I32EnumAttrCase<"all", 4>,
+  I32EnumAttrCase<"any", 5>
+]>;
+
+def Epl_KernelKind : I32EnumAttr<"KernelKind", "what a kernel is made of", [
+  I32EnumAttrCase<"fusion", 0>,
+  I32EnumAttrCase<"contraction", 1>
+]> {
+  let cppNamespace = "::mlir::epl";
+}
+
+class Epl_Attr<string name, string attrMnemonic> : AttrDef<Epl_Dialect, name> {
+  let mnemonic = attrMnemonic;
+}
+
+def Epl_StrategyAttr : Epl_Attr<"Strategy", "strategy"> {
+  let summary = "a strategy and the devices it wants";
+  let description = [{
+    Example: `#epl.strategy<split, 4>`.
+
+    Constraints:
+    - (S1) `deviceCount` is at least 1.
+  }];
+  let parameters = (ins EnumParameter<Epl_StrategyKind>:$kind, "int64_t":$deviceCount);
+  let assemblyFormat = "`<` $kind `,` $deviceCount `>`";
+  let genVerifyDecl = 1;
+}
+
+def Epl_ScopeAttr : Epl_Attr<"Scope", "scope"> {
+  let summary = "what a scope id in a location's name stack means";
+  let description = [{
+    Front ends that cannot put regions round traced ops enter a named scope `epl.<id>` instead; the
+    function's dictionary `epl.scopes` maps each id to one of these. `name` is the user's, "" if there is none.
+
+    Example: `epl.scopes = {s0 = #epl.scope<replicate, 1, "encoder">}`.
+
+    Constraints:
+    - (S1) `deviceCount` is at least 1.
+  }];
+  let parameters = (ins EnumParameter<Epl_StrategyKind>:$kind, "int64_t":$deviceCount, StringRefParameter<>:$name);
+  let assemblyFormat = "`<` $kind `,` $deviceCount `,` $name `>`";
+  let genVerifyDecl = 1;
+}
+
+def Epl_WorkAttr : Epl_Attr<"Work", "work"> {
+  let summary = "the schedulable unit that an op belongs to";
+  let description = [{
+    The task graph, the kind of work and, once micro-batches are instantiated, the micro-batch. Two equal ops
+    of different work stay apart in CSE because they differ in this attribute.
+
+    Example: `#epl.work<@tg0, backward>`, `#epl.work<@tg0, forward, micro = 3>`.
+  }];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$taskgraph, EnumParameter<Epl_WorkKind>:$kind,
+                        OptionalParameter<"std::optional<int64_t>">:$micro);
+  let assemblyFormat = "`<` $taskgraph `,` $kind (`,` `micro` `=` $micro^)? `>`";
+}
+
+def Epl_AxisAttr : Epl_Attr<"Axis", "axis"> {
+  let summary = "a named axis of a mesh";
+  let description = [{
+    Spatial axes count devices. Temporal axes (micro-batches) run one after another on the same devices.
+
+    Example: `#epl.axis<"data" = 4>`, `#epl.axis<"micro" = 8 temporal>`.
+
+    Constraints:
+    - (A1) the name is not empty; the size is at least 1.
+  }];
+  let parameters = (ins StringRefParameter<>:$name, "int64_t":$size, "bool":$temporal);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Epl_ShardingAttr : Epl_Attr<"Sharding", "sharding"> {
+  let summary = "how a tensor is distributed over a mesh";
+  let description = [{
+    For every dimension the axes that split it, major to minor, and the axes over which the value is pending a
+    reduction: each member holds one operand of it. On axes not named the value is replicated.
+
+    Example: `#epl.sharding<@mesh, [{"data", "micro"}, {} ], partial = sum{"model"}>`.
+
+    Constraints:
+    - (H1) an axis appears at most once over all dimensions and `partial`.
+    The mesh is a symbol, so that its axes exist and divide the dimensions is checked where the attribute is
+    used (`verifySharding` in dialect/Sharding.h).
+  }];
+  let parameters = (ins
+    "::mlir::FlatSymbolRefAttr":$mesh,
+    "::mlir::ArrayAttr":$dims,          // an ArrayAttr of StringAttr for each dimension
+    "::mlir::ArrayAttr":$partial,       // StringAttrs; empty: the value is complete
+    EnumParameter<Epl_ReductionKind>:$reduction // of `partial`
+  );
+  let builders = [
+    AttrBuilder<(ins "::mlir::FlatSymbolRefAttr":$mesh,
+                     "::llvm::ArrayRef<::llvm::SmallVector<::llvm::StringRef>>":$dims,
+                     CArg<"::llvm::ArrayRef<::llvm::StringRef>", "{}">:$partial,
+                     CArg<"::mlir::epl::ReductionKind", "::mlir::epl::ReductionKind::sum">:$reduction)>
+  ];
+  let extraClassDeclaration = [{
+    /// Replicated over the whole mesh.
+    static ShardingAttr getReplicated(::mlir::FlatSymbolRefAttr mesh, int64_t rank);
+    int64_t getRank() const { return getDims().size(); }
+    /// The axes that split dimension `dim`, major to minor.
+    ::llvm::SmallVector<::llvm::StringRef> getDimAxes(int64_t dim) const;
+    ::llvm::SmallVector<::llvm::StringRef> getPartialAxes() const;
+    bool isPartial() const { return !getPartial().empty(); }
+    /// No axis splits it and nothing is pending.
+    bool isReplicated() const;
+    /// The dimension that `axis` splits, or -1.
+    int64_t getDimOf(::llvm::StringRef axis) const;
+    /// The same with nothing pending.
+    ShardingAttr withoutPartial() const;
+  }];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Epl_GemmAttr : Epl_Attr<"Gemm", "gemm"> {
+  let summary = "a contraction as a matrix library takes it";
+  let description = [{
+    `c = op(a) op(b)`, row major, `op(a)` is m x k, `op(b)` is k x n; `accumulate` adds to what `c` holds.
+    `batch` holds quadruples (extent, stride of a, of b, of c), in elements, outermost first. The leading
+    dimensions are in elements.
+  }];
+  let parameters = (ins "int64_t":$m, "int64_t":$n, "int64_t":$k, "int64_t":$lda, "int64_t":$ldb, "int64_t":$ldc,
+                        "bool":$transpose_a, "bool":$transpose_b, "bool":$accumulate,
+                        OptionalArrayRefParameter<"int64_t">:$batch);
+  let assemblyFormat = [{
+    `<` struct($m, $n, $k, $lda, $ldb, $ldc, $transpose_a, $transpose_b, $accumulate) (`,` `batch` `=` `[` $batch^ `]`)? `>`
+  }];
+}
+
+#endif // EPL_ATTRS

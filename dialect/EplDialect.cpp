@@ -1,0 +1,77 @@
+//===- EplDialect.cpp - The epl dialect: registration and attributes of functions ---===//
+
+#include "dialect/Epl.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+#include "dialect/EplDialect.cpp.inc"
+
+void EplDialect::initialize() {
+  registerAttrs();
+  registerTypes();
+  addOperations<
+#define GET_OP_LIST
+#include "dialect/EplOps.cpp.inc"
+      >();
+}
+
+LogicalResult EplDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
+  StringRef name = attr.getName();
+  Attribute value = attr.getValue();
+  if (name == kWorkAttr && !isa<WorkAttr>(value))
+    return op->emitOpError() << "attribute \"" << name << "\" is not an #epl.work";
+  if (name == kDefaultStrategyAttr && !isa<StrategyAttr>(value))
+    return op->emitOpError() << "attribute \"" << name << "\" is not an #epl.strategy";
+  if (name == kShardingAttr) {
+    auto array = dyn_cast<ArrayAttr>(value);
+    if (!array || !llvm::all_of(array, llvm::IsaPred<ShardingAttr>) || array.size() != op->getNumResults())
+      return op->emitOpError() << "attribute \"" << name
+                               << "\" is not an array of one #epl.sharding for each result";
+  }
+  if (name == kScopesAttr) {
+    auto scopes = dyn_cast<DictionaryAttr>(value);
+    if (!scopes || !llvm::all_of(scopes, [](NamedAttribute s) { return isa<ScopeAttr>(s.getValue()); }))
+      return op->emitOpError() << "attribute \"" << name << "\" is not a dictionary of #epl.scope";
+  }
+  return success();
+}
+
+LogicalResult EplDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned index,
+                                                   NamedAttribute attr) {
+  StringRef name = attr.getName();
+  Attribute value = attr.getValue();
+  auto reject = [&](StringRef expected) {
+    return op->emitOpError() << "attribute \"" << name << "\" of argument " << index << " is not "
+                             << expected;
+  };
+  if (name == kRoleAttr) {
+    auto role = dyn_cast<StringAttr>(value);
+    if (!role || !llvm::is_contained({"state", "batch", "constant"}, role.getValue()))
+      return reject("\"state\", \"batch\" or \"constant\"");
+  } else if (name == kBatchDimAttr && !isa<IntegerAttr>(value)) {
+    return reject("an integer");
+  } else if (name == kNameAttr && !isa<StringAttr>(value)) {
+    return reject("a string");
+  } else if (name == kHiddenAttr && !isa<UnitAttr>(value)) {
+    return reject("a unit attribute");
+  } else if (name == kShardingAttr && !isa<ShardingAttr>(value)) {
+    return reject("an #epl.sharding");
+  }
+  return success();
+}
+
+LogicalResult EplDialect::verifyRegionResultAttribute(Operation *op, unsigned region, unsigned index,
+                                                      NamedAttribute attr) {
+  StringRef name = attr.getName();
+  if (name == kUpdatesAttr && !isa<IntegerAttr>(attr.getValue()))
+    return op->emitOpError() << "attribute \"" << name << "\" of result " << index << " is not an integer";
+  if (name == kNameAttr && !isa<StringAttr>(attr.getValue()))
+    return op->emitOpError() << "attribute \"" << name << "\" of result " << index << " is not a string";
+  return success();
+}

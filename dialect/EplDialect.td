@@ -1,0 +1,63 @@
+//===- EplDialect.td - The epl dialect ------------------------------------===//
+#ifndef EPL_DIALECT
+#define EPL_DIALECT
+
+include "mlir/IR/OpBase.td"
+
+def Epl_Dialect : Dialect {
+  let name = "epl";
+  let cppNamespace = "::mlir::epl";
+  let summary = "Parallelization of training steps";
+  let description = [{
+    A training step for one device goes in, with scopes that say how to parallelize its parts; a local
+    program for the devices of a mesh comes out. The dialect has three levels, marked by op traits and
+    checked between the phases of the compiler (`dialect/Levels.h`):
+
+    1. *scope*: what users and front ends write: `epl.replicate`, `epl.split`, `epl.constrain`.
+    2. *global*: a flat list of ops on global tensors. Each op has its `#epl.work`; shardings and explicit
+       `epl.reshard`s say how values are distributed, but types and meaning stay those of one device.
+    3. *local*: `epl.task`s on local tensors with collectives between them, then kernels.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
+  let extraClassDeclaration = [{
+    /// Argument attribute: "state", "batch" or "constant".
+    static constexpr llvm::StringLiteral kRoleAttr = "epl.role";
+    /// Argument attribute of a batch: the dimension that counts samples.
+    static constexpr llvm::StringLiteral kBatchDimAttr = "epl.batch_dim";
+    /// Argument and result attribute: the name that the user knows it by.
+    static constexpr llvm::StringLiteral kNameAttr = "epl.name";
+    /// Argument attribute (unit): a closed-over array that the front end hoisted.
+    static constexpr llvm::StringLiteral kHiddenAttr = "epl.hidden";
+    /// Result attribute: the index of the state argument of which this is the next value.
+    static constexpr llvm::StringLiteral kUpdatesAttr = "epl.updates";
+    /// Function attribute: the strategy of ops outside every scope.
+    static constexpr llvm::StringLiteral kDefaultStrategyAttr = "epl.default_strategy";
+    /// Function attribute: what the scope ids in location name stacks mean.
+    static constexpr llvm::StringLiteral kScopesAttr = "epl.scopes";
+    /// Attribute of every op of a global program: the work that it belongs to.
+    static constexpr llvm::StringLiteral kWorkAttr = "epl.work";
+    /// Shardings of an op's results (an array) or of an argument, between propagate and localize.
+    static constexpr llvm::StringLiteral kShardingAttr = "epl.sharding";
+
+    void registerAttrs();
+    void registerTypes();
+  }];
+}
+
+// Levels: which phase of the compiler an op lives in (dialect/Levels.h).
+class Epl_LevelTrait<string name> : NativeOpTrait<name> {
+  let cppNamespace = "::mlir::epl";
+}
+def Epl_ScopeLevel : Epl_LevelTrait<"ScopeLevel">;
+def Epl_GlobalLevel : Epl_LevelTrait<"GlobalLevel">;
+def Epl_LocalLevel : Epl_LevelTrait<"LocalLevel">;
+def Epl_TaskLevel : Epl_LevelTrait<"TaskLevel">;
+def Epl_KernelLevel : Epl_LevelTrait<"KernelLevel">;
+
+class Epl_Op<string mnemonic, list<Trait> traits = []> : Op<Epl_Dialect, mnemonic, traits>;
+
+#endif // EPL_DIALECT

@@ -1,0 +1,90 @@
+//===- EplGlobalOps.td - The global program -------------------------------===//
+#ifndef EPL_GLOBAL_OPS
+#define EPL_GLOBAL_OPS
+
+include "dialect/EplScopeOps.td"
+
+def Epl_MeshOp : Epl_Op<"mesh", [Symbol, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "a mesh of devices with named axes";
+  let description = [{
+    ```mlir
+    epl.mesh @mesh axes ["data"=2, "model"=4, "micro"=8 temporal]
+    ```
+
+    Constraints:
+    - (C1) axis names are distinct.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypedArrayAttrBase<Epl_AxisAttr, "array of axes">:$axes);
+  let assemblyFormat = "$sym_name `axes` custom<Axes>($axes) attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The axis of that name, or null.
+    ::mlir::epl::AxisAttr getAxis(::llvm::StringRef name);
+    /// The position of the axis of that name in mesh order, or -1.
+    int64_t getAxisPosition(::llvm::StringRef name);
+    /// The number of devices: the product of the spatial axes.
+    int64_t getNumDevices();
+  }];
+}
+
+def Epl_TaskGraphOp : Epl_Op<"taskgraph", [Symbol, HasParent<"::mlir::ModuleOp">,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a part of the step that is parallelized as one: a scope, after flattening";
+  let description = [{
+    ```mlir
+    epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh name("encoder")
+    ```
+
+    The mesh is missing until `epl-assign-meshes`.
+
+    Constraints:
+    - (C1) `mesh` names an `epl.mesh`.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Epl_StrategyAttr:$strategy,
+                       OptionalAttr<FlatSymbolRefAttr>:$mesh, OptionalAttr<StrAttr>:$scope_name);
+  let assemblyFormat = [{
+    $sym_name `strategy` `(` $strategy `)` (`on` $mesh^)? (`name` `(` $scope_name^ `)`)? attr-dict
+  }];
+}
+
+def Epl_ReshardOp : Epl_Op<"reshard", [Epl_GlobalLevel, Pure, AllTypesMatch<["operand", "result"]>,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "the identity on the global tensor, with another distribution";
+  let description = [{
+    Where a value must change its distribution: `epl-place` decides, `epl-localize` obeys.
+
+    ```mlir
+    %1 = epl.reshard %0 to <@mesh, [{} ]> : tensor<512xf32>
+    ```
+
+    Constraints:
+    - (C1) the sharding fits the tensor: rank, known axes, divisible dimensions.
+    - (C2) the result is not partial: a reshard completes sums, it does not make them.
+  }];
+  let arguments = (ins AnyRankedTensor:$operand, Epl_ShardingAttr:$sharding);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand `to` $sharding attr-dict `:` type($result)";
+}
+
+def Epl_ConcatenateOp : Epl_Op<"concatenate", [Pure]> {
+  let summary = "joins tensors along one dimension";
+  let description = [{
+    Its linalg form is a generic with captured tensors, which hides the operands from every rule; so front
+    ends keep it as an op.
+
+    ```mlir
+    %c = epl.concatenate %a, %b dim 1 : (tensor<4x2xf32>, tensor<4x3xf32>) -> tensor<4x5xf32>
+    ```
+
+    Constraints:
+    - (C1) there is at least one operand; all have the rank and element type of the result.
+    - (C2) `dim` is a dimension of the result.
+    - (C3) extents along `dim` add up to the result's; the others are equal to it.
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$operands, I64Attr:$dim);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operands `dim` $dim attr-dict `:` functional-type($operands, $result)";
+  let hasVerifier = 1;
+}
+
+#endif // EPL_GLOBAL_OPS

@@ -1,0 +1,51 @@
+//===- EplKernelOps.cpp - Kernels -----------------------------------------===//
+
+#include "dialect/Epl.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+static LogicalResult verifySameTypes(Operation *op, TypeRange found, TypeRange expected, StringRef what) {
+  if (found != expected)
+    return op->emitOpError() << what << " have types (" << found << "), expected (" << expected << ")";
+  return success();
+}
+
+LogicalResult ClusterOp::verify() {
+  Block &body = getBody().front();
+  if (failed(
+          verifySameTypes(*this, body.getArgumentTypes(), getInputs().getTypes(), "block arguments"))) // (C1)
+    return failure();
+  return verifySameTypes(*this, body.getTerminator()->getOperandTypes(), getResultTypes(),
+                         "yielded values"); // (C2)
+}
+
+LogicalResult KernelOp::verify() {
+  Block &body = getBody().front();
+  TypeRange inputs = body.getArgumentTypes(), results = body.getTerminator()->getOperandTypes();
+  if (getExtent().value_or(0) < 0 || getWorkspace().value_or(0) < 0) // (C2)
+    return emitOpError() << "extent or workspace is negative";
+  if (!getInPlace())
+    return success();
+  if (getInPlace()->size() != results.size()) // (C1)
+    return emitOpError() << "\"in_place\" has " << getInPlace()->size() << " entries, expected "
+                         << results.size();
+  for (auto [index, input] : llvm::enumerate(*getInPlace())) {
+    if (input == -1)
+      continue;
+    if (input < 0 || input >= int64_t(inputs.size()) || inputs[input] != results[index]) // (C1)
+      return emitOpError() << "result " << index << " shares the storage of input " << input
+                           << ", expected an input of type " << results[index];
+  }
+  return success();
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (!kernel) // (C1)
+    return emitOpError() << "names unknown kernel " << getKernelAttr();
+  Block &body = kernel.getBody().front();
+  if (failed(verifySameTypes(*this, getInputs().getTypes(), body.getArgumentTypes(), "operands"))) // (C1)
+    return failure();
+  return verifySameTypes(*this, getResultTypes(), body.getTerminator()->getOperandTypes(), "results"); // (C1)
+}

@@ -1,0 +1,90 @@
+//===- EplKernelOps.td - Kernels ------------------------------------------===//
+#ifndef EPL_KERNEL_OPS
+#define EPL_KERNEL_OPS
+
+include "dialect/EplLocalOps.td"
+
+def Epl_ClusterOp : Epl_Op<"cluster", [Epl_KernelLevel, IsolatedFromAbove, RecursiveMemoryEffects,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "ops that become one kernel";
+  let description = [{
+    A `fusion` of elementwise ops, reductions and data movement, or one `contraction`.
+
+    ```mlir
+    %1 = epl.cluster fusion (%0) : (tensor<4xf32>) -> (tensor<4xf32>) {
+    ^bb0(%x: tensor<4xf32>):
+      ...
+      epl.yield %y : tensor<4xf32>
+    }
+    ```
+
+    Constraints:
+    - (C1) block arguments have the types of the operands.
+    - (C2) `epl.yield` has the types of the results.
+  }];
+  let arguments = (ins Epl_KernelKind:$kind, Variadic<AnyRankedTensor>:$inputs);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$kind `(` $inputs `)` `:` functional-type($inputs, $results) $body attr-dict";
+  let hasVerifier = 1;
+}
+
+def Epl_KernelOp : Epl_Op<"kernel", [Epl_KernelLevel, IsolatedFromAbove, Symbol, HasParent<"::mlir::ModuleOp">,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "a cluster as a symbol, shared by all launches of equal structure";
+  let description = [{
+    The body says what it computes. Lowering adds how it runs:
+    - `form`: the loop nest that was chosen (`flat`, `row`, `column`, `transpose`, `general`).
+    - `extent`: the outer parallel loop: a whole launch runs [0, extent).
+    - `workspace`: bytes of scratch memory of a launch.
+    - `in_place`: for each result the input that it may share storage with, or -1.
+    - `flops`: operations of a whole launch.
+    - `gemm`: the call of the matrix library that runs it instead of code of its own.
+
+    ```mlir
+    epl.kernel @k0 fusion {
+    ^bb0(%x: tensor<4xf32>):
+      ...
+      epl.yield %y : tensor<4xf32>
+    }
+    ```
+
+    Constraints:
+    - (C1) `in_place` has one entry for each result, each -1 or an input of the same type.
+    - (C2) `extent` and `workspace` are not negative.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Epl_KernelKind:$kind, OptionalAttr<StrAttr>:$form,
+                       OptionalAttr<I64Attr>:$extent, OptionalAttr<I64Attr>:$workspace,
+                       OptionalAttr<DenseI32ArrayAttr>:$in_place, OptionalAttr<I64Attr>:$flops,
+                       OptionalAttr<Epl_GemmAttr>:$gemm);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name $kind $body attr-dict";
+  let hasVerifier = 1;
+}
+
+def Epl_LaunchOp : Epl_Op<"launch", [Epl_KernelLevel, Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "runs a kernel";
+  let description = [{
+    ```mlir
+    %1 = epl.launch @k0(%0) : (tensor<4xf32>) -> (tensor<4xf32>)
+    ```
+
+    Constraints:
+    - (C1) the kernel exists; its arguments and results have the types of the operands and results.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $results)";
+}
+
+def Epl_BinaryOp : Epl_Op<"binary", [Epl_KernelLevel, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "machine code of the module's kernels";
+  let description = [{
+    One ELF shared object whose dynamic symbols are the kernels' names.
+    `features` are the CPU features that it needs.
+  }];
+  let arguments = (ins StrAttr:$cpu, StrArrayAttr:$features, StrAttr:$image);
+  let assemblyFormat = "`cpu` `(` $cpu `)` $features $image attr-dict";
+}
+
+#endif // EPL_KERNEL_OPS

@@ -1,0 +1,3 @@
+//===- EplOps.td - Every op of the epl dialect ----------------------------===//
+
+include "dialect/EplKernelOps.td"

@@ -1,0 +1,131 @@
+//===- EplScopeOps.cpp - Scopes and the ops of the global program ---------===//
+
+#include "dialect/Sharding.h"
+
+#include "mlir/IR/OpImplementation.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+//===----------------------------------------------------------------------===//
+// Scopes
+//===----------------------------------------------------------------------===//
+
+static std::string describeScope(Operation *scope, std::optional<StringRef> name) {
+  return name ? ("\"" + *name + "\"").str()
+              : ("without a name (\'" + scope->getName().getStringRef() + "\')").str();
+}
+
+template <typename ScopeOp> static LogicalResult verifyScope(ScopeOp op) {
+  if (op.getDeviceCount() < 1) // (C1)
+    return op.emitOpError() << "device count is " << op.getDeviceCount() << ", expected at least 1";
+  auto yield = cast<YieldOp>(op.getBody().front().getTerminator());
+  if (yield.getOperandTypes() != op.getResultTypes()) // (C2)
+    return op.emitOpError() << "yields types (" << yield.getOperandTypes() << "), expected the result types ("
+                            << op.getResultTypes() << ")";
+  for (Operation *outer = op->getParentOp(); outer; outer = outer->getParentOp()) { // (C3)
+    if (!isa<ReplicateOp, SplitOp>(outer))
+      continue;
+    InFlightDiagnostic error = op.emitOpError() << "cannot be nested in '" << outer->getName() << "'";
+    auto name = outer->template getAttrOfType<StringAttr>("scope_name");
+    error.attachNote(outer->getLoc())
+        << "enclosing scope " << describeScope(outer, name ? std::optional(name.getValue()) : std::nullopt)
+        << " declared here";
+    return error;
+  }
+  return success();
+}
+
+template <typename ScopeOp>
+static void getScopeSuccessors(ScopeOp op, RegionBranchPoint point,
+                               SmallVectorImpl<RegionSuccessor> &successors) {
+  if (point.isParent())
+    successors.push_back(RegionSuccessor(&op.getBody()));
+  else
+    successors.push_back(RegionSuccessor(op.getOperation(), op.getResults()));
+}
+
+LogicalResult ReplicateOp::verify() { return verifyScope(*this); }
+LogicalResult SplitOp::verify() { return verifyScope(*this); }
+
+void ReplicateOp::getSuccessorRegions(RegionBranchPoint point, SmallVectorImpl<RegionSuccessor> &successors) {
+  getScopeSuccessors(*this, point, successors);
+}
+void SplitOp::getSuccessorRegions(RegionBranchPoint point, SmallVectorImpl<RegionSuccessor> &successors) {
+  getScopeSuccessors(*this, point, successors);
+}
+
+LogicalResult ConstrainOp::verifySymbolUses(SymbolTableCollection &) {
+  if (getSharding().isPartial()) // (C1)
+    return emitOpError() << "sharding is partial, expected a complete one";
+  return verifySharding(*this, getSharding(), getOperand().getType(), "operand 0");
+}
+
+//===----------------------------------------------------------------------===//
+// The global program
+//===----------------------------------------------------------------------===//
+
+LogicalResult MeshOp::verify() {
+  llvm::StringSet<> names;
+  for (auto axis : getAxes().getAsRange<AxisAttr>())
+    if (!names.insert(axis.getName()).second) // (C1)
+      return emitOpError() << "has two axes \"" << axis.getName() << "\"";
+  return success();
+}
+
+AxisAttr MeshOp::getAxis(StringRef name) {
+  int64_t position = getAxisPosition(name);
+  return position < 0 ? AxisAttr() : cast<AxisAttr>(getAxes()[position]);
+}
+
+int64_t MeshOp::getAxisPosition(StringRef name) {
+  for (auto [position, axis] : llvm::enumerate(getAxes().getAsRange<AxisAttr>()))
+    if (axis.getName() == name)
+      return position;
+  return -1;
+}
+
+int64_t MeshOp::getNumDevices() {
+  int64_t count = 1;
+  for (auto axis : getAxes().getAsRange<AxisAttr>())
+    count *= axis.getTemporal() ? 1 : axis.getSize();
+  return count;
+}
+
+LogicalResult TaskGraphOp::verifySymbolUses(SymbolTableCollection &) {
+  if (getMeshAttr() && !lookupMesh(*this, getMeshAttr())) // (C1)
+    return emitOpError() << "names unknown mesh " << getMeshAttr();
+  return success();
+}
+
+LogicalResult ReshardOp::verifySymbolUses(SymbolTableCollection &) {
+  if (getSharding().isPartial()) // (C2)
+    return emitOpError() << "result is partial, expected a complete value";
+  return verifySharding(*this, getSharding(), getOperand().getType(), "the result"); // (C1)
+}
+
+LogicalResult ConcatenateOp::verify() {
+  RankedTensorType result = getType();
+  int64_t dim = getDim();
+  if (getOperands().empty()) // (C1)
+    return emitOpError() << "has no operands, expected at least one";
+  if (dim < 0 || dim >= result.getRank()) // (C2)
+    return emitOpError() << "concatenates dimension " << dim << " of a result of rank " << result.getRank();
+  int64_t total = 0;
+  for (auto [index, operand] : llvm::enumerate(getOperands())) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    if (type.getRank() != result.getRank() || type.getElementType() != result.getElementType()) // (C1)
+      return emitOpError() << "operand " << index << " has type " << type
+                           << ", expected the rank and element type of " << result;
+    for (int64_t d = 0; d < type.getRank(); ++d)
+      if (d != dim && type.getDimSize(d) != result.getDimSize(d)) // (C3)
+        return emitOpError() << "dimension " << d << " of operand " << index << " has size "
+                             << type.getDimSize(d) << ", expected " << result.getDimSize(d);
+    total += type.getDimSize(dim);
+  }
+  if (total != result.getDimSize(dim)) // (C3)
+    return emitOpError() << "operands have " << total << " elements along dimension " << dim << ", expected "
+                         << result.getDimSize(dim);
+  return success();
+}

@@ -1,0 +1,79 @@
+//===- EplScopeOps.td - What users annotate steps with --------------------===//
+#ifndef EPL_SCOPE_OPS
+#define EPL_SCOPE_OPS
+
+include "dialect/EplTypes.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Epl_YieldOp : Epl_Op<"yield", [Pure, Terminator, ReturnLike,
+    ParentOneOf<["ReplicateOp", "SplitOp", "TaskOp", "ClusterOp", "KernelOp"]>]> {
+  let summary = "ends the body of a scope, task, cluster or kernel with its results";
+  let arguments = (ins Variadic<AnyType>:$operands);
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+  let builders = [OpBuilder<(ins), [{ /* no operands */ }]>];
+}
+
+class Epl_ScopeOp<string mnemonic, string strategy> : Epl_Op<mnemonic, [
+    Epl_ScopeLevel, SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects,
+    DeclareOpInterfaceMethods<RegionBranchOpInterface>]> {
+  let arguments = (ins DefaultValuedAttr<I64Attr, "1">:$device_count, OptionalAttr<StrAttr>:$scope_name);
+  let results = (outs Variadic<AnyType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    (`name` `(` $scope_name^ `)`)? (`devices` `(` $device_count^ `)`)? (`->` type($results)^)? $body attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The strategy of the scope as an attribute.
+    ::mlir::epl::StrategyAttr getStrategy() {
+      return ::mlir::epl::StrategyAttr::get(getContext(), ::mlir::epl::StrategyKind::}] # strategy # [{, getDeviceCount());
+    }
+  }];
+}
+
+def Epl_ReplicateOp : Epl_ScopeOp<"replicate", "replicate"> {
+  let summary = "a part of the step that is replicated: data parallelism";
+  let description = [{
+    Each replica runs the ops of the region on its part of the batch. `device_count` is the number of devices
+    of one replica. Every scope without a name is a task graph of its own; scopes of one name are the same one.
+    Source: EPL's `replicate` primitive.
+
+    ```mlir
+    %h = epl.replicate name("encoder") -> tensor<64x8xf32> {
+      %0 = linalg.matmul ...
+      epl.yield %0 : tensor<64x8xf32>
+    }
+    ```
+
+    Constraints:
+    - (C1) `device_count` is at least 1.
+    - (C2) the types of `epl.yield` are those of the results.
+    - (C3) scopes do not nest.
+  }];
+}
+
+def Epl_SplitOp : Epl_ScopeOp<"split", "split"> {
+  let summary = "a part of the step whose tensors are split: tensor parallelism";
+  let description = [{
+    The tensors of the region are split over `device_count` devices. Source: EPL's `split` primitive.
+
+    Constraints: as `epl.replicate`.
+  }];
+}
+
+def Epl_ConstrainOp : Epl_Op<"constrain", [Epl_ScopeLevel, Pure, AllTypesMatch<["operand", "result"]>,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "the identity, with the sharding that the user wants for it";
+  let description = [{
+    Constraints:
+    - (C1) the sharding fits the tensor (rank, known axes, divisible dimensions) and is not partial.
+  }];
+  let arguments = (ins AnyRankedTensor:$operand, Epl_ShardingAttr:$sharding);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand `to` $sharding attr-dict `:` type($result)";
+}
+
+#endif // EPL_SCOPE_OPS

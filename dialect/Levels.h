@@ -1,0 +1,36 @@
+//===- Levels.h - The levels of the epl dialect -----------------*- C++ -*-===//
+//
+// Each phase of the compiler leaves ops of certain levels behind and no others. Ops carry their levels as
+// traits; `verifyLevel` is the check that stands between the phases. Idea: IREE's level traits.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/IR/OpDefinition.h"
+
+namespace mlir::epl {
+
+/// Ops of annotated input only: gone after flattening.
+template <typename Op> struct ScopeLevel : OpTrait::TraitBase<Op, ScopeLevel> {};
+/// Ops of the global program only: gone after localizing.
+template <typename Op> struct GlobalLevel : OpTrait::TraitBase<Op, GlobalLevel> {};
+/// Casts between distributed values and local tensors: gone after forming tasks.
+template <typename Op> struct LocalLevel : OpTrait::TraitBase<Op, LocalLevel> {};
+/// Tasks and what stands between them.
+template <typename Op> struct TaskLevel : OpTrait::TraitBase<Op, TaskLevel> {};
+/// Clusters, kernels and their launches.
+template <typename Op> struct KernelLevel : OpTrait::TraitBase<Op, KernelLevel> {};
+
+/// What a module may hold after a phase.
+enum class Level {
+  input,  ///< scopes, upstream ops on global tensors
+  global, ///< no scopes
+  local,  ///< no reshards; local tensors, casts and collectives
+  tasks,  ///< no casts
+  kernels ///< task bodies hold launches and views only
+};
+
+/// Fails, with an error at the first op that `level` does not allow.
+LogicalResult verifyLevel(Operation *root, Level level);
+
+} // namespace mlir::epl

@@ -1,0 +1,63 @@
+//===- Sharding.cpp - Shardings against their mesh ------------------------===//
+
+#include "dialect/Sharding.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+MeshOp mlir::epl::lookupMesh(Operation *from, FlatSymbolRefAttr mesh) {
+  return SymbolTable::lookupNearestSymbolFrom<MeshOp>(from, mesh);
+}
+
+int64_t mlir::epl::getAxesSize(MeshOp mesh, ArrayRef<StringRef> axes) {
+  int64_t size = 1;
+  for (StringRef axis : axes)
+    size *= mesh.getAxis(axis).getSize();
+  return size;
+}
+
+static LogicalResult verifyAxesExist(Operation *op, MeshOp mesh, ArrayRef<StringRef> axes,
+                                     const Twine &value) {
+  for (StringRef axis : axes)
+    if (!mesh.getAxis(axis))
+      return op->emitOpError() << "sharding of " << value << " names axis \"" << axis << "\", which mesh \""
+                               << mesh.getSymName() << "\" does not have";
+  return success();
+}
+
+LogicalResult mlir::epl::verifySharding(Operation *op, ShardingAttr sharding, RankedTensorType type,
+                                        const Twine &value) {
+  MeshOp mesh = lookupMesh(op, sharding.getMesh());
+  if (!mesh)
+    return op->emitOpError() << "sharding of " << value << " names unknown mesh " << sharding.getMesh();
+  if (sharding.getRank() != type.getRank())
+    return op->emitOpError() << "sharding of " << value << " has " << sharding.getRank()
+                             << " dimensions, expected " << type.getRank();
+  if (failed(verifyAxesExist(op, mesh, sharding.getPartialAxes(), value)))
+    return failure();
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    SmallVector<StringRef> axes = sharding.getDimAxes(dim);
+    if (failed(verifyAxesExist(op, mesh, axes, value)))
+      return failure();
+    int64_t size = getAxesSize(mesh, axes);
+    if (type.getDimSize(dim) % size != 0)
+      return op->emitOpError() << "dimension " << dim << " of " << value << " of size "
+                               << type.getDimSize(dim) << " is not divisible by " << size
+                               << ", the size of its axes";
+  }
+  return success();
+}
+
+RankedTensorType mlir::epl::getLocalType(MeshOp mesh, ShardingAttr sharding, RankedTensorType global) {
+  SmallVector<int64_t> shape(global.getShape());
+  for (int64_t dim = 0; dim < global.getRank(); ++dim)
+    for (StringRef name : sharding.getDimAxes(dim))
+      if (AxisAttr axis = mesh.getAxis(name); !axis.getTemporal())
+        shape[dim] /= axis.getSize();
+  return RankedTensorType::get(shape, global.getElementType());
+}
+
+RankedTensorType mlir::epl::getLocalType(Operation *from, DistType type) {
+  MeshOp mesh = lookupMesh(from, type.getSharding().getMesh());
+  return mesh ? getLocalType(mesh, type.getSharding(), type.getGlobal()) : RankedTensorType();
+}

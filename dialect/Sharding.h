@@ -1,0 +1,30 @@
+//===- Sharding.h - Shardings against their mesh ----------------*- C++ -*-===//
+//
+// A sharding names its mesh by symbol. These functions look it up and answer what depends on axis sizes.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "dialect/Epl.h"
+
+namespace mlir::epl {
+
+/// The mesh of a sharding, looked up from `from`; null if there is none.
+MeshOp lookupMesh(Operation *from, FlatSymbolRefAttr mesh);
+
+/// The product of the sizes of `axes`. They must exist.
+int64_t getAxesSize(MeshOp mesh, ArrayRef<StringRef> axes);
+
+/// Checks a sharding against its mesh and a tensor of `type`: the mesh and the axes exist, the ranks agree
+/// and the axes of every dimension divide it. `value` names the tensor in errors ("result 0", "argument 2
+/// \"w\"").
+LogicalResult verifySharding(Operation *op, ShardingAttr sharding, RankedTensorType type, const Twine &value);
+
+/// The type of the tensor that one rank holds. The sharding must have been verified. Temporal axes do not
+/// count: they do not divide the memory of a rank.
+RankedTensorType getLocalType(MeshOp mesh, ShardingAttr sharding, RankedTensorType global);
+
+/// The local type of a distributed value, with the mesh looked up from `from`; null if there is no such mesh.
+RankedTensorType getLocalType(Operation *from, DistType type);
+
+} // namespace mlir::epl

@@ -1,0 +1,18 @@
+//===- Pipeline.cpp - The kernel phase, in order -------------------===//
+
+#include "passes/kernel/Passes.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+namespace {
+#define GEN_PASS_REGISTRATION
+#include "passes/kernel/Passes.h.inc"
+} // namespace
+
+void mlir::epl::buildKernelPipeline(OpPassManager &pm) {}
+
+void mlir::epl::registerKernelPasses() {
+  registerEplKernelPasses();
+  PassPipelineRegistration<>("epl-kernel", "The kernel phase", buildKernelPipeline);
+}

@@ -1,0 +1,18 @@
+//===- Pipeline.cpp - The shard phase, in order -------------------===//
+
+#include "passes/shard/Passes.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+namespace {
+#define GEN_PASS_REGISTRATION
+#include "passes/shard/Passes.h.inc"
+} // namespace
+
+void mlir::epl::buildShardPipeline(OpPassManager &pm) {}
+
+void mlir::epl::registerShardPasses() {
+  registerEplShardPasses();
+  PassPipelineRegistration<>("epl-shard", "The shard phase", buildShardPipeline);
+}

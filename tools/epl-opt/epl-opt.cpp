@@ -1,0 +1,22 @@
+//===- epl-opt.cpp - Runs passes on a module ------------------------------===//
+
+#include "passes/annotate/Passes.h"
+#include "passes/kernel/Passes.h"
+#include "passes/shard/Passes.h"
+
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/InitAllPasses.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+
+int main(int argc, char **argv) {
+  mlir::registerAllPasses();
+  mlir::epl::registerAnnotatePasses();
+  mlir::epl::registerShardPasses();
+  mlir::epl::registerKernelPasses();
+  mlir::DialectRegistry registry;
+  mlir::registerAllDialects(registry);
+  mlir::registerAllExtensions(registry);
+  registry.insert<mlir::epl::EplDialect>();
+  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "EPL optimizer driver\n", registry));
+}
