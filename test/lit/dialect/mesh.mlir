@@ -1,0 +1,7 @@
+// RUN: epl-opt %s | epl-opt | FileCheck %s
+// RUN: epl-opt %s --mlir-print-op-generic | epl-opt | FileCheck %s
+
+// CHECK: epl.mesh @one axes []
+epl.mesh @one axes []
+// CHECK: epl.mesh @mesh axes ["data"=2, "model"=4, "micro"=8 temporal]
+epl.mesh @mesh axes ["data"=2, "model"=4, "micro"=8 temporal]
