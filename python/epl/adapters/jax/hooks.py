@@ -1,0 +1,49 @@
+"""Everything private that EPL uses of JAX, and nothing else: when the pinned JAX moves, this file moves.
+
+`jax.jit`, `jnp` and `device_put` take only types that JAX knows. A foreign array type needs three entries:
+how to see it abstractly, how to put it on devices, and that it is canonical already (docs of JAX offer no
+public way).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from jax._src import core, dtypes, source_info_util
+from jax._src.interpreters import pxla
+
+from epl.errors import Error
+
+VERSION = "0.10.2"
+
+if jax.__version__ != VERSION:
+    raise Error(
+        f"epl works with jax {VERSION}, found jax {jax.__version__}: install jax=={VERSION} jaxlib=={VERSION}"
+    )
+
+
+def trace_state_clean() -> bool:
+    """Whether no JAX transformation (jit, grad, vmap, ...) is tracing on this thread."""
+    return bool(core.trace_state_clean())
+
+
+def register_array(array_type: type, to_jax: Callable[[Any], jax.Array]) -> None:
+    """Makes JAX take `array_type`, which has `shape` and `dtype`, wherever it takes an array.
+
+    Args:
+      to_jax: converts a value when its contents are needed.
+    """
+
+    def shard(values: Sequence[Any], shardings: Any, layouts: Any, copies: Any) -> Any:
+        return pxla.shard_args(shardings, layouts, copies, [to_jax(value) for value in values])
+
+    core.pytype_aval_mappings[array_type] = lambda value: core.ShapedArray(value.shape, value.dtype)
+    pxla.shard_arg_handlers[array_type] = shard
+    dtypes.canonicalize_value_handlers[array_type] = lambda value: value
+
+
+def exclude_from_locations(path: str) -> None:
+    """Keeps frames of files below `path` out of the source locations that JAX records."""
+    source_info_util.register_exclusion(path)

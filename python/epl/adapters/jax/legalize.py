@@ -1,0 +1,180 @@
+"""StableHLO -> linalg on tensors; the operations whose operands linalg would hide are kept as `epl` ones.
+
+Method: jaxlib's own passes do the legalization. Before them stand what they would lose: concatenations become
+`epl.concatenate` (linalg's form captures its operands in the body, where no sharding rule sees them), large
+constants become hidden arguments (they would be printed into the text). Nothing here runs cse: it would
+merge equal operations of two scopes, and only the compiler can keep them apart.
+Invariant out: operations of linalg, tensor, arith, math, scf and epl on signless types; everything else was
+an `UnsupportedError` with the user's line.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from jaxlib.mlir import ir, passmanager
+from jaxlib.mlir.dialects import stablehlo
+
+from epl.adapters.jax.inline import inline_calls
+from epl.adapters.jax.locations import primitive, user_place
+from epl.errors import UnsupportedError
+
+HOIST_BYTES = 1024  # closed-over arrays above this size become hidden arguments
+
+_DIALECTS = frozenset({"arith", "builtin", "epl", "func", "linalg", "math", "scf", "tensor"})
+# Legalized without an error, but to bodies that capture whole tensors, where no sharding rule sees them.
+_CAPTURING = frozenset({"stablehlo.gather", "stablehlo.scatter", "stablehlo.dynamic_gather"})
+
+
+def legalize(module: ir.Module) -> list[np.ndarray]:
+    """Rewrites the module in place, as this file's head says.
+
+    Returns:
+      The values of the hidden arguments, which are the last ones of `main`.
+
+    Raises:
+      UnsupportedError: for an operation that has no form there.
+    """
+    _run(module, "func.func(chlo-legalize-to-stablehlo),func.func(stablehlo-legalize-composite-to-call)")
+    inline_calls(module)
+    _drop_sharding_constraints(module)
+    # Removes slices of no extent, which the legalization does not survive.
+    _run(module, "func.func(canonicalize)")
+    _check_supported(module, _CAPTURING)
+    hidden = _hoist_constants(module)
+    _raise_concatenations(module)
+    _run(module, "stablehlo-legalize-to-linalg,canonicalize")
+    _make_signless(module)
+    _check_supported(module)
+    return hidden
+
+
+def main_function(module: ir.Module) -> ir.Operation:
+    """The entry function of a lowered step."""
+    return next(op.operation for op in module.body.operations if op.operation.name == "func.func")
+
+
+def _run(module: ir.Module, pipeline: str) -> None:
+    stablehlo.register_stablehlo_passes()
+    passmanager.PassManager.parse(f"builtin.module({pipeline})").run(module.operation)
+
+
+def _operations(module: ir.Module, *names: str) -> list[ir.Operation]:
+    """The operations with one of the names (all if none is given), an outer one before its inner ones."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if not names or op.name in names:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def _drop_sharding_constraints(module: ir.Module) -> None:
+    """A step is global: EPL derives every sharding itself. JAX makes constraints of its own on typed keys."""
+    asked = []
+    for op in _operations(module, "sdy.sharding_constraint"):
+        if "empty_mesh" not in str(op.attributes["sharding"]):
+            asked.append(op.location)
+        op.results[0].replace_all_uses_with(op.operands[0])
+        op.erase()
+    for op in _operations(module, "sdy.mesh"):
+        op.erase()
+    if asked:
+        place = user_place(asked[0])
+        warnings.warn(
+            f"{place}: with_sharding_constraint is ignored: EPL derives the shardings", stacklevel=2
+        )
+
+
+def _check_supported(module: ir.Module, refused: frozenset[str] = frozenset()) -> None:
+    """Refuses operations in `refused`; without one, all of dialects that the compiler does not take."""
+    for op in _operations(module):
+        known = op.name not in refused if refused else op.name.partition(".")[0] in _DIALECTS
+        if known and op.name != "builtin.unrealized_conversion_cast":
+            continue
+        place = user_place(op.location)
+        raise UnsupportedError(
+            f'"{primitive(op.location) or op.name}" ({op.name}) is not supported yet', place
+        )
+
+
+def _hoist_constants(module: ir.Module) -> list[np.ndarray]:
+    """Turns every large constant that is not one repeated value into a hidden argument."""
+    function = main_function(module)
+    entry = function.regions[0].blocks[0]
+    hoisted: dict[ir.Attribute, ir.Value] = {}
+    values: list[np.ndarray] = []
+    for op in _operations(module, "stablehlo.constant"):
+        attribute = ir.DenseElementsAttr(op.attributes["value"])
+        value = None if attribute.is_splat else np.array(attribute)
+        if value is None or value.nbytes <= HOIST_BYTES:
+            continue
+        if attribute not in hoisted:
+            hoisted[attribute] = entry.add_argument(attribute.type, op.location)
+            values.append(value)
+        op.results[0].replace_all_uses_with(hoisted[attribute])
+        op.erase()
+    _retype_function(function)
+    return values
+
+
+def _retype_function(function: ir.Operation) -> None:
+    """Derives the type of a function from its block arguments and returned values."""
+    entry = function.regions[0].blocks[0]
+    returned = entry.operations[len(entry.operations) - 1].operation
+    types = ir.FunctionType.get([v.type for v in entry.arguments], [v.type for v in returned.operands])
+    function.attributes["function_type"] = ir.TypeAttr.get(types)
+    for name, count in (("arg_attrs", len(types.inputs)), ("res_attrs", len(types.results))):
+        function.attributes[name] = ir.ArrayAttr.get([ir.DictAttr.get({})] * count)
+
+
+def _raise_concatenations(module: ir.Module) -> None:
+    for op in _operations(module, "stablehlo.concatenate"):
+        _replace(op, "epl.concatenate", {"dim": op.attributes["dimension"]}, op.operands, op.results[0].type)
+
+
+def _replace(
+    op: ir.Operation,
+    name: str,
+    attributes: dict[str, ir.Attribute],
+    operands: list[ir.Value],
+    result: ir.Type,
+) -> ir.Operation:
+    with ir.InsertionPoint(op):
+        new = ir.Operation.create(name, [result], list(operands), attributes, loc=op.location)
+    op.results[0].replace_all_uses_with(new.results[0])
+    op.erase()
+    return new
+
+
+def _make_signless(module: ir.Module) -> None:
+    """Removes the unsigned types that the legalization leaves at arguments, results and `epl` operations.
+
+    The legalization has chosen unsigned arithmetic where it is due and stands in casts to signless types at
+    its border. Giving the border the signless types themselves leaves the casts without effect.
+    """
+    function = main_function(module)
+    entry = function.regions[0].blocks[0]
+    for value in list(entry.arguments):
+        value.set_type(_signless(value.type))
+    for op in _operations(module, "epl.concatenate"):
+        for result in op.results:
+            result.set_type(_signless(result.type))
+    for op in _operations(module, "builtin.unrealized_conversion_cast"):
+        if len(op.operands) == 1 and _signless(op.operands[0].type) == _signless(op.results[0].type):
+            op.results[0].replace_all_uses_with(op.operands[0])
+            op.erase()
+    _retype_function(function)
+
+
+def _signless(type_: ir.Type) -> ir.Type:
+    if not isinstance(type_, ir.RankedTensorType):
+        return type_
+    element = type_.element_type
+    if not isinstance(element, ir.IntegerType) or element.is_signless:
+        return type_
+    return ir.RankedTensorType.get(type_.shape, ir.IntegerType.get_signless(element.width), type_.encoding)

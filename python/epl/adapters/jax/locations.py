@@ -1,0 +1,69 @@
+"""Reads the locations that JAX records: name stacks round the Python frames of an operation's creation.
+
+`loc("jit(step)/jvp(epl.s0)/add"(callsite("loss"("model.py":8:4) at "<module>"("train.py":20:0))))`: the outer
+name is the name stack and ends with the primitive; below it stand the frames, innermost first.
+"""
+
+from __future__ import annotations
+
+import functools
+import site
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+from jaxlib.mlir import ir
+
+from epl.errors import Place
+
+
+@functools.cache
+def _library_roots() -> tuple[str, ...]:
+    paths = {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
+    paths.update(site.getsitepackages())
+    paths.add(str(Path(__file__).parents[2]))
+    return tuple(f"{path}/" for path in paths)
+
+
+def is_library(file: str) -> bool:
+    """Whether a source file belongs to an installed package, the standard library or EPL, not to the user."""
+    return file.startswith(_library_roots())
+
+
+def places(location: ir.Location) -> Iterator[Place]:
+    """The source lines of a location, innermost frame first."""
+    match location:
+        case ir.CallSiteLoc() as site_of:
+            yield from places(site_of.callee)
+            yield from places(site_of.caller)
+        case ir.NameLoc() as named:
+            yield from places(named.child_loc)
+        case ir.FusedLoc() as fused:
+            for part in fused.locations:
+                yield from places(part)
+        case ir.FileLineColLoc() as line:
+            yield Place(line.filename, line.start_line)
+
+
+def user_place(location: ir.Location) -> Place | None:
+    """The innermost line that is the user's own, else the innermost line, else None."""
+    found = list(places(location))
+    return next((place for place in found if not is_library(place.file)), found[0] if found else None)
+
+
+def raising_place(error: BaseException) -> Place | None:
+    """The user's innermost line in the traceback of an error, or None."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = (Place(frame.filename, frame.lineno or 0) for frame in reversed(frames))
+    return next((place for place in lines if not is_library(place.file)), None)
+
+
+def primitive(location: ir.Location) -> str | None:
+    """The name of the JAX primitive or function that an operation came from: the end of its name stack."""
+    match location:
+        case ir.NameLoc() as named:
+            return named.name_str.rstrip(":").rpartition("/")[2] or None
+        case ir.CallSiteLoc() as site_of:
+            return primitive(site_of.callee)
+    return None

@@ -1,0 +1,176 @@
+"""Traces a step with JAX and writes it as the MLIR text that the compiler takes (docs/design.md, 4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from jaxlib.mlir import ir
+
+from epl.adapters.jax import hooks
+from epl.adapters.jax.legalize import legalize, main_function
+from epl.adapters.jax.locations import raising_place
+from epl.errors import Place, UnsupportedError
+from epl.scopes import ScopeTable, Strategy
+
+# JAX then names the line of the user who called us, not ours.
+hooks.exclude_from_locations(str(Path(__file__).parents[2]))
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of the step's entry function.
+
+    name: as the user would write it, `params['w1']`. role: state, batch or constant.
+    batch_dim: for a batch, the dimension along which the devices share it.
+    """
+
+    name: str
+    role: str
+    batch_dim: int | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """One result of the entry function; `updates` is the index of the state argument that it replaces."""
+
+    name: str
+    updates: int | None = None
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A traced step: its result tree (`out`, leaves with shape and dtype) and the scopes it entered."""
+
+    stage: Any
+    out: Any
+    scopes: tuple[Strategy, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A step as MLIR text, and the values of the hidden arguments that follow the user's ones."""
+
+    text: str
+    hidden: tuple[np.ndarray, ...]
+
+
+def trace(step: Callable[..., Any], arguments: Sequence[jax.ShapeDtypeStruct], name: str) -> Traced:
+    """Traces `step` for arguments of the given shapes and dtypes.
+
+    The step is wrapped anew each time: JAX keeps traces per function, but a step depends on the scopes'
+    Python values.
+
+    Raises:
+      UnsupportedError: for a collective over an axis of devices, which a global step does not have.
+    """
+
+    def wrapper(*leaves: Any) -> Any:
+        return step(*leaves)
+
+    wrapper.__name__ = wrapper.__qualname__ = name
+    table = ScopeTable()
+    with table.active():
+        try:
+            stage = jax.jit(wrapper, keep_unused=True).trace(*arguments)
+        except NameError as error:
+            if "unbound axis name" not in str(error):
+                raise
+            message = f"a collective over a device axis ({error.args[0]}); remove it: the step is global"
+            raise UnsupportedError(message, raising_place(error)) from error
+    return Traced(stage, stage.out_info, tuple(table.strategies))
+
+
+def lower(
+    traced: Traced,
+    arguments: Sequence[Argument],
+    results: Sequence[Result],
+    *,
+    name: str,
+    place: Place,
+    default: Strategy | None = None,
+) -> Program:
+    """Lowers a traced step to linalg and annotates its entry function.
+
+    Args:
+      arguments: of the step, in the order of the traced leaves.
+      results: of the step, in the order of the leaves of `traced.out`.
+      place: where the step is defined; what the compiler finds wrong with an argument is reported there.
+      default: strategy of what stands in no scope.
+
+    Raises:
+      UnsupportedError: for an operation that the compiler has no input form of.
+    """
+    # Platform tpu: cpu lowers random bits to a rolled loop, cuda to a custom call.
+    module = traced.stage.lower(lowering_platforms=("tpu",)).compiler_ir("stablehlo")
+    module.context.allow_unregistered_dialects = True
+    with module.context, ir.Location.unknown():
+        _name_arguments(main_function(module), arguments, place)
+        hidden = legalize(module)
+        _annotate(main_function(module), arguments, results, len(hidden))
+        _annotate_scopes(main_function(module), traced.scopes, default)
+        for attribute in list(module.operation.attributes):
+            del module.operation.attributes[attribute]
+        module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
+        return Program(module.operation.get_asm(enable_debug_info=True), tuple(hidden))
+
+
+def _name_arguments(function: ir.Operation, arguments: Sequence[Argument], place: Place) -> None:
+    """Locates the arguments, under their names, where the step is defined."""
+    entry = function.regions[0].blocks[0]  # its arguments keep their locations: new ones replace them
+    source = ir.Location.file(place.file, place.line, 1)
+    for argument, old in zip(arguments, list(entry.arguments), strict=True):
+        new = entry.add_argument(old.type, ir.Location.name(argument.name, source))
+        old.replace_all_uses_with(new)
+        entry.erase_argument(0)
+
+
+def _annotate(
+    function: ir.Operation, arguments: Sequence[Argument], results: Sequence[Result], hidden: int
+) -> None:
+    attributes = [_argument_attributes(argument) for argument in arguments]
+    attributes += [
+        {**_argument_attributes(Argument(f"hidden[{index}]", "constant")), "epl.hidden": ir.UnitAttr.get()}
+        for index in range(hidden)
+    ]
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in attributes])
+    function.attributes["res_attrs"] = ir.ArrayAttr.get(
+        [ir.DictAttr.get(_result_attributes(r)) for r in results]
+    )
+
+
+def _argument_attributes(argument: Argument) -> dict[str, ir.Attribute]:
+    attributes: dict[str, ir.Attribute] = {
+        "epl.name": ir.StringAttr.get(argument.name),
+        "epl.role": ir.StringAttr.get(argument.role),
+    }
+    if argument.batch_dim is not None:
+        attributes["epl.batch_dim"] = _i64(argument.batch_dim)
+    return attributes
+
+
+def _result_attributes(result: Result) -> dict[str, ir.Attribute]:
+    attributes: dict[str, ir.Attribute] = {"epl.name": ir.StringAttr.get(result.name)}
+    if result.updates is not None:
+        attributes["epl.updates"] = _i64(result.updates)
+    return attributes
+
+
+def _annotate_scopes(function: ir.Operation, scopes: Sequence[Strategy], default: Strategy | None) -> None:
+    if scopes:
+        table = {
+            f"s{index}": ir.Attribute.parse(f'#epl.scope<{s.kind.value}, {s.device_count}, "{s.name}">')
+            for index, s in enumerate(scopes)
+        }
+        function.attributes["epl.scopes"] = ir.DictAttr.get(table)
+    if default:
+        strategy = f"#epl.strategy<{default.kind.value}, {default.device_count}>"
+        function.attributes["epl.default_strategy"] = ir.Attribute.parse(strategy)
+
+
+def _i64(value: int) -> ir.IntegerAttr:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)

@@ -1,0 +1,57 @@
+"""The errors that EPL raises; each names the thing and the place, what was expected and what was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class Error(RuntimeError):
+    """Base of all errors of EPL."""
+
+
+class ConfigError(Error, ValueError):
+    """A configuration key or value, or a device string, that EPL does not take."""
+
+
+class ScopeError(Error):
+    """A `replicate` or `split` scope that is not allowed where it stands."""
+
+
+class StateError(Error, TypeError):
+    """A step does not return its state as it got it: another tree, shape or dtype."""
+
+
+class DonatedError(Error):
+    """An `epl.Array` is used after a step has taken its memory for the updated state."""
+
+
+class CheckError(Error, AssertionError):
+    """A plan and its reference plan differ by more than the tolerance."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of the user's source: `file`, `line` (1-based, 0 if unknown)."""
+
+    file: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+class CompileError(Error):
+    """A step that does not compile.
+
+    `place` is the user's source line if it is known; `diagnostics` is all that the compiler printed.
+    """
+
+    def __init__(self, message: str, place: Place | None = None, diagnostics: str = "") -> None:
+        super().__init__(f"{place}: {message}" if place else message)
+        self.message = message
+        self.place = place
+        self.diagnostics = diagnostics
+
+
+class UnsupportedError(CompileError):
+    """A step uses something that EPL does not support yet."""

@@ -1,0 +1,195 @@
+"""Parallel scopes: `with epl.replicate():` and `with epl.split(device_count=2):`.
+
+A scope is carried into the compiler as a private `jax.named_scope("epl.s<k>")` on every operation that is
+traced inside it, backward operations included; kind, device count and the user's name stay in a table
+beside the program (`ScopeTable`), so they need no escaping. While no step is being parallelized (eager
+code, the user's own `jax.jit`, no `epl.init`) a scope is a plain `jax.named_scope` and changes nothing.
+
+Identity: every unnamed entry is a new task graph, entries with the same `name=` are the same one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import itertools
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+
+import jax
+
+from epl.adapters.jax import hooks
+from epl.errors import ScopeError
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+class Kind(enum.Enum):
+    """What a scope does with its devices: a copy of the operations on each, or a part of each operation."""
+
+    REPLICATE = "replicate"
+    SPLIT = "split"
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """Kind, number of devices of one copy, and name ("" if none) of a scope."""
+
+    kind: Kind
+    device_count: int
+    name: str = ""
+
+    def __str__(self) -> str:
+        name = f', name="{self.name}"' if self.name else ""
+        return f"epl.{self.kind.value}(device_count={self.device_count}{name})"
+
+
+class ScopeTable:
+    """The scopes that one trace of a step has entered; `strategies[k]` belongs to `epl.s<k>`."""
+
+    def __init__(self) -> None:
+        self.strategies: list[Strategy] = []
+        self.current: Strategy | None = None
+        # Distinguishes traces, so that no inner jit of this one reuses a trace that carries ids of another
+        # one.
+        self._token = next(_tokens)
+        self._ids: dict[str, int] = {}
+
+    def scope_id(self, strategy: Strategy) -> int:
+        """The id of a new entry: a new one, unless a scope of this name was entered before."""
+        known = self._ids.get(strategy.name) if strategy.name else None
+        if known is None:
+            known = len(self.strategies)
+            self.strategies.append(strategy)
+            if strategy.name:
+                self._ids[strategy.name] = known
+        elif self.strategies[known] != strategy:
+            raise ScopeError(
+                f'scope "{strategy.name}" is {strategy} here and was {self.strategies[known]} before: '
+                "one name means one kind and one device count"
+            )
+        return known
+
+    @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        """Collects the scopes that this thread enters in the block."""
+        previous, _state.table = _state.table, self
+        try:
+            with _retrace((self._token, -1)):
+                yield
+        finally:
+            _state.table = previous
+
+    @contextlib.contextmanager
+    def entered(self, strategy: Strategy) -> Iterator[None]:
+        """Runs the block inside the private named scope of `strategy`."""
+        if self.current is not None:
+            raise ScopeError(
+                f"{strategy} is entered inside {self.current}: scopes do not nest, leave the outer one first"
+            )
+        scope_id = self.scope_id(strategy)
+        self.current = strategy
+        try:
+            with _retrace((self._token, scope_id)), jax.named_scope(f"epl.s{scope_id}"):
+                yield
+        finally:
+            self.current = None
+
+
+class _State(threading.local):
+    table: ScopeTable | None = None
+
+
+_state = _State()
+_tokens = itertools.count()
+# jax.jit keeps a trace per value of a user context: an inner jitted function is traced once for every scope.
+_retrace = jax.make_user_context(default_value=None)
+_default: Strategy | None = None
+
+
+class Scope(contextlib.AbstractContextManager["Scope"]):
+    """A scope to enter with `with`. It may be entered several times, each time as if it were written anew."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        self.strategy = strategy
+        self._open: list[contextlib.AbstractContextManager[None]] = []
+
+    def __enter__(self) -> Scope:
+        table = _state.table
+        strategy = self.strategy
+        plain = strategy.name or strategy.kind.value
+        block = table.entered(strategy) if table else jax.named_scope(plain)
+        block.__enter__()
+        self._open.append(block)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._open.pop().__exit__(kind, error, traceback)
+
+    def __repr__(self) -> str:
+        return str(self.strategy)
+
+
+def _scope(kind: Kind, device_count: int, name: str | None) -> Scope:
+    if isinstance(device_count, bool) or not isinstance(device_count, int):
+        raise ScopeError(f"device_count of epl.{kind.value} must be an integer, found {device_count!r}")
+    if device_count < 1:
+        raise ScopeError(f"device_count of epl.{kind.value} must be at least 1, found {device_count}")
+    if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
+        raise ScopeError(f"name of epl.{kind.value} may hold letters, digits and _ . - only, found {name!r}")
+    return Scope(Strategy(kind, device_count, name or ""))
+
+
+def replicate(device_count: int = 1, name: str | None = None) -> Scope:
+    """Scope whose operations are copied: each copy works on its part of the batch.
+
+    Args:
+      device_count: devices that one copy takes, at least 1.
+      name: entries with the same name are one task graph; letters, digits, `_`, `.` and `-`.
+
+    Raises:
+      ScopeError: for a bad count or name, and on entry inside another scope.
+    """
+    return _scope(Kind.REPLICATE, device_count, name)
+
+
+def split(device_count: int = 1, name: str | None = None) -> Scope:
+    """Scope whose operations are split over `device_count` devices (tensor parallelism).
+
+    Args:
+      device_count: devices that share one copy of the operations, at least 1.
+      name: entries with the same name are one task graph; letters, digits, `_`, `.` and `-`.
+
+    Raises:
+      ScopeError: for a bad count or name, and on entry inside another scope.
+    """
+    return _scope(Kind.SPLIT, device_count, name)
+
+
+def set_default_strategy(scope: Scope | None) -> None:
+    """Sets the strategy of all operations that stand in no scope, for every step that is traced from now on.
+
+    Args:
+      scope: `epl.replicate(...)`, or None for no default: what no scope covers then follows its neighbours.
+
+    Raises:
+      ScopeError: inside a traced step, where it would have no end, and for anything but `epl.replicate`.
+    """
+    global _default
+    if _state.table is not None or not hooks.trace_state_clean():
+        raise ScopeError(
+            f"set_default_strategy has no end inside a traced step: write `with {scope}:` round the code"
+        )
+    if scope is not None and not (isinstance(scope, Scope) and scope.strategy.kind is Kind.REPLICATE):
+        raise ScopeError(f"the default strategy must be epl.replicate(...) or None, found {scope!r}")
+    _default = scope.strategy if scope else None
+
+
+def default_strategy() -> Strategy | None:
+    """The strategy that `set_default_strategy` has set, or None."""
+    return _default

@@ -1,0 +1,245 @@
+"""The MLIR text that the JAX adapter makes: entry attributes, name stacks, raised operations."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import epl
+from conftest import Lower, MlirOpt
+from epl.adapters.jax.trace import Argument, Result
+from epl.scopes import Kind, Strategy
+
+X = np.zeros((4, 8), np.float32)
+W = np.zeros((8, 3), np.float32)
+
+
+def stacks(text: str, op: str) -> list[str]:
+    """Name stacks of all operations `op`, from locations printed in place; a callee's names follow `>`."""
+    found = []
+    for line in text.splitlines():
+        if re.match(rf'\s*(%\S+ = )?"?{re.escape(op)}\b', line) and " loc(" in line:
+            location = line.rsplit(" loc(", 1)[1]
+            quoted = re.finditer(r'"([^"]*)"', location)  # name stacks, files, functions of frames
+            names = [m[1] for m in quoted if not re.match(r':\d|\("[^"]*":\d', location[m.end() :])]
+            found.append(" > ".join(reversed(names)))
+    return found
+
+
+def test_entry_attributes(lower: Lower, mlir_opt: MlirOpt) -> None:
+    program = lower(
+        lambda w, x: (w - x.sum(), x.mean()),
+        W,
+        X,
+        arguments=[Argument("params['w']", "state"), Argument("x", "batch", 0)],
+        results=[Result("params['w']", 0), Result("loss")],
+        default=Strategy(Kind.REPLICATE, 1),
+    )
+    entry = next(line for line in mlir_opt(program.text).splitlines() if "@main" in line)
+    for expected in (
+        "func.func public @main(",
+        """tensor<8x3xf32> {epl.name = "params['w']", epl.role = "state"}""",
+        """loc("params['w']"("user.py":3:1))""",
+        'tensor<4x8xf32> {epl.batch_dim = 0 : i64, epl.name = "x", epl.role = "batch"}',
+        """tensor<8x3xf32> {epl.name = "params['w']", epl.updates = 0 : i64}""",
+        'tensor<f32> {epl.name = "loss"}',
+        "epl.default_strategy = #epl.strategy<replicate, 1>",
+    ):
+        assert expected in entry
+
+
+def test_scope_table(lower: Lower, mlir_opt: MlirOpt) -> None:
+    def step(x: jax.Array, w: jax.Array) -> jax.Array:
+        with epl.replicate(name="encoder"):
+            h = x @ w
+        with epl.split(device_count=2):
+            return jnp.sin(h)
+
+    text = mlir_opt(lower(step, X, W).text)
+    assert 'epl.scopes = {s0 = #epl.scope<replicate, 1, "encoder">, s1 = #epl.scope<split, 2, "">}' in text
+    assert stacks(text, "linalg.matmul") == ["jit(step)/epl.s0/dot_general"]
+    assert stacks(text, "math.sin") == ["jit(step)/epl.s1/sin"]
+
+
+def test_no_scope_no_table(lower: Lower) -> None:
+    text = lower(lambda x: x + 1, X).text
+    assert "epl.scopes" not in text
+    assert "epl.default_strategy" not in text
+
+
+def test_backward_keeps_the_scope_and_optimizer_has_none(lower: Lower, mlir_opt: MlirOpt) -> None:
+    def step(w: jax.Array, x: jax.Array) -> jax.Array:
+        def loss(w: jax.Array) -> jax.Array:
+            with epl.replicate():
+                return jnp.sum(jnp.tanh(x @ w))
+
+        return jnp.sqrt(w - jax.grad(loss)(w))
+
+    text = mlir_opt(lower(step, W, X).text)
+    assert stacks(text, "math.tanh") == ["jit(step)/jvp(epl.s0)/tanh"]
+    assert "jit(step)/transpose(jvp(epl.s0))/dot_general" in text
+    assert stacks(text, "math.sqrt") == ["jit(step)/sqrt"]
+
+
+def test_calls_are_inlined_with_their_call_site(lower: Lower, mlir_opt: MlirOpt) -> None:
+    @jax.jit
+    def inner(x: jax.Array) -> jax.Array:
+        with jax.named_scope("deep"):
+            return jnp.cos(x)
+
+    @jax.jit
+    def outer(x: jax.Array) -> jax.Array:
+        return inner(x) + 1
+
+    def step(x: jax.Array) -> jax.Array:
+        with epl.replicate():
+            return outer(x)
+
+    text = mlir_opt(lower(step, X).text)
+    assert "call @" not in text
+    assert text.count("func.func") == 1
+    assert stacks(text, "math.cos") == ["jit(step)/epl.s0/jit(outer) > jit(inner) > deep/cos"]
+
+
+def test_calls_are_inlined_at_every_site(lower: Lower, mlir_opt: MlirOpt) -> None:
+    def step(x: jax.Array) -> jax.Array:
+        with epl.replicate():
+            a = jax.nn.silu(x)
+        with epl.replicate():
+            return jax.nn.silu(a) * a
+
+    text = mlir_opt(lower(step, X).text)
+    sites = [stack.split(" > ")[0] for stack in stacks(text, "math.exp")]
+    assert sites == ["jit(step)/epl.s0/jit(silu)", "jit(step)/epl.s1/jit(silu)"]
+
+
+def test_equal_operations_of_two_scopes_stay_apart(lower: Lower) -> None:
+    def step(x: jax.Array) -> jax.Array:
+        with epl.replicate():
+            a = jnp.sin(x)
+        with epl.replicate():
+            b = jnp.sin(x)
+        return a + b
+
+    assert lower(step, X).text.count("math.sin") == 2
+
+
+def test_unused_arguments_stay(lower: Lower) -> None:
+    assert "%arg2: tensor<4x8xf32>" in lower(lambda a, b, c: c + 1, X, W, X).text
+
+
+def test_concatenate_is_raised(lower: Lower, mlir_opt: MlirOpt) -> None:
+    text = mlir_opt(lower(lambda x: jnp.concatenate([x, x * 2], axis=1), X).text)
+    assert re.search(r'"epl.concatenate"\(%\S+, %\S+\) \{dim = 1 : i64\} : .* -> tensor<4x16xf32>', text)
+    assert "tensor.extract" not in text
+
+
+def test_closed_over_arrays_are_hidden_arguments(lower: Lower, mlir_opt: MlirOpt) -> None:
+    table = np.arange(400, dtype=np.float32).reshape(4, 100)
+    mask = np.arange(1100) % 3 == 0
+    small = np.arange(8, dtype=np.float32)
+
+    def step(x: jax.Array) -> tuple[jax.Array, ...]:
+        return x @ jnp.ones((8, 100)) + table, (x * small).sum(), table.sum() + jnp.where(mask, x[0, 0], 0)
+
+    program = lower(step, X)
+    text = mlir_opt(program.text)
+    assert len(program.hidden) == 2
+    np.testing.assert_array_equal(program.hidden[0], table)
+    np.testing.assert_array_equal(program.hidden[1], mask)
+    assert 'tensor<4x100xf32> {epl.hidden, epl.name = "hidden[0]", epl.role = "constant"}' in text
+    assert 'tensor<1100xi1> {epl.hidden, epl.name = "hidden[1]", epl.role = "constant"}' in text
+
+
+def test_random_bits_are_signless(lower: Lower, mlir_opt: MlirOpt) -> None:
+    def step(key: jax.Array, data: jax.Array) -> tuple[jax.Array, ...]:
+        keys = jax.random.split(key)
+        return keys, jax.random.uniform(keys[0], (5, 3)), data // 3
+
+    text = mlir_opt(lower(step, jax.random.key(0), np.zeros(7, np.uint32)).text)
+    assert "ui32" not in text
+    assert "unrealized_conversion_cast" not in text
+    assert "arith.divui" in text
+    assert "%arg0: tensor<2xi32>" in text
+
+
+def test_optimizers_lower(lower: Lower, mlir_opt: MlirOpt) -> None:
+    for make in (optax.sgd, optax.adam, optax.adamw, optax.lamb, optax.rmsprop):
+        optimizer = make(1e-3)
+        state, tree = jax.tree.flatten(optimizer.init(W))
+
+        def step(
+            w: jax.Array,
+            g: jax.Array,
+            *leaves: jax.Array,
+            optimizer: optax.GradientTransformation = optimizer,
+            tree: jax.tree_util.PyTreeDef = tree,
+        ) -> object:
+            return optimizer.update(g, jax.tree.unflatten(tree, leaves), w)
+
+        mlir_opt(lower(step, W, W, *state).text)
+
+
+def unsupported_steps() -> dict[str, object]:
+    return {
+        "gather": lambda x: x[jnp.array([0, 2])],
+        "scatter": lambda x: x.at[jnp.array([0, 2])].set(1.0),
+        "sort": lambda x: jnp.sort(x),
+        "top_k": lambda x: jax.lax.top_k(x, 2)[0],
+        "while": lambda x: jax.lax.fori_loop(0, x[0, 0].astype(int), lambda i, v: v * 2, x),
+        "scan": lambda x: jax.lax.scan(lambda c, row: (c + row, c), x[0], x)[0],
+        "cond": lambda x: jax.lax.cond(x[0, 0] > 0, lambda v: v, lambda v: -v, x),
+        "fft": lambda x: jnp.abs(jnp.fft.fft(x)),
+        "cholesky": lambda x: jnp.linalg.cholesky(x[:4, :4]),
+    }
+
+
+@pytest.mark.parametrize("name", unsupported_steps())
+def test_unsupported_operations_name_the_line(lower: Lower, name: str) -> None:
+    function = unsupported_steps()[name]
+    with pytest.raises(epl.UnsupportedError) as error:
+        lower(function, X)
+    assert "is not supported yet" in str(error.value)
+    assert error.value.place is not None
+    assert error.value.place.file == __file__
+    assert error.value.place.line == function.__code__.co_firstlineno  # type: ignore[attr-defined]
+
+
+def test_unsupported_operation_of_a_library_names_the_users_line(lower: Lower) -> None:
+    def step(x: jax.Array) -> jax.Array:
+        return optax.softmax_cross_entropy_with_integer_labels(x, jnp.zeros(4, int)).mean()
+
+    line = sys._getframe().f_lineno - 2
+    with pytest.raises(epl.UnsupportedError, match="gather") as error:
+        lower(step, X)
+    assert error.value.place == epl.errors.Place(__file__, line)
+
+
+def test_collectives_are_refused(lower: Lower) -> None:
+    line = sys._getframe().f_lineno + 2
+    with pytest.raises(epl.UnsupportedError, match="remove it: the step is global") as error:
+        lower(lambda x: jax.lax.pmean(x, "data"), X)
+    assert error.value.place == epl.errors.Place(__file__, line)
+
+
+def test_collectives_of_vmap_are_ordinary(lower: Lower) -> None:
+    assert "main" in lower(jax.vmap(lambda v: v - jax.lax.pmean(v, "i"), axis_name="i"), X).text
+
+
+def test_sharding_constraint_is_ignored_with_one_warning(lower: Lower) -> None:
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("a",))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("a"))
+
+    def step(x: jax.Array) -> jax.Array:
+        return jax.lax.with_sharding_constraint(jax.lax.with_sharding_constraint(x, sharding) * 2, sharding)
+
+    with pytest.warns(UserWarning, match="with_sharding_constraint is ignored") as warnings:
+        text = lower(step, X).text
+    assert len(warnings) == 1
+    assert "sdy" not in text
