@@ -60,6 +60,12 @@ def Epl_KernelOp : Epl_Op<"kernel", [Epl_KernelLevel, IsolatedFromAbove, Symbol,
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name $kind $body attr-dict";
   let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::epl::KernelKind":$kind), [{
+    auto &properties = $_state.getOrAddProperties<Properties>();
+    properties.sym_name = $_builder.getStringAttr(name);
+    properties.kind = KernelKindAttr::get($_builder.getContext(), kind);
+    $_state.addRegion();
+  }]>];
 }
 
 def Epl_LaunchOp : Epl_Op<"launch", [Epl_KernelLevel, Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {

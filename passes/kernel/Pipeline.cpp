@@ -10,7 +10,11 @@ namespace {
 #include "passes/kernel/Passes.h.inc"
 } // namespace
 
-void mlir::epl::buildKernelPipeline(OpPassManager &pm) {}
+void mlir::epl::buildKernelPipeline(OpPassManager &pm) {
+  pm.addPass(createFormKernels());
+  pm.addPass(createOutlineKernels());
+  pm.addPass(createVerifyKernels());
+}
 
 void mlir::epl::registerKernelPasses() {
   registerEplKernelPasses();

@@ -1,0 +1,194 @@
+//===- FormKernels.cpp - Tasks to clusters --------------------------------===//
+//
+// Problem: a task is a flat list of small ops; one launch for each would spend the step on memory traffic.
+// Method: `groupOps` decides which ops share a kernel (Clusters.h). Here each group becomes an isolated
+// `epl.cluster`: what it reads is built before it, what is cheap is cloned into it.
+//
+// In: tasks with flat bodies of pure ops on local tensors. Out: task bodies hold clusters and views only.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/kernel/Clusters.h"
+#include "passes/kernel/OpRoles.h"
+#include "passes/kernel/Passes.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_FORMKERNELS
+#include "passes/kernel/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+namespace {
+
+/// The body of a cluster in the making.
+class BodyBuilder {
+public:
+  BodyBuilder(MLIRContext *context, function_ref<bool(Value)> isInside)
+      : block(new Block), builder(context), isInside(isInside) {
+    builder.setInsertionPointToStart(block.get());
+  }
+
+  /// The value inside that takes the place of `value`: computed here, or a block argument.
+  Value inside(Value value) {
+    if (Value known = mapping.lookupOrNull(value))
+      return known;
+    if (isInside(value)) {
+      clone(value.getDefiningOp());
+    } else {
+      inputs.push_back(value);
+      mapping.map(value, block->addArgument(value.getType(), value.getLoc()));
+    }
+    return mapping.lookup(value);
+  }
+
+  /// Adds a copy of `op`, after what it reads. Work and shardings are facts of the place, not of the kernel.
+  void clone(Operation *op) {
+    if (mapping.contains(op))
+      return;
+    for (Value read : getReadValues(op))
+      inside(read);
+    Operation *copy = builder.clone(*op, mapping);
+    copy->setDiscardableAttrs(DictionaryAttr::get(op->getContext()));
+    mapping.map(op, copy);
+  }
+
+  /// Ends the block with `results` and gives it away.
+  Block *finish(ArrayRef<Value> results, Location loc) {
+    YieldOp::create(builder, loc, llvm::map_to_vector(results, [&](Value result) { return inside(result); }));
+    return block.release();
+  }
+
+  /// What the block arguments stand for.
+  SmallVector<Value> inputs;
+
+private:
+  std::unique_ptr<Block> block;
+  OpBuilder builder;
+  function_ref<bool(Value)> isInside;
+  IRMapping mapping;
+};
+
+/// Replaces the ops of a task body by clusters.
+class ClusterBuilder {
+public:
+  explicit ClusterBuilder(Block &body) : body(body), builder(body.getTerminator()) {}
+  void run(ArrayRef<Group> groups);
+
+private:
+  void build(const Group &group);
+  /// The value, outside of all clusters, that takes the place of `value`.
+  Value outside(Value value);
+  /// Whether the cluster of `group` computes `value`.
+  bool isInside(Value value, const Group &group);
+  /// Whether anything but `group` reads `value`, also through clones and views.
+  bool escapes(Value value, const Group &group);
+
+  Block &body;
+  OpBuilder builder;
+  DenseMap<Operation *, const Group *> groupOf;
+  IRMapping mapping;
+};
+
+bool ClusterBuilder::isInside(Value value, const Group &group) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (auto it = groupOf.find(op); it != groupOf.end())
+    return it->second == &group;
+  return getOpRole(op) == OpRole::clone || isInside(op->getOperand(0), group);
+}
+
+bool ClusterBuilder::escapes(Value value, const Group &group) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    user = body.findAncestorOpInBlock(*user);
+    if (user == body.getTerminator())
+      return true;
+    if (auto it = groupOf.find(user); it != groupOf.end())
+      return it->second != &group;
+    return llvm::any_of(user->getResults(), [&](Value result) { return escapes(result, group); });
+  });
+}
+
+void ClusterBuilder::build(const Group &group) {
+  auto inThisGroup = [&](Value value) { return isInside(value, group); };
+  BodyBuilder cluster(body.getParentOp()->getContext(), inThisGroup);
+  SmallVector<Value> results;
+  for (Operation *op : group.ops) {
+    cluster.clone(op);
+    llvm::copy_if(op->getResults(), std::back_inserter(results),
+                  [&](Value result) { return escapes(result, group); });
+  }
+  Operation *first = group.ops.front();
+  Block *block = cluster.finish(results, first->getLoc());
+  SmallVector<Value> inputs =
+      llvm::map_to_vector(cluster.inputs, [&](Value input) { return outside(input); });
+  auto op = ClusterOp::create(builder, first->getLoc(), ValueRange(results).getTypes(), group.kind, inputs);
+  op.getBody().push_back(block);
+  if (Attribute work = first->getDiscardableAttr(EplDialect::kWorkAttr))
+    op->setDiscardableAttr(EplDialect::kWorkAttr, work);
+  mapping.map(results, op.getResults());
+}
+
+Value ClusterBuilder::outside(Value value) {
+  if (Value known = mapping.lookupOrNull(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return value;
+  if (auto it = groupOf.find(op); it != groupOf.end()) {
+    build(*it->second);
+  } else if (getOpRole(op) == OpRole::view) {
+    mapping.map(op->getOperand(0), outside(op->getOperand(0)));
+    builder.clone(*op, mapping);
+  } else { // cheap, but a result of the task
+    Group alone{KernelKind::fusion, {op}};
+    groupOf[op] = &alone;
+    build(alone);
+    groupOf.erase(op);
+  }
+  return mapping.lookup(value);
+}
+
+void ClusterBuilder::run(ArrayRef<Group> groups) {
+  SmallVector<Operation *> old =
+      llvm::map_to_vector(body.without_terminator(), [](Operation &op) { return &op; });
+  for (const Group &group : groups)
+    for (Operation *op : group.ops)
+      groupOf[op] = &group;
+  for (OpOperand &result : body.getTerminator()->getOpOperands())
+    result.set(outside(result.get()));
+  for (Operation *op : llvm::reverse(old))
+    op->erase();
+}
+
+/// A kernel is a function of its inputs whose loops are known when it is compiled.
+LogicalResult verifyBody(Block &body) {
+  for (Operation &op : body.without_terminator()) {
+    if (!isMemoryEffectFree(&op))
+      return op.emitOpError() << "has side effects, expected a function of its operands";
+    for (Type type : op.getResultTypes())
+      if (auto tensor = dyn_cast<ShapedType>(type); tensor && !tensor.hasStaticShape())
+        return op.emitOpError() << "has type " << type << ", expected a static shape";
+  }
+  return success();
+}
+
+struct FormKernelsPass : epl::impl::FormKernelsBase<FormKernelsPass> {
+  void runOnOperation() override {
+    SmallVector<TaskOp> tasks;
+    getOperation().walk([&](TaskOp task) { tasks.push_back(task); });
+    for (TaskOp task : tasks) {
+      Block &body = task.getBody().front();
+      if (failed(verifyBody(body)))
+        return signalPassFailure();
+      ClusterBuilder(body).run(groupOps(body));
+    }
+  }
+};
+
+} // namespace

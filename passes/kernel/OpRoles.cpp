@@ -1,0 +1,83 @@
+//===- OpRoles.cpp - What an op is to the clustering ----------------------===//
+
+#include "passes/kernel/OpRoles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+/// Scalar ops that a value made of constants may cost and still be computed again at each use.
+static constexpr int kCloneBudget = 8;
+
+llvm::SetVector<Value> mlir::epl::getReadValues(Operation *op) {
+  llvm::SetVector<Value> values(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), values);
+  return values;
+}
+
+bool mlir::epl::isContraction(linalg::GenericOp generic) {
+  if (generic.getNumReductionLoops() == 0 || generic.getNumDpsInputs() < 2 || generic.getNumDpsInits() != 1)
+    return false;
+  return linalg::detail::isContractionBody(*generic.getBody(), [](Operation *mul, Operation *add) {
+    return (isa<arith::MulFOp>(mul) && isa<arith::AddFOp>(add)) ||
+           (isa<arith::MulIOp>(mul) && isa<arith::AddIOp>(add)) ||
+           (isa<arith::AndIOp>(mul) && isa<arith::OrIOp>(add));
+  });
+}
+
+bool mlir::epl::isBroadcast(linalg::GenericOp generic) {
+  if (generic.getNumParallelLoops() != generic.getNumLoops() || generic.getNumDpsInputs() != 1 ||
+      generic.getNumDpsInits() != 1 || !generic.getIndexingMapsArray().back().isIdentity())
+    return false;
+  Block *body = generic.getBody();
+  if (&body->front() != body->getTerminator() || body->getTerminator()->getOperand(0) != body->getArgument(0))
+    return false;
+  int64_t last = -1;
+  for (AffineExpr expr : generic.getIndexingMapsArray().front().getResults()) {
+    if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+      if (int64_t(dim.getPosition()) <= last)
+        return false;
+      last = dim.getPosition();
+    } else if (!isa<AffineConstantExpr>(expr)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Whether `value` is made of constants by no more than `budget` scalar ops per element; spends them.
+static bool isCheapConstant(Value value, int &budget) {
+  Operation *op = value.getDefiningOp();
+  if (!op || budget < 0)
+    return false;
+  if (isa<arith::ConstantOp, tensor::EmptyOp>(op))
+    return true;
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  if (generic && generic.getNumParallelLoops() != generic.getNumLoops())
+    return false;
+  if (!generic && !isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::SplatOp>(op) &&
+      isa<RankedTensorType>(value.getType()))
+    return false;
+  budget -= generic ? generic.getBody()->getOperations().size() - 1 : 1;
+  return llvm::all_of(getReadValues(op), [&](Value read) { return isCheapConstant(read, budget); });
+}
+
+OpRole mlir::epl::getOpRole(Operation *op) {
+  if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
+    return OpRole::view;
+  auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
+  if (isa<arith::ConstantOp, tensor::EmptyOp, tensor::SplatOp>(op) ||
+      llvm::none_of(op->getResultTypes(), isTensor))
+    return OpRole::clone;
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  if (!generic)
+    return OpRole::fusion;
+  if (isContraction(generic))
+    return OpRole::contraction;
+  int budget = kCloneBudget;
+  return isBroadcast(generic) || isCheapConstant(generic.getResult(0), budget) ? OpRole::clone
+                                                                               : OpRole::fusion;
+}

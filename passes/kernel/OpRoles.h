@@ -1,0 +1,29 @@
+//===- OpRoles.h - What an op is to the clustering -----------------*- C++ -*-===//
+#pragma once
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::epl {
+
+/// What an op of a task body is to the clustering.
+enum class OpRole {
+  clone,       ///< so cheap that every cluster that reads it computes it again
+  view,        ///< a reshape: free, wherever it stands
+  contraction, ///< a kernel of its own
+  fusion       ///< may share a kernel with others
+};
+
+OpRole getOpRole(Operation *op);
+
+/// A sum of products of two or more operands: `linalg.matmul`, `linalg.conv_2d`, generalized.
+bool isContraction(linalg::GenericOp generic);
+
+/// A generic that copies elements of its one input, in their order, to every place of its result.
+bool isBroadcast(linalg::GenericOp generic);
+
+/// Every value from outside that the op reads: its operands and what its regions capture.
+llvm::SetVector<Value> getReadValues(Operation *op);
+
+} // namespace mlir::epl
