@@ -1,0 +1,177 @@
+#include "runtime/plan/Access.h"
+
+#include <algorithm>
+
+namespace epl::runtime {
+namespace {
+
+Access wholeAccess(uint32_t buffer, bool write, uint64_t bytes) {
+  Access access{.buffer = buffer, .write = write};
+  if (bytes > 0)
+    access.ranges.push_back({0, bytes});
+  return access;
+}
+
+std::vector<Access> accesses(const plan::PlanT &plan, const plan::LaunchT &launch) {
+  const plan::KernelT &kernel = *plan.kernels[launch.kernel];
+  std::vector<Access> result;
+  for (size_t i = 0; i < kernel.operand_sizes.size(); ++i)
+    result.push_back(wholeAccess(launch.buffers[i], i >= kernel.num_inputs, kernel.operand_sizes[i]));
+  if (kernel.workspace > 0)
+    result.push_back(wholeAccess(launch.buffers.back(), true, kernel.workspace));
+  return result;
+}
+
+std::vector<Access> accesses(const plan::ContractT &contract) {
+  auto access = [&](uint32_t buffer, bool write, ContractOperand operand) {
+    Access result{.buffer = buffer, .write = write};
+    stridedRanges(dimsOf(contract, operand), elementBytes(contract.type), result.ranges);
+    return result;
+  };
+  std::vector<Access> result{access(contract.a, false, ContractOperand::a),
+                             access(contract.b, false, ContractOperand::b)};
+  if (contract.accumulate)
+    result.push_back(access(contract.c, false, ContractOperand::c));
+  result.push_back(access(contract.c, true, ContractOperand::c));
+  return result;
+}
+
+std::vector<Access> accesses(const plan::ReducePartT &reduce) {
+  auto access = [&](uint32_t buffer, bool write, bool remote) {
+    return Access{.buffer = buffer,
+                  .write = write,
+                  .remote = remote,
+                  .extent = remote ? Extent::otherParts : Extent::ownPart,
+                  .communicator = reduce.communicator,
+                  .count = reduce.count,
+                  .elementBytes = elementBytes(reduce.type)};
+  };
+  // A rank reads its own part everywhere: seen from the memory's owner, the others read all other parts.
+  return {access(reduce.source, false, false), access(reduce.source, false, true),
+          access(reduce.target, true, false)};
+}
+
+std::vector<Access> accesses(const plan::GatherPartsT &gather) {
+  auto access = [&](bool write, bool remote) {
+    return Access{.buffer = gather.buffer,
+                  .write = write,
+                  .remote = remote,
+                  .extent = remote ? Extent::ownPart : Extent::otherParts,
+                  .communicator = gather.communicator,
+                  .count = gather.count,
+                  .elementBytes = elementBytes(gather.type)};
+  };
+  return {access(false, true), access(true, false)};
+}
+
+std::vector<Access> accesses(const plan::GatherBlocksT &gather, const Mesh &mesh) {
+  uint64_t bytes = uint64_t(gather.outer) * uint64_t(gather.inner) * elementBytes(gather.type);
+  Access own = wholeAccess(gather.source, false, bytes);
+  Access remote = own;
+  remote.remote = true;
+  remote.communicator = gather.communicator;
+  return {own, remote, wholeAccess(gather.target, true, bytes * mesh.memberCount(gather.communicator))};
+}
+
+} // namespace
+
+std::vector<Access> accessesOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &command) {
+  const plan::ActionUnion &action = command.action;
+  switch (action.type) {
+  case plan::Action::Launch:
+    return accesses(plan, *action.AsLaunch());
+  case plan::Action::Contract:
+    return accesses(*action.AsContract());
+  case plan::Action::ReducePart:
+    return accesses(*action.AsReducePart());
+  case plan::Action::GatherParts:
+    return accesses(*action.AsGatherParts());
+  case plan::Action::GatherBlocks:
+    return accesses(*action.AsGatherBlocks(), mesh);
+  case plan::Action::Copy: {
+    const plan::CopyT &copy = *action.AsCopy();
+    uint64_t bytes = plan.buffers[copy.source]->size;
+    return {wholeAccess(copy.source, false, bytes), wholeAccess(copy.target, true, bytes)};
+  }
+  case plan::Action::NONE:
+    break;
+  }
+  return {};
+}
+
+std::vector<ByteRange> rangesOf(const Access &access, const Mesh &mesh, uint32_t owner) {
+  if (access.extent == Extent::ranges)
+    return access.ranges;
+  ElementRange part = partOf(access.count, mesh.memberIndex(access.communicator, owner),
+                             mesh.memberCount(access.communicator));
+  uint64_t begin = uint64_t(part.begin) * access.elementBytes;
+  uint64_t end = uint64_t(part.end) * access.elementBytes;
+  uint64_t size = uint64_t(access.count) * access.elementBytes;
+  std::vector<ByteRange> ranges = access.extent == Extent::ownPart
+                                      ? std::vector<ByteRange>{{begin, end}}
+                                      : std::vector<ByteRange>{{0, begin}, {end, size}};
+  std::erase_if(ranges, [](ByteRange range) { return range.begin == range.end; });
+  return ranges;
+}
+
+bool mayOverlap(const Access &a, const Access &b) {
+  if (a.extent == Extent::ranges && b.extent == Extent::ranges)
+    return std::ranges::any_of(a.ranges, [&](ByteRange x) {
+      return std::ranges::any_of(b.ranges, [&](ByteRange y) { return x.begin < y.end && y.begin < x.end; });
+    });
+  bool sameParts = a.extent != Extent::ranges && b.extent != Extent::ranges &&
+                   a.communicator == b.communicator && a.count == b.count && a.elementBytes == b.elementBytes;
+  return !sameParts || a.extent == b.extent;
+}
+
+std::vector<StridedDim> dimsOf(const plan::ContractT &contract, ContractOperand operand) {
+  int64_t rows = contract.m, columns = contract.n, leading = contract.ldc;
+  if (operand == ContractOperand::a) {
+    rows = contract.transpose_a ? contract.k : contract.m;
+    columns = contract.transpose_a ? contract.m : contract.k;
+    leading = contract.lda;
+  } else if (operand == ContractOperand::b) {
+    rows = contract.transpose_b ? contract.n : contract.k;
+    columns = contract.transpose_b ? contract.k : contract.n;
+    leading = contract.ldb;
+  }
+  std::vector<StridedDim> dims{{columns, 1}, {rows, leading}};
+  for (const plan::BatchDim &batch : contract.batch)
+    dims.push_back({batch.extent(), operand == ContractOperand::a   ? batch.stride_a()
+                                    : operand == ContractOperand::b ? batch.stride_b()
+                                                                    : batch.stride_c()});
+  return dims;
+}
+
+bool stridedRanges(std::vector<StridedDim> dims, uint64_t elementBytes, std::vector<ByteRange> &ranges) {
+  ranges.clear();
+  if (std::ranges::any_of(dims, [](StridedDim dim) { return dim.extent == 0; }))
+    return true;
+  std::erase_if(dims, [](StridedDim dim) { return dim.extent == 1 || dim.stride == 0; });
+  std::ranges::sort(dims, {}, &StridedDim::stride);
+  // Dimensions whose steps leave no gap make one run of elements; the others repeat it.
+  int64_t run = 1;
+  size_t outer = 0;
+  for (; outer < dims.size() && dims[outer].stride <= run; ++outer)
+    run += dims[outer].stride * (dims[outer].extent - 1);
+  std::vector<int64_t> starts{0};
+  for (; outer < dims.size(); ++outer) {
+    if (dims[outer].extent > maxRanges / int64_t(starts.size()))
+      return false;
+    size_t count = starts.size();
+    for (int64_t i = 1; i < dims[outer].extent; ++i)
+      for (size_t j = 0; j < count; ++j)
+        starts.push_back(starts[j] + i * dims[outer].stride);
+  }
+  std::ranges::sort(starts);
+  for (int64_t start : starts) {
+    uint64_t begin = uint64_t(start) * elementBytes, end = uint64_t(start + run) * elementBytes;
+    if (ranges.empty() || ranges.back().end < begin)
+      ranges.push_back({begin, end});
+    else
+      ranges.back().end = std::max(ranges.back().end, end);
+  }
+  return true;
+}
+
+} // namespace epl::runtime

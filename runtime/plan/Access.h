@@ -1,0 +1,69 @@
+// What commands mean for memory: the bytes that each one reads and writes, and on which ranks. The one
+// definition that edges, memory planning and the verifier share.
+//
+// Every write of every command goes to the executing rank's own memory; only collectives touch the memory of
+// other ranks, and they only read it. The rest of the library leans on this.
+
+#ifndef EPL_RUNTIME_PLAN_ACCESS_H
+#define EPL_RUNTIME_PLAN_ACCESS_H
+
+#include "runtime/plan/Mesh.h"
+#include "runtime/plan/plan_generated.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace epl::runtime {
+
+/// Bytes [begin, end) from the start of a buffer.
+struct ByteRange {
+  uint64_t begin;
+  uint64_t end;
+
+  bool operator==(const ByteRange &) const = default;
+};
+
+/// Which bytes of a buffer: fixed ranges, or the part of a collective that the rank whose memory it is owns,
+/// or all parts but that one.
+enum class Extent : uint8_t { ranges, ownPart, otherParts };
+
+/// Bytes of one buffer that one command touches, by the same rule on every rank.
+struct Access {
+  uint32_t buffer;
+  bool write;
+  bool remote = false; // in the memory of the other members of `communicator`; always a read
+  Extent extent = Extent::ranges;
+  std::vector<ByteRange> ranges{}; // for Extent::ranges: ascending, disjoint, not adjacent
+  uint32_t communicator = 0;       // for a remote access or a part
+  int64_t count = 0;               // for a part: elements of the collective
+  uint64_t elementBytes = 0;       // for a part
+};
+
+/// The accesses of a command, reads before writes. An input and an output of a launch that are one buffer
+/// give one access each. Needs a command that passes the verifier's table checks.
+std::vector<Access> accessesOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &command);
+
+/// The ranges of `access` in the memory of rank `owner`.
+std::vector<ByteRange> rangesOf(const Access &access, const Mesh &mesh, uint32_t owner);
+
+/// Whether the bytes of two accesses of one buffer may meet in the memory of some rank.
+bool mayOverlap(const Access &a, const Access &b);
+
+/// An operand of a contraction as a strided set of elements.
+struct StridedDim {
+  int64_t extent;
+  int64_t stride;
+};
+enum class ContractOperand { a, b, c };
+std::vector<StridedDim> dimsOf(const plan::ContractT &contract, ContractOperand operand);
+
+/// More separate ranges than this are not tracked; the verifier rejects such commands.
+inline constexpr int64_t maxRanges = 65536;
+
+/// The bytes of a strided set, or nothing at all if they are more than maxRanges separate ranges. Needs
+/// strides and extents that are not negative, and a last byte that fits int64_t.
+bool stridedRanges(std::vector<StridedDim> dims, uint64_t elementBytes, std::vector<ByteRange> &ranges);
+
+} // namespace epl::runtime
+
+#endif // EPL_RUNTIME_PLAN_ACCESS_H

@@ -1,0 +1,202 @@
+#include "runtime/plan/Builder.h"
+
+#include "runtime/plan/Edges.h"
+#include "runtime/plan/Error.h"
+#include "runtime/plan/Memory.h"
+#include "runtime/plan/Mesh.h"
+#include "runtime/plan/Results.h"
+#include "runtime/plan/Summary.h"
+#include "runtime/plan/Verifier.h"
+#include "runtime/plan/Writer.h"
+
+namespace epl::runtime {
+namespace {
+
+template <typename TableT> uint32_t append(std::vector<std::unique_ptr<TableT>> &tables, TableT table) {
+  tables.push_back(std::make_unique<TableT>(std::move(table)));
+  return uint32_t(tables.size() - 1);
+}
+
+/// The number of ranks; 0 if it fits no uint32_t, which the verifier rejects.
+uint32_t countDevices(const plan::PlanT &plan) {
+  uint64_t devices = 1;
+  for (const auto &axis : plan.axes)
+    if (!axis->temporal)
+      devices *= axis->size;
+  return devices <= UINT32_MAX ? uint32_t(devices) : 0;
+}
+
+void fillLanes(plan::PlanT &plan) {
+  for (const auto &lane : plan.lanes)
+    lane->commands.clear();
+  for (uint32_t command = 0; command < plan.commands.size(); ++command)
+    plan.lanes[plan.commands[command]->lane]->commands.push_back(command);
+}
+
+void requireTables(const plan::PlanT &plan) {
+  if (std::vector<std::string> messages = verifyTables(plan); !messages.empty())
+    throw PlanError(std::move(messages));
+}
+
+} // namespace
+
+Builder::Builder(std::string deviceKind) {
+  plan.version = planVersion;
+  plan.device_kind = std::move(deviceKind);
+}
+
+uint32_t Builder::addAxis(std::string name, uint32_t size, bool temporal) {
+  plan::AxisT axis;
+  axis.name = std::move(name);
+  axis.size = size;
+  axis.temporal = temporal;
+  return append(plan.axes, std::move(axis));
+}
+
+uint32_t Builder::addCommunicator(const std::vector<std::string> &axes) {
+  for (uint32_t i = 0; i < plan.communicators.size(); ++i)
+    if (plan.communicators[i]->axes == axes)
+      return i;
+  plan::CommunicatorT communicator;
+  communicator.axes = axes;
+  return append(plan.communicators, std::move(communicator));
+}
+
+uint32_t Builder::addSlot(plan::SlotT slot) {
+  uint32_t index = append(plan.slots, std::move(slot));
+  const plan::SlotT &added = *plan.slots[index];
+  if (added.role == plan::SlotRole::result && added.updates >= 0)
+    return index;
+  plan::BufferT buffer;
+  buffer.name = added.name;
+  buffer.slot = int32_t(index);
+  // A sharding that does not fit the shape is for verifyTables to report.
+  buffer.size = added.sharding.size() == added.shape.size() ? localBytes(plan, added) : 0;
+  slotBuffers[index] = append(plan.buffers, std::move(buffer));
+  return index;
+}
+
+uint32_t Builder::slotBuffer(uint32_t slot) const {
+  auto found = slotBuffers.find(slot);
+  if (found == slotBuffers.end() || plan.slots[slot]->role == plan::SlotRole::result)
+    throw PlanError("slot " + std::to_string(slot) + " is no argument of the plan");
+  return found->second;
+}
+
+void Builder::setResult(uint32_t slot, uint32_t buffer) {
+  if (slot >= plan.slots.size() || plan.slots[slot]->role != plan::SlotRole::result)
+    throw PlanError("slot " + std::to_string(slot) + " is no result of the plan");
+  if (buffer >= plan.buffers.size())
+    throw PlanError("result \"" + plan.slots[slot]->name + "\" is buffer " + std::to_string(buffer) +
+                    ", expected one of " + std::to_string(plan.buffers.size()) + " buffers");
+  results[slot] = buffer;
+}
+
+uint32_t Builder::addBuffer(std::string name, uint64_t size) {
+  plan::BufferT buffer;
+  buffer.name = std::move(name);
+  buffer.size = size;
+  return append(plan.buffers, std::move(buffer));
+}
+
+uint32_t Builder::addKernel(plan::KernelT kernel) { return append(plan.kernels, std::move(kernel)); }
+
+uint32_t Builder::lane(plan::LaneKind kind, int32_t communicator) {
+  for (uint32_t i = 0; i < plan.lanes.size(); ++i)
+    if (plan.lanes[i]->kind == kind && plan.lanes[i]->communicator == communicator)
+      return i;
+  plan::LaneT lane;
+  lane.kind = kind;
+  lane.communicator = communicator;
+  return append(plan.lanes, std::move(lane));
+}
+
+template <typename ActionT> void Builder::add(CommandInfo info, uint32_t lane, ActionT action) {
+  plan::CommandT command;
+  command.name = std::move(info.name);
+  command.location = std::move(info.location);
+  command.work = std::move(info.work);
+  command.action.Set(std::move(action));
+  command.lane = lane;
+  append(plan.commands, std::move(command));
+}
+
+void Builder::launch(CommandInfo info, uint32_t kernel, std::vector<uint32_t> buffers) {
+  plan::LaunchT launch;
+  launch.kernel = kernel;
+  launch.buffers = std::move(buffers);
+  add(std::move(info), lane(plan::LaneKind::compute, -1), std::move(launch));
+}
+
+void Builder::contract(CommandInfo info, plan::ContractT contract) {
+  add(std::move(info), lane(plan::LaneKind::compute, -1), std::move(contract));
+}
+
+void Builder::copy(CommandInfo info, uint32_t source, uint32_t target) {
+  plan::CopyT copy;
+  copy.source = source;
+  copy.target = target;
+  add(std::move(info), lane(plan::LaneKind::compute, -1), copy);
+}
+
+void Builder::allReduce(CommandInfo info, uint32_t communicator, plan::ReductionKind reduction,
+                        plan::ElementType type, uint32_t source, uint32_t target, int64_t count) {
+  uint32_t where = lane(plan::LaneKind::communicate, int32_t(communicator));
+  plan::ReducePartT reduce;
+  reduce.communicator = communicator;
+  reduce.reduction = reduction;
+  reduce.type = type;
+  reduce.source = source;
+  reduce.target = target;
+  reduce.count = count;
+  add(info, where, reduce);
+  plan::GatherPartsT gather;
+  gather.communicator = communicator;
+  gather.type = type;
+  gather.buffer = target;
+  gather.count = count;
+  add(std::move(info), where, gather);
+}
+
+void Builder::allGather(CommandInfo info, uint32_t communicator, plan::ElementType type, uint32_t source,
+                        uint32_t target, int64_t outer, int64_t inner) {
+  plan::GatherBlocksT gather;
+  gather.communicator = communicator;
+  gather.type = type;
+  gather.source = source;
+  gather.target = target;
+  gather.outer = outer;
+  gather.inner = inner;
+  add(std::move(info), lane(plan::LaneKind::communicate, int32_t(communicator)), gather);
+}
+
+void Builder::setImage(std::vector<uint8_t> image, std::string targetCpu,
+                       std::vector<std::string> targetFeatures) {
+  plan.image = std::move(image);
+  plan.target_cpu = std::move(targetCpu);
+  plan.target_features = std::move(targetFeatures);
+}
+
+void Builder::setProvenance(plan::ProvenanceT provenance) {
+  plan.provenance = std::make_unique<plan::ProvenanceT>(std::move(provenance));
+}
+
+plan::PlanT Builder::finish() {
+  plan.devices = countDevices(plan);
+  plan.layout = layoutLine(plan);
+  lane(plan::LaneKind::compute, -1);
+  fillLanes(plan);
+  requireTables(plan);
+  bindResults(plan, slotBuffers, results);
+  fillLanes(plan);
+  requireTables(plan);
+  addEdges(plan);
+  elideEdges(plan);
+  planMemory(plan);
+  requireValid(plan);
+  plan::PlanT finished = std::move(plan);
+  *this = Builder(finished.device_kind);
+  return finished;
+}
+
+} // namespace epl::runtime

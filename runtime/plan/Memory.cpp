@@ -1,0 +1,156 @@
+#include "runtime/plan/Memory.h"
+
+#include "runtime/plan/Access.h"
+#include "runtime/plan/Order.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace epl::runtime {
+namespace {
+
+/// An access reduced to what order needs: the command, and the ranks whose memory it is in.
+struct Touch {
+  uint32_t command;
+  Scope scope;
+};
+
+/// Buffers at one place: one buffer, or a chain of outputs written over dying inputs.
+struct Block {
+  uint64_t size = 0;
+  std::vector<Touch> touches;
+  std::vector<uint32_t> writes; // commands
+  uint64_t offset = 0;
+};
+
+uint64_t align(uint64_t size) { return (size + arenaAlignment - 1) / arenaAlignment * arenaAlignment; }
+
+class Planner {
+public:
+  explicit Planner(plan::PlanT &plan)
+      : plan(plan), order(Order::of(plan)), blocks(plan.buffers.size()), blockOf(plan.buffers.size()) {
+    std::iota(blockOf.begin(), blockOf.end(), 0);
+  }
+
+  void run() {
+    collectTouches();
+    for (uint32_t command = 0; command < plan.commands.size(); ++command)
+      if (const plan::LaunchT *launch = plan.commands[command]->action.AsLaunch())
+        shareInPlace(command, *launch);
+    for (uint32_t block : bySize())
+      place(block);
+    for (uint32_t buffer = 0; buffer < blocks.size(); ++buffer)
+      if (inArena(buffer))
+        plan.buffers[buffer]->offset = blocks[blockOf[buffer]].offset;
+  }
+
+private:
+  bool inArena(uint32_t buffer) const { return plan.buffers[buffer]->slot < 0; }
+
+  void collectTouches() {
+    Mesh mesh(plan);
+    for (uint32_t buffer = 0; buffer < blocks.size(); ++buffer)
+      blocks[buffer].size = align(plan.buffers[buffer]->size);
+    for (uint32_t command = 0; command < plan.commands.size(); ++command)
+      for (const Access &access : accessesOf(plan, mesh, *plan.commands[command])) {
+        Block &block = blocks[access.buffer];
+        block.touches.push_back({command, access.remote ? order.scopeOf(access.communicator) : 0});
+        if (access.write && (block.writes.empty() || block.writes.back() != command))
+          block.writes.push_back(command);
+      }
+  }
+
+  /// Whether everything that touches `first` ends before anything writes `second`. What reads `second` comes
+  /// after a write of it, so it needs no look.
+  bool precedes(const Block &first, const Block &second) const {
+    return std::ranges::all_of(second.writes, [&](uint32_t write) {
+      return std::ranges::all_of(
+          first.touches, [&](Touch touch) { return order.before(touch.command, write, touch.scope); });
+    });
+  }
+
+  bool conflict(const Block &a, const Block &b) const { return !precedes(a, b) && !precedes(b, a); }
+
+  /// Lets each output of a launch that may be written over an input take the input's place.
+  void shareInPlace(uint32_t command, const plan::LaunchT &launch) {
+    const plan::KernelT &kernel = *plan.kernels[launch.kernel];
+    for (uint32_t output = 0; output < kernel.num_outputs; ++output) {
+      if (kernel.in_place[output] < 0)
+        continue;
+      uint32_t from = launch.buffers[size_t(kernel.in_place[output])];
+      uint32_t to = launch.buffers[kernel.num_inputs + output];
+      bool once = std::count(launch.buffers.begin(), launch.buffers.end(), from) == 1;
+      if (from != to && once && inArena(from) && inArena(to) && dies(from, to, command))
+        merge(from, to);
+    }
+  }
+
+  /// Whether `command` is the last to touch the place of `from`, and `to` is a fresh buffer of the same size
+  /// that it is the first to write.
+  bool dies(uint32_t from, uint32_t to, uint32_t command) const {
+    const Block &block = blocks[blockOf[from]], &output = blocks[to];
+    if (plan.buffers[from]->size != plan.buffers[to]->size || blockOf[to] != to || output.writes.empty())
+      return false;
+    bool fresh = std::ranges::all_of(
+        output.writes, [&](uint32_t write) { return write == command || order.before(command, write, 0); });
+    return fresh && std::ranges::all_of(block.touches, [&](Touch touch) {
+             return touch.command == command || order.before(touch.command, command, touch.scope);
+           });
+  }
+
+  void merge(uint32_t from, uint32_t to) {
+    Block &block = blocks[blockOf[from]], &output = blocks[to];
+    block.touches.insert(block.touches.end(), output.touches.begin(), output.touches.end());
+    block.writes.insert(block.writes.end(), output.writes.begin(), output.writes.end());
+    output = {};
+    blockOf[to] = blockOf[from];
+  }
+
+  /// The blocks of the arena, the largest first.
+  std::vector<uint32_t> bySize() const {
+    std::vector<uint32_t> result;
+    for (uint32_t buffer = 0; buffer < blocks.size(); ++buffer)
+      if (inArena(buffer) && blockOf[buffer] == buffer && blocks[buffer].size > 0)
+        result.push_back(buffer);
+    std::ranges::sort(result, [&](uint32_t a, uint32_t b) {
+      return std::pair(blocks[b].size, a) < std::pair(blocks[a].size, b);
+    });
+    return result;
+  }
+
+  /// Puts a block into the tightest gap between the placed blocks that it conflicts with, else behind them.
+  void place(uint32_t index) {
+    Block &block = blocks[index];
+    uint64_t end = 0, best = 0, bestGap = UINT64_MAX;
+    for (uint32_t other : placed) {
+      const Block &obstacle = blocks[other];
+      if (!conflict(block, obstacle))
+        continue;
+      if (obstacle.offset >= end + block.size && obstacle.offset - end < bestGap) {
+        best = end;
+        bestGap = obstacle.offset - end;
+      }
+      end = std::max(end, obstacle.offset + obstacle.size);
+    }
+    block.offset = bestGap == UINT64_MAX ? end : best;
+    plan.arena_size = std::max(plan.arena_size, block.offset + block.size);
+    placed.insert(std::ranges::upper_bound(placed, block.offset, {},
+                                           [&](uint32_t other) { return blocks[other].offset; }),
+                  index);
+  }
+
+  plan::PlanT &plan;
+  Order order;
+  std::vector<Block> blocks;     // by buffer; blocks of slots stay unused
+  std::vector<uint32_t> blockOf; // of each buffer
+  std::vector<uint32_t> placed;  // by offset
+};
+
+} // namespace
+
+void planMemory(plan::PlanT &plan) {
+  plan.arena_size = 0;
+  Planner(plan).run();
+}
+
+} // namespace epl::runtime

@@ -1,0 +1,27 @@
+// How people see the parts of a plan: index and name, in dumps and errors alike.
+
+#ifndef EPL_RUNTIME_PLAN_NAMES_H
+#define EPL_RUNTIME_PLAN_NAMES_H
+
+#include "runtime/plan/Access.h"
+#include "runtime/plan/plan_generated.h"
+
+#include <cstdint>
+#include <string>
+
+namespace epl::runtime {
+
+/// `"text"`, with quotes, backslashes and control characters escaped.
+std::string quoted(const std::string &text);
+
+std::string commandName(const plan::PlanT &plan, uint32_t command); // #12 "fused_add"
+std::string bufferName(const plan::PlanT &plan, uint32_t buffer);   // b7 "h"
+std::string slotName(const plan::PlanT &plan, uint32_t slot);       // s0 "params['w1']"
+std::string kernelName(const plan::PlanT &plan, uint32_t kernel);   // k3 "softmax"
+
+/// First and last byte: 0..63.
+std::string rangeText(ByteRange range);
+
+} // namespace epl::runtime
+
+#endif // EPL_RUNTIME_PLAN_NAMES_H

@@ -1,0 +1,95 @@
+#include "runtime/plan/Reader.h"
+
+#include "runtime/plan/Error.h"
+#include "runtime/plan/Hash.h"
+#include "runtime/plan/Verifier.h"
+#include "runtime/plan/Writer.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace epl::runtime {
+namespace {
+
+[[noreturn]] void fail(const std::string &name, const std::string &message) {
+  throw PlanError("plan file \"" + name + "\" " + message);
+}
+
+/// Checks the frame of a plan file and returns the bytes of the plan in it. The hash comes before anything
+/// that depends on the plan's content.
+std::span<const uint8_t> openFrame(std::span<const uint8_t> bytes, const std::string &name) {
+  constexpr size_t prefix = sizeof(flatbuffers::uoffset_t);
+  // Prefix, root offset, identifier.
+  if (bytes.size() < 3 * prefix || !plan::SizePrefixedPlanFileBufferHasIdentifier(bytes.data()))
+    fail(name, bytes.empty() ? "is empty" : "is not an EPL plan");
+  size_t expected = size_t(flatbuffers::GetPrefixedSize(bytes.data())) + prefix;
+  if (bytes.size() < expected)
+    fail(name, "is truncated: expected " + std::to_string(expected) + " bytes, found " +
+                   std::to_string(bytes.size()));
+  if (bytes.size() > expected || bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE)
+    fail(name, "is too long: expected " + std::to_string(expected) + " bytes, found " +
+                   std::to_string(bytes.size()));
+  flatbuffers::Verifier frame(bytes.data(), bytes.size());
+  if (!plan::VerifySizePrefixedPlanFileBuffer(frame))
+    fail(name, "is damaged: its frame is malformed");
+
+  const plan::PlanFile &file = *plan::GetSizePrefixedPlanFile(bytes.data());
+  std::span<const uint8_t> content(file.plan()->data(), file.plan()->size());
+  Hash128 stored{file.hash_low(), file.hash_high()}, computed = hashBytes(content);
+  if (stored != computed)
+    fail(name, "has changed since it was written: hash differs, expected " + stored.text() + ", found " +
+                   computed.text());
+  // Bytes of the frame that the hash does not cover (padding, offsets) have one legal value.
+  if (!std::ranges::equal(sealPlan(content), bytes))
+    fail(name, "has changed since it was written: its frame is not canonical");
+  return content;
+}
+
+} // namespace
+
+plan::PlanT parsePlanUnverified(std::span<const uint8_t> bytes, const std::string &name) {
+  std::span<const uint8_t> content = openFrame(bytes, name);
+  // The frame aligns the plan relative to its own start; a caller's buffer may start anywhere.
+  std::vector<uint8_t> aligned(content.begin(), content.end());
+  flatbuffers::Verifier verifier(aligned.data(), aligned.size(), /*max_depth=*/16,
+                                 /*max_tables=*/10'000'000);
+  if (!verifier.VerifyBuffer<plan::Plan>(nullptr))
+    fail(name, "is damaged: its plan is malformed");
+  const plan::Plan &root = *flatbuffers::GetRoot<plan::Plan>(aligned.data());
+  if (root.version() != planVersion)
+    fail(name, "has version " + std::to_string(root.version()) + ": expected version " +
+                   std::to_string(planVersion));
+  plan::PlanT plan;
+  root.UnPackTo(&plan);
+  return plan;
+}
+
+plan::PlanT parsePlan(std::span<const uint8_t> bytes, const std::string &name) {
+  plan::PlanT plan = parsePlanUnverified(bytes, name);
+  std::vector<std::string> messages = verifyPlan(plan);
+  for (std::string &message : messages)
+    message = "plan file \"" + name + "\": " + message;
+  if (!messages.empty())
+    throw PlanError(std::move(messages));
+  return plan;
+}
+
+std::vector<uint8_t> readBytes(const std::filesystem::path &path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  auto check = [&](bool good) {
+    if (!good)
+      throw PlanError("cannot read plan file \"" + path.string() + "\": " + std::strerror(errno));
+  };
+  check(file.is_open());
+  check(!std::filesystem::is_directory(path) || (errno = EISDIR, false));
+  std::vector<uint8_t> bytes(size_t(std::max<std::streamoff>(file.tellg(), 0)));
+  file.seekg(0);
+  check(bool(file.read(reinterpret_cast<char *>(bytes.data()), std::streamsize(bytes.size()))));
+  return bytes;
+}
+
+plan::PlanT readPlan(const std::filesystem::path &path) { return parsePlan(readBytes(path), path.string()); }
+
+} // namespace epl::runtime

@@ -1,0 +1,257 @@
+// The second stage of the plan verifier: each command by itself.
+
+#include "runtime/plan/VerifyStages.h"
+
+#include "runtime/plan/Access.h"
+#include "runtime/plan/Memory.h"
+#include "runtime/plan/Names.h"
+
+#include <algorithm>
+
+namespace epl::runtime {
+namespace {
+
+class Commands {
+public:
+  Commands(const plan::PlanT &plan, Report &report) : plan(plan), report(report), mesh(plan) {
+    writable.resize(plan.slots.size());
+    for (size_t slot = 0; slot < plan.slots.size(); ++slot)
+      if (plan.slots[slot]->role == plan::SlotRole::result)
+        writable[plan.slots[slot]->updates >= 0 ? size_t(plan.slots[slot]->updates) : slot] = true;
+  }
+
+  void run() {
+    for (uint32_t command = 0; command < plan.commands.size(); ++command) {
+      user = "command " + commandName(plan, command);
+      good = true;
+      const plan::CommandT &current = *plan.commands[command];
+      checkAction(current);
+      if (good)
+        for (const Access &access : accessesOf(plan, mesh, current))
+          checkWrite(access);
+    }
+  }
+
+private:
+  template <typename... Parts> void fail(const Parts &...parts) {
+    report.add(user, parts...);
+    good = false;
+  }
+
+  void checkAction(const plan::CommandT &command) {
+    const plan::ActionUnion &action = command.action;
+    if (action.value == nullptr || action.type == plan::Action::NONE)
+      return fail(" has no action");
+    if (const plan::LaunchT *launch = action.AsLaunch())
+      return checkLaunch(command, *launch);
+    if (const plan::ContractT *contract = action.AsContract())
+      return checkContract(command, *contract);
+    if (const plan::CopyT *copy = action.AsCopy())
+      return checkCopy(command, *copy);
+    if (const plan::ReducePartT *reduce = action.AsReducePart())
+      return checkReducePart(command, *reduce);
+    if (const plan::GatherPartsT *gather = action.AsGatherParts())
+      return checkGatherParts(command, *gather);
+    checkGatherBlocks(command, *action.AsGatherBlocks());
+  }
+
+  /// Commands of one rank run anywhere but in a lane of a communicator.
+  void requireLocalLane(const plan::CommandT &command) {
+    if (plan.lanes[command.lane]->kind == plan::LaneKind::communicate)
+      fail(" is no collective but in lane ", command.lane, ", which is a communicator's");
+  }
+
+  /// The members of a communicator meet in one lane, so that they all see its collectives in one order.
+  bool requireCommunicator(const plan::CommandT &command, uint32_t communicator) {
+    if (communicator >= plan.communicators.size())
+      fail(" names communicator ", communicator, " of ", plan.communicators.size());
+    else if (plan.lanes[command.lane]->communicator != int32_t(communicator))
+      fail(" is in lane ", command.lane, ", expected a lane of communicator c", communicator);
+    return good;
+  }
+
+  bool requireBuffer(uint32_t buffer) {
+    if (buffer >= plan.buffers.size())
+      fail(" names buffer ", buffer, " of ", plan.buffers.size());
+    return buffer < plan.buffers.size();
+  }
+
+  /// `elements` of `type` fit into the buffer.
+  void requireRoom(uint32_t buffer, plan::ElementType type, std::initializer_list<int64_t> extents) {
+    if (!requireBuffer(buffer))
+      return;
+    if (type < plan::ElementType::MIN || type > plan::ElementType::MAX)
+      return fail(" has element type ", int(type), ", which does not exist");
+    uint64_t size = plan.buffers[buffer]->size, bytes = elementBytes(type);
+    bool fits = true;
+    for (int64_t extent : extents) {
+      if (extent < 0)
+        return fail(" has a count of ", extent);
+      fits = !__builtin_mul_overflow(bytes, uint64_t(extent), &bytes) && fits;
+    }
+    if (!fits || bytes > size)
+      fail(" needs ", fits ? std::to_string(bytes) : "too many", " bytes of buffer ",
+           bufferName(plan, buffer), ", which has ", size);
+  }
+
+  void checkLaunch(const plan::CommandT &command, const plan::LaunchT &launch) {
+    requireLocalLane(command);
+    if (launch.kernel >= plan.kernels.size())
+      return fail(" names kernel ", launch.kernel, " of ", plan.kernels.size());
+    const plan::KernelT &kernel = *plan.kernels[launch.kernel];
+    size_t operands = kernel.operand_sizes.size(), expected = operands + (kernel.workspace > 0);
+    if (launch.buffers.size() != expected)
+      return fail(" has ", launch.buffers.size(), " buffers, expected ", expected, " for kernel ",
+                  kernelName(plan, launch.kernel));
+    for (size_t i = 0; i < expected; ++i) {
+      uint32_t buffer = launch.buffers[i];
+      if (!requireBuffer(buffer))
+        continue;
+      uint64_t size = plan.buffers[buffer]->size;
+      if (i < operands && size != kernel.operand_sizes[i])
+        fail(" passes buffer ", bufferName(plan, buffer), " of ", size, " bytes as operand ", i,
+             " of kernel ", kernelName(plan, launch.kernel), ", expected ", kernel.operand_sizes[i]);
+      else if (i == operands && size < kernel.workspace)
+        fail(" passes buffer ", bufferName(plan, buffer), " of ", size, " bytes as workspace of kernel ",
+             kernelName(plan, launch.kernel), ", expected at least ", kernel.workspace);
+    }
+  }
+
+  void checkContract(const plan::CommandT &command, const plan::ContractT &contract) {
+    requireLocalLane(command);
+    if (contract.type != plan::ElementType::f32 && contract.type != plan::ElementType::f64)
+      return fail(" contracts elements of type ", int(contract.type), ", expected f32 or f64");
+    if (contract.m < 0 || contract.n < 0 || contract.k < 0)
+      return fail(" contracts ", contract.m, " x ", contract.k, " by ", contract.k, " x ", contract.n);
+    checkOperand(contract, ContractOperand::a, contract.a, "a");
+    checkOperand(contract, ContractOperand::b, contract.b, "b");
+    checkOperand(contract, ContractOperand::c, contract.c, "c");
+    if (good && !isInjective(dimsOf(contract, ContractOperand::c)))
+      fail(" writes elements of c more than once");
+  }
+
+  void checkOperand(const plan::ContractT &contract, ContractOperand operand, uint32_t buffer,
+                    const char *name) {
+    if (!requireBuffer(buffer))
+      return;
+    std::vector<StridedDim> dims = dimsOf(contract, operand);
+    if (dims[1].stride < dims[0].extent)
+      return fail(" has leading dimension ", dims[1].stride, " of ", name, ", expected at least ",
+                  dims[0].extent);
+    bool empty = std::ranges::any_of(dims, [](StridedDim dim) { return dim.extent == 0; });
+    bool fits = true;
+    int64_t last = 0;
+    for (StridedDim dim : dims) {
+      if (dim.extent < 0 || dim.stride < 0)
+        return fail(" has a loop of ", dim.extent, " steps of ", dim.stride, " in ", name,
+                    ", expected none negative");
+      int64_t step = 0;
+      fits = !__builtin_mul_overflow(std::max(dim.extent - 1, int64_t(0)), dim.stride, &step) &&
+             !__builtin_add_overflow(last, step, &last) && fits;
+    }
+    uint64_t elements = plan.buffers[buffer]->size / elementBytes(contract.type);
+    std::vector<ByteRange> ranges;
+    if (!empty && (!fits || uint64_t(last) >= elements))
+      fail(" reaches element ", fits ? std::to_string(last) : "beyond 2^63", " of ", name, " in buffer ",
+           bufferName(plan, buffer), ", which has ", elements);
+    else if (!stridedRanges(dims, elementBytes(contract.type), ranges))
+      fail(" scatters ", name, " over more than ", maxRanges, " ranges");
+  }
+
+  /// Whether no two steps of the loops meet: each stride is beyond all that the smaller ones reach.
+  static bool isInjective(std::vector<StridedDim> dims) {
+    if (std::ranges::any_of(dims, [](StridedDim dim) { return dim.extent == 0; }))
+      return true;
+    std::erase_if(dims, [](StridedDim dim) { return dim.extent == 1; });
+    std::ranges::sort(dims, {}, &StridedDim::stride);
+    int64_t reach = 0;
+    for (StridedDim dim : dims) {
+      if (dim.stride <= reach)
+        return false;
+      reach += dim.stride * (dim.extent - 1);
+    }
+    return true;
+  }
+
+  void checkCopy(const plan::CommandT &command, const plan::CopyT &copy) {
+    requireLocalLane(command);
+    if (!requireBuffer(copy.source) || !requireBuffer(copy.target))
+      return;
+    if (plan.buffers[copy.source]->size != plan.buffers[copy.target]->size)
+      fail(" copies buffer ", bufferName(plan, copy.source), " of ", plan.buffers[copy.source]->size,
+           " bytes to buffer ", bufferName(plan, copy.target), " of ", plan.buffers[copy.target]->size);
+  }
+
+  void checkReducePart(const plan::CommandT &command, const plan::ReducePartT &reduce) {
+    if (!requireCommunicator(command, reduce.communicator))
+      return;
+    requireRoom(reduce.source, reduce.type, {reduce.count});
+    requireRoom(reduce.target, reduce.type, {reduce.count});
+    bool logical = reduce.reduction >= plan::ReductionKind::all;
+    if (reduce.reduction < plan::ReductionKind::MIN || reduce.reduction > plan::ReductionKind::MAX)
+      fail(" has reduction ", int(reduce.reduction), ", which does not exist");
+    else if (logical != (reduce.type == plan::ElementType::i1))
+      fail(" combines ", plan::EnumNameElementType(reduce.type), " by ",
+           plan::EnumNameReductionKind(reduce.reduction));
+  }
+
+  void checkGatherParts(const plan::CommandT &command, const plan::GatherPartsT &gather) {
+    if (requireCommunicator(command, gather.communicator))
+      requireRoom(gather.buffer, gather.type, {gather.count});
+  }
+
+  void checkGatherBlocks(const plan::CommandT &command, const plan::GatherBlocksT &gather) {
+    if (!requireCommunicator(command, gather.communicator))
+      return;
+    requireRoom(gather.source, gather.type, {gather.outer, gather.inner});
+    requireRoom(gather.target, gather.type,
+                {gather.outer, gather.inner, int64_t(mesh.memberCount(gather.communicator))});
+  }
+
+  void checkWrite(const Access &access) {
+    int32_t slot = plan.buffers[access.buffer]->slot;
+    if (access.write && slot >= 0 && !writable[size_t(slot)])
+      fail(" writes slot ", slotName(plan, uint32_t(slot)), ", which no result updates");
+  }
+
+  const plan::PlanT &plan;
+  Report &report;
+  Mesh mesh;
+  std::vector<bool> writable; // slots that are results or updated by one
+  std::string user;           // the current command, for messages
+  bool good = true;           // nothing is wrong with it so far
+};
+
+} // namespace
+
+void checkCommands(const plan::PlanT &plan, Report &report) { Commands(plan, report).run(); }
+
+void checkLayout(const plan::PlanT &plan, Report &report) {
+  if (plan.arena_size % arenaAlignment != 0)
+    report.add("arena has ", plan.arena_size, " bytes, expected a multiple of ", arenaAlignment);
+  for (uint32_t i = 0; i < plan.buffers.size(); ++i) {
+    const plan::BufferT &buffer = *plan.buffers[i];
+    if (buffer.slot >= 0)
+      continue;
+    if (buffer.offset % arenaAlignment != 0)
+      report.add("buffer ", bufferName(plan, i), " is at offset ", buffer.offset, ", expected a multiple of ",
+                 arenaAlignment);
+    if (buffer.offset > plan.arena_size || buffer.size > plan.arena_size - buffer.offset)
+      report.add("buffer ", bufferName(plan, i), " is ", buffer.size, " bytes at offset ", buffer.offset,
+                 ", beyond the arena of ", plan.arena_size);
+  }
+  for (uint32_t i = 0; i < plan.commands.size(); ++i)
+    for (const plan::Wait &wait : plan.commands[i]->waits) {
+      if (wait.command() >= i)
+        report.add("command ", commandName(plan, i), " waits for command ", wait.command(),
+                   ", expected an earlier one");
+      if (wait.scope() < plan::WaitScope::MIN || wait.scope() > plan::WaitScope::MAX)
+        report.add("command ", commandName(plan, i), " waits with scope ", int(wait.scope()),
+                   ", which does not exist");
+      if (wait.scope() == plan::WaitScope::members && wait.communicator() >= plan.communicators.size())
+        report.add("command ", commandName(plan, i), " waits for communicator ", wait.communicator(), " of ",
+                   plan.communicators.size());
+    }
+}
+
+} // namespace epl::runtime

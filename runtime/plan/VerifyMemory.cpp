@@ -1,0 +1,286 @@
+// The last stage of the plan verifier: the plan on all ranks.
+//
+// Problem: prove for every interleaving of lanes and ranks that no two accesses race, that everything read
+// was written before (through the same buffer, so that reuse of its bytes destroys nothing), and that results
+// are written in full. Method: program order is one legal interleaving, since lanes and waits follow it.
+// Replay it on the memory of one rank, with a map from bytes to their last write and the reads since, and ask
+// the order of all ranks (Order.h) of every conflicting pair. If every pair is ordered, all interleavings do
+// what the replay does. Every access to a rank's memory is replayed there, also those of other ranks. Ranks
+// differ only in the parts of collectives that they own, so one rank of each kind is enough. Reference: C.
+// Flanagan, S. Freund, FastTrack: efficient and precise dynamic race detection, 2009.
+
+#include "runtime/plan/VerifyStages.h"
+
+#include "runtime/plan/Access.h"
+#include "runtime/plan/Names.h"
+#include "runtime/plan/Order.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace epl::runtime {
+namespace {
+
+/// A read since the last write. Its scope says on which ranks it runs, relative to the memory's owner.
+struct Reader {
+  uint32_t command;
+  uint32_t buffer;
+  Scope scope;
+};
+
+/// The state of adjacent bytes: through which buffer and by which command they were last written (-1: by the
+/// caller, before the step), and who read them since.
+struct Segment {
+  uint64_t end;
+  uint32_t buffer;
+  int64_t writer;
+  std::vector<Reader> readers;
+};
+
+using Accesses = std::vector<std::vector<Access>>; // of each command
+
+class Replay {
+public:
+  Replay(const plan::PlanT &plan, const Mesh &mesh, const Order &order, const Accesses &accesses,
+         uint32_t rank, Report &report)
+      : plan(plan), mesh(mesh), order(order), accesses(accesses), rank(rank), report(report) {
+    layOut();
+  }
+
+  void run() {
+    for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer)
+      if (plan.buffers[buffer]->slot >= 0 && plan.buffers[buffer]->size > 0 && !isResult(buffer))
+        memory[base[buffer]] = {base[buffer] + plan.buffers[buffer]->size, buffer, -1, {}};
+    for (current = 0; current < plan.commands.size(); ++current)
+      step();
+    checkResults();
+  }
+
+private:
+  bool isResult(uint32_t buffer) const {
+    return plan.slots[size_t(plan.buffers[buffer]->slot)]->role == plan::SlotRole::result;
+  }
+
+  /// One address space for the arena and, behind it, each slot.
+  void layOut() {
+    uint64_t next = plan.arena_size;
+    for (const auto &buffer : plan.buffers) {
+      base.push_back(buffer->slot < 0 ? buffer->offset : next);
+      if (buffer->slot >= 0)
+        next += buffer->size;
+    }
+  }
+
+  void step() {
+    checkOperands();
+    for (const Access &access : accesses[current]) {
+      Scope scope = access.remote ? order.scopeOf(access.communicator) : 0;
+      if (access.remote && scope == 0)
+        continue; // a communicator of one member
+      for (ByteRange range : rangesOf(access, mesh, rank)) {
+        ByteRange bytes{base[access.buffer] + range.begin, base[access.buffer] + range.end};
+        if (access.write)
+          write(access.buffer, bytes);
+        else
+          read(access.buffer, bytes, scope);
+      }
+    }
+  }
+
+  /// Whether input `in` and output `out` of the current command may be the same bytes.
+  bool mayShare(size_t in, size_t out) const {
+    const plan::ActionUnion &action = plan.commands[current]->action;
+    const Access &input = accesses[current][in], &output = accesses[current][out];
+    if (input.write || base[input.buffer] != base[output.buffer])
+      return false;
+    if (const plan::LaunchT *launch = action.AsLaunch()) {
+      const plan::KernelT &kernel = *plan.kernels[launch->kernel];
+      size_t index = out - kernel.num_inputs;
+      return index < kernel.num_outputs && kernel.in_place[index] == int32_t(in);
+    }
+    if (action.AsContract())
+      return in == 2; // accumulation: c itself
+    return action.AsReducePart() != nullptr;
+  }
+
+  /// The operands of one command on one rank do not meet, but where the command allows it.
+  void checkOperands() {
+    const std::vector<Access> &list = accesses[current];
+    for (size_t out = 0; out < list.size(); ++out)
+      for (size_t in = 0; in < list.size() && list[out].write; ++in) {
+        bool twice = list[in].write && in >= out;
+        if (!twice && !list[in].remote && !mayShare(in, out))
+          checkApart(list[in], list[out]);
+      }
+  }
+
+  void checkApart(const Access &a, const Access &b) {
+    for (ByteRange x : rangesOf(a, mesh, rank))
+      for (ByteRange y : rangesOf(b, mesh, rank)) {
+        ByteRange common{std::max(base[a.buffer] + x.begin, base[b.buffer] + y.begin),
+                         std::min(base[a.buffer] + x.end, base[b.buffer] + y.end)};
+        if (common.begin < common.end && isNew(a.buffer, b.buffer, current))
+          return report.add("command ", commandName(plan, current),
+                            a.write ? " writes buffer " : " reads buffer ", bufferName(plan, a.buffer),
+                            " and writes buffer ", bufferName(plan, b.buffer), ", which overlap in ",
+                            place(common, b.buffer));
+      }
+  }
+
+  void read(uint32_t buffer, ByteRange bytes, Scope scope) {
+    split(bytes);
+    uint64_t at = bytes.begin;
+    auto undefined = [&](uint64_t end) {
+      if (at < end && isNew(buffer, buffer, current))
+        report.add("command ", commandName(plan, current), " reads buffer ", bufferName(plan, buffer),
+                   " before anything writes ", place({at, end}, buffer));
+    };
+    for (auto it = memory.lower_bound(bytes.begin); it != memory.end() && it->first < bytes.end; ++it) {
+      undefined(it->first);
+      at = it->second.end;
+      readSegment(buffer, {it->first, at}, scope, it->second);
+    }
+    undefined(bytes.end);
+  }
+
+  void readSegment(uint32_t buffer, ByteRange bytes, Scope scope, Segment &segment) {
+    if (segment.writer >= 0 && !order.before(uint32_t(segment.writer), current, scope))
+      race(uint32_t(segment.writer), segment.buffer, "writes", current, buffer, "reads", bytes, scope);
+    else if (segment.buffer != buffer && isNew(segment.buffer, buffer, current))
+      report.add("command ", commandName(plan, current), " reads buffer ", bufferName(plan, buffer), " in ",
+                 place(bytes, buffer), ", which command ", commandName(plan, uint32_t(segment.writer)),
+                 " has overwritten through buffer ", bufferName(plan, segment.buffer));
+    segment.readers.push_back({current, buffer, scope});
+  }
+
+  void write(uint32_t buffer, ByteRange bytes) {
+    split(bytes);
+    auto it = memory.lower_bound(bytes.begin);
+    while (it != memory.end() && it->first < bytes.end) {
+      const Segment &segment = it->second;
+      ByteRange common{it->first, segment.end};
+      if (segment.writer >= 0 && uint32_t(segment.writer) != current &&
+          !order.before(uint32_t(segment.writer), current, 0))
+        race(uint32_t(segment.writer), segment.buffer, "writes", current, buffer, "writes", common, 0);
+      for (const Reader &reader : segment.readers) {
+        bool own = reader.command == current && reader.scope == 0; // checkOperands has looked at it
+        if (!own && !order.before(reader.command, current, reader.scope))
+          race(current, buffer, "writes", reader.command, reader.buffer, "reads", common, reader.scope);
+      }
+      it = memory.erase(it);
+    }
+    memory[bytes.begin] = {bytes.end, buffer, int64_t(current), {}};
+  }
+
+  /// Makes segments begin and end where `bytes` does.
+  void split(ByteRange bytes) {
+    for (uint64_t at : {bytes.begin, bytes.end}) {
+      auto it = memory.lower_bound(at);
+      if (it == memory.begin())
+        continue;
+      Segment &before = std::prev(it)->second;
+      if (before.end <= at)
+        continue;
+      Segment tail = before;
+      before.end = at;
+      memory.emplace_hint(it, at, std::move(tail));
+    }
+  }
+
+  void race(uint32_t a, uint32_t bufferA, const char *verbA, uint32_t b, uint32_t bufferB, const char *verbB,
+            ByteRange bytes, Scope scope) {
+    if (!isNew(bufferA, bufferB, std::max(a, b)))
+      return;
+    const char *whose = scope == 0 ? "" : " of another rank";
+    if (bufferA == bufferB)
+      report.add("command ", commandName(plan, a), " ", verbA, " and command ", commandName(plan, b), whose,
+                 " ", verbB, " ", place(bytes, bufferA), " of buffer ", bufferName(plan, bufferA),
+                 " without order");
+    else
+      report.add("buffers ", bufferName(plan, bufferA), " and ", bufferName(plan, bufferB), " overlap in ",
+                 place(bytes, bufferA), ", which command ", commandName(plan, a), " ", verbA, " and command ",
+                 commandName(plan, b), whose, " ", verbB, " without order");
+  }
+
+  void checkResults() {
+    std::set<uint32_t> buffered;
+    for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer) {
+      if (plan.buffers[buffer]->slot < 0 || !isResult(buffer))
+        continue;
+      buffered.insert(uint32_t(plan.buffers[buffer]->slot));
+      uint64_t at = base[buffer], end = at + plan.buffers[buffer]->size;
+      for (auto it = memory.lower_bound(at); it != memory.end() && it->first == at && at < end; ++it)
+        at = it->second.end;
+      if (at < end)
+        report.add("nothing writes ", place({at, end}, buffer), " of result ",
+                   slotName(plan, uint32_t(plan.buffers[buffer]->slot)));
+    }
+    for (uint32_t slot = 0; slot < plan.slots.size(); ++slot)
+      if (plan.slots[slot]->role == plan::SlotRole::result && plan.slots[slot]->updates < 0 &&
+          !buffered.contains(slot) && localBytes(plan, *plan.slots[slot]) > 0)
+        report.add("nothing writes result ", slotName(plan, slot));
+  }
+
+  /// Where bytes are: in the arena or in a slot, of this rank.
+  std::string place(ByteRange bytes, uint32_t buffer) const {
+    int32_t slot = plan.buffers[buffer]->slot;
+    if (slot >= 0)
+      bytes = {bytes.begin - base[buffer], bytes.end - base[buffer]};
+    return "bytes " + rangeText(bytes) + " of " +
+           (slot >= 0 ? "slot " + slotName(plan, uint32_t(slot)) : std::string("the arena")) + " of rank " +
+           std::to_string(rank);
+  }
+
+  /// One message for each pair of buffers and command on a rank: a range may lie in many pieces.
+  bool isNew(uint32_t a, uint32_t b, uint32_t command) {
+    return reported.insert({std::min(a, b), std::max(a, b), command}).second;
+  }
+
+  const plan::PlanT &plan;
+  const Mesh &mesh;
+  const Order &order;
+  const Accesses &accesses;
+  uint32_t rank; // whose memory it is
+  Report &report;
+  std::vector<uint64_t> base; // address of each buffer
+  std::map<uint64_t, Segment> memory;
+  std::set<std::tuple<uint32_t, uint32_t, uint32_t>> reported;
+  uint32_t current = 0; // command
+};
+
+/// The first rank of each kind: ranks that own equal parts in all collectives see equal accesses.
+std::vector<uint32_t> distinctRanks(const Mesh &mesh, const Accesses &accesses) {
+  std::set<uint32_t> communicators;
+  for (const std::vector<Access> &list : accesses)
+    for (const Access &access : list)
+      if (access.extent != Extent::ranges)
+        communicators.insert(access.communicator);
+  std::set<std::vector<uint32_t>> kinds;
+  std::vector<uint32_t> ranks;
+  for (uint32_t rank = 0; rank < mesh.devices(); ++rank) {
+    std::vector<uint32_t> kind;
+    for (uint32_t communicator : communicators)
+      kind.push_back(mesh.memberIndex(communicator, rank));
+    if (kinds.insert(kind).second)
+      ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+} // namespace
+
+void checkMemory(const plan::PlanT &plan, Report &report) {
+  Mesh mesh(plan);
+  Order order = Order::of(plan);
+  Accesses accesses;
+  for (const auto &command : plan.commands)
+    accesses.push_back(accessesOf(plan, mesh, *command));
+  for (uint32_t rank : distinctRanks(mesh, accesses)) {
+    if (report.failed())
+      return;
+    Replay(plan, mesh, order, accesses, rank, report).run();
+  }
+}
+
+} // namespace epl::runtime
