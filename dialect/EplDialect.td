@@ -40,7 +40,7 @@ def Epl_Dialect : Dialect {
     static constexpr llvm::StringLiteral kScopesAttr = "epl.scopes";
     /// Attribute of every op of a global program: the work that it belongs to.
     static constexpr llvm::StringLiteral kWorkAttr = "epl.work";
-    /// Shardings of an op's results (an array) or of an argument, between propagate and localize.
+    /// Shardings of an op's results (an array), from propagate to form-tasks, or of an argument, until localize.
     static constexpr llvm::StringLiteral kShardingAttr = "epl.sharding";
 
     void registerAttrs();

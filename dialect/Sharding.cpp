@@ -2,11 +2,27 @@
 
 #include "dialect/Sharding.h"
 
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
 using namespace mlir;
 using namespace mlir::epl;
 
 MeshOp mlir::epl::lookupMesh(Operation *from, FlatSymbolRefAttr mesh) {
   return SymbolTable::lookupNearestSymbolFrom<MeshOp>(from, mesh);
+}
+
+ShardingAttr mlir::epl::getSharding(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto function = dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
+    return function
+               ? function.getArgAttrOfType<ShardingAttr>(argument.getArgNumber(), EplDialect::kShardingAttr)
+               : ShardingAttr();
+  }
+  if (auto reshard = value.getDefiningOp<ReshardOp>())
+    return reshard.getSharding();
+  auto result = cast<OpResult>(value);
+  auto shardings = result.getOwner()->getAttrOfType<ArrayAttr>(EplDialect::kShardingAttr);
+  return shardings ? cast<ShardingAttr>(shardings[result.getResultNumber()]) : ShardingAttr();
 }
 
 int64_t mlir::epl::getAxesSize(MeshOp mesh, ArrayRef<StringRef> axes) {
@@ -48,13 +64,27 @@ LogicalResult mlir::epl::verifySharding(Operation *op, ShardingAttr sharding, Ra
   return success();
 }
 
+/// The number of parts that one dimension is in. Temporal axes do not divide the memory of a rank.
+static int64_t getNumParts(MeshOp mesh, ArrayRef<StringRef> axes) {
+  int64_t parts = 1;
+  for (StringRef name : axes)
+    if (AxisAttr axis = mesh.getAxis(name); !axis.getTemporal())
+      parts *= axis.getSize();
+  return parts;
+}
+
 RankedTensorType mlir::epl::getLocalType(MeshOp mesh, ShardingAttr sharding, RankedTensorType global) {
   SmallVector<int64_t> shape(global.getShape());
   for (int64_t dim = 0; dim < global.getRank(); ++dim)
-    for (StringRef name : sharding.getDimAxes(dim))
-      if (AxisAttr axis = mesh.getAxis(name); !axis.getTemporal())
-        shape[dim] /= axis.getSize();
+    shape[dim] /= getNumParts(mesh, sharding.getDimAxes(dim));
   return RankedTensorType::get(shape, global.getElementType());
+}
+
+RankedTensorType mlir::epl::getGlobalType(MeshOp mesh, ShardingAttr sharding, RankedTensorType local) {
+  SmallVector<int64_t> shape(local.getShape());
+  for (int64_t dim = 0; dim < local.getRank(); ++dim)
+    shape[dim] *= getNumParts(mesh, sharding.getDimAxes(dim));
+  return RankedTensorType::get(shape, local.getElementType());
 }
 
 RankedTensorType mlir::epl::getLocalType(Operation *from, DistType type) {

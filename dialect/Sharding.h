@@ -12,6 +12,10 @@ namespace mlir::epl {
 /// The mesh of a sharding, looked up from `from`; null if there is none.
 MeshOp lookupMesh(Operation *from, FlatSymbolRefAttr mesh);
 
+/// The sharding of a value of a global program: what its reshard says, or the attribute `epl.sharding` of its
+/// op or argument; null if there is none.
+ShardingAttr getSharding(Value value);
+
 /// The product of the sizes of `axes`. They must exist.
 int64_t getAxesSize(MeshOp mesh, ArrayRef<StringRef> axes);
 
@@ -23,6 +27,9 @@ LogicalResult verifySharding(Operation *op, ShardingAttr sharding, RankedTensorT
 /// The type of the tensor that one rank holds. The sharding must have been verified. Temporal axes do not
 /// count: they do not divide the memory of a rank.
 RankedTensorType getLocalType(MeshOp mesh, ShardingAttr sharding, RankedTensorType global);
+
+/// The inverse: the type of the whole of which one rank holds `local`.
+RankedTensorType getGlobalType(MeshOp mesh, ShardingAttr sharding, RankedTensorType local);
 
 /// The local type of a distributed value, with the mesh looked up from `from`; null if there is no such mesh.
 RankedTensorType getLocalType(Operation *from, DistType type);

@@ -4,4 +4,77 @@
 
 include "mlir/Pass/PassBase.td"
 
+def LocalizePass : Pass<"epl-localize", "::mlir::ModuleOp"> {
+  let summary = "Rewrites the program into what one rank computes";
+  let description = [{
+    Obeys the shardings and reshards of a global program (after `epl-place`); decides nothing. Arguments and
+    results become `!epl.dist`, every op works on local tensors, a reshard becomes collectives and slices, and
+    positions (`linalg.index`, offsets of slices) count from the beginning of the rank's part. Every op
+    that makes tensors keeps its `epl.sharding`.
+
+    ```mlir
+    func.func @main(%x: tensor<8x4xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {} ]>}) -> tensor<4xf32> {
+      %0 = linalg.generic ... ins(%x) ... {epl.sharding = [<@mesh, [{} ], partial = sum{"data"}>]} -> tensor<4xf32>
+      %1 = epl.reshard %0 to <@mesh, [{} ]> : tensor<4xf32>
+      return %1 : tensor<4xf32>
+    }
+    ```
+    ~~>
+    ```mlir
+    func.func @main(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {} ]>>) -> !epl.dist<tensor<4xf32>, <@mesh, [{} ]>> {
+      %0 = epl.to_local %x : ... -> tensor<4x4xf32>
+      %1 = linalg.generic ... ins(%0) ... -> tensor<4xf32>
+      %2 = epl.from_local %1 : tensor<4xf32> -> !epl.dist<tensor<4xf32>, <@mesh, [{} ], partial = sum{"data"}>>
+      %3 = epl.all_reduce %2 : ... -> !epl.dist<tensor<4xf32>, <@mesh, [{} ]>>
+      %4 = epl.to_local %3 : ... -> tensor<4xf32>
+      %5 = epl.from_local %4 : ...
+      return %5 : ...
+    }
+    ```
+  }];
+  let dependentDialects = ["EplDialect", "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def VerifyLocalPass : Pass<"epl-verify-local", "::mlir::ModuleOp"> {
+  let summary = "Checks that only local shapes are left";
+  let description = [{
+    Changes nothing. No reshard is left, arguments and results of functions are no plain tensors, and every op that
+    makes tensors says what they are parts of.
+  }];
+}
+
+def FormTasksPass : Pass<"epl-form-tasks", "::mlir::ModuleOp"> {
+  let summary = "Groups local ops into isolated tasks between collectives";
+  let description = [{
+    Ops of one work that no collective or other task stands between become one `epl.task`; collectives stay at
+    top level. What costs nothing to make again (empty tensors, constants and fills of them, scalars,
+    coordinates) is made in every task that uses it. The order is by first op and does not depend on
+    anything but the program.
+
+    ```mlir
+    %0 = epl.to_local %x : ...
+    %1 = linalg.generic ... ins(%0) ... {epl.work = #epl.work<@tg0, forward>} ...
+    %2 = epl.from_local %1 : ...
+    ```
+    ~~>
+    ```mlir
+    %2 = epl.task <@tg0, forward> (%x) : ... {
+    ^bb0(%0: tensor<4x4xf32>):
+      %1 = linalg.generic ... ins(%0) ...
+      epl.yield %1 : tensor<4xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["EplDialect"];
+}
+
+def VerifyTasksPass : Pass<"epl-verify-tasks", "::mlir::ModuleOp"> {
+  let summary = "Checks that functions hold tasks and collectives only";
+  let description = [{
+    Changes nothing. No cast is left, and no op but tasks, collectives and the return is at the top level of a
+    function.
+  }];
+}
+
 #endif // EPL_SHARD_PASSES

@@ -10,7 +10,12 @@ namespace {
 #include "passes/shard/Passes.h.inc"
 } // namespace
 
-void mlir::epl::buildShardPipeline(OpPassManager &pm) {}
+void mlir::epl::buildShardPipeline(OpPassManager &pm) {
+  pm.addPass(createLocalizePass());
+  pm.addPass(createVerifyLocalPass());
+  pm.addPass(createFormTasksPass());
+  pm.addPass(createVerifyTasksPass());
+}
 
 void mlir::epl::registerShardPasses() {
   registerEplShardPasses();

@@ -1,0 +1,304 @@
+//===- FormTasks.cpp - From local ops to tasks between collectives --------===//
+//
+// Problem: the schedulable units are hidden in a flat list of ops and collectives.
+// Method: walk the ops in program order and keep, for every task and collective so far, the set of those that
+// it depends on. An op joins the first task of its work that nothing it reads depends on, or begins a new
+// one: so the graph stays acyclic, and an op that needs no collective is not held behind one. Tasks of one
+// work thus form a chain, each behind a collective that the one before does not need. What is free to
+// make again (scalars, constants, empty tensors and fills) belongs to no task: every user gets a clone.
+// In: the output of `epl-localize`. Out: tasks and collectives only, in dependency order, on `!epl.dist`.
+// Reference: docs/design.md, 4.4.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Sharding.h"
+#include "passes/shard/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/BitVector.h"
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_FORMTASKSPASS
+#include "passes/shard/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+//===----------------------------------------------------------------------===//
+// What the ops are to a task
+//===----------------------------------------------------------------------===//
+
+static bool isCast(Operation *op) { return isa<ToLocalOp, FromLocalOp>(op); }
+
+/// Whether making the op's results again costs no more than reading them.
+static bool isFree(Operation *op) {
+  if (isa<tensor::EmptyOp, arith::ConstantOp>(op))
+    return true;
+  if (isCast(op) || op->hasTrait<TaskLevel>() || !isMemoryEffectFree(op))
+    return false;
+  if (llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType, DistType>))
+    return true;
+  auto fill = dyn_cast<linalg::LinalgOp>(op);
+  bool copies = fill && fill.getNumReductionLoops() == 0 && fill.getBlock()->without_terminator().empty();
+  if (!copies && !isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::SplatOp>(op))
+    return false;
+  return llvm::all_of(op->getOperands(), [](Value operand) {
+    Operation *producer = operand.getDefiningOp();
+    return producer && isFree(producer);
+  });
+}
+
+/// A free op whose result leaves the tasks as it is must stand in one all the same.
+static bool isMaterialized(Operation *op) { return llvm::any_of(op->getUsers(), llvm::IsaPred<FromLocalOp>); }
+
+/// All values from outside that `op` uses, those of its regions included.
+static SetVector<Value> getUsedValues(Operation *op) {
+  SetVector<Value> values(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), values);
+  return values;
+}
+
+/// The op in `block` that `op` is or is inside of.
+static Operation *getTopLevelOp(Operation *op, Block *block) { return block->findAncestorOpInBlock(*op); }
+
+//===----------------------------------------------------------------------===//
+// The partition
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A task to be, or a collective.
+struct Node {
+  WorkAttr work; ///< null: a collective
+  SmallVector<Operation *> ops;
+  llvm::BitVector ancestors; ///< the nodes that it depends on, directly or not
+};
+
+/// Which op goes into which task.
+class Partition {
+public:
+  explicit Partition(Block &body) {
+    size_t limit = body.getOperations().size();
+    for (Operation &op : body.without_terminator())
+      if (op.hasTrait<TaskLevel>() || (!isCast(&op) && (!isFree(&op) || isMaterialized(&op))))
+        insert(&op, limit);
+  }
+
+  /// The nodes in dependency order, and where it leaves a choice in the order of their first ops. A node has
+  /// more ancestors than each of its ancestors.
+  SmallVector<unsigned> getOrder() const {
+    SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, nodes.size()));
+    auto key = [&](unsigned index) { return std::pair(nodes[index].ancestors.count(), index); };
+    llvm::sort(order, [&](unsigned a, unsigned b) { return key(a) < key(b); });
+    return order;
+  }
+
+  const Node &getNode(unsigned index) const { return nodes[index]; }
+
+  /// Whether a value made in node `index` is used outside of it. Users that are free are part of their users.
+  bool isUsedOutside(Value value, unsigned index) const {
+    bool isFreeToMake = isFree(value.getDefiningOp());
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      Operation *op = getTopLevelOp(user, value.getParentBlock());
+      if (isa<FromLocalOp>(op))
+        return true;
+      if (isFreeToMake)
+        return false;
+      if (isFree(op) && llvm::any_of(op->getResults(), [&](Value v) { return isUsedOutside(v, index); }))
+        return true;
+      auto found = nodeOf.find(op);
+      return found != nodeOf.end() && found->second != index;
+    });
+  }
+
+private:
+  void insert(Operation *op, size_t limit) {
+    llvm::BitVector producers(limit);
+    addProducers(op, producers);
+    unsigned index = chooseNode(op, producers);
+    nodeOf[op] = index;
+    nodes[index].ops.push_back(op);
+    addDependencies(index, producers);
+  }
+
+  /// The nodes that make what `op` reads, seen through casts and free ops.
+  void addProducers(Operation *op, llvm::BitVector &producers) const {
+    for (Value value : getUsedValues(op)) {
+      Operation *producer = value.getDefiningOp();
+      if (!producer)
+        continue;
+      bool isTransparent = isCast(producer) || (isFree(producer) && !isa<FromLocalOp>(op));
+      if (isTransparent)
+        addProducers(producer, producers);
+      else
+        producers.set(nodeOf.at(producer));
+    }
+  }
+
+  /// The first task of the op's work that none of `producers` depends on, or a new node.
+  unsigned chooseNode(Operation *op, const llvm::BitVector &producers) {
+    WorkAttr work =
+        op->hasTrait<TaskLevel>() ? WorkAttr() : op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
+    for (unsigned index = 0; work && index < nodes.size(); ++index) {
+      auto dependsOnIt = [&](unsigned producer) { return nodes[producer].ancestors.test(index); };
+      if (nodes[index].work == work && llvm::none_of(producers.set_bits(), dependsOnIt))
+        return index;
+    }
+    nodes.push_back({work, {}, llvm::BitVector(producers.size())});
+    return nodes.size() - 1;
+  }
+
+  /// Node `index` now depends on `producers`; what depends on it does so too.
+  void addDependencies(unsigned index, const llvm::BitVector &producers) {
+    llvm::BitVector ancestors = producers;
+    for (unsigned producer : producers.set_bits())
+      ancestors |= nodes[producer].ancestors;
+    ancestors.reset(index);
+    for (Node &node : nodes)
+      if (&node == &nodes[index] || node.ancestors.test(index))
+        node.ancestors |= ancestors;
+  }
+
+  std::vector<Node> nodes;
+  DenseMap<Operation *, unsigned> nodeOf;
+};
+
+//===----------------------------------------------------------------------===//
+// The tasks
+//===----------------------------------------------------------------------===//
+
+/// Writes tasks and collectives to the end of the function's block.
+class TaskWriter {
+public:
+  explicit TaskWriter(Block &body) : partition(body), builder(body.getTerminator()) {}
+
+  void run(Block &body) {
+    SmallVector<Operation *> old =
+        llvm::map_to_vector(body.without_terminator(), [](Operation &op) { return &op; });
+    for (unsigned index : partition.getOrder())
+      partition.getNode(index).work ? writeTask(index)
+                                    : writeCollective(partition.getNode(index).ops.front());
+    for (OpOperand &operand : body.getTerminator()->getOpOperands())
+      operand.set(getDist(operand.get()));
+    for (Operation *op : llvm::reverse(old))
+      if (!op->hasTrait<TaskLevel>())
+        op->erase();
+  }
+
+private:
+  /// The distributed value that a value of the old body is, or is a part of.
+  Value getDist(Value value) {
+    while (Operation *op = value.getDefiningOp()) {
+      if (!isCast(op))
+        break;
+      value = op->getOperand(0);
+    }
+    Value written = results.lookup(value);
+    return written ? written : value;
+  }
+
+  void writeCollective(Operation *op) {
+    for (OpOperand &operand : op->getOpOperands())
+      operand.set(getDist(operand.get()));
+    op->moveBefore(builder.getInsertionBlock(), builder.getInsertionPoint());
+  }
+
+  void writeTask(unsigned index) {
+    const Node &node = partition.getNode(index);
+    SmallVector<Value> yielded = getYielded(index);
+    auto types = llvm::map_to_vector(yielded, [](Value value) -> Type { return getDistType(value); });
+    auto task = TaskOp::create(builder, node.ops.front()->getLoc(), types, node.work, ValueRange());
+    OpBuilder bodyBuilder = OpBuilder::atBlockEnd(&task.getBody().emplaceBlock());
+    IRMapping locals;
+    for (Operation *op : node.ops)
+      cloneInto(task, bodyBuilder, op, locals);
+    YieldOp::create(bodyBuilder, task.getLoc(),
+                    llvm::map_to_vector(yielded, [&](Value value) { return locals.lookup(value); }));
+    for (auto [value, result] : llvm::zip(yielded, task.getResults()))
+      results[value] = result;
+  }
+
+  SmallVector<Value> getYielded(unsigned index) {
+    SmallVector<Value> yielded;
+    for (Operation *op : partition.getNode(index).ops)
+      for (Value result : op->getResults())
+        if (partition.isUsedOutside(result, index))
+          yielded.push_back(result);
+    return yielded;
+  }
+
+  static DistType getDistType(Value local) {
+    ShardingAttr sharding = getSharding(local);
+    MeshOp mesh = lookupMesh(local.getDefiningOp(), sharding.getMesh());
+    return DistType::get(local.getContext(),
+                         getGlobalType(mesh, sharding, cast<RankedTensorType>(local.getType())), sharding);
+  }
+
+  /// Clones `op` and the free ops that it uses; all else that it uses enters by an argument.
+  void cloneInto(TaskOp task, OpBuilder &bodyBuilder, Operation *op, IRMapping &locals) {
+    for (Value value : getUsedValues(op)) {
+      if (locals.contains(value))
+        continue;
+      Operation *producer = value.getDefiningOp();
+      if (producer && isFree(producer)) {
+        cloneInto(task, bodyBuilder, producer, locals);
+        continue;
+      }
+      task.getInputsMutable().append(getDist(value));
+      locals.map(value, task.getBody().front().addArgument(value.getType(), value.getLoc()));
+    }
+    Operation *clone = bodyBuilder.clone(*op, locals);
+    clone->removeDiscardableAttr(EplDialect::kWorkAttr);
+    clone->removeDiscardableAttr(EplDialect::kShardingAttr);
+  }
+
+  Partition partition;
+  OpBuilder builder;
+  DenseMap<Value, Value> results; ///< values of the old body and the task results that they became
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// An op that will be in a task says for which work, and what its tensors are parts of.
+static LogicalResult verifyStamped(Operation &op) {
+  if (isCast(&op) || op.hasTrait<TaskLevel>() || (isFree(&op) && !isMaterialized(&op)))
+    return success();
+  for (StringRef name : {EplDialect::kWorkAttr, EplDialect::kShardingAttr})
+    if (!op.hasAttr(name))
+      return op.emitOpError() << "has no \"" << name << "\"";
+  for (Type type : op.getResultTypes())
+    if (!isa<RankedTensorType>(type))
+      return op.emitOpError() << "makes tensors and a value of type " << type
+                              << ", which cannot leave a task";
+  return success();
+}
+
+static LogicalResult formTasks(func::FuncOp function) {
+  for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
+    if (!isa<DistType>(type))
+      return function.emitOpError() << "argument " << index << " is " << type << ", expected an !epl.dist";
+  Block &body = function.front();
+  for (Operation &op : body.without_terminator())
+    if (failed(verifyStamped(op)))
+      return failure();
+  TaskWriter(body).run(body);
+  return success();
+}
+
+namespace {
+struct FormTasksPass : epl::impl::FormTasksPassBase<FormTasksPass> {
+  void runOnOperation() override {
+    for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
+      if (!function.isExternal() && failed(formTasks(function)))
+        return signalPassFailure();
+  }
+};
+} // namespace

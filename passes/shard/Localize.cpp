@@ -1,0 +1,183 @@
+//===- Localize.cpp - From global tensors to local tensors ----------------===//
+//
+// Problem: the program says how every value is distributed, but still computes the whole of it.
+// Method: obey. The function is rebuilt op by op with the tensors that one rank holds; the rules of the ops
+// are in LocalizeOps.cpp, the only place where ranks talk to each other is LocalizeReshards.cpp. What the
+// rules need to be right is checked, not assumed.
+// In: a global program after `epl-place`: every tensor has a sharding, operands fit their op.
+// Out: arguments and results are `!epl.dist`, all else works on local tensors; `epl.sharding` stays on ops,
+// so that form-tasks knows what crosses a task. No `epl.reshard` is left. Reference: docs/design.md, 4.3 (4)
+// and 4.4.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/shard/Localize.h"
+#include "passes/shard/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_LOCALIZEPASS
+#include "passes/shard/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+//===----------------------------------------------------------------------===//
+// Localizer
+//===----------------------------------------------------------------------===//
+
+Value Localizer::getAxisIndex(FlatSymbolRefAttr mesh, StringRef axis) {
+  Value &index = axisIndices[{mesh, axis}];
+  if (!index) {
+    OpBuilder::InsertionGuard guard(builder);
+    Block *body = builder.getBlock();
+    builder.setInsertionPointToStart(body);
+    index = AxisIndexOp::create(builder, body->getParentOp()->getLoc(), mesh, builder.getStringAttr(axis));
+  }
+  return index;
+}
+
+Value Localizer::createOffset(OpBuilder &at, Location loc, MeshOp mesh, ArrayRef<StringRef> axes,
+                              int64_t extent) {
+  auto symbol = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
+  auto times = [&](Value value, int64_t factor) -> Value {
+    return arith::MulIOp::create(at, loc, value, arith::ConstantIndexOp::create(at, loc, factor));
+  };
+  Value part = getAxisIndex(symbol, axes.front());
+  for (StringRef axis : axes.drop_front())
+    part =
+        arith::AddIOp::create(at, loc, times(part, mesh.getAxis(axis).getSize()), getAxisIndex(symbol, axis));
+  return times(part, extent);
+}
+
+Operation *Localizer::cloneLocal(Operation *op) {
+  Operation *local = builder.clone(*op, values);
+  for (auto [global, result] : llvm::zip(op->getResults(), local->getResults()))
+    if (isa<RankedTensorType>(global.getType()))
+      result.setType(getLocalType(global));
+  return local;
+}
+
+RankedTensorType mlir::epl::getLocalType(Value global) {
+  ShardingAttr sharding = getSharding(global);
+  MeshOp mesh = lookupMesh(global.getParentRegion()->getParentOp(), sharding.getMesh());
+  return getLocalType(mesh, sharding, cast<RankedTensorType>(global.getType()));
+}
+
+//===----------------------------------------------------------------------===//
+// The shardings that the rest relies on
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifySpatial(Operation *op, ShardingAttr sharding, const Twine &value) {
+  MeshOp mesh = lookupMesh(op, sharding.getMesh());
+  for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
+    if (axis.getTemporal() && (sharding.getDimOf(axis.getName()) >= 0 ||
+                               llvm::is_contained(sharding.getPartialAxes(), axis.getName())))
+      return op->emitOpError() << "sharding of " << value << " names temporal axis \"" << axis.getName()
+                               << "\": not supported yet";
+  return success();
+}
+
+/// Each of `values`, defined by `op`, that is a tensor has a sharding that is valid for it.
+static LogicalResult verifyShardings(Operation *op, ValueRange values, StringRef what) {
+  for (auto [index, value] : llvm::enumerate(values)) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type)
+      continue;
+    ShardingAttr sharding = getSharding(value);
+    if (!sharding)
+      return op->emitOpError() << what << " " << index << " has no \"" << EplDialect::kShardingAttr << "\"";
+    if (failed(verifySharding(op, sharding, type, what + Twine(" ") + Twine(index))) ||
+        failed(verifySpatial(op, sharding, what + Twine(" ") + Twine(index))))
+      return failure();
+  }
+  return success();
+}
+
+static LogicalResult verifyShardings(func::FuncOp function) {
+  if (failed(verifyShardings(function, function.getArguments(), "argument")))
+    return failure();
+  for (Operation &op : function.front())
+    if (failed(verifyShardings(&op, op.getResults(), "result")))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The function
+//===----------------------------------------------------------------------===//
+
+/// The distributed type of a global tensor; other types are their own.
+static Type getDistType(Value global) {
+  auto type = dyn_cast<RankedTensorType>(global.getType());
+  return type ? DistType::get(type.getContext(), type, getSharding(global)) : global.getType();
+}
+
+static FunctionType getDistType(func::FuncOp function, Operation *terminator) {
+  return FunctionType::get(
+      function.getContext(),
+      llvm::map_to_vector(function.getArguments(), [](Value v) { return getDistType(v); }),
+      llvm::map_to_vector(terminator->getOperands(), [](Value v) { return getDistType(v); }));
+}
+
+/// Local arguments: a cast for each distributed one.
+static void localizeArguments(func::FuncOp global, func::FuncOp local, Localizer &localizer) {
+  for (auto [from, to] : llvm::zip(global.getArguments(), local.getArguments())) {
+    to.setLoc(from.getLoc());
+    local.removeArgAttr(to.getArgNumber(), EplDialect::kShardingAttr);
+    Value value = to;
+    if (isa<DistType>(to.getType()))
+      value = ToLocalOp::create(localizer.builder, from.getLoc(), getLocalType(from), to);
+    localizer.values.map(from, value);
+  }
+}
+
+static void localizeReturn(Operation *terminator, Localizer &localizer) {
+  SmallVector<Value> results;
+  for (Value global : terminator->getOperands()) {
+    Value local = localizer.values.lookup(global);
+    Type type = getDistType(global);
+    if (type != global.getType())
+      local = FromLocalOp::create(localizer.builder, terminator->getLoc(), type, local);
+    results.push_back(local);
+  }
+  func::ReturnOp::create(localizer.builder, terminator->getLoc(), results);
+}
+
+static LogicalResult localizeBody(func::FuncOp global, func::FuncOp local) {
+  Localizer localizer(local.addEntryBlock());
+  localizeArguments(global, local, localizer);
+  for (Operation &op : global.front().without_terminator()) {
+    auto reshard = dyn_cast<ReshardOp>(op);
+    if (failed(reshard ? localizeReshard(reshard, localizer) : localizeOp(&op, localizer)))
+      return failure();
+  }
+  localizeReturn(global.front().getTerminator(), localizer);
+  return success();
+}
+
+/// Replaces `global` by its local function.
+static LogicalResult localizeFunction(func::FuncOp global) {
+  if (failed(verifyShardings(global)))
+    return failure();
+  OpBuilder builder(global);
+  func::FuncOp local = builder.cloneWithoutRegions(global);
+  local.setType(getDistType(global, global.front().getTerminator()));
+  if (failed(localizeBody(global, local)))
+    return local.erase(), failure();
+  global.erase();
+  return success();
+}
+
+namespace {
+struct LocalizePass : epl::impl::LocalizePassBase<LocalizePass> {
+  void runOnOperation() override {
+    for (func::FuncOp function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      if (!function.isExternal() && failed(localizeFunction(function)))
+        return signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,54 @@
+//===- Localize.h - Rewriting a function into local shapes ------*- C++ -*-===//
+//
+// What the files of `epl-localize` share: the driver (Localize.cpp), the ops (LocalizeOps.cpp) and
+// the reshards (LocalizeReshards.cpp).
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "dialect/Sharding.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace mlir::epl {
+
+/// The local function under construction.
+class Localizer {
+public:
+  /// Builds into `body`, the block of the local function.
+  explicit Localizer(Block *body) : builder(OpBuilder::atBlockEnd(body)) {}
+
+  /// The coordinate of this rank on `axis`: one op for each axis, at the top of the body.
+  Value getAxisIndex(FlatSymbolRefAttr mesh, StringRef axis);
+
+  /// Where this rank's part begins in a dimension that `axes` of `mesh`, major to minor, split into parts of
+  /// `extent` elements. The arithmetic goes where `at` inserts.
+  Value createOffset(OpBuilder &at, Location loc, MeshOp mesh, ArrayRef<StringRef> axes, int64_t extent);
+
+  /// The clone of a global op on local values, with the local types of its results.
+  Operation *cloneLocal(Operation *op);
+
+  /// This rank's part of a whole (replicated) `tensor` whose dimensions are split as `to` says where `from`
+  /// does not yet.
+  Value createSlice(Location loc, Value tensor, MeshOp mesh, ShardingAttr from, ShardingAttr to);
+
+  OpBuilder builder;
+  IRMapping values; ///< global values and what they became
+
+private:
+  llvm::MapVector<std::pair<Attribute, StringRef>, Value> axisIndices;
+};
+
+/// The type that one rank holds of a global tensor value.
+RankedTensorType getLocalType(Value global);
+
+/// Rewrites one op of the global body that is not a reshard and not the terminator.
+LogicalResult localizeOp(Operation *op, Localizer &localizer);
+
+/// Rewrites a reshard into collectives and slices.
+LogicalResult localizeReshard(ReshardOp op, Localizer &localizer);
+
+} // namespace mlir::epl

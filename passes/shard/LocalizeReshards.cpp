@@ -1,0 +1,104 @@
+//===- LocalizeReshards.cpp - Reshards as collectives and slices ----------===//
+//
+// Each step of a reshard (PlanReshard.h) becomes one op: a collective on the distributed value or a slice of
+// the local one. A tensor that has no content of its own (empty, splat) is not communicated or cut but made
+// again in its new size.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/shard/Localize.h"
+#include "passes/shard/PlanReshard.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+Value Localizer::createSlice(Location loc, Value tensor, MeshOp mesh, ShardingAttr from, ShardingAttr to) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0)), sizes;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    SmallVector<StringRef> added = to.getDimAxes(dim);
+    added.erase(added.begin(), added.begin() + from.getDimAxes(dim).size());
+    int64_t extent = type.getDimSize(dim) / getAxesSize(mesh, added);
+    if (!added.empty())
+      offsets[dim] = createOffset(builder, loc, mesh, added, extent);
+    sizes.push_back(builder.getIndexAttr(extent));
+  }
+  SmallVector<OpFoldResult> strides(type.getRank(), builder.getIndexAttr(1));
+  auto slice = tensor::ExtractSliceOp::create(builder, loc, tensor, offsets, sizes, strides);
+  slice->setAttr(EplDialect::kShardingAttr, builder.getArrayAttr(to));
+  return slice;
+}
+
+namespace {
+/// One reshard on its way: the local value and how the whole is distributed at this point.
+class ReshardLowering {
+public:
+  ReshardLowering(ReshardOp op, Localizer &localizer)
+      : op(op), localizer(localizer), mesh(lookupMesh(op, op.getSharding().getMesh())),
+        value(localizer.values.lookup(op.getOperand())), sharding(getSharding(op.getOperand())) {}
+
+  Value run() {
+    for (const ReshardStep &step : planReshard(sharding, op.getSharding())) {
+      value = apply(step);
+      sharding = step.to;
+    }
+    return value;
+  }
+
+private:
+  Value apply(const ReshardStep &step) {
+    switch (step.kind) {
+    case ReshardStep::Kind::allReduce:
+      return toLocal(AllReduceOp::create(localizer.builder, op.getLoc(), getDist(step.to), fromLocal()));
+    case ReshardStep::Kind::allGather:
+      return toLocal(
+          AllGatherOp::create(localizer.builder, op.getLoc(), getDist(step.to), fromLocal(), step.dim));
+    case ReshardStep::Kind::slice: {
+      Value slice = localizer.createSlice(op.getLoc(), value, mesh, sharding, step.to);
+      slice.getDefiningOp()->setAttr(EplDialect::kWorkAttr, op->getAttr(EplDialect::kWorkAttr));
+      return slice;
+    }
+    }
+    llvm_unreachable("every kind of step is handled");
+  }
+
+  DistType getDist(ShardingAttr as) { return DistType::get(op.getContext(), op.getType(), as); }
+  Value fromLocal() { return FromLocalOp::create(localizer.builder, op.getLoc(), getDist(sharding), value); }
+  Value toLocal(Value dist) {
+    RankedTensorType type = getLocalType(op, cast<DistType>(dist.getType()));
+    return ToLocalOp::create(localizer.builder, op.getLoc(), type, dist);
+  }
+
+  ReshardOp op;
+  Localizer &localizer;
+  MeshOp mesh;
+  Value value;
+  ShardingAttr sharding;
+};
+} // namespace
+
+/// The part of a tensor without content of its own, made anew; null for other tensors.
+static Value recreate(ReshardOp op, Localizer &localizer) {
+  RankedTensorType type = getLocalType(op.getResult());
+  Operation *source = op.getOperand().getDefiningOp();
+  if (isa_and_nonnull<tensor::EmptyOp>(source))
+    return tensor::EmptyOp::create(localizer.builder, op.getLoc(), type.getShape(), type.getElementType());
+  auto constant = dyn_cast_or_null<arith::ConstantOp>(source);
+  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+  if (elements && elements.isSplat())
+    return arith::ConstantOp::create(localizer.builder, op.getLoc(), elements.resizeSplat(type));
+  return {};
+}
+
+LogicalResult mlir::epl::localizeReshard(ReshardOp op, Localizer &localizer) {
+  Value local = recreate(op, localizer);
+  if (local) {
+    local.getDefiningOp()->setAttr(EplDialect::kWorkAttr, op->getAttr(EplDialect::kWorkAttr));
+    local.getDefiningOp()->setAttr(EplDialect::kShardingAttr,
+                                   localizer.builder.getArrayAttr(op.getSharding()));
+  }
+  localizer.values.map(op.getResult(), local ? local : ReshardLowering(op, localizer).run());
+  return success();
+}
