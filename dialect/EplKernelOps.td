@@ -37,9 +37,11 @@ def Epl_KernelOp : Epl_Op<"kernel", [Epl_KernelLevel, IsolatedFromAbove, Symbol,
     - `form`: the loop nest that was chosen (`flat`, `row`, `column`, `transpose`, `general`).
     - `extent`: the outer parallel loop: a whole launch runs [0, extent).
     - `workspace`: bytes of scratch memory of a launch.
-    - `in_place`: for each result the input that it may share storage with, or -1.
+    - `in_place`: for each result the input that it may share storage with, or -1. A library call that
+      accumulates reads its init from the result: if they do not share storage, it is copied there before.
     - `flops`: operations of a whole launch.
-    - `gemm`: the call of the matrix library that runs it instead of code of its own.
+    - `gemm`: the call of the matrix library that runs it instead of code of its own; `a` and `b` are the
+      first two inputs.
 
     ```mlir
     epl.kernel @k0 fusion {

@@ -154,6 +154,13 @@ Value ClusterBuilder::outside(Value value) {
   return mapping.lookup(value);
 }
 
+/// Nothing reads the result of these, so they must not count as readers.
+void eraseDeadOps(Block &body) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
 void ClusterBuilder::run(ArrayRef<Group> groups) {
   SmallVector<Operation *> old =
       llvm::map_to_vector(body.without_terminator(), [](Operation &op) { return &op; });
@@ -186,6 +193,7 @@ struct FormKernelsPass : epl::impl::FormKernelsBase<FormKernelsPass> {
       Block &body = task.getBody().front();
       if (failed(verifyBody(body)))
         return signalPassFailure();
+      eraseDeadOps(body);
       ClusterBuilder(body).run(groupOps(body));
     }
   }

@@ -28,24 +28,30 @@ bool mlir::epl::isContraction(linalg::GenericOp generic) {
   });
 }
 
-bool mlir::epl::isBroadcast(linalg::GenericOp generic) {
-  if (generic.getNumParallelLoops() != generic.getNumLoops() || generic.getNumDpsInputs() != 1 ||
+/// The map by which a generic that does nothing else reads the input that it copies, or null.
+static AffineMap getCopyMap(linalg::GenericOp generic) {
+  if (generic.getNumReductionLoops() != 0 || generic.getNumDpsInputs() != 1 ||
       generic.getNumDpsInits() != 1 || !generic.getIndexingMapsArray().back().isIdentity())
+    return {};
+  Operation *yield = generic.getBody()->getTerminator();
+  return yield->getOperand(0) == generic.getBody()->getArgument(0) ? generic.getIndexingMapsArray().front()
+                                                                   : AffineMap();
+}
+
+bool mlir::epl::isBroadcast(linalg::GenericOp generic) {
+  AffineMap map = getCopyMap(generic);
+  if (!map || !map.isProjectedPermutation(/*allowZeroInResults=*/true))
     return false;
-  Block *body = generic.getBody();
-  if (&body->front() != body->getTerminator() || body->getTerminator()->getOperand(0) != body->getArgument(0))
-    return false;
-  int64_t last = -1;
-  for (AffineExpr expr : generic.getIndexingMapsArray().front().getResults()) {
-    if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
-      if (int64_t(dim.getPosition()) <= last)
-        return false;
-      last = dim.getPosition();
-    } else if (!isa<AffineConstantExpr>(expr)) {
-      return false;
-    }
-  }
-  return true;
+  SmallVector<unsigned> dims;
+  for (AffineExpr expr : map.getResults())
+    if (auto dim = dyn_cast<AffineDimExpr>(expr))
+      dims.push_back(dim.getPosition());
+  return llvm::is_sorted(dims);
+}
+
+bool mlir::epl::isTranspose(linalg::GenericOp generic) {
+  AffineMap map = getCopyMap(generic);
+  return map && map.isPermutation() && !map.isIdentity();
 }
 
 /// Whether `value` is made of constants by no more than `budget` scalar ops per element; spends them.

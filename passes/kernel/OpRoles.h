@@ -20,8 +20,12 @@ OpRole getOpRole(Operation *op);
 /// A sum of products of two or more operands: `linalg.matmul`, `linalg.conv_2d`, generalized.
 bool isContraction(linalg::GenericOp generic);
 
-/// A generic that copies elements of its one input, in their order, to every place of its result.
+/// A generic that copies elements of its one input, in their order, to every place of its result. The input
+/// may be a scalar: a fill.
 bool isBroadcast(linalg::GenericOp generic);
+
+/// A generic that only permutes the dimensions of its input.
+bool isTranspose(linalg::GenericOp generic);
 
 /// Every value from outside that the op reads: its operands and what its regions capture.
 llvm::SetVector<Value> getReadValues(Operation *op);

@@ -11,8 +11,10 @@ namespace {
 } // namespace
 
 void mlir::epl::buildKernelPipeline(OpPassManager &pm) {
+  pm.addPass(createNormalizeContractions());
   pm.addPass(createFormKernels());
   pm.addPass(createOutlineKernels());
+  pm.addPass(createMatchContractions());
   pm.addPass(createVerifyKernels());
 }
 
