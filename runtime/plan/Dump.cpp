@@ -1,0 +1,209 @@
+#include "runtime/plan/Dump.h"
+
+#include "runtime/plan/Names.h"
+
+#include <span>
+#include <sstream>
+
+namespace epl::runtime {
+namespace {
+
+class Dumper {
+public:
+  explicit Dumper(const plan::PlanT &plan) : plan(plan) {}
+
+  std::string run() {
+    out << "plan version " << plan.version << ", " << plan.layout << '\n';
+    if (plan.provenance)
+      out << "made by " << quoted(plan.provenance->producer) << " with " << quoted(plan.provenance->options)
+          << " from " << quoted(plan.provenance->source) << '\n';
+    dumpAxes();
+    for (uint32_t i = 0; i < plan.slots.size(); ++i)
+      dumpSlot(i);
+    for (uint32_t i = 0; i < plan.buffers.size(); ++i)
+      dumpBuffer(i);
+    out << "arena " << plan.arena_size << " bytes\n";
+    dumpImage();
+    for (uint32_t i = 0; i < plan.kernels.size(); ++i)
+      dumpKernel(i);
+    for (uint32_t i = 0; i < plan.lanes.size(); ++i)
+      dumpLane(i);
+    return out.str();
+  }
+
+private:
+  /// The items with `separator` between them, each as `print` writes it.
+  template <typename Range, typename Print>
+  void list(const Range &items, const char *separator, const Print &print) {
+    const char *between = "";
+    for (const auto &item : items) {
+      out << between;
+      print(item);
+      between = separator;
+    }
+  }
+
+  void names(const std::vector<std::string> &items) {
+    list(items, ", ", [&](const std::string &item) { out << quoted(item); });
+  }
+
+  void buffers(std::span<const uint32_t> items) {
+    out << '(';
+    list(items, ", ", [&](uint32_t item) { out << 'b' << item; });
+    out << ')';
+  }
+
+  void numbers(const auto &items) {
+    out << '[';
+    list(items, ", ", [&](auto item) { out << item; });
+    out << ']';
+  }
+
+  void dumpAxes() {
+    for (const auto &axis : plan.axes)
+      out << "axis " << quoted(axis->name) << " = " << axis->size << (axis->temporal ? " temporal" : "")
+          << '\n';
+    for (size_t i = 0; i < plan.communicators.size(); ++i) {
+      out << "communicator c" << i << " over ";
+      names(plan.communicators[i]->axes);
+      out << '\n';
+    }
+  }
+
+  /// s0 "params['w1']" state f32[64x512] sharding [{"data"}, {}]
+  void dumpSlot(uint32_t index) {
+    const plan::SlotT &slot = *plan.slots[index];
+    out << "slot " << slotName(plan, index) << ' ' << plan::EnumNameSlotRole(slot.role) << ' '
+        << plan::EnumNameElementType(slot.type) << '[';
+    list(slot.shape, "x", [&](int64_t extent) { out << extent; });
+    out << "] sharding [";
+    list(slot.sharding, ", ", [&](const auto &dim) {
+      out << '{';
+      names(dim->axes);
+      out << '}';
+    });
+    out << ']';
+    if (slot.updates != -1)
+      out << " updates s" << slot.updates;
+    out << (slot.hidden ? " hidden\n" : "\n");
+  }
+
+  void dumpBuffer(uint32_t index) {
+    const plan::BufferT &buffer = *plan.buffers[index];
+    out << "buffer " << bufferName(plan, index) << ' ' << buffer.size << " bytes ";
+    if (buffer.slot == -1)
+      out << "at " << buffer.offset << '\n';
+    else
+      out << "of s" << buffer.slot << '\n';
+  }
+
+  void dumpImage() {
+    out << "image " << plan.image.size() << " bytes";
+    if (!plan.target_cpu.empty())
+      out << " for " << quoted(plan.target_cpu);
+    if (!plan.target_features.empty()) {
+      out << " with ";
+      names(plan.target_features);
+    }
+    out << '\n';
+  }
+
+  void dumpKernel(uint32_t index) {
+    const plan::KernelT &kernel = *plan.kernels[index];
+    out << "kernel " << kernelName(plan, index) << " symbol " << quoted(kernel.symbol) << " form "
+        << quoted(kernel.form) << " inputs " << kernel.num_inputs << " outputs " << kernel.num_outputs
+        << " sizes ";
+    numbers(kernel.operand_sizes);
+    out << " in_place ";
+    numbers(kernel.in_place);
+    out << " workspace " << kernel.workspace << " extent " << kernel.extent << " flops " << kernel.flops
+        << '\n';
+  }
+
+  void dumpLane(uint32_t index) {
+    const plan::LaneT &lane = *plan.lanes[index];
+    out << "lane " << index << ' ' << plan::EnumNameLaneKind(lane.kind);
+    if (lane.communicator != -1)
+      out << " c" << lane.communicator;
+    out << '\n';
+    for (uint32_t command : lane.commands)
+      if (command < plan.commands.size())
+        dumpCommand(command);
+  }
+
+  void dumpCommand(uint32_t index) {
+    const plan::CommandT &command = *plan.commands[index];
+    out << "  " << commandName(plan, index) << ' ';
+    dumpAction(command.action);
+    if (!command.waits.empty()) {
+      out << " after ";
+      list(command.waits, ", ", [&](const plan::Wait &wait) {
+        out << '#' << wait.command();
+        if (wait.scope() == plan::WaitScope::members)
+          out << " of c" << wait.communicator();
+      });
+    }
+    if (!command.work.empty())
+      out << " work " << quoted(command.work);
+    if (!command.location.empty())
+      out << " at " << quoted(command.location);
+    out << '\n';
+  }
+
+  void dumpAction(const plan::ActionUnion &action) {
+    if (const plan::LaunchT *launch = action.AsLaunch())
+      dumpLaunch(*launch);
+    else if (const plan::ContractT *contract = action.AsContract())
+      dumpContract(*contract);
+    else if (const plan::ReducePartT *reduce = action.AsReducePart())
+      out << "reduce_part " << plan::EnumNameReductionKind(reduce->reduction) << " c" << reduce->communicator
+          << " b" << reduce->source << " -> b" << reduce->target << ' ' << reduce->count << 'x'
+          << plan::EnumNameElementType(reduce->type);
+    else if (const plan::GatherPartsT *gather = action.AsGatherParts())
+      out << "gather_parts c" << gather->communicator << " b" << gather->buffer << ' ' << gather->count << 'x'
+          << plan::EnumNameElementType(gather->type);
+    else if (const plan::GatherBlocksT *blocks = action.AsGatherBlocks())
+      out << "gather_blocks c" << blocks->communicator << " b" << blocks->source << " -> b" << blocks->target
+          << ' ' << blocks->outer << 'x' << blocks->inner << 'x' << plan::EnumNameElementType(blocks->type);
+    else if (const plan::CopyT *copy = action.AsCopy())
+      out << "copy b" << copy->source << " -> b" << copy->target;
+    else
+      out << "nothing";
+  }
+
+  /// k3 (b0, b1) -> (b2)
+  void dumpLaunch(const plan::LaunchT &launch) {
+    out << "launch k" << launch.kernel << ' ';
+    std::span<const uint32_t> operands = launch.buffers;
+    size_t inputs = launch.kernel < plan.kernels.size() ? plan.kernels[launch.kernel]->num_inputs : 0;
+    inputs = std::min(inputs, operands.size());
+    buffers(operands.first(inputs));
+    out << " -> ";
+    buffers(operands.subspan(inputs));
+  }
+
+  /// f32 b0 x b1^T -> b2 m 32 n 512 k 64 lda 64 ldb 64 ldc 512 batch [4: 8 8 16]
+  void dumpContract(const plan::ContractT &contract) {
+    out << "contract " << plan::EnumNameElementType(contract.type) << " b" << contract.a
+        << (contract.transpose_a ? "^T" : "") << " x b" << contract.b << (contract.transpose_b ? "^T" : "")
+        << (contract.accumulate ? " +> b" : " -> b") << contract.c << " m " << contract.m << " n "
+        << contract.n << " k " << contract.k << " lda " << contract.lda << " ldb " << contract.ldb << " ldc "
+        << contract.ldc;
+    if (contract.batch.empty())
+      return;
+    out << " batch [";
+    list(contract.batch, ", ", [&](const plan::BatchDim &dim) {
+      out << dim.extent() << ": " << dim.stride_a() << ' ' << dim.stride_b() << ' ' << dim.stride_c();
+    });
+    out << ']';
+  }
+
+  const plan::PlanT &plan;
+  std::ostringstream out;
+};
+
+} // namespace
+
+std::string dumpPlan(const plan::PlanT &plan) { return Dumper(plan).run(); }
+
+} // namespace epl::runtime

@@ -1,0 +1,284 @@
+#include "test/unit/plan/Plans.h"
+
+#include <algorithm>
+#include <random>
+
+namespace epl::runtime::test {
+
+using plan::SlotRole;
+
+uint32_t PlanMaker::axis(const std::string &name, uint32_t size) {
+  axisSizes[name] = size;
+  return addAxis(name, size);
+}
+
+uint32_t PlanMaker::slot(const std::string &name, SlotRole role, int64_t size,
+                         const std::vector<std::string> &axes, int32_t updates) {
+  plan::SlotT slot;
+  slot.name = name;
+  slot.role = role;
+  slot.type = plan::ElementType::i8;
+  slot.shape = {size};
+  slot.sharding.push_back(std::make_unique<plan::DimShardingT>());
+  slot.sharding.back()->axes = axes;
+  slot.updates = updates;
+  return addSlot(std::move(slot));
+}
+
+uint32_t PlanMaker::argument(const std::string &name, SlotRole role, int64_t size,
+                             const std::vector<std::string> &axes) {
+  uint32_t buffer = slotBuffer(slot(name, role, size, axes));
+  sizes[buffer] = uint64_t(size);
+  for (const std::string &axis : axes)
+    sizes[buffer] /= axisSizes.at(axis);
+  return buffer;
+}
+
+uint32_t PlanMaker::buffer(const std::string &name, uint64_t size) {
+  uint32_t buffer = addBuffer(name, size);
+  sizes[buffer] = size;
+  return buffer;
+}
+
+void PlanMaker::run(const std::string &name, const std::vector<uint32_t> &inputs,
+                    const std::vector<uint32_t> &outputs, const std::vector<int32_t> &inPlace,
+                    int64_t workspace) {
+  plan::KernelT kernel;
+  kernel.name = kernel.symbol = name;
+  kernel.num_inputs = uint32_t(inputs.size());
+  kernel.num_outputs = uint32_t(outputs.size());
+  kernel.extent = 1;
+  kernel.in_place = inPlace.empty() ? std::vector<int32_t>(outputs.size(), -1) : inPlace;
+  std::vector<uint32_t> buffers = inputs;
+  buffers.insert(buffers.end(), outputs.begin(), outputs.end());
+  for (uint32_t buffer : buffers)
+    kernel.operand_sizes.push_back(sizeOf(buffer));
+  if (workspace >= 0) {
+    kernel.workspace = sizeOf(uint32_t(workspace));
+    buffers.push_back(uint32_t(workspace));
+  }
+  uint32_t index = addKernel(std::move(kernel));
+  launch({.name = name, .location = "step.py:" + std::to_string(index), .work = "tg0.forward"}, index,
+         std::move(buffers));
+}
+
+void PlanMaker::sum(const std::string &name, uint32_t communicator, uint32_t source, uint32_t target) {
+  allReduce({.name = name, .location = "", .work = "tg0.backward"}, communicator, plan::ReductionKind::sum,
+            plan::ElementType::i8, source, target, int64_t(sizeOf(source)));
+}
+
+void PlanMaker::gather(const std::string &name, uint32_t communicator, uint32_t source, uint32_t target,
+                       int64_t outer) {
+  allGather({.name = name, .location = "", .work = "tg0.forward"}, communicator, plan::ElementType::i8,
+            source, target, outer, int64_t(sizeOf(source)) / outer);
+}
+
+plan::PlanT trainingPlan(uint32_t devices) {
+  PlanMaker maker;
+  maker.axis("data", devices);
+  uint32_t data = maker.addCommunicator({"data"});
+  uint32_t w1 = maker.argument("w1", SlotRole::state, 128), w2 = maker.argument("w2", SlotRole::state, 192);
+  uint32_t x = maker.argument("x", SlotRole::batch, 64 * devices, {"data"});
+  uint32_t w1New = maker.slot("w1", SlotRole::result, 128, {}, 0);
+  uint32_t w2New = maker.slot("w2", SlotRole::result, 192, {}, 1);
+  uint32_t loss = maker.slot("loss", SlotRole::result, 4);
+
+  uint32_t h1 = maker.buffer("h1", 256), h2 = maker.buffer("h2", 256), scratch = maker.buffer("scratch", 100);
+  uint32_t localLoss = maker.buffer("local loss", 4), d2 = maker.buffer("d2", 256),
+           g2 = maker.buffer("g2", 192);
+  uint32_t d1 = maker.buffer("d1", 256), g1 = maker.buffer("g1", 128), sum1 = maker.buffer("sum1", 128);
+  uint32_t next1 = maker.buffer("next1", 128), next2 = maker.buffer("next2", 192);
+  maker.run("layer1", {w1, x}, {h1});
+  maker.run("layer2", {w2, h1}, {h2}, {}, scratch);
+  maker.run("loss", {h2}, {localLoss, d2}, {-1, 0});
+  maker.sum("sum loss", data, localLoss, localLoss);
+  maker.run("grad2", {d2, h1}, {g2});
+  maker.sum("sum g2", data, g2, g2);
+  maker.run("back2", {d2, w2}, {d1}, {0});
+  maker.run("grad1", {d1, x}, {g1});
+  maker.sum("sum g1", data, g1, sum1);
+  maker.run("update2", {w2, g2}, {next2}, {0});
+  maker.run("update1", {w1, sum1}, {next1}, {0});
+  maker.setResult(w1New, next1);
+  maker.setResult(w2New, next2);
+  maker.setResult(loss, localLoss);
+  return maker.finish();
+}
+
+plan::PlanT gatherPlan() {
+  PlanMaker maker;
+  maker.axis("data", 2);
+  maker.axis("model", 3);
+  uint32_t data = maker.addCommunicator({"data"}), model = maker.addCommunicator({"model"});
+  uint32_t w = maker.argument("w", SlotRole::state, 384, {"data", "model"});
+  uint32_t x = maker.argument("x", SlotRole::batch, 128, {"data"});
+  uint32_t y = maker.slot("y", SlotRole::result, 256, {"data"});
+  uint32_t half = maker.buffer("half", 192), whole = maker.buffer("whole", 384);
+  uint32_t part = maker.buffer("part", 64), out = maker.buffer("out", 128), sum = maker.buffer("sum", 128);
+  maker.gather("gather model", model, w, half, 4);
+  maker.gather("gather data", data, half, whole, 2);
+  maker.run("use", {whole, x}, {out, part});
+  maker.run("more", {part, out}, {sum});
+  maker.sum("sum model", model, sum, sum);
+  maker.setResult(y, sum);
+  return maker.finish();
+}
+
+plan::PlanT meshPlan() {
+  PlanMaker maker;
+  maker.axis("data", 2);
+  maker.axis("model", 2);
+  uint32_t data = maker.addCommunicator({"data"}), model = maker.addCommunicator({"model"});
+  uint32_t both = maker.addCommunicator({"model", "data"});
+  uint32_t x = maker.argument("x", SlotRole::batch, 256, {"data", "model"});
+  uint32_t r = maker.slot("r", SlotRole::result, 128);
+  std::vector<uint32_t> t;
+  for (int i = 0; i < 6; ++i)
+    t.push_back(maker.buffer("t" + std::to_string(i), 128));
+  maker.run("a", {x}, {t[0]});
+  maker.sum("sum model", model, t[0], t[0]);
+  maker.run("b", {t[0]}, {t[1]}, {0});
+  maker.sum("sum data", data, t[1], t[2]);
+  maker.run("c", {t[2]}, {t[3]});
+  maker.sum("sum both", both, t[3], t[3]);
+  maker.run("d", {x}, {t[4]});
+  maker.sum("sum data again", data, t[4], t[4]);
+  maker.run("e", {t[3], t[4]}, {t[5]}, {1});
+  maker.setResult(r, t[5]);
+  return maker.finish();
+}
+
+plan::PlanT copyPlan() {
+  PlanMaker maker;
+  maker.axis("data", 2);
+  uint32_t a = maker.argument("a", SlotRole::state, 64), b = maker.argument("b", SlotRole::state, 64);
+  uint32_t c = maker.argument("c", SlotRole::state, 64), x = maker.argument("x", SlotRole::batch, 64);
+  uint32_t aNew = maker.slot("a", SlotRole::result, 64, {}, 0),
+           bNew = maker.slot("b", SlotRole::result, 64, {}, 1);
+  uint32_t cNew = maker.slot("c", SlotRole::result, 64, {}, 2), same = maker.slot("x", SlotRole::result, 64);
+  uint32_t first = maker.slot("first", SlotRole::result, 64),
+           second = maker.slot("second", SlotRole::result, 64);
+  uint32_t value = maker.buffer("value", 64), next = maker.buffer("next", 64);
+  maker.run("early", {x}, {next});
+  maker.run("late", {c, next}, {value});
+  maker.setResult(aNew, b);
+  maker.setResult(bNew, a);
+  maker.setResult(cNew, next);
+  maker.setResult(same, x);
+  maker.setResult(first, value);
+  maker.setResult(second, value);
+  return maker.finish();
+}
+
+std::vector<NamedPlan> allPlans() {
+  std::vector<NamedPlan> plans;
+  for (uint32_t devices : {1, 2, 3, 4})
+    plans.push_back({"training on " + std::to_string(devices), trainingPlan(devices)});
+  plans.push_back({"gather", gatherPlan()});
+  plans.push_back({"mesh", meshPlan()});
+  plans.push_back({"copy", copyPlan()});
+  return plans;
+}
+
+namespace {
+
+/// Random commands over random buffers of one size. A buffer is read only once it is written.
+class RandomProgram {
+public:
+  explicit RandomProgram(uint64_t seed) : random(seed) {}
+
+  plan::PlanT make() {
+    makeMesh();
+    for (int i = 0; i < 3; ++i)
+      defined.push_back(maker.argument("s" + std::to_string(i), SlotRole::state, size));
+    for (int i = 0; i < 3; ++i)
+      maker.slot("s" + std::to_string(i), SlotRole::result, size, {}, i);
+    uint32_t result = maker.slot("r", SlotRole::result, size);
+    for (uint64_t count = 4 + pick(16); count > 0; --count)
+      addCommand();
+    for (uint32_t i = 0; i < 3; ++i)
+      maker.setResult(3 + i, any());
+    maker.setResult(result, any());
+    return maker.finish();
+  }
+
+private:
+  static constexpr int64_t size = 64;
+
+  uint64_t pick(uint64_t count) { return random() % count; }
+  uint32_t any() { return defined[pick(defined.size())]; }
+
+  void makeMesh() {
+    static const std::vector<std::vector<uint32_t>> meshes{{1},    {2},       {3},      {2, 2},
+                                                           {3, 2}, {2, 1, 2}, {2, 3, 2}};
+    std::vector<uint32_t> sizes = meshes[pick(meshes.size())];
+    std::vector<std::string> names;
+    for (uint32_t axis : sizes)
+      maker.axis(names.emplace_back(1, char('a' + names.size())), axis);
+    for (uint64_t subset = 1; subset < uint64_t(1) << names.size(); ++subset) {
+      std::vector<std::string> axes;
+      uint64_t members = 1;
+      for (size_t i = 0; i < names.size(); ++i)
+        if (subset >> i & 1) {
+          axes.push_back(names[i]);
+          members *= sizes[i];
+        }
+      std::ranges::shuffle(axes, random);
+      memberCount.push_back(members);
+      maker.addCommunicator(axes);
+    }
+  }
+
+  uint32_t fresh(uint64_t bytes = size) { return maker.buffer("t" + std::to_string(counter++), bytes); }
+
+  void addCommand() {
+    std::string name = "c" + std::to_string(counter);
+    switch (pick(5)) {
+    case 0:
+      return addSum(name);
+    case 1:
+      return addGather(name);
+    case 2: {
+      uint32_t input = any(), output = fresh();
+      maker.run(name, {input}, {output}, {0});
+      return defined.push_back(output);
+    }
+    default:
+      return addLaunch(name);
+    }
+  }
+
+  void addLaunch(const std::string &name) {
+    uint32_t a = any(), b = any(), output = fresh();
+    maker.run(name, {a, b}, {output}, {pick(2) && a != b ? 1 : -1}, pick(3) == 0 ? int64_t(fresh()) : -1);
+    defined.push_back(output);
+  }
+
+  void addSum(const std::string &name) {
+    uint32_t source = any(), target = source;
+    // Arguments are written only as results.
+    if (source < 3 || pick(2))
+      defined.push_back(target = fresh());
+    maker.sum(name, uint32_t(pick(memberCount.size())), source, target);
+  }
+
+  void addGather(const std::string &name) {
+    uint32_t communicator = uint32_t(pick(memberCount.size())), source = any();
+    uint32_t gathered = fresh(size * memberCount[communicator]), output = fresh();
+    maker.gather(name, communicator, source, gathered, pick(2) ? 4 : 1);
+    maker.run(name + " use", {gathered}, {output});
+    defined.push_back(output);
+  }
+
+  std::mt19937_64 random;
+  PlanMaker maker;
+  std::vector<uint64_t> memberCount; // of each communicator
+  std::vector<uint32_t> defined;     // buffers of `size` bytes that hold a value
+  uint32_t counter = 0;
+};
+
+} // namespace
+
+plan::PlanT randomPlan(uint64_t seed) { return RandomProgram(seed).make(); }
+
+} // namespace epl::runtime::test

@@ -1,0 +1,76 @@
+// Plans for tests, all of i8 tensors: a byte is an element.
+
+#ifndef EPL_TEST_UNIT_PLAN_PLANS_H
+#define EPL_TEST_UNIT_PLAN_PLANS_H
+
+#include "runtime/plan/Builder.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace epl::runtime::test {
+
+/// A builder with shorthands for tests.
+class PlanMaker : public Builder {
+public:
+  PlanMaker() : Builder("cpu") {}
+
+  uint32_t axis(const std::string &name, uint32_t size);
+
+  /// A one-dimensional slot of `size` elements, split over `axes`.
+  uint32_t slot(const std::string &name, plan::SlotRole role, int64_t size,
+                const std::vector<std::string> &axes = {}, int32_t updates = -1);
+
+  /// The buffer of a new argument.
+  uint32_t argument(const std::string &name, plan::SlotRole role, int64_t size,
+                    const std::vector<std::string> &axes = {});
+
+  uint32_t buffer(const std::string &name, uint64_t size);
+  uint64_t sizeOf(uint32_t buffer) const { return sizes.at(buffer); }
+
+  /// Launches a kernel of its own, made for the sizes of the buffers. Without `inPlace`, no output may take
+  /// an input's place; a workspace of -1 is none.
+  void run(const std::string &name, const std::vector<uint32_t> &inputs, const std::vector<uint32_t> &outputs,
+           const std::vector<int32_t> &inPlace = {}, int64_t workspace = -1);
+
+  /// All-reduces the whole of `source`.
+  void sum(const std::string &name, uint32_t communicator, uint32_t source, uint32_t target);
+
+  /// All-gathers the whole of `source`, cut into `outer` rows.
+  void gather(const std::string &name, uint32_t communicator, uint32_t source, uint32_t target,
+              int64_t outer);
+
+private:
+  std::map<uint32_t, uint64_t> sizes; // of each buffer
+  std::map<std::string, uint32_t> axisSizes;
+};
+
+/// Two layers forward and backward, two gradients summed over "data", states updated in place, the loss
+/// summed.
+plan::PlanT trainingPlan(uint32_t devices);
+
+/// Weights split over "data", gathered before their use, on a mesh that also has "model".
+plan::PlanT gatherPlan();
+
+/// Sums over each axis of a 2 x 2 mesh and over both at once, into other buffers and in place.
+plan::PlanT meshPlan();
+
+/// Results that are copies: an argument as it came, two states exchanged, one value twice.
+plan::PlanT copyPlan();
+
+struct NamedPlan {
+  std::string name;
+  plan::PlanT plan;
+};
+
+/// All of the above.
+std::vector<NamedPlan> allPlans();
+
+/// A random program on a random mesh of up to 12 ranks.
+plan::PlanT randomPlan(uint64_t seed);
+
+} // namespace epl::runtime::test
+
+#endif // EPL_TEST_UNIT_PLAN_PLANS_H

@@ -1,0 +1,300 @@
+#include "test/unit/plan/Simulator.h"
+
+#include "runtime/plan/Mesh.h"
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+namespace epl::runtime::test {
+namespace {
+
+uint64_t mix(uint64_t a, uint64_t b) {
+  uint64_t x = a * 0x9e3779b97f4a7c15u ^ (b + 0x7f4a7c159e3779b9u);
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+/// A byte of a rank's memory and the value it gets.
+struct Write {
+  uint64_t address;
+  uint64_t value;
+};
+
+class Machine {
+public:
+  Machine(const plan::PlanT &plan, uint64_t seed) : plan(plan), mesh(plan) {
+    uint64_t size = plan.arena_size;
+    for (const auto &buffer : plan.buffers) {
+      base.push_back(buffer->slot < 0 ? buffer->offset : size);
+      size += buffer->slot < 0 ? 0 : buffer->size;
+    }
+    memory.resize(mesh.devices());
+    for (uint32_t rank = 0; rank < mesh.devices(); ++rank)
+      for (uint64_t address = 0; address < size; ++address)
+        memory[rank].push_back(mix(mix(rank, address), seed));
+    for (size_t buffer = 0; buffer < base.size(); ++buffer)
+      if (plan.buffers[buffer]->slot >= 0 && role(buffer) != plan::SlotRole::result)
+        fillArgument(buffer);
+  }
+
+  /// What the command writes on the rank, from what memory holds now.
+  std::vector<Write> compute(uint32_t rank, uint32_t command) {
+    const plan::ActionUnion &action = plan.commands[command]->action;
+    self = rank;
+    reads.clear();
+    writes.clear();
+    if (const plan::LaunchT *launch = action.AsLaunch())
+      runLaunch(rank, *launch);
+    else if (const plan::ContractT *contract = action.AsContract())
+      runContract(rank, *contract);
+    else if (const plan::ReducePartT *reduce = action.AsReducePart())
+      runReducePart(rank, *reduce);
+    else if (const plan::GatherPartsT *gather = action.AsGatherParts())
+      runGatherParts(rank, *gather);
+    else if (const plan::GatherBlocksT *blocks = action.AsGatherBlocks())
+      runGatherBlocks(rank, *blocks);
+    else if (const plan::CopyT *copy = action.AsCopy())
+      for (uint64_t i = 0; i < plan.buffers[copy->source]->size; ++i)
+        put(copy->target, i, read(rank, copy->source, i));
+    return writes;
+  }
+
+  void store(uint32_t rank, const std::vector<Write> &values) {
+    for (Write write : values)
+      memory[rank][write.address] = write.value;
+  }
+
+  /// Spoils what a running command is about to write, but for what it reads itself.
+  void spoil(uint32_t rank, std::vector<Write> values, uint64_t seed) {
+    std::erase_if(values, [&](Write write) { return reads.contains(write.address); });
+    for (Write &write : values)
+      write.value = mix(write.value, seed);
+    store(rank, values);
+  }
+
+  Outcome outcome() const {
+    Outcome values;
+    for (const std::vector<uint64_t> &bytes : memory)
+      values.insert(values.end(), bytes.begin() + int64_t(plan.arena_size), bytes.end());
+    return values;
+  }
+
+  const Mesh &ranks() const { return mesh; }
+
+private:
+  plan::SlotRole role(size_t buffer) const { return plan.slots[size_t(plan.buffers[buffer]->slot)]->role; }
+
+  void fillArgument(size_t buffer) {
+    for (uint32_t rank = 0; rank < mesh.devices(); ++rank)
+      for (uint64_t i = 0; i < plan.buffers[buffer]->size; ++i)
+        memory[rank][base[buffer] + i] = mix(mix(rank, buffer), i);
+  }
+
+  uint64_t read(uint32_t rank, uint32_t buffer, uint64_t offset) {
+    if (rank == self)
+      reads.insert(base[buffer] + offset);
+    return memory[rank][base[buffer] + offset];
+  }
+
+  void put(uint32_t buffer, uint64_t offset, uint64_t value) {
+    writes.push_back({base[buffer] + offset, value});
+  }
+
+  /// Every output byte depends on every input byte, or, where the kernel works in place, on its own input
+  /// byte.
+  void runLaunch(uint32_t rank, const plan::LaunchT &launch) {
+    const plan::KernelT &kernel = *plan.kernels[launch.kernel];
+    uint64_t digest = launch.kernel;
+    std::vector<bool> elementwise(kernel.num_inputs);
+    for (int32_t input : kernel.in_place)
+      if (input >= 0)
+        elementwise[size_t(input)] = true;
+    for (uint32_t i = 0; i < kernel.num_inputs; ++i)
+      for (uint64_t byte = 0; byte < kernel.operand_sizes[i] && !elementwise[i]; ++byte)
+        digest = mix(digest, read(rank, launch.buffers[i], byte));
+    for (size_t i = kernel.num_inputs; i < launch.buffers.size(); ++i) {
+      size_t output = i - kernel.num_inputs;
+      int32_t input = output < kernel.num_outputs ? kernel.in_place[output] : -1;
+      uint64_t size = output < kernel.num_outputs ? kernel.operand_sizes[i] : kernel.workspace;
+      for (uint64_t byte = 0; byte < size; ++byte)
+        put(launch.buffers[i], byte,
+            mix(mix(digest, i * 1000 + byte),
+                input < 0 ? 0 : read(rank, launch.buffers[size_t(input)], byte)));
+    }
+  }
+
+  void runContract(uint32_t rank, const plan::ContractT &contract) {
+    uint64_t bytes = elementBytes(contract.type), digest = 0;
+    auto operand = [&](uint32_t buffer, bool transposed, int64_t rows, int64_t columns, int64_t leading) {
+      for (int64_t i = 0; i < (transposed ? columns : rows); ++i)
+        for (int64_t j = 0; j < (transposed ? rows : columns); ++j)
+          for (uint64_t byte = 0; byte < bytes; ++byte)
+            digest = mix(digest, read(rank, buffer, uint64_t(i * leading + j) * bytes + byte));
+    };
+    operand(contract.a, contract.transpose_a, contract.m, contract.k, contract.lda);
+    operand(contract.b, contract.transpose_b, contract.k, contract.n, contract.ldb);
+    for (int64_t i = 0; i < contract.m; ++i)
+      for (uint64_t byte = 0; byte < uint64_t(contract.n) * bytes; ++byte) {
+        uint64_t at = uint64_t(i * contract.ldc) * bytes + byte;
+        put(contract.c, at, mix(mix(digest, at), contract.accumulate ? read(rank, contract.c, at) : 0));
+      }
+  }
+
+  void runReducePart(uint32_t rank, const plan::ReducePartT &reduce) {
+    std::vector<uint32_t> members = mesh.members(reduce.communicator, rank);
+    uint64_t bytes = elementBytes(reduce.type);
+    ElementRange part =
+        partOf(reduce.count, mesh.memberIndex(reduce.communicator, rank), uint32_t(members.size()));
+    for (uint64_t i = uint64_t(part.begin) * bytes; i < uint64_t(part.end) * bytes; ++i) {
+      uint64_t value = uint64_t(reduce.reduction);
+      for (uint32_t member : members)
+        value = mix(value, read(member, reduce.source, i));
+      put(reduce.target, i, value);
+    }
+  }
+
+  void runGatherParts(uint32_t rank, const plan::GatherPartsT &gather) {
+    std::vector<uint32_t> members = mesh.members(gather.communicator, rank);
+    uint64_t bytes = elementBytes(gather.type);
+    for (uint32_t index = 0; index < members.size(); ++index) {
+      ElementRange part = partOf(gather.count, index, uint32_t(members.size()));
+      for (uint64_t i = uint64_t(part.begin) * bytes; i < uint64_t(part.end) * bytes; ++i)
+        if (members[index] != rank)
+          put(gather.buffer, i, read(members[index], gather.buffer, i));
+    }
+  }
+
+  void runGatherBlocks(uint32_t rank, const plan::GatherBlocksT &gather) {
+    std::vector<uint32_t> members = mesh.members(gather.communicator, rank);
+    uint64_t inner = uint64_t(gather.inner) * elementBytes(gather.type);
+    for (uint64_t outer = 0; outer < uint64_t(gather.outer); ++outer)
+      for (uint64_t index = 0; index < members.size(); ++index)
+        for (uint64_t i = 0; i < inner; ++i)
+          put(gather.target, (outer * members.size() + index) * inner + i,
+              read(members[index], gather.source, outer * inner + i));
+  }
+
+  const plan::PlanT &plan;
+  Mesh mesh;
+  std::vector<uint64_t> base;                // address of each buffer
+  std::vector<std::vector<uint64_t>> memory; // of each rank: arena, then slots
+  uint32_t self = 0;                         // the rank of the last computed command
+  std::set<uint64_t> reads;                  // addresses that it read in its own memory
+  std::vector<Write> writes;                 // of it
+};
+
+/// The instances of all commands on all ranks, with the instances that each still waits for.
+class Schedule {
+public:
+  Schedule(const plan::PlanT &plan, const Mesh &mesh) : commands(plan.commands.size()) {
+    waiting.resize(size_t(mesh.devices()) * commands);
+    followers.resize(waiting.size());
+    for (uint32_t rank = 0; rank < mesh.devices(); ++rank) {
+      for (const auto &lane : plan.lanes)
+        for (size_t i = 1; i < lane->commands.size(); ++i)
+          add(instance(rank, lane->commands[i - 1]), instance(rank, lane->commands[i]));
+      for (uint32_t command = 0; command < commands; ++command)
+        for (const plan::Wait &wait : plan.commands[command]->waits)
+          for (uint32_t other : wait.scope() == plan::WaitScope::self
+                                    ? std::vector<uint32_t>{rank}
+                                    : mesh.members(wait.communicator(), rank))
+            add(instance(other, wait.command()), instance(rank, command));
+    }
+  }
+
+  size_t instance(uint32_t rank, uint32_t command) const { return rank * commands + command; }
+  uint32_t rankOf(size_t instance) const { return uint32_t(instance / commands); }
+  uint32_t commandOf(size_t instance) const { return uint32_t(instance % commands); }
+
+  std::vector<size_t> initial() const {
+    std::vector<size_t> ready;
+    for (size_t i = 0; i < waiting.size(); ++i)
+      if (waiting[i] == 0)
+        ready.push_back(i);
+    return ready;
+  }
+
+  void end(size_t instance, std::vector<size_t> &ready) {
+    for (size_t follower : followers[instance])
+      if (--waiting[follower] == 0)
+        ready.push_back(follower);
+  }
+
+private:
+  void add(size_t from, size_t to) {
+    followers[from].push_back(to);
+    ++waiting[to];
+  }
+
+  size_t commands;
+  std::vector<uint32_t> waiting;
+  std::vector<std::vector<size_t>> followers;
+};
+
+bool sameWrites(const std::vector<Write> &a, const std::vector<Write> &b) {
+  return std::ranges::equal(a, b,
+                            [](Write x, Write y) { return x.address == y.address && x.value == y.value; });
+}
+
+} // namespace
+
+Outcome runInProgramOrder(const plan::PlanT &plan) {
+  Machine machine(plan, 0);
+  for (uint32_t command = 0; command < plan.commands.size(); ++command) {
+    // The members of a collective run together: all read, then all write.
+    std::vector<std::vector<Write>> writes;
+    for (uint32_t rank = 0; rank < machine.ranks().devices(); ++rank)
+      writes.push_back(machine.compute(rank, command));
+    for (uint32_t rank = 0; rank < machine.ranks().devices(); ++rank)
+      machine.store(rank, writes[rank]);
+  }
+  return machine.outcome();
+}
+
+Outcome runInRandomOrder(const plan::PlanT &plan, uint64_t seed) {
+  Machine machine(plan, seed);
+  Schedule schedule(plan, machine.ranks());
+  std::mt19937_64 random(seed);
+  struct Running {
+    size_t instance;
+    std::vector<Write> writes;
+  };
+  std::vector<size_t> ready = schedule.initial();
+  std::vector<Running> running;
+  while (!ready.empty() || !running.empty()) {
+    size_t choice = random() % (ready.size() + running.size());
+    if (choice < ready.size()) {
+      size_t instance = std::exchange(ready[choice], ready.back());
+      ready.pop_back();
+      uint32_t rank = schedule.rankOf(instance);
+      running.push_back({instance, machine.compute(rank, schedule.commandOf(instance))});
+      machine.spoil(rank, running.back().writes, seed);
+      continue;
+    }
+    Running done = std::exchange(running[choice - ready.size()], running.back());
+    running.pop_back();
+    uint32_t rank = schedule.rankOf(done.instance);
+    std::vector<Write> again = machine.compute(rank, schedule.commandOf(done.instance));
+    if (!sameWrites(done.writes, again))
+      for (Write &write : again)
+        write.value = mix(write.value, random()); // inputs changed while the command ran
+    machine.store(rank, again);
+    schedule.end(done.instance, ready);
+  }
+  return machine.outcome();
+}
+
+plan::PlanT withoutReuse(const plan::PlanT &plan) {
+  plan::PlanT result = plan;
+  result.arena_size = 0;
+  for (const auto &buffer : result.buffers)
+    if (buffer->slot < 0) {
+      buffer->offset = result.arena_size;
+      result.arena_size += (buffer->size + 63) / 64 * 64;
+    }
+  return result;
+}
+
+} // namespace epl::runtime::test
