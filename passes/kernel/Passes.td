@@ -85,4 +85,92 @@ def VerifyKernels : Pass<"epl-verify-kernels", "::mlir::ModuleOp"> {
   }];
 }
 
+def LowerKernels : Pass<"epl-lower-kernels", "::mlir::ModuleOp"> {
+  let summary = "Gives each kernel its loop nest";
+  let description = [{
+    A kernel without `gemm` becomes a private function `@<kernel>.body` on linear memrefs: inputs, outputs,
+    workspace, coordinates of the rank, and the slice of the outer loop.
+
+    ```mlir
+    epl.kernel @k0 fusion {
+    ^bb0(%x: tensor<4xf32>):
+      %e = tensor.empty() : tensor<4xf32>
+      %y = linalg.generic {...} ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+      ^bb0(%in: f32, %out: f32):
+        %s = arith.addf %in, %in : f32
+        linalg.yield %s : f32
+      } -> tensor<4xf32>
+      epl.yield %y : tensor<4xf32>
+    }
+    ```
+    gets `form = "general", extent = 1, workspace = 0, flops = 4` and
+    ```mlir
+    func.func private @k0.body(%x: memref<4xf32>, %y: memref<4xf32>, %workspace: memref<0xi8>,
+                               %coordinates: memref<1xi64>, %begin: i64, %end: i64)
+        attributes {epl.kernel = @k0} {
+      ...
+      scf.for %i = %b to %e step %c1 {
+        scf.for %j = %c0 to %c4 step %c1 {
+          %in = memref.load %x[%j] : memref<4xf32>
+          %s = arith.addf %in, %in : f32
+          memref.store %s, %y[%j] : memref<4xf32>
+        }
+      }
+      return
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::func::FuncDialect", "::mlir::math::MathDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+  let options = [
+    Option<"cpu", "cpu", "std::string", /*default=*/"\"host\"",
+           "the CPU whose vectors the nests use, by LLVM's name; \"host\" is this machine">,
+    Option<"loops", "loops", "bool", /*default=*/"false", "scalar loops only, op by op: the general form">
+  ];
+}
+
+def ApproximateMath : Pass<"epl-approximate-math", "::mlir::ModuleOp"> {
+  let summary = "Replaces math functions by polynomials or calls of libm";
+  let description = [{
+    f32 functions that have a polynomial of a few ulp over their whole range become arithmetic, on vectors as
+    well; the others, and f64, become calls. What LLVM has instructions for is left alone.
+
+    ```mlir
+    %0 = math.sin %x : f32
+    ```
+    becomes
+    ```mlir
+    %0 = call @sinf(%x) : (f32) -> f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+                           "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+}
+
+def CodegenCpu : Pass<"epl-codegen-cpu", "::mlir::ModuleOp"> {
+  let summary = "Compiles the loop nests to one ELF image";
+  let description = [{
+    The functions that `epl-lower-kernels` made are compiled on several threads and replaced by one
+    `epl.binary`. Its symbols are the kernels' names, with the type
+    `void k(void *const *buffers, const int64_t *coordinates, int64_t begin, int64_t end)`.
+
+    ```mlir
+    func.func private @k0.body(...) attributes {epl.kernel = @k0} { ... }
+    ```
+    becomes
+    ```mlir
+    epl.binary cpu("znver5") ["avx2", "avx512f", ...] "\7FELF..."
+    ```
+  }];
+  let options = [
+    Option<"cpu", "cpu", "std::string", /*default=*/"\"host\"",
+           "the CPU to compile for, by LLVM's name; \"host\" is this machine">,
+    Option<"threads", "threads", "unsigned", /*default=*/"2", "threads that compile">,
+    Option<"loops", "loops", "bool", /*default=*/"false",
+           "compile quickly, without contraction of float operations: for scalar nests of a reference plan">
+  ];
+}
+
 #endif // EPL_KERNEL_PASSES

@@ -18,7 +18,21 @@ void mlir::epl::buildKernelPipeline(OpPassManager &pm) {
   pm.addPass(createVerifyKernels());
 }
 
+void mlir::epl::buildCodegenPipeline(OpPassManager &pm, const CodegenOptions &options) {
+  LowerKernelsOptions lower;
+  lower.cpu = options.cpu;
+  lower.loops = options.loops;
+  pm.addPass(createLowerKernels(lower));
+  CodegenCpuOptions codegen;
+  codegen.cpu = options.cpu;
+  codegen.threads = options.threads;
+  codegen.loops = options.loops;
+  pm.addPass(createCodegenCpu(codegen));
+}
+
 void mlir::epl::registerKernelPasses() {
   registerEplKernelPasses();
   PassPipelineRegistration<>("epl-kernel", "The kernel phase", buildKernelPipeline);
+  PassPipelineRegistration<>("epl-codegen", "Outlined kernels to machine code of this machine",
+                             [](OpPassManager &pm) { buildCodegenPipeline(pm); });
 }

@@ -1,0 +1,130 @@
+//===- CodegenCpu.cpp - Loop nests to one ELF image ------------------------------===//
+//
+// Problem: all kernels of a plan must become machine code, once, and compiling is most of a user's wait.
+//
+// Method: the nests are dealt to threads, heaviest first onto the least loaded; each thread compiles its
+// share with contexts of its own, handed over as text. The objects are linked into one shared object.
+//
+// Invariant in: each kernel that no library runs has its function. Invariant out: the functions are gone, and
+// one `epl.binary` exports a symbol for each of those kernels.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/kernel/CpuObject.h"
+#include "passes/kernel/KernelFunction.h"
+#include "passes/kernel/Passes.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+#include <thread>
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_CODEGENCPU
+#include "passes/kernel/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+namespace {
+
+// What one thread compiles.
+struct Share {
+  std::string text;
+  int64_t weight = 0;
+  FailureOr<ObjectBytes> object = failure();
+  std::string error;
+};
+
+struct CodegenCpu : mlir::epl::impl::CodegenCpuBase<CodegenCpu> {
+  using CodegenCpuBase::CodegenCpuBase;
+
+  void runOnOperation() override {
+    FailureOr<CpuTarget> target = getCpuTarget(cpu);
+    if (failed(target)) {
+      getOperation().emitError() << "unknown CPU \"" << cpu << "\"";
+      return signalPassFailure();
+    }
+    SmallVector<func::FuncOp> nests;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (function->hasAttr(kKernelAttr))
+        nests.push_back(function);
+    if (nests.empty())
+      return;
+    FailureOr<ObjectBytes> image = compile(nests, *target);
+    if (failed(image))
+      return signalPassFailure();
+    for (func::FuncOp nest : nests)
+      eraseNest(nest);
+    auto b = OpBuilder::atBlockEnd(getOperation().getBody());
+    SmallVector<StringRef> features(target->features.begin(), target->features.end());
+    BinaryOp::create(b, getOperation().getLoc(), target->cpu, b.getStrArrayAttr(features),
+                     StringRef(image->data(), image->size()));
+  }
+
+  FailureOr<ObjectBytes> compile(MutableArrayRef<func::FuncOp> nests, const CpuTarget &target) {
+    SmallVector<Share> shares = deal(nests);
+    CodeStyle style = loops ? CodeStyle::loops : CodeStyle::vectorized;
+    auto run = [&](Share &share) { share.object = compileCpuObject(share.text, target, style, share.error); };
+    SmallVector<std::thread> workers;
+    for (Share &share : MutableArrayRef(shares).drop_front())
+      workers.emplace_back(run, std::ref(share));
+    run(shares.front());
+    for (std::thread &worker : workers)
+      worker.join();
+    SmallVector<ObjectBytes> objects;
+    for (Share &share : shares) {
+      if (failed(share.object))
+        return getOperation().emitError() << "cannot compile kernels: " << share.error;
+      objects.push_back(std::move(*share.object));
+    }
+    std::string error;
+    FailureOr<ObjectBytes> image = linkSharedObject(objects, error);
+    if (failed(image))
+      getOperation().emitError() << error;
+    return image;
+  }
+
+  // Distributes the nests by their number of ops.
+  SmallVector<Share> deal(ArrayRef<func::FuncOp> nests) {
+    auto countOps = [](func::FuncOp nest) {
+      int64_t ops = 0;
+      nest.walk([&](Operation *) { ++ops; });
+      return ops;
+    };
+    SmallVector<std::pair<int64_t, size_t>> heaviestFirst;
+    for (auto [position, nest] : llvm::enumerate(nests))
+      heaviestFirst.emplace_back(-countOps(nest), position);
+    llvm::sort(heaviestFirst);
+    SmallVector<Share> shares(std::clamp<size_t>(threads, 1, nests.size()));
+    for (auto [weight, position] : heaviestFirst) {
+      func::FuncOp nest = nests[position];
+      Share &share = *llvm::min_element(shares, [](auto &a, auto &b) { return a.weight < b.weight; });
+      llvm::raw_string_ostream stream(share.text);
+      for (memref::GlobalOp constant : getConstants(nest))
+        stream << *constant.getOperation() << "\n";
+      Attribute kernel = nest->removeAttr(kKernelAttr); // the thread's context does not know the dialect
+      stream << *nest.getOperation() << "\n";
+      nest->setAttr(kKernelAttr, kernel);
+      share.weight -= weight;
+    }
+    return shares;
+  }
+
+  SmallVector<memref::GlobalOp> getConstants(func::FuncOp nest) {
+    SmallVector<memref::GlobalOp> constants;
+    nest.walk([&](memref::GetGlobalOp get) {
+      constants.push_back(SymbolTable::lookupNearestSymbolFrom<memref::GlobalOp>(get, get.getNameAttr()));
+    });
+    return constants;
+  }
+
+  void eraseNest(func::FuncOp nest) {
+    SmallVector<memref::GlobalOp> constants = getConstants(nest);
+    nest.erase();
+    for (memref::GlobalOp constant : constants)
+      constant.erase();
+  }
+};
+
+} // namespace

@@ -1,0 +1,201 @@
+//===- CpuObject.cpp - Machine code of loop nests --------------------------------===//
+//
+// Problem: loop nests in scf, memref, vector, arith and math must become machine code within milliseconds.
+//
+// Method: a context and a target machine of its own for each call. One conversion pipeline to the LLVM
+// dialect; in LLVM only what the nests still need: they come with their vectors, and a loop vectorizer or a
+// full O2 takes ten times longer for the same speed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/kernel/CpuObject.h"
+
+#include "passes/kernel/Passes.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Target/LLVMIR/Dialect/All.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+static void addConversions(OpPassManager &pm, const CpuTarget &target) {
+  arith::ArithEmulateUnsupportedFloatsOptions narrow;
+  narrow.sourceTypeStrs = {"bf16", "f16"};
+  pm.addPass(arith::createArithEmulateUnsupportedFloats(narrow));
+  pm.addPass(math::createMathExtendToSupportedTypes());
+  pm.addPass(createCanonicalizerPass());
+  // Without the instruction LLVM calls __truncsfbf2, which not every libgcc has.
+  arith::ArithExpandOpsPassOptions expand;
+  expand.includeBf16 = !target.has("avx512bf16");
+  pm.addPass(arith::createArithExpandOpsPass(expand));
+  pm.addPass(createConvertMathToFuncs());
+  pm.addPass(createApproximateMath());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createLoopInvariantCodeMotionPass());
+  pm.addPass(createConvertVectorToSCFPass(VectorTransferToSCFOptions().enableFullUnroll()));
+  ConvertVectorToLLVMPassOptions vector;
+  vector.reassociateFPReductions = true;
+  pm.addPass(createConvertVectorToLLVMPass(vector));
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createConvertIndexToLLVMPass());
+  ConvertFuncToLLVMPassOptions func;
+  func.useBarePtrCallConv = true;
+  pm.addPass(createConvertFuncToLLVMPass(func));
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createUBToLLVMConversionPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+static DialectRegistry makeRegistry() {
+  DialectRegistry registry;
+  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
+                  math::MathDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
+  registerAllToLLVMIRTranslations(registry);
+  return registry;
+}
+
+static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const CpuTarget &target, CodeStyle style) {
+  static bool initialized = !llvm::InitializeNativeTarget() && !llvm::InitializeNativeTargetAsmPrinter();
+  (void)initialized;
+  llvm::Triple triple("x86_64-unknown-linux-gnu");
+  std::string error;
+  const llvm::Target *backend = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!backend)
+    return nullptr;
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = style == CodeStyle::loops ? llvm::FPOpFusion::Standard : llvm::FPOpFusion::Fast;
+  auto level = style == CodeStyle::loops ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Default;
+  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
+      triple, "x86-64", target.getFeatureString(), options, llvm::Reloc::PIC_, std::nullopt, level));
+}
+
+// void k(ptr buffers, ptr coordinates, i64 begin, i64 end): loads the pointers and calls the nest.
+static void addEntryPoint(llvm::Function &nest, StringRef name) {
+  llvm::IRBuilder<> b(nest.getContext());
+  auto *type =
+      llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty()},
+                              /*isVarArg=*/false);
+  auto *entry = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, *nest.getParent());
+  b.SetInsertPoint(llvm::BasicBlock::Create(nest.getContext(), "entry", entry));
+  unsigned numBuffers = nest.arg_size() - 3; // the last three: coordinates, begin, end
+  SmallVector<llvm::Value *> arguments;
+  for (unsigned index = 0; index < numBuffers; ++index)
+    arguments.push_back(
+        b.CreateLoad(b.getPtrTy(), b.CreateConstInBoundsGEP1_64(b.getPtrTy(), entry->getArg(0), index)));
+  for (unsigned index = 1; index < 4; ++index)
+    arguments.push_back(entry->getArg(index));
+  b.CreateCall(&nest, arguments);
+  b.CreateRetVoid();
+  nest.setLinkage(llvm::GlobalValue::InternalLinkage);
+  nest.addFnAttr(llvm::Attribute::NoInline);
+}
+
+static void prepareFunctions(llvm::Module &module, const CpuTarget &target) {
+  SmallVector<llvm::Function *> nests;
+  for (llvm::Function &function : module)
+    if (function.getName().ends_with(".body"))
+      nests.push_back(&function);
+  for (llvm::Function *nest : nests)
+    addEntryPoint(*nest, nest->getName().drop_back(StringRef(".body").size()));
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", "x86-64");
+    function.addFnAttr("tune-cpu", target.cpu);
+    function.addFnAttr("target-features", target.getFeatureString());
+    function.addFnAttr("prefer-vector-width", std::to_string(target.getVectorBits()));
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+  }
+}
+
+static llvm::Error optimize(llvm::Module &module, llvm::TargetMachine &machine, CodeStyle style) {
+  llvm::PassBuilder builder(&machine);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  StringRef pipeline = "default<O1>";
+  if (style == CodeStyle::vectorized)
+    pipeline = "function(sroa,early-cse<memssa>,loop-mssa(licm),instcombine<no-verify-fixpoint>,simplifycfg,"
+               "early-cse)";
+  llvm::ModulePassManager passes;
+  if (llvm::Error error = builder.parsePassPipeline(passes, pipeline))
+    return error;
+  passes.run(module, modules);
+  return llvm::Error::success();
+}
+
+static OwningOpRef<ModuleOp> lowerToLLVMDialect(StringRef text, MLIRContext &context,
+                                                const CpuTarget &target) {
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+  if (!module)
+    return nullptr;
+  PassManager pm(&context);
+  pm.enableVerifier(false);
+  addConversions(pm, target);
+  return succeeded(pm.run(*module)) ? std::move(module) : nullptr;
+}
+
+FailureOr<ObjectBytes> mlir::epl::compileCpuObject(StringRef text, const CpuTarget &target, CodeStyle style,
+                                                   std::string &error) {
+  MLIRContext context(makeRegistry(), MLIRContext::Threading::DISABLED);
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (error.empty())
+      error = diagnostic.str();
+    return success();
+  });
+  OwningOpRef<ModuleOp> module = lowerToLLVMDialect(text, context, target);
+  if (!module)
+    return failure();
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(*module, llvmContext);
+  std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(target, style);
+  if (!code || !machine) {
+    error = error.empty() ? "this LLVM has no x86-64 backend" : error;
+    return failure();
+  }
+  code->setDataLayout(machine->createDataLayout());
+  code->setTargetTriple(machine->getTargetTriple());
+  prepareFunctions(*code, target);
+  if (llvm::Error failed = optimize(*code, *machine, style)) {
+    error = llvm::toString(std::move(failed));
+    return failure();
+  }
+  ObjectBytes bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager emitter;
+  machine->addPassesToEmitFile(emitter, stream, nullptr, llvm::CodeGenFileType::ObjectFile);
+  emitter.run(*code);
+  return bytes;
+}

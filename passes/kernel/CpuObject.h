@@ -1,0 +1,24 @@
+//===- CpuObject.h - Machine code of loop nests --------------------*- C++ -*-===//
+#pragma once
+
+#include "passes/kernel/CpuTarget.h"
+
+namespace mlir::epl {
+
+/// Bytes of an object file or shared object.
+using ObjectBytes = SmallVector<char, 0>;
+
+/// How much LLVM does: `vectorized` nests come with their vectors; `loops` are scalar and compiled quickly.
+enum class CodeStyle { vectorized, loops };
+
+/// Compiles a module of loop nests, as text, to an object file. Each function `@<kernel>.body` becomes
+/// the entry point `<kernel>` of the kernel ABI. Shares nothing with other calls, so that several can run at
+/// once. On failure `error` says why.
+FailureOr<ObjectBytes> compileCpuObject(StringRef module, const CpuTarget &target, CodeStyle style,
+                                        std::string &error);
+
+/// Links objects to one shared object that needs nothing but libm and libc. On failure `error` says why, and
+/// names the symbols that are missing.
+FailureOr<ObjectBytes> linkSharedObject(ArrayRef<ObjectBytes> objects, std::string &error);
+
+} // namespace mlir::epl

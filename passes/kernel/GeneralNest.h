@@ -1,0 +1,13 @@
+//===- GeneralNest.h - Op by op loop nests of a kernel -------------*- C++ -*-===//
+#pragma once
+
+#include "passes/kernel/KernelFunction.h"
+
+namespace mlir::epl {
+
+/// Fills `function` with one scalar loop nest for each op of `kernel`, values between them in the workspace.
+/// Right for every op that a kernel may hold, in the order of the ops and of their loops: what the other
+/// forms are compared with. An op it does not know is an error.
+LogicalResult emitGeneralNest(KernelOp kernel, KernelFunction &function);
+
+} // namespace mlir::epl

@@ -1,0 +1,71 @@
+//===- LowerKernels.cpp - Loop nests of kernels ----------------------------------===//
+//
+// Problem: a kernel says what it computes, on tensors; a CPU wants loops over memory.
+//
+// Method: each kernel that no library runs becomes a function `@<kernel>.body`. The forms are tried from the
+// fastest to the most general one; the general one takes every kernel.
+//
+// Invariant in: outlined kernels of static shapes. Invariant out: `form`, `extent`, `workspace` and `flops`
+// are set; launches over any cut of [0, extent) together compute the kernel; `in_place` holds what the nest
+// keeps.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/kernel/GeneralNest.h"
+#include "passes/kernel/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_LOWERKERNELS
+#include "passes/kernel/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+// Arithmetic ops of the payloads times their iteration spaces: what a scheduler wants to know, not more.
+static int64_t countFlops(KernelOp kernel) {
+  int64_t flops = 0;
+  kernel.getBody().walk([&](linalg::LinalgOp op) {
+    int64_t ops = llvm::count_if(op.getBlock()->without_terminator(), [](Operation &payload) {
+      return OpTrait::hasElementwiseMappableTraits(&payload);
+    });
+    for (int64_t range : op.getStaticLoopRanges())
+      ops *= range;
+    flops += ops;
+  });
+  return flops;
+}
+
+namespace {
+
+struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
+  using LowerKernelsBase::LowerKernelsBase;
+
+  void runOnOperation() override {
+    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
+      if (!kernel.getGemm() && failed(lower(kernel)))
+        return signalPassFailure();
+  }
+
+  LogicalResult lower(KernelOp kernel) {
+    KernelFunction function(kernel, /*shared=*/false);
+    if (failed(emitGeneralNest(kernel, function)))
+      return failure();
+    kernel.setForm("general");
+    kernel.setExtent(1);
+    kernel.removeInPlaceAttr();
+    kernel.setWorkspace(function.finish());
+    kernel.setFlops(countFlops(kernel));
+    return success();
+  }
+};
+
+} // namespace
