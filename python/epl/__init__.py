@@ -1,5 +1,8 @@
 """EPL parallelizes a training step that is written for one device by a few `with` lines."""
 
+from epl.array import Array
+from epl.config import Config
+from epl.environment import init
 from epl.errors import (
     CheckError,
     CompileError,
@@ -10,17 +13,28 @@ from epl.errors import (
     StateError,
     UnsupportedError,
 )
+from epl.parallelize import Parallelized, parallelize
 from epl.scopes import replicate, set_default_strategy, split
+from epl.stages import Compiled, Executable, Lowered, load
 
 __all__ = [
+    "Array",
     "CheckError",
     "CompileError",
+    "Compiled",
+    "Config",
     "ConfigError",
     "DonatedError",
     "Error",
+    "Executable",
+    "Lowered",
+    "Parallelized",
     "ScopeError",
     "StateError",
     "UnsupportedError",
+    "init",
+    "load",
+    "parallelize",
     "replicate",
     "set_default_strategy",
     "split",

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import pytest
 
+from epl import environment, scopes
 from epl.adapters.jax import trace as adapter
 from epl.errors import Place
 
@@ -50,3 +51,10 @@ def mlir_opt() -> MlirOpt:
         return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
 
     return run
+
+
+@pytest.fixture(autouse=True)
+def _fresh_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees what another one has set."""
+    monkeypatch.setattr(environment, "_settings", None)
+    monkeypatch.setattr(scopes, "_default", None)

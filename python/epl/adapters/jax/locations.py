@@ -6,29 +6,12 @@ name is the name stack and ends with the primitive; below it stand the frames, i
 
 from __future__ import annotations
 
-import functools
-import site
-import sysconfig
-import traceback
 from collections.abc import Iterator
-from pathlib import Path
 
 from jaxlib.mlir import ir
 
 from epl.errors import Place
-
-
-@functools.cache
-def _library_roots() -> tuple[str, ...]:
-    paths = {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
-    paths.update(site.getsitepackages())
-    paths.add(str(Path(__file__).parents[2]))
-    return tuple(f"{path}/" for path in paths)
-
-
-def is_library(file: str) -> bool:
-    """Whether a source file belongs to an installed package, the standard library or EPL, not to the user."""
-    return file.startswith(_library_roots())
+from epl.places import is_library
 
 
 def places(location: ir.Location) -> Iterator[Place]:
@@ -50,13 +33,6 @@ def user_place(location: ir.Location) -> Place | None:
     """The innermost line that is the user's own, else the innermost line, else None."""
     found = list(places(location))
     return next((place for place in found if not is_library(place.file)), found[0] if found else None)
-
-
-def raising_place(error: BaseException) -> Place | None:
-    """The user's innermost line in the traceback of an error, or None."""
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = (Place(frame.filename, frame.lineno or 0) for frame in reversed(frames))
-    return next((place for place in lines if not is_library(place.file)), None)
 
 
 def primitive(location: ir.Location) -> str | None:

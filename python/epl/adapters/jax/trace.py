@@ -13,8 +13,8 @@ from jaxlib.mlir import ir
 
 from epl.adapters.jax import hooks
 from epl.adapters.jax.legalize import legalize, main_function
-from epl.adapters.jax.locations import raising_place
 from epl.errors import Place, UnsupportedError
+from epl.places import raising_place
 from epl.scopes import ScopeTable, Strategy
 
 # JAX then names the line of the user who called us, not ours.

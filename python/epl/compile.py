@@ -1,0 +1,108 @@
+"""Runs `epl-compile` as a child process: MLIR text in, a plan out, diagnostics as a `CompileError`."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from epl import runtime
+from epl.errors import CompileError, Place
+from epl.places import is_library
+
+_QUIET_SECONDS = 2.0  # a compilation that takes longer shows that it is alive
+_ERROR = re.compile(r"^(?:[^:\n]+:\d+:\d+: |loc\(.*\): )?error: (?P<message>.*)$", re.M)
+_PLACE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):\d+: ", re.M)
+
+
+def compile_plan(text: str, devices: str, name: str, *, reference: bool = False) -> bytes:
+    """Compiles a step.
+
+    Args:
+      text: the step as MLIR text.
+      devices: `cpu:N`.
+      name: of the step, for progress and errors.
+      reference: compile the stripped program for one device with plain loops instead.
+
+    Returns:
+      The bytes of the plan file.
+
+    Raises:
+      CompileError: with the user's source line, if the step does not compile.
+    """
+    with tempfile.TemporaryDirectory(prefix="epl-") as folder:
+        plan = Path(folder) / "step.eplan"
+        options = ["--reference"] if reference else []
+        _run(text, [f"--devices={devices}", "-o", str(plan), *options], name)
+        return plan.read_bytes()
+
+
+def emit(text: str, devices: str, name: str, stage: str) -> str:
+    """The program after a stage of the compiler, as MLIR text; errors as in `compile_plan`."""
+    return _run(text, [f"--devices={devices}", f"--emit={stage}"], name)
+
+
+def _run(text: str, options: Sequence[str], name: str) -> str:
+    command = [str(runtime.compiler()), "-", *options]
+    # In a session of its own: Ctrl-C reaches this process only, which then ends the child.
+    child = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        output, diagnostics = _communicate(child, text, name)
+    except BaseException:
+        child.kill()
+        child.communicate()
+        raise
+    if child.returncode != 0:
+        raise _error(child.returncode, diagnostics, name)
+    return output
+
+
+def _communicate(child: subprocess.Popen[str], text: str, name: str) -> tuple[str, str]:
+    """Waits for the child, with a sign of life on a terminal."""
+    if not sys.stderr.isatty():
+        return child.communicate(text)
+    start = time.monotonic()
+    try:
+        return child.communicate(text, _QUIET_SECONDS)
+    except subprocess.TimeoutExpired:
+        while True:
+            _show(f"{name}: compiling, {time.monotonic() - start:.0f} s")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                result = child.communicate(timeout=1.0)
+                _show("")
+                return result
+
+
+def _show(line: str) -> None:
+    """Replaces the terminal's current line."""
+    print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
+
+
+def _error(code: int, diagnostics: str, name: str) -> CompileError:
+    if code < 0:
+        reason = (
+            f'epl-compile was ended by {signal.Signals(-code).name} on step "{name}": this is a bug of EPL'
+        )
+        return CompileError(f"{reason}\n{diagnostics}".rstrip(), None, diagnostics)
+    first = _ERROR.search(diagnostics)
+    message = first["message"] if first else f'epl-compile failed on step "{name}" with exit code {code}'
+    return CompileError(f"{message}\n{diagnostics}".rstrip(), _user_place(diagnostics), diagnostics)
+
+
+def _user_place(diagnostics: str) -> Place | None:
+    """The first line of the user's own among the places that the diagnostics show, else the first one."""
+    places = [Place(match["file"], int(match["line"])) for match in _PLACE.finditer(diagnostics)]
+    return next((place for place in places if not is_library(place.file)), places[0] if places else None)

@@ -1,0 +1,200 @@
+"""`epl.Config`: EPL's ten categories of settings, as `"category.attribute"` keys.
+
+A value comes from the dict given to `Config`, else from the environment (`EPL_<CATEGORY>_<ATTRIBUTE>`),
+else from the default. An unknown key, a value of the wrong type or one that is not allowed is an error. A
+key that EPL knows but that has no effect in this version is an error too, when it is set to anything but
+its default: a setting that is silently ignored is a wrong result.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from epl.errors import ConfigError
+
+Value = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class _Key:
+    """Default of a key, which fixes its type, and the values allowed (lower case; empty: all)."""
+
+    default: Value
+    allowed: tuple[str, ...] = ()
+
+
+_KEYS: dict[str, _Key] = {
+    "auto.auto_parallel": _Key(False),
+    "io.slicing": _Key(False),
+    "io.unbalanced_io_slicing": _Key(False),
+    "io.drop_last_files": _Key(False),
+    "communication.sparse_as_dense": _Key(False),
+    "communication.max_splits": _Key(5),
+    "communication.num_communicators": _Key(2),
+    "communication.fp16": _Key(False),
+    "communication.fp16_scale": _Key(128),
+    "communication.clip_after_allreduce": _Key(False),
+    "communication.gradients_reduce_method": _Key("mean", ("mean", "sum")),
+    "pipeline.num_stages": _Key(-1),
+    "pipeline.num_micro_batch": _Key(1),
+    "pipeline.strategy": _Key(
+        "preferbackward", ("preferforward", "preferbackward", "preferbackwardoptimizer")
+    ),
+    "gradient_checkpoint.type": _Key("", ("", "collection", "auto")),
+    "gradient_checkpoint.end_taskgraph": _Key(-1),
+    "gradient_checkpoint.check_gradients": _Key(False),
+    "zero.level": _Key("", ("", "v0", "v1")),
+    "offload.level": _Key("", ("", "v0")),
+    "amp.level": _Key("", ("", "o1")),
+    "amp.debug_log": _Key(False),
+    "amp.loss_scale": _Key("dynamic"),
+    "cluster.device_place_prefer_intra_node": _Key(True),
+    "cluster.run_visible_devices": _Key(""),
+    "cluster.colocate_split_and_replicate": _Key(False),
+    "optimizer.num_apply_group": _Key(1),
+}
+
+
+class Config:
+    """Settings of one `epl.init` or one parallelized step; immutable, compared and hashed by value.
+
+    Args:
+      values: `"category.attribute"` to value; what it leaves out comes from the environment or is the
+        default.
+
+    Raises:
+      ConfigError: for an unknown key (the nearest one is suggested), a wrong type or value, or settings
+        that have no effect in this version (all of them in one error).
+    """
+
+    __slots__ = ("_values",)
+    _values: dict[str, Value]
+
+    def __init__(self, values: Mapping[str, Value] | None = None) -> None:
+        given = dict(values or {})
+        for key in given:
+            _check_known(key)
+        resolved = {key: _resolve(key, spec, given) for key, spec in _KEYS.items()}
+        _check_effect(resolved, given)
+        object.__setattr__(self, "_values", resolved)
+
+    def __getitem__(self, key: str) -> Value:
+        _check_known(key)
+        return self._values[key]
+
+    def __getattr__(self, category: str) -> Category:
+        if any(key.startswith(f"{category}.") for key in _KEYS):
+            return Category(self, category)
+        raise AttributeError(f'"{category}" is not a category of epl.Config')
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f'epl.Config is immutable: give "{name}" to its constructor')
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Config) and self._values == other._values
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._values.items()))
+
+    def __reduce__(self) -> tuple[type[Config], tuple[dict[str, Value]]]:
+        return Config, (self._values,)
+
+    def __repr__(self) -> str:
+        changed = {key: value for key, value in self._values.items() if value != _KEYS[key].default}
+        return f"epl.Config({changed})"
+
+
+class Category:
+    """The settings of one category, as attributes: `config.pipeline.num_micro_batch`."""
+
+    __slots__ = ("_category", "_config")
+
+    def __init__(self, config: Config, category: str) -> None:
+        object.__setattr__(self, "_config", config)
+        object.__setattr__(self, "_category", category)
+
+    def __getattr__(self, attribute: str) -> Value:
+        key = f"{self._category}.{attribute}"
+        if key not in _KEYS:
+            raise AttributeError(_unknown(key))
+        config: Config = object.__getattribute__(self, "_config")
+        return config[key]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f'epl.Config is immutable: give "{self._category}.{name}" to its constructor')
+
+
+def environment_name(key: str) -> str:
+    """The environment variable of a key: `EPL_PIPELINE_NUM_MICRO_BATCH`."""
+    return "EPL_" + key.replace(".", "_").upper()
+
+
+def _unknown(key: str) -> str:
+    near = difflib.get_close_matches(str(key), _KEYS, n=1, cutoff=0.0)
+    return f'unknown configuration key "{key}", did you mean "{near[0]}"?'
+
+
+def _check_known(key: str) -> None:
+    if key not in _KEYS:
+        raise ConfigError(_unknown(key))
+
+
+def _resolve(key: str, spec: _Key, given: Mapping[str, Value]) -> Value:
+    if key in given:
+        return _checked(f'"{key}"', spec, given[key])
+    text = os.environ.get(environment_name(key))
+    if text is None:
+        return spec.default
+    return _checked(f"{environment_name(key)} in the environment", spec, _parse(spec, text))
+
+
+def _parse(spec: _Key, text: str) -> Value:
+    """The value that an environment's text stands for; the text itself if it is not of the key's type."""
+    if isinstance(spec.default, bool):
+        return {"true": True, "false": False}.get(text.lower(), text)
+    if isinstance(spec.default, int):
+        try:
+            return int(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _checked(what: str, spec: _Key, value: Value) -> Value:
+    expected = type(spec.default)
+    if spec.default == "dynamic":  # the one key that is a word or a number
+        return _loss_scale(what, value)
+    if type(value) is not expected:
+        raise ConfigError(f"{what} must be {expected.__name__}, found {value!r}")
+    if isinstance(value, str):
+        value = value.lower()
+        if spec.allowed and value not in spec.allowed:
+            choices = ", ".join(f'"{choice}"' for choice in spec.allowed)
+            raise ConfigError(f'{what} must be one of {choices}, found "{value}"')
+    return value
+
+
+def _loss_scale(what: str, value: Value) -> Value:
+    try:
+        scale = value.lower() if str(value).lower() == "dynamic" else float(value)  # type: ignore[union-attr]
+    except ValueError:
+        scale = 0.0
+    if isinstance(value, bool) or (isinstance(scale, float) and not scale >= 1):
+        raise ConfigError(f'{what} must be "dynamic" or a number of at least 1, found {value!r}')
+    return scale
+
+
+def _check_effect(resolved: Mapping[str, Value], given: Mapping[str, Value]) -> None:
+    without = [
+        f'"{key}"' if key in given else f'"{key}" (from {environment_name(key)})'
+        for key, value in resolved.items()
+        if value != _KEYS[key].default
+    ]
+    if without:
+        raise ConfigError(f"known, but without effect in this version: {', '.join(without)}")

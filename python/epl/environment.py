@@ -1,0 +1,76 @@
+"""`epl.init`: the devices and settings of a program, and how devices are written."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from epl.config import Config, Value
+from epl.errors import ConfigError, Error
+from epl.scopes import set_default_strategy
+
+Devices = str | int
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Devices in their full form, `cpu:4`, and the configuration."""
+
+    devices: str
+    config: Config
+
+
+_settings: Settings | None = None
+
+
+def init(devices: Devices | None = None, config: Config | Mapping[str, Value] | None = None) -> None:
+    """Sets the devices and settings of steps that are parallelized without their own; drops earlier ones.
+
+    Args:
+      devices: `"cpu:N"` for N virtual devices in this process (N may exceed the cores), a count, or None
+        for one device per core that this process may use.
+      config: an `epl.Config` or its dict.
+
+    Raises:
+      ConfigError: for a bad device string, no devices, or a bad configuration.
+    """
+    global _settings
+    count = len(os.sched_getaffinity(0)) if devices is None else devices
+    _settings = Settings(parse_devices(count), as_config(config))
+    set_default_strategy(None)
+
+
+def settings(devices: Devices | None, config: Config | Mapping[str, Value] | None) -> Settings:
+    """What a step uses: its own devices and configuration, else those of `epl.init`."""
+    if devices is None and _settings is None:
+        raise Error('no devices: call epl.init("cpu:2") first, or give devices= to epl.parallelize')
+    chosen = parse_devices(devices) if devices is not None else current_devices()
+    assert chosen is not None
+    inherited = _settings.config if _settings and config is None else None
+    return Settings(chosen, inherited or as_config(config))
+
+
+def current_devices() -> str | None:
+    """The devices of `epl.init`, or None before it."""
+    return _settings.devices if _settings else None
+
+
+def as_config(config: Config | Mapping[str, Value] | None) -> Config:
+    """The configuration itself, or one made from a dict."""
+    return config if isinstance(config, Config) else Config(config)
+
+
+def parse_devices(devices: Devices) -> str:
+    """The full form, `cpu:N`, of `"cpu:N"` or a count N."""
+    if isinstance(devices, bool) or not isinstance(devices, (str, int)):
+        raise ConfigError(f'devices must be "cpu:N" or a count, found {devices!r}')
+    match = re.fullmatch(r"(?:cpu:)?(-?\d+)", str(devices))
+    if match is None:
+        other = re.fullmatch(r"(?:cuda|gpu|tpu)(?::.*)?", str(devices))
+        found = f'"{devices}", which is not supported yet' if other else f'"{devices}"'
+        raise ConfigError(f'devices must be "cpu:N" or a count, found {found}')
+    if int(match[1]) < 1:
+        raise ConfigError(f'at least one device is needed, found "{devices}"')
+    return f"cpu:{int(match[1])}"

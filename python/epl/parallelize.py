@@ -1,0 +1,172 @@
+"""`epl.parallelize`: a step that is written for one device becomes one that runs on all of them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, overload
+
+import jax
+
+from epl.adapters.jax import hooks
+from epl.adapters.jax import trace as adapter
+from epl.config import Config, Value
+from epl.environment import Devices, settings
+from epl.errors import Error, Place
+from epl.scopes import Strategy, default_strategy
+from epl.signature import Batch, Bound, Parameters, Signature
+from epl.stages import Lowered
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Parallelized:
+    """A parallelized step. A call with new shapes, dtypes or static values compiles it."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        signature: Signature,
+        devices: Devices | None,
+        config: Config | Mapping[str, Value] | None,
+        donate: bool,
+    ) -> None:
+        self._signature = signature
+        self._devices = devices
+        self._config = config
+        self._donate = donate
+        self._lowered: dict[Any, Lowered] = {}
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs a step on the devices; arguments and results as in the function itself.
+
+        Raises:
+          CompileError, StateError, DonatedError: as the names say.
+        """
+        bound = self._bind(args, kwargs)
+        return self._lower(bound).compile().call(bound)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Traces the step for such arguments (arrays or `jax.ShapeDtypeStruct`s) without compiling it."""
+        return self._lower(self._bind(args, kwargs))
+
+    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
+        if not hooks.trace_state_clean():
+            raise Error(
+                f"{self._signature.name} is parallelized and cannot be called under jax.jit, grad, vmap or "
+                "another step: put the transformation inside the step"
+            )
+        return self._signature.bind(args, kwargs)
+
+    def _lower(self, bound: Bound) -> Lowered:
+        chosen = settings(self._devices, self._config)
+        default = default_strategy()
+        key = (bound.key, chosen, default, jax.config.jax_enable_x64)
+        if key not in self._lowered:
+            self._lowered[key] = self._trace(bound, chosen.devices, default)
+        return self._lowered[key]
+
+    def _trace(self, bound: Bound, devices: str, default: Strategy | None) -> Lowered:
+        signature = self._signature
+        traced = adapter.trace(lambda *leaves: signature.call(bound, leaves), bound.leaves, signature.name)
+        results = tuple(signature.results(bound, traced.out))
+        leaves, tree = jax.tree.flatten(traced.out)
+        program = adapter.lower(
+            traced,
+            bound.arguments,
+            results,
+            name=signature.name,
+            place=_definition(signature.function),
+            default=default,
+        )
+        return Lowered(signature, bound, program, results, tuple(leaves), tree, devices, self._donate)
+
+    def __repr__(self) -> str:
+        return f"epl.parallelize({self._signature.name})"
+
+
+@overload
+def parallelize(
+    function: Callable[..., Any],
+    *,
+    state: Parameters = ...,
+    batch: Batch = ...,
+    devices: Devices | None = ...,
+    config: Config | Mapping[str, Value] | None = ...,
+    static_argnames: str | Sequence[str] = ...,
+    donate: bool = ...,
+    name: str | None = ...,
+) -> Parallelized: ...
+
+
+@overload
+def parallelize(
+    function: None = ...,
+    *,
+    state: Parameters = ...,
+    batch: Batch = ...,
+    devices: Devices | None = ...,
+    config: Config | Mapping[str, Value] | None = ...,
+    static_argnames: str | Sequence[str] = ...,
+    donate: bool = ...,
+    name: str | None = ...,
+) -> Callable[[Callable[..., Any]], Parallelized]: ...
+
+
+def parallelize(
+    function: Callable[..., Any] | None = None,
+    *,
+    state: Parameters = (),
+    batch: Batch = (),
+    devices: Devices | None = None,
+    config: Config | Mapping[str, Value] | None = None,
+    static_argnames: str | Sequence[str] = (),
+    donate: bool = True,
+    name: str | None = None,
+) -> Parallelized | Callable[[Callable[..., Any]], Parallelized]:
+    """Parallelizes a step, as a decorator (with or without arguments) or as a function.
+
+    Args:
+      function: the step, written for one device and the whole batch; its scopes say how it is parallelized.
+      state: parameters (names or positions) that the step returns updated, in this order, as its first
+        results, with the same tree, shapes and dtypes. A lone result and no state are fine.
+      batch: parameters whose leaves the devices share along dimension 0, or a dict from parameters to
+        prefixes of axes as in `jax.vmap` (None: not shared). All other parameters are constants, whole on
+        every device.
+      devices: `"cpu:N"` or a count; default those of `epl.init`.
+      config: an `epl.Config` or its dict; default that of `epl.init`.
+      static_argnames: parameters that are Python values, part of the program.
+      donate: whether a step may write the new state over the old one's memory; an `epl.Array` that was
+        passed as state cannot be used afterwards. What the user made (`jax.Array`, numpy) is copied and
+        stays as it is.
+      name: of the step, in messages and timelines; default the function's.
+
+    Returns:
+      The step: called, it returns what the function returns, states as `epl.Array`, all else as `jax.Array`.
+
+    Raises:
+      TypeError: for parameters that the function does not have or that have two roles.
+      ConfigError: for bad devices or settings.
+    """
+    if function is None:
+        options = {"devices": devices, "config": config, "donate": donate, "name": name}
+        return functools.partial(
+            parallelize, state=state, batch=batch, static_argnames=static_argnames, **options
+        )
+    if devices is not None or config is not None:
+        settings("cpu:1" if devices is None else devices, config)  # errors belong to the line that has them
+    signature = Signature(function, state, batch, static_argnames)
+    signature.name = re.sub(r"\W", "_", name or signature.name)
+    return Parallelized(function, signature, devices, config, donate)
+
+
+def _definition(function: Callable[..., Any]) -> Place:
+    """Where a step is defined."""
+    plain = inspect.unwrap(function)
+    while isinstance(plain, functools.partial):
+        plain = plain.func
+    code = getattr(plain, "__code__", None)
+    return Place(code.co_filename, code.co_firstlineno) if code else Place("<step>")

@@ -1,0 +1,31 @@
+"""Tells the user's source files from those of libraries."""
+
+from __future__ import annotations
+
+import functools
+import site
+import sysconfig
+import traceback
+from pathlib import Path
+
+from epl.errors import Place
+
+
+@functools.cache
+def _library_roots() -> tuple[str, ...]:
+    paths = {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
+    paths.update(site.getsitepackages())
+    paths.add(str(Path(__file__).parent))
+    return tuple(f"{path}/" for path in paths)
+
+
+def is_library(file: str) -> bool:
+    """Whether a source file belongs to an installed package, the standard library or EPL, not to the user."""
+    return file.startswith(_library_roots())
+
+
+def raising_place(error: BaseException) -> Place | None:
+    """The user's innermost line in the traceback of an error, or None."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = (Place(frame.filename, frame.lineno or 0) for frame in reversed(frames))
+    return next((place for place in lines if not is_library(place.file)), None)

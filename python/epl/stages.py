@@ -1,0 +1,361 @@
+"""The stages of a step: `Lowered` (MLIR text), `Compiled` (a plan with trees), `Executable` (a plan)."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import functools
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from epl import runtime
+from epl.adapters.jax import trace as adapter
+from epl.array import Array
+from epl.compile import compile_plan, emit
+from epl.environment import Devices, current_devices, parse_devices
+from epl.errors import CheckError, DonatedError, Error
+from epl.signature import Bound, Signature, is_key
+
+Path_ = str | os.PathLike[str]
+
+STAGES = ("input", "global", "local", "kernel")
+
+
+class Executable:
+    """A plan on its devices, called with flat arguments in the order of its slots.
+
+    `plan` is the runtime's plan (devices, layout, arena_bytes, num_kernels, num_collectives, slots);
+    `hidden` are the values of the slots that the caller does not pass (arrays that the step closed over).
+    """
+
+    def __init__(
+        self, plan: Any, devices: str, name: str, hidden: Sequence[np.ndarray[Any, Any]] = ()
+    ) -> None:
+        self.plan = plan
+        self.name = name
+        self._hidden = tuple(hidden)
+        self._session = _guarded(runtime.module().Session, plan, devices)
+        slots = [slot for slot in plan.slots if slot.role != "result"]
+        self._inputs = [slot for slot in slots if not slot.hidden]
+        first = len(self._inputs)
+        self._uploaded = [self._session.state(first + i, _host(v)) for i, v in enumerate(self._hidden)]
+
+    @property
+    def layout(self) -> str:
+        """How the devices are used: `cpu:2 = data 2`."""
+        return str(self.plan.layout)
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        """Runs a step on one array per slot; gives `epl.Array` for states, `jax.Array` for the rest."""
+        if len(leaves) != len(self._inputs):
+            names = ", ".join(slot.name for slot in self._inputs)
+            raise TypeError(f"{self.name} takes {len(self._inputs)} arrays ({names}), found {len(leaves)}")
+        results = [slot for slot in self.plan.slots if slot.role == "result"]
+        dtypes = [np.dtype(slot.dtype) for slot in results]
+        donate = [slot.role == "state" for slot in self._inputs]
+        return self.run([_value(leaf) for leaf in leaves], donate, dtypes)
+
+    def run(self, values: Sequence[Any], donate: Sequence[bool], dtypes: Sequence[Any]) -> list[Any]:
+        """Runs a step on `StateBuffer`s and numpy arrays; `dtypes` are those of the results."""
+        self._refuse_donated(values)
+        uses = collections.Counter(map(id, values))  # what stands twice (ema = params) is copied
+        flags = [flag and uses[id(value)] == 1 for flag, value in zip(donate, values, strict=True)]
+        flags += [False] * len(self._uploaded)
+        results, _ = _guarded(self._session.call, [*values, *self._uploaded], flags, self.name)
+        return [_result(result, dtype) for result, dtype in zip(results, dtypes, strict=True)]
+
+    def _refuse_donated(self, values: Sequence[Any]) -> None:
+        for value, slot in zip(values, self._inputs, strict=True):
+            if not isinstance(value, np.ndarray) and value.is_donated:
+                try:
+                    value.wait()
+                    value.numpy()
+                except runtime.module().Error as error:
+                    raise DonatedError(f'argument "{slot.name}" of {self.name}: {error}') from None
+
+    @contextlib.contextmanager
+    def trace(self, path: Path_) -> Iterator[None]:
+        """Writes a timeline of the steps in the block, which Perfetto opens (ui.perfetto.dev).
+
+        `with compiled.trace("t.json"): ...`
+        """
+        self._session.trace(True)
+        try:
+            yield
+        finally:
+            self._session.trace(False)
+            _write(Path(path), self._session.trace_json().encode())
+
+    def save(self, path: Path_) -> None:
+        """Writes the plan, and hidden constants beside it, to `<path>.hidden.npz`.
+
+        Raises:
+          OSError: if a file cannot be written, for example on a full disk.
+        """
+        if self._hidden:
+            with tempfile.SpooledTemporaryFile() as file:
+                np.savez(file, *self._hidden)
+                file.seek(0)
+                _write(_hidden_path(path), file.read())
+        _write(Path(path), bytes(self.plan.to_bytes()))
+
+
+class Compiled(Executable):
+    """A compiled step: called as the step itself, with the same trees, shapes and dtypes."""
+
+    def __init__(self, plan: Any, lowered: Lowered) -> None:
+        super().__init__(plan, lowered.devices, lowered.signature.name, lowered.program.hidden)
+        self.lowered = lowered
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs a step.
+
+        Raises:
+          TypeError: if the arguments have other trees, shapes or dtypes than the step was compiled for.
+        """
+        return self.call(self._bind(args, kwargs))
+
+    def call(self, bound: Bound, *, donate: bool | None = None) -> Any:
+        """Runs a step on bound arguments; `donate` stands for the step's own choice."""
+        lowered = self.lowered
+        wanted = lowered.donate if donate is None else donate
+        flags = [wanted and argument.role == "state" for argument in bound.arguments]
+        dtypes = [leaf.dtype for leaf in lowered.out_leaves]
+        return jax.tree.unflatten(
+            lowered.out_tree, self.run([_value(v) for v in bound.values], flags, dtypes)
+        )
+
+    def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Bound:
+        bound = self.lowered.signature.bind(args, kwargs)
+        if bound.key != self.lowered.bound.key:
+            raise TypeError(_mismatch(self.name, self.lowered.bound, bound))
+        return bound
+
+    def check(self, *args: Any, rtol: float = 1e-5, atol: float = 1e-6, **kwargs: Any) -> CheckReport:
+        """Runs the plan and its reference (the stripped step, one device, plain loops) on equal arguments.
+
+        Nothing is donated. A result passes if no element differs by more than `atol + rtol *
+        max|reference|`: the scale of the whole tensor, since sums are formed in another order. Integers and
+        NaNs must be equal.
+
+        Returns:
+          The largest difference of every result.
+
+        Raises:
+          CheckError: if a result does not pass.
+        """
+        bound = self._bind(args, kwargs)
+        found = jax.tree.leaves(self.call(bound, donate=False))
+        expected = jax.tree.leaves(self._reference.call(bound, donate=False))
+        names = [result.name for result in self.lowered.results]
+        triples = zip(names, found, expected, strict=True)
+        report = CheckReport(tuple(_compare(*triple, rtol=rtol, atol=atol) for triple in triples))
+        if any(not difference.passes for difference in report.differences):
+            raise CheckError(f"{self.name} differs from its reference (rtol={rtol}, atol={atol})\n{report}")
+        return report
+
+    @functools.cached_property
+    def _reference(self) -> Compiled:
+        return self.lowered.with_devices("cpu:1").compile_reference()
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Largest absolute difference of a result, and largest magnitude (`scale`) of its reference."""
+
+    name: str
+    largest: float
+    scale: float
+    passes: bool
+
+    def __str__(self) -> str:
+        verdict = "" if self.passes else "  beyond tolerance"
+        return f"{self.name}: differs by {self.largest:.3g} of {self.scale:.3g}{verdict}"
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The differences of all results; printed, the largest first."""
+
+    differences: tuple[Difference, ...]
+
+    def __str__(self) -> str:
+        ordered = sorted(self.differences, key=lambda d: (d.passes, -d.largest / (d.scale or 1.0)))
+        return "\n".join(map(str, ordered[:10]))
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A step as MLIR text, with what is needed to call it."""
+
+    signature: Signature
+    bound: Bound
+    program: adapter.Program
+    results: tuple[adapter.Result, ...]
+    out_leaves: tuple[Any, ...]
+    out_tree: Any
+    devices: str
+    donate: bool
+
+    def as_text(self, stage: str = "input") -> str:
+        """The MLIR text that is handed to the compiler (`input`), or that after a stage."""
+        if stage not in STAGES:
+            raise ValueError(f"stage must be one of {', '.join(STAGES)}, found {stage!r}")
+        if stage == "input":
+            return self.program.text
+        return emit(self.program.text, self.devices, self.signature.name, stage)
+
+    def compile(self) -> Compiled:
+        """Compiles the step, once; prints the layout.
+
+        Raises:
+          CompileError: with the user's source line, if the step does not compile.
+        """
+        return self._compiled
+
+    @functools.cached_property
+    def _compiled(self) -> Compiled:
+        compiled = self._compile(reference=False)
+        print(f"{self.signature.name}: {compiled.layout}", file=sys.stderr, flush=True)
+        return compiled
+
+    def compile_reference(self) -> Compiled:
+        """Compiles the reference: the same step without scopes, one device, plain loops."""
+        return self._compile(reference=True)
+
+    def _compile(self, *, reference: bool) -> Compiled:
+        plan = compile_plan(self.program.text, self.devices, self.signature.name, reference=reference)
+        return Compiled(_guarded(runtime.module().Plan.from_bytes, plan), self)
+
+    def with_devices(self, devices: str) -> Lowered:
+        """The same program for other devices."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return Lowered(**{**fields, "devices": devices})
+
+
+def load(path: Path_, *, devices: Devices | None = None, like: Lowered | None = None) -> Executable:
+    """Loads a plan that `Compiled.save` (or `epl-compile`) wrote.
+
+    Args:
+      path: the plan file; `<path>.hidden.npz` must stand beside it if the step closed over arrays.
+      devices: to run on; default those of `epl.init`, else those the plan is for.
+      like: the lowered step whose trees the arguments and results have; without it the plan is called with
+        flat arrays in the order of `plan.slots`, and returns a flat list.
+
+    Raises:
+      Error: for a truncated or changed file, another count of devices, or a CPU that lacks what the code
+        needs.
+    """
+    plan = _guarded(runtime.module().Plan.load, os.fspath(path))
+    chosen = parse_devices(devices) if devices is not None else current_devices() or f"cpu:{plan.devices}"
+    if like is not None:
+        lowered = like.with_devices(chosen)
+        _check_slots(plan, lowered)
+        return Compiled(plan, lowered)
+    hidden: list[np.ndarray[Any, Any]] = []
+    if any(slot.hidden for slot in plan.slots):
+        if not _hidden_path(path).exists():
+            raise Error(f'"{os.fspath(path)}" needs constants from "{_hidden_path(path)}", which is missing')
+        with np.load(_hidden_path(path)) as saved:
+            hidden = [saved[name] for name in saved.files]
+    return Executable(plan, chosen, Path(path).stem, hidden)
+
+
+def _check_slots(plan: Any, lowered: Lowered) -> None:
+    found = [slot.name for slot in plan.slots if slot.role != "result" and not slot.hidden]
+    expected = [argument.name for argument in lowered.bound.arguments]
+    if found != expected:
+        raise Error(
+            f"the plan is not one of {lowered.signature.name}: expected arguments {expected}, found {found}"
+        )
+
+
+def _hidden_path(path: Path_) -> Path:
+    return Path(f"{os.fspath(path)}.hidden.npz")
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Writes a file whole or not at all."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        try:
+            file.write(content)
+            file.close()
+            Path(file.name).chmod(0o644)
+            Path(file.name).replace(path)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+
+
+def _guarded(action: Any, *args: Any) -> Any:
+    """Calls the runtime; its errors become `epl.Error`."""
+    try:
+        return action(*args)
+    except runtime.module().Error as error:
+        raise Error(str(error)) from None
+
+
+def _value(leaf: Any) -> Any:
+    """What the runtime takes for a leaf: the buffer of an `epl.Array`, else numpy memory of ours alone."""
+    if isinstance(leaf, Array):
+        return leaf.buffer
+    if is_key(getattr(leaf, "dtype", np.dtype(np.float32))):
+        return _host(np.asarray(jax.random.key_data(leaf)))
+    if isinstance(leaf, jax.Array):
+        return _host(np.asarray(leaf))
+    return _host(np.array(leaf, dtype=jax.dtypes.canonicalize_dtype(jax.dtypes.result_type(leaf))))
+
+
+def _host(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Contiguous, unsigned integers as the signed ones of their size: plans have signless integers."""
+    value = np.ascontiguousarray(value).reshape(value.shape)
+    return value.view(f"i{value.dtype.itemsize}") if value.dtype.kind == "u" else value
+
+
+def _result(result: Any, dtype: Any) -> Any:
+    """A result for the user: states stay on the devices, except typed keys: JAX has no foreign ones."""
+    if is_key(dtype):
+        data = jnp.asarray(np.array(result.numpy()).view(np.uint32))
+        return jax.random.wrap_key_data(data, impl=_key_implementation(dtype))
+    if isinstance(result, runtime.module().StateBuffer):
+        return Array(result, dtype)
+    return jnp.asarray(result.numpy().view(dtype))
+
+
+def _key_implementation(dtype: Any) -> Any:
+    return jax.random.key_impl(jax.ShapeDtypeStruct((), dtype))
+
+
+def _compare(name: str, found: Any, expected: Any, *, rtol: float, atol: float) -> Difference:
+    if is_key(found.dtype):
+        found, expected = jax.random.key_data(found), jax.random.key_data(expected)
+    a, b = (np.asarray(value, np.float64) for value in (found, expected))
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    gap = np.abs(np.where(same, 0.0, a) - np.where(same, 0.0, b))
+    finite = np.abs(b[np.isfinite(b)])
+    scale, largest = float(finite.max(initial=0.0)), float(gap.max(initial=0.0))
+    exact = not jnp.issubdtype(found.dtype, jnp.floating)
+    return Difference(name, largest, scale, largest <= (0.0 if exact else atol + rtol * scale))
+
+
+def _mismatch(name: str, expected: Bound, found: Bound) -> str:
+    if expected.tree != found.tree:
+        return f"{name} was compiled for arguments {expected.tree}, found {found.tree}"
+    if expected.static != found.static:
+        return f"{name} was compiled for {dict(expected.static)}, found {dict(found.static)}"
+    argument, old, new = next(
+        (a.name, x, y)
+        for a, x, y in zip(found.arguments, expected.leaves, found.leaves, strict=True)
+        if (x.shape, x.dtype) != (y.shape, y.dtype)
+    )
+    kinds = [f"{leaf.dtype}{list(leaf.shape)}" for leaf in (old, new)]
+    return f'{name} was compiled for "{argument}" as {kinds[0]}, found {kinds[1]}'
