@@ -4,6 +4,84 @@
 
 include "mlir/Pass/PassBase.td"
 
+def SeedBatchPass : Pass<"epl-seed-batch", "::mlir::ModuleOp"> {
+  let summary = "Shards the batch dimension of batch arguments over the axis \"data\"";
+  let description = [{
+    Arguments of role "batch" are sharded on their `epl.batch_dim`; all others are replicated. Arguments that
+    have a sharding keep it. An axis of one device shards nothing.
+
+    ```mlir
+    epl.mesh @mesh axes ["data"=2]
+    func.func @main(%w: tensor<4xf32> {epl.role = "state"},
+                    %x: tensor<8x4xf32> {epl.role = "batch", epl.batch_dim = 0 : i64})
+    ```
+    ~~>
+    ```mlir
+    func.func @main(%w: tensor<4xf32> {epl.role = "state", epl.sharding = #epl.sharding<@mesh, [{} ]>},
+                    %x: tensor<8x4xf32> {epl.role = "batch", epl.batch_dim = 0 : i64,
+                                         epl.sharding = #epl.sharding<@mesh, [{"data"}, {} ]>})
+    ```
+  }];
+  let dependentDialects = ["EplDialect"];
+}
+
+def PropagatePass : Pass<"epl-propagate", "::mlir::ModuleOp"> {
+  let summary = "Gives every value a sharding, starting from those of the arguments";
+  let description = [{
+    Forward, each op shards the factor that its sharded operands ask for; the largest wins. A sharded reduction
+    makes its result partial, which stays so through linear ops. Then once in reverse: replicated producers that
+    all users slice are sharded. Arguments without a sharding take part and are tied to the results that
+    update them. No op is added.
+
+    ```mlir
+    func.func @main(%x: tensor<8x4xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {} ]>}) -> tensor<4xf32> {
+      %z = arith.constant dense<0.0> : tensor<4xf32>
+      %0 = linalg.reduce { arith.addf } ins(%x : tensor<8x4xf32>) outs(%z : tensor<4xf32>) dimensions = [0]
+    ```
+    ~~>
+    ```mlir
+      %z = arith.constant {epl.sharding = [#epl.sharding<@mesh, [{} ]>]} dense<0.0> : tensor<4xf32>
+      %0 = linalg.reduce { arith.addf } ... {epl.sharding = [#epl.sharding<@mesh, [{} ], partial = sum{"data"}>]}
+    ```
+  }];
+  let options = [
+    Option<"printRules", "print-rules", "bool", "false",
+           "remark on every op which dimensions share a factor, what it reduces and what is blocked">
+  ];
+  let dependentDialects = ["EplDialect"];
+}
+
+def PlacePass : Pass<"epl-place", "::mlir::ModuleOp"> {
+  let summary = "Inserts a reshard wherever a value must change its distribution";
+  let description = [{
+    Pending sums are completed late and once for each value; other pending reductions at once. Operands that
+    lost the vote of their op are gathered, replicated ones sliced. There is one reshard for each value and
+    target, and none for what is made of constants: that is made again. A result that updates an argument
+    returns in its sharding, the others keep theirs.
+
+    ```mlir
+      %0 = linalg.reduce { arith.addf } ... {epl.sharding = [#epl.sharding<@mesh, [{} ], partial = sum{"data"}>]}
+      return %0 : tensor<4xf32>
+    ```
+    ~~>
+    ```mlir
+      %0 = linalg.reduce { arith.addf } ... {epl.sharding = [#epl.sharding<@mesh, [{} ], partial = sum{"data"}>]}
+      %1 = epl.reshard %0 to <@mesh, [{} ]> : tensor<4xf32>
+      return %1 : tensor<4xf32>
+    ```
+  }];
+  let dependentDialects = ["EplDialect"];
+}
+
+def VerifyShardedPass : Pass<"epl-verify-sharded", "::mlir::ModuleOp"> {
+  let summary = "Checks that the shardings of operands and results agree with the rules of their ops";
+  let description = [{
+    Changes nothing. Every tensor has a sharding that fits it; the operands of an op are sharded as the factor
+    that it shards asks for, its results follow, only linear ops read partial values, and no result of the
+    function is partial.
+  }];
+}
+
 def LocalizePass : Pass<"epl-localize", "::mlir::ModuleOp"> {
   let summary = "Rewrites the program into what one rank computes";
   let description = [{

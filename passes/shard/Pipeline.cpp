@@ -11,6 +11,10 @@ namespace {
 } // namespace
 
 void mlir::epl::buildShardPipeline(OpPassManager &pm) {
+  pm.addPass(createSeedBatchPass());
+  pm.addPass(createPropagatePass());
+  pm.addPass(createPlacePass());
+  pm.addPass(createVerifyShardedPass());
   pm.addPass(createLocalizePass());
   pm.addPass(createVerifyLocalPass());
   pm.addPass(createFormTasksPass());

@@ -1,0 +1,77 @@
+//===- AxisPlacement.cpp - What each use needs on one axis ----------------===//
+
+#include "passes/shard/AxisPlacement.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+AxisPlacement::AxisPlacement(const FunctionRules &rules, AxisAttr axis) : rules(rules), axis(axis) {
+  Block &body = rules.getFunction().getBody().front();
+  for (Operation &op : body.without_terminator())
+    collect(op);
+  for (Value result : body.getTerminator()->getOperands())
+    markIllegal(result);
+}
+
+/// Adds the op's partial results and what it means for its partial operands: passed on, or needed complete.
+void AxisPlacement::collect(Operation &op) {
+  auto state = [&](Value value) { return getState(value); };
+  int64_t factor = choices[&op] = rules.chooseFactor(&op, axis, state);
+  for (Value result : op.getResults()) {
+    if (!isa<RankedTensorType>(result.getType()) || !getState(result).partial)
+      continue;
+    bool onlySumsFlow = *getState(result).partial != ReductionKind::sum;
+    indices[result] = problem.values.size();
+    problem.values.push_back({getBytes(result), factor != FactorRule::kBlocked, onlySumsFlow});
+  }
+  if (failed(rules.getResultStates(&op, factor, state))) {
+    for (Value operand : op.getOperands())
+      markIllegal(operand);
+    for (OpOperand *captured : getCapturedTensors(&op))
+      markIllegal(captured->get());
+    return;
+  }
+  if (SmallVector<unsigned> inputs = getIndices(op.getOperands()); !inputs.empty())
+    problem.flows.push_back({inputs, getIndices(op.getResults())});
+}
+
+void AxisPlacement::markIllegal(Value value) {
+  if (auto known = indices.find(value); known != indices.end())
+    problem.values[known->second].illegal = true;
+}
+
+SmallVector<unsigned> AxisPlacement::getIndices(ValueRange values) const {
+  llvm::SmallSetVector<unsigned, 4> found;
+  for (Value value : values)
+    if (auto known = indices.find(value); known != indices.end())
+      found.insert(known->second);
+  return SmallVector<unsigned>(found.getArrayRef());
+}
+
+void AxisPlacement::solve() {
+  llvm::BitVector resolved = placeLate(problem);
+  llvm::BitVector pending = getPending(problem, resolved);
+  for (auto [value, index] : indices) {
+    if (resolved.test(index))
+      completed.insert(value);
+    if (!pending.test(index))
+      setSharding(value, withAxisState(getSharding(value), rules.getMesh(), axis.getName(), AxisState()));
+  }
+}
+
+AxisState AxisPlacement::getNeededState(OpOperand &use) const {
+  Value value = use.get();
+  AxisState own = getState(value);
+  if (own.partial && !completed.contains(value))
+    return own;
+  if (isa<func::ReturnOp>(use.getOwner())) {
+    BlockArgument updated = getUpdatedArgument(rules.getFunction(), use.getOperandNumber());
+    return updated ? getState(updated) : AxisState::sharded(own.dim);
+  }
+  auto choice = choices.find(use.getOwner());
+  if (choice == choices.end()) // Captured inside of an op.
+    return {};
+  return rules.getOperandState(use.getOwner(), use.getOperandNumber(), choice->second);
+}

@@ -1,0 +1,55 @@
+//===- AxisState.h - Shardings, one axis at a time --------------*- C++ -*-===//
+//
+// Propagation and placement treat the axes of a mesh one after another. On one axis a value is replicated,
+// sharded on one dimension, or partial. This file translates between these states and the sharding attributes
+// of arguments and ops, where the axes of all of them meet.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "dialect/Sharding.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::epl {
+
+/// The state of a value on one axis: replicated, sharded or partial.
+struct AxisState {
+  int64_t dim = -1;                     ///< the dimension that the axis shards, or -1
+  std::optional<ReductionKind> partial; ///< the reduction that is pending over the axis
+
+  static AxisState sharded(int64_t dim) { return {dim, std::nullopt}; }
+  static AxisState pending(ReductionKind kind) { return {-1, kind}; }
+  bool isSharded() const { return dim >= 0; }
+  bool isReplicated() const { return dim < 0 && !partial; }
+  bool operator==(const AxisState &other) const { return dim == other.dim && partial == other.partial; }
+  bool operator!=(const AxisState &other) const { return !(*this == other); }
+};
+
+/// Writes the sharding of an argument or of a result of an op. The shardings of an op's other results become
+/// replicated if they were missing.
+void setSharding(Value value, ShardingAttr sharding);
+
+/// The state of a sharding on one axis.
+AxisState getAxisState(ShardingAttr sharding, StringRef axis);
+
+/// `sharding` with another state on one axis. Axes of one dimension are in mesh order, major to minor.
+ShardingAttr withAxisState(ShardingAttr sharding, MeshOp mesh, StringRef axis, AxisState state);
+
+/// The state argument that result `result` of the function updates, or null.
+BlockArgument getUpdatedArgument(func::FuncOp function, unsigned result);
+
+/// Fails, with an error at the first argument or op of a function that lacks shardings of its tensors or has
+/// one that does not fit.
+LogicalResult verifyShardingsPresent(func::FuncOp function);
+
+/// The mesh of the module, or failure with an error: exactly one mesh without temporal axes is supported.
+FailureOr<MeshOp> getOnlyMesh(ModuleOp module);
+
+/// The functions of the module that have a body, or failure with an error: a body is one block that returns.
+FailureOr<SmallVector<func::FuncOp>> getPrograms(ModuleOp module);
+
+/// How errors call an argument: `argument "x"` if the user's name is known, else `argument 3`.
+std::string describeArgument(func::FuncOp function, unsigned argument);
+
+} // namespace mlir::epl

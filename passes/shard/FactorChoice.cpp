@@ -1,0 +1,130 @@
+//===- FactorChoice.cpp - Which factor of an op is sharded ----------------===//
+
+#include "passes/shard/FactorChoice.h"
+
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+FunctionRules::FunctionRules(func::FuncOp function, MeshOp mesh)
+    : function(function), mesh(mesh), zeros(function) {
+  for (Operation &op : function.getBody().front())
+    rules[&op] = getFactorRule(&op);
+}
+
+/// The number of parts that axes other than `axis` split dimension `dim` into.
+static int64_t getOtherParts(MeshOp mesh, Value value, int64_t dim, StringRef axis) {
+  ShardingAttr sharding = getSharding(value);
+  if (!sharding)
+    return 1;
+  SmallVector<StringRef> axes = sharding.getDimAxes(dim);
+  llvm::erase(axes, axis);
+  return getAxesSize(mesh, axes);
+}
+
+static bool divides(MeshOp mesh, AxisAttr axis, ValueRange values, ArrayRef<SmallVector<int64_t>> dimFactors,
+                    int64_t factor) {
+  for (auto [value, factors] : llvm::zip_equal(values, dimFactors))
+    for (auto [dim, each] : llvm::enumerate(factors)) {
+      if (each != factor)
+        continue;
+      auto type = cast<RankedTensorType>(value.getType());
+      int64_t parts = axis.getSize() * getOtherParts(mesh, value, dim, axis.getName());
+      if (type.isDynamicDim(dim) || type.getDimSize(dim) % parts != 0)
+        return false;
+    }
+  return true;
+}
+
+bool FunctionRules::canShard(Operation *op, int64_t factor, AxisAttr axis) const {
+  const FactorRule &rule = getRule(op);
+  if (factor == FactorRule::kBlocked || !divides(mesh, axis, op->getOperands(), rule.operands, factor) ||
+      !divides(mesh, axis, op->getResults(), rule.results, factor))
+    return false;
+  if (!rule.isReduction(factor))
+    return true;
+  auto inits = cast<DestinationStyleOpInterface>(op).getDpsInits();
+  return llvm::all_of(llvm::zip_equal(rule.reductions, inits), [&](auto pair) {
+    auto [kind, init] = pair;
+    return zeros.isNeutral(kind, init);
+  });
+}
+
+int64_t mlir::epl::getBytes(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  Type element = type.getElementType();
+  int64_t bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 64;
+  return type.hasStaticShape() ? llvm::divideCeil(type.getNumElements() * bits, 8) : 0;
+}
+
+int64_t FunctionRules::chooseFactor(Operation *op, AxisAttr axis, StateOf getState) const {
+  const FactorRule &rule = getRule(op);
+  for (auto [result, factors] : llvm::zip_equal(op->getResults(), rule.results))
+    if (AxisState state = factors.empty() ? AxisState() : getState(result); state.isSharded())
+      return factors[state.dim];
+  SmallVector<int64_t> votes(rule.factors.size(), 0);
+  for (auto [operand, factors] : llvm::zip_equal(op->getOperands(), rule.operands))
+    if (AxisState state = factors.empty() ? AxisState() : getState(operand); state.isSharded())
+      if (int64_t factor = factors[state.dim]; canShard(op, factor, axis))
+        votes[factor] += getBytes(operand);
+  auto winner = llvm::max_element(votes);
+  return winner == votes.end() || *winner == 0 ? FactorRule::kBlocked : winner - votes.begin();
+}
+
+AxisState FunctionRules::getOperandState(Operation *op, unsigned operand, int64_t factor) const {
+  if (factor == FactorRule::kBlocked)
+    return {};
+  ArrayRef<int64_t> factors = getRule(op).operands[operand];
+  auto dim = llvm::find(factors, factor);
+  return dim == factors.end() ? AxisState() : AxisState::sharded(dim - factors.begin());
+}
+
+FailureOr<SmallVector<AxisState>> FunctionRules::getResultStates(Operation *op, int64_t factor,
+                                                                 StateOf getState) const {
+  if (factor == FactorRule::kBlocked)
+    return flowPartial(op, getState);
+  const FactorRule &rule = getRule(op);
+  SmallVector<AxisState> states;
+  for (auto [factors, reduction] : llvm::zip_equal(rule.results, rule.reductions)) {
+    auto dim = llvm::find(factors, factor);
+    if (dim != factors.end())
+      states.push_back(AxisState::sharded(dim - factors.begin()));
+    else
+      states.push_back(rule.isReduction(factor) ? AxisState::pending(reduction) : AxisState());
+  }
+  bool usesPartial = llvm::any_of(op->getOperands(), [&](Value operand) {
+    return isa<RankedTensorType>(operand.getType()) && getState(operand).partial;
+  });
+  if (usesPartial)
+    return failure();
+  return states;
+}
+
+/// Only sums flow; other reductions are completed where they are made.
+FailureOr<SmallVector<AxisState>> FunctionRules::flowPartial(Operation *op, StateOf getState) const {
+  SmallVector<AxisState> states(op->getNumResults());
+  auto isPending = [&](Value value) {
+    return isa<RankedTensorType>(value.getType()) && getState(value).partial.has_value();
+  };
+  auto captured = getCapturedTensors(op);
+  if (llvm::any_of(captured, [&](OpOperand *use) { return isPending(use->get()); }))
+    return failure();
+  if (llvm::none_of(op->getOperands(), isPending))
+    return states;
+  SmallVector<Status> operands;
+  for (Value operand : op->getOperands()) {
+    bool pending = isPending(operand);
+    if (pending && *getState(operand).partial != ReductionKind::sum)
+      return failure();
+    operands.push_back(pending ? Status::partial : zeros.getStatus(operand));
+  }
+  SmallVector<Status> results = evaluate(op, operands, [&](Value value) { return zeros.getStatus(value); });
+  for (auto [state, status] : llvm::zip_equal(states, results)) {
+    if (status == Status::illegal)
+      return failure();
+    if (status == Status::partial)
+      state = AxisState::pending(ReductionKind::sum);
+  }
+  return states;
+}

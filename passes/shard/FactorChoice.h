@@ -1,0 +1,56 @@
+//===- FactorChoice.h - Which factor of an op is sharded --------*- C++ -*-===//
+//
+// On one axis an op shards one factor or none. The choice follows from the states of its results and
+// operands, in the same way wherever it is asked: propagation computes states from choices, placement and
+// verification recover the choices from the states.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "passes/shard/AxisState.h"
+#include "passes/shard/Rules.h"
+#include "passes/shard/Zero.h"
+
+namespace mlir::epl {
+
+/// The size of a tensor, rounded up; 0 if its shape is dynamic.
+int64_t getBytes(Value tensor);
+
+/// Asks for the state of a tensor on the axis at hand.
+using StateOf = function_ref<AxisState(Value)>;
+
+/// The rules of a function's ops and what is known of its values: what decisions are made from.
+class FunctionRules {
+public:
+  FunctionRules(func::FuncOp function, MeshOp mesh);
+
+  func::FuncOp getFunction() const { return function; }
+  MeshOp getMesh() const { return mesh; }
+  const FactorRule &getRule(Operation *op) const { return rules.find(op)->second; }
+
+  /// Whether `axis` can shard `factor`: it divides every dimension of the factor together with the other axes
+  /// that are there already, and a reduction may start on every member.
+  bool canShard(Operation *op, int64_t factor, AxisAttr axis) const;
+
+  /// The factor that `axis` shards, or `FactorRule::kBlocked`. Sharded results decide; otherwise operands
+  /// vote with their bytes, ties go to the lower factor. Operands that lost are gathered.
+  int64_t chooseFactor(Operation *op, AxisAttr axis, StateOf getState) const;
+
+  /// The state that an operand must have when the op shards `factor`; what does not depend on it is
+  /// replicated.
+  AxisState getOperandState(Operation *op, unsigned operand, int64_t factor) const;
+
+  /// The states of the results when the op shards `factor`, or, if it shards none, when partial operands may
+  /// flow through. Failure: an operand is partial and the op is not linear in it.
+  FailureOr<SmallVector<AxisState>> getResultStates(Operation *op, int64_t factor, StateOf getState) const;
+
+private:
+  FailureOr<SmallVector<AxisState>> flowPartial(Operation *op, StateOf getState) const;
+
+  func::FuncOp function;
+  MeshOp mesh;
+  ZeroAnalysis zeros;
+  DenseMap<Operation *, FactorRule> rules;
+};
+
+} // namespace mlir::epl

@@ -1,0 +1,114 @@
+//===- Place.cpp - Make every change of distribution an op ----------------===//
+//
+// Problem: after propagation operands may be distributed otherwise than their op needs, and sums are pending
+//   without a place where they are completed.
+// Method: on each axis, collect the partial values, their flows and the uses that need them complete, and let
+//   `placement` choose the values to complete. Then compare what each use needs with what its operand has:
+//   one `epl.reshard` for each value and target, right after the value, shared by all uses. A value that has
+//   several targets is completed first. Uniform values (empty tensors, constants, fills) are not resharded
+//   but made again.
+// Invariant in: `epl-propagate` has run.
+// Invariant out: `epl-verify-sharded` holds.
+// Reference: propagation of partial values in GSPMD (Xu et al., 2021); Shardy's insert-explicit-reshards.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/shard/Passes.h"
+
+#include "passes/shard/AxisPlacement.h"
+#include "passes/shard/ReshardBuilder.h"
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_PLACEPASS
+#include "passes/shard/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+namespace {
+/// A use that needs another sharding than its operand has.
+struct Mismatch {
+  OpOperand *use;
+  ShardingAttr needed;
+};
+/// The mismatches of each value, in program order.
+using Mismatches = llvm::MapVector<Value, SmallVector<Mismatch>>;
+} // namespace
+
+/// What a use needs of its operand, all axes taken together.
+static ShardingAttr getNeeded(OpOperand &use, MeshOp mesh, ArrayRef<AxisPlacement> placements) {
+  ShardingAttr needed = getSharding(use.get());
+  for (auto [axis, placement] : llvm::zip_equal(mesh.getAxes().getAsRange<AxisAttr>(), placements))
+    needed = withAxisState(needed, mesh, axis.getName(), placement.getNeededState(use));
+  return needed;
+}
+
+static Mismatches findMismatches(func::FuncOp program, MeshOp mesh, ArrayRef<AxisPlacement> placements) {
+  Mismatches mismatches;
+  auto check = [&](OpOperand &use) {
+    if (!isa<RankedTensorType>(use.get().getType()))
+      return;
+    ShardingAttr needed = getNeeded(use, mesh, placements);
+    if (needed != getSharding(use.get()))
+      mismatches[use.get()].push_back({&use, needed});
+  };
+  for (Operation &op : program.getBody().front()) {
+    for (OpOperand &use : op.getOpOperands())
+      check(use);
+    for (OpOperand *captured : getCapturedTensors(&op))
+      check(*captured);
+  }
+  return mismatches;
+}
+
+/// The work of the op of `program` in which `user` stands; that of the first op if it is the return.
+static WorkAttr getWork(func::FuncOp program, Operation *user) {
+  Block &body = program.getBody().front();
+  Operation *op = body.findAncestorOpInBlock(*user);
+  auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
+  return work ? work : body.front().getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
+}
+
+/// Gives every use of `value` that needs it a value of the sharding that it needs.
+static LogicalResult mend(Value value, ArrayRef<Mismatch> uses, func::FuncOp program,
+                          ReshardBuilder &builder) {
+  ShardingAttr own = getSharding(value);
+  ShardingAttr first = uses.front().needed;
+  bool agree = llvm::all_of(uses, [&](const Mismatch &use) { return use.needed == first; });
+  for (const Mismatch &use : uses) {
+    if (use.needed.isPartial())
+      return use.use->getOwner()->emitOpError() << "operand is pending over several axes: not supported yet";
+    WorkAttr work = getWork(program, use.use->getOwner());
+    Value source = agree || !own.isPartial() ? value : builder.get(value, own.withoutPartial(), work);
+    use.use->set(builder.get(source, use.needed, work));
+  }
+  return success();
+}
+
+namespace {
+struct Place : epl::impl::PlacePassBase<Place> {
+  void runOnOperation() override {
+    FailureOr<MeshOp> mesh = getOnlyMesh(getOperation());
+    FailureOr<SmallVector<func::FuncOp>> programs = getPrograms(getOperation());
+    if (failed(mesh) || failed(programs))
+      return signalPassFailure();
+    for (func::FuncOp program : *programs)
+      if (failed(verifyShardingsPresent(program)) || failed(place(program, *mesh)))
+        return signalPassFailure();
+  }
+
+  LogicalResult place(func::FuncOp program, MeshOp mesh) {
+    FunctionRules rules(program, mesh);
+    SmallVector<AxisPlacement, 0> placements;
+    for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
+      placements.emplace_back(rules, axis).solve();
+    ReshardBuilder builder(rules);
+    for (auto &[value, uses] : findMismatches(program, mesh, placements))
+      if (failed(mend(value, uses, program, builder)))
+        return failure();
+    builder.eraseUnread();
+    return success();
+  }
+};
+} // namespace

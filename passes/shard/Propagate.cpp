@@ -1,0 +1,88 @@
+//===- Propagate.cpp - From a few shardings to one for every value --------===//
+//
+// Problem: some arguments have a sharding; every value of the step must get one that makes little traffic.
+// Method: one axis at a time. Forward in program order, each op shards the factor that its operands vote for
+//   (factor rules, `FactorChoice`), and sums over it stay pending as far as ops are linear. Then once in
+//   reverse into replicated producers whose uses all slice them. Arguments without a sharding join, tied to
+//   the results that update them, until nothing changes.
+// Invariant in: a global program (`verifyLevel`); one mesh; shardings on arguments fit.
+// Invariant out: `epl.sharding` on every argument and every op with tensor results. Operands may disagree
+// with
+//   their op's choice: `epl-place` resolves that.
+// Reference: Xu et al., "GSPMD", 2021; Shardy's factor propagation.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/shard/Passes.h"
+
+#include "passes/shard/Propagation.h"
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_PROPAGATEPASS
+#include "passes/shard/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+/// Shardings that stand on arguments fit them, are complete and name axes in mesh order.
+static LogicalResult verifyArguments(func::FuncOp function, MeshOp mesh) {
+  for (BlockArgument argument : function.getArguments()) {
+    ShardingAttr sharding = getSharding(argument);
+    if (!sharding)
+      continue;
+    std::string name = describeArgument(function, argument.getArgNumber());
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type)
+      return function.emitOpError() << name << " has a sharding but is no ranked tensor";
+    if (sharding.isPartial())
+      return function.emitOpError() << "sharding of " << name << " is partial";
+    if (failed(verifySharding(function, sharding, type, name)))
+      return failure();
+    StringRef first = cast<AxisAttr>(mesh.getAxes()[0]).getName();
+    if (withAxisState(sharding, mesh, first, getAxisState(sharding, first)) != sharding)
+      return function.emitOpError() << "sharding of " << name
+                                    << " names axes of one dimension out of mesh order";
+  }
+  return success();
+}
+
+static void remarkRules(const FunctionRules &rules) {
+  for (Operation &op : rules.getFunction().getBody().front().without_terminator()) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    printRule(os, rules.getRule(&op));
+    op.emitRemark() << "rule " << text;
+  }
+}
+
+namespace {
+struct Propagate : epl::impl::PropagatePassBase<Propagate> {
+  using PropagatePassBase::PropagatePassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    FailureOr<MeshOp> mesh = getOnlyMesh(module);
+    FailureOr<SmallVector<func::FuncOp>> programs = getPrograms(module);
+    if (failed(mesh) || failed(programs) || failed(verifyLevel(module, Level::global)))
+      return signalPassFailure();
+    for (func::FuncOp program : *programs)
+      if (failed(propagate(program, *mesh)))
+        return signalPassFailure();
+  }
+
+  LogicalResult propagate(func::FuncOp function, MeshOp mesh) {
+    if (failed(verifyArguments(function, mesh)))
+      return failure();
+    FunctionRules rules(function, mesh);
+    if (printRules)
+      remarkRules(rules);
+    for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>()) {
+      Propagation propagation(rules, axis);
+      propagation.run();
+      propagation.commit();
+    }
+    return success();
+  }
+};
+} // namespace

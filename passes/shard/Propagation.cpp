@@ -1,0 +1,127 @@
+//===- Propagation.cpp - The states of all values on one axis -------------===//
+
+#include "passes/shard/Propagation.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+static Block &getBody(func::FuncOp function) { return function.getBody().front(); }
+
+/// Sharded arguments can make their tied results sharded, which can shard more arguments: every round shards
+/// one more argument at least, so there are finitely many.
+void Propagation::run() {
+  do {
+    seed();
+    forward();
+    reverse();
+  } while (shardArguments());
+}
+
+void Propagation::seed() {
+  states.clear();
+  for (BlockArgument argument : rules.getFunction().getArguments()) {
+    ShardingAttr declared = getSharding(argument);
+    states[argument] = declared ? getAxisState(declared, axis.getName()) : found.lookup(argument);
+  }
+}
+
+/// In program order: each op chooses its factor from its operands. What flows partial as far as it can is
+/// only where placement may start from; ops that are not linear are computed as if their operands were
+/// complete.
+void Propagation::forward() {
+  for (Operation &op : getBody(rules.getFunction()).without_terminator()) {
+    int64_t factor = rules.chooseFactor(&op, axis, [&](Value value) { return getState(value); });
+    auto completed = [&](Value value) {
+      AxisState state = getState(value);
+      return state.partial ? AxisState() : state;
+    };
+    auto results = rules.getResultStates(&op, factor, [&](Value value) { return getState(value); });
+    if (failed(results))
+      results = rules.getResultStates(&op, factor, completed);
+    choices[&op] = factor;
+    for (auto [result, state] : llvm::zip_equal(op.getResults(), *results))
+      states[result] = state;
+  }
+}
+
+/// The state that all uses of a replicated value slice it to, if they do and agree.
+std::optional<AxisState> Propagation::getSlicedState(Value value) const {
+  std::optional<AxisState> sliced;
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (!choices.contains(user)) // The return, or a capture inside of an op.
+      return std::nullopt;
+    AxisState state = rules.getOperandState(user, use.getOperandNumber(), choices.lookup(user));
+    if (!state.isSharded() || (sliced && *sliced != state))
+      return std::nullopt;
+    sliced = state;
+  }
+  return sliced;
+}
+
+/// Masks, zeros, iotas and constants are made in the size that their users read.
+void Propagation::reverse() {
+  for (Operation &op : llvm::reverse(getBody(rules.getFunction()).without_terminator())) {
+    auto isReplicated = [&](Value value) { return getState(value).isReplicated(); };
+    if (choices.lookup(&op) == FactorRule::kBlocked && llvm::all_of(op.getOperands(), isReplicated) &&
+        llvm::all_of(op.getResults(), isReplicated))
+      pushInto(op);
+  }
+}
+
+/// Shards the op if one parallel factor gives all its results as they are sliced.
+void Propagation::pushInto(Operation &op) {
+  std::optional<int64_t> wanted;
+  for (auto [result, factors] : llvm::zip_equal(op.getResults(), rules.getRule(&op).results)) {
+    if (result.use_empty())
+      continue;
+    std::optional<AxisState> sliced = getSlicedState(result);
+    int64_t factor = sliced ? factors[sliced->dim] : FactorRule::kBlocked;
+    if (factor == FactorRule::kBlocked || (wanted && *wanted != factor))
+      return;
+    wanted = factor;
+  }
+  if (!wanted || !rules.canShard(&op, *wanted, axis))
+    return;
+  choices[&op] = *wanted;
+  auto results = rules.getResultStates(&op, *wanted, [&](Value value) { return getState(value); });
+  for (auto [result, state] : llvm::zip_equal(op.getResults(), *results))
+    states[result] = state;
+}
+
+/// The state of the result that updates `argument`.
+AxisState Propagation::getTiedState(BlockArgument argument) const {
+  func::FuncOp function = rules.getFunction();
+  for (OpOperand &result : getBody(function).getTerminator()->getOpOperands())
+    if (getUpdatedArgument(function, result.getOperandNumber()) == argument)
+      return getState(result.get());
+  return {};
+}
+
+/// Shards open arguments that are only read in slices or whose next value comes out sharded.
+bool Propagation::shardArguments() {
+  bool changed = false;
+  for (BlockArgument argument : rules.getFunction().getArguments()) {
+    if (getSharding(argument) || !getState(argument).isReplicated())
+      continue;
+    AxisState state = getSlicedState(argument).value_or(getTiedState(argument));
+    if (!state.isSharded())
+      continue;
+    found[argument] = state;
+    changed = true;
+  }
+  return changed;
+}
+
+void Propagation::commit() {
+  FlatSymbolRefAttr mesh = FlatSymbolRefAttr::get(rules.getMesh().getSymNameAttr());
+  for (auto [value, state] : states) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type)
+      continue;
+    ShardingAttr sharding = getSharding(value);
+    if (!sharding)
+      sharding = ShardingAttr::getReplicated(mesh, type.getRank());
+    setSharding(value, withAxisState(sharding, rules.getMesh(), axis.getName(), state));
+  }
+}

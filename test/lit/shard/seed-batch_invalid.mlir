@@ -1,0 +1,77 @@
+// RUN: epl-opt %s -split-input-file -verify-diagnostics -epl-seed-batch
+
+epl.mesh @mesh axes ["data"=2]
+// expected-error@+1 {{dimension 0 of argument "x" of size 127 is not divisible by axis "data" of size 2}}
+func.func @named(%x: tensor<127x4xf32> {epl.role = "batch", epl.batch_dim = 0 : i64, epl.name = "x"}) {
+  return
+}
+
+// -----
+
+epl.mesh @mesh axes ["data"=4]
+// expected-error@+1 {{dimension 1 of argument 0 of size 6 is not divisible by axis "data" of size 4}}
+func.func @unnamed(%x: tensor<4x6xf32> {epl.role = "batch", epl.batch_dim = 1 : i64}) {
+  return
+}
+
+// -----
+
+epl.mesh @mesh axes ["data"=2]
+// expected-error@+1 {{argument "x" is a batch without "epl.batch_dim"}}
+func.func @no_dim(%x: tensor<8xf32> {epl.role = "batch", epl.name = "x"}) {
+  return
+}
+
+// -----
+
+epl.mesh @mesh axes ["data"=2]
+// expected-error@+1 {{batch dimension 1 of argument 0 is not a dimension of 'tensor<8xf32>'}}
+func.func @no_such_dim(%x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 1 : i64}) {
+  return
+}
+
+// -----
+
+epl.mesh @mesh axes ["data"=2]
+// expected-error@+1 {{dimension 0 of argument 0 is dynamic}}
+func.func @dynamic(%x: tensor<?xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{has no axis "data" to shard the batch over}}
+epl.mesh @mesh axes ["model"=2]
+func.func @no_axis(%x: tensor<8xf32>) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{temporal axis "micro" is not supported yet}}
+epl.mesh @mesh axes ["data"=2, "micro"=4 temporal]
+func.func @temporal(%x: tensor<8xf32>) {
+  return
+}
+
+// -----
+
+// expected-note@+1 {{the first mesh is here}}
+epl.mesh @a axes ["data"=2]
+// expected-error@+1 {{several meshes are not supported yet}}
+epl.mesh @b axes ["data"=2]
+
+// -----
+
+// expected-error@+1 {{module has no epl.mesh to shard over}}
+module {}
+
+// -----
+
+epl.mesh @mesh axes ["data"=2]
+// expected-error@+1 {{has control flow, expected one block that returns}}
+func.func @blocks(%x: tensor<8xf32>) {
+  cf.br ^next
+^next:
+  return
+}
