@@ -1,18 +1,27 @@
-//===- Passes.h - The annotate phase ---------------------------------*- C++ -*-===//
+//===- Passes.h - The annotate phase ----------------------------*- C++ -*-===//
 #pragma once
 
 #include "dialect/Epl.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
 
 namespace mlir::epl {
 
 #define GEN_PASS_DECL
 #include "passes/annotate/Passes.h.inc"
 
-/// Adds the passes of the annotate phase, in order.
-void buildAnnotatePipeline(OpPassManager &pm);
+/// Options of the pipeline `epl-annotate`.
+struct AnnotateOptions : PassPipelineOptions<AnnotateOptions> {
+  Option<int64_t> devices{*this, "devices", llvm::cl::desc("The number of devices of the mesh"),
+                          llvm::cl::init(1)};
+};
+
+/// Adds the passes of the annotate phase, in order. In: a step as design 4.1 describes it. Out: the flat
+/// global program of design 4.2, for a mesh of `options.devices` devices.
+void buildAnnotatePipeline(OpPassManager &pm, const AnnotateOptions &options);
 
 /// Registers the passes and the pipeline `epl-annotate`.
 void registerAnnotatePasses();

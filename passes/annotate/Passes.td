@@ -1,7 +1,169 @@
-//===- Passes.td - The annotate phase --------------------------------===//
+//===- Passes.td - The annotate phase -------------------------------------===//
 #ifndef EPL_ANNOTATE_PASSES
 #define EPL_ANNOTATE_PASSES
 
 include "mlir/Pass/PassBase.td"
+
+def VerifyInputPass : Pass<"epl-verify-input", "::mlir::ModuleOp"> {
+  let summary = "Checks that a module is a training step that the compiler can take";
+  let description = [{
+    Changes nothing. The module holds one public function with one block; besides it, meshes only.
+
+    - Its arguments are ranked tensors of static shape. Each has an `epl.role`; batches, and only they, have an
+      `epl.batch_dim`, and all of them count the same number of samples.
+    - `epl.updates` of a result names a state argument of the same type, no two results the same one. A state
+      without an update is kept as it is (evaluation).
+    - Its ops are structured ops of linalg on tensors, ops of tensor, arith, math and scf, scopes, and the ops of
+      the `epl` dialect that stand for what linalg would hide. Scopes stand at the top level. No calls.
+    - Element types are f16, bf16, f32, f64, i1, i8, i16, i32 and i64.
+
+    ```mlir
+    func.func public @main(
+        %w: tensor<8x4xf32> {epl.role = "state", epl.name = "params['w']"},
+        %x: tensor<64x8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64})
+        -> (tensor<8x4xf32> {epl.updates = 0 : i64}, tensor<f32>)
+    ```
+  }];
+}
+
+def ApplyDefaultsPass : Pass<"epl-apply-defaults", "::mlir::func::FuncOp"> {
+  let summary = "Gives a step without scopes and without a default strategy the default of the project";
+  let description = [{
+    A step that nobody annotated is one `replicate` over all devices; a remark says so. A step with a scope, as a
+    region or in a location, is left alone.
+
+    ```mlir
+    func.func @main(...) { ... }
+    ```
+    becomes
+    ```mlir
+    func.func @main(...) attributes {epl.default_strategy = #epl.strategy<replicate, 1>} { ... }
+    ```
+  }];
+}
+
+def GeneralizeOpsPass : Pass<"epl-generalize-ops", "::mlir::func::FuncOp"> {
+  let summary = "Rewrites named linalg ops as linalg.generic";
+  let description = [{
+    Everything below is derived from indexing maps and iterator types, so there is one kind of op to look at.
+    Upstream's patterns drop discardable attributes; that is why this comes before the stamp. No folding and no
+    merging of constants: ops of two scopes must stay apart until they carry their work.
+
+    ```mlir
+    %1 = linalg.fill ins(%cst : f32) outs(%0 : tensor<4xf32>) -> tensor<4xf32>
+    ```
+    becomes
+    ```mlir
+    %1 = linalg.generic {indexing_maps = [affine_map<(d0) -> ()>, affine_map<(d0) -> (d0)>],
+                         iterator_types = ["parallel"]} ins(%cst : f32) outs(%0 : tensor<4xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      linalg.yield %in : f32
+    } -> tensor<4xf32>
+    ```
+  }];
+}
+
+def FlattenScopesPass : Pass<"epl-flatten-scopes", "::mlir::func::FuncOp"> {
+  let summary = "Inlines scopes and stamps every op with the work that it belongs to";
+  let description = [{
+    Afterwards the function is one flat list, every op of it but the terminator has an `epl.work`, nothing is
+    dead, and `epl.scopes` has one entry for each task graph, in order of first use.
+
+    The task graph is that of the region or of the scope in the op's location. Scopes of one name are the same
+    one; each without a name is its own. An op outside every scope belongs to the default strategy, if there is
+    one and the op is forward work on an operand. Else it follows its last producer, or, if none has a task graph,
+    its first consumer.
+
+    The kind of work is what automatic differentiation left in the location (`NameStack.h`). An op without such a
+    mark is `apply` if it depends on a backward value and `forward` if not.
+
+    ```mlir
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32>
+        attributes {epl.scopes = {s3 = #epl.scope<replicate, 1, "encoder">}} {
+      %0 = math.tanh %x : tensor<4xf32> loc("jit(step)/jvp(epl.s3)/tanh")
+      return %0 : tensor<4xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32>
+        attributes {epl.scopes = {tg0 = #epl.scope<replicate, 1, "encoder">}} {
+      %0 = math.tanh %x {epl.work = #epl.work<@tg0, forward>} : tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numForward", "forward", "Number of ops of forward work">,
+    Statistic<"numBackward", "backward", "Number of ops of backward work">,
+    Statistic<"numRecompute", "recompute", "Number of ops that are recomputed">,
+    Statistic<"numApply", "apply", "Number of ops that apply gradients">,
+    Statistic<"numDead", "dead", "Number of dead ops that were erased">
+  ];
+}
+
+def FormTaskgraphsPass : Pass<"epl-form-taskgraphs", "::mlir::ModuleOp"> {
+  let summary = "Makes an epl.taskgraph of each scope of a flat step";
+  let description = [{
+    One task graph that is replicated, with one device for each replica, is what the phases behind can take.
+    Everything else is the error "not supported yet", with the place.
+
+    ```mlir
+    func.func @main(...) attributes {epl.scopes = {tg0 = #epl.scope<replicate, 1, "encoder">}} { ... }
+    ```
+    becomes
+    ```mlir
+    epl.taskgraph @tg0 strategy(<replicate, 1>) name("encoder")
+    func.func @main(...) { ... }
+    ```
+  }];
+  let dependentDialects = ["::mlir::epl::EplDialect"];
+}
+
+def AssignMeshesPass : Pass<"epl-assign-meshes", "::mlir::ModuleOp"> {
+  let summary = "Makes the mesh of devices and puts the task graphs on it";
+  let description = [{
+    With `devices=4`:
+
+    ```mlir
+    epl.taskgraph @tg0 strategy(<replicate, 1>)
+    ```
+    becomes
+    ```mlir
+    epl.mesh @mesh axes ["data"=4]
+    epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+    ```
+  }];
+  let options = [Option<"devices", "devices", "int64_t", "1", "The number of devices of the mesh">];
+  let dependentDialects = ["::mlir::epl::EplDialect"];
+}
+
+def VerifyGlobalPass : Pass<"epl-verify-global", "::mlir::ModuleOp"> {
+  let summary = "Checks the invariant of the global program";
+  let description = [{
+    Changes nothing. No scope is left, and every op of a function's body but the terminator has an `epl.work`
+    that names a task graph on a mesh.
+  }];
+}
+
+def StripPass : Pass<"epl-strip", "::mlir::ModuleOp"> {
+  let summary = "Takes every annotation out of a step: the reference program";
+  let description = [{
+    Inlines the scopes and drops constraints, meshes, scope tables and default strategies. Roles, names and
+    updates stay: they say what the step is, not how it is parallelized. What is left computes on one device
+    what the annotated step computes on many, and is the reference of every test.
+
+    ```mlir
+    %0 = epl.split devices(2) -> tensor<4xf32> {
+      %1 = math.tanh %x : tensor<4xf32>
+      epl.yield %1 : tensor<4xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    %0 = math.tanh %x : tensor<4xf32>
+    ```
+  }];
+}
 
 #endif // EPL_ANNOTATE_PASSES

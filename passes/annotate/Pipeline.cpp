@@ -1,6 +1,8 @@
-//===- Pipeline.cpp - The annotate phase, in order -------------------===//
+//===- Pipeline.cpp - The annotate phase, in order ------------------------===//
 
 #include "passes/annotate/Passes.h"
+
+#include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -10,9 +12,20 @@ namespace {
 #include "passes/annotate/Passes.h.inc"
 } // namespace
 
-void mlir::epl::buildAnnotatePipeline(OpPassManager &pm) {}
+void mlir::epl::buildAnnotatePipeline(OpPassManager &pm, const AnnotateOptions &options) {
+  pm.addPass(createSymbolDCEPass()); // front ends inline calls and leave the callees
+  pm.addPass(createVerifyInputPass());
+  pm.addNestedPass<func::FuncOp>(createApplyDefaultsPass());
+  pm.addNestedPass<func::FuncOp>(createGeneralizeOpsPass());
+  pm.addNestedPass<func::FuncOp>(createFlattenScopesPass());
+  pm.addNestedPass<func::FuncOp>(createCSEPass()); // not before the stamp: it merges ops of two scopes
+  pm.addPass(createFormTaskgraphsPass());
+  pm.addPass(createAssignMeshesPass({.devices = options.devices}));
+  pm.addPass(createVerifyGlobalPass());
+}
 
 void mlir::epl::registerAnnotatePasses() {
   registerEplAnnotatePasses();
-  PassPipelineRegistration<>("epl-annotate", "The annotate phase", buildAnnotatePipeline);
+  PassPipelineRegistration<AnnotateOptions>(
+      "epl-annotate", "From an annotated step to the flat global program", buildAnnotatePipeline);
 }

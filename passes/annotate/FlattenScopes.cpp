@@ -1,0 +1,291 @@
+//===- FlattenScopes.cpp - One flat list of ops that know their work ------===//
+//
+// Problem: scopes come as regions or as names in locations, and both are fragile: any pass may move an op out
+// of a region, and cse merges equal ops of two scopes into one that has the location of the first. Method:
+// inline the regions, then give each op an attribute that says where it belongs. Attributes keep unequal ops
+// apart in cse. One walk forwards reads what the user and the tracer say, and finds the kind of unmarked work
+// by data flow; two more walks give the ops outside every scope the task graph of a neighbour.
+// Invariant in: design 4.1, named linalg ops generalized. Invariant out: no scopes, no dead ops; every op has
+// an `epl.work`; `epl.scopes` describes the task graphs @tg0, @tg1 ... that these name, in order of first
+// use. Reference: EPL's rules of task graphs (strategy contexts); location names as JAX makes them
+// (NameStack.h).
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/annotate/InlineScopes.h"
+#include "passes/annotate/NameStack.h"
+#include "passes/annotate/Passes.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_FLATTENSCOPESPASS
+#include "passes/annotate/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+namespace {
+/// What makes two scopes the same: the name, or else the entry and the calls above it.
+using ScopeKey = std::pair<Attribute, Attribute>;
+
+/// The task graphs of a function, numbered in order of first use.
+struct TaskGraphs {
+  llvm::DenseMap<ScopeKey, unsigned> indices;
+  SmallVector<ScopeAttr> scopes;
+  SmallVector<Operation *> firstOps;
+
+  /// The number of the task graph of `scope`; `op` is its first op if it is new.
+  unsigned getOrCreate(ScopeAttr scope, ScopeKey key, Operation *op) {
+    auto [it, inserted] = indices.try_emplace(key, scopes.size());
+    if (inserted) {
+      scopes.push_back(scope);
+      firstOps.push_back(op);
+    }
+    return it->second;
+  }
+};
+
+struct Stamp {
+  std::optional<unsigned> taskgraph;
+  WorkKind kind = WorkKind::forward;
+};
+
+/// Finds the work of every op of one function.
+class Stamper {
+public:
+  Stamper(func::FuncOp func, const llvm::DenseMap<Operation *, RegionScope> &regions);
+
+  LogicalResult run();
+  /// Sets the attributes of the ops and of the function.
+  void write();
+  Stamp get(Operation *op) const { return stamps.lookup(op); }
+
+private:
+  LogicalResult stamp(Operation *op);
+  WorkKind getKind(Operation *op, AutodiffPhase phase);
+  FailureOr<unsigned> getScoped(Operation *op, ArrayRef<ScopeEntry> entries);
+  FailureOr<unsigned> getTaskGraph(Operation *op, ScopeAttr scope, ScopeKey key);
+  unsigned getDefault(Operation *op);
+  std::optional<unsigned> getLastProducer(Operation *op);
+  std::optional<unsigned> getFirstConsumer(Operation *op);
+  void stampRest();
+
+  auto getOps() { return body.without_terminator(); }
+  void forEachProducer(Operation *op, function_ref<void(Operation *)> visit);
+
+  func::FuncOp func;
+  Block &body;
+  const llvm::DenseMap<Operation *, RegionScope> &regions;
+  DictionaryAttr table;
+  StrategyAttr defaultStrategy;
+  TaskGraphs taskgraphs;
+  llvm::DenseMap<Operation *, Stamp> stamps;
+};
+} // namespace
+
+Stamper::Stamper(func::FuncOp func, const llvm::DenseMap<Operation *, RegionScope> &regions)
+    : func(func), body(func.getBody().front()), regions(regions),
+      table(func->getAttrOfType<DictionaryAttr>(EplDialect::kScopesAttr)),
+      defaultStrategy(func->getAttrOfType<StrategyAttr>(EplDialect::kDefaultStrategyAttr)) {}
+
+LogicalResult Stamper::run() {
+  for (Operation &op : getOps())
+    if (failed(stamp(&op)))
+      return failure();
+  stampRest();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// What the user and the tracer say
+//===----------------------------------------------------------------------===//
+
+LogicalResult Stamper::stamp(Operation *op) {
+  if (isa<ConstrainOp>(op))
+    return op->emitError() << "'" << op->getName() << "' op: not supported yet";
+  NameStack stack = parseNameStack(op->getLoc(), [&](StringRef id) { return table && table.contains(id); });
+  Stamp stamp;
+  stamp.kind = getKind(op, stack.phase);
+  if (regions.contains(op) || !stack.scopes.empty()) {
+    FailureOr<unsigned> scoped = getScoped(op, stack.scopes);
+    if (failed(scoped))
+      return failure();
+    stamp.taskgraph = *scoped;
+  } else if (defaultStrategy && stamp.kind == WorkKind::forward && op->getNumOperands() > 0) {
+    stamp.taskgraph = getDefault(op);
+  }
+  stamps[op] = stamp;
+  return success();
+}
+
+/// Calls `visit` with each op of the body that makes a value which `op`, or an op inside it, uses.
+void Stamper::forEachProducer(Operation *op, function_ref<void(Operation *)> visit) {
+  op->walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      if (Operation *producer = operand.getDefiningOp(); producer && producer->getBlock() == &body)
+        visit(producer);
+  });
+}
+
+/// The kind that the tracer left; by data flow if it left none.
+WorkKind Stamper::getKind(Operation *op, AutodiffPhase phase) {
+  switch (phase) {
+  case AutodiffPhase::forward:
+    return WorkKind::forward;
+  case AutodiffPhase::backward:
+    return WorkKind::backward;
+  case AutodiffPhase::recompute:
+    return WorkKind::recompute;
+  case AutodiffPhase::none:
+    break;
+  }
+  WorkKind kind = WorkKind::forward;
+  forEachProducer(op, [&](Operation *producer) {
+    if (llvm::is_contained({WorkKind::backward, WorkKind::apply}, stamps.lookup(producer).kind))
+      kind = WorkKind::apply;
+  });
+  return kind;
+}
+
+static std::string describe(ScopeAttr scope) {
+  return ("'" + stringifyStrategyKind(scope.getKind()) + "' on " + Twine(scope.getDeviceCount()) +
+          " device(s)")
+      .str();
+}
+
+FailureOr<unsigned> Stamper::getTaskGraph(Operation *op, ScopeAttr scope, ScopeKey key) {
+  if (!scope.getName().empty())
+    key = {StringAttr::get(func.getContext(), scope.getName()), {}};
+  unsigned index = taskgraphs.getOrCreate(scope, key, op);
+  ScopeAttr first = taskgraphs.scopes[index];
+  if (first == scope)
+    return index;
+  InFlightDiagnostic error = op->emitError() << "scope \"" << scope.getName() << "\" is " << describe(scope)
+                                             << ", expected " << describe(first);
+  error.attachNote(taskgraphs.firstOps[index]->getLoc()) << "the first scope of this name is here";
+  return error;
+}
+
+/// The task graph of an op in a scope: of the region if there is one, else of the location.
+FailureOr<unsigned> Stamper::getScoped(Operation *op, ArrayRef<ScopeEntry> entries) {
+  if (auto it = regions.find(op); it != regions.end()) {
+    auto ordinal = IntegerAttr::get(IndexType::get(func.getContext()), it->second.ordinal);
+    return getTaskGraph(op, it->second.scope, {ordinal, {}});
+  }
+  if (entries.size() > 1)
+    return op->emitError() << "'" << op->getName() << "' op is in scope \"" << entries[1].id
+                           << "\" inside scope \"" << entries[0].id << "\": scopes do not nest";
+  auto id = StringAttr::get(func.getContext(), entries[0].id);
+  return getTaskGraph(op, table.getAs<ScopeAttr>(id), {id, entries[0].callPath});
+}
+
+//===----------------------------------------------------------------------===//
+// Ops outside every scope
+//===----------------------------------------------------------------------===//
+
+/// The task graph of the default strategy; without one the first of all.
+unsigned Stamper::getDefault(Operation *op) {
+  if (!defaultStrategy && !taskgraphs.scopes.empty())
+    return 0;
+  MLIRContext *context = func.getContext();
+  auto kind = defaultStrategy ? defaultStrategy.getKind() : StrategyKind::replicate;
+  int64_t devices = defaultStrategy ? defaultStrategy.getDeviceCount() : 1;
+  return taskgraphs.getOrCreate(ScopeAttr::get(context, kind, devices, ""), {UnitAttr::get(context), {}}, op);
+}
+
+std::optional<unsigned> Stamper::getLastProducer(Operation *op) {
+  Operation *last = nullptr;
+  forEachProducer(op, [&](Operation *producer) {
+    if (stamps.lookup(producer).taskgraph && (!last || last->isBeforeInBlock(producer)))
+      last = producer;
+  });
+  return last ? stamps.lookup(last).taskgraph : std::nullopt;
+}
+
+std::optional<unsigned> Stamper::getFirstConsumer(Operation *op) {
+  Operation *first = nullptr;
+  for (Operation *user : op->getUsers()) {
+    Operation *consumer = body.findAncestorOpInBlock(*user);
+    if (stamps.lookup(consumer).taskgraph && (!first || consumer->isBeforeInBlock(first)))
+      first = consumer;
+  }
+  return first ? stamps.lookup(first).taskgraph : std::nullopt;
+}
+
+/// Producers first, because what follows a stage (a loss, an optimizer) runs with it; then consumers, for
+/// what stands before the first scope; then the default.
+void Stamper::stampRest() {
+  for (Operation &op : getOps())
+    if (!stamps[&op].taskgraph)
+      stamps[&op].taskgraph = getLastProducer(&op);
+  for (Operation &op : llvm::reverse(getOps()))
+    if (!stamps[&op].taskgraph)
+      stamps[&op].taskgraph = getFirstConsumer(&op);
+  for (Operation &op : getOps())
+    if (!stamps[&op].taskgraph)
+      stamps[&op].taskgraph = getDefault(&op);
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+void Stamper::write() {
+  MLIRContext *context = func.getContext();
+  auto getSymbol = [&](unsigned index) { return StringAttr::get(context, "tg" + Twine(index)); };
+  for (Operation &op : getOps()) {
+    Stamp stamp = stamps.lookup(&op);
+    auto symbol = FlatSymbolRefAttr::get(getSymbol(*stamp.taskgraph));
+    op.setAttr(EplDialect::kWorkAttr, WorkAttr::get(context, symbol, stamp.kind, std::nullopt));
+  }
+  SmallVector<NamedAttribute> scopes;
+  for (auto [index, scope] : llvm::enumerate(taskgraphs.scopes))
+    scopes.emplace_back(getSymbol(index), scope);
+  func->setAttr(EplDialect::kScopesAttr, DictionaryAttr::get(context, scopes));
+  func->removeAttr(EplDialect::kDefaultStrategyAttr);
+}
+
+static unsigned eraseDeadOps(Block &body) {
+  unsigned count = 0;
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body.without_terminator()))) {
+    if (!isOpTriviallyDead(&op))
+      continue;
+    op.erase();
+    ++count;
+  }
+  return count;
+}
+
+namespace {
+struct FlattenScopesPass : epl::impl::FlattenScopesPassBase<FlattenScopesPass> {
+  void runOnOperation() override {
+    if (getOperation().isExternal())
+      return;
+    Block &body = getOperation().getBody().front();
+    llvm::DenseMap<Operation *, RegionScope> regions = inlineScopes(body);
+    numDead += eraseDeadOps(body);
+    Stamper stamper(getOperation(), regions);
+    if (failed(stamper.run()))
+      return signalPassFailure();
+    stamper.write();
+    for (Operation &op : body.without_terminator())
+      count(stamper.get(&op).kind);
+  }
+
+private:
+  void count(WorkKind kind) {
+    switch (kind) {
+    case WorkKind::forward:
+      return void(++numForward);
+    case WorkKind::backward:
+      return void(++numBackward);
+    case WorkKind::recompute:
+      return void(++numRecompute);
+    case WorkKind::apply:
+      return void(++numApply);
+    }
+  }
+};
+} // namespace

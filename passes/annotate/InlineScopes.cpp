@@ -1,0 +1,39 @@
+//===- InlineScopes.cpp - Inlining of region scopes -----------------------===//
+
+#include "passes/annotate/InlineScopes.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+/// What the scope says, or null if `op` is none.
+static ScopeAttr getScope(Operation *op) {
+  auto get = [](auto scope) {
+    StrategyAttr strategy = scope.getStrategy();
+    return ScopeAttr::get(scope.getContext(), strategy.getKind(), strategy.getDeviceCount(),
+                          scope.getScopeName().value_or(""));
+  };
+  if (auto replicate = dyn_cast<ReplicateOp>(op))
+    return get(replicate);
+  if (auto split = dyn_cast<SplitOp>(op))
+    return get(split);
+  return {};
+}
+
+llvm::DenseMap<Operation *, RegionScope> mlir::epl::inlineScopes(Block &block) {
+  llvm::DenseMap<Operation *, RegionScope> origin;
+  int64_t ordinal = 0;
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    ScopeAttr scope = getScope(&op);
+    if (!scope)
+      continue;
+    Block &body = op.getRegion(0).front();
+    for (Operation &inner : body.without_terminator())
+      origin[&inner] = {ordinal, scope};
+    ++ordinal;
+    op.replaceAllUsesWith(body.getTerminator()->getOperands());
+    body.getTerminator()->erase();
+    block.getOperations().splice(op.getIterator(), body.getOperations());
+    op.erase();
+  }
+  return origin;
+}

@@ -1,0 +1,17 @@
+//===- InlineScopes.h - Inlining of region scopes ---------------*- C++ -*-===//
+#pragma once
+
+#include "dialect/Epl.h"
+
+namespace mlir::epl {
+
+/// The region scope that an op stood in. `ordinal` counts the scopes of the function from 0.
+struct RegionScope {
+  int64_t ordinal;
+  ScopeAttr scope;
+};
+
+/// Replaces every scope of `block` by the ops in it. Returns where those ops were.
+llvm::DenseMap<Operation *, RegionScope> inlineScopes(Block &block);
+
+} // namespace mlir::epl

@@ -1,0 +1,41 @@
+//===- Strip.cpp - The reference program ----------------------------------===//
+//
+// Problem: a parallel program is right if it computes what the step computes on one device.
+// Method: take the annotations out; the ops are left as they were.
+// Invariant in: design 4.1. Invariant out: the same, without scopes, constraints, meshes and tables of
+// scopes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/annotate/InlineScopes.h"
+#include "passes/annotate/Passes.h"
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_STRIPPASS
+#include "passes/annotate/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+static void strip(func::FuncOp func) {
+  for (Block &block : func.getBody())
+    inlineScopes(block);
+  func.walk([](ConstrainOp constrain) {
+    constrain.replaceAllUsesWith(constrain.getOperand());
+    constrain.erase();
+  });
+  func->removeAttr(EplDialect::kScopesAttr);
+  func->removeAttr(EplDialect::kDefaultStrategyAttr);
+}
+
+namespace {
+struct StripPass : epl::impl::StripPassBase<StripPass> {
+  void runOnOperation() override {
+    for (auto func : getOperation().getOps<func::FuncOp>())
+      strip(func);
+    for (auto mesh : llvm::make_early_inc_range(getOperation().getOps<MeshOp>()))
+      mesh.erase();
+  }
+};
+} // namespace

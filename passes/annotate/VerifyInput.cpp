@@ -1,0 +1,284 @@
+//===- VerifyInput.cpp - What a step must look like -----------------------===//
+//
+// Problem: every later pass relies on one flat, static, pure function with roles. Users and front ends write
+// something else by mistake, and must be told what and where.
+// Method: read-only checks, in the order module, arguments, results, ops. Each argument or result reports its
+// first error; ops report the first one of all, because one cause (a dialect that was not lowered) makes
+// many. Invariant in: a module that MLIR verified. Invariant out: design 4.1, "Input contract".
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/annotate/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_VERIFYINPUTPASS
+#include "passes/annotate/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+/// `argument 3 "x"`, with the name that the user knows, if the front end gave one.
+static std::string describe(StringRef what, unsigned index, DictionaryAttr attrs) {
+  std::string text = (what + " " + Twine(index)).str();
+  if (auto name = attrs ? attrs.getAs<StringAttr>(EplDialect::kNameAttr) : StringAttr())
+    text += (" \"" + name.getValue() + "\"").str();
+  return text;
+}
+
+static std::string describeArg(func::FuncOp func, unsigned index) {
+  return describe("argument", index, func.getArgAttrDict(index));
+}
+
+static InFlightDiagnostic emitArgError(func::FuncOp func, unsigned index) {
+  return emitError(func.getArgument(index).getLoc()) << describeArg(func, index);
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+static bool isSupportedElement(Type type) {
+  return type.isF16() || type.isBF16() || type.isF32() || type.isF64() || type.isSignlessInteger(1) ||
+         type.isSignlessInteger(8) || type.isSignlessInteger(16) || type.isSignlessInteger(32) ||
+         type.isSignlessInteger(64);
+}
+
+/// Why `type` is no tensor that the compiler can take, or "".
+static StringRef getTensorFault(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return "expected a ranked tensor";
+  if (!tensor.hasStaticShape())
+    return "expected a static shape";
+  if (isa<ComplexType>(tensor.getElementType()))
+    return "complex numbers are not supported";
+  if (!isSupportedElement(tensor.getElementType()))
+    return "expected elements of f16, bf16, f32, f64, i1, i8, i16, i32 or i64";
+  return "";
+}
+
+/// Ops may also work on scalars and indices: bodies of linalg ops do.
+static StringRef getValueFault(Type type) {
+  return type.isIndex() || isSupportedElement(type) ? "" : getTensorFault(type);
+}
+
+//===----------------------------------------------------------------------===//
+// The signature
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyBatchDim(func::FuncOp func, unsigned index, bool isBatch) {
+  auto dim = func.getArgAttrOfType<IntegerAttr>(index, EplDialect::kBatchDimAttr);
+  if (!isBatch)
+    return dim ? emitArgError(func, index) << " has \"epl.batch_dim\" but is no batch" : success();
+  auto type = cast<RankedTensorType>(func.getArgument(index).getType());
+  if (!dim)
+    return emitArgError(func, index) << " is a batch without \"epl.batch_dim\"";
+  if (dim.getInt() < 0 || dim.getInt() >= type.getRank())
+    return emitArgError(func, index) << " has batch dimension " << dim.getInt()
+                                     << ", expected a dimension of " << type;
+  return success();
+}
+
+static LogicalResult verifyArg(func::FuncOp func, unsigned index) {
+  Type type = func.getArgument(index).getType();
+  if (StringRef fault = getTensorFault(type); !fault.empty())
+    return emitArgError(func, index) << " has type " << type << ": " << fault;
+  auto role = func.getArgAttrOfType<StringAttr>(index, EplDialect::kRoleAttr);
+  if (!role)
+    return emitArgError(func, index) << " has no \"epl.role\", expected \"state\", \"batch\" or \"constant\"";
+  return verifyBatchDim(func, index, role.getValue() == "batch");
+}
+
+/// All batches hold the same number of samples. Their `epl.batch_dim`s must have been verified.
+static LogicalResult verifyBatchExtents(func::FuncOp func) {
+  std::optional<unsigned> first;
+  auto getExtent = [&](unsigned index) {
+    auto dim = func.getArgAttrOfType<IntegerAttr>(index, EplDialect::kBatchDimAttr);
+    return cast<RankedTensorType>(func.getArgument(index).getType()).getDimSize(dim.getInt());
+  };
+  for (unsigned index = 0; index < func.getNumArguments(); ++index) {
+    if (!func.getArgAttr(index, EplDialect::kBatchDimAttr))
+      continue;
+    if (!first)
+      first = index;
+    if (getExtent(index) == getExtent(*first))
+      continue;
+    InFlightDiagnostic error = emitArgError(func, index)
+                               << " has " << getExtent(index) << " samples, expected " << getExtent(*first);
+    error.attachNote(func.getArgument(*first).getLoc())
+        << describeArg(func, *first) << " has " << getExtent(*first) << " samples";
+    return error;
+  }
+  return success();
+}
+
+static LogicalResult verifyUpdate(func::FuncOp func, unsigned index, int64_t arg) {
+  auto emitResultError = [&] {
+    return func.emitError() << describe("result", index, func.getResultAttrDict(index));
+  };
+  if (arg < 0 || arg >= func.getNumArguments())
+    return emitResultError() << " updates argument " << arg << ", expected one of " << func.getNumArguments()
+                             << " arguments";
+  auto role = func.getArgAttrOfType<StringAttr>(arg, EplDialect::kRoleAttr);
+  if (!role || role.getValue() != "state")
+    return emitResultError() << " updates " << describeArg(func, arg)
+                             << ", expected an argument of role \"state\"";
+  Type found = func.getResultTypes()[index], expected = func.getArgumentTypes()[arg];
+  if (found != expected) {
+    InFlightDiagnostic error = emitResultError() << " has type " << found << ", expected " << expected
+                                                 << " to update " << describeArg(func, arg);
+    error.attachNote(func.getArgument(arg).getLoc()) << describeArg(func, arg) << " declared here";
+    return error;
+  }
+  return success();
+}
+
+static LogicalResult verifyResults(func::FuncOp func) {
+  LogicalResult result = success();
+  llvm::SmallDenseMap<int64_t, unsigned> updates;
+  for (auto [index, type] : llvm::enumerate(func.getResultTypes())) {
+    auto emitResultError = [&, i = index] {
+      result = failure();
+      return func.emitError() << describe("result", i, func.getResultAttrDict(i));
+    };
+    if (StringRef fault = getTensorFault(type); !fault.empty())
+      emitResultError() << " has type " << type << ": " << fault;
+    auto update = func.getResultAttrOfType<IntegerAttr>(index, EplDialect::kUpdatesAttr);
+    if (!update)
+      continue;
+    if (failed(verifyUpdate(func, index, update.getInt()))) {
+      result = failure();
+      continue;
+    }
+    auto [previous, inserted] = updates.try_emplace(update.getInt(), index);
+    if (!inserted)
+      emitResultError() << " updates " << describeArg(func, update.getInt()) << ", as result "
+                        << previous->second << " does";
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// The body
+//===----------------------------------------------------------------------===//
+
+static bool isScope(Operation *op) { return isa<ReplicateOp, SplitOp>(op); }
+
+/// Ops that the phases behind know, or will say "not supported yet" to.
+static bool isKnown(Operation *op) {
+  Dialect *dialect = op->getDialect();
+  if (isa_and_nonnull<linalg::LinalgDialect>(dialect))
+    return isa<linalg::LinalgOp, linalg::YieldOp, linalg::IndexOp>(op);
+  return isa_and_nonnull<tensor::TensorDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect>(
+             dialect) ||
+         isScope(op) || isa<YieldOp, ConstrainOp, ConcatenateOp>(op);
+}
+
+static LogicalResult verifyKnown(Operation *op) {
+  if (isa<func::CallOp>(op))
+    return op->emitError() << "'func.call' op: calls must be inlined";
+  if (isKnown(op))
+    return success();
+  return op->emitError() << "'" << op->getName() << "' op of dialect \""
+                         << op->getName().getDialectNamespace()
+                         << "\" is not supported, expected linalg, tensor, arith, math, scf or a scope";
+}
+
+static LogicalResult verifyTypes(Operation *op) {
+  auto verify = [&](StringRef what, Type type) -> LogicalResult {
+    StringRef fault = getValueFault(type);
+    return fault.empty() ? success()
+                         : op->emitError() << "'" << op->getName() << "' op " << what << " type " << type
+                                           << ": " << fault;
+  };
+  for (Type type : op->getOperandTypes())
+    if (failed(verify("has operand", type)))
+      return failure();
+  for (Type type : op->getResultTypes())
+    if (failed(verify("has result", type)))
+      return failure();
+  return success();
+}
+
+static LogicalResult verifyOp(func::FuncOp func, Operation *op) {
+  if (op == func || isa<func::ReturnOp>(op))
+    return success();
+  if (failed(verifyKnown(op)) || failed(verifyTypes(op)))
+    return failure();
+  if (isScope(op) && op->getParentOp() != func)
+    return op->emitError() << "'" << op->getName() << "' op is inside '" << op->getParentOp()->getName()
+                           << "', expected the top level of the step";
+  return success();
+}
+
+static LogicalResult verifyBody(func::FuncOp func) {
+  if (!func.getBody().hasOneBlock())
+    return func.emitError() << "function \"" << func.getName() << "\" has "
+                            << func.getBody().getBlocks().size() << " blocks, expected 1";
+  WalkResult result = func.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    return failed(verifyOp(func, op)) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+//===----------------------------------------------------------------------===//
+// The module
+//===----------------------------------------------------------------------===//
+
+/// The step of the module: the one function in it. Null after an error.
+static func::FuncOp findStep(ModuleOp module) {
+  func::FuncOp step;
+  for (Operation &op : *module.getBody()) {
+    auto func = dyn_cast<func::FuncOp>(op);
+    if (isa<MeshOp>(op))
+      continue;
+    if (!func) {
+      op.emitError() << "'" << op.getName() << "' op stands beside the step, expected one public function";
+      return {};
+    }
+    if (func.isExternal() || !func.isPublic()) {
+      func.emitError() << "function \"" << func.getName() << "\" "
+                       << (func.isPublic() ? "has no body" : "is private")
+                       << ", expected one public function with a body: calls must be inlined";
+      return {};
+    }
+    if (step) {
+      InFlightDiagnostic error = func.emitError()
+                                 << "second public function \"" << func.getName() << "\", expected one";
+      error.attachNote(step.getLoc()) << "the first one, \"" << step.getName() << "\", is here";
+      return {};
+    }
+    step = func;
+  }
+  if (!step)
+    module.emitError() << "module has no public function, expected one";
+  return step;
+}
+
+static LogicalResult verifyStep(func::FuncOp func) {
+  LogicalResult result = success();
+  for (unsigned index = 0; index < func.getNumArguments(); ++index)
+    if (failed(verifyArg(func, index)))
+      result = failure();
+  if (failed(result) || failed(verifyBatchExtents(func)) || failed(verifyResults(func)))
+    return failure();
+  return verifyBody(func);
+}
+
+namespace {
+struct VerifyInputPass : epl::impl::VerifyInputPassBase<VerifyInputPass> {
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    func::FuncOp step = findStep(getOperation());
+    if (!step || failed(verifyStep(step)))
+      signalPassFailure();
+  }
+};
+} // namespace
