@@ -35,7 +35,8 @@ struct ApplyDefaultsPass : epl::impl::ApplyDefaultsPassBase<ApplyDefaultsPass> {
       return;
     func->setAttr(EplDialect::kDefaultStrategyAttr,
                   StrategyAttr::get(&getContext(), StrategyKind::replicate, 1));
-    func.emitRemark() << "no scope and no default strategy: the step is one 'replicate' over all devices";
+    emitRemark(func.getLoc())
+        << "no scope and no default strategy: the step is one 'replicate' over all devices";
   }
 };
 } // namespace

@@ -23,11 +23,11 @@ struct AssignMeshesPass : epl::impl::AssignMeshesPassBase<AssignMeshesPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (devices < 1) {
-      module.emitError() << "mesh of " << int64_t(devices) << " devices, expected at least 1";
+      emitError(module.getLoc()) << "mesh of " << int64_t(devices) << " devices, expected at least 1";
       return signalPassFailure();
     }
     if (Operation *taken = module.lookupSymbol("mesh")) {
-      taken->emitError() << "symbol \"mesh\" is taken, expected it free for the mesh of the devices";
+      emitError(taken->getLoc()) << "symbol \"mesh\" is taken, expected it free for the mesh of the devices";
       return signalPassFailure();
     }
     OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());

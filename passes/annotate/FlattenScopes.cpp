@@ -104,7 +104,7 @@ LogicalResult Stamper::run() {
 
 LogicalResult Stamper::stamp(Operation *op) {
   if (isa<ConstrainOp>(op))
-    return op->emitError() << "'" << op->getName() << "' op: not supported yet";
+    return emitError(op->getLoc()) << "'" << op->getName() << "' op: not supported yet";
   NameStack stack = parseNameStack(op->getLoc(), [&](StringRef id) { return table && table.contains(id); });
   Stamp stamp;
   stamp.kind = getKind(op, stack.phase);
@@ -162,8 +162,8 @@ FailureOr<unsigned> Stamper::getTaskGraph(Operation *op, ScopeAttr scope, ScopeK
   ScopeAttr first = taskgraphs.scopes[index];
   if (first == scope)
     return index;
-  InFlightDiagnostic error = op->emitError() << "scope \"" << scope.getName() << "\" is " << describe(scope)
-                                             << ", expected " << describe(first);
+  InFlightDiagnostic error = emitError(op->getLoc()) << "scope \"" << scope.getName() << "\" is "
+                                                     << describe(scope) << ", expected " << describe(first);
   error.attachNote(taskgraphs.firstOps[index]->getLoc()) << "the first scope of this name is here";
   return error;
 }
@@ -175,8 +175,8 @@ FailureOr<unsigned> Stamper::getScoped(Operation *op, ArrayRef<ScopeEntry> entri
     return getTaskGraph(op, it->second.scope, {ordinal, {}});
   }
   if (entries.size() > 1)
-    return op->emitError() << "'" << op->getName() << "' op is in scope \"" << entries[1].id
-                           << "\" inside scope \"" << entries[0].id << "\": scopes do not nest";
+    return emitError(op->getLoc()) << "'" << op->getName() << "' op is in scope \"" << entries[1].id
+                                   << "\" inside scope \"" << entries[0].id << "\": scopes do not nest";
   auto id = StringAttr::get(func.getContext(), entries[0].id);
   return getTaskGraph(op, table.getAs<ScopeAttr>(id), {id, entries[0].callPath});
 }

@@ -46,7 +46,9 @@ static LogicalResult verifySupported(func::FuncOp func, DictionaryAttr scopes) {
       return failure();
   if (scopes.size() < 2)
     return success();
-  auto getStartOf = [&](StringRef symbol) { return getStart(func, StringAttr::get(func.getContext(), symbol)); };
+  auto getStartOf = [&](StringRef symbol) {
+    return getStart(func, StringAttr::get(func.getContext(), symbol));
+  };
   InFlightDiagnostic error = emitError(getStartOf("tg1")) << "several stages: not supported yet";
   error.attachNote(getStartOf("tg0")) << "the first stage starts here";
   return error;

@@ -1,14 +1,16 @@
 //===- GeneralizeOps.cpp - One kind of structured op ----------------------===//
 //
-// Problem: named ops (matmul, fill, transpose) hide their indexing maps behind names.
-// Method: upstream's generalization patterns in one walk. Not its pass: that folds, and merges constants.
-// Invariant out: every linalg op is a linalg.generic.
+// Problem: named ops (matmul, fill, transpose) and elementwise ops on tensors hide their indexing maps behind
+// names. Method: upstream's patterns in one walk. Not its passes: they fold, and merge constants. Invariant
+// out: every linalg op is a linalg.generic; arith and math compute on scalars only.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/annotate/Passes.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 namespace mlir::epl {
@@ -18,12 +20,25 @@ namespace mlir::epl {
 
 using namespace mlir;
 
+/// The patterns take any tensor of the right type as an init that nobody reads. That is a use that is none.
+static void dropUnreadInits(linalg::GenericOp op) {
+  OpBuilder builder(op);
+  for (OpOperand &init : op.getDpsInitsMutable()) {
+    if (op.payloadUsesValueFromOperand(&init) || init.get().getDefiningOp<tensor::EmptyOp>())
+      continue;
+    auto type = cast<RankedTensorType>(init.get().getType());
+    init.set(tensor::EmptyOp::create(builder, op.getLoc(), type.getShape(), type.getElementType()));
+  }
+}
+
 namespace {
 struct GeneralizeOpsPass : epl::impl::GeneralizeOpsPassBase<GeneralizeOpsPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     linalg::populateLinalgNamedOpsGeneralizationPatterns(patterns);
+    linalg::populateElementwiseToLinalgConversionPatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
+    getOperation().walk(dropUnreadInits);
   }
 };
 } // namespace

@@ -43,9 +43,10 @@ def ApplyDefaultsPass : Pass<"epl-apply-defaults", "::mlir::func::FuncOp"> {
 }
 
 def GeneralizeOpsPass : Pass<"epl-generalize-ops", "::mlir::func::FuncOp"> {
-  let summary = "Rewrites named linalg ops as linalg.generic";
+  let summary = "Rewrites named linalg ops, and elementwise ops on tensors, as linalg.generic";
   let description = [{
     Everything below is derived from indexing maps and iterator types, so there is one kind of op to look at.
+    Afterwards arith and math compute on scalars only, except for constants.
     Upstream's patterns drop discardable attributes; that is why this comes before the stamp. No folding and no
     merging of constants: ops of two scopes must stay apart until they carry their work.
 
@@ -61,6 +62,7 @@ def GeneralizeOpsPass : Pass<"epl-generalize-ops", "::mlir::func::FuncOp"> {
     } -> tensor<4xf32>
     ```
   }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def FlattenScopesPass : Pass<"epl-flatten-scopes", "::mlir::func::FuncOp"> {

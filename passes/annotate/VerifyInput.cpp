@@ -121,7 +121,7 @@ static LogicalResult verifyBatchExtents(func::FuncOp func) {
 
 static LogicalResult verifyUpdate(func::FuncOp func, unsigned index, int64_t arg) {
   auto emitResultError = [&] {
-    return func.emitError() << describe("result", index, func.getResultAttrDict(index));
+    return emitError(func.getLoc()) << describe("result", index, func.getResultAttrDict(index));
   };
   if (arg < 0 || arg >= func.getNumArguments())
     return emitResultError() << " updates argument " << arg << ", expected one of " << func.getNumArguments()
@@ -146,7 +146,7 @@ static LogicalResult verifyResults(func::FuncOp func) {
   for (auto [index, type] : llvm::enumerate(func.getResultTypes())) {
     auto emitResultError = [&, i = index] {
       result = failure();
-      return func.emitError() << describe("result", i, func.getResultAttrDict(i));
+      return emitError(func.getLoc()) << describe("result", i, func.getResultAttrDict(i));
     };
     if (StringRef fault = getTensorFault(type); !fault.empty())
       emitResultError() << " has type " << type << ": " << fault;
@@ -183,20 +183,20 @@ static bool isKnown(Operation *op) {
 
 static LogicalResult verifyKnown(Operation *op) {
   if (isa<func::CallOp>(op))
-    return op->emitError() << "'func.call' op: calls must be inlined";
+    return emitError(op->getLoc()) << "'func.call' op: calls must be inlined";
   if (isKnown(op))
     return success();
-  return op->emitError() << "'" << op->getName() << "' op of dialect \""
-                         << op->getName().getDialectNamespace()
-                         << "\" is not supported, expected linalg, tensor, arith, math, scf or a scope";
+  return emitError(op->getLoc())
+         << "'" << op->getName() << "' op of dialect \"" << op->getName().getDialectNamespace()
+         << "\" is not supported, expected linalg, tensor, arith, math, scf or a scope";
 }
 
 static LogicalResult verifyTypes(Operation *op) {
   auto verify = [&](StringRef what, Type type) -> LogicalResult {
     StringRef fault = getValueFault(type);
     return fault.empty() ? success()
-                         : op->emitError() << "'" << op->getName() << "' op " << what << " type " << type
-                                           << ": " << fault;
+                         : emitError(op->getLoc()) << "'" << op->getName() << "' op " << what << " type "
+                                                   << type << ": " << fault;
   };
   for (Type type : op->getOperandTypes())
     if (failed(verify("has operand", type)))
@@ -213,15 +213,15 @@ static LogicalResult verifyOp(func::FuncOp func, Operation *op) {
   if (failed(verifyKnown(op)) || failed(verifyTypes(op)))
     return failure();
   if (isScope(op) && op->getParentOp() != func)
-    return op->emitError() << "'" << op->getName() << "' op is inside '" << op->getParentOp()->getName()
-                           << "', expected the top level of the step";
+    return emitError(op->getLoc()) << "'" << op->getName() << "' op is inside '"
+                                   << op->getParentOp()->getName() << "', expected the top level of the step";
   return success();
 }
 
 static LogicalResult verifyBody(func::FuncOp func) {
   if (!func.getBody().hasOneBlock())
-    return func.emitError() << "function \"" << func.getName() << "\" has "
-                            << func.getBody().getBlocks().size() << " blocks, expected 1";
+    return emitError(func.getLoc()) << "function \"" << func.getName() << "\" has "
+                                    << func.getBody().getBlocks().size() << " blocks, expected 1";
   WalkResult result = func.walk<WalkOrder::PreOrder>([&](Operation *op) {
     return failed(verifyOp(func, op)) ? WalkResult::interrupt() : WalkResult::advance();
   });
@@ -240,17 +240,18 @@ static func::FuncOp findStep(ModuleOp module) {
     if (isa<MeshOp>(op))
       continue;
     if (!func) {
-      op.emitError() << "'" << op.getName() << "' op stands beside the step, expected one public function";
+      emitError(op.getLoc()) << "'" << op.getName()
+                             << "' op stands beside the step, expected one public function";
       return {};
     }
     if (func.isExternal() || !func.isPublic()) {
-      func.emitError() << "function \"" << func.getName() << "\" "
-                       << (func.isPublic() ? "has no body" : "is private")
-                       << ", expected one public function with a body: calls must be inlined";
+      emitError(func.getLoc()) << "function \"" << func.getName() << "\" "
+                               << (func.isPublic() ? "has no body" : "is private")
+                               << ", expected one public function with a body: calls must be inlined";
       return {};
     }
     if (step) {
-      InFlightDiagnostic error = func.emitError()
+      InFlightDiagnostic error = emitError(func.getLoc())
                                  << "second public function \"" << func.getName() << "\", expected one";
       error.attachNote(step.getLoc()) << "the first one, \"" << step.getName() << "\", is here";
       return {};
@@ -258,7 +259,7 @@ static func::FuncOp findStep(ModuleOp module) {
     step = func;
   }
   if (!step)
-    module.emitError() << "module has no public function, expected one";
+    emitError(module.getLoc()) << "module has no public function, expected one";
   return step;
 }
 
