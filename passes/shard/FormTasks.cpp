@@ -64,9 +64,6 @@ static SetVector<Value> getUsedValues(Operation *op) {
   return values;
 }
 
-/// The op in `block` that `op` is or is inside of.
-static Operation *getTopLevelOp(Operation *op, Block *block) { return block->findAncestorOpInBlock(*op); }
-
 //===----------------------------------------------------------------------===//
 // The partition
 //===----------------------------------------------------------------------===//
@@ -100,19 +97,15 @@ public:
 
   const Node &getNode(unsigned index) const { return nodes[index]; }
 
-  /// Whether a value made in node `index` is used outside of it. Users that are free are part of their users.
+  /// Whether node `index` must hand out `value`. A free user is a part of its users.
   bool isUsedOutside(Value value, unsigned index) const {
-    bool isFreeToMake = isFree(value.getDefiningOp());
     return llvm::any_of(value.getUsers(), [&](Operation *user) {
-      Operation *op = getTopLevelOp(user, value.getParentBlock());
+      Operation *op = value.getParentBlock()->findAncestorOpInBlock(*user);
       if (isa<FromLocalOp>(op))
         return true;
-      if (isFreeToMake)
-        return false;
-      if (isFree(op) && llvm::any_of(op->getResults(), [&](Value v) { return isUsedOutside(v, index); }))
-        return true;
-      auto found = nodeOf.find(op);
-      return found != nodeOf.end() && found->second != index;
+      if (isFree(op))
+        return llvm::any_of(op->getResults(), [&](Value made) { return isUsedOutside(made, index); });
+      return nodeOf.at(op) != index;
     });
   }
 
@@ -223,11 +216,12 @@ private:
       results[value] = result;
   }
 
-  SmallVector<Value> getYielded(unsigned index) {
+  /// The values that a task hands out: of a free op all, or it would not be in a task.
+  SmallVector<Value> getYielded(unsigned index) const {
     SmallVector<Value> yielded;
     for (Operation *op : partition.getNode(index).ops)
       for (Value result : op->getResults())
-        if (partition.isUsedOutside(result, index))
+        if (isFree(op) || partition.isUsedOutside(result, index))
           yielded.push_back(result);
     return yielded;
   }
@@ -276,8 +270,7 @@ static LogicalResult verifyStamped(Operation &op) {
       return op.emitOpError() << "has no \"" << name << "\"";
   for (Type type : op.getResultTypes())
     if (!isa<RankedTensorType>(type))
-      return op.emitOpError() << "makes tensors and a value of type " << type
-                              << ", which cannot leave a task";
+      return op.emitOpError() << "makes a value of type " << type << ", expected tensors only";
   return success();
 }
 

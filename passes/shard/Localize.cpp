@@ -71,29 +71,49 @@ RankedTensorType mlir::epl::getLocalType(Value global) {
 // The shardings that the rest relies on
 //===----------------------------------------------------------------------===//
 
-static LogicalResult verifySpatial(Operation *op, ShardingAttr sharding, const Twine &value) {
-  MeshOp mesh = lookupMesh(op, sharding.getMesh());
-  for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
-    if (axis.getTemporal() && (sharding.getDimOf(axis.getName()) >= 0 ||
-                               llvm::is_contained(sharding.getPartialAxes(), axis.getName())))
-      return op->emitOpError() << "sharding of " << value << " names temporal axis \"" << axis.getName()
-                               << "\": not supported yet";
+/// Axes split a dimension in mesh order. That every op agrees on its operands axis by axis (what
+/// `epl-verify-sharded` checks) then means that it agrees on them as a whole.
+static LogicalResult verifyMeshOrder(Operation *op, MeshOp mesh, ShardingAttr sharding, const Twine &value) {
+  for (int64_t dim = 0; dim < sharding.getRank(); ++dim) {
+    SmallVector<StringRef> axes = sharding.getDimAxes(dim);
+    if (!llvm::is_sorted(axes, [&](StringRef a, StringRef b) {
+          return mesh.getAxisPosition(a) < mesh.getAxisPosition(b);
+        }))
+      return op->emitOpError() << "sharding of " << value << " splits dimension " << dim << " by "
+                               << sharding.getDims()[dim] << ", which is not the order of mesh \""
+                               << mesh.getSymName() << "\": not supported yet";
+  }
   return success();
 }
 
-/// Each of `values`, defined by `op`, that is a tensor has a sharding that is valid for it.
-static LogicalResult verifyShardings(Operation *op, ValueRange values, StringRef what) {
-  for (auto [index, value] : llvm::enumerate(values)) {
-    auto type = dyn_cast<RankedTensorType>(value.getType());
-    if (!type)
-      continue;
-    ShardingAttr sharding = getSharding(value);
-    if (!sharding)
-      return op->emitOpError() << what << " " << index << " has no \"" << EplDialect::kShardingAttr << "\"";
-    if (failed(verifySharding(op, sharding, type, what + Twine(" ") + Twine(index))) ||
-        failed(verifySpatial(op, sharding, what + Twine(" ") + Twine(index))))
-      return failure();
+static LogicalResult verifySpatial(Operation *op, MeshOp mesh, ShardingAttr sharding, const Twine &value) {
+  for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>()) {
+    StringRef name = axis.getName();
+    bool named = sharding.getDimOf(name) >= 0 || llvm::is_contained(sharding.getPartialAxes(), name);
+    if (named && axis.getTemporal())
+      return op->emitOpError() << "sharding of " << value << " names temporal axis \"" << name
+                               << "\": not supported yet";
   }
+  return success();
+}
+
+/// The sharding of `value` is there and fits, and localize can obey it.
+static LogicalResult verifyObeyable(Operation *op, Value value, const Twine &name) {
+  ShardingAttr sharding = getSharding(value);
+  if (!sharding)
+    return op->emitOpError() << name << " has no \"" << EplDialect::kShardingAttr << "\"";
+  if (failed(verifySharding(op, sharding, cast<RankedTensorType>(value.getType()), name)))
+    return failure();
+  MeshOp mesh = lookupMesh(op, sharding.getMesh());
+  return success(succeeded(verifySpatial(op, mesh, sharding, name)) &&
+                 succeeded(verifyMeshOrder(op, mesh, sharding, name)));
+}
+
+static LogicalResult verifyShardings(Operation *op, ValueRange values, StringRef what) {
+  for (auto [index, value] : llvm::enumerate(values))
+    if (isa<RankedTensorType>(value.getType()) &&
+        failed(verifyObeyable(op, value, what + Twine(" ") + Twine(index))))
+      return failure();
   return success();
 }
 
@@ -147,16 +167,16 @@ static void localizeReturn(Operation *terminator, Localizer &localizer) {
   func::ReturnOp::create(localizer.builder, terminator->getLoc(), results);
 }
 
-static LogicalResult localizeBody(func::FuncOp global, func::FuncOp local) {
+static void localizeBody(func::FuncOp global, func::FuncOp local) {
   Localizer localizer(local.addEntryBlock());
   localizeArguments(global, local, localizer);
   for (Operation &op : global.front().without_terminator()) {
-    auto reshard = dyn_cast<ReshardOp>(op);
-    if (failed(reshard ? localizeReshard(reshard, localizer) : localizeOp(&op, localizer)))
-      return failure();
+    if (auto reshard = dyn_cast<ReshardOp>(op))
+      localizeReshard(reshard, localizer);
+    else
+      localizeOp(&op, localizer);
   }
   localizeReturn(global.front().getTerminator(), localizer);
-  return success();
 }
 
 /// Replaces `global` by its local function.
@@ -166,8 +186,7 @@ static LogicalResult localizeFunction(func::FuncOp global) {
   OpBuilder builder(global);
   func::FuncOp local = builder.cloneWithoutRegions(global);
   local.setType(getDistType(global, global.front().getTerminator()));
-  if (failed(localizeBody(global, local)))
-    return local.erase(), failure();
+  localizeBody(global, local);
   global.erase();
   return success();
 }

@@ -46,9 +46,9 @@ private:
 RankedTensorType getLocalType(Value global);
 
 /// Rewrites one op of the global body that is not a reshard and not the terminator.
-LogicalResult localizeOp(Operation *op, Localizer &localizer);
+void localizeOp(Operation *op, Localizer &localizer);
 
 /// Rewrites a reshard into collectives and slices.
-LogicalResult localizeReshard(ReshardOp op, Localizer &localizer);
+void localizeReshard(ReshardOp op, Localizer &localizer);
 
 } // namespace mlir::epl

@@ -40,55 +40,57 @@ static SmallVector<StringRef> getLoopAxes(linalg::LinalgOp op, unsigned loop) {
 static void offsetIndices(linalg::LinalgOp global, linalg::LinalgOp local, Localizer &localizer) {
   SmallVector<int64_t> extents = local.getStaticLoopRanges();
   MeshOp mesh = lookupMesh(global, getSharding(global->getResult(0)).getMesh());
-  for (auto index : llvm::make_early_inc_range(local.getBlock()->getOps<linalg::IndexOp>())) {
+  local->walk([&](linalg::IndexOp index) {
     SmallVector<StringRef> axes = getLoopAxes(global, index.getDim());
     if (axes.empty())
-      continue;
+      return;
     OpBuilder builder(index->getBlock(), std::next(index->getIterator()));
     Value offset = localizer.createOffset(builder, index.getLoc(), mesh, axes, extents[index.getDim()]);
     auto sum = arith::AddIOp::create(builder, index.getLoc(), index, offset);
     index.getResult().replaceAllUsesExcept(sum, sum);
-  }
+  });
 }
 
-static LogicalResult localizeLinalg(linalg::LinalgOp op, Localizer &localizer) {
+static void localizeLinalg(linalg::LinalgOp op, Localizer &localizer) {
   auto local = cast<linalg::LinalgOp>(localizer.cloneLocal(op));
   offsetIndices(op, local, localizer);
-  return success();
 }
 
 //===----------------------------------------------------------------------===//
 // Constants
 //===----------------------------------------------------------------------===//
 
-static LogicalResult localizeConstant(arith::ConstantOp op, Localizer &localizer) {
-  auto type = dyn_cast<RankedTensorType>(op.getType());
-  ShardingAttr sharding = type ? getSharding(op) : ShardingAttr();
-  if (!type || sharding.isReplicated())
-    return localizer.builder.clone(*op, localizer.values), success();
-  auto elements = dyn_cast<DenseElementsAttr>(op.getValue());
-  if (elements && elements.isSplat()) {
-    auto local =
-        arith::ConstantOp::create(localizer.builder, op.getLoc(), elements.resizeSplat(getLocalType(op)));
-    return replaceByLocal(op, local, localizer), success();
-  }
-  auto whole = cast<arith::ConstantOp>(localizer.builder.clone(*op));
-  auto replicated = ShardingAttr::getReplicated(sharding.getMesh(), type.getRank());
+/// This rank's part of a constant that is not the same everywhere.
+static Operation *createConstantSlice(arith::ConstantOp op, Localizer &localizer) {
+  ShardingAttr sharding = getSharding(op);
+  auto replicated = ShardingAttr::getReplicated(sharding.getMesh(), sharding.getRank());
+  Operation *whole = localizer.builder.clone(*op);
   whole->setAttr(EplDialect::kShardingAttr, localizer.builder.getArrayAttr(replicated));
-  Value slice =
-      localizer.createSlice(op.getLoc(), whole, lookupMesh(op, sharding.getMesh()), replicated, sharding);
-  return replaceByLocal(op, slice.getDefiningOp(), localizer), success();
+  MeshOp mesh = lookupMesh(op, sharding.getMesh());
+  return localizer.createSlice(op.getLoc(), whole->getResult(0), mesh, replicated, sharding).getDefiningOp();
+}
+
+static void localizeConstant(arith::ConstantOp op, Localizer &localizer) {
+  if (!isa<RankedTensorType>(op.getType()) || getSharding(op).isReplicated()) {
+    localizer.builder.clone(*op, localizer.values);
+    return;
+  }
+  auto splat = dyn_cast<SplatElementsAttr>(op.getValue());
+  if (!splat)
+    return replaceByLocal(op, createConstantSlice(op, localizer), localizer);
+  TypedAttr part = splat.resizeSplat(getLocalType(op));
+  replaceByLocal(op, arith::ConstantOp::create(localizer.builder, op.getLoc(), part), localizer);
 }
 
 //===----------------------------------------------------------------------===//
 // Reshapes and slices
 //===----------------------------------------------------------------------===//
 
-static LogicalResult localizeExpandShape(tensor::ExpandShapeOp op, Localizer &localizer) {
+static void localizeExpandShape(tensor::ExpandShapeOp op, Localizer &localizer) {
   auto local =
       tensor::ExpandShapeOp::create(localizer.builder, op.getLoc(), getLocalType(op.getResult()),
                                     localizer.values.lookup(op.getSrc()), op.getReassociationIndices());
-  return replaceByLocal(op, local, localizer), success();
+  replaceByLocal(op, local, localizer);
 }
 
 /// The sizes of a slice of `global`, for `local`: a dimension that is taken whole is whole on every rank too.
@@ -101,24 +103,22 @@ static SmallVector<int64_t> getLocalSizes(ArrayRef<int64_t> sizes, RankedTensorT
   return result;
 }
 
-static LogicalResult localizeExtractSlice(tensor::ExtractSliceOp op, Localizer &localizer) {
+static void localizeExtractSlice(tensor::ExtractSliceOp op, Localizer &localizer) {
   auto local = cast<tensor::ExtractSliceOp>(localizer.cloneLocal(op));
   local.setStaticSizes(getLocalSizes(op.getStaticSizes(), op.getSourceType(), getLocalType(op.getSource())));
-  return success();
 }
 
-static LogicalResult localizeInsertSlice(tensor::InsertSliceOp op, Localizer &localizer) {
+static void localizeInsertSlice(tensor::InsertSliceOp op, Localizer &localizer) {
   auto local = cast<tensor::InsertSliceOp>(localizer.cloneLocal(op));
   local.setStaticSizes(getLocalSizes(op.getStaticSizes(), op.getDestType(), getLocalType(op.getDest())));
-  return success();
 }
 
-LogicalResult mlir::epl::localizeOp(Operation *op, Localizer &localizer) {
-  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+void mlir::epl::localizeOp(Operation *op, Localizer &localizer) {
+  llvm::TypeSwitch<Operation *>(op)
       .Case([&](linalg::LinalgOp linalg) { return localizeLinalg(linalg, localizer); })
       .Case([&](arith::ConstantOp constant) { return localizeConstant(constant, localizer); })
       .Case([&](tensor::ExpandShapeOp expand) { return localizeExpandShape(expand, localizer); })
       .Case([&](tensor::ExtractSliceOp slice) { return localizeExtractSlice(slice, localizer); })
       .Case([&](tensor::InsertSliceOp slice) { return localizeInsertSlice(slice, localizer); })
-      .Default([&](Operation *other) { return localizer.cloneLocal(other), success(); });
+      .Default([&](Operation *other) { localizer.cloneLocal(other); });
 }

@@ -1,15 +1,12 @@
 //===- LocalizeReshards.cpp - Reshards as collectives and slices ----------===//
 //
 // Each step of a reshard (PlanReshard.h) becomes one op: a collective on the distributed value or a slice of
-// the local one. A tensor that has no content of its own (empty, splat) is not communicated or cut but made
-// again in its new size.
+// the local one.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/shard/Localize.h"
 #include "passes/shard/PlanReshard.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -79,26 +76,6 @@ private:
 };
 } // namespace
 
-/// The part of a tensor without content of its own, made anew; null for other tensors.
-static Value recreate(ReshardOp op, Localizer &localizer) {
-  RankedTensorType type = getLocalType(op.getResult());
-  Operation *source = op.getOperand().getDefiningOp();
-  if (isa_and_nonnull<tensor::EmptyOp>(source))
-    return tensor::EmptyOp::create(localizer.builder, op.getLoc(), type.getShape(), type.getElementType());
-  auto constant = dyn_cast_or_null<arith::ConstantOp>(source);
-  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
-  if (elements && elements.isSplat())
-    return arith::ConstantOp::create(localizer.builder, op.getLoc(), elements.resizeSplat(type));
-  return {};
-}
-
-LogicalResult mlir::epl::localizeReshard(ReshardOp op, Localizer &localizer) {
-  Value local = recreate(op, localizer);
-  if (local) {
-    local.getDefiningOp()->setAttr(EplDialect::kWorkAttr, op->getAttr(EplDialect::kWorkAttr));
-    local.getDefiningOp()->setAttr(EplDialect::kShardingAttr,
-                                   localizer.builder.getArrayAttr(op.getSharding()));
-  }
-  localizer.values.map(op.getResult(), local ? local : ReshardLowering(op, localizer).run());
-  return success();
+void mlir::epl::localizeReshard(ReshardOp op, Localizer &localizer) {
+  localizer.values.map(op.getResult(), ReshardLowering(op, localizer).run());
 }

@@ -51,15 +51,6 @@ func.func @minor_axis(%x: tensor<12xf32> {epl.sharding = #epl.sharding<@mesh, [{
   return %0 : tensor<12xf32>
 }
 
-// The order of the axes is part of the distribution: both are gathered and cut anew.
-// CHECK-LABEL: func.func @order_of_axes
-// CHECK: epl.all_gather {{.*}} dim 0 : <tensor<12xf32>, <@mesh, [{"data", "model"}]>> -> <tensor<12xf32>, <@mesh, [{}]>>
-// CHECK: tensor.extract_slice {{.*}} : tensor<12xf32> to tensor<2xf32>
-func.func @order_of_axes(%x: tensor<12xf32> {epl.sharding = #epl.sharding<@mesh, [{"data", "model"}]>}) -> tensor<12xf32> {
-  %0 = epl.reshard %x to <@mesh, [{"model", "data"}]> {epl.work = #fwd} : tensor<12xf32>
-  return %0 : tensor<12xf32>
-}
-
 // No communication: every rank has its part already.
 // CHECK-LABEL: func.func @whole_to_split
 // CHECK: %[[AXIS:.*]] = epl.axis_index @mesh "model"
@@ -99,18 +90,4 @@ func.func @everything(%x: tensor<6x4xf32> {epl.sharding = #epl.sharding<@mesh, [
 func.func @nothing(%x: tensor<4xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}]>}) -> tensor<4xf32> {
   %0 = epl.reshard %x to <@mesh, [{"data"}]> {epl.work = #fwd} : tensor<4xf32>
   return %0 : tensor<4xf32>
-}
-
-// What has no content of its own is made in the size that is needed.
-// CHECK-LABEL: func.func @made_anew
-// CHECK: tensor.empty() {{.*}} : tensor<2xf32>
-// CHECK: arith.constant {{.*}} dense<0.000000e+00> : tensor<4xf32>
-// CHECK-NOT: extract_slice
-// CHECK-NOT: epl.all
-func.func @made_anew() -> (tensor<4xf32>, tensor<4xf32>) {
-  %e = tensor.empty() {epl.work = #fwd, epl.sharding = [#epl.sharding<@mesh, [{}]>]} : tensor<4xf32>
-  %z = arith.constant {epl.work = #fwd, epl.sharding = [#epl.sharding<@mesh, [{"data"}]>]} dense<0.0> : tensor<4xf32>
-  %0 = epl.reshard %e to <@mesh, [{"data"}]> {epl.work = #fwd} : tensor<4xf32>
-  %1 = epl.reshard %z to <@mesh, [{}]> {epl.work = #fwd} : tensor<4xf32>
-  return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
