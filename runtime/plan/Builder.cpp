@@ -121,6 +121,10 @@ template <typename ActionT> void Builder::add(CommandInfo info, uint32_t lane, A
   append(plan.commands, std::move(command));
 }
 
+bool Builder::isAlone(uint32_t communicator) const {
+  return communicator < plan.communicators.size() && Mesh(plan).memberCount(communicator) == 1;
+}
+
 void Builder::launch(CommandInfo info, uint32_t kernel, std::vector<uint32_t> buffers) {
   plan::LaunchT launch;
   launch.kernel = kernel;
@@ -141,6 +145,11 @@ void Builder::copy(CommandInfo info, uint32_t source, uint32_t target) {
 
 void Builder::allReduce(CommandInfo info, uint32_t communicator, plan::ReductionKind reduction,
                         plan::ElementType type, uint32_t source, uint32_t target, int64_t count) {
+  if (isAlone(communicator)) {
+    if (source != target)
+      copy(std::move(info), source, target);
+    return;
+  }
   uint32_t where = lane(plan::LaneKind::communicate, int32_t(communicator));
   plan::ReducePartT reduce;
   reduce.communicator = communicator;
@@ -160,6 +169,8 @@ void Builder::allReduce(CommandInfo info, uint32_t communicator, plan::Reduction
 
 void Builder::allGather(CommandInfo info, uint32_t communicator, plan::ElementType type, uint32_t source,
                         uint32_t target, int64_t outer, int64_t inner) {
+  if (isAlone(communicator))
+    return copy(std::move(info), source, target);
   plan::GatherBlocksT gather;
   gather.communicator = communicator;
   gather.type = type;

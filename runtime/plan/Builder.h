@@ -47,7 +47,8 @@ public:
   uint32_t addBuffer(std::string name, uint64_t size);
   uint32_t addKernel(plan::KernelT kernel);
 
-  // Commands, in program order. Lanes are chosen here: one for all computation, one for each communicator.
+  // Commands, in program order. Lanes are chosen here: one for all computation, one for each communicator. A
+  // collective of a single member becomes a copy, or nothing.
   void launch(CommandInfo info, uint32_t kernel, std::vector<uint32_t> buffers);
   void contract(CommandInfo info, plan::ContractT contract);
   void copy(CommandInfo info, uint32_t source, uint32_t target);
@@ -69,6 +70,7 @@ public:
 private:
   template <typename ActionT> void add(CommandInfo info, uint32_t lane, ActionT action);
   uint32_t lane(plan::LaneKind kind, int32_t communicator);
+  bool isAlone(uint32_t communicator) const;
 
   plan::PlanT plan;
   std::map<uint32_t, uint32_t> slotBuffers; // of every slot with storage of its own
