@@ -1,0 +1,205 @@
+// Each loop works on chunks that stay in the first cache: load the first source into accumulators, combine
+// the others, store. So memory is read once, and a target that is also a source is written after it is read.
+//
+// Every loop is compiled twice, for any x86-64 and for AVX2 with F16C; CPUID chooses. Wider vectors gain
+// nothing: the loops wait for memory.
+#include "runtime/collective/inproc/Combine.h"
+
+#include "runtime/Error.h"
+#include "runtime/device/cpu/Features.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <type_traits>
+
+namespace epl::runtime {
+
+namespace {
+
+#define EPL_INLINE [[gnu::always_inline]] static inline
+
+/// A bf16 is the upper half of an f32.
+struct BFloat16 {
+  uint16_t bits;
+};
+
+/// How an element is kept while it is combined.
+template <typename Element> struct Accumulator {
+  using type = Element;
+  EPL_INLINE type load(Element value) { return value; }
+  EPL_INLINE Element store(type value) { return value; }
+};
+
+template <> struct Accumulator<_Float16> {
+  using type = float;
+  EPL_INLINE float load(_Float16 value) { return float(value); }
+  EPL_INLINE _Float16 store(float value) { return _Float16(value); }
+};
+
+template <> struct Accumulator<BFloat16> {
+  using type = float;
+  EPL_INLINE float load(BFloat16 value) { return std::bit_cast<float>(uint32_t(value.bits) << 16); }
+  /// Rounds to nearest even; a NaN stays one, made quiet.
+  EPL_INLINE BFloat16 store(float value) {
+    uint32_t bits = std::bit_cast<uint32_t>(value);
+    uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    uint32_t quiet = (bits >> 16) | 0x40;
+    return {uint16_t((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded)};
+  }
+};
+
+/// Signed arithmetic wraps, as in the kernels.
+template <typename T>
+using Wrapping = std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>;
+
+struct Sum {
+  template <typename T> EPL_INLINE T apply(T a, T b) {
+    using W = typename Wrapping<T>::type;
+    return T(W(a) + W(b));
+  }
+};
+
+struct Prod {
+  template <typename T> EPL_INLINE T apply(T a, T b) {
+    // 16-bit factors would be promoted to int, whose product may overflow.
+    using W = typename Wrapping<T>::type;
+    using P = std::conditional_t<std::is_integral_v<T> && sizeof(T) < 4, uint32_t, W>;
+    return T(P(W(a)) * P(W(b)));
+  }
+};
+
+/// A NaN on either side is the result, as of arith.maximumf.
+struct Max {
+  template <typename T> EPL_INLINE T apply(T a, T b) { return a > b || a != a ? a : b; }
+};
+
+struct Min {
+  template <typename T> EPL_INLINE T apply(T a, T b) { return a < b || a != a ? a : b; }
+};
+
+struct All {
+  template <typename T> EPL_INLINE T apply(T a, T b) { return a & b; }
+};
+
+struct Any {
+  template <typename T> EPL_INLINE T apply(T a, T b) { return a | b; }
+};
+
+constexpr int64_t kChunk = 1024;
+
+template <typename Op, typename Element>
+EPL_INLINE void combineChunk(const void *const *sources, size_t numSources, Element *target, int64_t begin,
+                             int64_t size) {
+  using A = Accumulator<Element>;
+  typename A::type sum[kChunk];
+  const Element *first = static_cast<const Element *>(sources[0]) + begin;
+  for (int64_t i = 0; i < size; ++i)
+    sum[i] = A::load(first[i]);
+  for (size_t source = 1; source < numSources; ++source) {
+    const Element *next = static_cast<const Element *>(sources[source]) + begin;
+    for (int64_t i = 0; i < size; ++i)
+      sum[i] = Op::template apply<typename A::type>(sum[i], A::load(next[i]));
+  }
+  for (int64_t i = 0; i < size; ++i)
+    target[begin + i] = A::store(sum[i]);
+}
+
+template <typename Op, typename Element>
+EPL_INLINE void combineChunks(const void *const *sources, size_t numSources, void *target, int64_t begin,
+                              int64_t end) {
+  for (; begin < end; begin += kChunk)
+    combineChunk<Op>(sources, numSources, static_cast<Element *>(target), begin,
+                     std::min(kChunk, end - begin));
+}
+
+template <typename Op, typename Element>
+void combineAnywhere(const void *const *sources, size_t numSources, void *target, int64_t begin,
+                     int64_t end) {
+  combineChunks<Op, Element>(sources, numSources, target, begin, end);
+}
+
+template <typename Op, typename Element>
+[[gnu::target("avx2,f16c")]] void combineAvx2(const void *const *sources, size_t numSources, void *target,
+                                              int64_t begin, int64_t end) {
+  combineChunks<Op, Element>(sources, numSources, target, begin, end);
+}
+
+template <typename Op, typename Element> CombineFunction choose() {
+  static const bool hasAvx2 = cpuSupports("avx2") && cpuSupports("f16c");
+  return hasAvx2 ? combineAvx2<Op, Element> : combineAnywhere<Op, Element>;
+}
+
+template <typename Element> CombineFunction arithmetic(plan::ReductionKind reduction) {
+  switch (reduction) {
+  case plan::ReductionKind::sum:
+    return choose<Sum, Element>();
+  case plan::ReductionKind::prod:
+    return choose<Prod, Element>();
+  case plan::ReductionKind::max:
+    return choose<Max, Element>();
+  case plan::ReductionKind::min:
+    return choose<Min, Element>();
+  default:
+    return nullptr;
+  }
+}
+
+template <typename Element> CombineFunction integral(plan::ReductionKind reduction) {
+  switch (reduction) {
+  case plan::ReductionKind::all:
+    return choose<All, Element>();
+  case plan::ReductionKind::any:
+    return choose<Any, Element>();
+  default:
+    return arithmetic<Element>(reduction);
+  }
+}
+
+/// i1 is a byte 0 or 1: the product and the smallest are "all", the largest is "any".
+CombineFunction boolean(plan::ReductionKind reduction) {
+  switch (reduction) {
+  case plan::ReductionKind::sum:
+    return nullptr;
+  case plan::ReductionKind::max:
+  case plan::ReductionKind::any:
+    return choose<Any, uint8_t>();
+  default:
+    return choose<All, uint8_t>();
+  }
+}
+
+CombineFunction find(plan::ReductionKind reduction, plan::ElementType type) {
+  switch (type) {
+  case plan::ElementType::i1:
+    return boolean(reduction);
+  case plan::ElementType::i8:
+    return integral<int8_t>(reduction);
+  case plan::ElementType::i16:
+    return integral<int16_t>(reduction);
+  case plan::ElementType::i32:
+    return integral<int32_t>(reduction);
+  case plan::ElementType::i64:
+    return integral<int64_t>(reduction);
+  case plan::ElementType::f16:
+    return arithmetic<_Float16>(reduction);
+  case plan::ElementType::bf16:
+    return arithmetic<BFloat16>(reduction);
+  case plan::ElementType::f32:
+    return arithmetic<float>(reduction);
+  case plan::ElementType::f64:
+    return arithmetic<double>(reduction);
+  }
+  return nullptr;
+}
+
+} // namespace
+
+CombineFunction combineFunction(plan::ReductionKind reduction, plan::ElementType type) {
+  if (CombineFunction function = find(reduction, type))
+    return function;
+  throw Error(std::string("element type \"") + plan::EnumNameElementType(type) + "\" has no reduction \"" +
+              plan::EnumNameReductionKind(reduction) + "\"");
+}
+
+} // namespace epl::runtime

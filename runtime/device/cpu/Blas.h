@@ -1,0 +1,39 @@
+// Contractions on the CPU: OpenBLAS, loaded when the first plan needs it.
+#pragma once
+
+#include "runtime/plan/plan_generated.h"
+
+#include <string>
+
+namespace epl::runtime {
+
+/// The serial OpenBLAS of the system: our lanes have the parallelism. It is loaded privately, so that a NumPy
+/// with an OpenBLAS of its own does not meet it.
+class Blas {
+public:
+  /// The library, loaded at the first call: from $EPL_OPENBLAS (a path) or from where Debian installs
+  /// libopenblas0-serial. Throws Error if there is none.
+  static const Blas &get();
+
+  /// The kernels that OpenBLAS runs on this CPU, in its own words: SkylakeX, Haswell, ...
+  std::string coreName() const { return coreNameFunction(); }
+
+  /// Throws Error if the library cannot run `contract` (type, or an extent beyond 32 bits).
+  static void check(const plan::ContractT &contract);
+
+  /// c = op(a) op(b) (+ c), over all batches. Pointers are to elements of contract.type.
+  void run(const plan::ContractT &contract, const void *a, const void *b, void *c) const;
+
+private:
+  template <typename Scalar>
+  using Gemm = void (*)(int order, int transA, int transB, int m, int n, int k, Scalar alpha, const Scalar *a,
+                        int lda, const Scalar *b, int ldb, Scalar beta, Scalar *c, int ldc);
+
+  Blas();
+
+  char *(*coreNameFunction)();
+  Gemm<float> sgemm;
+  Gemm<double> dgemm;
+};
+
+} // namespace epl::runtime

@@ -1,0 +1,19 @@
+// What the CPU under us can do, by CPUID.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace epl::runtime {
+
+/// Whether this CPU has `feature`, by LLVM's name for it (avx2, avx512f, ...); false for an unknown name.
+bool cpuSupports(std::string_view feature);
+
+/// Throws Error naming every feature of `features` that this CPU lacks.
+void checkCpuFeatures(const std::vector<std::string> &features);
+
+/// The number of cores that this process may run on.
+unsigned availableCores();
+
+} // namespace epl::runtime

@@ -1,0 +1,36 @@
+// Owned, aligned memory of a CPU device.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+namespace epl::runtime {
+
+/// Zero-filled memory, aligned to 64 bytes; huge blocks come from the system in pages of their own.
+/// Throws std::bad_alloc.
+class Memory {
+public:
+  static constexpr std::size_t kAlignment = 64;
+
+  Memory() = default;
+  explicit Memory(std::size_t size);
+  Memory(Memory &&other) noexcept
+      : pointer(std::exchange(other.pointer, nullptr)), bytes(std::exchange(other.bytes, 0)) {}
+  Memory &operator=(Memory &&other) noexcept {
+    std::swap(pointer, other.pointer);
+    std::swap(bytes, other.bytes);
+    return *this;
+  }
+  ~Memory();
+
+  std::byte *data() const { return pointer; }
+  std::size_t size() const { return bytes; }
+
+private:
+  bool isMapped() const;
+
+  std::byte *pointer = nullptr;
+  std::size_t bytes = 0;
+};
+
+} // namespace epl::runtime

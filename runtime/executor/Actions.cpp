@@ -1,0 +1,121 @@
+#include "runtime/executor/Actions.h"
+
+#include "runtime/Error.h"
+#include "runtime/collective/inproc/Collective.h"
+#include "runtime/executor/TensorType.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace epl::runtime {
+
+Actions::Actions(const plan::PlanT &plan, const Topology &topology) : image(plan.image) {
+  for (uint32_t communicator = 0; communicator < plan.communicators.size(); ++communicator)
+    maxPointers = std::max<size_t>(maxPointers, topology.groupSize(communicator));
+  for (const auto &command : plan.commands) {
+    bound.push_back(bind(plan, command->action));
+    costs.push_back(estimate(plan, command->action));
+    if (const auto *launch = command->action.AsLaunch())
+      maxPointers = std::max(maxPointers, launch->buffers.size());
+  }
+}
+
+Actions::Bound Actions::bind(const plan::PlanT &plan, const plan::ActionUnion &action) const {
+  switch (action.type) {
+  case plan::Action::Launch: {
+    const plan::LaunchT &launch = *action.AsLaunch();
+    const plan::KernelT &kernel = *plan.kernels[launch.kernel];
+    return Launch{image.find(kernel.symbol), kernel.extent, launch.buffers};
+  }
+  case plan::Action::Contract:
+    Blas::check(*action.AsContract());
+    return Contract{Blas::get(), *action.AsContract()};
+  case plan::Action::ReducePart: {
+    const plan::ReducePartT &reduce = *action.AsReducePart();
+    return ReducePart{combineFunction(reduce.reduction, reduce.type), reduce};
+  }
+  case plan::Action::GatherParts:
+    return GatherParts{elementSize(action.AsGatherParts()->type), *action.AsGatherParts()};
+  case plan::Action::GatherBlocks:
+    return GatherBlocks{elementSize(action.AsGatherBlocks()->type), *action.AsGatherBlocks()};
+  case plan::Action::Copy: {
+    const plan::CopyT &copy = *action.AsCopy();
+    return Copy{copy.source, copy.target, plan.buffers[copy.target]->size};
+  }
+  case plan::Action::NONE:
+    break;
+  }
+  throw Error("the plan has a command without an action that this runtime knows");
+}
+
+Actions::Cost Actions::estimate(const plan::PlanT &plan, const plan::ActionUnion &action) const {
+  Cost cost;
+  auto touch = [&](uint32_t buffer) { cost.bytes += plan.buffers[buffer]->size; };
+  if (const auto *launch = action.AsLaunch()) {
+    cost.flops = plan.kernels[launch->kernel]->flops;
+    std::for_each(launch->buffers.begin(), launch->buffers.end(), touch);
+  } else if (const auto *contract = action.AsContract()) {
+    cost.flops = 2 * contract->m * contract->n * contract->k;
+    for (const auto &dim : contract->batch)
+      cost.flops *= dim->extent;
+    for (uint32_t buffer : {contract->a, contract->b, contract->c})
+      touch(buffer);
+  } else if (const auto *reduce = action.AsReducePart()) {
+    touch(reduce->source);
+  } else if (const auto *parts = action.AsGatherParts()) {
+    touch(parts->buffer);
+  } else if (const auto *blocks = action.AsGatherBlocks()) {
+    touch(blocks->target);
+  } else if (const auto *copy = action.AsCopy()) {
+    touch(copy->target);
+  }
+  return cost;
+}
+
+void Actions::run(uint32_t command, const ActionContext &context) const {
+  std::visit([&](const auto &action) { action.run(context); }, bound[command]);
+}
+
+void Actions::Launch::run(const ActionContext &context) const {
+  for (size_t i = 0; i < buffers.size(); ++i)
+    context.pointers[i] = context.addresses.get(context.rank, buffers[i]);
+  entry(context.pointers, context.topology.coordinates(context.rank).data(), 0, extent);
+}
+
+void Actions::Contract::run(const ActionContext &context) const {
+  auto address = [&](uint32_t buffer) { return context.addresses.get(context.rank, buffer); };
+  blas.run(action, address(action.a), address(action.b), address(action.c));
+}
+
+/// The members' memory of one buffer, in member order.
+static MemberBuffers memberBuffers(const ActionContext &context, uint32_t communicator, uint32_t buffer) {
+  auto members = context.topology.members(communicator, context.rank);
+  for (size_t i = 0; i < members.size(); ++i)
+    context.pointers[i] = context.addresses.get(members[i], buffer);
+  return {context.pointers, members.size()};
+}
+
+void Actions::ReducePart::run(const ActionContext &context) const {
+  reducePart(combine, memberBuffers(context, action.communicator, action.source),
+             context.topology.position(action.communicator, context.rank),
+             context.addresses.get(context.rank, action.target), action.count);
+}
+
+void Actions::GatherParts::run(const ActionContext &context) const {
+  gatherParts(memberBuffers(context, action.communicator, action.buffer),
+              context.topology.position(action.communicator, context.rank),
+              context.addresses.get(context.rank, action.buffer), action.count, elementSize);
+}
+
+void Actions::GatherBlocks::run(const ActionContext &context) const {
+  gatherBlocks(memberBuffers(context, action.communicator, action.source),
+               context.addresses.get(context.rank, action.target), action.outer, action.inner, elementSize);
+}
+
+void Actions::Copy::run(const ActionContext &context) const {
+  if (size != 0)
+    std::memmove(context.addresses.get(context.rank, target), context.addresses.get(context.rank, source),
+                 size);
+}
+
+} // namespace epl::runtime

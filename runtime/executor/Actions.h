@@ -1,0 +1,98 @@
+// The actions of a plan, bound to what runs them.
+#pragma once
+
+#include "runtime/collective/inproc/Combine.h"
+#include "runtime/device/cpu/Blas.h"
+#include "runtime/device/cpu/Image.h"
+#include "runtime/executor/Topology.h"
+
+#include <variant>
+
+namespace epl::runtime {
+
+/// Where every buffer lies on every rank.
+class AddressTable {
+public:
+  AddressTable(uint32_t numRanks, size_t numBuffers) : width(numBuffers), addresses(numRanks * numBuffers) {}
+
+  void set(uint32_t rank, uint32_t buffer, void *address) { addresses[rank * width + buffer] = address; }
+  void *get(uint32_t rank, uint32_t buffer) const { return addresses[rank * width + buffer]; }
+
+private:
+  size_t width;
+  std::vector<void *> addresses;
+};
+
+/// What an action needs besides itself: the rank that runs it, all addresses, and room for
+/// Actions::numPointers() pointers.
+struct ActionContext {
+  const Topology &topology;
+  const AddressTable &addresses;
+  uint32_t rank;
+  void **pointers;
+};
+
+/// Runs the actions of one plan, which must outlive it.
+class Actions {
+public:
+  /// Throws Error if a kernel, the library of contractions, or a reduction is missing.
+  Actions(const plan::PlanT &plan, const Topology &topology);
+
+  /// Runs a command's action on one rank, in the calling thread.
+  void run(uint32_t command, const ActionContext &context) const;
+
+  /// Arithmetic of a command on one rank; 0 where it does none.
+  int64_t flops(uint32_t command) const { return costs[command].flops; }
+  /// Bytes of the buffers that a command touches on one rank.
+  uint64_t bytes(uint32_t command) const { return costs[command].bytes; }
+
+  size_t numPointers() const { return maxPointers; }
+
+private:
+  struct Launch {
+    KernelEntry entry;
+    int64_t extent;
+    const std::vector<uint32_t> &buffers;
+    void run(const ActionContext &context) const;
+  };
+  struct Contract {
+    const Blas &blas;
+    const plan::ContractT &action;
+    void run(const ActionContext &context) const;
+  };
+  struct ReducePart {
+    CombineFunction combine;
+    const plan::ReducePartT &action;
+    void run(const ActionContext &context) const;
+  };
+  struct GatherParts {
+    size_t elementSize;
+    const plan::GatherPartsT &action;
+    void run(const ActionContext &context) const;
+  };
+  struct GatherBlocks {
+    size_t elementSize;
+    const plan::GatherBlocksT &action;
+    void run(const ActionContext &context) const;
+  };
+  struct Copy {
+    uint32_t source, target;
+    size_t size;
+    void run(const ActionContext &context) const;
+  };
+  struct Cost {
+    int64_t flops = 0;
+    uint64_t bytes = 0;
+  };
+
+  using Bound = std::variant<Launch, Contract, ReducePart, GatherParts, GatherBlocks, Copy>;
+  Bound bind(const plan::PlanT &plan, const plan::ActionUnion &action) const;
+  Cost estimate(const plan::PlanT &plan, const plan::ActionUnion &action) const;
+
+  Image image;
+  std::vector<Bound> bound;
+  std::vector<Cost> costs;
+  size_t maxPointers = 0;
+};
+
+} // namespace epl::runtime

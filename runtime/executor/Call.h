@@ -1,0 +1,55 @@
+// The handle of one queued step.
+#pragma once
+
+#include "runtime/executor/Executor.h"
+
+#include <chrono>
+#include <string>
+
+namespace epl::runtime {
+
+/// One call of a program: it ends when its step has ended, well or not. The first error wins.
+class Call {
+public:
+  Call(Executor &executor, uint64_t index, std::string name)
+      : executor(executor), callIndex(index), program(std::move(name)) {}
+
+  /// The number of the call among those of its session, from 1.
+  uint64_t index() const { return callIndex; }
+  bool runsOn(const Executor &other) const { return &executor == &other; }
+  /// "call 3 of train_step"
+  std::string describe() const;
+
+  /// Waits for the end; throws Error if the step failed.
+  void wait() const;
+  /// Waits for the end, well or not.
+  void waitForEnd() const;
+  /// Waits for the end, `limit` at most; whether it has come.
+  bool waitFor(std::chrono::milliseconds limit) const;
+  bool done() const;
+  /// Why the call failed; empty if it has not (yet).
+  std::string error() const;
+
+  /// Ends a call that has not ended as failed: no further command is started, the state that it writes is
+  /// poisoned.
+  void cancel(const std::string &reason);
+
+  /// For the step: records the first error, and asks whether there is one.
+  void fail(const std::string &reason);
+  bool failed() const { return failing.load(std::memory_order_acquire); }
+  /// Takes no error from here on; gives the one there is.
+  std::string seal();
+  void finish();
+
+private:
+  Executor &executor;
+  const uint64_t callIndex;
+  const std::string program;
+  mutable std::mutex mutex;
+  mutable std::condition_variable ended;
+  bool isSealed = false, isDone = false;
+  std::string message;
+  std::atomic<bool> failing = false;
+};
+
+} // namespace epl::runtime

@@ -1,0 +1,104 @@
+#include "runtime/executor/Executor.h"
+
+#include "runtime/Error.h"
+#include "runtime/device/cpu/Features.h"
+
+#include <algorithm>
+#include <immintrin.h>
+#include <unistd.h>
+
+namespace epl::runtime {
+
+// A caller that never waits must not queue arguments without end.
+static constexpr size_t kMaxQueued = 16;
+
+Executor::Executor(uint32_t maxWorkers)
+    : limit(std::max(1u, maxWorkers)), process(getpid()), workers(new Worker[limit]) {}
+
+Executor::~Executor() {
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return queue.empty(); });
+  }
+  stopping.store(true, std::memory_order_release);
+  wakeAll();
+  for (uint32_t worker = 0; worker < started; ++worker)
+    workers[worker].thread.join();
+}
+
+Executor &Executor::shared() {
+  // Never destroyed: at the end of the process a worker may still be asleep in it.
+  static Executor *executor = new Executor(availableCores());
+  return *executor;
+}
+
+void Executor::submit(std::shared_ptr<Job> job) {
+  if (getpid() != process)
+    throw Error("the process was forked after its first step: start a new one instead (spawn, not fork)");
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return queue.size() < kMaxQueued; });
+  for (; started < job->numWorkers(); ++started)
+    workers[started].thread = std::thread([this, worker = started] { work(worker); });
+  queue.push_back(std::move(job));
+  if (queue.size() == 1)
+    startNext(std::move(lock));
+}
+
+/// Starts the first job of the queue. The lock is given up: nobody else starts or ends a job meanwhile.
+void Executor::startNext(std::unique_lock<std::mutex> lock) {
+  Job *job = queue.front().get();
+  lock.unlock();
+  job->begin();
+  uint32_t count = job->numWorkers();
+  active.store(count, std::memory_order_relaxed);
+  for (uint32_t worker = 0; worker < count; ++worker) {
+    workers[worker].job.store(job, std::memory_order_release);
+    wake(worker);
+  }
+}
+
+void Executor::wake(uint32_t worker) {
+  workers[worker].signal.fetch_add(1, std::memory_order_release);
+  workers[worker].signal.notify_one();
+}
+
+void Executor::wakeAll() {
+  for (uint32_t worker = 0; worker < limit; ++worker)
+    wake(worker);
+}
+
+/// The worker's next job, or null when the executor stops.
+Executor::Job *Executor::awaitJob(uint32_t worker) {
+  for (int spins = 0;; ++spins) {
+    uint32_t seen = signal(worker);
+    if (Job *job = workers[worker].job.exchange(nullptr, std::memory_order_acquire))
+      return job;
+    if (stopping.load(std::memory_order_acquire))
+      return nullptr;
+    if (spins < kSpins)
+      pauseCore();
+    else
+      sleep(worker, seen);
+  }
+}
+
+void Executor::work(uint32_t worker) {
+  // Denormals are flushed as the one-device program of the front ends does.
+  constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
+  _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero);
+  while (Job *job = awaitJob(worker)) {
+    job->run(worker);
+    if (active.fetch_sub(1, std::memory_order_acq_rel) != 1)
+      continue;
+    job->end();
+    std::shared_ptr<Job> last; // destroyed when the lock is free
+    std::unique_lock lock(mutex);
+    last = std::move(queue.front());
+    queue.pop_front();
+    changed.notify_all();
+    if (!queue.empty())
+      startNext(std::move(lock));
+  }
+}
+
+} // namespace epl::runtime

@@ -1,0 +1,86 @@
+// The worker threads of this process and the order of their work.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace epl::runtime {
+
+/// Runs jobs one after another, in the order of their submission, each on several workers at once. Workers
+/// flush denormals to zero. An idle worker sleeps.
+class Executor {
+public:
+  /// Work for a gang of workers.
+  class Job {
+  public:
+    virtual ~Job() = default;
+    /// How many workers it wants: 1 to maxWorkers().
+    virtual uint32_t numWorkers() const = 0;
+    /// Called once, after the job before has ended and before any worker runs.
+    virtual void begin() = 0;
+    /// Called on each of the workers [0, numWorkers()), at once. Must not throw.
+    virtual void run(uint32_t worker) = 0;
+    /// Called once, after all workers are done.
+    virtual void end() = 0;
+  };
+
+  /// `maxWorkers` threads at most, started when a job wants them.
+  explicit Executor(uint32_t maxWorkers);
+  /// Runs what is queued to its end.
+  ~Executor();
+  Executor(const Executor &) = delete;
+
+  /// The executor of the process, with one worker for each available core. It is never destroyed.
+  static Executor &shared();
+
+  uint32_t maxWorkers() const { return limit; }
+
+  /// Queues a job and returns; waits first while too many are queued. Throws Error in a process that has been
+  /// forked off the one that made the executor: its workers did not come along.
+  void submit(std::shared_ptr<Job> job);
+
+  // For running jobs. To wait for something without missing it, a worker takes `signal`, looks for the thing,
+  // and sleeps with the signal that it took; whoever makes the thing true wakes the worker afterwards.
+  uint32_t signal(uint32_t worker) const { return workers[worker].signal.load(std::memory_order_acquire); }
+  void sleep(uint32_t worker, uint32_t seen) const {
+    workers[worker].signal.wait(seen, std::memory_order_acquire);
+  }
+  void wake(uint32_t worker);
+  void wakeAll();
+
+private:
+  struct alignas(64) Worker {
+    std::atomic<uint32_t> signal = 0;
+    std::atomic<Job *> job = nullptr;
+    std::thread thread;
+  };
+
+  void work(uint32_t worker);
+  Job *awaitJob(uint32_t worker);
+  void startNext(std::unique_lock<std::mutex> lock);
+
+  const uint32_t limit;
+  const int process;
+  std::unique_ptr<Worker[]> workers;
+  std::atomic<bool> stopping = false;
+  std::atomic<uint32_t> active = 0; // workers still in the running job
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<std::shared_ptr<Job>> queue; // the running job first
+  uint32_t started = 0;                   // workers that have a thread
+};
+
+/// How often an idle worker looks again before it sleeps: long enough to meet a peer that is about to finish,
+/// short enough to leave the core to others.
+constexpr int kSpins = 2000;
+
+/// Tells the core that it spins.
+inline void pauseCore() { __builtin_ia32_pause(); }
+
+} // namespace epl::runtime

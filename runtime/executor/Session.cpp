@@ -1,0 +1,154 @@
+#include "runtime/executor/Session.h"
+
+#include "runtime/Error.h"
+
+#include <algorithm>
+
+namespace epl::runtime {
+
+/// How a call uses an argument.
+struct Session::Use {
+  std::shared_ptr<Storage> storage; // of a state value that has this slot's layout; else null
+  bool donated = false;             // its value is consumed
+  bool inPlace = false;             // its storage becomes the result's
+};
+
+Session::Session(std::shared_ptr<const plan::PlanT> plan, const std::string &devices, Executor &executor)
+    : program(std::move(plan), devices), executor(executor),
+      frame(program, std::min(program.topology().size(), executor.maxWorkers())) {}
+
+Session::~Session() { synchronize(); }
+
+Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<bool> &donate,
+                      const std::string &name) {
+  releaseDone();
+  std::vector<Use> uses = examine(arguments, donate);
+  auto call = std::make_shared<Call>(executor, numCalls + 1, name);
+  std::vector<Binding> bindings;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    bindings.push_back(bind(i, arguments[i], uses[i]));
+  std::vector<Result> results = bindResults(bindings, call);
+  auto step = std::make_shared<Step>(program, frame, executor, call, std::move(bindings));
+  executor.submit(step);
+  steps.push_back(std::move(step));
+  ++numCalls;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (uses[i].donated)
+      std::get<std::shared_ptr<StateBuffer>>(arguments[i])->donate(*call);
+  return {std::move(results), std::move(call)};
+}
+
+/// Checks all arguments and decides who is written in place: nothing is consumed before all are well.
+std::vector<Session::Use> Session::examine(const std::vector<Argument> &arguments,
+                                           const std::vector<bool> &donate) const {
+  if (arguments.size() != numArguments() || donate.size() != arguments.size())
+    throw Error("found " + std::to_string(arguments.size()) + " arguments and " +
+                std::to_string(donate.size()) + " donation flags, expected " +
+                std::to_string(numArguments()) + " of each");
+  std::vector<Use> uses(arguments.size());
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const auto *value = std::get_if<std::shared_ptr<StateBuffer>>(&arguments[i]);
+    checkType(i, value ? (*value)->type() : std::get<HostTensor>(arguments[i]).type);
+    if (!value)
+      continue;
+    const std::shared_ptr<Storage> &storage = (*value)->use();
+    uses[i].donated = donate[i] && program.updateOf(i) >= 0;
+    if (storage->numRanks() == program.topology().size() && storage->layout() == program.layout(i) &&
+        (!(*value)->producer() || (*value)->producer()->runsOn(executor)))
+      uses[i].storage = storage;
+  }
+  for (Use &use : uses) {
+    auto same = [&](const Use &other) { return other.storage == use.storage; };
+    use.inPlace = use.donated && use.storage && use.storage->numViews == 0 &&
+                  std::count_if(uses.begin(), uses.end(), same) == 1;
+  }
+  return uses;
+}
+
+void Session::checkType(size_t index, const TensorType &type) const {
+  TensorType expected = TensorType::of(slot(index));
+  if (type != expected)
+    throw Error("argument \"" + slot(index).name + "\" is " + type.str() + ", expected " + expected.str());
+}
+
+std::shared_ptr<Storage> Session::newStorage(size_t slot) const {
+  return std::make_shared<Storage>(program.layout(slot), program.topology().size());
+}
+
+/// The argument's value in host memory, whatever layout it had.
+HostTensor Session::hostValue(size_t slot, const Argument &argument) const {
+  if (const auto *tensor = std::get_if<HostTensor>(&argument))
+    return *tensor;
+  return std::get<std::shared_ptr<StateBuffer>>(argument)->copyToHost();
+}
+
+Binding Session::bind(size_t index, const Argument &argument, const Use &use) const {
+  Binding binding;
+  bool updated = program.updateOf(index) >= 0;
+  if (use.inPlace || (use.storage && !updated)) {
+    binding.storage = use.storage;
+  } else if (use.storage) {
+    binding.storage = newStorage(index);
+    binding.source = use.storage;
+  } else if (slot(index).role == plan::SlotRole::state) {
+    binding.storage = newStorage(index);
+    binding.storage->copyFromHost(hostValue(index, argument).data);
+  } else {
+    binding.host = hostValue(index, argument);
+  }
+  return binding;
+}
+
+/// Adds the bindings of the result slots and makes the handles of the results.
+std::vector<Result> Session::bindResults(std::vector<Binding> &bindings,
+                                         const std::shared_ptr<Call> &call) const {
+  std::vector<Result> results;
+  for (size_t index = numArguments(); index < program.numSlots(); ++index) {
+    TensorType type = TensorType::of(slot(index));
+    Binding &binding = bindings.emplace_back();
+    if (int32_t argument = slot(index).updates; argument >= 0) {
+      results.push_back(
+          std::make_shared<StateBuffer>(slot(argument).name, type, bindings[argument].storage, call));
+      continue;
+    }
+    binding.host = HostTensor::allocate(type);
+    results.push_back(std::make_shared<HostResult>(slot(index).name, binding.host, call));
+  }
+  return results;
+}
+
+std::shared_ptr<StateBuffer> Session::state(size_t index, const HostTensor &tensor) {
+  if (index >= numArguments() || slot(index).role != plan::SlotRole::state)
+    throw Error("slot " + std::to_string(index) + " of the plan is no state argument");
+  checkType(index, tensor.type);
+  auto storage = newStorage(index);
+  storage->copyFromHost(tensor.data);
+  return std::make_shared<StateBuffer>(slot(index).name, tensor.type, std::move(storage), nullptr);
+}
+
+void Session::synchronize() {
+  for (const auto &step : steps)
+    step->wait();
+  releaseDone();
+}
+
+/// Lets go of the arguments of steps that have ended, in the caller's thread: they may be objects that only
+/// it may touch.
+void Session::releaseDone() {
+  while (!steps.empty() && steps.front()->done()) {
+    steps.front()->release();
+    steps.pop_front();
+  }
+}
+
+void Session::trace(bool on) {
+  synchronize();
+  frame.trace.enable(on);
+}
+
+std::string Session::traceJson() {
+  synchronize();
+  return frame.trace.json(program);
+}
+
+} // namespace epl::runtime

@@ -1,0 +1,103 @@
+// The runtime's C++ interface: load a plan on devices, call it, look at the results.
+//
+//   Session session(plan, "cpu:2");
+//   Outcome outcome = session.call({state, batch}, {true, false}, "train_step");   // returns at once
+//   auto next = std::get<std::shared_ptr<StateBuffer>>(outcome.results[0]);
+//   outcome.call->wait();                                                          // throws what went wrong
+#pragma once
+
+#include "runtime/executor/Step.h"
+
+#include <deque>
+#include <variant>
+
+namespace epl::runtime {
+
+/// An argument of a call: a tensor of the host or a value that a call has made.
+using Argument = std::variant<HostTensor, std::shared_ptr<StateBuffer>>;
+
+/// A result that updates no state: a tensor of the host, written when the call has ended.
+class HostResult {
+public:
+  HostResult(std::string name, HostTensor tensor, std::shared_ptr<Call> producer)
+      : resultName(std::move(name)), tensor(std::move(tensor)), call(std::move(producer)) {}
+
+  const std::string &name() const { return resultName; }
+  const TensorType &type() const { return tensor.type; }
+  const std::shared_ptr<Call> &producer() const { return call; }
+
+  /// The tensor, after waiting; throws Error if the call failed.
+  const HostTensor &get() const {
+    call->wait();
+    return tensor;
+  }
+
+private:
+  std::string resultName;
+  HostTensor tensor;
+  std::shared_ptr<Call> call;
+};
+
+/// A result: the new value of a state, or a tensor of the host.
+using Result = std::variant<std::shared_ptr<StateBuffer>, std::shared_ptr<HostResult>>;
+
+/// What a call gives at once: its results, not computed yet, in the order of the plan, and its handle.
+struct Outcome {
+  std::vector<Result> results;
+  std::shared_ptr<Call> call;
+};
+
+/// A plan on devices. Its calls run one after another, in order with those of all sessions of one executor.
+/// For one thread at a time.
+class Session {
+public:
+  /// Loads a plan on `devices` ("cpu:2"). Throws Error if it is for other devices or does not load. The
+  /// executor must outlive the session and all that its calls gave.
+  Session(std::shared_ptr<const plan::PlanT> plan, const std::string &devices,
+          Executor &executor = Executor::shared());
+  /// Waits for all calls.
+  ~Session();
+  Session(const Session &) = delete;
+
+  const plan::PlanT &plan() const { return program.plan(); }
+  size_t numArguments() const { return program.numArguments(); }
+
+  /// Queues a step and returns. `arguments` in the order of the slots; host tensors must stay as they are
+  /// until the call has ended. A state argument that the plan updates and whose flag in `donate` is set is
+  /// consumed: the step writes in place if nobody views it. Others are copied first. `name` is for messages.
+  /// Throws Error, with nothing consumed, if an argument does not fit its slot, was donated before, or is
+  /// lost.
+  Outcome call(const std::vector<Argument> &arguments, const std::vector<bool> &donate,
+               const std::string &name);
+
+  /// A copy of `tensor` on the devices, laid out for a state slot. Throws Error if it does not fit.
+  std::shared_ptr<StateBuffer> state(size_t slot, const HostTensor &tensor);
+
+  /// Waits until every call has ended, well or not.
+  void synchronize();
+
+  /// Starts or ends the recording of a timeline, after waiting for every call.
+  void trace(bool on);
+  /// The timeline recorded last, after waiting for every call; see Trace::json.
+  std::string traceJson();
+
+private:
+  struct Use;
+
+  const plan::SlotT &slot(size_t index) const { return *plan().slots[index]; }
+  void checkType(size_t slot, const TensorType &type) const;
+  std::shared_ptr<Storage> newStorage(size_t slot) const;
+  HostTensor hostValue(size_t slot, const Argument &argument) const;
+  std::vector<Use> examine(const std::vector<Argument> &arguments, const std::vector<bool> &donate) const;
+  Binding bind(size_t slot, const Argument &argument, const Use &use) const;
+  std::vector<Result> bindResults(std::vector<Binding> &bindings, const std::shared_ptr<Call> &call) const;
+  void releaseDone();
+
+  Program program;
+  Executor &executor;
+  Frame frame;
+  std::deque<std::shared_ptr<Step>> steps; // those whose arguments are still held
+  uint64_t numCalls = 0;
+};
+
+} // namespace epl::runtime

@@ -1,0 +1,60 @@
+#include "runtime/executor/State.h"
+
+#include "runtime/Error.h"
+
+namespace epl::runtime {
+
+HostTensor HostTensor::allocate(TensorType type) {
+  auto memory = std::make_shared<Memory>(type.bytes());
+  return {std::move(type), memory->data(), memory};
+}
+
+Storage::Storage(SlotLayout layout, uint32_t numRanks) : blocks(std::move(layout)) {
+  for (uint32_t rank = 0; rank < numRanks; ++rank)
+    ranks.emplace_back(blocks.localBytes());
+}
+
+void Storage::copyFromHost(const std::byte *global) {
+  for (uint32_t rank = 0; rank < numRanks(); ++rank)
+    blocks.copyToLocal(rank, global, data(rank));
+}
+
+void Storage::copyToHost(std::byte *global) const {
+  for (uint32_t rank = 0; rank < numRanks(); ++rank)
+    if (blocks.isPrimary(rank))
+      blocks.copyToGlobal(rank, data(rank), global);
+}
+
+void StateBuffer::wait() const {
+  if (call)
+    call->wait();
+}
+
+const std::shared_ptr<Storage> &StateBuffer::use() const {
+  if (isDonated())
+    throw Error("state \"" + stateName + "\" was donated by " + consumer);
+  if (call && call->done() && !memory->poison.empty())
+    throw Error("state \"" + stateName + "\" is lost: " + memory->poison);
+  return memory;
+}
+
+HostTensor StateBuffer::toHost() const {
+  use();
+  wait();
+  const std::shared_ptr<Storage> &storage = use(); // again: waiting may have brought an error
+  if (!storage->layout().isReplicated())
+    return copyToHost();
+  ++storage->numViews;
+  std::shared_ptr<const void> view(storage->data(0), [storage](const void *) { --storage->numViews; });
+  return {tensorType, storage->data(0), std::move(view)};
+}
+
+HostTensor StateBuffer::copyToHost() const {
+  use();
+  wait();
+  HostTensor copy = HostTensor::allocate(tensorType);
+  use()->copyToHost(copy.data);
+  return copy;
+}
+
+} // namespace epl::runtime

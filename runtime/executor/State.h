@@ -1,0 +1,86 @@
+// State between steps: parameters and the like, which stay on their devices.
+#pragma once
+
+#include "runtime/device/cpu/Memory.h"
+#include "runtime/executor/Call.h"
+#include "runtime/executor/SlotLayout.h"
+#include "runtime/executor/TensorType.h"
+
+#include <memory>
+#include <span>
+
+namespace epl::runtime {
+
+/// Bytes of a tensor in memory of this process, row-major, and what keeps them alive.
+struct HostTensor {
+  TensorType type;
+  std::byte *data;
+  std::shared_ptr<const void> owner;
+
+  /// A new tensor of zeros.
+  static HostTensor allocate(TensorType type);
+};
+
+/// The memory of one state: its block on every rank.
+class Storage {
+public:
+  Storage(SlotLayout layout, uint32_t numRanks);
+
+  const SlotLayout &layout() const { return blocks; }
+  uint32_t numRanks() const { return uint32_t(ranks.size()); }
+  std::byte *data(uint32_t rank) const { return ranks[rank].data(); }
+
+  void copyFromHost(const std::byte *global);
+  void copyToHost(std::byte *global) const;
+
+  /// Why the contents cannot be used: the error of the call that was writing them; empty if they can.
+  /// Written by a step at its end, read by steps after it and by those who waited for it.
+  std::string poison;
+  /// Views that people hold of the memory: while there is one, no step writes in place.
+  std::atomic<uint32_t> numViews = 0;
+
+private:
+  SlotLayout blocks;
+  std::vector<Memory> ranks;
+};
+
+/// A value of a state: what one call made and the next consumes. For one thread at a time.
+class StateBuffer {
+public:
+  StateBuffer(std::string name, TensorType type, std::shared_ptr<Storage> storage,
+              std::shared_ptr<Call> producer)
+      : stateName(std::move(name)), tensorType(std::move(type)), memory(std::move(storage)),
+        call(std::move(producer)) {}
+
+  const std::string &name() const { return stateName; }
+  const TensorType &type() const { return tensorType; }
+
+  /// The call that makes the value; null for a value that came from the host.
+  const std::shared_ptr<Call> &producer() const { return call; }
+  /// Waits for the producer; throws Error if it failed.
+  void wait() const;
+
+  /// Whether a call has consumed the value, so that it cannot be used again.
+  bool isDonated() const { return !consumer.empty(); }
+
+  /// The value in host memory, after waiting. A replicated value is a view of the first rank's memory,
+  /// without a copy: nobody may write it, and while its owner lives no step writes it either. Throws Error if
+  /// the value was donated or its call failed.
+  HostTensor toHost() const;
+  /// As toHost, always a copy.
+  HostTensor copyToHost() const;
+
+  // For sessions.
+  /// The memory; throws Error if the value was donated or is known to be lost.
+  const std::shared_ptr<Storage> &use() const;
+  void donate(const Call &to) { consumer = to.describe(); }
+
+private:
+  std::string stateName;
+  TensorType tensorType;
+  std::shared_ptr<Storage> memory;
+  std::shared_ptr<Call> call;
+  std::string consumer;
+};
+
+} // namespace epl::runtime

@@ -1,0 +1,55 @@
+// One run of a program over all ranks.
+#pragma once
+
+#include "runtime/executor/Frame.h"
+#include "runtime/executor/State.h"
+
+namespace epl::runtime {
+
+/// What a step finds in a slot: either per-rank storage or a tensor of the host.
+struct Binding {
+  std::shared_ptr<Storage> storage;
+  std::shared_ptr<Storage> source; // copied to `storage` before the commands run
+  HostTensor host;
+};
+
+/// A queued or running step. It runs in three phases on every worker: prepare (addresses, copies of
+/// arguments), commands, collect (copies of results).
+class Step : public Executor::Job {
+public:
+  /// `bindings` has one for each slot of the program; those of results that update a state are empty.
+  Step(const Program &program, Frame &frame, Executor &executor, std::shared_ptr<Call> call,
+       std::vector<Binding> bindings)
+      : program(program), frame(frame), executor(executor), call(std::move(call)),
+        bindings(std::move(bindings)) {}
+
+  /// Lets go of arguments and results, in the calling thread. Only after the call has ended.
+  void release() { bindings.clear(); }
+  bool done() const { return call->done(); }
+  void wait() const { call->waitForEnd(); }
+
+  uint32_t numWorkers() const override { return frame.numWorkers(); }
+  void begin() override;
+  void run(uint32_t worker) override;
+  void end() override;
+
+private:
+  void prepare(uint32_t rank);
+  std::byte *address(uint32_t slot, uint32_t rank) const;
+  void awaitPrepared(uint32_t worker);
+  void runCommands(uint32_t worker);
+  bool sweep(uint32_t worker, size_t &left);
+  void runCommand(uint32_t worker, uint32_t rank, uint32_t command);
+  void announce(uint32_t worker, uint32_t rank, uint32_t command);
+  void arrive(uint32_t worker, uint32_t rank, uint32_t command);
+  void collect(uint32_t rank);
+
+  const Program &program;
+  Frame &frame;
+  Executor &executor;
+  std::shared_ptr<Call> call;
+  std::vector<Binding> bindings;
+  std::atomic<uint32_t> prepared = 0; // workers
+};
+
+} // namespace epl::runtime

@@ -1,0 +1,50 @@
+// What ran when: a recording of the commands of a session's steps.
+#pragma once
+
+#include "runtime/executor/Program.h"
+
+#include <atomic>
+#include <chrono>
+
+namespace epl::runtime {
+
+/// Recorded commands, in a ring for each worker: the oldest are overwritten.
+class Trace {
+public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Trace(uint32_t numWorkers) : rings(numWorkers) {}
+
+  /// Starts a new recording or ends the current one. No step may be running.
+  void enable(bool on);
+  bool isEnabled() const { return enabled; }
+
+  void record(uint32_t worker, uint32_t rank, uint32_t command, uint64_t call, Clock::time_point begin,
+              Clock::time_point end) {
+    Ring &ring = rings[worker];
+    ring.events[ring.count++ % kCapacity] = {begin, end, rank, command, call};
+  }
+
+  /// The recording in the JSON of Chrome's trace viewer, which Perfetto opens: a process for each rank, a
+  /// thread for each lane, an event for each command with its source line, work and speed. No step may be
+  /// running.
+  std::string json(const Program &program) const;
+
+private:
+  static constexpr size_t kCapacity = size_t(1) << 17;
+  struct Event {
+    Clock::time_point begin, end;
+    uint32_t rank, command;
+    uint64_t call;
+  };
+  struct alignas(64) Ring {
+    std::vector<Event> events;
+    size_t count = 0;
+  };
+
+  bool enabled = false;
+  Clock::time_point start;
+  std::vector<Ring> rings;
+};
+
+} // namespace epl::runtime
