@@ -1,0 +1,81 @@
+#include "runtime/collective/inproc/Collective.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace epl::runtime {
+namespace {
+
+TEST(PartRange, CoversEveryElementOnce) {
+  for (int64_t count : {0, 1, 2, 15, 16, 17, 31, 100, 1000, 4096})
+    for (size_t parts : {1, 2, 3, 4, 7, 8, 64}) {
+      int64_t next = 0;
+      for (size_t part = 0; part < parts; ++part) {
+        auto [begin, end] = partRange(count, part, parts);
+        EXPECT_EQ(begin, next);
+        EXPECT_LE(begin, end);
+        EXPECT_TRUE(begin % 16 == 0 || begin == count);
+        next = end;
+      }
+      EXPECT_EQ(next, count);
+    }
+}
+
+TEST(PartRange, DoesNotOverflow) {
+  int64_t count = int64_t(1) << 62;
+  EXPECT_EQ(partRange(count, 1, 4), std::pair(count / 4, count / 2));
+}
+
+/// The members' values of one buffer.
+struct Members {
+  std::vector<std::vector<int32_t>> values;
+
+  Members(size_t members, int64_t count) : values(members, std::vector<int32_t>(count)) {
+    for (size_t member = 0; member < members; ++member)
+      for (int64_t i = 0; i < count; ++i)
+        values[member][i] = int32_t(1000 * member + i);
+  }
+  std::vector<const void *> pointers() const {
+    std::vector<const void *> result;
+    for (const auto &value : values)
+      result.push_back(value.data());
+    return result;
+  }
+};
+
+TEST(AllReduce, InPlaceGivesEveryMemberTheSum) {
+  for (size_t members : {1, 2, 3, 4, 8})
+    for (int64_t count : {0, 1, 3, 7, 16, 33, 1000, 5000}) {
+      Members buffers(members, count);
+      std::vector<int32_t> expected(count);
+      for (const auto &values : buffers.values)
+        for (int64_t i = 0; i < count; ++i)
+          expected[i] += values[i];
+      auto pointers = buffers.pointers();
+      auto combine = combineFunction(plan::ReductionKind::sum, plan::ElementType::i32);
+      for (size_t self = 0; self < members; ++self)
+        reducePart(combine, pointers, self, buffers.values[self].data(), count);
+      for (size_t self = 0; self < members; ++self)
+        gatherParts(pointers, self, buffers.values[self].data(), count, 4);
+      for (const auto &values : buffers.values)
+        EXPECT_EQ(values, expected) << members << " members, " << count << " elements";
+    }
+}
+
+TEST(AllGather, PutsTheMembersBesideEachOther) {
+  for (size_t members : {1, 2, 3, 8})
+    for (int64_t outer : {0, 1, 3})
+      for (int64_t inner : {0, 1, 5}) {
+        Members buffers(members, outer * inner);
+        std::vector<int32_t> found(outer * members * inner), expected;
+        for (int64_t i = 0; i < outer; ++i)
+          for (const auto &values : buffers.values)
+            expected.insert(expected.end(), values.begin() + i * inner, values.begin() + (i + 1) * inner);
+        gatherBlocks(buffers.pointers(), found.data(), outer, inner, 4);
+        EXPECT_EQ(found, expected);
+      }
+}
+
+} // namespace
+} // namespace epl::runtime

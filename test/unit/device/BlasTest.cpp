@@ -1,0 +1,178 @@
+#include "runtime/device/cpu/Blas.h"
+
+#include "runtime/Error.h"
+#include "runtime/device/cpu/Features.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <random>
+#include <thread>
+
+namespace epl::runtime {
+namespace {
+
+/// Small integers: products and sums are exact, so results must be equal to the last bit.
+template <typename Scalar> std::vector<Scalar> randomIntegers(size_t count, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::uniform_int_distribution<int> values(-8, 8);
+  std::vector<Scalar> result(count);
+  for (Scalar &value : result)
+    value = Scalar(values(generator));
+  return result;
+}
+
+template <typename Scalar> struct TypeOf;
+template <> struct TypeOf<float> {
+  static constexpr plan::ElementType value = plan::ElementType::f32;
+};
+template <> struct TypeOf<double> {
+  static constexpr plan::ElementType value = plan::ElementType::f64;
+};
+
+/// A contraction of densely stored operands.
+plan::ContractT dense(plan::ElementType type, int64_t m, int64_t n, int64_t k, bool transposeA,
+                      bool transposeB) {
+  plan::ContractT contract;
+  contract.type = type;
+  contract.m = m;
+  contract.n = n;
+  contract.k = k;
+  contract.transpose_a = transposeA;
+  contract.transpose_b = transposeB;
+  contract.lda = std::max<int64_t>(1, transposeA ? m : k);
+  contract.ldb = std::max<int64_t>(1, transposeB ? k : n);
+  contract.ldc = std::max<int64_t>(1, n);
+  return contract;
+}
+
+void addBatch(plan::ContractT &contract, int64_t extent, int64_t strideA, int64_t strideB, int64_t strideC) {
+  auto dim = std::make_unique<plan::BatchDimT>();
+  dim->extent = extent;
+  dim->stride_a = strideA;
+  dim->stride_b = strideB;
+  dim->stride_c = strideC;
+  contract.batch.push_back(std::move(dim));
+}
+
+/// The definition: one plain sum for each element.
+template <typename Scalar>
+void multiplyPlainly(const plan::ContractT &s, const Scalar *a, const Scalar *b, Scalar *c, size_t loop = 0) {
+  if (loop < s.batch.size()) {
+    const plan::BatchDimT &dim = *s.batch[loop];
+    for (int64_t i = 0; i < dim.extent; ++i)
+      multiplyPlainly(s, a + i * dim.stride_a, b + i * dim.stride_b, c + i * dim.stride_c, loop + 1);
+    return;
+  }
+  for (int64_t i = 0; i < s.m; ++i)
+    for (int64_t j = 0; j < s.n; ++j) {
+      Scalar sum = s.accumulate ? c[i * s.ldc + j] : Scalar(0);
+      for (int64_t l = 0; l < s.k; ++l)
+        sum += (s.transpose_a ? a[l * s.lda + i] : a[i * s.lda + l]) *
+               (s.transpose_b ? b[j * s.ldb + l] : b[l * s.ldb + j]);
+      c[i * s.ldc + j] = sum;
+    }
+}
+
+template <typename Scalar>
+void compare(const plan::ContractT &contract, size_t sizeA, size_t sizeB, size_t sizeC) {
+  auto a = randomIntegers<Scalar>(sizeA, 1), b = randomIntegers<Scalar>(sizeB, 2);
+  auto expected = randomIntegers<Scalar>(sizeC, 3), found = expected;
+  multiplyPlainly(contract, a.data(), b.data(), expected.data());
+  Blas::get().run(contract, a.data(), b.data(), found.data());
+  EXPECT_EQ(found, expected) << contract.m << "x" << contract.n << "x" << contract.k << " transposed "
+                             << contract.transpose_a << contract.transpose_b;
+}
+
+template <typename Scalar> class BlasTest : public testing::Test {};
+using Scalars = testing::Types<float, double>;
+TYPED_TEST_SUITE(BlasTest, Scalars);
+
+TYPED_TEST(BlasTest, MultipliesEveryTransposeOfOddSizes) {
+  for (int64_t m : {0, 1, 3, 17, 65})
+    for (int64_t n : {0, 1, 7, 64})
+      for (int64_t k : {0, 1, 5, 63})
+        for (bool transposeA : {false, true})
+          for (bool transposeB : {false, true})
+            for (bool accumulate : {false, true}) {
+              auto contract = dense(TypeOf<TypeParam>::value, m, n, k, transposeA, transposeB);
+              contract.accumulate = accumulate;
+              compare<TypeParam>(contract, m * k, k * n, m * n);
+            }
+}
+
+TYPED_TEST(BlasTest, OverwritesNotANumber) {
+  auto contract = dense(TypeOf<TypeParam>::value, 3, 5, 4, false, false);
+  std::vector<TypeParam> a(12, 1), b(20, 1), c(15, std::numeric_limits<TypeParam>::quiet_NaN());
+  Blas::get().run(contract, a.data(), b.data(), c.data());
+  EXPECT_THAT(c, testing::Each(TypeParam(4)));
+}
+
+TYPED_TEST(BlasTest, WalksBatchLoopsWithStrides) {
+  auto contract = dense(TypeOf<TypeParam>::value, 3, 4, 5, false, true);
+  addBatch(contract, 2, 45, 0, 36); // b is the same for all
+  addBatch(contract, 3, 15, 20, 12);
+  compare<TypeParam>(contract, 90, 60, 72);
+  contract.batch[0]->extent = 0;
+  compare<TypeParam>(contract, 90, 60, 72);
+}
+
+TYPED_TEST(BlasTest, LeavesWhatLiesBetweenRows) {
+  auto contract = dense(TypeOf<TypeParam>::value, 4, 3, 0, false, false);
+  contract.ldc = 5;
+  compare<TypeParam>(contract, 0, 0, 20);
+  contract.k = 2;
+  contract.lda = 7;
+  contract.ldb = 6;
+  compare<TypeParam>(contract, 28, 12, 20);
+}
+
+TEST(Blas, RunsTheKernelsThatSuitTheCpu) {
+  // OpenBLAS's table has no entry for newer CPUs: what counts is what CPUID says.
+  std::string core = Blas::get().coreName();
+  if (cpuSupports("avx512f"))
+    EXPECT_EQ(core, "SkylakeX");
+  else if (cpuSupports("avx2"))
+    EXPECT_EQ(core, "Haswell");
+  else
+    EXPECT_FALSE(core.empty());
+}
+
+TEST(Blas, LeavesTheEnvironmentAsItWas) {
+  setenv("OPENBLAS_CORETYPE", "before", 1);
+  Blas::get();
+  EXPECT_STREQ(std::getenv("OPENBLAS_CORETYPE"), "before");
+  unsetenv("OPENBLAS_CORETYPE");
+}
+
+TEST(Blas, MultipliesOnSeveralThreadsAtOnce) {
+  std::atomic<int> wrong = 0;
+  auto multiply = [&](int64_t n) {
+    auto contract = dense(plan::ElementType::f32, n, n, n, false, false);
+    std::vector<float> a(n * n, 1), b(n * n, 2), c(n * n);
+    for (int repeat = 0; repeat < 200; ++repeat) {
+      std::fill(c.begin(), c.end(), 0.0f);
+      Blas::get().run(contract, a.data(), b.data(), c.data());
+      wrong += std::any_of(c.begin(), c.end(), [&](float value) { return value != float(2 * n); });
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int64_t n : {64, 65, 66, 67})
+    threads.emplace_back(multiply, n);
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Blas, RefusesWhatTheLibraryCannot) {
+  auto contract = dense(plan::ElementType::bf16, 1, 1, 1, false, false);
+  EXPECT_THAT([&] { Blas::check(contract); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("\"bf16\", expected \"f32\" or \"f64\"")));
+  contract = dense(plan::ElementType::f32, int64_t(1) << 31, 1, 1, false, false);
+  EXPECT_THAT([&] { Blas::check(contract); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("2147483648")));
+}
+
+} // namespace
+} // namespace epl::runtime

@@ -1,0 +1,39 @@
+#include "runtime/device/cpu/Features.h"
+
+#include "runtime/Error.h"
+#include "runtime/device/cpu/Image.h"
+
+#include <gmock/gmock.h>
+
+namespace epl::runtime {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+TEST(Features, KnowsWhatEveryCpuHas) {
+  for (const char *feature : {"64bit", "cx8", "fxsr", "sse", "sse2"})
+    EXPECT_TRUE(cpuSupports(feature)) << feature;
+  EXPECT_FALSE(cpuSupports("no-such-feature"));
+  EXPECT_FALSE(cpuSupports(""));
+}
+
+TEST(Features, NamesEveryMissingOne) {
+  EXPECT_NO_THROW(checkCpuFeatures({"sse2", "sse"}));
+  EXPECT_THAT([] { checkCpuFeatures({"sse2", "avx9000", "other"}); },
+              ThrowsMessage<Error>(HasSubstr("\"avx9000\", \"other\"")));
+}
+
+TEST(Features, CountsAtLeastOneCore) { EXPECT_GE(availableCores(), 1u); }
+
+TEST(Image, RefusesWhatIsNoElf) {
+  std::vector<uint8_t> bytes(100, 42);
+  EXPECT_THAT([&] { Image image(bytes); }, ThrowsMessage<Error>(HasSubstr("cannot load the plan's kernels")));
+}
+
+TEST(Image, NamesTheMissingKernel) {
+  EXPECT_THAT([] { Image().find("k7"); }, ThrowsMessage<Error>("the plan's image has no kernel \"k7\""));
+}
+
+} // namespace
+} // namespace epl::runtime

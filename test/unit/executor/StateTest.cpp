@@ -1,0 +1,149 @@
+#include "TestPlan.h"
+
+#include "runtime/Error.h"
+
+#include <gmock/gmock.h>
+
+namespace epl::runtime::test {
+namespace {
+
+using plan::ElementType;
+using plan::SlotRole;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+using Buffer = std::shared_ptr<StateBuffer>;
+
+/// Steps that add 1 to two states, on two ranks.
+class StateTest : public testing::Test {
+protected:
+  static std::shared_ptr<const plan::PlanT> makePlan(const Sharding &sharding) {
+    TestPlan plan(2);
+    plan.slot(SlotRole::state, "a", ElementType::i64, {4}, sharding);
+    plan.slot(SlotRole::state, "b", ElementType::i64, {4}, sharding);
+    plan.slot(SlotRole::result, "a", ElementType::i64, {4}, sharding, 0);
+    plan.slot(SlotRole::result, "b", ElementType::i64, {4}, sharding, 1);
+    for (uint32_t slot : {0, 1}) {
+      uint32_t buffer = plan.slotBuffer(slot);
+      plan.launch("increment", int64_t(plan.plan.buffers[buffer]->size / 8), {buffer, buffer});
+    }
+    return plan.finish();
+  }
+
+  std::pair<Buffer, Buffer> call(const Argument &a, const Argument &b, bool donate = true) {
+    Outcome outcome = session.call({a, b}, {donate, donate}, "train_step");
+    return {std::get<Buffer>(outcome.results[0]), std::get<Buffer>(outcome.results[1])};
+  }
+
+  static std::vector<int64_t> values(const Buffer &buffer) { return elements<int64_t>(buffer->toHost()); }
+
+  Session session{makePlan({}), "cpu:2"};
+  const std::vector<int64_t> zeros{0, 0, 0, 0}, ones{1, 1, 1, 1}, twos{2, 2, 2, 2};
+};
+
+TEST_F(StateTest, DonatedStateIsUpdatedInPlace) {
+  auto [a, b] = call(integers(zeros), integers(zeros));
+  const std::byte *memory = a->toHost().data;
+  auto [a2, b2] = call(a, b);
+  EXPECT_EQ(a2->toHost().data, memory);
+  EXPECT_EQ(values(a2), twos);
+  EXPECT_TRUE(a->isDonated());
+  EXPECT_FALSE(a2->isDonated());
+}
+
+TEST_F(StateTest, UseAfterDonationNamesTheCall) {
+  auto [a, b] = call(integers(zeros), integers(zeros));
+  call(a, b);
+  auto message = ThrowsMessage<Error>("state \"a\" was donated by call 2 of train_step");
+  EXPECT_THAT([&] { a->toHost(); }, message);
+  EXPECT_THAT([&] { a->copyToHost(); }, message);
+  EXPECT_THAT([&] { call(a, integers(zeros)); }, message);
+}
+
+TEST_F(StateTest, AFailedCheckConsumesNothing) {
+  auto [a, b] = call(integers(zeros), integers(zeros));
+  EXPECT_THROW(call(a, HostTensor::allocate({ElementType::i64, {5}})), Error);
+  EXPECT_EQ(values(a), ones);
+}
+
+TEST_F(StateTest, WithoutDonationTheOldValueStays) {
+  auto [a, b] = call(integers(zeros), integers(zeros));
+  auto [a2, b2] = call(a, b, false);
+  EXPECT_EQ(values(a), ones);
+  EXPECT_EQ(values(a2), twos);
+  EXPECT_NE(a->toHost().data, a2->toHost().data);
+}
+
+TEST_F(StateTest, AHostArrayIsCopied) {
+  HostTensor host = integers(zeros);
+  auto [a, b] = call(host, host);
+  EXPECT_EQ(values(a), ones);
+  EXPECT_EQ(elements<int64_t>(host), zeros);
+}
+
+TEST_F(StateTest, AViewKeepsItsValue) {
+  auto [a, b] = call(integers(zeros), integers(zeros));
+  HostTensor view = a->toHost();
+  auto [a2, b2] = call(a, b);
+  EXPECT_EQ(values(a2), twos);
+  EXPECT_EQ(elements<int64_t>(view), ones);
+  EXPECT_TRUE(a->isDonated()); // the value is gone for steps all the same
+}
+
+TEST_F(StateTest, AViewOutlivesItsState) {
+  HostTensor view;
+  {
+    auto [a, b] = call(integers(zeros), integers(zeros));
+    view = a->toHost();
+  }
+  EXPECT_EQ(elements<int64_t>(view), ones);
+}
+
+TEST_F(StateTest, OneValueInTwoPlacesIsCopied) {
+  Buffer a = call(integers(zeros), integers(zeros)).first;
+  auto [a2, b2] = call(a, a);
+  EXPECT_EQ(values(a2), twos);
+  EXPECT_EQ(values(b2), twos);
+  EXPECT_NE(a2->toHost().data, b2->toHost().data);
+  auto [a3, b3] = call(a2, b2);
+  EXPECT_EQ(values(a3), (std::vector<int64_t>{3, 3, 3, 3}));
+}
+
+TEST_F(StateTest, AnotherLayoutIsConverted) {
+  Session sharded(makePlan({{"data"}}), "cpu:2");
+  auto [a, b] = call(integers({1, 2, 3, 4}), integers(zeros));
+  Outcome outcome = sharded.call({a, b}, {true, true}, "other_step");
+  EXPECT_EQ(elements<int64_t>(outcome.results[0]), (std::vector<int64_t>{3, 4, 5, 6}));
+  auto [a3, b3] = call(std::get<Buffer>(outcome.results[0]), std::get<Buffer>(outcome.results[1]));
+  EXPECT_EQ(values(a3), (std::vector<int64_t>{4, 5, 6, 7}));
+}
+
+TEST_F(StateTest, AShardedStateIsGatheredForTheHost) {
+  Session sharded(makePlan({{"data"}}), "cpu:2");
+  Buffer a = sharded.state(0, integers({1, 2, 3, 4}));
+  EXPECT_EQ(values(a), (std::vector<int64_t>{1, 2, 3, 4}));
+  HostTensor first = a->toHost(), second = a->toHost();
+  EXPECT_NE(first.data, second.data);
+}
+
+TEST_F(StateTest, StateIsMadeForStateSlotsOnly) {
+  EXPECT_THAT([&] { session.state(2, integers(zeros)); }, ThrowsMessage<Error>(HasSubstr("slot 2")));
+  EXPECT_THAT([&] { session.state(0, integers({1})); },
+              ThrowsMessage<Error>("argument \"a\" is int64[1], expected int64[4]"));
+}
+
+TEST_F(StateTest, AnEvaluationReadsStateWithoutConsumingIt) {
+  TestPlan plan(2);
+  plan.slot(SlotRole::state, "a", ElementType::i64, {4});
+  plan.slot(SlotRole::result, "sum", ElementType::i64, {4});
+  plan.launch("increment", 4, {plan.slotBuffer(0), plan.slotBuffer(1)});
+  Session evaluation(plan.finish(), "cpu:2");
+  Buffer a = call(integers(zeros), integers(zeros)).first;
+  Outcome outcome = evaluation.call({a}, {true}, "evaluate");
+  EXPECT_FALSE(a->isDonated());
+  Buffer next = call(a, integers(zeros)).first; // in place, after the evaluation has read
+  EXPECT_EQ(elements<int64_t>(outcome.results[0]), twos);
+  EXPECT_EQ(values(next), twos);
+}
+
+} // namespace
+} // namespace epl::runtime::test

@@ -1,0 +1,158 @@
+#include "TestPlan.h"
+
+#include <fstream>
+#include <iterator>
+
+namespace epl::runtime::test {
+
+static std::vector<uint8_t> readImage() {
+  std::ifstream file(EPL_TEST_KERNELS, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TestPlan::TestPlan(uint32_t devices) : TestPlan({{"data", devices}}) {}
+
+TestPlan::TestPlan(const std::vector<std::pair<std::string, uint32_t>> &axes) {
+  plan.version = 1;
+  plan.devices = 1;
+  plan.device_kind = "cpu";
+  for (const auto &[name, size] : axes) {
+    plan.devices *= size;
+    auto axis = std::make_unique<plan::AxisT>();
+    axis->name = name;
+    axis->size = size;
+    plan.axes.push_back(std::move(axis));
+    auto communicator = std::make_unique<plan::CommunicatorT>();
+    communicator->axes = {name};
+    plan.communicators.push_back(std::move(communicator));
+  }
+  lane(plan::LaneKind::compute);
+  lane(plan::LaneKind::communicate);
+  plan.lanes[1]->communicator = 0;
+}
+
+uint32_t TestPlan::lane(plan::LaneKind kind) {
+  plan.lanes.push_back(std::make_unique<plan::LaneT>());
+  plan.lanes.back()->kind = kind;
+  return uint32_t(plan.lanes.size() - 1);
+}
+
+uint32_t TestPlan::slot(plan::SlotRole role, const std::string &name, plan::ElementType type,
+                        std::vector<int64_t> shape, const Sharding &sharding, int32_t updates) {
+  auto slot = std::make_unique<plan::SlotT>();
+  slot->role = role;
+  slot->name = name;
+  slot->type = type;
+  slot->shape = std::move(shape);
+  slot->updates = updates;
+  for (size_t dim = 0; dim < slot->shape.size(); ++dim) {
+    slot->sharding.push_back(std::make_unique<plan::DimShardingT>());
+    if (dim < sharding.size())
+      slot->sharding.back()->axes = sharding[dim];
+  }
+  plan.slots.push_back(std::move(slot));
+  return uint32_t(plan.slots.size() - 1);
+}
+
+uint32_t TestPlan::slotBuffer(uint32_t slot) {
+  auto buffer = std::make_unique<plan::BufferT>();
+  buffer->slot = int32_t(slot);
+  buffer->size = SlotLayout(*plan.slots[slot], Topology(plan)).localBytes();
+  plan.buffers.push_back(std::move(buffer));
+  return uint32_t(plan.buffers.size() - 1);
+}
+
+uint32_t TestPlan::buffer(uint64_t size) {
+  auto buffer = std::make_unique<plan::BufferT>();
+  buffer->size = size;
+  buffer->offset = plan.arena_size;
+  plan.arena_size += (size + 63) / 64 * 64;
+  plan.buffers.push_back(std::move(buffer));
+  return uint32_t(plan.buffers.size() - 1);
+}
+
+uint32_t TestPlan::launch(const std::string &kernel, int64_t extent, std::vector<uint32_t> buffers,
+                          std::vector<plan::Wait> waits, uint32_t lane) {
+  auto [entry, isNew] = kernels.try_emplace({kernel, extent}, uint32_t(plan.kernels.size()));
+  if (isNew) {
+    auto object = std::make_unique<plan::KernelT>();
+    object->name = object->symbol = kernel;
+    object->extent = extent;
+    object->flops = extent;
+    plan.kernels.push_back(std::move(object));
+  }
+  plan::LaunchT launch;
+  launch.kernel = entry->second;
+  launch.buffers = std::move(buffers);
+  return command(kernel, std::move(launch), std::move(waits), lane);
+}
+
+uint32_t TestPlan::copy(uint32_t source, uint32_t target, std::vector<plan::Wait> waits, uint32_t lane) {
+  plan::CopyT copy;
+  copy.source = source;
+  copy.target = target;
+  return command("copy", copy, std::move(waits), lane);
+}
+
+uint32_t TestPlan::allReduce(plan::ReductionKind reduction, plan::ElementType type, uint32_t source,
+                             uint32_t target, int64_t count, std::vector<plan::Wait> waits,
+                             uint32_t communicator) {
+  plan::ReducePartT reduce;
+  reduce.communicator = communicator;
+  reduce.reduction = reduction;
+  reduce.type = type;
+  reduce.source = source;
+  reduce.target = target;
+  reduce.count = count;
+  uint32_t first = command("all_reduce", reduce, std::move(waits), 1);
+  plan::GatherPartsT gather;
+  gather.communicator = communicator;
+  gather.type = type;
+  gather.buffer = target;
+  gather.count = count;
+  return command("all_reduce", gather, {afterMembers(first, communicator)}, 1);
+}
+
+uint32_t TestPlan::allGather(plan::ElementType type, uint32_t source, uint32_t target, int64_t outer,
+                             int64_t inner, std::vector<plan::Wait> waits, uint32_t communicator) {
+  plan::GatherBlocksT gather;
+  gather.communicator = communicator;
+  gather.type = type;
+  gather.source = source;
+  gather.target = target;
+  gather.outer = outer;
+  gather.inner = inner;
+  return command("all_gather", gather, std::move(waits), 1);
+}
+
+uint32_t TestPlan::add(const std::string &name, std::unique_ptr<plan::CommandT> command,
+                       std::vector<plan::Wait> waits, uint32_t lane) {
+  uint32_t index = uint32_t(plan.commands.size());
+  command->name = name;
+  command->location = "model.py:" + std::to_string(index + 1);
+  command->work = "tg0.forward";
+  command->waits = std::move(waits);
+  command->lane = lane;
+  plan.lanes[lane]->commands.push_back(index);
+  plan.commands.push_back(std::move(command));
+  return index;
+}
+
+std::shared_ptr<const plan::PlanT> TestPlan::finish() {
+  plan.image = readImage();
+  return std::make_shared<plan::PlanT>(std::move(plan));
+}
+
+plan::Wait after(uint32_t command) { return plan::Wait(command, plan::WaitScope::self, 0); }
+
+plan::Wait afterMembers(uint32_t command, uint32_t communicator) {
+  return plan::Wait(command, plan::WaitScope::members, communicator);
+}
+
+HostTensor integers(const std::vector<int64_t> &values) {
+  return tensor(plan::ElementType::i64, {int64_t(values.size())}, values);
+}
+
+std::string devices(uint32_t count) { return "cpu:" + std::to_string(count); }
+
+} // namespace epl::runtime::test

@@ -1,0 +1,85 @@
+// Hand-written plans.
+#pragma once
+
+#include "runtime/executor/Session.h"
+
+#include <map>
+
+namespace epl::runtime::test {
+
+/// Sharding of a slot: the axes of each dimension.
+using Sharding = std::vector<std::vector<std::string>>;
+
+/// A plan under construction. Functions give the index of what they add.
+class TestPlan {
+public:
+  /// A mesh of one axis, "data". Communicator 0 is over all ranks. Lane 0 computes, lane 1 communicates.
+  explicit TestPlan(uint32_t devices);
+  /// A mesh of several axes; communicator i is over axis i.
+  explicit TestPlan(const std::vector<std::pair<std::string, uint32_t>> &axes);
+
+  uint32_t slot(plan::SlotRole role, const std::string &name, plan::ElementType type,
+                std::vector<int64_t> shape, const Sharding &sharding = {}, int32_t updates = -1);
+  /// A buffer that is a slot.
+  uint32_t slotBuffer(uint32_t slot);
+  /// A buffer in the arena.
+  uint32_t buffer(uint64_t size);
+
+  uint32_t launch(const std::string &kernel, int64_t extent, std::vector<uint32_t> buffers,
+                  std::vector<plan::Wait> waits = {}, uint32_t lane = 0);
+  template <typename ActionT>
+  uint32_t command(const std::string &name, ActionT action, std::vector<plan::Wait> waits,
+                   uint32_t lane = 0) {
+    auto command = std::make_unique<plan::CommandT>();
+    command->action.Set(std::move(action));
+    return add(name, std::move(command), std::move(waits), lane);
+  }
+  uint32_t copy(uint32_t source, uint32_t target, std::vector<plan::Wait> waits = {}, uint32_t lane = 0);
+  /// Both halves of an all-reduce on lane 1; gives the second.
+  uint32_t allReduce(plan::ReductionKind reduction, plan::ElementType type, uint32_t source, uint32_t target,
+                     int64_t count, std::vector<plan::Wait> waits, uint32_t communicator = 0);
+  uint32_t allGather(plan::ElementType type, uint32_t source, uint32_t target, int64_t outer, int64_t inner,
+                     std::vector<plan::Wait> waits, uint32_t communicator = 0);
+  uint32_t lane(plan::LaneKind kind);
+
+  /// Takes the plan, with the test kernels as its image.
+  std::shared_ptr<const plan::PlanT> finish();
+
+  plan::PlanT plan;
+
+private:
+  uint32_t add(const std::string &name, std::unique_ptr<plan::CommandT> command,
+               std::vector<plan::Wait> waits, uint32_t lane);
+
+  std::map<std::pair<std::string, int64_t>, uint32_t> kernels;
+};
+
+/// Waits for the command on the same rank, or on all members of a communicator.
+plan::Wait after(uint32_t command);
+plan::Wait afterMembers(uint32_t command, uint32_t communicator = 0);
+
+/// A tensor of the host with these elements.
+template <typename T>
+HostTensor tensor(plan::ElementType type, std::vector<int64_t> shape, const std::vector<T> &values) {
+  HostTensor result = HostTensor::allocate({type, std::move(shape)});
+  std::copy(values.begin(), values.end(), reinterpret_cast<T *>(result.data));
+  return result;
+}
+HostTensor integers(const std::vector<int64_t> &values);
+
+/// The elements of a tensor.
+template <typename T> std::vector<T> elements(const HostTensor &tensor) {
+  const T *begin = reinterpret_cast<const T *>(tensor.data);
+  return {begin, begin + tensor.type.bytes() / sizeof(T)};
+}
+
+/// The elements of a result, after waiting.
+template <typename T> std::vector<T> elements(const Result &result) {
+  if (const auto *state = std::get_if<std::shared_ptr<StateBuffer>>(&result))
+    return elements<T>((*state)->toHost());
+  return elements<T>(std::get<std::shared_ptr<HostResult>>(result)->get());
+}
+
+std::string devices(uint32_t count);
+
+} // namespace epl::runtime::test

@@ -1,0 +1,60 @@
+#include "TestPlan.h"
+
+#include "runtime/Error.h"
+
+#include <gmock/gmock.h>
+
+namespace epl::runtime::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+TEST(Topology, CountsRanksRowMajor) {
+  TestPlan plan({{"data", 2}, {"model", 3}});
+  Topology topology(plan.plan);
+  EXPECT_EQ(topology.size(), 6u);
+  EXPECT_THAT(topology.coordinates(0), ElementsAre(0, 0));
+  EXPECT_THAT(topology.coordinates(4), ElementsAre(1, 1));
+  EXPECT_THAT(topology.members(0, 4), ElementsAre(1, 4));
+  EXPECT_THAT(topology.members(1, 4), ElementsAre(3, 4, 5));
+  EXPECT_EQ(topology.position(0, 4), 1u);
+  EXPECT_EQ(topology.position(1, 5), 2u);
+}
+
+TEST(Topology, OrdersMembersByTheCommunicatorsAxes) {
+  TestPlan plan({{"data", 2}, {"model", 3}});
+  plan.plan.communicators[0]->axes = {"model", "data"};
+  Topology topology(plan.plan);
+  EXPECT_THAT(topology.members(0, 2), ElementsAre(0, 3, 1, 4, 2, 5));
+}
+
+TEST(Topology, ATemporalAxisMakesNoRanks) {
+  TestPlan plan({{"data", 2}, {"micro", 4}});
+  plan.plan.axes[1]->temporal = true;
+  plan.plan.communicators.pop_back();
+  plan.plan.devices = 2;
+  Topology topology(plan.plan);
+  EXPECT_EQ(topology.size(), 2u);
+  EXPECT_THAT(topology.coordinates(1), ElementsAre(1, 0));
+}
+
+TEST(Topology, RefusesAxesThatDoNotMakeTheDevices) {
+  TestPlan plan({{"data", 2}, {"model", 3}});
+  plan.plan.devices = 12;
+  EXPECT_THAT([&] { Topology t(plan.plan); }, ThrowsMessage<Error>(HasSubstr("make 6 ranks, expected 12")));
+  plan.plan.devices = 5;
+  EXPECT_THROW(Topology t(plan.plan), Error);
+}
+
+TEST(Topology, RefusesBadCommunicators) {
+  TestPlan plan({{"data", 2}, {"model", 3}});
+  plan.plan.communicators[0]->axes = {"batch"};
+  EXPECT_THAT([&] { Topology t(plan.plan); }, ThrowsMessage<Error>(HasSubstr("no mesh axis \"batch\"")));
+  plan.plan.communicators[0]->axes = {"data", "data"};
+  EXPECT_THAT([&] { Topology t(plan.plan); }, ThrowsMessage<Error>(HasSubstr("\"data\" twice")));
+}
+
+} // namespace
+} // namespace epl::runtime::test
