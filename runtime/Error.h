@@ -1,5 +1,6 @@
 // The runtime's one exception type.
-#pragma once
+#ifndef EPL_RUNTIME_ERROR_H
+#define EPL_RUNTIME_ERROR_H
 
 #include <stdexcept>
 
@@ -12,3 +13,5 @@ public:
 };
 
 } // namespace epl::runtime
+
+#endif // EPL_RUNTIME_ERROR_H

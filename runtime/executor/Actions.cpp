@@ -2,7 +2,6 @@
 
 #include "runtime/Error.h"
 #include "runtime/collective/inproc/Collective.h"
-#include "runtime/executor/TensorType.h"
 
 #include <algorithm>
 #include <cstring>
@@ -35,9 +34,9 @@ Actions::Bound Actions::bind(const plan::PlanT &plan, const plan::ActionUnion &a
     return ReducePart{combineFunction(reduce.reduction, reduce.type), reduce};
   }
   case plan::Action::GatherParts:
-    return GatherParts{elementSize(action.AsGatherParts()->type), *action.AsGatherParts()};
+    return GatherParts{elementBytes(action.AsGatherParts()->type), *action.AsGatherParts()};
   case plan::Action::GatherBlocks:
-    return GatherBlocks{elementSize(action.AsGatherBlocks()->type), *action.AsGatherBlocks()};
+    return GatherBlocks{elementBytes(action.AsGatherBlocks()->type), *action.AsGatherBlocks()};
   case plan::Action::Copy: {
     const plan::CopyT &copy = *action.AsCopy();
     return Copy{copy.source, copy.target, plan.buffers[copy.target]->size};
@@ -57,7 +56,7 @@ Actions::Cost Actions::estimate(const plan::PlanT &plan, const plan::ActionUnion
   } else if (const auto *contract = action.AsContract()) {
     cost.flops = 2 * contract->m * contract->n * contract->k;
     for (const auto &dim : contract->batch)
-      cost.flops *= dim->extent;
+      cost.flops *= dim.extent();
     for (uint32_t buffer : {contract->a, contract->b, contract->c})
       touch(buffer);
   } else if (const auto *reduce = action.AsReducePart()) {

@@ -1,5 +1,6 @@
 // The actions of a plan, bound to what runs them.
-#pragma once
+#ifndef EPL_RUNTIME_EXECUTOR_ACTIONS_H
+#define EPL_RUNTIME_EXECUTOR_ACTIONS_H
 
 #include "runtime/collective/inproc/Combine.h"
 #include "runtime/device/cpu/Blas.h"
@@ -96,3 +97,5 @@ private:
 };
 
 } // namespace epl::runtime
+
+#endif // EPL_RUNTIME_EXECUTOR_ACTIONS_H

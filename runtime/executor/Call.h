@@ -1,5 +1,6 @@
 // The handle of one queued step.
-#pragma once
+#ifndef EPL_RUNTIME_EXECUTOR_CALL_H
+#define EPL_RUNTIME_EXECUTOR_CALL_H
 
 #include "runtime/executor/Executor.h"
 
@@ -53,3 +54,5 @@ private:
 };
 
 } // namespace epl::runtime
+
+#endif // EPL_RUNTIME_EXECUTOR_CALL_H

@@ -1,5 +1,6 @@
 // The worker threads of this process and the order of their work.
-#pragma once
+#ifndef EPL_RUNTIME_EXECUTOR_EXECUTOR_H
+#define EPL_RUNTIME_EXECUTOR_EXECUTOR_H
 
 #include <atomic>
 #include <condition_variable>
@@ -84,3 +85,5 @@ constexpr int kSpins = 2000;
 inline void pauseCore() { __builtin_ia32_pause(); }
 
 } // namespace epl::runtime
+
+#endif // EPL_RUNTIME_EXECUTOR_EXECUTOR_H

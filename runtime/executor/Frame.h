@@ -1,5 +1,6 @@
 // The memory in which the steps of a session run, one after another.
-#pragma once
+#ifndef EPL_RUNTIME_EXECUTOR_FRAME_H
+#define EPL_RUNTIME_EXECUTOR_FRAME_H
 
 #include "runtime/device/cpu/Memory.h"
 #include "runtime/executor/Trace.h"
@@ -60,3 +61,5 @@ private:
 };
 
 } // namespace epl::runtime
+
+#endif // EPL_RUNTIME_EXECUTOR_FRAME_H

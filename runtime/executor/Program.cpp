@@ -37,33 +37,25 @@ static const plan::PlanT &checkTarget(const plan::PlanT &plan, const std::string
 static std::vector<SlotLayout> layOut(const plan::PlanT &plan, const Topology &topology) {
   std::vector<SlotLayout> layouts;
   for (const auto &slot : plan.slots)
-    layouts.emplace_back(*slot, topology);
+    layouts.emplace_back(plan, *slot, topology);
   return layouts;
 }
 
 Program::Program(std::shared_ptr<const plan::PlanT> plan, const std::string &devices)
     : source(std::move(plan)), ranks(checkTarget(*source, devices)), layouts(layOut(*source, ranks)),
       bound(*source, ranks) {
-  checkSlots();
+  findUpdates();
   turnEdges();
 }
 
-void Program::checkSlots() {
+void Program::findUpdates() {
   const auto &slots = source->slots;
   while (arguments < slots.size() && slots[arguments]->role != plan::SlotRole::result)
     ++arguments;
   updates.assign(arguments, -1);
-  for (size_t slot = arguments; slot < slots.size(); ++slot) {
-    if (slots[slot]->role != plan::SlotRole::result)
-      throw Error("argument \"" + slots[slot]->name + "\" of the plan follows a result");
-    int32_t argument = slots[slot]->updates;
-    if (argument < 0)
-      continue;
-    if (size_t(argument) >= arguments || slots[argument]->role != plan::SlotRole::state ||
-        updates[argument] >= 0 || layouts[argument] != layouts[slot])
-      throw Error("result \"" + slots[slot]->name + "\" of the plan updates no state of its layout");
-    updates[argument] = int32_t(slot);
-  }
+  for (size_t slot = arguments; slot < slots.size(); ++slot)
+    if (slots[slot]->updates >= 0)
+      updates[slots[slot]->updates] = int32_t(slot);
 }
 
 /// A plan says whom a command waits for; a worker that has run a command must know who waits for it.

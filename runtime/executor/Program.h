@@ -1,5 +1,6 @@
 // A plan that is loaded on devices: checked, bound to code, its edges turned round.
-#pragma once
+#ifndef EPL_RUNTIME_EXECUTOR_PROGRAM_H
+#define EPL_RUNTIME_EXECUTOR_PROGRAM_H
 
 #include "runtime/executor/Actions.h"
 #include "runtime/executor/SlotLayout.h"
@@ -26,7 +27,8 @@ public:
     int32_t communicator;
   };
 
-  /// Throws Error if the plan is for other devices or another CPU, or does not load.
+  /// `plan` has passed the verifier, as every plan that the reader gives has. Throws Error if it is for other
+  /// devices or another CPU, or if a kernel or a library is missing.
   Program(std::shared_ptr<const plan::PlanT> plan, const std::string &devices);
 
   const plan::PlanT &plan() const { return *source; }
@@ -49,7 +51,7 @@ public:
   int32_t updateOf(size_t argument) const { return updates[argument]; }
 
 private:
-  void checkSlots();
+  void findUpdates();
   void turnEdges();
 
   std::shared_ptr<const plan::PlanT> source;
@@ -63,3 +65,5 @@ private:
 };
 
 } // namespace epl::runtime
+
+#endif // EPL_RUNTIME_EXECUTOR_PROGRAM_H

@@ -4,7 +4,8 @@
 //   Outcome outcome = session.call({state, batch}, {true, false}, "train_step");   // returns at once
 //   auto next = std::get<std::shared_ptr<StateBuffer>>(outcome.results[0]);
 //   outcome.call->wait();                                                          // throws what went wrong
-#pragma once
+#ifndef EPL_RUNTIME_EXECUTOR_SESSION_H
+#define EPL_RUNTIME_EXECUTOR_SESSION_H
 
 #include "runtime/executor/Step.h"
 
@@ -51,8 +52,8 @@ struct Outcome {
 /// For one thread at a time.
 class Session {
 public:
-  /// Loads a plan on `devices` ("cpu:2"). Throws Error if it is for other devices or does not load. The
-  /// executor must outlive the session and all that its calls gave.
+  /// Loads a verified plan on `devices` ("cpu:2"). Throws Error as Program does. The executor must outlive
+  /// the session and all that its calls gave.
   Session(std::shared_ptr<const plan::PlanT> plan, const std::string &devices,
           Executor &executor = Executor::shared());
   /// Waits for all calls.
@@ -101,3 +102,5 @@ private:
 };
 
 } // namespace epl::runtime
+
+#endif // EPL_RUNTIME_EXECUTOR_SESSION_H

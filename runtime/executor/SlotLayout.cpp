@@ -1,6 +1,5 @@
 #include "runtime/executor/SlotLayout.h"
 
-#include "runtime/Error.h"
 #include "runtime/executor/TensorType.h"
 
 #include <algorithm>
@@ -8,41 +7,36 @@
 
 namespace epl::runtime {
 
-SlotLayout::SlotLayout(const plan::SlotT &slot, const Topology &topology)
-    : allBytes(TensorType::of(slot).bytes()), rankBytes(allBytes), runBytes(elementSize(slot.type)),
-      offsets(topology.size()) {
-  std::vector<bool> splits(topology.numAxes());
+/// The index of an axis that the plan is known to have.
+static size_t axisIndex(const plan::PlanT &plan, const std::string &name) {
+  auto named = [&](const auto &axis) { return axis->name == name; };
+  return size_t(std::find_if(plan.axes.begin(), plan.axes.end(), named) - plan.axes.begin());
+}
+
+SlotLayout::SlotLayout(const plan::PlanT &plan, const plan::SlotT &slot, const Topology &topology)
+    : allBytes(TensorType::of(slot).bytes()), rankBytes(allBytes), runBytes(elementBytes(slot.type)),
+      offsets(topology.size()), primary(topology.size(), true) {
+  std::vector<bool> splits(plan.axes.size());
   size_t span = allBytes; // bytes of what is left of the current dimension and all inside it
   for (size_t dim = 0; dim < slot.shape.size(); ++dim) {
     size_t extent = size_t(slot.shape[dim]);
-    if (dim < slot.sharding.size())
-      for (const std::string &name : slot.sharding[dim]->axes) {
-        uint32_t axis = topology.axisIndex(name);
-        uint32_t size = topology.axisSize(axis);
-        if (size == 0 || extent % size != 0)
-          throw Error("dimension " + std::to_string(dim) + " of slot \"" + slot.name + "\" (" +
-                      std::to_string(slot.shape[dim]) + ") is not divisible by the mesh axes that split it");
-        if (splits[axis])
-          throw Error("mesh axis \"" + name + "\" splits slot \"" + slot.name + "\" twice");
-        splits[axis] = true;
-        extent /= size;
-        span /= size;
-        splitBy(axis, span, topology);
-      }
+    for (const std::string &name : slot.sharding[dim]->axes) {
+      size_t axis = axisIndex(plan, name), size = plan.axes[axis]->size;
+      extent /= size;
+      span /= size;
+      rankBytes /= size;
+      splits[axis] = true;
+      for (uint32_t rank = 0; rank < topology.size(); ++rank)
+        offsets[rank] += size_t(topology.coordinates(rank)[axis]) * span;
+    }
     span = extent == 0 ? 0 : span / extent;
     addLoop(extent, span);
   }
   foldRuns();
-  findPrimaries(topology, splits);
-}
-
-/// Splits the dimension at hand by a mesh axis into pieces of `span` bytes.
-void SlotLayout::splitBy(uint32_t axis, size_t span, const Topology &topology) {
-  if (topology.isTemporal(axis))
-    return addLoop(topology.axisSize(axis), span);
-  rankBytes /= topology.axisSize(axis);
   for (uint32_t rank = 0; rank < topology.size(); ++rank)
-    offsets[rank] += size_t(topology.coordinates(rank)[axis]) * span;
+    for (size_t axis = 0; axis < splits.size(); ++axis)
+      if (!splits[axis] && topology.coordinates(rank)[axis] != 0)
+        primary[rank] = false;
 }
 
 /// Takes the innermost loops that are contiguous as one run.
@@ -63,16 +57,6 @@ void SlotLayout::addLoop(size_t extent, size_t stride) {
     loops.back() = {loops.back().extent * extent, stride};
   else
     loops.push_back({extent, stride});
-}
-
-void SlotLayout::findPrimaries(const Topology &topology, const std::vector<bool> &splits) {
-  for (uint32_t rank = 0; rank < topology.size(); ++rank) {
-    auto coordinates = topology.coordinates(rank);
-    bool first = true;
-    for (size_t axis = 0; axis < coordinates.size(); ++axis)
-      first &= splits[axis] || coordinates[axis] == 0;
-    primary.push_back(first);
-  }
 }
 
 /// Calls copyRun(offset in the block as it lies in the global tensor, offset in local storage) for every run.

@@ -1,5 +1,6 @@
 // Where the ranks' parts of a slot lie in its global tensor.
-#pragma once
+#ifndef EPL_RUNTIME_EXECUTOR_SLOTLAYOUT_H
+#define EPL_RUNTIME_EXECUTOR_SLOTLAYOUT_H
 
 #include "runtime/executor/Topology.h"
 
@@ -8,12 +9,10 @@
 namespace epl::runtime {
 
 /// The part of a slot's global tensor (row-major) that every rank holds, as a strided block of bytes. Blocks
-/// of all ranks have one shape and differ in their offset. A temporal axis splits no storage: a rank holds
-/// what it needs at all times, in the order of time.
+/// of all ranks have one shape and differ in their offset.
 class SlotLayout {
 public:
-  /// Throws Error if the sharding does not fit the shape or the mesh.
-  SlotLayout(const plan::SlotT &slot, const Topology &topology);
+  SlotLayout(const plan::PlanT &plan, const plan::SlotT &slot, const Topology &topology);
 
   size_t globalBytes() const { return allBytes; }
   size_t localBytes() const { return rankBytes; }
@@ -42,10 +41,8 @@ private:
     bool operator==(const Loop &) const = default;
   };
 
-  void splitBy(uint32_t axis, size_t span, const Topology &topology);
   void addLoop(size_t extent, size_t stride);
   void foldRuns();
-  void findPrimaries(const Topology &topology, const std::vector<bool> &splits);
   template <typename CopyRun> void forEachRun(CopyRun copyRun) const;
 
   size_t allBytes, rankBytes;
@@ -56,3 +53,5 @@ private:
 };
 
 } // namespace epl::runtime
+
+#endif // EPL_RUNTIME_EXECUTOR_SLOTLAYOUT_H

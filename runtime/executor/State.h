@@ -1,5 +1,6 @@
 // State between steps: parameters and the like, which stay on their devices.
-#pragma once
+#ifndef EPL_RUNTIME_EXECUTOR_STATE_H
+#define EPL_RUNTIME_EXECUTOR_STATE_H
 
 #include "runtime/device/cpu/Memory.h"
 #include "runtime/executor/Call.h"
@@ -84,3 +85,5 @@ private:
 };
 
 } // namespace epl::runtime
+
+#endif // EPL_RUNTIME_EXECUTOR_STATE_H

@@ -1,5 +1,6 @@
 // One run of a program over all ranks.
-#pragma once
+#ifndef EPL_RUNTIME_EXECUTOR_STEP_H
+#define EPL_RUNTIME_EXECUTOR_STEP_H
 
 #include "runtime/executor/Frame.h"
 #include "runtime/executor/State.h"
@@ -53,3 +54,5 @@ private:
 };
 
 } // namespace epl::runtime
+
+#endif // EPL_RUNTIME_EXECUTOR_STEP_H

@@ -1,49 +1,35 @@
 #include "runtime/executor/TensorType.h"
 
-#include "runtime/Error.h"
-
 namespace epl::runtime {
 
-namespace {
-struct Element {
-  size_t size;
-  const char *name;
-};
-} // namespace
-
-static Element describe(plan::ElementType type) {
+const char *elementName(plan::ElementType type) {
   switch (type) {
   case plan::ElementType::i1:
-    return {1, "bool"};
+    return "bool";
   case plan::ElementType::i8:
-    return {1, "int8"};
+    return "int8";
   case plan::ElementType::i16:
-    return {2, "int16"};
+    return "int16";
   case plan::ElementType::i32:
-    return {4, "int32"};
+    return "int32";
   case plan::ElementType::i64:
-    return {8, "int64"};
+    return "int64";
   case plan::ElementType::f16:
-    return {2, "float16"};
+    return "float16";
   case plan::ElementType::bf16:
-    return {2, "bfloat16"};
+    return "bfloat16";
   case plan::ElementType::f32:
-    return {4, "float32"};
+    return "float32";
   case plan::ElementType::f64:
-    return {8, "float64"};
+    return "float64";
   }
-  throw Error("the plan has an element type that this runtime does not know");
+  return "";
 }
 
-size_t elementSize(plan::ElementType type) { return describe(type).size; }
-
-const char *elementName(plan::ElementType type) { return describe(type).name; }
-
 size_t TensorType::bytes() const {
-  size_t size = elementSize(element);
+  size_t size = elementBytes(element);
   for (int64_t extent : shape)
-    if (extent < 0 || __builtin_mul_overflow(size, size_t(extent), &size))
-      throw Error("\"" + str() + "\" is no valid type of a tensor");
+    size *= size_t(extent);
   return size;
 }
 

@@ -1,7 +1,8 @@
 // Element type and shape of a tensor.
-#pragma once
+#ifndef EPL_RUNTIME_EXECUTOR_TENSORTYPE_H
+#define EPL_RUNTIME_EXECUTOR_TENSORTYPE_H
 
-#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/Mesh.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -9,9 +10,6 @@
 #include <vector>
 
 namespace epl::runtime {
-
-/// Bytes of one element.
-size_t elementSize(plan::ElementType type);
 
 /// NumPy's name of an element type: float32, bool, bfloat16, ...
 const char *elementName(plan::ElementType type);
@@ -23,7 +21,7 @@ struct TensorType {
 
   static TensorType of(const plan::SlotT &slot) { return {slot.type, slot.shape}; }
 
-  /// Size in bytes; throws Error if an extent is negative or the size passes 64 bits.
+  /// Size in memory.
   size_t bytes() const;
   /// float32[32,10]
   std::string str() const;
@@ -31,3 +29,5 @@ struct TensorType {
 };
 
 } // namespace epl::runtime
+
+#endif // EPL_RUNTIME_EXECUTOR_TENSORTYPE_H

@@ -1,5 +1,6 @@
 // What ran when: a recording of the commands of a session's steps.
-#pragma once
+#ifndef EPL_RUNTIME_EXECUTOR_TRACE_H
+#define EPL_RUNTIME_EXECUTOR_TRACE_H
 
 #include "runtime/executor/Program.h"
 
@@ -48,3 +49,5 @@ private:
 };
 
 } // namespace epl::runtime
+
+#endif // EPL_RUNTIME_EXECUTOR_TRACE_H

@@ -3,18 +3,18 @@
 #ifndef EPL_RUNTIME_PLAN_ERROR_H
 #define EPL_RUNTIME_PLAN_ERROR_H
 
-#include <stdexcept>
+#include "runtime/Error.h"
+
 #include <string>
 #include <vector>
 
 namespace epl::runtime {
 
 /// A plan that cannot be built, read, written or trusted. `what()` is all messages, one on each line.
-class PlanError : public std::runtime_error {
+class PlanError : public Error {
 public:
   explicit PlanError(const std::string &message) : PlanError(std::vector<std::string>{message}) {}
-  explicit PlanError(std::vector<std::string> messages)
-      : std::runtime_error(join(messages)), list(std::move(messages)) {}
+  explicit PlanError(std::vector<std::string> messages) : Error(join(messages)), list(std::move(messages)) {}
 
   /// At least one message: lower case, no period, no newline.
   const std::vector<std::string> &messages() const { return list; }

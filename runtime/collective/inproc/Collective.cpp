@@ -1,29 +1,19 @@
 #include "runtime/collective/inproc/Collective.h"
 
+#include "runtime/plan/Mesh.h"
+
 #include <cstring>
 
 namespace epl::runtime {
 
-static int64_t cutPoint(int64_t count, size_t part, size_t parts) {
-  if (part == parts)
-    return count;
-  // count * part / parts without overflow.
-  int64_t members = int64_t(parts), index = int64_t(part);
-  return (count / members * index + count % members * index / members) & ~int64_t(15);
-}
-
-std::pair<int64_t, int64_t> partRange(int64_t count, size_t part, size_t parts) {
-  return {cutPoint(count, part, parts), cutPoint(count, part + 1, parts)};
-}
-
 void reducePart(CombineFunction combine, MemberBuffers sources, size_t self, void *target, int64_t count) {
-  auto [begin, end] = partRange(count, self, sources.size());
+  auto [begin, end] = partOf(count, uint32_t(self), uint32_t(sources.size()));
   combine(sources.data(), sources.size(), target, begin, end);
 }
 
 void gatherParts(MemberBuffers sources, size_t self, void *target, int64_t count, size_t elementSize) {
   for (size_t member = 0; member < sources.size(); ++member) {
-    auto [begin, end] = partRange(count, member, sources.size());
+    auto [begin, end] = partOf(count, uint32_t(member), uint32_t(sources.size()));
     if (member != self && begin < end)
       std::memcpy(static_cast<std::byte *>(target) + begin * elementSize,
                   static_cast<const std::byte *>(sources[member]) + begin * elementSize,

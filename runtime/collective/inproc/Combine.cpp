@@ -145,42 +145,30 @@ template <typename Element> CombineFunction arithmetic(plan::ReductionKind reduc
   }
 }
 
-template <typename Element> CombineFunction integral(plan::ReductionKind reduction) {
+/// i1 is a byte 0 or 1.
+CombineFunction logical(plan::ReductionKind reduction) {
   switch (reduction) {
   case plan::ReductionKind::all:
-    return choose<All, Element>();
-  case plan::ReductionKind::any:
-    return choose<Any, Element>();
-  default:
-    return arithmetic<Element>(reduction);
-  }
-}
-
-/// i1 is a byte 0 or 1: the product and the smallest are "all", the largest is "any".
-CombineFunction boolean(plan::ReductionKind reduction) {
-  switch (reduction) {
-  case plan::ReductionKind::sum:
-    return nullptr;
-  case plan::ReductionKind::max:
+    return choose<All, uint8_t>();
   case plan::ReductionKind::any:
     return choose<Any, uint8_t>();
   default:
-    return choose<All, uint8_t>();
+    return nullptr;
   }
 }
 
 CombineFunction find(plan::ReductionKind reduction, plan::ElementType type) {
   switch (type) {
   case plan::ElementType::i1:
-    return boolean(reduction);
+    return logical(reduction);
   case plan::ElementType::i8:
-    return integral<int8_t>(reduction);
+    return arithmetic<int8_t>(reduction);
   case plan::ElementType::i16:
-    return integral<int16_t>(reduction);
+    return arithmetic<int16_t>(reduction);
   case plan::ElementType::i32:
-    return integral<int32_t>(reduction);
+    return arithmetic<int32_t>(reduction);
   case plan::ElementType::i64:
-    return integral<int64_t>(reduction);
+    return arithmetic<int64_t>(reduction);
   case plan::ElementType::f16:
     return arithmetic<_Float16>(reduction);
   case plan::ElementType::bf16:

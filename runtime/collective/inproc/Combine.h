@@ -1,5 +1,6 @@
 // Element loops of reductions.
-#pragma once
+#ifndef EPL_RUNTIME_COLLECTIVE_INPROC_COMBINE_H
+#define EPL_RUNTIME_COLLECTIVE_INPROC_COMBINE_H
 
 #include "runtime/plan/plan_generated.h"
 
@@ -13,8 +14,10 @@ namespace epl::runtime {
 using CombineFunction = void (*)(const void *const *sources, size_t numSources, void *target, int64_t begin,
                                  int64_t end);
 
-/// The loop for a reduction of a type; throws Error if the type has no such reduction: all and any are of
-/// integers and i1, i1 has no sum.
+/// The loop for a reduction of a type; throws Error if the type has no such reduction: all and any are of i1
+/// alone, the others of all other types.
 CombineFunction combineFunction(plan::ReductionKind reduction, plan::ElementType type);
 
 } // namespace epl::runtime
+
+#endif // EPL_RUNTIME_COLLECTIVE_INPROC_COMBINE_H

@@ -77,9 +77,9 @@ template <typename Scalar, typename Gemm> struct Contraction {
   void run(const Scalar *a, const Scalar *b, Scalar *c, size_t loop = 0) const {
     if (loop == shape.batch.size())
       return multiply(a, b, c);
-    const plan::BatchDimT &dim = *shape.batch[loop];
-    for (int64_t i = 0; i < dim.extent; ++i)
-      run(a + i * dim.stride_a, b + i * dim.stride_b, c + i * dim.stride_c, loop + 1);
+    const plan::BatchDim &dim = shape.batch[loop];
+    for (int64_t i = 0; i < dim.extent(); ++i)
+      run(a + i * dim.stride_a(), b + i * dim.stride_b(), c + i * dim.stride_c(), loop + 1);
   }
 
   void multiply(const Scalar *a, const Scalar *b, Scalar *c) const {
@@ -112,9 +112,6 @@ const Blas &Blas::get() {
 }
 
 void Blas::check(const plan::ContractT &contract) {
-  if (contract.type != plan::ElementType::f32 && contract.type != plan::ElementType::f64)
-    throw Error(std::string("a contraction of the plan has element type \"") +
-                plan::EnumNameElementType(contract.type) + "\", expected \"f32\" or \"f64\"");
   int64_t largest = std::max({contract.m, contract.n, contract.k, contract.lda, contract.ldb, contract.ldc});
   if (largest > std::numeric_limits<int>::max())
     throw Error("a contraction of the plan has an extent of " + std::to_string(largest) +

@@ -1,5 +1,6 @@
 // Contractions on the CPU: OpenBLAS, loaded when the first plan needs it.
-#pragma once
+#ifndef EPL_RUNTIME_DEVICE_CPU_BLAS_H
+#define EPL_RUNTIME_DEVICE_CPU_BLAS_H
 
 #include "runtime/plan/plan_generated.h"
 
@@ -18,7 +19,7 @@ public:
   /// The kernels that OpenBLAS runs on this CPU, in its own words: SkylakeX, Haswell, ...
   std::string coreName() const { return coreNameFunction(); }
 
-  /// Throws Error if the library cannot run `contract` (type, or an extent beyond 32 bits).
+  /// Throws Error if `contract` has an extent beyond the 32 bits of the library's interface.
   static void check(const plan::ContractT &contract);
 
   /// c = op(a) op(b) (+ c), over all batches. Pointers are to elements of contract.type.
@@ -37,3 +38,5 @@ private:
 };
 
 } // namespace epl::runtime
+
+#endif // EPL_RUNTIME_DEVICE_CPU_BLAS_H

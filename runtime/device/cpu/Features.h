@@ -1,5 +1,6 @@
 // What the CPU under us can do, by CPUID.
-#pragma once
+#ifndef EPL_RUNTIME_DEVICE_CPU_FEATURES_H
+#define EPL_RUNTIME_DEVICE_CPU_FEATURES_H
 
 #include <string>
 #include <string_view>
@@ -17,3 +18,5 @@ void checkCpuFeatures(const std::vector<std::string> &features);
 unsigned availableCores();
 
 } // namespace epl::runtime
+
+#endif // EPL_RUNTIME_DEVICE_CPU_FEATURES_H

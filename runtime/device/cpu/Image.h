@@ -1,5 +1,6 @@
 // The machine code of a plan, mapped into the process.
-#pragma once
+#ifndef EPL_RUNTIME_DEVICE_CPU_IMAGE_H
+#define EPL_RUNTIME_DEVICE_CPU_IMAGE_H
 
 #include <cstdint>
 #include <memory>
@@ -27,3 +28,5 @@ private:
 };
 
 } // namespace epl::runtime
+
+#endif // EPL_RUNTIME_DEVICE_CPU_IMAGE_H

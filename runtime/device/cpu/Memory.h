@@ -1,5 +1,6 @@
 // Owned, aligned memory of a CPU device.
-#pragma once
+#ifndef EPL_RUNTIME_DEVICE_CPU_MEMORY_H
+#define EPL_RUNTIME_DEVICE_CPU_MEMORY_H
 
 #include <cstddef>
 #include <utility>
@@ -34,3 +35,5 @@ private:
 };
 
 } // namespace epl::runtime
+
+#endif // EPL_RUNTIME_DEVICE_CPU_MEMORY_H

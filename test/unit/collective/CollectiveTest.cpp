@@ -7,26 +7,6 @@
 namespace epl::runtime {
 namespace {
 
-TEST(PartRange, CoversEveryElementOnce) {
-  for (int64_t count : {0, 1, 2, 15, 16, 17, 31, 100, 1000, 4096})
-    for (size_t parts : {1, 2, 3, 4, 7, 8, 64}) {
-      int64_t next = 0;
-      for (size_t part = 0; part < parts; ++part) {
-        auto [begin, end] = partRange(count, part, parts);
-        EXPECT_EQ(begin, next);
-        EXPECT_LE(begin, end);
-        EXPECT_TRUE(begin % 16 == 0 || begin == count);
-        next = end;
-      }
-      EXPECT_EQ(next, count);
-    }
-}
-
-TEST(PartRange, DoesNotOverflow) {
-  int64_t count = int64_t(1) << 62;
-  EXPECT_EQ(partRange(count, 1, 4), std::pair(count / 4, count / 2));
-}
-
 /// The members' values of one buffer.
 struct Members {
   std::vector<std::vector<int32_t>> values;

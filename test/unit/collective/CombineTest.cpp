@@ -50,16 +50,14 @@ TEST(Combine, IntegersWrapAndKeepTheirSign) {
   EXPECT_EQ(combine<int16_t>(ReductionKind::prod, ElementType::i16, {{-32768}, {-32768}}),
             std::vector<int16_t>{0});
   EXPECT_EQ(combine<int32_t>(ReductionKind::max, ElementType::i32, {{-5}, {-7}}), std::vector<int32_t>{-5});
-  EXPECT_EQ(combine<int32_t>(ReductionKind::all, ElementType::i32, {{6}, {12}}), std::vector<int32_t>{4});
-  EXPECT_EQ(combine<int64_t>(ReductionKind::any, ElementType::i64, {{6}, {12}}), std::vector<int64_t>{14});
 }
 
 TEST(Combine, Booleans) {
   std::vector<std::vector<uint8_t>> members = {{0, 0, 1, 1}, {0, 1, 0, 1}};
-  for (ReductionKind all : {ReductionKind::all, ReductionKind::min, ReductionKind::prod})
-    EXPECT_EQ(combine<uint8_t>(all, ElementType::i1, members), (std::vector<uint8_t>{0, 0, 0, 1}));
-  for (ReductionKind any : {ReductionKind::any, ReductionKind::max})
-    EXPECT_EQ(combine<uint8_t>(any, ElementType::i1, members), (std::vector<uint8_t>{0, 1, 1, 1}));
+  EXPECT_EQ(combine<uint8_t>(ReductionKind::all, ElementType::i1, members),
+            (std::vector<uint8_t>{0, 0, 0, 1}));
+  EXPECT_EQ(combine<uint8_t>(ReductionKind::any, ElementType::i1, members),
+            (std::vector<uint8_t>{0, 1, 1, 1}));
 }
 
 uint16_t bfloat16(float value) {

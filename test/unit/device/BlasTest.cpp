@@ -48,21 +48,16 @@ plan::ContractT dense(plan::ElementType type, int64_t m, int64_t n, int64_t k, b
 }
 
 void addBatch(plan::ContractT &contract, int64_t extent, int64_t strideA, int64_t strideB, int64_t strideC) {
-  auto dim = std::make_unique<plan::BatchDimT>();
-  dim->extent = extent;
-  dim->stride_a = strideA;
-  dim->stride_b = strideB;
-  dim->stride_c = strideC;
-  contract.batch.push_back(std::move(dim));
+  contract.batch.emplace_back(extent, strideA, strideB, strideC);
 }
 
 /// The definition: one plain sum for each element.
 template <typename Scalar>
 void multiplyPlainly(const plan::ContractT &s, const Scalar *a, const Scalar *b, Scalar *c, size_t loop = 0) {
   if (loop < s.batch.size()) {
-    const plan::BatchDimT &dim = *s.batch[loop];
-    for (int64_t i = 0; i < dim.extent; ++i)
-      multiplyPlainly(s, a + i * dim.stride_a, b + i * dim.stride_b, c + i * dim.stride_c, loop + 1);
+    const plan::BatchDim &dim = s.batch[loop];
+    for (int64_t i = 0; i < dim.extent(); ++i)
+      multiplyPlainly(s, a + i * dim.stride_a(), b + i * dim.stride_b(), c + i * dim.stride_c(), loop + 1);
     return;
   }
   for (int64_t i = 0; i < s.m; ++i)
@@ -114,7 +109,7 @@ TYPED_TEST(BlasTest, WalksBatchLoopsWithStrides) {
   addBatch(contract, 2, 45, 0, 36); // b is the same for all
   addBatch(contract, 3, 15, 20, 12);
   compare<TypeParam>(contract, 90, 60, 72);
-  contract.batch[0]->extent = 0;
+  contract.batch[0] = plan::BatchDim(0, 45, 0, 36);
   compare<TypeParam>(contract, 90, 60, 72);
 }
 
@@ -165,11 +160,8 @@ TEST(Blas, MultipliesOnSeveralThreadsAtOnce) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(Blas, RefusesWhatTheLibraryCannot) {
-  auto contract = dense(plan::ElementType::bf16, 1, 1, 1, false, false);
-  EXPECT_THAT([&] { Blas::check(contract); },
-              testing::ThrowsMessage<Error>(testing::HasSubstr("\"bf16\", expected \"f32\" or \"f64\"")));
-  contract = dense(plan::ElementType::f32, int64_t(1) << 31, 1, 1, false, false);
+TEST(Blas, RefusesWhatTheLibraryCannotIndex) {
+  auto contract = dense(plan::ElementType::f32, int64_t(1) << 31, 1, 1, false, false);
   EXPECT_THAT([&] { Blas::check(contract); },
               testing::ThrowsMessage<Error>(testing::HasSubstr("2147483648")));
 }

@@ -94,7 +94,7 @@ TEST(Cancel, EndsARunningStepAndPoisonsItsState) {
   plan.slot(SlotRole::result, "n", ElementType::i64, {1}, {}, 0);
   uint32_t n = plan.slotBuffer(0);
   uint32_t wait = plan.launch("wait_at_gate", 1, {plan.slotBuffer(1)});
-  plan.launch("increment", 1, {n, n}, {after(wait)}, 1);
+  plan.launch("increment", 1, {n, n}, {after(wait)}, plan.lane(plan::LaneKind::compute));
   Session session(plan.finish(), "cpu:2");
   HostTensor gate = integers({0});
   Outcome outcome = session.call({integers({0}), gate}, {false, false}, "step");

@@ -43,15 +43,8 @@ TEST(Program, NamesTheMissingCpuFeature) {
 
 TEST(Program, NamesTheMissingKernel) {
   TestPlan plan(1);
-  plan.launch("nowhere", 1, {});
+  plan.launch("nowhere", 1, {plan.buffer(8)});
   EXPECT_THAT([&] { Program(plan.finish(), "cpu:1"); }, ThrowsMessage<Error>(HasSubstr("\"nowhere\"")));
-}
-
-TEST(Program, RefusesAnUpdateOfAnotherShape) {
-  TestPlan plan(1);
-  plan.slot(plan::SlotRole::state, "w", plan::ElementType::f32, {4});
-  plan.slot(plan::SlotRole::result, "w", plan::ElementType::f32, {5}, {}, 0);
-  EXPECT_THAT([&] { Program(plan.finish(), "cpu:1"); }, ThrowsMessage<Error>(HasSubstr("result \"w\"")));
 }
 
 TEST(Program, CountsTheInstancesThatACommandWaitsFor) {

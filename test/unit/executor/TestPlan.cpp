@@ -1,5 +1,8 @@
 #include "TestPlan.h"
 
+#include "runtime/plan/Verifier.h"
+#include "runtime/plan/Writer.h"
+
 #include <fstream>
 #include <iterator>
 
@@ -13,7 +16,7 @@ static std::vector<uint8_t> readImage() {
 TestPlan::TestPlan(uint32_t devices) : TestPlan({{"data", devices}}) {}
 
 TestPlan::TestPlan(const std::vector<std::pair<std::string, uint32_t>> &axes) {
-  plan.version = 1;
+  plan.version = planVersion;
   plan.devices = 1;
   plan.device_kind = "cpu";
   for (const auto &[name, size] : axes) {
@@ -27,8 +30,8 @@ TestPlan::TestPlan(const std::vector<std::pair<std::string, uint32_t>> &axes) {
     plan.communicators.push_back(std::move(communicator));
   }
   lane(plan::LaneKind::compute);
-  lane(plan::LaneKind::communicate);
-  plan.lanes[1]->communicator = 0;
+  for (size_t axis = 0; axis < axes.size(); ++axis)
+    plan.lanes[lane(plan::LaneKind::communicate)]->communicator = int32_t(axis);
 }
 
 uint32_t TestPlan::lane(plan::LaneKind kind) {
@@ -57,7 +60,7 @@ uint32_t TestPlan::slot(plan::SlotRole role, const std::string &name, plan::Elem
 uint32_t TestPlan::slotBuffer(uint32_t slot) {
   auto buffer = std::make_unique<plan::BufferT>();
   buffer->slot = int32_t(slot);
-  buffer->size = SlotLayout(*plan.slots[slot], Topology(plan)).localBytes();
+  buffer->size = localBytes(plan, *plan.slots[slot]);
   plan.buffers.push_back(std::move(buffer));
   return uint32_t(plan.buffers.size() - 1);
 }
@@ -71,20 +74,29 @@ uint32_t TestPlan::buffer(uint64_t size) {
   return uint32_t(plan.buffers.size() - 1);
 }
 
-uint32_t TestPlan::launch(const std::string &kernel, int64_t extent, std::vector<uint32_t> buffers,
+uint32_t TestPlan::kernel(const std::string &name, int64_t extent, const std::vector<uint32_t> &buffers) {
+  auto [entry, isNew] = kernels.try_emplace({name, extent}, uint32_t(plan.kernels.size()));
+  if (!isNew)
+    return entry->second;
+  auto kernel = std::make_unique<plan::KernelT>();
+  kernel->name = kernel->symbol = name;
+  kernel->extent = kernel->flops = extent;
+  kernel->num_outputs = name == "wait_at_gate" || name == "fail" ? 0 : 1;
+  kernel->num_inputs = uint32_t(buffers.size()) - kernel->num_outputs;
+  for (uint32_t buffer : buffers)
+    kernel->operand_sizes.push_back(plan.buffers[buffer]->size);
+  if (kernel->num_outputs == 1)
+    kernel->in_place.push_back(name == "increment" ? 0 : -1);
+  plan.kernels.push_back(std::move(kernel));
+  return entry->second;
+}
+
+uint32_t TestPlan::launch(const std::string &name, int64_t extent, std::vector<uint32_t> buffers,
                           std::vector<plan::Wait> waits, uint32_t lane) {
-  auto [entry, isNew] = kernels.try_emplace({kernel, extent}, uint32_t(plan.kernels.size()));
-  if (isNew) {
-    auto object = std::make_unique<plan::KernelT>();
-    object->name = object->symbol = kernel;
-    object->extent = extent;
-    object->flops = extent;
-    plan.kernels.push_back(std::move(object));
-  }
   plan::LaunchT launch;
-  launch.kernel = entry->second;
+  launch.kernel = kernel(name, extent, buffers);
   launch.buffers = std::move(buffers);
-  return command(kernel, std::move(launch), std::move(waits), lane);
+  return command(name, std::move(launch), std::move(waits), lane);
 }
 
 uint32_t TestPlan::copy(uint32_t source, uint32_t target, std::vector<plan::Wait> waits, uint32_t lane) {
@@ -104,13 +116,13 @@ uint32_t TestPlan::allReduce(plan::ReductionKind reduction, plan::ElementType ty
   reduce.source = source;
   reduce.target = target;
   reduce.count = count;
-  uint32_t first = command("all_reduce", reduce, std::move(waits), 1);
+  uint32_t first = command("all_reduce", reduce, std::move(waits), communicator + 1);
   plan::GatherPartsT gather;
   gather.communicator = communicator;
   gather.type = type;
   gather.buffer = target;
   gather.count = count;
-  return command("all_reduce", gather, {afterMembers(first, communicator)}, 1);
+  return command("all_reduce", gather, {afterMembers(first, communicator)}, communicator + 1);
 }
 
 uint32_t TestPlan::allGather(plan::ElementType type, uint32_t source, uint32_t target, int64_t outer,
@@ -122,7 +134,7 @@ uint32_t TestPlan::allGather(plan::ElementType type, uint32_t source, uint32_t t
   gather.target = target;
   gather.outer = outer;
   gather.inner = inner;
-  return command("all_gather", gather, std::move(waits), 1);
+  return command("all_gather", gather, std::move(waits), communicator + 1);
 }
 
 uint32_t TestPlan::add(const std::string &name, std::unique_ptr<plan::CommandT> command,
@@ -140,6 +152,7 @@ uint32_t TestPlan::add(const std::string &name, std::unique_ptr<plan::CommandT> 
 
 std::shared_ptr<const plan::PlanT> TestPlan::finish() {
   plan.image = readImage();
+  requireValid(plan);
   return std::make_shared<plan::PlanT>(std::move(plan));
 }
 

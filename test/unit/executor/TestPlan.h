@@ -1,5 +1,6 @@
 // Hand-written plans.
-#pragma once
+#ifndef EPL_TEST_UNIT_EXECUTOR_TESTPLAN_H
+#define EPL_TEST_UNIT_EXECUTOR_TESTPLAN_H
 
 #include "runtime/executor/Session.h"
 
@@ -13,9 +14,9 @@ using Sharding = std::vector<std::vector<std::string>>;
 /// A plan under construction. Functions give the index of what they add.
 class TestPlan {
 public:
-  /// A mesh of one axis, "data". Communicator 0 is over all ranks. Lane 0 computes, lane 1 communicates.
+  /// A mesh of one axis, "data".
   explicit TestPlan(uint32_t devices);
-  /// A mesh of several axes; communicator i is over axis i.
+  /// A mesh of several axes. Communicator i is over axis i and has lane i + 1; lane 0 computes.
   explicit TestPlan(const std::vector<std::pair<std::string, uint32_t>> &axes);
 
   uint32_t slot(plan::SlotRole role, const std::string &name, plan::ElementType type,
@@ -25,6 +26,7 @@ public:
   /// A buffer in the arena.
   uint32_t buffer(uint64_t size);
 
+  /// The kernels are those of Kernels.cpp.
   uint32_t launch(const std::string &kernel, int64_t extent, std::vector<uint32_t> buffers,
                   std::vector<plan::Wait> waits = {}, uint32_t lane = 0);
   template <typename ActionT>
@@ -35,19 +37,20 @@ public:
     return add(name, std::move(command), std::move(waits), lane);
   }
   uint32_t copy(uint32_t source, uint32_t target, std::vector<plan::Wait> waits = {}, uint32_t lane = 0);
-  /// Both halves of an all-reduce on lane 1; gives the second.
+  /// Both halves of an all-reduce; gives the second.
   uint32_t allReduce(plan::ReductionKind reduction, plan::ElementType type, uint32_t source, uint32_t target,
                      int64_t count, std::vector<plan::Wait> waits, uint32_t communicator = 0);
   uint32_t allGather(plan::ElementType type, uint32_t source, uint32_t target, int64_t outer, int64_t inner,
                      std::vector<plan::Wait> waits, uint32_t communicator = 0);
   uint32_t lane(plan::LaneKind kind);
 
-  /// Takes the plan, with the test kernels as its image.
+  /// Takes the plan, with the test kernels as its image. Throws PlanError if it is not valid.
   std::shared_ptr<const plan::PlanT> finish();
 
   plan::PlanT plan;
 
 private:
+  uint32_t kernel(const std::string &name, int64_t extent, const std::vector<uint32_t> &buffers);
   uint32_t add(const std::string &name, std::unique_ptr<plan::CommandT> command,
                std::vector<plan::Wait> waits, uint32_t lane);
 
@@ -83,3 +86,5 @@ template <typename T> std::vector<T> elements(const Result &result) {
 std::string devices(uint32_t count);
 
 } // namespace epl::runtime::test
+
+#endif // EPL_TEST_UNIT_EXECUTOR_TESTPLAN_H

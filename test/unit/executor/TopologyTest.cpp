@@ -1,15 +1,11 @@
 #include "TestPlan.h"
 
-#include "runtime/Error.h"
-
 #include <gmock/gmock.h>
 
 namespace epl::runtime::test {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 TEST(Topology, CountsRanksRowMajor) {
   TestPlan plan({{"data", 2}, {"model", 3}});
@@ -38,22 +34,6 @@ TEST(Topology, ATemporalAxisMakesNoRanks) {
   Topology topology(plan.plan);
   EXPECT_EQ(topology.size(), 2u);
   EXPECT_THAT(topology.coordinates(1), ElementsAre(1, 0));
-}
-
-TEST(Topology, RefusesAxesThatDoNotMakeTheDevices) {
-  TestPlan plan({{"data", 2}, {"model", 3}});
-  plan.plan.devices = 12;
-  EXPECT_THAT([&] { Topology t(plan.plan); }, ThrowsMessage<Error>(HasSubstr("make 6 ranks, expected 12")));
-  plan.plan.devices = 5;
-  EXPECT_THROW(Topology t(plan.plan), Error);
-}
-
-TEST(Topology, RefusesBadCommunicators) {
-  TestPlan plan({{"data", 2}, {"model", 3}});
-  plan.plan.communicators[0]->axes = {"batch"};
-  EXPECT_THAT([&] { Topology t(plan.plan); }, ThrowsMessage<Error>(HasSubstr("no mesh axis \"batch\"")));
-  plan.plan.communicators[0]->axes = {"data", "data"};
-  EXPECT_THAT([&] { Topology t(plan.plan); }, ThrowsMessage<Error>(HasSubstr("\"data\" twice")));
 }
 
 } // namespace
