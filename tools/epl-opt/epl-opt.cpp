@@ -1,5 +1,6 @@
 //===- epl-opt.cpp - Runs passes on a module ------------------------------===//
 
+#include "passes/Parallelize.h"
 #include "passes/annotate/Passes.h"
 #include "passes/kernel/Passes.h"
 #include "passes/shard/Passes.h"
@@ -14,6 +15,7 @@ int main(int argc, char **argv) {
   mlir::epl::registerAnnotatePasses();
   mlir::epl::registerShardPasses();
   mlir::epl::registerKernelPasses();
+  mlir::epl::registerParallelizePipeline();
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
