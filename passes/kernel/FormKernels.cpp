@@ -37,12 +37,10 @@ public:
   Value inside(Value value) {
     if (Value known = mapping.lookupOrNull(value))
       return known;
-    if (isInside(value)) {
+    if (isInside(value))
       clone(value.getDefiningOp());
-    } else {
-      inputs.push_back(value);
-      mapping.map(value, block->addArgument(value.getType(), value.getLoc()));
-    }
+    else
+      mapping.map(value, addInput(value));
     return mapping.lookup(value);
   }
 
@@ -57,6 +55,18 @@ public:
     mapping.map(op, copy);
   }
 
+  /// The same for a contraction: each operand is an argument of its own, in order, so that a library can be
+  /// called with them. Only an init made of constants is made here.
+  void cloneContraction(linalg::GenericOp op) {
+    SmallVector<Value> operands =
+        llvm::map_to_vector(op.getInputs(), [&](Value input) { return addInput(input); });
+    Value init = op.getDpsInits()[0];
+    operands.push_back(isCheapConstant(init) ? inside(init) : addInput(init));
+    Operation *copy = builder.clone(*op, mapping);
+    copy->setOperands(operands);
+    copy->setDiscardableAttrs(DictionaryAttr::get(op.getContext()));
+  }
+
   /// Ends the block with `results` and gives it away.
   Block *finish(ArrayRef<Value> results, Location loc) {
     YieldOp::create(builder, loc, llvm::map_to_vector(results, [&](Value result) { return inside(result); }));
@@ -67,6 +77,11 @@ public:
   SmallVector<Value> inputs;
 
 private:
+  Value addInput(Value value) {
+    inputs.push_back(value);
+    return block->addArgument(value.getType(), value.getLoc());
+  }
+
   std::unique_ptr<Block> block;
   OpBuilder builder;
   function_ref<bool(Value)> isInside;
@@ -119,7 +134,10 @@ void ClusterBuilder::build(const Group &group) {
   BodyBuilder cluster(body.getParentOp()->getContext(), inThisGroup);
   SmallVector<Value> results;
   for (Operation *op : group.ops) {
-    cluster.clone(op);
+    if (group.kind == KernelKind::contraction)
+      cluster.cloneContraction(cast<linalg::GenericOp>(op));
+    else
+      cluster.clone(op);
     llvm::copy_if(op->getResults(), std::back_inserter(results),
                   [&](Value result) { return escapes(result, group); });
   }
@@ -186,6 +204,8 @@ LogicalResult verifyBody(Block &body) {
 }
 
 struct FormKernelsPass : epl::impl::FormKernelsBase<FormKernelsPass> {
+  using FormKernelsBase::FormKernelsBase;
+
   void runOnOperation() override {
     SmallVector<TaskOp> tasks;
     getOperation().walk([&](TaskOp task) { tasks.push_back(task); });
@@ -194,7 +214,7 @@ struct FormKernelsPass : epl::impl::FormKernelsBase<FormKernelsPass> {
       if (failed(verifyBody(body)))
         return signalPassFailure();
       eraseDeadOps(body);
-      ClusterBuilder(body).run(groupOps(body));
+      ClusterBuilder(body).run(groupOps(body, {maxOps, maxOperands}));
     }
   }
 };

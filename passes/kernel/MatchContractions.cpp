@@ -12,9 +12,6 @@
 #include "passes/kernel/OpRoles.h"
 #include "passes/kernel/Passes.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Matchers.h"
-
 namespace mlir::epl {
 #define GEN_PASS_DEF_MATCHCONTRACTIONS
 #include "passes/kernel/Passes.h.inc"
@@ -140,13 +137,6 @@ GemmAttr matchLoops(MLIRContext *context, ArrayRef<Loop> loops, bool accumulate)
   return best;
 }
 
-/// Whether the init is filled with zeros, so that the product need not read it.
-bool isZeroFill(Value init) {
-  auto fill = init.getDefiningOp<GenericOp>();
-  Value value = fill && isBroadcast(fill) ? fill.getOperand(0) : init;
-  return matchPattern(value, m_AnyZeroFloat());
-}
-
 void matchKernel(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   auto op = body.getTerminator()->getOperand(0).getDefiningOp<GenericOp>();
@@ -158,7 +148,8 @@ void matchKernel(KernelOp kernel) {
     return;
   Value init = op.getDpsInits()[0];
   auto argument = dyn_cast<BlockArgument>(init);
-  if (!argument && !isZeroFill(init))
+  auto fill = dyn_cast_or_null<FloatAttr>(getFillValue(init));
+  if (!argument && !(fill && fill.getValue().isZero()))
     return;
   GemmAttr gemm = matchLoops(kernel.getContext(), getLoops(op), /*accumulate=*/bool(argument));
   if (!gemm)

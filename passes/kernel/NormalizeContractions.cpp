@@ -53,7 +53,7 @@ bool foldInput(GenericOp op, OpOperand &input) {
 /// The same fill for another type of equal rank and elements, or null if `init` is no fill.
 Value refill(Value init, RankedTensorType type, OpBuilder &builder) {
   auto fill = init.getDefiningOp<GenericOp>();
-  if (!fill || !isBroadcast(fill) || fill.getIndexingMapsArray().front().getNumResults() != 0)
+  if (!fill || !getFillValue(init) || fill.getIndexingMapsArray().front().getNumResults() != 0)
     return {};
   IRMapping mapping;
   mapping.map(fill.getOperand(1),

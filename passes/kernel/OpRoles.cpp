@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
@@ -54,6 +55,19 @@ bool mlir::epl::isTranspose(linalg::GenericOp generic) {
   return map && map.isPermutation() && !map.isIdentity();
 }
 
+Attribute mlir::epl::getFillValue(Value value) {
+  Attribute constant;
+  if (matchPattern(value, m_Constant(&constant))) {
+    auto elements = dyn_cast<ElementsAttr>(constant);
+    return !elements ? constant : elements.isSplat() ? elements.getSplatValue<Attribute>() : Attribute();
+  }
+  Operation *op = value.getDefiningOp();
+  if (auto generic = dyn_cast_or_null<linalg::GenericOp>(op))
+    return isBroadcast(generic) ? getFillValue(generic.getOperand(0)) : Attribute();
+  return isa_and_nonnull<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op) ? getFillValue(op->getOperand(0))
+                                                                             : Attribute();
+}
+
 /// Whether `value` is made of constants by no more than `budget` scalar ops per element; spends them.
 static bool isCheapConstant(Value value, int &budget) {
   Operation *op = value.getDefiningOp();
@@ -71,6 +85,11 @@ static bool isCheapConstant(Value value, int &budget) {
   return llvm::all_of(getReadValues(op), [&](Value read) { return isCheapConstant(read, budget); });
 }
 
+bool mlir::epl::isCheapConstant(Value value) {
+  int budget = kCloneBudget;
+  return ::isCheapConstant(value, budget);
+}
+
 OpRole mlir::epl::getOpRole(Operation *op) {
   if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
     return OpRole::view;
@@ -83,7 +102,5 @@ OpRole mlir::epl::getOpRole(Operation *op) {
     return OpRole::fusion;
   if (isContraction(generic))
     return OpRole::contraction;
-  int budget = kCloneBudget;
-  return isBroadcast(generic) || isCheapConstant(generic.getResult(0), budget) ? OpRole::clone
-                                                                               : OpRole::fusion;
+  return isBroadcast(generic) || isCheapConstant(generic.getResult(0)) ? OpRole::clone : OpRole::fusion;
 }

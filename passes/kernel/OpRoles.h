@@ -27,6 +27,12 @@ bool isBroadcast(linalg::GenericOp generic);
 /// A generic that only permutes the dimensions of its input.
 bool isTranspose(linalg::GenericOp generic);
 
+/// The constant that each element of `value` is, or null: of a fill, a splat or a scalar, reshaped or not.
+Attribute getFillValue(Value value);
+
+/// Whether `value` is made of constants by few scalar ops per element.
+bool isCheapConstant(Value value);
+
 /// Every value from outside that the op reads: its operands and what its regions capture.
 llvm::SetVector<Value> getReadValues(Operation *op);
 

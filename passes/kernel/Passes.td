@@ -4,6 +4,19 @@
 
 include "mlir/Pass/PassBase.td"
 
+def SimplifyGenerics : Pass<"epl-simplify-generics", "::mlir::ModuleOp"> {
+  let summary = "Turns reductions of extents of 1 into reshapes and empties inits that are not read";
+  let description = [{
+    ```mlir
+    %1 = linalg.generic {... (d0, d1), (d1) ... ["reduction", "parallel"]} ins(%x : tensor<1x8xf32>) outs(%zeros : tensor<8xf32>) ...
+    ```
+    becomes
+    ```mlir
+    %1 = tensor.collapse_shape %x [[0, 1]] : tensor<1x8xf32> into tensor<8xf32>
+    ```
+  }];
+}
+
 def NormalizeContractions : Pass<"epl-normalize-contractions", "::mlir::ModuleOp"> {
   let summary = "Folds transposes and broadcasts round contractions into their maps";
   let description = [{
@@ -40,6 +53,10 @@ def FormKernels : Pass<"epl-form-kernels", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [
+    Option<"maxOps", "max-ops", "int64_t", "250", "Ops that one cluster may hold">,
+    Option<"maxOperands", "max-operands", "int64_t", "48", "Distinct tensors that one cluster may read or write">
+  ];
 }
 
 def OutlineKernels : Pass<"epl-outline-kernels", "::mlir::ModuleOp"> {
