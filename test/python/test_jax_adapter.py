@@ -151,10 +151,11 @@ def test_closed_over_arrays_are_hidden_arguments(lower: Lower, mlir_opt: MlirOpt
     program = lower(step, X)
     text = mlir_opt(program.text)
     assert len(program.hidden) == 2
-    np.testing.assert_array_equal(program.hidden[0], table)
-    np.testing.assert_array_equal(program.hidden[1], mask)
-    assert 'tensor<4x100xf32> {epl.hidden, epl.name = "hidden[0]", epl.role = "constant"}' in text
-    assert 'tensor<1100xi1> {epl.hidden, epl.name = "hidden[1]", epl.role = "constant"}' in text
+    for index, value in enumerate(program.hidden):
+        np.testing.assert_array_equal(value, {(4, 100): table, (1100,): mask}[value.shape])
+        kind = {"f": "4x100xf32", "b": "1100xi1"}[value.dtype.kind]
+        attributes = f'{{epl.hidden, epl.name = "hidden[{index}]", epl.role = "constant"}}'
+        assert f"%arg{index + 1}: tensor<{kind}> {attributes}" in text
 
 
 def test_random_bits_are_signless(lower: Lower, mlir_opt: MlirOpt) -> None:
@@ -197,6 +198,10 @@ def unsupported_steps() -> dict[str, object]:
         "cond": lambda x: jax.lax.cond(x[0, 0] > 0, lambda v: v, lambda v: -v, x),
         "fft": lambda x: jnp.abs(jnp.fft.fft(x)),
         "cholesky": lambda x: jnp.linalg.cholesky(x[:4, :4]),
+        "complex": lambda x: jnp.abs(x + 1j),
+        "dynamic_slice": lambda x: jax.lax.dynamic_slice(x, (x[0, 0].astype(int), 0), (2, 8)),
+        "debug_print": lambda x: jax.debug.print("{}", x),
+        "callback": lambda x: jax.pure_callback(lambda v: v, x, x),
     }
 
 
@@ -219,6 +224,42 @@ def test_unsupported_operation_of_a_library_names_the_users_line(lower: Lower) -
     with pytest.raises(epl.UnsupportedError, match="gather") as error:
         lower(step, X)
     assert error.value.place == epl.errors.Place(__file__, line)
+
+
+CAPTURED = {
+    "scalar predicate": lambda x: x.var(0),
+    "pad with a converted value": lambda x: jnp.pad(x, 1),
+    "clamp by scalars": lambda x: jnp.clip(x, -1, x[0, 0]),
+    "static index": lambda x: x[-1] + x[0],
+    "update at a static index": lambda x: jax.lax.dynamic_update_slice(x, x[:2], (0, 0)),
+    "clip by global norm": lambda x: optax.clip_by_global_norm(1.0).update(x, optax.EmptyState())[0],
+    "unrolled scan": lambda x: jax.lax.scan(lambda c, row: (c * row, c), x[0], x, unroll=True),
+    "remat": lambda x: jax.grad(jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)).sum()))(x),
+}
+
+
+@pytest.mark.parametrize("name", CAPTURED)
+def test_no_operand_is_hidden(lower: Lower, mlir_opt: MlirOpt, name: str) -> None:
+    text = mlir_opt(lower(CAPTURED[name], X).text)
+    assert "tensor.extract " not in text
+    assert not re.search(r"^    %\S+ = arith\.(?!constant)", text, re.M)
+
+
+def test_dead_operations_are_no_error(lower: Lower) -> None:
+    assert "gather" not in lower(lambda x: (x[jnp.array([0, 2])], x)[1], X).text
+
+
+def test_recomputed_operations_know_it(lower: Lower, mlir_opt: MlirOpt) -> None:
+    def step(x: jax.Array) -> jax.Array:
+        def loss(x: jax.Array) -> jax.Array:
+            with epl.replicate():
+                return jnp.sum(jnp.exp(jnp.sin(x)))
+
+        return jax.value_and_grad(jax.checkpoint(loss))(x)
+
+    found = stacks(mlir_opt(lower(step, X).text), "math.sin")
+    assert len(found) == 2
+    assert sum("rematted_computation" in stack for stack in found) == 1
 
 
 def test_collectives_are_refused(lower: Lower) -> None:

@@ -190,18 +190,6 @@ def test_plain_named_scopes_in_eager_code_and_in_the_users_jit() -> None:
     assert "epl.s" not in text
 
 
-def test_gradients_keep_the_scope(lower: Lower) -> None:
-    def step(x: jax.Array) -> jax.Array:
-        def loss(x: jax.Array) -> jax.Array:
-            with epl.replicate():
-                return jnp.sum(jnp.sin(x))
-
-        return jax.grad(jax.checkpoint(loss))(x)
-
-    with pytest.raises(epl.UnsupportedError, match=r"checkpoint|optimization_barrier|remat"):
-        lower(step, X)
-
-
 @given(st.text(max_size=8))
 def test_names_are_restricted(name: str) -> None:
     good = bool(name) and all(c.isascii() and (c.isalnum() or c in "_.-") for c in name)

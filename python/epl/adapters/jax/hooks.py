@@ -7,14 +7,14 @@ public way).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 from jax._src import core, dtypes, source_info_util
 from jax._src.interpreters import pxla
 
-from epl.errors import Error
+from epl.errors import Error, Place
 
 VERSION = "0.10.2"
 
@@ -42,6 +42,15 @@ def register_array(array_type: type, to_jax: Callable[[Any], jax.Array]) -> None
     core.pytype_aval_mappings[array_type] = lambda value: core.ShapedArray(value.shape, value.dtype)
     pxla.shard_arg_handlers[array_type] = shard
     dtypes.canonicalize_value_handlers[array_type] = lambda value: value
+
+
+def equations(jaxpr: Any) -> Iterator[tuple[str, Place | None]]:
+    """The primitives of a jaxpr, inner ones too, with the innermost user line of each."""
+    for equation in jaxpr.eqns:
+        frame = source_info_util.user_frame(equation.source_info.traceback)
+        yield equation.primitive.name, Place(frame.file_name, frame.start_line) if frame else None
+        for inner in core.jaxprs_in_params(equation.params):
+            yield from equations(inner)
 
 
 def exclude_from_locations(path: str) -> None:

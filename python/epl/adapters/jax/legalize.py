@@ -10,7 +10,7 @@ an `UnsupportedError` with the user's line.
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Callable
 
 import numpy as np
 from jaxlib.mlir import ir, passmanager
@@ -18,13 +18,15 @@ from jaxlib.mlir.dialects import stablehlo
 
 from epl.adapters.jax.inline import inline_calls
 from epl.adapters.jax.locations import primitive, user_place
+from epl.adapters.jax.simplify import operations, simplify
 from epl.errors import UnsupportedError
 
 HOIST_BYTES = 1024  # closed-over arrays above this size become hidden arguments
 
 _DIALECTS = frozenset({"arith", "builtin", "epl", "func", "linalg", "math", "scf", "tensor"})
-# Legalized without an error, but to bodies that capture whole tensors, where no sharding rule sees them.
-_CAPTURING = frozenset({"stablehlo.gather", "stablehlo.scatter", "stablehlo.dynamic_gather"})
+# Legalized to bodies that capture whole tensors; what else captures one leaves a tensor.extract.
+_CAPTURING = frozenset({"stablehlo.gather", "stablehlo.dynamic_gather", "stablehlo.scatter"})
+_LEFT_OVER = frozenset({"builtin.unrealized_conversion_cast", "tensor.extract"})
 
 
 def legalize(module: ir.Module) -> list[np.ndarray]:
@@ -38,15 +40,15 @@ def legalize(module: ir.Module) -> list[np.ndarray]:
     """
     _run(module, "func.func(chlo-legalize-to-stablehlo),func.func(stablehlo-legalize-composite-to-call)")
     inline_calls(module)
-    _drop_sharding_constraints(module)
-    # Removes slices of no extent, which the legalization does not survive.
+    # Removes what nothing uses, and slices of no extent, which the legalization does not survive.
     _run(module, "func.func(canonicalize)")
-    _check_supported(module, _CAPTURING)
+    _refuse(module, _has_no_form)
+    simplify(module)
     hidden = _hoist_constants(module)
     _raise_concatenations(module)
     _run(module, "stablehlo-legalize-to-linalg,canonicalize")
     _make_signless(module)
-    _check_supported(module)
+    _refuse(module, _is_foreign)
     return hidden
 
 
@@ -60,46 +62,24 @@ def _run(module: ir.Module, pipeline: str) -> None:
     passmanager.PassManager.parse(f"builtin.module({pipeline})").run(module.operation)
 
 
-def _operations(module: ir.Module, *names: str) -> list[ir.Operation]:
-    """The operations with one of the names (all if none is given), an outer one before its inner ones."""
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if not names or op.name in names:
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found
+def _refuse(module: ir.Module, unsupported: Callable[[ir.Operation], bool]) -> None:
+    """Raises the error about the first unsupported operation."""
+    for op in operations(module):
+        if unsupported(op):
+            name = primitive(op.location) or op.name
+            raise UnsupportedError(f'"{name}" ({op.name}) is not supported yet', user_place(op.location))
 
 
-def _drop_sharding_constraints(module: ir.Module) -> None:
-    """A step is global: EPL derives every sharding itself. JAX makes constraints of its own on typed keys."""
-    asked = []
-    for op in _operations(module, "sdy.sharding_constraint"):
-        if "empty_mesh" not in str(op.attributes["sharding"]):
-            asked.append(op.location)
-        op.results[0].replace_all_uses_with(op.operands[0])
-        op.erase()
-    for op in _operations(module, "sdy.mesh"):
-        op.erase()
-    if asked:
-        place = user_place(asked[0])
-        warnings.warn(
-            f"{place}: with_sharding_constraint is ignored: EPL derives the shardings", stacklevel=2
-        )
+def _has_no_form(op: ir.Operation) -> bool:
+    """Whether an operation would hide its operands, or works on complex numbers."""
+    if op.name == "stablehlo.constant":  # what uses it knows the user's line
+        return False
+    return op.name in _CAPTURING or any("complex<" in str(result.type) for result in op.results)
 
 
-def _check_supported(module: ir.Module, refused: frozenset[str] = frozenset()) -> None:
-    """Refuses operations in `refused`; without one, all of dialects that the compiler does not take."""
-    for op in _operations(module):
-        known = op.name not in refused if refused else op.name.partition(".")[0] in _DIALECTS
-        if known and op.name != "builtin.unrealized_conversion_cast":
-            continue
-        place = user_place(op.location)
-        raise UnsupportedError(
-            f'"{primitive(op.location) or op.name}" ({op.name}) is not supported yet', place
-        )
+def _is_foreign(op: ir.Operation) -> bool:
+    """Whether the compiler does not take an operation."""
+    return op.name in _LEFT_OVER or op.name.partition(".")[0] not in _DIALECTS
 
 
 def _hoist_constants(module: ir.Module) -> list[np.ndarray]:
@@ -108,18 +88,22 @@ def _hoist_constants(module: ir.Module) -> list[np.ndarray]:
     entry = function.regions[0].blocks[0]
     hoisted: dict[ir.Attribute, ir.Value] = {}
     values: list[np.ndarray] = []
-    for op in _operations(module, "stablehlo.constant"):
+    for op in operations(module, "stablehlo.constant"):
         attribute = ir.DenseElementsAttr(op.attributes["value"])
-        value = None if attribute.is_splat else np.array(attribute)
-        if value is None or value.nbytes <= HOIST_BYTES:
+        if attribute.is_splat or len(attribute) * _width(attribute.type.element_type) <= 8 * HOIST_BYTES:
             continue
         if attribute not in hoisted:
             hoisted[attribute] = entry.add_argument(attribute.type, op.location)
-            values.append(value)
+            values.append(np.array(attribute))
         op.results[0].replace_all_uses_with(hoisted[attribute])
         op.erase()
     _retype_function(function)
     return values
+
+
+def _width(element: ir.Type) -> int:
+    """Bits of an element; 0 for types that no plan holds, which are refused later."""
+    return element.width if isinstance(element, (ir.IntegerType, ir.FloatType)) else 0
 
 
 def _retype_function(function: ir.Operation) -> None:
@@ -133,7 +117,7 @@ def _retype_function(function: ir.Operation) -> None:
 
 
 def _raise_concatenations(module: ir.Module) -> None:
-    for op in _operations(module, "stablehlo.concatenate"):
+    for op in operations(module, "stablehlo.concatenate"):
         _replace(op, "epl.concatenate", {"dim": op.attributes["dimension"]}, op.operands, op.results[0].type)
 
 
@@ -161,10 +145,10 @@ def _make_signless(module: ir.Module) -> None:
     entry = function.regions[0].blocks[0]
     for value in list(entry.arguments):
         value.set_type(_signless(value.type))
-    for op in _operations(module, "epl.concatenate"):
+    for op in operations(module, "epl.concatenate"):
         for result in op.results:
             result.set_type(_signless(result.type))
-    for op in _operations(module, "builtin.unrealized_conversion_cast"):
+    for op in operations(module, "builtin.unrealized_conversion_cast"):
         if len(op.operands) == 1 and _signless(op.operands[0].type) == _signless(op.results[0].type):
             op.results[0].replace_all_uses_with(op.operands[0])
             op.erase()

@@ -105,6 +105,7 @@ def lower(
     Raises:
       UnsupportedError: for an operation that the compiler has no input form of.
     """
+    _refuse_callbacks(traced.stage)
     # Platform tpu: cpu lowers random bits to a rolled loop, cuda to a custom call.
     module = traced.stage.lower(lowering_platforms=("tpu",)).compiler_ir("stablehlo")
     module.context.allow_unregistered_dialects = True
@@ -117,6 +118,13 @@ def lower(
             del module.operation.attributes[attribute]
         module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
         return Program(module.operation.get_asm(enable_debug_info=True), tuple(hidden))
+
+
+def _refuse_callbacks(stage: Any) -> None:
+    """A plan runs without Python, so it cannot call back (`jax.debug.print`, `jax.pure_callback`, ...)."""
+    for primitive, place in hooks.equations(stage.jaxpr.jaxpr):
+        if "callback" in primitive or primitive == "debug_print":
+            raise UnsupportedError(f'"{primitive}" is not supported yet: a plan runs without Python', place)
 
 
 def _name_arguments(function: ir.Operation, arguments: Sequence[Argument], place: Place) -> None:
