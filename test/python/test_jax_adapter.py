@@ -142,18 +142,19 @@ def test_concatenate_is_raised(lower: Lower, mlir_opt: MlirOpt) -> None:
 
 def test_closed_over_arrays_are_hidden_arguments(lower: Lower, mlir_opt: MlirOpt) -> None:
     table = np.arange(400, dtype=np.float32).reshape(4, 100)
-    mask = np.arange(1100) % 3 == 0
-    small = np.arange(8, dtype=np.float32)
+    mask = np.arange(110) % 3 == 0
+    small, shown = np.arange(8, dtype=np.float32), np.arange(100) % 3 == 0
 
     def step(x: jax.Array) -> tuple[jax.Array, ...]:
-        return x @ jnp.ones((8, 100)) + table, (x * small).sum(), table.sum() + jnp.where(mask, x[0, 0], 0)
+        picked = jnp.where(mask, x[0, 0], 0).sum() + jnp.where(shown, x[0, 0], 0).sum()
+        return x @ jnp.ones((8, 100)) + table, (x * small).sum(), jnp.asarray(table).sum() + picked
 
     program = lower(step, X)
     text = mlir_opt(program.text)
     assert len(program.hidden) == 2
     for index, value in enumerate(program.hidden):
-        np.testing.assert_array_equal(value, {(4, 100): table, (1100,): mask}[value.shape])
-        kind = {"f": "4x100xf32", "b": "1100xi1"}[value.dtype.kind]
+        np.testing.assert_array_equal(value, {(4, 100): table, (110,): mask}[value.shape])
+        kind = {"f": "4x100xf32", "b": "110xi1"}[value.dtype.kind]
         attributes = f'{{epl.hidden, epl.name = "hidden[{index}]", epl.role = "constant"}}'
         assert f"%arg{index + 1}: tensor<{kind}> {attributes}" in text
 

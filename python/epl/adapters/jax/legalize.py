@@ -22,6 +22,7 @@ from epl.adapters.jax.simplify import operations, simplify
 from epl.errors import UnsupportedError
 
 HOIST_BYTES = 1024  # closed-over arrays above this size become hidden arguments
+_HEX_ELEMENTS = 100
 
 _DIALECTS = frozenset({"arith", "builtin", "epl", "func", "linalg", "math", "scf", "tensor"})
 # Legalized to bodies that capture whole tensors; what else captures one leaves a tensor.extract.
@@ -90,7 +91,7 @@ def _hoist_constants(module: ir.Module) -> list[np.ndarray]:
     values: list[np.ndarray] = []
     for op in operations(module, "stablehlo.constant"):
         attribute = ir.DenseElementsAttr(op.attributes["value"])
-        if attribute.is_splat or len(attribute) * _width(attribute.type.element_type) <= 8 * HOIST_BYTES:
+        if attribute.is_splat or not _is_large(attribute):
             continue
         if attribute not in hoisted:
             hoisted[attribute] = entry.add_argument(attribute.type, op.location)
@@ -101,9 +102,15 @@ def _hoist_constants(module: ir.Module) -> list[np.ndarray]:
     return values
 
 
-def _width(element: ir.Type) -> int:
-    """Bits of an element; 0 for types that no plan holds, which are refused later."""
-    return element.width if isinstance(element, (ir.IntegerType, ir.FloatType)) else 0
+def _is_large(attribute: ir.DenseElementsAttr) -> bool:
+    """Whether a constant is hoisted; types that no plan holds are left to be refused later."""
+    element = attribute.type.element_type
+    if not isinstance(element, (ir.IntegerType, ir.FloatType)):
+        return False
+    # Longer constants are printed as hex, where this MLIR and the compiler's differ on the form of i1.
+    if element.width == 1:
+        return len(attribute) > _HEX_ELEMENTS
+    return len(attribute) * element.width > 8 * HOIST_BYTES
 
 
 def _retype_function(function: ir.Operation) -> None:
