@@ -109,8 +109,8 @@ def _is_large(attribute: ir.DenseElementsAttr) -> bool:
         return False
     # Longer constants are printed as hex, where this MLIR and the compiler's differ on the form of i1.
     if element.width == 1:
-        return len(attribute) > _HEX_ELEMENTS
-    return len(attribute) * element.width > 8 * HOIST_BYTES
+        return bool(len(attribute) > _HEX_ELEMENTS)
+    return bool(len(attribute) * element.width > 8 * HOIST_BYTES)
 
 
 def _retype_function(function: ir.Operation) -> None:
