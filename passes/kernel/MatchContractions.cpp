@@ -137,14 +137,18 @@ GemmAttr matchLoops(MLIRContext *context, ArrayRef<Loop> loops, bool accumulate)
   return best;
 }
 
+/// Whether the op only multiplies and adds, in a type that the library knows, elements that its loops choose.
+bool isPlainProduct(GenericOp op) {
+  Type type = getElementTypeOrSelf(op.getResult(0));
+  return op.getNumDpsInputs() == 2 && (type.isF32() || type.isF64()) &&
+         op.getBody()->getOperations().size() == 3 && !llvm::is_contained(op.getStaticLoopRanges(), 0) &&
+         llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) { return map.isProjectedPermutation(); });
+}
+
 void matchKernel(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   auto op = body.getTerminator()->getOperand(0).getDefiningOp<GenericOp>();
-  Type type = op ? getElementTypeOrSelf(op.getResult(0)) : Type();
-  if (!op || op.getNumDpsInputs() != 2 || !(type.isF32() || type.isF64()) ||
-      op.getBody()->getOperations().size() != 3 || llvm::is_contained(op.getStaticLoopRanges(), 0) ||
-      !llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) { return map.isProjectedPermutation(); }) ||
-      !llvm::all_of(op.getInputs(), [](Value input) { return isa<BlockArgument>(input); }))
+  if (!op || !isPlainProduct(op) || op.getInputs() != ValueRange(body.getArguments()).take_front(2))
     return;
   Value init = op.getDpsInits()[0];
   auto argument = dyn_cast<BlockArgument>(init);
