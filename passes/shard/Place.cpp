@@ -78,7 +78,8 @@ static LogicalResult mend(Value value, ArrayRef<Mismatch> uses, func::FuncOp pro
   bool agree = llvm::all_of(uses, [&](const Mismatch &use) { return use.needed == first; });
   for (const Mismatch &use : uses) {
     if (use.needed.isPartial())
-      return use.use->getOwner()->emitOpError() << "operand is pending over several axes: not supported yet";
+      return use.use->getOwner()->emitOpError() << "operand " << use.use->getOperandNumber()
+                                                << " is pending over several axes: not supported yet";
     WorkAttr work = getWork(program, use.use->getOwner());
     Value source = agree || !own.isPartial() ? value : builder.get(value, own.withoutPartial(), work);
     use.use->set(builder.get(source, use.needed, work));

@@ -34,14 +34,14 @@ static LogicalResult verifyArguments(func::FuncOp function, MeshOp mesh) {
     std::string name = describeArgument(function, argument.getArgNumber());
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type)
-      return function.emitOpError() << name << " has a sharding but is no ranked tensor";
+      return function.emitError() << name << " has a sharding but is no ranked tensor";
     if (sharding.isPartial())
-      return function.emitOpError() << "sharding of " << name << " is partial";
+      return function.emitError() << "sharding of " << name << " is partial";
     if (failed(verifySharding(function, sharding, type, name)))
       return failure();
-    StringRef first = cast<AxisAttr>(mesh.getAxes()[0]).getName();
-    if (withAxisState(sharding, mesh, first, getAxisState(sharding, first)) != sharding)
-      return function.emitOpError() << "sharding of " << name
+    for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
+      if (withAxisState(sharding, mesh, axis.getName(), getAxisState(sharding, axis.getName())) != sharding)
+        return function.emitError() << "sharding of " << name
                                     << " names axes of one dimension out of mesh order";
   }
   return success();

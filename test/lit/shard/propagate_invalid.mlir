@@ -1,0 +1,65 @@
+// RUN: epl-opt %s -split-input-file -verify-diagnostics -epl-propagate
+
+// expected-error@+1 {{temporal axis "micro" is not supported yet}}
+epl.mesh @mesh axes ["data"=2, "micro"=4 temporal]
+func.func @temporal(%x: tensor<8xf32>) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{module has no epl.mesh to shard over}}
+module {
+  func.func @no_mesh(%x: tensor<8xf32>) {
+    return
+  }
+}
+
+// -----
+
+epl.mesh @mesh axes ["data"=2]
+// expected-error@+1 {{sharding of argument "x" is partial}}
+func.func @partial(%x: tensor<8xf32> {epl.name = "x", epl.sharding = #epl.sharding<@mesh, [{}], partial = sum{"data"}>}) {
+  return
+}
+
+// -----
+
+epl.mesh @mesh axes ["data"=2]
+// expected-error@+1 {{dimension 0 of argument 0 of size 7 is not divisible by 2}}
+func.func @not_divisible(%x: tensor<7xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}]>}) {
+  return
+}
+
+// -----
+
+epl.mesh @mesh axes ["data"=2]
+// expected-error@+1 {{sharding of argument 0 has 2 dimensions, expected 1}}
+func.func @rank(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {}]>}) {
+  return
+}
+
+// -----
+
+epl.mesh @mesh axes ["data"=2]
+// expected-error@+1 {{argument 0 has a sharding but is no ranked tensor}}
+func.func @scalar(%x: f32 {epl.sharding = #epl.sharding<@mesh, []>}) {
+  return
+}
+
+// -----
+
+epl.mesh @mesh axes ["data"=2, "model"=2]
+// expected-error@+1 {{sharding of argument 0 names axes of one dimension out of mesh order}}
+func.func @order(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"model", "data"}]>}) {
+  return
+}
+
+// -----
+
+epl.mesh @mesh axes ["data"=2]
+func.func @scope(%x: tensor<8xf32>) {
+  // expected-error@+1 {{is not allowed at level "global"}}
+  %0 = epl.constrain %x to <@mesh, [{"data"}]> : tensor<8xf32>
+  return
+}
