@@ -21,8 +21,10 @@ namespace epl::runtime {
 /// A set of the plan's communicated axes, as bits: those on which two ranks differ.
 using Scope = uint32_t;
 
-/// Orders more axes than this for no plan: clocks are kept for every subset of them.
+/// Clocks are kept for every subset of the communicated axes, so their number is limited, and so is that of
+/// all entries of all clocks (1 GiB).
 inline constexpr size_t maxCommunicatedAxes = 8;
+inline constexpr size_t maxClockEntries = size_t(1) << 28;
 
 class Order {
 public:

@@ -53,8 +53,10 @@ plan::PlanT parsePlanUnverified(std::span<const uint8_t> bytes, const std::strin
   std::span<const uint8_t> content = openFrame(bytes, name);
   // The frame aligns the plan relative to its own start; a caller's buffer may start anywhere.
   std::vector<uint8_t> aligned(content.begin(), content.end());
-  flatbuffers::Verifier verifier(aligned.data(), aligned.size(), /*max_depth=*/16,
-                                 /*max_tables=*/10'000'000);
+  // A table takes eight bytes at least, with the offset that names it: more tables than that are one table
+  // named again and again, which would grow without bound in memory.
+  auto maxTables = flatbuffers::uoffset_t(aligned.size() / 8 + 1);
+  flatbuffers::Verifier verifier(aligned.data(), aligned.size(), /*max_depth=*/16, maxTables);
   if (!verifier.VerifyBuffer<plan::Plan>(nullptr))
     fail(name, "is damaged: its plan is malformed");
   const plan::Plan &root = *flatbuffers::GetRoot<plan::Plan>(aligned.data());

@@ -213,6 +213,11 @@ private:
     std::vector<uint32_t> times(plan.commands.size());
     if (plan.lanes.size() > maxLanes)
       return report.add("plan has ", plan.lanes.size(), " lanes, expected at most ", maxLanes);
+    size_t perCommand = plan.lanes.size() << communicated.size();
+    if (plan.commands.size() * perCommand > maxClockEntries)
+      return report.add("plan has ", plan.commands.size(), " commands, expected at most ",
+                        maxClockEntries / perCommand, " with ", plan.lanes.size(),
+                        " lanes and communicators over ", communicated.size(), " axes");
     for (uint32_t index = 0; index < plan.lanes.size(); ++index) {
       const plan::LaneT &lane = *plan.lanes[index];
       if (!inRange(lane.kind, plan::LaneKind::MIN, plan::LaneKind::MAX))

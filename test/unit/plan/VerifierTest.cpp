@@ -158,6 +158,20 @@ const Case tables[] = {
          p.lanes.push_back(std::make_unique<plan::LaneT>());
      },
      "plan has 65 lanes, expected at most 64"},
+    {"TooManyCommands", training,
+     [](PlanT &p) {
+       for (char name = 'a'; name < 'a' + 7; ++name) {
+         p.axes.push_back(std::make_unique<plan::AxisT>(*p.axes[0]));
+         p.axes.back()->name = name;
+         p.communicators[0]->axes.emplace_back(1, name);
+       }
+       p.devices = 256;
+       while (p.lanes.size() < 64)
+         p.lanes.push_back(std::make_unique<plan::LaneT>());
+       while (p.commands.size() < 16385)
+         p.commands.push_back(std::make_unique<plan::CommandT>());
+     },
+     "plan has 16385 commands, expected at most 16384 with 64 lanes and communicators over 8 axes"},
     {"LaneListsNoCommand", training, [](PlanT &p) { p.lanes[0]->commands.push_back(14); },
      "lane 0 lists command 14 of 14"},
     {"CommandListedTwice", training, [](PlanT &p) { p.lanes[0]->commands.push_back(13); },
