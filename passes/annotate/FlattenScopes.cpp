@@ -249,7 +249,7 @@ void Stamper::write() {
 
 static unsigned eraseDeadOps(Block &body) {
   unsigned count = 0;
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body.without_terminator()))) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body))) {
     if (!isOpTriviallyDead(&op))
       continue;
     op.erase();

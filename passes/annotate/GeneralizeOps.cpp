@@ -24,9 +24,10 @@ using namespace mlir;
 static void dropUnreadInits(linalg::GenericOp op) {
   OpBuilder builder(op);
   for (OpOperand &init : op.getDpsInitsMutable()) {
-    if (op.payloadUsesValueFromOperand(&init) || init.get().getDefiningOp<tensor::EmptyOp>())
+    auto type = dyn_cast<RankedTensorType>(init.get().getType());
+    if (!type || !type.hasStaticShape() || op.payloadUsesValueFromOperand(&init) ||
+        init.get().getDefiningOp<tensor::EmptyOp>())
       continue;
-    auto type = cast<RankedTensorType>(init.get().getType());
     init.set(tensor::EmptyOp::create(builder, op.getLoc(), type.getShape(), type.getElementType()));
   }
 }

@@ -40,6 +40,7 @@ def ApplyDefaultsPass : Pass<"epl-apply-defaults", "::mlir::func::FuncOp"> {
     func.func @main(...) attributes {epl.default_strategy = #epl.strategy<replicate, 1>} { ... }
     ```
   }];
+  let dependentDialects = ["::mlir::epl::EplDialect"];
 }
 
 def GeneralizeOpsPass : Pass<"epl-generalize-ops", "::mlir::func::FuncOp"> {
@@ -95,6 +96,7 @@ def FlattenScopesPass : Pass<"epl-flatten-scopes", "::mlir::func::FuncOp"> {
     }
     ```
   }];
+  let dependentDialects = ["::mlir::epl::EplDialect"];
   let statistics = [
     Statistic<"numForward", "forward", "Number of ops of forward work">,
     Statistic<"numBackward", "backward", "Number of ops of backward work">,

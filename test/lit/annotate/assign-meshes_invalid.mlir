@@ -1,0 +1,11 @@
+// RUN: epl-opt %s --split-input-file --verify-diagnostics --epl-assign-meshes=devices=2
+// RUN: not epl-opt %s --epl-assign-meshes=devices=0 2>&1 | FileCheck %s
+// RUN: not epl-opt %s --epl-assign-meshes=devices=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+
+// CHECK: error: mesh of 0 devices, expected at least 1
+// NEGATIVE: error: mesh of -1 devices, expected at least 1
+
+// expected-error@+1 {{symbol "mesh" is taken, expected it free for the mesh of the devices}}
+func.func @mesh() {
+  return
+}

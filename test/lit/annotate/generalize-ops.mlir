@@ -1,0 +1,55 @@
+// RUN: epl-opt %s --epl-generalize-ops | FileCheck %s
+
+// CHECK-DAG: #[[SCALAR:.*]] = affine_map<(d0, d1) -> ()>
+// CHECK-DAG: #[[ID:.*]] = affine_map<(d0, d1) -> (d0, d1)>
+// CHECK-DAG: #[[A:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
+// CHECK-DAG: #[[B:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
+// CHECK-DAG: #[[C:.*]] = affine_map<(d0, d1, d2) -> (d0, d1)>
+
+// CHECK-LABEL: func.func @named
+// CHECK-NOT: linalg.{{fill|matmul|transpose}}
+func.func @named(%a: tensor<4x8xf32>, %b: tensor<8x2xf32>) -> tensor<2x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  // CHECK: %[[EMPTY:.*]] = tensor.empty() : tensor<4x2xf32>
+  %0 = tensor.empty() : tensor<4x2xf32>
+  // CHECK: %[[INIT:.*]] = linalg.generic {indexing_maps = [#[[SCALAR]], #[[ID]]], iterator_types = ["parallel", "parallel"]}
+  // CHECK-SAME: ins(%{{.*}} : f32) outs(%[[EMPTY]] : tensor<4x2xf32>)
+  %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<4x2xf32>) -> tensor<4x2xf32>
+  // CHECK: linalg.generic {indexing_maps = [#[[A]], #[[B]], #[[C]]], iterator_types = ["parallel", "parallel", "reduction"]}
+  // CHECK-SAME: outs(%[[INIT]] : tensor<4x2xf32>)
+  %2 = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x2xf32>) outs(%1 : tensor<4x2xf32>) -> tensor<4x2xf32>
+  %3 = tensor.empty() : tensor<2x4xf32>
+  // CHECK: linalg.generic
+  %4 = linalg.transpose ins(%2 : tensor<4x2xf32>) outs(%3 : tensor<2x4xf32>) permutation = [1, 0]
+  return %4 : tensor<2x4xf32>
+}
+
+// Ops of arith and math on tensors, with an init of their own: upstream takes an operand.
+// CHECK-LABEL: func.func @elementwise
+// CHECK-SAME: %[[X:.*]]: tensor<4x2xf32>, %[[P:.*]]: i1
+func.func @elementwise(%x: tensor<4x2xf32>, %p: i1) -> tensor<4x2xf32> {
+  // CHECK: %[[EMPTY:.*]] = tensor.empty() : tensor<4x2xf32>
+  // CHECK: linalg.generic {indexing_maps = [#[[ID]], #[[ID]]]
+  // CHECK-SAME: ins(%[[X]] : tensor<4x2xf32>) outs(%[[EMPTY]] : tensor<4x2xf32>)
+  // CHECK: math.tanh %{{.*}} : f32
+  %0 = math.tanh %x : tensor<4x2xf32>
+  // CHECK: linalg.generic {indexing_maps = [#[[SCALAR]], #[[ID]], #[[ID]], #[[ID]]]
+  // CHECK: arith.select %{{.*}} : f32
+  %1 = arith.select %p, %0, %x : tensor<4x2xf32>
+  return %1 : tensor<4x2xf32>
+}
+
+// Equal ops of two scopes stay two: nothing is merged here. Locations stay.
+// CHECK-LABEL: func.func @two_scopes
+func.func @two_scopes(%x: tensor<4x2xf32>) -> (tensor<4x2xf32>, tensor<4x2xf32>) {
+  // CHECK-COUNT-2: math.tanh
+  %0 = math.tanh %x : tensor<4x2xf32> loc("epl.s0/tanh")
+  %1 = math.tanh %x : tensor<4x2xf32> loc("epl.s1/tanh")
+  return %0, %1 : tensor<4x2xf32>, tensor<4x2xf32>
+}
+// RUN: epl-opt %s --epl-generalize-ops --mlir-print-debuginfo | FileCheck %s --check-prefix=LOC
+// LOC-LABEL: func.func @two_scopes
+// LOC: } -> tensor<4x2xf32> loc(#[[S0:.*]])
+// LOC: } -> tensor<4x2xf32> loc(#[[S1:.*]])
+// LOC-DAG: #[[S0]] = loc("epl.s0/tanh")
+// LOC-DAG: #[[S1]] = loc("epl.s1/tanh")

@@ -1,0 +1,291 @@
+// RUN: epl-opt %s --allow-unregistered-dialect --split-input-file --verify-diagnostics --epl-verify-input
+
+// The module.
+
+// expected-error@+1 {{module has no public function, expected one}}
+module {
+}
+
+// -----
+
+// expected-note@+1 {{the first one, "a", is here}}
+func.func @a() {
+  return
+}
+// expected-error@+1 {{second public function "b", expected one}}
+func.func @b() {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{function "a" is private, expected one public function}}
+func.func private @a() {
+  return
+}
+
+// -----
+
+func.func private @callee(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+func.func @main(%x: tensor<4xf32> {epl.role = "constant"}) -> tensor<4xf32> {
+  // expected-error@+1 {{call of "callee": calls must be inlined}}
+  %0 = func.call @callee(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{'memref.global' op stands beside the step, expected one public function}}
+memref.global @buffer : memref<4xf32>
+func.func @main() {
+  return
+}
+
+// -----
+
+// Arguments.
+
+// expected-error@+1 {{argument 0 "lr" has type 'f32': expected a ranked tensor}}
+func.func @main(%x: f32 {epl.role = "constant", epl.name = "lr"}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{argument 0 has type 'tensor<*xf32>': expected a ranked tensor}}
+func.func @main(%x: tensor<*xf32> {epl.role = "constant"}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{argument 0 has type 'tensor<?x4xf32>': expected a static shape}}
+func.func @main(%x: tensor<?x4xf32> {epl.role = "constant"}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{argument 0 has type 'tensor<4xcomplex<f32>>': complex numbers are not supported}}
+func.func @main(%x: tensor<4xcomplex<f32>> {epl.role = "constant"}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{argument 0 has type 'tensor<4xui32>': expected elements of f16, bf16, f32, f64, i1, i8, i16, i32 or i64}}
+func.func @main(%x: tensor<4xui32> {epl.role = "constant"}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{argument 0 has type 'tensor<4xi7>': expected elements of}}
+func.func @main(%x: tensor<4xi7> {epl.role = "constant"}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{argument 0 "x" has no "epl.role", expected "state", "batch" or "constant"}}
+func.func @main(%x: tensor<4xf32> {epl.name = "x"}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{argument 0 is a batch without "epl.batch_dim"}}
+func.func @main(%x: tensor<4xf32> {epl.role = "batch"}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{argument 0 has "epl.batch_dim" but is no batch}}
+func.func @main(%x: tensor<4xf32> {epl.role = "state", epl.batch_dim = 0 : i64}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{argument 0 has batch dimension 1, expected a dimension of 'tensor<4xf32>'}}
+func.func @main(%x: tensor<4xf32> {epl.role = "batch", epl.batch_dim = 1 : i64}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{argument 0 has batch dimension -1, expected a dimension of 'tensor<4xf32>'}}
+func.func @main(%x: tensor<4xf32> {epl.role = "batch", epl.batch_dim = -1 : i64}) {
+  return
+}
+
+// -----
+
+func.func @main(
+    // expected-note@+1 {{argument 0 "x" has 64 samples}}
+    %x: tensor<64x8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64, epl.name = "x"},
+    // expected-error@+1 {{argument 1 "y" has 32 samples, expected 64}}
+    %y: tensor<64x32xf32> {epl.role = "batch", epl.batch_dim = 1 : i64, epl.name = "y"}) {
+  return
+}
+
+// -----
+
+// Each argument reports for itself.
+func.func @main(
+    // expected-error@+1 {{argument 0 has no "epl.role"}}
+    %x: tensor<4xf32>,
+    // expected-error@+1 {{argument 1 is a batch without "epl.batch_dim"}}
+    %y: tensor<4xf32> {epl.role = "batch"}) {
+  return
+}
+
+// -----
+
+// Results.
+
+// expected-error@+1 {{result 0 "loss" has type 'f32': expected a ranked tensor}}
+func.func @main() -> (f32 {epl.name = "loss"}) {
+  %0 = arith.constant 0.0 : f32
+  return %0 : f32
+}
+
+// -----
+
+// expected-error@+1 {{result 0 updates argument 1, expected one of 1 arguments}}
+func.func @main(%x: tensor<4xf32> {epl.role = "state"}) -> (tensor<4xf32> {epl.updates = 1 : i64}) {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{result 0 updates argument -1, expected one of 1 arguments}}
+func.func @main(%x: tensor<4xf32> {epl.role = "state"}) -> (tensor<4xf32> {epl.updates = -1 : i64}) {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{result 0 updates argument 0 "x", expected an argument of role "state"}}
+func.func @main(%x: tensor<4xf32> {epl.role = "constant", epl.name = "x"}) -> (tensor<4xf32> {epl.updates = 0 : i64}) {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{result 0 has type 'tensor<2xf32>', expected 'tensor<4xf32>' to update argument 0 "w"}}
+func.func @main(
+    // expected-note@+1 {{argument 0 "w" declared here}}
+    %w: tensor<4xf32> {epl.role = "state", epl.name = "w"}, %x: tensor<2xf32> {epl.role = "constant"})
+    -> (tensor<2xf32> {epl.updates = 0 : i64}) {
+  return %x : tensor<2xf32>
+}
+
+// -----
+
+// expected-error@+1 {{result 1 updates argument 0 "w", as result 0 does}}
+func.func @main(%w: tensor<4xf32> {epl.role = "state", epl.name = "w"})
+    -> (tensor<4xf32> {epl.updates = 0 : i64}, tensor<4xf32> {epl.updates = 0 : i64}) {
+  return %w, %w : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// Ops.
+
+// expected-error@+1 {{function "main" has 2 blocks, expected 1}}
+func.func @main() {
+  cf.br ^bb1
+^bb1:
+  return
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32> {epl.role = "constant"}) -> tensor<4xf32> {
+  // expected-error@+1 {{'stablehlo.sort' op of dialect "stablehlo" is not supported, expected linalg, tensor, arith, math, scf or a scope}}
+  %0 = "stablehlo.sort"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32> {epl.role = "constant"}) -> tensor<4xf32> {
+  // expected-error@+1 {{'shape.shape_of' op of dialect "shape" is not supported}}
+  %0 = shape.shape_of %x : tensor<4xf32> -> tensor<1xindex>
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// Inside bodies too.
+#map = affine_map<(d0) -> (d0)>
+func.func @main(%x: tensor<4xf32> {epl.role = "constant"}) -> tensor<4xf32> {
+  %0 = linalg.generic {indexing_maps = [#map], iterator_types = ["parallel"]} outs(%x : tensor<4xf32>) {
+  ^bb0(%out: f32):
+    // expected-error@+1 {{'llvm.intr.exp' op of dialect "llvm" is not supported}}
+    %1 = llvm.intr.exp(%out) : (f32) -> f32
+    linalg.yield %1 : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// Of linalg the structured ops only.
+func.func @main(%x: tensor<4xf32> {epl.role = "constant"}) -> tensor<4xf32> {
+  // expected-error@+1 {{'linalg.softmax' op of dialect "linalg" is not supported}}
+  %0 = linalg.softmax dimension(0) ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// Of epl what front ends write only.
+epl.mesh @mesh axes ["data"=2]
+func.func @main(%x: tensor<4xf32> {epl.role = "constant"}) -> tensor<4xf32> {
+  // expected-error@+1 {{'epl.reshard' op of dialect "epl" is not supported}}
+  %0 = epl.reshard %x to <@mesh, [{}]> : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32> {epl.role = "constant"}) -> tensor<4xf32> {
+  // expected-error@+1 {{'tensor.cast' op has result type 'tensor<?xf32>': expected a static shape}}
+  %0 = tensor.cast %x : tensor<4xf32> to tensor<?xf32>
+  %1 = tensor.cast %0 : tensor<?xf32> to tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// -----
+
+func.func @main() {
+  // expected-error@+1 {{'tensor.empty' op has result type 'tensor<4xf80>': expected elements of}}
+  %0 = tensor.empty() : tensor<4xf80>
+  return
+}
+
+// -----
+
+func.func @main() {
+  // expected-error@+1 {{'arith.constant' op has result type 'vector<4xf32>': expected a ranked tensor}}
+  %0 = arith.constant dense<0.0> : vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @main(%c: tensor<i1> {epl.role = "constant"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %c1 step %c1 {
+    // expected-error@+1 {{'epl.replicate' op is inside 'scf.for', expected the top level of the step}}
+    epl.replicate {
+    }
+  }
+  return
+}
