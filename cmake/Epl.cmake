@@ -38,11 +38,15 @@ macro(epl_find_mlir)
   separate_arguments(LLVM_DEFINITIONS_LIST NATIVE_COMMAND ${LLVM_DEFINITIONS})
 endmacro()
 
-# epl_compiler_flags(<target>): MLIR's headers as system headers, no exceptions, our warnings.
-function(epl_compiler_flags target)
+# epl_compiler_flags(<target> <exceptions>): MLIR's headers as system headers, our warnings, and no exceptions
+# but where the compiler meets the runtime.
+function(epl_compiler_flags target exceptions)
   target_include_directories(${target} SYSTEM PUBLIC ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
   target_compile_definitions(${target} PUBLIC ${LLVM_DEFINITIONS_LIST})
-  target_compile_options(${target} PRIVATE -fno-exceptions ${EPL_WARNINGS})
+  target_compile_options(${target} PRIVATE ${EPL_WARNINGS})
+  if(NOT exceptions)
+    target_compile_options(${target} PRIVATE -fno-exceptions)
+  endif()
 endfunction()
 
 # epl_tablegen(<target> <file.td> <output> <mlir-tblgen flags> ...): one generated file after another,
@@ -62,27 +66,27 @@ function(epl_tablegen target definitions)
   add_custom_target(${target} DEPENDS ${TABLEGEN_OUTPUT})
 endfunction()
 
-# epl_add_compiler_library(<name> SOURCES ... [DEPENDS ...] [LINK_LIBS ...]): dialect or passes. Never
-# name a static MLIR library here: libMLIR.so holds it already, twice means two type ids.
+# epl_add_compiler_library(<name> [EXCEPTIONS] SOURCES ... [DEPENDS ...] [LINK_LIBS ...]): dialect or passes.
+# Never name a static MLIR library here: libMLIR.so holds it already, twice means two type ids.
 function(epl_add_compiler_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "EXCEPTIONS" "" "SOURCES;DEPENDS;LINK_LIBS" ${ARGN})
   foreach(lib ${ARG_LINK_LIBS})
     if(lib MATCHES "^MLIR.+")
       message(FATAL_ERROR "${name} links ${lib}: link MLIR (the dynamic library) only")
     endif()
   endforeach()
   add_library(${name} STATIC ${ARG_SOURCES})
-  epl_compiler_flags(${name})
+  epl_compiler_flags(${name} ${ARG_EXCEPTIONS})
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
   target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS} MLIR LLVM)
 endfunction()
 
-# epl_add_compiler_tool(<name> SOURCES ... [LINK_LIBS ...]): a program of the compiler, in bin/.
+# epl_add_compiler_tool(<name> [EXCEPTIONS] SOURCES ... [LINK_LIBS ...]): a program of the compiler, in bin/.
 function(epl_add_compiler_tool name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "EXCEPTIONS" "" "SOURCES;LINK_LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  epl_compiler_flags(${name})
+  epl_compiler_flags(${name} ${ARG_EXCEPTIONS})
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} MLIR LLVM)
 endfunction()

@@ -1,0 +1,352 @@
+//===- BuildPlan.cpp - From the last module to a plan ---------------------===//
+//
+// Problem: a plan is data for a runtime that knows no MLIR; the module says the same in ops.
+// Method: one walk in program order. Arguments and results become slots, every tensor that a launch or a
+// collective makes becomes a buffer, views share the buffer of what they view, and each launch and
+// collective becomes a command. Lanes, waits and memory are the plan builder's matter.
+// Invariant in: level "kernels"; every kernel is lowered, or matched to the matrix library.
+// Invariant out: a plan that the verifier accepted.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/emit/BuildPlan.h"
+
+#include "dialect/Sharding.h"
+#include "passes/emit/SourceLocation.h"
+#include "runtime/plan/Builder.h"
+#include "runtime/plan/Error.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+namespace plan = ::epl::runtime::plan;
+using ::epl::runtime::Builder;
+using ::epl::runtime::CommandInfo;
+
+namespace {
+
+/// The plan's name of an element type; nothing for types that the runtime has no memory for.
+std::optional<plan::ElementType> getElementType(Type type) {
+  if (type.isF32())
+    return plan::ElementType::f32;
+  if (type.isF64())
+    return plan::ElementType::f64;
+  if (type.isF16())
+    return plan::ElementType::f16;
+  if (type.isBF16())
+    return plan::ElementType::bf16;
+  switch (type.isSignlessInteger() ? type.getIntOrFloatBitWidth() : 0) {
+  case 1:
+    return plan::ElementType::i1;
+  case 8:
+    return plan::ElementType::i8;
+  case 16:
+    return plan::ElementType::i16;
+  case 32:
+    return plan::ElementType::i32;
+  case 64:
+    return plan::ElementType::i64;
+  default:
+    return std::nullopt;
+  }
+}
+
+/// Bytes of a contiguous tensor; an i1 is stored as a byte.
+int64_t getByteSize(RankedTensorType type) {
+  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
+plan::ReductionKind getReductionKind(ReductionKind kind) {
+  switch (kind) {
+  case ReductionKind::sum:
+    return plan::ReductionKind::sum;
+  case ReductionKind::prod:
+    return plan::ReductionKind::prod;
+  case ReductionKind::max:
+    return plan::ReductionKind::max;
+  case ReductionKind::min:
+    return plan::ReductionKind::min;
+  case ReductionKind::all:
+    return plan::ReductionKind::all;
+  case ReductionKind::any:
+    return plan::ReductionKind::any;
+  }
+  llvm_unreachable("every reduction is listed");
+}
+
+std::vector<std::string> toStrings(ArrayRef<StringRef> names) {
+  return llvm::map_to_vector(names, [](StringRef name) { return name.str(); }).takeVector();
+}
+
+/// The state of one walk over a module.
+class PlanBuilder {
+public:
+  PlanBuilder(ModuleOp module, const PlanOptions &options) : module(module), options(options), builder("cpu") {}
+
+  FailureOr<plan::PlanT> build();
+
+private:
+  LogicalResult addMesh();
+  void addKernel(KernelOp kernel);
+  LogicalResult addArgument(func::FuncOp func, unsigned index);
+  LogicalResult addResult(func::FuncOp func, unsigned index);
+  LogicalResult addSlot(func::FuncOp func, plan::SlotT slot, DistType type, DictionaryAttr attrs, StringRef defaultName);
+  LogicalResult addOp(Operation *op);
+  LogicalResult addTask(TaskOp task);
+  LogicalResult addTaskOp(Operation *op, WorkAttr work);
+  void addLaunch(LaunchOp launch, WorkAttr work);
+  void addContraction(LaunchOp launch, KernelOp kernel, GemmAttr gemm, WorkAttr work);
+  LogicalResult addAllReduce(AllReduceOp op);
+  LogicalResult addAllGather(AllGatherOp op);
+
+  CommandInfo getInfo(Operation *op, StringRef name, WorkAttr work) {
+    std::string kind = work ? (work.getTaskgraph().getValue() + "." + stringifyWorkKind(work.getKind())).str() : "";
+    return {name.str(), getSourceLine(op->getLoc()), kind};
+  }
+  /// A new buffer for a tensor of that type, bound to `value`.
+  uint32_t addBuffer(Value value, RankedTensorType type, StringRef name) {
+    return buffers[value] = builder.addBuffer(name.str(), getByteSize(type));
+  }
+
+  ModuleOp module;
+  const PlanOptions &options;
+  Builder builder;
+  MeshOp mesh;
+  DenseMap<Value, uint32_t> buffers;
+  llvm::StringMap<uint32_t> kernels;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Tables: mesh, kernels, slots
+//===----------------------------------------------------------------------===//
+
+LogicalResult PlanBuilder::addMesh() {
+  auto meshes = llvm::to_vector(module.getOps<MeshOp>());
+  if (meshes.size() != 1)
+    return module.emitError() << "a plan is for one mesh, found " << meshes.size();
+  mesh = meshes.front();
+  for (auto axis : mesh.getAxes().getAsRange<AxisAttr>())
+    builder.addAxis(axis.getName().str(), axis.getSize(), axis.getTemporal());
+  return success();
+}
+
+void PlanBuilder::addKernel(KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  plan::KernelT entry;
+  entry.name = entry.symbol = kernel.getSymName().str();
+  entry.form = kernel.getForm().value_or("").str();
+  entry.num_inputs = body.getNumArguments();
+  entry.num_outputs = body.getTerminator()->getNumOperands();
+  for (Type type : body.getArgumentTypes())
+    entry.operand_sizes.push_back(getByteSize(cast<RankedTensorType>(type)));
+  for (Type type : body.getTerminator()->getOperandTypes())
+    entry.operand_sizes.push_back(getByteSize(cast<RankedTensorType>(type)));
+  entry.workspace = kernel.getWorkspace().value_or(0);
+  entry.extent = kernel.getExtent().value_or(1);
+  entry.flops = kernel.getFlops().value_or(0);
+  if (auto inPlace = kernel.getInPlace())
+    entry.in_place.assign(inPlace->begin(), inPlace->end());
+  else
+    entry.in_place.assign(entry.num_outputs, -1);
+  kernels[kernel.getSymName()] = builder.addKernel(std::move(entry));
+}
+
+LogicalResult PlanBuilder::addSlot(func::FuncOp func, plan::SlotT slot, DistType type, DictionaryAttr attrs,
+                                   StringRef defaultName) {
+  auto name = attrs.getAs<StringAttr>(EplDialect::kNameAttr);
+  slot.name = (name ? name.getValue() : defaultName).str();
+  std::optional<plan::ElementType> element = getElementType(type.getGlobal().getElementType());
+  if (!element)
+    return func.emitError() << "element type " << type.getGlobal().getElementType() << " of \"" << slot.name
+                            << "\" is not supported by the runtime";
+  slot.type = *element;
+  slot.shape.assign(type.getGlobal().getShape().begin(), type.getGlobal().getShape().end());
+  for (int64_t dim = 0; dim < type.getGlobal().getRank(); ++dim) {
+    auto sharding = std::make_unique<plan::DimShardingT>();
+    sharding->axes = toStrings(type.getSharding().getDimAxes(dim));
+    slot.sharding.push_back(std::move(sharding));
+  }
+  builder.addSlot(std::move(slot));
+  return success();
+}
+
+LogicalResult PlanBuilder::addArgument(func::FuncOp func, unsigned index) {
+  DictionaryAttr attrs = func.getArgAttrDict(index);
+  attrs = attrs ? attrs : DictionaryAttr::get(func.getContext());
+  auto role = attrs.getAs<StringAttr>(EplDialect::kRoleAttr);
+  plan::SlotT slot;
+  slot.role = !role || role.getValue() == "constant" ? plan::SlotRole::constant
+              : role.getValue() == "state"           ? plan::SlotRole::state
+                                                     : plan::SlotRole::batch;
+  slot.hidden = attrs.contains(EplDialect::kHiddenAttr);
+  auto type = cast<DistType>(func.getArgument(index).getType());
+  if (failed(addSlot(func, std::move(slot), type, attrs, "arg" + std::to_string(index))))
+    return failure();
+  buffers[func.getArgument(index)] = builder.slotBuffer(index);
+  return success();
+}
+
+LogicalResult PlanBuilder::addResult(func::FuncOp func, unsigned index) {
+  DictionaryAttr attrs = func.getResultAttrDict(index);
+  attrs = attrs ? attrs : DictionaryAttr::get(func.getContext());
+  plan::SlotT slot;
+  slot.role = plan::SlotRole::result;
+  if (auto updates = attrs.getAs<IntegerAttr>(EplDialect::kUpdatesAttr))
+    slot.updates = updates.getInt();
+  auto type = cast<DistType>(func.getResultTypes()[index]);
+  return addSlot(func, std::move(slot), type, attrs, "result" + std::to_string(index));
+}
+
+//===----------------------------------------------------------------------===//
+// Commands
+//===----------------------------------------------------------------------===//
+
+void PlanBuilder::addContraction(LaunchOp launch, KernelOp kernel, GemmAttr gemm, WorkAttr work) {
+  auto type = cast<RankedTensorType>(launch.getResult(0).getType());
+  plan::ContractT contract;
+  contract.type = *getElementType(type.getElementType());
+  contract.a = buffers.lookup(launch.getInputs()[0]);
+  contract.b = buffers.lookup(launch.getInputs()[1]);
+  contract.c = addBuffer(launch.getResult(0), type, kernel.getSymName());
+  contract.m = gemm.getM();
+  contract.n = gemm.getN();
+  contract.k = gemm.getK();
+  contract.lda = gemm.getLda();
+  contract.ldb = gemm.getLdb();
+  contract.ldc = gemm.getLdc();
+  contract.transpose_a = gemm.getTransposeA();
+  contract.transpose_b = gemm.getTransposeB();
+  contract.accumulate = gemm.getAccumulate();
+  ArrayRef<int64_t> batch = gemm.getBatch();
+  for (size_t i = 0; i + 3 < batch.size(); i += 4)
+    contract.batch.emplace_back(batch[i], batch[i + 1], batch[i + 2], batch[i + 3]);
+  if (gemm.getAccumulate()) // the library adds to c: c begins as the third input
+    builder.copy(getInfo(launch, "copy", work), buffers.lookup(launch.getInputs()[2]), contract.c);
+  builder.contract(getInfo(launch, kernel.getSymName(), work), std::move(contract));
+}
+
+void PlanBuilder::addLaunch(LaunchOp launch, WorkAttr work) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(launch, launch.getKernelAttr());
+  if (kernel.getGemm())
+    return addContraction(launch, kernel, *kernel.getGemm(), work);
+  if (!kernels.contains(kernel.getSymName()))
+    addKernel(kernel);
+  std::vector<uint32_t> operands;
+  for (Value input : launch.getInputs())
+    operands.push_back(buffers.lookup(input));
+  for (Value result : launch.getResults())
+    operands.push_back(addBuffer(result, cast<RankedTensorType>(result.getType()), kernel.getSymName()));
+  if (int64_t workspace = kernel.getWorkspace().value_or(0))
+    operands.push_back(builder.addBuffer((kernel.getSymName() + ".workspace").str(), workspace));
+  builder.launch(getInfo(launch, kernel.getSymName(), work), kernels[kernel.getSymName()], std::move(operands));
+}
+
+LogicalResult PlanBuilder::addTaskOp(Operation *op, WorkAttr work) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](LaunchOp launch) {
+        addLaunch(launch, work);
+        return success();
+      })
+      .Case<tensor::ExpandShapeOp, tensor::CollapseShapeOp>([&](auto view) {
+        buffers[view.getResult()] = buffers.lookup(view.getSrc());
+        return success();
+      })
+      .Case<YieldOp, AxisIndexOp>([](auto) { return success(); })
+      .Default([](Operation *other) { return other->emitOpError("has no place in a plan"); });
+}
+
+LogicalResult PlanBuilder::addTask(TaskOp task) {
+  Block &body = task.getBody().front();
+  for (auto [argument, input] : llvm::zip_equal(body.getArguments(), task.getInputs()))
+    buffers[argument] = buffers.lookup(input);
+  for (Operation &op : body)
+    if (failed(addTaskOp(&op, task.getWork())))
+      return failure();
+  for (auto [result, value] : llvm::zip_equal(task.getResults(), body.getTerminator()->getOperands()))
+    buffers[result] = buffers.lookup(value);
+  return success();
+}
+
+LogicalResult PlanBuilder::addAllReduce(AllReduceOp op) {
+  ShardingAttr sharding = op.getOperand().getType().getSharding();
+  RankedTensorType local = getLocalType(op, op.getType());
+  uint32_t communicator = builder.addCommunicator(toStrings(sharding.getPartialAxes()));
+  uint32_t source = buffers.lookup(op.getOperand());
+  uint32_t target = addBuffer(op.getResult(), local, "all_reduce");
+  builder.allReduce(getInfo(op, "all_reduce", {}), communicator, getReductionKind(sharding.getReduction()),
+                    *getElementType(local.getElementType()), source, target, local.getNumElements());
+  return success();
+}
+
+LogicalResult PlanBuilder::addAllGather(AllGatherOp op) {
+  RankedTensorType local = getLocalType(op, op.getOperand().getType());
+  ArrayRef<int64_t> shape = local.getShape();
+  int64_t outer = llvm::product_of(shape.take_front(op.getDim()));
+  int64_t inner = llvm::product_of(shape.drop_front(op.getDim()));
+  uint32_t communicator = builder.addCommunicator(toStrings(op.getGatheredAxes()));
+  uint32_t source = buffers.lookup(op.getOperand());
+  uint32_t target = addBuffer(op.getResult(), getLocalType(op, op.getType()), "all_gather");
+  builder.allGather(getInfo(op, "all_gather", {}), communicator, *getElementType(local.getElementType()), source,
+                    target, outer, inner);
+  return success();
+}
+
+LogicalResult PlanBuilder::addOp(Operation *op) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](TaskOp task) { return addTask(task); })
+      .Case([&](AllReduceOp reduce) { return addAllReduce(reduce); })
+      .Case([&](AllGatherOp gather) { return addAllGather(gather); })
+      .Case([&](func::ReturnOp ret) {
+        unsigned first = ret->getParentOfType<func::FuncOp>().getNumArguments();
+        for (auto [index, value] : llvm::enumerate(ret.getOperands()))
+          builder.setResult(first + index, buffers.lookup(value));
+        return success();
+      })
+      .Default([](Operation *other) { return other->emitOpError("is not supported in a plan yet"); });
+}
+
+FailureOr<plan::PlanT> PlanBuilder::build() {
+  auto functions = module.getOps<func::FuncOp>();
+  auto main = llvm::find_if(functions, [](func::FuncOp func) { return func.isPublic(); });
+  if (main == functions.end())
+    return module.emitError() << "has no public function";
+  func::FuncOp func = *main;
+  if (failed(addMesh()))
+    return failure();
+  for (unsigned i = 0; i < func.getNumArguments(); ++i)
+    if (failed(addArgument(func, i)))
+      return failure();
+  for (unsigned i = 0; i < func.getNumResults(); ++i)
+    if (failed(addResult(func, i)))
+      return failure();
+  for (Operation &op : func.front())
+    if (failed(addOp(&op)))
+      return failure();
+  for (BinaryOp binary : module.getOps<BinaryOp>()) {
+    StringRef image = binary.getImage();
+    builder.setImage({image.bytes_begin(), image.bytes_end()}, binary.getCpu().str(),
+                     toStrings(llvm::to_vector(binary.getFeatures().getAsValueRange<StringAttr>())));
+  }
+  plan::ProvenanceT provenance;
+  provenance.producer = "epl-compile";
+  provenance.options = options.options;
+  provenance.source = options.source;
+  builder.setProvenance(std::move(provenance));
+  plan::PlanT plan = builder.finish();
+  plan.layout = options.layout;
+  return plan;
+}
+
+FailureOr<plan::PlanT> mlir::epl::buildPlan(ModuleOp module, const PlanOptions &options) {
+  try {
+    return PlanBuilder(module, options).build();
+  } catch (const ::epl::runtime::PlanError &error) {
+    return module.emitError() << error.what();
+  }
+}

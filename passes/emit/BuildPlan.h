@@ -1,0 +1,22 @@
+//===- BuildPlan.h - From the last module to a plan -------------*- C++ -*-===//
+#pragma once
+
+#include "runtime/plan/plan_generated.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Support/LLVM.h"
+
+namespace mlir::epl {
+
+/// What a plan says of where it comes from.
+struct PlanOptions {
+  std::string layout;  ///< for people: "cpu:2 = data 2"
+  std::string options; ///< of the compilation, as a command line
+  std::string source;  ///< the file that was compiled
+};
+
+/// Builds the verified plan of a module after the kernel phase: tasks of launches, collectives, lowered kernels
+/// and a binary. Fails with an error at the op that has no place in a plan.
+FailureOr<::epl::runtime::plan::PlanT> buildPlan(ModuleOp module, const PlanOptions &options);
+
+} // namespace mlir::epl

@@ -1,0 +1,163 @@
+//===- epl-compile.cpp - From an annotated step to a plan -----------------===//
+//
+// Runs every phase on one module and writes the plan. Exit codes: 0 done, 1 the step could not be compiled,
+// 2 wrong usage. Errors go to stderr, with the source location of the op.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/annotate/Passes.h"
+#include "passes/emit/BuildPlan.h"
+#include "passes/kernel/Passes.h"
+#include "passes/shard/Passes.h"
+#include "runtime/plan/Error.h"
+#include "runtime/plan/Writer.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+
+using namespace mlir;
+using namespace mlir::epl;
+
+namespace {
+
+/// Where a compilation may stop and print the module instead.
+enum class Stage { input, global, local, kernel, plan };
+
+struct Options {
+  std::string input;
+  std::string output;
+  unsigned devices = 1;
+  Stage stage = Stage::plan;
+  bool reference = false;
+  bool timing = false;
+};
+
+/// "cpu:4" or "4" to 4; an error text for CLI11 otherwise.
+std::string parseDevices(const std::string &text, unsigned &devices) {
+  StringRef count = text;
+  count.consume_front("cpu:");
+  if (count.getAsInteger(10, devices) || devices == 0)
+    return "\"" + text + "\" is not cpu:N with N of at least 1";
+  return {};
+}
+
+LogicalResult runPhase(ModuleOp module, const Options &options, function_ref<void(OpPassManager &)> build) {
+  PassManager pm(module.getContext());
+  if (options.timing)
+    pm.enableTiming();
+  build(pm);
+  return pm.run(module);
+}
+
+/// Runs the phases up to `options.stage`.
+LogicalResult runPhases(ModuleOp module, const Options &options) {
+  auto run = [&](Stage stage, function_ref<void(OpPassManager &)> build) -> LogicalResult {
+    return stage <= options.stage ? runPhase(module, options, build) : success();
+  };
+  AnnotateOptions annotate;
+  annotate.devices = options.devices;
+  KernelOptions kernel;
+  kernel.plainLoops = options.reference;
+  if (options.reference && failed(run(Stage::global, [](OpPassManager &pm) { pm.addPass(createEplStrip()); })))
+    return failure();
+  if (failed(run(Stage::global, [&](OpPassManager &pm) { buildAnnotatePipeline(pm, annotate); })) ||
+      failed(run(Stage::local, buildShardPipeline)) ||
+      failed(run(Stage::kernel, [&](OpPassManager &pm) { buildKernelPipeline(pm, kernel); })))
+    return failure();
+  return run(Stage::plan, [&](OpPassManager &pm) { buildCodegenPipeline(pm, kernel); });
+}
+
+LogicalResult writePlan(ModuleOp module, const Options &options) {
+  std::string devices = std::to_string(options.devices);
+  PlanOptions planOptions;
+  planOptions.layout = "cpu:" + devices + " = data " + devices;
+  planOptions.options = "--devices=cpu:" + devices + (options.reference ? " --reference" : "");
+  planOptions.source = options.input;
+  auto plan = buildPlan(module, planOptions);
+  if (failed(plan))
+    return failure();
+  try {
+    ::epl::runtime::writePlan(*plan, options.output);
+  } catch (const ::epl::runtime::PlanError &error) {
+    llvm::errs() << "error: " << error.what() << "\n";
+    return failure();
+  }
+  return success();
+}
+
+LogicalResult compile(const Options &options) {
+  DialectRegistry registry;
+  registry.insert<EplDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect, math::MathDialect,
+                  scf::SCFDialect, tensor::TensorDialect>();
+  registerKernelDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  std::string error;
+  auto file = openInputFile(options.input, &error);
+  if (!file) {
+    llvm::errs() << "error: " << error << "\n";
+    return failure();
+  }
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(file), SMLoc());
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  if (!module || failed(runPhases(*module, options)))
+    return failure();
+  if (options.stage == Stage::plan)
+    return writePlan(*module, options);
+  module->print(llvm::outs(), OpPrintingFlags().useLocalScope());
+  llvm::outs() << "\n";
+  return success();
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  Options options;
+  const std::map<std::string, Stage> stages = {{"input", Stage::input},
+                                               {"global", Stage::global},
+                                               {"local", Stage::local},
+                                               {"kernel", Stage::kernel},
+                                               {"plan", Stage::plan}};
+  CLI::App app("Compiles an annotated training step for one device into a plan for several.\n"
+               "Exit codes: 0 done, 1 the step could not be compiled, 2 wrong usage.");
+  app.add_option("input", options.input, "the step: MLIR text, - for standard input")->required();
+  app.add_option("-o,--output", options.output, "the plan file to write")->type_name("FILE");
+  app.add_option_function<std::string>(
+         "--devices",
+         [&](const std::string &text) {
+           if (std::string problem = parseDevices(text, options.devices); !problem.empty())
+             throw CLI::ValidationError("--devices", problem);
+         },
+         "the devices to compile for: cpu:N (default cpu:1)")
+      ->type_name("cpu:N");
+  app.add_option("--emit", options.stage, "print the module after that phase instead of writing a plan")
+      ->transform(CLI::CheckedTransformer(stages, CLI::ignore_case))
+      ->type_name("STAGE");
+  app.add_flag("--reference", options.reference,
+               "compile the unparallelized program: scopes stripped, one device, plain loops");
+  app.add_flag("--timing", options.timing, "report the time of every pass on stderr");
+  try {
+    app.parse(argc, argv);
+    if (options.stage == Stage::plan && options.output.empty())
+      throw CLI::RequiredError("-o");
+    if (options.reference && options.devices != 1)
+      throw CLI::ValidationError("--reference", "the reference runs on one device");
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return failed(compile(options));
+}
