@@ -1,0 +1,55 @@
+"""The training steps that are measured: each a step for one device, its first state and one batch."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+import epl
+
+
+@dataclass(frozen=True)
+class Model:
+    """A training step `step(*state, x, y) -> (*state, loss)` with what it is called on."""
+
+    step: Callable[..., Any]
+    state: list[Any]
+    batch: tuple[Any, Any]
+
+
+def mlp(sizes: list[int], batch: int, optimizer: optax.GradientTransformation) -> Model:
+    """A perceptron with relu and mean cross entropy on one-hot labels, f32, on random data."""
+    rng = np.random.default_rng(0)
+    params = [
+        {"w": jnp.asarray(rng.normal(0, np.sqrt(2 / n), (n, m)), jnp.float32), "b": jnp.zeros(m)}
+        for n, m in zip(sizes[:-1], sizes[1:], strict=True)
+    ]
+
+    def step(params: Any, opt_state: Any, x: jax.Array, y: jax.Array) -> Any:
+        def loss_fn(params: Any) -> jax.Array:
+            with epl.replicate():
+                h = x
+                for layer in params[:-1]:
+                    h = jax.nn.relu(h @ layer["w"] + layer["b"])
+                logits = h @ params[-1]["w"] + params[-1]["b"]
+                return optax.softmax_cross_entropy(logits, jax.nn.one_hot(y, sizes[-1])).mean()
+
+        loss, grads = jax.value_and_grad(loss_fn)(params)
+        updates, opt_state = optimizer.update(grads, opt_state, params)
+        return optax.apply_updates(params, updates), opt_state, loss
+
+    x = rng.normal(size=(batch, sizes[0])).astype(np.float32)
+    y = rng.integers(0, sizes[-1], batch).astype(np.int32)
+    return Model(step, [params, optimizer.init(params)], (x, y))
+
+
+MODELS = {
+    "digits MLP 64-512-512-10 b128 adam": functools.partial(mlp, [64, 512, 512, 10], 128, optax.adam(1e-3)),
+    "MLP 784-1024-1024-10 b256 sgd": functools.partial(mlp, [784, 1024, 1024, 10], 256, optax.sgd(1e-2)),
+    "MLP 784-2048-2048-10 b1024 sgd": functools.partial(mlp, [784, 2048, 2048, 10], 1024, optax.sgd(1e-2)),
+}
