@@ -23,9 +23,8 @@
 
 using namespace mlir;
 using namespace mlir::epl;
+namespace runtime = ::epl::runtime;
 namespace plan = ::epl::runtime::plan;
-using ::epl::runtime::Builder;
-using ::epl::runtime::CommandInfo;
 
 namespace {
 
@@ -79,13 +78,14 @@ plan::ReductionKind getReductionKind(ReductionKind kind) {
 }
 
 std::vector<std::string> toStrings(ArrayRef<StringRef> names) {
-  return llvm::map_to_vector(names, [](StringRef name) { return name.str(); }).takeVector();
+  return {names.begin(), names.end()};
 }
 
 /// The state of one walk over a module.
 class PlanBuilder {
 public:
-  PlanBuilder(ModuleOp module, const PlanOptions &options) : module(module), options(options), builder("cpu") {}
+  PlanBuilder(ModuleOp module, const PlanOptions &options)
+      : module(module), options(options), builder("cpu") {}
 
   FailureOr<plan::PlanT> build();
 
@@ -94,7 +94,8 @@ private:
   void addKernel(KernelOp kernel);
   LogicalResult addArgument(func::FuncOp func, unsigned index);
   LogicalResult addResult(func::FuncOp func, unsigned index);
-  LogicalResult addSlot(func::FuncOp func, plan::SlotT slot, DistType type, DictionaryAttr attrs, StringRef defaultName);
+  LogicalResult addSlot(func::FuncOp func, plan::SlotT slot, DistType type, DictionaryAttr attrs,
+                        StringRef defaultName);
   LogicalResult addOp(Operation *op);
   LogicalResult addTask(TaskOp task);
   LogicalResult addTaskOp(Operation *op, WorkAttr work);
@@ -103,8 +104,9 @@ private:
   LogicalResult addAllReduce(AllReduceOp op);
   LogicalResult addAllGather(AllGatherOp op);
 
-  CommandInfo getInfo(Operation *op, StringRef name, WorkAttr work) {
-    std::string kind = work ? (work.getTaskgraph().getValue() + "." + stringifyWorkKind(work.getKind())).str() : "";
+  runtime::CommandInfo getInfo(Operation *op, StringRef name, WorkAttr work) {
+    std::string kind =
+        work ? (work.getTaskgraph().getValue() + "." + stringifyWorkKind(work.getKind())).str() : "";
     return {name.str(), getSourceLine(op->getLoc()), kind};
   }
   /// A new buffer for a tensor of that type, bound to `value`.
@@ -114,7 +116,7 @@ private:
 
   ModuleOp module;
   const PlanOptions &options;
-  Builder builder;
+  runtime::Builder builder;
   MeshOp mesh;
   DenseMap<Value, uint32_t> buffers;
   llvm::StringMap<uint32_t> kernels;
@@ -244,7 +246,8 @@ void PlanBuilder::addLaunch(LaunchOp launch, WorkAttr work) {
     operands.push_back(addBuffer(result, cast<RankedTensorType>(result.getType()), kernel.getSymName()));
   if (int64_t workspace = kernel.getWorkspace().value_or(0))
     operands.push_back(builder.addBuffer((kernel.getSymName() + ".workspace").str(), workspace));
-  builder.launch(getInfo(launch, kernel.getSymName(), work), kernels[kernel.getSymName()], std::move(operands));
+  builder.launch(getInfo(launch, kernel.getSymName(), work), kernels[kernel.getSymName()],
+                 std::move(operands));
 }
 
 LogicalResult PlanBuilder::addTaskOp(Operation *op, WorkAttr work) {
@@ -292,8 +295,8 @@ LogicalResult PlanBuilder::addAllGather(AllGatherOp op) {
   uint32_t communicator = builder.addCommunicator(toStrings(op.getGatheredAxes()));
   uint32_t source = buffers.lookup(op.getOperand());
   uint32_t target = addBuffer(op.getResult(), getLocalType(op, op.getType()), "all_gather");
-  builder.allGather(getInfo(op, "all_gather", {}), communicator, *getElementType(local.getElementType()), source,
-                    target, outer, inner);
+  builder.allGather(getInfo(op, "all_gather", {}), communicator, *getElementType(local.getElementType()),
+                    source, target, outer, inner);
   return success();
 }
 
@@ -346,7 +349,7 @@ FailureOr<plan::PlanT> PlanBuilder::build() {
 FailureOr<plan::PlanT> mlir::epl::buildPlan(ModuleOp module, const PlanOptions &options) {
   try {
     return PlanBuilder(module, options).build();
-  } catch (const ::epl::runtime::PlanError &error) {
+  } catch (const runtime::PlanError &error) {
     return module.emitError() << error.what();
   }
 }

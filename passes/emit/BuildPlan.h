@@ -15,8 +15,8 @@ struct PlanOptions {
   std::string source;  ///< the file that was compiled
 };
 
-/// Builds the verified plan of a module after the kernel phase: tasks of launches, collectives, lowered kernels
-/// and a binary. Fails with an error at the op that has no place in a plan.
+/// Builds the verified plan of a module after the kernel phase: tasks of launches, collectives, lowered
+/// kernels and a binary. Fails with an error at the op that has no place in a plan.
 FailureOr<::epl::runtime::plan::PlanT> buildPlan(ModuleOp module, const PlanOptions &options);
 
 } // namespace mlir::epl

@@ -2,31 +2,30 @@
 
 #include "passes/emit/SourceLocation.h"
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
-static FileLineColLoc findFileLocation(Location location) {
-  return llvm::TypeSwitch<LocationAttr, FileLineColLoc>(location)
-      .Case([](FileLineColLoc file) { return file; })
-      .Case([](FileLineColRange range) {
-        return FileLineColLoc::get(range.getFilename(), range.getStartLine(), range.getStartColumn());
-      })
-      .Case([](NameLoc name) { return findFileLocation(name.getChildLoc()); })
+/// The first file range on the way in from `location`, or null.
+static FileLineColRange findFileRange(Location location) {
+  return llvm::TypeSwitch<LocationAttr, FileLineColRange>(location)
+      .Case([](FileLineColRange range) { return range; })
+      .Case([](NameLoc name) { return findFileRange(name.getChildLoc()); })
       .Case([](CallSiteLoc call) {
-        FileLineColLoc caller = findFileLocation(call.getCaller());
-        return caller ? caller : findFileLocation(call.getCallee());
+        FileLineColRange caller = findFileRange(call.getCaller());
+        return caller ? caller : findFileRange(call.getCallee());
       })
       .Case([](FusedLoc fused) {
         for (Location part : fused.getLocations())
-          if (FileLineColLoc file = findFileLocation(part))
-            return file;
-        return FileLineColLoc();
+          if (FileLineColRange range = findFileRange(part))
+            return range;
+        return FileLineColRange();
       })
-      .Default(FileLineColLoc());
+      .Default(FileLineColRange());
 }
 
 std::string mlir::epl::getSourceLine(Location location) {
-  FileLineColLoc file = findFileLocation(location);
-  return file ? (file.getFilename().getValue() + ":" + Twine(file.getLine())).str() : std::string();
+  FileLineColRange range = findFileRange(location);
+  return range ? (range.getFilename().getValue() + ":" + Twine(range.getStartLine())).str() : std::string();
 }

@@ -70,7 +70,8 @@ LogicalResult runPhases(ModuleOp module, const Options &options) {
   annotate.devices = options.devices;
   KernelOptions kernel;
   kernel.plainLoops = options.reference;
-  if (options.reference && failed(run(Stage::global, [](OpPassManager &pm) { pm.addPass(createEplStrip()); })))
+  if (options.reference &&
+      failed(run(Stage::global, [](OpPassManager &pm) { pm.addPass(createEplStrip()); })))
     return failure();
   if (failed(run(Stage::global, [&](OpPassManager &pm) { buildAnnotatePipeline(pm, annotate); })) ||
       failed(run(Stage::local, buildShardPipeline)) ||
@@ -99,8 +100,8 @@ LogicalResult writePlan(ModuleOp module, const Options &options) {
 
 LogicalResult compile(const Options &options) {
   DialectRegistry registry;
-  registry.insert<EplDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect, math::MathDialect,
-                  scf::SCFDialect, tensor::TensorDialect>();
+  registry.insert<EplDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
+                  math::MathDialect, scf::SCFDialect, tensor::TensorDialect>();
   registerKernelDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   std::string error;
