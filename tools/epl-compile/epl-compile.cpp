@@ -66,18 +66,21 @@ LogicalResult runPhases(ModuleOp module, const Options &options) {
   auto run = [&](Stage stage, function_ref<void(OpPassManager &)> build) -> LogicalResult {
     return stage <= options.stage ? runPhase(module, options, build) : success();
   };
-  AnnotateOptions annotate;
-  annotate.devices = options.devices;
-  KernelOptions kernel;
-  kernel.plainLoops = options.reference;
-  if (options.reference &&
-      failed(run(Stage::global, [](OpPassManager &pm) { pm.addPass(createEplStrip()); })))
-    return failure();
-  if (failed(run(Stage::global, [&](OpPassManager &pm) { buildAnnotatePipeline(pm, annotate); })) ||
-      failed(run(Stage::local, buildShardPipeline)) ||
-      failed(run(Stage::kernel, [&](OpPassManager &pm) { buildKernelPipeline(pm, kernel); })))
-    return failure();
-  return run(Stage::plan, [&](OpPassManager &pm) { buildCodegenPipeline(pm, kernel); });
+  auto annotate = [&](OpPassManager &pm) {
+    AnnotateOptions annotateOptions;
+    annotateOptions.devices = options.devices;
+    if (options.reference)
+      pm.addPass(createStripPass());
+    buildAnnotatePipeline(pm, annotateOptions);
+  };
+  auto codegen = [&](OpPassManager &pm) {
+    CodegenOptions codegenOptions;
+    codegenOptions.loops = options.reference;
+    buildCodegenPipeline(pm, codegenOptions);
+  };
+  return success(succeeded(run(Stage::global, annotate)) &&
+                 succeeded(run(Stage::local, buildShardPipeline)) &&
+                 succeeded(run(Stage::kernel, buildKernelPipeline)) && succeeded(run(Stage::plan, codegen)));
 }
 
 LogicalResult writePlan(ModuleOp module, const Options &options) {
@@ -102,7 +105,6 @@ LogicalResult compile(const Options &options) {
   DialectRegistry registry;
   registry.insert<EplDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
                   math::MathDialect, scf::SCFDialect, tensor::TensorDialect>();
-  registerKernelDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   std::string error;
   auto file = openInputFile(options.input, &error);
