@@ -59,7 +59,7 @@ std::vector<Session::Use> Session::examine(const std::vector<Argument> &argument
   }
   for (Use &use : uses) {
     auto same = [&](const Use &other) { return other.storage == use.storage; };
-    use.inPlace = use.donated && use.storage && use.storage->numViews == 0 &&
+    use.inPlace = use.donated && use.storage && use.storage->numViews == 0 && !use.storage->isShared() &&
                   std::count_if(uses.begin(), uses.end(), same) == 1;
   }
   return uses;
@@ -118,10 +118,11 @@ std::vector<Result> Session::bindResults(std::vector<Binding> &bindings,
 }
 
 std::shared_ptr<StateBuffer> Session::state(size_t index, const HostTensor &tensor) {
-  if (index >= numArguments() || slot(index).role != plan::SlotRole::state)
-    throw Error("slot " + std::to_string(index) + " of the plan is no state argument");
+  if (index >= numArguments())
+    throw Error("slot " + std::to_string(index) + " of the plan is no argument");
   checkType(index, tensor.type);
-  auto storage = newStorage(index);
+  bool shared = slot(index).role != plan::SlotRole::state;
+  auto storage = std::make_shared<Storage>(program.layout(index), program.topology().size(), shared);
   storage->copyFromHost(tensor.data);
   return std::make_shared<StateBuffer>(slot(index).name, tensor.type, std::move(storage), nullptr);
 }

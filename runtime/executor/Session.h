@@ -71,7 +71,8 @@ public:
   Outcome call(const std::vector<Argument> &arguments, const std::vector<bool> &donate,
                const std::string &name);
 
-  /// A copy of `tensor` on the devices, laid out for a state slot. Throws Error if it does not fit.
+  /// A copy of `tensor` on the devices, laid out for an argument slot: for the first value of a state, or for
+  /// a constant that many calls use. Throws Error if it does not fit.
   std::shared_ptr<StateBuffer> state(size_t slot, const HostTensor &tensor);
 
   /// Waits until every call has ended, well or not.

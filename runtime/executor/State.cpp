@@ -2,6 +2,8 @@
 
 #include "runtime/Error.h"
 
+#include <cstring>
+
 namespace epl::runtime {
 
 HostTensor HostTensor::allocate(TensorType type) {
@@ -9,13 +11,15 @@ HostTensor HostTensor::allocate(TensorType type) {
   return {std::move(type), memory->data(), memory};
 }
 
-Storage::Storage(SlotLayout layout, uint32_t numRanks) : blocks(std::move(layout)) {
-  for (uint32_t rank = 0; rank < numRanks; ++rank)
+Storage::Storage(SlotLayout layout, uint32_t numRanks, bool shared)
+    : blocks(std::move(layout)), rankCount(numRanks) {
+  uint32_t copies = shared && blocks.isReplicated() ? 1 : numRanks;
+  for (uint32_t copy = 0; copy < copies; ++copy)
     ranks.emplace_back(blocks.localBytes());
 }
 
 void Storage::copyFromHost(const std::byte *global) {
-  for (uint32_t rank = 0; rank < numRanks(); ++rank)
+  for (uint32_t rank = 0; rank < ranks.size(); ++rank)
     blocks.copyToLocal(rank, global, data(rank));
 }
 
@@ -23,6 +27,12 @@ void Storage::copyToHost(std::byte *global) const {
   for (uint32_t rank = 0; rank < numRanks(); ++rank)
     if (blocks.isPrimary(rank))
       blocks.copyToGlobal(rank, data(rank), global);
+}
+
+void Storage::copyFrom(const Storage &other) {
+  for (uint32_t rank = 0; rank < ranks.size(); ++rank)
+    if (blocks.localBytes() != 0)
+      std::memcpy(data(rank), other.data(rank), blocks.localBytes());
 }
 
 void StateBuffer::wait() const {
@@ -55,6 +65,15 @@ HostTensor StateBuffer::copyToHost() const {
   HostTensor copy = HostTensor::allocate(tensorType);
   use()->copyToHost(copy.data);
   return copy;
+}
+
+std::shared_ptr<StateBuffer> StateBuffer::copy() const {
+  use();
+  wait();
+  const Storage &from = *use();
+  auto to = std::make_shared<Storage>(from.layout(), from.numRanks(), from.isShared());
+  to->copyFrom(from);
+  return std::make_shared<StateBuffer>(stateName, tensorType, std::move(to), nullptr);
 }
 
 } // namespace epl::runtime

@@ -25,14 +25,18 @@ struct HostTensor {
 /// The memory of one state: its block on every rank.
 class Storage {
 public:
-  Storage(SlotLayout layout, uint32_t numRanks);
+  /// `shared`: all ranks have one memory, for values that are replicated and only read.
+  Storage(SlotLayout layout, uint32_t numRanks, bool shared = false);
 
   const SlotLayout &layout() const { return blocks; }
-  uint32_t numRanks() const { return uint32_t(ranks.size()); }
-  std::byte *data(uint32_t rank) const { return ranks[rank].data(); }
+  uint32_t numRanks() const { return rankCount; }
+  bool isShared() const { return ranks.size() < rankCount; }
+  std::byte *data(uint32_t rank) const { return ranks[ranks.size() == 1 ? 0 : rank].data(); }
 
   void copyFromHost(const std::byte *global);
   void copyToHost(std::byte *global) const;
+  /// From storage of the same layout.
+  void copyFrom(const Storage &other);
 
   /// Why the contents cannot be used: the error of the call that was writing them; empty if they can.
   /// Written by a step at its end, read by steps after it and by those who waited for it.
@@ -42,7 +46,8 @@ public:
 
 private:
   SlotLayout blocks;
-  std::vector<Memory> ranks;
+  uint32_t rankCount;
+  std::vector<Memory> ranks; // of every rank, or one of all
 };
 
 /// A value of a state: what one call made and the next consumes. For one thread at a time.
@@ -70,6 +75,8 @@ public:
   HostTensor toHost() const;
   /// As toHost, always a copy.
   HostTensor copyToHost() const;
+  /// A copy on the same devices, after waiting; throws Error as toHost does.
+  std::shared_ptr<StateBuffer> copy() const;
 
   // For sessions.
   /// The memory; throws Error if the value was donated or is known to be lost.

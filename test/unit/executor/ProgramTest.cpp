@@ -27,7 +27,6 @@ TEST(Devices, RefusesEverythingElse) {
 
 TEST(Program, NamesBothDeviceCounts) {
   TestPlan plan(2);
-  plan.plan.layout = "cpu:2 = data 2";
   auto finished = plan.finish();
   EXPECT_THAT(
       [&] { Program(finished, "cpu:3"); },

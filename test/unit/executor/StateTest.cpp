@@ -125,7 +125,7 @@ TEST_F(StateTest, AShardedStateIsGatheredForTheHost) {
   EXPECT_NE(first.data, second.data);
 }
 
-TEST_F(StateTest, StateIsMadeForStateSlotsOnly) {
+TEST_F(StateTest, StateIsMadeForArgumentsOnly) {
   EXPECT_THAT([&] { session.state(2, integers(zeros)); }, ThrowsMessage<Error>(HasSubstr("slot 2")));
   EXPECT_THAT([&] { session.state(0, integers({1})); },
               ThrowsMessage<Error>("argument \"a\" is int64[1], expected int64[4]"));

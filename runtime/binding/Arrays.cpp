@@ -1,0 +1,123 @@
+#include "runtime/binding/Arrays.h"
+
+#include "runtime/Error.h"
+
+#include <nanobind/ndarray.h>
+
+#include <optional>
+
+namespace epl::runtime::binding {
+
+namespace nb = nanobind;
+using plan::ElementType;
+
+namespace {
+
+/// A buffer that Python lends; given back with the interpreter's lock, from whatever thread.
+class Loan {
+public:
+  Loan(nb::handle array, const std::string &name) {
+    if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) == 0)
+      return;
+    nb::python_error reason;
+    throw Error("argument \"" + name + "\" is no array in contiguous memory: " + reason.what());
+  }
+  Loan(const Loan &) = delete;
+  ~Loan() {
+    nb::gil_scoped_acquire lock;
+    PyBuffer_Release(&buffer);
+  }
+
+  const Py_buffer &get() const { return buffer; }
+
+private:
+  Py_buffer buffer;
+};
+
+} // namespace
+
+/// The element type of a buffer's format in Python's struct notation, if the runtime has it.
+static std::optional<ElementType> parseFormat(const char *format, Py_ssize_t size) {
+  if (!format || format[0] == '\0' || format[1] != '\0')
+    return std::nullopt;
+  switch (format[0]) {
+  case '?':
+    return ElementType::i1;
+  case 'e':
+    return ElementType::f16;
+  case 'f':
+    return ElementType::f32;
+  case 'd':
+    return ElementType::f64;
+  default:
+    break;
+  }
+  if (!std::strchr("bBhHiIlLqQ", format[0]))
+    return std::nullopt;
+  switch (size) {
+  case 1:
+    return ElementType::i8;
+  case 2:
+    return ElementType::i16;
+  case 4:
+    return ElementType::i32;
+  default:
+    return ElementType::i64;
+  }
+}
+
+HostTensor fromNumpy(nb::handle array, ElementType element, const std::string &name) {
+  nb::object source = nb::borrow(array);
+  // ml_dtypes' bfloat16 has no format in the buffer protocol.
+  if (element == ElementType::bf16 && nb::hasattr(array, "view"))
+    source = array.attr("view")("uint16");
+  auto loan = std::make_shared<Loan>(source, name);
+  const Py_buffer &buffer = loan->get();
+  std::optional<ElementType> found = parseFormat(buffer.format, buffer.itemsize);
+  if (!found) {
+    nb::object dtype = array.attr("dtype");
+    throw Error("argument \"" + name + "\" has elements of type " + nb::str(dtype).c_str() + ", expected " +
+                elementName(element));
+  }
+  if (element == ElementType::bf16 && elementBytes(*found) == 2)
+    found = element;
+  return {{*found, {buffer.shape, buffer.shape + buffer.ndim}}, static_cast<std::byte *>(buffer.buf), loan};
+}
+
+static nb::dlpack::dtype dtypeOf(ElementType element) {
+  switch (element) {
+  case ElementType::i1:
+    return nb::dtype<bool>();
+  case ElementType::i8:
+    return nb::dtype<int8_t>();
+  case ElementType::i16:
+    return nb::dtype<int16_t>();
+  case ElementType::i32:
+    return nb::dtype<int32_t>();
+  case ElementType::i64:
+    return nb::dtype<int64_t>();
+  case ElementType::f16:
+    return {uint8_t(nb::dlpack::dtype_code::Float), 16, 1};
+  case ElementType::bf16:
+    return nb::dtype<uint16_t>();
+  case ElementType::f32:
+    return nb::dtype<float>();
+  case ElementType::f64:
+    return nb::dtype<double>();
+  }
+  throw Error("a tensor has an element type that NumPy has not");
+}
+
+nb::object toNumpy(const HostTensor &tensor, bool writable) {
+  auto *owner = new std::shared_ptr<const void>(tensor.owner);
+  nb::capsule capsule(
+      owner, [](void *pointer) noexcept { delete static_cast<std::shared_ptr<const void> *>(pointer); });
+  std::vector<size_t> shape(tensor.type.shape.begin(), tensor.type.shape.end());
+  nb::dlpack::dtype dtype = dtypeOf(tensor.type.element);
+  if (writable)
+    return nb::ndarray<nb::numpy>(tensor.data, shape.size(), shape.data(), capsule, nullptr, dtype).cast();
+  return nb::ndarray<nb::numpy, nb::ro>(tensor.data, shape.size(), shape.data(), capsule, nullptr, dtype)
+      .cast();
+}
+
+} // namespace epl::runtime::binding

@@ -1,0 +1,22 @@
+// NumPy arrays as host tensors, and back.
+
+#ifndef EPL_RUNTIME_BINDING_ARRAYS_H
+#define EPL_RUNTIME_BINDING_ARRAYS_H
+
+#include "runtime/executor/State.h"
+
+#include <nanobind/nanobind.h>
+
+namespace epl::runtime::binding {
+
+/// The memory of an array (anything with a C-contiguous buffer in native byte order), which lives as long as
+/// the tensor. `element` chooses among types of one size: an unsigned array fits a signless integer, any
+/// array of two-byte elements fits bf16. `name` is for errors. Throws Error if the array has no such memory.
+HostTensor fromNumpy(nanobind::handle array, plan::ElementType element, const std::string &name);
+
+/// A NumPy array over the tensor's memory, which it keeps; bf16 comes as uint16.
+nanobind::object toNumpy(const HostTensor &tensor, bool writable);
+
+} // namespace epl::runtime::binding
+
+#endif // EPL_RUNTIME_BINDING_ARRAYS_H

@@ -1,0 +1,229 @@
+// The Python module _epl_runtime: plans and sessions for the front end.
+
+#include "runtime/Error.h"
+#include "runtime/binding/Arrays.h"
+#include "runtime/binding/Waiting.h"
+#include "runtime/executor/Session.h"
+#include "runtime/plan/Dump.h"
+#include "runtime/plan/Reader.h"
+#include "runtime/plan/Summary.h"
+#include "runtime/plan/Writer.h"
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+namespace epl::runtime::binding {
+namespace {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+/// A plan and the figures that reports show.
+struct Plan {
+  explicit Plan(plan::PlanT loaded)
+      : plan(std::make_shared<plan::PlanT>(std::move(loaded))), summary(summarize(*plan)) {}
+
+  std::shared_ptr<const plan::PlanT> plan;
+  Summary summary;
+};
+
+/// What Python sees of an argument or a result of the step.
+struct Slot {
+  std::string name, role, dtype;
+  std::vector<int64_t> shape;
+  int32_t updates;
+  bool hidden;
+  std::vector<std::vector<std::string>> sharding;
+};
+
+std::vector<Slot> slotsOf(const Plan &self) {
+  std::vector<Slot> slots;
+  for (const auto &slot : self.plan->slots) {
+    slots.push_back({slot->name,
+                     plan::EnumNameSlotRole(slot->role),
+                     elementName(slot->type),
+                     slot->shape,
+                     slot->updates,
+                     slot->hidden,
+                     {}});
+    for (const auto &dim : slot->sharding)
+      slots.back().sharding.push_back(dim->axes);
+  }
+  return slots;
+}
+
+std::span<const uint8_t> bytesOf(const nb::bytes &bytes) {
+  return {static_cast<const uint8_t *>(bytes.data()), bytes.size()};
+}
+
+nb::bytes toBytes(const Plan &self) {
+  std::vector<uint8_t> bytes = serializePlan(*self.plan);
+  return nb::bytes(bytes.data(), bytes.size());
+}
+
+nb::tuple shapeOf(const TensorType &type) {
+  nb::list shape;
+  for (int64_t extent : type.shape)
+    shape.append(extent);
+  return nb::tuple(shape);
+}
+
+Argument argumentOf(const Session &session, size_t slot, nb::handle value) {
+  std::shared_ptr<StateBuffer> state;
+  if (nb::try_cast(value, state) && state)
+    return state;
+  const plan::SlotT &source = *session.plan().slots[slot];
+  return fromNumpy(value, source.type, source.name);
+}
+
+nb::tuple call(Session &session, const nb::list &values, const std::vector<bool> &donate,
+               const std::string &name) {
+  if (values.size() != session.numArguments())
+    throw Error(name + " takes " + std::to_string(session.numArguments()) + " arguments, found " +
+                std::to_string(values.size()));
+  std::vector<Argument> arguments;
+  for (size_t slot = 0; slot < values.size(); ++slot)
+    arguments.push_back(argumentOf(session, slot, values[slot]));
+  Outcome outcome;
+  {
+    nb::gil_scoped_release unlocked; // a full queue makes the caller wait
+    outcome = session.call(arguments, donate, name);
+  }
+  nb::list results;
+  for (const Result &result : outcome.results)
+    std::visit([&](const auto &object) { results.append(nb::cast(object)); }, result);
+  return nb::make_tuple(results, outcome.call);
+}
+
+std::shared_ptr<StateBuffer> makeState(Session &session, size_t slot, nb::handle value) {
+  if (slot >= session.numArguments())
+    throw Error("slot " + std::to_string(slot) + " of the plan is no argument");
+  const plan::SlotT &source = *session.plan().slots[slot];
+  return session.state(slot, fromNumpy(value, source.type, source.name));
+}
+
+void bindPlan(nb::module_ &module) {
+  nb::class_<Slot>(module, "Slot", "An argument or a result of a step.")
+      .def_ro("name", &Slot::name, "As the user wrote it: params['w1'].")
+      .def_ro("role", &Slot::role, "state, batch, constant or result.")
+      .def_ro("dtype", &Slot::dtype, "NumPy's name: float32, bool, bfloat16, ...")
+      .def_prop_ro(
+          "shape", [](const Slot &self) { return nb::tuple(nb::cast(self.shape)); }, "Global shape.")
+      .def_ro("updates", &Slot::updates, "For a result: the index of the state that it updates, or -1.")
+      .def_ro("hidden", &Slot::hidden, "Whether the front end added the argument.")
+      .def_ro("sharding", &Slot::sharding, "The mesh axes that split each dimension.");
+  nb::class_<Plan>(module, "Plan", "What one step does on every device; verified.")
+      .def_static(
+          "load", [](const std::string &path) { return Plan(readPlan(path)); }, "path"_a,
+          "Reads and verifies a plan file.")
+      .def_static(
+          "from_bytes", [](const nb::bytes &bytes) { return Plan(parsePlan(bytesOf(bytes), "<bytes>")); },
+          "bytes"_a, "Reads and verifies the bytes of a plan file.")
+      .def("to_bytes", &toBytes, "The bytes of a plan file.")
+      .def(
+          "save", [](const Plan &self, const std::string &path) { writePlan(*self.plan, path); }, "path"_a,
+          "Writes a plan file, whole or not at all.")
+      .def(
+          "dump", [](const Plan &self) { return dumpPlan(*self.plan); }, "The plan as text.")
+      .def_prop_ro("slots", &slotsOf, "Arguments in order, then results in order.")
+      .def_prop_ro("devices", [](const Plan &self) { return self.summary.devices; })
+      .def_prop_ro(
+          "layout", [](const Plan &self) { return self.summary.layout; }, "cpu:2 = data 2")
+      .def_prop_ro(
+          "arena_bytes", [](const Plan &self) { return self.summary.arenaBytes; }, "Of one device.")
+      .def_prop_ro(
+          "num_kernels", [](const Plan &self) { return self.summary.kernels; }, "Distinct kernels.")
+      .def_prop_ro(
+          "num_collectives", [](const Plan &self) { return self.summary.collectives; }, "In a step.");
+}
+
+void bindResults(nb::module_ &module) {
+  nb::class_<Call>(module, "Call", "A step that is queued, running or done.")
+      .def(
+          "wait", [](Call &self) { waitFor(&self); }, "Waits for the end; raises the step's error.")
+      .def_prop_ro("done", &Call::done)
+      .def_prop_ro("index", &Call::index, "The number of the call in its session, from 1.");
+  nb::class_<StateBuffer>(module, "StateBuffer", "The value of a state, on the devices.")
+      .def_prop_ro("shape", [](const StateBuffer &self) { return shapeOf(self.type()); })
+      .def_prop_ro("dtype", [](const StateBuffer &self) { return elementName(self.type().element); })
+      .def_prop_ro(
+          "nbytes", [](const StateBuffer &self) { return self.type().bytes(); }, "Of one copy.")
+      .def_prop_ro("is_donated", &StateBuffer::isDonated, "Whether a call has consumed the value.")
+      .def(
+          "wait", [](StateBuffer &self) { waitFor(self.producer().get()); },
+          "Waits for the call that makes the value; raises its error.")
+      .def(
+          "numpy",
+          [](StateBuffer &self) {
+            self.use();
+            waitFor(self.producer().get());
+            return toNumpy(self.toHost(), false);
+          },
+          "The value, read-only: a view where the devices hold whole copies.")
+      .def(
+          "copy",
+          [](StateBuffer &self) {
+            self.use();
+            waitFor(self.producer().get());
+            nb::gil_scoped_release unlocked;
+            return self.copy();
+          },
+          "A copy on the same devices.");
+  nb::class_<HostResult>(module, "HostResult", "A result that updates no state.")
+      .def_prop_ro("shape", [](const HostResult &self) { return shapeOf(self.type()); })
+      .def_prop_ro("dtype", [](const HostResult &self) { return elementName(self.type().element); })
+      .def(
+          "wait", [](HostResult &self) { waitFor(self.producer().get()); },
+          "Waits for the call that makes the value; raises its error.")
+      .def(
+          "numpy",
+          [](HostResult &self) {
+            waitFor(self.producer().get());
+            return toNumpy(self.get(), true);
+          },
+          "The value.");
+}
+
+void bindSession(nb::module_ &module) {
+  nb::class_<Session>(module, "Session", "A plan on devices.")
+      .def(
+          "__init__",
+          [](Session *self, const Plan &plan, const std::string &devices) {
+            new (self) Session(plan.plan, devices);
+          },
+          "plan"_a, "devices"_a, "Loads a plan on devices, say \"cpu:2\".")
+      .def("call", &call, "args"_a, "donate"_a, "name"_a,
+           "Queues a step: (results, call). Arguments in the order of the slots: StateBuffers or arrays of "
+           "the\n"
+           "slot's dtype and shape, which must not change before the call has ended.")
+      .def("state", &makeState, "slot"_a, "value"_a,
+           "A copy of an array on the devices, as an argument needs it.")
+      .def(
+          "trace",
+          [](Session &self, bool on) {
+            nb::gil_scoped_release unlocked;
+            self.trace(on);
+          },
+          "on"_a, "Starts or ends recording a timeline, after all calls.")
+      .def(
+          "trace_json",
+          [](Session &self) {
+            nb::gil_scoped_release unlocked;
+            return self.traceJson();
+          },
+          "The timeline recorded last, as Chrome's trace viewer and Perfetto read it.");
+}
+
+} // namespace
+} // namespace epl::runtime::binding
+
+NB_MODULE(_epl_runtime, module) {
+  using namespace epl::runtime::binding;
+  // Arrays live in users' globals until the interpreter's very end.
+  nb::set_leak_warnings(false);
+  nb::exception<epl::runtime::Error>(module, "Error", PyExc_RuntimeError);
+  bindPlan(module);
+  bindResults(module);
+  bindSession(module);
+}

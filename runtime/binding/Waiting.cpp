@@ -1,0 +1,38 @@
+#include "runtime/binding/Waiting.h"
+
+#include <nanobind/nanobind.h>
+
+#include <optional>
+
+namespace epl::runtime::binding {
+
+namespace nb = nanobind;
+
+// How long Ctrl-C may go unseen.
+static constexpr std::chrono::milliseconds kSignalInterval(20);
+
+void waitFor(Call *call) {
+  if (!call)
+    return;
+  std::optional<nb::python_error> interrupt;
+  for (;;) {
+    {
+      nb::gil_scoped_release unlocked;
+      if (call->waitFor(kSignalInterval))
+        break;
+    }
+    if (PyErr_CheckSignals() == 0)
+      continue;
+    if (interrupt) {
+      PyErr_Clear();
+      call->cancel("interrupted by a second Ctrl-C");
+    } else {
+      interrupt.emplace(); // takes the error that the handler raised
+    }
+  }
+  if (interrupt)
+    throw nb::python_error(std::move(*interrupt));
+  call->wait();
+}
+
+} // namespace epl::runtime::binding

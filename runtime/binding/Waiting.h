@@ -1,0 +1,17 @@
+// Waiting for a call from Python.
+
+#ifndef EPL_RUNTIME_BINDING_WAITING_H
+#define EPL_RUNTIME_BINDING_WAITING_H
+
+#include "runtime/executor/Call.h"
+
+namespace epl::runtime::binding {
+
+/// Waits for the end of a call, without the interpreter's lock. A first Ctrl-C lets the step come to its end
+/// and then raises KeyboardInterrupt (or what the signal's handler raised); a second one cancels the step,
+/// which poisons the state that it writes. Throws Error if the call failed. Null is an ended call.
+void waitFor(Call *call);
+
+} // namespace epl::runtime::binding
+
+#endif // EPL_RUNTIME_BINDING_WAITING_H

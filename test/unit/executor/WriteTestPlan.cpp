@@ -1,0 +1,74 @@
+// Writes one of a few hand-written plans for two devices to a file: for the tests of the Python module and of
+// epl-run, which need plans but no compiler.
+//
+//   EplWriteTestPlan step|step-of-3|echo|gate FILE
+#include "TestPlan.h"
+
+#include "runtime/plan/Writer.h"
+
+#include <iostream>
+
+namespace epl::runtime::test {
+namespace {
+
+using plan::ElementType;
+using plan::SlotRole;
+
+/// n = n + 1; total = the sum of x over dimension 0; same = x.
+TestPlan makeStep(uint32_t ranks) {
+  TestPlan plan(ranks);
+  uint32_t n = plan.slotBuffer(plan.slot(SlotRole::state, "n", ElementType::i64, {4}));
+  uint32_t x = plan.slotBuffer(plan.slot(SlotRole::batch, "x", ElementType::i64, {ranks, 3}, {{"data"}}));
+  plan.slot(SlotRole::result, "n", ElementType::i64, {4}, {}, 0);
+  uint32_t total = plan.slotBuffer(plan.slot(SlotRole::result, "total", ElementType::i64, {3}));
+  uint32_t same =
+      plan.slotBuffer(plan.slot(SlotRole::result, "same", ElementType::i64, {ranks, 3}, {{"data"}}));
+  plan.launch("increment", 4, {n, n});
+  plan.allReduce(plan::ReductionKind::sum, ElementType::i64, x, total, 3, {});
+  plan.copy(x, same);
+  return plan;
+}
+
+/// Every argument comes back, one for each element type.
+TestPlan makeEcho() {
+  TestPlan plan(2);
+  std::vector<uint32_t> arguments;
+  for (ElementType type : plan::EnumValuesElementType())
+    arguments.push_back(
+        plan.slotBuffer(plan.slot(SlotRole::constant, plan::EnumNameElementType(type), type, {2, 3})));
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    ElementType type = plan::EnumValuesElementType()[i];
+    plan.copy(arguments[i],
+              plan.slotBuffer(plan.slot(SlotRole::result, plan::EnumNameElementType(type), type, {2, 3})));
+  }
+  return plan;
+}
+
+/// n = n + 1 once the gate is open.
+TestPlan makeGate() {
+  TestPlan plan(2);
+  uint32_t n = plan.slotBuffer(plan.slot(SlotRole::state, "n", ElementType::i64, {1}));
+  uint32_t gate = plan.slotBuffer(plan.slot(SlotRole::constant, "gate", ElementType::i64, {1}));
+  plan.slot(SlotRole::result, "n", ElementType::i64, {1}, {}, 0);
+  plan.launch("wait_at_gate", 1, {gate});
+  plan.launch("increment", 1, {n, n});
+  return plan;
+}
+
+int write(const std::string &kind, const std::string &path) {
+  TestPlan plan = kind == "echo"   ? makeEcho()
+                  : kind == "gate" ? makeGate()
+                                   : makeStep(kind == "step" ? 2 : 3);
+  writePlan(*plan.finish(), path);
+  return 0;
+}
+
+} // namespace
+} // namespace epl::runtime::test
+
+int main(int count, char **arguments) {
+  if (count == 3)
+    return epl::runtime::test::write(arguments[1], arguments[2]);
+  std::cerr << "usage: EplWriteTestPlan step|step-of-3|echo|gate FILE\n";
+  return 2;
+}
