@@ -4,6 +4,24 @@
 
 include "mlir/Pass/PassBase.td"
 
+def SinkLeafWorkPass : Pass<"epl-sink-leaf-work", "::mlir::ModuleOp"> {
+  let summary = "Gives ops that depend on no batch the work of their users";
+  let description = [{
+    An op that depends on states and constants only takes the `epl.work` that all of its users have. Nothing
+    else changes.
+
+    ```mlir
+    %0 = arith.mulf %mu, %b1 {epl.work = #epl.work<@tg0, forward>} : tensor<8xf32>
+    %1 = arith.addf %0, %g {epl.work = #epl.work<@tg0, apply>} : tensor<8xf32>
+    ```
+    ~~>
+    ```mlir
+    %0 = arith.mulf %mu, %b1 {epl.work = #epl.work<@tg0, apply>} : tensor<8xf32>
+    %1 = arith.addf %0, %g {epl.work = #epl.work<@tg0, apply>} : tensor<8xf32>
+    ```
+  }];
+}
+
 def SeedBatchPass : Pass<"epl-seed-batch", "::mlir::ModuleOp"> {
   let summary = "Shards the batch dimension of batch arguments over the axis \"data\"";
   let description = [{

@@ -11,6 +11,7 @@ namespace {
 } // namespace
 
 void mlir::epl::buildShardPipeline(OpPassManager &pm) {
+  pm.addPass(createSinkLeafWorkPass());
   pm.addPass(createSeedBatchPass());
   pm.addPass(createPropagatePass());
   pm.addPass(createPlacePass());

@@ -1,0 +1,71 @@
+//===- SinkLeafWork.cpp - Work on arguments alone, done where it is used --===//
+//
+// Problem: a step computes `b1 * mu` or a decayed learning rate before it has a gradient. Such ops belong to
+// no phase by what they read; left in the forward work they would be kernels of their own, with results that
+// are kept until the optimizer reads them.
+// Method: an op that reads nothing but arguments, constants and other such ops takes the work of its users,
+// if they have one in common. Users first, so that chains sink as a whole. In and out: a global program,
+// every op with its `epl.work`; nothing but works changes. Reference: leaf work in docs/design.md, 4.3 (2):
+// sunk behind the loop over micro-batches.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/shard/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_SINKLEAFWORKPASS
+#include "passes/shard/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+static bool isBatch(BlockArgument argument) {
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), EplDialect::kRoleAttr);
+  return role && role.getValue() == "batch";
+}
+
+/// The ops that depend on no batch, in program order.
+static SetVector<Operation *> findLeaves(Block &body) {
+  SetVector<Operation *> leaves;
+  auto isLeaf = [&](Value value) {
+    Operation *producer = value.getDefiningOp();
+    return producer ? leaves.contains(producer) : !isBatch(cast<BlockArgument>(value));
+  };
+  for (Operation &op : body.without_terminator()) {
+    SetVector<Value> captured;
+    getUsedValuesDefinedAbove(op.getRegions(), captured);
+    if (llvm::all_of(op.getOperands(), isLeaf) && llvm::all_of(captured, isLeaf))
+      leaves.insert(&op);
+  }
+  return leaves;
+}
+
+/// The work that all users of `op` belong to; null if they differ, if one is the return, or if there is none.
+static Attribute getUsersWork(Operation *op) {
+  llvm::SmallSetVector<Attribute, 2> works;
+  for (Operation *user : op->getUsers())
+    works.insert(op->getBlock()->findAncestorOpInBlock(*user)->getAttr(EplDialect::kWorkAttr));
+  return works.size() == 1 ? works.front() : Attribute();
+}
+
+static void sinkLeafWork(Block &body) {
+  SetVector<Operation *> leaves = findLeaves(body);
+  for (Operation *leaf : llvm::reverse(leaves))
+    if (Attribute work = getUsersWork(leaf))
+      leaf->setAttr(EplDialect::kWorkAttr, work);
+}
+
+namespace {
+struct SinkLeafWork : epl::impl::SinkLeafWorkPassBase<SinkLeafWork> {
+  void runOnOperation() override {
+    for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
+      if (!function.isExternal())
+        sinkLeafWork(function.front());
+  }
+};
+} // namespace
