@@ -46,6 +46,8 @@ Builder::Builder(std::string deviceKind) {
 }
 
 uint32_t Builder::addAxis(std::string name, uint32_t size, bool temporal) {
+  if (size == 0)
+    throw PlanError("axis \"" + name + "\" has size 0");
   plan::AxisT axis;
   axis.name = std::move(name);
   axis.size = size;

@@ -50,16 +50,16 @@ std::span<const uint8_t> openFrame(std::span<const uint8_t> bytes, const std::st
 } // namespace
 
 plan::PlanT parsePlanUnverified(std::span<const uint8_t> bytes, const std::string &name) {
-  std::span<const uint8_t> content = openFrame(bytes, name);
-  // The frame aligns the plan relative to its own start; a caller's buffer may start anywhere.
-  std::vector<uint8_t> aligned(content.begin(), content.end());
+  // The frame aligns its fields and the plan relative to its own start; a caller's buffer may start anywhere.
+  std::vector<uint8_t> file(bytes.begin(), bytes.end());
+  std::span<const uint8_t> content = openFrame(file, name);
   // A table takes eight bytes at least, with the offset that names it: more tables than that are one table
   // named again and again, which would grow without bound in memory.
-  auto maxTables = flatbuffers::uoffset_t(aligned.size() / 8 + 1);
-  flatbuffers::Verifier verifier(aligned.data(), aligned.size(), /*max_depth=*/16, maxTables);
+  auto maxTables = flatbuffers::uoffset_t(content.size() / 8 + 1);
+  flatbuffers::Verifier verifier(content.data(), content.size(), /*max_depth=*/16, maxTables);
   if (!verifier.VerifyBuffer<plan::Plan>(nullptr))
     fail(name, "is damaged: its plan is malformed");
-  const plan::Plan &root = *flatbuffers::GetRoot<plan::Plan>(aligned.data());
+  const plan::Plan &root = *flatbuffers::GetRoot<plan::Plan>(content.data());
   if (root.version() != planVersion)
     fail(name, "has version " + std::to_string(root.version()) + ": expected version " +
                    std::to_string(planVersion));

@@ -13,6 +13,7 @@ namespace epl::runtime {
 
 inline constexpr uint64_t maxDevices = 1024;
 inline constexpr size_t maxLanes = 64;
+inline constexpr size_t maxImageBytes = size_t(1) << 28; // a FlatBuffer holds less than 2 GiB
 
 /// What is wrong with a plan. Past a limit it only counts: a damaged plan can break a rule at every byte.
 class Report {

@@ -27,6 +27,8 @@ public:
   void run() {
     if (plan.version != planVersion)
       report.add("version is ", plan.version, ", expected ", planVersion);
+    if (plan.image.size() > maxImageBytes)
+      report.add("image has ", plan.image.size(), " bytes, expected at most ", maxImageBytes);
     checkAxes();
     if (report.failed())
       return; // products of axes may not fit

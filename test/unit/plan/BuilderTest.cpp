@@ -284,8 +284,9 @@ TEST(Builder, AResultNeedsAValueOfItsSize) {
             "result \"r\": expected a value of 32 bytes, found buffer \"x\" of 64");
 }
 
-TEST(Builder, WrongIndicesAreErrors) {
+TEST(Builder, WrongIndicesAndEmptyAxesAreErrors) {
   PlanMaker maker;
+  EXPECT_EQ(errorOf([&] { maker.axis("data", 0); }), "axis \"data\" has size 0");
   maker.argument("x", SlotRole::batch, 64);
   uint32_t r = maker.slot("r", SlotRole::result, 64);
   EXPECT_EQ(errorOf([&] { maker.setResult(0, 0); }), "slot 0 is no result of the plan");

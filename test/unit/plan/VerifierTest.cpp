@@ -63,6 +63,8 @@ std::string nameOf(const testing::TestParamInfo<Case> &info) { return info.param
 
 const Case tables[] = {
     {"Version", training, [](PlanT &p) { p.version = 9; }, "version is 9, expected 1"},
+    {"Image", training, [](PlanT &p) { p.image.resize((1 << 28) + 1); },
+     "image has 268435457 bytes, expected at most 268435456"},
     {"DeviceKind", training, [](PlanT &p) { p.device_kind = ""; }, "device kind is empty"},
     {"Devices", training, [](PlanT &p) { p.devices = 3; },
      "devices is 3, expected the product of the spatial axes, 2"},
