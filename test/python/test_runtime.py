@@ -27,7 +27,7 @@ Load = Callable[[str], Any]
 
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
-    """Loads a hand-written plan: step, step-of-3, echo or gate."""
+    """Loads one of the plans of EplWriteTestPlan."""
 
     def run(kind: str) -> Any:
         path = tmp_path / f"{kind}.eplan"

@@ -28,6 +28,12 @@ void coordinate(Buffers buffers, const int64_t *axisIndex, int64_t begin, int64_
     at<int64_t>(buffers, 0)[i] = axisIndex[0];
 }
 
+/// out = the sum of the two rows of a.
+void add_rows(Buffers buffers, const int64_t *, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i)
+    at<int64_t>(buffers, 1)[i] = at<int64_t>(buffers, 0)[i] + at<int64_t>(buffers, 0)[end + i];
+}
+
 /// out = a b in f32.
 void multiply_f32(Buffers buffers, const int64_t *, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i)

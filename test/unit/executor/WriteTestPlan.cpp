@@ -1,11 +1,12 @@
-// Writes one of a few hand-written plans for two devices to a file: for the tests of the Python module and of
-// epl-run, which need plans but no compiler.
+// Writes one of a few hand-written plans to a file: for the tests of the Python module and of epl-run, which
+// need plans but no compiler.
 //
-//   EplWriteTestPlan step|step-of-3|echo|gate FILE
+//   EplWriteTestPlan step|reference|wrong|echo|gate FILE
 #include "TestPlan.h"
 
 #include "runtime/plan/Writer.h"
 
+#include <functional>
 #include <iostream>
 
 namespace epl::runtime::test {
@@ -14,18 +15,27 @@ namespace {
 using plan::ElementType;
 using plan::SlotRole;
 
-/// n = n + 1; total = the sum of x over dimension 0; same = x.
+/// n = n + 1; total = the sum of x over dimension 0; same = x. On one rank or two.
 TestPlan makeStep(uint32_t ranks) {
   TestPlan plan(ranks);
   uint32_t n = plan.slotBuffer(plan.slot(SlotRole::state, "n", ElementType::i64, {4}));
-  uint32_t x = plan.slotBuffer(plan.slot(SlotRole::batch, "x", ElementType::i64, {ranks, 3}, {{"data"}}));
+  uint32_t x = plan.slotBuffer(plan.slot(SlotRole::batch, "x", ElementType::i64, {2, 3}, {{"data"}}));
   plan.slot(SlotRole::result, "n", ElementType::i64, {4}, {}, 0);
   uint32_t total = plan.slotBuffer(plan.slot(SlotRole::result, "total", ElementType::i64, {3}));
-  uint32_t same =
-      plan.slotBuffer(plan.slot(SlotRole::result, "same", ElementType::i64, {ranks, 3}, {{"data"}}));
+  uint32_t same = plan.slotBuffer(plan.slot(SlotRole::result, "same", ElementType::i64, {2, 3}, {{"data"}}));
   plan.launch("increment", 4, {n, n});
-  plan.allReduce(plan::ReductionKind::sum, ElementType::i64, x, total, 3, {});
+  if (ranks == 1)
+    plan.launch("add_rows", 3, {x, total});
+  else
+    plan.allReduce(plan::ReductionKind::sum, ElementType::i64, x, total, 3, {});
   plan.copy(x, same);
+  return plan;
+}
+
+/// makeStep on one rank, but n grows by 2.
+TestPlan makeWrong() {
+  TestPlan plan = makeStep(1);
+  plan.launch("increment", 4, {0, 0});
   return plan;
 }
 
@@ -55,20 +65,23 @@ TestPlan makeGate() {
   return plan;
 }
 
-int write(const std::string &kind, const std::string &path) {
-  TestPlan plan = kind == "echo"   ? makeEcho()
-                  : kind == "gate" ? makeGate()
-                                   : makeStep(kind == "step" ? 2 : 3);
-  writePlan(*plan.finish(), path);
-  return 0;
-}
+const std::map<std::string, std::function<TestPlan()>> kinds = {
+    {"step", [] { return makeStep(2); }},
+    {"reference", [] { return makeStep(1); }},
+    {"wrong", makeWrong},
+    {"echo", makeEcho},
+    {"gate", makeGate},
+};
 
 } // namespace
 } // namespace epl::runtime::test
 
 int main(int count, char **arguments) {
-  if (count == 3)
-    return epl::runtime::test::write(arguments[1], arguments[2]);
-  std::cerr << "usage: EplWriteTestPlan step|step-of-3|echo|gate FILE\n";
-  return 2;
+  using namespace epl::runtime;
+  auto kind = count == 3 ? test::kinds.find(arguments[1]) : test::kinds.end();
+  if (kind == test::kinds.end()) {
+    std::cerr << "usage: EplWriteTestPlan step|reference|wrong|echo|gate FILE\n";
+    return 2;
+  }
+  writePlan(*kind->second().finish(), arguments[2]);
 }
