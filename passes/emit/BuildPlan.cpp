@@ -77,9 +77,7 @@ plan::ReductionKind getReductionKind(ReductionKind kind) {
   llvm_unreachable("every reduction is listed");
 }
 
-std::vector<std::string> toStrings(ArrayRef<StringRef> names) {
-  return {names.begin(), names.end()};
-}
+std::vector<std::string> toStrings(ArrayRef<StringRef> names) { return {names.begin(), names.end()}; }
 
 /// The state of one walk over a module.
 class PlanBuilder {

@@ -1,6 +1,7 @@
 """The training steps that are measured: each a step for one device, its first state and one batch."""
 
 import functools
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +28,7 @@ def mlp(sizes: list[int], batch: int, optimizer: optax.GradientTransformation) -
     rng = np.random.default_rng(0)
     params = [
         {"w": jnp.asarray(rng.normal(0, np.sqrt(2 / n), (n, m)), jnp.float32), "b": jnp.zeros(m)}
-        for n, m in zip(sizes[:-1], sizes[1:], strict=True)
+        for n, m in itertools.pairwise(sizes)
     ]
 
     def step(params: Any, opt_state: Any, x: jax.Array, y: jax.Array) -> Any:

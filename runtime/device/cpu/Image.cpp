@@ -48,11 +48,13 @@ private:
 Image::Image(std::span<const uint8_t> elf) {
   if (elf.empty())
     return;
-  MemoryFile file(elf);
-  void *loaded = dlopen(file.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  // The loader knows libraries by their paths: the next image must not get the same descriptor, so that this
+  // file stays open as long as its library.
+  auto file = std::make_shared<MemoryFile>(elf);
+  void *loaded = dlopen(file->path().c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!loaded)
     throw Error(std::string("cannot load the plan's kernels: ") + dlerror());
-  handle = std::shared_ptr<void>(loaded, dlclose);
+  handle = std::shared_ptr<void>(loaded, [file](void *library) { dlclose(library); });
 }
 
 KernelEntry Image::find(const std::string &symbol) const {

@@ -1,7 +1,6 @@
 #include "runtime/device/cpu/Features.h"
 
 #include "runtime/Error.h"
-#include "runtime/device/cpu/Image.h"
 
 #include <gmock/gmock.h>
 
@@ -25,15 +24,6 @@ TEST(Features, NamesEveryMissingOne) {
 }
 
 TEST(Features, CountsAtLeastOneCore) { EXPECT_GE(availableCores(), 1u); }
-
-TEST(Image, RefusesWhatIsNoElf) {
-  std::vector<uint8_t> bytes(100, 42);
-  EXPECT_THAT([&] { Image image(bytes); }, ThrowsMessage<Error>(HasSubstr("cannot load the plan's kernels")));
-}
-
-TEST(Image, NamesTheMissingKernel) {
-  EXPECT_THAT([] { Image().find("k7"); }, ThrowsMessage<Error>("the plan's image has no kernel \"k7\""));
-}
 
 } // namespace
 } // namespace epl::runtime
