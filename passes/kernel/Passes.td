@@ -95,6 +95,24 @@ def MatchContractions : Pass<"epl-match-contractions", "::mlir::ModuleOp"> {
   }];
 }
 
+def MarkInPlace : Pass<"epl-mark-in-place", "::mlir::ModuleOp"> {
+  let summary = "Says which results of fused kernels may take the storage of inputs";
+  let description = [{
+    Only pairs that some launch gains from: a result that updates the state that the input is, or an input
+    that nothing else reads. Right for loop nests that pass over the domain row by row; lowering removes what
+    its nest does not keep.
+
+    ```mlir
+    %1 = epl.launch @k0_sub(%weight, %update) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    epl.kernel @k0_sub fusion { ... }
+    ```
+    becomes
+    ```mlir
+    epl.kernel @k0_sub fusion { ... } {in_place = array<i32: 0>}
+    ```
+  }];
+}
+
 def VerifyKernels : Pass<"epl-verify-kernels", "::mlir::ModuleOp"> {
   let summary = "Checks that tasks hold launches and views only";
   let description = [{
