@@ -7,25 +7,33 @@
 
 using namespace mlir;
 
-/// The first file range on the way in from `location`, or null.
-static FileLineColRange findFileRange(Location location) {
-  return llvm::TypeSwitch<LocationAttr, FileLineColRange>(location)
-      .Case([](FileLineColRange range) { return range; })
-      .Case([](NameLoc name) { return findFileRange(name.getChildLoc()); })
-      .Case([](CallSiteLoc call) {
-        FileLineColRange caller = findFileRange(call.getCaller());
-        return caller ? caller : findFileRange(call.getCallee());
+/// The frames of a location, the innermost first.
+static void collectFrames(Location location, SmallVectorImpl<FileLineColRange> &frames) {
+  llvm::TypeSwitch<LocationAttr>(location)
+      .Case([&](FileLineColRange range) { frames.push_back(range); })
+      .Case([&](NameLoc name) { collectFrames(name.getChildLoc(), frames); })
+      .Case([&](CallSiteLoc call) {
+        collectFrames(call.getCallee(), frames);
+        collectFrames(call.getCaller(), frames);
       })
-      .Case([](FusedLoc fused) {
+      .Case([&](FusedLoc fused) {
         for (Location part : fused.getLocations())
-          if (FileLineColRange range = findFileRange(part))
-            return range;
-        return FileLineColRange();
-      })
-      .Default(FileLineColRange());
+          collectFrames(part, frames);
+      });
+}
+
+/// Whether a frame is in a Python package that is installed, not in the user's own code.
+static bool isInPackage(FileLineColRange frame) {
+  StringRef file = frame.getFilename().getValue();
+  return file.contains("/site-packages/") || file.contains("/dist-packages/");
 }
 
 std::string mlir::epl::getSourceLine(Location location) {
-  FileLineColRange range = findFileRange(location);
-  return range ? (range.getFilename().getValue() + ":" + Twine(range.getStartLine())).str() : std::string();
+  SmallVector<FileLineColRange> frames;
+  collectFrames(location, frames);
+  if (frames.empty())
+    return {};
+  auto user = llvm::find_if_not(frames, isInPackage);
+  FileLineColRange frame = user == frames.end() ? frames.front() : *user;
+  return (frame.getFilename().getValue() + ":" + Twine(frame.getStartLine())).str();
 }

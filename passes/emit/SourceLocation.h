@@ -7,8 +7,8 @@
 
 namespace mlir::epl {
 
-/// The source line that a location stands for, as `file:line`, or "" if it has none. Of a call site it is the
-/// caller's: the user's code rather than the library function that was inlined into it.
+/// The source line that a location stands for, as `file:line`, or "" if it has none. Of several frames it is the
+/// innermost that is the user's: not in an installed Python package.
 std::string getSourceLine(Location location);
 
 } // namespace mlir::epl

@@ -106,6 +106,7 @@ LogicalResult compile(const Options &options) {
   registry.insert<EplDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
                   math::MathDialect, scf::SCFDialect, tensor::TensorDialect>();
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.printOpOnDiagnostic(false);
   std::string error;
   auto file = openInputFile(options.input, &error);
   if (!file) {
