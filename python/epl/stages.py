@@ -44,8 +44,8 @@ class Executable:
         self.name = name
         self._hidden = tuple(hidden)
         self._session = _guarded(runtime.module().Session, plan, devices)
-        slots = [slot for slot in plan.slots if slot.role != "result"]
-        self._inputs = [slot for slot in slots if not slot.hidden]
+        self._inputs = [slot for slot in plan.slots if slot.role != "result" and not slot.hidden]
+        self._outputs = [slot for slot in plan.slots if slot.role == "result"]
         first = len(self._inputs)
         self._uploaded = [self._session.state(first + i, _host(v)) for i, v in enumerate(self._hidden)]
 
@@ -59,28 +59,34 @@ class Executable:
         if len(leaves) != len(self._inputs):
             names = ", ".join(slot.name for slot in self._inputs)
             raise TypeError(f"{self.name} takes {len(self._inputs)} arrays ({names}), found {len(leaves)}")
-        results = [slot for slot in self.plan.slots if slot.role == "result"]
-        dtypes = [np.dtype(slot.dtype) for slot in results]
         donate = [slot.role == "state" for slot in self._inputs]
-        return self.run([_value(leaf) for leaf in leaves], donate, dtypes)
+        return self.run(leaves, donate, [np.dtype(slot.dtype) for slot in self._outputs])
 
-    def run(self, values: Sequence[Any], donate: Sequence[bool], dtypes: Sequence[Any]) -> list[Any]:
-        """Runs a step on `StateBuffer`s and numpy arrays; `dtypes` are those of the results."""
-        self._refuse_donated(values)
+    def run(self, leaves: Sequence[Any], donate: Sequence[bool], dtypes: Sequence[Any]) -> list[Any]:
+        """Runs a step on the user's arrays; `dtypes` are those of the results.
+
+        On Ctrl-C the step runs to its end, and the arrays that it consumed hold the updated state: without
+        the results, the caller would have neither.
+        """
+        values = [_value(leaf) for leaf in leaves]
         uses = collections.Counter(map(id, values))  # what stands twice (ema = params) is copied
         flags = [flag and uses[id(value)] == 1 for flag, value in zip(donate, values, strict=True)]
-        flags += [False] * len(self._uploaded)
-        results, _ = _guarded(self._session.call, [*values, *self._uploaded], flags, self.name)
-        return [_result(result, dtype) for result, dtype in zip(results, dtypes, strict=True)]
+        results = self._call([*values, *self._uploaded], [*flags, *[False] * len(self._uploaded)])
+        try:
+            return [_result(result, dtype) for result, dtype in zip(results, dtypes, strict=True)]
+        except KeyboardInterrupt:
+            for slot, result in zip(self._outputs, results, strict=True):
+                if slot.updates >= 0 and flags[slot.updates] and isinstance(leaves[slot.updates], Array):
+                    leaves[slot.updates].buffer = result
+            raise
 
-    def _refuse_donated(self, values: Sequence[Any]) -> None:
-        for value, slot in zip(values, self._inputs, strict=True):
-            if not isinstance(value, np.ndarray) and value.is_donated:
-                try:
-                    value.wait()
-                    value.numpy()
-                except runtime.module().Error as error:
-                    raise DonatedError(f'argument "{slot.name}" of {self.name}: {error}') from None
+    def _call(self, values: Sequence[Any], donate: Sequence[bool]) -> list[Any]:
+        try:
+            results, _ = self._session.call(values, donate, self.name)
+        except runtime.module().Error as error:
+            donated = any(not isinstance(value, np.ndarray) and value.is_donated for value in values)
+            raise (DonatedError if donated else Error)(str(error)) from None
+        return list(results)
 
     @contextlib.contextmanager
     def trace(self, path: Path_) -> Iterator[None]:
@@ -106,7 +112,7 @@ class Executable:
                 np.savez(file, *self._hidden)
                 file.seek(0)
                 _write(_hidden_path(path), file.read())
-        _write(Path(path), bytes(self.plan.to_bytes()))
+        _guarded(self.plan.save, os.fspath(path))
 
 
 class Compiled(Executable):
