@@ -136,9 +136,7 @@ class Compiled(Executable):
         wanted = lowered.donate if donate is None else donate
         flags = [wanted and argument.role == "state" for argument in bound.arguments]
         dtypes = [leaf.dtype for leaf in lowered.out_leaves]
-        return jax.tree.unflatten(
-            lowered.out_tree, self.run([_value(v) for v in bound.values], flags, dtypes)
-        )
+        return jax.tree.unflatten(lowered.out_tree, self.run(bound.values, flags, dtypes))
 
     def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Bound:
         bound = self.lowered.signature.bind(args, kwargs)

@@ -1,0 +1,60 @@
+"""Training steps for one device, with scopes, that the tests run through EPL and through `jax.jit`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+import epl
+
+Step = Callable[..., Any]
+
+
+def mlp_parameters(sizes: tuple[int, ...] = (12, 32, 24, 10)) -> dict[str, jax.Array]:
+    random = np.random.default_rng(0)
+    parameters = {}
+    for index, (rows, columns) in enumerate(itertools.pairwise(sizes)):
+        weights = random.normal(size=(rows, columns)) * np.sqrt(2 / rows)
+        parameters[f"w{index}"] = jnp.asarray(weights, jnp.float32)
+        parameters[f"b{index}"] = jnp.zeros(columns)
+    return parameters
+
+
+def mlp(parameters: dict[str, jax.Array], x: jax.Array) -> jax.Array:
+    depth = len(parameters) // 2
+    for index in range(depth):
+        x = x @ parameters[f"w{index}"] + parameters[f"b{index}"]
+        x = jax.nn.relu(x) if index + 1 < depth else x
+    return x
+
+
+def mlp_loss(parameters: dict[str, jax.Array], x: jax.Array, y: jax.Array) -> jax.Array:
+    with epl.replicate():
+        logits = mlp(parameters, x)
+        return optax.softmax_cross_entropy(logits, jax.nn.one_hot(y, logits.shape[-1])).mean()
+
+
+def training_step(optimizer: optax.GradientTransformation, loss: Step = mlp_loss) -> Step:
+    def step(params: Any, opt_state: Any, x: jax.Array, y: jax.Array) -> Any:
+        value, gradients = jax.value_and_grad(loss)(params, x, y)
+        updates, opt_state = optimizer.update(gradients, opt_state, params)
+        return optax.apply_updates(params, updates), opt_state, value
+
+    return step
+
+
+def batches(count: int, size: int = 24, features: int = 12) -> list[tuple[np.ndarray, np.ndarray]]:
+    random = np.random.default_rng(1)
+    return [
+        (
+            random.normal(size=(size, features)).astype(np.float32),
+            random.integers(0, 10, size).astype(np.int32),
+        )
+        for _ in range(count)
+    ]
