@@ -76,6 +76,10 @@ class Array:
         value: jax.Array = jnp.array(np.asarray(self), copy=True)
         return value
 
+    def __jax_array__(self) -> jax.Array:
+        """What `jnp` functions call; `jax.jit` and its like use the handlers registered below."""
+        return self.to_jax()
+
     def _read(self, action: Callable[[], Any]) -> Any:
         try:
             return action()

@@ -17,7 +17,7 @@ from epl.errors import CompileError, Place
 from epl.places import is_library
 
 _QUIET_SECONDS = 2.0  # a compilation that takes longer shows that it is alive
-_ERROR = re.compile(r"^(?:[^:\n]+:\d+:\d+: |loc\(.*\): )?error: (?P<message>.*)$", re.M)
+_ERROR = re.compile(r"^(?:.*?: )?error: (?P<message>.*)$", re.M)
 _PLACE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):\d+: ", re.M)
 
 

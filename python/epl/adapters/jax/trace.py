@@ -128,9 +128,10 @@ def _refuse_callbacks(stage: Any) -> None:
 
 
 def _name_arguments(function: ir.Operation, arguments: Sequence[Argument], place: Place) -> None:
-    """Locates the arguments, under their names, where the step is defined."""
+    """Locates the entry function and, under their names, its arguments where the step is defined."""
     entry = function.regions[0].blocks[0]  # its arguments keep their locations: new ones replace them
     source = ir.Location.file(place.file, place.line, 1)
+    function.location = source
     for argument, old in zip(arguments, list(entry.arguments), strict=True):
         new = entry.add_argument(old.type, ir.Location.name(argument.name, source))
         old.replace_all_uses_with(new)
