@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from epl import runtime
+from epl.adapters.jax import hooks
 from epl.adapters.jax import trace as adapter
 from epl.array import Array
 from epl.compile import compile_plan, emit
@@ -329,14 +330,10 @@ def _result(result: Any, dtype: Any) -> Any:
     """A result for the user: states stay on the devices, except typed keys: JAX has no foreign ones."""
     if is_key(dtype):
         data = jnp.asarray(np.array(result.numpy()).view(np.uint32))
-        return jax.random.wrap_key_data(data, impl=_key_implementation(dtype))
+        return jax.random.wrap_key_data(data, impl=hooks.key_implementation(dtype))
     if isinstance(result, runtime.module().StateBuffer):
         return Array(result, dtype)
     return jnp.asarray(result.numpy().view(dtype))
-
-
-def _key_implementation(dtype: Any) -> Any:
-    return jax.random.key_impl(jax.ShapeDtypeStruct((), dtype))
 
 
 def _compare(name: str, found: Any, expected: Any, *, rtol: float, atol: float) -> Difference:

@@ -44,6 +44,11 @@ def register_array(array_type: type, to_jax: Callable[[Any], jax.Array]) -> None
     dtypes.canonicalize_value_handlers[array_type] = lambda value: value
 
 
+def key_implementation(dtype: Any) -> Any:
+    """The generator of a typed key's dtype, as `jax.random.wrap_key_data` takes it."""
+    return dtype._impl
+
+
 def equations(jaxpr: Any) -> Iterator[tuple[str, Place | None]]:
     """The primitives of a jaxpr, inner ones too, with the innermost user line of each."""
     for equation in jaxpr.eqns:
