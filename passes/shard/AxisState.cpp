@@ -79,6 +79,12 @@ LogicalResult mlir::epl::verifyShardingsPresent(func::FuncOp function) {
   return success();
 }
 
+LogicalResult mlir::epl::verifyNotPlaced(func::FuncOp function) {
+  for (ReshardOp reshard : function.getOps<ReshardOp>())
+    return reshard.emitOpError("stands in a program that is still to be sharded");
+  return success();
+}
+
 FailureOr<MeshOp> mlir::epl::getOnlyMesh(ModuleOp module) {
   auto meshes = llvm::to_vector(module.getOps<MeshOp>());
   if (meshes.empty())

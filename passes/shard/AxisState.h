@@ -43,6 +43,9 @@ BlockArgument getUpdatedArgument(func::FuncOp function, unsigned result);
 /// one that does not fit.
 LogicalResult verifyShardingsPresent(func::FuncOp function);
 
+/// Fails, with an error at the first `epl.reshard`: they are what `epl-place` makes.
+LogicalResult verifyNotPlaced(func::FuncOp function);
+
 /// The mesh of the module, or failure with an error: exactly one mesh without temporal axes is supported.
 FailureOr<MeshOp> getOnlyMesh(ModuleOp module);
 

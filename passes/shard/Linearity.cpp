@@ -30,12 +30,11 @@ static Status evaluateOpaque(ArrayRef<Status> operands) {
   return bad ? Status::illegal : Status::normal;
 }
 
+/// Parts times zero stay partial: where a part is infinite the product is not zero on every member.
 static Status evaluateProduct(Status a, Status b) {
-  if (a == Status::zero || b == Status::zero)
-    return Status::zero;
-  if (a == Status::partial && b == Status::partial)
-    return Status::illegal;
-  return a == Status::partial || b == Status::partial ? Status::partial : Status::normal;
+  if (a == Status::partial || b == Status::partial)
+    return a == b ? Status::illegal : Status::partial;
+  return a == Status::zero || b == Status::zero ? Status::zero : Status::normal;
 }
 
 static Status evaluateQuotient(Status numerator, Status denominator) {

@@ -95,7 +95,8 @@ struct Place : epl::impl::PlacePassBase<Place> {
     if (failed(mesh) || failed(programs))
       return signalPassFailure();
     for (func::FuncOp program : *programs)
-      if (failed(verifyShardingsPresent(program)) || failed(place(program, *mesh)))
+      if (failed(verifyNotPlaced(program)) || failed(verifyShardingsPresent(program)) ||
+          failed(place(program, *mesh)))
         return signalPassFailure();
   }
 

@@ -72,7 +72,7 @@ struct Propagate : epl::impl::PropagatePassBase<Propagate> {
   }
 
   LogicalResult propagate(func::FuncOp function, MeshOp mesh) {
-    if (failed(verifyArguments(function, mesh)))
+    if (failed(verifyNotPlaced(function)) || failed(verifyArguments(function, mesh)))
       return failure();
     FunctionRules rules(function, mesh);
     if (printRules)

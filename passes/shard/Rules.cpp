@@ -92,6 +92,13 @@ static bool isInWindow(linalg::LinalgOp op, unsigned loop) {
   });
 }
 
+/// A loop along a diagonal (`(d0, d0)`) would need blocks that lie on it, not slices.
+static bool isDiagonal(linalg::LinalgOp op, unsigned loop) {
+  AffineExpr dim = getAffineDimExpr(loop, op->getContext());
+  return llvm::any_of(op.getIndexingMapsArray(),
+                      [&](AffineMap map) { return llvm::count(map.getResults(), dim) > 1; });
+}
+
 /// A parallel loop must walk a dimension of every result, a reduction loop none.
 static bool fitsResults(linalg::LinalgOp op, unsigned loop, bool reduction) {
   return llvm::all_of(op.getDpsInitsMutable(), [&](OpOperand &init) {
@@ -110,7 +117,7 @@ static FactorRule deriveLinalgRule(linalg::LinalgOp op) {
   SmallVector<bool> shardable;
   for (auto [loop, kind] : llvm::enumerate(rule.factors)) {
     bool reduction = kind == IteratorType::reduction;
-    shardable.push_back(!isInWindow(op, loop) && fitsResults(op, loop, reduction) &&
+    shardable.push_back(!isInWindow(op, loop) && !isDiagonal(op, loop) && fitsResults(op, loop, reduction) &&
                         (!reduction || combiners));
   }
   for (OpOperand &operand : op->getOpOperands())
@@ -201,7 +208,7 @@ static FactorRule getPointwiseRule(Operation *op, int64_t except = FactorRule::k
 
 /// Ops on tensors of one shape, element by element.
 static bool isPointwise(Operation *op) {
-  bool identity = isa<tensor::CastOp, tensor::BitcastOp, UnrealizedConversionCastOp, ReshardOp>(op) &&
+  bool identity = isa<tensor::CastOp, tensor::BitcastOp, UnrealizedConversionCastOp>(op) &&
                   op->getNumOperands() == 1 && op->getNumResults() == 1;
   if (!identity && !OpTrait::hasElementwiseMappableTraits(op))
     return false;

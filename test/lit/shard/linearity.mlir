@@ -35,8 +35,8 @@ func.func @scalar_ops(%x: !x {epl.sharding = #batch}, %n: !v, %c: tensor<4xi1>) 
   %7 = arith.mulf %n, %p : !v
   // CHECK: arith.mulf %[[P]], %[[P]] {epl.sharding = [#epl.sharding<@mesh, [{}]>]}
   %8 = arith.mulf %p, %p : !v
-  // Zero is zero whatever it is multiplied with: not partial.
-  // CHECK: arith.mulf %[[P]], %{{.*}} {epl.sharding = [#epl.sharding<@mesh, [{}]>]}
+  // Zero times an infinite part is NaN, on one member only.
+  // CHECK: arith.mulf %[[P]], %{{.*}} {epl.sharding = [#epl.sharding<@mesh, [{}], partial = sum{"data"}>]}
   %9 = arith.mulf %p, %zero : !v
   // CHECK: arith.divf %[[P]], %{{.*}} {epl.sharding = [#epl.sharding<@mesh, [{}], partial = sum{"data"}>]}
   %10 = arith.divf %p, %n : !v

@@ -45,3 +45,12 @@ func.func @two_axes(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"da
   } -> tensor<8xf32>
   return
 }
+
+// -----
+
+epl.mesh @mesh axes ["data"=2]
+func.func @placed(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}]>}) {
+  // expected-error@+1 {{stands in a program that is still to be sharded}}
+  %0 = epl.reshard %x to <@mesh, [{}]> : tensor<8xf32>
+  return
+}

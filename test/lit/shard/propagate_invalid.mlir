@@ -63,3 +63,12 @@ func.func @scope(%x: tensor<8xf32>) {
   %0 = epl.constrain %x to <@mesh, [{"data"}]> : tensor<8xf32>
   return
 }
+
+// -----
+
+epl.mesh @mesh axes ["data"=2]
+func.func @placed(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}]>}) {
+  // expected-error@+1 {{stands in a program that is still to be sharded}}
+  %0 = epl.reshard %x to <@mesh, [{}]> : tensor<8xf32>
+  return
+}

@@ -95,6 +95,18 @@ func.func @conv(%a: tensor<2x8x8x3xf32>, %k: tensor<3x3x3x4xf32>, %init: tensor<
   return %0 : tensor<2x6x6x4xf32>
 }
 
+// A diagonal is not made of slices.
+func.func @diagonal(%a: tensor<8x8x4xf32>, %init: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  // expected-remark@+1 {{rule ([_, _, d1], [_, d1]) -> ([_, d1])}}
+  %0 = linalg.generic {
+      indexing_maps = [affine_map<(d0, d1) -> (d0, d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>],
+      iterator_types = ["parallel", "parallel"]} ins(%a : tensor<8x8x4xf32>) outs(%init : tensor<8x4xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    linalg.yield %x : f32
+  } -> tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}
+
 // A position is allowed: localize adds where the part begins. So is reading %out in a parallel op.
 func.func @index_and_out(%init: tensor<8xi32>) -> tensor<8xi32> {
   // expected-remark@+1 {{rule ([d0]) -> ([d0])}}
