@@ -96,8 +96,7 @@ static bool isSimpleReduction(GenericOp op) {
 
 /// Whether elements can be computed one by one, from elements.
 static bool hasScalarBody(GenericOp op) {
-  if (!llvm::all_of(op.getIndexingMapsArray(),
-                    [](AffineMap map) { return map.isProjectedPermutation(/*allowZeroInResults=*/true); }))
+  if (!llvm::all_of(op.getIndexingMapsArray(), choosesLoops))
     return false;
   return llvm::all_of(op.getBody()->without_terminator(), [](Operation &inner) {
     return inner.getNumRegions() == 0 && llvm::none_of(inner.getOperandTypes(), llvm::IsaPred<ShapedType>);

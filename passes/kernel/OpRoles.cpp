@@ -39,9 +39,20 @@ static AffineMap getCopyMap(linalg::GenericOp generic) {
                                                                    : AffineMap();
 }
 
+bool mlir::epl::choosesLoops(AffineMap map) {
+  llvm::SmallBitVector seen(map.getNumDims());
+  return llvm::all_of(map.getResults(), [&](AffineExpr expr) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    if (!dim || seen.test(dim.getPosition()))
+      return !dim && expr == 0;
+    seen.set(dim.getPosition());
+    return true;
+  });
+}
+
 bool mlir::epl::isBroadcast(linalg::GenericOp generic) {
   AffineMap map = getCopyMap(generic);
-  if (!map || !map.isProjectedPermutation(/*allowZeroInResults=*/true))
+  if (!map || !choosesLoops(map))
     return false;
   SmallVector<unsigned> dims;
   for (AffineExpr expr : map.getResults())

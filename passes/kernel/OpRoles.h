@@ -20,6 +20,9 @@ OpRole getOpRole(Operation *op);
 /// A sum of products of two or more operands: `linalg.matmul`, `linalg.conv_2d`, generalized.
 bool isContraction(linalg::GenericOp generic);
 
+/// A map each of whose results is a loop of its own or 0, any number of them.
+bool choosesLoops(AffineMap map);
+
 /// A generic that copies elements of its one input, in their order, to every place of its result. The input
 /// may be a scalar: a fill.
 bool isBroadcast(linalg::GenericOp generic);

@@ -5,7 +5,7 @@
 include "mlir/Pass/PassBase.td"
 
 def SimplifyGenerics : Pass<"epl-simplify-generics", "::mlir::ModuleOp"> {
-  let summary = "Turns reductions of extents of 1 into reshapes and empties inits that are not read";
+  let summary = "Turns copies and reductions that only reshape into reshapes, empties inits that are not read";
   let description = [{
     ```mlir
     %1 = linalg.generic {... (d0, d1), (d1) ... ["reduction", "parallel"]} ins(%x : tensor<1x8xf32>) outs(%zeros : tensor<8xf32>) ...

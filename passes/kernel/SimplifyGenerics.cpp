@@ -62,18 +62,36 @@ bool keepsOrder(GenericOp op) {
   return getDims(op.getIndexingMapsArray()[0]) == getDims(op.getIndexingMapsArray()[1]);
 }
 
-/// Replaces a unit reduction by a reshape.
-bool foldUnitReduction(GenericOp op) {
-  if (!isUnitReduction(op) || !keepsOrder(op))
-    return false;
-  Value input = op.getInputs()[0];
-  auto from = cast<RankedTensorType>(input.getType()), to = cast<RankedTensorType>(op.getResult(0).getType());
+/// Whether the op copies its input to a result of as many elements: no more than extents of 1 can change.
+bool isReshapingCopy(GenericOp op) {
+  auto from = op.getNumDpsInputs() == 1 ? dyn_cast<RankedTensorType>(op.getInputs()[0].getType()) : nullptr;
+  return from && isBroadcast(op) &&
+         from.getNumElements() == cast<ShapedType>(op.getResultTypes()[0]).getNumElements();
+}
+
+/// `input` with the shape of `to`, by one free op at most; null if that takes more.
+Value reshape(OpBuilder &builder, Location loc, Value input, RankedTensorType to) {
+  auto from = cast<RankedTensorType>(input.getType());
+  if (from == to)
+    return input;
   auto reassociation = getReassociationIndicesForReshape(from, to);
-  if (!reassociation || from.getRank() <= to.getRank())
+  if (!reassociation)
+    return {};
+  return from.getRank() > to.getRank()
+             ? builder.createOrFold<tensor::CollapseShapeOp>(loc, to, input, *reassociation)
+             : builder.createOrFold<tensor::ExpandShapeOp>(loc, to, input, *reassociation);
+}
+
+/// Replaces what only reshapes by a reshape.
+bool foldToReshape(GenericOp op) {
+  if (!isReshapingCopy(op) && !(isUnitReduction(op) && keepsOrder(op)))
     return false;
   OpBuilder builder(op);
-  op.getResult(0).replaceAllUsesWith(
-      builder.createOrFold<tensor::CollapseShapeOp>(op.getLoc(), to, input, *reassociation));
+  Value reshaped =
+      reshape(builder, op.getLoc(), op.getInputs()[0], cast<RankedTensorType>(op.getResult(0).getType()));
+  if (!reshaped)
+    return false;
+  op.getResult(0).replaceAllUsesWith(reshaped);
   op.erase();
   return true;
 }
@@ -91,7 +109,7 @@ void emptyUnreadInits(GenericOp op) {
 struct SimplifyGenericsPass : epl::impl::SimplifyGenericsBase<SimplifyGenericsPass> {
   void runOnOperation() override {
     getOperation().walk([](GenericOp op) {
-      if (isa<TaskOp>(op->getParentOp()) && !foldUnitReduction(op))
+      if (isa<TaskOp>(op->getParentOp()) && !foldToReshape(op))
         emptyUnreadInits(op);
     });
   }

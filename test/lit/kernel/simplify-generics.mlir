@@ -5,7 +5,9 @@ epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 !row = !epl.dist<tensor<1x8xf32>, <@mesh, [{}, {}]>>
 !v = !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
 #id = affine_map<(d0) -> (d0)>
-#none = affine_map<(d0) -> ()>
+#zero = affine_map<(d0) -> (0, d0)>
+#id2 = affine_map<(d0, d1) -> (d0, d1)>
+#col = affine_map<(d0, d1) -> (d1)>
 #t = affine_map<(d0, d1) -> (d1, d0)>
 #first = affine_map<(d0, d1) -> (d0)>
 
@@ -45,6 +47,30 @@ func.func @maximum(%arg0: !row) -> !v {
     epl.yield %1 : tensor<8xf32>
   }
   return %r : !v
+}
+
+// JAX's broadcast_in_dim to one more dimension, then back.
+// CHECK-LABEL: func.func @copies
+// CHECK: ^bb0(%[[X:.*]]: tensor<8xf32>):
+// CHECK: %[[E:.*]] = tensor.expand_shape %[[X]] {{\[\[}}0, 1]]
+// CHECK-NOT: linalg.generic
+// CHECK: epl.yield %[[E]], %[[X]]
+func.func @copies(%arg0: !v) -> (!row, !v) {
+  %r:2 = epl.task <@tg0, forward> (%arg0) : (!v) -> (!row, !v) {
+  ^bb0(%x: tensor<8xf32>):
+    %e = tensor.empty() : tensor<1x8xf32>
+    %e1 = tensor.empty() : tensor<8xf32>
+    %0 = linalg.generic {indexing_maps = [#col, #id2], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8xf32>) outs(%e : tensor<1x8xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      linalg.yield %a : f32
+    } -> tensor<1x8xf32>
+    %1 = linalg.generic {indexing_maps = [#zero, #id], iterator_types = ["parallel"]} ins(%0 : tensor<1x8xf32>) outs(%e1 : tensor<8xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      linalg.yield %a : f32
+    } -> tensor<8xf32>
+    epl.yield %0, %1 : tensor<1x8xf32>, tensor<8xf32>
+  }
+  return %r#0, %r#1 : !row, !v
 }
 
 // A start that is not neutral counts.
