@@ -80,9 +80,10 @@ LogicalResult mlir::epl::verifyShardingsPresent(func::FuncOp function) {
 }
 
 LogicalResult mlir::epl::verifyNotPlaced(func::FuncOp function) {
-  for (ReshardOp reshard : function.getOps<ReshardOp>())
-    return reshard.emitOpError("stands in a program that is still to be sharded");
-  return success();
+  auto reshards = function.getOps<ReshardOp>();
+  if (reshards.empty())
+    return success();
+  return (*reshards.begin()).emitOpError("stands in a program that is still to be sharded");
 }
 
 FailureOr<MeshOp> mlir::epl::getOnlyMesh(ModuleOp module) {
