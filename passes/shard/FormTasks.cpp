@@ -5,9 +5,9 @@
 // it depends on. An op joins the first task of its work that nothing it reads depends on, or begins a new
 // one: so the graph stays acyclic, and an op that needs no collective is not held behind one. Tasks of one
 // work thus form a chain, each behind a collective that the one before does not need. What is free to
-// make again (scalars, constants, empty tensors and fills) belongs to no task: every user gets a clone.
-// In: the output of `epl-localize`. Out: tasks and collectives only, in dependency order, on `!epl.dist`.
-// Reference: docs/design.md, 4.4.
+// make again (scalars, constants, fills, broadcasts and reshapes) belongs to no task: every user gets a
+// clone. In: the output of `epl-localize`. Out: tasks and collectives only, in dependency order, on
+// `!epl.dist`. Reference: docs/design.md, 4.4.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,22 +36,30 @@ using namespace mlir::epl;
 
 static bool isCast(Operation *op) { return isa<ToLocalOp, FromLocalOp>(op); }
 
+/// Whether the op copies elements to more places than it reads them from: a fill or a broadcast.
+static bool isSpread(linalg::LinalgOp op) {
+  auto getSize = [](Value value) {
+    auto tensor = dyn_cast<RankedTensorType>(value.getType());
+    return tensor ? tensor.getNumElements() : 0;
+  };
+  return op.getNumReductionLoops() == 0 && op.getBlock()->without_terminator().empty() &&
+         llvm::all_of(op.getDpsInputs(),
+                      [&](Value in) { return getSize(in) < getSize(op.getDpsInits()[0]); });
+}
+
 /// Whether making the op's results again costs no more than reading them.
 static bool isFree(Operation *op) {
   if (isa<tensor::EmptyOp, arith::ConstantOp>(op))
     return true;
   if (isCast(op) || op->hasTrait<TaskLevel>() || !isMemoryEffectFree(op))
     return false;
-  if (llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType, DistType>))
+  if (isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::SplatOp>(op) ||
+      llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType, DistType>))
     return true;
-  auto fill = dyn_cast<linalg::LinalgOp>(op);
-  bool copies = fill && fill.getNumReductionLoops() == 0 && fill.getBlock()->without_terminator().empty();
-  if (!copies && !isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::SplatOp>(op))
-    return false;
-  return llvm::all_of(op->getOperands(), [](Value operand) {
-    Operation *producer = operand.getDefiningOp();
-    return producer && isFree(producer);
-  });
+  auto generic = dyn_cast<linalg::LinalgOp>(op);
+  return generic && isSpread(generic) && llvm::all_of(generic.getDpsInits(), [](Value init) {
+           return init.getDefiningOp() && isFree(init.getDefiningOp());
+         });
 }
 
 /// A free op whose result leaves the tasks as it is must stand in one all the same.

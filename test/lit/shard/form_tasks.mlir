@@ -4,12 +4,14 @@
 
 #whole = #epl.sharding<@mesh, [{}]>
 #split = #epl.sharding<@mesh, [{"data"}]>
+#none = #epl.sharding<@mesh, []>
 #pending = #epl.sharding<@mesh, [{}], partial = sum{"data"}>
 #fwd = #epl.work<@tg0, forward>
 #bwd = #epl.work<@tg0, backward>
 #apply = #epl.work<@tg0, apply>
 !whole = !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
 !split = !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>
+!one = !epl.dist<tensor<1xf32>, <@mesh, [{}]>>
 !pending = !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>
 
 epl.mesh @mesh axes ["data"=2]
@@ -162,6 +164,30 @@ func.func @scalar(%x: !whole) -> (!whole, !whole) {
   %4 = arith.mulf %1, %3 {epl.work = #apply, epl.sharding = [#whole]} : tensor<8xf32>
   %5 = epl.from_local %4 : tensor<8xf32> -> !whole
   return %5, %5 : !whole, !whole
+}
+
+// A broadcast is made again too: its small source crosses, also where a reshape stands between.
+// CHECK-LABEL: func.func @broadcast
+// CHECK-NEXT: %[[A:.*]]:2 = epl.task <@tg0, forward>
+// CHECK: epl.yield %{{.*}}, %{{.*}} : tensor<1xf32>, tensor<8xf32>
+// CHECK: epl.task <@tg0, apply>(%[[A]]#0, %[[A]]#1) :
+// CHECK: tensor.collapse_shape
+// CHECK: linalg.generic
+func.func @broadcast(%one: !one, %x: !whole) -> (!whole, !whole) {
+  %0 = epl.to_local %one : !one -> tensor<1xf32>
+  %1 = epl.to_local %x : !whole -> tensor<8xf32>
+  %2 = math.exp %0 {epl.work = #fwd, epl.sharding = [#whole]} : tensor<1xf32>
+  %3 = tensor.collapse_shape %2 [] {epl.work = #fwd, epl.sharding = [#none]} : tensor<1xf32> into tensor<f32>
+  %empty = tensor.empty() {epl.work = #fwd, epl.sharding = [#whole]} : tensor<8xf32>
+  %4 = linalg.generic {indexing_maps = [affine_map<(d0) -> ()>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+      ins(%3 : tensor<f32>) outs(%empty : tensor<8xf32>) attrs = {epl.work = #fwd, epl.sharding = [#whole]} {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  } -> tensor<8xf32>
+  %5 = arith.addf %1, %4 {epl.work = #fwd, epl.sharding = [#whole]} : tensor<8xf32>
+  %6 = arith.mulf %5, %4 {epl.work = #apply, epl.sharding = [#whole]} : tensor<8xf32>
+  %7 = epl.from_local %6 : tensor<8xf32> -> !whole
+  return %7, %7 : !whole, !whole
 }
 
 // What a body captures enters the task as its operands do.
