@@ -170,7 +170,7 @@ func.func @scalar(%x: !whole) -> (!whole, !whole) {
 // CHECK-LABEL: func.func @broadcast
 // CHECK-NEXT: %[[A:.*]]:2 = epl.task <@tg0, forward>
 // CHECK: epl.yield %{{.*}}, %{{.*}} : tensor<1xf32>, tensor<8xf32>
-// CHECK: epl.task <@tg0, apply>(%[[A]]#0, %[[A]]#1) :
+// CHECK: epl.task <@tg0, apply>(%[[A]]#1, %[[A]]#0) :
 // CHECK: tensor.collapse_shape
 // CHECK: linalg.generic
 func.func @broadcast(%one: !one, %x: !whole) -> (!whole, !whole) {
