@@ -53,8 +53,10 @@ ShardingAttr mlir::epl::withAxisState(ShardingAttr sharding, MeshOp mesh, String
 
 BlockArgument mlir::epl::getUpdatedArgument(func::FuncOp function, unsigned result) {
   auto updates = function.getResultAttrOfType<IntegerAttr>(result, EplDialect::kUpdatesAttr);
-  bool valid = updates && updates.getInt() >= 0 && updates.getInt() < function.getNumArguments();
-  return valid ? function.getArgument(updates.getInt()) : BlockArgument();
+  if (!updates || updates.getInt() < 0 || updates.getInt() >= function.getNumArguments())
+    return {};
+  BlockArgument argument = function.getArgument(updates.getInt());
+  return argument.getType() == function.getResultTypes()[result] ? argument : BlockArgument();
 }
 
 /// Checks the sharding of one value; `owner` is blamed.

@@ -36,7 +36,7 @@ AxisState getAxisState(ShardingAttr sharding, StringRef axis);
 /// `sharding` with another state on one axis. Axes of one dimension are in mesh order, major to minor.
 ShardingAttr withAxisState(ShardingAttr sharding, MeshOp mesh, StringRef axis, AxisState state);
 
-/// The state argument that result `result` of the function updates, or null.
+/// The argument that result `result` of the function updates, or null. They have one type.
 BlockArgument getUpdatedArgument(func::FuncOp function, unsigned result);
 
 /// Fails, with an error at the first argument or op of a function that lacks shardings of its tensors or has

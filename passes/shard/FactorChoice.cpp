@@ -80,11 +80,8 @@ AxisState FunctionRules::getOperandState(Operation *op, unsigned operand, int64_
   return dim == factors.end() ? AxisState() : AxisState::sharded(dim - factors.begin());
 }
 
-FailureOr<SmallVector<AxisState>> FunctionRules::getResultStates(Operation *op, int64_t factor,
-                                                                 StateOf getState) const {
-  if (factor == FactorRule::kBlocked)
-    return flowPartial(op, getState);
-  const FactorRule &rule = getRule(op);
+/// The states of the results of an op that shards `factor`.
+static SmallVector<AxisState> shardResults(const FactorRule &rule, int64_t factor) {
   SmallVector<AxisState> states;
   for (auto [factors, reduction] : llvm::zip_equal(rule.results, rule.reductions)) {
     auto dim = llvm::find(factors, factor);
@@ -93,38 +90,38 @@ FailureOr<SmallVector<AxisState>> FunctionRules::getResultStates(Operation *op, 
     else
       states.push_back(rule.isReduction(factor) ? AxisState::pending(reduction) : AxisState());
   }
-  bool usesPartial = llvm::any_of(op->getOperands(), [&](Value operand) {
-    return isa<RankedTensorType>(operand.getType()) && getState(operand).partial;
-  });
-  if (usesPartial)
-    return failure();
   return states;
+}
+
+FailureOr<SmallVector<AxisState>> FunctionRules::getResultStates(Operation *op, int64_t factor,
+                                                                 StateOf getState) const {
+  auto isPending = [&](Value value) {
+    return isa<RankedTensorType>(value.getType()) && getState(value).partial.has_value();
+  };
+  if (llvm::any_of(getCapturedTensors(op), [&](OpOperand *use) { return isPending(use->get()); }))
+    return failure();
+  bool pending = llvm::any_of(op->getOperands(), isPending);
+  if (factor == FactorRule::kBlocked)
+    return pending ? flowPartial(op, getState) : FailureOr(SmallVector<AxisState>(op->getNumResults()));
+  if (pending)
+    return failure();
+  return shardResults(getRule(op), factor);
 }
 
 /// Only sums flow; other reductions are completed where they are made.
 FailureOr<SmallVector<AxisState>> FunctionRules::flowPartial(Operation *op, StateOf getState) const {
-  SmallVector<AxisState> states(op->getNumResults());
-  auto isPending = [&](Value value) {
-    return isa<RankedTensorType>(value.getType()) && getState(value).partial.has_value();
-  };
-  auto captured = getCapturedTensors(op);
-  if (llvm::any_of(captured, [&](OpOperand *use) { return isPending(use->get()); }))
-    return failure();
-  if (llvm::none_of(op->getOperands(), isPending))
-    return states;
   SmallVector<Status> operands;
   for (Value operand : op->getOperands()) {
-    bool pending = isPending(operand);
-    if (pending && *getState(operand).partial != ReductionKind::sum)
+    AxisState state = isa<RankedTensorType>(operand.getType()) ? getState(operand) : AxisState();
+    if (state.partial && *state.partial != ReductionKind::sum)
       return failure();
-    operands.push_back(pending ? Status::partial : zeros.getStatus(operand));
+    operands.push_back(state.partial ? Status::partial : zeros.getStatus(operand));
   }
-  SmallVector<Status> results = evaluate(op, operands, [&](Value value) { return zeros.getStatus(value); });
-  for (auto [state, status] : llvm::zip_equal(states, results)) {
+  SmallVector<AxisState> states;
+  for (Status status : evaluate(op, operands, [&](Value value) { return zeros.getStatus(value); })) {
     if (status == Status::illegal)
       return failure();
-    if (status == Status::partial)
-      state = AxisState::pending(ReductionKind::sum);
+    states.push_back(status == Status::partial ? AxisState::pending(ReductionKind::sum) : AxisState());
   }
   return states;
 }

@@ -41,7 +41,7 @@ public:
   AxisState getOperandState(Operation *op, unsigned operand, int64_t factor) const;
 
   /// The states of the results when the op shards `factor`, or, if it shards none, when partial operands may
-  /// flow through. Failure: an operand is partial and the op is not linear in it.
+  /// flow through. Failure: the op reads a partial value and is not linear in it.
   FailureOr<SmallVector<AxisState>> getResultStates(Operation *op, int64_t factor, StateOf getState) const;
 
 private:

@@ -47,6 +47,13 @@ static LogicalResult verifyArguments(func::FuncOp function, MeshOp mesh) {
   return success();
 }
 
+/// The tensor arguments without a sharding.
+static SmallVector<BlockArgument> getOpenArguments(func::FuncOp function) {
+  return llvm::to_vector(llvm::make_filter_range(function.getArguments(), [](BlockArgument argument) {
+    return isa<RankedTensorType>(argument.getType()) && !getSharding(argument);
+  }));
+}
+
 static void remarkRules(const FunctionRules &rules) {
   for (Operation &op : rules.getFunction().getBody().front().without_terminator()) {
     std::string text;
@@ -77,8 +84,9 @@ struct Propagate : epl::impl::PropagatePassBase<Propagate> {
     FunctionRules rules(function, mesh);
     if (printRules)
       remarkRules(rules);
+    SmallVector<BlockArgument> open = getOpenArguments(function);
     for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>()) {
-      Propagation propagation(rules, axis);
+      Propagation propagation(rules, axis, open);
       propagation.run();
       propagation.commit();
     }

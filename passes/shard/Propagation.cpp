@@ -19,26 +19,24 @@ void Propagation::run() {
 
 void Propagation::seed() {
   states.clear();
-  for (BlockArgument argument : rules.getFunction().getArguments()) {
-    ShardingAttr declared = getSharding(argument);
-    states[argument] = declared ? getAxisState(declared, axis.getName()) : found.lookup(argument);
-  }
+  for (BlockArgument argument : rules.getFunction().getArguments())
+    if (ShardingAttr declared = getSharding(argument))
+      states[argument] = getAxisState(declared, axis.getName());
+  for (BlockArgument argument : open)
+    states[argument] = found.lookup(argument);
 }
 
 /// In program order: each op chooses its factor from its operands. What flows partial as far as it can is
 /// only where placement may start from; ops that are not linear are computed as if their operands were
 /// complete.
 void Propagation::forward() {
+  auto current = [&](Value value) { return getState(value); };
+  auto completed = [&](Value value) { return getState(value).partial ? AxisState() : getState(value); };
   for (Operation &op : getBody(rules.getFunction()).without_terminator()) {
-    int64_t factor = rules.chooseFactor(&op, axis, [&](Value value) { return getState(value); });
-    auto completed = [&](Value value) {
-      AxisState state = getState(value);
-      return state.partial ? AxisState() : state;
-    };
-    auto results = rules.getResultStates(&op, factor, [&](Value value) { return getState(value); });
+    int64_t factor = choices[&op] = rules.chooseFactor(&op, axis, current);
+    FailureOr<SmallVector<AxisState>> results = rules.getResultStates(&op, factor, current);
     if (failed(results))
       results = rules.getResultStates(&op, factor, completed);
-    choices[&op] = factor;
     for (auto [result, state] : llvm::zip_equal(op.getResults(), *results))
       states[result] = state;
   }
@@ -101,8 +99,8 @@ AxisState Propagation::getTiedState(BlockArgument argument) const {
 /// Shards open arguments that are only read in slices or whose next value comes out sharded.
 bool Propagation::shardArguments() {
   bool changed = false;
-  for (BlockArgument argument : rules.getFunction().getArguments()) {
-    if (getSharding(argument) || !getState(argument).isReplicated())
+  for (BlockArgument argument : open) {
+    if (!getState(argument).isReplicated())
       continue;
     AxisState state = getSlicedState(argument).value_or(getTiedState(argument));
     if (!state.isSharded())

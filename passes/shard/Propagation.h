@@ -5,11 +5,12 @@
 
 namespace mlir::epl {
 
-/// The lattice of `epl-propagate`: the states of all values of a function on one axis. Arguments that have a
-/// sharding keep it; the others start replicated and may become sharded.
+/// The lattice of `epl-propagate`: the states of all values of a function on one axis. The arguments in
+/// `open` start replicated and may become sharded; the others keep the sharding that they have.
 class Propagation {
 public:
-  Propagation(const FunctionRules &rules, AxisAttr axis) : rules(rules), axis(axis) {}
+  Propagation(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open)
+      : rules(rules), axis(axis), open(open) {}
 
   /// Computes the states.
   void run();
@@ -29,9 +30,10 @@ private:
 
   const FunctionRules &rules;
   AxisAttr axis;
+  ArrayRef<BlockArgument> open;
   DenseMap<Value, AxisState> states;
   DenseMap<Operation *, int64_t> choices; ///< the factor that the axis shards, of every op
-  DenseMap<Value, AxisState> found;       ///< arguments without a sharding that became sharded
+  DenseMap<Value, AxisState> found;       ///< open arguments that became sharded
 };
 
 } // namespace mlir::epl

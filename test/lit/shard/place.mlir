@@ -121,6 +121,26 @@ func.func @captures(%x: !x {epl.sharding = #batch}, %init: !v {epl.sharding = #v
   return
 }
 
+// So is a pending sum that an op on a part of the batch captures.
+// CHECK-LABEL: func.func @captures_partial
+func.func @captures_partial(%x: !x {epl.sharding = #batch}) {
+  %z = arith.constant dense<0.0> : tensor<f32>
+  %e = tensor.empty() : !x
+  // CHECK: %[[P:.*]] = linalg.reduce {{.*}} partial = sum{"data"}>
+  // CHECK-NEXT: %[[NORM:.*]] = epl.reshard %[[P]] to <@mesh, []>
+  %norm = linalg.reduce { arith.addf } ins(%x : !x) outs(%z : tensor<f32>) dimensions = [0, 1]
+  // CHECK: linalg.generic
+  // CHECK: tensor.extract %[[NORM]][]
+  %0 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>],
+      iterator_types = ["parallel", "parallel"]} ins(%x : !x) outs(%e : !x) {
+  ^bb0(%a: f32, %out: f32):
+    %1 = tensor.extract %norm[] : tensor<f32>
+    %2 = arith.mulf %a, %1 : f32
+    linalg.yield %2 : f32
+  } -> !x
+  return
+}
+
 // A replicated value is cut where it meets the batch; a sum that all users read in parts goes there directly, one
 // with other users too is completed first.
 // CHECK-LABEL: func.func @slices

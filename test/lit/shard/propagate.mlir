@@ -170,6 +170,13 @@ func.func @declared_arguments(%x: tensor<8x4xf32> {epl.sharding = #batch}, %avg:
   return %0 : tensor<8x4xf32>
 }
 
+// A result of another type updates nothing.
+// CHECK-LABEL: func.func @wrong_update
+// CHECK-SAME: %{{[a-z0-9]*}}: tensor<f32> {epl.sharding = #epl.sharding<@mesh, []>})
+func.func @wrong_update(%x: tensor<8x4xf32> {epl.sharding = #batch}, %s: tensor<f32>) -> (tensor<8x4xf32> {epl.updates = 1 : i64}) {
+  return %x : tensor<8x4xf32>
+}
+
 // Ops without tensors get no sharding.
 // CHECK-LABEL: func.func @scalars
 func.func @scalars(%s: tensor<f32>) {
@@ -209,5 +216,13 @@ func.func @two_axes(%x: tensor<8x4xf32> {epl.sharding = #epl.sharding<@mesh, [{"
   // Each axis divides 2, both together do not: "model" lets go.
   // CHECK: tensor.expand_shape {{.*}}epl.sharding = [#epl.sharding<@mesh, [{"data"}, {}, {}]>]
   %2 = tensor.expand_shape %both [[0, 1], [2]] output_shape [2, 4, 4] : tensor<8x4xf32> into tensor<2x4x4xf32>
+  return
+}
+
+// Open arguments join on every axis.
+// CHECK-LABEL: func.func @open_on_two_axes
+// CHECK-SAME: %{{[a-z0-9]*}}: tensor<8x4xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {"model"}]>})
+func.func @open_on_two_axes(%x: tensor<8x4xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {"model"}]>}, %mask: tensor<8x4xf32>) {
+  %0 = arith.mulf %x, %mask : tensor<8x4xf32>
   return
 }
