@@ -164,10 +164,7 @@ Value ClusterBuilder::outside(Value value) {
     mapping.map(op->getOperand(0), outside(op->getOperand(0)));
     builder.clone(*op, mapping);
   } else { // cheap, but a result of the task
-    Group alone{KernelKind::fusion, {op}};
-    groupOf[op] = &alone;
-    build(alone);
-    groupOf.erase(op);
+    build({KernelKind::fusion, {op}});
   }
   return mapping.lookup(value);
 }

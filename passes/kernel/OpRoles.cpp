@@ -22,11 +22,16 @@ llvm::SetVector<Value> mlir::epl::getReadValues(Operation *op) {
 bool mlir::epl::isContraction(linalg::GenericOp generic) {
   if (generic.getNumReductionLoops() == 0 || generic.getNumDpsInputs() < 2 || generic.getNumDpsInits() != 1)
     return false;
-  return linalg::detail::isContractionBody(*generic.getBody(), [](Operation *mul, Operation *add) {
-    return (isa<arith::MulFOp>(mul) && isa<arith::AddFOp>(add)) ||
-           (isa<arith::MulIOp>(mul) && isa<arith::AddIOp>(add)) ||
-           (isa<arith::AndIOp>(mul) && isa<arith::OrIOp>(add));
+  // isContractionBody looks through every unary op, of which only casts leave a product of the inputs.
+  bool hasUnary = llvm::any_of(generic.getBody()->without_terminator(), [](Operation &op) {
+    return op.getNumOperands() == 1 && !isa<CastOpInterface>(op);
   });
+  return !hasUnary &&
+         linalg::detail::isContractionBody(*generic.getBody(), [](Operation *mul, Operation *add) {
+           return (isa<arith::MulFOp>(mul) && isa<arith::AddFOp>(add)) ||
+                  (isa<arith::MulIOp>(mul) && isa<arith::AddIOp>(add)) ||
+                  (isa<arith::AndIOp>(mul) && isa<arith::OrIOp>(add));
+         });
 }
 
 /// The map by which a generic that does nothing else reads the input that it copies, or null.

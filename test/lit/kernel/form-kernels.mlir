@@ -307,3 +307,70 @@ func.func @alone(%arg0: !v) -> (!w, !v) {
   }
   return %r#0, %r#1 : !w, !v
 }
+
+// -----
+
+epl.mesh @mesh axes ["data"=1]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+!v = !epl.dist<tensor<4xf32>, <@mesh, [{}]>>
+!m = !epl.dist<tensor<4x3xf32>, <@mesh, [{}, {}]>>
+#d0 = affine_map<(d0, d1) -> (d0)>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+
+// A broadcast is a result of the task and is read by the kernel that makes what it broadcasts: inside that
+// kernel it is made again.
+// CHECK-LABEL: func.func @broadcast_of_own_value
+// CHECK: %[[A:.*]]:2 = epl.cluster fusion
+// CHECK: math.exp
+// CHECK: arith.addf
+// CHECK: %[[B:.*]] = epl.cluster fusion(%[[A]]#0)
+// CHECK: epl.yield %[[B]], %[[A]]#1
+func.func @broadcast_of_own_value(%arg0: !v, %arg1: !m) -> (!m, !m) {
+  %r:2 = epl.task <@tg0, forward> (%arg0, %arg1) : (!v, !m) -> (!m, !m) {
+  ^bb0(%x: tensor<4xf32>, %y: tensor<4x3xf32>):
+    %e = tensor.empty() : tensor<4xf32>
+    %f = tensor.empty() : tensor<4x3xf32>
+    %0 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %s = math.exp %a : f32
+      linalg.yield %s : f32
+    } -> tensor<4xf32>
+    %1 = linalg.generic {indexing_maps = [#d0, #id], iterator_types = ["parallel", "parallel"]} ins(%0 : tensor<4xf32>) outs(%f : tensor<4x3xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      linalg.yield %a : f32
+    } -> tensor<4x3xf32>
+    %2 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%1, %y : tensor<4x3xf32>, tensor<4x3xf32>) outs(%f : tensor<4x3xf32>) {
+    ^bb0(%a: f32, %b: f32, %o: f32):
+      %s = arith.addf %a, %b : f32
+      linalg.yield %s : f32
+    } -> tensor<4x3xf32>
+    epl.yield %1, %2 : tensor<4x3xf32>, tensor<4x3xf32>
+  }
+  return %r#0, %r#1 : !m, !m
+}
+
+// -----
+
+epl.mesh @mesh axes ["data"=1]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+!m = !epl.dist<tensor<4x4xf32>, <@mesh, [{}, {}]>>
+
+// A product of anything but the inputs is no contraction that a library knows.
+// CHECK-LABEL: func.func @product_of_magnitudes
+// CHECK-NOT: contraction
+// CHECK: epl.cluster fusion
+func.func @product_of_magnitudes(%arg0: !m) -> !m {
+  %r = epl.task <@tg0, forward> (%arg0) : (!m) -> !m {
+  ^bb0(%x: tensor<4x4xf32>):
+    %zero = arith.constant dense<0.0> : tensor<4x4xf32>
+    %0 = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %x : tensor<4x4xf32>, tensor<4x4xf32>) outs(%zero : tensor<4x4xf32>) {
+    ^bb0(%a: f32, %b: f32, %o: f32):
+      %m = math.absf %a : f32
+      %p = arith.mulf %m, %b : f32
+      %s = arith.addf %o, %p : f32
+      linalg.yield %s : f32
+    } -> tensor<4x4xf32>
+    epl.yield %0 : tensor<4x4xf32>
+  }
+  return %r : !m
+}
