@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/kernel/Clusters.h"
-#include "passes/kernel/Domain.h"
+#include "passes/kernel/Iteration.h"
 #include "passes/kernel/OpRoles.h"
 
 using namespace mlir;
@@ -23,7 +23,7 @@ namespace {
 struct Node {
   Operation *op;
   OpRole role;
-  Domain domain;
+  Iteration iteration;
   SmallVector<unsigned> users; ///< nodes that read its results
 };
 
@@ -49,7 +49,7 @@ private:
   bool readsWhereMade(const Cluster &joined, unsigned node) const;
   bool dependsThroughOther(unsigned from, unsigned to) const;
   /// The node of `joined` that makes what is read, or null if that comes from outside.
-  const Node *getMaker(const Cluster &joined, const Access &access) const;
+  const Node *getMaker(const Cluster &joined, const Read &read) const;
 
   const GroupLimits limits;
   SmallVector<Node> nodes;
@@ -70,18 +70,18 @@ void Grouping::addNode(Operation &op) {
   unsigned index = nodes.size();
   nodeOf[&op] = index;
   clusterOf.push_back(index);
-  Domain domain = getDomain(&op);
-  for (const Access &access : domain.accesses)
-    if (Operation *source = access.source.getDefiningOp())
+  Iteration iteration = getIteration(&op);
+  for (const Read &read : iteration.reads)
+    if (Operation *source = read.source.getDefiningOp())
       nodes[nodeOf.lookup(source)].users.push_back(index);
-  Cluster cluster{{index}, domain.shape, {}, {}, role == OpRole::contraction};
-  cluster.opaque |= domain.kind == Domain::Kind::opaque;
-  if (domain.kind == Domain::Kind::rowReduction)
-    cluster.rowSplit = domain.split;
-  if (domain.kind == Domain::Kind::colReduction)
-    cluster.colSplit = domain.split;
+  Cluster cluster{{index}, iteration.shape, {}, {}, role == OpRole::contraction};
+  cluster.opaque |= iteration.kind == Iteration::Kind::opaque;
+  if (iteration.kind == Iteration::Kind::rowReduction)
+    cluster.rowSplit = iteration.split;
+  if (iteration.kind == Iteration::Kind::colReduction)
+    cluster.colSplit = iteration.split;
   clusters.push_back(std::move(cluster));
-  nodes.push_back({&op, role, std::move(domain), {}});
+  nodes.push_back({&op, role, std::move(iteration), {}});
 }
 
 /// The one of two optional numbers that is set, if they do not contradict.
@@ -115,16 +115,16 @@ std::optional<Cluster> joinNests(const Cluster &a, const Cluster &b) {
   return joined;
 }
 
-const Node *Grouping::getMaker(const Cluster &joined, const Access &access) const {
-  auto it = nodeOf.find(access.source.getDefiningOp());
+const Node *Grouping::getMaker(const Cluster &joined, const Read &read) const {
+  auto it = nodeOf.find(read.source.getDefiningOp());
   return it != nodeOf.end() && llvm::is_contained(joined.nodes, it->second) ? &nodes[it->second] : nullptr;
 }
 
 bool Grouping::readsWhereMade(const Cluster &joined, unsigned node) const {
-  return llvm::all_of(nodes[node].domain.accesses, [&](const Access &access) {
-    const Node *maker = getMaker(joined, access);
-    return !maker || (maker->domain.kind != Domain::Kind::colReduction && access.isPrefix() &&
-                      (access.loops.size() == joined.shape.size() || access.loops.size() == joined.rowSplit));
+  return llvm::all_of(nodes[node].iteration.reads, [&](const Read &read) {
+    const Node *maker = getMaker(joined, read);
+    return !maker || (maker->iteration.kind != Iteration::Kind::colReduction && read.isPrefix() &&
+                      (read.loops.size() == joined.shape.size() || read.loops.size() == joined.rowSplit));
   });
 }
 
@@ -134,9 +134,9 @@ bool Grouping::fits(const Cluster &joined) const {
   for (unsigned index : joined.nodes) {
     const Node &node = nodes[index];
     node.op->walk([&](Operation *) { ++ops; });
-    for (const Access &access : node.domain.accesses)
-      if (!getMaker(joined, access))
-        operands.insert(access.source);
+    for (const Read &read : node.iteration.reads)
+      if (!getMaker(joined, read))
+        operands.insert(read.source);
     if (!llvm::all_of(node.users, [&](unsigned user) { return llvm::is_contained(joined.nodes, user); }))
       operands.insert(node.op->getResult(0));
   }
@@ -180,8 +180,8 @@ void Grouping::tryJoin(unsigned a, unsigned b) {
 
 SmallVector<Group> Grouping::run() {
   for (unsigned node : llvm::seq<unsigned>(0, nodes.size()))
-    for (const Access &access : nodes[node].domain.accesses)
-      if (Operation *source = access.source.getDefiningOp())
+    for (const Read &read : nodes[node].iteration.reads)
+      if (Operation *source = read.source.getDefiningOp())
         tryJoin(clusterOf[nodeOf.lookup(source)], clusterOf[node]);
   SmallVector<Group> groups;
   for (const Cluster &cluster : clusters) {

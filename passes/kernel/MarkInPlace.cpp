@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/kernel/Domain.h"
+#include "passes/kernel/Iteration.h"
 #include "passes/kernel/OpRoles.h"
 #include "passes/kernel/Passes.h"
 
@@ -40,12 +40,12 @@ public:
 
 private:
   struct Step {
-    Domain domain;
+    Iteration iteration;
     int pass; ///< row reductions that must have ended before
   };
   bool isLastPass(const Step &step) const {
     return llvm::all_of(steps, [&](auto &other) {
-      return other.second.domain.shape.size() < rank || other.second.pass <= step.pass;
+      return other.second.iteration.shape.size() < rank || other.second.pass <= step.pass;
     });
   }
 
@@ -57,12 +57,12 @@ NestReads::NestReads(Block &body) {
   for (Operation &op : body.without_terminator()) {
     if (getOpRole(&op) != OpRole::fusion)
       continue;
-    Step step{getDomain(&op), 0};
-    for (const Access &access : step.domain.accesses)
-      if (auto source = steps.find(access.source.getDefiningOp()); source != steps.end())
+    Step step{getIteration(&op), 0};
+    for (const Read &read : step.iteration.reads)
+      if (auto source = steps.find(read.source.getDefiningOp()); source != steps.end())
         step.pass = std::max(step.pass, source->second.pass +
-                                            (source->second.domain.kind == Domain::Kind::rowReduction));
-    rank = std::max(rank, step.domain.shape.size());
+                                            (source->second.iteration.kind == Iteration::Kind::rowReduction));
+    rank = std::max(rank, step.iteration.shape.size());
     steps.insert({&op, std::move(step)});
   }
 }
@@ -70,13 +70,13 @@ NestReads::NestReads(Block &body) {
 bool NestReads::mayShare(Value result, BlockArgument input) const {
   auto made = steps.find(result.getDefiningOp());
   if (result.getType() != input.getType() || made == steps.end() ||
-      made->second.domain.kind != Domain::Kind::pointwise || made->second.domain.shape.size() != rank ||
-      !isLastPass(made->second))
+      made->second.iteration.kind != Iteration::Kind::pointwise ||
+      made->second.iteration.shape.size() != rank || !isLastPass(made->second))
     return false;
   return llvm::all_of(steps, [&](auto &step) {
-    const Domain &domain = step.second.domain;
-    return domain.kind != Domain::Kind::opaque && llvm::all_of(domain.accesses, [&](const Access &access) {
-             return access.source != input || (access.isPrefix() && access.loops.size() == rank);
+    const Iteration &iteration = step.second.iteration;
+    return iteration.kind != Iteration::Kind::opaque && llvm::all_of(iteration.reads, [&](const Read &read) {
+             return read.source != input || (read.isPrefix() && read.loops.size() == rank);
            });
   });
 }

@@ -1,7 +1,7 @@
-//===- Domain.h - How an op iterates and reads ---------------------*- C++ -*-===//
+//===- Iteration.h - How an op iterates and reads ------------------*- C++ -*-===//
 //
 // A fused kernel is one loop nest: rows outside, the elements of a row inside. Ops may share it if they
-// iterate over the same domain, or over its rows, and read each other's values where they make them. Loops
+// iterate over the same iteration, or over its rows, and read each other's values where they make them. Loops
 // and dimensions of extent 1 count for nothing here: 128x1 is a column of 128 rows, as 128 is.
 //
 //===----------------------------------------------------------------------===//
@@ -12,7 +12,7 @@
 namespace mlir::epl {
 
 /// A tensor that an op reads, directly or through clones and views.
-struct Access {
+struct Read {
   Value source;
   /// For each dimension of the source, extents of 1 left out, the loop that walks it.
   SmallVector<unsigned> loops;
@@ -24,7 +24,7 @@ struct Access {
 };
 
 /// The loops of an op, outermost first as memory has them.
-struct Domain {
+struct Iteration {
   enum class Kind {
     pointwise,    ///< a value for each iteration
     rowReduction, ///< reduces the loops from `split` on
@@ -34,10 +34,10 @@ struct Domain {
   Kind kind = Kind::opaque;
   SmallVector<int64_t> shape;
   unsigned split = 0;
-  SmallVector<Access> accesses;
+  SmallVector<Read> reads;
 };
 
-/// The domain of an op whose role is fusion. `accesses` is complete for opaque ops also.
-Domain getDomain(Operation *op);
+/// The iteration of an op whose role is fusion. `reads` is complete for opaque ops also.
+Iteration getIteration(Operation *op);
 
 } // namespace mlir::epl

@@ -1,6 +1,6 @@
-//===- Domain.cpp - How an op iterates and reads --------------------------===//
+//===- Iteration.cpp - How an op iterates and reads -----------------------===//
 
-#include "passes/kernel/Domain.h"
+#include "passes/kernel/Iteration.h"
 #include "passes/kernel/OpRoles.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace mlir::epl;
 using linalg::GenericOp;
 
-bool Access::isPrefix() const { return regular && llvm::equal(loops, llvm::seq<unsigned>(0, loops.size())); }
+bool Read::isPrefix() const { return regular && llvm::equal(loops, llvm::seq<unsigned>(0, loops.size())); }
 
 static SmallVector<int64_t> getNonUnitShape(Value value) {
   SmallVector<int64_t> shape(cast<RankedTensorType>(value.getType()).getShape());
@@ -18,13 +18,13 @@ static SmallVector<int64_t> getNonUnitShape(Value value) {
 }
 
 namespace {
-/// The loop of a domain that a loop of the op is, or none if its extent is 1.
+/// The loop of an iteration that a loop of the op is, or none if its extent is 1.
 using LoopNumbers = SmallVector<std::optional<unsigned>>;
 
 /// Follows what an op reads through clones and views.
-class AccessCollector {
+class ReadCollector {
 public:
-  explicit AccessCollector(Domain &domain) : domain(domain) {}
+  explicit ReadCollector(Iteration &iteration) : iteration(iteration) {}
 
   /// `value` is read at `loops`; nullopt if that is not known.
   void read(Value value, std::optional<SmallVector<unsigned>> loops);
@@ -34,7 +34,7 @@ public:
 
 private:
   void readThrough(Operation *op, Value value, std::optional<SmallVector<unsigned>> loops);
-  Domain &domain;
+  Iteration &iteration;
 };
 } // namespace
 
@@ -54,7 +54,7 @@ static std::optional<SmallVector<unsigned>> getLoops(AffineMap map, Value operan
   return loops;
 }
 
-void AccessCollector::read(Value value, std::optional<SmallVector<unsigned>> loops) {
+void ReadCollector::read(Value value, std::optional<SmallVector<unsigned>> loops) {
   Operation *op = value.getDefiningOp();
   OpRole role = op ? getOpRole(op) : OpRole::fusion;
   if (role == OpRole::clone || role == OpRole::view)
@@ -62,10 +62,10 @@ void AccessCollector::read(Value value, std::optional<SmallVector<unsigned>> loo
   if (!isa<RankedTensorType>(value.getType()))
     return;
   bool regular = loops && loops->size() == getNonUnitShape(value).size();
-  domain.accesses.push_back({value, loops.value_or(SmallVector<unsigned>()), regular});
+  iteration.reads.push_back({value, loops.value_or(SmallVector<unsigned>()), regular});
 }
 
-void AccessCollector::readThrough(Operation *op, Value value, std::optional<SmallVector<unsigned>> loops) {
+void ReadCollector::readThrough(Operation *op, Value value, std::optional<SmallVector<unsigned>> loops) {
   if (getOpRole(op) == OpRole::view) {
     Value source = op->getOperand(0);
     bool keepsDims = getNonUnitShape(source) == getNonUnitShape(value);
@@ -113,60 +113,60 @@ static AffineMap getOrderingMap(GenericOp op) {
   return {};
 }
 
-/// Numbers the loops in the order of `map` and fills the domain's shape.
-static LoopNumbers numberLoops(GenericOp op, AffineMap map, Domain &domain) {
+/// Numbers the loops in the order of `map` and fills its shape.
+static LoopNumbers numberLoops(GenericOp op, AffineMap map, Iteration &iteration) {
   LoopNumbers numbers(op.getNumLoops());
   SmallVector<int64_t> ranges = op.getStaticLoopRanges();
   for (AffineExpr expr : map.getResults()) {
     unsigned loop = cast<AffineDimExpr>(expr).getPosition();
     if (ranges[loop] == 1)
       continue;
-    numbers[loop] = domain.shape.size();
-    domain.shape.push_back(ranges[loop]);
+    numbers[loop] = iteration.shape.size();
+    iteration.shape.push_back(ranges[loop]);
   }
   return numbers;
 }
 
-/// What kind of domain it is, by where the reduced loops are.
-static void classify(GenericOp op, const LoopNumbers &numbers, Domain &domain) {
-  llvm::SmallBitVector reduced(domain.shape.size());
+/// What kind of iteration it is, by where the reduced loops are.
+static void classify(GenericOp op, const LoopNumbers &numbers, Iteration &iteration) {
+  llvm::SmallBitVector reduced(iteration.shape.size());
   for (auto [number, type] : llvm::zip(numbers, op.getIteratorTypesArray()))
     if (number && type == utils::IteratorType::reduction)
       reduced.set(*number);
   unsigned count = reduced.count();
   if (op.getNumReductionLoops() == 0) {
-    domain.kind = Domain::Kind::pointwise;
+    iteration.kind = Iteration::Kind::pointwise;
   } else if (count == 0 || !isSimpleReduction(op)) {
-    domain.kind = Domain::Kind::opaque;
+    iteration.kind = Iteration::Kind::opaque;
   } else if (reduced.find_first() + count == reduced.size()) {
-    domain.kind = Domain::Kind::rowReduction;
-    domain.split = reduced.find_first();
+    iteration.kind = Iteration::Kind::rowReduction;
+    iteration.split = reduced.find_first();
   } else if (reduced.find_last() + 1 == int(count)) {
-    domain.kind = Domain::Kind::colReduction;
-    domain.split = count;
+    iteration.kind = Iteration::Kind::colReduction;
+    iteration.split = count;
   }
 }
 
 /// Whether the innermost loop walks every tensor in its order, or not at all.
-static bool isMinorContiguous(const Domain &domain) {
-  return llvm::all_of(domain.accesses, [&](const Access &access) {
-    auto minor = llvm::find(access.loops, domain.shape.size() - 1);
-    return minor == access.loops.end() || std::next(minor) == access.loops.end();
+static bool isMinorContiguous(const Iteration &iteration) {
+  return llvm::all_of(iteration.reads, [&](const Read &read) {
+    auto minor = llvm::find(read.loops, iteration.shape.size() - 1);
+    return minor == read.loops.end() || std::next(minor) == read.loops.end();
   });
 }
 
-Domain mlir::epl::getDomain(Operation *op) {
-  Domain domain;
-  AccessCollector collector(domain);
+Iteration mlir::epl::getIteration(Operation *op) {
+  Iteration iteration;
+  ReadCollector collector(iteration);
   auto generic = dyn_cast<GenericOp>(op);
   AffineMap order = generic && hasScalarBody(generic) ? getOrderingMap(generic) : AffineMap();
   if (!order || !order.isPermutation()) {
     for (Value value : getReadValues(op))
       collector.read(value, std::nullopt);
-    return domain;
+    return iteration;
   }
-  LoopNumbers numbers = numberLoops(generic, order, domain);
-  classify(generic, numbers, domain);
+  LoopNumbers numbers = numberLoops(generic, order, iteration);
+  classify(generic, numbers, iteration);
   for (OpOperand &operand : generic->getOpOperands()) {
     bool known = isa<RankedTensorType>(operand.get().getType()) && generic.isDpsInput(&operand);
     collector.read(operand.get(),
@@ -180,7 +180,7 @@ Domain mlir::epl::getDomain(Operation *op) {
     auto loops = getLoops(generic.getMatchingIndexingMap(&init), init.get(), numbers);
     return loops && llvm::is_sorted(*loops);
   });
-  if (!inOrder || collector.reshapesInside || !isMinorContiguous(domain))
-    domain.kind = Domain::Kind::opaque;
-  return domain;
+  if (!inOrder || collector.reshapesInside || !isMinorContiguous(iteration))
+    iteration.kind = Iteration::Kind::opaque;
+  return iteration;
 }
