@@ -83,6 +83,7 @@ nb::tuple call(Session &session, const nb::list &values, const std::vector<bool>
     throw Error(name + " takes " + std::to_string(session.numArguments()) + " arguments, found " +
                 std::to_string(values.size()));
   std::vector<Argument> arguments;
+  arguments.reserve(values.size());
   for (size_t slot = 0; slot < values.size(); ++slot)
     arguments.push_back(argumentOf(session, slot, values[slot]));
   Outcome outcome;
@@ -221,8 +222,8 @@ void bindSession(nb::module_ &module) {
 NB_MODULE(_epl_runtime, module) {
   using namespace epl::runtime::binding;
   // Arrays live in users' globals until the interpreter's very end.
-  nb::set_leak_warnings(false);
-  nb::exception<epl::runtime::Error>(module, "Error", PyExc_RuntimeError);
+  nanobind::set_leak_warnings(false);
+  nanobind::exception<epl::runtime::Error> error(module, "Error", PyExc_RuntimeError);
   bindPlan(module);
   bindResults(module);
   bindSession(module);

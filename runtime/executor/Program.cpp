@@ -21,7 +21,7 @@ Devices Devices::parse(const std::string &text) {
 }
 
 /// Checks what can be checked before anything is made of the plan.
-static const plan::PlanT &checkTarget(const plan::PlanT &plan, const std::string &text) {
+static void checkTarget(const plan::PlanT &plan, const std::string &text) {
   Devices devices = Devices::parse(text);
   auto count = [](uint32_t n) { return std::to_string(n) + (n == 1 ? " device" : " devices"); };
   if (plan.device_kind != devices.kind)
@@ -31,18 +31,24 @@ static const plan::PlanT &checkTarget(const plan::PlanT &plan, const std::string
                 (plan.layout.empty() ? "" : " (" + plan.layout + ")") + ", found " + count(devices.count) +
                 " (\"" + text + "\")");
   checkCpuFeatures(plan.target_features);
+}
+
+static std::shared_ptr<const plan::PlanT> checked(std::shared_ptr<const plan::PlanT> plan,
+                                                  const std::string &devices) {
+  checkTarget(*plan, devices);
   return plan;
 }
 
 static std::vector<SlotLayout> layOut(const plan::PlanT &plan, const Topology &topology) {
   std::vector<SlotLayout> layouts;
+  layouts.reserve(plan.slots.size());
   for (const auto &slot : plan.slots)
     layouts.emplace_back(plan, *slot, topology);
   return layouts;
 }
 
 Program::Program(std::shared_ptr<const plan::PlanT> plan, const std::string &devices)
-    : source(std::move(plan)), ranks(checkTarget(*source, devices)), layouts(layOut(*source, ranks)),
+    : source(checked(std::move(plan), devices)), ranks(*source), layouts(layOut(*source, ranks)),
       bound(*source, ranks) {
   findUpdates();
   turnEdges();

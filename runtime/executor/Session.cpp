@@ -25,6 +25,7 @@ Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<
   std::vector<Use> uses = examine(arguments, donate);
   auto call = std::make_shared<Call>(executor, numCalls + 1, name);
   std::vector<Binding> bindings;
+  bindings.reserve(program.numSlots());
   for (size_t i = 0; i < arguments.size(); ++i)
     bindings.push_back(bind(i, arguments[i], uses[i]));
   std::vector<Result> results = bindResults(bindings, call);

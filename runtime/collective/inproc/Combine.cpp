@@ -69,13 +69,19 @@ struct Prod {
   }
 };
 
+template <typename T> EPL_INLINE bool isNaN(T value) {
+  if constexpr (std::is_floating_point_v<T>)
+    return __builtin_isnan(value);
+  return false;
+}
+
 /// A NaN on either side is the result, as of arith.maximumf.
 struct Max {
-  template <typename T> EPL_INLINE T apply(T a, T b) { return a > b || a != a ? a : b; }
+  template <typename T> EPL_INLINE T apply(T a, T b) { return a > b || isNaN(a) ? a : b; }
 };
 
 struct Min {
-  template <typename T> EPL_INLINE T apply(T a, T b) { return a < b || a != a ? a : b; }
+  template <typename T> EPL_INLINE T apply(T a, T b) { return a < b || isNaN(a) ? a : b; }
 };
 
 struct All {

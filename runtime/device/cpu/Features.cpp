@@ -9,41 +9,55 @@
 
 namespace epl::runtime {
 
+namespace {
+
+struct Feature {
+  std::string_view name;
+  bool (*isSupported)();
+};
+
+// The compiler's builtin takes literals only. It also asks whether the system saves the registers.
+// clang-format off
+#define EPL_FEATURE(name) {name, [] { return bool(__builtin_cpu_supports(name)); }}
+constexpr Feature kFeatures[] = {
+    EPL_FEATURE("adx"), EPL_FEATURE("aes"), EPL_FEATURE("amx-bf16"), EPL_FEATURE("amx-int8"),
+    EPL_FEATURE("amx-tile"), EPL_FEATURE("avx"), EPL_FEATURE("avx2"), EPL_FEATURE("avx512bf16"),
+    EPL_FEATURE("avx512bitalg"), EPL_FEATURE("avx512bw"), EPL_FEATURE("avx512cd"),
+    EPL_FEATURE("avx512dq"), EPL_FEATURE("avx512f"), EPL_FEATURE("avx512fp16"), EPL_FEATURE("avx512ifma"),
+    EPL_FEATURE("avx512vbmi"), EPL_FEATURE("avx512vbmi2"), EPL_FEATURE("avx512vl"),
+    EPL_FEATURE("avx512vnni"), EPL_FEATURE("avx512vp2intersect"), EPL_FEATURE("avx512vpopcntdq"),
+    EPL_FEATURE("avxvnni"), EPL_FEATURE("bmi"), EPL_FEATURE("bmi2"), EPL_FEATURE("cldemote"),
+    EPL_FEATURE("clflushopt"), EPL_FEATURE("clwb"), EPL_FEATURE("clzero"), EPL_FEATURE("cmov"),
+    EPL_FEATURE("f16c"), EPL_FEATURE("fma"), EPL_FEATURE("fma4"), EPL_FEATURE("fsgsbase"),
+    EPL_FEATURE("gfni"), EPL_FEATURE("lwp"), EPL_FEATURE("lzcnt"), EPL_FEATURE("mmx"),
+    EPL_FEATURE("movbe"), EPL_FEATURE("movdir64b"), EPL_FEATURE("movdiri"), EPL_FEATURE("mwaitx"),
+    EPL_FEATURE("pclmul"), EPL_FEATURE("pku"), EPL_FEATURE("popcnt"), EPL_FEATURE("prfchw"),
+    EPL_FEATURE("ptwrite"), EPL_FEATURE("rdpid"), EPL_FEATURE("rdrnd"), EPL_FEATURE("rdseed"),
+    EPL_FEATURE("rtm"), EPL_FEATURE("serialize"), EPL_FEATURE("sha"), EPL_FEATURE("shstk"),
+    EPL_FEATURE("sse"), EPL_FEATURE("sse2"), EPL_FEATURE("sse3"), EPL_FEATURE("sse4.1"),
+    EPL_FEATURE("sse4.2"), EPL_FEATURE("sse4a"), EPL_FEATURE("ssse3"), EPL_FEATURE("tbm"),
+    EPL_FEATURE("vaes"), EPL_FEATURE("vpclmulqdq"), EPL_FEATURE("waitpkg"), EPL_FEATURE("wbnoinvd"),
+    EPL_FEATURE("xop"), EPL_FEATURE("xsave"), EPL_FEATURE("xsavec"), EPL_FEATURE("xsaveopt"),
+    EPL_FEATURE("xsaves")};
+#undef EPL_FEATURE
+// clang-format on
+
+/// Part of every x86-64 CPU that has run this far.
+constexpr std::string_view kBaseline[] = {"64bit", "cx8", "fxsr", "x87", "sahf"};
+
+} // namespace
+
 bool cpuSupports(std::string_view feature) {
-  // The compiler's builtin takes literals only. It also asks whether the system saves the registers.
-#define EPL_CHECK(name)                                                                                      \
-  if (feature == name)                                                                                       \
-    return __builtin_cpu_supports(name);
-  EPL_CHECK("adx")
-  EPL_CHECK("aes")
-  EPL_CHECK("amx-bf16")
-  EPL_CHECK("amx-int8")
-  EPL_CHECK("amx-tile") EPL_CHECK("avx") EPL_CHECK("avx2") EPL_CHECK("avx512bf16") EPL_CHECK("avx512bitalg")
-      EPL_CHECK("avx512bw") EPL_CHECK("avx512cd") EPL_CHECK("avx512dq") EPL_CHECK("avx512f") EPL_CHECK(
-          "avx512fp16") EPL_CHECK("avx512ifma") EPL_CHECK("avx512vbmi") EPL_CHECK("avx512vbmi2")
-          EPL_CHECK("avx512vl") EPL_CHECK("avx512vnni") EPL_CHECK("avx512vp2intersect") EPL_CHECK(
-              "avx512vpopcntdq") EPL_CHECK("avxvnni") EPL_CHECK("bmi") EPL_CHECK("bmi2") EPL_CHECK("cldemote")
-              EPL_CHECK("clflushopt") EPL_CHECK("clwb") EPL_CHECK("clzero") EPL_CHECK("cmov") EPL_CHECK(
-                  "f16c") EPL_CHECK("fma") EPL_CHECK("fma4") EPL_CHECK("fsgsbase") EPL_CHECK("gfni")
-                  EPL_CHECK("lwp") EPL_CHECK("lzcnt") EPL_CHECK("mmx") EPL_CHECK("movbe") EPL_CHECK(
-                      "movdir64b") EPL_CHECK("movdiri") EPL_CHECK("mwaitx") EPL_CHECK("pclmul")
-                      EPL_CHECK("pku") EPL_CHECK("popcnt") EPL_CHECK("prfchw") EPL_CHECK("ptwrite")
-                          EPL_CHECK("rdpid") EPL_CHECK("rdrnd") EPL_CHECK("rdseed") EPL_CHECK("rtm")
-                              EPL_CHECK("serialize") EPL_CHECK("sha") EPL_CHECK("shstk") EPL_CHECK("sse")
-                                  EPL_CHECK("sse2") EPL_CHECK("sse3") EPL_CHECK("sse4.1") EPL_CHECK("sse4.2")
-                                      EPL_CHECK("sse4a") EPL_CHECK("ssse3") EPL_CHECK("tbm") EPL_CHECK("vaes")
-                                          EPL_CHECK("vpclmulqdq") EPL_CHECK("waitpkg") EPL_CHECK("wbnoinvd")
-                                              EPL_CHECK("xop") EPL_CHECK("xsave") EPL_CHECK("xsavec")
-                                                  EPL_CHECK("xsaveopt") EPL_CHECK("xsaves")
-#undef EPL_CHECK
-                                                      if (feature ==
-                                                          "crc32") return __builtin_cpu_supports("sse4.2");
+  if (feature == "crc32") // came with it
+    feature = "sse4.2";
   if (feature == "cx16") {
     unsigned eax, ebx, ecx, edx;
     return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_CMPXCHG16B);
   }
-  // Part of every x86-64 CPU that has run this far.
-  return feature == "64bit" || feature == "cx8" || feature == "fxsr" || feature == "x87" || feature == "sahf";
+  for (const Feature &known : kFeatures)
+    if (known.name == feature)
+      return known.isSupported();
+  return std::ranges::find(kBaseline, feature) != std::end(kBaseline);
 }
 
 void checkCpuFeatures(const std::vector<std::string> &features) {

@@ -46,16 +46,6 @@ TEST(Program, NamesTheMissingKernel) {
   EXPECT_THAT([&] { Program(plan.finish(), "cpu:1"); }, ThrowsMessage<Error>(HasSubstr("\"nowhere\"")));
 }
 
-TEST(Program, EveryPlanHasItsOwnCode) {
-  TestPlan plan(1);
-  plan.launch("coordinate", 1, {plan.buffer(8)});
-  auto good = plan.finish();
-  Program first(good, "cpu:1");
-  std::vector<uint8_t> other(good->image.size(), 42);
-  EXPECT_THAT([&] { Image second(other); },
-              ThrowsMessage<Error>(HasSubstr("cannot load the plan's kernels")));
-}
-
 TEST(Program, CountsTheInstancesThatACommandWaitsFor) {
   TestPlan plan({{"data", 2}, {"model", 3}});
   uint32_t first = plan.launch("coordinate", 0, {plan.buffer(8)});
