@@ -39,7 +39,7 @@ class Case:
 @functools.cache
 def _runtime() -> Any:
     sys.path.append(str(ROOT / "build" / "python"))
-    import _epl_runtime  # type: ignore[import-not-found]
+    import _epl_runtime
 
     return _epl_runtime
 

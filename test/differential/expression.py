@@ -1,9 +1,9 @@
 """Scalar expressions, the bodies of generic ops: their bounds, their values in NumPy, their MLIR text.
 
-An expression is a tuple: ("in", k), ("index", loop), ("const", number) or (operator, operand, ...). Operators
-work on one numeric element type; "lt" and "eq" make i1, "and", "or" and "not" combine i1, "select" takes one, and
-"count" makes 0 or 1 of one. All values are integers, whatever the element type, so that results do not depend on
-the order of sums as long as no bound exceeds `LIMITS`.
+An expression is a tuple: ("in", k), ("index", loop), ("const", number) or (operator, operand, ...).
+Operators work on one numeric element type; "lt" and "eq" make i1, "and" and "or" combine i1, "select" takes
+one, and "count" makes 0 or 1 of one. All values are integers, whatever the element type, so that results do
+not depend on the order of sums as long as no bound exceeds `LIMITS`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator on scalars: NumPy's function, MLIR's ops for floats and integers, and a bound of the result."""
+    """An operator on scalars: NumPy's function, MLIR's ops for floats and integers, a bound of the result."""
 
     compute: Callable[..., Any]
     float_op: str
@@ -84,11 +84,13 @@ def bound(expression: Expression, inputs: list[int], extents: tuple[int, ...], l
     bounds = [bound(operand, inputs, extents, limit) for operand in operands]
     if None in bounds:
         return None
-    result = OPERATORS[head].bound(*bounds)
+    result: int = OPERATORS[head].bound(*bounds)
     return result if result <= limit else None
 
 
-def evaluate(expression: Expression, inputs: list[np.ndarray], indices: list[np.ndarray], element: str) -> Any:
+def evaluate(
+    expression: Expression, inputs: list[np.ndarray], indices: list[np.ndarray], element: str
+) -> Any:
     """The value for all iterations at once; `indices` holds the index of each loop."""
     head, *operands = expression
     if head == "in":
@@ -100,6 +102,13 @@ def evaluate(expression: Expression, inputs: list[np.ndarray], indices: list[np.
     values = [evaluate(operand, inputs, indices, element) for operand in operands]
     result = OPERATORS[head].compute(*values)
     return result.astype(DTYPES[element]) if head == "count" else result
+
+
+def clamp(expression: Expression, inputs: list[str]) -> Expression:
+    """The same with every number that comes in brought back to [-2, 2]."""
+    if expression[0] == "in" and inputs[expression[1]] != "i1":
+        return ("min", ("max", expression, ("const", -2)), ("const", 2))
+    return tuple(clamp(part, inputs) if isinstance(part, tuple) else part for part in expression)
 
 
 class Writer:

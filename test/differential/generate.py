@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import expression as ex
-from program import (
+from ops import (
+    NEUTRAL,
     REDUCTIONS,
-    Argument,
     Concatenate,
     Constant,
     ExtractSlice,
@@ -17,12 +19,12 @@ from program import (
     InsertSlice,
     Op,
     Pad,
-    Program,
     Reshape,
     Type,
     Value,
     Walk,
 )
+from program import Argument, Program
 
 EXTENTS = [1, 2, 3, 4, 5, 7, 8, 17]
 MAX_ELEMENTS = 4096
@@ -35,7 +37,22 @@ def make_program(seed: int) -> Program:
     return Generator(seed).run()
 
 
+@dataclass(frozen=True)
+class LoopNest:
+    """What `Generic` says of loops and body; `init` is a number or the value that a reduction starts from."""
+
+    inputs: list[Value]
+    maps: list[tuple[Walk, ...]]
+    extents: tuple[int, ...]
+    result_map: tuple[int, ...]
+    body: ex.Expression
+    reduction: str | None = None
+    init: int | Value = 0
+
+
 class Generator:
+    """Adds random ops to a program; the makers of ops return None if they find no operands that fit."""
+
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.random = random.Random(seed)
@@ -85,18 +102,15 @@ class Generator:
             self.values.append(op.result)
 
     def _add_arguments(self) -> None:
-        for role, count in (("batch", self.random.randint(1, 3)), ("state", self.random.randint(0, 3)),
-                            ("constant", self.random.randint(0, 2))):  # fmt: skip
-            for _ in range(count):
+        for role, least, most in (("batch", 1, 3), ("state", 0, 3), ("constant", 0, 2)):
+            for _ in range(self.random.randint(least, most)):
                 shape = [self.random.choice(EXTENTS) for _ in range(self.random.randint(0, 2))]
-                batch_dim = 0
+                batch_dim = self.random.choice([0, 0, 0, len(shape)])
                 if role == "batch":
-                    batch_dim = self.random.choice([0, 0, 0, len(shape)])
                     shape.insert(batch_dim, self.batch)
-                self.arguments.append(
-                    Argument(self._new(tuple(shape), self.element, INPUT_BOUND), role, batch_dim)
-                )
-                self.values.append(self.arguments[-1].value)
+                value = self._new(tuple(shape), self.element, INPUT_BOUND)
+                self.arguments.append(Argument(value, role, batch_dim))
+                self.values.append(value)
 
     def _pick(self, accept: Callable[[Value], bool] = lambda value: True) -> Value | None:
         """A value, rather a late one, and rather one with a dimension of the batch's extent."""
@@ -124,9 +138,11 @@ class Generator:
             free -= set(walks[-1])
         return tuple(walks)
 
-    def _pick_inputs(self, base: Value, extents: tuple[int, ...]) -> tuple[list[Value], list[tuple[Walk, ...]]]:
+    def _pick_inputs(
+        self, base: Value, extents: tuple[int, ...]
+    ) -> tuple[list[Value], list[tuple[Walk, ...]]]:
         """`base`, walked in order, and up to two more values that fit the loops."""
-        inputs, maps = [base], [tuple((loop,) for loop in range(len(base.type.shape)))]
+        inputs, maps = [base], [_in_order(base.type)]
         for _ in range(self.random.randint(0, 2)):
             other = self._pick()
             walks = self._match(other, extents) if other else None
@@ -144,7 +160,11 @@ class Generator:
         if roll < 0.1 and loops:
             return ("add", leaf, ("index", self.random.randrange(loops)))
         if roll < 0.3:
-            return (self.random.choice(["add", "sub", "mul", "max", "min"]), leaf, ("const", self.random.randint(-3, 3)))
+            return (
+                self.random.choice(["add", "sub", "mul", "max", "min"]),
+                leaf,
+                ("const", self.random.randint(-3, 3)),
+            )
         return ("abs", leaf) if roll < 0.35 else leaf
 
     def _make_body(self, inputs: list[Value], loops: int) -> ex.Expression:
@@ -153,61 +173,51 @@ class Generator:
         for k in range(1, len(inputs)):
             other = self._make_number(k, inputs, loops)
             head = self.random.choice(["add", "sub", "mul", "mul", "max", "min", "select"])
-            condition: ex.Expression = (self.random.choice(["lt", "eq"]), body, other)
-            if inputs[k].type.element == "i1":
-                condition, other = ("in", k), ("const", self.random.randint(0, 2))
-            body = ("select", condition, body, other) if head == "select" else (head, body, other)
+            if head != "select":
+                body = (head, body, other)
+            elif inputs[k].type.element == "i1":
+                body = ("select", ("in", k), body, ("const", self.random.randint(0, 2)))
+            else:
+                body = ("select", (self.random.choice(["lt", "eq"]), body, other), body, other)
         return body
 
-    def _clamp(self, body: ex.Expression) -> ex.Expression:
-        """The same with every input brought back to small numbers."""
-        if body[0] == "in":
-            return body
-        clamped = tuple(
-            ("min", ("max", operand, ("const", -2)), ("const", 2))
-            if isinstance(operand, tuple) and self._is_input_number(operand)
-            else self._clamp(operand)
-            if isinstance(operand, tuple)
-            else operand
-            for operand in body
-        )
-        return clamped
-
-    def _is_input_number(self, expression: ex.Expression) -> bool:
-        return expression[0] == "in" and not expression[1:] == () and self._inputs[expression[1]].type.element != "i1"
-
-    def _make_generic(self, inputs: list[Value], maps: list[tuple[Walk, ...]], extents: tuple[int, ...],
-                      result_map: tuple[int, ...], body: ex.Expression, reduction: str | None = None,
-                      init: int | Value = 0) -> Generic | None:  # fmt: skip
-        if math.prod(extents) > MAX_ITERATIONS or len(extents) > MAX_RANK + 1:
+    def _finish(self, nest: LoopNest) -> Generic | None:
+        """The op of a loop nest, if it is not too large and its numbers are not."""
+        if math.prod(nest.extents) > MAX_ITERATIONS or len(nest.extents) > MAX_RANK + 1:
             return None
-        self._inputs = inputs
-        if self._get_bound(body, inputs, extents, result_map, reduction, init) is None:
-            body = self._clamp(("max", body, body) if body[0] == "in" else body)
-        bound = self._get_bound(body, inputs, extents, result_map, reduction, init)
+        elements = [value.type.element for value in nest.inputs]
+        if self._get_bound(nest) is None:
+            nest = dataclasses.replace(nest, body=ex.clamp(nest.body, elements))
+        bound = self._get_bound(nest)
         if bound is None:
             return None
-        makes_bool = ex.is_bool(body, [value.type.element for value in inputs])
-        shape = tuple(extents[loop] for loop in result_map)
-        operands = (*inputs, init) if isinstance(init, Value) else tuple(inputs)
-        return Generic(self._new(shape, "i1" if makes_bool else self.element, bound), operands, extents, tuple(maps),
-                       result_map, body, reduction, None if isinstance(init, Value) else init)  # fmt: skip
+        shape = tuple(nest.extents[loop] for loop in nest.result_map)
+        element = "i1" if ex.is_bool(nest.body, elements) else self.element
+        starts = [nest.init] if isinstance(nest.init, Value) else []
+        return Generic(
+            self._new(shape, element, bound),
+            (*nest.inputs, *starts),
+            nest.extents,
+            tuple(nest.maps),
+            nest.result_map,
+            nest.body,
+            nest.reduction,
+            None if isinstance(nest.init, Value) else nest.init,
+        )
 
-    def _get_bound(self, body: ex.Expression, inputs: list[Value], extents: tuple[int, ...],
-                   result_map: tuple[int, ...], reduction: str | None, init: int | Value) -> int | None:  # fmt: skip
-        bound = ex.bound(body, [value.bound for value in inputs], extents, self.limit)
-        if bound is None or reduction in (None, "any", "all"):
+    def _get_bound(self, nest: LoopNest) -> int | None:
+        bound = ex.bound(nest.body, [value.bound for value in nest.inputs], nest.extents, self.limit)
+        if bound is None or nest.reduction in (None, "any", "all"):
             return bound
-        if reduction == "sum":
-            bound *= math.prod(extents) // math.prod(extents[loop] for loop in result_map)
-            bound += init.bound if isinstance(init, Value) else abs(init)
-        elif isinstance(init, Value):
-            bound = max(bound, init.bound)
-        elif bound >= abs(REDUCTIONS[reduction][2]):
-            return None
-        return bound if bound <= self.limit else None
+        start = nest.init.bound if isinstance(nest.init, Value) else abs(nest.init)
+        if nest.reduction == "sum":
+            kept = math.prod(nest.extents[loop] for loop in nest.result_map)
+            bound = bound * (math.prod(nest.extents) // kept) + start
+        elif start < NEUTRAL:
+            bound = max(bound, start)
+        return bound if bound <= min(self.limit, NEUTRAL) else None
 
-    # Ops. Each maker returns None if it finds no operands that fit.
+    # Ops
 
     def _make_pointwise(self, base: Value | None = None) -> Op | None:
         base = base or self._pick()
@@ -223,7 +233,7 @@ class Generator:
         result_map = list(range(len(extents)))
         if self.random.random() < 0.2:
             self.random.shuffle(result_map)
-        return self._make_generic(inputs, maps, extents, tuple(result_map), body)
+        return self._finish(LoopNest(inputs, maps, extents, tuple(result_map), body))
 
     def _make_reduction(self) -> Op | None:
         base = self._pick(lambda value: len(value.type.shape) > 0)
@@ -236,13 +246,13 @@ class Generator:
         if base.type.element == "i1":
             kind = self.random.choice(["any", "all"])
             init = REDUCTIONS[kind][2]
-            maps = [tuple((loop,) for loop in range(len(extents)))]
-            return self._make_generic([base], maps, extents, tuple(kept), ("in", 0), kind, init)
+            maps = [_in_order(base.type)]
+            return self._finish(LoopNest([base], maps, extents, tuple(kept), ("in", 0), kind, init))
         kind = self.random.choice(["sum", "sum", "sum", "max", "min"])
         inputs, maps = self._pick_inputs(base, extents)
         body = self._make_body(inputs, len(extents))
         start = self._pick_init(tuple(extents[loop] for loop in kept), kind)
-        return self._make_generic(inputs, maps, extents, tuple(kept), body, kind, start)
+        return self._finish(LoopNest(inputs, maps, extents, tuple(kept), body, kind, start))
 
     def _pick_init(self, shape: tuple[int, ...], kind: str) -> int | Value:
         """What a reduction starts from: mostly what is neutral."""
@@ -271,9 +281,9 @@ class Generator:
         kept = [loop for loop in range(len(extents)) if loop not in reduced]
         if self.random.random() < 0.3:
             self.random.shuffle(kept)
-        maps = [tuple((loop,) for loop in range(len(a.type.shape))), tuple(walks)]
+        maps = [_in_order(a.type), tuple(walks)]
         body = ("mul", ("in", 0), ("in", 1))
-        return self._make_generic([a, b], maps, tuple(extents), tuple(kept), body, "sum", 0)
+        return self._finish(LoopNest([a, b], maps, tuple(extents), tuple(kept), body, "sum"))
 
     def _make_window(self) -> Op | None:
         """A convolution along one dimension."""
@@ -291,15 +301,22 @@ class Generator:
         walks: tuple[Walk, ...] = tuple((loop, window) if loop == dim else (loop,) for loop in range(window))
         kind = self.random.choice(["sum", "max"])
         body = ("mul", ("in", 0), ("in", 1))
-        return self._make_generic([base, self.values[-1]], [walks, ((window,),)], tuple(extents), tuple(range(window)),
-                                  body, kind, REDUCTIONS[kind][2])  # fmt: skip
+        inputs, maps = [base, self.values[-1]], [walks, ((window,),)]
+        result_map = tuple(range(window))
+        return self._finish(
+            LoopNest(inputs, maps, tuple(extents), result_map, body, kind, REDUCTIONS[kind][2])
+        )
 
     def _make_collapse(self) -> Op | None:
         source = self._pick(lambda value: len(value.type.shape) > 1)
         if source is None:
             return None
         dim = self.random.randrange(len(source.type.shape) - 1)
-        groups = [(d,) for d in range(dim)] + [(dim, dim + 1)] + [(d,) for d in range(dim + 2, len(source.type.shape))]
+        groups = (
+            [(d,) for d in range(dim)]
+            + [(dim, dim + 1)]
+            + [(d,) for d in range(dim + 2, len(source.type.shape))]
+        )
         shape = tuple(math.prod(source.type.shape[d] for d in group) for group in groups)
         return Reshape(self._new(shape, source.type.element, source.bound), (source,), tuple(groups))
 
@@ -331,15 +348,17 @@ class Generator:
         source = self._pick(lambda value: len(value.type.shape) > 0)
         if source is None:
             return None
-        offsets, sizes, strides = zip(*self._make_place(source.type.shape, None))
-        return ExtractSlice(self._new(sizes, source.type.element, source.bound), (source,), offsets, sizes, strides)
+        offsets, sizes, strides = zip(*self._make_place(source.type.shape, None), strict=True)
+        return ExtractSlice(
+            self._new(sizes, source.type.element, source.bound), (source,), offsets, sizes, strides
+        )
 
     def _make_insert_slice(self) -> Op | None:
         whole = self._pick(lambda value: len(value.type.shape) > 0)
         part = whole and self._pick(lambda value: _fits(value.type, whole.type))
         if whole is None or part is None:
             return None
-        offsets, sizes, strides = zip(*self._make_place(whole.type.shape, part.type.shape))
+        offsets, sizes, strides = zip(*self._make_place(whole.type.shape, part.type.shape), strict=True)
         result = self._new(whole.type.shape, whole.type.element, max(whole.bound, part.bound))
         return InsertSlice(result, (part, whole), offsets, sizes, strides)
 
@@ -349,7 +368,7 @@ class Generator:
             return None
         low, high = (tuple(self.random.choice([0, 0, 1, 2]) for _ in source.type.shape) for _ in range(2))
         padding = self.random.choice([0, 0, 2])
-        shape = tuple(a + extent + b for a, extent, b in zip(low, source.type.shape, high))
+        shape = tuple(a + extent + b for a, extent, b in zip(low, source.type.shape, high, strict=True))
         result = self._new(shape, source.type.element, max(source.bound, padding))
         return Pad(result, (source,), low, high, padding)
 
@@ -379,7 +398,11 @@ class Generator:
             if argument.role == "state":
                 results.append((self._make_update(argument.value), index))
         read = {operand.id for op in self.ops for operand in op.operands}
-        unread = [op.result for op in self.ops if op.result.id not in read and all(op.result != v for v, _ in results)]
+        unread = [
+            op.result
+            for op in self.ops
+            if op.result.id not in read and all(op.result != v for v, _ in results)
+        ]
         results += [(value, None) for value in unread[-4:]]
         return results or [(self.values[-1], None)]
 
@@ -387,20 +410,25 @@ class Generator:
         candidates = [op.result for op in self.ops if op.result.type == state.type]
         if candidates:
             return self.random.choice(candidates)
-        maps = [tuple((loop,) for loop in range(len(state.type.shape)))]
+        maps = [_in_order(state.type)]
         loops = tuple(range(len(state.type.shape)))
-        op = self._make_generic([state], maps, state.type.shape, loops, ("sub", ("const", 1), ("in", 0)))
+        op = self._finish(LoopNest([state], maps, state.type.shape, loops, ("sub", ("const", 1), ("in", 0))))
         if op is None or self.random.random() < 0.1:
             return state  # comes back as it was
         self._add(op)
         return op.result
 
 
+def _in_order(type_: Type) -> tuple[Walk, ...]:
+    """A loop for each dimension."""
+    return tuple((loop,) for loop in range(len(type_.shape)))
+
+
 def _fits(part: Type, whole: Type) -> bool:
     return (
         part.element == whole.element
         and len(part.shape) == len(whole.shape)
-        and all(a <= b for a, b in zip(part.shape, whole.shape))
+        and all(a <= b for a, b in zip(part.shape, whole.shape, strict=True))
     )
 
 

@@ -1,43 +1,19 @@
 """Programs: steps in SSA form that NumPy can run and that print as MLIR.
 
-A program is for the global batch and knows nothing of devices; roles, phases and scopes are what the compiler gets
-to see beside the ops.
+A program is for the global batch and knows nothing of devices; roles, phases and scopes are what the compiler
+gets to see beside the ops.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import starmap
 
-import expression as ex
 import numpy as np
-
-Names = dict[int, str]
-Arrays = dict[int, np.ndarray]
-
-# How a loop nest walks one dimension of a tensor: a loop, the sum of several (a window), or none: always index 0.
-Walk = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Type:
-    shape: tuple[int, ...]
-    element: str
-
-    def __str__(self) -> str:
-        return "tensor<" + "".join(f"{extent}x" for extent in self.shape) + self.element + ">"
-
-
-@dataclass(frozen=True)
-class Value:
-    """What an op or an argument makes. Ids are unique in a program."""
-
-    id: int
-    type: Type
-    bound: int
+from ops import Names, Op, Value
 
 
 @dataclass(frozen=True)
@@ -48,254 +24,11 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Op:
-    """An op with one result. Subclasses say what it computes and how it prints."""
-
-    result: Value
-    operands: tuple[Value, ...]
-
-    def evaluate(self, arrays: Arrays) -> np.ndarray:
-        raise NotImplementedError
-
-    def text(self, names: Names, fresh: Iterator[str]) -> list[str]:
-        """Lines that define `names[result.id]`."""
-        raise NotImplementedError
-
-    def _types(self) -> str:
-        return ", ".join(str(operand.type) for operand in self.operands)
-
-
-# How a reduction is called, the operator of the body, NumPy's function, and the number that it starts from.
-REDUCTIONS = {
-    "sum": ("add", np.add, 0),
-    "max": ("max", np.maximum, -(2**20)),
-    "min": ("min", np.minimum, 2**20),
-    "any": ("or", np.logical_or, 0),
-    "all": ("and", np.logical_and, 1),
-}
-
-
-@dataclass(frozen=True)
-class Generic(Op):
-    """A loop nest: inputs walked by maps, a body, and a reduction over the loops that the result lacks.
-
-    `init` is the number that a reduction starts from; if it is None it starts from the last operand.
-    """
-
-    extents: tuple[int, ...]
-    maps: tuple[tuple[Walk, ...], ...]
-    result_map: tuple[int, ...]
-    body: ex.Expression
-    reduction: str | None = None
-    init: int | None = 0
-
-    @property
-    def inputs(self) -> tuple[Value, ...]:
-        return self.operands[: len(self.maps)]
-
-    @property
-    def element(self) -> str:
-        """The numeric type that the body computes in."""
-        elements = [value.type.element for value in (*self.inputs, self.result)]
-        return next((element for element in elements if element != "i1"), "i32")
-
-    def evaluate(self, arrays: Arrays) -> np.ndarray:
-        indices = list(np.indices(self.extents)) if self.extents else []
-        inputs = [self._walk(arrays[value.id], walks, indices) for value, walks in zip(self.inputs, self.maps)]
-        space = np.broadcast_to(ex.evaluate(self.body, inputs, indices, self.element), self.extents)
-        reduced = tuple(loop for loop in range(len(self.extents)) if loop not in self.result_map)
-        kept = [loop for loop in range(len(self.extents)) if loop in self.result_map]
-        if self.reduction:
-            combine = REDUCTIONS[self.reduction][1]
-            space = combine.reduce(space, axis=reduced, dtype=space.dtype)
-        space = np.transpose(space, [kept.index(loop) for loop in self.result_map])
-        if self.reduction:
-            start = arrays[self.operands[-1].id] if self.init is None else space.dtype.type(self.init)
-            space = combine(space, start)
-        return np.array(space.astype(ex.DTYPES[self.result.type.element]), order="C")
-
-    def _walk(self, array: np.ndarray, walks: tuple[Walk, ...], indices: list[np.ndarray]) -> np.ndarray:
-        if not walks:
-            return array
-        positions = (sum((indices[loop] for loop in walk), start=np.zeros(self.extents, int)) for walk in walks)
-        return array[tuple(positions)]
-
-    def text(self, names: Names, fresh: Iterator[str]) -> list[str]:
-        init, lines = self._write_init(names, fresh)
-        loops = ", ".join(f"d{loop}" for loop in range(len(self.extents)))
-        maps = [*self.maps, tuple((loop,) for loop in self.result_map)]
-        writer = ex.Writer(self.element, [value.type.element for value in self.inputs], fresh)
-        yielded = self._write_body(writer)
-        inputs = ", ".join(names[value.id] for value in self.inputs)
-        types = ", ".join(str(value.type) for value in self.inputs)
-        block = [f"%in{i}: {value.type.element}" for i, value in enumerate(self.inputs)]
-        block.append(f"%out: {self.result.type.element}")
-        return [
-            *lines,
-            f"{names[self.result.id]} = linalg.generic {{indexing_maps = ["
-            + ", ".join(f"affine_map<({loops}) -> ({', '.join(map(_walk_text, walks))})>" for walks in maps)
-            + f"], iterator_types = [{', '.join(map(self._iterator, range(len(self.extents))))}]}}"
-            + (f" ins({inputs} : {types})" if inputs else "")
-            + f" outs({init} : {self.result.type}) {{",
-            f"^bb0({', '.join(block)}):",
-            *writer.lines,
-            f"linalg.yield {yielded} : {self.result.type.element}",
-            f"}} -> {self.result.type}",
-        ]
-
-    def _iterator(self, loop: int) -> str:
-        return '"parallel"' if loop in self.result_map else '"reduction"'
-
-    def _write_init(self, names: Names, fresh: Iterator[str]) -> tuple[str, list[str]]:
-        """What the result starts from: an operand, a fill, or (without a reduction) anything."""
-        if self.init is None:
-            return names[self.operands[-1].id], []
-        empty, element = next(fresh), self.result.type.element
-        lines = [f"{empty} = tensor.empty() : {self.result.type}"]
-        if not self.reduction:
-            return empty, lines
-        start, filled = next(fresh), next(fresh)
-        lines += [
-            f"{start} = {ex.constant(self.init, element)}",
-            f"{filled} = linalg.fill ins({start} : {element}) outs({empty} : {self.result.type}) -> {self.result.type}",
-        ]
-        return filled, lines
-
-    def _write_body(self, writer: ex.Writer) -> str:
-        value = writer.write(self.body)
-        if not self.reduction:
-            return value
-        return writer.apply(REDUCTIONS[self.reduction][0], ["%out", value], self.result.type.element)
-
-
-def _walk_text(walk: Walk) -> str:
-    return " + ".join(f"d{loop}" for loop in walk) or "0"
-
-
-@dataclass(frozen=True)
-class Reshape(Op):
-    """tensor.expand_shape or tensor.collapse_shape: `groups` are dimensions of the side with more of them."""
-
-    groups: tuple[tuple[int, ...], ...]
-
-    def evaluate(self, arrays: Arrays) -> np.ndarray:
-        return arrays[self.operands[0].id].reshape(self.result.type.shape)
-
-    def text(self, names: Names, fresh: Iterator[str]) -> list[str]:
-        source, groups = self.operands[0], [list(group) for group in self.groups]
-        expands = len(self.result.type.shape) > len(source.type.shape)
-        kind = "expand" if expands else "collapse"
-        shape = f" output_shape {list(self.result.type.shape)}" if expands else ""
-        return [
-            f"{names[self.result.id]} = tensor.{kind}_shape {names[source.id]} {groups}{shape}"
-            f" : {source.type} into {self.result.type}"
-        ]
-
-
-@dataclass(frozen=True)
-class ExtractSlice(Op):
-    offsets: tuple[int, ...]
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...]
-
-    def evaluate(self, arrays: Arrays) -> np.ndarray:
-        return np.array(arrays[self.operands[0].id][_get_slices(self)], order="C")
-
-    def text(self, names: Names, fresh: Iterator[str]) -> list[str]:
-        source = self.operands[0]
-        return [
-            f"{names[self.result.id]} = tensor.extract_slice {names[source.id]}{_get_place(self)}"
-            f" : {source.type} to {self.result.type}"
-        ]
-
-
-@dataclass(frozen=True)
-class InsertSlice(Op):
-    """The first operand written into the second."""
-
-    offsets: tuple[int, ...]
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...]
-
-    def evaluate(self, arrays: Arrays) -> np.ndarray:
-        result = arrays[self.operands[1].id].copy()
-        result[_get_slices(self)] = arrays[self.operands[0].id]
-        return result
-
-    def text(self, names: Names, fresh: Iterator[str]) -> list[str]:
-        part, whole = self.operands
-        return [
-            f"{names[self.result.id]} = tensor.insert_slice {names[part.id]} into {names[whole.id]}"
-            f"{_get_place(self)} : {part.type} into {whole.type}"
-        ]
-
-
-def _get_slices(op: ExtractSlice | InsertSlice) -> tuple[slice, ...]:
-    spans = zip(op.offsets, op.sizes, op.strides)
-    return tuple(slice(offset, offset + (size - 1) * stride + 1, stride) for offset, size, stride in spans)
-
-
-def _get_place(op: ExtractSlice | InsertSlice) -> str:
-    return f"{list(op.offsets)} {list(op.sizes)} {list(op.strides)}"
-
-
-@dataclass(frozen=True)
-class Pad(Op):
-    low: tuple[int, ...]
-    high: tuple[int, ...]
-    padding: int
-
-    def evaluate(self, arrays: Arrays) -> np.ndarray:
-        return np.pad(arrays[self.operands[0].id], list(zip(self.low, self.high)), constant_values=self.padding)
-
-    def text(self, names: Names, fresh: Iterator[str]) -> list[str]:
-        source, constant, element = self.operands[0], next(fresh), self.result.type.element
-        indices = ", ".join(f"{next(fresh)}: index" for _ in self.low)
-        return [
-            f"{constant} = {ex.constant(self.padding, element)}",
-            f"{names[self.result.id]} = tensor.pad {names[source.id]} low{list(self.low)} high{list(self.high)} {{",
-            f"^bb0({indices}):",
-            f"tensor.yield {constant} : {element}",
-            f"}} : {source.type} to {self.result.type}",
-        ]
-
-
-@dataclass(frozen=True)
-class Concatenate(Op):
-    dim: int
-
-    def evaluate(self, arrays: Arrays) -> np.ndarray:
-        return np.concatenate([arrays[operand.id] for operand in self.operands], axis=self.dim)
-
-    def text(self, names: Names, fresh: Iterator[str]) -> list[str]:
-        operands = ", ".join(names[operand.id] for operand in self.operands)
-        return [
-            f"{names[self.result.id]} = epl.concatenate {operands} dim {self.dim}"
-            f" : ({self._types()}) -> {self.result.type}"
-        ]
-
-
-@dataclass(frozen=True)
-class Constant(Op):
-    numbers: tuple[int, ...]  # in row-major order, or one for all
-
-    def evaluate(self, arrays: Arrays) -> np.ndarray:
-        numbers = self.numbers if len(self.numbers) > 1 else self.numbers * math.prod(self.result.type.shape)
-        return np.array(numbers, ex.DTYPES[self.result.type.element]).reshape(self.result.type.shape)
-
-    def text(self, names: Names, fresh: Iterator[str]) -> list[str]:
-        dense = [ex.number(n, self.result.type.element) for n in self.numbers]
-        nested = np.array(dense, dtype=object).reshape(self.result.type.shape) if len(dense) > 1 else dense[0]
-        text = str(nested if len(dense) == 1 else nested.tolist()).replace("'", "")
-        return [f"{names[self.result.id]} = arith.constant dense<{text}> : {self.result.type}"]
-
-
-@dataclass(frozen=True)
 class Program:
     """A step: `results` in order, each with the index of the argument that it updates, or None.
 
-    Ops before `phases[0]` are forward, from there to `phases[1]` backward, then apply: as locations say it. Ops of
-    `scope` (a range of positions) stand in a region.
+    Ops before `phases[0]` are forward, from there to `phases[1]` backward, then apply: as locations say it.
+    Ops of `scope` (a range of positions) stand in a region.
     """
 
     arguments: tuple[Argument, ...]
@@ -306,7 +39,7 @@ class Program:
     seed: int = field(default=0, compare=False)
 
     def evaluate(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
-        arrays = {argument.value.id: array for argument, array in zip(self.arguments, inputs)}
+        arrays = {argument.value.id: array for argument, array in zip(self.arguments, inputs, strict=True)}
         for op in self.ops:
             arrays[op.result.id] = op.evaluate(arrays)
         return [arrays[value.id] for value, _ in self.results]
@@ -346,30 +79,23 @@ def _move(span: tuple[int, int] | None, kept: list[int]) -> tuple[int, int] | No
 
 
 def _write(program: Program) -> Iterator[str]:
-    values = [argument.value for argument in program.arguments] + [op.result for op in program.ops]
-    names = {value.id: f"%v{value.id}" for value in values}
+    names = {argument.value.id: f"%v{argument.value.id}" for argument in program.arguments}
+    names |= {op.result.id: f"%v{op.result.id}" for op in program.ops}
     fresh = (f"%t{i}" for i in itertools.count())
-    arguments = ", ".join(f"{names[a.value.id]}: {a.value.type} {{{_get_role(a)}}}" for a in program.arguments)
-    types = ", ".join(
-        str(value.type) + (f" {{epl.updates = {updates} : i64}}" if updates is not None else "")
-        for value, updates in program.results
-    )
-    yield f"func.func @main({arguments}) -> ({types}) {{"
-    begin, end = program.scope or (len(program.ops), len(program.ops))
-    for position, op in enumerate(program.ops):
-        if position == begin:
-            yielded = _get_yielded(program, begin, end)
-            names.update({value.id: f"%s{value.id}" for value in yielded})
-            yield from _open_scope(yielded)
-            names.update({value.id: f"%v{value.id}" for value in yielded})
-        yield from _add_location(op.text(names, fresh), program, position)
-        if position == end - 1 and begin < end:
-            yield from _close_scope(yielded, names)
-            names.update({value.id: f"%s{value.id}" for value in yielded})
-    yield "return " + ", ".join(names[value.id] for value, _ in program.results) + " : " + ", ".join(
-        str(value.type) for value, _ in program.results
-    )
+    arguments = _join(f"{names[a.value.id]}: {a.value.type} {{{_get_role(a)}}}" for a in program.arguments)
+    yield f"func.func @main({arguments}) -> ({_join(starmap(_get_result, program.results))}) {{"
+    begin, end = program.scope or (0, 0)
+    yield from _write_ops(program, range(begin), names, fresh)
+    if begin < end:
+        yield from _write_scope(program, range(begin, end), names, fresh)
+    yield from _write_ops(program, range(end, len(program.ops)), names, fresh)
+    values = [value for value, _ in program.results]
+    yield f"return {_join(names[value.id] for value in values)} : {_join(value.type for value in values)}"
     yield "}"
+
+
+def _join(things: Iterable[object]) -> str:
+    return ", ".join(map(str, things))
 
 
 def _get_role(argument: Argument) -> str:
@@ -377,29 +103,33 @@ def _get_role(argument: Argument) -> str:
     return f'epl.role = "{argument.role}"{batch}'
 
 
-def _get_yielded(program: Program, begin: int, end: int) -> list[Value]:
-    """The values of ops [begin, end) that are used after them."""
-    used = {operand.id for op in program.ops[end:] for operand in op.operands}
+def _get_result(value: Value, updates: int | None) -> str:
+    return str(value.type) + (f" {{epl.updates = {updates} : i64}}" if updates is not None else "")
+
+
+def _write_ops(program: Program, positions: range, names: Names, fresh: Iterator[str]) -> Iterator[str]:
+    """The ops with the locations that a tracer would give them."""
+    for position in positions:
+        *lines, last = program.ops[position].text(names, fresh)
+        yield from lines
+        if program.phases is None:
+            yield last
+        else:
+            marker = ("jvp(f)/", "transpose(jvp(f))/", "")[sum(position >= cut for cut in program.phases)]
+            yield f'{last} loc("jit(step)/{marker}op{position}")'
+
+
+def _write_scope(program: Program, positions: range, names: Names, fresh: Iterator[str]) -> Iterator[str]:
+    """A region of ops; outside of it what it yields has other names."""
+    used = {operand.id for op in program.ops[positions.stop :] for operand in op.operands}
     used |= {value.id for value, _ in program.results}
-    return [op.result for op in program.ops[begin:end] if op.result.id in used]
-
-
-def _open_scope(yielded: list[Value]) -> Iterator[str]:
-    names = ", ".join(f"%s{value.id}" for value in yielded)
-    types = ", ".join(str(value.type) for value in yielded)
-    yield f"{names} = epl.replicate -> {types} {{" if yielded else "epl.replicate {"
-
-
-def _close_scope(yielded: list[Value], names: Names) -> Iterator[str]:
+    made = [program.ops[position].result for position in positions]
+    yielded = [value for value in made if value.id in used]
+    types = _join(value.type for value in yielded)
+    outside = {value.id: f"%s{value.id}" for value in yielded}
+    yield f"{_join(outside.values())} = epl.replicate -> {types} {{" if yielded else "epl.replicate {"
+    yield from _write_ops(program, positions, names, fresh)
     if yielded:
-        operands = ", ".join(names[value.id] for value in yielded)
-        yield f"epl.yield {operands} : {', '.join(str(value.type) for value in yielded)}"
+        yield f"epl.yield {_join(names[value.id] for value in yielded)} : {types}"
     yield "}"
-
-
-def _add_location(lines: list[str], program: Program, position: int) -> list[str]:
-    """The last line with the location that a tracer would give the op."""
-    if program.phases is None:
-        return lines
-    phase = "jvp(f)/" if position < program.phases[0] else "transpose(jvp(f))/" if position < program.phases[1] else ""
-    return [*lines[:-1], f'{lines[-1]} loc("jit(step)/{phase}op{position}")']
+    names.update(outside)

@@ -2,8 +2,8 @@
 
     run.py --programs 200 --seed 0
 
-Each program runs in a process of its own, so that a crash or a hang is a finding like any other. A failing program is
-shrunk and printed with its seed; `run.py --programs 1 --seed SEED` finds it again.
+Each program runs in a process of its own, so that a crash or a hang is a finding like any other. A failing
+program is shrunk and printed with its seed; `run.py --programs 1 --seed SEED` finds it again.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def check_from_stdin() -> int:
 def report(seed: int, case: Case, code: int, text: str) -> None:
     print(f"\nseed {seed} fails on cpu:{case.devices}:\n{text}\nshrinking ...", flush=True)
     small = shrink(case, lambda other: check_in_process(other)[0] not in (0, REFUSED))
-    print(f"{small.program.text()}\nseed {seed}, shrunk to {len(small.program.ops)} ops on cpu:{small.devices}:")
+    print(
+        f"{small.program.text()}\nseed {seed}, shrunk to {len(small.program.ops)} ops on cpu:{small.devices}:"
+    )
     print(check_in_process(small)[1], flush=True)
 
 
@@ -76,14 +78,16 @@ def run(first: int, count: int) -> int:
                 failed += 1
                 report(seed, case, code, text)
     print(
-        f"{count} programs of {ops} ops, seeds {first} to {first + count - 1}, {time.monotonic() - begin:.0f} s:"
-        f" {failed} failed, {refused} refused as not supported yet"
+        f"{count} programs of {ops} ops, seeds {first} to {first + count - 1},"
+        f" {time.monotonic() - begin:.0f} s: {failed} failed, {refused} refused as not supported yet"
     )
     return 1 if failed or refused > MAX_REFUSED * count else 0
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--programs", type=int, default=200, help="how many programs (default 200)")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the first program (default 0)")
     parser.add_argument("--check", action="store_true", help="check one pickled case from standard input")

@@ -4,67 +4,86 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from check import Case
-from program import Argument, Op, Program
+from program import Argument, Program
+
+# Smaller cases, the smallest first; none if the edit does not apply.
+Edit = Callable[[Case], Iterator[Case]]
 
 
-def shrink(case: Case, fails: Callable[[Case], bool], budget: int = 200) -> Case:
-    """Takes the first smaller case that fails, until there is none or `budget` cases were tried."""
-    while budget > 0:
-        for smaller in _get_smaller(case):
-            budget -= 1
-            if fails(smaller):
-                case = smaller
-                break
-            if budget == 0:
-                break
-        else:
-            break
+def shrink(case: Case, fails: Callable[[Case], bool]) -> Case:
+    """Applies every edit that leaves the case failing, until none does."""
+    before = None
+    while case != before:
+        before = case
+        for edit in _get_edits(case.program):
+            case = next(filter(fails, edit(case)), case)
     return case
 
 
-def _get_smaller(case: Case) -> Iterator[Case]:
-    for program in _get_smaller_programs(case.program):
-        yield dataclasses.replace(case, program=program.prune())
-    if case.devices > 2:
-        yield dataclasses.replace(case, devices=2)
+def _get_edits(program: Program) -> list[Edit]:
+    results = [partial(_keep_result, value.id) for value, _ in program.results]
+    cuts = [partial(_cut, op.result.id) for op in reversed(program.ops)]
+    return [*results, *cuts, _drop_scope, _drop_phases, _take_two_devices]
 
 
-def _get_smaller_programs(program: Program) -> Iterator[Program]:
-    if len(program.results) > 1:
-        for result in program.results:
-            yield _with_result(program, result[0].id)
-    for position in reversed(range(len(program.ops))):
-        yield from _cut(program, position)
-    if program.scope:
-        yield dataclasses.replace(program, scope=None)
-    if program.phases:
-        yield dataclasses.replace(program, phases=None)
+def _with(case: Case, program: Program) -> Case:
+    return dataclasses.replace(case, program=program.prune())
 
 
-def _with_result(program: Program, value_id: int) -> Program:
+def _keep_result(value_id: int, case: Case) -> Iterator[Case]:
     """One result only; states whose update went away become constants."""
+    program = case.program
     results = tuple(result for result in program.results if result[0].id == value_id)[:1]
-    updated = {updates for _, updates in results}
+    if not results or len(program.results) == 1:
+        return
     arguments = tuple(
         dataclasses.replace(argument, role="constant")
-        if argument.role == "state" and index not in updated
+        if argument.role == "state" and index != results[0][1]
         else argument
         for index, argument in enumerate(program.arguments)
     )
-    return dataclasses.replace(program, arguments=arguments, results=results, scope=None)
+    yield _with(case, dataclasses.replace(program, arguments=arguments, results=results))
 
 
-def _cut(program: Program, position: int) -> Iterator[Program]:
+def _cut(value_id: int, case: Case) -> Iterator[Case]:
     """An argument in the place of an op: a batch where a dimension can be one, then a constant."""
-    op = program.ops[position]
-    if op.result.type.element == "i1":
+    program = case.program
+    found = [position for position, op in enumerate(program.ops) if op.result.id == value_id]
+    if not found:
         return
-    ops: tuple[Op, ...] = program.ops[:position] + program.ops[position + 1 :]
+    position = found[0]
+    value = program.ops[position].result
+    shorter = dataclasses.replace(
+        program,
+        ops=program.ops[:position] + program.ops[position + 1 :],
+        phases=_shift(program.phases, position),
+        scope=_shift(program.scope, position),
+    )
     batches = {a.value.type.shape[a.batch_dim] for a in program.arguments if a.role == "batch"}
-    dims = [dim for dim, extent in enumerate(op.result.type.shape) if extent in batches]
-    roles = [("batch", dim) for dim in dims] + [("constant", 0)]
-    for role, dim in roles:
-        argument = Argument(op.result, role, dim)
-        yield dataclasses.replace(program, arguments=(*program.arguments, argument), ops=ops, phases=None, scope=None)
+    dims = [dim for dim, extent in enumerate(value.type.shape) if extent in batches]
+    for role, dim in [*(("batch", dim) for dim in dims), ("constant", 0)]:
+        arguments = (*program.arguments, Argument(value, role, dim))
+        yield _with(case, dataclasses.replace(shorter, arguments=arguments))
+
+
+def _shift(span: tuple[int, int] | None, removed: int) -> tuple[int, int] | None:
+    """A span of positions after the op at `removed` went away."""
+    return span and (span[0] - (removed < span[0]), span[1] - (removed < span[1]))
+
+
+def _drop_scope(case: Case) -> Iterator[Case]:
+    if case.program.scope:
+        yield _with(case, dataclasses.replace(case.program, scope=None))
+
+
+def _drop_phases(case: Case) -> Iterator[Case]:
+    if case.program.phases:
+        yield _with(case, dataclasses.replace(case.program, phases=None))
+
+
+def _take_two_devices(case: Case) -> Iterator[Case]:
+    if case.devices > 2:
+        yield dataclasses.replace(case, devices=2)
