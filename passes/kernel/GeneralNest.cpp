@@ -60,7 +60,7 @@ private:
   Value getBuffer(Value result);
   /// Clones the payload of a linalg op at the loops `ivs`; gives the yielded scalars.
   SmallVector<Value> clonePayload(Block &payload, ArrayRef<Value> arguments, ArrayRef<Value> ivs);
-  void resolve(Operation *cloned, ArrayRef<Value> ivs);
+  void resolve(Operation *cloned);
   Value getScalar(OpFoldResult value);
   static ArrayRef<int64_t> getShape(Value tensor) {
     return cast<RankedTensorType>(tensor.getType()).getShape();
@@ -137,7 +137,7 @@ LogicalResult GeneralNest::visit(Operation *op) {
 }
 
 LogicalResult GeneralNest::visitScalar(Operation *op) {
-  resolve(b.clone(*op, scalars), {});
+  resolve(b.clone(*op, scalars));
   return success();
 }
 
@@ -200,30 +200,22 @@ SmallVector<Value> GeneralNest::clonePayload(Block &payload, ArrayRef<Value> arg
           llvm::map_to_vector(extract.getIndices(), [&](Value v) { return mapping.lookupOrDefault(v); });
       mapping.map(extract.getResult(), read(extract.getTensor(), at));
     } else {
-      resolve(b.clone(op, mapping), ivs);
+      resolve(b.clone(op, mapping));
     }
   }
   return llvm::map_to_vector(payload.getTerminator()->getOperands(),
                              [&](Value v) { return mapping.lookupOrDefault(v); });
 }
 
-// Ops inside regions of a cloned op still name loops and tensors of the kernel.
-void GeneralNest::resolve(Operation *cloned, ArrayRef<Value> ivs) {
+// Regions of a cloned op still name tensors of the kernel.
+void GeneralNest::resolve(Operation *cloned) {
   OpBuilder::InsertionGuard guard(b);
-  SmallVector<Operation *> inner;
-  cloned->walk([&](Operation *op) {
-    if (isa<linalg::IndexOp, tensor::ExtractOp>(op))
-      inner.push_back(op);
-  });
-  for (Operation *op : inner) {
+  SmallVector<tensor::ExtractOp> extracts;
+  cloned->walk([&](tensor::ExtractOp op) { extracts.push_back(op); });
+  for (tensor::ExtractOp op : extracts) {
     b.setInsertionPoint(op);
-    if (auto index = dyn_cast<linalg::IndexOp>(op)) {
-      op->getResult(0).replaceAllUsesWith(ivs[index.getDim()]);
-    } else {
-      auto extract = cast<tensor::ExtractOp>(op);
-      op->getResult(0).replaceAllUsesWith(read(extract.getTensor(), Indices(extract.getIndices())));
-    }
-    op->erase();
+    op.getResult().replaceAllUsesWith(read(op.getTensor(), Indices(op.getIndices())));
+    op.erase();
   }
 }
 

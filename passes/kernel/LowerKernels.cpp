@@ -11,6 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/kernel/CpuTarget.h"
+#include "passes/kernel/FusedNest.h"
 #include "passes/kernel/GeneralNest.h"
 #include "passes/kernel/Passes.h"
 
@@ -50,21 +52,46 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
   using LowerKernelsBase::LowerKernelsBase;
 
   void runOnOperation() override {
+    FailureOr<CpuTarget> target = getCpuTarget(cpu);
+    if (failed(target)) {
+      getOperation().emitError() << "unknown CPU \"" << cpu << "\"";
+      return signalPassFailure();
+    }
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
-      if (!kernel.getGemm() && failed(lower(kernel)))
+      if (!kernel.getGemm() && failed(lower(kernel, target->getVectorBits())))
         return signalPassFailure();
   }
 
-  LogicalResult lower(KernelOp kernel) {
+  LogicalResult lower(KernelOp kernel, unsigned vectorBits) {
+    kernel.setFlops(countFlops(kernel));
+    if (std::unique_ptr<FusionPlan> plan = loops ? nullptr : planFusion(kernel)) {
+      lowerFused(kernel, *plan, vectorBits);
+      return success();
+    }
     KernelFunction function(kernel, /*shared=*/false);
     if (failed(emitGeneralNest(kernel, function)))
       return failure();
     kernel.setForm("general");
     kernel.setExtent(1);
-    kernel.removeInPlaceAttr();
+    kernel.removeInPlaceAttr(); // op by op, an operand is read long after other results are stored
     kernel.setWorkspace(function.finish());
-    kernel.setFlops(countFlops(kernel));
     return success();
+  }
+
+  void lowerFused(KernelOp kernel, FusionPlan &plan, unsigned vectorBits) {
+    SmallVector<int32_t> inPlace =
+        keepInPlace(kernel, plan, kernel.getInPlace().value_or(ArrayRef<int32_t>()));
+    bool shared = llvm::any_of(inPlace, [](int32_t input) { return input != -1; });
+    if (shared)
+      kernel.setInPlace(inPlace);
+    else
+      kernel.removeInPlaceAttr();
+    KernelFunction function(kernel, shared);
+    emitFusedNest(kernel, plan, inPlace, vectorBits, function);
+    static const StringRef names[] = {"flat", "row", "column"};
+    kernel.setForm(names[size_t(plan.form)]);
+    kernel.setExtent(plan.extent);
+    kernel.setWorkspace(function.finish());
   }
 };
 

@@ -1,0 +1,96 @@
+//===- StageEmitter.h - The loops of one stage ---------------------*- C++ -*-===//
+#pragma once
+
+#include "passes/kernel/FusionPlan.h"
+#include "passes/kernel/KernelFunction.h"
+
+#include "mlir/IR/IRMapping.h"
+
+namespace mlir::epl {
+
+/// Where the kernel's values are, while its function is built.
+struct KernelValues {
+  DenseMap<Value, Value> buffers; // tensors
+  IRMapping scalars;              // everything else
+};
+
+/// Emits the loops of a stage at the function's insertion point.
+///
+/// The innermost loop works on vectors of `lanes` elements. What does not depend on it is computed before it,
+/// what depends on no loop before `kernelPoint`.
+class StageEmitter {
+public:
+  StageEmitter(Stage &stage, KernelFunction &function, KernelValues &values, unsigned vectorBits);
+
+  /// All of the stage's part of row `row` (null if the stage has no rows). Values that depend on no loop go
+  /// before `kernelPoint`, if there is one.
+  void emitRow(Value row, Operation *kernelPoint);
+  /// The part of the innermost dimension in [low, high), over all other dimensions.
+  void emitRange(Value low, Value high);
+
+private:
+  /// How often a value changes.
+  enum class Varies { never, row, lane };
+  /// A reduction's result while the innermost loop runs.
+  struct Accumulator {
+    Root *root;
+    unsigned result;
+    Operation *combiner;
+    bool isNan; // not the result itself but whether it is NaN, as 0 or NaN
+  };
+
+  // Loops.
+  void openLoops(Value row);
+  void emitInnermost();
+  void emitInnermost(Value low, Value high);
+  SmallVector<Value> emitBody(ArrayRef<Value> accumulated);
+  SmallVector<Value> emitLoop(Value low, Value high, ArrayRef<Value> accumulated);
+  void chooseLanes(unsigned vectorBits);
+
+  // Values.
+  Varies getVariation(Element &node);
+  Varies getVariation(const StridedAccess &access) const;
+  Value evaluate(ElementRef ref);
+  void evaluatePayload(Element &node, SmallVector<Value> &results);
+  Value evaluateOp(Operation *op, IRMapping &mapping, ArrayRef<StridedAccess> loops);
+  Value cloneElementwise(Operation *op, IRMapping &mapping);
+  Value gather(tensor::ExtractOp op, IRMapping &mapping);
+  Value getConstant(TypedAttr attr);
+  Value getScalar(Element &node);
+
+  // Memory.
+  Value getBuffer(Value tensor);
+  Value getBase(const StridedAccess &access);
+  Value getIndex(const StridedAccess &access);
+  Value getPosition(const StridedAccess &access, Type type);
+  Value getLaneOffsets(int64_t stride, Type type);
+  Value load(Value tensor, const StridedAccess &access, bool varies);
+  void store(Value value, Value tensor, const StridedAccess &access);
+  Value fromStorage(Value stored, Type element);
+
+  // Reductions.
+  void collectAccumulators();
+  Value getIdentity(const Accumulator &accumulator);
+  Value accumulate(const Accumulator &accumulator, Value old, Value term);
+  Value narrow(const Accumulator &accumulator, Value wide, int64_t lanes);
+  void finishReductions(ArrayRef<Value> accumulated);
+  void evaluateTerms(Root &root, SmallVector<Value> &terms, ArrayRef<Value> old);
+
+  VectorType getVectorType(Type element) { return VectorType::get({lanes}, element); }
+  Value broadcast(Value value);
+  bool hasLanes() const { return stage.domain.size() > stage.rowRank; }
+
+  Stage &stage;
+  KernelFunction &function;
+  ImplicitLocOpBuilder &b;
+  KernelValues &values;
+  SmallVector<Accumulator> accumulators;
+  int64_t fullLanes = 1, tailLanes = 1; // of the loop and of what is left of a row
+  int64_t lanes = 1;                    // of the code being emitted
+  Value mask;
+  SmallVector<Value> ivs;
+  Operation *kernelPoint = nullptr, *rowPoint = nullptr;
+  DenseMap<Element *, SmallVector<Value>> known[3]; // by variation
+};
+
+} // namespace mlir::epl

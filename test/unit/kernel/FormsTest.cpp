@@ -1,0 +1,144 @@
+//===- FormsTest.cpp - Every form of loop nest computes the kernel ---------------===//
+//
+// Each kernel of Kernels.h is compiled twice: op by op in scalar loops, and in the form that the compiler
+// chooses. Both run on the same random data, the second one whole and in slices cut at odd places.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CompiledKernels.h"
+#include "Kernels.h"
+
+#include "llvm/ADT/APFloat.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace mlir;
+using namespace mlir::epl;
+using namespace mlir::epl::test;
+
+// Element `index` as a double, exact for every type but large i64.
+static double getElement(const Bytes &bytes, Type type, int64_t index) {
+  auto read = [&](auto value) {
+    std::memcpy(&value, bytes.data() + index * sizeof(value), sizeof(value));
+    return double(value);
+  };
+  if (type.isF32())
+    return read(float());
+  if (type.isF64())
+    return read(double());
+  if (type.isBF16() || type.isF16()) {
+    uint16_t bits = uint16_t(read(uint16_t()));
+    return llvm::APFloat(cast<FloatType>(type).getFloatSemantics(), llvm::APInt(16, bits)).convertToDouble();
+  }
+  switch (llvm::divideCeil(type.getIntOrFloatBitWidth(), 8)) {
+  case 1:
+    return read(int8_t());
+  case 4:
+    return read(int32_t());
+  default:
+    return read(int64_t());
+  }
+}
+
+static void setElement(Bytes &bytes, Type type, int64_t index, double number) {
+  auto write = [&](auto value) { std::memcpy(bytes.data() + index * sizeof(value), &value, sizeof(value)); };
+  if (type.isF32())
+    return write(float(number));
+  if (type.isF64())
+    return write(number);
+  if (type.isBF16() || type.isF16()) {
+    llvm::APFloat value(number);
+    bool lost;
+    value.convert(cast<FloatType>(type).getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &lost);
+    return write(uint16_t(value.bitcastToAPInt().getZExtValue()));
+  }
+  switch (llvm::divideCeil(type.getIntOrFloatBitWidth(), 8)) {
+  case 1:
+    return write(int8_t(number));
+  case 4:
+    return write(int32_t(number));
+  default:
+    return write(int64_t(number));
+  }
+}
+
+static Bytes makeRandom(RankedTensorType type, std::mt19937 &engine, bool special) {
+  Type element = type.getElementType();
+  Bytes bytes(type.getNumElements() * llvm::divideCeil(element.getIntOrFloatBitWidth(), 8));
+  std::normal_distribution<double> normal;
+  for (int64_t index = 0; index < type.getNumElements(); ++index) {
+    double number = normal(engine);
+    if (special && engine() % 31 == 0) {
+      const double specials[] = {NAN, INFINITY, -INFINITY};
+      number = specials[engine() % 3];
+    }
+    if (element.isInteger(1))
+      number = engine() % 2;
+    else if (isa<IntegerType>(element))
+      number = engine() % 5;
+    setElement(bytes, element, index, number);
+  }
+  return bytes;
+}
+
+static double getTolerance(Type type) {
+  if (isa<IntegerType>(type))
+    return 0;
+  return type.isF64() ? 1e-12 : type.isF32() ? 3e-5 : 3e-2;
+}
+
+static void expectEqual(const CompiledKernel &kernel, const std::vector<Bytes> &found,
+                        const std::vector<Bytes> &expected, const std::string &what) {
+  for (auto [result, type] : llvm::enumerate(kernel.outputs)) {
+    Type element = type.getElementType();
+    double scale = 1; // sums cancel: errors are relative to the largest element
+    for (int64_t index = 0; index < type.getNumElements(); ++index)
+      if (double y = getElement(expected[result], element, index); std::isfinite(y))
+        scale = std::max(scale, std::abs(y));
+    for (int64_t index = 0; index < type.getNumElements(); ++index) {
+      double x = getElement(found[result], element, index), y = getElement(expected[result], element, index);
+      bool equal =
+          x == y || (std::isnan(x) && std::isnan(y)) || std::abs(x - y) <= getTolerance(element) * scale;
+      ASSERT_TRUE(equal) << kernel.name << " (" << kernel.form << ") " << what << ": result " << result
+                         << ", element " << index << " is " << x << ", expected " << y;
+    }
+  }
+}
+
+static std::vector<std::vector<int64_t>> getCuts(int64_t extent) {
+  std::vector<std::vector<int64_t>> cuts = {{0, extent}};
+  if (extent > 1)
+    cuts.push_back({0, 1, extent});
+  if (extent > 7)
+    cuts.push_back({0, extent / 3, extent / 3, extent / 2 + 1, extent - 1, extent});
+  return cuts;
+}
+
+class FormsTest : public testing::TestWithParam<std::pair<int64_t, int64_t>> {};
+
+TEST_P(FormsTest, AgreesWithScalarLoops) {
+  auto [rows, columns] = GetParam();
+  std::string text = substitute(kKernels, {{"R", rows}, {"S", rows + 1}, {"C", columns}, {"D", columns + 4}});
+  CodegenOptions loops;
+  loops.loops = true;
+  CompiledKernels reference(text, loops), chosen(text, {});
+  std::mt19937 engine(rows * 1000 + columns);
+  for (const CompiledKernel &kernel : chosen.getKernels())
+    for (bool special : {false, true}) {
+      std::vector<Bytes> inputs;
+      for (RankedTensorType type : kernel.inputs)
+        inputs.push_back(makeRandom(type, engine, special));
+      const CompiledKernel &slow = reference.get(kernel.name);
+      std::vector<Bytes> expected = slow.run(inputs, {0, slow.extent});
+      for (const std::vector<int64_t> &cuts : getCuts(kernel.extent))
+        expectEqual(kernel, kernel.run(inputs, cuts), expected, testing::PrintToString(cuts));
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, FormsTest,
+                         testing::Values(std::pair(1, 1), std::pair(1, 17), std::pair(3, 1), std::pair(3, 7),
+                                         std::pair(7, 12), std::pair(17, 63), std::pair(63, 65),
+                                         std::pair(5, 1000), std::pair(1000, 3), std::pair(16, 64),
+                                         std::pair(2, 130)));
