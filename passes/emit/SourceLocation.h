@@ -7,8 +7,8 @@
 
 namespace mlir::epl {
 
-/// The source line that a location stands for, as `file:line`, or "" if it has none. Of several frames it is the
-/// innermost that is the user's: not in an installed Python package.
+/// The source line that a location stands for, as `file:line`, or "" if it has none. Of several frames it is
+/// the innermost that is the user's: not in an installed Python package.
 std::string getSourceLine(Location location);
 
 } // namespace mlir::epl

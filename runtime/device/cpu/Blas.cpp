@@ -1,6 +1,10 @@
-// OpenBLAS chooses its kernels by a CPU table of its own, which halves the speed on CPUs newer than the
-// table. We ask CPUID, tell it the answer in OPENBLAS_CORETYPE while it loads, and put the variable back:
-// another OpenBLAS in this process, or a child process, must not see it.
+// OpenBLAS reads two settings while it loads. It chooses its kernels by a CPU table of its own, which halves
+// the speed on CPUs newer than the table: we ask CPUID and tell it the answer. And it makes a thread for
+// every core: our scheduler has the parallelism, so it gets one. The variables are put back afterwards:
+// another OpenBLAS in this process, or a child process, must not see them.
+//
+// It must be a build for threads all the same. Debian's serial build shares its work buffers without a lock:
+// calls from two threads now and then compute with each other's operands.
 #include "runtime/device/cpu/Blas.h"
 
 #include "runtime/Error.h"
@@ -19,35 +23,41 @@ namespace epl::runtime {
 namespace {
 
 constexpr std::array kLibraryPaths = {
-    "/usr/lib/x86_64-linux-gnu/openblas-serial/libopenblas.so.0",
-    "/usr/lib64/libopenblas.so.0",
+    "/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblas.so.0",
+    "/usr/lib64/libopenblasp.so.0",
 };
 
-/// Sets OPENBLAS_CORETYPE to what suits this CPU and puts the old value back.
-class CoreTypeVariable {
+/// An environment variable that has another value while the object lives.
+class ScopedVariable {
 public:
-  CoreTypeVariable() {
-    if (const char *value = std::getenv(kName))
-      before = value;
-    if (cpuSupports("avx512f"))
-      setenv(kName, "SKYLAKEX", 1);
-    else if (cpuSupports("avx2"))
-      setenv(kName, "HASWELL", 1);
+  ScopedVariable(const char *name, const char *value) : name(name) {
+    if (const char *current = std::getenv(name))
+      before = current;
+    setenv(name, value, 1);
   }
-  ~CoreTypeVariable() {
+  ScopedVariable(const ScopedVariable &) = delete;
+  ~ScopedVariable() {
     if (before)
-      setenv(kName, before->c_str(), 1);
+      setenv(name, before->c_str(), 1);
     else
-      unsetenv(kName);
+      unsetenv(name);
   }
 
 private:
-  static constexpr const char *kName = "OPENBLAS_CORETYPE";
+  const char *name;
   std::optional<std::string> before;
 };
 
+/// OpenBLAS's name of the kernels that suit this CPU; null leaves the choice to it.
+const char *chooseCoreType() {
+  return cpuSupports("avx512f") ? "SKYLAKEX" : cpuSupports("avx2") ? "HASWELL" : nullptr;
+}
+
 void *openLibrary() {
-  CoreTypeVariable coreType;
+  ScopedVariable threads("OPENBLAS_NUM_THREADS", "1");
+  std::optional<ScopedVariable> coreType;
+  if (const char *name = chooseCoreType())
+    coreType.emplace("OPENBLAS_CORETYPE", name);
   if (const char *path = std::getenv("EPL_OPENBLAS")) {
     if (void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL))
       return library;
@@ -56,7 +66,7 @@ void *openLibrary() {
   for (const char *path : kLibraryPaths)
     if (void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL))
       return library;
-  throw Error("the plan's contractions need OpenBLAS: install Debian's package \"libopenblas0-serial\", or "
+  throw Error("the plan's contractions need OpenBLAS: install Debian's package \"libopenblas0-pthread\", or "
               "name a libopenblas.so.0 in the environment variable EPL_OPENBLAS");
 }
 
@@ -101,6 +111,11 @@ template <typename Scalar, typename Gemm> struct Contraction {
 
 Blas::Blas() {
   void *library = openLibrary();
+  int (*getParallel)() = nullptr;
+  bind(library, "openblas_get_parallel", getParallel);
+  if (getParallel() == 0)
+    throw Error("the OpenBLAS that was loaded is built for one thread only and is not safe to call from "
+                "several, expected a build for threads such as Debian's \"libopenblas0-pthread\"");
   bind(library, "openblas_get_corename", coreNameFunction);
   bind(library, "cblas_sgemm", sgemm);
   bind(library, "cblas_dgemm", dgemm);

@@ -8,12 +8,13 @@
 
 namespace epl::runtime {
 
-/// The serial OpenBLAS of the system: our lanes have the parallelism. It is loaded privately, so that a NumPy
-/// with an OpenBLAS of its own does not meet it.
+/// The OpenBLAS of the system, a build that is safe to call from several threads, with one thread of its own:
+/// our lanes have the parallelism. It is loaded privately, so that a NumPy with an OpenBLAS of its own does
+/// not meet it.
 class Blas {
 public:
   /// The library, loaded at the first call: from $EPL_OPENBLAS (a path) or from where Debian installs
-  /// libopenblas0-serial. Throws Error if there is none.
+  /// libopenblas0-pthread. Throws Error if there is none.
   static const Blas &get();
 
   /// The kernels that OpenBLAS runs on this CPU, in its own words: SkylakeX, Haswell, ...
