@@ -1,4 +1,5 @@
-// The Python module _epl_runtime: plans and sessions for the front end.
+// The Python module _epl_runtime: plans and sessions for the front end. The interpreter's lock is what keeps
+// threads apart here, so that it is given up for waiting only.
 
 #include "runtime/Error.h"
 #include "runtime/binding/Arrays.h"
@@ -86,11 +87,11 @@ nb::tuple call(Session &session, const nb::list &values, const std::vector<bool>
   arguments.reserve(values.size());
   for (size_t slot = 0; slot < values.size(); ++slot)
     arguments.push_back(argumentOf(session, slot, values[slot]));
-  Outcome outcome;
   {
-    nb::gil_scoped_release unlocked; // a full queue makes the caller wait
-    outcome = session.call(arguments, donate, name);
+    nb::gil_scoped_release unlocked;
+    session.awaitRoom();
   }
+  Outcome outcome = session.call(arguments, donate, name);
   nb::list results;
   for (const Result &result : outcome.results)
     std::visit([&](const auto &object) { results.append(nb::cast(object)); }, result);
@@ -142,7 +143,8 @@ void bindPlan(nb::module_ &module) {
 void bindResults(nb::module_ &module) {
   nb::class_<Call>(module, "Call", "A step that is queued, running or done.")
       .def(
-          "wait", [](Call &self) { waitFor(&self); }, "Waits for the end; raises the step's error.")
+          "wait", [](const std::shared_ptr<Call> &self) { waitFor(self); },
+          "Waits for the end; raises the step's error.")
       .def_prop_ro("done", &Call::done)
       .def_prop_ro("index", &Call::index, "The number of the call in its session, from 1.");
   nb::class_<StateBuffer>(module, "StateBuffer", "The value of a state, on the devices.")
@@ -152,13 +154,13 @@ void bindResults(nb::module_ &module) {
           "nbytes", [](const StateBuffer &self) { return self.type().bytes(); }, "Of one copy.")
       .def_prop_ro("is_donated", &StateBuffer::isDonated, "Whether a call has consumed the value.")
       .def(
-          "wait", [](StateBuffer &self) { waitFor(self.producer().get()); },
+          "wait", [](StateBuffer &self) { waitFor(self.producer()); },
           "Waits for the call that makes the value; raises its error.")
       .def(
           "numpy",
           [](StateBuffer &self) {
             self.use();
-            waitFor(self.producer().get());
+            waitFor(self.producer());
             return toNumpy(self.toHost(), false);
           },
           "The value, read-only: a view where the devices hold whole copies.")
@@ -166,8 +168,7 @@ void bindResults(nb::module_ &module) {
           "copy",
           [](StateBuffer &self) {
             self.use();
-            waitFor(self.producer().get());
-            nb::gil_scoped_release unlocked;
+            waitFor(self.producer());
             return self.copy();
           },
           "A copy on the same devices.");
@@ -175,12 +176,12 @@ void bindResults(nb::module_ &module) {
       .def_prop_ro("shape", [](const HostResult &self) { return shapeOf(self.type()); })
       .def_prop_ro("dtype", [](const HostResult &self) { return elementName(self.type().element); })
       .def(
-          "wait", [](HostResult &self) { waitFor(self.producer().get()); },
+          "wait", [](HostResult &self) { waitFor(self.producer()); },
           "Waits for the call that makes the value; raises its error.")
       .def(
           "numpy",
           [](HostResult &self) {
-            waitFor(self.producer().get());
+            waitFor(self.producer());
             return toNumpy(self.get(), true);
           },
           "The value.");
@@ -203,14 +204,14 @@ void bindSession(nb::module_ &module) {
       .def(
           "trace",
           [](Session &self, bool on) {
-            nb::gil_scoped_release unlocked;
+            waitForEnd(self.lastCall());
             self.trace(on);
           },
           "on"_a, "Starts or ends recording a timeline, after all calls.")
       .def(
           "trace_json",
           [](Session &self) {
-            nb::gil_scoped_release unlocked;
+            waitForEnd(self.lastCall());
             return self.traceJson();
           },
           "The timeline recorded last, as Chrome's trace viewer and Perfetto read it.");

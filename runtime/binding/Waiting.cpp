@@ -11,7 +11,7 @@ namespace nb = nanobind;
 // How long Ctrl-C may go unseen.
 static constexpr std::chrono::milliseconds kSignalInterval(20);
 
-void waitFor(Call *call) {
+void waitForEnd(std::shared_ptr<Call> call) {
   if (!call)
     return;
   std::optional<nb::python_error> interrupt;
@@ -32,7 +32,12 @@ void waitFor(Call *call) {
   }
   if (interrupt)
     throw nb::python_error(std::move(*interrupt));
-  call->wait();
+}
+
+void waitFor(const std::shared_ptr<Call> &call) {
+  waitForEnd(call);
+  if (call)
+    call->wait();
 }
 
 } // namespace epl::runtime::binding

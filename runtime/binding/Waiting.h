@@ -7,10 +7,13 @@
 
 namespace epl::runtime::binding {
 
-/// Waits for the end of a call, without the interpreter's lock. A first Ctrl-C lets the step come to its end
-/// and then raises KeyboardInterrupt (or what the signal's handler raised); a second one cancels the step,
-/// which poisons the state that it writes. Throws Error if the call failed. Null is an ended call.
-void waitFor(Call *call);
+/// Waits for the end of a call, well or not, without the interpreter's lock. A first Ctrl-C lets the step
+/// come to its end and then raises KeyboardInterrupt (or what the signal's handler raised); a second one
+/// cancels the step, which poisons the state that it writes. Null is an ended call.
+void waitForEnd(std::shared_ptr<Call> call);
+
+/// The same; throws Error if the call failed.
+void waitFor(const std::shared_ptr<Call> &call);
 
 } // namespace epl::runtime::binding
 

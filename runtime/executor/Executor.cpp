@@ -4,13 +4,29 @@
 #include "runtime/device/cpu/Features.h"
 
 #include <algorithm>
+#include <csignal>
 #include <immintrin.h>
+#include <pthread.h>
+#include <string>
 #include <unistd.h>
 
 namespace epl::runtime {
 
-// A caller that never waits must not queue arguments without end.
-static constexpr size_t kMaxQueued = 16;
+/// Workers leave signals to the threads of the program, where an interrupted call may be what a handler
+/// wants, but for those that a fault of their own raises.
+static void blockSignals() {
+  sigset_t signals;
+  sigfillset(&signals);
+  for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT})
+    sigdelset(&signals, fault);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
+/// Denormals are flushed as the one-device programs of the front ends do.
+static void flushDenormals() {
+  constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
+  _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero);
+}
 
 Executor::Executor(uint32_t maxWorkers)
     : limit(std::max(1u, maxWorkers)), process(getpid()), workers(new Worker[limit]) {}
@@ -36,12 +52,17 @@ void Executor::submit(std::shared_ptr<Job> job) {
   if (getpid() != process)
     throw Error("the process was forked after its first step: start a new one instead (spawn, not fork)");
   std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return queue.size() < kMaxQueued; });
+  changed.wait(lock, [&] { return hasRoom(); });
   for (; started < job->numWorkers(); ++started)
     workers[started].thread = std::thread([this, worker = started] { work(worker); });
   queue.push_back(std::move(job));
   if (queue.size() == 1)
     startNext(std::move(lock));
+}
+
+void Executor::awaitRoom() {
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return hasRoom(); });
 }
 
 /// Starts the first job of the queue. The lock is given up: nobody else starts or ends a job meanwhile.
@@ -83,9 +104,9 @@ Executor::Job *Executor::awaitJob(uint32_t worker) {
 }
 
 void Executor::work(uint32_t worker) {
-  // Denormals are flushed as the one-device program of the front ends does.
-  constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
-  _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero);
+  blockSignals();
+  flushDenormals();
+  pthread_setname_np(pthread_self(), ("epl-" + std::to_string(worker)).c_str());
   while (Job *job = awaitJob(worker)) {
     job->run(worker);
     if (active.fetch_sub(1, std::memory_order_acq_rel) != 1)

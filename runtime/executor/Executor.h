@@ -41,9 +41,12 @@ public:
 
   uint32_t maxWorkers() const { return limit; }
 
-  /// Queues a job and returns; waits first while too many are queued. Throws Error in a process that has been
+  /// Queues a job and returns, after awaitRoom. Throws Error in a process that has been
   /// forked off the one that made the executor: its workers did not come along.
   void submit(std::shared_ptr<Job> job);
+
+  /// Waits while so many jobs are queued that another one would have to wait.
+  void awaitRoom();
 
   // For running jobs. To wait for something without missing it, a worker takes `signal`, looks for the thing,
   // and sleeps with the signal that it took; whoever makes the thing true wakes the worker afterwards.
@@ -55,12 +58,16 @@ public:
   void wakeAll();
 
 private:
+  // A caller that never waits must not queue arguments without end.
+  static constexpr size_t kMaxQueued = 16;
+
   struct alignas(64) Worker {
     std::atomic<uint32_t> signal = 0;
     std::atomic<Job *> job = nullptr;
     std::thread thread;
   };
 
+  bool hasRoom() const { return queue.size() < kMaxQueued; }
   void work(uint32_t worker);
   Job *awaitJob(uint32_t worker);
   void startNext(std::unique_lock<std::mutex> lock);

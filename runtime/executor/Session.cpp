@@ -33,6 +33,7 @@ Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<
   executor.submit(step);
   steps.push_back(std::move(step));
   ++numCalls;
+  newest = call;
   for (size_t i = 0; i < arguments.size(); ++i)
     if (uses[i].donated)
       std::get<std::shared_ptr<StateBuffer>>(arguments[i])->donate(*call);

@@ -75,6 +75,12 @@ public:
   /// a constant that many calls use. Throws Error if it does not fit.
   std::shared_ptr<StateBuffer> state(size_t slot, const HostTensor &tensor);
 
+  /// Waits until `call` would not have to wait for its place in the queue.
+  void awaitRoom() { executor.awaitRoom(); }
+
+  /// The call made last; null if there is none.
+  const std::shared_ptr<Call> &lastCall() const { return newest; }
+
   /// Waits until every call has ended, well or not.
   void synchronize();
 
@@ -99,6 +105,7 @@ private:
   Executor &executor;
   Frame frame;
   std::deque<std::shared_ptr<Step>> steps; // those whose arguments are still held
+  std::shared_ptr<Call> newest;
   uint64_t numCalls = 0;
 };
 

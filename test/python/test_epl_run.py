@@ -17,7 +17,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """Runs epl-run in a folder with the plans step.eplan (two devices), reference.eplan, wrong.eplan, ..."""
-    for kind in ("step", "reference", "wrong", "echo"):
+    for kind in ("step", "reference", "wrong", "echo", "matmul"):
         subprocess.run([BIN / "EplWriteTestPlan", kind, tmp_path / f"{kind}.eplan"], check=True)
 
     def start(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -97,6 +97,16 @@ def test_a_file_of_another_size_is_named(run: Run, tmp_path: Path) -> None:
     result = run("step.eplan", "--inputs=.")
     assert result.returncode == 1
     assert '"./s0.bin" has 31 bytes, expected 32 of argument "n", int64[4]' in result.stderr
+
+
+def test_a_missing_library_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("matmul.eplan").returncode == 0
+    monkeypatch.setenv("EPL_OPENBLAS", "/nowhere/libopenblas.so.0")
+    result = run("matmul.eplan")
+    assert result.returncode == 1
+    assert "/nowhere/libopenblas.so.0" in result.stderr
+    assert "EPL_OPENBLAS" in result.stderr
+    assert run("step.eplan").returncode == 0  # contracts nothing
 
 
 @pytest.mark.parametrize("arguments", [[], ["step.eplan", "--steps=0"], ["step.eplan", "--no-such-option"]])

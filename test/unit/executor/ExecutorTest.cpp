@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <functional>
 #include <vector>
 
@@ -55,6 +56,16 @@ TEST(Executor, RunsEveryJobOnItsWorkersInOrder) {
     EXPECT_EQ(job->ended, 1);
   ASSERT_EQ(order.size(), 300u);
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST(Executor, WorkersLeaveSignalsToTheProgram) {
+  Executor executor(1);
+  executor.submit(std::make_shared<CountingJob>(1, [](uint32_t) {
+    sigset_t blocked;
+    pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+    EXPECT_TRUE(sigismember(&blocked, SIGINT));
+    EXPECT_FALSE(sigismember(&blocked, SIGSEGV));
+  }));
 }
 
 TEST(Executor, WakesAWorkerThatSleeps) {

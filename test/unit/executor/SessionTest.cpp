@@ -38,6 +38,30 @@ TEST(Session, ReducesABatchOverAllRanks) {
     }
 }
 
+/// Elements of any type, all bits of them small, so that no sum overflows or rounds.
+TEST(Session, ReducesAndGathersEveryType) {
+  for (ElementType type : plan::EnumValuesElementType())
+    for (uint32_t ranks : kRankCounts) {
+      int64_t count = 5, size = int64_t(elementBytes(type));
+      bool isBoolean = type == ElementType::i1;
+      TestPlan plan(ranks);
+      uint32_t x = plan.slotBuffer(plan.slot(SlotRole::batch, "x", type, {ranks, count}, {{"data"}}));
+      uint32_t best = plan.slotBuffer(plan.slot(SlotRole::result, "best", type, {count}));
+      uint32_t whole = plan.slotBuffer(plan.slot(SlotRole::result, "whole", type, {ranks, count}));
+      plan.allReduce(isBoolean ? plan::ReductionKind::any : plan::ReductionKind::max, type, x, best, count,
+                     {});
+      plan.allGather(type, x, whole, 1, count, {});
+      Session session(plan.finish(), devices(ranks));
+      // The value 0 everywhere but for one rank, whose bytes 1 are a positive number of every type.
+      HostTensor values = HostTensor::allocate({type, {ranks, count}});
+      std::fill_n(values.data + (ranks - 1) * count * size, count * size, std::byte(1));
+      Outcome outcome = session.call({values}, {false}, "step");
+      EXPECT_THAT(elements<uint8_t>(outcome.results[0]), Each(1))
+          << elementName(type) << ", " << ranks << " ranks";
+      EXPECT_EQ(elements<uint8_t>(outcome.results[1]), elements<uint8_t>(values));
+    }
+}
+
 TEST(Session, GathersAndShardsResults) {
   for (uint32_t ranks : kRankCounts) {
     TestPlan plan(ranks);

@@ -1,7 +1,7 @@
 // Writes one of a few hand-written plans to a file: for the tests of the Python module and of epl-run, which
 // need plans but no compiler.
 //
-//   EplWriteTestPlan step|reference|wrong|echo|gate FILE
+//   EplWriteTestPlan step|reference|wrong|echo|gate|matmul FILE
 #include "TestPlan.h"
 
 #include "runtime/plan/Writer.h"
@@ -54,6 +54,21 @@ TestPlan makeEcho() {
   return plan;
 }
 
+/// c = a b.
+TestPlan makeMatmul() {
+  TestPlan plan(1);
+  plan::ContractT contract;
+  contract.type = ElementType::f32;
+  contract.a = plan.slotBuffer(plan.slot(SlotRole::batch, "a", ElementType::f32, {2, 3}));
+  contract.b = plan.slotBuffer(plan.slot(SlotRole::constant, "b", ElementType::f32, {3, 4}));
+  contract.c = plan.slotBuffer(plan.slot(SlotRole::result, "c", ElementType::f32, {2, 4}));
+  contract.m = 2;
+  contract.n = contract.ldb = contract.ldc = 4;
+  contract.k = contract.lda = 3;
+  plan.command("matmul", std::move(contract), {});
+  return plan;
+}
+
 /// n = n + 1 once the gate is open.
 TestPlan makeGate() {
   TestPlan plan(2);
@@ -71,6 +86,7 @@ const std::map<std::string, std::function<TestPlan()>> kinds = {
     {"wrong", makeWrong},
     {"echo", makeEcho},
     {"gate", makeGate},
+    {"matmul", makeMatmul},
 };
 
 } // namespace
@@ -80,7 +96,7 @@ int main(int count, char **arguments) {
   using namespace epl::runtime;
   auto kind = count == 3 ? test::kinds.find(arguments[1]) : test::kinds.end();
   if (kind == test::kinds.end()) {
-    std::cerr << "usage: EplWriteTestPlan step|reference|wrong|echo|gate FILE\n";
+    std::cerr << "usage: EplWriteTestPlan step|reference|wrong|echo|gate|matmul FILE\n";
     return 2;
   }
   writePlan(*kind->second().finish(), arguments[2]);
