@@ -13,6 +13,7 @@ def Epl_MeshOp : Epl_Op<"mesh", [Symbol, HasParent<"::mlir::ModuleOp">]> {
 
     Constraints:
     - (C1) axis names are distinct.
+    - (C2) the product of the sizes is at most 2147483647, so that no product of axes overflows.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypedArrayAttrBase<Epl_AxisAttr, "array of axes">:$axes);
   let assemblyFormat = "$sym_name `axes` custom<Axes>($axes) attr-dict";

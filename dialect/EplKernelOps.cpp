@@ -23,7 +23,7 @@ LogicalResult ClusterOp::verify() {
 LogicalResult KernelOp::verify() {
   Block &body = getBody().front();
   TypeRange inputs = body.getArgumentTypes(), results = body.getTerminator()->getOperandTypes();
-  if (getExtent().value_or(0) < 0 || getWorkspace().value_or(0) < 0) // (C2)
+  if (int64_t(getExtent().value_or(0)) < 0 || int64_t(getWorkspace().value_or(0)) < 0) // (C2)
     return emitOpError() << "extent or workspace is negative";
   if (!getInPlace())
     return success();

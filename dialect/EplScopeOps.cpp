@@ -18,8 +18,8 @@ static std::string describeScope(Operation *scope, std::optional<StringRef> name
 }
 
 template <typename ScopeOp> static LogicalResult verifyScope(ScopeOp op) {
-  if (op.getDeviceCount() < 1) // (C1)
-    return op.emitOpError() << "device count is " << op.getDeviceCount() << ", expected at least 1";
+  if (int64_t count = op.getDeviceCount(); count < 1) // (C1)
+    return op.emitOpError() << "device count is " << count << ", expected at least 1";
   auto yield = cast<YieldOp>(op.getBody().front().getTerminator());
   if (yield.getOperandTypes() != op.getResultTypes()) // (C2)
     return op.emitOpError() << "yields types (" << yield.getOperandTypes() << "), expected the result types ("
@@ -67,10 +67,16 @@ LogicalResult ConstrainOp::verifySymbolUses(SymbolTableCollection &) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult MeshOp::verify() {
+  constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();
   llvm::StringSet<> names;
-  for (auto axis : getAxes().getAsRange<AxisAttr>())
+  int64_t size = 1;
+  for (auto axis : getAxes().getAsRange<AxisAttr>()) {
     if (!names.insert(axis.getName()).second) // (C1)
       return emitOpError() << "has two axes \"" << axis.getName() << "\"";
+    if (axis.getSize() > kMaxSize / size) // (C2)
+      return emitOpError() << "has more than " << kMaxSize << " positions";
+    size *= axis.getSize();
+  }
   return success();
 }
 

@@ -15,3 +15,9 @@ epl.mesh @mesh axes ["data"=0]
 // (A1)
 // expected-error@+1 {{axis has an empty name}}
 epl.mesh @mesh axes [""=1]
+
+// -----
+
+// (C2)
+// expected-error@+1 {{'epl.mesh' op has more than 2147483647 positions}}
+epl.mesh @mesh axes ["data"=4294967296, "model"=4294967296]

@@ -1,0 +1,55 @@
+// RUN: epl-opt %s --split-input-file | epl-opt --split-input-file | FileCheck %s
+// RUN: epl-opt %s --split-input-file --mlir-print-op-generic | epl-opt --split-input-file | FileCheck %s
+
+// CHECK: test.strategies = [#epl.strategy<replicate, 1>, #epl.strategy<split, 4>]
+module attributes {test.strategies = [#epl.strategy<replicate, 1>, #epl.strategy<split, 4>]} {}
+
+// -----
+
+// CHECK: test.scopes = [#epl.scope<replicate, 1, "encoder">, #epl.scope<split, 2, "">]
+module attributes {test.scopes = [#epl.scope<replicate, 1, "encoder">, #epl.scope<split, 2, "">]} {}
+
+// -----
+
+// CHECK: test.works = [#epl.work<@tg0, forward>, #epl.work<@tg0, backward>, #epl.work<@tg1, recompute>, #epl.work<@tg1, apply, micro = 3>]
+module attributes {test.works = [#epl.work<@tg0, forward>, #epl.work<@tg0, backward>,
+                                 #epl.work<@tg1, recompute>, #epl.work<@tg1, apply, micro = 3>]} {}
+
+// -----
+
+// CHECK: test.axes = [#epl.axis<"data"=4>, #epl.axis<"micro"=8 temporal>]
+module attributes {test.axes = [#epl.axis<"data" = 4>, #epl.axis<"micro"=8 temporal>]} {}
+
+// -----
+
+// CHECK: test.replicated = #epl.sharding<@mesh, []>
+// CHECK-SAME: test.sharded = #epl.sharding<@mesh, [{"data", "micro"}, {}, {"model"}]>
+module attributes {test.replicated = #epl.sharding<@mesh, []>,
+                   test.sharded = #epl.sharding<@mesh, [{"data", "micro"}, {}, {"model"}]>} {}
+
+// -----
+
+// CHECK: test.partial = [#epl.sharding<@mesh, [{"data"}], partial = sum{"model"}>
+// CHECK-SAME: #epl.sharding<@mesh, [], partial = prod{"a", "b"}>
+// CHECK-SAME: #epl.sharding<@mesh, [], partial = max{"a"}>
+// CHECK-SAME: #epl.sharding<@mesh, [], partial = min{"a"}>
+// CHECK-SAME: #epl.sharding<@mesh, [], partial = all{"a"}>
+// CHECK-SAME: #epl.sharding<@mesh, [], partial = any{"a"}>
+module attributes {test.partial = [
+    #epl.sharding<@mesh, [{"data"}], partial = sum{"model"}>, #epl.sharding<@mesh, [], partial = prod{"a", "b"}>,
+    #epl.sharding<@mesh, [], partial = max{"a"}>, #epl.sharding<@mesh, [], partial = min{"a"}>,
+    #epl.sharding<@mesh, [], partial = all{"a"}>, #epl.sharding<@mesh, [], partial = any{"a"}>]} {}
+
+// -----
+
+// CHECK: test.batched = #epl.gemm<{{.*}}, batch = [8, 8, 12, 6]>
+// CHECK-SAME: test.gemm = #epl.gemm<m = 2, n = 3, k = 4, lda = 4, ldb = 3, ldc = 3, transpose_a = false, transpose_b = true, accumulate = false>
+module attributes {
+  test.gemm = #epl.gemm<m = 2, n = 3, k = 4, lda = 4, ldb = 3, ldc = 3, transpose_a = false, transpose_b = true, accumulate = false>,
+  test.batched = #epl.gemm<m = 2, n = 3, k = 4, lda = 4, ldb = 3, ldc = 3, transpose_a = false, transpose_b = false, accumulate = true, batch = [8, 8, 12, 6]>
+} {}
+
+// -----
+
+// CHECK: !epl.dist<tensor<64x128xf32>, <@mesh, [{"data"}, {}]>>
+func.func private @dist(!epl.dist<tensor<64x128xf32>, <@mesh, [{"data"}, {}]>>)

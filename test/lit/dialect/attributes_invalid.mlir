@@ -1,0 +1,116 @@
+// RUN: epl-opt %s --split-input-file --verify-diagnostics
+
+// (S1)
+// expected-error@+1 {{device count is 0, expected at least 1}}
+module attributes {test = #epl.strategy<split, 0>} {}
+
+// -----
+
+// (S1)
+// expected-error@+1 {{device count is -2, expected at least 1}}
+module attributes {test = #epl.scope<replicate, -2, "a">} {}
+
+// -----
+
+// (A1)
+// expected-error@+1 {{axis has an empty name}}
+module attributes {test = #epl.axis<""=1>} {}
+
+// -----
+
+// (A1)
+// expected-error@+1 {{axis "data" has size 0, expected at least 1}}
+module attributes {test = #epl.axis<"data"=0>} {}
+
+// -----
+
+// (H1)
+// expected-error@+1 {{axis "data" appears twice in a sharding}}
+module attributes {test = #epl.sharding<@mesh, [{"data"}, {"data"}]>} {}
+
+// -----
+
+// (H1)
+// expected-error@+1 {{axis "data" appears twice in a sharding}}
+module attributes {test = #epl.sharding<@mesh, [{"data"}], partial = sum{"data"}>} {}
+
+// -----
+
+// expected-error@+1 {{unknown reduction "mean"}}
+module attributes {test = #epl.sharding<@mesh, [], partial = mean{"data"}>} {}
+
+// -----
+
+// (D1)
+// expected-error@+1 {{sharding has 1 dimensions, expected 2}}
+func.func private @rank(!epl.dist<tensor<4x4xf32>, <@mesh, [{"data"}]>>)
+
+// -----
+
+// What a function may carry.
+
+// expected-error@+1 {{attribute "epl.role" of argument 0 is not "state", "batch" or "constant"}}
+func.func private @role(tensor<4xf32> {epl.role = "param"})
+
+// -----
+
+// expected-error@+1 {{attribute "epl.role" of argument 1 is not "state", "batch" or "constant"}}
+func.func private @role(tensor<4xf32>, tensor<4xf32> {epl.role = 1})
+
+// -----
+
+// expected-error@+1 {{attribute "epl.batch_dim" of argument 0 is not an integer}}
+func.func private @batch_dim(tensor<4xf32> {epl.batch_dim = "0"})
+
+// -----
+
+// expected-error@+1 {{attribute "epl.name" of argument 0 is not a string}}
+func.func private @name(tensor<4xf32> {epl.name = 0})
+
+// -----
+
+// expected-error@+1 {{attribute "epl.hidden" of argument 0 is not a unit attribute}}
+func.func private @hidden(tensor<4xf32> {epl.hidden = true})
+
+// -----
+
+// expected-error@+1 {{attribute "epl.sharding" of argument 0 is not an #epl.sharding}}
+func.func private @sharding(tensor<4xf32> {epl.sharding = []})
+
+// -----
+
+// expected-error@+1 {{attribute "epl.updates" of result 0 is not an integer}}
+func.func private @updates() -> (tensor<4xf32> {epl.updates = "w"})
+
+// -----
+
+// expected-error@+1 {{attribute "epl.name" of result 0 is not a string}}
+func.func private @name() -> (tensor<4xf32> {epl.name = 0})
+
+// -----
+
+// expected-error@+1 {{attribute "epl.default_strategy" is not an #epl.strategy}}
+func.func private @default() attributes {epl.default_strategy = "replicate"}
+
+// -----
+
+// expected-error@+1 {{attribute "epl.scopes" is not a dictionary of #epl.scope}}
+func.func private @scopes() attributes {epl.scopes = {s0 = #epl.strategy<replicate, 1>}}
+
+// -----
+
+// What an op may carry.
+
+func.func @work() {
+  // expected-error@+1 {{attribute "epl.work" is not an #epl.work}}
+  %0 = arith.constant {epl.work = "forward"} 0.0 : f32
+  return
+}
+
+// -----
+
+func.func @sharding() {
+  // expected-error@+1 {{attribute "epl.sharding" is not an array of one #epl.sharding for each result}}
+  %0 = tensor.empty() {epl.sharding = []} : tensor<4xf32>
+  return
+}

@@ -1,0 +1,108 @@
+// RUN: epl-opt %s --split-input-file --verify-diagnostics
+
+// (C1) of epl.cluster
+func.func @cluster(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'epl.cluster' op block arguments have types ('tensor<2xf32>'), expected ('tensor<4xf32>')}}
+  epl.cluster fusion (%x) : (tensor<4xf32>) -> () {
+  ^bb0(%a: tensor<2xf32>):
+    epl.yield
+  }
+  return
+}
+
+// -----
+
+// (C2) of epl.cluster
+func.func @cluster(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'epl.cluster' op yielded values have types ('tensor<4xf32>'), expected ()}}
+  epl.cluster fusion (%x) : (tensor<4xf32>) -> () {
+  ^bb0(%a: tensor<4xf32>):
+    epl.yield %a : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+// (C1) of epl.kernel
+// expected-error@+1 {{'epl.kernel' op "in_place" has 0 entries, expected 1}}
+epl.kernel @k0 fusion {
+^bb0(%a: tensor<4xf32>):
+  epl.yield %a : tensor<4xf32>
+} {in_place = array<i32>}
+
+// -----
+
+// (C1) of epl.kernel
+// expected-error@+1 {{'epl.kernel' op result 0 shares the storage of input 1, expected an input of type 'tensor<4xf32>'}}
+epl.kernel @k0 fusion {
+^bb0(%a: tensor<4xf32>):
+  epl.yield %a : tensor<4xf32>
+} {in_place = array<i32: 1>}
+
+// -----
+
+// (C1) of epl.kernel
+// expected-error@+1 {{'epl.kernel' op result 0 shares the storage of input -2, expected an input of type 'tensor<4xf32>'}}
+epl.kernel @k0 fusion {
+^bb0(%a: tensor<4xf32>):
+  epl.yield %a : tensor<4xf32>
+} {in_place = array<i32: -2>}
+
+// -----
+
+// (C1) of epl.kernel
+// expected-error@+1 {{'epl.kernel' op result 0 shares the storage of input 1, expected an input of type 'tensor<4xf32>'}}
+epl.kernel @k0 fusion {
+^bb0(%a: tensor<4xf32>, %b: tensor<4xi32>):
+  epl.yield %a : tensor<4xf32>
+} {in_place = array<i32: 1>}
+
+// -----
+
+// (C2) of epl.kernel
+// expected-error@+1 {{'epl.kernel' op extent or workspace is negative}}
+epl.kernel @k0 fusion {
+} {extent = -1 : i64}
+
+// -----
+
+// (C2) of epl.kernel
+// expected-error@+1 {{'epl.kernel' op extent or workspace is negative}}
+epl.kernel @k0 fusion {
+} {workspace = -8 : i64}
+
+// -----
+
+// (C1) of epl.launch
+func.func @launch() {
+  // expected-error@+1 {{'epl.launch' op names unknown kernel @k0}}
+  epl.launch @k0() : () -> ()
+  return
+}
+
+// -----
+
+// (C1) of epl.launch
+epl.kernel @k0 fusion {
+^bb0(%a: tensor<4xf32>):
+  epl.yield %a : tensor<4xf32>
+}
+func.func @launch() {
+  // expected-error@+1 {{'epl.launch' op operands have types (), expected ('tensor<4xf32>')}}
+  epl.launch @k0() : () -> ()
+  return
+}
+
+// -----
+
+// (C1) of epl.launch
+epl.kernel @k0 fusion {
+^bb0(%a: tensor<4xf32>):
+  epl.yield %a : tensor<4xf32>
+}
+func.func @launch(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'epl.launch' op results have types ('tensor<2xf32>'), expected ('tensor<4xf32>')}}
+  %0 = epl.launch @k0(%x) : (tensor<4xf32>) -> tensor<2xf32>
+  return
+}

@@ -1,0 +1,59 @@
+// RUN: epl-opt %s --split-input-file | epl-opt --split-input-file | FileCheck %s
+// RUN: epl-opt %s --split-input-file --mlir-print-op-generic | epl-opt --split-input-file | FileCheck %s
+
+epl.mesh @mesh axes ["data"=2, "model"=2, "micro"=2 temporal]
+epl.mesh @other axes ["data"=2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+
+!sharded = !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>
+!both = !epl.dist<tensor<8x4xf32>, <@mesh, [{"data", "model"}, {}]>>
+!whole = !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}]>>
+!pending = !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}], partial = sum{"model"}>>
+
+// CHECK-LABEL: func.func @casts
+func.func @casts(%x: !sharded) -> !sharded {
+  // CHECK: epl.to_local %{{.*}} : <tensor<8x4xf32>, <@mesh, [{"data"}, {}]>> -> tensor<4x4xf32>
+  %0 = epl.to_local %x : !sharded -> tensor<4x4xf32>
+  // CHECK: epl.axis_index @mesh "model"
+  %1 = epl.axis_index @mesh "model"
+  %2 = math.tanh %0 : tensor<4x4xf32>
+  // CHECK: epl.from_local %{{.*}} : tensor<4x4xf32> -> <tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>
+  %3 = epl.from_local %2 : tensor<4x4xf32> -> !sharded
+  return %3 : !sharded
+}
+
+// A temporal axis does not divide the memory of a rank.
+// CHECK-LABEL: func.func @temporal
+func.func @temporal(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"data", "micro"}]>>) {
+  // CHECK: epl.to_local {{.*}} -> tensor<4xf32>
+  %0 = epl.to_local %x : !epl.dist<tensor<8xf32>, <@mesh, [{"data", "micro"}]>> -> tensor<4xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @task
+func.func @task(%x: !sharded, %y: !whole) {
+  // CHECK: epl.task <@tg0, forward>(%{{.*}}, %{{.*}}) : (!epl.dist<{{.*}}>, !epl.dist<{{.*}}>) -> !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>> {
+  // CHECK-NEXT: ^bb0(%[[A:.*]]: tensor<4x4xf32>, %{{.*}}: tensor<8x4xf32>):
+  // CHECK-NEXT: epl.yield %[[A]] : tensor<4x4xf32>
+  %0 = epl.task <@tg0, forward> (%x, %y) : (!sharded, !whole) -> !sharded {
+  ^bb0(%a: tensor<4x4xf32>, %b: tensor<8x4xf32>):
+    epl.yield %a : tensor<4x4xf32>
+  }
+  // CHECK: epl.task <@tg0, backward, micro = 1>() : () -> () {
+  epl.task <@tg0, backward, micro = 1> () : () -> () {
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @collectives
+func.func @collectives(%pending: !pending, %both: !both, %sharded: !sharded) {
+  // CHECK: epl.all_reduce %{{.*}} : <tensor<8x4xf32>, <@mesh, [{"data"}, {}], partial = sum{"model"}>> -> <tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>
+  %0 = epl.all_reduce %pending : !pending -> !sharded
+  // CHECK: epl.all_gather %{{.*}} dim 0 : <tensor<8x4xf32>, <@mesh, [{"data", "model"}, {}]>> -> <tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>
+  %1 = epl.all_gather %both dim 0 : !both -> !sharded
+  // CHECK: epl.all_gather %{{.*}} dim 0 : {{.*}} -> <tensor<8x4xf32>, <@mesh, [{}, {}]>>
+  %2 = epl.all_gather %both dim 0 : !both -> !whole
+  // CHECK: epl.transfer %{{.*}} : {{.*}} -> <tensor<8x4xf32>, <@other, [{}, {"data"}]>>
+  %3 = epl.transfer %sharded : !sharded -> !epl.dist<tensor<8x4xf32>, <@other, [{}, {"data"}]>>
+  return
+}

@@ -1,0 +1,296 @@
+// RUN: epl-opt %s --split-input-file --verify-diagnostics
+
+// (C1) of epl.to_local
+epl.mesh @mesh axes ["data"=2]
+func.func @to_local(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>) {
+  // expected-error@+1 {{'epl.to_local' op local type of the result is 'tensor<8xf32>', expected 'tensor<4xf32>'}}
+  %0 = epl.to_local %x : !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+// (C1) of epl.to_local
+func.func @to_local(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>) {
+  // expected-error@+1 {{'epl.to_local' op sharding of the result names unknown mesh @mesh}}
+  %0 = epl.to_local %x : !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+// (C1) of epl.from_local
+epl.mesh @mesh axes ["data"=2]
+func.func @from_local(%x: tensor<8xf32>) {
+  // expected-error@+1 {{'epl.from_local' op local type of the operand is 'tensor<8xf32>', expected 'tensor<4xf32>'}}
+  %0 = epl.from_local %x : tensor<8xf32> -> !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>
+  return
+}
+
+// -----
+
+// (C1) of epl.axis_index
+epl.mesh @mesh axes ["data"=2]
+func.func @axis_index() {
+  // expected-error@+1 {{'epl.axis_index' op names axis "model", which mesh "mesh" does not have}}
+  %0 = epl.axis_index @mesh "model"
+  return
+}
+
+// -----
+
+// (C1) of epl.axis_index
+func.func @axis_index() {
+  // expected-error@+1 {{'epl.axis_index' op names unknown mesh @mesh}}
+  %0 = epl.axis_index @mesh "data"
+  return
+}
+
+// -----
+
+// (C1) of epl.task
+epl.mesh @mesh axes ["data"=2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+func.func @task(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>) {
+  // expected-error@+1 {{'epl.task' op local type of block argument 0 is 'tensor<8xf32>', expected 'tensor<4xf32>'}}
+  epl.task <@tg0, forward> (%x) : (!epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>) -> () {
+  ^bb0(%a: tensor<8xf32>):
+    epl.yield
+  }
+  return
+}
+
+// -----
+
+// (C1) of epl.task
+epl.mesh @mesh axes ["data"=2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+func.func @task(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>) {
+  // expected-error@+1 {{'epl.task' op has 0 block arguments, expected 1}}
+  epl.task <@tg0, forward> (%x) : (!epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>) -> () {
+  }
+  return
+}
+
+// -----
+
+// (C2) of epl.task
+epl.mesh @mesh axes ["data"=2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+func.func @task(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>) {
+  // expected-error@+1 {{'epl.task' op local type of yielded value 0 is 'tensor<4xf32>', expected 'tensor<8xf32>'}}
+  %0 = epl.task <@tg0, forward> (%x) : (!epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>) -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>> {
+  ^bb0(%a: tensor<4xf32>):
+    epl.yield %a : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+// (C2) of epl.task
+epl.mesh @mesh axes ["data"=2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+func.func @task() {
+  // expected-error@+1 {{'epl.task' op has 0 yielded values, expected 1}}
+  %0 = epl.task <@tg0, forward> () : () -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>> {
+  }
+  return
+}
+
+// -----
+
+// (C3) of epl.task
+func.func @task() {
+  // expected-error@+1 {{'epl.task' op names unknown task graph @tg0}}
+  epl.task <@tg0, forward> () : () -> () {
+  }
+  return
+}
+
+// -----
+
+// A task sees its operands only.
+epl.mesh @mesh axes ["data"=2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+func.func @isolated(%x: tensor<8xf32>) {
+  // expected-note@+1 {{required by region isolation constraints}}
+  epl.task <@tg0, forward> () : () -> () {
+    // expected-error@+1 {{op using value defined outside the region}}
+    %0 = math.tanh %x : tensor<8xf32>
+  }
+  return
+}
+
+// -----
+
+// (C1) of epl.all_reduce
+epl.mesh @mesh axes ["data"=2]
+func.func @all_reduce(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>) {
+  // expected-error@+1 {{'epl.all_reduce' op result has global type 'tensor<4xf32>', expected 'tensor<8xf32>'}}
+  %0 = epl.all_reduce %x : !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>> -> !epl.dist<tensor<4xf32>, <@mesh, [{}]>>
+  return
+}
+
+// -----
+
+// (C1) of epl.all_reduce
+epl.mesh @mesh axes ["data"=2]
+epl.mesh @other axes ["data"=2]
+func.func @all_reduce(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>) {
+  // expected-error@+1 {{'epl.all_reduce' op result is on mesh @other, expected @mesh}}
+  %0 = epl.all_reduce %x : !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>> -> !epl.dist<tensor<8xf32>, <@other, [{}]>>
+  return
+}
+
+// -----
+
+// (C1) of epl.all_reduce
+epl.mesh @mesh axes ["data"=2]
+func.func @all_reduce(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>) {
+  // expected-error@+1 {{'epl.all_reduce' op changes the axes of a dimension}}
+  %0 = epl.all_reduce %x : !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>> -> !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>
+  return
+}
+
+// -----
+
+// (C2) of epl.all_reduce
+epl.mesh @mesh axes ["data"=2]
+func.func @all_reduce(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}]>>) {
+  // expected-error@+1 {{'epl.all_reduce' op operand is not partial}}
+  %0 = epl.all_reduce %x : !epl.dist<tensor<8xf32>, <@mesh, [{}]>> -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+  return
+}
+
+// -----
+
+// (C2) of epl.all_reduce
+epl.mesh @mesh axes ["data"=2]
+func.func @all_reduce(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>) {
+  // expected-error@+1 {{'epl.all_reduce' op result is partial}}
+  %0 = epl.all_reduce %x : !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>> -> !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>
+  return
+}
+
+// -----
+
+// (C3) of epl.all_reduce
+epl.mesh @mesh axes ["micro"=2 temporal]
+func.func @all_reduce(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"micro"}>>) {
+  // expected-error@+1 {{'epl.all_reduce' op axis "micro" is temporal, expected a spatial axis}}
+  %0 = epl.all_reduce %x : !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"micro"}>> -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+  return
+}
+
+// -----
+
+// (C3) of epl.all_reduce
+epl.mesh @mesh axes ["data"=2]
+func.func @all_reduce(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"model"}>>) {
+  // expected-error@+1 {{'epl.all_reduce' op sharding of the operand names axis "model", which mesh "mesh" does not have}}
+  %0 = epl.all_reduce %x : !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"model"}>> -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+  return
+}
+
+// -----
+
+// (C1) of epl.all_gather
+epl.mesh @mesh axes ["data"=2]
+func.func @all_gather(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>) {
+  // expected-error@+1 {{'epl.all_gather' op result has global type 'tensor<4xf32>', expected 'tensor<8xf32>'}}
+  %0 = epl.all_gather %x dim 0 : !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>> -> !epl.dist<tensor<4xf32>, <@mesh, [{}]>>
+  return
+}
+
+// -----
+
+// (C1) of epl.all_gather
+epl.mesh @mesh axes ["data"=2]
+func.func @all_gather(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>) {
+  // expected-error@+1 {{'epl.all_gather' op gathers dimension 1 of a tensor of rank 1}}
+  %0 = epl.all_gather %x dim 1 : !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>> -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+  return
+}
+
+// -----
+
+// (C1) of epl.all_gather
+epl.mesh @mesh axes ["data"=2, "model"=2]
+func.func @all_gather(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"data"}], partial = sum{"model"}>>) {
+  // expected-error@+1 {{'epl.all_gather' op changes the pending axes}}
+  %0 = epl.all_gather %x dim 0 : !epl.dist<tensor<8xf32>, <@mesh, [{"data"}], partial = sum{"model"}>> -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+  return
+}
+
+// -----
+
+// (C1) of epl.all_gather
+epl.mesh @mesh axes ["data"=2, "model"=2]
+func.func @all_gather(%x: !epl.dist<tensor<8x8xf32>, <@mesh, [{"data"}, {"model"}]>>) {
+  // expected-error@+1 {{'epl.all_gather' op changes the axes of dimension 1, expected those of dimension 0 only}}
+  %0 = epl.all_gather %x dim 0 : !epl.dist<tensor<8x8xf32>, <@mesh, [{"data"}, {"model"}]>> -> !epl.dist<tensor<8x8xf32>, <@mesh, [{}, {}]>>
+  return
+}
+
+// -----
+
+// (C2) of epl.all_gather
+epl.mesh @mesh axes ["data"=2, "model"=2]
+func.func @all_gather(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"data", "model"}]>>) {
+  // expected-error@+1 {{'epl.all_gather' op leaves axes ["model"], expected a proper prefix of ["data", "model"]}}
+  %0 = epl.all_gather %x dim 0 : !epl.dist<tensor<8xf32>, <@mesh, [{"data", "model"}]>> -> !epl.dist<tensor<8xf32>, <@mesh, [{"model"}]>>
+  return
+}
+
+// -----
+
+// (C2) of epl.all_gather
+epl.mesh @mesh axes ["data"=2]
+func.func @all_gather(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>) {
+  // expected-error@+1 {{'epl.all_gather' op leaves axes ["data"], expected a proper prefix of ["data"]}}
+  %0 = epl.all_gather %x dim 0 : !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>> -> !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>
+  return
+}
+
+// -----
+
+// (C3) of epl.all_gather
+epl.mesh @mesh axes ["micro"=2 temporal]
+func.func @all_gather(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"micro"}]>>) {
+  // expected-error@+1 {{'epl.all_gather' op axis "micro" is temporal, expected a spatial axis}}
+  %0 = epl.all_gather %x dim 0 : !epl.dist<tensor<8xf32>, <@mesh, [{"micro"}]>> -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+  return
+}
+
+// -----
+
+// (C1) of epl.transfer
+epl.mesh @mesh axes ["data"=2]
+func.func @transfer(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>) {
+  // expected-error@+1 {{'epl.transfer' op operand and result are on the same mesh @mesh}}
+  %0 = epl.transfer %x : !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>> -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+  return
+}
+
+// -----
+
+// (C1) of epl.transfer
+epl.mesh @mesh axes ["data"=2]
+epl.mesh @other axes ["data"=2]
+func.func @transfer(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>) {
+  // expected-error@+1 {{'epl.transfer' op result has global type 'tensor<8xi32>', expected 'tensor<8xf32>'}}
+  %0 = epl.transfer %x : !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>> -> !epl.dist<tensor<8xi32>, <@other, [{}]>>
+  return
+}
+
+// -----
+
+// (C2) of epl.transfer
+epl.mesh @mesh axes ["data"=2]
+epl.mesh @other axes ["data"=2]
+func.func @transfer(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>) {
+  // expected-error@+1 {{'epl.transfer' op transfers a partial value, expected a complete one}}
+  %0 = epl.transfer %x : !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>> -> !epl.dist<tensor<8xf32>, <@other, [{}]>>
+  return
+}
