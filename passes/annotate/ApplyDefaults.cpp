@@ -31,7 +31,7 @@ namespace {
 struct ApplyDefaultsPass : epl::impl::ApplyDefaultsPassBase<ApplyDefaultsPass> {
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    if (func->hasAttr(EplDialect::kDefaultStrategyAttr) || hasScope(func))
+    if (func.isExternal() || func->hasAttr(EplDialect::kDefaultStrategyAttr) || hasScope(func))
       return;
     func->setAttr(EplDialect::kDefaultStrategyAttr,
                   StrategyAttr::get(&getContext(), StrategyKind::replicate, 1));

@@ -38,26 +38,24 @@ struct PlacedScope {
   Place place;
 };
 
-/// Part of a name stack that one location contributes, and the frames (file and line) that it stands for.
-struct Segment {
-  StringRef text;
-  Attribute frames;
-};
-
 /// Scans the segments of one stack, outermost first.
 class Scanner {
 public:
-  explicit Scanner(function_ref<bool(StringRef)> isScope) : isScope(isScope) {}
+  Scanner(MLIRContext *context, function_ref<bool(StringRef)> isScope) : context(context), isScope(isScope) {}
 
-  void scan(StringRef text, ArrayAttr callPath);
+  /// Scans the names of `loc`; false if it has none.
+  bool scan(Location loc);
   NameStack finish() const;
 
 private:
-  void closeName(StringRef name, ArrayAttr callPath);
+  void scan(StringRef text);
+  void closeName(StringRef name);
   void openTransform(StringRef name);
   Place getPlace() const;
 
+  MLIRContext *context;
   function_ref<bool(StringRef)> isScope;
+  SmallVector<Attribute> callPath;
   SmallVector<PlacedScope> scopes;
   AutodiffPhase phase = AutodiffPhase::none;
   bool recomputed = false;
@@ -67,14 +65,14 @@ private:
 };
 } // namespace
 
-void Scanner::scan(StringRef text, ArrayAttr callPath) {
+void Scanner::scan(StringRef text) {
   depth = 0;
   unsigned nested = 0; // parentheses that belong to a name
   size_t begin = 0;
   auto take = [&](size_t end) { return text.slice(std::exchange(begin, end + 1), end); };
   for (auto [pos, c] : llvm::enumerate(text)) {
     if (c == '/') {
-      closeName(take(pos), callPath);
+      closeName(take(pos));
       nested = 0;
     } else if (c == '(') {
       StringRef word = text.slice(begin, pos);
@@ -85,28 +83,27 @@ void Scanner::scan(StringRef text, ArrayAttr callPath) {
     } else if (c == ')' && nested > 0) {
       --nested;
     } else if (c == ')' && depth > 0) {
-      closeName(take(pos), callPath);
+      closeName(take(pos));
       --depth;
       transposeClosed |= transposeDepth == depth;
     }
   }
-  closeName(text.drop_front(begin), callPath);
+  closeName(text.drop_front(begin));
   transposeClosed |= transposeDepth.has_value();
 }
 
 void Scanner::openTransform(StringRef name) {
-  if (name != "vmap" && phase == AutodiffPhase::none) {
+  if (name != "vmap" && phase == AutodiffPhase::none)
     phase = name == "transpose" ? AutodiffPhase::backward : AutodiffPhase::forward;
-  }
   if (name == "transpose" && !transposeDepth)
     transposeDepth = depth;
   ++depth;
 }
 
-void Scanner::closeName(StringRef name, ArrayAttr callPath) {
+void Scanner::closeName(StringRef name) {
   recomputed |= name == kRecomputed;
   if (name.consume_front(kScopePrefix) && isScope(name))
-    scopes.push_back({{name, callPath}, getPlace()});
+    scopes.push_back({{name, ArrayAttr::get(context, callPath)}, getPlace()});
 }
 
 Place Scanner::getPlace() const {
@@ -127,30 +124,38 @@ NameStack Scanner::finish() const {
   return stack;
 }
 
-/// Appends the segments of `loc`, outermost call first. Below a name stand the frames of the source, whose
-/// function names are no part of the stack. Of fused locations the first that has a name speaks for all.
-static void collectSegments(Location loc, SmallVectorImpl<Segment> &segments) {
-  if (auto name = dyn_cast<NameLoc>(loc)) {
-    segments.push_back({name.getName().getValue(), LocationAttr(name.getChildLoc())});
-  } else if (auto call = dyn_cast<CallSiteLoc>(loc)) {
-    collectSegments(call.getCaller(), segments);
-    collectSegments(call.getCallee(), segments);
-  } else if (auto fused = dyn_cast<FusedLoc>(loc)) {
-    size_t before = segments.size();
-    for (Location part : fused.getLocations())
-      if (segments.size() == before)
-        collectSegments(part, segments);
+/// The lines of the source that a location stands for, below its names.
+static LocationAttr getFrames(LocationAttr loc) {
+  while (true) {
+    if (auto name = dyn_cast<NameLoc>(loc))
+      loc = name.getChildLoc();
+    else if (auto call = dyn_cast<CallSiteLoc>(loc))
+      loc = call.getCallee();
+    else
+      return loc;
   }
 }
 
-NameStack mlir::epl::parseNameStack(Location loc, function_ref<bool(StringRef)> isScope) {
-  SmallVector<Segment> segments;
-  collectSegments(loc, segments);
-  Scanner scanner(isScope);
-  SmallVector<Attribute> callPath;
-  for (const Segment &segment : segments) {
-    scanner.scan(segment.text, ArrayAttr::get(loc.getContext(), callPath));
-    callPath.push_back(segment.frames);
+/// The outermost call first. The child of a name is the outer part of the stack if it is a name as well;
+/// anything else there is frames of the source. Of fused locations the first that has a name speaks for all.
+bool Scanner::scan(Location loc) {
+  if (auto name = dyn_cast<NameLoc>(loc)) {
+    if (isa<NameLoc>(name.getChildLoc()))
+      scan(name.getChildLoc());
+    scan(name.getName().getValue());
+    return true;
   }
+  if (auto call = dyn_cast<CallSiteLoc>(loc)) {
+    bool outer = scan(call.getCaller());
+    callPath.push_back(getFrames(call.getCaller()));
+    return scan(call.getCallee()) || outer;
+  }
+  auto fused = dyn_cast<FusedLoc>(loc);
+  return fused && llvm::any_of(fused.getLocations(), [&](Location part) { return scan(part); });
+}
+
+NameStack mlir::epl::parseNameStack(Location loc, function_ref<bool(StringRef)> isScope) {
+  Scanner scanner(loc.getContext(), isScope);
+  scanner.scan(loc);
   return scanner.finish();
 }

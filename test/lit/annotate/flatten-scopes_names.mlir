@@ -155,6 +155,24 @@ func.func @call_path_with_name(%x: tensor<4xf32>) -> tensor<4xf32>
   return %1 : tensor<4xf32>
 }
 
+// JAX without full tracebacks: the primitive is a name of its own, round the stack.
+// CHECK-LABEL: func.func @nested_names
+// CHECK-SAME: {tg0 = #epl.scope<replicate, 1, "">, tg1 = #epl.scope<replicate, 1, "">}
+// CHECK: math.sin {{.*}}<@tg0, forward>
+// CHECK: math.cos {{.*}}<@tg0, backward>
+// CHECK: math.exp {{.*}}<@tg1, forward>
+// CHECK: math.tan {{.*}}<@tg1, backward>
+#forward = loc("jit(step)/jvp()"("model.py":7:1))
+#backward = loc("jit(step)/transpose(jvp())"("model.py":7:1))
+func.func @nested_names(%x: tensor<4xf32>) -> tensor<4xf32>
+    attributes {epl.scopes = {s0 = #epl.scope<replicate, 1, "">, s1 = #epl.scope<replicate, 1, "">}} {
+  %0 = math.sin %x : tensor<4xf32> loc("sin"("jit(step)/jvp(epl.s0)"("model.py":4:2)))
+  %1 = math.cos %0 : tensor<4xf32> loc("cos"("jit(step)/transpose(jvp(epl.s0))"("model.py":4:2)))
+  %2 = math.exp %1 : tensor<4xf32> loc(callsite("exp"("epl.s1") at "jit(f)"(#forward)))
+  %3 = math.tan %2 : tensor<4xf32> loc(callsite("tan"("epl.s1") at "jit(f)"(#backward)))
+  return %3 : tensor<4xf32>
+}
+
 // Users may call their own scopes what they like.
 // CHECK-LABEL: func.func @odd_names
 // CHECK-SAME: {tg0 = #epl.scope<replicate, 1, "">}
