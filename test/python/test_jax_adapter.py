@@ -230,6 +230,10 @@ def test_unsupported_operation_of_a_library_names_the_users_line(lower: Lower) -
 CAPTURED = {
     "scalar predicate": lambda x: x.var(0),
     "pad with a converted value": lambda x: jnp.pad(x, 1),
+    "pad of bools": lambda x: jnp.pad(x > 0, 1, constant_values=True),
+    "pad of integers": lambda x: jnp.pad(x.astype(jnp.uint8), 1, constant_values=255),
+    "pad by a constant": lambda x: jnp.pad(x, 1, constant_values=2.5),
+    "pad by a computed value": lambda x: jnp.pad(x, 1, constant_values=x[0, 0]),
     "clamp by scalars": lambda x: jnp.clip(x, -1, x[0, 0]),
     "static index": lambda x: x[-1] + x[0],
     "update at a static index": lambda x: jax.lax.dynamic_update_slice(x, x[:2], (0, 0)),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import jax.numpy as jnp
 import numpy as np
 from jaxlib.mlir import ir, passmanager
 from jaxlib.mlir.dialects import stablehlo
@@ -95,7 +96,7 @@ def _hoist_constants(module: ir.Module) -> list[np.ndarray]:
             continue
         if attribute not in hoisted:
             hoisted[attribute] = entry.add_argument(attribute.type, op.location)
-            values.append(np.array(attribute))
+            values.append(_elements(attribute))
         op.results[0].replace_all_uses_with(hoisted[attribute])
         op.erase()
     _retype_function(function)
@@ -111,6 +112,14 @@ def _is_large(attribute: ir.DenseElementsAttr) -> bool:
     if element.width == 1:
         return bool(len(attribute) > _HEX_ELEMENTS)
     return bool(len(attribute) * element.width > 8 * HOIST_BYTES)
+
+
+def _elements(attribute: ir.DenseElementsAttr) -> np.ndarray:
+    """The elements of a large constant. MLIR's Python interface does not hand out those of bfloat16."""
+    if not isinstance(attribute.type.element_type, ir.BF16Type):
+        return np.array(attribute)
+    hexadecimal = str(attribute).partition('"0x')[2].partition('"')[0]  # so is every hoisted one printed
+    return np.frombuffer(bytes.fromhex(hexadecimal), jnp.bfloat16).reshape(attribute.type.shape)
 
 
 def _retype_function(function: ir.Operation) -> None:

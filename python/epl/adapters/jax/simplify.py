@@ -21,6 +21,7 @@ def simplify(module: ir.Module) -> None:
     _drop_barriers(module)
     _broadcast_predicates(module)
     _fold_converted_constants(module)
+    _pad_with_constants(module)
 
 
 def operations(module: ir.Module, *names: str) -> list[ir.Operation]:
@@ -70,24 +71,68 @@ def _broadcast_predicates(module: ir.Module) -> None:
 def _fold_converted_constants(module: ir.Module) -> None:
     """A conversion of one repeated value is that value (`jnp.pad` converts its 0, which pads must see)."""
     for op in operations(module, "stablehlo.convert"):
-        source = op.operands[0].owner
-        if not isinstance(source, stablehlo.ConstantOp):
-            continue
-        value = ir.DenseElementsAttr(source.attributes["value"])
-        integers = value.is_splat and isinstance(value.type.element_type, ir.IntegerType)
-        folded = _converted(value.get_splat_value(), op.results[0].type) if integers else None
-        if folded is not None:
+        source, type_ = op.operands[0], op.results[0].type
+        if source.type == type_:
+            _forward(op)
+        elif (folded := _converted(_repeated_value(source), type_.element_type)) is not None:
             with ir.InsertionPoint(op), op.location:
-                op.results[0].replace_all_uses_with(stablehlo.ConstantOp(folded).result)
+                constant = stablehlo.ConstantOp(ir.DenseElementsAttr.get_splat(type_, folded))
+            op.results[0].replace_all_uses_with(constant.result)
             op.erase()
 
 
-def _converted(value: ir.IntegerAttr, type_: ir.Type) -> ir.Attribute | None:
-    """An integer constant as one of a float type; None for other conversions."""
-    element = type_.element_type
-    if not isinstance(element, ir.FloatType) or not value.type.is_signless or value.type.width == 1:
+def _repeated_value(value: ir.Value) -> ir.Attribute | None:
+    """The number that a constant repeats, or None."""
+    if not isinstance(value.owner, ir.Block) and value.owner.name == "stablehlo.constant":
+        elements = ir.DenseElementsAttr(value.owner.attributes["value"])
+        if elements.is_splat and isinstance(elements.type.element_type, (ir.IntegerType, ir.FloatType)):
+            return elements.get_splat_value()
+    return None
+
+
+def _converted(value: ir.Attribute | None, element: ir.Type) -> ir.Attribute | None:
+    """A number as one of another type; None where it might change, but for one rounding."""
+    if isinstance(value, ir.BoolAttr):
         return None
-    return ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(element, float(value.value)))
+    if isinstance(element, ir.FloatType) and isinstance(value, (ir.FloatAttr, ir.IntegerAttr)):
+        exact = isinstance(value, ir.FloatAttr) or abs(value.value) < 2**53
+        return ir.FloatAttr.get(element, float(value.value)) if exact else None
+    if isinstance(element, ir.IntegerType) and isinstance(value, ir.IntegerAttr):
+        fits = value.value.bit_length() < element.width and (element.is_signless or value.value >= 0)
+        return ir.IntegerAttr.get(element, value.value) if fits else None
+    return None
+
+
+def _pad_with_constants(module: ir.Module) -> None:
+    """A pad by a computed value becomes a pad by 0, with that value where a pad of ones by 0 is 0."""
+    for op in operations(module, "stablehlo.pad"):
+        operand, value = op.operands
+        if _repeated_value(value) is not None:
+            continue
+        type_, boolean = op.results[0].type, ir.IntegerType.get_signless(1)
+        with ir.InsertionPoint(op), op.location:
+            outside = stablehlo.BroadcastInDimOp(type_, value, ir.DenseI64ArrayAttr.get([])).result
+            inside = _padded_by_zero(op, operand)
+            ones = _constant(ir.RankedTensorType.get(operand.type.shape, boolean), 1)
+            chosen = stablehlo.SelectOp(_padded_by_zero(op, ones), inside, outside).result
+        op.results[0].replace_all_uses_with(chosen)
+        op.erase()
+
+
+def _padded_by_zero(pad: ir.Operation, operand: ir.Value) -> ir.Value:
+    """An operand padded as `pad` pads its own, by 0."""
+    element = operand.type.element_type
+    zero = _constant(ir.RankedTensorType.get([], element), 0)
+    names = ("edge_padding_low", "edge_padding_high", "interior_padding")
+    return stablehlo.PadOp(operand, zero, *(pad.attributes[name] for name in names)).result
+
+
+def _constant(type_: ir.RankedTensorType, value: int) -> ir.Value:
+    """A tensor that repeats a value."""
+    element = type_.element_type
+    is_float = isinstance(element, ir.FloatType)
+    number = ir.FloatAttr.get(element, value) if is_float else ir.IntegerAttr.get(element, value)
+    return stablehlo.ConstantOp(ir.DenseElementsAttr.get_splat(type_, number)).result
 
 
 def _forward(op: ir.Operation) -> None:
