@@ -64,7 +64,7 @@ class Parallelized:
     def _lower(self, bound: Bound) -> Lowered:
         chosen = settings(self._devices, self._config)
         default = default_strategy()
-        key = (bound.key, chosen, default, jax.config.jax_enable_x64)
+        key = (bound.key, bound.weak_types, chosen, default, jax.config.jax_enable_x64)
         if key not in self._lowered:
             self._lowered[key] = self._trace(bound, chosen.devices, default)
         return self._lowered[key]

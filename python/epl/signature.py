@@ -26,7 +26,8 @@ _DTYPES = _INTEGERS | {"bool", "float16", "bfloat16", "float32", "float64"}
 class Bound:
     """One call's arguments: dynamic leaves with their tree, and static values.
 
-    `key` is equal for calls that one plan serves: same tree, shapes, dtypes, static values.
+    `key` is equal for calls that one plan serves: same tree, shapes, dtypes, static values; what JAX makes of
+    it depends on `weak_types` too.
     """
 
     values: tuple[Any, ...]
@@ -39,7 +40,13 @@ class Bound:
     @property
     def key(self) -> tuple[Any, ...]:
         """Identifies the plan that serves the call."""
-        return self.tree, tuple((leaf.shape, leaf.dtype) for leaf in self.leaves), self.static
+        shapes = tuple((leaf.shape, leaf.dtype) for leaf in self.leaves)
+        return tuple(self.counts), self.tree, shapes, self.static
+
+    @property
+    def weak_types(self) -> tuple[bool, ...]:
+        """Whether each leaf takes the dtype of what it meets, as Python scalars do."""
+        return tuple(leaf.weak_type for leaf in self.leaves)
 
     def indices(self, parameter: str) -> range:
         """The leaves that belong to a parameter."""
@@ -98,11 +105,18 @@ class Signature:
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
         """Matches a call's arguments with the parameters; arrays or `jax.ShapeDtypeStruct` leaves.
 
+        As in `jax.jit`, a parameter that the call leaves to its default is that Python value, part of the
+        program, unless it has a role.
+
         Raises:
           TypeError: if they do not match, or a leaf is no array.
         """
         bound = self._signature.bind(*args, **kwargs)
+        given = set(bound.arguments)
         bound.apply_defaults()
+        for name in self._signature.parameters:
+            if name not in given and name not in (*self.state, *self.batch, *self.static):
+                del bound.arguments[name]
         static = tuple((name, bound.arguments.pop(name)) for name in self.static)
         for name, value in static:
             _check_hashable(name, value)
@@ -112,7 +126,7 @@ class Signature:
         described = [self._describe(name, value) for name, value in dynamic.items()]
         return Bound(
             values=tuple(leaves),
-            leaves=tuple(_abstract(leaf, a.name) for leaf, a in zip(leaves, _chain(described), strict=True)),
+            leaves=tuple(_abstract(leaf, a) for leaf, a in zip(leaves, _chain(described), strict=True)),
             arguments=tuple(_chain(described)),
             tree=tree,
             static=static,
@@ -135,7 +149,7 @@ class Signature:
         """Calls the step with other leaves (tracers) in place of the bound ones."""
         dynamic = zip(bound.counts, jax.tree.unflatten(bound.tree, leaves), strict=True)
         arguments = {**dict(dynamic), **dict(bound.static)}
-        ordered = {name: arguments[name] for name in self._signature.parameters}
+        ordered = {name: arguments[name] for name in self._signature.parameters if name in arguments}
         rebuilt = inspect.BoundArguments(self._signature, ordered)
         return self.function(*rebuilt.args, **rebuilt.kwargs)
 
@@ -200,8 +214,13 @@ def _batch_argument(name: str, axis: Any, leaf: Any) -> adapter.Argument:
     return adapter.Argument(name, "batch", axis % rank)
 
 
-def _abstract(leaf: Any, name: str) -> jax.ShapeDtypeStruct:
-    """Shape and dtype; Python scalars get JAX's default dtype and weak types become ordinary ones."""
+def _abstract(leaf: Any, argument: adapter.Argument) -> jax.ShapeDtypeStruct:
+    """Shape and dtype; Python scalars get JAX's default dtype.
+
+    Weak types stay as in `jax.jit` (bfloat16 times 0.1 is bfloat16), but not those of states: a step count
+    that starts as a Python int would need a second plan for what comes back.
+    """
+    name = argument.name
     if _is_mutable_module(leaf):
         raise UnsupportedError(
             f'"{name}" is a flax.nnx module, which the step would change in place: not supported yet; pass '
@@ -219,7 +238,8 @@ def _abstract(leaf: Any, name: str) -> jax.ShapeDtypeStruct:
         )
     if not is_key(dtype) and np.dtype(dtype).name not in _DTYPES:
         raise UnsupportedError(f'dtype {np.dtype(dtype).name} of "{name}" is not supported yet')
-    return jax.ShapeDtypeStruct(shape, dtype)
+    weak = isinstance(leaf, (bool, int, float)) or bool(getattr(leaf, "weak_type", False))
+    return jax.ShapeDtypeStruct(shape, dtype, weak_type=weak and argument.role != "state")
 
 
 def is_key(dtype: Any) -> bool:

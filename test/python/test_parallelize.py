@@ -129,6 +129,20 @@ def test_results_keep_tree_dtype_and_weak_type() -> None:
     assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(found))
 
 
+def test_arguments_promote_and_default_as_in_jit() -> None:
+    def step(x: jax.Array, rate: Any, double: bool = False) -> jax.Array:
+        return x * rate * (2 if double else 1)
+
+    x = jnp.arange(4, dtype=jnp.bfloat16)
+    parallel = epl.parallelize(step, batch="x", devices=2, name="scale")
+    for rate in (0.1, np.float32(0.1)):
+        found, expected = parallel(x, rate), jax.jit(step)(x, rate)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    optional = epl.parallelize(lambda x, a=None, b=1.0: x * b if a is None else x + a, devices=2, name="pick")
+    assert [float(optional(3.0)), float(optional(3.0, a=1.0)), float(optional(3.0, b=4.0))] == [3, 4, 12]
+
+
 def test_unsigned_states_stay_unsigned() -> None:
     step = epl.parallelize(lambda state: (state + 1) // 2, state="state", devices=1, name="halve")
     state = step(np.array([0, 5, 4_000_000_001], np.uint32))

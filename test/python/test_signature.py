@@ -45,8 +45,6 @@ def test_roles_by_name_and_by_position() -> None:
         "params['w']": "state",
         "opt_state[0]": "state",
         "x": "batch 0",
-        "y": "constant",
-        "rate": "constant",
     }
     for sig in (names, positions):
         assert roles(sig, {"w": F32, "b": F32}, [F32], F32) == expected
@@ -64,7 +62,30 @@ def test_batch_axes_are_a_prefix_of_the_tree() -> None:
         "x['tokens'][0]": "batch 0",
         "x['tokens'][1]": "batch 0",
         "y": "batch 1",
-        "rate": "constant",
+    }
+
+
+def test_defaults_are_python_values_unless_they_have_a_role() -> None:
+    assert "rate" not in roles(signature(static="mode"), F32, F32, F32)
+    assert roles(signature(static="mode"), F32, F32, F32, rate=2.0)["rate"] == "constant"
+    assert roles(signature(state=("y",), static="mode"), F32, F32, F32)["y"] == "state"
+
+
+def test_optional_arguments_are_part_of_the_key() -> None:
+    sig = signature(lambda x, a=None, b=None: x)
+    assert sig.bind((F32,), {"a": F32}).key != sig.bind((F32,), {"b": F32}).key
+
+
+def test_scalars_are_weakly_typed_unless_they_are_states() -> None:
+    bound = signature(state="params").bind(
+        (1.0, 2.0, F32), {"y": np.float32(3), "rate": jnp.asarray(1) * 2.0}
+    )
+    assert dict(zip((a.name for a in bound.arguments), bound.weak_types, strict=True)) == {
+        "params": False,
+        "opt_state": True,
+        "x": False,
+        "y": False,
+        "rate": True,
     }
 
 
@@ -84,10 +105,10 @@ def test_variable_arguments() -> None:
 
 
 def test_a_partial_keeps_its_signature() -> None:
-    assert (
-        roles(signature(functools.partial(step, rate=2.0), state=0, static="mode"), F32, F32, F32)["rate"]
-        == "constant"
-    )
+    partial = signature(functools.partial(step, rate=2.0), state=0, static="mode")
+    assert roles(partial, F32, F32, F32, rate=3.0)["rate"] == "constant"
+    bound = signature(functools.partial(lambda x, rate: x * rate, rate=2.0)).bind((3.0,), {})
+    assert bound.values == (3.0,)
 
 
 @pytest.mark.parametrize("bad", ["parms", 9, -7, 1.5, True])
@@ -120,7 +141,7 @@ def test_batch_errors() -> None:
 
 def test_leaves_must_be_arrays() -> None:
     with pytest.raises(TypeError, match='"mode" must be an array, found str: name it in static_argnames'):
-        signature().bind((F32, F32, F32), {})
+        signature().bind((F32, F32, F32), {"mode": "train"})
     with pytest.raises(TypeError, match=r"params\['f'\].*found function"):
         signature(static="mode").bind(({"f": step}, F32, F32), {})
 
