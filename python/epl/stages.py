@@ -5,9 +5,12 @@ from __future__ import annotations
 import collections
 import contextlib
 import functools
+import hashlib
 import os
 import sys
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,7 +113,7 @@ class Executable:
         """
         if self._hidden:
             with tempfile.SpooledTemporaryFile() as file:
-                np.savez(file, *self._hidden)
+                np.savez(file, *self._hidden, plan=_digest(self.plan))
                 file.seek(0)
                 _write(_hidden_path(path), file.read())
         _guarded(self.plan.save, os.fspath(path))
@@ -267,11 +270,8 @@ def load(path: Path_, *, devices: Devices | None = None, like: Lowered | None = 
         _check_slots(plan, lowered)
         return Compiled(plan, lowered)
     hidden: list[np.ndarray[Any, Any]] = []
-    if any(slot.hidden for slot in plan.slots):
-        if not _hidden_path(path).exists():
-            raise Error(f'"{os.fspath(path)}" needs constants from "{_hidden_path(path)}", which is missing')
-        with np.load(_hidden_path(path)) as saved:
-            hidden = [saved[name] for name in saved.files]
+    if slots := [slot for slot in plan.slots if slot.hidden]:
+        hidden = _read_hidden(_hidden_path(path), plan, slots)
     return Executable(plan, chosen, Path(path).stem, hidden)
 
 
@@ -286,6 +286,27 @@ def _check_slots(plan: Any, lowered: Lowered) -> None:
 
 def _hidden_path(path: Path_) -> Path:
     return Path(f"{os.fspath(path)}.hidden.npz")
+
+
+def _digest(plan: Any) -> np.ndarray[Any, Any]:
+    """What ties a file of hidden constants to its plan."""
+    return np.frombuffer(hashlib.sha256(plan.to_bytes()).digest(), np.uint8)
+
+
+def _read_hidden(path: Path, plan: Any, slots: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+    """The hidden constants of a plan, in the order of its slots."""
+    if not path.exists():
+        raise Error(f'the plan needs constants from "{path}", which is missing')
+    try:
+        with path.open("rb") as file, np.load(file) as saved:
+            arrays = [saved[f"arr_{index}"] for index in range(len(slots))]
+            same = np.array_equal(saved["plan"], _digest(plan))
+    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+        raise Error(f'"{path}" does not hold the constants of the plan: {error}') from None
+    if not same:
+        raise Error(f'"{path}" holds the constants of another plan')
+    # numpy's format knows bfloat16 as two bytes.
+    return [a.view(s.dtype) if a.dtype.kind == "V" else a for a, s in zip(arrays, slots, strict=True)]
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -323,13 +323,28 @@ def test_save_and_load(scaled: epl.Parallelized, tmp_path: Path) -> None:
 
 
 def test_save_and_load_hidden_constants(tmp_path: Path) -> None:
-    table = np.random.default_rng(0).normal(size=(4, 300)).astype(np.float32)
-    step = epl.parallelize(lambda x: x @ table, batch="x", devices=2, name="project")
-    step.lower(X).compile().save(tmp_path / "m.eplan")
-    np.testing.assert_allclose(epl.load(tmp_path / "m.eplan")(X)[0], X @ table, rtol=1e-5, atol=1e-5)
-    (tmp_path / "m.eplan.hidden.npz").unlink()
+    table = np.random.default_rng(0).normal(size=(4, 600)).astype(np.float32)
+    ones = jnp.ones((4, 4), jnp.bfloat16)
+    half = jnp.asarray(table, jnp.bfloat16)
+    step = epl.parallelize(lambda x: (x @ table, ones @ half), batch="x", devices=2, name="project")
+    file = tmp_path / "m.eplan"
+    step.lower(X).compile().save(file)
+    found = epl.load(file)(X)
+    np.testing.assert_allclose(found[0], X @ table, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(found[1], step(X)[1])
+    hidden = tmp_path / "m.eplan.hidden.npz"
+    content = hidden.read_bytes()
+    for size in (0, 100, len(content) // 2, len(content) - 1):
+        hidden.write_bytes(content[:size])
+        with pytest.raises(epl.Error, match="does not hold the constants of the plan"):
+            epl.load(file)
+    hidden.unlink()
     with pytest.raises(epl.Error, match=r'needs constants from ".*m.eplan.hidden.npz", which is missing'):
-        epl.load(tmp_path / "m.eplan")
+        epl.load(file)
+    step.lower(X[:4]).compile().save(tmp_path / "other.eplan")
+    (tmp_path / "other.eplan.hidden.npz").rename(hidden)
+    with pytest.raises(epl.Error, match="holds the constants of another plan"):
+        epl.load(file)
 
 
 def test_a_plan_for_other_devices_names_both(scaled: epl.Parallelized, tmp_path: Path) -> None:
