@@ -2,9 +2,8 @@
 //
 // Problem: the program says how every value is distributed, but still computes the whole of it.
 // Method: obey. The function is rebuilt op by op with the tensors that one rank holds; the rules of the ops
-// are in LocalizeOps.cpp, the only place where ranks talk to each other is LocalizeReshards.cpp. What the
-// rules need to be right is checked, not assumed.
-// In: a global program after `epl-place`: every tensor has a sharding, operands fit their op.
+// are in LocalizeOps.cpp, the only place where ranks talk to each other is LocalizeReshards.cpp.
+// In: a global program for which `epl-verify-sharded` holds: operands and results of every op agree.
 // Out: arguments and results are `!epl.dist`, all else works on local tensors; `epl.sharding` stays on ops,
 // so that form-tasks knows what crosses a task. No `epl.reshard` is left. Reference: docs/design.md, 4.3 (4)
 // and 4.4.

@@ -115,10 +115,10 @@ static void localizeInsertSlice(tensor::InsertSliceOp op, Localizer &localizer) 
 
 void mlir::epl::localizeOp(Operation *op, Localizer &localizer) {
   llvm::TypeSwitch<Operation *>(op)
-      .Case([&](linalg::LinalgOp linalg) { return localizeLinalg(linalg, localizer); })
-      .Case([&](arith::ConstantOp constant) { return localizeConstant(constant, localizer); })
-      .Case([&](tensor::ExpandShapeOp expand) { return localizeExpandShape(expand, localizer); })
-      .Case([&](tensor::ExtractSliceOp slice) { return localizeExtractSlice(slice, localizer); })
-      .Case([&](tensor::InsertSliceOp slice) { return localizeInsertSlice(slice, localizer); })
+      .Case([&](linalg::LinalgOp linalg) { localizeLinalg(linalg, localizer); })
+      .Case([&](arith::ConstantOp constant) { localizeConstant(constant, localizer); })
+      .Case([&](tensor::ExpandShapeOp expand) { localizeExpandShape(expand, localizer); })
+      .Case([&](tensor::ExtractSliceOp slice) { localizeExtractSlice(slice, localizer); })
+      .Case([&](tensor::InsertSliceOp slice) { localizeInsertSlice(slice, localizer); })
       .Default([&](Operation *other) { localizer.cloneLocal(other); });
 }

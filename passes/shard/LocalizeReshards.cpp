@@ -54,7 +54,8 @@ private:
           AllGatherOp::create(localizer.builder, op.getLoc(), getDist(step.to), fromLocal(), step.dim));
     case ReshardStep::Kind::slice: {
       Value slice = localizer.createSlice(op.getLoc(), value, mesh, sharding, step.to);
-      slice.getDefiningOp()->setAttr(EplDialect::kWorkAttr, op->getAttr(EplDialect::kWorkAttr));
+      if (Attribute work = op->getAttr(EplDialect::kWorkAttr))
+        slice.getDefiningOp()->setAttr(EplDialect::kWorkAttr, work);
       return slice;
     }
     }
