@@ -319,7 +319,7 @@ Value StageEmitter::gather(tensor::ExtractOp op, IRMapping &mapping) {
     Value term = arith::MulIOp::create(b, step, isVector ? broadcast(factor) : factor);
     linear = arith::AddIOp::create(b, linear, term);
   }
-  Value buffer = getBuffer(op.getTensor());
+  Value buffer = getSource(op.getTensor());
   if (!isVector)
     return loadElement(b, buffer, linear, type.getElementType());
   VectorType result = getVectorType(getStorageType(type.getElementType()));
@@ -334,12 +334,15 @@ Value StageEmitter::gather(tensor::ExtractOp op, IRMapping &mapping) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-Value StageEmitter::getBuffer(Value tensor) {
-  Value &buffer = values.buffers[tensor];
-  if (!buffer)
-    buffer =
-        function.getConstant(cast<DenseElementsAttr>(tensor.getDefiningOp<arith::ConstantOp>().getValue()));
-  return buffer;
+// Where the elements of a tensor are read from.
+Value StageEmitter::getSource(Value tensor) {
+  auto constant = tensor.getDefiningOp<arith::ConstantOp>();
+  if (!constant)
+    return values.buffers.lookup(tensor);
+  Value &source = values.constants[tensor];
+  if (!source)
+    source = function.getConstant(cast<DenseElementsAttr>(constant.getValue()));
+  return source;
 }
 
 // The access without its innermost dimension: the same for a whole row.
@@ -401,7 +404,7 @@ Value StageEmitter::fromStorage(Value stored, Type element) {
 
 Value StageEmitter::load(Value tensor, const StridedAccess &access, bool varies) {
   Type element = getElementTypeOrSelf(tensor);
-  Value buffer = getBuffer(tensor), index = getIndex(access);
+  Value buffer = getSource(tensor), index = getIndex(access);
   if (lanes == 1 || !varies)
     return loadElement(b, buffer, index, element);
   VectorType type = getVectorType(getStorageType(element));
@@ -416,7 +419,7 @@ Value StageEmitter::load(Value tensor, const StridedAccess &access, bool varies)
 }
 
 void StageEmitter::store(Value value, Value tensor, const StridedAccess &access) {
-  Value buffer = getBuffer(tensor), index = getIndex(access);
+  Value buffer = values.buffers.lookup(tensor), index = getIndex(access);
   if (lanes == 1 || !hasLanes()) {
     storeElement(b, value, buffer, index);
     return;

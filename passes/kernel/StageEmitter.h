@@ -10,8 +10,9 @@ namespace mlir::epl {
 
 /// Where the kernel's values are, while its function is built.
 struct KernelValues {
-  DenseMap<Value, Value> buffers; // tensors
-  IRMapping scalars;              // everything else
+  DenseMap<Value, Value> buffers;   // tensors that come in or are written
+  DenseMap<Value, Value> constants; // where constant tensors are read from
+  IRMapping scalars;                // everything else
 };
 
 /// Emits the loops of a stage at the function's insertion point.
@@ -59,7 +60,7 @@ private:
   Value getScalar(Element &node);
 
   // Memory.
-  Value getBuffer(Value tensor);
+  Value getSource(Value tensor);
   Value getBase(const StridedAccess &access);
   Value getIndex(const StridedAccess &access);
   Value getPosition(const StridedAccess &access, Type type);
