@@ -73,21 +73,21 @@ FailureOr<ElementRef> Expressions::traceDefinition(Value tensor, const StridedAc
   auto result = dyn_cast<OpResult>(tensor);
   if (!result || nodes.size() > kMaxNodes)
     return result ? FailureOr<ElementRef>(failure()) : trace(tensor, access);
-  auto scalar = [&](Value value, TypedAttr constant) -> FailureOr<ElementRef> {
-    return add({Element::Kind::scalar, value, constant, {}, nullptr, {}, {}});
+  auto constant = [&](TypedAttr value) -> FailureOr<ElementRef> {
+    return add({Element::Kind::scalar, {}, value, {}, nullptr, {}, {}});
   };
   return TypeSwitch<Operation *, FailureOr<ElementRef>>(result.getOwner())
       .Case([&](arith::ConstantOp op) -> FailureOr<ElementRef> {
         auto dense = cast<DenseElementsAttr>(op.getValue());
         if (!dense.isSplat())
           return trace(tensor, access);
-        return scalar({}, cast<TypedAttr>(dense.getSplatValue<Attribute>()));
+        return constant(cast<TypedAttr>(dense.getSplatValue<Attribute>()));
       })
       .Case([&](tensor::EmptyOp op) {
-        return scalar({}, Builder(op).getZeroAttr(op.getType().getElementType()));
+        return constant(Builder(op).getZeroAttr(op.getType().getElementType()));
       })
-      .Case([&](tensor::SplatOp op) { return scalar(op.getInput(), {}); })
-      .Case([&](linalg::FillOp op) { return scalar(op.getInputs()[0], {}); })
+      .Case([&](tensor::SplatOp op) { return FailureOr<ElementRef>(traceScalar(op.getInput())); })
+      .Case([&](linalg::FillOp op) { return FailureOr<ElementRef>(traceScalar(op.getInputs()[0])); })
       .Case<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(
           [&](Operation *view) { return trace(view->getOperand(0), access); })
       .Case([&](tensor::ExtractSliceOp op) { return traceSlice(op, access); })
@@ -97,6 +97,12 @@ FailureOr<ElementRef> Expressions::traceDefinition(Value tensor, const StridedAc
           return failure();
         return traceElementwise(op, result.getResultNumber(), access);
       });
+}
+
+ElementRef Expressions::traceScalar(Value scalar) {
+  auto constant = scalar.getDefiningOp<arith::ConstantOp>();
+  return add(
+      {Element::Kind::scalar, scalar, constant ? constant.getValue() : TypedAttr(), {}, nullptr, {}, {}});
 }
 
 FailureOr<ElementRef> Expressions::traceSlice(tensor::ExtractSliceOp op, const StridedAccess &access) {
@@ -122,7 +128,7 @@ FailureOr<ElementRef> Expressions::traceSlice(tensor::ExtractSliceOp op, const S
 FailureOr<ElementRef> Expressions::traceOperand(linalg::LinalgOp op, OpOperand &operand,
                                                 ArrayRef<StridedAccess> loops) {
   if (!isa<RankedTensorType>(operand.get().getType()))
-    return add({Element::Kind::scalar, operand.get(), {}, {}, nullptr, {}, {}});
+    return traceScalar(operand.get());
   SmallVector<StridedAccess> positions;
   for (AffineExpr expr : op.getMatchingIndexingMap(&operand).getResults()) {
     std::optional<StridedAccess> position = apply(expr, loops, domain.size());
@@ -176,7 +182,7 @@ FailureOr<ElementRef> Expressions::traceElementwise(Operation *op, unsigned resu
   Element node{Element::Kind::payload, {}, {}, access, op, {}, {}};
   for (Value operand : op->getOperands()) {
     if (!isa<RankedTensorType>(operand.getType())) {
-      node.operands.push_back(add({Element::Kind::scalar, operand, {}, {}, nullptr, {}, {}}));
+      node.operands.push_back(traceScalar(operand));
       continue;
     }
     FailureOr<ElementRef> traced = trace(operand, access);

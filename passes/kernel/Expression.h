@@ -53,6 +53,9 @@ public:
   /// The operand `operand` of a linalg op in the iteration `loops`.
   FailureOr<ElementRef> traceOperand(linalg::LinalgOp op, OpOperand &operand, ArrayRef<StridedAccess> loops);
 
+  /// A scalar of the kernel, or a constant of a region inside it.
+  ElementRef traceScalar(Value scalar);
+
   ArrayRef<int64_t> getDomain() const { return domain; }
   std::deque<Element> &getNodes() { return nodes; }
   const std::optional<Split> &getSplit() const { return split; }

@@ -109,9 +109,10 @@ Value NestEmitter::findHost(Value temporary) {
             if (&reader != &stage && readsAt(reader, nullptr))
               isLast &= &other == &nest && reader.roots[0].level < root.level;
         for (auto [index, operand] : llvm::enumerate(kernel.getBody().front().getTerminator()->getOperands()))
-          if (stripViews(operand) == root.values[0] && inPlace[index] == -1 && !root.reduction && isLast &&
-              hostType.getElementType() == type.getElementType() && !readsAt(stage, &root.stores[0]) &&
-              readsAt(stage, nullptr) && hostType.getNumElements() == type.getNumElements() &&
+          if (stripViews(operand) == root.values[0] && inPlace[index] == -1 && !root.reduction &&
+              !root.source && isLast && hostType.getElementType() == type.getElementType() &&
+              !readsAt(stage, &root.stores[0]) && readsAt(stage, nullptr) &&
+              hostType.getNumElements() == type.getNumElements() &&
               llvm::none_of(plan.temporaries, [&](Value other) {
                 return values.buffers.lookup(other) == function.getOutput(index);
               }))
@@ -241,7 +242,7 @@ SmallVector<int32_t> mlir::epl::keepInPlace(KernelOp kernel, FusionPlan &plan, A
     for (Nest &nest : plan.nests)
       for (Stage &stage : nest.stages)
         for (Root &root : stage.roots)
-          if (!root.reduction && !root.init && root.values[0] == value &&
+          if (!root.reduction && !root.source && root.values[0] == value &&
               respects(plan, stage, root, body.getArgument(input)))
             kept[index] = input;
   }

@@ -1,17 +1,12 @@
 //===- FusionPlan.cpp - How a kernel becomes fused loops -------------------------===//
 //
-// Problem: a kernel holds elementwise ops, broadcasts and reductions that feed each other. Which of them
-// share a loop, what lies in memory between loops, and how can threads share the outermost loop?
+// Problem: which of a kernel's roots share a loop, and how can threads share the outermost loop?
 //
 // Method:
-//  1. Roots: results and reductions are stored; all other values are computed where they are used. A costly
-//     value (exp, tanh, ...) that several loops would compute again becomes a root too.
-//  2. A root that reads a reduction comes after it: at a later level of the same row, or in a later nest if
-//     the reduction runs over the rows themselves.
-//  3. Roots of one level with the same domain form a stage: one loop that computes them together.
-//  4. A nest's rows are the longest prefix of its domains along which every stage reads only what the row
+//  1. Roots of one place with the same domain form a stage: one loop that computes them together.
+//  2. A nest's rows are the longest prefix of its domains along which every stage reads only what the row
 //     itself has stored. No common prefix: one row, each stage runs over all of its domain.
-//  5. Dimensions that all accesses of a stage step through together become one.
+//  3. Dimensions that all accesses of a stage step through together become one.
 //
 // Invariant out: running the nests in order, rows in any order, stages in order, computes the kernel.
 //
@@ -21,11 +16,7 @@
 
 #include "passes/kernel/KernelFunction.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-
 #include <numeric>
-#include <set>
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -52,36 +43,10 @@ void Stage::forEachAccess(function_ref<void(StridedAccess &)> visit) {
   }
 }
 
-static bool isCombiner(Operation *op) {
-  return isa<arith::AddFOp, arith::MulFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
-             arith::MinNumFOp, arith::AddIOp, arith::MulIOp, arith::MaxSIOp, arith::MaxUIOp, arith::MinSIOp,
-             arith::MinUIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op);
-}
-
-Operation *mlir::epl::matchCombiner(linalg::LinalgOp reduction, unsigned result) {
-  Block &payload = *reduction.getBlock();
-  auto accumulators = payload.getArguments().drop_front(reduction.getNumDpsInputs());
-  for (auto [accumulator, yielded] : llvm::zip_equal(accumulators, payload.getTerminator()->getOperands())) {
-    Operation *op = yielded.getDefiningOp();
-    if (!op || !isCombiner(op) || !op->hasOneUse() || !accumulator.hasOneUse() ||
-        *accumulator.user_begin() != op)
-      return nullptr;
-  }
-  return payload.getTerminator()->getOperand(result).getDefiningOp();
-}
-
-// Sums of narrow floats round at each step, so their order matters more than their speed.
-bool mlir::epl::isVectorReducible(const Root &root) {
-  return matchCombiner(root.reduction, 0) && llvm::none_of(root.values, [](Value value) {
-           Type element = getElementTypeOrSelf(value);
-           return isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32;
-         });
-}
-
 bool mlir::epl::isReducedInRegisters(const Stage &stage, const Root &root) {
   bool acrossRows = stage.rowRank > 0 && root.isAccumulating();
   return root.reduction && !acrossRows && stage.domain.size() == stage.rowRank + 1 && root.reduced.back() &&
-         isVectorReducible(root);
+         matchCombiner(root.reduction, 0);
 }
 
 // The innermost dimensions that every access steps through as through one begin here.
@@ -104,321 +69,63 @@ namespace {
 
 class Planner {
 public:
-  explicit Planner(KernelOp kernel) : kernel(kernel) {}
+  explicit Planner(RootSet set) : set(std::move(set)) {}
   std::unique_ptr<FusionPlan> plan();
 
 private:
-  bool collectRoots();
-  bool assignLevels();
-  void storeCostlyValues();
-  bool buildStages();
+  void formStages();
+  bool traceStage(Stage &stage);
   bool planFlat();
   bool planColumns();
-  bool planRows();
+  void planRows();
   bool addInitStages(Nest &nest);
-
-  Root makeElementwise(Value value);
-  Root makeReduction(linalg::LinalgOp op);
-  /// Traces a root over its domain, splitting dimensions as views need it.
-  std::unique_ptr<Expressions> trace(Root &root, const DenseSet<Value> &stored);
-  LogicalResult traceNodes(Root &root, Expressions &expressions);
   int64_t chooseRows(Nest &nest);
   bool isRowLocal(const Nest &nest, int64_t rows);
 
-  KernelOp kernel;
-  std::vector<Root> roots;
-  DenseMap<Value, size_t> rootOf; // the root that stores a value
-  DenseSet<Value> reductions, results;
-  DenseMap<Operation *, std::set<std::pair<unsigned, unsigned>>> placesOfCostly; // nest and level
-  DenseSet<Value> storedCostly;
-  int64_t maxVolume = 1;
+  RootSet set;
   std::unique_ptr<FusionPlan> result = std::make_unique<FusionPlan>();
 };
 
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Roots
-//===----------------------------------------------------------------------===//
-
-Root Planner::makeElementwise(Value value) {
-  Root root;
-  root.values = {value};
-  for (int64_t size : cast<RankedTensorType>(value.getType()).getShape())
-    if (size != 1)
-      root.domain.push_back(size);
-  root.stores = {StridedAccess::identity(root.domain)};
-  root.reduced.assign(root.domain.size(), false);
-  return root;
-}
-
-// Loops of a reduction: parallel ones first, then the reduced ones.
-Root Planner::makeReduction(linalg::LinalgOp op) {
-  Root root;
-  root.reduction = op;
-  root.values = llvm::to_vector_of<Value>(op->getResults());
-  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
-  SmallVector<utils::IteratorType> iterators = op.getIteratorTypesArray();
-  SmallVector<unsigned> order;
-  for (bool reduced : {false, true})
-    for (unsigned loop = 0; loop < ranges.size(); ++loop)
-      if (ranges[loop] != 1 && (iterators[loop] == utils::IteratorType::reduction) == reduced) {
-        order.push_back(loop);
-        root.domain.push_back(ranges[loop]);
-        root.reduced.push_back(reduced);
-      }
-  size_t rank = order.size();
-  root.loops.assign(ranges.size(), StridedAccess::constant(0, rank));
-  for (auto [dim, loop] : llvm::enumerate(order))
-    root.loops[loop] = StridedAccess::along(dim, rank);
-  for (OpResult value : op->getResults()) {
-    SmallVector<StridedAccess> positions;
-    for (AffineExpr expr : op.getIndexingMapMatchingResult(value).getResults())
-      positions.push_back(apply(expr, root.loops, rank).value_or(StridedAccess::constant(0, rank)));
-    root.stores.push_back(linearize(positions, cast<RankedTensorType>(value.getType()).getShape(), rank));
-  }
-  return root;
-}
-
-bool Planner::collectRoots() {
-  Block &body = kernel.getBody().front();
-  auto isTensor = [](Type type) { return isa<TensorType>(type); };
-  for (Operation &op : body.without_terminator())
-    if (llvm::none_of(op.getResultTypes(), isTensor) && llvm::any_of(op.getOperandTypes(), isTensor))
-      return false;
-  for (auto op : body.getOps<linalg::LinalgOp>()) {
-    if (!op.hasPureTensorSemantics() || llvm::any_of(op.getStaticLoopRanges(), ShapedType::isDynamic))
-      return false;
-    if (op.getNumReductionLoops() == 0)
-      continue;
-    auto isProjection = [&](OpResult value) {
-      return op.getIndexingMapMatchingResult(value).isProjectedPermutation();
-    };
-    if (!isVectorizable(*op.getBlock()) || !llvm::all_of(op->getResults(), isProjection))
-      return false;
-    roots.push_back(makeReduction(op));
-    for (Value value : op->getResults()) {
-      rootOf[value] = roots.size() - 1;
-      reductions.insert(value);
-    }
-  }
-  for (Value operand : body.getTerminator()->getOperands()) {
-    Value value = stripViews(operand);
-    if (!results.insert(value).second)
-      return false;
-    if (reductions.contains(value))
-      continue;
-    rootOf[value] = roots.size();
-    roots.push_back(makeElementwise(value));
-  }
-  return true;
-}
-
-//===----------------------------------------------------------------------===//
-// Tracing
-//===----------------------------------------------------------------------===//
-
-LogicalResult Planner::traceNodes(Root &root, Expressions &expressions) {
-  root.nodes.clear();
-  root.inits.clear();
-  auto keep = [](FailureOr<ElementRef> node, SmallVector<ElementRef> &nodes) -> LogicalResult {
-    if (succeeded(node))
-      nodes.push_back(*node);
-    return node;
-  };
-  if (!root.reduction)
-    return keep(root.init ? expressions.trace(root.init, root.stores[0])
-                          : expressions.traceDefinition(root.values[0], root.stores[0]),
-                root.nodes);
-  for (OpOperand *input : root.reduction.getDpsInputOperands()) {
-    if (!root.reduction.payloadUsesValueFromOperand(input))
-      root.nodes.push_back({});
-    else if (failed(keep(expressions.traceOperand(root.reduction, *input, root.loops), root.nodes)))
-      return failure();
-  }
-  for (auto [init, store] : llvm::zip_equal(root.reduction.getDpsInits(), root.stores))
-    if (failed(keep(expressions.trace(init, store), root.inits)))
-      return failure();
-  return success();
-}
-
-static void splitDim(Root &root, Split split) {
-  auto splitAccess = [&](StridedAccess &access) {
-    int64_t stride = access.strides[split.dim];
-    access.strides[split.dim] = stride * split.inner;
-    access.strides.insert(access.strides.begin() + split.dim + 1, stride);
-  };
-  llvm::for_each(root.stores, splitAccess);
-  llvm::for_each(root.loops, splitAccess);
-  root.domain[split.dim] /= split.inner;
-  root.domain.insert(root.domain.begin() + split.dim + 1, split.inner);
-  root.reduced.insert(root.reduced.begin() + split.dim, bool(root.reduced[split.dim]));
-}
-
-std::unique_ptr<Expressions> Planner::trace(Root &root, const DenseSet<Value> &stored) {
-  for (unsigned attempt = 0; attempt < 8; ++attempt) {
-    auto expressions = std::make_unique<Expressions>(root.domain, stored);
-    if (succeeded(traceNodes(root, *expressions)))
-      return expressions;
-    if (!expressions->getSplit())
-      return nullptr;
-    splitDim(root, *expressions->getSplit());
-  }
-  return nullptr;
-}
-
-// The order of a reduction's loops that walks its largest operand through memory. Of several the one that
-// makes the innermost loop parallel wins: vectors of results need no sum across lanes.
-static SmallVector<size_t> chooseOrder(const Root &root, Expressions &expressions) {
-  const StridedAccess *primary = nullptr;
-  std::pair<int64_t, bool> best(-1, false);
-  for (Element &node : expressions.getNodes()) {
-    if (node.kind != Element::Kind::load)
-      continue;
-    int64_t numDims = llvm::count_if(node.access.strides, [](int64_t stride) { return stride != 0; });
-    const auto *unit = llvm::find(node.access.strides, 1);
-    bool parallel = unit != node.access.strides.end() && !root.reduced[unit - node.access.strides.begin()];
-    if (std::pair(numDims, parallel) > best) {
-      best = {numDims, parallel};
-      primary = &node.access;
-    }
-  }
-  SmallVector<std::pair<int64_t, size_t>> keys; // dimensions that it does not have come first
-  for (size_t dim = 0; dim < root.domain.size(); ++dim) {
-    int64_t stride = primary ? std::abs(primary->strides[dim]) : 0;
-    keys.emplace_back(stride ? -stride : INT64_MIN, dim);
-  }
-  llvm::sort(keys);
-  return llvm::map_to_vector(keys, [](auto &key) { return key.second; });
-}
-
-static void permute(Root &root, ArrayRef<size_t> order) {
-  auto permuteValues = [&](auto &values) {
-    auto old = values;
-    for (auto [to, from] : llvm::enumerate(order))
-      values[to] = old[from];
-  };
-  permuteValues(root.domain);
-  permuteValues(root.reduced);
-  for (StridedAccess &access : root.stores)
-    permuteValues(access.strides);
-  for (StridedAccess &access : root.loops)
-    permuteValues(access.strides);
-}
-
-//===----------------------------------------------------------------------===//
-// Levels
-//===----------------------------------------------------------------------===//
-
-static bool isCostly(Operation *op) {
-  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-  if (!linalgOp || op->getNumResults() != 1)
-    return false;
-  return llvm::any_of(*linalgOp.getBlock(), [](Operation &payload) {
-    return isa<math::MathDialect>(payload.getDialect()) &&
-           !isa<math::AbsFOp, math::AbsIOp, math::FmaOp, math::SqrtOp, math::RsqrtOp, math::FloorOp,
-                math::CeilOp, math::RoundOp, math::RoundEvenOp, math::CopySignOp>(payload);
-  });
-}
-
-// Reductions stand in the order of the kernel's ops, elementwise results behind them, so what a root reads is
-// placed before the root.
-bool Planner::assignLevels() {
-  for (Root &root : roots) {
-    std::unique_ptr<Expressions> expressions = trace(root, reductions);
-    if (expressions && root.reduction) {
-      permute(root, chooseOrder(root, *expressions));
-      expressions = trace(root, reductions);
-    }
-    if (!expressions)
-      return false;
-    maxVolume = std::max(maxVolume, product(root.domain));
-    SmallVector<Root *> read;
-    for (Element &node : expressions->getNodes())
-      if (node.kind == Element::Kind::load && reductions.contains(node.tensor))
-        read.push_back(&roots[rootOf[node.tensor]]);
-    for (Root *other : read)
-      root.nest = std::max(root.nest, other->nest + other->isAccumulating());
-    for (Root *other : read)
-      if (other->nest == root.nest)
-        root.level = std::max(root.level, other->level + 1);
-    for (Element &node : expressions->getNodes())
-      if (node.kind == Element::Kind::payload && isCostly(node.op))
-        placesOfCostly[node.op].insert({root.nest, root.level});
-  }
-  return true;
-}
-
-// A costly value is stored by the first of the loops that use it.
-void Planner::storeCostlyValues() {
-  for (Operation &op : kernel.getBody().front()) {
-    auto places = placesOfCostly.find(&op);
-    if (places == placesOfCostly.end() || places->second.size() < 2)
-      continue;
-    Value value = op.getResult(0);
-    if (getNumElements(value) != maxVolume)
-      continue;
-    if (!rootOf.contains(value)) {
-      rootOf[value] = roots.size();
-      roots.push_back(makeElementwise(value));
-      result->temporaries.push_back(value);
-    }
-    Root &root = roots[rootOf[value]];
-    std::tie(root.nest, root.level) = *places->second.begin();
-    storedCostly.insert(value);
-  }
-}
-
-//===----------------------------------------------------------------------===//
 // Stages
 //===----------------------------------------------------------------------===//
 
-bool Planner::buildStages() {
-  DenseSet<Value> stored;
-  // Temporaries are traced first so that their domains are split as their consumers' are.
-  std::vector<Stage> stages;
-  for (Root &root : roots)
-    if (root.nodes.empty() && !trace(root, reductions))
-      return false;
-  for (Root &root : roots) {
-    bool free = root.domain.empty() && !root.reduction && root.nest == 0 && root.level == 0;
-    std::vector<Stage> *list = &result->scalars;
-    if (!free) {
-      result->nests.resize(std::max<size_t>(result->nests.size(), root.nest + 1));
-      list = &result->nests[root.nest].stages;
-    }
-    auto stage = llvm::find_if(*list, [&](Stage &stage) {
+// Roots of one place with one domain share their loops.
+void Planner::formStages() {
+  for (Root &root : set.roots) {
+    bool free = root.domain.empty() && !root.reduction && !root.source && root.nest == 0 && root.level == 0;
+    result->nests.resize(std::max<size_t>(result->nests.size(), free ? 0 : root.nest + 1));
+    std::vector<Stage> &stages = free ? result->scalars : result->nests[root.nest].stages;
+    auto stage = llvm::find_if(stages, [&](Stage &stage) {
       return stage.domain == root.domain && stage.roots[0].level == root.level;
     });
-    if (stage == list->end()) {
-      list->emplace_back();
-      stage = std::prev(list->end());
+    if (stage == stages.end()) {
+      stages.emplace_back();
+      stage = std::prev(stages.end());
       stage->domain = root.domain;
     }
     stage->roots.push_back(root);
   }
-  auto finish = [&](Stage &stage) {
-    auto place = std::pair(stage.roots[0].nest, stage.roots[0].level);
-    stage.stored = reductions;
-    for (Value value : storedCostly)
-      if (Root &root = roots[rootOf[value]]; std::pair(root.nest, root.level) < place)
-        stage.stored.insert(value);
-    stage.expressions = std::make_unique<Expressions>(stage.domain, stage.stored);
-    return llvm::all_of(stage.roots, [&](Root &root) {
-      bool traced = succeeded(traceNodes(root, *stage.expressions));
-      if (root.reduction)
-        dropUnusedLoops(root.reduction, root.loops);
-      return traced;
-    });
-  };
-  for (Nest &nest : result->nests) {
+  for (Nest &nest : result->nests)
     llvm::sort(nest.stages, [](Stage &a, Stage &b) {
       return std::tie(a.roots[0].level, a.domain) < std::tie(b.roots[0].level, b.domain);
     });
-    if (!llvm::all_of(nest.stages, finish))
-      return false;
-  }
-  return llvm::all_of(result->scalars, finish);
+}
+
+bool Planner::traceStage(Stage &stage) {
+  stage.stored = set.materialized;
+  for (Value value : set.costly)
+    if (set.isComplete(value, stage.roots[0].nest, stage.roots[0].level))
+      stage.stored.insert(value);
+  stage.expressions = std::make_unique<Expressions>(stage.domain, stage.stored);
+  return llvm::all_of(stage.roots, [&](Root &root) {
+    bool traced = succeeded(traceRoot(root, *stage.expressions));
+    if (root.reduction)
+      dropUnusedLoops(root.reduction, root.loops);
+    return traced;
+  });
 }
 
 // Merges dimension `dim` and the one inside it if every access steps through both as through one.
@@ -454,13 +161,13 @@ static void collapse(Stage &stage) {
 // Elementwise values whose operands all have the result's layout: no rows at all. Groups of different size
 // follow each other in one range of elements.
 bool Planner::planFlat() {
-  if (!reductions.empty() || result->nests.size() > 1)
-    return false;
   std::vector<Nest> nests;
   for (Nest &nest : result->nests)
-    for (Stage &stage : nest.stages)
-      if (getInnermostRun(stage) != 0)
+    for (Stage &stage : nest.stages) {
+      auto isPlain = [](Root &root) { return !root.reduction && root.nest == 0 && root.level == 0; };
+      if (getInnermostRun(stage) != 0 || stage.domain.empty() || !llvm::all_of(stage.roots, isPlain))
         return false;
+    }
   result->extent = result->nests.empty() ? 1 : 0;
   for (Nest &nest : result->nests)
     for (Stage &stage : nest.stages) {
@@ -482,7 +189,7 @@ bool Planner::planColumns() {
     for (Stage &stage : nest.stages) {
       size_t run = getInnermostRun(stage);
       int64_t inner = product(ArrayRef(stage.domain).drop_front(run));
-      if (stage.domain.empty() || (columns != -1 && columns != inner))
+      if (stage.domain.empty() || inner == 0 || (columns != -1 && columns != inner))
         return false;
       columns = inner;
       auto isColumn = [&](const StridedAccess &access) {
@@ -546,7 +253,7 @@ bool Planner::isRowLocal(const Nest &nest, int64_t rows) {
     for (Element &node : stage.expressions->getNodes()) {
       if (node.kind != Element::Kind::load || !stage.stored.contains(node.tensor))
         continue;
-      bool sameNest = roots[rootOf[node.tensor]].nest == stage.roots[0].nest;
+      bool sameNest = set.roots[set.rootsOf[node.tensor][0]].nest == stage.roots[0].nest;
       if (sameNest && !staysInRow(node.access, stage.domain, rowRank, rows, getNumElements(node.tensor)))
         return false;
     }
@@ -561,7 +268,7 @@ int64_t Planner::chooseRows(Nest &nest) {
   // Without a reduction the innermost dimensions that could be one loop must not become rows of one element.
   int64_t limit = INT64_MAX;
   for (Stage &stage : nest.stages) {
-    if (hasRowReduction || stage.getVolume() != maxVolume || stage.domain.empty())
+    if (hasRowReduction || stage.getVolume() != set.maxVolume || stage.domain.empty())
       continue;
     int64_t outer = product(ArrayRef(stage.domain).take_front(getInnermostRun(stage)));
     limit = std::min(limit, outer);
@@ -576,47 +283,53 @@ int64_t Planner::chooseRows(Nest &nest) {
   return best;
 }
 
-// A reduction in memory adds to what the result holds: a stage before it stores the init there.
+// What a reduction in memory adds to: a root that stores its init where the results are.
+static Root makeInit(const Stage &stage, const Root &reduction, unsigned result) {
+  Root init;
+  init.values = {reduction.values[result]};
+  linalg::LinalgOp op = reduction.reduction;
+  init.source = op.getDpsInits()[result];
+  init.stores = {StridedAccess{reduction.stores[result].offset, {}}};
+  for (auto [dim, size] : llvm::enumerate(stage.domain)) {
+    if (reduction.reduced[dim])
+      continue;
+    init.domain.push_back(size);
+    init.stores[0].strides.push_back(reduction.stores[result].strides[dim]);
+  }
+  init.sourceAccess = init.stores[0];
+  init.reduced.assign(init.domain.size(), false);
+  init.nest = reduction.nest;
+  init.level = reduction.level;
+  return init;
+}
+
 bool Planner::addInitStages(Nest &nest) {
   std::vector<Stage> stages;
   for (Stage &stage : nest.stages) {
-    for (Root &root : stage.roots) {
-      if (!root.reduction || isReducedInRegisters(stage, root))
-        continue;
-      for (auto [value, store, init] :
-           llvm::zip_equal(root.values, root.stores, root.reduction.getDpsInits())) {
+    for (Root &root : stage.roots)
+      for (unsigned index = 0; index < root.values.size(); ++index) {
+        if (!root.reduction || isReducedInRegisters(stage, root))
+          continue;
         Stage prepare;
-        prepare.roots.emplace_back();
-        Root &initial = prepare.roots.back();
-        initial.values = {value};
-        initial.init = init;
-        initial.stores = {StridedAccess{store.offset, {}}};
-        for (size_t dim = 0; dim < stage.domain.size(); ++dim) {
-          if (root.reduced[dim])
-            continue;
-          initial.domain.push_back(stage.domain[dim]);
-          initial.stores[0].strides.push_back(store.strides[dim]);
-          prepare.rowRank += dim < stage.rowRank;
-        }
-        initial.reduced.assign(initial.domain.size(), false);
-        prepare.domain = initial.domain;
+        Root init = makeInit(stage, root, index);
         prepare.stored = stage.stored;
-        prepare.expressions = std::make_unique<Expressions>(prepare.domain, prepare.stored);
-        if (failed(traceNodes(initial, *prepare.expressions)))
+        prepare.expressions = traceRoot(init, prepare.stored);
+        if (!prepare.expressions)
           return false;
         bool acrossRows = root.isAccumulating() && stage.rowRank > 0;
-        prepare.rowRank = acrossRows ? 0 : prepare.rowRank;
+        prepare.domain = init.domain;
+        prepare.rowRank = acrossRows || stage.rowRank == 0 ? 0 : getRowRank(init, nest.rows);
+        prepare.roots.push_back(std::move(init));
         collapse(prepare);
         (acrossRows ? nest.prologue : stages).push_back(std::move(prepare));
       }
-    }
     stages.push_back(std::move(stage));
   }
   nest.stages = std::move(stages);
   return true;
 }
 
-bool Planner::planRows() {
+void Planner::planRows() {
   result->form = Form::row;
   bool slices = result->nests.size() == 1;
   for (Nest &nest : result->nests) {
@@ -628,22 +341,23 @@ bool Planner::planRows() {
     }
   }
   result->extent = slices ? result->nests[0].rows : 1;
-  return true;
 }
 
 std::unique_ptr<FusionPlan> Planner::plan() {
-  if (!collectRoots() || !assignLevels())
+  formStages();
+  result->temporaries = set.temporaries;
+  auto trace = [&](Stage &stage) { return traceStage(stage); };
+  if (!llvm::all_of(result->scalars, trace) ||
+      !llvm::all_of(result->nests, [&](Nest &nest) { return llvm::all_of(nest.stages, trace); }))
     return nullptr;
-  storeCostlyValues();
-  if (!buildStages())
+  if (!planFlat() && !planColumns())
+    planRows();
+  if (!llvm::all_of(result->nests, [&](Nest &nest) { return addInitStages(nest); }))
     return nullptr;
-  // A form that does not fit leaves stages with fewer dimensions, which means the same.
-  if (!planFlat() && !planColumns() && !planRows())
-    return nullptr;
-  for (Nest &nest : result->nests)
-    if (!addInitStages(nest))
-      return nullptr;
   return std::move(result);
 }
 
-std::unique_ptr<FusionPlan> mlir::epl::planFusion(KernelOp kernel) { return Planner(kernel).plan(); }
+std::unique_ptr<FusionPlan> mlir::epl::planFusion(KernelOp kernel) {
+  std::optional<RootSet> roots = collectRoots(kernel);
+  return roots ? Planner(std::move(*roots)).plan() : nullptr;
+}

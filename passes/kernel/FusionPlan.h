@@ -1,38 +1,9 @@
 //===- FusionPlan.h - How a kernel becomes fused loops -------------*- C++ -*-===//
 #pragma once
 
-#include "passes/kernel/Expression.h"
-
-#include <vector>
+#include "passes/kernel/Roots.h"
 
 namespace mlir::epl {
-
-/// A value that a kernel stores: a result, a reduction, or a costly value that several loops read.
-struct Root {
-  /// What is stored; a reduction of several results has several.
-  SmallVector<Value> values;
-  /// Where each value goes, by linear index.
-  SmallVector<StridedAccess> stores;
-  /// The reduction; null for an elementwise value.
-  linalg::LinalgOp reduction;
-  /// What the elements start from: only for the loop that prepares `values` for a reduction in memory.
-  Value init;
-  Extents domain;
-  /// Dimensions of the domain that are reduced.
-  SmallVector<bool> reduced;
-  /// The reduction's iteration indices.
-  SmallVector<StridedAccess> loops;
-  /// An elementwise value, or the reduction's inputs (null where the payload ignores one).
-  SmallVector<ElementRef> nodes;
-  /// The reduction's inits, at the points where its results are.
-  SmallVector<ElementRef> inits;
-  /// The nest, and the place in a nest's row, where it is computed: later than all it reads from memory.
-  unsigned nest = 0, level = 0;
-
-  /// Whether each row of the nest adds to all of the result.
-  bool isAccumulating() const { return !reduced.empty() && reduced.front(); }
-  bool isReducing() const { return llvm::is_contained(reduced, true); }
-};
 
 /// One loop nest over one domain: it computes some roots together. The first `rowRank` dimensions are the
 /// rows'.
@@ -84,8 +55,6 @@ std::unique_ptr<FusionPlan> planFusion(KernelOp kernel);
 Operation *matchCombiner(linalg::LinalgOp reduction, unsigned result);
 /// Whether the innermost loop of `stage` keeps the result of `root` in registers; if not, it adds to memory.
 bool isReducedInRegisters(const Stage &stage, const Root &root);
-/// Whether the lanes of an accumulator may be combined in any order, in one go.
-bool isVectorReducible(const Root &root);
 /// Whether row i of `rows` touches only row i of a value of `numElements` elements.
 bool staysInRow(const StridedAccess &access, ArrayRef<int64_t> domain, size_t rowRank, int64_t rows,
                 int64_t numElements);

@@ -15,6 +15,7 @@
 #include "passes/kernel/FusedNest.h"
 #include "passes/kernel/GeneralNest.h"
 #include "passes/kernel/Passes.h"
+#include "passes/kernel/WidenAccumulators.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -64,6 +65,7 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
 
   LogicalResult lower(KernelOp kernel, unsigned vectorBits) {
     kernel.setFlops(countFlops(kernel));
+    widenAccumulators(kernel);
     if (std::unique_ptr<FusionPlan> plan = loops ? nullptr : planFusion(kernel)) {
       lowerFused(kernel, *plan, vectorBits);
       return success();

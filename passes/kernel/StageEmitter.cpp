@@ -49,7 +49,7 @@ void StageEmitter::chooseLanes(unsigned vectorBits) {
   for (Root &root : stage.roots) {
     bool reduced = root.reduced.back();
     reducesLanes |= reduced;
-    scattered |= reduced && !isVectorReducible(root);
+    scattered |= reduced && !matchCombiner(root.reduction, 0);
     for (auto [value, store] : llvm::zip_equal(root.values, root.stores)) {
       widen(getElementTypeOrSelf(value));
       scattered |= !reduced && store.strides.back() != 1;

@@ -53,6 +53,8 @@ std::optional<SmallVector<StridedAccess>> mlir::epl::delinearize(const StridedAc
                                                                  ArrayRef<int64_t> domain,
                                                                  ArrayRef<int64_t> shape,
                                                                  std::optional<Split> &split) {
+  if (llvm::is_contained(shape, 0))
+    return std::nullopt;
   SmallVector<int64_t> tensorStrides = getStrides(shape);
   SmallVector<StridedAccess> positions(shape.size(), StridedAccess::constant(0, domain.size()));
   int64_t rest = access.offset;

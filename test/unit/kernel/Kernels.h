@@ -465,6 +465,55 @@ epl.kernel @embedding fusion {
   epl.yield %y, %z : tensor<$Rx$Cxf32>, tensor<$Rx$Cxi32>
 }
 
+// Parts of a value, the last one with nothing in it, and a reader of the whole.
+epl.kernel @parts fusion {
+^bb0(%x: tensor<$Rx$Cxf32>, %y: tensor<$Rx2xf32>, %none: tensor<$Rx0xf32>):
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<$Rx$Dxf32>
+  %es = tensor.empty() : tensor<$Rxf32>
+  %i0 = linalg.fill ins(%zero : f32) outs(%es : tensor<$Rxf32>) -> tensor<$Rxf32>
+  %joined = epl.concatenate %y, %x, %y, %none dim 1
+      : (tensor<$Rx2xf32>, tensor<$Rx$Cxf32>, tensor<$Rx2xf32>, tensor<$Rx0xf32>) -> tensor<$Rx$Dxf32>
+  %sum = linalg.generic {indexing_maps = [#rc, #r], iterator_types = ["parallel", "reduction"]}
+      ins(%joined : tensor<$Rx$Dxf32>) outs(%i0 : tensor<$Rxf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %q = arith.addf %out, %in : f32
+    linalg.yield %q : f32
+  } -> tensor<$Rxf32>
+  %z = linalg.generic {indexing_maps = [#rc, #r, #rc], iterator_types = ["parallel", "parallel"]}
+      ins(%joined, %sum : tensor<$Rx$Dxf32>, tensor<$Rxf32>) outs(%e : tensor<$Rx$Dxf32>) {
+  ^bb0(%in: f32, %s: f32, %out: f32):
+    %q = arith.addf %in, %s : f32
+    linalg.yield %q : f32
+  } -> tensor<$Rx$Dxf32>
+  epl.yield %z : tensor<$Rx$Dxf32>
+}
+
+// A pad, and a strided insertion.
+epl.kernel @padded fusion {
+^bb0(%x: tensor<$Rx$Cxf32>, %into: tensor<7x9xf32>, %part: tensor<3x4xf32>):
+  %two = arith.constant 2.0 : f32
+  %p = tensor.pad %x low[1, 2] high[0, 2] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %two : f32
+  } : tensor<$Rx$Cxf32> to tensor<$Sx$Dxf32>
+  %q = tensor.insert_slice %part into %into[1, 2] [3, 4] [2, 1] : tensor<3x4xf32> into tensor<7x9xf32>
+  epl.yield %p, %q : tensor<$Sx$Dxf32>, tensor<7x9xf32>
+}
+
+// Nothing at all.
+epl.kernel @nothing fusion {
+^bb0(%x: tensor<0x$Cxf32>):
+  %e = tensor.empty() : tensor<0x$Cxf32>
+  %y = linalg.generic {indexing_maps = [#rc, #rc], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<0x$Cxf32>) outs(%e : tensor<0x$Cxf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %q = arith.addf %in, %in : f32
+    linalg.yield %q : f32
+  } -> tensor<0x$Cxf32>
+  epl.yield %y : tensor<0x$Cxf32>
+}
+
 // Ops that move data, a payload with control flow, constants in memory.
 epl.kernel @moves fusion {
 ^bb0(%x: tensor<$Rx$Cxf32>, %y: tensor<$Rx2xf32>):
