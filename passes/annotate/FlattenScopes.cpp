@@ -112,7 +112,7 @@ LogicalResult Stamper::stamp(Operation *op) {
     FailureOr<unsigned> scoped = getScoped(op, stack.scopes);
     if (failed(scoped))
       return failure();
-    stamp.taskgraph = *scoped;
+    stamp.taskgraph.emplace(*scoped);
   } else if (defaultStrategy && stamp.kind == WorkKind::forward && op->getNumOperands() > 0) {
     stamp.taskgraph = getDefault(op);
   }
