@@ -27,6 +27,7 @@ class Array:
     Reading it waits for the step, and raises that step's error if it has failed.
     """
 
+    weak_type = False
     __array_priority__ = 100  # numpy leaves mixed arithmetic to us, as it does to jax.Array
 
     def __init__(self, buffer: Any, dtype: np.dtype[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Mapping
@@ -42,14 +43,21 @@ def init(devices: Devices | None = None, config: Config | Mapping[str, Value] | 
     set_default_strategy(None)
 
 
-def settings(devices: Devices | None, config: Config | Mapping[str, Value] | None) -> Settings:
+def settings(devices: str | None, config: Config | None) -> Settings:
     """What a step uses: its own devices and configuration, else those of `epl.init`."""
-    if devices is None and _settings is None:
-        raise Error('no devices: call epl.init("cpu:2") first, or give devices= to epl.parallelize')
-    chosen = parse_devices(devices) if devices is not None else current_devices()
-    assert chosen is not None
-    inherited = _settings.config if _settings and config is None else None
-    return Settings(chosen, inherited or as_config(config))
+    if _settings is None:
+        if devices is None:
+            raise Error('no devices: call epl.init("cpu:2") first, or give devices= to epl.parallelize')
+        return Settings(devices, config or _default_config())
+    if devices is None and config is None:
+        return _settings
+    return Settings(devices or _settings.devices, config or _settings.config)
+
+
+@functools.cache
+def _default_config() -> Config:
+    """The configuration of the environment, which is read once."""
+    return Config()
 
 
 def current_devices() -> str | None:

@@ -13,10 +13,10 @@ import jax
 from epl.adapters.jax import hooks
 from epl.adapters.jax import trace as adapter
 from epl.config import Config, Value
-from epl.environment import Devices, settings
+from epl.environment import Devices, as_config, parse_devices, settings
 from epl.errors import Error, Place
 from epl.scopes import Strategy, default_strategy
-from epl.signature import Batch, Bound, Parameters, Signature
+from epl.signature import Batch, Parameters, Signature, Spec
 from epl.stages import Lowered
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -29,8 +29,8 @@ class Parallelized:
         self,
         function: Callable[..., Any],
         signature: Signature,
-        devices: Devices | None,
-        config: Config | Mapping[str, Value] | None,
+        devices: str | None,
+        config: Config | None,
         donate: bool,
     ) -> None:
         self._signature = signature
@@ -46,14 +46,15 @@ class Parallelized:
         Raises:
           CompileError, StateError, DonatedError: as the names say.
         """
-        bound = self._bind(args, kwargs)
-        return self._lower(bound).compile().call(bound)
+        spec, leaves = self._bind(args, kwargs)
+        return self._lower(spec).compile().call(leaves)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Traces the step for such arguments (arrays or `jax.ShapeDtypeStruct`s) without compiling it."""
-        return self._lower(self._bind(args, kwargs))
+        spec, _ = self._bind(args, kwargs)
+        return self._lower(spec)
 
-    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
+    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Spec, list[Any]]:
         if not hooks.trace_state_clean():
             raise Error(
                 f"{self._signature.name} is parallelized and cannot be called under jax.jit, grad, vmap or "
@@ -61,28 +62,31 @@ class Parallelized:
             )
         return self._signature.bind(args, kwargs)
 
-    def _lower(self, bound: Bound) -> Lowered:
+    def _lower(self, spec: Spec) -> Lowered:
         chosen = settings(self._devices, self._config)
         default = default_strategy()
-        key = (bound.key, bound.weak_types, chosen, default, jax.config.jax_enable_x64)
+        key = (spec, spec.weak_types, chosen, default, jax.config.jax_enable_x64)
         if key not in self._lowered:
-            self._lowered[key] = self._trace(bound, chosen.devices, default)
+            self._lowered[key] = self._trace(spec, chosen.devices, default)
         return self._lowered[key]
 
-    def _trace(self, bound: Bound, devices: str, default: Strategy | None) -> Lowered:
+    def _trace(self, spec: Spec, devices: str, default: Strategy | None) -> Lowered:
         signature = self._signature
-        traced = adapter.trace(lambda *leaves: signature.call(bound, leaves), bound.leaves, signature.name)
-        results = tuple(signature.results(bound, traced.out))
+        arguments = tuple(signature.arguments(spec))
+        traced = adapter.trace(lambda *leaves: signature.call(spec, leaves), spec.leaves, signature.name)
+        results = tuple(signature.results(spec, traced.out))
         leaves, tree = jax.tree.flatten(traced.out)
         program = adapter.lower(
             traced,
-            bound.arguments,
+            arguments,
             results,
             name=signature.name,
             place=_definition(signature.function),
             default=default,
         )
-        return Lowered(signature, bound, program, results, tuple(leaves), tree, devices, self._donate)
+        return Lowered(
+            signature, spec, program, arguments, results, tuple(leaves), tree, devices, self._donate
+        )
 
     def __repr__(self) -> str:
         return f"epl.parallelize({self._signature.name})"
@@ -156,11 +160,11 @@ def parallelize(
         return functools.partial(
             parallelize, state=state, batch=batch, static_argnames=static_argnames, **options
         )
-    if devices is not None or config is not None:
-        settings("cpu:1" if devices is None else devices, config)  # errors belong to the line that has them
     signature = Signature(function, state, batch, static_argnames)
     signature.name = re.sub(r"\W", "_", name or signature.name)
-    return Parallelized(function, signature, devices, config, donate)
+    own_devices = None if devices is None else parse_devices(devices)
+    own_config = None if config is None else as_config(config)
+    return Parallelized(function, signature, own_devices, own_config, donate)
 
 
 def _definition(function: Callable[..., Any]) -> Place:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import itertools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -23,39 +25,32 @@ _DTYPES = _INTEGERS | {"bool", "float16", "bfloat16", "float32", "float64"}
 
 
 @dataclass(frozen=True)
-class Bound:
-    """One call's arguments: dynamic leaves with their tree, and static values.
+class Spec:
+    """What a plan is made for: trees, shapes, dtypes and static values of a call, without its arrays.
 
-    `key` is equal for calls that one plan serves: same tree, shapes, dtypes, static values; what JAX makes of
-    it depends on `weak_types` too.
+    trees: of the parameters that hold arrays, by name. kinds: shape and dtype of every leaf. weak_types:
+    whether a leaf takes the dtype of what it meets, as Python scalars do; it changes what JAX traces, not
+    what a plan takes.
     """
 
-    values: tuple[Any, ...]
-    leaves: tuple[jax.ShapeDtypeStruct, ...]
-    arguments: tuple[adapter.Argument, ...]
-    tree: Any
+    trees: tuple[tuple[str, Any], ...]
+    kinds: tuple[tuple[tuple[int, ...], Any], ...]
     static: tuple[tuple[str, Any], ...]
-    counts: Mapping[str, int]  # leaves of each parameter, in the order of the leaves
+    weak_types: tuple[bool, ...] = field(compare=False)
 
     @property
-    def key(self) -> tuple[Any, ...]:
-        """Identifies the plan that serves the call."""
-        shapes = tuple((leaf.shape, leaf.dtype) for leaf in self.leaves)
-        return tuple(self.counts), self.tree, shapes, self.static
+    def leaves(self) -> list[jax.ShapeDtypeStruct]:
+        """The leaves as JAX describes them."""
+        pairs = zip(self.kinds, self.weak_types, strict=True)
+        return [jax.ShapeDtypeStruct(*kind, weak_type=weak) for kind, weak in pairs]
 
-    @property
-    def weak_types(self) -> tuple[bool, ...]:
-        """Whether each leaf takes the dtype of what it meets, as Python scalars do."""
-        return tuple(leaf.weak_type for leaf in self.leaves)
-
-    def indices(self, parameter: str) -> range:
-        """The leaves that belong to a parameter."""
-        start = 0
-        for name, count in self.counts.items():
-            if name == parameter:
-                return range(start, start + count)
-            start += count
-        return range(0)
+    def by_parameter(self, leaves: Sequence[Any]) -> dict[str, Any]:
+        """The trees of the parameters, with these leaves."""
+        rest = iter(leaves)
+        return {
+            name: jax.tree.unflatten(tree, itertools.islice(rest, tree.num_leaves))
+            for name, tree in self.trees
+        }
 
 
 class Signature:
@@ -102,11 +97,11 @@ class Signature:
                 )
         return found
 
-    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
-        """Matches a call's arguments with the parameters; arrays or `jax.ShapeDtypeStruct` leaves.
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Spec, list[Any]]:
+        """Matches a call's arguments with the parameters: what they are, and their leaves.
 
-        As in `jax.jit`, a parameter that the call leaves to its default is that Python value, part of the
-        program, unless it has a role.
+        Leaves are arrays, Python numbers or `jax.ShapeDtypeStruct`s. As in `jax.jit`, a parameter that the
+        call leaves to its default is that Python value, part of the program, unless it has a role.
 
         Raises:
           TypeError: if they do not match, or a leaf is no array.
@@ -114,29 +109,35 @@ class Signature:
         bound = self._signature.bind(*args, **kwargs)
         given = set(bound.arguments)
         bound.apply_defaults()
-        for name in self._signature.parameters:
-            if name not in given and name not in (*self.state, *self.batch, *self.static):
-                del bound.arguments[name]
         static = tuple((name, bound.arguments.pop(name)) for name in self.static)
         for name, value in static:
             _check_hashable(name, value)
-        dynamic = dict(bound.arguments)
-        # A tuple: a dict would be flattened in the order of its keys.
-        leaves, tree = jax.tree.flatten(tuple(dynamic.values()), is_leaf=_is_mutable_module)
-        described = [self._describe(name, value) for name, value in dynamic.items()]
-        return Bound(
-            values=tuple(leaves),
-            leaves=tuple(_abstract(leaf, a) for leaf, a in zip(leaves, _chain(described), strict=True)),
-            arguments=tuple(_chain(described)),
-            tree=tree,
-            static=static,
-            counts=dict(zip(dynamic, map(len, described), strict=True)),
-        )
+        values = {
+            name: value
+            for name, value in bound.arguments.items()
+            if name in given or name in self.state or name in self.batch
+        }
+        is_module = _mutable_module_test()
+        flat = {name: jax.tree.flatten(value, is_leaf=is_module) for name, value in values.items()}
+        leaves = [leaf for part, _ in flat.values() for leaf in part]
+        try:
+            kinds = tuple(map(_kind, leaves))
+        except (TypeError, UnsupportedError) as error:
+            raise type(error)(_about_leaf(values, str(error))) from None
+        weak = [
+            _is_weak(leaf) and name not in self.state for name, (part, _) in flat.items() for leaf in part
+        ]
+        trees = tuple((name, tree) for name, (_, tree) in flat.items())
+        return Spec(trees, kinds, static, tuple(weak)), leaves
+
+    def arguments(self, spec: Spec) -> list[adapter.Argument]:
+        """Names and roles of the leaves."""
+        trees = spec.by_parameter(spec.leaves)
+        return [argument for name, value in trees.items() for argument in self._describe(name, value)]
 
     def _describe(self, name: str, value: Any) -> list[adapter.Argument]:
         """Names and roles of the leaves of one argument."""
-        paths = [path for path, _ in jax.tree.flatten_with_path(value, is_leaf=_is_mutable_module)[0]]
-        names = [name + jax.tree_util.keystr(path) for path in paths]
+        names = [name + jax.tree_util.keystr(path) for path, _ in jax.tree.flatten_with_path(value)[0]]
         if name in self.state:
             return [adapter.Argument(leaf, "state") for leaf in names]
         if name not in self.batch:
@@ -145,22 +146,21 @@ class Signature:
         leaves = jax.tree.leaves(value)
         return [_batch_argument(*item) for item in zip(names, axes, leaves, strict=True)]
 
-    def call(self, bound: Bound, leaves: Sequence[Any]) -> Any:
+    def call(self, spec: Spec, leaves: Sequence[Any]) -> Any:
         """Calls the step with other leaves (tracers) in place of the bound ones."""
-        dynamic = zip(bound.counts, jax.tree.unflatten(bound.tree, leaves), strict=True)
-        arguments = {**dict(dynamic), **dict(bound.static)}
+        arguments = {**spec.by_parameter(leaves), **dict(spec.static)}
         ordered = {name: arguments[name] for name in self._signature.parameters if name in arguments}
         rebuilt = inspect.BoundArguments(self._signature, ordered)
         return self.function(*rebuilt.args, **rebuilt.kwargs)
 
-    def results(self, bound: Bound, out: Any) -> list[adapter.Result]:
+    def results(self, spec: Spec, out: Any) -> list[adapter.Result]:
         """Names the leaves of the result tree and ties those of states to their arguments.
 
         Raises:
           StateError: if a state does not come back with the same tree, shapes and dtypes.
         """
-        arguments = dict(zip(bound.counts, jax.tree.unflatten(bound.tree, bound.leaves), strict=True))
-        states = {name: arguments[name] for name in self.state}
+        trees = spec.by_parameter(spec.leaves)
+        states = {name: trees[name] for name in self.state}
         lone = len(states) == 1 and jax.tree.structure(out) == jax.tree.structure(*states.values())
         parts = [out] if lone else list(out) if isinstance(out, (tuple, list)) else [out]
         if len(parts) < len(states):
@@ -168,25 +168,24 @@ class Signature:
                 f"{self.name} must return its state ({', '.join(states)}) first: "
                 f"expected at least {len(states)} results, found {len(parts)}"
             )
-        results: list[adapter.Result] = []
         for (name, expected), part in zip(states.items(), parts, strict=False):
             _check_state(self.name, name, expected, part)
-            results += [adapter.Result(bound.arguments[i].name, i) for i in bound.indices(name)]
-        rest = [(f"result[{i}]", part) for i, part in enumerate(parts)][len(states) :]
-        for name, part in rest:
-            results += [
-                adapter.Result(name + jax.tree_util.keystr(path))
-                for path, _ in jax.tree.flatten_with_path(part)[0]
-            ]
+        owners = [name for name, tree in trees.items() for _ in jax.tree.leaves(tree)]
+        owned = list(enumerate(zip(owners, self.arguments(spec), strict=True)))
+        results = [
+            adapter.Result(argument.name, i)
+            for name in states
+            for i, (owner, argument) in owned
+            if owner == name
+        ]
+        for index, part in list(enumerate(parts))[len(states) :]:
+            paths = jax.tree.flatten_with_path(part)[0]
+            results += [adapter.Result(f"result[{index}]{jax.tree_util.keystr(path)}") for path, _ in paths]
         return results
 
 
 def _sequence(given: Any) -> Sequence[Any]:
     return (given,) if isinstance(given, (str, int)) else tuple(given)
-
-
-def _chain(lists: Sequence[Sequence[adapter.Argument]]) -> list[adapter.Argument]:
-    return [item for items in lists for item in items]
 
 
 def _broadcast_axes(name: str, axes: Any, value: Any) -> list[int | None]:
@@ -214,32 +213,49 @@ def _batch_argument(name: str, axis: Any, leaf: Any) -> adapter.Argument:
     return adapter.Argument(name, "batch", axis % rank)
 
 
-def _abstract(leaf: Any, argument: adapter.Argument) -> jax.ShapeDtypeStruct:
-    """Shape and dtype; Python scalars get JAX's default dtype.
-
-    Weak types stay as in `jax.jit` (bfloat16 times 0.1 is bfloat16), but not those of states: a step count
-    that starts as a Python int would need a second plan for what comes back.
-    """
-    name = argument.name
-    if _is_mutable_module(leaf):
-        raise UnsupportedError(
-            f'"{name}" is a flax.nnx module, which the step would change in place: not supported yet; pass '
-            "nnx.split's graph and state, merge inside the step, return the new state"
-        )
+def _kind(leaf: Any) -> tuple[tuple[int, ...], Any]:
+    """Shape and dtype; Python numbers get JAX's default dtype."""
     if isinstance(leaf, (bool, int, float, complex, np.generic, np.ndarray)):
-        dtype: Any = jax.dtypes.canonicalize_dtype(jax.dtypes.result_type(leaf))
-        shape = np.shape(leaf)
+        kind = np.shape(leaf), jax.dtypes.canonicalize_dtype(jax.dtypes.result_type(leaf))
     elif hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
-        shape, dtype = tuple(leaf.shape), leaf.dtype
+        kind = tuple(leaf.shape), leaf.dtype
+    elif (is_module := _mutable_module_test()) and is_module(leaf):
+        raise UnsupportedError(
+            "is a flax.nnx module, which the step would change in place: not supported yet; pass what "
+            "nnx.split gives, merge it inside the step, return the new state"
+        )
     else:
         raise TypeError(
-            f'"{name}" must be an array, found {type(leaf).__name__}: '
+            f"must be an array, found {type(leaf).__name__}: "
             "name it in static_argnames if it is part of the program"
         )
-    if not is_key(dtype) and np.dtype(dtype).name not in _DTYPES:
-        raise UnsupportedError(f'dtype {np.dtype(dtype).name} of "{name}" is not supported yet')
-    weak = isinstance(leaf, (bool, int, float)) or bool(getattr(leaf, "weak_type", False))
-    return jax.ShapeDtypeStruct(shape, dtype, weak_type=weak and argument.role != "state")
+    if not _is_supported(kind[1]):
+        raise UnsupportedError(f"has dtype {np.dtype(kind[1]).name}, which is not supported yet")
+    return kind
+
+
+@functools.cache
+def _is_supported(dtype: Any) -> bool:
+    return is_key(dtype) or np.dtype(dtype).name in _DTYPES
+
+
+def _is_weak(leaf: Any) -> bool:
+    """Weak types stay as in `jax.jit` (bfloat16 times 0.1 is bfloat16), but for states.
+
+    A step count that starts as a Python int would need a second plan for what comes back.
+    """
+    return isinstance(leaf, (bool, int, float)) or bool(getattr(leaf, "weak_type", False))
+
+
+def _about_leaf(values: Mapping[str, Any], problem: str) -> str:
+    """Puts the name of the first leaf that has a problem before its description."""
+    for name, value in values.items():
+        for path, leaf in jax.tree.flatten_with_path(value, is_leaf=_mutable_module_test())[0]:
+            try:
+                _kind(leaf)
+            except (TypeError, UnsupportedError):
+                return f'"{name}{jax.tree_util.keystr(path)}" {problem}'
+    return problem
 
 
 def is_key(dtype: Any) -> bool:
@@ -247,10 +263,10 @@ def is_key(dtype: Any) -> bool:
     return bool(jnp.issubdtype(dtype, jax.dtypes.prng_key))
 
 
-def _is_mutable_module(value: Any) -> bool:
-    """Whether a value is a flax.nnx module; flax is asked only if the program has imported it."""
+def _mutable_module_test() -> Callable[[Any], bool] | None:
+    """Tells flax.nnx modules, trees of variables that steps mutate; None if the program has none."""
     nnx = sys.modules.get("flax.nnx")
-    return nnx is not None and isinstance(value, nnx.Module)
+    return (lambda value: isinstance(value, nnx.Module)) if nnx else None
 
 
 def _check_hashable(name: str, value: Any) -> None:

@@ -27,7 +27,7 @@ from epl.array import Array
 from epl.compile import compile_plan, emit
 from epl.environment import Devices, current_devices, parse_devices
 from epl.errors import CheckError, DonatedError, Error
-from epl.signature import Bound, Signature, is_key
+from epl.signature import Signature, Spec, is_key
 
 Path_ = str | os.PathLike[str]
 
@@ -132,21 +132,21 @@ class Compiled(Executable):
         Raises:
           TypeError: if the arguments have other trees, shapes or dtypes than the step was compiled for.
         """
-        return self.call(self._bind(args, kwargs))
+        return self.call(self._leaves(args, kwargs))
 
-    def call(self, bound: Bound, *, donate: bool | None = None) -> Any:
-        """Runs a step on bound arguments; `donate` stands for the step's own choice."""
+    def call(self, leaves: Sequence[Any], *, donate: bool | None = None) -> Any:
+        """Runs a step on the leaves of its arguments; `donate` stands for the step's own choice."""
         lowered = self.lowered
         wanted = lowered.donate if donate is None else donate
-        flags = [wanted and argument.role == "state" for argument in bound.arguments]
+        flags = [wanted and argument.role == "state" for argument in lowered.arguments]
         dtypes = [leaf.dtype for leaf in lowered.out_leaves]
-        return jax.tree.unflatten(lowered.out_tree, self.run(bound.values, flags, dtypes))
+        return jax.tree.unflatten(lowered.out_tree, self.run(leaves, flags, dtypes))
 
-    def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Bound:
-        bound = self.lowered.signature.bind(args, kwargs)
-        if bound.key != self.lowered.bound.key:
-            raise TypeError(_mismatch(self.name, self.lowered.bound, bound))
-        return bound
+    def _leaves(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        spec, leaves = self.lowered.signature.bind(args, kwargs)
+        if spec != self.lowered.spec:
+            raise TypeError(_mismatch(self.lowered, spec))
+        return leaves
 
     def check(self, *args: Any, rtol: float = 1e-5, atol: float = 1e-6, **kwargs: Any) -> CheckReport:
         """Runs the plan and its reference (the stripped step, one device, plain loops) on equal arguments.
@@ -161,9 +161,9 @@ class Compiled(Executable):
         Raises:
           CheckError: if a result does not pass.
         """
-        bound = self._bind(args, kwargs)
-        found = jax.tree.leaves(self.call(bound, donate=False))
-        expected = jax.tree.leaves(self._reference.call(bound, donate=False))
+        leaves = self._leaves(args, kwargs)
+        found = jax.tree.leaves(self.call(leaves, donate=False))
+        expected = jax.tree.leaves(self._reference.call(leaves, donate=False))
         names = [result.name for result in self.lowered.results]
         triples = zip(names, found, expected, strict=True)
         report = CheckReport(tuple(_compare(*triple, rtol=rtol, atol=atol) for triple in triples))
@@ -206,8 +206,9 @@ class Lowered:
     """A step as MLIR text, with what is needed to call it."""
 
     signature: Signature
-    bound: Bound
+    spec: Spec
     program: adapter.Program
+    arguments: tuple[adapter.Argument, ...]
     results: tuple[adapter.Result, ...]
     out_leaves: tuple[Any, ...]
     out_tree: Any
@@ -277,7 +278,7 @@ def load(path: Path_, *, devices: Devices | None = None, like: Lowered | None = 
 
 def _check_slots(plan: Any, lowered: Lowered) -> None:
     found = [slot.name for slot in plan.slots if slot.role != "result" and not slot.hidden]
-    expected = [argument.name for argument in lowered.bound.arguments]
+    expected = [argument.name for argument in lowered.arguments]
     if found != expected:
         raise Error(
             f"the plan is not one of {lowered.signature.name}: expected arguments {expected}, found {found}"
@@ -369,15 +370,13 @@ def _compare(name: str, found: Any, expected: Any, *, rtol: float, atol: float) 
     return Difference(name, largest, scale, largest <= (0.0 if exact else atol + rtol * scale))
 
 
-def _mismatch(name: str, expected: Bound, found: Bound) -> str:
-    if expected.tree != found.tree:
-        return f"{name} was compiled for arguments {expected.tree}, found {found.tree}"
+def _mismatch(lowered: Lowered, found: Spec) -> str:
+    name, expected = lowered.signature.name, lowered.spec
+    if expected.trees != found.trees:
+        return f"{name} was compiled for arguments {dict(expected.trees)}, found {dict(found.trees)}"
     if expected.static != found.static:
         return f"{name} was compiled for {dict(expected.static)}, found {dict(found.static)}"
-    argument, old, new = next(
-        (a.name, x, y)
-        for a, x, y in zip(found.arguments, expected.leaves, found.leaves, strict=True)
-        if (x.shape, x.dtype) != (y.shape, y.dtype)
-    )
-    kinds = [f"{leaf.dtype}{list(leaf.shape)}" for leaf in (old, new)]
-    return f'{name} was compiled for "{argument}" as {kinds[0]}, found {kinds[1]}'
+    changed = zip(lowered.arguments, expected.kinds, found.kinds, strict=True)
+    argument, *kinds = next(item for item in changed if item[1] != item[2])
+    old, new = (f"{dtype}{list(shape)}" for shape, dtype in kinds)
+    return f'{name} was compiled for "{argument.name}" as {old}, found {new}'

@@ -52,7 +52,7 @@ def test_default_is_one_device_per_usable_core() -> None:
 def test_a_step_may_bring_its_own() -> None:
     epl.init("cpu:4", config={"zero.level": ""})
     assert settings(None, None).devices == "cpu:4"
-    assert settings(2, None).devices == "cpu:2"
+    assert settings("cpu:2", None).devices == "cpu:2"
 
 
 def test_a_failed_init_changes_nothing() -> None:
