@@ -19,6 +19,7 @@ from epl.places import is_library
 _QUIET_SECONDS = 2.0  # a compilation that takes longer shows that it is alive
 _ERROR = re.compile(r"^(?:.*?: )?error: (?P<message>.*)$", re.M)
 _PLACE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):\d+: ", re.M)
+_NOTE = re.compile(r"^.*: note: (?!called from).*$", re.M)
 
 
 def compile_plan(text: str, devices: str, name: str, *, reference: bool = False) -> bytes:
@@ -98,8 +99,11 @@ def _error(code: int, diagnostics: str, name: str) -> CompileError:
         )
         return CompileError(f"{reason}\n{diagnostics}".rstrip(), None, diagnostics)
     first = _ERROR.search(diagnostics)
-    message = first["message"] if first else f'epl-compile failed on step "{name}" with exit code {code}'
-    return CompileError(f"{message}\n{diagnostics}".rstrip(), _user_place(diagnostics), diagnostics)
+    if first is None:
+        message = f'epl-compile failed on step "{name}" with exit code {code}\n{diagnostics}'
+        return CompileError(message.rstrip(), None, diagnostics)
+    message = "\n".join([first["message"], *_NOTE.findall(diagnostics)])
+    return CompileError(message, _user_place(diagnostics), diagnostics)
 
 
 def _user_place(diagnostics: str) -> Place | None:

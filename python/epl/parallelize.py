@@ -73,7 +73,12 @@ class Parallelized:
     def _trace(self, spec: Spec, devices: str, default: Strategy | None) -> Lowered:
         signature = self._signature
         arguments = tuple(signature.arguments(spec))
-        traced = adapter.trace(lambda *leaves: signature.call(spec, leaves), spec.leaves, signature.name)
+
+        @functools.wraps(signature.function)
+        def step(*leaves: Any) -> Any:
+            return signature.call(spec, leaves)
+
+        traced = adapter.trace(step, spec.leaves, signature.name)
         results = tuple(signature.results(spec, traced.out))
         leaves, tree = jax.tree.flatten(traced.out)
         program = adapter.lower(

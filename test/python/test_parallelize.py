@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import resource
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -373,13 +375,21 @@ def test_damaged_plan_files_are_refused(scaled: epl.Parallelized, tmp_path: Path
         epl.load(tmp_path / "nowhere.eplan")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-def test_a_full_disk_while_saving_loses_nothing(
-    scaled: epl.Parallelized, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_while_saving_loses_nothing(scaled: epl.Parallelized, tmp_path: Path) -> None:
     compiled = scaled.lower(1.0, X).compile()
-    with pytest.raises(epl.Error, match="/dev/full"):
-        compiled.save("/dev/full/m.eplan")
+    compiled.save(tmp_path / "m.eplan")
+    before = (tmp_path / "m.eplan").read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, limits[1]))
+        with pytest.raises(epl.Error, match=r"m.eplan"):
+            compiled.save(tmp_path / "m.eplan")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert [file.name for file in tmp_path.iterdir()] == ["m.eplan"]
+    assert (tmp_path / "m.eplan").read_bytes() == before
 
 
 def test_a_batch_that_does_not_divide_gives_the_numbers() -> None:
@@ -413,6 +423,14 @@ def test_a_failed_call_costs_no_state(scaled: epl.Parallelized) -> None:
     with pytest.raises(TypeError):
         scaled(state)
     assert float(state) == 2 + X.mean()
+
+
+def test_errors_of_jax_name_the_users_function() -> None:
+    def step(x: jax.Array) -> Any:
+        return x if x.sum() > 0 else "nothing"
+
+    with pytest.raises(jax.errors.TracerBoolConversionError, match=f"step at {__file__}"):
+        epl.parallelize(step, devices=1)(X)
 
 
 @pytest.mark.parametrize(

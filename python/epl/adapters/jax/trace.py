@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,10 +71,13 @@ def trace(step: Callable[..., Any], arguments: Sequence[jax.ShapeDtypeStruct], n
       UnsupportedError: for a collective over an axis of devices, which a global step does not have.
     """
 
+    # JAX's own errors name what `step` wraps; the leaves are not its parameters.
+    @functools.wraps(step)
     def wrapper(*leaves: Any) -> Any:
         return step(*leaves)
 
     wrapper.__name__ = wrapper.__qualname__ = name
+    wrapper.__signature__ = inspect.signature(lambda *leaves: leaves)  # type: ignore[attr-defined]
     table = ScopeTable()
     with table.active():
         try:
