@@ -1,0 +1,143 @@
+"""Operations of jnp and lax, on tensors that two devices share by rows, against `jax.jit`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import epl
+
+X = np.random.default_rng(0).normal(size=(8, 6)).astype(np.float32)
+Operation = Callable[[jax.Array], Any]
+
+GROUPS: dict[str, dict[str, Operation]] = {
+    "elementwise": {
+        "exp": jnp.exp,
+        "expm1": jnp.expm1,
+        "log1p": lambda x: jnp.log1p(jnp.abs(x)),
+        "tanh": jnp.tanh,
+        "logistic": jax.nn.sigmoid,
+        "gelu": jax.nn.gelu,
+        "erf": jax.scipy.special.erf,
+        "silu": jax.nn.silu,
+        "softplus": jax.nn.softplus,
+        "sin": jnp.sin,
+        "tan": jnp.tan,
+        "cbrt": jnp.cbrt,
+        "rsqrt": lambda x: jax.lax.rsqrt(jnp.abs(x)),
+        "power": lambda x: jnp.abs(x) ** x,
+        "cube": lambda x: x**3,
+        "atan2": lambda x: jnp.arctan2(x, x[:, ::-1]),
+    },
+    "rounding and comparison": {
+        "floor": jnp.floor,
+        "round": lambda x: jnp.round(x * 3),
+        "sign": jnp.sign,
+        "mod": lambda x: x % 3,
+        "rem": lambda x: jax.lax.rem(x, 0.3),
+        "isnan": jnp.isnan,
+        "where": lambda x: jnp.where(x > 0, x, -2),
+        "clip": lambda x: jnp.clip(x, -1, x[0, 0]),
+        "select": lambda x: jax.lax.select_n(x > 0, x, 2 * x),
+        "one hot": lambda x: jax.nn.one_hot((x[:, 0] * 2).astype(int), 4),
+        "all": lambda x: (x > -9).all(1),
+        "any": lambda x: (x > 1).any(),
+    },
+    "integers": {
+        "divide": lambda x: (x * 10).astype(int) // 3,
+        "shift": lambda x: (x * 10).astype(int) >> 1,
+        "population count": lambda x: jax.lax.population_count((x * 10).astype(int)),
+        "bits": lambda x: jax.lax.bitcast_convert_type(x, jnp.int32) ^ 5,
+        "unsigned": lambda x: (jnp.abs(x) * 50).astype(jnp.uint8) * 3 // 2,
+        "int8": lambda x: (x * 30).astype(jnp.int8),
+        "sum": lambda x: (x * 10).astype(int).sum(),
+        "maximum": lambda x: (x * 10).astype(int).max(0),
+    },
+    "reductions": {
+        "sum rows": lambda x: x.sum(0),
+        "sum columns": lambda x: x.sum(1),
+        "mean": jnp.mean,
+        "max": lambda x: x.max(0),
+        "min": lambda x: x.min(),
+        "product": lambda x: x.prod(1),
+        "variance": lambda x: x.var(0),
+        "norm": jnp.linalg.norm,
+        "logsumexp": lambda x: jax.nn.logsumexp(x, 1),
+        "softmax": jax.nn.softmax,
+        "argmax": lambda x: jnp.argmax(x, 1),
+        "argmin of the batch": lambda x: jnp.argmin(x, 0),
+        "batch norm": lambda x: (x - x.mean(0)) / jnp.sqrt(x.var(0) + 1e-5),
+        "cumulative sum": lambda x: jnp.cumsum(x, 1),
+        "cumulative sum of the batch": lambda x: jnp.cumsum(x, 0),
+    },
+    "shapes": {
+        "transpose": lambda x: x.T,
+        "reshape": lambda x: x.reshape(8, 2, 3),
+        "flatten": lambda x: x.reshape(-1),
+        "row": lambda x: x[0],
+        "last row": lambda x: x[-1],
+        "rows": lambda x: x[2:5],
+        "strided": lambda x: x[1:7:2, ::3],
+        "flip": lambda x: x[::-1],
+        "flip columns": lambda x: x[:, ::-1],
+        "roll": lambda x: jnp.roll(x, 1, 1),
+        "pad": lambda x: jnp.pad(x, ((0, 0), (1, 2))),
+        "pad the batch": lambda x: jnp.pad(x, 1),
+        "interior pad": lambda x: jax.lax.pad(x, 1.0, ((0, 0, 0), (1, 1, 1))),
+        "tile": lambda x: jnp.tile(x, (2, 1)),
+        "repeat": lambda x: jnp.repeat(x, 2, 1),
+        "stack": lambda x: jnp.stack([x, -x], 1),
+        "concatenate": lambda x: jnp.concatenate([x, x * 2], 1),
+        "concatenate the batch": lambda x: jnp.concatenate([x, x * 2]),
+        "split": lambda x: jnp.split(x, 2, 1)[1],
+        "triangle": jnp.tril,
+    },
+    "contractions": {
+        "matrix": lambda x: x @ x.T,
+        "inner": lambda x: x.T @ x,
+        "vector": lambda x: x @ jnp.arange(6.0),
+        "batched": lambda x: jnp.einsum("bij,bkj->bik", x.reshape(8, 2, 3), x.reshape(8, 2, 3)),
+        "bfloat16": lambda x: (x.astype(jnp.bfloat16) @ jnp.eye(6, dtype=jnp.bfloat16)).astype(jnp.float32),
+        "integers": lambda x: x.astype(int) @ jnp.arange(12).reshape(6, 2),
+        "convolution": lambda x: jax.lax.conv(x.reshape(8, 1, 2, 3), jnp.ones((2, 1, 2, 2)), (1, 1), "SAME"),
+        "max pool": lambda x: jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 2), (1, 2), "VALID"),
+    },
+    "gradients": {
+        "slice": jax.grad(lambda x: jnp.sin(x[2:4]).sum()),
+        "concatenate": jax.grad(lambda x: jnp.sin(jnp.concatenate([x, x * x], 1)).sum()),
+        "max pool": jax.grad(
+            lambda x: jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 2), (1, 2), "VALID").sum()
+        ),
+        "remat": jax.grad(jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)).sum())),
+        "custom": jax.grad(lambda x: jax.nn.relu(x).sum()),
+        "of a gradient": jax.grad(lambda x: jax.grad(lambda v: (v**4).sum())(x).sum()),
+        "clipped": lambda x: optax.clip_by_global_norm(1.0).update(x, optax.EmptyState())[0],
+        "vmap": jax.vmap(jax.grad(lambda v: (v @ v) ** 2)),
+        "unrolled scan": lambda x: jax.lax.scan(lambda c, r: (c * r, c), x[0], x, unroll=True),
+    },
+}
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("group", GROUPS)
+def test_operations_agree_with_jax(group: str, devices: int) -> None:
+    def step(x: jax.Array) -> dict[str, Any]:
+        with epl.replicate():
+            return {name: operation(x) for name, operation in GROUPS[group].items()}
+
+    found = epl.parallelize(step, batch="x", devices=devices, name=group)(X)
+    expected = jax.jit(step)(X)
+    for name in GROUPS[group]:
+        for a, b in zip(jax.tree.leaves(found[name]), jax.tree.leaves(expected[name]), strict=True):
+            assert (a.shape, a.dtype) == (b.shape, b.dtype), name
+            exact = not jnp.issubdtype(b.dtype, jnp.floating)
+            magnitude = np.abs(np.nan_to_num(np.asarray(b, np.float64))).max(initial=0.0)
+            np.testing.assert_allclose(
+                np.asarray(a), np.asarray(b), rtol=0, atol=0 if exact else 2e-6 * magnitude, err_msg=name
+            )
