@@ -275,3 +275,21 @@ def test_a_constant_is_uploaded_once(load: Load) -> None:
         (n,), _ = session.call([n, gate], [True, True], "wait")
     assert not gate.is_donated
     assert n.numpy()[0] == 3
+
+
+def test_threads_may_share_a_session(load: Load) -> None:
+    session = runtime.Session(load("step"), "cpu:2")
+    counts = []
+
+    def train() -> None:
+        n: Any = state()
+        for _ in range(50):
+            (n, _, _), _ = session.call([n, batch()], [True, False], "train_step")
+        counts.append(n.numpy()[0])
+
+    threads = [threading.Thread(target=train) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counts == [50] * 4
