@@ -7,6 +7,7 @@
 #include <csignal>
 #include <immintrin.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string>
 #include <unistd.h>
 
@@ -78,6 +79,19 @@ void Executor::startNext(std::unique_lock<std::mutex> lock) {
   }
 }
 
+void Executor::idle(uint32_t worker, uint32_t seen, int &count) const {
+  // A peer that is about to finish is met while spinning, without a call of the system. Spinning on would
+  // take the core from a peer that has none.
+  constexpr int kSpins = 200, kYields = 100;
+  if (count < kSpins)
+    __builtin_ia32_pause();
+  else if (count < kSpins + kYields)
+    sched_yield();
+  else
+    sleep(worker, seen);
+  ++count;
+}
+
 void Executor::wake(uint32_t worker) {
   workers[worker].signal.fetch_add(1, std::memory_order_release);
   workers[worker].signal.notify_one();
@@ -90,16 +104,13 @@ void Executor::wakeAll() {
 
 /// The worker's next job, or null when the executor stops.
 Executor::Job *Executor::awaitJob(uint32_t worker) {
-  for (int spins = 0;; ++spins) {
+  for (int idling = 0;;) {
     uint32_t seen = signal(worker);
     if (Job *job = workers[worker].job.exchange(nullptr, std::memory_order_acquire))
       return job;
     if (stopping.load(std::memory_order_acquire))
       return nullptr;
-    if (spins < kSpins)
-      pauseCore();
-    else
-      sleep(worker, seen);
+    idle(worker, seen, idling);
   }
 }
 

@@ -54,6 +54,9 @@ public:
   void sleep(uint32_t worker, uint32_t seen) const {
     workers[worker].signal.wait(seen, std::memory_order_acquire);
   }
+  /// To be called again and again by a worker that finds nothing to do, with a count that starts at 0: comes
+  /// back at once at first, lets other threads have the core then, and sleeps in the end.
+  void idle(uint32_t worker, uint32_t seen, int &count) const;
   void wake(uint32_t worker);
   void wakeAll();
 
@@ -83,13 +86,6 @@ private:
   std::deque<std::shared_ptr<Job>> queue; // the running job first
   uint32_t started = 0;                   // workers that have a thread
 };
-
-/// How often an idle worker looks again before it sleeps: long enough to meet a peer that is about to finish,
-/// short enough to leave the core to others.
-constexpr int kSpins = 2000;
-
-/// Tells the core that it spins.
-inline void pauseCore() { __builtin_ia32_pause(); }
 
 } // namespace epl::runtime
 

@@ -71,14 +71,11 @@ void Step::awaitPrepared(uint32_t worker) {
         executor.wake(other);
     return;
   }
-  for (int spins = 0;; ++spins) {
+  for (int idling = 0;;) {
     uint32_t seen = executor.signal(worker);
     if (prepared.load(std::memory_order_acquire) == numWorkers() || call->failed())
       return;
-    if (spins < kSpins)
-      pauseCore();
-    else
-      executor.sleep(worker, seen);
+    executor.idle(worker, seen, idling);
   }
 }
 
@@ -88,16 +85,14 @@ void Step::runCommands(uint32_t worker) {
     cursor.next = 0;
     left += cursor.commands.size();
   }
-  for (int spins = 0; left != 0;) {
+  for (int idling = 0; left != 0;) {
     uint32_t seen = executor.signal(worker);
     if (sweep(worker, left))
-      spins = 0;
+      idling = 0;
     else if (call->failed())
       return;
-    else if (++spins < kSpins)
-      pauseCore();
     else
-      executor.sleep(worker, seen);
+      executor.idle(worker, seen, idling);
   }
 }
 
