@@ -24,12 +24,13 @@ from epl import runtime
 from epl.adapters.jax import hooks
 from epl.adapters.jax import trace as adapter
 from epl.array import Array
+from epl.check import CheckReport, compare
 from epl.compile import compile_plan, emit
 from epl.environment import Devices, current_devices, parse_devices
 from epl.errors import CheckError, DonatedError, Error
 from epl.signature import Signature, Spec, is_key
 
-Path_ = str | os.PathLike[str]
+PathLike = str | os.PathLike[str]
 
 STAGES = ("input", "global", "local", "kernel")
 
@@ -93,7 +94,7 @@ class Executable:
         return list(results)
 
     @contextlib.contextmanager
-    def trace(self, path: Path_) -> Iterator[None]:
+    def trace(self, path: PathLike) -> Iterator[None]:
         """Writes a timeline of the steps in the block, which Perfetto opens (ui.perfetto.dev).
 
         `with compiled.trace("t.json"): ...`
@@ -105,7 +106,7 @@ class Executable:
             self._session.trace(False)
             _write(Path(path), self._session.trace_json().encode())
 
-    def save(self, path: Path_) -> None:
+    def save(self, path: PathLike) -> None:
         """Writes the plan, and hidden constants beside it, to `<path>.hidden.npz`.
 
         Raises:
@@ -166,7 +167,7 @@ class Compiled(Executable):
         expected = jax.tree.leaves(self._reference.call(leaves, donate=False))
         names = [result.name for result in self.lowered.results]
         triples = zip(names, found, expected, strict=True)
-        report = CheckReport(tuple(_compare(*triple, rtol=rtol, atol=atol) for triple in triples))
+        report = CheckReport(tuple(compare(*triple, rtol=rtol, atol=atol) for triple in triples))
         if any(not difference.passes for difference in report.differences):
             raise CheckError(f"{self.name} differs from its reference (rtol={rtol}, atol={atol})\n{report}")
         return report
@@ -174,31 +175,6 @@ class Compiled(Executable):
     @functools.cached_property
     def _reference(self) -> Compiled:
         return self.lowered.with_devices("cpu:1").compile_reference()
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Largest absolute difference of a result, and largest magnitude (`scale`) of its reference."""
-
-    name: str
-    largest: float
-    scale: float
-    passes: bool
-
-    def __str__(self) -> str:
-        verdict = "" if self.passes else "  beyond tolerance"
-        return f"{self.name}: differs by {self.largest:.3g} of {self.scale:.3g}{verdict}"
-
-
-@dataclass(frozen=True)
-class CheckReport:
-    """The differences of all results; printed, the largest first."""
-
-    differences: tuple[Difference, ...]
-
-    def __str__(self) -> str:
-        ordered = sorted(self.differences, key=lambda d: (d.passes, -d.largest / (d.scale or 1.0)))
-        return "\n".join(map(str, ordered[:10]))
 
 
 @dataclass(frozen=True)
@@ -251,7 +227,7 @@ class Lowered:
         return Lowered(**{**fields, "devices": devices})
 
 
-def load(path: Path_, *, devices: Devices | None = None, like: Lowered | None = None) -> Executable:
+def load(path: PathLike, *, devices: Devices | None = None, like: Lowered | None = None) -> Executable:
     """Loads a plan that `Compiled.save` (or `epl-compile`) wrote.
 
     Args:
@@ -285,7 +261,7 @@ def _check_slots(plan: Any, lowered: Lowered) -> None:
         )
 
 
-def _hidden_path(path: Path_) -> Path:
+def _hidden_path(path: PathLike) -> Path:
     return Path(f"{os.fspath(path)}.hidden.npz")
 
 
@@ -356,18 +332,6 @@ def _result(result: Any, dtype: Any) -> Any:
     if isinstance(result, runtime.module().StateBuffer):
         return Array(result, dtype)
     return jnp.asarray(result.numpy().view(dtype))
-
-
-def _compare(name: str, found: Any, expected: Any, *, rtol: float, atol: float) -> Difference:
-    if is_key(found.dtype):
-        found, expected = jax.random.key_data(found), jax.random.key_data(expected)
-    a, b = (np.asarray(value, np.float64) for value in (found, expected))
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    gap = np.abs(np.where(same, 0.0, a) - np.where(same, 0.0, b))
-    finite = np.abs(b[np.isfinite(b)])
-    scale, largest = float(finite.max(initial=0.0)), float(gap.max(initial=0.0))
-    exact = not jnp.issubdtype(found.dtype, jnp.floating)
-    return Difference(name, largest, scale, largest <= (0.0 if exact else atol + rtol * scale))
 
 
 def _mismatch(lowered: Lowered, found: Spec) -> str:

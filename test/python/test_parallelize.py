@@ -17,7 +17,7 @@ from flax.training.train_state import TrainState
 
 import epl
 from epl import stages
-from models import batches, mlp, mlp_parameters, training_step
+from steps import batches, mlp, mlp_parameters, training_step
 
 DEVICES = [1, 2, 3, 4, 8]
 
