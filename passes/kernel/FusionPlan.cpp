@@ -320,7 +320,8 @@ bool Planner::addInitStages(Nest &nest) {
         prepare.domain = init.domain;
         prepare.rowRank = acrossRows || stage.rowRank == 0 ? 0 : getRowRank(init, nest.rows);
         prepare.roots.push_back(std::move(init));
-        collapse(prepare);
+        if (result->form != Form::column) // there its innermost dimension is the columns of the stage already
+          collapse(prepare);
         (acrossRows ? nest.prologue : stages).push_back(std::move(prepare));
       }
     stages.push_back(std::move(stage));
