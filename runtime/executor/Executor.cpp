@@ -49,11 +49,17 @@ Executor &Executor::shared() {
   return *executor;
 }
 
-void Executor::submit(std::shared_ptr<Job> job) {
+/// The lock of the queue, once there is room in it.
+std::unique_lock<std::mutex> Executor::lockRoom() {
   if (getpid() != process)
     throw Error("the process was forked after its first step: start a new one instead (spawn, not fork)");
   std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return hasRoom(); });
+  changed.wait(lock, [&] { return queue.size() < kMaxQueued; });
+  return lock;
+}
+
+void Executor::submit(std::shared_ptr<Job> job) {
+  std::unique_lock lock = lockRoom();
   for (; started < job->numWorkers(); ++started)
     workers[started].thread = std::thread([this, worker = started] { work(worker); });
   queue.push_back(std::move(job));
@@ -61,10 +67,7 @@ void Executor::submit(std::shared_ptr<Job> job) {
     startNext(std::move(lock));
 }
 
-void Executor::awaitRoom() {
-  std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return hasRoom(); });
-}
+void Executor::awaitRoom() { lockRoom(); }
 
 /// Starts the first job of the queue. The lock is given up: nobody else starts or ends a job meanwhile.
 void Executor::startNext(std::unique_lock<std::mutex> lock) {

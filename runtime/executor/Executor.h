@@ -41,11 +41,11 @@ public:
 
   uint32_t maxWorkers() const { return limit; }
 
-  /// Queues a job and returns, after awaitRoom. Throws Error in a process that has been
-  /// forked off the one that made the executor: its workers did not come along.
+  /// Queues a job and returns, after awaitRoom. Throws Error as that does.
   void submit(std::shared_ptr<Job> job);
 
-  /// Waits while so many jobs are queued that another one would have to wait.
+  /// Waits while so many jobs are queued that another one would have to wait. Throws Error in a process that
+  /// has been forked off the one that made the executor: its workers did not come along.
   void awaitRoom();
 
   // For running jobs. To wait for something without missing it, a worker takes `signal`, looks for the thing,
@@ -70,7 +70,7 @@ private:
     std::thread thread;
   };
 
-  bool hasRoom() const { return queue.size() < kMaxQueued; }
+  std::unique_lock<std::mutex> lockRoom();
   void work(uint32_t worker);
   Job *awaitJob(uint32_t worker);
   void startNext(std::unique_lock<std::mutex> lock);
