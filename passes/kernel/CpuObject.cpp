@@ -31,7 +31,6 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
@@ -81,9 +80,7 @@ static DialectRegistry makeRegistry() {
 }
 
 static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const CpuTarget &target, CodeStyle style) {
-  static bool initialized = !llvm::InitializeNativeTarget() && !llvm::InitializeNativeTargetAsmPrinter();
-  (void)initialized;
-  llvm::Triple triple("x86_64-unknown-linux-gnu");
+  llvm::Triple triple(kCpuTriple);
   std::string error;
   const llvm::Target *backend = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!backend)

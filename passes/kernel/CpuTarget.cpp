@@ -4,9 +4,10 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSet.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
-#include "llvm/TargetParser/X86TargetParser.h"
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -28,22 +29,21 @@ std::string CpuTarget::getFeatureString() const {
 }
 
 FailureOr<CpuTarget> mlir::epl::getCpuTarget(StringRef cpu) {
-  llvm::StringSet<> available;
-  if (cpu == "host") {
-    cpu = llvm::sys::getHostCPUName();
-    for (auto &feature : llvm::sys::getHostCPUFeatures())
-      if (feature.second)
-        available.insert(feature.first());
-  } else {
-    if (llvm::X86::parseArchX86(cpu) == llvm::X86::CK_None)
-      return failure();
-    SmallVector<StringRef> features;
-    llvm::X86::getFeaturesForCPU(cpu, features);
-    available.insert_range(features);
-  }
-  CpuTarget target{cpu.str(), {}};
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  std::string error;
+  llvm::Triple triple(kCpuTriple);
+  const llvm::Target *backend = llvm::TargetRegistry::lookupTarget(triple, error);
+  std::string name = cpu == "host" ? llvm::sys::getHostCPUName().str() : cpu.str();
+  std::unique_ptr<llvm::MCSubtargetInfo> subtarget(backend ? backend->createMCSubtargetInfo(triple, name, "")
+                                                           : nullptr);
+  if (!subtarget || !subtarget->isCPUStringValid(name))
+    return failure();
+  // A name says what the model has; a virtual machine may hide some of it.
+  llvm::StringMap<bool> present = llvm::sys::getHostCPUFeatures();
+  CpuTarget target{name, {}};
   for (StringRef feature : kFeatures)
-    if (available.contains(feature))
+    if (cpu == "host" ? present.lookup(feature) : subtarget->checkFeatures(("+" + feature).str()))
       target.features.push_back(feature.str());
   return target;
 }

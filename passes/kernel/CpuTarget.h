@@ -10,6 +10,9 @@
 
 namespace mlir::epl {
 
+/// The machine that kernels run on.
+constexpr llvm::StringLiteral kCpuTriple = "x86_64-unknown-linux-gnu";
+
 /// A CPU by name and the features that code for it may use. The features are a closed list, so that a runtime
 /// can check each of them by CPUID; the name only tunes.
 struct CpuTarget {
@@ -24,6 +27,7 @@ struct CpuTarget {
 };
 
 /// The target called `cpu`; "host" is the machine that compiles. Fails for a name that LLVM does not know.
+/// Readies LLVM's backend for it.
 FailureOr<CpuTarget> getCpuTarget(StringRef cpu);
 
 } // namespace mlir::epl

@@ -373,7 +373,7 @@ bool RootCollector::placeRoots() {
     if (root.after >= 0)
       placeAfter(root, set.roots[root.after]);
     for (Element &node : expressions->getNodes())
-      if (node.kind == Element::Kind::load)
+      if (node.kind == Element::Kind::load && set.materialized.contains(node.tensor))
         for (size_t other : set.rootsOf.lookup(node.tensor))
           placeAfter(root, set.roots[other]);
     for (Element &node : expressions->getNodes())

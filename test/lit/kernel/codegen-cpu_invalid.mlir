@@ -1,0 +1,5 @@
+// RUN: epl-opt %s --epl-codegen-cpu=cpu=z80 -split-input-file -verify-diagnostics
+
+// expected-error @+1 {{unknown CPU "z80"}}
+module {
+}

@@ -1,0 +1,46 @@
+// RUN: epl-opt %s --epl-lower-kernels=cpu=x86-64-v4 | FileCheck %s
+
+#rc = affine_map<(d0, d1) -> (d0, d1)>
+#cr = affine_map<(d0, d1) -> (d1, d0)>
+#r = affine_map<(d0, d1) -> (d0)>
+#v = affine_map<(d0) -> (d0)>
+
+// Every slice owns some columns: it zeroes their sums, adds all rows to them, and goes on with the sums. The last
+// block has 4 of 16 columns.
+
+// CHECK: epl.kernel @bias_gradient fusion
+// CHECK: extent = 7 : i64, flops = {{[0-9]+}} : i64, form = "column"
+// CHECK-LABEL: func.func private @bias_gradient.body
+// CHECK: %[[LOW:.*]] = arith.muli %{{.*}}, %c16
+// CHECK: %[[HIGH:.*]] = arith.muli %{{.*}}, %c16
+// CHECK: arith.minsi %[[LOW]], %c100
+// CHECK: arith.minsi %[[HIGH]], %c100
+// CHECK: scf.for
+// CHECK: vector.store %{{.*}}, %[[SUMS:.*]][%{{.*}}] : memref<100xf32>, vector<64xf32>
+// CHECK: scf.for %{{.*}} = %c0 to %c8 step %c1
+// CHECK: scf.for
+// CHECK: %[[OLD:.*]] = vector.load %[[SUMS]]
+// CHECK: %[[NEW:.*]] = arith.addf %[[OLD]]
+// CHECK: vector.store %[[NEW]], %[[SUMS]]
+// CHECK: scf.for
+// CHECK: vector.load %[[SUMS]]
+// CHECK: arith.subf
+epl.kernel @bias_gradient fusion {
+^bb0(%x: tensor<8x100xf32>, %old: tensor<100xf32>):
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<100xf32>
+  %i0 = linalg.fill ins(%zero : f32) outs(%e : tensor<100xf32>) -> tensor<100xf32>
+  %sum = linalg.generic {indexing_maps = [#cr, #r], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<8x100xf32>) outs(%i0 : tensor<100xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.addf %out, %in : f32
+    linalg.yield %0 : f32
+  } -> tensor<100xf32>
+  %new = linalg.generic {indexing_maps = [#v, #v, #v], iterator_types = ["parallel"]}
+      ins(%old, %sum : tensor<100xf32>, tensor<100xf32>) outs(%e : tensor<100xf32>) {
+  ^bb0(%in: f32, %s: f32, %out: f32):
+    %0 = arith.subf %in, %s : f32
+    linalg.yield %0 : f32
+  } -> tensor<100xf32>
+  epl.yield %new : tensor<100xf32>
+} {in_place = array<i32: 1>}
