@@ -147,11 +147,17 @@ static bool collapseDims(Stage &stage, size_t dim) {
   return true;
 }
 
-// Rows and the loops inside a row stay apart.
-static void collapse(Stage &stage) {
-  for (int64_t dim = int64_t(stage.domain.size()) - 2; dim >= 0; --dim)
-    if (size_t(dim) + 1 != stage.rowRank && collapseDims(stage, dim) && size_t(dim) < stage.rowRank)
+static constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+
+// Rows and the loops inside a row stay apart. The innermost loop becomes no longer than `longest`.
+static void collapse(Stage &stage, int64_t longest = kNoLimit) {
+  for (int64_t dim = int64_t(stage.domain.size()) - 2; dim >= 0; --dim) {
+    bool isInner = size_t(dim) + 2 == stage.domain.size();
+    bool tooLong = isInner && stage.domain[dim] * stage.domain[dim + 1] > longest;
+    if (size_t(dim) + 1 != stage.rowRank && !tooLong && collapseDims(stage, dim) &&
+        size_t(dim) < stage.rowRank)
       --stage.rowRank;
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -209,7 +215,7 @@ bool Planner::planColumns() {
   if (!accumulates)
     return false;
   for (Nest &nest : result->nests)
-    llvm::for_each(nest.stages, collapse);
+    llvm::for_each(nest.stages, [](Stage &stage) { collapse(stage); });
   result->form = Form::column;
   result->extent = llvm::divideCeil(columns, kColumnBlock);
   return true;
@@ -320,8 +326,10 @@ bool Planner::addInitStages(Nest &nest) {
         prepare.domain = init.domain;
         prepare.rowRank = acrossRows || stage.rowRank == 0 ? 0 : getRowRank(init, nest.rows);
         prepare.roots.push_back(std::move(init));
-        if (result->form != Form::column) // there its innermost dimension is the columns of the stage already
-          collapse(prepare);
+        collapse(prepare, result->form == Form::column ? stage.domain.back() : kNoLimit);
+        // A slice of the kernel is some columns: both loops must be over the same ones.
+        if (result->form == Form::column && prepare.domain.back() != stage.domain.back())
+          return false;
         (acrossRows ? nest.prologue : stages).push_back(std::move(prepare));
       }
     stages.push_back(std::move(stage));

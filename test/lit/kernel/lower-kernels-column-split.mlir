@@ -22,3 +22,23 @@ epl.kernel @scaled_sum fusion {
   } -> tensor<8x4xf32>
   epl.yield %sum : tensor<8x4xf32>
 }
+
+// Nothing keeps these apart: both loops are over all 136 columns, though the init is a fill of rows and columns.
+// CHECK: form = "column"
+// CHECK: arith.minsi %{{.*}}, %c136
+// CHECK-NOT: %c8 step
+// CHECK: vector.store %{{.*}} : memref<136xf32>
+// CHECK: scf.for %{{.*}} = %c0 to %c12 step %c1
+// CHECK: arith.addf
+epl.kernel @sum fusion {
+^bb0(%x: tensor<12x17x8xf32>):
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<17x8xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<17x8xf32>) -> tensor<17x8xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d1, d2)>], iterator_types = ["reduction", "parallel", "parallel"]} ins(%x : tensor<12x17x8xf32>) outs(%init : tensor<17x8xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %0 = arith.addf %out, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<17x8xf32>
+  epl.yield %sum : tensor<17x8xf32>
+}
