@@ -42,12 +42,12 @@ static void addConversions(OpPassManager &pm, const CpuTarget &target) {
   pm.addPass(arith::createArithEmulateUnsupportedFloats(narrow));
   pm.addPass(math::createMathExtendToSupportedTypes());
   pm.addPass(createCanonicalizerPass());
+  pm.addPass(createApproximateMath());
   // Without the instruction LLVM calls __truncsfbf2, which not every libgcc has.
   arith::ArithExpandOpsPassOptions expand;
   expand.includeBf16 = !target.has("avx512bf16");
   pm.addPass(arith::createArithExpandOpsPass(expand));
   pm.addPass(createConvertMathToFuncs());
-  pm.addPass(createApproximateMath());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());

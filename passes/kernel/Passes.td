@@ -170,7 +170,8 @@ def ApproximateMath : Pass<"epl-approximate-math", "::mlir::ModuleOp"> {
   let summary = "Replaces math functions by polynomials or calls of libm";
   let description = [{
     f32 functions that have a polynomial of a few ulp over their whole range become arithmetic, on vectors as
-    well; the others, and f64, become calls. What LLVM has instructions for is left alone.
+    well; the others, and f64, become calls. What LLVM has instructions for is left alone. Truncations of f64
+    to 16 bits go through f32.
 
     ```mlir
     %0 = math.sin %x : f32
