@@ -366,7 +366,24 @@ std::unique_ptr<FusionPlan> Planner::plan() {
   return std::move(result);
 }
 
+// Positions in a value without elements cannot be taken apart.
+static bool hasEmptyValue(KernelOp kernel) {
+  auto isEmpty = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.getNumElements() == 0;
+  };
+  return kernel
+      .walk([&](Operation *op) {
+        bool empty =
+            llvm::any_of(op->getOperandTypes(), isEmpty) || llvm::any_of(op->getResultTypes(), isEmpty);
+        return empty ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 std::unique_ptr<FusionPlan> mlir::epl::planFusion(KernelOp kernel) {
+  if (hasEmptyValue(kernel))
+    return nullptr;
   std::optional<RootSet> roots = collectRoots(kernel);
   return roots ? Planner(std::move(*roots)).plan() : nullptr;
 }

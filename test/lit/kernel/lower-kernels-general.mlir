@@ -39,3 +39,19 @@ epl.kernel @sum fusion {
   } -> tensor<3xf32>
   epl.yield %y : tensor<3xf32>
 }
+
+// Values without elements have the general form also where kernels are fused.
+// RUN: epl-opt %s --epl-lower-kernels | FileCheck %s --check-prefix=EMPTY
+// EMPTY: epl.kernel @none fusion
+// EMPTY: form = "general"
+epl.kernel @none fusion {
+^bb0(%x: tensor<4x3xf32>):
+  %0 = tensor.extract_slice %x[0, 0] [4, 0] [1, 1] : tensor<4x3xf32> to tensor<4x0xf32>
+  %e = tensor.empty() : tensor<4x0xf32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%0 : tensor<4x0xf32>) outs(%e : tensor<4x0xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %n = arith.negf %a : f32
+    linalg.yield %n : f32
+  } -> tensor<4x0xf32>
+  epl.yield %1 : tensor<4x0xf32>
+}
