@@ -21,6 +21,27 @@ using namespace mlir::epl;
 
 namespace {
 
+// Where a plan computes a value.
+struct StoredValue {
+  Nest *nest;
+  Stage *stage;
+  Root *root;
+};
+
+} // namespace
+
+// The place of a value that is stored element by element, all of it at once.
+static std::optional<StoredValue> findElementwise(FusionPlan &plan, Value value) {
+  for (Nest &nest : plan.nests)
+    for (Stage &stage : nest.stages)
+      for (Root &root : stage.roots)
+        if (!root.reduction && !root.source && root.values[0] == value)
+          return StoredValue{&nest, &stage, &root};
+  return std::nullopt;
+}
+
+namespace {
+
 class NestEmitter {
 public:
   NestEmitter(KernelOp kernel, FusionPlan &plan, ArrayRef<int32_t> inPlace, unsigned vectorBits,
@@ -44,6 +65,7 @@ private:
   void mapScalars();
   void mapBuffers();
   Value findHost(Value temporary);
+  bool canHost(const StoredValue &host, Value temporary);
   void emitScalars();
   void emitFlat();
   void emitColumns();
@@ -89,35 +111,41 @@ void NestEmitter::mapBuffers() {
             buffer = function.allocate(cast<RankedTensorType>(value.getType()));
 }
 
-// A result of the temporary's type that is computed last, from the temporary's element at the same place: the
-// row that was just written is read again before it leaves the cache, and no workspace is needed.
-Value NestEmitter::findHost(Value temporary) {
-  auto readsAt = [&](Stage &stage, const StridedAccess *access) {
-    return llvm::any_of(stage.expressions->getNodes(), [&](Element &node) {
-      return node.kind == Element::Kind::load && node.tensor == temporary &&
-             (!access || node.access != *access);
-    });
-  };
+// Whether `stage` reads `value`; with `but` given, anywhere else.
+static bool reads(Stage &stage, Value value, const StridedAccess *but = nullptr) {
+  return llvm::any_of(stage.expressions->getNodes(), [&](Element &node) {
+    return node.kind == Element::Kind::load && node.tensor == value && (!but || node.access != *but);
+  });
+}
+
+// Whether the temporary may wait where `host` will be: `host` is computed from the temporary's element at the
+// same place, in the last stage that reads the temporary.
+bool NestEmitter::canHost(const StoredValue &host, Value temporary) {
   auto type = cast<RankedTensorType>(temporary.getType());
+  auto hostType = cast<RankedTensorType>(host.root->values[0].getType());
+  if (hostType.getElementType() != type.getElementType() ||
+      hostType.getNumElements() != type.getNumElements() || !reads(*host.stage, temporary) ||
+      reads(*host.stage, temporary, &host.root->stores[0]))
+    return false;
   for (Nest &nest : plan.nests)
     for (Stage &stage : nest.stages)
-      for (Root &root : stage.roots) {
-        auto hostType = cast<RankedTensorType>(root.values[0].getType());
-        bool isLast = true;
-        for (Nest &other : plan.nests)
-          for (Stage &reader : other.stages)
-            if (&reader != &stage && readsAt(reader, nullptr))
-              isLast &= &other == &nest && reader.roots[0].level < root.level;
-        for (auto [index, operand] : llvm::enumerate(kernel.getBody().front().getTerminator()->getOperands()))
-          if (stripViews(operand) == root.values[0] && inPlace[index] == -1 && !root.reduction &&
-              !root.source && isLast && hostType.getElementType() == type.getElementType() &&
-              !readsAt(stage, &root.stores[0]) && readsAt(stage, nullptr) &&
-              hostType.getNumElements() == type.getNumElements() &&
-              llvm::none_of(plan.temporaries, [&](Value other) {
-                return values.buffers.lookup(other) == function.getOutput(index);
-              }))
-            return function.getOutput(index);
-      }
+      if (&stage != host.stage && reads(stage, temporary) &&
+          (&nest != host.nest || stage.roots[0].level >= host.root->level))
+        return false;
+  return true;
+}
+
+// The row that a stage has just written is read again before it leaves the cache, and takes no workspace.
+Value NestEmitter::findHost(Value temporary) {
+  for (auto [index, operand] : llvm::enumerate(kernel.getBody().front().getTerminator()->getOperands())) {
+    Value output = function.getOutput(index);
+    auto isTaken = [&](Value other) { return values.buffers.lookup(other) == output; };
+    if (inPlace[index] != -1 || llvm::any_of(plan.temporaries, isTaken))
+      continue;
+    std::optional<StoredValue> host = findElementwise(plan, stripViews(operand));
+    if (host && canHost(*host, temporary))
+      return output;
+  }
   return Value();
 }
 
@@ -205,46 +233,42 @@ static bool gathersFrom(Operation *op, Value input) {
       .wasInterrupted();
 }
 
-// Reads of `input` anywhere but at the elements that `root` stores, in the step that stores them. Rows before
-// may read it as long as they are of an earlier stage and the same row.
-static bool respects(FusionPlan &plan, Stage &storing, Root &root, Value input) {
+// Whether the stages read `input` only where its storage still holds it: at the element that `result` stores,
+// in the step that stores it, or in an earlier stage of the same row.
+static bool keepsInput(FusionPlan &plan, const StoredValue &result, Value input) {
   int64_t numElements = cast<RankedTensorType>(input.getType()).getNumElements();
-  for (Operation &op : input.getParentBlock()->without_terminator())
-    if (gathersFrom(&op, input))
+  auto isSafe = [&](Nest &nest, Stage &stage, Element &node) {
+    if (node.kind != Element::Kind::load || node.tensor != input)
+      return true;
+    if (&stage == result.stage && node.access == result.root->stores[0])
+      return true;
+    return plan.form == Form::row && &nest == result.nest && stage.roots[0].level < result.root->level &&
+           staysInRow(node.access, stage.domain, stage.rowRank, nest.rows, numElements);
+  };
+  for (Nest &nest : plan.nests) {
+    if (llvm::any_of(nest.prologue, [&](Stage &stage) { return reads(stage, input); }))
       return false;
-  for (Stage &stage : plan.scalars)
-    for (Element &node : stage.expressions->getNodes())
-      if (node.tensor == input)
-        return false;
-  for (Nest &nest : plan.nests)
-    for (auto *stages : {&nest.prologue, &nest.stages})
-      for (Stage &stage : *stages)
-        for (Element &node : stage.expressions->getNodes()) {
-          if (node.kind != Element::Kind::load || node.tensor != input)
-            continue;
-          bool sameStep = &stage == &storing && node.access == root.stores[0];
-          bool earlier = plan.form == Form::row && stages == &nest.stages &&
-                         &nest == &plan.nests[root.nest] && stage.roots[0].level < root.level &&
-                         staysInRow(node.access, stage.domain, stage.rowRank, nest.rows, numElements);
-          if (!sameStep && !earlier)
-            return false;
-        }
+    for (Stage &stage : nest.stages)
+      for (Element &node : stage.expressions->getNodes())
+        if (!isSafe(nest, stage, node))
+          return false;
+  }
   return true;
 }
 
 SmallVector<int32_t> mlir::epl::keepInPlace(KernelOp kernel, FusionPlan &plan, ArrayRef<int32_t> inPlace) {
   Block &body = kernel.getBody().front();
   SmallVector<int32_t> kept(body.getTerminator()->getNumOperands(), -1);
-  for (auto [index, input] : llvm::enumerate(inPlace)) {
-    if (input == -1 || llvm::is_contained(kept, input))
+  for (auto [index, argument] : llvm::enumerate(inPlace)) {
+    if (argument == -1 || llvm::is_contained(kept, argument))
       continue;
-    Value value = stripViews(body.getTerminator()->getOperand(index));
-    for (Nest &nest : plan.nests)
-      for (Stage &stage : nest.stages)
-        for (Root &root : stage.roots)
-          if (!root.reduction && !root.source && root.values[0] == value &&
-              respects(plan, stage, root, body.getArgument(input)))
-            kept[index] = input;
+    Value input = body.getArgument(argument);
+    std::optional<StoredValue> result =
+        findElementwise(plan, stripViews(body.getTerminator()->getOperand(index)));
+    bool gathered = llvm::any_of(body, [&](Operation &op) { return gathersFrom(&op, input); });
+    bool isScalarOperand = llvm::any_of(plan.scalars, [&](Stage &stage) { return reads(stage, input); });
+    if (result && !gathered && !isScalarOperand && keepsInput(plan, *result, input))
+      kept[index] = argument;
   }
   return kept;
 }

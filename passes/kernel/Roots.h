@@ -66,6 +66,9 @@ LogicalResult traceRoot(Root &root, Expressions &expressions);
 /// failure.
 std::unique_ptr<Expressions> traceRoot(Root &root, const DenseSet<Value> &stored);
 
+/// Puts the loops of a reduction into the order that walks its operands through memory.
+void orderLoops(Root &reduction, Expressions &expressions);
+
 /// The binary op that adds a term to result `result` of a reduction; null if the payload is more than such
 /// ops.
 Operation *matchCombiner(linalg::LinalgOp reduction, unsigned result);

@@ -465,6 +465,41 @@ epl.kernel @embedding fusion {
   epl.yield %y, %z : tensor<$Rx$Cxf32>, tensor<$Rx$Cxi32>
 }
 
+// Columns that are two dimensions, and that a factor keeps two.
+epl.kernel @grouped_sum fusion {
+^bb0(%x: tensor<$Rx4x$Cxf32>, %k: tensor<4xf32>):
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x$Cxf32>
+  %i0 = linalg.generic {indexing_maps = [#none, #rc], iterator_types = ["parallel", "parallel"]}
+      ins(%zero : f32) outs(%e : tensor<4x$Cxf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  } -> tensor<4x$Cxf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d1, d2)>],
+      iterator_types = ["reduction", "parallel", "parallel"]}
+      ins(%x : tensor<$Rx4x$Cxf32>) outs(%i0 : tensor<4x$Cxf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %q = arith.addf %out, %in : f32
+    linalg.yield %q : f32
+  } -> tensor<4x$Cxf32>
+  epl.yield %y : tensor<4x$Cxf32>
+}
+epl.kernel @grouped_scaled_sum fusion {
+^bb0(%x: tensor<$Rx4x$Cxf32>, %k: tensor<4xf32>):
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x$Cxf32>
+  %i0 = linalg.fill ins(%zero : f32) outs(%e : tensor<4x$Cxf32>) -> tensor<4x$Cxf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d1)>,
+      affine_map<(d0, d1, d2) -> (d1, d2)>], iterator_types = ["reduction", "parallel", "parallel"]}
+      ins(%x, %k : tensor<$Rx4x$Cxf32>, tensor<4xf32>) outs(%i0 : tensor<4x$Cxf32>) {
+  ^bb0(%in: f32, %kk: f32, %out: f32):
+    %p = arith.mulf %in, %kk : f32
+    %q = arith.addf %out, %p : f32
+    linalg.yield %q : f32
+  } -> tensor<4x$Cxf32>
+  epl.yield %y : tensor<4x$Cxf32>
+}
+
 // Parts of a value, the last one with nothing in it, and a reader of the whole.
 epl.kernel @parts fusion {
 ^bb0(%x: tensor<$Rx$Cxf32>, %y: tensor<$Rx2xf32>, %none: tensor<$Rx0xf32>):
