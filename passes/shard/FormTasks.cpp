@@ -290,6 +290,9 @@ static LogicalResult formTasks(func::FuncOp function) {
   for (Operation &op : body.without_terminator())
     if (failed(verifyStamped(op)))
       return failure();
+  for (auto [index, type] : llvm::enumerate(body.getTerminator()->getOperandTypes()))
+    if (!isa<DistType>(type))
+      return function.emitOpError() << "result " << index << " is " << type << ", expected an !epl.dist";
   TaskWriter(body).run(body);
   return success();
 }

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Levels.h"
 #include "passes/shard/Localize.h"
 #include "passes/shard/Passes.h"
 
@@ -193,6 +194,8 @@ static LogicalResult localizeFunction(func::FuncOp global) {
 namespace {
 struct LocalizePass : epl::impl::LocalizePassBase<LocalizePass> {
   void runOnOperation() override {
+    if (failed(verifyLevel(getOperation(), Level::global)))
+      return signalPassFailure();
     for (func::FuncOp function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (!function.isExternal() && failed(localizeFunction(function)))
         return signalPassFailure();

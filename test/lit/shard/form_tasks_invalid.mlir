@@ -47,3 +47,11 @@ func.func @scalar_beside_tensor(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}]>>) {
      epl.sharding = [#epl.sharding<@mesh, [{}]>, #epl.sharding<@mesh, []>]}
   return
 }
+
+// -----
+
+// expected-error@+1 {{'func.func' op result 0 is 'f32', expected an !epl.dist}}
+func.func @plain_result() -> f32 {
+  %0 = arith.constant 0.0 : f32
+  return %0 : f32
+}

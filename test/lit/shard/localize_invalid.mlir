@@ -77,3 +77,19 @@ epl.mesh @mesh axes ["data"=2, "model"=2]
 func.func @order_of_axes(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"model", "data"}]>}) {
   return
 }
+
+// -----
+
+// A program that is local already.
+
+epl.mesh @mesh axes ["data"=2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+
+func.func @tasks(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}]>>) -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>> {
+  // expected-error@+1 {{'epl.task' op is not allowed at level "global"}}
+  %0 = epl.task <@tg0, forward> (%x) : (!epl.dist<tensor<8xf32>, <@mesh, [{}]>>) -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>> {
+  ^bb0(%a: tensor<8xf32>):
+    epl.yield %a : tensor<8xf32>
+  }
+  return %0 : !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+}
