@@ -29,7 +29,7 @@ class TemporaryFiles {
 public:
   ~TemporaryFiles() {
     for (const std::string &path : paths)
-      llvm::sys::fs::remove(path);
+      (void)llvm::sys::fs::remove(path); // what cannot be removed is the system's to clean
   }
   FailureOr<std::string> create(StringRef suffix, std::string &error) {
     SmallString<128> path;
@@ -72,7 +72,7 @@ static std::string findLibrary(const char *name) {
     return name;
   llvm::scope_exit close([&] { dlclose(library); });
   link_map *map = nullptr;
-  return dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 ? map->l_name : name;
+  return dlinfo(library, RTLD_DI_LINKMAP, static_cast<void *>(&map)) == 0 ? map->l_name : name;
 }
 
 static std::string readFile(StringRef path) {
