@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/Levels.h"
 #include "passes/shard/Localize.h"
+#include "dialect/Levels.h"
 #include "passes/shard/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
