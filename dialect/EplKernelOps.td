@@ -34,7 +34,8 @@ def Epl_KernelOp : Epl_Op<"kernel", [Epl_KernelLevel, IsolatedFromAbove, Symbol,
   let summary = "a cluster as a symbol, shared by all launches of equal structure";
   let description = [{
     The body says what it computes. Lowering adds how it runs:
-    - `form`: the loop nest that was chosen (`flat`, `row`, `column`, `transpose`, `general`).
+    - `form`: the loop nest that was chosen: over elements (`flat`), over rows (`row`), over blocks of columns
+      (`column`), or op by op (`general`).
     - `extent`: the outer parallel loop: a whole launch runs [0, extent).
     - `workspace`: bytes of scratch memory of a launch.
     - `in_place`: for each result the input that it may share storage with, or -1. A library call that

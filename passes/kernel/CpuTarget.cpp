@@ -8,6 +8,7 @@
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/X86TargetParser.h"
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -29,6 +30,8 @@ std::string CpuTarget::getFeatureString() const {
 }
 
 FailureOr<CpuTarget> mlir::epl::getCpuTarget(StringRef cpu) {
+  if (cpu != "host" && llvm::X86::parseArchX86(cpu) == llvm::X86::CK_None)
+    return failure();
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   std::string error;
@@ -37,7 +40,7 @@ FailureOr<CpuTarget> mlir::epl::getCpuTarget(StringRef cpu) {
   std::string name = cpu == "host" ? llvm::sys::getHostCPUName().str() : cpu.str();
   std::unique_ptr<llvm::MCSubtargetInfo> subtarget(backend ? backend->createMCSubtargetInfo(triple, name, "")
                                                            : nullptr);
-  if (!subtarget || !subtarget->isCPUStringValid(name))
+  if (!subtarget)
     return failure();
   // A name says what the model has; a virtual machine may hide some of it.
   llvm::StringMap<bool> present = llvm::sys::getHostCPUFeatures();

@@ -24,7 +24,7 @@ using namespace mlir::epl;
 // Registers that one step of the innermost loop fills.
 static constexpr int64_t kRegisters = 4;
 // Beyond this many ops more than one register a step costs compile time and gains nothing.
-static constexpr size_t kLargeStage = 100;
+static constexpr int64_t kLargeStage = 100;
 
 //===----------------------------------------------------------------------===//
 // Shape of the loops
@@ -35,6 +35,20 @@ StageEmitter::StageEmitter(Stage &stage, KernelFunction &function, KernelValues 
   ivs.resize(stage.domain.size());
   collectAccumulators();
   chooseLanes(vectorBits);
+}
+
+// Ops of one step of the innermost loop.
+static int64_t countOps(Stage &stage) {
+  auto countPayload = [](Operation *op) {
+    auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+    return linalgOp ? int64_t(linalgOp.getBlock()->getOperations().size()) - 1 : 1;
+  };
+  int64_t ops = 0;
+  for (Element &node : stage.expressions->getNodes())
+    ops += node.kind == Element::Kind::payload ? countPayload(node.op) : 0;
+  for (Root &root : stage.roots)
+    ops += root.reduction ? countPayload(root.reduction) : 0;
+  return ops;
 }
 
 void StageEmitter::chooseLanes(unsigned vectorBits) {
@@ -61,7 +75,7 @@ void StageEmitter::chooseLanes(unsigned vectorBits) {
   if (scattered)
     return;
   int64_t size = stage.domain.back(), unit = vectorBits / bits;
-  int64_t most = stage.expressions->getNodes().size() > kLargeStage ? unit : kRegisters * unit;
+  int64_t most = countOps(stage) > kLargeStage ? unit : kRegisters * unit;
   // A short row is one masked vector. With a sum over it, whole vectors first: LLVM expands lanes that are
   // known to be absent at a high price.
   bool wholeFirst = size >= unit || (reducesLanes && size > unit / 2);
