@@ -287,7 +287,10 @@ def _read_hidden(path: Path, plan: Any, slots: Sequence[Any]) -> list[np.ndarray
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Writes a file whole or not at all."""
+    """Writes a file whole or not at all; devices and pipes in place, which stay what they are."""
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
         try:
             file.write(content)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -306,6 +308,17 @@ def test_trace_writes_a_timeline(scaled: epl.Parallelized, tmp_path: Path) -> No
     events = timeline["traceEvents"] if isinstance(timeline, dict) else timeline
     assert any(event.get("ph") == "X" for event in events)
     scaled(1.0, X)
+
+
+def test_a_timeline_into_a_pipe_leaves_the_pipe(scaled: epl.Parallelized, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        with scaled.lower(1.0, X).compile().trace(pipe):
+            scaled(1.0, X)
+        output, _ = reader.communicate(timeout=30)
+    assert json.loads(output)
+    assert pipe.is_fifo()
 
 
 def test_save_and_load(scaled: epl.Parallelized, tmp_path: Path) -> None:
