@@ -12,13 +12,15 @@
 namespace epl::runtime {
 namespace {
 
-/// A file that vanishes unless it is committed.
+/// A file that vanishes unless it is committed. Devices and pipes are written in place: a rename would put a
+/// file where /dev/null was.
 class TemporaryFile {
 public:
-  explicit TemporaryFile(const std::filesystem::path &target) : target(target) {
+  explicit TemporaryFile(const std::filesystem::path &target) : target(target), committed(isSpecial(target)) {
     static std::atomic<unsigned> counter;
     name = target.string() + "." + std::to_string(getpid()) + "." + std::to_string(counter++) + ".tmp";
-    file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    file = committed ? open(target.c_str(), O_WRONLY | O_CLOEXEC)
+                     : open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file < 0)
       fail("create");
   }
@@ -45,25 +47,32 @@ public:
   /// Gives the file its name. Some file systems report a full disk only when the bytes reach it, at fsync or
   /// close, so both come before the rename.
   void commit() {
-    if (fsync(file) != 0)
+    if (fsync(file) != 0 && errno != EINVAL) // what cannot be synced, as a pipe, says EINVAL
       fail("write");
     if (close(std::exchange(file, -1)) != 0)
       fail("write");
+    if (committed)
+      return;
     if (rename(name.c_str(), target.c_str()) != 0)
       fail("create");
     committed = true;
   }
 
 private:
+  static bool isSpecial(const std::filesystem::path &path) {
+    std::error_code ignored;
+    return std::filesystem::is_other(path, ignored);
+  }
+
   [[noreturn]] void fail(const char *verb) const {
     throw PlanError("cannot " + std::string(verb) + " plan file \"" + target.string() +
                     "\": " + std::strerror(errno));
   }
 
   std::filesystem::path target;
+  bool committed; ///< or in place: nothing is to be removed
   std::string name;
   int file = -1;
-  bool committed = false;
 };
 
 std::vector<uint8_t> bytesOf(const flatbuffers::FlatBufferBuilder &builder) {

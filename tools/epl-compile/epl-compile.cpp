@@ -25,6 +25,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <csignal>
 #include <iostream>
 
 using namespace mlir;
@@ -130,6 +131,7 @@ LogicalResult compile(const Options &options) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  std::signal(SIGXFSZ, SIG_IGN); // a file over the limit is an error of its write
   Options options;
   const std::map<std::string, Stage> stages = {{"input", Stage::input},
                                                {"global", Stage::global},

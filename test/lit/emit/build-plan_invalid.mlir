@@ -2,12 +2,14 @@
 // RUN: not epl-compile %t.missing -o %t.eplan 2>&1 | FileCheck %s --check-prefix=MISSING
 // RUN: not epl-compile %s --devices=gpu:2 -o %t.eplan 2>&1 | FileCheck %s --check-prefix=DEVICES
 // RUN: not epl-compile %s --devices=cpu:0 -o %t.eplan 2>&1 | FileCheck %s --check-prefix=DEVICES
+// RUN: not bash -c 'ulimit -f 1; epl-compile --devices=cpu:1 %s -o %t.limited' 2>&1 | FileCheck %s --check-prefix=LIMIT
 // RUN: not epl-compile %s 2>&1 | FileCheck %s --check-prefix=OUTPUT
 // RUN: not epl-compile %s --reference --devices=cpu:2 -o %t.eplan 2>&1 | FileCheck %s --check-prefix=REFERENCE
 
 // CHECK: build-plan_invalid.mlir:[[#@LINE + 5]]:{{[0-9]+}}: error: dimension 0 of argument "x" of size 7 is not divisible by axis "data" of size 2
 // MISSING: error: {{.*}}No such file or directory
 // DEVICES: --devices: "{{[a-z]+}}:{{[0-9]+}}" is not cpu:N with N of at least 1
+// LIMIT: error: cannot write {{.*}}: File too large
 // OUTPUT: -o is required
 // REFERENCE: --reference: the reference runs on one device
 func.func @main(%x: tensor<7xf32> {epl.role = "batch", epl.batch_dim = 0 : i64, epl.name = "x"}) -> tensor<7xf32> {

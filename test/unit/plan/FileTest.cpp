@@ -8,12 +8,15 @@
 
 #include "runtime/plan/Dump.h"
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <thread>
 
 namespace epl::runtime::test {
 namespace {
@@ -177,6 +180,23 @@ TEST_F(PlanFile, ATargetThatIsAFolderLeavesNothingBehind) {
 }
 
 /// A limit on file sizes stands for a full disk: write fails in the middle. The old file stays whole.
+TEST_F(PlanFile, APipeIsWrittenAndStaysAPipe) {
+  std::filesystem::path pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  plan::PlanT plan = trainingPlan(2);
+  std::vector<char> bytes;
+  std::thread reader([&] {
+    std::ifstream stream(pipe, std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(stream), {});
+  });
+  writePlan(plan, pipe);
+  reader.join();
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_EQ(fileCount(), 1u);
+  std::vector<uint8_t> expected = serializePlan(plan);
+  EXPECT_TRUE(std::ranges::equal(bytes, expected, {}, [](char byte) { return uint8_t(byte); }));
+}
+
 TEST_F(PlanFile, AFullDiskKeepsTheOldFile) {
   writePlan(gatherPlan(), folder / "p.eplan");
   rlimit old;
