@@ -6,7 +6,7 @@
 // RUN: not epl-compile %s 2>&1 | FileCheck %s --check-prefix=OUTPUT
 // RUN: not epl-compile %s --reference --devices=cpu:2 -o %t.eplan 2>&1 | FileCheck %s --check-prefix=REFERENCE
 
-// CHECK: build-plan_invalid.mlir:[[#@LINE + 5]]:{{[0-9]+}}: error: dimension 0 of argument "x" of size 7 is not divisible by axis "data" of size 2
+// CHECK: build-plan_invalid.mlir:[[#@LINE + 6]]:{{[0-9]+}}: error: dimension 0 of argument "x" of size 7 is not divisible by axis "data" of size 2
 // MISSING: error: {{.*}}No such file or directory
 // DEVICES: --devices: "{{[a-z]+}}:{{[0-9]+}}" is not cpu:N with N of at least 1
 // LIMIT: error: cannot write {{.*}}: File too large
