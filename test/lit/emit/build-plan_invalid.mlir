@@ -2,7 +2,7 @@
 // RUN: not epl-compile %t.missing -o %t.eplan 2>&1 | FileCheck %s --check-prefix=MISSING
 // RUN: not epl-compile %s --devices=gpu:2 -o %t.eplan 2>&1 | FileCheck %s --check-prefix=DEVICES
 // RUN: not epl-compile %s --devices=cpu:0 -o %t.eplan 2>&1 | FileCheck %s --check-prefix=DEVICES
-// RUN: not bash -c 'ulimit -f 1; epl-compile --devices=cpu:1 %s -o %t.limited' 2>&1 | FileCheck %s --check-prefix=LIMIT
+// RUN: not bash -c 'ulimit -f 0; epl-compile --devices=cpu:1 %s -o %t.limited' 2>&1 | FileCheck %s --check-prefix=LIMIT
 // RUN: not epl-compile %s 2>&1 | FileCheck %s --check-prefix=OUTPUT
 // RUN: not epl-compile %s --reference --devices=cpu:2 -o %t.eplan 2>&1 | FileCheck %s --check-prefix=REFERENCE
 
