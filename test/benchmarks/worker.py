@@ -54,14 +54,20 @@ def timed(build: Callable[[], Any]) -> tuple[Any, float]:
 build = build_epl if engine == "epl" else build_jax
 (step, state, batch), cold = timed(build)
 cached = timed(build)[1] if engine == "epl" else None
-for _ in range(3):
-    *state, loss = step(*state, *batch)
-jax.block_until_ready(loss)
+
+
+def run(steps: int) -> None:
+    """Run that many steps, each to its end: XLA's host devices deadlock when steps pile up."""
+    global state
+    for _ in range(steps):
+        *state, loss = step(*state, *batch)
+        jax.block_until_ready((state, loss))
+
+
+run(3)
 print(json.dumps({"compile": cold, "cached": cached}), flush=True)
 
 for line in sys.stdin:
     begin = time.perf_counter()
-    for _ in range(int(line)):
-        *state, loss = step(*state, *batch)
-    jax.block_until_ready((state, loss))
+    run(int(line))
     print(json.dumps({"seconds": time.perf_counter() - begin}), flush=True)
