@@ -1,7 +1,8 @@
 //===- Clusters.cpp - Which ops share a kernel ----------------------------===//
 //
 // Problem: find few groups, each computable by one loop nest, without cycles between them.
-// Method: greedy. Every op starts alone; in program order each op tries to join the groups of what it reads.
+// Method: greedy. Every op starts alone; in program order each op tries to join the groups of what it reads,
+// then the groups of others that read the same.
 // Two groups join if their domains fit (Clusters.h), every value between them is read where it is made, no
 // path leads from one to the other through a third, and the result is not too large. A value with many uses
 // is shared: nothing but clones is ever computed twice. Compare `FusionPlanner` in XLA:GPU.
@@ -42,6 +43,10 @@ public:
 
 private:
   void addNode(Operation &op);
+  /// Joins clusters that read each other's values, in program order.
+  void joinMakersAndReaders();
+  /// Joins clusters of one shape that read each element of the same tensor, so that it is read once.
+  void joinReaders();
   /// Joins the clusters if they may.
   void tryJoin(unsigned a, unsigned b);
   bool fits(const Cluster &joined) const;
@@ -178,11 +183,32 @@ void Grouping::tryJoin(unsigned a, unsigned b) {
   clusters[into] = std::move(*joined);
 }
 
-SmallVector<Group> Grouping::run() {
+void Grouping::joinMakersAndReaders() {
   for (unsigned node : llvm::seq<unsigned>(0, nodes.size()))
     for (const Read &read : nodes[node].iteration.reads)
       if (Operation *source = read.source.getDefiningOp())
         tryJoin(clusterOf[nodeOf.lookup(source)], clusterOf[node]);
+}
+
+void Grouping::joinReaders() {
+  DenseMap<Value, SmallVector<unsigned>> readersOf;
+  for (unsigned node : llvm::seq<unsigned>(0, nodes.size())) {
+    const Iteration &iteration = nodes[node].iteration;
+    for (const Read &read : iteration.reads) {
+      if (!read.isPrefix() || read.loops.empty() || read.loops.size() != iteration.shape.size())
+        continue;
+      SmallVector<unsigned> &readers = readersOf[read.source];
+      for (unsigned other : readers)
+        if (clusters[clusterOf[other]].shape == clusters[clusterOf[node]].shape)
+          tryJoin(clusterOf[other], clusterOf[node]);
+      readers.push_back(node);
+    }
+  }
+}
+
+SmallVector<Group> Grouping::run() {
+  joinMakersAndReaders();
+  joinReaders();
   SmallVector<Group> groups;
   for (const Cluster &cluster : clusters) {
     if (cluster.nodes.empty())

@@ -113,7 +113,7 @@ static AffineMap getOrderingMap(GenericOp op) {
   return {};
 }
 
-/// Numbers the loops in the order of `map` and fills its shape.
+/// Numbers the loops in the order of `map` and fills the iteration's shape.
 static LoopNumbers numberLoops(GenericOp op, AffineMap map, Iteration &iteration) {
   LoopNumbers numbers(op.getNumLoops());
   SmallVector<int64_t> ranges = op.getStaticLoopRanges();

@@ -1,7 +1,7 @@
 //===- Iteration.h - How an op iterates and reads ------------------*- C++ -*-===//
 //
 // A fused kernel is one loop nest: rows outside, the elements of a row inside. Ops may share it if they
-// iterate over the same iteration, or over its rows, and read each other's values where they make them. Loops
+// iterate over the same domain, or over its rows, and read each other's values where they make them. Loops
 // and dimensions of extent 1 count for nothing here: 128x1 is a column of 128 rows, as 128 is.
 //
 //===----------------------------------------------------------------------===//

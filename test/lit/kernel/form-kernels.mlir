@@ -1,4 +1,6 @@
 // RUN: epl-opt %s --epl-form-kernels --split-input-file | FileCheck %s
+// RUN: epl-opt %s --epl-form-kernels=max-ops=1 --split-input-file | FileCheck %s --check-prefix=ONE
+// RUN: epl-opt %s --epl-form-kernels=max-operands=2 --split-input-file | FileCheck %s --check-prefix=TWO
 
 epl.mesh @mesh axes ["data"=1]
 epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
@@ -16,6 +18,11 @@ epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 // CHECK: arith.addf
 // CHECK: epl.yield
 // CHECK: epl.yield %[[R]]#0, %[[R]]#1
+// Limits keep the two ops apart: of ops, or of tensors read and written.
+// ONE-LABEL: func.func @share
+// ONE-COUNT-2: epl.cluster
+// TWO-LABEL: func.func @share
+// TWO-COUNT-2: epl.cluster
 func.func @share(%arg0: !v) -> (!v, !v) {
   %r:2 = epl.task <@tg0, forward> (%arg0) : (!v) -> (!v, !v) {
   ^bb0(%x: tensor<4xf32>):

@@ -1,0 +1,107 @@
+// RUN: epl-opt %s --epl-form-kernels --split-input-file | FileCheck %s
+
+epl.mesh @mesh axes ["data"=1]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+!m = !epl.dist<tensor<4x8xf32>, <@mesh, [{}, {}]>>
+!v = !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+!w = !epl.dist<tensor<4xf32>, <@mesh, [{}]>>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#last = affine_map<(d0, d1) -> (d1)>
+#first = affine_map<(d0, d1) -> (d0)>
+
+// Two readers of every element of a tensor read it together, though neither reads the other.
+// CHECK-LABEL: func.func @readers
+// CHECK: %[[R:.*]]:2 = epl.cluster fusion(%{{.*}}) : (tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<8xf32>)
+// CHECK-NOT: epl.cluster
+// CHECK: epl.yield %[[R]]#0, %[[R]]#1
+func.func @readers(%arg0: !m) -> (!m, !v) {
+  %r:2 = epl.task <@tg0, forward> (%arg0) : (!m) -> (!m, !v) {
+  ^bb0(%x: tensor<4x8xf32>):
+    %z = arith.constant dense<0.0> : tensor<8xf32>
+    %e = tensor.empty() : tensor<4x8xf32>
+    %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %s = math.exp %a : f32
+      linalg.yield %s : f32
+    } -> tensor<4x8xf32>
+    %1 = linalg.generic {indexing_maps = [#id, #last], iterator_types = ["reduction", "parallel"]} ins(%x : tensor<4x8xf32>) outs(%z : tensor<8xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %s = arith.addf %o, %a : f32
+      linalg.yield %s : f32
+    } -> tensor<8xf32>
+    epl.yield %0, %1 : tensor<4x8xf32>, tensor<8xf32>
+  }
+  return %r#0, %r#1 : !m, !v
+}
+
+// A reader joins any that fits, not only the last one: the two sums over rows share a kernel, the one over
+// columns between them fits neither.
+// CHECK-LABEL: func.func @between
+// CHECK: %[[R:.*]]:2 = epl.cluster fusion(%{{.*}}) : (tensor<4x8xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+// CHECK: %[[C:.*]] = epl.cluster fusion(%{{.*}}) : (tensor<4x8xf32>) -> tensor<8xf32>
+// CHECK: epl.yield %[[R]]#0, %[[C]], %[[R]]#1
+func.func @between(%arg0: !m) -> (!w, !v, !w) {
+  %r:3 = epl.task <@tg0, forward> (%arg0) : (!m) -> (!w, !v, !w) {
+  ^bb0(%x: tensor<4x8xf32>):
+    %z4 = arith.constant dense<0.0> : tensor<4xf32>
+    %z8 = arith.constant dense<0.0> : tensor<8xf32>
+    %0 = linalg.generic {indexing_maps = [#id, #first], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<4x8xf32>) outs(%z4 : tensor<4xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %s = arith.addf %o, %a : f32
+      linalg.yield %s : f32
+    } -> tensor<4xf32>
+    %1 = linalg.generic {indexing_maps = [#id, #last], iterator_types = ["reduction", "parallel"]} ins(%x : tensor<4x8xf32>) outs(%z8 : tensor<8xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %s = arith.addf %o, %a : f32
+      linalg.yield %s : f32
+    } -> tensor<8xf32>
+    %2 = linalg.generic {indexing_maps = [#id, #first], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<4x8xf32>) outs(%z4 : tensor<4xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %s = arith.mulf %o, %a : f32
+      linalg.yield %s : f32
+    } -> tensor<4xf32>
+    epl.yield %0, %1, %2 : tensor<4xf32>, tensor<8xf32>, tensor<4xf32>
+  }
+  return %r#0, %r#1, %r#2 : !w, !v, !w
+}
+
+// -----
+
+epl.mesh @mesh axes ["data"=1]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+!m = !epl.dist<tensor<4x8xf32>, <@mesh, [{}, {}]>>
+!v = !epl.dist<tensor<4xf32>, <@mesh, [{}]>>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// A contraction is never fused with what reads it, and a broadcast that it reads is made before it: its
+// operands are arguments, which a library takes.
+// CHECK-LABEL: func.func @contraction
+// CHECK: %[[B:.*]] = epl.cluster fusion(%{{.*}}) : (tensor<4xf32>) -> tensor<4x8xf32>
+// CHECK: %[[S:.*]] = epl.cluster contraction(%{{.*}}, %[[B]]) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4xf32>
+// CHECK: epl.cluster fusion(%[[S]])
+func.func @contraction(%arg0: !m, %arg1: !v) -> !v {
+  %r = epl.task <@tg0, forward> (%arg0, %arg1) : (!m, !v) -> !v {
+  ^bb0(%x: tensor<4x8xf32>, %y: tensor<4xf32>):
+    %z = arith.constant dense<0.0> : tensor<4xf32>
+    %e = tensor.empty() : tensor<4x8xf32>
+    %e1 = tensor.empty() : tensor<4xf32>
+    %0 = linalg.generic {indexing_maps = [#row, #id], iterator_types = ["parallel", "parallel"]} ins(%y : tensor<4xf32>) outs(%e : tensor<4x8xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      linalg.yield %a : f32
+    } -> tensor<4x8xf32>
+    %1 = linalg.generic {indexing_maps = [#id, #id, #row], iterator_types = ["parallel", "reduction"]} ins(%x, %0 : tensor<4x8xf32>, tensor<4x8xf32>) outs(%z : tensor<4xf32>) {
+    ^bb0(%a: f32, %b: f32, %o: f32):
+      %p = arith.mulf %a, %b : f32
+      %s = arith.addf %o, %p : f32
+      linalg.yield %s : f32
+    } -> tensor<4xf32>
+    %2 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%1 : tensor<4xf32>) outs(%e1 : tensor<4xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %s = math.sqrt %a : f32
+      linalg.yield %s : f32
+    } -> tensor<4xf32>
+    epl.yield %2 : tensor<4xf32>
+  }
+  return %r : !v
+}
