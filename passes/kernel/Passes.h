@@ -21,7 +21,7 @@ struct CodegenOptions {
   std::string cpu = "host";
   /// Threads that compile.
   unsigned threads = 2;
-  /// Scalar loops, compiled quickly and without contraction of float operations: for reference plans.
+  /// Scalar loops, compiled quickly and without contraction of float operations: for references and tests.
   bool loops = false;
 };
 

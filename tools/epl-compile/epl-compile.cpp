@@ -1,7 +1,8 @@
 //===- epl-compile.cpp - From an annotated step to a plan -----------------===//
 //
-// Runs every phase on one module and writes the plan. Exit codes: 0 done, 1 the step could not be compiled,
-// 2 wrong usage. Errors go to stderr, with the source location of the op.
+// Runs every phase on a module and writes the plan. Exit codes: 0 done, 1 a step could not be compiled,
+// 2 wrong usage. Errors go to stderr, with the source location of the op. Several steps share nothing but
+// the process, whose start costs as much as compiling a small one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +21,10 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 
 #include <CLI/CLI.hpp>
@@ -36,13 +40,26 @@ namespace {
 /// Where a compilation may stop and print the module instead.
 enum class Stage { input, global, local, kernel, plan };
 
+/// What becomes of kernels that no library runs.
+enum class Kernels { vectorized, loops };
+
 struct Options {
-  std::string input;
+  std::vector<std::string> inputs;
   std::string output;
   unsigned devices = 1;
   Stage stage = Stage::plan;
+  Kernels kernels = Kernels::vectorized;
   bool reference = false;
   bool timing = false;
+
+  /// The plan file of an input: `output`, or a file in that folder.
+  std::string getPlanFile(StringRef input) const {
+    if (inputs.size() == 1)
+      return output;
+    SmallString<128> path(output);
+    llvm::sys::path::append(path, llvm::sys::path::stem(input) + ".eplan");
+    return path.str().str();
+  }
 };
 
 /// "cpu:4" or "4" to 4; an error text for CLI11 otherwise.
@@ -76,7 +93,7 @@ LogicalResult runPhases(ModuleOp module, const Options &options) {
   };
   auto codegen = [&](OpPassManager &pm) {
     CodegenOptions codegenOptions;
-    codegenOptions.loops = options.reference;
+    codegenOptions.loops = options.reference || options.kernels == Kernels::loops;
     buildCodegenPipeline(pm, codegenOptions);
   };
   return success(succeeded(run(Stage::global, annotate)) &&
@@ -84,17 +101,21 @@ LogicalResult runPhases(ModuleOp module, const Options &options) {
                  succeeded(run(Stage::kernel, buildKernelPipeline)) && succeeded(run(Stage::plan, codegen)));
 }
 
-LogicalResult writePlan(ModuleOp module, const Options &options) {
+LogicalResult writePlan(ModuleOp module, const std::string &input, const Options &options) {
   std::string devices = std::to_string(options.devices);
   PlanOptions planOptions;
   planOptions.layout = "cpu:" + devices + " = data " + devices;
-  planOptions.options = "--devices=cpu:" + devices + (options.reference ? " --reference" : "");
-  planOptions.source = options.input;
+  planOptions.options = "--devices=cpu:" + devices;
+  if (options.kernels == Kernels::loops)
+    planOptions.options += " --kernels=loops";
+  if (options.reference)
+    planOptions.options += " --reference";
+  planOptions.source = input;
   auto plan = buildPlan(module, planOptions);
   if (failed(plan))
     return failure();
   try {
-    ::epl::runtime::writePlan(*plan, options.output);
+    ::epl::runtime::writePlan(*plan, options.getPlanFile(input));
   } catch (const ::epl::runtime::PlanError &error) {
     llvm::errs() << "error: " << error.what() << "\n";
     return failure();
@@ -102,14 +123,14 @@ LogicalResult writePlan(ModuleOp module, const Options &options) {
   return success();
 }
 
-LogicalResult compile(const Options &options) {
+LogicalResult compile(const std::string &input, const Options &options) {
   DialectRegistry registry;
   registry.insert<EplDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
                   math::MathDialect, scf::SCFDialect, tensor::TensorDialect>();
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.printOpOnDiagnostic(false);
   std::string error;
-  auto file = openInputFile(options.input, &error);
+  auto file = openInputFile(input, &error);
   if (!file) {
     llvm::errs() << "error: " << error << "\n";
     return failure();
@@ -121,10 +142,35 @@ LogicalResult compile(const Options &options) {
   if (!module || failed(runPhases(*module, options)))
     return failure();
   if (options.stage == Stage::plan)
-    return writePlan(*module, options);
+    return writePlan(*module, input, options);
   module->print(llvm::outs(), OpPrintingFlags().useLocalScope());
   llvm::outs() << "\n";
   return success();
+}
+
+/// Compiles what can be compiled.
+LogicalResult compileAll(const Options &options) {
+  LogicalResult result = success();
+  for (const std::string &input : options.inputs)
+    if (failed(compile(input, options)))
+      result = failure();
+  return result;
+}
+
+/// Throws what CLI11 reports if the options do not go together.
+void checkUsage(const Options &options) {
+  if (options.stage == Stage::plan && options.output.empty())
+    throw CLI::RequiredError("-o");
+  if (options.reference && options.devices != 1)
+    throw CLI::ValidationError("--reference", "the reference runs on one device");
+  if (options.inputs.size() == 1 || options.stage != Stage::plan)
+    return;
+  if (!llvm::sys::fs::is_directory(options.output))
+    throw CLI::ValidationError("-o", "\"" + options.output + "\" is not a folder, as several steps need");
+  llvm::StringSet<> files;
+  for (const std::string &input : options.inputs)
+    if (std::string file = options.getPlanFile(input); !files.insert(file).second)
+      throw CLI::ValidationError("-o", "two of the steps are to become \"" + file + "\"");
 }
 
 } // namespace
@@ -138,10 +184,16 @@ int main(int argc, char **argv) {
                                                {"local", Stage::local},
                                                {"kernel", Stage::kernel},
                                                {"plan", Stage::plan}};
+  const std::map<std::string, Kernels> kernels = {{"vectorized", Kernels::vectorized},
+                                                  {"loops", Kernels::loops}};
   CLI::App app("Compiles an annotated training step for one device into a plan for several.\n"
-               "Exit codes: 0 done, 1 the step could not be compiled, 2 wrong usage.");
-  app.add_option("input", options.input, "the step: MLIR text, - for standard input")->required();
-  app.add_option("-o,--output", options.output, "the plan file to write")->type_name("FILE");
+               "Exit codes: 0 done, 1 a step could not be compiled, 2 wrong usage.");
+  app.add_option("inputs", options.inputs,
+                 "the step: MLIR text, - for standard input; several are compiled one after another")
+      ->required();
+  app.add_option("-o,--output", options.output,
+                 "the plan file to write; for several steps the folder to write STEP.eplan files to")
+      ->type_name("FILE");
   app.add_option_function<std::string>(
          "--devices",
          [&](const std::string &text) {
@@ -153,17 +205,19 @@ int main(int argc, char **argv) {
   app.add_option("--emit", options.stage, "print the module after that phase instead of writing a plan")
       ->transform(CLI::CheckedTransformer(stages, CLI::ignore_case))
       ->type_name("STAGE");
+  app.add_option(
+         "--kernels", options.kernels,
+         "vectorized (default): fused nests on vectors; loops: plain loops, op by op, compiled quickly")
+      ->transform(CLI::CheckedTransformer(kernels, CLI::ignore_case))
+      ->type_name("MODE");
   app.add_flag("--reference", options.reference,
                "compile the unparallelized program: scopes stripped, one device, plain loops");
   app.add_flag("--timing", options.timing, "report the time of every pass on stderr");
   try {
     app.parse(argc, argv);
-    if (options.stage == Stage::plan && options.output.empty())
-      throw CLI::RequiredError("-o");
-    if (options.reference && options.devices != 1)
-      throw CLI::ValidationError("--reference", "the reference runs on one device");
+    checkUsage(options);
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  return failed(compile(options));
+  return failed(compileAll(options));
 }
