@@ -1,4 +1,8 @@
-"""Compiles one program for several devices and as the reference, runs both plans, and compares with NumPy."""
+"""Compiles programs and compares what their plans compute with NumPy.
+
+Starting the compiler costs more than compiling a small program, so programs with the same options share a
+process; one whose plan is missing then is compiled alone, for what the compiler has to say.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import functools
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +22,7 @@ from program import Program
 
 ROOT = Path(__file__).parents[2]
 COMPILER = ROOT / "build" / "bin" / "epl-compile"
-TIMEOUT = 60  # seconds: a compile or a run that takes longer hangs
+TIMEOUT = 60  # seconds: one program that takes longer to compile or to run hangs
 
 
 class Mismatch(Exception):
@@ -30,10 +35,25 @@ class Refusal(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """A program and the number of devices that it is compiled for."""
+    """A program and what it is compiled for: a number of devices and a kind of kernels."""
 
     program: Program
     devices: int
+    kernels: str  # vectorized | loops | reference: loops without the scopes, on one device
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        if self.kernels == "reference":
+            return ("--reference",)
+        return (f"--devices=cpu:{self.devices}", f"--kernels={self.kernels}")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a case, and what there is to say about it."""
+
+    outcome: str  # passed | failed | refused
+    text: str = ""
 
 
 @functools.cache
@@ -44,12 +64,70 @@ def _runtime() -> Any:
     return _epl_runtime
 
 
-def check(case: Case) -> None:
-    """Raises what is wrong with the case, if anything."""
+def check(cases: list[Case]) -> Iterator[Verdict]:
+    """A verdict for each case, as soon as there is one."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for number, case in enumerate(cases):
+            (folder / f"{number}.mlir").write_text(case.program.text())
+        for options in sorted({case.options for case in cases}):
+            numbers = [number for number, case in enumerate(cases) if case.options == options]
+            if len(numbers) > 1:
+                _compile_together(options, [folder / f"{number}.mlir" for number in numbers])
+        for number, case in enumerate(cases):
+            yield _judge(case, folder / f"{number}.mlir")
+
+
+def _compile_together(options: tuple[str, ...], files: list[Path]) -> None:
+    """Makes the plans that can be made; a crash or a hang costs those behind it."""
+    command = [COMPILER, *files, *options, "-o", files[0].parent]
+    try:
+        subprocess.run(command, capture_output=True, timeout=TIMEOUT + len(files), check=False)
+    except subprocess.TimeoutExpired:
+        return
+
+
+def _judge(case: Case, file: Path) -> Verdict:
+    try:
+        plan = file.with_suffix(".eplan")
+        if not plan.exists():
+            _compile_alone(case, file, plan)
+        _run_and_compare(case, plan)
+    except Refusal as refusal:
+        return Verdict("refused", str(refusal))
+    except Mismatch as mismatch:
+        return Verdict("failed", str(mismatch))
+    return Verdict("passed")
+
+
+def _compile_alone(case: Case, file: Path, plan: Path) -> None:
+    name = f"epl-compile {' '.join(case.options)}"
+    try:
+        done = subprocess.run(
+            [COMPILER, file, *case.options, "-o", plan], capture_output=True, text=True, timeout=TIMEOUT,
+            check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise Mismatch(f"{name} hangs") from None
+    if done.returncode:
+        error = f"{name} ended with {done.returncode}:\n{done.stderr}"
+        raise (Refusal if "not supported yet" in error else Mismatch)(error)
+
+
+def _run_and_compare(case: Case, path: Path) -> None:
+    """Two steps on the same inputs; the second consumes the states."""
     inputs = _make_inputs(case.program)
     expected = case.program.evaluate(inputs)
-    _compare("reference", _run(case.program, ["--reference"], inputs), expected)
-    _compare(f"cpu:{case.devices}", _run(case.program, [f"--devices=cpu:{case.devices}"], inputs), expected)
+    plan = _runtime().Plan.load(str(path))
+    session = _runtime().Session(plan, f"cpu:{plan.devices}")
+    for donate in (False, True):
+        results = _step(session, case.program, inputs, donate)
+        for index, (result, number) in enumerate(zip(results, expected, strict=True)):
+            if result.dtype != number.dtype or not np.array_equal(result, number):
+                raise Mismatch(
+                    f"result {index} of the {'second' if donate else 'first'} step: expected {number.dtype}\n"
+                    f"{number}\nfound {result.dtype}\n{result}"
+                )
 
 
 def _make_inputs(program: Program) -> list[np.ndarray]:
@@ -62,35 +140,9 @@ def _make_inputs(program: Program) -> list[np.ndarray]:
     ]
 
 
-def _run(program: Program, options: list[str], inputs: list[np.ndarray]) -> list[list[np.ndarray]]:
-    """The results of two steps on the same inputs; the second consumes the states."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "step.eplan"
-        compiled = subprocess.run(
-            [COMPILER, "-", *options, "-o", path], input=program.text(), capture_output=True, text=True,
-            timeout=TIMEOUT, check=False,
-        )  # fmt: skip
-        if compiled.returncode:
-            error = f"epl-compile {' '.join(options)} ended with {compiled.returncode}:\n{compiled.stderr}"
-            raise (Refusal if "not supported yet" in error else Mismatch)(error)
-        plan = _runtime().Plan.load(str(path))
-    session = _runtime().Session(plan, f"cpu:{plan.devices}")
-    return [_step(session, program, inputs, donate) for donate in (False, True)]
-
-
 def _step(session: Any, program: Program, inputs: list[np.ndarray], donate: bool) -> list[np.ndarray]:
     is_state = [argument.role == "state" for argument in program.arguments]
     values = [session.state(i, array) if is_state[i] else array for i, array in enumerate(inputs)]
     results, call = session.call(values, [donate and state for state in is_state], "step")
     call.wait()
     return [np.array(result.numpy()) for result in results]
-
-
-def _compare(name: str, steps: list[list[np.ndarray]], expected: list[np.ndarray]) -> None:
-    for step, results in enumerate(steps):
-        for index, (result, number) in enumerate(zip(results, expected, strict=True)):
-            if result.dtype != number.dtype or not np.array_equal(result, number):
-                raise Mismatch(
-                    f"result {index} of step {step} of {name}: expected {number.dtype}\n{number}\n"
-                    f"found {result.dtype}\n{result}"
-                )

@@ -13,8 +13,9 @@ from values import EXTENTS
 INPUT_BOUND = 3
 
 
-def make_program(seed: int) -> Program:
-    return Generator(seed).run()
+def make_program(seed: int, devices: int) -> Program:
+    """A program whose batches can be divided among `devices`."""
+    return Generator(seed, devices).run()
 
 
 class Generator(LoopNests, Moves):

@@ -1,98 +1,149 @@
 """Differential fuzzing: random programs, compiled for several devices, must give NumPy's numbers exactly.
 
-    run.py --programs 200 --seed 0
+    run.py --programs 2000 --seed 0    the programs of seeds 0 to 1999
+    run.py --fresh 500                 programs that nobody has tried before
+    run.py --forever                   the same without end, until Ctrl-C
 
-Each program runs in a process of its own, so that a crash or a hang is a finding like any other. A failing
-program is shrunk and printed with its seed; `run.py --programs 1 --seed SEED` finds it again.
+A seed says all of a program; what fails is shrunk and printed with its seed, and `--programs 1 --seed SEED`
+finds it again. Processes check the programs, a hundred each; one that a crash or a hang has taken its verdict
+from is checked alone. The last lines count what the programs were made of.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
+import json
 import os
 import pickle
 import random
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from check import TIMEOUT, Case, Mismatch, Refusal, check
+from check import TIMEOUT, Case, Verdict, check
+from coverage import Coverage
 from generate import make_program
 from shrink import shrink
 
-REFUSED = 3  # exit code
-MAX_REFUSED = 0.05  # of the programs: more would hide that little is tested
+BATCH = 100  # programs of one process
+MAX_SHRUNK = 5  # more would take long and hardly tell more
 
 
 def make_case(seed: int) -> Case:
-    program = make_program(seed)
-    batches = [a.value.type.shape[a.batch_dim] for a in program.arguments if a.role == "batch"]
-    counts = [count for count in (1, 2, 3, 4, 6, 8) if all(batch % count == 0 for batch in batches)]
-    return Case(program, random.Random(seed).choice(counts))
+    choices = random.Random(seed)
+    devices = choices.choice([1, 2, 2, 2, 3, 4, 4, 5, 6, 7, 8, 8])
+    kernels = choices.choices(["vectorized", "loops", "reference"], [5, 4, 1])[0]
+    return Case(make_program(seed, devices), 1 if kernels == "reference" else devices, kernels)
 
 
-def check_in_process(case: Case) -> tuple[int, str]:
-    """The exit code of a process that checks the case, and what it says."""
+def check_in_process(cases: list[Case]) -> list[Verdict]:
+    """The verdicts of a process; it ends early where a case makes it crash or hang."""
     command = [sys.executable, __file__, "--check"]
     try:
         done = subprocess.run(
-            command, input=pickle.dumps(case), capture_output=True, timeout=4 * TIMEOUT, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return 1, "hangs"
-    text = (done.stdout + done.stderr).decode(errors="replace")
-    return done.returncode, f"killed by signal {-done.returncode}\n{text}" if done.returncode < 0 else text
+            command, input=pickle.dumps(cases), capture_output=True, timeout=4 * TIMEOUT + len(cases),
+            check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as timeout:
+        return [*_read_verdicts(timeout.stdout or b""), Verdict("failed", "hangs")]
+    verdicts = _read_verdicts(done.stdout)
+    if done.returncode == 0:
+        return verdicts
+    reason = f"exit code {done.returncode}"
+    if done.returncode < 0:
+        reason = f"killed by {signal.Signals(-done.returncode).name}"
+    return [*verdicts, Verdict("failed", f"{reason}\n{done.stderr.decode(errors='replace')}")]
+
+
+def _read_verdicts(output: bytes) -> list[Verdict]:
+    lines = output.decode(errors="replace").splitlines(keepends=True)
+    return [Verdict(*json.loads(line)) for line in lines if line.endswith("\n")]
 
 
 def check_from_stdin() -> int:
-    try:
-        check(pickle.load(sys.stdin.buffer))
-    except Refusal as refusal:
-        print(refusal)
-        return REFUSED
-    except Mismatch as mismatch:
-        print(mismatch)
-        return 1
+    for verdict in check(pickle.load(sys.stdin.buffer)):
+        print(json.dumps([verdict.outcome, verdict.text]), flush=True)
     return 0
 
 
-def report(seed: int, case: Case, code: int, text: str) -> None:
-    print(f"\nseed {seed} fails on cpu:{case.devices}:\n{text}\nshrinking ...", flush=True)
-    small = shrink(case, lambda other: check_in_process(other)[0] not in (0, REFUSED))
-    print(
-        f"{small.program.text()}\nseed {seed}, shrunk to {len(small.program.ops)} ops on cpu:{small.devices}:"
-    )
-    print(check_in_process(small)[1], flush=True)
+def check_seeds(seeds: Iterable[int]) -> list[tuple[int, Case, Verdict]]:
+    cases = [(seed, make_case(seed)) for seed in seeds]
+    verdicts: list[Verdict] = []
+    while len(verdicts) < len(cases):  # the next process starts behind the case that ended the last one
+        verdicts += check_in_process([case for _, case in cases[len(verdicts) :]])
+    return [(seed, case, verdict) for (seed, case), verdict in zip(cases, verdicts, strict=True)]
 
 
-def run(first: int, count: int) -> int:
-    begin, failed, refused, ops = time.monotonic(), 0, 0, 0
-    seeds = range(first, first + count)
-    cases = [make_case(seed) for seed in seeds]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for seed, case, (code, text) in zip(seeds, cases, pool.map(check_in_process, cases), strict=True):
-            ops += len(case.program.ops)
-            refused += code == REFUSED
-            if code not in (0, REFUSED):
-                failed += 1
-                report(seed, case, code, text)
-    print(
-        f"{count} programs of {ops} ops, seeds {first} to {first + count - 1},"
-        f" {time.monotonic() - begin:.0f} s: {failed} failed, {refused} refused as not supported yet"
-    )
-    return 1 if failed or refused > MAX_REFUSED * count else 0
+class Run:
+    """Counts and reports what the programs of one run give."""
+
+    def __init__(self) -> None:
+        self.begin = time.monotonic()
+        self.coverage = Coverage()
+        self.wrong: list[int] = []
+
+    def check(self, batches: Iterator[list[int]]) -> None:
+        """A batch for each core at a time, so that batches without end are no reason not to begin."""
+        workers = os.cpu_count() or 1
+        with ThreadPoolExecutor(workers) as pool:
+            while group := list(itertools.islice(batches, workers)):
+                for checked in pool.map(check_seeds, group):
+                    for seed, case, verdict in checked:
+                        self.coverage.add(case)
+                        if verdict.outcome != "passed":
+                            self._report(seed, case, verdict)
+
+    def _report(self, seed: int, case: Case, verdict: Verdict) -> None:
+        self.wrong.append(seed)
+        print(f"\nseed {seed} {verdict.outcome} on {' '.join(case.options)}:\n{verdict.text}", flush=True)
+        if len(self.wrong) > MAX_SHRUNK:
+            return
+        small = shrink(case, lambda other: check_in_process([other])[0].outcome == verdict.outcome)
+        print(f"shrunk to {len(small.program.ops)} ops on {' '.join(small.options)}:\n{small.program.text()}")
+        print(check_in_process([small])[0].text, flush=True)
+
+    def finish(self) -> int:
+        print(self.coverage)
+        print(f"{self.coverage.programs} programs, {time.monotonic() - self.begin:.0f} s: ", end="")
+        print(f"{len(self.wrong)} wrong: {self.wrong}" if self.wrong else "all right")
+        return 1 if self.wrong else 0
+
+
+def make_batches(seeds: Iterable[int]) -> Iterator[list[int]]:
+    iterator = iter(seeds)
+    while batch := list(itertools.islice(iterator, BATCH)):
+        yield batch
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--programs", type=int, default=200, help="how many programs (default 200)")
-    parser.add_argument("--seed", type=int, default=0, help="the seed of the first program (default 0)")
-    parser.add_argument("--check", action="store_true", help="check one pickled case from standard input")
+    parser.add_argument("--programs", type=int, default=0, help="how many programs from --seed on")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the first of them (default 0)")
+    parser.add_argument("--fresh", type=int, default=0, help="how many more, from a seed that is printed")
+    parser.add_argument("--forever", action="store_true", help="go on with fresh ones until Ctrl-C")
+    parser.add_argument("--check", action="store_true", help="check the pickled cases from standard input")
     options = parser.parse_args()
-    return check_from_stdin() if options.check else run(options.seed, options.programs)
+    if options.check:
+        return check_from_stdin()
+    fresh = random.SystemRandom().randrange(10**6, 10**12)
+    count = None if options.forever else fresh + options.fresh
+    if options.fresh or options.forever:
+        print(f"fresh seeds from {fresh} on", flush=True)
+    fresh_seeds = itertools.count(fresh) if count is None else range(fresh, count)
+    run = Run()
+    try:
+        run.check(
+            make_batches(itertools.chain(range(options.seed, options.seed + options.programs), fresh_seeds))
+        )
+    except KeyboardInterrupt:
+        print("interrupted")
+    return run.finish()
 
 
 if __name__ == "__main__":

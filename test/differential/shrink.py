@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from check import Case
+from ops import Value
 from program import Argument, Program
 
 # Smaller cases, the smallest first; none if the edit does not apply.
@@ -24,20 +25,22 @@ def shrink(case: Case, fails: Callable[[Case], bool]) -> Case:
 
 
 def _get_edits(program: Program) -> list[Edit]:
-    results = [partial(_keep_result, value.id) for value, _ in program.results]
+    made = [op.result for op in program.ops]
+    results = [partial(_return_only, value) for value in (*made, *(value for value, _ in program.results))]
     cuts = [partial(_cut, op.result.id) for op in reversed(program.ops)]
-    return [*results, *cuts, _drop_scope, _drop_phases, _take_two_devices]
+    return [*results, *cuts, _drop_scope, _drop_phases, _take_two_devices, _take_loops]
 
 
 def _with(case: Case, program: Program) -> Case:
     return dataclasses.replace(case, program=program.prune())
 
 
-def _keep_result(value_id: int, case: Case) -> Iterator[Case]:
-    """One result only; states whose update went away become constants."""
+def _return_only(value: Value, case: Case) -> Iterator[Case]:
+    """One result only, if there is such a value; states that it does not update become constants."""
     program = case.program
-    results = tuple(result for result in program.results if result[0].id == value_id)[:1]
-    if not results or len(program.results) == 1:
+    values = [*(op.result for op in program.ops), *(argument.value for argument in program.arguments)]
+    results = tuple(result for result in program.results if result[0] == value)[:1] or ((value, None),)
+    if value not in values or program.results == results:
         return
     arguments = tuple(
         dataclasses.replace(argument, role="constant")
@@ -85,5 +88,11 @@ def _drop_phases(case: Case) -> Iterator[Case]:
 
 
 def _take_two_devices(case: Case) -> Iterator[Case]:
-    if case.devices > 2:
+    batches = [a.value.type.shape[a.batch_dim] for a in case.program.arguments if a.role == "batch"]
+    if case.devices > 2 and all(batch % 2 == 0 for batch in batches):
         yield dataclasses.replace(case, devices=2)
+
+
+def _take_loops(case: Case) -> Iterator[Case]:
+    if case.kernels == "vectorized":
+        yield dataclasses.replace(case, kernels="loops")

@@ -18,12 +18,12 @@ MAX_RANK = 4
 class Values:
     """Arguments and ops so far, of one element type; all choices come from the seed."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, devices: int) -> None:
         self.seed = seed
         self.random = random.Random(seed)
         self.element = self.random.choices(["f32", "f64", "i32", "i64"], [6, 1, 2, 1])[0]
         self.limit = ex.LIMITS[self.element]
-        self.batch = self.random.choice([12, 24])
+        self.batch = devices * self.random.choice([1, 2, 3, 4])
         self.arguments: list[Argument] = []
         self.ops: list[Op] = []
         self.values: list[Value] = []

@@ -1,0 +1,42 @@
+"""What the programs of a run were made of, so that a reader sees that nothing is missing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from check import Case
+
+# Ops as the compiler reads them: in bodies too.
+OP = re.compile(r"\b(?:arith|epl|linalg|math|tensor)\.[a-z_0-9]+")
+ELEMENT = re.compile(r"[<x](bf16|f16|f32|f64|i1|i8|i16|i32|i64)>")
+
+
+class Coverage:
+    """Counts programs by the ops, types, roles and layouts in them, and by how they were compiled."""
+
+    def __init__(self) -> None:
+        self.programs = 0
+        self.counts: dict[str, Counter[str]] = {
+            kind: Counter() for kind in ("ops", "types", "arguments", "devices", "kernels")
+        }
+
+    def add(self, case: Case) -> None:
+        self.programs += 1
+        text = case.program.text()
+        self.counts["ops"].update(set(OP.findall(text)) - {"epl.role", "epl.batch_dim", "epl.updates"})
+        self.counts["types"].update(set(ELEMENT.findall(text)))
+        self.counts["arguments"].update({_describe(a.role, a.batch_dim) for a in case.program.arguments})
+        self.counts["devices"][str(case.devices)] += 1
+        self.counts["kernels"][case.kernels] += 1
+
+    def __str__(self) -> str:
+        return "\n".join(f"{kind}: {_write(counter)}" for kind, counter in self.counts.items())
+
+
+def _describe(role: str, batch_dim: int) -> str:
+    return role if role != "batch" else f"batch in dimension {batch_dim}"
+
+
+def _write(counter: Counter[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(counter.items()))
