@@ -27,8 +27,7 @@ Actions::Bound Actions::bind(const plan::PlanT &plan, const plan::ActionUnion &a
     return Launch{image.find(kernel.symbol), kernel.extent, launch.buffers};
   }
   case plan::Action::Contract:
-    Blas::check(*action.AsContract());
-    return Contract{Blas::get(), *action.AsContract()};
+    return Contract{Contraction(*action.AsContract()), *action.AsContract()};
   case plan::Action::ReducePart: {
     const plan::ReducePartT &reduce = *action.AsReducePart();
     return ReducePart{combineFunction(reduce.reduction, reduce.type), reduce};
@@ -83,7 +82,7 @@ void Actions::Launch::run(const ActionContext &context) const {
 
 void Actions::Contract::run(const ActionContext &context) const {
   auto address = [&](uint32_t buffer) { return context.addresses.get(context.rank, buffer); };
-  blas.run(action, address(action.a), address(action.b), address(action.c));
+  contraction.run(address(action.a), address(action.b), address(action.c));
 }
 
 /// The members' memory of one buffer, in member order.

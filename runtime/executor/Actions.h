@@ -3,7 +3,7 @@
 #define EPL_RUNTIME_EXECUTOR_ACTIONS_H
 
 #include "runtime/collective/inproc/Combine.h"
-#include "runtime/device/cpu/Blas.h"
+#include "runtime/device/cpu/Contraction.h"
 #include "runtime/device/cpu/Image.h"
 #include "runtime/executor/Topology.h"
 
@@ -57,7 +57,7 @@ private:
     void run(const ActionContext &context) const;
   };
   struct Contract {
-    const Blas &blas;
+    Contraction contraction;
     const plan::ContractT &action;
     void run(const ActionContext &context) const;
   };

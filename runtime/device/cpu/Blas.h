@@ -1,8 +1,8 @@
-// Contractions on the CPU: OpenBLAS, loaded when the first plan needs it.
+// Matrix products by OpenBLAS, loaded when the first plan needs it.
 #ifndef EPL_RUNTIME_DEVICE_CPU_BLAS_H
 #define EPL_RUNTIME_DEVICE_CPU_BLAS_H
 
-#include "runtime/plan/plan_generated.h"
+#include "runtime/device/cpu/Product.h"
 
 #include <string>
 
@@ -20,11 +20,9 @@ public:
   /// The kernels that OpenBLAS runs on this CPU, in its own words: SkylakeX, Haswell, ...
   std::string coreName() const { return coreNameFunction(); }
 
-  /// Throws Error if `contract` has an extent beyond the 32 bits of the library's interface.
-  static void check(const plan::ContractT &contract);
-
-  /// c = op(a) op(b) (+ c), over all batches. Pointers are to elements of contract.type.
-  void run(const plan::ContractT &contract, const void *a, const void *b, void *c) const;
+  /// Safe to call from several threads.
+  void multiply(const Product<float> &product) const;
+  void multiply(const Product<double> &product) const;
 
 private:
   template <typename Scalar>

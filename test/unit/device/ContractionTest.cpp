@@ -1,10 +1,13 @@
-#include "runtime/device/cpu/Blas.h"
+#include "runtime/device/cpu/Contraction.h"
 
 #include "runtime/Error.h"
+#include "runtime/device/cpu/Blas.h"
 #include "runtime/device/cpu/Features.h"
+#include "runtime/device/cpu/OneDnn.h"
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <random>
@@ -75,16 +78,16 @@ void compare(const plan::ContractT &contract, size_t sizeA, size_t sizeB, size_t
   auto a = randomIntegers<Scalar>(sizeA, 1), b = randomIntegers<Scalar>(sizeB, 2);
   auto expected = randomIntegers<Scalar>(sizeC, 3), found = expected;
   multiplyPlainly(contract, a.data(), b.data(), expected.data());
-  Blas::get().run(contract, a.data(), b.data(), found.data());
+  Contraction(contract).run(a.data(), b.data(), found.data());
   EXPECT_EQ(found, expected) << contract.m << "x" << contract.n << "x" << contract.k << " transposed "
                              << contract.transpose_a << contract.transpose_b;
 }
 
-template <typename Scalar> class BlasTest : public testing::Test {};
+template <typename Scalar> class ContractionTest : public testing::Test {};
 using Scalars = testing::Types<float, double>;
-TYPED_TEST_SUITE(BlasTest, Scalars);
+TYPED_TEST_SUITE(ContractionTest, Scalars);
 
-TYPED_TEST(BlasTest, MultipliesEveryTransposeOfOddSizes) {
+TYPED_TEST(ContractionTest, MultipliesEveryTransposeOfOddSizes) {
   for (int64_t m : {0, 1, 3, 17, 65})
     for (int64_t n : {0, 1, 7, 64})
       for (int64_t k : {0, 1, 5, 63})
@@ -97,14 +100,25 @@ TYPED_TEST(BlasTest, MultipliesEveryTransposeOfOddSizes) {
             }
 }
 
-TYPED_TEST(BlasTest, OverwritesNotANumber) {
+TYPED_TEST(ContractionTest, MultipliesEveryTransposeOfLargeMatrices) {
+  for (auto [m, n, k] : {std::array{131, 127, 65}, {1, 1024, 513}, {1031, 3, 257}})
+    for (bool transposeA : {false, true})
+      for (bool transposeB : {false, true})
+        for (bool accumulate : {false, true}) {
+          auto contract = dense(TypeOf<TypeParam>::value, m, n, k, transposeA, transposeB);
+          contract.accumulate = accumulate;
+          compare<TypeParam>(contract, m * k, k * n, m * n);
+        }
+}
+
+TYPED_TEST(ContractionTest, OverwritesNotANumber) {
   auto contract = dense(TypeOf<TypeParam>::value, 3, 5, 4, false, false);
   std::vector<TypeParam> a(12, 1), b(20, 1), c(15, std::numeric_limits<TypeParam>::quiet_NaN());
-  Blas::get().run(contract, a.data(), b.data(), c.data());
+  Contraction(contract).run(a.data(), b.data(), c.data());
   EXPECT_THAT(c, testing::Each(TypeParam(4)));
 }
 
-TYPED_TEST(BlasTest, WalksBatchLoopsWithStrides) {
+TYPED_TEST(ContractionTest, WalksBatchLoopsWithStrides) {
   auto contract = dense(TypeOf<TypeParam>::value, 3, 4, 5, false, true);
   addBatch(contract, 2, 45, 0, 36); // b is the same for all
   addBatch(contract, 3, 15, 20, 12);
@@ -113,7 +127,7 @@ TYPED_TEST(BlasTest, WalksBatchLoopsWithStrides) {
   compare<TypeParam>(contract, 90, 60, 72);
 }
 
-TYPED_TEST(BlasTest, LeavesWhatLiesBetweenRows) {
+TYPED_TEST(ContractionTest, LeavesWhatLiesBetweenRows) {
   auto contract = dense(TypeOf<TypeParam>::value, 4, 3, 0, false, false);
   contract.ldc = 5;
   compare<TypeParam>(contract, 0, 0, 20);
@@ -141,28 +155,42 @@ TEST(Blas, LeavesTheEnvironmentAsItWas) {
   unsetenv("OPENBLAS_CORETYPE");
 }
 
-TEST(Blas, MultipliesOnSeveralThreadsAtOnce) {
+TEST(Contraction, ChoosesTheLibraryByTypeAndSize) {
+  auto library = [](plan::ElementType type, int64_t n) {
+    auto contract = dense(type, n, n, n, false, false);
+    return std::string(Contraction(contract).library());
+  };
+  EXPECT_EQ(library(plan::ElementType::f32, 128), OneDnn::get() ? "oneDNN" : "OpenBLAS");
+  EXPECT_EQ(library(plan::ElementType::f32, 64), "OpenBLAS");
+  EXPECT_EQ(library(plan::ElementType::f32, 0), "OpenBLAS");
+  EXPECT_EQ(library(plan::ElementType::f64, 128), "OpenBLAS");
+}
+
+TEST(Contraction, MultipliesOnSeveralThreadsAtOnce) {
   std::atomic<int> wrong = 0;
-  auto multiply = [&](int64_t n) {
+  auto multiply = [&](int64_t n, int repeats) {
     auto contract = dense(plan::ElementType::f32, n, n, n, false, false);
+    Contraction contraction(contract);
     std::vector<float> a(n * n, 1), b(n * n, 2), c(n * n);
-    for (int repeat = 0; repeat < 50000; ++repeat) {
+    for (int repeat = 0; repeat < repeats; ++repeat) {
       std::fill(c.begin(), c.end(), 0.0f);
-      Blas::get().run(contract, a.data(), b.data(), c.data());
+      contraction.run(a.data(), b.data(), c.data());
       wrong += std::any_of(c.begin(), c.end(), [&](float value) { return value != float(2 * n); });
     }
   };
   std::vector<std::thread> threads;
   for (int64_t n : {3, 8, 17, 24}) // small: a library without locks fails where calls begin and end
-    threads.emplace_back(multiply, n);
+    threads.emplace_back(multiply, n, 50000);
+  for (int64_t n : {81, 97})
+    threads.emplace_back(multiply, n, 2000);
   for (std::thread &thread : threads)
     thread.join();
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(Blas, RefusesWhatTheLibraryCannotIndex) {
+TEST(Contraction, RefusesWhatTheLibraryCannotIndex) {
   auto contract = dense(plan::ElementType::f32, int64_t(1) << 31, 1, 1, false, false);
-  EXPECT_THAT([&] { Blas::check(contract); },
+  EXPECT_THAT([&] { Contraction{contract}; },
               testing::ThrowsMessage<Error>(testing::HasSubstr("2147483648")));
 }
 

@@ -1,0 +1,24 @@
+// What a library of matrix products is asked for.
+#ifndef EPL_RUNTIME_DEVICE_CPU_PRODUCT_H
+#define EPL_RUNTIME_DEVICE_CPU_PRODUCT_H
+
+#include <cstdint>
+
+namespace epl::runtime {
+
+/// c = op(a) op(b), or c += op(a) op(b): op(a) is m x k, op(b) k x n, c m x n. Matrices lie in rows, `ld*`
+/// elements apart. No extent is 0, none is beyond 32 bits.
+template <typename Scalar> struct Product {
+  bool transposeA, transposeB, accumulate;
+  int64_t m, n, k;
+  const Scalar *a;
+  int64_t lda;
+  const Scalar *b;
+  int64_t ldb;
+  Scalar *c;
+  int64_t ldc;
+};
+
+} // namespace epl::runtime
+
+#endif // EPL_RUNTIME_DEVICE_CPU_PRODUCT_H
