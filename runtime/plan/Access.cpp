@@ -1,6 +1,7 @@
 #include "runtime/plan/Access.h"
 
 #include <algorithm>
+#include <set>
 
 namespace epl::runtime {
 namespace {
@@ -15,8 +16,10 @@ Access wholeAccess(uint32_t buffer, bool write, uint64_t bytes) {
 std::vector<Access> accesses(const plan::PlanT &plan, const plan::LaunchT &launch) {
   const plan::KernelT &kernel = *plan.kernels[launch.kernel];
   std::vector<Access> result;
-  for (size_t i = 0; i < kernel.operand_sizes.size(); ++i)
+  for (uint32_t i = 0; i < kernel.operand_sizes.size(); ++i) {
     result.push_back(wholeAccess(launch.buffers[i], i >= kernel.num_inputs, kernel.operand_sizes[i]));
+    result.back().operand = i;
+  }
   if (kernel.workspace > 0)
     result.push_back(wholeAccess(launch.buffers.back(), true, kernel.workspace));
   return result;
@@ -24,7 +27,7 @@ std::vector<Access> accesses(const plan::PlanT &plan, const plan::LaunchT &launc
 
 std::vector<Access> accesses(const plan::ContractT &contract) {
   auto access = [&](uint32_t buffer, bool write, ContractOperand operand) {
-    Access result{.buffer = buffer, .write = write};
+    Access result{.buffer = buffer, .write = write, .operand = uint32_t(operand)};
     stridedRanges(dimsOf(contract, operand), elementBytes(contract.type), result.ranges);
     return result;
   };
@@ -112,6 +115,24 @@ std::vector<ByteRange> rangesOf(const Access &access, const Mesh &mesh, uint32_t
                                       : std::vector<ByteRange>{{0, begin}, {end, size}};
   std::erase_if(ranges, [](ByteRange range) { return range.begin == range.end; });
   return ranges;
+}
+
+std::vector<uint32_t> distinctRanks(const Mesh &mesh, const std::vector<std::vector<Access>> &accesses) {
+  std::set<uint32_t> communicators;
+  for (const std::vector<Access> &list : accesses)
+    for (const Access &access : list)
+      if (access.extent != Extent::ranges)
+        communicators.insert(access.communicator);
+  std::set<std::vector<uint32_t>> kinds;
+  std::vector<uint32_t> ranks;
+  for (uint32_t rank = 0; rank < mesh.devices(); ++rank) {
+    std::vector<uint32_t> kind;
+    for (uint32_t communicator : communicators)
+      kind.push_back(mesh.memberIndex(communicator, rank));
+    if (kinds.insert(kind).second)
+      ranks.push_back(rank);
+  }
+  return ranks;
 }
 
 bool mayOverlap(const Access &a, const Access &b) {

@@ -31,7 +31,8 @@ enum class Extent : uint8_t { ranges, ownPart, otherParts };
 struct Access {
   uint32_t buffer;
   bool write;
-  bool remote = false; // in the memory of the other members of `communicator`; always a read
+  uint32_t operand = 0; // for a read: as in the schema's Origin
+  bool remote = false;  // in the memory of the other members of `communicator`; always a read
   Extent extent = Extent::ranges;
   std::vector<ByteRange> ranges{}; // for Extent::ranges: ascending, disjoint, not adjacent
   uint32_t communicator = 0;       // for a remote access or a part
@@ -45,6 +46,10 @@ std::vector<Access> accessesOf(const plan::PlanT &plan, const Mesh &mesh, const 
 
 /// The ranges of `access` in the memory of rank `owner`.
 std::vector<ByteRange> rangesOf(const Access &access, const Mesh &mesh, uint32_t owner);
+
+/// The first rank of each kind, given the accesses of all commands: ranks that own equal parts in all
+/// collectives see equal accesses.
+std::vector<uint32_t> distinctRanks(const Mesh &mesh, const std::vector<std::vector<Access>> &accesses);
 
 /// Whether the bytes of two accesses of one buffer may meet in the memory of some rank.
 bool mayOverlap(const Access &a, const Access &b);

@@ -4,6 +4,7 @@
 #include "runtime/plan/Error.h"
 #include "runtime/plan/Memory.h"
 #include "runtime/plan/Mesh.h"
+#include "runtime/plan/Origins.h"
 #include "runtime/plan/Results.h"
 #include "runtime/plan/Summary.h"
 #include "runtime/plan/Verifier.h"
@@ -203,6 +204,7 @@ plan::PlanT Builder::finish() {
   bindResults(plan, slotBuffers, results);
   fillLanes(plan);
   requireTables(plan);
+  recordOrigins(plan);
   addEdges(plan);
   elideEdges(plan);
   planMemory(plan);

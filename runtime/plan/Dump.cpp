@@ -85,7 +85,18 @@ private:
     out << ']';
     if (slot.updates != -1)
       out << " updates s" << slot.updates;
+    if (!slot.origins.empty()) {
+      out << " of ";
+      list(slot.origins, ", ", [&](int32_t origin) { dumpWriter(origin); });
+    }
     out << (slot.hidden ? " hidden\n" : "\n");
+  }
+
+  void dumpWriter(int32_t command) {
+    if (command < 0)
+      out << "caller";
+    else
+      out << '#' << command;
   }
 
   void dumpBuffer(uint32_t index) {
@@ -141,6 +152,13 @@ private:
         out << '#' << wait.command();
         if (wait.scope() == plan::WaitScope::members)
           out << " of c" << wait.communicator();
+      });
+    }
+    if (!command.origins.empty()) {
+      out << " reads ";
+      list(command.origins, ", ", [&](const plan::Origin &origin) {
+        out << origin.operand() << ':';
+        dumpWriter(origin.command());
       });
     }
     if (!command.work.empty())

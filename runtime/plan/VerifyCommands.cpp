@@ -7,6 +7,7 @@
 #include "runtime/plan/Names.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace epl::runtime {
 namespace {
@@ -222,6 +223,27 @@ private:
   bool good = true;           // nothing is wrong with it so far
 };
 
+/// The writers of one list are commands before `end`, or the caller, and the list ascends.
+template <typename List, typename Key, typename Writer>
+void checkOriginList(const std::string &user, const List &origins, size_t end, const Key &key,
+                     const Writer &writer, Report &report) {
+  for (size_t i = 0; i < origins.size(); ++i)
+    if (int64_t command = writer(origins[i]); command < -1 || command >= int64_t(end))
+      report.add(user, " has command ", command, " as an origin, expected -1 or more and less than ", end);
+    else if (i > 0 && !(key(origins[i - 1]) < key(origins[i])))
+      report.add(user, " has origins that do not ascend at the one of index ", i);
+}
+
+void checkOrigins(const plan::PlanT &plan, Report &report) {
+  auto command = [](const plan::Origin &origin) { return origin.command(); };
+  auto key = [](const plan::Origin &origin) { return std::pair(origin.operand(), origin.command()); };
+  for (uint32_t i = 0; i < plan.commands.size(); ++i)
+    checkOriginList("command " + commandName(plan, i), plan.commands[i]->origins, i, key, command, report);
+  for (uint32_t i = 0; i < plan.slots.size(); ++i)
+    checkOriginList("slot " + slotName(plan, i), plan.slots[i]->origins, plan.commands.size(),
+                    std::identity(), std::identity(), report);
+}
+
 } // namespace
 
 void checkCommands(const plan::PlanT &plan, Report &report) { Commands(plan, report).run(); }
@@ -240,6 +262,7 @@ void checkLayout(const plan::PlanT &plan, Report &report) {
       report.add("buffer ", bufferName(plan, i), " is ", buffer.size, " bytes at offset ", buffer.offset,
                  ", beyond the arena of ", plan.arena_size);
   }
+  checkOrigins(plan, report);
   for (uint32_t i = 0; i < plan.commands.size(); ++i)
     for (const plan::Wait &wait : plan.commands[i]->waits) {
       if (wait.command() >= i)

@@ -1,19 +1,21 @@
 // The last stage of the plan verifier: the plan on all ranks.
 //
 // Problem: prove for every interleaving of lanes and ranks that no two accesses race, that everything read
-// was written before (through the same buffer, so that reuse of its bytes destroys nothing), and that results
-// are written in full. Method: program order is one legal interleaving, since lanes and waits follow it.
-// Replay it on the memory of one rank, with a map from bytes to their last write and the reads since, and ask
-// the order of all ranks (Order.h) of every conflicting pair. If every pair is ordered, all interleavings do
-// what the replay does. Every access to a rank's memory is replayed there, also those of other ranks. Ranks
-// differ only in the parts of collectives that they own, so one rank of each kind is enough. Reference: C.
-// Flanagan, S. Freund, FastTrack: efficient and precise dynamic race detection, 2009.
+// was written before (through the same buffer, so that reuse of its bytes destroys nothing) by the commands
+// that the program says (Origins.h), and that results are written in full. Method: program order is one legal
+// interleaving, since lanes and waits follow it. Replay it on the memory of one rank, with a map from bytes
+// to their last write and the reads since, and ask the order of all ranks (Order.h) of every conflicting
+// pair. If every pair is ordered, all interleavings do what the replay does. Every access to a rank's memory
+// is replayed there, also those of other ranks. Ranks differ only in the parts of collectives that they own,
+// so one rank of each kind is enough. Reference: C. Flanagan, S. Freund, FastTrack: efficient and precise
+// dynamic race detection, 2009.
 
 #include "runtime/plan/VerifyStages.h"
 
 #include "runtime/plan/Access.h"
 #include "runtime/plan/Names.h"
 #include "runtime/plan/Order.h"
+#include "runtime/plan/Origins.h"
 
 #include <algorithm>
 #include <map>
@@ -43,8 +45,9 @@ using Accesses = std::vector<std::vector<Access>>; // of each command
 class Replay {
 public:
   Replay(const plan::PlanT &plan, const Mesh &mesh, const Order &order, const Accesses &accesses,
-         uint32_t rank, Report &report)
-      : plan(plan), mesh(mesh), order(order), accesses(accesses), rank(rank), report(report) {
+         uint32_t rank, OriginList &origins, Report &report)
+      : plan(plan), mesh(mesh), order(order), accesses(accesses), rank(rank), origins(origins),
+        report(report) {
     layOut();
   }
 
@@ -65,10 +68,13 @@ private:
   /// One address space for the arena and, behind it, each slot.
   void layOut() {
     uint64_t next = plan.arena_size;
-    for (const auto &buffer : plan.buffers) {
-      base.push_back(buffer->slot < 0 ? buffer->offset : next);
-      if (buffer->slot >= 0)
-        next += buffer->size;
+    for (uint32_t i = 0; i < plan.buffers.size(); ++i) {
+      const plan::BufferT &buffer = *plan.buffers[i];
+      base.push_back(buffer.slot < 0 ? buffer.offset : next);
+      if (buffer.slot < 0)
+        continue;
+      storage[buffer.slot] = i;
+      next += buffer.size;
     }
   }
 
@@ -83,7 +89,7 @@ private:
         if (access.write)
           write(access.buffer, bytes);
         else
-          read(access.buffer, bytes, scope);
+          read(access, bytes, scope);
       }
     }
   }
@@ -128,7 +134,8 @@ private:
       }
   }
 
-  void read(uint32_t buffer, ByteRange bytes, Scope scope) {
+  void read(const Access &access, ByteRange bytes, Scope scope) {
+    uint32_t buffer = access.buffer;
     split(bytes);
     uint64_t at = bytes.begin;
     auto undefined = [&](uint64_t end) {
@@ -139,18 +146,23 @@ private:
     for (auto it = memory.lower_bound(bytes.begin); it != memory.end() && it->first < bytes.end; ++it) {
       undefined(it->first);
       at = it->second.end;
-      readSegment(buffer, {it->first, at}, scope, it->second);
+      readSegment(access, {it->first, at}, scope, it->second);
     }
     undefined(bytes.end);
   }
 
-  void readSegment(uint32_t buffer, ByteRange bytes, Scope scope, Segment &segment) {
+  void readSegment(const Access &access, ByteRange bytes, Scope scope, Segment &segment) {
+    uint32_t buffer = access.buffer;
     if (segment.writer >= 0 && !order.before(uint32_t(segment.writer), current, scope))
       race(uint32_t(segment.writer), segment.buffer, "writes", current, buffer, "reads", bytes, scope);
     else if (segment.buffer != buffer && isNew(segment.buffer, buffer, current))
       report.add("command ", commandName(plan, current), " reads buffer ", bufferName(plan, buffer), " in ",
                  place(bytes, buffer), ", which command ", commandName(plan, uint32_t(segment.writer)),
                  " has overwritten through buffer ", bufferName(plan, segment.buffer));
+    else if (!origins.meet(current, access.operand, segment.writer) && isNew(buffer, buffer, current))
+      report.add("command ", commandName(plan, current), " reads ", place(bytes, buffer), " through buffer ",
+                 bufferName(plan, buffer), " as ", originName(plan, segment.writer),
+                 " wrote them, which is no origin of its operand ", access.operand);
     segment.readers.push_back({current, buffer, scope});
   }
 
@@ -204,22 +216,29 @@ private:
   }
 
   void checkResults() {
-    std::set<uint32_t> buffered;
-    for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer) {
-      if (plan.buffers[buffer]->slot < 0 || !isResult(buffer))
+    for (uint32_t slot = 0; slot < plan.slots.size(); ++slot) {
+      const plan::SlotT &result = *plan.slots[slot];
+      if (result.role != plan::SlotRole::result)
         continue;
-      buffered.insert(uint32_t(plan.buffers[buffer]->slot));
-      uint64_t at = base[buffer], end = at + plan.buffers[buffer]->size;
-      for (auto it = memory.lower_bound(at); it != memory.end() && it->first == at && at < end; ++it)
-        at = it->second.end;
-      if (at < end)
-        report.add("nothing writes ", place({at, end}, buffer), " of result ",
-                   slotName(plan, uint32_t(plan.buffers[buffer]->slot)));
-    }
-    for (uint32_t slot = 0; slot < plan.slots.size(); ++slot)
-      if (plan.slots[slot]->role == plan::SlotRole::result && plan.slots[slot]->updates < 0 &&
-          !buffered.contains(slot) && localBytes(plan, *plan.slots[slot]) > 0)
+      auto buffer = storage.find(result.updates >= 0 ? result.updates : int32_t(slot));
+      if (buffer != storage.end())
+        checkResult(slot, buffer->second);
+      else if (result.updates < 0 && localBytes(plan, result) > 0)
         report.add("nothing writes result ", slotName(plan, slot));
+    }
+  }
+
+  /// `buffer` is the storage of the result: written in full, and by whom the program says.
+  void checkResult(uint32_t slot, uint32_t buffer) {
+    uint64_t at = base[buffer], end = at + plan.buffers[buffer]->size;
+    for (auto it = memory.lower_bound(at); it != memory.end() && it->first == at && at < end; ++it) {
+      at = it->second.end;
+      if (!origins.meetResult(slot, it->second.writer))
+        report.add("result ", slotName(plan, slot), " holds ", place({it->first, at}, buffer), " as ",
+                   originName(plan, it->second.writer), " wrote them, which is no origin of it");
+    }
+    if (at < end)
+      report.add("nothing writes ", place({at, end}, buffer), " of result ", slotName(plan, slot));
   }
 
   /// Where bytes are: in the arena or in a slot, of this rank.
@@ -242,30 +261,28 @@ private:
   const Order &order;
   const Accesses &accesses;
   uint32_t rank; // whose memory it is
+  OriginList &origins;
   Report &report;
-  std::vector<uint64_t> base; // address of each buffer
+  std::vector<uint64_t> base;          // address of each buffer
+  std::map<int32_t, uint32_t> storage; // the buffer of each slot that has one
   std::map<uint64_t, Segment> memory;
   std::set<std::tuple<uint32_t, uint32_t, uint32_t>> reported;
   uint32_t current = 0; // command
 };
 
-/// The first rank of each kind: ranks that own equal parts in all collectives see equal accesses.
-std::vector<uint32_t> distinctRanks(const Mesh &mesh, const Accesses &accesses) {
-  std::set<uint32_t> communicators;
-  for (const std::vector<Access> &list : accesses)
-    for (const Access &access : list)
-      if (access.extent != Extent::ranges)
-        communicators.insert(access.communicator);
-  std::set<std::vector<uint32_t>> kinds;
-  std::vector<uint32_t> ranks;
-  for (uint32_t rank = 0; rank < mesh.devices(); ++rank) {
-    std::vector<uint32_t> kind;
-    for (uint32_t communicator : communicators)
-      kind.push_back(mesh.memberIndex(communicator, rank));
-    if (kinds.insert(kind).second)
-      ranks.push_back(rank);
-  }
-  return ranks;
+/// Values that the program reads and the plan never does.
+void checkAllMet(const plan::PlanT &plan, const OriginList &origins, Report &report) {
+  for (uint32_t command = 0; command < plan.commands.size(); ++command)
+    for (size_t i = 0; i < plan.commands[command]->origins.size(); ++i)
+      if (const plan::Origin &origin = plan.commands[command]->origins[i]; !origins.isMet(command, i))
+        report.add("command ", commandName(plan, command), " reads nothing that ",
+                   originName(plan, origin.command()), " wrote, which is an origin of its operand ",
+                   origin.operand());
+  for (uint32_t slot = 0; slot < plan.slots.size(); ++slot)
+    for (size_t i = 0; i < plan.slots[slot]->origins.size(); ++i)
+      if (!origins.isResultMet(slot, i))
+        report.add("result ", slotName(plan, slot), " holds nothing that ",
+                   originName(plan, plan.slots[slot]->origins[i]), " wrote, which is an origin of it");
 }
 
 } // namespace
@@ -273,14 +290,17 @@ std::vector<uint32_t> distinctRanks(const Mesh &mesh, const Accesses &accesses) 
 void checkMemory(const plan::PlanT &plan, Report &report) {
   Mesh mesh(plan);
   Order order = Order::of(plan);
+  OriginList origins(plan);
   Accesses accesses;
   for (const auto &command : plan.commands)
     accesses.push_back(accessesOf(plan, mesh, *command));
   for (uint32_t rank : distinctRanks(mesh, accesses)) {
     if (report.failed())
       return;
-    Replay(plan, mesh, order, accesses, rank, report).run();
+    Replay(plan, mesh, order, accesses, rank, origins, report).run();
   }
+  if (!report.failed())
+    checkAllMet(plan, origins, report);
 }
 
 } // namespace epl::runtime

@@ -1,5 +1,6 @@
 #include "TestPlan.h"
 
+#include "runtime/plan/Origins.h"
 #include "runtime/plan/Summary.h"
 #include "runtime/plan/Verifier.h"
 #include "runtime/plan/Writer.h"
@@ -154,6 +155,8 @@ uint32_t TestPlan::add(const std::string &name, std::unique_ptr<plan::CommandT> 
 std::shared_ptr<const plan::PlanT> TestPlan::finish() {
   plan.image = readImage();
   plan.layout = layoutLine(plan);
+  if (verifyTables(plan).empty())
+    recordOrigins(plan);
   requireValid(plan);
   return std::make_shared<plan::PlanT>(std::move(plan));
 }

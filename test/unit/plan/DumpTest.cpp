@@ -12,15 +12,15 @@ using testing::HasSubstr;
 
 /// The plan that VerifierTest.cpp and BuilderTest.cpp refer to by index.
 TEST(Dump, ATrainingPlan) {
-  EXPECT_EQ(dumpPlan(trainingPlan(2)), R"(plan version 1, cpu:2 = data 2
+  EXPECT_EQ(dumpPlan(trainingPlan(2)), R"(plan version 2, cpu:2 = data 2
 axis "data" = 2
 communicator c0 over "data"
 slot s0 "w1" state i8[128] sharding [{}]
 slot s1 "w2" state i8[192] sharding [{}]
 slot s2 "x" batch i8[128] sharding [{"data"}]
-slot s3 "w1" result i8[128] sharding [{}] updates s0
-slot s4 "w2" result i8[192] sharding [{}] updates s1
-slot s5 "loss" result i8[4] sharding [{}]
+slot s3 "w1" result i8[128] sharding [{}] updates s0 of #13
+slot s4 "w2" result i8[192] sharding [{}] updates s1 of #12
+slot s5 "loss" result i8[4] sharding [{}] of #3, #4
 buffer b0 "w1" 128 bytes of s0
 buffer b1 "w2" 192 bytes of s1
 buffer b2 "x" 64 bytes of s2
@@ -44,21 +44,21 @@ kernel k5 "grad1" symbol "grad1" form "" inputs 2 outputs 1 sizes [256, 64, 128]
 kernel k6 "update2" symbol "update2" form "" inputs 2 outputs 1 sizes [192, 192, 192] in_place [0] workspace 0 extent 1 flops 0
 kernel k7 "update1" symbol "update1" form "" inputs 2 outputs 1 sizes [128, 128, 128] in_place [0] workspace 0 extent 1 flops 0
 lane 0 compute
-  #0 "layer1" launch k0 (b0, b2) -> (b4) work "tg0.forward" at "step.py:0"
-  #1 "layer2" launch k1 (b1, b4) -> (b5, b6) work "tg0.forward" at "step.py:1"
-  #2 "loss" launch k2 (b5) -> (b3, b7) work "tg0.forward" at "step.py:2"
-  #5 "grad2" launch k3 (b7, b4) -> (b8) work "tg0.forward" at "step.py:3"
-  #8 "back2" launch k4 (b7, b1) -> (b9) work "tg0.forward" at "step.py:4"
-  #9 "grad1" launch k5 (b9, b2) -> (b10) work "tg0.forward" at "step.py:5"
-  #12 "update2" launch k6 (b1, b8) -> (b1) after #7 work "tg0.forward" at "step.py:6"
-  #13 "update1" launch k7 (b0, b11) -> (b0) after #11 work "tg0.forward" at "step.py:7"
+  #0 "layer1" launch k0 (b0, b2) -> (b4) reads 0:caller, 1:caller work "tg0.forward" at "step.py:0"
+  #1 "layer2" launch k1 (b1, b4) -> (b5, b6) reads 0:caller, 1:#0 work "tg0.forward" at "step.py:1"
+  #2 "loss" launch k2 (b5) -> (b3, b7) reads 0:#1 work "tg0.forward" at "step.py:2"
+  #5 "grad2" launch k3 (b7, b4) -> (b8) reads 0:#2, 1:#0 work "tg0.forward" at "step.py:3"
+  #8 "back2" launch k4 (b7, b1) -> (b9) reads 0:#2, 1:caller work "tg0.forward" at "step.py:4"
+  #9 "grad1" launch k5 (b9, b2) -> (b10) reads 0:#8, 1:caller work "tg0.forward" at "step.py:5"
+  #12 "update2" launch k6 (b1, b8) -> (b1) after #7 reads 0:caller, 1:#6, 1:#7 work "tg0.forward" at "step.py:6"
+  #13 "update1" launch k7 (b0, b11) -> (b0) after #11 reads 0:caller, 1:#10, 1:#11 work "tg0.forward" at "step.py:7"
 lane 1 communicate c0
-  #3 "sum loss" reduce_part sum c0 b3 -> b3 4xi8 after #2 of c0 work "tg0.backward"
-  #4 "sum loss" gather_parts c0 b3 4xi8 after #3 of c0 work "tg0.backward"
-  #6 "sum g2" reduce_part sum c0 b8 -> b8 192xi8 after #5 of c0 work "tg0.backward"
-  #7 "sum g2" gather_parts c0 b8 192xi8 after #6 of c0 work "tg0.backward"
-  #10 "sum g1" reduce_part sum c0 b10 -> b11 128xi8 after #9 of c0 work "tg0.backward"
-  #11 "sum g1" gather_parts c0 b11 128xi8 after #10 of c0 work "tg0.backward"
+  #3 "sum loss" reduce_part sum c0 b3 -> b3 4xi8 after #2 of c0 reads 0:#2 work "tg0.backward"
+  #4 "sum loss" gather_parts c0 b3 4xi8 after #3 of c0 reads 0:#3 work "tg0.backward"
+  #6 "sum g2" reduce_part sum c0 b8 -> b8 192xi8 after #5 of c0 reads 0:#5 work "tg0.backward"
+  #7 "sum g2" gather_parts c0 b8 192xi8 after #6 of c0 reads 0:#6 work "tg0.backward"
+  #10 "sum g1" reduce_part sum c0 b10 -> b11 128xi8 after #9 of c0 reads 0:#9 work "tg0.backward"
+  #11 "sum g1" gather_parts c0 b11 128xi8 after #10 of c0 reads 0:#10 work "tg0.backward"
 )");
 }
 

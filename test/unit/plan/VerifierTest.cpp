@@ -62,7 +62,7 @@ TEST_P(VerifierRule, RejectsAPlanThatBreaksIt) {
 std::string nameOf(const testing::TestParamInfo<Case> &info) { return info.param.name; }
 
 const Case tables[] = {
-    {"Version", training, [](PlanT &p) { p.version = 9; }, "version is 9, expected 1"},
+    {"Version", training, [](PlanT &p) { p.version = 9; }, "version is 9, expected 2"},
     {"Image", training, [](PlanT &p) { p.image.resize((1 << 28) + 1); },
      "image has 268435457 bytes, expected at most 268435456"},
     {"DeviceKind", training, [](PlanT &p) { p.device_kind = ""; }, "device kind is empty"},
@@ -292,6 +292,13 @@ const Case layout[] = {
      "command #3 \"sum loss\" waits for command 3, expected an earlier one"},
     {"WaitScope", training, [](PlanT &p) { p.commands[3]->waits[0] = {2, plan::WaitScope(5), 0}; },
      "command #3 \"sum loss\" waits with scope 5, which does not exist"},
+    {"OriginIsNoEarlierCommand", training, [](PlanT &p) { p.commands[3]->origins[0] = {0, 3}; },
+     "command #3 \"sum loss\" has command 3 as an origin, expected -1 or more and less than 3"},
+    {"OriginsDoNotAscend", training,
+     [](PlanT &p) { std::swap(p.commands[12]->origins[0], p.commands[12]->origins[1]); },
+     "command #12 \"update2\" has origins that do not ascend at the one of index 1"},
+    {"ResultOriginIsNoCommand", training, [](PlanT &p) { p.slots[3]->origins = {14}; },
+     "slot s3 \"w1\" has command 14 as an origin, expected -1 or more and less than 14"},
     {"WaitCommunicator", training,
      [](PlanT &p) { p.commands[3]->waits[0] = {2, plan::WaitScope::members, 3}; },
      "command #3 \"sum loss\" waits for communicator 3 of 1"},
@@ -335,6 +342,20 @@ const Case memory[] = {
      "command #0 \"matmul\" reads buffer b0 \"a\" and writes buffer b0 \"a\", which overlap in bytes 0..95 "
      "of slot "
      "s0 \"a\" of rank 0"},
+    {"ReadsAnotherValue", training, [](PlanT &p) { launchOf(p, 13).buffers[1] = 10; },
+     "command #13 \"update1\" reads bytes 0..63 of the arena of rank 0 through buffer b10 \"g1\" as command "
+     "#9 \"grad1\" wrote them, which is no origin of its operand 1"},
+    {"ReadsAnArgumentInstead", training, [](PlanT &p) { p.commands[2]->origins[0] = {0, 0}; },
+     "command #2 \"loss\" reads bytes 256..511 of the arena of rank 0 through buffer b5 \"h2\" as command #1 "
+     "\"layer2\" wrote them, which is no origin of its operand 0"},
+    {"ReadsNothingOfAnOrigin", training,
+     [](PlanT &p) { p.commands[12]->origins.insert(p.commands[12]->origins.begin() + 1, {1, -1}); },
+     "command #12 \"update2\" reads nothing that the caller wrote, which is an origin of its operand 1"},
+    {"ResultOfAnotherCommand", training, [](PlanT &p) { p.slots[3]->origins = {12}; },
+     "result s3 \"w1\" holds bytes 0..127 of slot s0 \"w1\" of rank 0 as command #13 \"update1\" wrote them, "
+     "which is no origin of it"},
+    {"ResultWithoutAnOrigin", training, [](PlanT &p) { p.slots[3]->origins = {12, 13}; },
+     "result s3 \"w1\" holds nothing that command #12 \"update2\" wrote, which is an origin of it"},
     {"ResultNotWritten", training, [](PlanT &p) { p.buffers[3]->slot = -1, p.buffers[3]->offset = 640; },
      "nothing writes result s5 \"loss\""},
     {"ResultNotWrittenInFull", contractPlan,

@@ -1,0 +1,48 @@
+// Whose values commands read: the program's dataflow, recorded in the plan and held against it.
+//
+// Problem: a plan without races computes the same on every run, but is it what the program says? A command
+// that reads a state after its update instead of before, or a sum without its last part, breaks no order.
+// Method: recordOrigins replays the program before lanes, waits and memory are planned, one command after
+// another on buffers that share nothing, and writes down which commands wrote what each operand and each
+// result holds. The verifier meets the same pairs in its own replay of the finished plan, or rejects it.
+// Invariant out: no order and no layout that passes the verifier feeds a command another value. Reference: A.
+// Pnueli, M. Siegel, E. Singerman, Translation validation, 1998.
+
+#ifndef EPL_RUNTIME_PLAN_ORIGINS_H
+#define EPL_RUNTIME_PLAN_ORIGINS_H
+
+#include "runtime/plan/plan_generated.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace epl::runtime {
+
+/// Sets the origins of every command and every result. Needs a plan that passes verifyTables.
+void recordOrigins(plan::PlanT &plan);
+
+/// The origins that a plan records, ticked off as a replay meets them. Needs origins in ascending order.
+class OriginList {
+public:
+  explicit OriginList(const plan::PlanT &plan);
+
+  /// Whether the plan says that the operand holds what `writer` wrote; ticks it off.
+  bool meet(uint32_t command, uint32_t operand, int64_t writer);
+  /// The same of a result slot.
+  bool meetResult(uint32_t slot, int64_t writer);
+
+  bool isMet(uint32_t command, size_t index) const { return commands[command][index]; }
+  bool isResultMet(uint32_t slot, size_t index) const { return slots[slot][index]; }
+
+private:
+  const plan::PlanT &plan;
+  std::vector<std::vector<bool>> commands, slots; // what has been met
+};
+
+/// The writer of an origin, for people.
+std::string originName(const plan::PlanT &plan, int64_t writer);
+
+} // namespace epl::runtime
+
+#endif // EPL_RUNTIME_PLAN_ORIGINS_H
