@@ -11,6 +11,18 @@ MeshOp mlir::epl::lookupMesh(Operation *from, FlatSymbolRefAttr mesh) {
   return SymbolTable::lookupNearestSymbolFrom<MeshOp>(from, mesh);
 }
 
+FailureOr<MeshOp> mlir::epl::getOnlyMesh(ModuleOp module) {
+  auto meshes = llvm::to_vector(module.getOps<MeshOp>());
+  if (meshes.empty())
+    return module.emitError("module has no epl.mesh");
+  if (meshes.size() > 1) {
+    InFlightDiagnostic error = meshes[1].emitError("several meshes are not supported yet");
+    error.attachNote(meshes[0].getLoc()) << "the first mesh is here";
+    return error;
+  }
+  return meshes[0];
+}
+
 ShardingAttr mlir::epl::getSharding(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto function = dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());

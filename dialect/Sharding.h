@@ -12,6 +12,9 @@ namespace mlir::epl {
 /// The mesh of a sharding, looked up from `from`; null if there is none.
 MeshOp lookupMesh(Operation *from, FlatSymbolRefAttr mesh);
 
+/// The mesh of a module, or failure with an error: exactly one is supported.
+FailureOr<MeshOp> getOnlyMesh(ModuleOp module);
+
 /// The sharding of a value of a global program: what its reshard says, or the attribute `epl.sharding` of its
 /// op or argument; null if there is none.
 ShardingAttr getSharding(Value value);

@@ -127,10 +127,10 @@ private:
 //===----------------------------------------------------------------------===//
 
 LogicalResult PlanBuilder::addMesh() {
-  auto meshes = llvm::to_vector(module.getOps<MeshOp>());
-  if (meshes.size() != 1)
-    return module.emitError() << "a plan is for one mesh, found " << meshes.size();
-  mesh = meshes.front();
+  FailureOr<MeshOp> only = getOnlyMesh(module);
+  if (failed(only))
+    return failure();
+  mesh = *only;
   for (auto axis : mesh.getAxes().getAsRange<AxisAttr>())
     builder.addAxis(axis.getName().str(), axis.getSize(), axis.getTemporal());
   return success();

@@ -88,19 +88,14 @@ LogicalResult mlir::epl::verifyNotPlaced(func::FuncOp function) {
   return (*reshards.begin()).emitOpError("stands in a program that is still to be sharded");
 }
 
-FailureOr<MeshOp> mlir::epl::getOnlyMesh(ModuleOp module) {
-  auto meshes = llvm::to_vector(module.getOps<MeshOp>());
-  if (meshes.empty())
-    return module.emitError("module has no epl.mesh to shard over");
-  if (meshes.size() > 1) {
-    InFlightDiagnostic error = meshes[1].emitError("several meshes are not supported yet");
-    error.attachNote(meshes[0].getLoc()) << "the first mesh is here";
-    return error;
-  }
-  for (AxisAttr axis : meshes[0].getAxes().getAsRange<AxisAttr>())
+FailureOr<MeshOp> mlir::epl::getSpatialMesh(ModuleOp module) {
+  FailureOr<MeshOp> mesh = getOnlyMesh(module);
+  if (failed(mesh))
+    return failure();
+  for (AxisAttr axis : mesh->getAxes().getAsRange<AxisAttr>())
     if (axis.getTemporal())
-      return meshes[0].emitError() << "temporal axis \"" << axis.getName() << "\" is not supported yet";
-  return meshes[0];
+      return mesh->emitError() << "temporal axis \"" << axis.getName() << "\" is not supported yet";
+  return mesh;
 }
 
 FailureOr<SmallVector<func::FuncOp>> mlir::epl::getPrograms(ModuleOp module) {

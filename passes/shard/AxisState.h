@@ -46,8 +46,8 @@ LogicalResult verifyShardingsPresent(func::FuncOp function);
 /// Fails, with an error at the first `epl.reshard`: they are what `epl-place` makes.
 LogicalResult verifyNotPlaced(func::FuncOp function);
 
-/// The mesh of the module, or failure with an error: exactly one mesh without temporal axes is supported.
-FailureOr<MeshOp> getOnlyMesh(ModuleOp module);
+/// The one mesh of the module, or failure with an error: temporal axes are not supported here yet.
+FailureOr<MeshOp> getSpatialMesh(ModuleOp module);
 
 /// The functions of the module that have a body, or failure with an error: a body is one block that returns.
 FailureOr<SmallVector<func::FuncOp>> getPrograms(ModuleOp module);

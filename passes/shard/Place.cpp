@@ -90,7 +90,7 @@ static LogicalResult mend(Value value, ArrayRef<Mismatch> uses, func::FuncOp pro
 namespace {
 struct Place : epl::impl::PlacePassBase<Place> {
   void runOnOperation() override {
-    FailureOr<MeshOp> mesh = getOnlyMesh(getOperation());
+    FailureOr<MeshOp> mesh = getSpatialMesh(getOperation());
     FailureOr<SmallVector<func::FuncOp>> programs = getPrograms(getOperation());
     if (failed(mesh) || failed(programs))
       return signalPassFailure();

@@ -69,7 +69,7 @@ struct Propagate : epl::impl::PropagatePassBase<Propagate> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    FailureOr<MeshOp> mesh = getOnlyMesh(module);
+    FailureOr<MeshOp> mesh = getSpatialMesh(module);
     FailureOr<SmallVector<func::FuncOp>> programs = getPrograms(module);
     if (failed(mesh) || failed(programs) || failed(verifyLevel(module, Level::global)))
       return signalPassFailure();

@@ -77,7 +77,7 @@ struct SeedBatch : epl::impl::SeedBatchPassBase<SeedBatch> {
   }
 
   LogicalResult seed() {
-    FailureOr<MeshOp> mesh = getOnlyMesh(getOperation());
+    FailureOr<MeshOp> mesh = getSpatialMesh(getOperation());
     FailureOr<SmallVector<func::FuncOp>> programs = getPrograms(getOperation());
     if (failed(mesh) || failed(programs))
       return failure();

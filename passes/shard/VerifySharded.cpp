@@ -125,7 +125,7 @@ LogicalResult AxisVerifier::verifyReturn(func::ReturnOp op) {
 namespace {
 struct VerifySharded : epl::impl::VerifyShardedPassBase<VerifySharded> {
   void runOnOperation() override {
-    FailureOr<MeshOp> mesh = getOnlyMesh(getOperation());
+    FailureOr<MeshOp> mesh = getSpatialMesh(getOperation());
     FailureOr<SmallVector<func::FuncOp>> programs = getPrograms(getOperation());
     if (failed(mesh) || failed(programs))
       return signalPassFailure();

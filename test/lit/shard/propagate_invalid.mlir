@@ -8,7 +8,7 @@ func.func @temporal(%x: tensor<8xf32>) {
 
 // -----
 
-// expected-error@+1 {{module has no epl.mesh to shard over}}
+// expected-error@+1 {{module has no epl.mesh}}
 module {
   func.func @no_mesh(%x: tensor<8xf32>) {
     return

@@ -63,7 +63,7 @@ epl.mesh @b axes ["data"=2]
 
 // -----
 
-// expected-error@+1 {{module has no epl.mesh to shard over}}
+// expected-error@+1 {{module has no epl.mesh}}
 module {}
 
 // -----
