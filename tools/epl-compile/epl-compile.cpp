@@ -12,6 +12,7 @@
 #include "passes/shard/Passes.h"
 #include "runtime/plan/Error.h"
 #include "runtime/plan/Writer.h"
+#include "tools/Tool.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -27,13 +28,9 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 
-#include <CLI/CLI.hpp>
-
-#include <csignal>
-#include <iostream>
-
 using namespace mlir;
 using namespace mlir::epl;
+namespace tool = ::epl::runtime::tool;
 
 namespace {
 
@@ -117,7 +114,7 @@ LogicalResult writePlan(ModuleOp module, const std::string &input, const Options
   try {
     ::epl::runtime::writePlan(*plan, options.getPlanFile(input));
   } catch (const ::epl::runtime::PlanError &error) {
-    llvm::errs() << "error: " << error.what() << "\n";
+    tool::printError(error.what());
     return failure();
   }
   return success();
@@ -132,7 +129,7 @@ LogicalResult compile(const std::string &input, const Options &options) {
   std::string error;
   auto file = openInputFile(input, &error);
   if (!file) {
-    llvm::errs() << "error: " << error << "\n";
+    tool::printError(error);
     return failure();
   }
   llvm::SourceMgr sources;
@@ -143,8 +140,10 @@ LogicalResult compile(const std::string &input, const Options &options) {
     return failure();
   if (options.stage == Stage::plan)
     return writePlan(*module, input, options);
-  module->print(llvm::outs(), OpPrintingFlags().useLocalScope());
-  llvm::outs() << "\n";
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module->print(stream, OpPrintingFlags().useLocalScope());
+  tool::print(text + "\n");
   return success();
 }
 
@@ -177,7 +176,6 @@ void checkUsage(const Options &options) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  std::signal(SIGXFSZ, SIG_IGN); // a file over the limit is an error of its write
   Options options;
   const std::map<std::string, Stage> stages = {{"input", Stage::input},
                                                {"global", Stage::global},
@@ -213,11 +211,7 @@ int main(int argc, char **argv) {
   app.add_flag("--reference", options.reference,
                "compile the unparallelized program: scopes stripped, one device, plain loops");
   app.add_flag("--timing", options.timing, "report the time of every pass on stderr");
-  try {
-    app.parse(argc, argv);
-    checkUsage(options);
-  } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  return failed(compileAll(options));
+  app.parse_complete_callback([&] { checkUsage(options); });
+  return tool::runTool(app, argc, argv,
+                       [&] { return failed(compileAll(options)) ? tool::failed : tool::good; });
 }

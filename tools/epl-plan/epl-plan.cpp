@@ -1,40 +1,36 @@
 // epl-plan: shows and checks plan files.
 
+#include "tools/Tool.h"
+
 #include "runtime/plan/Dump.h"
-#include "runtime/plan/Error.h"
 #include "runtime/plan/Reader.h"
 #include "runtime/plan/Summary.h"
 #include "runtime/plan/Verifier.h"
 
-#include <CLI/CLI.hpp>
-
-#include <iostream>
+#include <sstream>
 
 namespace {
 
 using namespace epl::runtime;
-
-enum ExitCode { good = 0, badPlan = 1, badUsage = 2 };
-
-void printErrors(const std::vector<std::string> &messages) {
-  for (const std::string &message : messages)
-    std::cerr << "error: " << message << '\n';
-}
+using namespace epl::runtime::tool;
 
 /// Prints a plan even if the verifier rejects it: then the text is what helps to see why.
 ExitCode dump(const std::string &path) {
   plan::PlanT plan = parsePlanUnverified(readBytes(path), path);
-  std::cout << dumpPlan(plan);
+  print(dumpPlan(plan));
   std::vector<std::string> messages = verifyPlan(plan);
-  printErrors(messages);
-  return messages.empty() ? good : badPlan;
+  for (const std::string &message : messages)
+    printError(message);
+  return messages.empty() ? good : failed;
 }
 
 ExitCode verify(const std::string &path) {
   Summary summary = summarize(readPlan(path));
-  std::cout << path << ": " << summary.layout << ", " << summary.kernels << " kernels, " << summary.launches
-            << " launches, " << summary.contractions << " contractions, " << summary.collectives
-            << " collectives, arena " << summary.arenaBytes << " bytes\n";
+  std::ostringstream text;
+  text << path << ": " << summary.layout << ", " << summary.kernels << " kernels, " << summary.launches
+       << " launches, " << summary.contractions << " contractions, " << summary.collectives
+       << " collectives, arena " << summary.arenaBytes << " bytes\n";
+  print(text.str());
   return good;
 }
 
@@ -50,15 +46,6 @@ int main(int argc, char **argv) {
       "verify", "Check a plan as the runtime does (sizes, races, use before definition) and print a summary");
   for (CLI::App *command : {dumpCommand, verifyCommand})
     command->add_option("file", path, "The plan file (.eplan)")->required();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? good : badUsage;
-  }
-  try {
-    return app.got_subcommand(dumpCommand) ? dump(path) : verify(path);
-  } catch (const PlanError &error) {
-    printErrors(error.messages());
-    return badPlan;
-  }
+  return runTool(app, argc, argv,
+                 [&] { return app.got_subcommand(dumpCommand) ? dump(path) : verify(path); });
 }

@@ -4,22 +4,19 @@
 #include "Comparison.h"
 #include "Element.h"
 #include "Inputs.h"
+#include "tools/Tool.h"
 
 #include "runtime/Error.h"
 #include "runtime/executor/Session.h"
 #include "runtime/plan/Reader.h"
 
-#include <CLI/CLI.hpp>
-
 #include <fstream>
-#include <iostream>
+#include <sstream>
 
 namespace {
 
 using namespace epl::runtime;
 using namespace epl::runtime::tool;
-
-enum ExitCode { good = 0, failed = 1, badUsage = 2 };
 
 struct Options {
   std::string plan, reference, devices, inputs = "random:0", trace, outputs;
@@ -64,18 +61,17 @@ private:
 
 /// Prints the results that are one number: a loss, an accuracy.
 void printNumbers(const Run &run, int step, const std::vector<HostTensor> &results) {
+  std::ostringstream line;
   std::string separator = "step " + std::to_string(step) + ": ";
-  bool any = false;
   for (size_t i = 0; i < results.size(); ++i) {
     const plan::SlotT &slot = *run.plan->slots[run.session.numArguments() + i];
     if (slot.updates >= 0 || results[i].type.bytes() != elementBytes(slot.type))
       continue;
-    std::cout << separator << "\"" << slot.name << "\" = " << loadElement(results[i], 0);
+    line << separator << "\"" << slot.name << "\" = " << loadElement(results[i], 0);
     separator = ", ";
-    any = true;
   }
-  if (any)
-    std::cout << '\n';
+  if (!line.str().empty())
+    print(line.str() + "\n");
 }
 
 void writeTrace(Run &run, const std::string &path) {
@@ -120,7 +116,10 @@ ExitCode execute(const Options &options) {
     writeOutput(options.outputs, run.session.numArguments() + i, results[i]);
   if (!options.trace.empty())
     writeTrace(run, options.trace);
-  return !comparison || comparison->report(std::cout) ? good : failed;
+  std::ostringstream report;
+  bool isGood = !comparison || comparison->report(report);
+  print(report.str());
+  return isGood ? good : failed;
 }
 
 } // namespace
@@ -150,15 +149,5 @@ int main(int argc, char **argv) {
       ->capture_default_str();
   app.add_option("--trace", options.trace, "Write a timeline for Perfetto to this file");
   app.add_option("--outputs", options.outputs, "Write the last step's results to this folder, as si.bin");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? good : badUsage;
-  }
-  try {
-    return execute(options);
-  } catch (const std::exception &error) {
-    std::cerr << "error: " << error.what() << '\n';
-    return failed;
-  }
+  return runTool(app, argc, argv, [&] { return execute(options); });
 }
