@@ -81,7 +81,10 @@ def test_the_trace_is_written(run: Run, tmp_path: Path) -> None:
         (["step.eplan", "--inputs=random:x"], '"random:x" has no number as its seed'),
         (["step.eplan", "--inputs=."], '"./s0.bin" for argument "n"'),
         (["step.eplan", "--reference=echo.eplan"], "the reference has 18 arguments and results, expected 5"),
-        (["step.eplan", "--trace=nowhere/t.json"], 'cannot write "nowhere/t.json"'),
+        (
+            ["step.eplan", "--trace=nowhere/t.json"],
+            'cannot write "nowhere/t.json"',
+        ),
         (["step.eplan", "--outputs=step.eplan/out"], 'cannot write "step.eplan/out/s2.bin"'),
     ],
 )
@@ -107,6 +110,14 @@ def test_a_missing_library_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -
     assert "/nowhere/libopenblas.so.0" in result.stderr
     assert "EPL_OPENBLAS" in result.stderr
     assert run("step.eplan").returncode == 0  # contracts nothing
+
+
+@pytest.mark.parametrize("option", ["--rtol", "--atol"])
+@pytest.mark.parametrize("value", ["nan", "-nan", "inf", "-inf", "-1", "-1e-300", "1e999", "x", ""])
+def test_a_tolerance_is_finite_and_not_negative(run: Run, option: str, value: str) -> None:
+    result = run("step.eplan", "--reference=wrong.eplan", f"{option}={value}")
+    assert result.returncode == 2
+    assert f"{option}: " in result.stderr
 
 
 @pytest.mark.parametrize("arguments", [[], ["step.eplan", "--steps=0"], ["step.eplan", "--no-such-option"]])

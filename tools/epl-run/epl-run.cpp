@@ -10,6 +10,7 @@
 #include "runtime/executor/Session.h"
 #include "runtime/plan/Reader.h"
 
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
@@ -122,6 +123,14 @@ ExitCode execute(const Options &options) {
   return isGood ? good : failed;
 }
 
+/// CLI11's own check of numbers lets NaN pass.
+std::string checkTolerance(const std::string &text) {
+  double value = NAN;
+  bool isNumber = CLI::detail::lexical_cast(text, value);
+  bool isGood = isNumber && std::isfinite(value) && value >= 0;
+  return isGood ? "" : "\"" + text + "\" is not a finite number of at least 0";
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -142,10 +151,10 @@ int main(int argc, char **argv) {
   app.add_option("--reference", options.reference,
                  "A plan of the same step (epl-compile --reference): every result of every step is compared");
   app.add_option("--rtol", options.tolerance.relative, "Relative tolerance of the comparison")
-      ->check(CLI::NonNegativeNumber)
+      ->check(checkTolerance, "FINITE>=0")
       ->capture_default_str();
   app.add_option("--atol", options.tolerance.absolute, "Absolute tolerance of the comparison")
-      ->check(CLI::NonNegativeNumber)
+      ->check(checkTolerance, "FINITE>=0")
       ->capture_default_str();
   app.add_option("--trace", options.trace, "Write a timeline for Perfetto to this file");
   app.add_option("--outputs", options.outputs, "Write the last step's results to this folder, as si.bin");
