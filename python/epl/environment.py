@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from epl import runtime
 from epl.config import Config, Value
 from epl.errors import ConfigError, Error
 from epl.scopes import set_default_strategy
@@ -71,14 +71,11 @@ def as_config(config: Config | Mapping[str, Value] | None) -> Config:
 
 
 def parse_devices(devices: Devices) -> str:
-    """The full form, `cpu:N`, of `"cpu:N"` or a count N."""
+    """The full form, `cpu:N`, of `"cpu:N"` or a count N; the runtime's parser decides."""
     if isinstance(devices, bool) or not isinstance(devices, (str, int)):
         raise ConfigError(f'devices must be "cpu:N" or a count, found {devices!r}')
-    match = re.fullmatch(r"(?:cpu:)?(-?\d+)", str(devices))
-    if match is None:
-        other = re.fullmatch(r"(?:cuda|gpu|tpu)(?::.*)?", str(devices))
-        found = f'"{devices}", which is not supported yet' if other else f'"{devices}"'
-        raise ConfigError(f'devices must be "cpu:N" or a count, found {found}')
-    if int(match[1]) < 1:
-        raise ConfigError(f'at least one device is needed, found "{devices}"')
-    return f"cpu:{int(match[1])}"
+    text = str(devices).encode(errors="backslashreplace").decode()  # C++ takes no lone surrogates
+    try:
+        return str(runtime.module().parse_devices(text))
+    except runtime.module().Error as error:
+        raise ConfigError(str(error)) from None

@@ -5,6 +5,7 @@
 #include "runtime/binding/Arrays.h"
 #include "runtime/binding/Waiting.h"
 #include "runtime/executor/Session.h"
+#include "runtime/plan/Devices.h"
 #include "runtime/plan/Dump.h"
 #include "runtime/plan/Reader.h"
 #include "runtime/plan/Summary.h"
@@ -222,9 +223,13 @@ void bindSession(nb::module_ &module) {
 
 NB_MODULE(_epl_runtime, module) {
   using namespace epl::runtime::binding;
+  using namespace nanobind::literals;
   // Arrays live in users' globals until the interpreter's very end.
   nanobind::set_leak_warnings(false);
   nanobind::exception<epl::runtime::Error> error(module, "Error", PyExc_RuntimeError);
+  module.def(
+      "parse_devices", [](const std::string &text) { return epl::runtime::Devices::parse(text).str(); },
+      "text"_a, "The full form, cpu:N, of how devices are written.");
   bindPlan(module);
   bindResults(module);
   bindSession(module);

@@ -2,23 +2,9 @@
 
 #include "runtime/Error.h"
 #include "runtime/device/cpu/Features.h"
-
-#include <charconv>
+#include "runtime/plan/Devices.h"
 
 namespace epl::runtime {
-
-Devices Devices::parse(const std::string &text) {
-  size_t colon = text.find(':');
-  Devices devices{text.substr(0, colon), 0};
-  if (devices.kind != "cpu")
-    throw Error("device string \"" + text + "\" names the kind \"" + devices.kind + "\", expected \"cpu:N\"");
-  const char *begin = text.data() + std::min(text.size(), colon == std::string::npos ? colon : colon + 1);
-  const char *end = text.data() + text.size();
-  auto [stop, error] = std::from_chars(begin, end, devices.count);
-  if (error != std::errc() || stop != end || devices.count == 0)
-    throw Error("device string \"" + text + "\" has no number of devices above 0, expected \"cpu:N\"");
-  return devices;
-}
 
 /// Checks what can be checked before anything is made of the plan.
 static void checkTarget(const plan::PlanT &plan, const std::string &text) {

@@ -9,15 +9,6 @@
 
 namespace epl::runtime {
 
-/// What a device string such as "cpu:4" names.
-struct Devices {
-  std::string kind;
-  uint32_t count;
-
-  /// Throws Error unless `text` is cpu:N with N > 0.
-  static Devices parse(const std::string &text);
-};
-
 /// Everything about a plan that no step changes. Commands are those of the plan, the same for every rank.
 class Program {
 public:

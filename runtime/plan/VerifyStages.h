@@ -3,6 +3,7 @@
 #ifndef EPL_RUNTIME_PLAN_VERIFYSTAGES_H
 #define EPL_RUNTIME_PLAN_VERIFYSTAGES_H
 
+#include "runtime/plan/Devices.h"
 #include "runtime/plan/plan_generated.h"
 
 #include <sstream>
@@ -11,7 +12,6 @@
 
 namespace epl::runtime {
 
-inline constexpr uint64_t maxDevices = 1024;
 inline constexpr size_t maxLanes = 64;
 inline constexpr size_t maxImageBytes = size_t(1) << 28; // a FlatBuffer holds less than 2 GiB
 

@@ -10,6 +10,7 @@
 #include "passes/emit/BuildPlan.h"
 #include "passes/kernel/Passes.h"
 #include "passes/shard/Passes.h"
+#include "runtime/plan/Devices.h"
 #include "runtime/plan/Error.h"
 #include "runtime/plan/Writer.h"
 #include "tools/Tool.h"
@@ -30,6 +31,7 @@
 
 using namespace mlir;
 using namespace mlir::epl;
+using ::epl::runtime::Devices;
 namespace tool = ::epl::runtime::tool;
 
 namespace {
@@ -59,13 +61,12 @@ struct Options {
   }
 };
 
-/// "cpu:4" or "4" to 4; an error text for CLI11 otherwise.
-std::string parseDevices(const std::string &text, unsigned &devices) {
-  StringRef count = text;
-  count.consume_front("cpu:");
-  if (count.getAsInteger(10, devices) || devices == 0)
-    return "\"" + text + "\" is not cpu:N with N of at least 1";
-  return {};
+unsigned parseDevices(const std::string &text) {
+  try {
+    return Devices::parse(text).count;
+  } catch (const ::epl::runtime::Error &error) {
+    throw CLI::ValidationError("--devices", error.what());
+  }
 }
 
 LogicalResult runPhase(ModuleOp module, const Options &options, function_ref<void(OpPassManager &)> build) {
@@ -193,11 +194,7 @@ int main(int argc, char **argv) {
                  "the plan file to write; for several steps the folder to write STEP.eplan files to")
       ->type_name("FILE");
   app.add_option_function<std::string>(
-         "--devices",
-         [&](const std::string &text) {
-           if (std::string problem = parseDevices(text, options.devices); !problem.empty())
-             throw CLI::ValidationError("--devices", problem);
-         },
+         "--devices", [&](const std::string &text) { options.devices = parseDevices(text); },
          "the devices to compile for: cpu:N (default cpu:1)")
       ->type_name("cpu:N");
   app.add_option("--emit", options.stage, "print the module after that phase instead of writing a plan")

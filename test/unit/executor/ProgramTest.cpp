@@ -7,23 +7,8 @@
 namespace epl::runtime::test {
 namespace {
 
-using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
-
-TEST(Devices, ParsesKindAndCount) {
-  Devices devices = Devices::parse("cpu:12");
-  EXPECT_EQ(devices.kind, "cpu");
-  EXPECT_EQ(devices.count, 12u);
-}
-
-TEST(Devices, RefusesEverythingElse) {
-  for (const char *text : {"", "cpu", "cpu:", "cpu:0", "cpu:-1", "cpu: 2", "cpu:2x", "cpu:2:3", "gpu:2", "2",
-                           "cpu:99999999999999"})
-    EXPECT_THAT([&] { Devices::parse(text); },
-                ThrowsMessage<Error>(
-                    AllOf(HasSubstr("\"" + std::string(text) + "\""), HasSubstr("expected \"cpu:N\""))));
-}
 
 TEST(Program, NamesBothDeviceCounts) {
   TestPlan plan(2);

@@ -1,0 +1,39 @@
+#include "runtime/plan/Devices.h"
+
+#include "runtime/Error.h"
+
+#include <gmock/gmock.h>
+
+namespace epl::runtime {
+namespace {
+
+using ::testing::ThrowsMessage;
+
+TEST(Devices, ReadsKindAndCount) {
+  for (const char *text : {"cpu:12", "12", "cpu:0012"})
+    EXPECT_EQ(Devices::parse(text).str(), "cpu:12");
+  EXPECT_EQ(Devices::parse("cpu:1024").count, maxDevices);
+}
+
+TEST(Devices, RefusesWhatIsNoDeviceString) {
+  for (std::string text :
+       {"", "cpu", "cpu:", ":2", "cpu:x", "cpu:2x", "cpu:+2", "cpu: 2", "cpu:--2", "CPU:2", "cpu:2:2", "2.0"})
+    EXPECT_THAT([&] { Devices::parse(text); },
+                ThrowsMessage<Error>("devices must be \"cpu:N\" or a count, found \"" + text + "\""));
+  for (std::string text : {"cuda:0-3", "gpu", "tpu:2"})
+    EXPECT_THAT([&] { Devices::parse(text); },
+                ThrowsMessage<Error>("devices must be \"cpu:N\" or a count, found \"" + text +
+                                     "\", which is not supported yet"));
+}
+
+TEST(Devices, RefusesTooFewAndTooMany) {
+  for (std::string text : {"0", "-1", "cpu:0", "cpu:-4294967297"})
+    EXPECT_THAT([&] { Devices::parse(text); },
+                ThrowsMessage<Error>("at least one device is needed, found \"" + text + "\""));
+  for (std::string text : {"1025", "cpu:4294967297", "cpu:99999999999999999999"})
+    EXPECT_THAT([&] { Devices::parse(text); },
+                ThrowsMessage<Error>("at most 1024 devices are supported, found \"" + text + "\""));
+}
+
+} // namespace
+} // namespace epl::runtime
