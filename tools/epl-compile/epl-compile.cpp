@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Nesting.h"
+
 #include "passes/annotate/Passes.h"
 #include "passes/emit/BuildPlan.h"
 #include "passes/kernel/Passes.h"
@@ -15,6 +17,7 @@
 #include "runtime/plan/Writer.h"
 #include "tools/Tool.h"
 
+#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -131,6 +134,11 @@ LogicalResult compile(const std::string &input, const Options &options) {
   auto file = openInputFile(input, &error);
   if (!file) {
     tool::printError(error);
+    return failure();
+  }
+  if (auto problem = findDeepNesting(file->getBuffer(), file->getBufferIdentifier());
+      problem && !isBytecode(*file)) {
+    llvm::errs() << *problem << "\n";
     return failure();
   }
   llvm::SourceMgr sources;
