@@ -85,9 +85,9 @@ def test_the_trace_is_written(run: Run, tmp_path: Path) -> None:
         (["step.eplan", "--reference=echo.eplan"], "the reference has 18 arguments and results, expected 5"),
         (
             ["step.eplan", "--trace=nowhere/t.json"],
-            'cannot write "nowhere/t.json"',
+            'cannot write "nowhere/t.json": No such file or directory',
         ),
-        (["step.eplan", "--outputs=step.eplan/out"], 'cannot write "step.eplan/out/s2.bin"'),
+        (["step.eplan", "--outputs=step.eplan/out"], 'cannot make folder "step.eplan/out": Not a directory'),
     ],
 )
 def test_errors_give_1_and_name_the_thing(run: Run, arguments: list[str], message: str) -> None:

@@ -1,12 +1,18 @@
-"""What the programs have in common: standard output that takes nothing."""
+"""What the programs have in common: standard output that takes nothing, and files that cannot be written."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import epl
 
 BIN = Path(__file__).parents[2] / "build" / "bin"
 STEP = """
@@ -15,6 +21,7 @@ func.func @main(%x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64})
   return %y : tensor<8xf32>
 }
 """
+NOBODY = 65534
 
 COMMANDS = {
     "epl-run": "epl-run step.eplan --reference=reference.eplan",
@@ -55,3 +62,72 @@ def test_a_closed_standard_output_does_not_reach_the_plan(folder: Path) -> None:
     result = shell("epl-compile step.mlir -o closed.eplan >&-", folder)
     assert result.returncode == 0, result.stderr
     assert shell("epl-plan verify closed.eplan", folder).returncode == 0
+
+
+@contextlib.contextmanager
+def ordinary_user() -> Iterator[None]:
+    """Root may write everywhere: the block runs as nobody."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def read_only() -> Iterator[Path]:
+    """A folder that everybody may enter and nobody may write to. pytest's own are closed to other users."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o555)
+        yield Path(name)
+        Path(name).chmod(0o755)
+
+
+def test_a_read_only_folder_is_an_error_of_python(folder: Path, read_only: Path) -> None:
+    plan = epl.load(folder / "step.eplan", devices=2)
+
+    def trace() -> None:
+        with plan.trace(read_only / "t.json"):
+            plan(np.zeros(4, np.int64), np.zeros((2, 3), np.int64))
+
+    actions: dict[str, Callable[[], None]] = {
+        "step.eplan": lambda: plan.save(read_only / "step.eplan"),
+        "t.json": trace,
+    }
+    for name, action in actions.items():
+        with ordinary_user(), pytest.raises(epl.Error, match=f'"{read_only}/{name}": Permission denied'):
+            action()
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("epl-compile step.mlir -o {}/m.eplan", "m.eplan"),
+        ("epl-run step.eplan --trace={}/t.json", "t.json"),
+        ("epl-run step.eplan --outputs={}/out", "out"),
+        ("epl-run step.eplan --outputs={}", "s2.bin"),
+    ],
+)
+def test_a_read_only_folder_is_an_error_of_the_tools(
+    folder: Path, read_only: Path, command: str, name: str
+) -> None:
+    if os.geteuid() == 0 and not _others_may_run(BIN / "epl-run"):
+        pytest.skip("root, and other users cannot enter the build folder")
+    for part in (folder, *folder.parents):
+        if part.stat().st_mode & 0o005 != 0o005:
+            part.chmod(0o755)
+    user = {"user": NOBODY, "group": NOBODY} if os.geteuid() == 0 else {}
+    arguments = [
+        str(BIN / word) if word.startswith("epl-") else word for word in command.format(read_only).split()
+    ]
+    result = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, **user)
+    assert result.returncode == 1
+    assert f'"{read_only}/{name}' in result.stderr
+    assert "Permission denied" in result.stderr
+
+
+def _others_may_run(program: Path) -> bool:
+    return all(path.stat().st_mode & 0o001 for path in (program, *program.parents))

@@ -4,7 +4,9 @@
 
 #include "runtime/Error.h"
 
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <fstream>
 
 namespace epl::runtime::tool {
@@ -62,12 +64,18 @@ HostTensor Inputs::next(const plan::PlanT &plan, size_t index) {
 void writeOutput(const fs::path &folder, size_t slot, const HostTensor &tensor) {
   std::error_code error;
   fs::create_directories(folder, error);
-  fs::path path = fileOf(folder, slot);
+  if (error)
+    throw Error("cannot make folder \"" + folder.string() + "\": " + error.message());
+  writeFile(fileOf(folder, slot), {reinterpret_cast<const char *>(tensor.data), tensor.type.bytes()});
+}
+
+void writeFile(const fs::path &path, std::string_view content) {
+  errno = 0;
   std::ofstream file(path, std::ios::binary);
-  file.write(reinterpret_cast<const char *>(tensor.data), std::streamsize(tensor.type.bytes()));
+  file.write(content.data(), std::streamsize(content.size()));
   file.close();
   if (!file)
-    throw Error("cannot write \"" + path.string() + "\"");
+    throw Error("cannot write \"" + path.string() + "\": " + std::strerror(errno));
 }
 
 } // namespace epl::runtime::tool

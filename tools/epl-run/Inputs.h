@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <random>
+#include <string_view>
 
 namespace epl::runtime::tool {
 
@@ -31,6 +32,9 @@ private:
 
 /// Writes a result to si.bin in `folder`, which is made if it is missing. Throws Error.
 void writeOutput(const std::filesystem::path &folder, size_t slot, const HostTensor &tensor);
+
+/// Writes a file. Throws Error with the system's reason.
+void writeFile(const std::filesystem::path &path, std::string_view content);
 
 } // namespace epl::runtime::tool
 

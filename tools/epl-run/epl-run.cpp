@@ -11,7 +11,6 @@
 #include "runtime/plan/Reader.h"
 
 #include <cmath>
-#include <fstream>
 #include <sstream>
 
 namespace {
@@ -75,14 +74,6 @@ void printNumbers(const Run &run, int step, const std::vector<HostTensor> &resul
     print(line.str() + "\n");
 }
 
-void writeTrace(Run &run, const std::string &path) {
-  std::ofstream file(path);
-  file << run.session.traceJson();
-  file.close();
-  if (!file)
-    throw Error("cannot write \"" + path + "\"");
-}
-
 ExitCode execute(const Options &options) {
   Run run(options.plan, options.devices);
   std::optional<Run> reference;
@@ -116,7 +107,7 @@ ExitCode execute(const Options &options) {
   for (size_t i = 0; i < results.size() && !options.outputs.empty(); ++i)
     writeOutput(options.outputs, run.session.numArguments() + i, results[i]);
   if (!options.trace.empty())
-    writeTrace(run, options.trace);
+    writeFile(options.trace, run.session.traceJson());
   std::ostringstream report;
   bool isGood = !comparison || comparison->report(report);
   print(report.str());
