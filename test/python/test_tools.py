@@ -37,8 +37,8 @@ COMMANDS = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with step.mlir and the plans step.eplan and reference.eplan."""
-    for kind in ("step", "reference"):
+    """A folder with step.mlir and the plans step.eplan, reference.eplan and features.eplan."""
+    for kind in ("step", "reference", "features"):
         subprocess.run([BIN / "EplWriteTestPlan", kind, tmp_path / f"{kind}.eplan"], check=True)
     (tmp_path / "step.mlir").write_text(STEP)
     return tmp_path
@@ -88,6 +88,8 @@ def read_only() -> Iterator[Path]:
 
 def test_a_read_only_folder_is_an_error_of_python(folder: Path, read_only: Path) -> None:
     plan = epl.load(folder / "step.eplan", devices=2)
+    constant = np.arange(4, dtype=np.float32)
+    closed = epl.parallelize(lambda x: x + constant, batch="x", devices=2).lower(constant).compile()
 
     def trace() -> None:
         with plan.trace(read_only / "t.json"):
@@ -95,6 +97,7 @@ def test_a_read_only_folder_is_an_error_of_python(folder: Path, read_only: Path)
 
     actions: dict[str, Callable[[], None]] = {
         "step.eplan": lambda: plan.save(read_only / "step.eplan"),
+        "closed.eplan.hidden.npz": lambda: closed.save(read_only / "closed.eplan"),
         "t.json": trace,
     }
     for name, action in actions.items():
@@ -131,3 +134,25 @@ def test_a_read_only_folder_is_an_error_of_the_tools(
 
 def _others_may_run(program: Path) -> bool:
     return all(path.stat().st_mode & 0o001 for path in (program, *program.parents))
+
+
+def test_a_cpu_that_lacks_a_feature_is_named(folder: Path) -> None:
+    message = 'the plan\'s kernels need the CPU feature(s) "avx9000", which this CPU lacks'
+    result = shell("epl-run features.eplan", folder)
+    assert (result.returncode, result.stderr) == (1, f"error: {message}\n")
+    with pytest.raises(epl.Error) as error:
+        epl.load(folder / "features.eplan", devices=1)
+    assert str(error.value) == message
+    assert shell("epl-plan verify features.eplan", folder).returncode == 0  # a plan may be looked at anywhere
+
+
+def test_a_plan_names_the_features_of_the_cpu_that_it_is_compiled_for(folder: Path) -> None:
+    assert shell("epl-compile step.mlir --cpu=bdver4 -o m.eplan", folder).returncode == 0
+    dump = shell("epl-plan dump m.eplan", folder).stdout
+    assert 'for "bdver4" with "sse3"' in dump
+    assert "avx512" not in dump
+    assert shell("epl-compile step.mlir --cpu=x86-64 -o m.eplan", folder).returncode == 0
+    assert shell("epl-run m.eplan", folder).returncode == 0  # on any CPU
+    result = shell("epl-compile step.mlir --cpu=i9000 -o m.eplan", folder)
+    assert result.returncode == 1
+    assert 'error: unknown CPU "i9000"' in result.stderr

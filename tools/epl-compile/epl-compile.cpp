@@ -53,6 +53,7 @@ struct Options {
   Kernels kernels = Kernels::vectorized;
   bool reference = false;
   bool timing = false;
+  std::string cpu = "host";
 
   /// The plan file of an input: `output`, or a file in that folder.
   std::string getPlanFile(StringRef input) const {
@@ -94,6 +95,7 @@ LogicalResult runPhases(ModuleOp module, const Options &options) {
   };
   auto codegen = [&](OpPassManager &pm) {
     CodegenOptions codegenOptions;
+    codegenOptions.cpu = options.cpu;
     codegenOptions.loops = options.reference || options.kernels == Kernels::loops;
     buildCodegenPipeline(pm, codegenOptions);
   };
@@ -106,7 +108,7 @@ LogicalResult writePlan(ModuleOp module, const std::string &input, const Options
   std::string devices = std::to_string(options.devices);
   PlanOptions planOptions;
   planOptions.layout = "cpu:" + devices + " = data " + devices;
-  planOptions.options = "--devices=cpu:" + devices;
+  planOptions.options = "--devices=cpu:" + devices + " --cpu=" + options.cpu;
   if (options.kernels == Kernels::loops)
     planOptions.options += " --kernels=loops";
   if (options.reference)
@@ -215,6 +217,9 @@ int main(int argc, char **argv) {
       ->type_name("MODE");
   app.add_flag("--reference", options.reference,
                "compile the unparallelized program: scopes stripped, one device, plain loops");
+  app.add_option("--cpu", options.cpu, "the CPU to compile for, by LLVM's name; host is this machine's")
+      ->capture_default_str()
+      ->type_name("CPU");
   app.add_flag("--timing", options.timing, "report the time of every pass on stderr");
   app.parse_complete_callback([&] { checkUsage(options); });
   return tool::runTool(app, argc, argv,

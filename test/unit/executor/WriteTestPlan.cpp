@@ -1,7 +1,7 @@
 // Writes one of a few hand-written plans to a file: for the tests of the Python module and of epl-run, which
 // need plans but no compiler.
 //
-//   EplWriteTestPlan step|reference|wrong|echo|gate|matmul FILE
+//   EplWriteTestPlan step|reference|wrong|echo|gate|matmul|features FILE
 #include "TestPlan.h"
 
 #include "runtime/plan/Writer.h"
@@ -69,6 +69,13 @@ TestPlan makeMatmul() {
   return plan;
 }
 
+/// makeStep on one rank, for a CPU that there is not.
+TestPlan makeFeatures() {
+  TestPlan plan = makeStep(1);
+  plan.plan.target_features = {"sse2", "avx9000"};
+  return plan;
+}
+
 /// n = n + 1 once the gate is open.
 TestPlan makeGate() {
   TestPlan plan(2);
@@ -87,6 +94,7 @@ const std::map<std::string, std::function<TestPlan()>> kinds = {
     {"echo", makeEcho},
     {"gate", makeGate},
     {"matmul", makeMatmul},
+    {"features", makeFeatures},
 };
 
 } // namespace
@@ -96,7 +104,7 @@ int main(int count, char **arguments) {
   using namespace epl::runtime;
   auto kind = count == 3 ? test::kinds.find(arguments[1]) : test::kinds.end();
   if (kind == test::kinds.end()) {
-    std::cerr << "usage: EplWriteTestPlan step|reference|wrong|echo|gate|matmul FILE\n";
+    std::cerr << "usage: EplWriteTestPlan step|reference|wrong|echo|gate|matmul|features FILE\n";
     return 2;
   }
   writePlan(*kind->second().finish(), arguments[2]);
