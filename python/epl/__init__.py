@@ -4,6 +4,7 @@ from epl.array import Array
 from epl.config import Config
 from epl.environment import init
 from epl.errors import (
+    ArgumentError,
     CheckError,
     CompileError,
     ConfigError,
@@ -18,6 +19,7 @@ from epl.scopes import replicate, set_default_strategy, split
 from epl.stages import Compiled, Executable, Lowered, load
 
 __all__ = [
+    "ArgumentError",
     "Array",
     "CheckError",
     "CompileError",

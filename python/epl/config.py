@@ -74,6 +74,10 @@ class Config:
     _values: dict[str, Value]
 
     def __init__(self, values: Mapping[str, Value] | None = None) -> None:
+        if values is not None and not isinstance(values, Mapping):
+            raise ConfigError(
+                f'the configuration must be a dict from "category.attribute" to values, found {values!r}'
+            )
         given = dict(values or {})
         for key in given:
             _check_known(key)
@@ -183,7 +187,7 @@ def _checked(what: str, spec: _Key, value: Value) -> Value:
 def _loss_scale(what: str, value: Value) -> Value:
     try:
         scale = value.lower() if str(value).lower() == "dynamic" else float(value)  # type: ignore[union-attr]
-    except ValueError:
+    except (TypeError, ValueError, OverflowError):
         scale = 0.0
     if isinstance(value, bool) or (isinstance(scale, float) and not scale >= 1):
         raise ConfigError(f'{what} must be "dynamic" or a number of at least 1, found {value!r}')

@@ -13,6 +13,10 @@ class ConfigError(Error, ValueError):
     """A configuration key or value, or a device string, that EPL does not take."""
 
 
+class ArgumentError(Error, TypeError, ValueError):
+    """An argument that a function of EPL, or a parallelized step, does not take: its type, value or name."""
+
+
 class ScopeError(Error):
     """A `replicate` or `split` scope that is not allowed where it stands."""
 

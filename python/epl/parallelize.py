@@ -14,7 +14,7 @@ from epl.adapters.jax import hooks
 from epl.adapters.jax import trace as adapter
 from epl.config import Config, Value
 from epl.environment import Devices, as_config, parse_devices, settings
-from epl.errors import Error, Place
+from epl.errors import ArgumentError, Error, Place
 from epl.scopes import Strategy, default_strategy
 from epl.signature import Batch, Parameters, Signature, Spec
 from epl.stages import Lowered
@@ -157,7 +157,7 @@ def parallelize(
       The step: called, it returns what the function returns, states as `epl.Array`, all else as `jax.Array`.
 
     Raises:
-      TypeError: for parameters that the function does not have or that have two roles.
+      ArgumentError: for parameters that the function does not have or that have two roles.
       ConfigError: for bad devices or settings.
     """
     if function is None:
@@ -165,6 +165,10 @@ def parallelize(
         return functools.partial(
             parallelize, state=state, batch=batch, static_argnames=static_argnames, **options
         )
+    if not isinstance(donate, bool):
+        raise ArgumentError(f"donate must be True or False, found {donate!r}")
+    if name is not None and not isinstance(name, str):
+        raise ArgumentError(f"name must be a string, found {name!r}")
     signature = Signature(function, state, batch, static_argnames)
     signature.name = re.sub(r"\W", "_", name or signature.name)
     own_devices = None if devices is None else parse_devices(devices)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from epl.adapters.jax import trace as adapter
-from epl.errors import StateError, UnsupportedError
+from epl.errors import ArgumentError, StateError, UnsupportedError
 
 Parameters = str | int | Sequence[str | int]
 Batch = Parameters | Mapping[str | int, Any]
@@ -64,7 +64,7 @@ class Signature:
       static: names of parameters that are Python values, part of the program.
 
     Raises:
-      TypeError: for parameters that the step does not have, or that have two roles.
+      ArgumentError: for parameters that the step does not have, or that have two roles.
     """
 
     def __init__(
@@ -72,27 +72,27 @@ class Signature:
     ) -> None:
         self.function = function
         self.name = getattr(function, "__name__", type(function).__name__)
-        self._signature = inspect.signature(function)
+        self._signature = _signature(function)
         self.state = tuple(self._names(state, "state"))
-        axes = batch if isinstance(batch, Mapping) else dict.fromkeys(_sequence(batch), 0)
+        axes = batch if isinstance(batch, Mapping) else dict.fromkeys(_sequence(batch, "batch"), 0)
         self.batch = dict(zip(self._names(tuple(axes), "batch"), axes.values(), strict=True))
         self.static = tuple(self._names(static, "static_argnames"))
         roles = [*self.state, *self.batch, *self.static]
         if twice := next((name for name in roles if roles.count(name) > 1), None):
-            raise TypeError(
+            raise ArgumentError(
                 f'parameter "{twice}" of {self.name} is named twice in state, batch and static_argnames'
             )
 
     def _names(self, given: Parameters, what: str) -> list[str]:
         names = list(self._signature.parameters)
         found = []
-        for item in _sequence(given):
+        for item in _sequence(given, what):
             if isinstance(item, int) and not isinstance(item, bool) and -len(names) <= item < len(names):
                 found.append(names[item])
             elif item in names:
                 found.append(str(item))
             else:
-                raise TypeError(
+                raise ArgumentError(
                     f"{what} names {item!r}, but {self.name} has the parameters ({', '.join(names)})"
                 )
         return found
@@ -104,9 +104,12 @@ class Signature:
         call leaves to its default is that Python value, part of the program, unless it has a role.
 
         Raises:
-          TypeError: if they do not match, or a leaf is no array.
+          ArgumentError: if they do not match, or a leaf is no array.
         """
-        bound = self._signature.bind(*args, **kwargs)
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentError(f"{self.name}: {error}") from None
         given = set(bound.arguments)
         bound.apply_defaults()
         static = tuple((name, bound.arguments.pop(name)) for name in self.static)
@@ -122,7 +125,7 @@ class Signature:
         leaves = [leaf for part, _ in flat.values() for leaf in part]
         try:
             kinds = tuple(map(_kind, leaves))
-        except (TypeError, UnsupportedError) as error:
+        except (ArgumentError, UnsupportedError) as error:
             raise type(error)(_about_leaf(values, str(error))) from None
         weak = [
             _is_weak(leaf) and name not in self.state for name, (part, _) in flat.items() for leaf in part
@@ -184,8 +187,19 @@ class Signature:
         return results
 
 
-def _sequence(given: Any) -> Sequence[Any]:
-    return (given,) if isinstance(given, (str, int)) else tuple(given)
+def _signature(function: Any) -> inspect.Signature:
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"function must be a step, a Python function, found {function!r}") from error
+
+
+def _sequence(given: Any, what: str) -> Sequence[Any]:
+    if isinstance(given, (str, int)):
+        return (given,)
+    if not isinstance(given, (list, tuple, set, frozenset)):
+        raise ArgumentError(f"{what} must be names or positions of parameters, found {given!r}")
+    return tuple(given)
 
 
 def _broadcast_axes(name: str, axes: Any, value: Any) -> list[int | None]:
@@ -198,7 +212,9 @@ def _broadcast_axes(name: str, axes: Any, value: Any) -> list[int | None]:
     try:
         jax.tree.map(add, axes, value, is_leaf=lambda axis: axis is None)
     except ValueError as error:
-        raise TypeError(f'the axes of batch argument "{name}" are no prefix of its tree: {error}') from None
+        raise ArgumentError(
+            f'the axes of batch argument "{name}" are no prefix of its tree: {error}'
+        ) from None
     return full
 
 
@@ -207,16 +223,19 @@ def _batch_argument(name: str, axis: Any, leaf: Any) -> adapter.Argument:
         return adapter.Argument(name, "constant")
     rank = np.ndim(leaf)
     if isinstance(axis, bool) or not isinstance(axis, int):
-        raise TypeError(f'the batch axis of "{name}" must be an integer or None, found {axis!r}')
+        raise ArgumentError(f'the batch axis of "{name}" must be an integer or None, found {axis!r}')
     if not -rank <= axis < rank:
-        raise TypeError(f'"{name}" is a batch along axis {axis}, but has only {rank} dimensions')
+        raise ArgumentError(f'"{name}" is a batch along axis {axis}, but has only {rank} dimensions')
     return adapter.Argument(name, "batch", axis % rank)
 
 
 def _kind(leaf: Any) -> tuple[tuple[int, ...], Any]:
     """Shape and dtype; Python numbers get JAX's default dtype."""
     if isinstance(leaf, (bool, int, float, complex, np.generic, np.ndarray)):
-        kind = np.shape(leaf), jax.dtypes.canonicalize_dtype(jax.dtypes.result_type(leaf))
+        try:
+            kind = np.shape(leaf), jax.dtypes.canonicalize_dtype(jax.dtypes.result_type(leaf))
+        except (TypeError, OverflowError):
+            raise ArgumentError(f"must hold numbers that JAX has, found {leaf!r}") from None
     elif hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
         kind = tuple(leaf.shape), leaf.dtype
     elif (is_module := _mutable_module_test()) and is_module(leaf):
@@ -225,7 +244,7 @@ def _kind(leaf: Any) -> tuple[tuple[int, ...], Any]:
             "nnx.split gives, merge it inside the step, return the new state"
         )
     else:
-        raise TypeError(
+        raise ArgumentError(
             f"must be an array, found {type(leaf).__name__}: "
             "name it in static_argnames if it is part of the program"
         )
@@ -247,13 +266,21 @@ def _is_weak(leaf: Any) -> bool:
     return isinstance(leaf, (bool, int, float)) or bool(getattr(leaf, "weak_type", False))
 
 
+def check_leaf(leaf: Any, name: str) -> None:
+    """Raises `ArgumentError` or `UnsupportedError`, with the name, unless a leaf is an array of a plan's."""
+    try:
+        _kind(leaf)
+    except (ArgumentError, UnsupportedError) as error:
+        raise type(error)(f'"{name}" {error}') from None
+
+
 def _about_leaf(values: Mapping[str, Any], problem: str) -> str:
     """Puts the name of the first leaf that has a problem before its description."""
     for name, value in values.items():
         for path, leaf in jax.tree.flatten_with_path(value, is_leaf=_mutable_module_test())[0]:
             try:
                 _kind(leaf)
-            except (TypeError, UnsupportedError):
+            except (ArgumentError, UnsupportedError):
                 return f'"{name}{jax.tree_util.keystr(path)}" {problem}'
     return problem
 
@@ -273,7 +300,9 @@ def _check_hashable(name: str, value: Any) -> None:
     try:
         hash(value)
     except TypeError:
-        raise TypeError(f'static argument "{name}" must be hashable, found {type(value).__name__}') from None
+        raise ArgumentError(
+            f'static argument "{name}" must be hashable, found {type(value).__name__}'
+        ) from None
 
 
 def _check_state(step: str, name: str, expected: Any, found: Any) -> None:

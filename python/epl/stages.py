@@ -6,6 +6,7 @@ import collections
 import contextlib
 import functools
 import hashlib
+import math
 import os
 import sys
 import tempfile
@@ -27,8 +28,8 @@ from epl.array import Array
 from epl.check import CheckReport, compare
 from epl.compile import compile_plan, emit
 from epl.environment import Devices, current_devices, parse_devices
-from epl.errors import CheckError, DonatedError, Error
-from epl.signature import Signature, Spec, is_key
+from epl.errors import ArgumentError, CheckError, DonatedError, Error
+from epl.signature import Signature, Spec, check_leaf, is_key
 
 PathLike = str | os.PathLike[str]
 
@@ -63,7 +64,11 @@ class Executable:
         """Runs a step on one array per slot; gives `epl.Array` for states, `jax.Array` for the rest."""
         if len(leaves) != len(self._inputs):
             names = ", ".join(slot.name for slot in self._inputs)
-            raise TypeError(f"{self.name} takes {len(self._inputs)} arrays ({names}), found {len(leaves)}")
+            raise ArgumentError(
+                f"{self.name} takes {len(self._inputs)} arrays ({names}), found {len(leaves)}"
+            )
+        for leaf, slot in zip(leaves, self._inputs, strict=True):
+            check_leaf(leaf, slot.name)
         donate = [slot.role == "state" for slot in self._inputs]
         return self.run(leaves, donate, [np.dtype(slot.dtype) for slot in self._outputs])
 
@@ -99,25 +104,28 @@ class Executable:
 
         `with compiled.trace("t.json"): ...`
         """
+        target = _path(path)
         self._session.trace(True)
         try:
             yield
         finally:
             self._session.trace(False)
-            _write(Path(path), self._session.trace_json().encode())
+            _write(target, self._session.trace_json().encode())
 
     def save(self, path: PathLike) -> None:
         """Writes the plan, and hidden constants beside it, to `<path>.hidden.npz`.
 
         Raises:
-          OSError: if a file cannot be written, for example on a full disk.
+          Error: if a file cannot be written, with the system's reason, for example a full disk. What stood
+            at its path before is still there.
         """
+        target = _path(path)
         if self._hidden:
             with tempfile.SpooledTemporaryFile() as file:
                 np.savez(file, *self._hidden, plan=_digest(self.plan))
                 file.seek(0)
-                _write(_hidden_path(path), file.read())
-        _guarded(self.plan.save, os.fspath(path))
+                _write(_hidden_path(target), file.read())
+        _guarded(self.plan.save, os.fspath(target))
 
 
 class Compiled(Executable):
@@ -131,7 +139,7 @@ class Compiled(Executable):
         """Runs a step.
 
         Raises:
-          TypeError: if the arguments have other trees, shapes or dtypes than the step was compiled for.
+          ArgumentError: if the arguments have other trees, shapes or dtypes than the step was compiled for.
         """
         return self.call(self._leaves(args, kwargs))
 
@@ -146,7 +154,7 @@ class Compiled(Executable):
     def _leaves(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         spec, leaves = self.lowered.signature.bind(args, kwargs)
         if spec != self.lowered.spec:
-            raise TypeError(_mismatch(self.lowered, spec))
+            raise ArgumentError(_mismatch(self.lowered, spec))
         return leaves
 
     def check(self, *args: Any, rtol: float = 1e-5, atol: float = 1e-6, **kwargs: Any) -> CheckReport:
@@ -161,7 +169,10 @@ class Compiled(Executable):
 
         Raises:
           CheckError: if a result does not pass.
+          ArgumentError: for a tolerance that is no number of at least 0, or arguments of another step.
         """
+        _check_tolerance("rtol", rtol)
+        _check_tolerance("atol", atol)
         leaves = self._leaves(args, kwargs)
         found = jax.tree.leaves(self.call(leaves, donate=False))
         expected = jax.tree.leaves(self._reference.call(leaves, donate=False))
@@ -194,7 +205,7 @@ class Lowered:
     def as_text(self, stage: str = "input") -> str:
         """The MLIR text that is handed to the compiler (`input`), or that after a stage."""
         if stage not in STAGES:
-            raise ValueError(f"stage must be one of {', '.join(STAGES)}, found {stage!r}")
+            raise ArgumentError(f"stage must be one of {', '.join(STAGES)}, found {stage!r}")
         if stage == "input":
             return self.program.text
         return emit(self.program.text, self.devices, self.signature.name, stage)
@@ -240,7 +251,10 @@ def load(path: PathLike, *, devices: Devices | None = None, like: Lowered | None
       Error: for a truncated or changed file, another count of devices, or a CPU that lacks what the code
         needs.
     """
-    plan = _guarded(runtime.module().Plan.load, os.fspath(path))
+    if like is not None and not isinstance(like, Lowered):
+        raise ArgumentError(f"like must be a lowered step or None, found {like!r}")
+    file = _path(path)
+    plan = _guarded(runtime.module().Plan.load, os.fspath(file))
     chosen = parse_devices(devices) if devices is not None else current_devices() or f"cpu:{plan.devices}"
     if like is not None:
         lowered = like.with_devices(chosen)
@@ -248,8 +262,8 @@ def load(path: PathLike, *, devices: Devices | None = None, like: Lowered | None
         return Compiled(plan, lowered)
     hidden: list[np.ndarray[Any, Any]] = []
     if slots := [slot for slot in plan.slots if slot.hidden]:
-        hidden = _read_hidden(_hidden_path(path), plan, slots)
-    return Executable(plan, chosen, Path(path).stem, hidden)
+        hidden = _read_hidden(_hidden_path(file), plan, slots)
+    return Executable(plan, chosen, file.stem, hidden)
 
 
 def _check_slots(plan: Any, lowered: Lowered) -> None:
@@ -261,8 +275,26 @@ def _check_slots(plan: Any, lowered: Lowered) -> None:
         )
 
 
-def _hidden_path(path: PathLike) -> Path:
-    return Path(f"{os.fspath(path)}.hidden.npz")
+def _path(path: Any) -> Path:
+    """A path of the user's; Python's own messages about what is none do not name the argument."""
+    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+    if (
+        not isinstance(text, str)
+        or not text
+        or "\0" in text
+        or text != text.encode(errors="replace").decode()
+    ):
+        raise ArgumentError(f"path must be that of a file, in UTF-8, found {path!r}")
+    return Path(text)
+
+
+def _check_tolerance(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+        raise ArgumentError(f"{name} must be a finite number of at least 0, found {value!r}")
+
+
+def _hidden_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.hidden.npz")
 
 
 def _digest(plan: Any) -> np.ndarray[Any, Any]:
@@ -287,10 +319,18 @@ def _read_hidden(path: Path, plan: Any, slots: Sequence[Any]) -> list[np.ndarray
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Writes a file whole or not at all; devices and pipes in place, which stay what they are."""
-    if path.exists() and not path.is_file():
-        path.write_bytes(content)
-        return
+    """Writes a file, or raises `Error` with the system's reason."""
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)  # devices and pipes stay what they are
+        else:
+            _replace(path, content)
+    except OSError as error:
+        raise Error(f'cannot write "{path}": {error.strerror}') from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Writes a file whole or not at all."""
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
         try:
             file.write(content)
@@ -318,7 +358,13 @@ def _value(leaf: Any) -> Any:
         return _host(np.asarray(jax.random.key_data(leaf)))
     if isinstance(leaf, jax.Array):
         return _host(np.asarray(leaf))
-    return _host(np.array(leaf, dtype=jax.dtypes.canonicalize_dtype(jax.dtypes.result_type(leaf))))
+    if isinstance(leaf, jax.ShapeDtypeStruct):
+        raise ArgumentError(f"a step runs on arrays, found {leaf!r}, which is for lower()")
+    dtype = jax.dtypes.canonicalize_dtype(jax.dtypes.result_type(leaf))
+    try:
+        return _host(np.array(leaf, dtype=dtype))
+    except OverflowError:
+        raise ArgumentError(f"{leaf!r} does not fit {dtype.name}, JAX's type for it") from None
 
 
 def _host(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -88,8 +88,8 @@ def read_only() -> Iterator[Path]:
 
 def test_a_read_only_folder_is_an_error_of_python(folder: Path, read_only: Path) -> None:
     plan = epl.load(folder / "step.eplan", devices=2)
-    constant = np.arange(4, dtype=np.float32)
-    closed = epl.parallelize(lambda x: x + constant, batch="x", devices=2).lower(constant).compile()
+    table = np.arange(4000, dtype=np.float32)  # too large for the text of a program
+    closed = epl.parallelize(lambda x: x + table, batch="x", devices=2).lower(table).compile()
 
     def trace() -> None:
         with plan.trace(read_only / "t.json"):
