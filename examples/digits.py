@@ -117,16 +117,15 @@ def measure_jax_on_one_core() -> float:
 
 
 def show_progress(done: int, total: int, begin: float, loss: float, accuracy: float) -> None:
-    """One line that is written over: how far, how good, how fast, how long still."""
+    """How far, how good, how fast, how long still: on a terminal one line that is written over."""
     rate = done / (time.perf_counter() - begin)
     left = (total - done) / rate
-    end = "\n" if done == total else ""
-    print(
-        f"\r  step {done:4d}/{total}  loss {loss:.4f}  test accuracy {100 * accuracy:5.1f} %"
-        f"  {rate:6.1f} steps/s  {left:4.0f} s left ",
-        end=end,
-        flush=True,
+    line = (
+        f"  step {done:4d}/{total}  loss {loss:.4f}  test accuracy {100 * accuracy:5.1f} %"
+        f"  {rate:6.1f} steps/s  {left:4.0f} s left"
     )
+    rewrite = sys.stdout.isatty() and done < total
+    print(line, end="\r" if rewrite else "\n", flush=True)
 
 
 def train(devices: str, epochs: int, trace: str) -> None:
@@ -178,6 +177,8 @@ def train(devices: str, epochs: int, trace: str) -> None:
     print(f"  losses              within {worst:.1e} of jax.jit, relative, over {total} steps")
     for name, rate in rates.items():
         print(f"  {name:<19} {rate:.0f} steps/s")
+    gains = (f"{rates[devices] / rate:.2f} times {name}" for name, rate in rates.items() if name != devices)
+    print(f"  speed of {devices:<10} {', '.join(gains)}")
     print(f"  layout              {plan.layout}")
     print(f"  kernels             {plan.num_kernels}")
     print(f"  collectives         {plan.num_collectives}")
