@@ -3,9 +3,10 @@
 // Problem: one loop nest must compute several roots over one domain at the speed of the machine's vectors.
 //
 // Method: the innermost loop takes `lanes` elements at a time; what is left of a row follows in pieces of one
-// register, the last one masked. Several registers a step give independent chains for reductions. A value is
-// emitted where it stops changing: per kernel, per row or per step. All values of a step are computed before
-// the first is stored, so a result may overwrite an operand it shares its elements with.
+// register, the last one masked. Several registers a step give independent chains for reductions. All values
+// of a step are computed before the first is stored, so a result may overwrite an operand it shares its
+// elements with. Sums over the rows of columns stay in memory: a pass over the columns adds several rows to
+// them, in order, so that they are loaded and stored once for all of them.
 //
 // Reference: docs/design.md, section 6.
 //
@@ -25,6 +26,12 @@ using namespace mlir::epl;
 static constexpr int64_t kRegisters = 4;
 // Beyond this many ops more than one register a step costs compile time and gains nothing.
 static constexpr int64_t kLargeStage = 100;
+// Rows that one pass adds to sums in memory, where it gains: where a row is so short (in steps) that its sums
+// are loaded before they have left the store buffer, or where memory (in elements) is beyond the caches. What
+// lies in the second-level cache is read faster one row after the other.
+static constexpr int64_t kRowsPerPass = 4;
+static constexpr int64_t kStepsOfShortRow = 4;
+static constexpr int64_t kBeyondCaches = 1 << 20;
 
 //===----------------------------------------------------------------------===//
 // Shape of the loops
@@ -35,6 +42,7 @@ StageEmitter::StageEmitter(Stage &stage, KernelFunction &function, KernelValues 
   ivs.resize(stage.domain.size());
   collectAccumulators();
   chooseLanes(vectorBits);
+  chooseRowsPerPass();
 }
 
 // Ops of one step of the innermost loop.
@@ -85,6 +93,20 @@ void StageEmitter::chooseLanes(unsigned vectorBits) {
   tailLanes = std::min(fullLanes, unit);
 }
 
+// Whether `root` adds each row of a pass to the same sums.
+bool StageEmitter::addsInPasses(const Root &root) const {
+  return stage.domain.size() >= stage.rowRank + 2 && root.reduction && root.reduced[stage.domain.size() - 2];
+}
+
+void StageEmitter::chooseRowsPerPass() {
+  bool adds = llvm::any_of(stage.roots, [&](Root &root) { return addsInPasses(root); });
+  if (!adds || !accumulators.empty() || countOps(stage) * kRowsPerPass > kLargeStage)
+    return;
+  if (stage.domain.back() < kStepsOfShortRow * fullLanes || stage.getVolume() >= kBeyondCaches)
+    rowsPerPass = kRowsPerPass;
+}
+
+// The loops outside the innermost one, or outside the passes.
 void StageEmitter::openLoops(Value row) {
   ArrayRef<int64_t> rowSizes = ArrayRef(stage.domain).take_front(stage.rowRank);
   Value rest = row;
@@ -94,7 +116,7 @@ void StageEmitter::openLoops(Value row) {
     if (dim > 0)
       rest = arith::DivUIOp::create(b, rest, size);
   }
-  for (size_t dim = stage.rowRank; dim + 1 < stage.domain.size(); ++dim) {
+  for (size_t dim = stage.rowRank; dim + (rowsPerPass > 1 ? 2 : 1) < stage.domain.size(); ++dim) {
     auto loop = scf::ForOp::create(b, function.getIndex(0), function.getIndex(stage.domain[dim]),
                                    function.getIndex(1));
     kernelPoint = kernelPoint ? kernelPoint : loop;
@@ -107,13 +129,37 @@ void StageEmitter::emitRow(Value row, Operation *point) {
   OpBuilder::InsertionGuard guard(b);
   kernelPoint = point;
   openLoops(row);
-  emitInnermost();
+  emitPasses([&] { emitInnermost(); });
 }
 
 void StageEmitter::emitRange(Value low, Value high) {
   OpBuilder::InsertionGuard guard(b);
   openLoops(Value());
-  emitInnermost(low, high);
+  emitPasses([&] { emitInnermost(low, high); });
+}
+
+// The innermost loop for `rowsPerPass` rows at a time, then for those that are left.
+void StageEmitter::emitPasses(function_ref<void()> innermost) {
+  if (rowsPerPass == 1)
+    return innermost();
+  auto emitPass = [&](Value first, int64_t rows) {
+    passRows = {first};
+    for (int64_t row = 1; row < rows; ++row)
+      passRows.push_back(arith::AddIOp::create(b, first, function.getIndex(row)));
+    known[size_t(Varies::row)].clear();
+    innermost();
+  };
+  int64_t size = stage.domain[stage.domain.size() - 2], left = size % rowsPerPass, whole = size - left;
+  if (whole > 0) {
+    OpBuilder::InsertionGuard guard(b);
+    auto loop =
+        scf::ForOp::create(b, function.getIndex(0), function.getIndex(whole), function.getIndex(rowsPerPass));
+    kernelPoint = kernelPoint ? kernelPoint : loop;
+    b.setInsertionPointToStart(loop.getBody());
+    emitPass(loop.getInductionVar(), rowsPerPass);
+  }
+  if (left > 0)
+    emitPass(function.getIndex(whole), left);
 }
 
 // The whole innermost dimension: whole vectors, then pieces of one register.
@@ -181,9 +227,24 @@ SmallVector<Value> StageEmitter::emitLoop(Value low, Value high, ArrayRef<Value>
   return llvm::to_vector_of<Value>(loop.getResults());
 }
 
-// One step: values first, then accumulators and stores.
+// One step of the innermost loop. Sums stay in registers until all rows of the pass are added.
 SmallVector<Value> StageEmitter::emitBody(ArrayRef<Value> accumulated) {
   known[size_t(Varies::lane)].clear();
+  Sums sums;
+  SmallVector<Value> next;
+  for (rowOfPass = 0; rowOfPass < std::max<size_t>(passRows.size(), 1); ++rowOfPass) {
+    if (!passRows.empty())
+      ivs[ivs.size() - 2] = passRows[rowOfPass];
+    next = emitStep(accumulated, sums);
+  }
+  for (Root &root : stage.roots)
+    for (auto [index, sum] : llvm::enumerate(sums.lookup(&root)))
+      store(sum, root.values[index], root.stores[index]);
+  return next;
+}
+
+// One row of a step: values first, then accumulators and stores.
+SmallVector<Value> StageEmitter::emitStep(ArrayRef<Value> accumulated, Sums &sums) {
   SmallVector<std::tuple<Value, Value, StridedAccess *>> stores;
   SmallVector<Value> next;
   for (Root &root : stage.roots) {
@@ -192,12 +253,16 @@ SmallVector<Value> StageEmitter::emitBody(ArrayRef<Value> accumulated) {
       continue;
     }
     bool inRegisters = llvm::any_of(accumulators, [&](Accumulator &a) { return a.root == &root; });
-    SmallVector<Value> old, terms;
-    for (unsigned result = 0; !inRegisters && result < root.values.size(); ++result)
-      old.push_back(load(root.values[result], root.stores[result], /*varies=*/hasLanes()));
+    SmallVector<Value> old = sums.lookup(&root), terms;
+    if (!inRegisters && old.empty())
+      for (auto [value, access] : llvm::zip_equal(root.values, root.stores))
+        old.push_back(load(value, access, /*varies=*/hasLanes()));
     evaluateTerms(root, terms, old);
-    for (unsigned result = 0; !inRegisters && result < root.values.size(); ++result)
-      stores.emplace_back(terms[result], root.values[result], &root.stores[result]);
+    if (!inRegisters && addsInPasses(root))
+      sums[&root] = terms;
+    else if (!inRegisters)
+      for (auto [term, value, access] : llvm::zip_equal(terms, root.values, root.stores))
+        stores.emplace_back(term, value, &access);
     for (Accumulator &accumulator : accumulators)
       if (accumulator.root == &root)
         next.push_back(accumulate(accumulator, accumulated[next.size()], terms[accumulator.result]));
@@ -205,141 +270,4 @@ SmallVector<Value> StageEmitter::emitBody(ArrayRef<Value> accumulated) {
   for (auto [value, tensor, access] : stores)
     store(value, tensor, *access);
   return next;
-}
-
-//===----------------------------------------------------------------------===//
-// Values
-//===----------------------------------------------------------------------===//
-
-StageEmitter::Varies StageEmitter::getVariation(const StridedAccess &access) const {
-  if (hasLanes() && access.strides.back() != 0)
-    return Varies::lane;
-  return access.isConstant() ? Varies::never : Varies::row;
-}
-
-StageEmitter::Varies StageEmitter::getVariation(Element &node) {
-  if (node.kind == Element::Kind::scalar)
-    return Varies::never;
-  if (node.kind == Element::Kind::load)
-    return std::max(getVariation(node.access),
-                    stage.stored.contains(node.tensor) ? Varies::row : Varies::never);
-  Varies varies = Varies::never;
-  for (ElementRef operand : node.operands)
-    if (operand.node)
-      varies = std::max(varies, getVariation(*operand.node));
-  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(node.op))
-    for (auto index : linalgOp.getBlock()->getOps<linalg::IndexOp>())
-      varies = std::max(varies, getVariation(node.loops[index.getDim()]));
-  return varies;
-}
-
-Value StageEmitter::evaluate(ElementRef ref) {
-  Element &node = *ref.node;
-  Varies varies = getVariation(node);
-  SmallVector<Value> &results = known[size_t(varies)][&node];
-  if (!results.empty())
-    return results[ref.result];
-  OpBuilder::InsertionGuard guard(b);
-  Operation *point = varies == Varies::never ? kernelPoint : varies == Varies::row ? rowPoint : nullptr;
-  if (point)
-    b.setInsertionPoint(point);
-  SmallVector<Value> computed;
-  if (node.kind == Element::Kind::scalar)
-    computed = {getScalar(node)};
-  else if (node.kind == Element::Kind::load)
-    computed = {load(node.tensor, node.access, varies == Varies::lane)};
-  else
-    evaluatePayload(node, computed);
-  known[size_t(varies)][&node] = computed; // evaluating operands may have moved the entry
-  return computed[ref.result];
-}
-
-Value StageEmitter::getScalar(Element &node) {
-  return node.constant ? getConstant(node.constant) : values.scalars.lookup(node.tensor);
-}
-
-Value StageEmitter::getConstant(TypedAttr attr) { return arith::ConstantOp::create(b, attr); }
-
-void StageEmitter::evaluatePayload(Element &node, SmallVector<Value> &results) {
-  IRMapping mapping = values.scalars;
-  auto linalgOp = dyn_cast<linalg::LinalgOp>(node.op);
-  if (!linalgOp) {
-    for (auto [operand, ref] : llvm::zip_equal(node.op->getOperands(), node.operands))
-      mapping.map(operand, evaluate(ref));
-    results.push_back(cloneElementwise(node.op, mapping));
-    return;
-  }
-  Block &payload = *linalgOp.getBlock();
-  for (auto [argument, ref] : llvm::zip_equal(payload.getArguments(), node.operands))
-    if (ref.node)
-      mapping.map(argument, evaluate(ref));
-  for (Operation &op : payload.without_terminator())
-    evaluateOp(&op, mapping, node.loops);
-  for (Value yielded : payload.getTerminator()->getOperands())
-    results.push_back(mapping.lookupOrDefault(yielded));
-}
-
-Value StageEmitter::evaluateOp(Operation *op, IRMapping &mapping, ArrayRef<StridedAccess> loops) {
-  Value result = op->getResult(0), value;
-  if (auto index = dyn_cast<linalg::IndexOp>(op)) {
-    value = getPosition(loops[index.getDim()], b.getIndexType());
-  } else if (auto cast = dyn_cast<arith::IndexCastOp>(op);
-             cast && cast.getIn().getDefiningOp<linalg::IndexOp>()) {
-    // Lanes of 32 bits from the start: vectors of index have half as many.
-    auto index = cast.getIn().getDefiningOp<linalg::IndexOp>();
-    value = getPosition(loops[index.getDim()], cast.getType());
-  } else if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
-    value = gather(extract, mapping);
-  } else {
-    value = cloneElementwise(op, mapping);
-  }
-  mapping.map(result, value);
-  return value;
-}
-
-Value StageEmitter::broadcast(Value value) {
-  if (lanes == 1 || isa<VectorType>(value.getType()))
-    return value;
-  return vector::BroadcastOp::create(b, getVectorType(value.getType()), value);
-}
-
-Value StageEmitter::cloneElementwise(Operation *op, IRMapping &mapping) {
-  bool isVector = llvm::any_of(op->getOperands(), [&](Value operand) {
-    return isa<VectorType>(mapping.lookupOrDefault(operand).getType());
-  });
-  IRMapping operands;
-  for (Value operand : op->getOperands()) {
-    Value value = mapping.lookupOrDefault(operand);
-    operands.map(operand, isVector ? broadcast(value) : value);
-  }
-  Operation *cloned = b.clone(*op, operands);
-  for (Value result : cloned->getResults()) {
-    Type element = getElementTypeOrSelf(result);
-    result.setType(isVector ? Type(getVectorType(element)) : element);
-  }
-  return cloned->getResult(0);
-}
-
-Value StageEmitter::gather(tensor::ExtractOp op, IRMapping &mapping) {
-  auto type = op.getTensor().getType();
-  SmallVector<Value> indices =
-      llvm::map_to_vector(op.getIndices(), [&](Value v) { return mapping.lookupOrDefault(v); });
-  bool isVector = llvm::any_of(indices, [](Value index) { return isa<VectorType>(index.getType()); });
-  Value linear = getConstant(b.getIndexAttr(0));
-  if (isVector)
-    linear = broadcast(linear);
-  for (auto [index, stride] : llvm::zip_equal(indices, getStrides(type.getShape()))) {
-    Value factor = getConstant(b.getIndexAttr(stride)), step = isVector ? broadcast(index) : index;
-    Value term = arith::MulIOp::create(b, step, isVector ? broadcast(factor) : factor);
-    linear = arith::AddIOp::create(b, linear, term);
-  }
-  Value buffer = getSource(op.getTensor());
-  if (!isVector)
-    return loadElement(b, buffer, linear, type.getElementType());
-  VectorType result = getVectorType(getStorageType(type.getElementType()));
-  Value all = mask ? mask : getConstant(DenseElementsAttr::get(getVectorType(b.getI1Type()), true)),
-        none = getConstant(b.getZeroAttr(result));
-  Value gathered =
-      vector::GatherOp::create(b, result, buffer, ValueRange(function.getIndex(0)), linear, all, none);
-  return fromStorage(gathered, type.getElementType());
 }

@@ -40,11 +40,18 @@ private:
     bool isNan; // not the result itself but whether it is NaN, as 0 or NaN
   };
 
+  /// Reductions in memory, between their load and their store.
+  using Sums = DenseMap<Root *, SmallVector<Value>>;
+
   // Loops.
   void openLoops(Value row);
+  void emitPasses(function_ref<void()> innermost);
   void emitInnermost();
   void emitInnermost(Value low, Value high);
   SmallVector<Value> emitBody(ArrayRef<Value> accumulated);
+  SmallVector<Value> emitStep(ArrayRef<Value> accumulated, Sums &sums);
+  bool addsInPasses(const Root &root) const;
+  void chooseRowsPerPass();
   SmallVector<Value> emitLoop(Value low, Value high, ArrayRef<Value> accumulated);
   void chooseLanes(unsigned vectorBits);
 
@@ -90,8 +97,11 @@ private:
   int64_t lanes = 1;                    // of the code being emitted
   Value mask;
   SmallVector<Value> ivs;
+  int64_t rowsPerPass = 1;     // points of the last dimension but one that a step takes
+  SmallVector<Value> passRows; // these points, if there are several
+  size_t rowOfPass = 0;        // the one being emitted
   Operation *kernelPoint = nullptr, *rowPoint = nullptr;
-  DenseMap<Element *, SmallVector<Value>> known[3]; // by variation
+  DenseMap<std::pair<Element *, size_t>, SmallVector<Value>> known[3]; // by variation; row of the pass
 };
 
 } // namespace mlir::epl

@@ -28,7 +28,7 @@ epl.kernel @scaled_sum fusion {
 // CHECK: arith.minsi %{{.*}}, %c136
 // CHECK-NOT: %c8 step
 // CHECK: vector.store %{{.*}} : memref<136xf32>
-// CHECK: scf.for %{{.*}} = %c0 to %c12 step %c1
+// CHECK: scf.for %{{.*}} = %c0 to %c12 step %c4
 // CHECK: arith.addf
 epl.kernel @sum fusion {
 ^bb0(%x: tensor<12x17x8xf32>):

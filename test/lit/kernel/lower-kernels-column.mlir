@@ -5,8 +5,8 @@
 #r = affine_map<(d0, d1) -> (d0)>
 #v = affine_map<(d0) -> (d0)>
 
-// Every slice owns some columns: it zeroes their sums, adds all rows to them, and goes on with the sums. The last
-// block has 4 of 16 columns.
+// Every slice owns some columns: it zeroes their sums, adds all rows to them, four at a time and the last two
+// together, and goes on with the sums. The last block has 4 of 16 columns.
 
 // CHECK: epl.kernel @bias_gradient fusion
 // CHECK: extent = 7 : i64, flops = {{[0-9]+}} : i64, form = "column"
@@ -17,21 +17,34 @@
 // CHECK: arith.minsi %[[HIGH]], %c100
 // CHECK: scf.for
 // CHECK: vector.store %{{.*}}, %[[SUMS:.*]][%{{.*}}] : memref<100xf32>, vector<64xf32>
-// CHECK: scf.for %{{.*}} = %c0 to %c8 step %c1
+// CHECK: scf.for %{{.*}} = %c0 to %c8 step %c4
 // CHECK: scf.for
 // CHECK: %[[OLD:.*]] = vector.load %[[SUMS]]
-// CHECK: %[[NEW:.*]] = arith.addf %[[OLD]]
-// CHECK: vector.store %[[NEW]], %[[SUMS]]
+// CHECK: %[[ROW0:.*]] = vector.load %[[X:.*]][
+// CHECK: %[[SUM0:.*]] = arith.addf %[[OLD]], %[[ROW0]]
+// CHECK: vector.load %[[X]]
+// CHECK: %[[SUM1:.*]] = arith.addf %[[SUM0]]
+// CHECK: %[[SUM2:.*]] = arith.addf %[[SUM1]]
+// CHECK-NOT: vector.store
+// CHECK: %[[SUM3:.*]] = arith.addf %[[SUM2]]
+// CHECK: vector.store %[[SUM3]], %[[SUMS]]
+// CHECK: scf.for
+// CHECK: vector.load %[[SUMS]]
+// CHECK: arith.addf
+// CHECK-NOT: vector.store
+// CHECK: arith.addf
+// CHECK-NOT: arith.addf
+// CHECK: vector.store %{{.*}}, %[[SUMS]]
 // CHECK: scf.for
 // CHECK: vector.load %[[SUMS]]
 // CHECK: arith.subf
 epl.kernel @bias_gradient fusion {
-^bb0(%x: tensor<8x100xf32>, %old: tensor<100xf32>):
+^bb0(%x: tensor<10x100xf32>, %old: tensor<100xf32>):
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<100xf32>
   %i0 = linalg.fill ins(%zero : f32) outs(%e : tensor<100xf32>) -> tensor<100xf32>
   %sum = linalg.generic {indexing_maps = [#cr, #r], iterator_types = ["parallel", "reduction"]}
-      ins(%x : tensor<8x100xf32>) outs(%i0 : tensor<100xf32>) {
+      ins(%x : tensor<10x100xf32>) outs(%i0 : tensor<100xf32>) {
   ^bb0(%in: f32, %out: f32):
     %0 = arith.addf %out, %in : f32
     linalg.yield %0 : f32
@@ -44,3 +57,21 @@ epl.kernel @bias_gradient fusion {
   } -> tensor<100xf32>
   epl.yield %new : tensor<100xf32>
 } {in_place = array<i32: 1>}
+
+// Wide rows within the caches are added one by one.
+// CHECK: epl.kernel @wide fusion
+// CHECK: form = "column"
+// CHECK-LABEL: func.func private @wide.body
+// CHECK: scf.for %{{.*}} = %c0 to %c64 step %c1
+// CHECK: arith.addf
+epl.kernel @wide fusion {
+^bb0(%x: tensor<64x1024xf32>):
+  %zero = arith.constant dense<0.0> : tensor<1024xf32>
+  %sum = linalg.generic {indexing_maps = [#cr, #r], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<64x1024xf32>) outs(%zero : tensor<1024xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.addf %out, %in : f32
+    linalg.yield %0 : f32
+  } -> tensor<1024xf32>
+  epl.yield %sum : tensor<1024xf32>
+}

@@ -107,12 +107,19 @@ static void expectEqual(const CompiledKernel &kernel, const std::vector<Bytes> &
   }
 }
 
-static std::vector<std::vector<int64_t>> getCuts(int64_t extent) {
+// Cuts of [0, extent); of blocks, which are few, every slice there can be.
+static std::vector<std::vector<int64_t>> getCuts(const CompiledKernel &kernel) {
+  int64_t extent = kernel.extent;
   std::vector<std::vector<int64_t>> cuts = {{0, extent}};
   if (extent > 1)
     cuts.push_back({0, 1, extent});
   if (extent > 7)
     cuts.push_back({0, extent / 3, extent / 3, extent / 2 + 1, extent - 1, extent});
+  if (kernel.form != "column" && kernel.form != "transpose")
+    return cuts;
+  for (int64_t begin = 0; begin < extent; ++begin)
+    for (int64_t end = begin + 1; end <= extent; ++end)
+      cuts.push_back({0, begin, end, extent});
   return cuts;
 }
 
@@ -132,7 +139,7 @@ TEST_P(FormsTest, AgreesWithScalarLoops) {
         inputs.push_back(makeRandom(type, engine, special));
       const CompiledKernel &slow = reference.get(kernel.name);
       std::vector<Bytes> expected = slow.run(inputs, {0, slow.extent});
-      for (const std::vector<int64_t> &cuts : getCuts(kernel.extent))
+      for (const std::vector<int64_t> &cuts : getCuts(kernel))
         expectEqual(kernel, kernel.run(inputs, cuts), expected, testing::PrintToString(cuts));
     }
 }
@@ -141,4 +148,4 @@ INSTANTIATE_TEST_SUITE_P(Sizes, FormsTest,
                          testing::Values(std::pair(1, 1), std::pair(1, 17), std::pair(3, 1), std::pair(3, 7),
                                          std::pair(7, 12), std::pair(17, 63), std::pair(63, 65),
                                          std::pair(5, 1000), std::pair(1000, 3), std::pair(16, 64),
-                                         std::pair(2, 130)));
+                                         std::pair(2, 130), std::pair(65, 33)));

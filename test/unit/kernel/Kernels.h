@@ -169,6 +169,28 @@ epl.kernel @bias_gradient fusion {
   epl.yield %g, %sum, %new : tensor<$Rx$Cxf32>, tensor<$Cxf32>, tensor<$Cxf32>
 }
 
+// Column sums of integers, with the row's number in them, and what is summed.
+epl.kernel @integer_columns fusion {
+^bb0(%x: tensor<$Rx$Cxi32>):
+  %zero = arith.constant dense<0> : tensor<$Cxi32>
+  %e = tensor.empty() : tensor<$Rx$Cxi32>
+  %y = linalg.generic {indexing_maps = [#rc, #rc], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<$Rx$Cxi32>) outs(%e : tensor<$Rx$Cxi32>) {
+  ^bb0(%in: i32, %out: i32):
+    %i = linalg.index 0 : index
+    %k = arith.index_cast %i : index to i32
+    %q = arith.muli %in, %k : i32
+    linalg.yield %q : i32
+  } -> tensor<$Rx$Cxi32>
+  %sum = linalg.generic {indexing_maps = [#rc, #c], iterator_types = ["reduction", "parallel"]}
+      ins(%y : tensor<$Rx$Cxi32>) outs(%zero : tensor<$Cxi32>) {
+  ^bb0(%in: i32, %out: i32):
+    %q = arith.addi %out, %in : i32
+    linalg.yield %q : i32
+  } -> tensor<$Cxi32>
+  epl.yield %y, %sum : tensor<$Rx$Cxi32>, tensor<$Cxi32>
+}
+
 // Row and column reductions together, as in the backward pass of a layer norm.
 epl.kernel @norm_gradient fusion {
 ^bb0(%x: tensor<$Rx$Cxf32>, %dy: tensor<$Rx$Cxf32>):
