@@ -15,6 +15,7 @@ from epl.errors import (
     UnsupportedError,
 )
 from epl.parallelize import Parallelized, parallelize
+from epl.runtime import live_bytes
 from epl.scopes import replicate, set_default_strategy, split
 from epl.stages import Compiled, Executable, Lowered, load
 
@@ -35,6 +36,7 @@ __all__ = [
     "StateError",
     "UnsupportedError",
     "init",
+    "live_bytes",
     "load",
     "parallelize",
     "replicate",

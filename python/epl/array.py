@@ -53,9 +53,13 @@ class Array:
         return self.size * self.dtype.itemsize
 
     def block_until_ready(self) -> Array:
-        """Waits for the step that makes the value."""
+        """Waits for the step that makes the value; raises its error."""
         self._read(self.buffer.wait)
         return self
+
+    def is_ready(self) -> bool:
+        """Whether the step that makes the value has ended, well or not; does not wait."""
+        return bool(self.buffer.is_ready)
 
     def is_deleted(self) -> bool:
         """Whether a step has taken the memory, as `jax.Array.is_deleted`."""

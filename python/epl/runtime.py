@@ -27,6 +27,11 @@ def module() -> Any:
         raise Error(f"the runtime is not built: run scripts/setup ({error})") from error
 
 
+def live_bytes() -> int:
+    """Bytes that EPL holds in this process: states, results not read yet, work memory of compiled steps."""
+    return int(module().live_bytes())
+
+
 def compiler() -> Path:
     """The program `epl-compile`: named by EPL_COMPILE, else the repository's build, else on the PATH."""
     if named := os.environ.get("EPL_COMPILE"):

@@ -154,8 +154,15 @@ void bindResults(nb::module_ &module) {
       .def_prop_ro(
           "nbytes", [](const StateBuffer &self) { return self.type().bytes(); }, "Of one copy.")
       .def_prop_ro("is_donated", &StateBuffer::isDonated, "Whether a call has consumed the value.")
+      .def_prop_ro(
+          "is_ready", [](const StateBuffer &self) { return !self.producer() || self.producer()->done(); },
+          "Whether the call that makes the value has ended.")
       .def(
-          "wait", [](StateBuffer &self) { waitFor(self.producer()); },
+          "wait",
+          [](StateBuffer &self) {
+            self.use();
+            waitFor(self.producer());
+          },
           "Waits for the call that makes the value; raises its error.")
       .def(
           "numpy",
@@ -230,6 +237,8 @@ NB_MODULE(_epl_runtime, module) {
   module.def(
       "parse_devices", [](const std::string &text) { return epl::runtime::Devices::parse(text).str(); },
       "text"_a, "The full form, cpu:N, of how devices are written.");
+  module.def("live_bytes", &epl::runtime::Memory::liveBytes,
+             "Bytes of states, results and work memory that the process holds.");
   bindPlan(module);
   bindResults(module);
   bindSession(module);

@@ -30,6 +30,7 @@ void waitForEnd(std::shared_ptr<Call> call) {
       interrupt.emplace(); // takes the error that the handler raised
     }
   }
+  call->release();
   if (interrupt)
     throw nb::python_error(std::move(*interrupt));
 }

@@ -9,7 +9,8 @@ namespace epl::runtime::binding {
 
 /// Waits for the end of a call, well or not, without the interpreter's lock. A first Ctrl-C lets the step
 /// come to its end and then raises KeyboardInterrupt (or what the signal's handler raised); a second one
-/// cancels the step, which poisons the state that it writes. Null is an ended call.
+/// cancels the step, which poisons the state that it writes. Lets go of the call's arguments. Null is an
+/// ended call.
 void waitForEnd(std::shared_ptr<Call> call);
 
 /// The same; throws Error if the call failed.

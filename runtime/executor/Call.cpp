@@ -12,19 +12,23 @@ void Call::wait() const {
     throw Error(message);
 }
 
+/// Before any lock, which a worker may have held when the process was forked.
+void Call::checkProcess() const {
+  if (!done() && executor.isForked())
+    throw Error("the process was forked while " + describe() +
+                " ran, and its devices stayed behind: start a new one instead (spawn, not fork)");
+}
+
 void Call::waitForEnd() const {
+  checkProcess();
   std::unique_lock lock(mutex);
-  ended.wait(lock, [&] { return isDone; });
+  ended.wait(lock, [&] { return done(); });
 }
 
 bool Call::waitFor(std::chrono::milliseconds limit) const {
+  checkProcess();
   std::unique_lock lock(mutex);
-  return ended.wait_for(lock, limit, [&] { return isDone; });
-}
-
-bool Call::done() const {
-  std::lock_guard lock(mutex);
-  return isDone;
+  return ended.wait_for(lock, limit, [&] { return done(); });
 }
 
 std::string Call::error() const {
@@ -53,7 +57,7 @@ std::string Call::seal() {
 
 void Call::finish() {
   std::lock_guard lock(mutex);
-  isDone = true;
+  isDone.store(true, std::memory_order_release);
   ended.notify_all();
 }
 

@@ -6,6 +6,8 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace epl::runtime {
 
@@ -23,17 +25,24 @@ public:
 
   /// Waits for the end; throws Error if the step failed.
   void wait() const;
-  /// Waits for the end, well or not.
+  /// Waits for the end, well or not. Throws Error, as all that waits, where it would never come: in a process
+  /// that was forked while the step ran.
   void waitForEnd() const;
   /// Waits for the end, `limit` at most; whether it has come.
   bool waitFor(std::chrono::milliseconds limit) const;
-  bool done() const;
+  bool done() const { return isDone.load(std::memory_order_acquire); }
   /// Why the call failed; empty if it has not (yet).
   std::string error() const;
 
   /// Ends a call that has not ended as failed: no further command is started, the state that it writes is
   /// poisoned.
   void cancel(const std::string &reason);
+
+  /// Keeps what the step reads of the caller's, until the end of the call is seen in a thread of the caller:
+  /// it may be objects that only those may touch.
+  void hold(std::vector<std::shared_ptr<const void>> arguments) { held = std::move(arguments); }
+  /// Lets go of that, in the calling thread. Only after the end.
+  void release() { auto dropped = std::exchange(held, {}); }
 
   /// For the step: records the first error, and asks whether there is one.
   void fail(const std::string &reason);
@@ -43,13 +52,17 @@ public:
   void finish();
 
 private:
+  void checkProcess() const;
+
   Executor &executor;
   const uint64_t callIndex;
   const std::string program;
   mutable std::mutex mutex;
   mutable std::condition_variable ended;
-  bool isSealed = false, isDone = false;
+  bool isSealed = false;
+  std::atomic<bool> isDone = false;
   std::string message;
+  std::vector<std::shared_ptr<const void>> held;
   std::atomic<bool> failing = false;
 };
 

@@ -49,9 +49,11 @@ Executor &Executor::shared() {
   return *executor;
 }
 
+bool Executor::isForked() const { return getpid() != process; }
+
 /// The lock of the queue, once there is room in it.
 std::unique_lock<std::mutex> Executor::lockRoom() {
-  if (getpid() != process)
+  if (isForked())
     throw Error("the process was forked after its first step: start a new one instead (spawn, not fork)");
   std::unique_lock lock(mutex);
   changed.wait(lock, [&] { return queue.size() < kMaxQueued; });

@@ -41,11 +41,15 @@ public:
 
   uint32_t maxWorkers() const { return limit; }
 
+  /// Whether this process was forked off the one that made the executor: its workers did not come along, so
+  /// that nothing queued here ever ends.
+  bool isForked() const;
+
   /// Queues a job and returns, after awaitRoom. Throws Error as that does.
   void submit(std::shared_ptr<Job> job);
 
-  /// Waits while so many jobs are queued that another one would have to wait. Throws Error in a process that
-  /// has been forked off the one that made the executor: its workers did not come along.
+  /// Waits while so many jobs are queued that another one would have to wait. Throws Error in a forked
+  /// process.
   void awaitRoom();
 
   // For running jobs. To wait for something without missing it, a worker takes `signal`, looks for the thing,

@@ -17,7 +17,19 @@ Session::Session(std::shared_ptr<const plan::PlanT> plan, const std::string &dev
     : program(std::move(plan), devices), executor(executor),
       frame(program, std::min(program.topology().size(), executor.maxWorkers())) {}
 
-Session::~Session() { synchronize(); }
+Session::~Session() {
+  if (!executor.isForked())
+    synchronize();
+}
+
+/// What keeps the caller's tensors alive.
+static std::vector<std::shared_ptr<const void>> ownersOf(const std::vector<Argument> &arguments) {
+  std::vector<std::shared_ptr<const void>> owners;
+  for (const Argument &argument : arguments)
+    if (const auto *tensor = std::get_if<HostTensor>(&argument))
+      owners.push_back(tensor->owner);
+  return owners;
+}
 
 Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<bool> &donate,
                       const std::string &name) {
@@ -29,9 +41,9 @@ Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<
   for (size_t i = 0; i < arguments.size(); ++i)
     bindings.push_back(bind(i, arguments[i], uses[i]));
   std::vector<Result> results = bindResults(bindings, call);
-  auto step = std::make_shared<Step>(program, frame, executor, call, std::move(bindings));
-  executor.submit(step);
-  steps.push_back(std::move(step));
+  call->hold(ownersOf(arguments));
+  executor.submit(std::make_shared<Step>(program, frame, executor, call, std::move(bindings)));
+  calls.push_back(call);
   ++numCalls;
   newest = call;
   for (size_t i = 0; i < arguments.size(); ++i)
@@ -113,7 +125,8 @@ std::vector<Result> Session::bindResults(std::vector<Binding> &bindings,
           std::make_shared<StateBuffer>(slot(argument).name, type, bindings[argument].storage, call));
       continue;
     }
-    binding.host = HostTensor::allocate(type);
+    // The verifier has proved that the step writes every byte.
+    binding.host = HostTensor::allocate(type, Memory::Fill::none);
     results.push_back(std::make_shared<HostResult>(slot(index).name, binding.host, call));
   }
   return results;
@@ -130,17 +143,16 @@ std::shared_ptr<StateBuffer> Session::state(size_t index, const HostTensor &tens
 }
 
 void Session::synchronize() {
-  for (const auto &step : steps)
-    step->wait();
+  for (const auto &call : calls)
+    call->waitForEnd();
   releaseDone();
 }
 
-/// Lets go of the arguments of steps that have ended, in the caller's thread: they may be objects that only
-/// it may touch.
+/// Lets go of the arguments of calls that have ended, whether or not somebody waited for them.
 void Session::releaseDone() {
-  while (!steps.empty() && steps.front()->done()) {
-    steps.front()->release();
-    steps.pop_front();
+  while (!calls.empty() && calls.front()->done()) {
+    calls.front()->release();
+    calls.pop_front();
   }
 }
 

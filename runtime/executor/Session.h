@@ -56,7 +56,7 @@ public:
   /// the session and all that its calls gave.
   Session(std::shared_ptr<const plan::PlanT> plan, const std::string &devices,
           Executor &executor = Executor::shared());
-  /// Waits for all calls.
+  /// Waits for all calls, but in a forked process, which has none that run.
   ~Session();
   Session(const Session &) = delete;
 
@@ -104,7 +104,7 @@ private:
   Program program;
   Executor &executor;
   Frame frame;
-  std::deque<std::shared_ptr<Step>> steps; // those whose arguments are still held
+  std::deque<std::shared_ptr<Call>> calls; // those that may still hold their arguments
   std::shared_ptr<Call> newest;
   uint64_t numCalls = 0;
 };

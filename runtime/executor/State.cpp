@@ -6,8 +6,8 @@
 
 namespace epl::runtime {
 
-HostTensor HostTensor::allocate(TensorType type) {
-  auto memory = std::make_shared<Memory>(type.bytes());
+HostTensor HostTensor::allocate(TensorType type, Memory::Fill fill) {
+  auto memory = std::make_shared<Memory>(type.bytes(), fill);
   return {std::move(type), memory->data(), memory};
 }
 
@@ -15,7 +15,7 @@ Storage::Storage(SlotLayout layout, uint32_t numRanks, bool shared)
     : blocks(std::move(layout)), rankCount(numRanks) {
   uint32_t copies = shared && blocks.isReplicated() ? 1 : numRanks;
   for (uint32_t copy = 0; copy < copies; ++copy)
-    ranks.emplace_back(blocks.localBytes());
+    ranks.emplace_back(blocks.localBytes(), Memory::Fill::none);
 }
 
 void Storage::copyFromHost(const std::byte *global) {
@@ -62,7 +62,7 @@ HostTensor StateBuffer::toHost() const {
 HostTensor StateBuffer::copyToHost() const {
   use();
   wait();
-  HostTensor copy = HostTensor::allocate(tensorType);
+  HostTensor copy = HostTensor::allocate(tensorType, Memory::Fill::none);
   use()->copyToHost(copy.data);
   return copy;
 }

@@ -18,11 +18,11 @@ struct HostTensor {
   std::byte *data;
   std::shared_ptr<const void> owner;
 
-  /// A new tensor of zeros.
-  static HostTensor allocate(TensorType type);
+  /// A new tensor.
+  static HostTensor allocate(TensorType type, Memory::Fill fill = Memory::Fill::zeros);
 };
 
-/// The memory of one state: its block on every rank.
+/// The memory of one state: its block on every rank. Whoever makes one fills it.
 class Storage {
 public:
   /// `shared`: all ranks have one memory, for values that are replicated and only read.

@@ -37,6 +37,7 @@ void Step::end() {
       if (program.updateOf(argument) >= 0 && bindings[argument].storage->poison.empty())
         bindings[argument].storage->poison = error;
   }
+  bindings.clear(); // what the caller has dropped meanwhile is freed by the end of the call
   call->finish();
 }
 

@@ -7,7 +7,8 @@
 
 namespace epl::runtime {
 
-/// What a step finds in a slot: either per-rank storage or a tensor of the host.
+/// What a step finds in a slot: either per-rank storage or a tensor of the host. The call holds the owners of
+/// the caller's tensors.
 struct Binding {
   std::shared_ptr<Storage> storage;
   std::shared_ptr<Storage> source; // copied to `storage` before the commands run
@@ -23,11 +24,6 @@ public:
        std::vector<Binding> bindings)
       : program(program), frame(frame), executor(executor), call(std::move(call)),
         bindings(std::move(bindings)) {}
-
-  /// Lets go of arguments and results, in the calling thread. Only after the call has ended.
-  void release() { bindings.clear(); }
-  bool done() const { return call->done(); }
-  void wait() const { call->waitForEnd(); }
 
   uint32_t numWorkers() const override { return frame.numWorkers(); }
   void begin() override;

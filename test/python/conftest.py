@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import ctypes
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
+import epl
 from epl import environment, scopes
 from epl.adapters.jax import trace as adapter
 from epl.errors import Place
 
 Lower = Callable[..., adapter.Program]
 MlirOpt = Callable[[str], str]
+WritePlan = Callable[[str], Path]
+BUILD = Path(__file__).parents[2] / "build"
 
 
 @pytest.fixture
@@ -58,3 +65,46 @@ def _fresh_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees what another one has set."""
     monkeypatch.setattr(environment, "_settings", None)
     monkeypatch.setattr(scopes, "_default", None)
+
+
+@pytest.fixture
+def write_plan(tmp_path: Path) -> WritePlan:
+    """Writes one of the plans of EplWriteTestPlan to a file."""
+
+    def run(kind: str) -> Path:
+        path = tmp_path / f"{kind}.eplan"
+        subprocess.run([BUILD / "bin" / "EplWriteTestPlan", kind, path], check=True)
+        return path
+
+    return run
+
+
+class GatedStep:
+    """A step `n + 1` on two devices that waits at a gate and fails on the rank that `culprit` names."""
+
+    def __init__(self, plan: Path) -> None:
+        self._step = epl.load(plan)
+        self._gate = jnp.zeros((), jnp.int64)
+
+    def __call__(self, n: Any, culprit: int = -1) -> epl.Array:
+        result: epl.Array
+        (result,) = self._step(n, self._gate, jnp.full((), culprit, jnp.int64))
+        return result
+
+    @staticmethod
+    def zero() -> np.ndarray[Any, Any]:
+        """The first state."""
+        return np.zeros((), np.int64)
+
+    def open(self) -> None:
+        """Lets every step through that was or will be called. Steps read JAX's arrays where they lie."""
+        ctypes.c_int64.from_address(self._gate.unsafe_buffer_pointer()).value = 1
+
+
+@pytest.fixture
+def gated(write_plan: WritePlan) -> Iterator[GatedStep]:
+    """A step that ends when the test says so."""
+    with jax.enable_x64(True):
+        step = GatedStep(write_plan("fragile"))
+        yield step
+        step.open()

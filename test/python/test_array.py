@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import serialization
 
 import epl
-from epl import runtime
 
 VALUES = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
 
@@ -113,95 +110,3 @@ def test_scalars_convert(keep: epl.Parallelized) -> None:
     )
     with pytest.raises(TypeError, match="without dimensions"):
         len(three)
-
-
-def test_pickles_by_value(array: epl.Array) -> None:
-    copy = pickle.loads(pickle.dumps(array))
-    assert isinstance(copy, jax.Array)
-    np.testing.assert_array_equal(copy, VALUES)
-
-
-def test_flax_serializes_it(array: epl.Array) -> None:
-    restored = serialization.from_bytes({"w": array}, serialization.to_bytes({"w": array}))
-    np.testing.assert_array_equal(restored["w"], VALUES)
-
-
-def test_donated_arrays_say_by_whom(keep: epl.Parallelized, array: epl.Array) -> None:
-    keep(array)
-    assert array.is_deleted()
-    for use in (np.asarray, jnp.sin, lambda a: a + 1, lambda a: a.copy(), lambda a: a[0], pickle.dumps):
-        with pytest.raises(epl.DonatedError, match=r"donated by call \d+ of keep"):
-            use(array)
-    with pytest.raises(epl.DonatedError, match=r"donated by call \d+ of keep"):
-        keep(array)
-    assert repr(array) == "epl.Array(float32[3,4], donated)"
-    assert array.shape == (3, 4)
-
-
-def test_a_copy_outlives_donation(keep: epl.Parallelized, array: epl.Array) -> None:
-    copy = array.copy()
-    keep(array)
-    np.testing.assert_array_equal(copy, VALUES)
-
-
-def test_views_keep_their_value() -> None:
-    add = epl.parallelize(lambda state: state + 1, state="state", devices=2, name="add")
-    state = add(VALUES)
-    view = np.asarray(state)
-    expected = view.copy()
-    for _ in range(3):
-        state = add(state)
-    np.testing.assert_array_equal(view, expected)
-    np.testing.assert_array_equal(state, VALUES + 4)
-
-
-@pytest.mark.parametrize("make", [np.array, jnp.array])
-def test_what_the_user_made_stays(make: Callable[[Any], Any]) -> None:
-    add = epl.parallelize(lambda state: state + 1, state="state", devices=2, name="add")
-    mine = make(VALUES)
-    state = add(add(mine))
-    np.testing.assert_array_equal(mine, VALUES)
-    np.testing.assert_array_equal(state, VALUES + 2)
-
-
-def test_numpy_may_be_changed_after_the_call() -> None:
-    add = epl.parallelize(lambda state, x: state + x, state="state", devices=2, name="add")
-    x = VALUES.copy()
-    state = add(VALUES, x)
-    x[:] = 100
-    np.testing.assert_array_equal(state, 2 * VALUES)
-
-
-def test_one_array_in_two_leaves_is_copied() -> None:
-    def step(params: Any, average: Any) -> Any:
-        return params + 1, average * 10
-
-    both = epl.parallelize(step, state=("params", "average"), devices=2)
-    params, _ = both(VALUES, VALUES)
-    params, average = both(params, params)
-    np.testing.assert_array_equal(params, VALUES + 2)
-    np.testing.assert_array_equal(average, (VALUES + 1) * 10)
-
-
-def test_donation_can_be_declined() -> None:
-    add = epl.parallelize(lambda state: state + 1, state="state", devices=2, donate=False, name="add")
-    first = add(VALUES)
-    second = add(first)
-    np.testing.assert_array_equal(first, VALUES + 1)
-    np.testing.assert_array_equal(second, VALUES + 2)
-
-
-def test_ctrl_c_while_waiting_keeps_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
-    step = epl.parallelize(lambda state: (state + 1, state.sum()), state="state", devices=2, name="add")
-    state, _ = step(VALUES)
-    result = runtime.module().HostResult
-
-    def interrupted(self: Any) -> Any:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(result, "numpy", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            step(state)
-    np.testing.assert_array_equal(state, VALUES + 2)
-    step(state)

@@ -6,7 +6,6 @@ import gc
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -26,15 +25,9 @@ Load = Callable[[str], Any]
 
 
 @pytest.fixture
-def load(tmp_path: Path) -> Load:
+def load(write_plan: Callable[[str], Path]) -> Load:
     """Loads one of the plans of EplWriteTestPlan."""
-
-    def run(kind: str) -> Any:
-        path = tmp_path / f"{kind}.eplan"
-        subprocess.run([BUILD / "bin" / "EplWriteTestPlan", kind, path], check=True)
-        return runtime.Plan.load(str(path))
-
-    return run
+    return lambda kind: runtime.Plan.load(str(write_plan(kind)))
 
 
 def batch() -> np.ndarray[Any, Any]:

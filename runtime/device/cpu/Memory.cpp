@@ -1,5 +1,6 @@
 #include "runtime/device/cpu/Memory.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -10,7 +11,22 @@ namespace epl::runtime {
 // From here on a block is mapped: it is then worth huge pages, and its zeros cost nothing until touched.
 static constexpr std::size_t kMapThreshold = std::size_t(4) << 20;
 
-Memory::Memory(std::size_t size) : bytes(size) {
+static std::atomic<std::size_t> live = 0;
+
+std::size_t Memory::liveBytes() { return live.load(std::memory_order_relaxed); }
+
+/// A block below the threshold.
+static std::byte *allocate(std::size_t size, Memory::Fill fill) {
+  std::size_t rounded = (size + Memory::kAlignment - 1) / Memory::kAlignment * Memory::kAlignment;
+  void *block = std::aligned_alloc(Memory::kAlignment, rounded);
+  if (!block)
+    throw std::bad_alloc();
+  if (fill == Memory::Fill::zeros)
+    std::memset(block, 0, rounded);
+  return static_cast<std::byte *>(block);
+}
+
+Memory::Memory(std::size_t size, Fill fill) : bytes(size) {
   if (size == 0)
     return;
   if (isMapped()) {
@@ -20,16 +36,14 @@ Memory::Memory(std::size_t size) : bytes(size) {
     // Advice only: where the kernel has no huge pages, small ones serve.
     (void)madvise(mapping, size, MADV_HUGEPAGE);
     pointer = static_cast<std::byte *>(mapping);
-    return;
+  } else {
+    pointer = allocate(size, fill);
   }
-  std::size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
-  pointer = static_cast<std::byte *>(std::aligned_alloc(kAlignment, rounded));
-  if (!pointer)
-    throw std::bad_alloc();
-  std::memset(pointer, 0, rounded);
+  live.fetch_add(size, std::memory_order_relaxed);
 }
 
 Memory::~Memory() {
+  live.fetch_sub(bytes, std::memory_order_relaxed);
   if (isMapped())
     munmap(pointer, bytes);
   else

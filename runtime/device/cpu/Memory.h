@@ -7,14 +7,20 @@
 
 namespace epl::runtime {
 
-/// Zero-filled memory, aligned to 64 bytes; huge blocks come from the system in pages of their own.
-/// Throws std::bad_alloc.
+/// Memory aligned to 64 bytes; huge blocks come from the system in pages of their own.
 class Memory {
 public:
   static constexpr std::size_t kAlignment = 64;
 
+  /// What a block holds at first: zeros, or anything, for what is written whole before it is read.
+  enum class Fill { zeros, none };
+
+  /// Bytes of all blocks of the process that are not freed yet; for tests and reports.
+  static std::size_t liveBytes();
+
   Memory() = default;
-  explicit Memory(std::size_t size);
+  /// Throws std::bad_alloc.
+  explicit Memory(std::size_t size, Fill fill = Fill::zeros);
   Memory(Memory &&other) noexcept
       : pointer(std::exchange(other.pointer, nullptr)), bytes(std::exchange(other.bytes, 0)) {}
   Memory &operator=(Memory &&other) noexcept {

@@ -31,6 +31,17 @@ TEST(Memory, MovesItsBlock) {
   EXPECT_EQ(first.size(), 100u);
 }
 
+TEST(Memory, CountsWhatIsNotFreed) {
+  size_t before = Memory::liveBytes();
+  {
+    Memory small(100, Memory::Fill::none), huge(size_t(8) << 20), moved(std::move(small));
+    EXPECT_EQ(Memory::liveBytes() - before, 100 + (size_t(8) << 20));
+    huge = Memory();
+    EXPECT_EQ(Memory::liveBytes() - before, 100u);
+  }
+  EXPECT_EQ(Memory::liveBytes(), before);
+}
+
 TEST(Memory, EmptyHasNoBlock) { EXPECT_EQ(Memory(0).data(), nullptr); }
 
 TEST(Memory, SaysWhenThereIsNone) { EXPECT_THROW(Memory(size_t(1) << 62), std::bad_alloc); }

@@ -1,7 +1,7 @@
 // Writes one of a few hand-written plans to a file: for the tests of the Python module and of epl-run, which
 // need plans but no compiler.
 //
-//   EplWriteTestPlan step|reference|wrong|echo|gate|matmul|features FILE
+//   EplWriteTestPlan step|reference|wrong|echo|gate|fragile|matmul|features FILE
 #include "TestPlan.h"
 
 #include "runtime/plan/Writer.h"
@@ -87,12 +87,26 @@ TestPlan makeGate() {
   return plan;
 }
 
+/// n = n + 1, all scalars, once the gate is open, unless `culprit` names a rank: that one fails.
+TestPlan makeFragile() {
+  TestPlan plan(2);
+  uint32_t n = plan.slotBuffer(plan.slot(SlotRole::state, "n", ElementType::i64, {}));
+  uint32_t gate = plan.slotBuffer(plan.slot(SlotRole::constant, "gate", ElementType::i64, {}));
+  uint32_t culprit = plan.slotBuffer(plan.slot(SlotRole::constant, "culprit", ElementType::i64, {}));
+  plan.slot(SlotRole::result, "n", ElementType::i64, {}, {}, 0);
+  plan.launch("wait_at_gate", 1, {gate});
+  plan.launch("fail", 1, {culprit});
+  plan.launch("increment", 1, {n, n});
+  return plan;
+}
+
 const std::map<std::string, std::function<TestPlan()>> kinds = {
     {"step", [] { return makeStep(2); }},
     {"reference", [] { return makeStep(1); }},
     {"wrong", makeWrong},
     {"echo", makeEcho},
     {"gate", makeGate},
+    {"fragile", makeFragile},
     {"matmul", makeMatmul},
     {"features", makeFeatures},
 };
@@ -104,7 +118,7 @@ int main(int count, char **arguments) {
   using namespace epl::runtime;
   auto kind = count == 3 ? test::kinds.find(arguments[1]) : test::kinds.end();
   if (kind == test::kinds.end()) {
-    std::cerr << "usage: EplWriteTestPlan step|reference|wrong|echo|gate|matmul|features FILE\n";
+    std::cerr << "usage: EplWriteTestPlan step|reference|wrong|echo|gate|fragile|matmul|features FILE\n";
     return 2;
   }
   writePlan(*kind->second().finish(), arguments[2]);
