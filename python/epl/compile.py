@@ -11,8 +11,10 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from epl import runtime
+from epl.cache import plan_cache, plan_key
 from epl.errors import CompileError, Place
 from epl.places import is_library
 
@@ -22,8 +24,8 @@ _PLACE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):\d+: ", re.M)
 _NOTE = re.compile(r"^.*: note: (?!called from).*$", re.M)
 
 
-def compile_plan(text: str, devices: str, name: str, *, reference: bool = False) -> bytes:
-    """Compiles a step.
+def load_or_compile(text: str, devices: str, name: str, *, reference: bool = False) -> Any:
+    """The verified plan of a step: from the cache if it is there, which starts no process, else compiled.
 
     Args:
       text: the step as MLIR text.
@@ -31,21 +33,33 @@ def compile_plan(text: str, devices: str, name: str, *, reference: bool = False)
       name: of the step, for progress and errors.
       reference: compile the stripped program for one device with plain loops instead.
 
-    Returns:
-      The bytes of the plan file.
-
     Raises:
       CompileError: with the user's source line, if the step does not compile.
     """
+    options = [f"--devices={devices}", *(["--reference"] if reference else [])]
+    parse = runtime.module().Plan.from_bytes
+    cache = plan_cache()
+    if cache is None:
+        return parse(compile_plan(text, options, name))
+    key = plan_key(text, options)
+    plan = cache.load(key, parse)
+    if plan is None:
+        content = compile_plan(text, options, name)
+        plan = parse(content)
+        cache.store(key, content)
+    return plan
+
+
+def compile_plan(text: str, options: Sequence[str], name: str) -> bytes:
+    """Compiles a step to the bytes of a plan file; arguments and errors as in `load_or_compile`."""
     with tempfile.TemporaryDirectory(prefix="epl-") as folder:
         plan = Path(folder) / "step.eplan"
-        options = ["--reference"] if reference else []
-        _run(text, [f"--devices={devices}", "-o", str(plan), *options], name)
+        _run(text, [*options, "-o", str(plan)], name)
         return plan.read_bytes()
 
 
 def emit(text: str, devices: str, name: str, stage: str) -> str:
-    """The program after a stage of the compiler, as MLIR text; errors as in `compile_plan`."""
+    """The program after a stage of the compiler, as MLIR text; errors as in `load_or_compile`."""
     return _run(text, [f"--devices={devices}", f"--emit={stage}"], name)
 
 

@@ -26,9 +26,10 @@ from epl.adapters.jax import hooks
 from epl.adapters.jax import trace as adapter
 from epl.array import Array
 from epl.check import CheckReport, compare
-from epl.compile import compile_plan, emit
+from epl.compile import emit, load_or_compile
 from epl.environment import Devices, current_devices, parse_devices
 from epl.errors import ArgumentError, CheckError, DonatedError, Error
+from epl.files import replace_file
 from epl.signature import Signature, Spec, check_leaf, is_key
 
 PathLike = str | os.PathLike[str]
@@ -229,8 +230,8 @@ class Lowered:
         return self._compile(reference=True)
 
     def _compile(self, *, reference: bool) -> Compiled:
-        plan = compile_plan(self.program.text, self.devices, self.signature.name, reference=reference)
-        return Compiled(_guarded(runtime.module().Plan.from_bytes, plan), self)
+        program, name = self.program.text, self.signature.name
+        return Compiled(_guarded(load_or_compile, program, self.devices, name, reference=reference), self)
 
     def with_devices(self, devices: str) -> Lowered:
         """The same program for other devices."""
@@ -324,28 +325,15 @@ def _write(path: Path, content: bytes) -> None:
         if path.exists() and not path.is_file():
             path.write_bytes(content)  # devices and pipes stay what they are
         else:
-            _replace(path, content)
+            replace_file(path, content)
     except OSError as error:
         raise Error(f'cannot write "{path}": {error.strerror}') from error
 
 
-def _replace(path: Path, content: bytes) -> None:
-    """Writes a file whole or not at all."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        try:
-            file.write(content)
-            file.close()
-            Path(file.name).chmod(0o644)
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
-
-
-def _guarded(action: Any, *args: Any) -> Any:
+def _guarded(action: Any, *args: Any, **options: Any) -> Any:
     """Calls the runtime; its errors become `epl.Error`."""
     try:
-        return action(*args)
+        return action(*args, **options)
     except runtime.module().Error as error:
         raise Error(str(error)) from None
 

@@ -4,6 +4,7 @@
 #include "runtime/Error.h"
 #include "runtime/binding/Arrays.h"
 #include "runtime/binding/Waiting.h"
+#include "runtime/device/cpu/Features.h"
 #include "runtime/executor/Session.h"
 #include "runtime/plan/Devices.h"
 #include "runtime/plan/Dump.h"
@@ -239,6 +240,7 @@ NB_MODULE(_epl_runtime, module) {
       "text"_a, "The full form, cpu:N, of how devices are written.");
   module.def("live_bytes", &epl::runtime::Memory::liveBytes,
              "Bytes of states, results and work memory that the process holds.");
+  module.def("host_cpu", &epl::runtime::describeCpu, "The model and the features of this CPU, as one text.");
   bindPlan(module);
   bindResults(module);
   bindSession(module);

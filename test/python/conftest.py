@@ -108,3 +108,9 @@ def gated(write_plan: WritePlan) -> Iterator[GatedStep]:
         step = GatedStep(write_plan("fragile"))
         yield step
         step.open()
+
+
+@pytest.fixture(autouse=True)
+def _no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or writes the user's cache of plans; those of the cache name a folder of their own."""
+    monkeypatch.setenv("EPL_CACHE_DIR", "")

@@ -33,11 +33,9 @@ def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
 
 
 def test_passes_the_text_and_the_options(compiler: Fake) -> None:
-    compiler('out=$4; { echo "$1 $2 $3 $5"; cat; } > "$out"')
-    assert (
-        compile_plan("module {}", "cpu:3", "step", reference=True)
-        == b"- --devices=cpu:3 -o --reference\nmodule {}"
-    )
+    compiler('{ echo "$1 $2 $3 $4"; cat; } > "$5"')
+    plan = compile_plan("module {}", ["--devices=cpu:3", "--reference"], "step")
+    assert plan == b"- --devices=cpu:3 --reference -o\nmodule {}"
 
 
 def test_emit_gives_what_is_printed(compiler: Fake) -> None:
@@ -54,7 +52,7 @@ def test_diagnostics_name_the_users_line(compiler: Fake) -> None:
         exit 1
     """)
     with pytest.raises(epl.CompileError) as error:
-        compile_plan("", "cpu:2", "step")
+        compile_plan("", ["--devices=cpu:2"], "step")
     assert str(error.value) == '/home/me/train.py:12: "sort" is not supported'
     assert error.value.place == epl.errors.Place("/home/me/train.py", 12)
     assert "called from" in error.value.diagnostics
@@ -68,7 +66,7 @@ def test_notes_are_shown(compiler: Fake) -> None:
         exit 1
     """)
     with pytest.raises(epl.CompileError) as error:
-        compile_plan("", "cpu:2", "step")
+        compile_plan("", ["--devices=cpu:2"], "step")
     assert str(error.value).splitlines() == [
         "/home/me/train.py:12: scopes do not nest",
         "/home/me/train.py:11:3: note: the outer scope is here",
@@ -78,39 +76,39 @@ def test_notes_are_shown(compiler: Fake) -> None:
 def test_diagnostics_without_a_place(compiler: Fake) -> None:
     compiler("""cat > /dev/null; echo 'loc("x"): error: batch of 9 does not divide by 2' >&2; exit 1""")
     with pytest.raises(epl.CompileError, match=r"^batch of 9 does not divide by 2$") as error:
-        compile_plan("", "cpu:2", "step")
+        compile_plan("", ["--devices=cpu:2"], "step")
     assert error.value.place is None
 
 
 def test_a_crash_names_the_signal(compiler: Fake) -> None:
     compiler("echo assertion >&2; kill -SEGV $$")
     with pytest.raises(epl.CompileError, match='SIGSEGV on step "step": this is a bug of EPL\nassertion'):
-        compile_plan("", "cpu:2", "step")
+        compile_plan("", ["--devices=cpu:2"], "step")
 
 
 def test_a_silent_failure_names_the_exit_code(compiler: Fake) -> None:
     compiler("exit 2")
     with pytest.raises(epl.CompileError, match='failed on step "step" with exit code 2'):
-        compile_plan("", "cpu:2", "step")
+        compile_plan("", ["--devices=cpu:2"], "step")
 
 
 def test_a_compiler_that_does_not_read_is_no_broken_pipe(compiler: Fake) -> None:
     compiler("echo 'a.mlir:1:1: error: too long' >&2; exit 1")
     with pytest.raises(epl.CompileError, match="too long"):
-        compile_plan("x" * 10_000_000, "cpu:2", "step")
+        compile_plan("x" * 10_000_000, ["--devices=cpu:2"], "step")
 
 
 def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EPL_COMPILE", "/nonexistent/epl-compile")
     with pytest.raises(epl.Error, match='"/nonexistent/epl-compile", which is not a program'):
-        compile_plan("", "cpu:2", "step")
+        compile_plan("", ["--devices=cpu:2"], "step")
 
 
 def test_ctrl_c_ends_the_child_and_leaves_nothing(compiler: Fake, tmp_path: Path) -> None:
     compiler(f'echo $$ > {tmp_path}/pid; touch "$4"; exec sleep 1000')
     temporary = tmp_path / "tmp"
     temporary.mkdir()
-    code = 'from epl.compile import compile_plan; compile_plan("", "cpu:2", "step")'
+    code = 'from epl.compile import compile_plan; compile_plan("", ["--devices=cpu:2"], "step")'
     environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen(
         [sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE, text=True

@@ -69,6 +69,16 @@ void checkCpuFeatures(const std::vector<std::string> &features) {
     throw Error("the plan's kernels need the CPU feature(s) " + missing + ", which this CPU lacks");
 }
 
+std::string describeCpu() {
+  unsigned signature = 0, ebx, ecx, edx;
+  __get_cpuid(1, &signature, &ebx, &ecx, &edx); // family, model, stepping
+  std::string text = std::to_string(signature);
+  for (const Feature &feature : kFeatures)
+    if (feature.isSupported())
+      text += " " + std::string(feature.name);
+  return text;
+}
+
 unsigned availableCores() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) == 0)

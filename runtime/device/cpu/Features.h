@@ -14,6 +14,9 @@ bool cpuSupports(std::string_view feature);
 /// Throws Error naming every feature of `features` that this CPU lacks.
 void checkCpuFeatures(const std::vector<std::string> &features);
 
+/// All that CPUID tells which code for this CPU may depend on: the model and every feature, as one text.
+std::string describeCpu();
+
 /// The number of cores that this process may run on.
 unsigned availableCores();
 

@@ -23,6 +23,12 @@ TEST(Features, NamesEveryMissingOne) {
               ThrowsMessage<Error>(HasSubstr("\"avx9000\", \"other\"")));
 }
 
+TEST(Features, DescribesTheCpuAlwaysInTheSameWords) {
+  EXPECT_THAT(describeCpu(), HasSubstr(" sse2"));
+  EXPECT_EQ(describeCpu().find(" avx512f") != std::string::npos, cpuSupports("avx512f"));
+  EXPECT_EQ(describeCpu(), describeCpu());
+}
+
 TEST(Features, CountsAtLeastOneCore) { EXPECT_GE(availableCores(), 1u); }
 
 } // namespace
