@@ -15,6 +15,7 @@
 #include "passes/kernel/FusedNest.h"
 #include "passes/kernel/GeneralNest.h"
 #include "passes/kernel/Passes.h"
+#include "passes/kernel/TransposeNest.h"
 #include "passes/kernel/WidenAccumulators.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -65,6 +66,10 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
 
   LogicalResult lower(KernelOp kernel, unsigned vectorBits) {
     kernel.setFlops(countFlops(kernel));
+    if (std::optional<Transpose> transpose = loops ? std::nullopt : matchTranspose(kernel, vectorBits)) {
+      lowerTranspose(kernel, *transpose);
+      return success();
+    }
     widenAccumulators(kernel);
     if (std::unique_ptr<FusionPlan> plan = loops ? nullptr : planFusion(kernel)) {
       lowerFused(kernel, *plan, vectorBits);
@@ -78,6 +83,15 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
     kernel.removeInPlaceAttr(); // op by op, an operand is read long after other results are stored
     kernel.setWorkspace(function.finish());
     return success();
+  }
+
+  void lowerTranspose(KernelOp kernel, const Transpose &transpose) {
+    KernelFunction function(kernel, /*shared=*/false);
+    emitTransposeNest(transpose, function);
+    kernel.setForm("transpose");
+    kernel.setExtent(transpose.extent);
+    kernel.removeInPlaceAttr(); // a square is stored where others are still to be read
+    kernel.setWorkspace(function.finish());
   }
 
   void lowerFused(KernelOp kernel, FusionPlan &plan, unsigned vectorBits) {

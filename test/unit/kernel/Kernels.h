@@ -319,6 +319,88 @@ epl.kernel @permuted fusion {
   epl.yield %z : tensor<$Rx$Cxf32>
 }
 
+// Transposes: of every width of element, and in batches.
+epl.kernel @transpose_f32 fusion {
+^bb0(%x: tensor<$Rx$Cxf32>):
+  %e = tensor.empty() : tensor<$Cx$Rxf32>
+  %y = linalg.generic {indexing_maps = [#cr, #rc], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<$Rx$Cxf32>) outs(%e : tensor<$Cx$Rxf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  } -> tensor<$Cx$Rxf32>
+  epl.yield %y : tensor<$Cx$Rxf32>
+}
+epl.kernel @transpose_f64 fusion {
+^bb0(%x: tensor<$Rx$Cxf64>):
+  %e = tensor.empty() : tensor<$Cx$Rxf64>
+  %y = linalg.generic {indexing_maps = [#cr, #rc], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<$Rx$Cxf64>) outs(%e : tensor<$Cx$Rxf64>) {
+  ^bb0(%in: f64, %out: f64):
+    linalg.yield %in : f64
+  } -> tensor<$Cx$Rxf64>
+  epl.yield %y : tensor<$Cx$Rxf64>
+}
+epl.kernel @transpose_i32 fusion {
+^bb0(%x: tensor<$Rx$Cxi32>):
+  %e = tensor.empty() : tensor<$Cx$Rxi32>
+  %y = linalg.generic {indexing_maps = [#cr, #rc], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<$Rx$Cxi32>) outs(%e : tensor<$Cx$Rxi32>) {
+  ^bb0(%in: i32, %out: i32):
+    linalg.yield %in : i32
+  } -> tensor<$Cx$Rxi32>
+  epl.yield %y : tensor<$Cx$Rxi32>
+}
+epl.kernel @transpose_i64 fusion {
+^bb0(%x: tensor<$Rx$Cxi64>):
+  %e = tensor.empty() : tensor<$Cx$Rxi64>
+  %y = linalg.generic {indexing_maps = [#cr, #rc], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<$Rx$Cxi64>) outs(%e : tensor<$Cx$Rxi64>) {
+  ^bb0(%in: i64, %out: i64):
+    linalg.yield %in : i64
+  } -> tensor<$Cx$Rxi64>
+  epl.yield %y : tensor<$Cx$Rxi64>
+}
+epl.kernel @transpose_i1 fusion {
+^bb0(%x: tensor<$Rx$Cxi1>):
+  %e = tensor.empty() : tensor<$Cx$Rxi1>
+  %y = linalg.generic {indexing_maps = [#cr, #rc], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<$Rx$Cxi1>) outs(%e : tensor<$Cx$Rxi1>) {
+  ^bb0(%in: i1, %out: i1):
+    linalg.yield %in : i1
+  } -> tensor<$Cx$Rxi1>
+  epl.yield %y : tensor<$Cx$Rxi1>
+}
+epl.kernel @transpose_bf16 fusion {
+^bb0(%x: tensor<$Rx$Cxbf16>):
+  %e = tensor.empty() : tensor<$Cx$Rxbf16>
+  %y = linalg.generic {indexing_maps = [#cr, #rc], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<$Rx$Cxbf16>) outs(%e : tensor<$Cx$Rxbf16>) {
+  ^bb0(%in: bf16, %out: bf16):
+    linalg.yield %in : bf16
+  } -> tensor<$Cx$Rxbf16>
+  epl.yield %y : tensor<$Cx$Rxbf16>
+}
+epl.kernel @transpose_batches fusion {
+^bb0(%x: tensor<3x$Rx1x$Cxf32>):
+  %e = tensor.empty() : tensor<3x$Cx$Rx1xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d2, d3, d1)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%x : tensor<3x$Rx1x$Cxf32>) outs(%e : tensor<3x$Cx$Rx1xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  } -> tensor<3x$Cx$Rx1xf32>
+  epl.yield %y : tensor<3x$Cx$Rx1xf32>
+}
+epl.kernel @transpose_outer fusion {
+^bb0(%x: tensor<$Cx2x$Rxf32>):
+  %e = tensor.empty() : tensor<$Rx2x$Cxf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d2, d1, d0)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<$Cx2x$Rxf32>) outs(%e : tensor<$Rx2x$Cxf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  } -> tensor<$Rx2x$Cxf32>
+  epl.yield %y : tensor<$Rx2x$Cxf32>
+}
+
 // A contraction that no library takes.
 epl.kernel @product contraction {
 ^bb0(%x: tensor<$Rx$Cxi32>, %y: tensor<$Cx9xi32>, %acc: tensor<$Rx9xi32>):
