@@ -127,7 +127,8 @@ epl.kernel @transpose fusion {
   %y = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d1, d0)>, #rc], iterator_types = ["parallel", "parallel"]}
       ins(%x : tensor<32x32xf32>) outs(%e : tensor<32x32xf32>) {
   ^bb0(%in: f32, %out: f32):
-    linalg.yield %in : f32
+    %0 = arith.addf %in, %in : f32
+    linalg.yield %0 : f32
   } -> tensor<32x32xf32>
   epl.yield %y : tensor<32x32xf32>
 } {in_place = array<i32: 0>}
