@@ -53,7 +53,7 @@ private:
   struct Launch {
     KernelEntry entry;
     int64_t extent;
-    const std::vector<uint32_t> &buffers;
+    std::span<const uint32_t> buffers;
     void run(const ActionContext &context) const;
   };
   struct Contract {

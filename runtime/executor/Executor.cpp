@@ -84,14 +84,19 @@ void Executor::startNext(std::unique_lock<std::mutex> lock) {
   }
 }
 
-void Executor::idle(uint32_t worker, uint32_t seen, int &count) const {
+void Executor::idle(uint32_t worker, uint32_t seen, int &count) {
   // A peer that is about to finish is met while spinning, without a call of the system. Spinning on would
   // take the core from a peer that has none.
   constexpr int kSpins = 200, kYields = 100;
+  std::atomic<bool> &sleepy = workers[worker].sleepy;
+  if (count == 0 && sleepy.load(std::memory_order_relaxed))
+    sleepy.store(false, std::memory_order_relaxed);
   if (count < kSpins)
     __builtin_ia32_pause();
   else if (count < kSpins + kYields)
     sched_yield();
+  else if (count == kSpins + kYields)
+    sleepy.store(true, std::memory_order_seq_cst); // and the caller looks once more
   else
     sleep(worker, seen);
   ++count;

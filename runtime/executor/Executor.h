@@ -60,9 +60,15 @@ public:
   }
   /// To be called again and again by a worker that finds nothing to do, with a count that starts at 0: comes
   /// back at once at first, lets other threads have the core then, and sleeps in the end.
-  void idle(uint32_t worker, uint32_t seen, int &count) const;
+  void idle(uint32_t worker, uint32_t seen, int &count);
   void wake(uint32_t worker);
   void wakeAll();
+  /// The same for a worker that polls in `idle`, cheap if it is not about to sleep: needs that what it looks
+  /// for was stored, and is loaded there, with memory_order_seq_cst.
+  void wakeSleeper(uint32_t worker) {
+    if (workers[worker].sleepy.load(std::memory_order_seq_cst))
+      wake(worker);
+  }
 
 private:
   // A caller that never waits must not queue arguments without end.
@@ -70,6 +76,7 @@ private:
 
   struct alignas(64) Worker {
     std::atomic<uint32_t> signal = 0;
+    std::atomic<bool> sleepy = false; // asleep, or having a last look before that
     std::atomic<Job *> job = nullptr;
     std::thread thread;
   };

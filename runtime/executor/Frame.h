@@ -10,15 +10,26 @@ namespace epl::runtime {
 /// Everything that a step changes besides arguments and results; made once, so that steps allocate nothing.
 class Frame {
 public:
-  /// The place of a worker in one lane of one of its ranks.
+  /// How far one lane of one rank has come: its head, and how many of the head's waits for others, and of the
+  /// members of the next one, have been seen to be over.
+  struct Lane {
+    std::span<const uint32_t> commands;
+    uint32_t head = 0, wait = 0, member = 0;
+
+    void rewind() { head = wait = member = 0; }
+    void advance() { ++head, wait = member = 0; }
+    bool isDone() const { return head == commands.size(); }
+  };
+  /// How far one rank has come: its lanes, and the first command in program order that may not have run.
   struct Cursor {
     uint32_t rank;
-    std::span<const uint32_t> commands;
-    size_t next;
+    std::vector<Lane> lanes;
+    uint32_t next = 0;
+
+    bool hasRun(Program::Place place) const { return lanes[place.lane].head > place.position; }
   };
-  /// What one worker uses: the lanes of its ranks, those that communicate first, and room for pointers.
+  /// What one worker uses: its ranks, and room for pointers.
   struct Worker {
-    uint32_t firstRank, endRank;
     std::vector<Cursor> cursors;
     std::vector<void *> pointers;
   };
@@ -32,12 +43,18 @@ public:
   uint32_t numWorkers() const { return uint32_t(workers.size()); }
   uint32_t workerOf(uint32_t rank) const { return uint32_t(uint64_t(rank) * workers.size() / numRanks); }
 
-  /// How many instances that the instance of `command` on `rank` waits for have run, over all steps since
-  /// `resetArrivals`. Counting on from step to step saves the zeroing between them.
-  std::atomic<uint32_t> &arrivals(uint32_t rank, uint32_t command) {
-    return counters[size_t(rank) * rowSize + command];
+  /// Begins a step: nothing has been published in it.
+  void beginStep() { epoch += uint64_t(1) << 32; }
+  /// Tells other ranks that the commands of a lane up to `place` have run.
+  void publish(uint32_t rank, Program::Place place) {
+    progress[size_t(rank) * numLanes + place.lane].count.store(epoch + place.position + 1,
+                                                               std::memory_order_seq_cst);
   }
-  void resetArrivals();
+  /// Whether a rank has published that the command at `place`, or a later one, has run.
+  bool isPublished(uint32_t rank, Program::Place place) const {
+    uint64_t count = progress[size_t(rank) * numLanes + place.lane].count.load(std::memory_order_seq_cst);
+    return int64_t(count - epoch) > int64_t(place.position);
+  }
 
   /// Memory of a slot on a rank whose block cannot be in the caller's tensor.
   std::byte *scratch(uint32_t slot, uint32_t rank) const {
@@ -48,15 +65,21 @@ public:
   std::vector<SlotBuffer> slotBuffers;
   std::vector<Worker> workers;
   Trace trace;
-  uint32_t generation = 0; // steps since resetArrivals, the running one included
 
 private:
+  /// How many commands of one lane of one rank have run, as far as others may wait for them: written by the
+  /// rank's worker alone. The upper half counts steps, so that nothing has to be zeroed between them.
+  struct alignas(64) Progress {
+    std::atomic<uint64_t> count = 0;
+  };
+
   void makeScratch(const Program &program);
   void makeWorker(const Program &program, uint32_t worker);
 
   uint32_t numRanks;
-  size_t rowSize;
-  std::unique_ptr<std::atomic<uint32_t>[]> counters;
+  size_t numLanes;
+  uint64_t epoch = 0;
+  std::unique_ptr<Progress[]> progress;
   std::vector<Memory> arenas, slotScratch;
 };
 

@@ -4,6 +4,8 @@
 #include "runtime/device/cpu/Features.h"
 #include "runtime/plan/Devices.h"
 
+#include <algorithm>
+
 namespace epl::runtime {
 
 /// Checks what can be checked before anything is made of the plan.
@@ -37,7 +39,8 @@ Program::Program(std::shared_ptr<const plan::PlanT> plan, const std::string &dev
     : source(checked(std::move(plan), devices)), ranks(*source), layouts(layOut(*source, ranks)),
       bound(*source, ranks) {
   findUpdates();
-  turnEdges();
+  bindLanes();
+  bindWaits();
 }
 
 void Program::findUpdates() {
@@ -50,24 +53,37 @@ void Program::findUpdates() {
       updates[slots[slot]->updates] = int32_t(slot);
 }
 
-/// A plan says whom a command waits for; a worker that has run a command must know who waits for it.
-void Program::turnEdges() {
-  const auto &commands = source->commands;
-  waits.resize(commands.size());
-  successorBegin.assign(commands.size() + 1, 0);
-  for (const auto &command : commands)
-    for (const plan::Wait &wait : command->waits)
-      ++successorBegin[wait.command() + 1];
-  for (size_t i = 0; i < commands.size(); ++i)
-    successorBegin[i + 1] += successorBegin[i];
-  successorList.resize(successorBegin.back());
-  std::vector<uint32_t> next(successorBegin.begin(), successorBegin.end() - 1);
-  for (uint32_t command = 0; command < commands.size(); ++command)
-    for (const plan::Wait &wait : commands[command]->waits) {
-      bool members = wait.scope() == plan::WaitScope::members;
-      waits[command] += members ? ranks.groupSize(wait.communicator()) : 1;
-      successorList[next[wait.command()]++] = {command, members ? int32_t(wait.communicator()) : -1};
+void Program::bindLanes() {
+  places.resize(source->commands.size());
+  for (uint32_t lane = 0; lane < source->lanes.size(); ++lane) {
+    const plan::LaneT &from = *source->lanes[lane];
+    (from.kind == plan::LaneKind::compute ? computing : communicating).push_back(lane);
+    for (uint32_t position = 0; position < from.commands.size(); ++position)
+      places[from.commands[position]] = {lane, position};
+  }
+}
+
+void Program::bindWaits() {
+  std::vector<std::vector<uint32_t>> listeners(places.size());
+  for (const auto &command : source->commands) {
+    std::vector<Place> local;
+    std::vector<RemoteWait> remote;
+    for (const plan::Wait &wait : command->waits) {
+      Place place = places[wait.command()];
+      if (wait.scope() == plan::WaitScope::self || ranks.groupSize(wait.communicator()) == 1) {
+        local.push_back(place);
+        continue;
+      }
+      remote.push_back({place, wait.communicator()});
+      std::vector<uint32_t> &others = listeners[wait.command()];
+      if (std::ranges::find(others, wait.communicator()) == others.end())
+        others.push_back(wait.communicator());
     }
+    localLists.add(local);
+    remoteLists.add(remote);
+  }
+  for (const std::vector<uint32_t> &communicators : listeners)
+    listenerLists.add(communicators);
 }
 
 } // namespace epl::runtime

@@ -1,9 +1,11 @@
-// Who may run what is decided without locks. An instance of a command (rank, command) is ready when it is at
-// the head of its lane and the instances that it waits for have all counted up its arrivals. Every rank
-// belongs to one worker, who alone moves its lanes on; a worker that makes an instance of another worker
-// ready wakes that one.
+// Who may run what is decided without locks. Every rank belongs to one worker, who alone moves its lanes on.
+// A command at the head of its lane is ready when what it waits for has run: on its own rank the worker knows
+// that; for others, each rank publishes how far its lanes have come in counters that it alone writes. So a
+// command that no other rank waits for costs no atomic operation, and no cache line has two writers. A worker
+// that finds nothing ready polls, then sleeps until one that it may wait for wakes it.
 #include "runtime/executor/Step.h"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 
@@ -14,25 +16,25 @@ void Step::begin() {
     for (const auto &storage : {bindings[slot].storage, bindings[slot].source})
       if (storage && !storage->poison.empty())
         call->fail("state \"" + program.plan().slots[slot]->name + "\" is lost: " + storage->poison);
-  ++frame.generation;
+  frame.beginStep();
 }
 
 void Step::run(uint32_t worker) {
   if (call->failed())
     return;
-  const Frame::Worker &self = frame.workers[worker];
-  for (uint32_t rank = self.firstRank; rank < self.endRank; ++rank)
-    prepare(rank);
+  const std::vector<Frame::Cursor> &cursors = frame.workers[worker].cursors;
+  for (const Frame::Cursor &cursor : cursors)
+    prepare(cursor.rank);
   awaitPrepared(worker);
   runCommands(worker);
-  for (uint32_t rank = self.firstRank; rank < self.endRank && !call->failed(); ++rank)
-    collect(rank);
+  for (const Frame::Cursor &cursor : cursors)
+    if (!call->failed())
+      collect(cursor.rank);
 }
 
 void Step::end() {
   std::string error = call->seal();
   if (!error.empty()) {
-    frame.resetArrivals();
     for (size_t argument = 0; argument < program.numArguments(); ++argument)
       if (program.updateOf(argument) >= 0 && bindings[argument].storage->poison.empty())
         bindings[argument].storage->poison = error;
@@ -83,8 +85,9 @@ void Step::awaitPrepared(uint32_t worker) {
 void Step::runCommands(uint32_t worker) {
   size_t left = 0;
   for (Frame::Cursor &cursor : frame.workers[worker].cursors) {
+    std::ranges::for_each(cursor.lanes, &Frame::Lane::rewind);
     cursor.next = 0;
-    left += cursor.commands.size();
+    left += program.numCommands();
   }
   for (int idling = 0; left != 0;) {
     uint32_t seen = executor.signal(worker);
@@ -97,25 +100,61 @@ void Step::runCommands(uint32_t worker) {
   }
 }
 
-/// Runs the head of every lane that is ready; whether there was one. One command for each lane, so that a
-/// long lane does not keep others waiting.
+/// Runs one command of each rank that has one ready; whether there was any.
 bool Step::sweep(uint32_t worker, size_t &left) {
   bool ran = false;
   for (Frame::Cursor &cursor : frame.workers[worker].cursors) {
-    if (cursor.next == cursor.commands.size())
-      continue;
-    uint32_t command = cursor.commands[cursor.next];
-    uint32_t expected = program.numWaits(command) * frame.generation;
-    if (frame.arrivals(cursor.rank, command).load(std::memory_order_acquire) != expected)
+    Frame::Lane *lane = nextLane(cursor);
+    if (!lane)
       continue;
     if (call->failed())
       return false;
-    runCommand(worker, cursor.rank, command);
-    ++cursor.next;
+    runCommand(worker, cursor.rank, lane->commands[lane->head]);
+    lane->advance();
     --left;
     ran = true;
   }
   return ran;
+}
+
+/// The lane whose head a rank should run now; null if no head is ready. First comes what communicates, since
+/// others wait for it; then program order, in which a command cannot wait for its own rank; then any lane.
+Frame::Lane *Step::nextLane(Frame::Cursor &cursor) const {
+  for (uint32_t lane : program.communicatingLanes())
+    if (isReady(cursor, cursor.lanes[lane]))
+      return &cursor.lanes[lane];
+  while (cursor.next < program.numCommands() && cursor.hasRun(program.place(cursor.next)))
+    ++cursor.next;
+  if (cursor.next == program.numCommands())
+    return nullptr;
+  Frame::Lane &first = cursor.lanes[program.place(cursor.next).lane];
+  if (othersAreReady(cursor.rank, first))
+    return &first;
+  for (uint32_t lane : program.computingLanes())
+    if (isReady(cursor, cursor.lanes[lane]))
+      return &cursor.lanes[lane];
+  return nullptr;
+}
+
+bool Step::isReady(const Frame::Cursor &cursor, Frame::Lane &lane) const {
+  if (lane.isDone())
+    return false;
+  auto hasRun = [&](Program::Place place) { return cursor.hasRun(place); };
+  return std::ranges::all_of(program.localWaits(lane.commands[lane.head]), hasRun) &&
+         othersAreReady(cursor.rank, lane);
+}
+
+/// Whether other ranks have run what the head of a lane waits for. Begins where the look before it ended.
+bool Step::othersAreReady(uint32_t rank, Frame::Lane &lane) const {
+  std::span<const Program::RemoteWait> waits = program.remoteWaits(lane.commands[lane.head]);
+  for (; lane.wait < waits.size(); ++lane.wait, lane.member = 0) {
+    auto [place, communicator] = waits[lane.wait];
+    std::span<const uint32_t> members = program.topology().members(communicator, rank);
+    for (; lane.member < members.size(); ++lane.member)
+      if (!frame.isPublished(members[lane.member], place))
+        return false;
+  }
+  return true;
 }
 
 void Step::runCommand(uint32_t worker, uint32_t rank, uint32_t command) {
@@ -133,25 +172,17 @@ void Step::runCommand(uint32_t worker, uint32_t rank, uint32_t command) {
   }
   if (traced)
     frame.trace.record(worker, rank, command, call->index(), begin, Trace::Clock::now());
-  announce(worker, rank, command);
+  if (!program.listeners(command).empty())
+    announce(worker, rank, command);
 }
 
-/// Tells those who wait for an instance that it has run.
+/// Tells other ranks that a command has run. Workers that poll see it by themselves.
 void Step::announce(uint32_t worker, uint32_t rank, uint32_t command) {
-  for (auto [successor, communicator] : program.successors(command)) {
-    if (communicator < 0)
-      arrive(worker, rank, successor);
-    else
-      for (uint32_t member : program.topology().members(communicator, rank))
-        arrive(worker, member, successor);
-  }
-}
-
-void Step::arrive(uint32_t worker, uint32_t rank, uint32_t command) {
-  uint32_t count = frame.arrivals(rank, command).fetch_add(1, std::memory_order_acq_rel) + 1;
-  uint32_t owner = frame.workerOf(rank);
-  if (count == program.numWaits(command) * frame.generation && owner != worker)
-    executor.wake(owner);
+  frame.publish(rank, program.place(command));
+  for (uint32_t communicator : program.listeners(command))
+    for (uint32_t member : program.topology().members(communicator, rank))
+      if (uint32_t owner = frame.workerOf(member); owner != worker)
+        executor.wakeSleeper(owner);
 }
 
 /// Copies the results of a rank that could not be written to the caller's tensors.

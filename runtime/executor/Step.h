@@ -36,9 +36,11 @@ private:
   void awaitPrepared(uint32_t worker);
   void runCommands(uint32_t worker);
   bool sweep(uint32_t worker, size_t &left);
+  Frame::Lane *nextLane(Frame::Cursor &cursor) const;
+  bool isReady(const Frame::Cursor &cursor, Frame::Lane &lane) const;
+  bool othersAreReady(uint32_t rank, Frame::Lane &lane) const;
   void runCommand(uint32_t worker, uint32_t rank, uint32_t command);
   void announce(uint32_t worker, uint32_t rank, uint32_t command);
-  void arrive(uint32_t worker, uint32_t rank, uint32_t command);
   void collect(uint32_t rank);
 
   const Program &program;

@@ -7,6 +7,7 @@
 namespace epl::runtime::test {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
@@ -31,17 +32,22 @@ TEST(Program, NamesTheMissingKernel) {
   EXPECT_THAT([&] { Program(plan.finish(), "cpu:1"); }, ThrowsMessage<Error>(HasSubstr("\"nowhere\"")));
 }
 
-TEST(Program, CountsTheInstancesThatACommandWaitsFor) {
+TEST(Program, TellsWaitsByPlacesInLanes) {
   TestPlan plan({{"data", 2}, {"model", 3}});
+  plan.launch("coordinate", 0, {plan.buffer(8)});
   uint32_t first = plan.launch("coordinate", 0, {plan.buffer(8)});
   uint32_t second = plan.launch("coordinate", 0, {plan.buffer(8)}, {after(first), afterMembers(first, 1)});
   Program program(plan.finish(), "cpu:6");
-  EXPECT_EQ(program.numWaits(first), 0u);
-  EXPECT_EQ(program.numWaits(second), 4u);
-  ASSERT_EQ(program.successors(first).size(), 2u);
-  EXPECT_EQ(program.successors(first)[0].communicator, -1);
-  EXPECT_EQ(program.successors(first)[1].communicator, 1);
-  EXPECT_TRUE(program.successors(second).empty());
+  EXPECT_TRUE(program.localWaits(first).empty());
+  EXPECT_TRUE(program.remoteWaits(first).empty());
+  ASSERT_EQ(program.localWaits(second).size(), 1u);
+  EXPECT_EQ(program.localWaits(second)[0].lane, 0u);
+  EXPECT_EQ(program.localWaits(second)[0].position, 1u);
+  ASSERT_EQ(program.remoteWaits(second).size(), 1u);
+  EXPECT_EQ(program.remoteWaits(second)[0].place.position, 1u);
+  EXPECT_EQ(program.remoteWaits(second)[0].communicator, 1u);
+  EXPECT_THAT(program.listeners(first), ElementsAre(1));
+  EXPECT_TRUE(program.listeners(second).empty());
 }
 
 } // namespace
