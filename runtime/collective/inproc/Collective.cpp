@@ -11,13 +11,23 @@ void reducePart(CombineFunction combine, MemberBuffers sources, size_t self, voi
   combine(sources.data(), sources.size(), target, begin, end);
 }
 
+/// Copies bytes [begin, end) of a buffer, the last first: what was written last, by a member that combined
+/// its part from begin to end, is still in a cache.
+static void copyBackwards(void *target, const void *source, size_t begin, size_t end) {
+  constexpr size_t kBlock = size_t(256) << 10;
+  while (begin < end) {
+    size_t from = end - begin > kBlock ? end - kBlock : begin;
+    std::memcpy(static_cast<std::byte *>(target) + from, static_cast<const std::byte *>(source) + from,
+                end - from);
+    end = from;
+  }
+}
+
 void gatherParts(MemberBuffers sources, size_t self, void *target, int64_t count, size_t elementSize) {
   for (size_t member = 0; member < sources.size(); ++member) {
     auto [begin, end] = partOf(count, uint32_t(member), uint32_t(sources.size()));
-    if (member != self && begin < end)
-      std::memcpy(static_cast<std::byte *>(target) + begin * elementSize,
-                  static_cast<const std::byte *>(sources[member]) + begin * elementSize,
-                  (end - begin) * elementSize);
+    if (member != self)
+      copyBackwards(target, sources[member], size_t(begin) * elementSize, size_t(end) * elementSize);
   }
 }
 

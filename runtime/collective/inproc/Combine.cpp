@@ -1,5 +1,6 @@
-// Each loop works on chunks that stay in the first cache: load the first source into accumulators, combine
-// the others, store. So memory is read once, and a target that is also a source is written after it is read.
+// Two sources are combined element by element. More are combined in chunks that stay in the first cache: load
+// the first source into accumulators, combine the others, store. So memory is read once, and a target that is
+// also a source is written after it is read.
 //
 // Every loop is compiled twice, for any x86-64 and for AVX2 with F16C; CPUID chooses. Wider vectors gain
 // nothing: the loops wait for memory.
@@ -18,6 +19,13 @@ namespace epl::runtime {
 namespace {
 
 #define EPL_INLINE [[gnu::always_inline]] static inline
+
+/// Before a loop whose target is one of the sources or apart from all of them.
+#ifdef __clang__
+#define EPL_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define EPL_INDEPENDENT _Pragma("GCC ivdep")
+#endif
 
 /// A bf16 is the upper half of an f32.
 struct BFloat16 {
@@ -111,9 +119,22 @@ EPL_INLINE void combineChunk(const void *const *sources, size_t numSources, Elem
     target[begin + i] = A::store(sum[i]);
 }
 
+/// Two sources, the commonest case, need no accumulators.
+template <typename Op, typename Element>
+EPL_INLINE void combineTwo(const Element *first, const Element *second, Element *target, int64_t begin,
+                           int64_t end) {
+  using A = Accumulator<Element>;
+  EPL_INDEPENDENT
+  for (int64_t i = begin; i < end; ++i)
+    target[i] = A::store(Op::template apply<typename A::type>(A::load(first[i]), A::load(second[i])));
+}
+
 template <typename Op, typename Element>
 EPL_INLINE void combineChunks(const void *const *sources, size_t numSources, void *target, int64_t begin,
                               int64_t end) {
+  if (numSources == 2)
+    return combineTwo<Op>(static_cast<const Element *>(sources[0]), static_cast<const Element *>(sources[1]),
+                          static_cast<Element *>(target), begin, end);
   for (; begin < end; begin += kChunk)
     combineChunk<Op>(sources, numSources, static_cast<Element *>(target), begin,
                      std::min(kChunk, end - begin));

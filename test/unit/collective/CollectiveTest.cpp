@@ -26,7 +26,7 @@ struct Members {
 
 TEST(AllReduce, InPlaceGivesEveryMemberTheSum) {
   for (size_t members : {1, 2, 3, 4, 8})
-    for (int64_t count : {0, 1, 3, 7, 16, 33, 1000, 5000}) {
+    for (int64_t count : {0, 1, 3, 7, 16, 33, 1000, 5000, 200000}) {
       Members buffers(members, count);
       std::vector<int32_t> expected(count);
       for (const auto &values : buffers.values)
