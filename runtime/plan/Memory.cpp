@@ -34,9 +34,13 @@ public:
 
   void run() {
     collectTouches();
-    for (uint32_t command = 0; command < plan.commands.size(); ++command)
-      if (const plan::LaunchT *launch = plan.commands[command]->action.AsLaunch())
+    for (uint32_t command = 0; command < plan.commands.size(); ++command) {
+      const plan::ActionUnion &action = plan.commands[command]->action;
+      if (const plan::LaunchT *launch = action.AsLaunch())
         shareInPlace(command, *launch);
+      else if (const plan::ReducePartT *reduce = action.AsReducePart())
+        share(command, reduce->source, reduce->target, order.scopeOf(reduce->communicator));
+    }
     for (uint32_t block : bySize())
       place(block);
     for (uint32_t buffer = 0; buffer < blocks.size(); ++buffer)
@@ -79,20 +83,27 @@ private:
         continue;
       uint32_t from = launch.buffers[size_t(kernel.in_place[output])];
       uint32_t to = launch.buffers[kernel.num_inputs + output];
-      bool once = std::count(launch.buffers.begin(), launch.buffers.end(), from) == 1;
-      if (from != to && once && inArena(from) && inArena(to) && dies(from, to, command))
-        merge(from, to);
+      if (std::count(launch.buffers.begin(), launch.buffers.end(), from) == 1)
+        share(command, from, to, 0);
     }
+  }
+
+  /// Lets the output `to` of a command take the place of the input `from`, if that dies there. The command
+  /// reads `from` on the ranks within `scope`.
+  void share(uint32_t command, uint32_t from, uint32_t to, Scope scope) {
+    if (from != to && inArena(from) && inArena(to) && dies(from, to, command, scope))
+      merge(from, to);
   }
 
   /// Whether `command` is the last to touch the place of `from`, and `to` is a fresh buffer of the same size
   /// that it is the first to write.
-  bool dies(uint32_t from, uint32_t to, uint32_t command) const {
+  bool dies(uint32_t from, uint32_t to, uint32_t command, Scope scope) const {
     const Block &block = blocks[blockOf[from]], &output = blocks[to];
     if (plan.buffers[from]->size != plan.buffers[to]->size || blockOf[to] != to || output.writes.empty())
       return false;
-    bool fresh = std::ranges::all_of(
-        output.writes, [&](uint32_t write) { return write == command || order.before(command, write, 0); });
+    bool fresh = std::ranges::all_of(output.writes, [&](uint32_t write) {
+      return write == command || order.before(command, write, scope);
+    });
     return fresh && std::ranges::all_of(block.touches, [&](Touch touch) {
              return touch.command == command || order.before(touch.command, command, touch.scope);
            });

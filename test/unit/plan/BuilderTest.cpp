@@ -151,6 +151,25 @@ TEST(Memory, AnInputThatIsReadLaterKeepsItsPlace) {
   EXPECT_EQ(maker.finish().arena_size, 2048u);
 }
 
+/// The arena of a plan that sums a buffer of 1024 bytes, which it reads again afterwards or does not.
+uint64_t arenaOfSum(bool readAgain) {
+  PlanMaker maker;
+  maker.axis("data", 2);
+  uint32_t data = maker.addCommunicator({"data"});
+  uint32_t x = maker.argument("x", SlotRole::batch, 1024), r = maker.slot("r", SlotRole::result, 8);
+  uint32_t a = maker.buffer("a", 1024), b = maker.buffer("b", 1024), out = maker.buffer("out", 8);
+  maker.run("make", {x}, {a});
+  maker.sum("sum", data, a, b);
+  maker.run("end", readAgain ? std::vector{a, b} : std::vector{b}, {out});
+  maker.setResult(r, out);
+  return maker.finish().arena_size;
+}
+
+TEST(Memory, ASumTakesThePlaceOfADyingSummand) {
+  EXPECT_EQ(arenaOfSum(false), 1024u);
+  EXPECT_EQ(arenaOfSum(true), 2048u);
+}
+
 /// Other members may still gather from "block" when this rank is done with it: nothing orders that.
 TEST(Memory, WhatOtherRanksMayStillReadIsNotReused) {
   PlanMaker maker;

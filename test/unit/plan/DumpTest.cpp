@@ -32,7 +32,7 @@ buffer b7 "d2" 256 bytes at 256
 buffer b8 "g2" 192 bytes at 512
 buffer b9 "d1" 256 bytes at 256
 buffer b10 "g1" 128 bytes at 0
-buffer b11 "sum1" 128 bytes at 128
+buffer b11 "sum1" 128 bytes at 0
 arena 704 bytes
 image 0 bytes
 kernel k0 "layer1" symbol "layer1" form "" inputs 2 outputs 1 sizes [128, 64, 256] in_place [-1] workspace 0 extent 1 flops 0

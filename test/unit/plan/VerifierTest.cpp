@@ -342,7 +342,8 @@ const Case memory[] = {
      "command #0 \"matmul\" reads buffer b0 \"a\" and writes buffer b0 \"a\", which overlap in bytes 0..95 "
      "of slot "
      "s0 \"a\" of rank 0"},
-    {"ReadsAnotherValue", training, [](PlanT &p) { launchOf(p, 13).buffers[1] = 10; },
+    {"ReadsAnotherValue", training,
+     [](PlanT &p) { launchOf(p, 13).buffers[1] = 10, p.buffers[11]->offset = 128; },
      "command #13 \"update1\" reads bytes 0..63 of the arena of rank 0 through buffer b10 \"g1\" as command "
      "#9 \"grad1\" wrote them, which is no origin of its operand 1"},
     {"ReadsAnArgumentInstead", training, [](PlanT &p) { p.commands[2]->origins[0] = {0, 0}; },
