@@ -49,8 +49,57 @@ def mlp(sizes: list[int], batch: int, optimizer: optax.GradientTransformation) -
     return Model(step, [params, optimizer.init(params)], (x, y))
 
 
+def transformer(
+    layers: int, width: int, heads: int, length: int, batch: int, optimizer: optax.GradientTransformation
+) -> Model:
+    """Pre-norm blocks of attention and gelu, mean square error against random targets, f32."""
+    rng = np.random.default_rng(0)
+
+    def weight(*shape: int) -> jax.Array:
+        return jnp.asarray(rng.normal(0, shape[0] ** -0.5, shape), jnp.float32)
+
+    params = [
+        {
+            "qkv": weight(width, 3 * width),
+            "out": weight(width, width),
+            "up": weight(width, 4 * width),
+            "down": weight(4 * width, width),
+            "gains": jnp.ones((2, width)),
+        }
+        for _ in range(layers)
+    ]
+
+    def norm(x: jax.Array, gain: jax.Array) -> jax.Array:
+        x = x - x.mean(-1, keepdims=True)
+        return gain * x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-5)
+
+    def block(layer: Any, x: jax.Array) -> jax.Array:
+        b, t, d = x.shape
+        qkv = norm(x, layer["gains"][0]) @ layer["qkv"]
+        q, k, v = (part.reshape(b, t, heads, d // heads) for part in jnp.split(qkv, 3, axis=-1))
+        scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) * (d // heads) ** -0.5
+        x = x + jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores), v).reshape(b, t, d) @ layer["out"]
+        return x + jax.nn.gelu(norm(x, layer["gains"][1]) @ layer["up"]) @ layer["down"]
+
+    def step(params: Any, opt_state: Any, x: jax.Array, y: jax.Array) -> Any:
+        def loss_fn(params: Any) -> jax.Array:
+            with epl.replicate():
+                h = x
+                for layer in params:
+                    h = block(layer, h)
+                return ((h - y) ** 2).mean()
+
+        loss, grads = jax.value_and_grad(loss_fn)(params)
+        updates, opt_state = optimizer.update(grads, opt_state, params)
+        return optax.apply_updates(params, updates), opt_state, loss
+
+    x, y = rng.normal(size=(2, batch, length, width)).astype(np.float32)
+    return Model(step, [params, optimizer.init(params)], (x, y))
+
+
 MODELS = {
-    "digits MLP 64-512-512-10 b128 adam": functools.partial(mlp, [64, 512, 512, 10], 128, optax.adam(1e-3)),
-    "MLP 784-1024-1024-10 b256 sgd": functools.partial(mlp, [784, 1024, 1024, 10], 256, optax.sgd(1e-2)),
-    "MLP 784-2048-2048-10 b1024 sgd": functools.partial(mlp, [784, 2048, 2048, 10], 1024, optax.sgd(1e-2)),
+    "digits": functools.partial(mlp, [64, 512, 512, 10], 128, optax.adam(1e-3)),
+    "MLP 1024": functools.partial(mlp, [784, 1024, 1024, 10], 256, optax.sgd(1e-2)),
+    "MLP 2048": functools.partial(mlp, [784, 2048, 2048, 10], 1024, optax.sgd(1e-2)),
+    "transformer": functools.partial(transformer, 2, 256, 4, 128, 16, optax.adamw(1e-3)),
 }

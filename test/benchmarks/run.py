@@ -1,117 +1,85 @@
-"""Training steps of EPL and of JAX, interleaved: each pair of engines runs in turn, round by round.
+"""Figures beside those of peers, as a table with the goals.
 
-Machines are noisy and their speed drifts, so that only ratios of neighbours in time are worth something: for
-each comparison the ratio is taken round by round; the table shows its median and its spread.
+Machines are noisy and their speed drifts, so that only ratios of neighbours in time are worth something: ours
+and the peer run in turn, round by round, and the ratio is taken in each round; the table shows its median.
 """
 
 import argparse
-import json
-import statistics
+import dataclasses
+import functools
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
+import native
+import table
+import training
+from effort import Effort
 from models import MODELS
 
-WORKER = Path(__file__).parent / "worker.py"
+ROOT = Path(__file__).parents[2]
+
+Group = Callable[[Effort], Iterator[table.Row]]
 
 
-class Worker:
-    """A process that runs steps of one engine when told."""
-
-    def __init__(self, engine: str, devices: int, model: str) -> None:
-        command = [sys.executable, str(WORKER), engine, str(devices), model]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.compile = self.read()
-
-    def read(self) -> Any:
-        """The next line that the worker prints, skipping what libraries print."""
-        assert self.process.stdout
-        for line in self.process.stdout:
-            if line.startswith("{"):
-                return json.loads(line)
-        raise RuntimeError(f"worker ended with status {self.process.wait()}")
-
-    def seconds_per_step(self, steps: int) -> float:
-        """Run `steps` steps and return the mean."""
-        assert self.process.stdin
-        self.process.stdin.write(f"{steps}\n")
-        self.process.stdin.flush()
-        return float(self.read()["seconds"]) / steps
-
-    def close(self) -> None:
-        """End the process."""
-        assert self.process.stdin
-        self.process.stdin.close()
-        self.process.wait()
+def groups() -> dict[str, Group]:
+    """What can be measured, by name."""
+    result: dict[str, Group] = {}
+    for name, measure in (
+        ("step", training.speed),
+        ("compile", training.compile_time),
+        ("memory", training.memory),
+    ):
+        result |= {f"{name} {model}": functools.partial(measure, model=model) for model in MODELS}
+    result |= {
+        f"all-reduce {size}": functools.partial(native.all_reduce, size=size) for size in native.REDUCED
+    }
+    result["executor"] = native.executor
+    return result
 
 
-@dataclass(frozen=True)
-class Row:
-    """Ours beside a peer: seconds of each round."""
-
-    model: str
-    what: str
-    ours: list[float]
-    peer: list[float]
-
-    def ratios(self) -> list[float]:
-        """Ours over the peer, round by round."""
-        return [a / b for a, b in zip(self.ours, self.peer, strict=True)]
-
-    def __str__(self) -> str:
-        ratios = self.ratios()
-        return (
-            f"{self.model:<38} {self.what:<34} {1e3 * statistics.median(self.ours):9.3f} "
-            f"{1e3 * statistics.median(self.peer):9.3f}   {statistics.median(ratios):5.2f}  "
-            f"({min(ratios):.2f} to {max(ratios):.2f})"
-        )
-
-
-COMPARISONS = [
-    ("cpu:1 / jax.jit, one core", ("epl", 1), ("jax", 1)),
-    ("cpu:2 / cpu:1", ("epl", 2), ("epl", 1)),
-    ("cpu:2 / jax on 2 host devices", ("epl", 2), ("jax", 2)),
-]
-
-
-def measure(model: str, rounds: int, seconds: float) -> list[Row]:
-    """Every comparison for one model. `seconds` is about how long one engine runs in one round."""
-    engines = [("epl", 1), ("jax", 1), ("epl", 2), ("jax", 2)]
-    workers = {engine: Worker(*engine, model) for engine in engines}
-    steps = {e: max(1, int(seconds / w.seconds_per_step(3))) for e, w in workers.items()}
-    times: dict[Any, list[float]] = {engine: [] for engine in engines}
-    for _ in range(rounds):
-        for engine, worker in workers.items():
-            times[engine].append(worker.seconds_per_step(steps[engine]))
-    ours, xla = workers["epl", 1].compile, workers["jax", 1].compile
-    rows = [Row(model, what, times[a], times[b]) for what, a, b in COMPARISONS]
-    rows.append(Row(model, "compile, cold / XLA", [ours["compile"]], [xla["compile"]]))
-    rows.append(Row(model, "compile again / XLA", [ours["cached"]], [xla["compile"]]))
-    for worker in workers.values():
-        worker.close()
-    return rows
+def build() -> None:
+    """Build the C++ programs; say which packages of peers are missing."""
+    packages = [name for name in (ROOT / "test/benchmarks/packages.txt").read_text().split("\n") if name]
+    names = [name for name in packages if not name.startswith("#")]
+    if missing := [name for name in names if not table.package_version(name)]:
+        print(f"peers are missing: apt-get install {' '.join(missing)}", file=sys.stderr)
+    for command in (["cmake", str(ROOT / "build")], ["ninja", "-C", str(ROOT / "build"), "benchmarks"]):
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
 
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    names = groups()
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], epilog=f"Groups: {', '.join(names)}."
+    )
+    parser.add_argument(
+        "--only", action="append", help="only groups whose name contains this; may be repeated"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="one short round of everything: to see that it runs"
+    )
     parser.add_argument("--rounds", type=int, default=7, help="rounds of each comparison (default 7)")
-    parser.add_argument("--seconds", type=float, default=0.5, help="of one engine in one round (default 0.5)")
-    parser.add_argument("--only", default="", help="only models whose name contains this")
-    parser.add_argument("--json", type=Path, help="also write the figures there")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of an engine in a round (default 0.5)")
+    parser.add_argument("--best", action="store_true", help="compare best rounds: for busy machines")
+    parser.add_argument("--json", type=Path, default=ROOT / "build/benchmarks.json", help="where figures go")
+    parser.add_argument("--no-build", action="store_true", help="the C++ programs are up to date")
     args = parser.parse_args()
-    print(f"{'model':<38} {'ours / peer':<34} {'ours ms':>9} {'peer ms':>9}   ratio  (spread)")
+    effort = Effort(1, 0.01, True) if args.quick else Effort(args.rounds, args.seconds, False)
+    chosen = [name for name in names if not args.only or any(only in name for only in args.only)]
+    if not chosen:
+        parser.error(f"no group is named {args.only}, expected a part of: {', '.join(names)}")
+    if not args.no_build:
+        build()
+    print(table.line(table.HEADINGS))
     rows = []
-    for model in MODELS:
-        if args.only in model:
-            for row in measure(model, args.rounds, args.seconds):
-                rows.append(row)
-                print(row, flush=True)
-    if args.json:
-        args.json.write_text(json.dumps([vars(row) for row in rows], indent=1))
+    for name in chosen:
+        for row in names[name](effort):
+            rows.append(dataclasses.replace(row, best=args.best))
+            print(table.line(rows[-1].cells()), flush=True)
+    table.write(args.json, rows)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 Prints {"compile": seconds, "cached": seconds or null} when ready; each line N then runs N steps and prints
 {"seconds": ...}. The number of cores is that of the engine's devices, so that peers have equal means.
 
-    python worker.py ENGINE DEVICES MODEL     ENGINE: epl or jax
+    python worker.py ENGINE DEVICES MODEL [PLAN]     ENGINE: epl or jax; PLAN: where the plan goes
 """
 
 import json
@@ -66,6 +66,8 @@ def run(steps: int) -> None:
         jax.block_until_ready((state, loss))
 
 
+if len(sys.argv) > 4:
+    step.save(sys.argv[4])
 run(3)
 print(json.dumps({"compile": cold, "cached": cached}), flush=True)
 

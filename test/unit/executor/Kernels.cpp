@@ -10,6 +10,8 @@ template <typename T> static T *at(Buffers buffers, int index) { return static_c
 
 extern "C" {
 
+void nothing(Buffers, const int64_t *, int64_t, int64_t) {}
+
 /// out = 31 a + b: tells the order of its operands.
 void mix(Buffers buffers, const int64_t *, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i)

@@ -83,7 +83,7 @@ uint32_t TestPlan::kernel(const std::string &name, int64_t extent, const std::ve
   auto kernel = std::make_unique<plan::KernelT>();
   kernel->name = kernel->symbol = name;
   kernel->extent = kernel->flops = extent;
-  kernel->num_outputs = name == "wait_at_gate" || name == "fail" ? 0 : 1;
+  kernel->num_outputs = name == "nothing" || name == "wait_at_gate" || name == "fail" ? 0 : 1;
   kernel->num_inputs = uint32_t(buffers.size()) - kernel->num_outputs;
   for (uint32_t buffer : buffers)
     kernel->operand_sizes.push_back(plan.buffers[buffer]->size);

@@ -1,0 +1,56 @@
+"""The runtime's own figures: the executor and the all-reduce, in C++ programs beside their peers."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from effort import Effort
+from table import Row
+
+PROGRAMS = Path(__file__).parents[2] / "build/bin/benchmarks"
+
+KIB, MIB = 1024, 1024 * 1024
+REDUCED = {"4 KiB": 4 * KIB, "1 MiB": MIB, "64 MiB": 64 * MIB}
+
+
+def lines(*command: str) -> list[dict[str, Any]]:
+    """What a program prints, one JSON object a line."""
+    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
+    return [json.loads(text) for text in result.stdout.splitlines() if text.startswith("{")]
+
+
+def executor(effort: Effort) -> Iterator[Row]:
+    """Empty commands: what each costs, and the whole graph beside peers."""
+    size = 1000 if effort.quick else 10000
+    for found in lines(
+        str(PROGRAMS / "executor"), str(size), str(3 * effort.rounds), "1" if effort.quick else "5"
+    ):
+        ours = found["seconds"].pop("ours")
+        what = f"executor, {size} empty commands, {found['what']}"
+        yield Row(f"{what}: each", [time / size for time in ours], goal=100e-9)
+        for peer, theirs in found["seconds"].items():
+            yield Row(f"{what} / {peer}", ours, theirs, goal=0.5)
+
+
+def all_reduce(effort: Effort, size: str) -> Iterator[Row]:
+    """Between two devices of a process; Open MPI between two processes that share memory."""
+    ours: dict[str, list[float]] = {}
+    mpi: list[float] = []
+    arguments = [str(REDUCED[size]), "1", "1" if effort.quick else str(max(3, 32 * MIB // REDUCED[size]))]
+    peer = PROGRAMS / "all_reduce_mpi"
+    for _ in range(effort.rounds):
+        # A process for each round: its peers would spin on the cores meanwhile, and memory lies elsewhere.
+        for name, seconds in lines(str(PROGRAMS / "all_reduce"), *arguments)[0]["seconds"].items():
+            ours.setdefault(name, []).extend(seconds)
+        if peer.exists() and shutil.which("mpirun"):
+            found = lines("mpirun", "--oversubscribe", "-n", "2", str(peer), *arguments)
+            mpi.extend(found[0]["seconds"]["Open MPI"])
+    what = f"all-reduce of {size}, two devices"
+    yield Row(f"{what} / memcpy", ours["ours"], ours["memcpy"], goal=1.0 if size == "64 MiB" else None)
+    if mpi:
+        yield Row(f"{what} / Open MPI", ours["ours"], mpi, goal=0.2)

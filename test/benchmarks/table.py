@@ -1,0 +1,126 @@
+"""Rows of figures: ours beside a peer, and beside the goal."""
+
+import dataclasses
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+import statistics
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+UNITS = {
+    "s": [("s ", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)],
+    "B": [("MiB", 2.0**20), ("KiB", 2.0**10)],
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured, in rounds: ours, and the peer's right beside it.
+
+    `goal` bounds the ratio, or, where there is no peer, ours. `best` compares the best rounds of each instead
+    of neighbouring ones: for machines that others use meanwhile.
+    """
+
+    what: str
+    ours: list[float]
+    peer: list[float] | None = None
+    goal: float | None = None
+    unit: str = "s"
+    best: bool = False
+
+    def typical(self, values: list[float]) -> float:
+        """One value that stands for all rounds."""
+        return min(values) if self.best else statistics.median(values)
+
+    @property
+    def values(self) -> list[float]:
+        """What the goal bounds, round by round. Rounds are compared, not means: machines drift."""
+        if self.peer is None:
+            return self.ours
+        if self.best:
+            return [min(self.ours) / min(self.peer)]
+        return [a / b for a, b in zip(self.ours, self.peer, strict=True)]
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the typical value meets the goal."""
+        return None if self.goal is None else self.typical(self.values) <= self.goal
+
+    def cells(self) -> list[str]:
+        """The row of the table."""
+
+        def show(value: float | None) -> str:
+            return "" if value is None else (f"{value:.2f}" if self.peer else quantity(value, self.unit))
+
+        return [
+            self.what,
+            quantity(self.typical(self.ours), self.unit),
+            quantity(self.typical(self.peer), self.unit) if self.peer else "",
+            show(self.typical(self.values)) if self.peer else "",
+            f"{show(min(self.values))} to {show(max(self.values))}",
+            "" if self.goal is None else f"<= {show(self.goal)}",
+            {None: "", True: "yes", False: "NO"}[self.met],
+        ]
+
+    def json(self) -> dict[str, Any]:
+        """All that the row knows."""
+        return {**dataclasses.asdict(self), "typical": self.typical(self.values), "met": self.met}
+
+
+def quantity(value: float, unit: str) -> str:
+    """A number of seconds or bytes in a readable unit."""
+    name, size = next((u for u in UNITS[unit] if value >= u[1]), UNITS[unit][-1])
+    return f"{value / size:.3g} {name}" if value / size < 1000 else f"{value / size:.0f} {name}"
+
+
+HEADINGS = ["what", "ours", "peer", "ratio", "spread", "goal", "met"]
+WIDTHS = [58, 9, 9, 6, 20, 9, 4]
+
+
+def line(cells: Iterable[str]) -> str:
+    """Cells under their headings."""
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, WIDTHS, strict=True)).rstrip()
+
+
+def command_output(*command: str) -> str | None:
+    """The first line that a command prints; None if there is no such command."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.partition("\n")[0]
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def package_version(name: str) -> str | None:
+    """The version of an installed Debian package."""
+    return command_output("dpkg-query", "-W", "-f", "${Version}\n", name)
+
+
+def machine() -> dict[str, Any]:
+    """Where and beside whom the figures were made."""
+    info = Path("/proc/cpuinfo").read_text() if platform.system() == "Linux" else ""
+    models = [
+        entry.partition(":")[2].strip() for entry in info.splitlines() if entry.startswith("model name")
+    ]
+    return {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "machine": models[0] if models else platform.processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "avx512": " avx512f" in info,
+        "peers": {
+            "jax": importlib.metadata.version("jax"),
+            "jaxlib": importlib.metadata.version("jaxlib"),
+            **{name: package_version(name) for name in ("libtbb-dev", "libomp-22-dev", "libopenmpi-dev")},
+        },
+    }
+
+
+def write(path: Path, rows: list[Row]) -> None:
+    """The figures as JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({**machine(), "rows": [row.json() for row in rows]}, indent=1) + "\n")
