@@ -136,9 +136,9 @@ const CompiledKernel &CompiledKernels::get(StringRef name) const {
 }
 
 std::string mlir::epl::test::substitute(std::string text,
-                                        const std::vector<std::pair<std::string, int64_t>> &values) {
+                                        const std::vector<std::pair<std::string, std::string>> &values) {
   for (auto &[name, value] : values)
     for (size_t at; (at = text.find("$" + name)) != std::string::npos;)
-      text.replace(at, name.size() + 1, std::to_string(value));
+      text.replace(at, name.size() + 1, value);
   return text;
 }

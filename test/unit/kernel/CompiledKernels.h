@@ -45,6 +45,6 @@ private:
 };
 
 /// `text` with each "$NAME" replaced by its value.
-std::string substitute(std::string text, const std::vector<std::pair<std::string, int64_t>> &values);
+std::string substitute(std::string text, const std::vector<std::pair<std::string, std::string>> &values);
 
 } // namespace mlir::epl::test

@@ -1,16 +1,16 @@
 //===- FormsTest.cpp - Every form of loop nest computes the kernel ---------------===//
 //
-// Each kernel of Kernels.h is compiled twice: op by op in scalar loops, and in the form that the compiler
+// Each kernel in kernels/ is compiled twice: op by op in scalar loops, and in the form that the compiler
 // chooses. Both run on the same random data, the second one whole and in slices cut at odd places.
 //
 //===----------------------------------------------------------------------===//
 
 #include "CompiledKernels.h"
-#include "Kernels.h"
 
 #include "llvm/ADT/APFloat.h"
 
 #include <cmath>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -123,15 +123,36 @@ static std::vector<std::vector<int64_t>> getCuts(const CompiledKernel &kernel) {
   return cuts;
 }
 
-class FormsTest : public testing::TestWithParam<std::pair<int64_t, int64_t>> {};
+// A file of kernels and the element type that stands in it for $T.
+struct KernelFile {
+  const char *name, *type;
+};
+
+// Tensors in the files have $R rows and $C columns, or $S and $D: a few more.
+struct Size {
+  int64_t rows, columns;
+};
+
+static std::string readKernels(const KernelFile &file, const Size &size) {
+  std::ifstream stream(std::string(EPL_KERNELS) + "/" + file.name + ".mlir");
+  EXPECT_TRUE(stream) << file.name;
+  std::string text((std::istreambuf_iterator<char>(stream)), {});
+  return substitute(text, {{"R", std::to_string(size.rows)},
+                           {"S", std::to_string(size.rows + 1)},
+                           {"C", std::to_string(size.columns)},
+                           {"D", std::to_string(size.columns + 4)},
+                           {"T", file.type}});
+}
+
+class FormsTest : public testing::TestWithParam<std::tuple<KernelFile, Size>> {};
 
 TEST_P(FormsTest, AgreesWithScalarLoops) {
-  auto [rows, columns] = GetParam();
-  std::string text = substitute(kKernels, {{"R", rows}, {"S", rows + 1}, {"C", columns}, {"D", columns + 4}});
+  auto [file, size] = GetParam();
+  std::string text = readKernels(file, size);
   CodegenOptions loops;
   loops.loops = true;
   CompiledKernels reference(text, loops), chosen(text, {});
-  std::mt19937 engine(rows * 1000 + columns);
+  std::mt19937 engine(size.rows * 1000 + size.columns);
   for (const CompiledKernel &kernel : chosen.getKernels())
     for (bool special : {false, true}) {
       std::vector<Bytes> inputs;
@@ -144,8 +165,20 @@ TEST_P(FormsTest, AgreesWithScalarLoops) {
     }
 }
 
+static const Size kSizes[] = {{1, 1},   {1, 17},  {3, 1},    {3, 7},    {7, 12},  {17, 63},
+                              {63, 65}, {65, 33}, {5, 1000}, {1000, 3}, {16, 64}, {2, 130}};
+static const KernelFile kFiles[] = {{"elementwise", ""}, {"rows", ""}, {"columns", ""}, {"moves", ""}};
+static const KernelFile kTransposes[] = {{"transpose", "f32"}, {"transpose", "f64"}, {"transpose", "i32"},
+                                         {"transpose", "i64"}, {"transpose", "i1"},  {"transpose", "bf16"}};
+
+static std::string getName(const testing::TestParamInfo<FormsTest::ParamType> &info) {
+  auto [file, size] = info.param;
+  return std::string(file.name) + file.type + "_" + std::to_string(size.rows) + "x" +
+         std::to_string(size.columns);
+}
+
 INSTANTIATE_TEST_SUITE_P(Sizes, FormsTest,
-                         testing::Values(std::pair(1, 1), std::pair(1, 17), std::pair(3, 1), std::pair(3, 7),
-                                         std::pair(7, 12), std::pair(17, 63), std::pair(63, 65),
-                                         std::pair(5, 1000), std::pair(1000, 3), std::pair(16, 64),
-                                         std::pair(2, 130), std::pair(65, 33)));
+                         testing::Combine(testing::ValuesIn(kFiles), testing::ValuesIn(kSizes)), getName);
+INSTANTIATE_TEST_SUITE_P(Types, FormsTest,
+                         testing::Combine(testing::ValuesIn(kTransposes), testing::ValuesIn(kSizes)),
+                         getName);

@@ -50,7 +50,7 @@ static std::vector<float> evaluate(const std::string &name, const std::vector<fl
   std::string text = kFunction;
   for (size_t at; (at = text.find("$NAME")) != std::string::npos;)
     text.replace(at, 5, name);
-  CompiledKernels kernels(substitute(text, {{"N", int64_t(points.size())}}), {});
+  CompiledKernels kernels(substitute(text, {{"N", std::to_string(points.size())}}), {});
   const CompiledKernel &kernel = kernels.get(name);
   Bytes input(points.size() * sizeof(float));
   std::memcpy(input.data(), points.data(), input.size());
