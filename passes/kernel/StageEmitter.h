@@ -57,6 +57,7 @@ private:
 
   // Values.
   Varies getVariation(Element &node);
+  Varies computeVariation(Element &node);
   Varies getVariation(const StridedAccess &access) const;
   Value evaluate(ElementRef ref);
   void evaluatePayload(Element &node, SmallVector<Value> &results);
@@ -101,6 +102,7 @@ private:
   SmallVector<Value> passRows; // these points, if there are several
   size_t rowOfPass = 0;        // the one being emitted
   Operation *kernelPoint = nullptr, *rowPoint = nullptr;
+  DenseMap<Element *, Varies> variations; // paths to a shared value are exponentially many
   DenseMap<std::pair<Element *, size_t>, SmallVector<Value>> known[3]; // by variation; row of the pass
 };
 

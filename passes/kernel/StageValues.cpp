@@ -22,6 +22,14 @@ StageEmitter::Varies StageEmitter::getVariation(const StridedAccess &access) con
 }
 
 StageEmitter::Varies StageEmitter::getVariation(Element &node) {
+  if (auto found = variations.find(&node); found != variations.end())
+    return found->second;
+  Varies varies = computeVariation(node);
+  variations[&node] = varies; // computing it may have moved the entries
+  return varies;
+}
+
+StageEmitter::Varies StageEmitter::computeVariation(Element &node) {
   if (node.kind == Element::Kind::scalar)
     return Varies::never;
   if (node.kind == Element::Kind::load)

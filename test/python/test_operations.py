@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,9 @@ GROUPS: dict[str, dict[str, Operation]] = {
         "rsqrt": lambda x: jax.lax.rsqrt(jnp.abs(x)),
         "power": lambda x: jnp.abs(x) ** x,
         "cube": lambda x: x**3,
+        "shared sixty times": lambda x: functools.reduce(
+            lambda value, _: jnp.sin(value) - value, range(60), x
+        ),
         "atan2": lambda x: jnp.arctan2(x, x[:, ::-1]),
     },
     "rounding and comparison": {
