@@ -41,7 +41,7 @@ def all_reduce(effort: Effort, size: str) -> Iterator[Row]:
     """Between two devices of a process; Open MPI between two processes that share memory."""
     ours: dict[str, list[float]] = {}
     mpi: list[float] = []
-    arguments = [str(REDUCED[size]), "1", "1" if effort.quick else str(max(3, 32 * MIB // REDUCED[size]))]
+    arguments = [str(REDUCED[size]), "1", "1" if effort.quick else str(max(3, 8 * MIB // REDUCED[size]))]
     peer = PROGRAMS / "all_reduce_mpi"
     for _ in range(effort.rounds):
         # A process for each round: its peers would spin on the cores meanwhile, and memory lies elsewhere.

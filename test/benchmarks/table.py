@@ -34,23 +34,28 @@ class Row:
     unit: str = "s"
     best: bool = False
 
-    def typical(self, values: list[float]) -> float:
+    def typical(self, rounds: list[float]) -> float:
         """One value that stands for all rounds."""
-        return min(values) if self.best else statistics.median(values)
+        return min(rounds) if self.best else statistics.median(rounds)
 
     @property
-    def values(self) -> list[float]:
+    def rounds(self) -> list[float]:
         """What the goal bounds, round by round. Rounds are compared, not means: machines drift."""
         if self.peer is None:
             return self.ours
-        if self.best:
-            return [min(self.ours) / min(self.peer)]
         return [a / b for a, b in zip(self.ours, self.peer, strict=True)]
 
     @property
+    def value(self) -> float:
+        """What the goal bounds."""
+        if self.peer and self.best:
+            return self.typical(self.ours) / self.typical(self.peer)
+        return self.typical(self.rounds)
+
+    @property
     def met(self) -> bool | None:
-        """Whether the typical value meets the goal."""
-        return None if self.goal is None else self.typical(self.values) <= self.goal
+        """Whether the value meets the goal."""
+        return None if self.goal is None else self.value <= self.goal
 
     def cells(self) -> list[str]:
         """The row of the table."""
@@ -62,15 +67,15 @@ class Row:
             self.what,
             quantity(self.typical(self.ours), self.unit),
             quantity(self.typical(self.peer), self.unit) if self.peer else "",
-            show(self.typical(self.values)) if self.peer else "",
-            f"{show(min(self.values))} to {show(max(self.values))}",
+            show(self.value) if self.peer else "",
+            f"{show(min(self.rounds))} to {show(max(self.rounds))}",
             "" if self.goal is None else f"<= {show(self.goal)}",
             {None: "", True: "yes", False: "NO"}[self.met],
         ]
 
     def json(self) -> dict[str, Any]:
         """All that the row knows."""
-        return {**dataclasses.asdict(self), "typical": self.typical(self.values), "met": self.met}
+        return {**dataclasses.asdict(self), "value": self.value, "met": self.met}
 
 
 def quantity(value: float, unit: str) -> str:

@@ -1,6 +1,6 @@
 // An all-reduce (sum of f32, in place) between two devices of a process, beside memcpy of as many bytes.
 //
-//   all_reduce BYTES ROUNDS RUNS
+//   all_reduce BYTES ROUNDS RUNS     RUNS: all-reduces in a round, made a multiple of those in a step
 #include "../Report.h"
 #include "TestPlan.h"
 
@@ -11,12 +11,8 @@
 namespace epl::benchmark {
 namespace {
 
-/// So many all-reduces in a step that its start and end do not count.
-uint32_t repetitions(size_t bytes) {
-  return uint32_t(std::clamp<size_t>((size_t(16) << 20) / bytes, 1, 256));
-}
-
-Run ours(size_t bytes) {
+/// The plan makes so many all-reduces in a step.
+Run ours(size_t bytes, uint32_t repetitions) {
   using namespace runtime::test;
   using namespace runtime::plan;
   int64_t count = int64_t(bytes / sizeof(float));
@@ -25,14 +21,14 @@ Run ours(size_t bytes) {
   uint32_t buffer = plan.slotBuffer(slot);
   plan.slot(SlotRole::result, "x", ElementType::f32, {count}, {}, int32_t(slot));
   std::vector<Wait> waits;
-  for (uint32_t i = 0; i < repetitions(bytes); ++i)
+  for (uint32_t i = 0; i < repetitions; ++i)
     waits = {
         afterMembers(plan.allReduce(ReductionKind::sum, ElementType::f32, buffer, buffer, count, waits))};
   auto session = std::make_shared<runtime::Session>(plan.finish(), devices(2));
   auto state =
       session->state(slot, tensor<float>(ElementType::f32, {count}, std::vector<float>(size_t(count))));
-  return [session, state](uint32_t times) mutable {
-    for (uint32_t i = 0; i < times; ++i)
+  return [session, state, repetitions](uint32_t times) mutable {
+    for (uint32_t i = 0; i < times; i += repetitions)
       state = std::get<0>(session->call({state}, {true}, "step").results[0]);
     session->lastCall()->wait();
   };
@@ -42,7 +38,7 @@ Run copy(size_t bytes) {
   auto from = std::make_shared<std::vector<char>>(bytes, 1),
        to = std::make_shared<std::vector<char>>(bytes, 2);
   return [from, to, bytes](uint32_t times) {
-    for (uint32_t i = 0; i < times * repetitions(bytes); ++i) {
+    for (uint32_t i = 0; i < times; ++i) {
       std::memcpy(to->data(), from->data(), bytes);
       asm volatile("" : : "r"(to->data()) : "memory"); // somebody may read what was copied
     }
@@ -57,10 +53,10 @@ int main(int argc, char **argv) {
   if (argc != 4)
     return 2;
   size_t bytes = std::strtoull(argv[1], nullptr, 10);
-  std::vector<Contender> contenders = {{"ours", ours(bytes)}, {"memcpy", copy(bytes)}};
-  interleave(contenders, uint32_t(std::atoi(argv[2])), uint32_t(std::atoi(argv[3])));
-  for (Contender &contender : contenders)
-    for (double &time : contender.seconds)
-      time /= repetitions(bytes);
+  // So many in a step that its start and end do not count.
+  uint32_t repetitions = uint32_t(std::clamp<size_t>((size_t(16) << 20) / bytes, 1, 256));
+  uint32_t runs = (uint32_t(std::atoi(argv[3])) + repetitions - 1) / repetitions * repetitions;
+  std::vector<Contender> contenders = {{"ours", ours(bytes, repetitions)}, {"memcpy", copy(bytes)}};
+  interleave(contenders, uint32_t(std::atoi(argv[2])), runs);
   report(argv[1], contenders);
 }
