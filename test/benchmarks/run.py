@@ -77,7 +77,8 @@ def main() -> None:
     rows = []
     for name in chosen:
         for row in names[name](effort):
-            rows.append(dataclasses.replace(row, best=args.best))
+            goal = None if args.quick else row.goal  # one short round says nothing
+            rows.append(dataclasses.replace(row, goal=goal, best=args.best))
             print(table.line(rows[-1].cells()), flush=True)
     table.write(args.json, rows)
 

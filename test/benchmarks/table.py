@@ -85,7 +85,7 @@ def quantity(value: float, unit: str) -> str:
 
 
 HEADINGS = ["what", "ours", "peer", "ratio", "spread", "goal", "met"]
-WIDTHS = [58, 9, 9, 6, 20, 9, 4]
+WIDTHS = [68, 9, 9, 6, 20, 9, 4]
 
 
 def line(cells: Iterable[str]) -> str:
