@@ -15,7 +15,14 @@ import pytest
 import epl
 
 X = np.random.default_rng(0).normal(size=(8, 6)).astype(np.float32)
+POSITIONS = np.array([3, 0, 5, 3], np.int32)
 Operation = Callable[[jax.Array], Any]
+
+
+def label(x: jax.Array) -> jax.Array:
+    """An index of a column for every row."""
+    return (jnp.abs(x[:, 0]) * 4).astype(int) % 6
+
 
 GROUPS: dict[str, dict[str, Operation]] = {
     "elementwise": {
@@ -104,6 +111,41 @@ GROUPS: dict[str, dict[str, Operation]] = {
         "concatenate the batch": lambda x: jnp.concatenate([x, x * 2]),
         "split": lambda x: jnp.split(x, 2, 1)[1],
         "triangle": jnp.tril,
+    },
+    "gathers": {
+        "rows": lambda x: x[POSITIONS],
+        "columns": lambda x: x[:, POSITIONS],
+        "columns outside": lambda x: jnp.take(x, 3 * POSITIONS, axis=1),
+        "columns clipped": lambda x: jnp.take(x, 3 * POSITIONS, axis=1, mode="clip"),
+        "pairs": lambda x: x[POSITIONS, POSITIONS[::-1]],
+        "planes": lambda x: x.reshape(2, 4, 2, 3)[1, POSITIONS, :, POSITIONS % 3],
+        "flags": lambda x: (x > 0)[POSITIONS],
+        "bytes": lambda x: (x * 9).astype(jnp.int8)[:, POSITIONS],
+        "not a number": lambda x: jnp.log(x)[POSITIONS],
+        "along an axis": lambda x: jnp.take_along_axis(x, label(x)[:, None], 1),
+        "of each row": lambda x: jax.vmap(lambda row, i: row[i])(x, label(x)),
+        "slice": lambda x: jax.lax.dynamic_slice(x, (label(x)[0], label(x)[1]), (3, 6)),
+        "slice of each row": lambda x: jax.vmap(lambda r, i: jax.lax.dynamic_slice(r, (i,), (2,)))(
+            x, label(x)
+        ),
+    },
+    "scatters": {
+        "add to rows": lambda x: x.at[POSITIONS].add(x[:4]),
+        "add to columns": lambda x: x.at[:, POSITIONS].add(1.0),
+        "add to pairs": lambda x: x.at[POSITIONS, POSITIONS[::-1]].add(2.0),
+        "add to rows outside": lambda x: x.at[9 * POSITIONS].add(1.0),
+        "set a row": lambda x: x.at[label(x)[0]].set(7.0),
+        "set a column": lambda x: x.at[:, -1].set(x[:, 0]),
+        "set a part": lambda x: x.at[1:3, :2].set(0.0),
+        "set in each row": lambda x: jax.vmap(lambda row, i: row.at[i].set(5.0))(x, label(x)),
+        "update": lambda x: jax.lax.dynamic_update_slice(x, x[:3] * 2, (label(x)[0], 0)),
+        "gradient of rows": jax.grad(lambda x: jnp.sin(x[POSITIONS]).sum()),
+        "gradient of a slice": jax.grad(
+            lambda x: jnp.sin(jax.lax.dynamic_slice(x, (POSITIONS[0], 1), (3, 2))).sum()
+        ),
+        "integer labels": jax.grad(
+            lambda x: optax.softmax_cross_entropy_with_integer_labels(x, label(x)).mean()
+        ),
     },
     "contractions": {
         "matrix": lambda x: x @ x.T,

@@ -17,6 +17,7 @@ import numpy as np
 from jaxlib.mlir import ir, passmanager
 from jaxlib.mlir.dialects import stablehlo
 
+from epl.adapters.jax.indexing import lower_indexing
 from epl.adapters.jax.inline import inline_calls
 from epl.adapters.jax.locations import primitive, user_place
 from epl.adapters.jax.simplify import operations, simplify
@@ -44,6 +45,7 @@ def legalize(module: ir.Module) -> list[np.ndarray]:
     inline_calls(module)
     # Removes what nothing uses, and slices of no extent, which the legalization does not survive.
     _run(module, "func.func(canonicalize)")
+    lower_indexing(module)
     _refuse(module, _has_no_form)
     simplify(module)
     hidden = _hoist_constants(module)

@@ -113,7 +113,7 @@ def _pad_with_constants(module: ir.Module) -> None:
         with ir.InsertionPoint(op), op.location:
             outside = stablehlo.BroadcastInDimOp(type_, value, ir.DenseI64ArrayAttr.get([])).result
             inside = _padded_by_zero(op, operand)
-            ones = _constant(ir.RankedTensorType.get(operand.type.shape, boolean), 1)
+            ones = constant(ir.RankedTensorType.get(operand.type.shape, boolean), 1)
             chosen = stablehlo.SelectOp(_padded_by_zero(op, ones), inside, outside).result
         op.results[0].replace_all_uses_with(chosen)
         op.erase()
@@ -122,12 +122,12 @@ def _pad_with_constants(module: ir.Module) -> None:
 def _padded_by_zero(pad: ir.Operation, operand: ir.Value) -> ir.Value:
     """An operand padded as `pad` pads its own, by 0."""
     element = operand.type.element_type
-    zero = _constant(ir.RankedTensorType.get([], element), 0)
+    zero = constant(ir.RankedTensorType.get([], element), 0)
     names = ("edge_padding_low", "edge_padding_high", "interior_padding")
     return stablehlo.PadOp(operand, zero, *(pad.attributes[name] for name in names)).result
 
 
-def _constant(type_: ir.RankedTensorType, value: int) -> ir.Value:
+def constant(type_: ir.RankedTensorType, value: int) -> ir.Value:
     """A tensor that repeats a value."""
     element = type_.element_type
     is_float = isinstance(element, ir.FloatType)
