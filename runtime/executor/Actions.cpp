@@ -13,7 +13,6 @@ Actions::Actions(const plan::PlanT &plan, const Topology &topology) : image(plan
     maxPointers = std::max<size_t>(maxPointers, topology.groupSize(communicator));
   for (const auto &command : plan.commands) {
     bound.push_back(bind(plan, command->action));
-    costs.push_back(estimate(plan, command->action));
     if (const auto *launch = command->action.AsLaunch())
       maxPointers = std::max(maxPointers, launch->buffers.size());
   }
@@ -44,30 +43,6 @@ Actions::Bound Actions::bind(const plan::PlanT &plan, const plan::ActionUnion &a
     break;
   }
   throw Error("the plan has a command without an action that this runtime knows");
-}
-
-Actions::Cost Actions::estimate(const plan::PlanT &plan, const plan::ActionUnion &action) const {
-  Cost cost;
-  auto touch = [&](uint32_t buffer) { cost.bytes += plan.buffers[buffer]->size; };
-  if (const auto *launch = action.AsLaunch()) {
-    cost.flops = plan.kernels[launch->kernel]->flops;
-    std::for_each(launch->buffers.begin(), launch->buffers.end(), touch);
-  } else if (const auto *contract = action.AsContract()) {
-    cost.flops = 2 * contract->m * contract->n * contract->k;
-    for (const auto &dim : contract->batch)
-      cost.flops *= dim.extent();
-    for (uint32_t buffer : {contract->a, contract->b, contract->c})
-      touch(buffer);
-  } else if (const auto *reduce = action.AsReducePart()) {
-    touch(reduce->source);
-  } else if (const auto *parts = action.AsGatherParts()) {
-    touch(parts->buffer);
-  } else if (const auto *blocks = action.AsGatherBlocks()) {
-    touch(blocks->target);
-  } else if (const auto *copy = action.AsCopy()) {
-    touch(copy->target);
-  }
-  return cost;
 }
 
 void Actions::run(uint32_t command, const ActionContext &context) const {

@@ -42,11 +42,6 @@ public:
   /// Runs a command's action on one rank, in the calling thread.
   void run(uint32_t command, const ActionContext &context) const;
 
-  /// Arithmetic of a command on one rank; 0 where it does none.
-  int64_t flops(uint32_t command) const { return costs[command].flops; }
-  /// Bytes of the buffers that a command touches on one rank.
-  uint64_t bytes(uint32_t command) const { return costs[command].bytes; }
-
   size_t numPointers() const { return maxPointers; }
 
 private:
@@ -81,18 +76,11 @@ private:
     size_t size;
     void run(const ActionContext &context) const;
   };
-  struct Cost {
-    int64_t flops = 0;
-    uint64_t bytes = 0;
-  };
-
   using Bound = std::variant<Launch, Contract, ReducePart, GatherParts, GatherBlocks, Copy>;
   Bound bind(const plan::PlanT &plan, const plan::ActionUnion &action) const;
-  Cost estimate(const plan::PlanT &plan, const plan::ActionUnion &action) const;
 
   Image image;
   std::vector<Bound> bound;
-  std::vector<Cost> costs;
   size_t maxPointers = 0;
 };
 

@@ -26,9 +26,9 @@ public:
     ring.events[ring.count++ % kCapacity] = {begin, end, rank, command, call};
   }
 
-  /// The recording in the JSON of Chrome's trace viewer, which Perfetto opens: a process for each rank, a
-  /// thread for each lane, an event for each command with its source line, work and speed. No step may be
-  /// running.
+  /// The recording in the JSON of Chrome's trace viewer, which Perfetto opens: a process that marks the
+  /// steps, one for each rank with a thread for each lane, and an event for each command with its index,
+  /// source line, work, bytes and speed. No step may be running.
   std::string json(const Program &program) const;
 
 private:

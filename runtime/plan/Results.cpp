@@ -114,7 +114,17 @@ private:
     if (canTake(storage, value))
       place[value] = storage;
     else
-      plan.commands.push_back(makeCopy(plan, *plan.slots[slot], value, storage));
+      plan.commands.push_back(makeCopyOf(slot, value, storage));
+  }
+
+  /// A copy that people find where the value is made.
+  std::unique_ptr<plan::CommandT> makeCopyOf(uint32_t slot, uint32_t value, uint32_t storage) const {
+    auto copy = makeCopy(plan, *plan.slots[slot], value, storage);
+    if (last[value] >= 0) {
+      copy->location = plan.commands[first[value]]->location;
+      copy->work = plan.commands[first[value]]->work;
+    }
+    return copy;
   }
 
   /// Whether `value` may live in `storage` from its first write on.

@@ -65,8 +65,7 @@ private:
   }
 
   [[noreturn]] void fail(const char *verb) const {
-    throw PlanError("cannot " + std::string(verb) + " plan file \"" + target.string() +
-                    "\": " + std::strerror(errno));
+    throw PlanError("cannot " + std::string(verb) + " \"" + target.string() + "\": " + std::strerror(errno));
   }
 
   std::filesystem::path target;
@@ -98,7 +97,10 @@ std::vector<uint8_t> serializePlan(const plan::PlanT &plan) {
 }
 
 void writePlan(const plan::PlanT &plan, const std::filesystem::path &path) {
-  std::vector<uint8_t> bytes = serializePlan(plan);
+  writeFile(serializePlan(plan), path);
+}
+
+void writeFile(std::span<const uint8_t> bytes, const std::filesystem::path &path) {
   TemporaryFile file(path);
   file.write(bytes);
   file.commit();

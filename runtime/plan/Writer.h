@@ -21,8 +21,11 @@ std::vector<uint8_t> serializePlan(const plan::PlanT &plan);
 /// The PlanFile around a finished Plan: the size, its hash, the bytes.
 std::vector<uint8_t> sealPlan(std::span<const uint8_t> plan);
 
-/// Writes a plan file: to a temporary file beside `path` that takes the name once it is on the disk, so that
+/// Writes a file: to a temporary file beside `path` that takes the name once it is on the disk, so that
 /// `path` is the old file or the whole new one. Throws PlanError and leaves nothing behind.
+void writeFile(std::span<const uint8_t> bytes, const std::filesystem::path &path);
+
+/// Writes a plan file as writeFile does.
 void writePlan(const plan::PlanT &plan, const std::filesystem::path &path);
 
 } // namespace epl::runtime

@@ -304,10 +304,28 @@ def test_trace_writes_a_timeline(scaled: epl.Parallelized, tmp_path: Path) -> No
     with compiled.trace(tmp_path / "t.json"):
         for _ in range(3):
             scaled(1.0, X)
-    timeline = json.loads((tmp_path / "t.json").read_text())
-    events = timeline["traceEvents"] if isinstance(timeline, dict) else timeline
-    assert any(event.get("ph") == "X" for event in events)
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    assert all({"ph", "ts", "pid", "tid", "name"} <= event.keys() for event in events)
+    assert sum(event["name"].startswith("step ") for event in events) == 3
     scaled(1.0, X)
+
+
+def test_a_timeline_shows_the_users_own_lines(tmp_path: Path) -> None:
+    optimizer = optax.adam(1e-3)
+    step = epl.parallelize(
+        training_step(optimizer), state=("params", "opt_state"), batch=("x", "y"), devices=2
+    )
+    params = mlp_parameters()
+    arguments = (params, optimizer.init(params), *batches(1)[0])
+    compiled = step.lower(*arguments).compile()
+    with compiled.trace(tmp_path / "t.json"):
+        compiled(*arguments)
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    commands = [event["args"] for event in events if event.get("cat") in ("compute", "collective", "copy")]
+    assert {Path(command["source"].rpartition(":")[0]).name for command in commands} == {"steps.py"}
+    names = {event["name"] for event in events if event.get("cat") == "compute"}
+    assert any("matmul" in name for name in names)
+    assert any("maximum" in name for name in names)
 
 
 def test_a_timeline_into_a_pipe_leaves_the_pipe(scaled: epl.Parallelized, tmp_path: Path) -> None:

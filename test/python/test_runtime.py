@@ -256,7 +256,7 @@ def test_trace_is_json_with_an_event_for_each_command(load: Load) -> None:
     session.trace(False)
     events = [event for event in json.loads(session.trace_json())["traceEvents"] if event["ph"] == "X"]
     assert sorted(event["name"] for event in events) == sorted(
-        2 * ["increment", "all_reduce", "all_reduce", "copy"]
+        [*2 * ["increment", "all_reduce", "all_reduce", "copy"], "step 1"]
     )
 
 

@@ -1,4 +1,8 @@
-// epl-plan: shows and checks plan files.
+// epl-plan: shows, draws and checks plan files.
+
+#include "Explain.h"
+#include "Measured.h"
+#include "Render.h"
 
 #include "tools/Tool.h"
 
@@ -6,6 +10,7 @@
 #include "runtime/plan/Reader.h"
 #include "runtime/plan/Summary.h"
 #include "runtime/plan/Verifier.h"
+#include "runtime/plan/Writer.h"
 
 #include <sstream>
 
@@ -13,6 +18,11 @@ namespace {
 
 using namespace epl::runtime;
 using namespace epl::runtime::tool;
+
+struct Options {
+  std::string plan, output, trace;
+  double gflops = 0, gbps = 0; // 0: to be measured
+};
 
 /// Prints a plan even if the verifier rejects it: then the text is what helps to see why.
 ExitCode dump(const std::string &path) {
@@ -34,18 +44,62 @@ ExitCode verify(const std::string &path) {
   return good;
 }
 
+ExitCode render(const Options &options) {
+  std::string picture = renderPlan(readPlan(options.plan));
+  if (options.output.empty())
+    print(picture);
+  else
+    writeFile({reinterpret_cast<const uint8_t *>(picture.data()), picture.size()}, options.output);
+  return good;
+}
+
+ExitCode explain(const Options &options) {
+  plan::PlanT plan = readPlan(options.plan);
+  ExplainOptions explained;
+  bool given = options.gflops > 0 && options.gbps > 0;
+  explained.machineOrigin = given ? "as given" : "measured here, on one core, where not given";
+  explained.machine.gflops = options.gflops > 0 ? options.gflops : measureGflops();
+  explained.machine.gbps = options.gbps > 0 ? options.gbps : measureGbps();
+  if (!options.trace.empty())
+    explained.measured = measuredNanoseconds(plan, options.trace);
+  print(explainPlan(plan, explained));
+  return good;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
-  CLI::App app("Shows and checks the plans that epl-compile writes.", "epl-plan");
+  CLI::App app("Shows, draws and checks the plans that epl-compile writes.", "epl-plan");
   app.footer("Exit codes: 0 the plan is good, 1 it is not (or cannot be read), 2 wrong usage.");
   app.require_subcommand(1);
-  std::string path;
+  Options options;
   CLI::App *dumpCommand = app.add_subcommand("dump", "Print a plan as text: tables, then lanes and commands");
   CLI::App *verifyCommand = app.add_subcommand(
       "verify", "Check a plan as the runtime does (sizes, races, use before definition) and print a summary");
-  for (CLI::App *command : {dumpCommand, verifyCommand})
-    command->add_option("file", path, "The plan file (.eplan)")->required();
-  return runTool(app, argc, argv,
-                 [&] { return app.got_subcommand(dumpCommand) ? dump(path) : verify(path); });
+  CLI::App *renderCommand = app.add_subcommand(
+      "render", "Draw a plan as SVG: a row for each lane, a box for each command, an arrow for each wait");
+  CLI::App *explainCommand = app.add_subcommand(
+      "explain", "Report what a plan costs: its memory, its ten most expensive kernels, its collectives");
+  for (CLI::App *command : {dumpCommand, verifyCommand, renderCommand, explainCommand})
+    command->add_option("file", options.plan, "The plan file (.eplan)")->required();
+  renderCommand->add_option("-o,--output", options.output, "The SVG file to write; default: standard output");
+  explainCommand
+      ->add_option("--gflops", options.gflops,
+                   "Peak of a device in 10^9 operations a second; default: measured with the library of "
+                   "matrix products")
+      ->check(CLI::PositiveNumber);
+  explainCommand
+      ->add_option("--gbps", options.gbps,
+                   "Bandwidth of a device in 10^9 bytes a second; default: measured by copying memory")
+      ->check(CLI::PositiveNumber);
+  explainCommand->add_option("--trace", options.trace,
+                             "A timeline of this plan (compiled.trace, epl-run --trace): its times are shown "
+                             "instead of estimates");
+  return runTool(app, argc, argv, [&] {
+    if (app.got_subcommand(dumpCommand))
+      return dump(options.plan);
+    if (app.got_subcommand(verifyCommand))
+      return verify(options.plan);
+    return app.got_subcommand(renderCommand) ? render(options) : explain(options);
+  });
 }

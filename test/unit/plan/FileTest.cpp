@@ -169,13 +169,13 @@ TEST_F(PlanFile, MissingFilesAndFoldersAreErrors) {
   EXPECT_EQ(errorOf([&] { readPlan(folder); }),
             "cannot read plan file \"" + folder.string() + "\": Is a directory");
   EXPECT_EQ(errorOf([&] { writePlan(trainingPlan(2), "/nonexistent/p.eplan"); }),
-            "cannot create plan file \"/nonexistent/p.eplan\": No such file or directory");
+            "cannot create \"/nonexistent/p.eplan\": No such file or directory");
 }
 
 TEST_F(PlanFile, ATargetThatIsAFolderLeavesNothingBehind) {
   std::filesystem::create_directory(folder / "p.eplan");
   EXPECT_THAT(errorOf([&] { writePlan(trainingPlan(2), folder / "p.eplan"); }),
-              StartsWith("cannot create plan file"));
+              StartsWith("cannot create"));
   EXPECT_EQ(fileCount(), 1u);
 }
 
@@ -207,7 +207,7 @@ TEST_F(PlanFile, AFullDiskKeepsTheOldFile) {
   std::string error = errorOf([&] { writePlan(trainingPlan(2), folder / "p.eplan"); });
   setrlimit(RLIMIT_FSIZE, &old);
   std::signal(SIGXFSZ, handler);
-  EXPECT_EQ(error, "cannot write plan file \"" + (folder / "p.eplan").string() + "\": File too large");
+  EXPECT_EQ(error, "cannot write \"" + (folder / "p.eplan").string() + "\": File too large");
   EXPECT_EQ(fileCount(), 1u);
   EXPECT_EQ(dumpPlan(readPlan(folder / "p.eplan")), dumpPlan(gatherPlan()));
 }

@@ -1,0 +1,75 @@
+#include "runtime/plan/Cost.h"
+
+#include <algorithm>
+
+namespace epl::runtime {
+
+CommandKind kindOf(const plan::CommandT &command) {
+  switch (command.action.type) {
+  case plan::Action::ReducePart:
+  case plan::Action::GatherParts:
+  case plan::Action::GatherBlocks:
+    return CommandKind::collective;
+  case plan::Action::Copy:
+    return CommandKind::copy;
+  case plan::Action::Launch:
+  case plan::Action::Contract:
+  case plan::Action::NONE:
+    break;
+  }
+  return CommandKind::compute;
+}
+
+const char *kindName(CommandKind kind) {
+  static constexpr const char *names[] = {"compute", "collective", "copy"};
+  return names[size_t(kind)];
+}
+
+static Cost costOfLaunch(const plan::PlanT &plan, const plan::LaunchT &launch) {
+  Cost cost{.flops = plan.kernels[launch.kernel]->flops};
+  for (uint32_t buffer : launch.buffers)
+    cost.bytes += plan.buffers[buffer]->size;
+  return cost;
+}
+
+static Cost costOfContract(const plan::PlanT &plan, const plan::ContractT &contract) {
+  auto size = [&](uint32_t buffer) { return plan.buffers[buffer]->size; };
+  double flops = 2.0 * double(contract.m) * double(contract.n) * double(contract.k);
+  for (const auto &dim : contract.batch)
+    flops *= double(dim.extent());
+  uint64_t bytes = size(contract.a) + size(contract.b) + size(contract.c) * (contract.accumulate ? 2 : 1);
+  return {.flops = int64_t(std::min(flops, 9e18)), .bytes = bytes};
+}
+
+/// Reads its own part of all members' tensors, writes that part.
+static Cost costOfReduce(const Mesh &mesh, const plan::ReducePartT &reduce) {
+  uint64_t tensor = uint64_t(reduce.count) * elementBytes(reduce.type);
+  return {.bytes = tensor + tensor / mesh.memberCount(reduce.communicator), .payload = tensor};
+}
+
+/// Reads and writes the parts of the others.
+static Cost costOfGather(const Mesh &mesh, const plan::GatherPartsT &gather) {
+  uint64_t tensor = uint64_t(gather.count) * elementBytes(gather.type);
+  return {.bytes = 2 * (tensor - tensor / mesh.memberCount(gather.communicator)), .payload = tensor};
+}
+
+Cost costOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &command) {
+  const plan::ActionUnion &action = command.action;
+  if (const auto *launch = action.AsLaunch())
+    return costOfLaunch(plan, *launch);
+  if (const auto *contract = action.AsContract())
+    return costOfContract(plan, *contract);
+  if (const auto *reduce = action.AsReducePart())
+    return costOfReduce(mesh, *reduce);
+  if (const auto *parts = action.AsGatherParts())
+    return costOfGather(mesh, *parts);
+  if (const auto *blocks = action.AsGatherBlocks()) {
+    uint64_t tensor = plan.buffers[blocks->target]->size;
+    return {.bytes = 2 * tensor, .payload = tensor};
+  }
+  if (const auto *copy = action.AsCopy())
+    return {.bytes = 2 * plan.buffers[copy->target]->size};
+  return {};
+}
+
+} // namespace epl::runtime

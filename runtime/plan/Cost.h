@@ -1,0 +1,30 @@
+// What a command takes on one rank, as far as the plan says: for timelines and estimates.
+
+#ifndef EPL_RUNTIME_PLAN_COST_H
+#define EPL_RUNTIME_PLAN_COST_H
+
+#include "runtime/plan/Mesh.h"
+#include "runtime/plan/plan_generated.h"
+
+#include <cstdint>
+
+namespace epl::runtime {
+
+/// The three kinds of commands that people tell apart.
+enum class CommandKind : uint8_t { compute, collective, copy };
+
+CommandKind kindOf(const plan::CommandT &command);
+const char *kindName(CommandKind kind); // compute, collective, copy
+
+struct Cost {
+  int64_t flops = 0;    // arithmetic; 0 where there is none
+  uint64_t bytes = 0;   // read and written, in whosever memory; an operand counts once for each
+  uint64_t payload = 0; // of a collective: the tensor that is reduced or gathered
+};
+
+/// Needs a command that passes the verifier's table checks.
+Cost costOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &command);
+
+} // namespace epl::runtime
+
+#endif // EPL_RUNTIME_PLAN_COST_H

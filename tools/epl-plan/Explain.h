@@ -1,0 +1,26 @@
+// What a plan costs, as a report.
+#ifndef EPL_TOOLS_EPL_PLAN_EXPLAIN_H
+#define EPL_TOOLS_EPL_PLAN_EXPLAIN_H
+
+#include "Machine.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace epl::runtime::tool {
+
+struct ExplainOptions {
+  Machine machine;
+  std::string machineOrigin; // where its numbers come from: "given", "measured here"
+  /// What each command took, in nanoseconds; without it, what it takes at best.
+  std::optional<std::vector<double>> measured;
+};
+
+/// The layout, the memory of a device, its ten most expensive kernels and the collectives, for 100 columns.
+/// Needs a verified plan.
+std::string explainPlan(const plan::PlanT &plan, const ExplainOptions &options);
+
+} // namespace epl::runtime::tool
+
+#endif // EPL_TOOLS_EPL_PLAN_EXPLAIN_H

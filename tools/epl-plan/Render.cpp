@@ -1,0 +1,240 @@
+#include "Render.h"
+
+#include "Units.h"
+
+#include "runtime/plan/Cost.h"
+#include "runtime/plan/Names.h"
+#include "runtime/plan/Summary.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace epl::runtime::tool {
+namespace {
+
+// Sizes in pixels.
+constexpr int kBoxWidth = 112, kBoxHeight = 46, kColumn = kBoxWidth + 22, kRow = kBoxHeight + 50;
+constexpr int kMargin = 20, kLabel = 130, kHead = 112;
+constexpr size_t kLineLetters = 17; // what fits a box
+
+constexpr const char *kStyle = R"(
+  text { font-family: ui-monospace, monospace; font-size: 10px; fill: #222 }
+  .head { font-size: 18px; font-weight: bold } .sub { font-size: 12px; fill: #555 } .small { fill: #666 }
+  .lane { fill: #f6f7f9 } .order { stroke: #b8bec8; stroke-width: 1.5 }
+  .box { stroke: #444; stroke-width: 0.7; rx: 4px }
+  .compute .box { fill: #cfe3ff } .product .box { fill: #8fb8f5 }
+  .collective .box { fill: #ffd9a8 } .copy .box { fill: #dcdcdc }
+  .wait { fill: none; stroke: #b4441e; stroke-width: 1.3; marker-end: url(#head) }
+  .members { stroke-dasharray: 5 3 } .command:hover .box, .wait:hover { stroke-width: 2.5 }
+)";
+
+/// The length of the well-formed UTF-8 sequence at the beginning of `text`, of a character that XML takes; 0
+/// if there is none.
+size_t characterLength(std::string_view text) {
+  auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  unsigned first = byte(0);
+  if (first < 0x80)
+    return first >= 0x20 && first != 0x7f;
+  size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  unsigned code = first & (0xffU >> (length + 1));
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80)
+      return 0;
+    code = code << 6 | (byte(i) & 0x3f);
+  }
+  static constexpr unsigned smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  bool surrogate = code >= 0xd800 && code < 0xe000, none = code == 0xfffe || code == 0xffff;
+  return first < 0xc2 || code < smallest[length] || code > 0x10ffff || surrogate || none ? 0 : length;
+}
+
+/// Text between tags. Bytes that are no character become "?": names come from users.
+std::string xml(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    size_t length = characterLength(text);
+    std::string_view character = text.substr(0, std::max<size_t>(length, 1));
+    if (character == "&" || character == "<" || character == ">")
+      result += character == "&" ? "&amp;" : character == "<" ? "&lt;" : "&gt;";
+    else if (character == "\n" || length > 0)
+      result += character;
+    else
+      result += '?';
+    text.remove_prefix(character.size());
+  }
+  return result;
+}
+
+/// A name in two lines, cut behind a "_" where there is one, and shortened to what fits. Cuts never part a
+/// character of more than one byte.
+std::pair<std::string, std::string> inTwoLines(const std::string &name) {
+  auto isInside = [&](size_t i) { return i < name.size() && (name[i] & 0xc0) == 0x80; };
+  auto cutBefore = [&](size_t i) {
+    while (isInside(i))
+      --i;
+    return i;
+  };
+  if (name.size() <= kLineLetters)
+    return {name, ""};
+  size_t cut = name.rfind('_', kLineLetters - 1);
+  cut = cut == std::string::npos || cut < 4 ? cutBefore(kLineLetters) : cut + 1;
+  std::string rest = name.substr(cut);
+  if (rest.size() > kLineLetters)
+    rest = name.substr(cut, cutBefore(cut + kLineLetters - 3) - cut) + "...";
+  return {name.substr(0, cut), rest};
+}
+
+class Renderer {
+public:
+  explicit Renderer(const plan::PlanT &plan) : plan(plan), mesh(plan), columns(plan.commands.size()) {
+    std::vector<uint32_t> free(plan.lanes.size()); // the first free column of each lane
+    for (uint32_t command = 0; command < plan.commands.size(); ++command) {
+      const plan::CommandT &source = *plan.commands[command];
+      uint32_t column = free[source.lane];
+      for (const plan::Wait &wait : source.waits)
+        column = std::max(column, columns[wait.command()] + 1);
+      columns[command] = column;
+      free[source.lane] = column + 1;
+      width = std::max(width, column + 1);
+    }
+  }
+
+  std::string run() {
+    int right = std::max(left(width) + kMargin, 900), bottom = top(uint32_t(plan.lanes.size())) + 6;
+    out << R"(<svg xmlns="http://www.w3.org/2000/svg" width=")" << right << R"(" height=")" << bottom
+        << R"(" viewBox="0 0 )" << right << ' ' << bottom << "\">\n<style>" << kStyle << "</style>\n"
+        << R"(<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7")"
+        << R"( orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="#b4441e"/></marker></defs>)" << '\n'
+        << R"(<rect width="100%" height="100%" fill="white"/>)" << '\n';
+    head();
+    for (uint32_t lane = 0; lane < plan.lanes.size(); ++lane)
+      drawLane(lane, right);
+    for (uint32_t command = 0; command < plan.commands.size(); ++command)
+      for (const plan::Wait &wait : plan.commands[command]->waits)
+        drawWait(command, wait);
+    for (uint32_t command = 0; command < plan.commands.size(); ++command)
+      drawCommand(command);
+    out << "</svg>\n";
+    return out.str();
+  }
+
+private:
+  static int left(uint32_t column) { return kMargin + kLabel + int(column) * kColumn; }
+  static int top(uint32_t lane) { return kHead + int(lane) * kRow; }
+
+  void text(int x, int y, const char *style, std::string_view words) {
+    out << "<text x=\"" << x << "\" y=\"" << y << "\" class=\"" << style << "\">" << xml(words)
+        << "</text>\n";
+  }
+
+  void head() {
+    Summary summary = summarize(plan);
+    double flops = 0, bytes = 0;
+    for (const auto &command : plan.commands) {
+      Cost cost = costOf(plan, mesh, *command);
+      flops += double(cost.flops);
+      bytes += double(cost.bytes);
+    }
+    text(kMargin, 32, "head", plan.layout);
+    std::string device = plan.devices > 1
+                             ? "Every device, " + plan.device_kind + ":0 to " + plan.device_kind + ":" +
+                                   std::to_string(plan.devices - 1) + ", runs these lanes"
+                             : "One device runs these lanes";
+    text(kMargin, 54, "sub",
+         device + ": " + std::to_string(plan.commands.size()) + " commands (" +
+             std::to_string(summary.launches + summary.contractions) + " kernels, " +
+             std::to_string(summary.collectives) + " collectives), " + flopsText(flops) + ", " +
+             bytesText(bytes) + " read and written, arena " + bytesText(double(summary.arenaBytes)));
+    const std::pair<const char *, const char *> legend[] = {{"compute", "kernel"},
+                                                            {"product", "matrix product (library)"},
+                                                            {"collective", "collective"},
+                                                            {"copy", "copy"}};
+    int x = kMargin;
+    for (auto [kind, name] : legend) {
+      out << "<g class=\"" << kind << "\"><rect class=\"box\" x=\"" << x
+          << R"(" y="68" width="14" height="14"/></g>)";
+      text(x + 20, 79, "sub", name);
+      x += 50 + int(std::string_view(name).size()) * 8;
+    }
+    text(x, 79, "sub", "arrow: waits for; dashed: on all devices of the collective");
+  }
+
+  void drawLane(uint32_t index, int right) {
+    const plan::LaneT &lane = *plan.lanes[index];
+    int y = top(index) + kBoxHeight / 2;
+    out << "<rect class=\"lane\" x=\"" << kMargin << "\" y=\"" << top(index) - 12 << "\" width=\""
+        << right - 2 * kMargin << "\" height=\"" << kBoxHeight + 24 << "\"/>\n";
+    text(kMargin + 8, y, "sub", plan::EnumNameLaneKind(lane.kind));
+    if (lane.communicator >= 0) {
+      std::string axes;
+      for (const std::string &axis : plan.communicators[lane.communicator]->axes)
+        axes += (axes.empty() ? "over " : ", ") + axis;
+      text(kMargin + 8, y + 14, "small", axes);
+    }
+    if (!lane.commands.empty())
+      out << "<path class=\"order\" d=\"M" << left(columns[lane.commands.front()]) << ',' << y << " H"
+          << left(columns[lane.commands.back()]) << "\"/>\n";
+  }
+
+  void drawWait(uint32_t command, const plan::Wait &wait) {
+    uint32_t from = plan.commands[wait.command()]->lane, to = plan.commands[command]->lane;
+    int x1 = left(columns[wait.command()]) + kBoxWidth - 14, x2 = left(columns[command]) + 14;
+    int y1 = top(from) + (from < to ? kBoxHeight : 0), y2 = top(to) + (from > to ? kBoxHeight : 0);
+    int bend = from < to ? 26 : -26;         // leaves the source downwards or upwards
+    int arrival = from == to ? bend : -bend; // an arrow within a lane is an arc above it
+    bool members = wait.scope() == plan::WaitScope::members;
+    out << "<path class=\"wait" << (members ? " members" : "") << "\" d=\"M" << x1 << ',' << y1 << " C" << x1
+        << ',' << y1 + bend << ' ' << x2 << ',' << y2 + arrival << ' ' << x2 << ',' << y2 << "\"><title>"
+        << xml(commandName(plan, command) + " waits for " + commandName(plan, wait.command()))
+        << (members ? " of every member" : "") << "</title></path>\n";
+  }
+
+  void drawCommand(uint32_t index) {
+    const plan::CommandT &command = *plan.commands[index];
+    bool product = command.action.type == plan::Action::Contract;
+    int x = left(columns[index]), y = top(command.lane);
+    out << "<g class=\"command " << (product ? "product" : kindName(kindOf(command))) << "\" id=\"c" << index
+        << "\"><title>" << xml(describe(index)) << "</title>\n<rect class=\"box\" x=\"" << x << "\" y=\"" << y
+        << "\" width=\"" << kBoxWidth << "\" height=\"" << kBoxHeight << "\"/>\n";
+    auto [first, second] = inTwoLines(command.name);
+    text(x + 5, y + 13, "name", first);
+    text(x + 5, y + 25, "name", second);
+    text(x + 5, y + 40, "small", "#" + std::to_string(index) + " " + phase(command));
+    out << "</g>\n";
+  }
+
+  /// "backward" of "tg0.backward"; how much is moved where there is no work.
+  std::string phase(const plan::CommandT &command) const {
+    if (!command.work.empty())
+      return command.work.substr(command.work.rfind('.') + 1);
+    Cost cost = costOf(plan, mesh, command);
+    return bytesText(double(cost.payload ? cost.payload : cost.bytes));
+  }
+
+  /// The tooltip of a command.
+  std::string describe(uint32_t index) const {
+    const plan::CommandT &command = *plan.commands[index];
+    Cost cost = costOf(plan, mesh, command);
+    std::string text = commandName(plan, index) + "\n" + plan::EnumNameAction(command.action.type);
+    if (!command.work.empty())
+      text += ", " + command.work;
+    if (!command.location.empty())
+      text += "\n" + command.location;
+    if (cost.flops != 0)
+      text += "\n" + flopsText(double(cost.flops));
+    if (cost.payload != 0)
+      text += "\ntensor of " + bytesText(double(cost.payload));
+    return text + "\n" + bytesText(double(cost.bytes)) + " read and written";
+  }
+
+  const plan::PlanT &plan;
+  Mesh mesh;
+  std::vector<uint32_t> columns; // of each command
+  uint32_t width = 0;            // columns
+  std::ostringstream out;
+};
+
+} // namespace
+
+std::string renderPlan(const plan::PlanT &plan) { return Renderer(plan).run(); }
+
+} // namespace epl::runtime::tool

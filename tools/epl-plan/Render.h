@@ -1,0 +1,18 @@
+// A plan as a picture.
+#ifndef EPL_TOOLS_EPL_PLAN_RENDER_H
+#define EPL_TOOLS_EPL_PLAN_RENDER_H
+
+#include "runtime/plan/plan_generated.h"
+
+#include <string>
+
+namespace epl::runtime::tool {
+
+/// The commands of a verified plan as an SVG document: a row for each lane, a box for each command (an
+/// element of class "command"), an arrow for each wait (class "wait"). Time goes from left to right: a
+/// command stands right of all that it comes after.
+std::string renderPlan(const plan::PlanT &plan);
+
+} // namespace epl::runtime::tool
+
+#endif // EPL_TOOLS_EPL_PLAN_RENDER_H
