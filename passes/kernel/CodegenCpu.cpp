@@ -16,6 +16,7 @@
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
+#include <mutex>
 #include <thread>
 
 namespace mlir::epl {
@@ -38,6 +39,8 @@ struct Share {
 
 struct CodegenCpu : mlir::epl::impl::CodegenCpuBase<CodegenCpu> {
   using CodegenCpuBase::CodegenCpuBase;
+  CodegenCpu(const CodegenCpuOptions &options, KernelProgress progress)
+      : CodegenCpuBase(options), progress(std::move(progress)) {}
 
   void runOnOperation() override {
     FailureOr<CpuTarget> target = getCpuTarget(cpu);
@@ -65,7 +68,16 @@ struct CodegenCpu : mlir::epl::impl::CodegenCpuBase<CodegenCpu> {
   FailureOr<ObjectBytes> compile(MutableArrayRef<func::FuncOp> nests, const CpuTarget &target) {
     SmallVector<Share> shares = deal(nests);
     CodeStyle style = loops ? CodeStyle::loops : CodeStyle::vectorized;
-    auto run = [&](Share &share) { share.object = compileCpuObject(share.text, target, style, share.error); };
+    std::mutex lock;
+    size_t done = 0;
+    auto count = [&] {
+      std::lock_guard<std::mutex> guard(lock);
+      if (progress)
+        progress(++done, nests.size());
+    };
+    auto run = [&](Share &share) {
+      share.object = compileCpuObject(share.text, target, style, share.error, count);
+    };
     SmallVector<std::thread> workers;
     for (Share &share : MutableArrayRef(shares).drop_front())
       workers.emplace_back(run, std::ref(share));
@@ -125,6 +137,12 @@ struct CodegenCpu : mlir::epl::impl::CodegenCpuBase<CodegenCpu> {
     for (memref::GlobalOp constant : constants)
       constant.erase();
   }
+
+  KernelProgress progress;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> mlir::epl::createCodegenCpu(const CodegenCpuOptions &options, KernelProgress progress) {
+  return std::make_unique<CodegenCpu>(options, std::move(progress));
+}

@@ -152,6 +152,29 @@ static llvm::Error optimize(llvm::Module &module, llvm::TargetMachine &machine) 
   return llvm::Error::success();
 }
 
+namespace {
+
+// Stands behind the emission of machine code, which goes function by function.
+class KernelCounter : public llvm::FunctionPass {
+public:
+  explicit KernelCounter(function_ref<void()> compiled) : FunctionPass(id), compiled(compiled) {}
+
+  bool runOnFunction(llvm::Function &function) override {
+    if (function.hasExternalLinkage()) // entry points; the nests are internal
+      compiled();
+    return false;
+  }
+  void getAnalysisUsage(llvm::AnalysisUsage &usage) const override { usage.setPreservesAll(); }
+
+private:
+  static char id;
+  function_ref<void()> compiled;
+};
+
+char KernelCounter::id = 0;
+
+} // namespace
+
 static OwningOpRef<ModuleOp> lowerToLLVMDialect(StringRef text, MLIRContext &context,
                                                 const CpuTarget &target) {
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
@@ -164,7 +187,7 @@ static OwningOpRef<ModuleOp> lowerToLLVMDialect(StringRef text, MLIRContext &con
 }
 
 FailureOr<ObjectBytes> mlir::epl::compileCpuObject(StringRef text, const CpuTarget &target, CodeStyle style,
-                                                   std::string &error) {
+                                                   std::string &error, function_ref<void()> compiled) {
   MLIRContext context(makeRegistry(), MLIRContext::Threading::DISABLED);
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
     if (error.empty())
@@ -192,6 +215,7 @@ FailureOr<ObjectBytes> mlir::epl::compileCpuObject(StringRef text, const CpuTarg
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager emitter;
   machine->addPassesToEmitFile(emitter, stream, nullptr, llvm::CodeGenFileType::ObjectFile);
+  emitter.add(new KernelCounter(compiled));
   emitter.run(*code);
   return bytes;
 }

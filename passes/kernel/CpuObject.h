@@ -13,9 +13,10 @@ enum class CodeStyle { vectorized, loops };
 
 /// Compiles a module of loop nests, as text, to an object file. Each function `@<kernel>.body` becomes
 /// the entry point `<kernel>` of the kernel ABI. Shares nothing with other calls, so that several can run at
-/// once. On failure `error` says why.
-FailureOr<ObjectBytes> compileCpuObject(StringRef module, const CpuTarget &target, CodeStyle style,
-                                        std::string &error);
+/// once. `compiled` is called after each kernel. On failure `error` says why.
+FailureOr<ObjectBytes> compileCpuObject(
+    StringRef module, const CpuTarget &target, CodeStyle style, std::string &error,
+    function_ref<void()> compiled = [] {});
 
 /// Links objects to one shared object that needs nothing but libm and libc. On failure `error` says why, and
 /// names the symbols that are missing.

@@ -15,6 +15,9 @@ namespace mlir::epl {
 /// Adds the passes of the kernel phase, in order.
 void buildKernelPipeline(OpPassManager &pm);
 
+/// Called when `done` of `total` kernels are compiled, by any thread; calls do not overlap.
+using KernelProgress = std::function<void(size_t done, size_t total)>;
+
 /// How kernels become machine code.
 struct CodegenOptions {
   /// The CPU by LLVM's name; "host" is this machine.
@@ -23,7 +26,12 @@ struct CodegenOptions {
   unsigned threads = 2;
   /// Scalar loops, compiled quickly and without contraction of float operations: for references and tests.
   bool loops = false;
+  /// Hears of every kernel; may be empty.
+  KernelProgress progress{};
 };
+
+/// The pass `epl-codegen-cpu` with somebody who hears of its progress.
+std::unique_ptr<Pass> createCodegenCpu(const CodegenCpuOptions &options, KernelProgress progress);
 
 /// Adds the passes that turn outlined kernels into an `epl.binary`.
 void buildCodegenPipeline(OpPassManager &pm, const CodegenOptions &options = {});

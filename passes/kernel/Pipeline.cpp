@@ -29,7 +29,7 @@ void mlir::epl::buildCodegenPipeline(OpPassManager &pm, const CodegenOptions &op
   codegen.cpu = options.cpu;
   codegen.threads = options.threads;
   codegen.loops = options.loops;
-  pm.addPass(createCodegenCpu(codegen));
+  pm.addPass(createCodegenCpu(codegen, options.progress));
 }
 
 void mlir::epl::registerKernelPasses() {

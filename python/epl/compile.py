@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import signal
 import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from epl import runtime
+from epl import progress, runtime
 from epl.cache import plan_cache, plan_key
 from epl.errors import CompileError, Place
 from epl.places import is_library
 
-_QUIET_SECONDS = 2.0  # a compilation that takes longer shows that it is alive
 _ERROR = re.compile(r"^(?:.*?: )?error: (?P<message>.*)$", re.M)
 _PLACE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):\d+: ", re.M)
 _NOTE = re.compile(r"^.*: note: (?!called from).*$", re.M)
@@ -64,46 +60,27 @@ def emit(text: str, devices: str, name: str, stage: str) -> str:
 
 
 def _run(text: str, options: Sequence[str], name: str) -> str:
-    command = [str(runtime.compiler()), "-", *options]
-    # In a session of its own: Ctrl-C reaches this process only, which then ends the child.
-    child = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        output, diagnostics = _communicate(child, text, name)
-    except BaseException:
-        child.kill()
-        child.communicate()
-        raise
-    if child.returncode != 0:
-        raise _error(child.returncode, diagnostics, name)
+    command = [str(runtime.compiler()), "-", *options, *(["--progress"] if progress.is_shown() else [])]
+    with tempfile.TemporaryFile() as errors:
+        # In a session of its own: Ctrl-C reaches this process only, which then ends the child.
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            output = progress.wait(child, text, errors, name)
+        except BaseException:
+            child.kill()
+            child.communicate()
+            raise
+        if child.returncode != 0:
+            _, diagnostics = progress.split_diagnostics(progress.read_all(errors))
+            raise _error(child.returncode, diagnostics, name)
     return output
-
-
-def _communicate(child: subprocess.Popen[str], text: str, name: str) -> tuple[str, str]:
-    """Waits for the child, with a sign of life on a terminal."""
-    if not sys.stderr.isatty():
-        return child.communicate(text)
-    start = time.monotonic()
-    try:
-        return child.communicate(text, _QUIET_SECONDS)
-    except subprocess.TimeoutExpired:
-        while True:
-            _show(f"{name}: compiling, {time.monotonic() - start:.0f} s")
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                result = child.communicate(timeout=1.0)
-                _show("")
-                return result
-
-
-def _show(line: str) -> None:
-    """Replaces the terminal's current line."""
-    print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
 
 
 def _error(code: int, diagnostics: str, name: str) -> CompileError:

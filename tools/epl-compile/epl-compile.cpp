@@ -16,6 +16,7 @@
 #include "runtime/plan/Error.h"
 #include "runtime/plan/Writer.h"
 #include "tools/Tool.h"
+#include "tools/epl-compile/Progress.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,6 +27,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
+#include "mlir/Support/Timing.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
@@ -54,6 +56,7 @@ struct Options {
   bool reference = false;
   bool timing = false;
   std::string cpu = "host";
+  bool progress = false;
 
   /// The plan file of an input: `output`, or a file in that folder.
   std::string getPlanFile(StringRef input) const {
@@ -73,18 +76,31 @@ unsigned parseDevices(const std::string &text) {
   }
 }
 
-LogicalResult runPhase(ModuleOp module, const Options &options, function_ref<void(OpPassManager &)> build) {
-  PassManager pm(module.getContext());
-  if (options.timing)
-    pm.enableTiming();
-  build(pm);
-  return pm.run(module);
-}
+/// What is said about a compilation while it runs and afterwards.
+struct Reports {
+  Progress progress;
+  TimingScope timing;
+
+  /// A phase begins, and ends with the scope.
+  TimingScope begin(Progress::Phase phase, StringRef name) {
+    progress.begin(phase);
+    return timing.nest(name);
+  }
+};
 
 /// Runs the phases up to `options.stage`.
-LogicalResult runPhases(ModuleOp module, const Options &options) {
-  auto run = [&](Stage stage, function_ref<void(OpPassManager &)> build) -> LogicalResult {
-    return stage <= options.stage ? runPhase(module, options, build) : success();
+LogicalResult runPhases(ModuleOp module, const Options &options, Reports &reports) {
+  auto run = [&](Stage stage, Progress::Phase phase, StringRef name,
+                 function_ref<void(OpPassManager &)> build) -> LogicalResult {
+    if (stage > options.stage)
+      return success();
+    TimingScope timing = reports.begin(phase, name);
+    PassManager pm(module.getContext());
+    build(pm);
+    if (phase != Progress::Phase::codegen) // which counts its kernels
+      reports.progress.watch(pm);
+    pm.enableTiming(timing);
+    return pm.run(module);
   };
   auto annotate = [&](OpPassManager &pm) {
     AnnotateOptions annotateOptions;
@@ -97,11 +113,16 @@ LogicalResult runPhases(ModuleOp module, const Options &options) {
     CodegenOptions codegenOptions;
     codegenOptions.cpu = options.cpu;
     codegenOptions.loops = options.reference || options.kernels == Kernels::loops;
+    codegenOptions.progress = [&](size_t done, size_t total) {
+      reports.progress.report(done, total, std::to_string(done) + "/" + std::to_string(total) + " kernels");
+    };
     buildCodegenPipeline(pm, codegenOptions);
   };
-  return success(succeeded(run(Stage::global, annotate)) &&
-                 succeeded(run(Stage::local, buildShardPipeline)) &&
-                 succeeded(run(Stage::kernel, buildKernelPipeline)) && succeeded(run(Stage::plan, codegen)));
+  using Phase = Progress::Phase;
+  return success(succeeded(run(Stage::global, Phase::annotate, "annotate", annotate)) &&
+                 succeeded(run(Stage::local, Phase::shard, "shard", buildShardPipeline)) &&
+                 succeeded(run(Stage::kernel, Phase::kernel, "kernel", buildKernelPipeline)) &&
+                 succeeded(run(Stage::plan, Phase::codegen, "codegen", codegen)));
 }
 
 LogicalResult writePlan(ModuleOp module, const std::string &input, const Options &options) {
@@ -126,7 +147,7 @@ LogicalResult writePlan(ModuleOp module, const std::string &input, const Options
   return success();
 }
 
-LogicalResult compile(const std::string &input, const Options &options) {
+LogicalResult compile(const std::string &input, const Options &options, Reports &reports) {
   DialectRegistry registry;
   registry.insert<EplDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
                   math::MathDialect, scf::SCFDialect, tensor::TensorDialect>();
@@ -146,11 +167,15 @@ LogicalResult compile(const std::string &input, const Options &options) {
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(file), SMLoc());
   SourceMgrDiagnosticHandler handler(sources, &context);
+  TimingScope parsing = reports.begin(Progress::Phase::parse, "parse");
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
-  if (!module || failed(runPhases(*module, options)))
+  parsing.stop();
+  if (!module || failed(runPhases(*module, options, reports)))
     return failure();
-  if (options.stage == Stage::plan)
+  if (options.stage == Stage::plan) {
+    TimingScope timing = reports.begin(Progress::Phase::plan, "plan");
     return writePlan(*module, input, options);
+  }
   std::string text;
   llvm::raw_string_ostream stream(text);
   module->print(stream, OpPrintingFlags().useLocalScope());
@@ -160,10 +185,15 @@ LogicalResult compile(const std::string &input, const Options &options) {
 
 /// Compiles what can be compiled.
 LogicalResult compileAll(const Options &options) {
+  DefaultTimingManager timing; // prints when it goes
+  timing.setEnabled(options.timing);
+  TimingScope root = timing.getRootScope();
   LogicalResult result = success();
-  for (const std::string &input : options.inputs)
-    if (failed(compile(input, options)))
+  for (const std::string &input : options.inputs) {
+    Reports reports{Progress(options.progress), root.nest(input)};
+    if (failed(compile(input, options, reports)))
       result = failure();
+  }
   return result;
 }
 
@@ -220,7 +250,10 @@ int main(int argc, char **argv) {
   app.add_option("--cpu", options.cpu, "the CPU to compile for, by LLVM's name; host is this machine's")
       ->capture_default_str()
       ->type_name("CPU");
-  app.add_flag("--timing", options.timing, "report the time of every pass on stderr");
+  app.add_flag("--timing", options.timing, "report the time of every phase and pass on stderr");
+  app.add_flag(
+      "--progress", options.progress,
+      "report on stderr how far the compilation is, as lines \"progress: 81% codegen, 12/40 kernels\"");
   app.parse_complete_callback([&] { checkUsage(options); });
   return tool::runTool(app, argc, argv,
                        [&] { return failed(compileAll(options)) ? tool::failed : tool::good; });
