@@ -19,42 +19,67 @@ Value = bool | int | float | str
 
 
 @dataclass(frozen=True)
-class _Key:
-    """Default of a key, which fixes its type, and the values allowed (lower case; empty: all)."""
+class Key:
+    """A setting: its default, which fixes its type, its meaning, and the values allowed.
+
+    `allowed` holds lower-case words; if it is empty, all values of the type are. `has_effect` says whether
+    anything but the default is taken in this version.
+    """
 
     default: Value
+    meaning: str
     allowed: tuple[str, ...] = ()
+    has_effect: bool = False
 
 
-_KEYS: dict[str, _Key] = {
-    "auto.auto_parallel": _Key(False),
-    "io.slicing": _Key(False),
-    "io.unbalanced_io_slicing": _Key(False),
-    "io.drop_last_files": _Key(False),
-    "communication.sparse_as_dense": _Key(False),
-    "communication.max_splits": _Key(5),
-    "communication.num_communicators": _Key(2),
-    "communication.fp16": _Key(False),
-    "communication.fp16_scale": _Key(128),
-    "communication.clip_after_allreduce": _Key(False),
-    "communication.gradients_reduce_method": _Key("mean", ("mean", "sum")),
-    "pipeline.num_stages": _Key(-1),
-    "pipeline.num_micro_batch": _Key(1),
-    "pipeline.strategy": _Key(
-        "preferbackward", ("preferforward", "preferbackward", "preferbackwardoptimizer")
+KEYS: dict[str, Key] = {
+    "auto.auto_parallel": Key(False, "Choose the stages of a pipeline; scopes are not allowed then."),
+    "io.slicing": Key(False, "Share the list of input files among the processes."),
+    "io.unbalanced_io_slicing": Key(False, "Give some processes one file more if they do not divide evenly."),
+    "io.drop_last_files": Key(False, "Drop the last files if they do not divide evenly."),
+    "communication.sparse_as_dense": Key(
+        False, "Turn sparse gradients into dense ones before they are summed."
     ),
-    "gradient_checkpoint.type": _Key("", ("", "collection", "auto")),
-    "gradient_checkpoint.end_taskgraph": _Key(-1),
-    "gradient_checkpoint.check_gradients": _Key(False),
-    "zero.level": _Key("", ("", "v0", "v1")),
-    "offload.level": _Key("", ("", "v0")),
-    "amp.level": _Key("", ("", "o1")),
-    "amp.debug_log": _Key(False),
-    "amp.loss_scale": _Key("dynamic"),
-    "cluster.device_place_prefer_intra_node": _Key(True),
-    "cluster.run_visible_devices": _Key(""),
-    "cluster.colocate_split_and_replicate": _Key(False),
-    "optimizer.num_apply_group": _Key(1),
+    "communication.max_splits": Key(
+        5, "How many groups the gradients are fused into before they are summed."
+    ),
+    "communication.num_communicators": Key(2, "How many sums of gradients may be under way at a time."),
+    "communication.fp16": Key(False, "Sum gradients in 16 bits."),
+    "communication.fp16_scale": Key(128, "What gradients are multiplied by before they become 16 bits."),
+    "communication.clip_after_allreduce": Key(False, "Clip the summed gradients, not those of each device."),
+    "communication.gradients_reduce_method": Key(
+        "mean", "How the gradients of the copies are combined.", ("mean", "sum")
+    ),
+    "pipeline.num_stages": Key(-1, "How many stages `auto.auto_parallel` makes; -1 if it is off."),
+    "pipeline.num_micro_batch": Key(1, "How many micro-batches a batch is cut into."),
+    "pipeline.strategy": Key(
+        "preferbackward",
+        "In which order a stage takes micro-batches: all forward first (GPipe), backward as soon as possible "
+        "(1F1B), and that with the optimizer overlapped.",
+        ("preferforward", "preferbackward", "preferbackwardoptimizer"),
+    ),
+    "gradient_checkpoint.type": Key(
+        "", "Which values are computed again for the gradient, not kept.", ("", "collection", "auto")
+    ),
+    "gradient_checkpoint.end_taskgraph": Key(-1, 'The last task graph that "auto" looks at; -1 for all.'),
+    "gradient_checkpoint.check_gradients": Key(
+        False, "Compare the gradients with those without checkpoints."
+    ),
+    "zero.level": Key(
+        "",
+        "Share among the copies the optimizer's state (v0), or that and the gradients (v1).",
+        ("", "v0", "v1"),
+    ),
+    "offload.level": Key("", "Keep parameters in the memory of the host (v0).", ("", "v0")),
+    "amp.level": Key("", "Compute in 16 bits what stands it (O1).", ("", "o1")),
+    "amp.debug_log": Key(False, "Say which operations become 16 bits."),
+    "amp.loss_scale": Key("dynamic", "What the loss is multiplied by: a number of at least 1, or found out."),
+    "cluster.device_place_prefer_intra_node": Key(
+        True, "Keep a copy of the model within a node; else keep each of its stages there."
+    ),
+    "cluster.run_visible_devices": Key("", "The devices of each process that are used; all if empty."),
+    "cluster.colocate_split_and_replicate": Key(False, "Run split and replicated parts on the same devices."),
+    "optimizer.num_apply_group": Key(1, "In how many groups, one after another, the optimizer is applied."),
 }
 
 
@@ -81,7 +106,7 @@ class Config:
         given = dict(values or {})
         for key in given:
             _check_known(key)
-        resolved = {key: _resolve(key, spec, given) for key, spec in _KEYS.items()}
+        resolved = {key: _resolve(key, spec, given) for key, spec in KEYS.items()}
         _check_effect(resolved, given)
         object.__setattr__(self, "_values", resolved)
 
@@ -90,7 +115,7 @@ class Config:
         return self._values[key]
 
     def __getattr__(self, category: str) -> Category:
-        if any(key.startswith(f"{category}.") for key in _KEYS):
+        if any(key.startswith(f"{category}.") for key in KEYS):
             return Category(self, category)
         raise AttributeError(f'"{category}" is not a category of epl.Config')
 
@@ -110,7 +135,7 @@ class Config:
         return Config, (self._values,)
 
     def __repr__(self) -> str:
-        changed = {key: value for key, value in self._values.items() if value != _KEYS[key].default}
+        changed = {key: value for key, value in self._values.items() if value != KEYS[key].default}
         return f"epl.Config({changed})"
 
 
@@ -125,7 +150,7 @@ class Category:
 
     def __getattr__(self, attribute: str) -> Value:
         key = f"{self._category}.{attribute}"
-        if key not in _KEYS:
+        if key not in KEYS:
             raise AttributeError(_unknown(key))
         config: Config = object.__getattribute__(self, "_config")
         return config[key]
@@ -140,16 +165,16 @@ def environment_name(key: str) -> str:
 
 
 def _unknown(key: str) -> str:
-    near = difflib.get_close_matches(str(key), _KEYS, n=1, cutoff=0.0)
+    near = difflib.get_close_matches(str(key), KEYS, n=1, cutoff=0.0)
     return f'unknown configuration key "{key}", did you mean "{near[0]}"?'
 
 
 def _check_known(key: str) -> None:
-    if key not in _KEYS:
+    if key not in KEYS:
         raise ConfigError(_unknown(key))
 
 
-def _resolve(key: str, spec: _Key, given: Mapping[str, Value]) -> Value:
+def _resolve(key: str, spec: Key, given: Mapping[str, Value]) -> Value:
     if key in given:
         return _checked(f'"{key}"', spec, given[key])
     text = os.environ.get(environment_name(key))
@@ -158,7 +183,7 @@ def _resolve(key: str, spec: _Key, given: Mapping[str, Value]) -> Value:
     return _checked(f"{environment_name(key)} in the environment", spec, _parse(spec, text))
 
 
-def _parse(spec: _Key, text: str) -> Value:
+def _parse(spec: Key, text: str) -> Value:
     """The value that an environment's text stands for; the text itself if it is not of the key's type."""
     if isinstance(spec.default, bool):
         return {"true": True, "false": False}.get(text.lower(), text)
@@ -170,7 +195,7 @@ def _parse(spec: _Key, text: str) -> Value:
     return text
 
 
-def _checked(what: str, spec: _Key, value: Value) -> Value:
+def _checked(what: str, spec: Key, value: Value) -> Value:
     expected = type(spec.default)
     if spec.default == "dynamic":  # the one key that is a word or a number
         return _loss_scale(what, value)
@@ -198,7 +223,7 @@ def _check_effect(resolved: Mapping[str, Value], given: Mapping[str, Value]) -> 
     without = [
         f'"{key}"' if key in given else f'"{key}" (from {environment_name(key)})'
         for key, value in resolved.items()
-        if value != _KEYS[key].default
+        if value != KEYS[key].default and not KEYS[key].has_effect
     ]
     if without:
         raise ConfigError(f"known, but without effect in this version: {', '.join(without)}")

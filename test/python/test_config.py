@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import epl
-from epl.config import _KEYS, environment_name
+from epl.config import KEYS, environment_name
 
 
 def test_has_the_ten_categories_of_epl() -> None:
@@ -31,9 +31,9 @@ def test_defaults() -> None:
     assert config.cluster.device_place_prefer_intra_node is True
 
 
-@pytest.mark.parametrize("key", _KEYS)
+@pytest.mark.parametrize("key", KEYS)
 def test_every_key_may_be_given_its_default(key: str) -> None:
-    assert epl.Config({key: _KEYS[key].default}) == epl.Config()
+    assert epl.Config({key: KEYS[key].default}) == epl.Config()
 
 
 def test_strings_ignore_case() -> None:
@@ -53,11 +53,11 @@ def test_unknown_keys_suggest_the_nearest(key: str, near: str) -> None:
         epl.Config({key: 1})
 
 
-@given(st.text(string.ascii_lowercase + "._", max_size=20).filter(lambda key: key not in _KEYS))
+@given(st.text(string.ascii_lowercase + "._", max_size=20).filter(lambda key: key not in KEYS))
 def test_any_unknown_key_is_an_error_that_suggests_a_known_one(key: str) -> None:
     with pytest.raises(epl.ConfigError) as error:
         epl.Config({key: 1})
-    assert any(f'"{known}"' in str(error.value) for known in _KEYS)
+    assert any(f'"{known}"' in str(error.value) for known in KEYS)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_environment_values_are_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EPL_COMMUNICATION_FP16", "FALSE")
     monkeypatch.setenv("EPL_COMMUNICATION_MAX_SPLITS", "5")
     monkeypatch.setenv("EPL_COMMUNICATION_GRADIENTS_REDUCE_METHOD", "Mean")
-    assert not any(epl.Config()[key] != spec.default for key, spec in _KEYS.items())
+    assert not any(epl.Config()[key] != spec.default for key, spec in KEYS.items())
 
 
 @pytest.mark.parametrize(

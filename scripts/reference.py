@@ -1,0 +1,241 @@
+"""Writes the pages of docs/reference that no TableGen file has: `reference.py config|errors|python|tools`.
+
+Every page is made from what it describes: the tables, docstrings, messages and --help texts of the sources,
+so that scripts/docs --check sees when one of them changes.
+"""
+
+import ast
+import inspect
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "python"))
+GENERATED = "<!-- Made by scripts/docs; change the sources instead. -->\n"
+
+
+def config_page() -> Iterator[str]:
+    from epl.config import KEYS, Key, environment_name
+
+    yield "# Settings\n"
+    yield prose("""
+        Keys of `epl.Config`. A value comes from the dict given to it, else from the environment variable,
+        else it is the default. Keys without effect in this version take their default only: anything else is
+        an error.""")
+    category = ""
+    for name, key in KEYS.items():
+        if not name.startswith(f"{category}."):
+            category = name.partition(".")[0]
+            yield f"\n## {category}\n"
+        kind = type(key.default).__name__ if key != Key("dynamic", key.meaning) else "str or float"
+        allowed = ", one of " + ", ".join(f'`"{word}"`' for word in key.allowed) if key.allowed else ""
+        effect = "" if key.has_effect else " No effect in this version."
+        default = f'"{key.default}"' if isinstance(key.default, str) else key.default
+        yield f"- `{name}`: {kind}{allowed}, default `{default}`, environment `{environment_name(name)}`."
+        yield f"  {key.meaning}{effect}"
+    yield ""
+
+
+# What begins a statement that says what is wrong, in C++. Helpers that take a part of the message count too.
+_CPP_ERROR = re.compile(
+    r"\b(?:emit(?:Op|Arg|Result)?Error|throw (?:Plan)?Error|throw CLI::\w+|report\.add|[^.\w]fail|reject|"
+    r"error =)\b(?=[\s(=])"
+)
+_CPP_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|(;)|([^";]+)')
+_CHOICE = re.compile(r'\?\s*"((?:[^"\\]|\\.)*)"\s*:\s*"((?:[^"\\]|\\.)*)"')
+
+
+def cpp_messages(source: str) -> Iterator[str]:
+    """The messages of a file, "…" for what is only known when they are made."""
+    source = re.sub(r"^\s*//.*$", "", source, flags=re.M)
+    for begin in _CPP_ERROR.finditer(source):
+        message = ""
+        statement = _CHOICE.sub(lambda m: f'"{m[1]}|{m[2]}"', source[begin.end() : begin.end() + 1200])
+        for literal, end, code in _CPP_TOKEN.findall(statement):
+            if end:
+                break
+            if code.strip() == ",":
+                message += ": "
+            elif re.search(r"\w", code):
+                message += "…"
+            elif code:
+                continue
+            else:
+                message += literal.replace('\\"', '"').replace("\\n", " ")
+        message = re.sub(r"^…(?! )", "", re.sub("…+", "…", message)).strip(" ")
+        if " " in message.strip("… "):
+            yield message
+
+
+def python_messages(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Class and message of every `raise` of a file."""
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        names = {
+            target.id: node.value
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        for node in ast.walk(function):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
+                message = python_text(node.exc.args[0], names)
+                if " " in message:
+                    yield ast.unparse(node.exc.func), message
+
+
+def python_text(node: ast.AST, names: dict[str, ast.expr]) -> str:
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=parts):
+            return "".join(python_text(part, names) for part in parts)
+        case ast.BinOp(left=left, right=right):
+            return python_text(left, names) + python_text(right, names)
+        case ast.Name(id=name) if name in names:
+            return python_text(names[name], {})
+    return "…"
+
+
+def tracked(*patterns: str) -> list[Path]:
+    command = ["git", "ls-files", *patterns]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / line for line in listed.splitlines()]
+
+
+def errors_page() -> Iterator[str]:
+    from epl import errors
+
+    yield "# Errors\n"
+    yield prose("""
+        All messages, by the file that they are made in; "…" stands for a name, a number or another message.
+        Compiler errors reach Python as `epl.CompileError` with your source line, errors of the runtime as
+        `epl.Error`.""")
+    yield "## Classes\n"
+    for name, kind in vars(errors).items():
+        if inspect.isclass(kind) and issubclass(kind, Exception):
+            bases = ", ".join(base.__name__ for base in kind.__bases__)
+            yield f"- `epl.{name}` ({bases}): {paragraph(kind)}"
+    yield "\n## Python\n"
+    for path in tracked("python/epl/*.py"):
+        found = python_messages(ast.parse(path.read_text()))
+        yield from section(path, {f"- {kind}: {code(text)}" for kind, text in found})
+    for title, folders in {"Compiler": "dialect passes", "Runtime": "runtime", "Tools": "tools"}.items():
+        yield f"## {title}\n"
+        for path in tracked(*(f"{folder}/**.{kind}" for folder in folders.split() for kind in ("cpp", "h"))):
+            yield from section(path, {f"- {code(text)}" for text in cpp_messages(path.read_text())})
+
+
+def section(path: Path, lines: set[str]) -> Iterator[str]:
+    if lines:
+        yield f"### {path.relative_to(ROOT)}\n"
+        yield from sorted(lines)
+        yield ""
+
+
+def code(text: str) -> str:
+    return f"`{' '.join(text.replace('`', chr(39)).split())}`"
+
+
+def paragraph(thing: Any) -> str:
+    """The first paragraph of a docstring, in one line."""
+    return " ".join((inspect.getdoc(thing) or "").partition("\n\n")[0].split())
+
+
+def python_page() -> Iterator[str]:
+    import epl
+
+    yield "# Python\n"
+    yield f"{paragraph(epl)}\n"
+    for name in epl.__all__:
+        thing = getattr(epl, name)
+        if inspect.isclass(thing) and issubclass(thing, Exception):
+            continue  # stands in errors.md
+        yield f"## epl.{name}\n"
+        if inspect.isclass(thing):
+            yield from documented(thing, f"class epl.{name}", constructor=thing.__init__)
+            for member in public_members(thing):
+                yield f"### {name}.{member}\n"
+                yield from documented(getattr(thing, member), f"{name}.{member}")
+        else:
+            yield from documented(thing, f"epl.{name}")
+
+
+def public_members(kind: type) -> list[str]:
+    def is_shown(name: str, value: Any) -> bool:
+        documented = inspect.isfunction(value) or isinstance(value, (property, staticmethod, classmethod))
+        return documented and (not name.startswith("_") or name == "__call__") and bool(inspect.getdoc(value))
+
+    return [name for name, value in vars(kind).items() if is_shown(name, value)]
+
+
+def documented(thing: Any, name: str, constructor: Any = None) -> Iterator[str]:
+    target = constructor if constructor is not None else thing
+    if callable(target):
+        yield f"```python\n{signature(target, name)}\n```\n"
+    yield docstring(thing)
+
+
+def signature(function: Any, name: str) -> str:
+    parameters = list(inspect.signature(function).parameters.values())
+    shown = [p.replace(annotation=p.empty) for p in parameters if p.name != "self"]
+    one_line = f"{name}{inspect.Signature(shown)}"
+    if len(one_line) <= 100:
+        return one_line
+    star, lines = False, []
+    for parameter in shown:
+        if parameter.kind is parameter.KEYWORD_ONLY and not star:
+            lines.append("    *,")
+            star = True
+        lines.append(f"    {parameter},")
+    return "\n".join([f"{name}(", *lines, ")"])
+
+
+def docstring(thing: Any) -> str:
+    """Google's sections as lists."""
+    text = re.sub(r"^(\w+):$", r"**\1**\n", inspect.getdoc(thing) or "", flags=re.M)
+    text = re.sub(r"^  (\w+(?:, \w+)*): ", r"- `\1`: ", text, flags=re.M)
+    return re.sub(r"^    (?=\S)", "  ", re.sub(r"^  (?=\S)", "", text, flags=re.M), flags=re.M) + "\n"
+
+
+def tools_page() -> Iterator[str]:
+    yield "# Tools\n"
+    yield prose("""
+        Programs in `build/bin`. `epl-opt` is MLIR's optimizer driver with the passes of
+        [annotate](passes-annotate.md), [shard](passes-shard.md) and [kernel](passes-kernel.md), each a flag
+        of its own, and their pipelines (`--epl-parallelize`, `--epl-kernel`, `--epl-codegen`).
+        `epl-lsp-server` is a language server for `.mlir` files.""")
+    subcommands = ("dump", "verify", "render", "explain")
+    plain = ((tool,) for tool in ("epl-compile", "epl-run", "epl-plan"))
+    for command in (*plain, *(("epl-plan", subcommand) for subcommand in subcommands)):
+        program = ROOT / "build" / "bin" / command[0]
+        environment = {**os.environ, "COLUMNS": "100"}
+        text = subprocess.run(
+            [program, *command[1:], "--help"], capture_output=True, text=True, check=True, env=environment
+        ).stdout
+        lines = "\n".join(line.rstrip() for line in text.strip().replace(f"{ROOT}/", "").splitlines())
+        yield f"## {' '.join(command)}\n\n```text\n{lines}\n```\n"
+    yield "## Reading --timing\n"
+    yield prose("""
+        `epl-compile --timing` prints a tree: the input, its phases in order, the passes of each phase. A line
+        is the wall time of all below it; `(A)` marks an analysis, `Rest` what no line below accounts for.
+        Passes are named by their classes: `PropagatePass` is `epl-propagate`.""")
+
+
+def prose(text: str) -> str:
+    return textwrap.fill(" ".join(text.split()), 110, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+PAGES = {"config": config_page, "errors": errors_page, "python": python_page, "tools": tools_page}
+
+if __name__ == "__main__":
+    print(GENERATED)
+    print("\n".join(PAGES[sys.argv[1]]()).rstrip())

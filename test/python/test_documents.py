@@ -1,0 +1,88 @@
+"""The documents are true: their code runs and prints what they say, and the files they name exist."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+_BLOCK = re.compile(r"^```(?P<language>python|sh|text)\n(?P<code>.*?)^```$", re.M | re.S)
+_PRINTED = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def blocks(document: str) -> list[tuple[str, str]]:
+    """Languages and texts of the code blocks; each of Python stands at its own line number."""
+    text = (ROOT / document).read_text()
+    found = []
+    for match in _BLOCK.finditer(text):
+        above = "\n" * (text.count("\n", 0, match.start()) + 1)
+        found.append((match["language"], (above if match["language"] == "python" else "") + match["code"]))
+    return found
+
+
+def run_python(code: str, file: str, names: dict[str, Any]) -> str:
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
+        exec(compile(code, file, "exec"), names)
+    return out.getvalue()
+
+
+def run_shell(code: str) -> str:
+    path = os.pathsep.join([str(ROOT / "build" / "bin"), os.environ["PATH"]])
+    command = ["bash", "-euo", "pipefail", "-c", code]
+    environment = {**os.environ, "PATH": path}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_tutorial_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (language, install), *rest = blocks("docs/tutorial.md")
+    assert language == "sh"
+    assert install.startswith("scripts/setup")  # has been done
+    names: dict[str, Any] = {"__name__": "tutorial"}
+    printed = ""
+    for language, code in rest:
+        if language == "text":
+            assert doctest.OutputChecker().check_output(code, printed, _PRINTED), (code, printed)
+        elif language == "python":
+            printed = run_python(code, str(tmp_path / "tutorial.py"), names)
+        else:
+            printed = run_shell(code)
+    assert {path.name for path in tmp_path.iterdir()} == {"step.eplan", "step.txt", "step.svg", "step.json"}
+
+
+def named_files(document: str) -> set[str]:
+    """Paths in backquotes, and targets of links; a bare file name is in the folder of the path before it."""
+    found, folder = set(), Path()
+    text = (ROOT / document).read_text()
+    for path, target in re.findall(r"`([\w/-]+\.(?:cpp|h|py|td|fbs|md))`|\]\((?!https?:)([^)#]+)\)", text):
+        if target:
+            found.add(os.path.normpath(Path(document).parent / target))
+            continue
+        folder = Path(path).parent if "/" in path else folder
+        found.add(str(folder / Path(path).name))
+    return found
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/tour.md", "docs/tutorial.md"])
+def test_every_file_named_exists(document: str) -> None:
+    files = named_files(document)
+    assert files
+    assert [file for file in sorted(files) if not (ROOT / file).exists()] == []
+
+
+def test_the_tour_goes_through_all_parts() -> None:
+    folders = {str(Path(file).parent) for file in named_files("docs/tour.md")}
+    for part in ("python/epl", "passes", "runtime", "tools"):
+        assert any(folder.startswith(part) for folder in folders)
+    missing = [
+        folder for folder in ("annotate", "shard", "kernel", "emit") if f"passes/{folder}" not in folders
+    ]
+    assert missing == []
