@@ -12,6 +12,7 @@
 #include "passes/emit/BuildPlan.h"
 
 #include "dialect/Sharding.h"
+#include "passes/emit/ScopePath.h"
 #include "passes/emit/SourceLocation.h"
 #include "runtime/plan/Builder.h"
 #include "runtime/plan/Error.h"
@@ -105,7 +106,8 @@ private:
   runtime::CommandInfo getInfo(Operation *op, StringRef name, WorkAttr work) {
     std::string kind =
         work ? (work.getTaskgraph().getValue() + "." + stringifyWorkKind(work.getKind())).str() : "";
-    return {name.str(), getSourceLine(op->getLoc()), kind};
+    std::string scope = getScopePath(op->getLoc());
+    return {scope.empty() ? name.str() : (name + " in " + scope).str(), getSourceLine(op->getLoc()), kind};
   }
   /// A new buffer for a tensor of that type, bound to `value`.
   uint32_t addBuffer(Value value, RankedTensorType type, StringRef name) {

@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace mlir::epl {
@@ -53,13 +54,26 @@ StringRef getWord(Operation *op) {
   return name;
 }
 
-/// What a kernel does, in the first few of its ops: "matmul", "sub_exp_add".
+/// How little an op says about what its kernel is for: functions tell most, conversions and choices least.
+int getVagueness(Operation *op) {
+  if (isa<math::MathDialect>(op->getDialect()))
+    return 0;
+  return isa<CastOpInterface, arith::CmpFOp, arith::CmpIOp, arith::SelectOp>(op) ? 2 : 1;
+}
+
+/// What a kernel does, in a few of its ops, the most telling first: "matmul", "exp_sub_add".
 std::string getHint(ClusterOp cluster) {
   if (cluster.getKind() == KernelKind::contraction)
     return "matmul";
   llvm::SetVector<StringRef> words;
-  cluster.getBody().walk([&](Operation *op) { words.insert(getWord(op)); });
-  words.remove("");
+  for (int vagueness : {0, 1, 2}) {
+    if (vagueness == 2 && !words.empty())
+      break;
+    cluster.getBody().walk([&](Operation *op) {
+      if (StringRef word = getWord(op); getVagueness(op) == vagueness && !word.empty())
+        words.insert(word);
+    });
+  }
   auto first = words.getArrayRef().take_front(kHintWords);
   return first.empty() ? "copy" : llvm::join(first, "_");
 }

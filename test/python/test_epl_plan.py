@@ -90,3 +90,19 @@ def test_a_picture_goes_to_a_file(plan: Path, tmp_path: Path) -> None:
     )
     assert failed.returncode == 1
     assert "error: cannot create" in failed.stderr
+
+
+def test_any_name_gives_well_formed_xml(tmp_path: Path) -> None:
+    step = tmp_path / "step.mlir"
+    step.write_text(r"""
+        func.func @step(%x: tensor<4xf32> {epl.role = "constant", epl.name = "x"})
+            -> (tensor<4xf32> {epl.name = "a<b>&\22\01\C3\A9\FF]]>\EF\BF\BF"}) {
+          return %x : tensor<4xf32>
+        }
+    """)
+    subprocess.run([BIN / "epl-compile", step, "-o", tmp_path / "step.eplan"], check=True)
+    picture = subprocess.run(
+        [BIN / "epl-plan", "render", tmp_path / "step.eplan"], capture_output=True, check=True
+    )
+    (box,) = elements(picture.stdout.decode(), "command")
+    assert (box.findtext(f"{SVG}title") or "").startswith('#0 "copy a<b>&\\"\\x01é?]]>???"')

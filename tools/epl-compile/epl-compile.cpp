@@ -226,7 +226,8 @@ int main(int argc, char **argv) {
   const std::map<std::string, Kernels> kernels = {{"vectorized", Kernels::vectorized},
                                                   {"loops", Kernels::loops}};
   CLI::App app("Compiles an annotated training step for one device into a plan for several.\n"
-               "Exit codes: 0 done, 1 a step could not be compiled, 2 wrong usage.");
+               "Exit codes: 0 done, 1 a step could not be compiled, 2 wrong usage.",
+               "epl-compile");
   app.add_option("inputs", options.inputs,
                  "the step: MLIR text, - for standard input; several are compiled one after another")
       ->required();
@@ -237,13 +238,15 @@ int main(int argc, char **argv) {
          "--devices", [&](const std::string &text) { options.devices = parseDevices(text); },
          "the devices to compile for: cpu:N (default cpu:1)")
       ->type_name("cpu:N");
-  app.add_option("--emit", options.stage, "print the module after that phase instead of writing a plan")
-      ->transform(CLI::CheckedTransformer(stages, CLI::ignore_case))
+  app.add_option("--emit", options.stage,
+                 "print the module after a phase instead of writing a plan: input (as it came), global, "
+                 "local, kernel")
+      ->transform(CLI::CheckedTransformer(stages, CLI::ignore_case).description(""))
       ->type_name("STAGE");
   app.add_option(
          "--kernels", options.kernels,
          "vectorized (default): fused nests on vectors; loops: plain loops, op by op, compiled quickly")
-      ->transform(CLI::CheckedTransformer(kernels, CLI::ignore_case))
+      ->transform(CLI::CheckedTransformer(kernels, CLI::ignore_case).description(""))
       ->type_name("MODE");
   app.add_flag("--reference", options.reference,
                "compile the unparallelized program: scopes stripped, one device, plain loops");

@@ -15,7 +15,7 @@ namespace epl::runtime::tool {
 namespace {
 
 constexpr size_t kRows = 10; // of each table
-constexpr size_t kNameWidth = 24, kSourceWidth = 17;
+constexpr size_t kNameWidth = 22, kSourceWidth = 14;
 
 std::string right(const std::string &text, size_t width) {
   return std::string(width - std::min(width, text.size()), ' ') + text;
@@ -116,16 +116,15 @@ private:
     for (const auto &buffer : plan.buffers)
       (buffer->slot >= 0 ? slots : temporaries) += buffer->size;
     Peak peak = peakOf(plan);
-    out << "\nmemory of a device\n"
-        << right(bytesText(double(slots)), 10) << "  arguments and results\n"
-        << right(bytesText(double(plan.arena_size)), 10) << "  arena, for " << bytesText(double(temporaries))
-        << " of temporaries";
-    if (peak.bytes == 0) {
-      out << '\n';
+    auto line = [&](uint64_t bytes) -> std::ostream & {
+      return out << right(bytesText(double(bytes)), 10) << "  ";
+    };
+    out << "\nmemory of a device\n";
+    line(slots) << "arguments and results\n";
+    line(plan.arena_size) << "arena, for " << bytesText(double(temporaries)) << " of temporaries\n";
+    if (peak.bytes == 0)
       return;
-    }
-    out << "; at the peak " << bytesText(double(peak.bytes)) << " are in use, by "
-        << commandName(plan, peak.command) << ":\n";
+    line(peak.bytes) << "of it in use at the peak, " << commandName(plan, peak.command) << ":\n";
     // From which phase to which: activations live from forward to backward, gradients from there to apply.
     std::map<std::pair<std::string, std::string>, std::pair<uint64_t, size_t>> spans;
     for (const Lifetime &lifetime : peak.live) {
@@ -163,8 +162,8 @@ private:
     size_t shown = std::min(kRows, kernels.size());
     out << "\nthe " << shown << " most expensive of " << kernels.size()
         << " kernels; all commands: " << timeText(total) << '\n'
-        << "  share      time calls      flops     bytes   GF/s limit "
-        << (options.measured ? " of roof " : " of peak ") << left(" kernel", kNameWidth + 2) << "source\n";
+        << "  share     time calls    flops    bytes  GF/s limit"
+        << (options.measured ? "  of roof  " : "  of peak  ") << left("kernel", kNameWidth) << " source\n";
     double rest = 0;
     for (size_t i = 0; i < kernels.size(); ++i)
       if (i < shown)
@@ -172,7 +171,7 @@ private:
       else
         rest += kernels[i]->time;
     if (kernels.size() > shown)
-      out << right(percentText(ratio(rest, total)), 7) << right(timeText(rest), 10) << "  the others\n";
+      out << right(percentText(ratio(rest, total)), 7) << right(timeText(rest), 9) << "  the others\n";
   }
 
   void kernelRow(const Group &group, double total) {
@@ -180,10 +179,10 @@ private:
     // Without measurements: how much of the peak the bandwidth leaves.
     double reach = options.measured ? ratio(group.best, group.time)
                                     : ratio(machine.computeNanoseconds(group.cost), group.best);
-    out << right(percentText(ratio(group.time, total)), 7) << right(timeText(group.time), 10)
-        << right(std::to_string(group.calls), 6) << right(flopsText(double(group.cost.flops)), 11)
-        << right(bytesText(double(group.cost.bytes)), 10)
-        << right(numberText(ratio(double(group.cost.flops), group.time)), 7)
+    out << right(percentText(ratio(group.time, total)), 7) << right(timeText(group.time), 9)
+        << right(std::to_string(group.calls), 6) << right(flopsText(double(group.cost.flops)), 9)
+        << right(bytesText(double(group.cost.bytes)), 9)
+        << right(numberText(ratio(double(group.cost.flops), group.time)), 6)
         << (machine.isComputeBound(group.cost) ? " flops" : " bytes") << right(percentText(reach), 9) << "  "
         << left(group.name, kNameWidth) << ' ' << group.source << '\n';
   }

@@ -64,8 +64,8 @@ std::string xml(std::string_view text) {
   return result;
 }
 
-/// A name in two lines, cut behind a "_" where there is one, and shortened to what fits. Cuts never part a
-/// character of more than one byte.
+/// A name in two lines, cut behind a "_" or a space where there is one, and shortened to what fits. Cuts
+/// never part a character of more than one byte.
 std::pair<std::string, std::string> inTwoLines(const std::string &name) {
   auto isInside = [&](size_t i) { return i < name.size() && (name[i] & 0xc0) == 0x80; };
   auto cutBefore = [&](size_t i) {
@@ -75,7 +75,7 @@ std::pair<std::string, std::string> inTwoLines(const std::string &name) {
   };
   if (name.size() <= kLineLetters)
     return {name, ""};
-  size_t cut = name.rfind('_', kLineLetters - 1);
+  size_t cut = name.find_last_of("_ ", kLineLetters - 1);
   cut = cut == std::string::npos || cut < 4 ? cutBefore(kLineLetters) : cut + 1;
   std::string rest = name.substr(cut);
   if (rest.size() > kLineLetters)

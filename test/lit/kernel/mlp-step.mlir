@@ -4,26 +4,26 @@
 // generics become 8 products of matrices and 14 fused kernels, of which 19 differ. Forward and backward of
 // the loss are one kernel; so is each parameter's update.
 // CHECK: epl.launch @k0_matmul(
-// CHECK: epl.launch @k1_add_maximum_cmp(
+// CHECK: epl.launch @k1_add_maximum(
 // CHECK: epl.launch @k2_matmul(
-// CHECK: epl.launch @k1_add_maximum_cmp(
+// CHECK: epl.launch @k1_add_maximum(
 // CHECK: epl.launch @k3_matmul(
-// CHECK: epl.launch @k4_add_index_cast_cmp(
+// CHECK: epl.launch @k4_exp_log_add(
 // CHECK: epl.launch @k5_matmul(
-// CHECK: epl.launch @k6_select_add(
+// CHECK: epl.launch @k6_add(
 // CHECK: epl.launch @k7_matmul(
-// CHECK: epl.launch @k6_select_add(
-// CHECK: epl.launch @k8_cmp_add_select(
-// CHECK: epl.launch @k9_mul_add_div(
-// CHECK: epl.launch @k9_mul_add_div(
+// CHECK: epl.launch @k6_add(
+// CHECK: epl.launch @k8_powf_add_sub(
+// CHECK: epl.launch @k9_sqrt_mul_add(
+// CHECK: epl.launch @k9_sqrt_mul_add(
 // CHECK: epl.launch @k10_add(
-// CHECK: epl.launch @k11_mul_add_div(
+// CHECK: epl.launch @k11_sqrt_mul_add(
 // CHECK: epl.launch @k12_matmul(
-// CHECK: epl.launch @k13_mul_add_div(
+// CHECK: epl.launch @k13_sqrt_mul_add(
 // CHECK: epl.launch @k14_matmul(
-// CHECK: epl.launch @k15_mul_add_div(
+// CHECK: epl.launch @k15_sqrt_mul_add(
 // CHECK: epl.launch @k16_matmul(
-// CHECK: epl.launch @k17_mul_add_div(
+// CHECK: epl.launch @k17_sqrt_mul_add(
 // CHECK: epl.launch @k18_add_div(
 // CHECK-NOT: epl.launch
 // CHECK-COUNT-19: epl.kernel

@@ -174,8 +174,7 @@ TEST_F(PlanFile, MissingFilesAndFoldersAreErrors) {
 
 TEST_F(PlanFile, ATargetThatIsAFolderLeavesNothingBehind) {
   std::filesystem::create_directory(folder / "p.eplan");
-  EXPECT_THAT(errorOf([&] { writePlan(trainingPlan(2), folder / "p.eplan"); }),
-              StartsWith("cannot create"));
+  EXPECT_THAT(errorOf([&] { writePlan(trainingPlan(2), folder / "p.eplan"); }), StartsWith("cannot create"));
   EXPECT_EQ(fileCount(), 1u);
 }
 
