@@ -1,4 +1,4 @@
-// The runtime's one exception type.
+// The runtime's exception types.
 #ifndef EPL_RUNTIME_ERROR_H
 #define EPL_RUNTIME_ERROR_H
 
@@ -10,6 +10,12 @@ namespace epl::runtime {
 class Error : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
+};
+
+/// A state is used after a call has consumed it.
+class DonatedError : public Error {
+public:
+  using Error::Error;
 };
 
 } // namespace epl::runtime

@@ -18,7 +18,6 @@ import numpy as np
 
 from epl import runtime
 from epl.adapters.jax import hooks
-from epl.errors import DonatedError, Error
 
 
 class Array:
@@ -27,15 +26,15 @@ class Array:
     Reading it waits for the step, and raises that step's error if it has failed.
     """
 
+    __slots__ = ("__weakref__", "buffer", "dtype", "shape")
     weak_type = False
     __array_priority__ = 100  # numpy leaves mixed arithmetic to us, as it does to jax.Array
 
-    def __init__(self, buffer: Any, dtype: np.dtype[Any]) -> None:
+    def __init__(self, buffer: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
         """Wraps a `StateBuffer` of the runtime; `dtype` may be the unsigned type of the same size."""
         self.buffer = buffer
-        self.shape: tuple[int, ...] = tuple(buffer.shape)
-        self.dtype = np.dtype(dtype)
-        _register_with_flax()
+        self.dtype = dtype
+        self.shape = shape
 
     @property
     def ndim(self) -> int:
@@ -67,7 +66,7 @@ class Array:
 
     def copy(self) -> Array:
         """A copy on the same devices, which outlives the donation of this array."""
-        return Array(self._read(self.buffer.copy), self.dtype)
+        return Array(self._read(self.buffer.copy), self.dtype, self.shape)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """The value; a read-only view where the devices hold whole copies, unless `copy` is true."""
@@ -89,8 +88,7 @@ class Array:
         try:
             return action()
         except runtime.module().Error as error:
-            kind = DonatedError if self.buffer.is_donated else Error
-            raise kind(str(error)) from None
+            raise runtime.translated(error) from None
 
     def __getattr__(self, name: str) -> Any:
         """The methods of `jax.Array` (`sum`, `astype`, `at`, ...), on a copy."""
@@ -164,8 +162,8 @@ hooks.register_array(Array, Array.to_jax)
 _flax_knows = False
 
 
-def _register_with_flax() -> None:
-    """Lets `flax.serialization` write states, once the program uses flax at all."""
+def register_with_flax() -> None:
+    """Lets `flax.serialization` write states, once the program uses flax at all; called with every step."""
     global _flax_knows
     if _flax_knows or "flax.serialization" not in sys.modules:
         return

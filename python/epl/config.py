@@ -95,7 +95,8 @@ class Config:
         that have no effect in this version (all of them in one error).
     """
 
-    __slots__ = ("_values",)
+    __slots__ = ("_hash", "_values")
+    _hash: int  # kept, since every call of a step looks its plan up
     _values: dict[str, Value]
 
     def __init__(self, values: Mapping[str, Value] | None = None) -> None:
@@ -109,6 +110,7 @@ class Config:
         resolved = {key: _resolve(key, spec, given) for key, spec in KEYS.items()}
         _check_effect(resolved, given)
         object.__setattr__(self, "_values", resolved)
+        object.__setattr__(self, "_hash", hash(tuple(resolved.items())))
 
     def __getitem__(self, key: str) -> Value:
         _check_known(key)
@@ -129,7 +131,7 @@ class Config:
         return isinstance(other, Config) and self._values == other._values
 
     def __hash__(self) -> int:
-        return hash(tuple(self._values.items()))
+        return self._hash
 
     def __reduce__(self) -> tuple[type[Config], tuple[dict[str, Value]]]:
         return Config, (self._values,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from epl import runtime
 from epl.config import Config, Value
@@ -15,8 +15,7 @@ from epl.scopes import set_default_strategy
 Devices = str | int
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """Devices in their full form, `cpu:4`, and the configuration."""
 
     devices: str

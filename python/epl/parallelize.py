@@ -10,14 +10,15 @@ from typing import Any, TypeVar, overload
 
 import jax
 
+from epl import calling
 from epl.adapters.jax import hooks
 from epl.adapters.jax import trace as adapter
 from epl.config import Config, Value
-from epl.environment import Devices, as_config, parse_devices, settings
+from epl.environment import Devices, Settings, as_config, parse_devices, settings
 from epl.errors import ArgumentError, Error, Place
 from epl.scopes import Strategy, default_strategy
 from epl.signature import Batch, Parameters, Signature, Spec
-from epl.stages import Lowered
+from epl.stages import Compiled, Lowered
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -38,6 +39,8 @@ class Parallelized:
         self._config = config
         self._donate = donate
         self._lowered: dict[Any, Lowered] = {}
+        # The plans by what is quick to see of a call; several entries may share one.
+        self._compiled: dict[Any, Compiled] = {}
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -46,26 +49,37 @@ class Parallelized:
         Raises:
           CompileError, StateError, DonatedError: as the names say.
         """
-        spec, leaves = self._bind(args, kwargs)
-        return self._lower(spec).compile().call(leaves)
+        self._check_outermost()
+        values, static = self._signature.match(args, kwargs)
+        leaves, tree = jax.tree_util.default_registry.flatten(tuple(values.values()))
+        key = (tuple(values), tree, calling.leaves().describe(leaves), static, self._context())
+        compiled = self._compiled.get(key)
+        if compiled is None:
+            spec, _ = self._signature.describe(values, static)
+            compiled = self._compiled[key] = self._lower(spec).compile()
+        return compiled.call(leaves)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Traces the step for such arguments (arrays or `jax.ShapeDtypeStruct`s) without compiling it."""
-        spec, _ = self._bind(args, kwargs)
+        self._check_outermost()
+        spec, _ = self._signature.bind(args, kwargs)
         return self._lower(spec)
 
-    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Spec, list[Any]]:
+    def _check_outermost(self) -> None:
         if not hooks.trace_state_clean():
             raise Error(
                 f"{self._signature.name} is parallelized and cannot be called under jax.jit, grad, vmap or "
                 "another step: put the transformation inside the step"
             )
-        return self._signature.bind(args, kwargs)
+
+    def _context(self) -> tuple[Settings, Strategy | None, bool]:
+        """What a plan depends on besides the arguments."""
+        x64: bool = jax.config.jax_enable_x64
+        return settings(self._devices, self._config), default_strategy(), x64
 
     def _lower(self, spec: Spec) -> Lowered:
-        chosen = settings(self._devices, self._config)
-        default = default_strategy()
-        key = (spec, spec.weak_types, chosen, default, jax.config.jax_enable_x64)
+        chosen, default, _ = context = self._context()
+        key = (spec, spec.weak_types, context)
         if key not in self._lowered:
             self._lowered[key] = self._trace(spec, chosen.devices, default)
         return self._lowered[key]

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from epl.errors import Error
+from epl.errors import DonatedError, Error
 
 _ROOT = Path(__file__).parents[2]
 
@@ -25,6 +25,12 @@ def module() -> Any:
         return importlib.import_module("_epl_runtime")
     except ImportError as error:
         raise Error(f"the runtime is not built: run scripts/setup ({error})") from error
+
+
+def translated(error: Exception) -> Error:
+    """An error of the runtime as one of EPL."""
+    donated = isinstance(error, module().DonatedError)
+    return (DonatedError if donated else Error)(str(error))
 
 
 def live_bytes() -> int:

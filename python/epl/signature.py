@@ -19,9 +19,10 @@ from epl.errors import ArgumentError, StateError, UnsupportedError
 
 Parameters = str | int | Sequence[str | int]
 Batch = Parameters | Mapping[str | int, Any]
+Static = tuple[tuple[str, Any], ...]
 
 _INTEGERS = frozenset(f"{kind}int{bits}" for kind in ("", "u") for bits in (8, 16, 32, 64))
-_DTYPES = _INTEGERS | {"bool", "float16", "bfloat16", "float32", "float64"}
+DTYPES = _INTEGERS | {"bool", "float16", "bfloat16", "float32", "float64"}
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ class Signature:
         axes = batch if isinstance(batch, Mapping) else dict.fromkeys(_sequence(batch, "batch"), 0)
         self.batch = dict(zip(self._names(tuple(axes), "batch"), axes.values(), strict=True))
         self.static = tuple(self._names(static, "static_argnames"))
+        self._positional = () if self.static else _positional(self._signature)
         roles = [*self.state, *self.batch, *self.static]
         if twice := next((name for name in roles if roles.count(name) > 1), None):
             raise ArgumentError(
@@ -100,12 +102,22 @@ class Signature:
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Spec, list[Any]]:
         """Matches a call's arguments with the parameters: what they are, and their leaves.
 
-        Leaves are arrays, Python numbers or `jax.ShapeDtypeStruct`s. As in `jax.jit`, a parameter that the
-        call leaves to its default is that Python value, part of the program, unless it has a role.
-
         Raises:
           ArgumentError: if they do not match, or a leaf is no array.
         """
+        return self.describe(*self.match(args, kwargs))
+
+    def match(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], Static]:
+        """The arguments that hold arrays, by parameter, in the order of the parameters; the static ones.
+
+        As in `jax.jit`, a parameter that the call leaves to its default is that Python value, part of the
+        program, unless it has a role.
+
+        Raises:
+          ArgumentError: if they do not match.
+        """
+        if not kwargs and len(args) == len(self._positional):
+            return dict(zip(self._positional, args, strict=True)), ()
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -120,6 +132,14 @@ class Signature:
             for name, value in bound.arguments.items()
             if name in given or name in self.state or name in self.batch
         }
+        return values, static
+
+    def describe(self, values: Mapping[str, Any], static: Static) -> tuple[Spec, list[Any]]:
+        """What such arguments are, and their leaves: arrays, Python numbers, `jax.ShapeDtypeStruct`s.
+
+        Raises:
+          ArgumentError: if a leaf is no array.
+        """
         is_module = _mutable_module_test()
         flat = {name: jax.tree.flatten(value, is_leaf=is_module) for name, value in values.items()}
         leaves = [leaf for part, _ in flat.values() for leaf in part]
@@ -202,6 +222,13 @@ def _sequence(given: Any, what: str) -> Sequence[Any]:
     return tuple(given)
 
 
+def _positional(signature: inspect.Signature) -> tuple[str, ...]:
+    """The parameters, if a call that gives as many positional arguments gives all of them in this order."""
+    kinds = {parameter.kind for parameter in signature.parameters.values()}
+    plain = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
+    return tuple(signature.parameters) if kinds <= plain else ()
+
+
 def _broadcast_axes(name: str, axes: Any, value: Any) -> list[int | None]:
     """One axis (or None) for each leaf of a batch argument, from a prefix of its tree."""
     full: list[int | None] = []
@@ -255,7 +282,7 @@ def _kind(leaf: Any) -> tuple[tuple[int, ...], Any]:
 
 @functools.cache
 def _is_supported(dtype: Any) -> bool:
-    return is_key(dtype) or np.dtype(dtype).name in _DTYPES
+    return is_key(dtype) or np.dtype(dtype).name in DTYPES
 
 
 def _is_weak(leaf: Any) -> bool:

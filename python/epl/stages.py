@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import functools
 import hashlib
@@ -18,19 +17,18 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from epl import runtime
-from epl.adapters.jax import hooks
 from epl.adapters.jax import trace as adapter
-from epl.array import Array
+from epl.array import register_with_flax
+from epl.calling import caller, signless
 from epl.check import CheckReport, compare
 from epl.compile import emit, load_or_compile
 from epl.environment import Devices, current_devices, parse_devices
-from epl.errors import ArgumentError, CheckError, DonatedError, Error
+from epl.errors import ArgumentError, CheckError, Error
 from epl.files import replace_file
-from epl.signature import Signature, Spec, check_leaf, is_key
+from epl.signature import Signature, Spec, check_leaf
 
 PathLike = str | os.PathLike[str]
 
@@ -45,16 +43,24 @@ class Executable:
     """
 
     def __init__(
-        self, plan: Any, devices: str, name: str, hidden: Sequence[np.ndarray[Any, Any]] = ()
+        self,
+        plan: Any,
+        devices: str,
+        name: str,
+        hidden: Sequence[np.ndarray[Any, Any]] = (),
+        dtypes: Sequence[Any] | None = None,
     ) -> None:
+        """`dtypes`: of the results, if not the plan's own."""
         self.plan = plan
         self.name = name
         self._hidden = tuple(hidden)
         self._session = _guarded(runtime.module().Session, plan, devices)
         self._inputs = [slot for slot in plan.slots if slot.role != "result" and not slot.hidden]
-        self._outputs = [slot for slot in plan.slots if slot.role == "result"]
+        results = [slot for slot in plan.slots if slot.role == "result"]
         first = len(self._inputs)
-        self._uploaded = [self._session.state(first + i, _host(v)) for i, v in enumerate(self._hidden)]
+        uploaded = [self._session.state(first + i, signless(v)) for i, v in enumerate(self._hidden)]
+        dtypes = dtypes or [np.dtype(slot.dtype) for slot in results]
+        self._caller = caller(self._session, name, results, dtypes, uploaded)
 
     @property
     def layout(self) -> str:
@@ -70,34 +76,20 @@ class Executable:
             )
         for leaf, slot in zip(leaves, self._inputs, strict=True):
             check_leaf(leaf, slot.name)
-        donate = [slot.role == "state" for slot in self._inputs]
-        return self.run(leaves, donate, [np.dtype(slot.dtype) for slot in self._outputs])
+        return self.run(list(leaves), donate=True)
 
-    def run(self, leaves: Sequence[Any], donate: Sequence[bool], dtypes: Sequence[Any]) -> list[Any]:
-        """Runs a step on the user's arrays; `dtypes` are those of the results.
+    def run(self, leaves: list[Any], *, donate: bool) -> list[Any]:
+        """Runs a step on the user's arrays; `donate`: whether it consumes the `epl.Array`s of its states.
 
         On Ctrl-C the step runs to its end, and the arrays that it consumed hold the updated state: without
         the results, the caller would have neither.
         """
-        values = [_value(leaf) for leaf in leaves]
-        uses = collections.Counter(map(id, values))  # what stands twice (ema = params) is copied
-        flags = [flag and uses[id(value)] == 1 for flag, value in zip(donate, values, strict=True)]
-        results = self._call([*values, *self._uploaded], [*flags, *[False] * len(self._uploaded)])
+        register_with_flax()
         try:
-            return [_result(result, dtype) for result, dtype in zip(results, dtypes, strict=True)]
-        except KeyboardInterrupt:
-            for slot, result in zip(self._outputs, results, strict=True):
-                if slot.updates >= 0 and flags[slot.updates] and isinstance(leaves[slot.updates], Array):
-                    leaves[slot.updates].buffer = result
-            raise
-
-    def _call(self, values: Sequence[Any], donate: Sequence[bool]) -> list[Any]:
-        try:
-            results, _ = self._session.call(values, donate, self.name)
+            results: list[Any] = self._caller(leaves, donate)
         except runtime.module().Error as error:
-            donated = any(not isinstance(value, np.ndarray) and value.is_donated for value in values)
-            raise (DonatedError if donated else Error)(str(error)) from None
-        return list(results)
+            raise runtime.translated(error) from None
+        return results
 
     @contextlib.contextmanager
     def trace(self, path: PathLike) -> Iterator[None]:
@@ -133,7 +125,8 @@ class Compiled(Executable):
     """A compiled step: called as the step itself, with the same trees, shapes and dtypes."""
 
     def __init__(self, plan: Any, lowered: Lowered) -> None:
-        super().__init__(plan, lowered.devices, lowered.signature.name, lowered.program.hidden)
+        dtypes = [leaf.dtype for leaf in lowered.out_leaves]
+        super().__init__(plan, lowered.devices, lowered.signature.name, lowered.program.hidden, dtypes)
         self.lowered = lowered
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -144,13 +137,11 @@ class Compiled(Executable):
         """
         return self.call(self._leaves(args, kwargs))
 
-    def call(self, leaves: Sequence[Any], *, donate: bool | None = None) -> Any:
+    def call(self, leaves: list[Any], *, donate: bool | None = None) -> Any:
         """Runs a step on the leaves of its arguments; `donate` stands for the step's own choice."""
         lowered = self.lowered
-        wanted = lowered.donate if donate is None else donate
-        flags = [wanted and argument.role == "state" for argument in lowered.arguments]
-        dtypes = [leaf.dtype for leaf in lowered.out_leaves]
-        return jax.tree.unflatten(lowered.out_tree, self.run(leaves, flags, dtypes))
+        results = self.run(leaves, donate=lowered.donate if donate is None else donate)
+        return lowered.out_tree.unflatten(results)
 
     def _leaves(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         spec, leaves = self.lowered.signature.bind(args, kwargs)
@@ -335,40 +326,7 @@ def _guarded(action: Any, *args: Any, **options: Any) -> Any:
     try:
         return action(*args, **options)
     except runtime.module().Error as error:
-        raise Error(str(error)) from None
-
-
-def _value(leaf: Any) -> Any:
-    """What the runtime takes for a leaf: the buffer of an `epl.Array`, else numpy memory of ours alone."""
-    if isinstance(leaf, Array):
-        return leaf.buffer
-    if is_key(getattr(leaf, "dtype", np.dtype(np.float32))):
-        return _host(np.asarray(jax.random.key_data(leaf)))
-    if isinstance(leaf, jax.Array):
-        return _host(np.asarray(leaf))
-    if isinstance(leaf, jax.ShapeDtypeStruct):
-        raise ArgumentError(f"a step runs on arrays, found {leaf!r}, which is for lower()")
-    dtype = jax.dtypes.canonicalize_dtype(jax.dtypes.result_type(leaf))
-    try:
-        return _host(np.array(leaf, dtype=dtype))
-    except OverflowError:
-        raise ArgumentError(f"{leaf!r} does not fit {dtype.name}, JAX's type for it") from None
-
-
-def _host(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Contiguous, unsigned integers as the signed ones of their size: plans have signless integers."""
-    value = np.ascontiguousarray(value).reshape(value.shape)
-    return value.view(f"i{value.dtype.itemsize}") if value.dtype.kind == "u" else value
-
-
-def _result(result: Any, dtype: Any) -> Any:
-    """A result for the user: states stay on the devices, except typed keys: JAX has no foreign ones."""
-    if is_key(dtype):
-        data = jnp.asarray(np.array(result.numpy()).view(np.uint32))
-        return jax.random.wrap_key_data(data, impl=hooks.key_implementation(dtype))
-    if isinstance(result, runtime.module().StateBuffer):
-        return Array(result, dtype)
-    return jnp.asarray(result.numpy().view(dtype))
+        raise runtime.translated(error) from None
 
 
 def _mismatch(lowered: Lowered, found: Spec) -> str:

@@ -16,11 +16,10 @@ namespace {
 /// A buffer that Python lends; given back with the interpreter's lock, from whatever thread.
 class Loan {
 public:
-  Loan(nb::handle array, const std::string &name) {
-    if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) == 0)
-      return;
-    nb::python_error reason;
-    throw Error("argument \"" + name + "\" is no array in contiguous memory: " + reason.what());
+  /// Throws nb::python_error.
+  explicit Loan(nb::handle array) {
+    if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0)
+      nb::raise_python_error();
   }
   Loan(const Loan &) = delete;
   ~Loan() {
@@ -66,12 +65,44 @@ static std::optional<ElementType> parseFormat(const char *format, Py_ssize_t siz
   }
 }
 
+static std::shared_ptr<Loan> lend(nb::handle array, const std::string &name) {
+  try {
+    return std::make_shared<Loan>(array);
+  } catch (nb::python_error &reason) {
+    throw Error("argument \"" + name + "\" is no array in contiguous memory: " + reason.what());
+  }
+}
+
+static HostTensor tensorOf(std::shared_ptr<Loan> loan, ElementType element) {
+  const Py_buffer &buffer = loan->get();
+  return {{element, {buffer.shape, buffer.shape + buffer.ndim}}, static_cast<std::byte *>(buffer.buf), loan};
+}
+
+std::optional<HostTensor> tryBorrow(nb::handle array) {
+  std::shared_ptr<Loan> loan;
+  try {
+    loan = std::make_shared<Loan>(array);
+  } catch (nb::python_error &) {
+    return std::nullopt; // split, deleted, of another device: who converts it says so
+  }
+  std::optional<ElementType> found = parseFormat(loan->get().format, loan->get().itemsize);
+  if (!found)
+    return std::nullopt;
+  return tensorOf(std::move(loan), *found);
+}
+
+nb::object owned(PyObject *reference) {
+  if (!reference)
+    nb::raise_python_error();
+  return nb::steal(reference);
+}
+
 HostTensor fromNumpy(nb::handle array, ElementType element, const std::string &name) {
   nb::object source = nb::borrow(array);
   // ml_dtypes' bfloat16 has no format in the buffer protocol.
   if (element == ElementType::bf16 && nb::hasattr(array, "view"))
     source = array.attr("view")("uint16");
-  auto loan = std::make_shared<Loan>(source, name);
+  auto loan = lend(source, name);
   const Py_buffer &buffer = loan->get();
   std::optional<ElementType> found = parseFormat(buffer.format, buffer.itemsize);
   if (!found) {
@@ -81,7 +112,7 @@ HostTensor fromNumpy(nb::handle array, ElementType element, const std::string &n
   }
   if (element == ElementType::bf16 && elementBytes(*found) == 2)
     found = element;
-  return {{*found, {buffer.shape, buffer.shape + buffer.ndim}}, static_cast<std::byte *>(buffer.buf), loan};
+  return tensorOf(std::move(loan), *found);
 }
 
 static nb::dlpack::dtype dtypeOf(ElementType element) {

@@ -7,6 +7,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <optional>
+
 namespace epl::runtime::binding {
 
 /// The memory of an array (anything with a C-contiguous buffer in native byte order), which lives as long as
@@ -14,8 +16,14 @@ namespace epl::runtime::binding {
 /// array of two-byte elements fits bf16. `name` is for errors. Throws Error if the array has no such memory.
 HostTensor fromNumpy(nanobind::handle array, plan::ElementType element, const std::string &name);
 
+/// The same for an object that may have no such memory; such a one gives nothing.
+std::optional<HostTensor> tryBorrow(nanobind::handle array);
+
 /// A NumPy array over the tensor's memory, which it keeps; bf16 comes as uint16.
 nanobind::object toNumpy(const HostTensor &tensor, bool writable);
+
+/// The object of a new reference that Python's interface gave; throws the error that it set for null.
+nanobind::object owned(PyObject *reference);
 
 } // namespace epl::runtime::binding
 

@@ -3,6 +3,7 @@
 
 #include "runtime/Error.h"
 #include "runtime/binding/Arrays.h"
+#include "runtime/binding/Caller.h"
 #include "runtime/binding/Waiting.h"
 #include "runtime/device/cpu/Features.h"
 #include "runtime/executor/Session.h"
@@ -196,6 +197,40 @@ void bindResults(nb::module_ &module) {
           "The value.");
 }
 
+/// (make, dtype, shape) of every result.
+std::vector<Caller::Form> formsOf(const nb::list &forms) {
+  std::vector<Caller::Form> parsed;
+  for (nb::handle form : forms)
+    parsed.push_back({form[0], form[1], form[2]});
+  return parsed;
+}
+
+void bindCaller(nb::module_ &module) {
+  nb::class_<Leaves>(module, "Leaves", "What leaves are, and where their elements lie.")
+      .def(
+          nb::init<nb::object, nb::object, nb::object, nb::list, nb::object>(), "own_type"_a, "jax_type"_a,
+          "numpy_type"_a, "dtypes"_a, "to_host"_a,
+          "The types of the front end's, JAX's and NumPy's arrays, the dtypes that are one object each, and\n"
+          "a function that gives any other leaf as an array in memory that nobody else writes.")
+      .def("describe", &Leaves::describe, "leaves"_a,
+           "A hashable description: equal ones have equal shapes, dtypes and weak types.");
+  nb::class_<Caller>(module, "Caller", "A session that is called with leaves and gives arrays.")
+      .def(
+          "__init__",
+          [](Caller *self, nb::object session, nb::object leaves, nb::object array, const nb::list &forms,
+             std::vector<std::shared_ptr<StateBuffer>> hidden, std::string name) {
+            new (self) Caller(std::move(session), std::move(leaves), std::move(array), formsOf(forms),
+                              std::move(hidden), std::move(name));
+          },
+          "session"_a, "leaves"_a, "array_type"_a, "forms"_a, "hidden"_a, "name"_a,
+          "`forms` has (make, dtype, shape) for every result: array_type(buffer, dtype, shape) or, if make "
+          "is\n"
+          "not None, make(NumPy array). `hidden` are the last arguments of every call.")
+      .def("__call__", &Caller::call, "leaves"_a, "donate"_a,
+           "Runs a step; waits for it if a result is made of a NumPy array. `donate`: whether states are\n"
+           "consumed.");
+}
+
 void bindSession(nb::module_ &module) {
   nb::class_<Session>(module, "Session", "A plan on devices.")
       .def(
@@ -235,6 +270,7 @@ NB_MODULE(_epl_runtime, module) {
   // Arrays live in users' globals until the interpreter's very end.
   nanobind::set_leak_warnings(false);
   nanobind::exception<epl::runtime::Error> error(module, "Error", PyExc_RuntimeError);
+  nanobind::exception<epl::runtime::DonatedError> donated(module, "DonatedError", error);
   module.def(
       "parse_devices", [](const std::string &text) { return epl::runtime::Devices::parse(text).str(); },
       "text"_a, "The full form, cpu:N, of how devices are written.");
@@ -244,4 +280,5 @@ NB_MODULE(_epl_runtime, module) {
   bindPlan(module);
   bindResults(module);
   bindSession(module);
+  bindCaller(module);
 }

@@ -15,7 +15,10 @@ struct Session::Use {
 
 Session::Session(std::shared_ptr<const plan::PlanT> plan, const std::string &devices, Executor &executor)
     : program(std::move(plan), devices), executor(executor),
-      frame(program, std::min(program.topology().size(), executor.maxWorkers())) {}
+      frame(program, std::min(program.topology().size(), executor.maxWorkers())) {
+  for (const auto &slot : program.plan().slots)
+    kinds.push_back(std::make_shared<StateBuffer::Kind>(slot->name, TensorType::of(*slot)));
+}
 
 Session::~Session() {
   if (!executor.isForked())
@@ -48,7 +51,7 @@ Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<
   newest = call;
   for (size_t i = 0; i < arguments.size(); ++i)
     if (uses[i].donated)
-      std::get<std::shared_ptr<StateBuffer>>(arguments[i])->donate(*call);
+      std::get<std::shared_ptr<StateBuffer>>(arguments[i])->donate(call);
   return {std::move(results), std::move(call)};
 }
 
@@ -60,27 +63,34 @@ std::vector<Session::Use> Session::examine(const std::vector<Argument> &argument
                 std::to_string(donate.size()) + " donation flags, expected " +
                 std::to_string(numArguments()) + " of each");
   std::vector<Use> uses(arguments.size());
+  std::vector<const Storage *> memories; // of all states; one that stands twice is not consumed
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto *value = std::get_if<std::shared_ptr<StateBuffer>>(&arguments[i]);
     checkType(i, value ? (*value)->type() : std::get<HostTensor>(arguments[i]).type);
     if (!value)
       continue;
     const std::shared_ptr<Storage> &storage = (*value)->use();
+    memories.push_back(storage.get());
     uses[i].donated = donate[i] && program.updateOf(i) >= 0;
     if (storage->numRanks() == program.topology().size() && storage->layout() == program.layout(i) &&
         (!(*value)->producer() || (*value)->producer()->runsOn(executor)))
       uses[i].storage = storage;
   }
-  for (Use &use : uses) {
-    auto same = [&](const Use &other) { return other.storage == use.storage; };
-    use.inPlace = use.donated && use.storage && use.storage->numViews == 0 && !use.storage->isShared() &&
-                  std::count_if(uses.begin(), uses.end(), same) == 1;
+  std::sort(memories.begin(), memories.end());
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    Use &use = uses[i];
+    if (!use.donated)
+      continue;
+    const Storage *memory = std::get<std::shared_ptr<StateBuffer>>(arguments[i])->use().get();
+    auto [first, last] = std::equal_range(memories.begin(), memories.end(), memory);
+    use.donated = last - first == 1;
+    use.inPlace = use.donated && use.storage && use.storage->numViews == 0 && !use.storage->isShared();
   }
   return uses;
 }
 
 void Session::checkType(size_t index, const TensorType &type) const {
-  TensorType expected = TensorType::of(slot(index));
+  const TensorType &expected = kinds[index]->type;
   if (type != expected)
     throw Error("argument \"" + slot(index).name + "\" is " + type.str() + ", expected " + expected.str());
 }
@@ -118,15 +128,13 @@ std::vector<Result> Session::bindResults(std::vector<Binding> &bindings,
                                          const std::shared_ptr<Call> &call) const {
   std::vector<Result> results;
   for (size_t index = numArguments(); index < program.numSlots(); ++index) {
-    TensorType type = TensorType::of(slot(index));
     Binding &binding = bindings.emplace_back();
     if (int32_t argument = slot(index).updates; argument >= 0) {
-      results.push_back(
-          std::make_shared<StateBuffer>(slot(argument).name, type, bindings[argument].storage, call));
+      results.push_back(std::make_shared<StateBuffer>(kinds[argument], bindings[argument].storage, call));
       continue;
     }
     // The verifier has proved that the step writes every byte.
-    binding.host = HostTensor::allocate(type, Memory::Fill::none);
+    binding.host = HostTensor::allocate(kinds[index]->type, Memory::Fill::none);
     results.push_back(std::make_shared<HostResult>(slot(index).name, binding.host, call));
   }
   return results;
@@ -139,7 +147,7 @@ std::shared_ptr<StateBuffer> Session::state(size_t index, const HostTensor &tens
   bool shared = slot(index).role != plan::SlotRole::state;
   auto storage = std::make_shared<Storage>(program.layout(index), program.topology().size(), shared);
   storage->copyFromHost(tensor.data);
-  return std::make_shared<StateBuffer>(slot(index).name, tensor.type, std::move(storage), nullptr);
+  return std::make_shared<StateBuffer>(kinds[index], std::move(storage), nullptr);
 }
 
 void Session::synchronize() {

@@ -65,9 +65,9 @@ public:
 
   /// Queues a step and returns. `arguments` in the order of the slots; host tensors must stay as they are
   /// until the call has ended. A state argument that the plan updates and whose flag in `donate` is set is
-  /// consumed: the step writes in place if nobody views it. Others are copied first. `name` is for messages.
-  /// Throws Error, with nothing consumed, if an argument does not fit its slot, was donated before, or is
-  /// lost.
+  /// consumed: the step writes in place if nobody views it. Others are copied first, as is a value that
+  /// stands in two arguments. `name` is for messages. Throws Error, with nothing consumed, if an argument
+  /// does not fit its slot, was donated before, or is lost.
   Outcome call(const std::vector<Argument> &arguments, const std::vector<bool> &donate,
                const std::string &name);
 
@@ -104,7 +104,8 @@ private:
   Program program;
   Executor &executor;
   Frame frame;
-  std::deque<std::shared_ptr<Call>> calls; // those that may still hold their arguments
+  std::vector<std::shared_ptr<const StateBuffer::Kind>> kinds; // of the slots
+  std::deque<std::shared_ptr<Call>> calls;                     // those that may still hold their arguments
   std::shared_ptr<Call> newest;
   uint64_t numCalls = 0;
 };

@@ -42,9 +42,9 @@ void StateBuffer::wait() const {
 
 const std::shared_ptr<Storage> &StateBuffer::use() const {
   if (isDonated())
-    throw Error("state \"" + stateName + "\" was donated by " + consumer);
+    throw DonatedError("state \"" + name() + "\" was donated by " + consumer->describe());
   if (call && call->done() && !memory->poison.empty())
-    throw Error("state \"" + stateName + "\" is lost: " + memory->poison);
+    throw Error("state \"" + name() + "\" is lost: " + memory->poison);
   return memory;
 }
 
@@ -56,13 +56,13 @@ HostTensor StateBuffer::toHost() const {
     return copyToHost();
   ++storage->numViews;
   std::shared_ptr<const void> view(storage->data(0), [storage](const void *) { --storage->numViews; });
-  return {tensorType, storage->data(0), std::move(view)};
+  return {type(), storage->data(0), std::move(view)};
 }
 
 HostTensor StateBuffer::copyToHost() const {
   use();
   wait();
-  HostTensor copy = HostTensor::allocate(tensorType, Memory::Fill::none);
+  HostTensor copy = HostTensor::allocate(type(), Memory::Fill::none);
   use()->copyToHost(copy.data);
   return copy;
 }
@@ -73,7 +73,7 @@ std::shared_ptr<StateBuffer> StateBuffer::copy() const {
   const Storage &from = *use();
   auto to = std::make_shared<Storage>(from.layout(), from.numRanks(), from.isShared());
   to->copyFrom(from);
-  return std::make_shared<StateBuffer>(stateName, tensorType, std::move(to), nullptr);
+  return std::make_shared<StateBuffer>(kind, std::move(to), nullptr);
 }
 
 } // namespace epl::runtime

@@ -53,13 +53,18 @@ private:
 /// A value of a state: what one call made and the next consumes. For one thread at a time.
 class StateBuffer {
 public:
-  StateBuffer(std::string name, TensorType type, std::shared_ptr<Storage> storage,
-              std::shared_ptr<Call> producer)
-      : stateName(std::move(name)), tensorType(std::move(type)), memory(std::move(storage)),
-        call(std::move(producer)) {}
+  /// What all values of one state share.
+  struct Kind {
+    std::string name;
+    TensorType type;
+  };
 
-  const std::string &name() const { return stateName; }
-  const TensorType &type() const { return tensorType; }
+  StateBuffer(std::shared_ptr<const Kind> kind, std::shared_ptr<Storage> storage,
+              std::shared_ptr<Call> producer)
+      : kind(std::move(kind)), memory(std::move(storage)), call(std::move(producer)) {}
+
+  const std::string &name() const { return kind->name; }
+  const TensorType &type() const { return kind->type; }
 
   /// The call that makes the value; null for a value that came from the host.
   const std::shared_ptr<Call> &producer() const { return call; }
@@ -67,7 +72,7 @@ public:
   void wait() const;
 
   /// Whether a call has consumed the value, so that it cannot be used again.
-  bool isDonated() const { return !consumer.empty(); }
+  bool isDonated() const { return consumer != nullptr; }
 
   /// The value in host memory, after waiting. A replicated value is a view of the first rank's memory,
   /// without a copy: nobody may write it, and while its owner lives no step writes it either. Throws Error if
@@ -79,16 +84,19 @@ public:
   std::shared_ptr<StateBuffer> copy() const;
 
   // For sessions.
-  /// The memory; throws Error if the value was donated or is known to be lost.
+  /// The memory; throws DonatedError if the value was donated, Error if it is known to be lost.
   const std::shared_ptr<Storage> &use() const;
-  void donate(const Call &to) { consumer = to.describe(); }
+  /// Lets go of the memory: who keeps the handle does not keep that.
+  void donate(std::shared_ptr<const Call> to) {
+    consumer = std::move(to);
+    memory.reset();
+  }
 
 private:
-  std::string stateName;
-  TensorType tensorType;
+  std::shared_ptr<const Kind> kind;
   std::shared_ptr<Storage> memory;
   std::shared_ptr<Call> call;
-  std::string consumer;
+  std::shared_ptr<const Call> consumer;
 };
 
 } // namespace epl::runtime

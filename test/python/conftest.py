@@ -79,6 +79,11 @@ def write_plan(tmp_path: Path) -> WritePlan:
     return run
 
 
+def open_gate(gate: jax.Array) -> None:
+    """Changes an immutable array: steps read JAX's arrays where they lie."""
+    ctypes.c_int64.from_address(gate.unsafe_buffer_pointer()).value = 1
+
+
 class GatedStep:
     """A step `n + 1` on two devices that waits at a gate and fails on the rank that `culprit` names."""
 
@@ -97,8 +102,8 @@ class GatedStep:
         return np.zeros((), np.int64)
 
     def open(self) -> None:
-        """Lets every step through that was or will be called. Steps read JAX's arrays where they lie."""
-        ctypes.c_int64.from_address(self._gate.unsafe_buffer_pointer()).value = 1
+        """Lets every step through that was or will be called."""
+        open_gate(self._gate)
 
 
 @pytest.fixture

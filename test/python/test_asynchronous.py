@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 import epl
-from conftest import GatedStep
-from epl import runtime
+from conftest import GatedStep, WritePlan, open_gate
 
 USES: list[Callable[[Any], Any]] = [
     np.asarray,
@@ -181,17 +180,17 @@ def test_a_second_ctrl_c_poisons_the_state(gated: GatedStep) -> None:
             use(n)
 
 
-def test_ctrl_c_while_waiting_keeps_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
-    step = epl.parallelize(lambda state: (state + 1, state.sum()), state="state", devices=2, name="add")
-    state, _ = step(np.zeros(4, np.float32))
-    result = runtime.module().HostResult
-
-    def interrupted(self: Any) -> Any:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(result, "numpy", interrupted)
+def test_ctrl_c_during_a_call_keeps_the_state(write_plan: WritePlan) -> None:
+    """The caller gets no results: the arrays that the call consumed must be the updated states."""
+    with jax.enable_x64(True):
+        step = epl.load(write_plan("report"))
+        opened, closed = jnp.ones(1, jnp.int64), jnp.zeros(1, jnp.int64)
+        n, _ = step(np.zeros(1, np.int64), opened)
+        interrupt(times=1)
+        threading.Timer(0.4, lambda: open_gate(closed)).start()
         with pytest.raises(KeyboardInterrupt):
-            step(state)
-    np.testing.assert_array_equal(state, np.full(4, 2, np.float32))
-    step(state)
+            step(n, closed)
+        assert not n.is_deleted()
+        assert n.is_ready()
+        n, seen = step(n, opened)
+        assert (int(n[0]), int(seen[0])) == (3, 3)

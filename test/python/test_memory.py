@@ -67,6 +67,19 @@ def test_training_holds_one_state(held: Callable[[], int]) -> None:
     del state, step
 
 
+def test_a_donated_array_holds_no_memory(held: Callable[[], int]) -> None:
+    step = epl.parallelize(lambda state: state + 1, state="state", devices=1, name="add")
+    step.lower(VALUES).compile()
+    base = held()
+    old = [step(VALUES)]
+    for _ in range(3):
+        old.append(step(old[-1]))
+    old.pop().block_until_ready()
+    assert held() == base
+    assert all(array.is_deleted() for array in old)
+    del old, step
+
+
 def test_without_donation_every_value_that_is_kept_counts(held: Callable[[], int]) -> None:
     step = epl.parallelize(lambda state: state + 1, state="state", devices=1, donate=False, name="add")
     states = [step(VALUES).block_until_ready()]

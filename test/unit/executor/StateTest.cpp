@@ -104,6 +104,7 @@ TEST_F(StateTest, OneValueInTwoPlacesIsCopied) {
   EXPECT_EQ(values(a2), twos);
   EXPECT_EQ(values(b2), twos);
   EXPECT_NE(a2->toHost().data, b2->toHost().data);
+  EXPECT_EQ(values(a), ones); // and not consumed
   auto [a3, b3] = call(a2, b2);
   EXPECT_EQ(values(a3), (std::vector<int64_t>{3, 3, 3, 3}));
 }

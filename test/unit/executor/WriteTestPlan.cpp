@@ -1,7 +1,7 @@
 // Writes one of a few hand-written plans to a file: for the tests of the Python module and of epl-run, which
 // need plans but no compiler.
 //
-//   EplWriteTestPlan step|reference|wrong|echo|gate|fragile|matmul|features FILE
+//   EplWriteTestPlan step|reference|wrong|echo|gate|fragile|report|matmul|features FILE
 #include "TestPlan.h"
 
 #include "runtime/plan/Writer.h"
@@ -100,6 +100,14 @@ TestPlan makeFragile() {
   return plan;
 }
 
+/// makeGate, with n as a plain result too.
+TestPlan makeReport() {
+  TestPlan plan = makeGate();
+  uint32_t seen = plan.slotBuffer(plan.slot(SlotRole::result, "seen", ElementType::i64, {1}));
+  plan.copy(0, seen);
+  return plan;
+}
+
 const std::map<std::string, std::function<TestPlan()>> kinds = {
     {"step", [] { return makeStep(2); }},
     {"reference", [] { return makeStep(1); }},
@@ -107,6 +115,7 @@ const std::map<std::string, std::function<TestPlan()>> kinds = {
     {"echo", makeEcho},
     {"gate", makeGate},
     {"fragile", makeFragile},
+    {"report", makeReport},
     {"matmul", makeMatmul},
     {"features", makeFeatures},
 };
@@ -118,7 +127,8 @@ int main(int count, char **arguments) {
   using namespace epl::runtime;
   auto kind = count == 3 ? test::kinds.find(arguments[1]) : test::kinds.end();
   if (kind == test::kinds.end()) {
-    std::cerr << "usage: EplWriteTestPlan step|reference|wrong|echo|gate|fragile|matmul|features FILE\n";
+    std::cerr
+        << "usage: EplWriteTestPlan step|reference|wrong|echo|gate|fragile|report|matmul|features FILE\n";
     return 2;
   }
   writePlan(*kind->second().finish(), arguments[2]);

@@ -12,11 +12,16 @@ from typing import Any
 
 import jax
 from jax._src import core, dtypes, source_info_util
+from jax._src.array import ArrayImpl
 from jax._src.interpreters import pxla
+from jax._src.lib import xla_client
 
 from epl.errors import Error, Place
 
 VERSION = "0.10.2"
+
+ARRAY_TYPE = ArrayImpl
+"""The type of concrete arrays."""
 
 if jax.__version__ != VERSION:
     raise Error(
@@ -42,6 +47,23 @@ def register_array(array_type: type, to_jax: Callable[[Any], jax.Array]) -> None
     core.pytype_aval_mappings[array_type] = lambda value: core.ShapedArray(value.shape, value.dtype)
     pxla.shard_arg_handlers[array_type] = shard
     dtypes.canonicalize_value_handlers[array_type] = lambda value: value
+
+
+def adopter(shape: tuple[int, ...], dtype: Any) -> Callable[[Any], jax.Array]:
+    """A quick `jnp.asarray` for numpy arrays of one kind, which nobody writes afterwards.
+
+    The array comes to JAX's first CPU device, not committed to it. Elements of another type of that size are
+    taken for `dtype`.
+    """
+    device = jax.devices("cpu")[0]
+    aval, sharding = core.ShapedArray(shape, dtype), jax.sharding.SingleDeviceSharding(device)
+
+    def adopt(value: Any) -> jax.Array:
+        viewed = value if value.dtype == dtype else value.view(dtype)
+        array: jax.Array = xla_client.batched_device_put(aval, sharding, [viewed], [device], False)
+        return array
+
+    return adopt
 
 
 def key_implementation(dtype: Any) -> Any:

@@ -1,0 +1,75 @@
+"""Between the user's arrays and the runtime's: what a leaf hands over, what a result becomes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from epl import runtime
+from epl.adapters.jax import hooks
+from epl.array import Array
+from epl.errors import ArgumentError
+from epl.signature import DTYPES, is_key
+
+
+@functools.cache
+def leaves() -> Any:
+    """The runtime's reader of leaves (runtime/binding/Leaves.h)."""
+    dtypes = [jnp.dtype(name) for name in sorted(DTYPES)]
+    return runtime.module().Leaves(Array, hooks.ARRAY_TYPE, np.ndarray, dtypes, to_host)
+
+
+def caller(
+    session: Any, name: str, slots: Sequence[Any], dtypes: Sequence[Any], hidden: Sequence[Any]
+) -> Any:
+    """What runs a step on leaves and gives its results (runtime/binding/Caller.h).
+
+    Args:
+      session: of the runtime.
+      name: of the step, for messages.
+      slots: the plan's results.
+      dtypes: of the results, for the user.
+      hidden: buffers of the last arguments, which the user does not pass.
+    """
+    forms = [_form(slot, dtype) for slot, dtype in zip(slots, dtypes, strict=True)]
+    return runtime.module().Caller(session, leaves(), Array, forms, list(hidden), name)
+
+
+def to_host(leaf: Any) -> np.ndarray[Any, Any]:
+    """A leaf that is no `epl.Array` as contiguous numpy memory that the user does not write."""
+    if isinstance(leaf, jax.Array):
+        return signless(np.asarray(jax.random.key_data(leaf) if is_key(leaf.dtype) else leaf))
+    if isinstance(leaf, jax.ShapeDtypeStruct):
+        raise ArgumentError(f"a step runs on arrays, found {leaf!r}, which is for lower()")
+    dtype = jax.dtypes.canonicalize_dtype(getattr(leaf, "dtype", None) or jax.dtypes.result_type(leaf))
+    try:
+        return signless(np.array(leaf, dtype=dtype))
+    except OverflowError:
+        raise ArgumentError(f"{leaf!r} does not fit {dtype.name}, JAX's type for it") from None
+
+
+def signless(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Contiguous, unsigned integers as the signed ones of their size: plans have signless integers."""
+    if not value.flags.c_contiguous:
+        value = np.ascontiguousarray(value).reshape(value.shape)
+    return value.view(f"i{value.dtype.itemsize}") if value.dtype.kind == "u" else value
+
+
+def _form(slot: Any, dtype: Any) -> tuple[Callable[[Any], Any] | None, Any, tuple[int, ...]]:
+    """What a result becomes: states stay on the devices, except typed keys: JAX has no foreign ones."""
+    if is_key(dtype):
+        return functools.partial(_key, dtype), dtype, slot.shape
+    if slot.updates >= 0:
+        return None, np.dtype(dtype), slot.shape
+    return hooks.adopter(slot.shape, np.dtype(dtype)), dtype, slot.shape
+
+
+def _key(dtype: Any, value: np.ndarray[Any, Any]) -> jax.Array:
+    data = jnp.asarray(np.array(value).view(np.uint32))
+    key: jax.Array = jax.random.wrap_key_data(data, impl=hooks.key_implementation(dtype))
+    return key

@@ -1,0 +1,43 @@
+// The leaves of a call: what they are, and where their elements lie.
+#ifndef EPL_RUNTIME_BINDING_LEAVES_H
+#define EPL_RUNTIME_BINDING_LEAVES_H
+
+#include "runtime/executor/Session.h"
+
+#include <nanobind/nanobind.h>
+
+#include <string>
+#include <vector>
+
+namespace epl::runtime::binding {
+
+/// What the front end tells about the types of leaves: those of its own arrays (with attributes `buffer`,
+/// `shape`, `dtype`), of JAX's, and of NumPy's; the dtypes of arrays; and a function that gives any other
+/// leaf as an array in memory that nobody else writes.
+class Leaves {
+public:
+  Leaves(nanobind::object ownType, nanobind::object jaxType, nanobind::object numpyType,
+         const nanobind::list &dtypes, nanobind::object toHost);
+
+  /// A hashable description. Leaves of equal descriptions have equal shapes, dtypes and weak types.
+  nanobind::object describe(const nanobind::list &leaves) const;
+
+  /// A leaf as the argument for a slot. Only what toHost gives is copied. Throws what toHost raises.
+  Argument argument(nanobind::handle leaf, const plan::SlotT &slot) const;
+
+  bool isOwn(nanobind::handle leaf) const { return Py_TYPE(leaf.ptr()) == typeOf(own); }
+
+private:
+  static PyTypeObject *typeOf(const nanobind::object &type) {
+    return reinterpret_cast<PyTypeObject *>(type.ptr());
+  }
+  bool describeKnown(nanobind::handle leaf, std::string &text) const;
+  nanobind::object describeOther(nanobind::handle leaf) const;
+
+  nanobind::object own, jax, numpy, toHost;
+  std::vector<nanobind::object> dtypes; // those that are one object each
+};
+
+} // namespace epl::runtime::binding
+
+#endif // EPL_RUNTIME_BINDING_LEAVES_H
