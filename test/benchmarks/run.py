@@ -23,6 +23,15 @@ ROOT = Path(__file__).parents[2]
 Group = Callable[[Effort], Iterator[table.Row]]
 
 
+def call_overhead(effort: Effort) -> Iterator[table.Row]:
+    """What a call costs, in a process of its own."""
+    program = Path(__file__).parent / "call_overhead.py"
+    bursts = "2" if effort.quick else "50"
+    arguments = ["--rounds", str(effort.rounds), "--bursts", bursts]
+    for found in native.lines(sys.executable, str(program), *arguments):
+        yield table.Row(**found)
+
+
 def groups() -> dict[str, Group]:
     """What can be measured, by name."""
     result: dict[str, Group] = {}
@@ -36,6 +45,7 @@ def groups() -> dict[str, Group]:
         f"all-reduce {size}": functools.partial(native.all_reduce, size=size) for size in native.REDUCED
     }
     result["executor"] = native.executor
+    result["call"] = call_overhead
     return result
 
 
