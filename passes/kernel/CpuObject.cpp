@@ -48,6 +48,8 @@ static void addConversions(OpPassManager &pm, const CpuTarget &target) {
   arith::ArithExpandOpsPassOptions expand;
   expand.includeBf16 = !target.has("avx512bf16");
   pm.addPass(arith::createArithExpandOpsPass(expand));
+  if (!target.has("f16c"))
+    pm.addPass(createExpandHalf());
   pm.addPass(createConvertMathToFuncs());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

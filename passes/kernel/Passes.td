@@ -185,6 +185,24 @@ def ApproximateMath : Pass<"epl-approximate-math", "::mlir::ModuleOp"> {
                            "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
 }
 
+def ExpandHalf : Pass<"epl-expand-half", "::mlir::ModuleOp"> {
+  let summary = "Replaces conversions of f16 by integer arithmetic";
+  let description = [{
+    For CPUs without F16C, where LLVM would call libgcc. Values are the same as with it, denormals of f16
+    included, but for the bits of a NaN.
+
+    ```mlir
+    %0 = arith.extf %x : f16 to f32
+    ```
+    becomes shifts, masks and selects of
+    ```mlir
+    %0 = arith.bitcast %x : f16 to i16
+    %1 = arith.extui %0 : i16 to i32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def CodegenCpu : Pass<"epl-codegen-cpu", "::mlir::ModuleOp"> {
   let summary = "Compiles the loop nests to one ELF image";
   let description = [{

@@ -250,8 +250,11 @@ int main(int argc, char **argv) {
       ->type_name("MODE");
   app.add_flag("--reference", options.reference,
                "compile the unparallelized program: scopes stripped, one device, plain loops");
-  app.add_option("--cpu", options.cpu, "the CPU to compile for, by LLVM's name; host is this machine's")
+  app.add_option(
+         "--cpu", options.cpu,
+         "the CPU to compile for, by LLVM's name (znver4) or by level (x86-64-v3); host is this machine's")
       ->capture_default_str()
+      ->envname("EPL_CPU")
       ->type_name("CPU");
   app.add_flag("--timing", options.timing, "report the time of every phase and pass on stderr");
   app.add_flag(

@@ -21,16 +21,18 @@ constexpr std::array kLibraryPaths = {
     "/usr/lib64/libopenblasp.so.0",
 };
 
-/// OpenBLAS's name of the kernels that suit this CPU; null leaves the choice to it.
+/// OpenBLAS's name of the kernels that suit this CPU.
 const char *chooseCoreType() {
-  return cpuSupports("avx512f") ? "SKYLAKEX" : cpuSupports("avx2") ? "HASWELL" : nullptr;
+  if (cpuSupports("avx512f") && cpuSupports("avx512vl"))
+    return "SKYLAKEX";
+  if (cpuSupports("avx2") && cpuSupports("fma"))
+    return "HASWELL";
+  return cpuSupports("avx") ? "SANDYBRIDGE" : cpuSupports("sse4.2") ? "NEHALEM" : "PRESCOTT";
 }
 
 Library openLibrary() {
   ScopedVariable threads("OPENBLAS_NUM_THREADS", "1");
-  std::optional<ScopedVariable> coreType;
-  if (const char *name = chooseCoreType())
-    coreType.emplace("OPENBLAS_CORETYPE", name);
+  ScopedVariable coreType("OPENBLAS_CORETYPE", chooseCoreType());
   if (std::optional<Library> library = Library::find("OpenBLAS", "EPL_OPENBLAS", kLibraryPaths))
     return *library;
   throw Error("the plan's contractions need OpenBLAS: install Debian's package \"libopenblas0-pthread\", or "

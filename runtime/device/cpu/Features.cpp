@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cpuid.h>
+#include <cstdlib>
+#include <optional>
 #include <sched.h>
+#include <span>
 #include <thread>
 
 namespace epl::runtime {
@@ -45,11 +48,54 @@ constexpr Feature kFeatures[] = {
 /// Part of every x86-64 CPU that has run this far.
 constexpr std::string_view kBaseline[] = {"64bit", "cx8", "fxsr", "x87", "sahf"};
 
+/// The levels of the psABI and what each adds to the one before.
+constexpr std::string_view kLevel1[] = {"cmov", "mmx", "sse", "sse2"};
+constexpr std::string_view kLevel2[] = {"cx16", "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3"};
+constexpr std::string_view kLevel3[] = {"avx", "avx2",  "bmi",   "bmi2", "f16c",
+                                        "fma", "lzcnt", "movbe", "xsave"};
+constexpr std::string_view kLevel4[] = {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"};
+struct Level {
+  std::string_view name;
+  std::span<const std::string_view> adds;
+};
+constexpr Level kLevels[] = {
+    {"x86-64", kLevel1}, {"x86-64-v2", kLevel2}, {"x86-64-v3", kLevel3}, {"x86-64-v4", kLevel4}};
+
+/// The level that the environment names; read once, a process does not change its mind.
+const std::optional<std::string> &limit() {
+  static const std::optional<std::string> level = []() -> std::optional<std::string> {
+    const char *value = std::getenv("EPL_CPU");
+    if (!value || *value == '\0' || std::string_view(value) == "host")
+      return std::nullopt;
+    if (std::ranges::find(kLevels, value, &Level::name) == std::end(kLevels))
+      throw Error("the environment variable EPL_CPU is \"" + std::string(value) +
+                  "\", expected host, x86-64, x86-64-v2, x86-64-v3 or x86-64-v4");
+    return value;
+  }();
+  return level;
+}
+
+bool isHidden(std::string_view feature) {
+  if (!limit())
+    return false;
+  for (const Level &level : kLevels) {
+    if (std::ranges::find(level.adds, feature) != level.adds.end())
+      return false;
+    if (level.name == *limit())
+      break;
+  }
+  return true;
+}
+
 } // namespace
 
 bool cpuSupports(std::string_view feature) {
   if (feature == "crc32") // came with it
     feature = "sse4.2";
+  if (std::ranges::find(kBaseline, feature) != std::end(kBaseline))
+    return true;
+  if (isHidden(feature))
+    return false;
   if (feature == "cx16") {
     unsigned eax, ebx, ecx, edx;
     return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_CMPXCHG16B);
@@ -57,7 +103,7 @@ bool cpuSupports(std::string_view feature) {
   for (const Feature &known : kFeatures)
     if (known.name == feature)
       return known.isSupported();
-  return std::ranges::find(kBaseline, feature) != std::end(kBaseline);
+  return false;
 }
 
 void checkCpuFeatures(const std::vector<std::string> &features) {
@@ -66,15 +112,16 @@ void checkCpuFeatures(const std::vector<std::string> &features) {
     if (!cpuSupports(feature))
       missing += (missing.empty() ? "\"" : ", \"") + feature + "\"";
   if (!missing.empty())
-    throw Error("the plan's kernels need the CPU feature(s) " + missing + ", which this CPU lacks");
+    throw Error("the plan's kernels need the CPU feature(s) " + missing + ", which " +
+                (limit() ? "EPL_CPU=" + *limit() + " hides" : "this CPU lacks"));
 }
 
 std::string describeCpu() {
   unsigned signature = 0, ebx, ecx, edx;
   __get_cpuid(1, &signature, &ebx, &ecx, &edx); // family, model, stepping
-  std::string text = std::to_string(signature);
+  std::string text = limit().value_or(std::to_string(signature));
   for (const Feature &feature : kFeatures)
-    if (feature.isSupported())
+    if (cpuSupports(feature.name))
       text += " " + std::string(feature.name);
   return text;
 }

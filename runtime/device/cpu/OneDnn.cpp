@@ -4,6 +4,7 @@
 #include "runtime/device/cpu/OneDnn.h"
 
 #include "runtime/Error.h"
+#include "runtime/device/cpu/Features.h"
 
 #include <array>
 #include <string>
@@ -18,11 +19,24 @@ static constexpr std::array kLibraryPaths = {
 /// OpenMP's library, which comes along, would bind the loading thread to a core if the environment says so:
 /// our workers would inherit that one core.
 static std::optional<Library> openLibrary() {
+  if (!cpuSupports("sse4.1")) // it has nothing for less
+    return std::nullopt;
   ScopedVariable bind("OMP_PROC_BIND", "false"); // goes before GOMP_CPU_AFFINITY
   return Library::find("oneDNN", "EPL_ONEDNN", kLibraryPaths);
 }
 
+/// oneDNN's number of the instructions that it may use; it looks itself at what the CPU has.
+static int chooseInstructions() {
+  constexpr int kAll = 0, kSse41 = 0x1, kAvx = 0x3, kAvx2 = 0x7;
+  if (cpuSupports("avx512f") && cpuSupports("avx512vl"))
+    return kAll;
+  return cpuSupports("avx2") ? kAvx2 : cpuSupports("avx") ? kAvx : kSse41;
+}
+
 OneDnn::OneDnn(const Library &library) {
+  int (*setMaxInstructions)(int) = nullptr;
+  library.bind("dnnl_set_max_cpu_isa", setMaxInstructions);
+  setMaxInstructions(chooseInstructions());
   library.bind("dnnl_sgemm", sgemm);
   library.bind("omp_set_num_threads", setNumThreads);
 }

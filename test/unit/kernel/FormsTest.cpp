@@ -7,6 +7,8 @@
 
 #include "CompiledKernels.h"
 
+#include "passes/kernel/CpuTarget.h"
+
 #include "llvm/ADT/APFloat.h"
 
 #include <cmath>
@@ -144,14 +146,12 @@ static std::string readKernels(const KernelFile &file, const Size &size) {
                            {"T", file.type}});
 }
 
-class FormsTest : public testing::TestWithParam<std::tuple<KernelFile, Size>> {};
-
-TEST_P(FormsTest, AgreesWithScalarLoops) {
-  auto [file, size] = GetParam();
+static void checkForms(const KernelFile &file, const Size &size, const std::string &cpu) {
   std::string text = readKernels(file, size);
-  CodegenOptions loops;
+  CodegenOptions loops, vectors;
   loops.loops = true;
-  CompiledKernels reference(text, loops), chosen(text, {});
+  vectors.cpu = cpu;
+  CompiledKernels reference(text, loops), chosen(text, vectors);
   std::mt19937 engine(size.rows * 1000 + size.columns);
   for (const CompiledKernel &kernel : chosen.getKernels())
     for (bool special : {false, true}) {
@@ -163,6 +163,12 @@ TEST_P(FormsTest, AgreesWithScalarLoops) {
       for (const std::vector<int64_t> &cuts : getCuts(kernel))
         expectEqual(kernel, kernel.run(inputs, cuts), expected, testing::PrintToString(cuts));
     }
+}
+
+class FormsTest : public testing::TestWithParam<std::tuple<KernelFile, Size>> {};
+
+TEST_P(FormsTest, AgreesWithScalarLoops) {
+  checkForms(std::get<KernelFile>(GetParam()), std::get<Size>(GetParam()), "host");
 }
 
 static const Size kSizes[] = {{1, 1},   {1, 17},  {3, 1},    {3, 7},    {7, 12},  {17, 63},
@@ -182,3 +188,19 @@ INSTANTIATE_TEST_SUITE_P(Sizes, FormsTest,
 INSTANTIATE_TEST_SUITE_P(Types, FormsTest,
                          testing::Combine(testing::ValuesIn(kTransposes), testing::ValuesIn(kSizes)),
                          getName);
+
+// Vectors of 128, 256 and 512 bits, without and with multiply-add.
+class LevelsTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(LevelsTest, AgreesWithScalarLoops) {
+  CpuTarget level = *getCpuTarget(GetParam()), host = *getCpuTarget("host");
+  if (!llvm::all_of(level.features, [&](StringRef feature) { return host.has(feature); }))
+    GTEST_SKIP() << "this machine cannot execute code for " << level.cpu;
+  for (const KernelFile &file : kFiles)
+    for (Size size : {Size{7, 12}, Size{17, 63}})
+      checkForms(file, size, level.cpu);
+  checkForms({"transpose", "f32"}, {17, 63}, level.cpu);
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, LevelsTest, testing::Values("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"),
+                         [](const auto &info) { return std::to_string(info.index + 1); });

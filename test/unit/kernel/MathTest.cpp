@@ -42,15 +42,19 @@ const Function kFunctions[] = {
     {"atan", std::atan, -100, 100, 4},      {"sqrt", std::sqrt, 0, 1e6f, 1},
 };
 
-class MathTest : public testing::TestWithParam<Function> {};
+/// A function and the CPU that it is compiled for: "x86-64" has no multiply-add.
+class MathTest : public testing::TestWithParam<std::tuple<Function, std::string>> {};
 
 } // namespace
 
-static std::vector<float> evaluate(const std::string &name, const std::vector<float> &points) {
+static std::vector<float> evaluate(const std::string &name, const std::string &cpu,
+                                   const std::vector<float> &points) {
   std::string text = kFunction;
   for (size_t at; (at = text.find("$NAME")) != std::string::npos;)
     text.replace(at, 5, name);
-  CompiledKernels kernels(substitute(text, {{"N", std::to_string(points.size())}}), {});
+  CodegenOptions options;
+  options.cpu = cpu;
+  CompiledKernels kernels(substitute(text, {{"N", std::to_string(points.size())}}), options);
   const CompiledKernel &kernel = kernels.get(name);
   Bytes input(points.size() * sizeof(float));
   std::memcpy(input.data(), points.data(), input.size());
@@ -61,12 +65,12 @@ static std::vector<float> evaluate(const std::string &name, const std::vector<fl
 }
 
 TEST_P(MathTest, StaysWithinUlps) {
-  Function function = GetParam();
+  auto [function, cpu] = GetParam();
   constexpr int kPoints = 10007; // the last vector is masked
   std::vector<float> points;
   for (int i = 0; i < kPoints; ++i)
     points.push_back(function.low + (function.high - function.low) * (float(i) / (kPoints - 1)));
-  std::vector<float> values = evaluate(function.name, points);
+  std::vector<float> values = evaluate(function.name, cpu, points);
   for (int i = 0; i < kPoints; ++i) {
     double exact = function.exact(points[i]);
     double ulp = std::nextafter(std::abs(float(exact)), INFINITY) - std::abs(float(exact));
@@ -75,9 +79,9 @@ TEST_P(MathTest, StaysWithinUlps) {
 }
 
 TEST_P(MathTest, PassesNanAndInfinity) {
-  Function function = GetParam();
+  auto [function, cpu] = GetParam();
   std::vector<float> points = {NAN, INFINITY, -INFINITY, 0};
-  std::vector<float> values = evaluate(function.name, points);
+  std::vector<float> values = evaluate(function.name, cpu, points);
   for (size_t i = 0; i < points.size(); ++i) {
     float exact = float(function.exact(points[i]));
     if (std::isnan(exact))
@@ -87,5 +91,11 @@ TEST_P(MathTest, PassesNanAndInfinity) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Functions, MathTest, testing::ValuesIn(kFunctions),
-                         [](const testing::TestParamInfo<Function> &info) { return info.param.name; });
+static std::string getTestName(const testing::TestParamInfo<MathTest::ParamType> &info) {
+  auto [function, cpu] = info.param;
+  return std::string(function.name) + (cpu == "host" ? "" : "_baseline");
+}
+
+INSTANTIATE_TEST_SUITE_P(Functions, MathTest,
+                         testing::Combine(testing::ValuesIn(kFunctions), testing::Values("host", "x86-64")),
+                         getTestName);
