@@ -25,7 +25,7 @@ struct Members {
 };
 
 TEST(AllReduce, InPlaceGivesEveryMemberTheSum) {
-  for (size_t members : {1, 2, 3, 4, 8})
+  for (size_t members : {1, 2, 3, 4, 8, 64})
     for (int64_t count : {0, 1, 3, 7, 16, 33, 1000, 5000, 200000}) {
       Members buffers(members, count);
       std::vector<int32_t> expected(count);
@@ -44,7 +44,7 @@ TEST(AllReduce, InPlaceGivesEveryMemberTheSum) {
 }
 
 TEST(AllGather, PutsTheMembersBesideEachOther) {
-  for (size_t members : {1, 2, 3, 8})
+  for (size_t members : {1, 2, 3, 8, 64})
     for (int64_t outer : {0, 1, 3})
       for (int64_t inner : {0, 1, 5}) {
         Members buffers(members, outer * inner);
