@@ -65,7 +65,7 @@ def test_code_beyond_the_level_is_refused(folder: Path) -> None:
     result = run("epl-run v3.eplan", folder, "x86-64-v2")
     assert result.returncode == 1
     assert '"avx2"' in result.stderr
-    assert "which EPL_CPU=x86-64-v2 hides" in result.stderr
+    assert "which EPL_CPU=x86-64-v2 lacks" in result.stderr
 
 
 def test_an_unknown_level_is_an_error(folder: Path) -> None:

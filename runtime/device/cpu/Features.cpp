@@ -75,6 +75,8 @@ const std::optional<std::string> &limit() {
   return level;
 }
 
+std::string describeLimit() { return limit() ? "EPL_CPU=" + *limit() : "this CPU"; }
+
 bool isHidden(std::string_view feature) {
   if (!limit())
     return false;
@@ -112,8 +114,8 @@ void checkCpuFeatures(const std::vector<std::string> &features) {
     if (!cpuSupports(feature))
       missing += (missing.empty() ? "\"" : ", \"") + feature + "\"";
   if (!missing.empty())
-    throw Error("the plan's kernels need the CPU feature(s) " + missing + ", which " +
-                (limit() ? "EPL_CPU=" + *limit() + " hides" : "this CPU lacks"));
+    throw Error("the plan's kernels need the CPU feature(s) " + missing + ", which " + describeLimit() +
+                " lacks");
 }
 
 std::string describeCpu() {

@@ -59,7 +59,7 @@ TEST_F(FeaturesDeathTest, NamesTheLimitWithWhatItHides) {
     }
   };
   EXPECT_EXIT(check(), testing::ExitedWithCode(3),
-              "\"avx512f\", \"avx512vl\", which EPL_CPU=x86-64-v3 hides");
+              "\"avx512f\", \"avx512vl\", which EPL_CPU=x86-64-v3 lacks");
 }
 
 TEST_F(FeaturesDeathTest, RefusesAnUnknownLevel) {
