@@ -23,9 +23,13 @@ Value Localizer::createSlice(Location loc, Value tensor, MeshOp mesh, ShardingAt
     sizes.push_back(builder.getIndexAttr(extent));
   }
   SmallVector<OpFoldResult> strides(type.getRank(), builder.getIndexAttr(1));
-  auto slice = tensor::ExtractSliceOp::create(builder, loc, tensor, offsets, sizes, strides);
+  Operation *slice;
+  if (type.getNumElements() > 0)
+    slice = tensor::ExtractSliceOp::create(builder, loc, tensor, offsets, sizes, strides);
+  else // an empty tensor has no place that a slice could begin at
+    slice = tensor::EmptyOp::create(builder, loc, sizes, type.getElementType());
   slice->setAttr(EplDialect::kShardingAttr, builder.getArrayAttr(to));
-  return slice;
+  return slice->getResult(0);
 }
 
 namespace {

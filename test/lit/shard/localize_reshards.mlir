@@ -91,3 +91,12 @@ func.func @nothing(%x: tensor<4xf32> {epl.sharding = #epl.sharding<@mesh, [{"dat
   %0 = epl.reshard %x to <@mesh, [{"data"}]> {epl.work = #fwd} : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// No slice begins in a tensor without elements.
+// CHECK-LABEL: func.func @empty
+// CHECK: tensor.empty() {{.*}} : tensor<2x0xf32>
+// CHECK-NOT: tensor.extract_slice
+func.func @empty(%x: tensor<4x0xf32> {epl.sharding = #epl.sharding<@mesh, [{}, {}]>}) -> tensor<4x0xf32> {
+  %0 = epl.reshard %x to <@mesh, [{"data"}, {}]> {epl.work = #fwd} : tensor<4x0xf32>
+  return %0 : tensor<4x0xf32>
+}

@@ -32,6 +32,23 @@ func.func @late(%x: !x {epl.sharding = #batch}, %n: !v {epl.sharding = #v}) {
   return
 }
 
+// What was zero before a reshard is zero behind it: a pending sum may be written into it.
+// CHECK-LABEL: func.func @resharded_zeros
+func.func @resharded_zeros(%x: !x {epl.sharding = #batch}) -> !x {
+  %z = arith.constant {epl.work = #forward} dense<0.0> : tensor<f32>
+  %empty = tensor.empty() {epl.work = #forward} : !x
+  %zeros = linalg.map ins(%x : !x) outs(%empty : !x) {epl.work = #forward} (%in: f32, %out: f32) {
+    %zero = arith.constant 0.0 : f32
+    linalg.yield %zero : f32
+  }
+  // CHECK: %[[ZEROS:.*]] = epl.reshard %mapped to <@mesh, [{}, {}]>
+  // CHECK: %[[SUM:.*]] = linalg.reduce {{.*}} partial = sum{"data"}>
+  %sum = linalg.reduce { arith.addf } ins(%x : !x) outs(%z : tensor<f32>) dimensions = [0, 1] {epl.work = #forward}
+  // CHECK: tensor.insert_slice %[[SUM]] into %[[ZEROS]]{{.*}} partial = sum{"data"}>
+  %0 = tensor.insert_slice %sum into %zeros[0, 0] [1, 1] [1, 1] {epl.work = #forward} : tensor<f32> into !x
+  return %0 : !x
+}
+
 // Both operands of a sum stay partial or none does: completing %0 for the exp completes %1 too, and their sum is
 // complete by itself.
 // CHECK-LABEL: func.func @tied
