@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from expression import DTYPES
-from generate import INPUT_BOUND
-from program import Program
+from program import Argument, Program
+from tensors import DTYPES
+from values import INPUT_BOUND
 
 ROOT = Path(__file__).parents[2]
 COMPILER = ROOT / "build" / "bin" / "epl-compile"
@@ -132,12 +132,14 @@ def _run_and_compare(case: Case, path: Path) -> None:
 
 def _make_inputs(program: Program) -> list[np.ndarray]:
     numbers = np.random.default_rng(program.seed)
-    return [
-        numbers.integers(-INPUT_BOUND, INPUT_BOUND + 1, argument.value.type.shape).astype(
-            DTYPES[argument.value.type.element]
-        )
-        for argument in program.arguments
-    ]
+    return [_make_input(argument, numbers) for argument in program.arguments]
+
+
+def _make_input(argument: Argument, numbers: np.random.Generator) -> np.ndarray:
+    type_ = argument.value.type
+    least = 0 if type_.element == "i1" else -INPUT_BOUND
+    most = 1 if type_.element == "i1" else INPUT_BOUND
+    return numbers.integers(least, most + 1, type_.shape).astype(DTYPES[type_.element])
 
 
 def _step(session: Any, program: Program, inputs: list[np.ndarray], donate: bool) -> list[np.ndarray]:
@@ -145,4 +147,10 @@ def _step(session: Any, program: Program, inputs: list[np.ndarray], donate: bool
     values = [session.state(i, array) if is_state[i] else array for i, array in enumerate(inputs)]
     results, call = session.call(values, [donate and state for state in is_state], "step")
     call.wait()
-    return [np.array(result.numpy()) for result in results]
+    arrays = [np.array(result.numpy()) for result in results]
+    types = [value.type.element for value, _ in program.results]
+    # NumPy's buffers know bf16 as two bytes.
+    return [
+        array.view(DTYPES["bf16"]) if type_ == "bf16" else array
+        for array, type_ in zip(arrays, types, strict=True)
+    ]

@@ -9,6 +9,7 @@ from check import Case
 
 # Ops as the compiler reads them: in bodies too.
 OP = re.compile(r"\b(?:arith|epl|linalg|math|tensor)\.[a-z_0-9]+")
+ATTRIBUTES = {"epl.role", "epl.batch_dim", "epl.updates", "epl.strategy"}
 ELEMENT = re.compile(r"[<x](bf16|f16|f32|f64|i1|i8|i16|i32|i64)>")
 
 
@@ -24,7 +25,7 @@ class Coverage:
     def add(self, case: Case) -> None:
         self.programs += 1
         text = case.program.text()
-        self.counts["ops"].update(set(OP.findall(text)) - {"epl.role", "epl.batch_dim", "epl.updates"})
+        self.counts["ops"].update(set(OP.findall(text)) - ATTRIBUTES)
         self.counts["types"].update(set(ELEMENT.findall(text)))
         self.counts["arguments"].update({_describe(a.role, a.batch_dim) for a in case.program.arguments})
         self.counts["devices"][str(case.devices)] += 1

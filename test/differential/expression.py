@@ -1,153 +1,217 @@
-"""Scalar expressions, the bodies of generic ops: their bounds, their values in NumPy, their MLIR text.
+"""Scalar expressions, the bodies of loop nests: their types, bounds, values in NumPy, MLIR text.
 
-An expression is a tuple: ("in", k), ("index", loop), ("const", number) or (operator, operand, ...).
-Operators work on one numeric element type; "lt" and "eq" make i1, "and" and "or" combine i1, "select" takes
-one, and "count" makes 0 or 1 of one. All values are integers, whatever the element type, so that results do
-not depend on the order of sums as long as no bound exceeds `LIMITS`.
+An expression is a tuple:
+    ("in", k)                     the element of operand k at this iteration
+    ("load", k, index, ...)       an element of operand k, a captured tensor, at computed indices
+    ("index", loop)               the index of a loop, of element type index
+    ("const", number, element, hoisted)    hoisted: made outside of the body
+    ("to", element, operand)      a conversion
+    (operator, operand, ...)      one of `OPERATORS`
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from tensors import LIMITS, Value, constant, convert, is_float
 
 Expression = tuple[Any, ...]
-
-# Up to here integers are exact: for floats, and with a bit to spare, for integers.
-LIMITS = {"f32": 2**24, "f64": 2**50, "i32": 2**30, "i64": 2**50, "i1": 1}
-
-DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "i1": np.bool_}
 
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator on scalars: NumPy's function, MLIR's ops for floats and integers, a bound of the result."""
+    """An operator on scalars of one element type: what it computes on int64, its op, a bound of the result.
+
+    An op that is "" does not exist for floats or for integers. `makes` is the element type of the result if
+    it is another one.
+    """
 
     compute: Callable[..., Any]
     float_op: str
     int_op: str
     bound: Callable[..., int]
-    is_bool: bool = False  # of the result
+    makes: str = ""
+
+
+def fill_bits(*bounds: int) -> int:
+    return 1 << max(bounds).bit_length()  # a negative number has all bits above its own
+
+
+def _larger(a: int, b: int) -> int:
+    return max(a, b)
+
+
+def _same(a: int) -> int:
+    return a
+
+
+def _one(a: int, b: int) -> int:
+    return 1
 
 
 OPERATORS = {
     "add": Operator(np.add, "arith.addf", "arith.addi", lambda a, b: a + b),
     "sub": Operator(np.subtract, "arith.subf", "arith.subi", lambda a, b: a + b),
     "mul": Operator(np.multiply, "arith.mulf", "arith.muli", lambda a, b: a * b),
-    "max": Operator(np.maximum, "arith.maximumf", "arith.maxsi", max),
-    "min": Operator(np.minimum, "arith.minimumf", "arith.minsi", max),
-    "abs": Operator(np.abs, "math.absf", "math.absi", lambda a: a),
-    "lt": Operator(np.less, "arith.cmpf olt,", "arith.cmpi slt,", lambda a, b: 1, is_bool=True),
-    "eq": Operator(np.equal, "arith.cmpf oeq,", "arith.cmpi eq,", lambda a, b: 1, is_bool=True),
-    "and": Operator(np.logical_and, "arith.andi", "arith.andi", lambda a, b: 1, is_bool=True),
-    "or": Operator(np.logical_or, "arith.ori", "arith.ori", lambda a, b: 1, is_bool=True),
-    "select": Operator(np.where, "arith.select", "arith.select", lambda c, a, b: max(a, b)),
-    "count": Operator(lambda c: c, "arith.uitofp", "arith.extui", lambda c: 1),
+    "max": Operator(np.maximum, "arith.maximumf", "arith.maxsi", _larger),
+    "min": Operator(np.minimum, "arith.minimumf", "arith.minsi", _larger),
+    "maxnum": Operator(np.maximum, "arith.maxnumf", "", _larger),
+    "minnum": Operator(np.minimum, "arith.minnumf", "", _larger),
+    "abs": Operator(np.abs, "math.absf", "math.absi", _same),
+    "neg": Operator(np.negative, "arith.negf", "", _same),
+    "ceil": Operator(np.positive, "math.ceil", "", _same),
+    "floor": Operator(np.positive, "math.floor", "", _same),
+    "roundeven": Operator(np.positive, "math.roundeven", "", _same),
+    "fma": Operator(lambda a, b, c: a * b + c, "math.fma", "", lambda a, b, c: a * b + c),
+    "div": Operator(lambda a, b: np.fix(a / b).astype(int), "", "arith.divsi", lambda a, b: a),
+    "floordiv": Operator(np.floor_divide, "", "arith.floordivsi", lambda a, b: a),
+    "rem": Operator(np.fmod, "", "arith.remsi", lambda a, b: a),
+    "bitand": Operator(np.bitwise_and, "", "arith.andi", fill_bits),
+    "bitor": Operator(np.bitwise_or, "", "arith.ori", fill_bits),
+    "bitxor": Operator(np.bitwise_xor, "", "arith.xori", fill_bits),
+    "shift": Operator(np.right_shift, "", "arith.shrsi", lambda a, b: a),
+    "lt": Operator(np.less, "arith.cmpf olt,", "arith.cmpi slt,", _one, "i1"),
+    "le": Operator(np.less_equal, "arith.cmpf ule,", "arith.cmpi sle,", _one, "i1"),
+    "gt": Operator(np.greater, "arith.cmpf ogt,", "arith.cmpi sgt,", _one, "i1"),
+    "ge": Operator(np.greater_equal, "arith.cmpf uge,", "arith.cmpi sge,", _one, "i1"),
+    "eq": Operator(np.equal, "arith.cmpf oeq,", "arith.cmpi eq,", _one, "i1"),
+    "ne": Operator(np.not_equal, "arith.cmpf une,", "arith.cmpi ne,", _one, "i1"),
+    "and": Operator(np.bitwise_and, "", "arith.andi", _one),
+    "or": Operator(np.bitwise_or, "", "arith.ori", _one),
+    "xor": Operator(np.bitwise_xor, "", "arith.xori", _one),
+    "select": Operator(
+        lambda c, a, b: np.where(c, a, b), "arith.select", "arith.select", lambda c, a, b: max(a, b)
+    ),
 }
 
-
-def is_float(element: str) -> bool:
-    return element.startswith("f")
+COMPARISONS = ["lt", "le", "gt", "ge", "eq", "ne"]
 
 
-def number(value: int, element: str) -> str:
-    """A number as MLIR writes it."""
-    if element == "i1":
-        return "true" if value else "false"
-    return f"{value}.0" if is_float(element) else str(value)
+def const(value: int, element: str, hoisted: bool = False) -> Expression:
+    return ("const", value, element, hoisted)
 
 
-def constant(value: int, element: str) -> str:
-    """The op that makes a scalar."""
-    return f"arith.constant {number(value, element)}" + ("" if element == "i1" else f" : {element}")
+def to(element: str, operand: Expression, operands: Sequence[Value]) -> Expression:
+    """The operand as that element type."""
+    return operand if get_element(operand, operands) == element else ("to", element, operand)
 
 
-def is_bool(expression: Expression, inputs: list[str]) -> bool:
-    """Whether an expression over inputs of these element types makes an i1."""
-    if expression[0] == "in":
-        return inputs[expression[1]] == "i1"
-    return expression[0] in OPERATORS and OPERATORS[expression[0]].is_bool
-
-
-def bound(expression: Expression, inputs: list[int], extents: tuple[int, ...], limit: int) -> int | None:
-    """The largest magnitude of the value; None if it, or one on the way, exceeds `limit`."""
-    head, *operands = expression
-    if head == "in":
-        return inputs[operands[0]]
+def get_element(expression: Expression, operands: Sequence[Value]) -> str:
+    """The element type of the value."""
+    head = expression[0]
+    if head in ("in", "load"):
+        return operands[expression[1]].type.element
     if head == "index":
-        return extents[operands[0]] - 1
+        return "index"
     if head == "const":
-        return abs(operands[0])
-    bounds = [bound(operand, inputs, extents, limit) for operand in operands]
+        return str(expression[2])
+    if head == "to":
+        return str(expression[1])
+    return OPERATORS[head].makes or get_element(expression[-1], operands)
+
+
+def get_parts(expression: Expression) -> Iterator[Expression]:
+    """The operands of an operator, a conversion or a load."""
+    return (part for part in expression if isinstance(part, tuple))
+
+
+def bound(expression: Expression, operands: Sequence[Value], extents: tuple[int, ...]) -> int | None:
+    """The largest magnitude of the value; None if it, or one on the way, exceeds what its type carries."""
+    bounds = [bound(part, operands, extents) for part in get_parts(expression)]
     if None in bounds:
         return None
-    result: int = OPERATORS[head].bound(*bounds)
-    return result if result <= limit else None
+    head = expression[0]
+    if head in ("in", "load"):
+        result = operands[expression[1]].bound
+    elif head == "index":
+        result = max(extents[expression[1]] - 1, 0)
+    elif head == "const":
+        result = abs(expression[1])
+    else:
+        result = bounds[0] if head == "to" else OPERATORS[head].bound(*bounds)
+    return result if result <= LIMITS[get_element(expression, operands)] else None
 
 
 def evaluate(
-    expression: Expression, inputs: list[np.ndarray], indices: list[np.ndarray], element: str
+    expression: Expression,
+    inputs: Sequence[np.ndarray],
+    arrays: Sequence[np.ndarray],
+    indices: list[np.ndarray],
 ) -> Any:
-    """The value for all iterations at once; `indices` holds the index of each loop."""
-    head, *operands = expression
+    """The int64 values for all iterations at once.
+
+    `inputs` holds the elements that the iterations read, `arrays` the whole operands, `indices` the indices.
+    """
+    values = [evaluate(part, inputs, arrays, indices) for part in get_parts(expression)]
+    head = expression[0]
     if head == "in":
-        return inputs[operands[0]]
+        return inputs[expression[1]]
+    if head == "load":
+        return arrays[expression[1]][tuple(values)]
     if head == "index":
-        return indices[operands[0]].astype(DTYPES[element])
+        return indices[expression[1]]
     if head == "const":
-        return DTYPES[element](operands[0])
-    values = [evaluate(operand, inputs, indices, element) for operand in operands]
-    result = OPERATORS[head].compute(*values)
-    return result.astype(DTYPES[element]) if head == "count" else result
+        return np.int64(expression[1])
+    return values[0] if head == "to" else np.asarray(OPERATORS[head].compute(*values), np.int64)
 
 
-def clamp(expression: Expression, inputs: list[str]) -> Expression:
-    """The same with every number that comes in brought back to [-2, 2]."""
-    if expression[0] == "in" and inputs[expression[1]] != "i1":
-        return ("min", ("max", expression, ("const", -2)), ("const", 2))
-    return tuple(clamp(part, inputs) if isinstance(part, tuple) else part for part in expression)
+def clamp(expression: Expression, operands: Sequence[Value], limit: int = 2) -> Expression:
+    """The same with every number that comes in brought back to [-limit, limit]."""
+    if expression[0] not in ("in", "load"):
+        return tuple(clamp(part, operands, limit) if isinstance(part, tuple) else part for part in expression)
+    element = get_element(expression, operands)
+    if element == "i1":
+        return expression
+    return ("min", ("max", expression, const(-limit, element)), const(limit, element))
 
 
 class Writer:
-    """Writes an expression as scalar ops, one a line."""
+    """Writes expressions as scalar ops, one a line."""
 
-    def __init__(self, element: str, inputs: list[str], names: Iterator[str]) -> None:
-        self.element = element
-        self.inputs = inputs  # the element types of the inputs %in0, %in1, ...
-        self.names = names
+    def __init__(self, operands: Sequence[Value], names: Sequence[str], fresh: Iterator[str]) -> None:
+        self.operands = operands
+        self.names = names  # of the operands, outside
+        self.fresh = fresh
+        self.outside: list[str] = []  # lines before the op
         self.lines: list[str] = []
 
     def write(self, expression: Expression) -> str:
         """Appends the lines; returns the name of the value."""
-        head, *operands = expression
+        head = expression[0]
         if head == "in":
-            return f"%in{operands[0]}"
+            return f"%in{expression[1]}"
         if head == "index":
-            return self._write_index(operands[0])
+            return self._define(f"linalg.index {expression[1]} : index")
         if head == "const":
-            return self._define(constant(operands[0], self.element))
-        names = [self.write(operand) for operand in operands]
-        is_on_bools = head != "select" and any(is_bool(operand, self.inputs) for operand in operands)
-        return self.apply(head, names, "i1" if is_on_bools else self.element)
+            _, value, element, hoisted = expression
+            return self._define(constant(value, element), self.outside if hoisted else self.lines)
+        names = [self.write(part) for part in get_parts(expression)]
+        if head == "to":
+            return self.convert(names[0], get_element(expression[2], self.operands), expression[1])
+        if head == "load":
+            tensor = self.operands[expression[1]].type
+            return self._define(f"tensor.extract {self.names[expression[1]]}[{', '.join(names)}] : {tensor}")
+        return self.apply(head, names, get_element(expression[-1], self.operands))
 
     def apply(self, head: str, names: list[str], element: str) -> str:
         """Appends one op on named values of that element type; returns the name of its result."""
-        operator = OPERATORS[head]
-        name = operator.float_op if is_float(self.element) else operator.int_op
-        types = f"i1 to {self.element}" if head == "count" else element
-        return self._define(f"{name} {', '.join(names)} : {types}")
+        return self._define(f"{get_op(head, element)} {', '.join(names)} : {element}")
 
-    def _write_index(self, loop: int) -> str:
-        index = self._define(f"linalg.index {loop} : index")
-        if not is_float(self.element):
-            return self._define(f"arith.index_cast {index} : index to {self.element}")
-        integer = self._define(f"arith.index_cast {index} : index to i64")
-        return self._define(f"arith.sitofp {integer} : i64 to {self.element}")
-
-    def _define(self, text: str) -> str:
-        name = next(self.names)
-        self.lines.append(f"{name} = {text}")
+    def convert(self, name: str, source: str, target: str) -> str:
+        for op, element in convert(source, target):
+            name = self._define(f"{op} {name} : {source} to {element}")
+            source = element
         return name
+
+    def _define(self, text: str, lines: list[str] | None = None) -> str:
+        name = next(self.fresh)
+        (self.lines if lines is None else lines).append(f"{name} = {text}")
+        return name
+
+
+def get_op(head: str, element: str) -> str:
+    """The MLIR op of an operator on that element type."""
+    return OPERATORS[head].float_op if is_float(element) else OPERATORS[head].int_op

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
+import expression as ex
+from contractions import Contractions
+from elementwise import Elementwise
 from moves import Moves
-from nests import LoopNest, LoopNests, in_order
-from ops import Op, Value
+from nest import Output, along
+from ops import Op
 from program import Argument, Program
-from values import EXTENTS
-
-INPUT_BOUND = 3
+from reductions import Reductions
+from tensors import Value
+from values import INPUT_BOUND, MAX_ELEMENTS
 
 
 def make_program(seed: int, devices: int) -> Program:
@@ -18,16 +22,20 @@ def make_program(seed: int, devices: int) -> Program:
     return Generator(seed, devices).run()
 
 
-class Generator(LoopNests, Moves):
+class Generator(Elementwise, Reductions, Contractions, Moves):
     """Adds random ops to a program, then results."""
 
     def run(self) -> Program:
         self._add_arguments()
         makers: dict[Callable[[], Op | None], int] = {
             self._make_pointwise: 8,
-            self._make_reduction: 4,
-            self._make_contraction: 5,
+            self._make_plain: 4,
+            self._make_reduction: 5,
+            self._make_contraction: 4,
+            self._make_product: 2,
             self._make_window: 1,
+            self._make_arg_reduction: 1,
+            self._make_iota: 1,
             self._make_collapse: 1,
             self._make_expand: 1,
             self._make_extract_slice: 1,
@@ -35,56 +43,71 @@ class Generator(LoopNests, Moves):
             self._make_pad: 1,
             self._make_concatenate: 1,
             self._make_constant: 1,
+            self._make_spread: 1,
         }
         for _ in range(self.random.randint(6, 20)):
             self._add(self.random.choices(list(makers), list(makers.values()))[0]())
         results = self._make_results()
         cuts = sorted(self.random.randint(0, len(self.ops)) for _ in range(4))
+        scope = (cuts[0], cuts[3]) if self.roll(0.3) and cuts[0] < cuts[3] else None
         return Program(
             tuple(self.arguments),
             tuple(self.ops),
             tuple(results),
-            phases=(cuts[1], cuts[2]) if self.random.random() < 0.5 else None,
-            scope=(cuts[0], cuts[3]) if self.random.random() < 0.3 and cuts[0] < cuts[3] else None,
+            phases=(cuts[1], cuts[2]) if self.roll(0.5) else None,
+            scope=scope,
+            default_strategy=scope is None and self.roll(0.3),
             seed=self.seed,
         ).prune()
 
     # Arguments and results
 
     def _add_arguments(self) -> None:
-        for role, least, most in (("batch", 1, 3), ("state", 0, 3), ("constant", 0, 2)):
+        for role, least, most in (
+            ("batch", 0 if self.roll(0.03) else 1, 3),
+            ("state", 0, 3),
+            ("constant", 0, 2),
+        ):
             for _ in range(self.random.randint(least, most)):
-                shape = [self.random.choice(EXTENTS) for _ in range(self.random.randint(0, 2))]
+                shape = [self.random.choice(self.extents) for _ in range(self.random.randint(0, 2))]
+                while math.prod(shape) * self.batch > MAX_ELEMENTS:
+                    shape.pop()
                 batch_dim = self.random.choice([0, 0, 0, len(shape)])
                 if role == "batch":
                     shape.insert(batch_dim, self.batch)
-                value = self._new(tuple(shape), self.element, INPUT_BOUND)
+                element = "i1" if self.roll(0.08) else self._pick_element()
+                value = self._new(tuple(shape), element, 1 if element == "i1" else INPUT_BOUND)
                 self.arguments.append(Argument(value, role, batch_dim))
                 self.values.append(value)
+        if not self.arguments:
+            self._add(self._make_constant())
 
     def _make_results(self) -> list[tuple[Value, int | None]]:
-        """The next value of every state, and values that nothing reads yet."""
+        """The next value of every state, values that nothing reads yet, and rarely any others."""
         results: list[tuple[Value, int | None]] = []
         for index, argument in enumerate(self.arguments):
             if argument.role == "state":
                 results.append((self._make_update(argument.value), index))
-        read = {operand.id for op in self.ops for operand in op.operands}
-        unread = [
-            op.result
-            for op in self.ops
-            if op.result.id not in read and all(op.result != v for v, _ in results)
-        ]
+        taken = {operand.id for op in self.ops for operand in op.operands} | {
+            value.id for value, _ in results
+        }
+        unread = [value for op in self.ops for value in op.results if value.id not in taken]
         results += [(value, None) for value in unread[-4:]]
+        if self.roll(0.1):
+            results.append((self.random.choice(self.values), None))
         return results or [(self.values[-1], None)]
 
     def _make_update(self, state: Value) -> Value:
-        candidates = [op.result for op in self.ops if op.result.type == state.type]
+        candidates = [value for op in self.ops for value in op.results if value.type == state.type]
+        if self.roll(0.1):  # another argument's, or its own
+            candidates = [argument.value for argument in self.arguments if argument.value.type == state.type]
         if candidates:
             return self.random.choice(candidates)
-        maps = [in_order(state.type)]
-        loops = tuple(range(len(state.type.shape)))
-        op = self._finish(LoopNest([state], maps, state.type.shape, loops, ("sub", ("const", 1), ("in", 0))))
-        if op is None or self.random.random() < 0.1:
-            return state  # comes back as it was
+        element, rank = state.type.element, len(state.type.shape)
+        body = ("xor" if element == "i1" else "sub", ("in", 0), ex.const(1, element))
+        op = self._finish(
+            [state], state.type.shape, [along(*range(rank))], [Output(tuple(range(rank)), body)]
+        )
+        assert op is not None, "a state's numbers are small"
         self._add(op)
         return op.result

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import starmap
 
 import numpy as np
-from ops import Names, Op, Value
+from ops import Names, Op, join
+from tensors import DTYPES, Value
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,19 @@ class Program:
     results: tuple[tuple[Value, int | None], ...]
     phases: tuple[int, int] | None = None
     scope: tuple[int, int] | None = None
+    default_strategy: bool = False  # says that ops outside of a scope are replicated too
     seed: int = field(default=0, compare=False)
 
     def evaluate(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
-        arrays = {argument.value.id: array for argument, array in zip(self.arguments, inputs, strict=True)}
+        """The results, computed on int64, as what their types say."""
+        arrays = {
+            argument.value.id: array.astype(np.int64)
+            for argument, array in zip(self.arguments, inputs, strict=True)
+        }
         for op in self.ops:
-            arrays[op.result.id] = op.evaluate(arrays)
-        return [arrays[value.id] for value, _ in self.results]
+            for value, array in zip(op.results, op.evaluate(arrays), strict=True):
+                arrays[value.id] = array
+        return [arrays[value.id].astype(DTYPES[value.type.element]) for value, _ in self.results]
 
     def text(self) -> str:
         return "\n".join(_write(self)) + "\n"
@@ -52,7 +59,7 @@ class Program:
         needed = {value.id for value, _ in self.results}
         kept = []
         for position in reversed(range(len(self.ops))):
-            if self.ops[position].result.id in needed:
+            if any(value.id in needed for value in self.ops[position].results):
                 kept.append(position)
                 needed.update(operand.id for operand in self.ops[position].operands)
         arguments = [a for a in self.arguments if a.role == "state" or a.value.id in needed]
@@ -80,22 +87,20 @@ def _move(span: tuple[int, int] | None, kept: list[int]) -> tuple[int, int] | No
 
 def _write(program: Program) -> Iterator[str]:
     names = {argument.value.id: f"%v{argument.value.id}" for argument in program.arguments}
-    names |= {op.result.id: f"%v{op.result.id}" for op in program.ops}
+    names |= {value.id: f"%v{value.id}" for op in program.ops for value in op.results}
     fresh = (f"%t{i}" for i in itertools.count())
-    arguments = _join(f"{names[a.value.id]}: {a.value.type} {{{_get_role(a)}}}" for a in program.arguments)
-    yield f"func.func @main({arguments}) -> ({_join(starmap(_get_result, program.results))}) {{"
+    arguments = join(*(f"{names[a.value.id]}: {a.value.type} {{{_get_role(a)}}}" for a in program.arguments))
+    results = join(*starmap(_get_result, program.results))
+    strategy = "attributes {epl.default_strategy = #epl.strategy<replicate, 1>} "
+    yield f"func.func @main({arguments}) -> ({results}) {strategy if program.default_strategy else ''}{{"
     begin, end = program.scope or (0, 0)
     yield from _write_ops(program, range(begin), names, fresh)
     if begin < end:
         yield from _write_scope(program, range(begin, end), names, fresh)
     yield from _write_ops(program, range(end, len(program.ops)), names, fresh)
     values = [value for value, _ in program.results]
-    yield f"return {_join(names[value.id] for value in values)} : {_join(value.type for value in values)}"
+    yield f"return {join(*(names[v.id] for v in values))} : {join(*(v.type for v in values))}"
     yield "}"
-
-
-def _join(things: Iterable[object]) -> str:
-    return ", ".join(map(str, things))
 
 
 def _get_role(argument: Argument) -> str:
@@ -123,13 +128,13 @@ def _write_scope(program: Program, positions: range, names: Names, fresh: Iterat
     """A region of ops; outside of it what it yields has other names."""
     used = {operand.id for op in program.ops[positions.stop :] for operand in op.operands}
     used |= {value.id for value, _ in program.results}
-    made = [program.ops[position].result for position in positions]
+    made = [value for position in positions for value in program.ops[position].results]
     yielded = [value for value in made if value.id in used]
-    types = _join(value.type for value in yielded)
+    types = join(*(value.type for value in yielded))
     outside = {value.id: f"%s{value.id}" for value in yielded}
-    yield f"{_join(outside.values())} = epl.replicate -> {types} {{" if yielded else "epl.replicate {"
+    yield f"{join(*outside.values())} = epl.replicate -> {types} {{" if yielded else "epl.replicate {"
     yield from _write_ops(program, positions, names, fresh)
     if yielded:
-        yield f"epl.yield {_join(names[value.id] for value in yielded)} : {types}"
+        yield f"epl.yield {join(*(names[value.id] for value in yielded))} : {types}"
     yield "}"
     names.update(outside)

@@ -6,9 +6,11 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from functools import partial
 
+import expression as ex
 from check import Case
-from ops import Value
+from nest import Nest
 from program import Argument, Program
+from tensors import Value
 
 # Smaller cases, the smallest first; none if the edit does not apply.
 Edit = Callable[[Case], Iterator[Case]]
@@ -25,10 +27,11 @@ def shrink(case: Case, fails: Callable[[Case], bool]) -> Case:
 
 
 def _get_edits(program: Program) -> list[Edit]:
-    made = [op.result for op in program.ops]
+    made = [value for op in program.ops for value in op.results]
     results = [partial(_return_only, value) for value in (*made, *(value for value, _ in program.results))]
     cuts = [partial(_cut, op.result.id) for op in reversed(program.ops)]
-    return [*results, *cuts, _drop_scope, _drop_phases, _take_two_devices, _take_loops]
+    bodies = [partial(_simplify, op.result.id) for op in program.ops]
+    return [*results, *cuts, *bodies, _drop_scope, _drop_phases, _take_two_devices, _take_loops]
 
 
 def _with(case: Case, program: Program) -> Case:
@@ -38,7 +41,10 @@ def _with(case: Case, program: Program) -> Case:
 def _return_only(value: Value, case: Case) -> Iterator[Case]:
     """One result only, if there is such a value; states that it does not update become constants."""
     program = case.program
-    values = [*(op.result for op in program.ops), *(argument.value for argument in program.arguments)]
+    values = [
+        *(value for op in program.ops for value in op.results),
+        *(argument.value for argument in program.arguments),
+    ]
     results = tuple(result for result in program.results if result[0] == value)[:1] or ((value, None),)
     if value not in values or program.results == results:
         return
@@ -52,13 +58,12 @@ def _return_only(value: Value, case: Case) -> Iterator[Case]:
 
 
 def _cut(value_id: int, case: Case) -> Iterator[Case]:
-    """An argument in the place of an op: a batch where a dimension can be one, then a constant."""
+    """Arguments in the place of an op: batches where a dimension can be one, then constants."""
     program = case.program
     found = [position for position, op in enumerate(program.ops) if op.result.id == value_id]
     if not found:
         return
     position = found[0]
-    value = program.ops[position].result
     shorter = dataclasses.replace(
         program,
         ops=program.ops[:position] + program.ops[position + 1 :],
@@ -66,10 +71,34 @@ def _cut(value_id: int, case: Case) -> Iterator[Case]:
         scope=_shift(program.scope, position),
     )
     batches = {a.value.type.shape[a.batch_dim] for a in program.arguments if a.role == "batch"}
+    values = program.ops[position].results
+    for skipped in range(len(values[0].type.shape) + 1):
+        made = tuple(_make_argument(value, batches, skipped) for value in values)
+        yield _with(case, dataclasses.replace(shorter, arguments=(*program.arguments, *made)))
+
+
+def _make_argument(value: Value, batches: set[int], skipped: int) -> Argument:
+    """A batch in a dimension, behind the skipped ones, that could be one; else a constant."""
     dims = [dim for dim, extent in enumerate(value.type.shape) if extent in batches]
-    for role, dim in [*(("batch", dim) for dim in dims), ("constant", 0)]:
-        arguments = (*program.arguments, Argument(value, role, dim))
-        yield _with(case, dataclasses.replace(shorter, arguments=arguments))
+    return Argument(value, "batch", dims[skipped]) if skipped < len(dims) else Argument(value, "constant")
+
+
+def _simplify(value_id: int, case: Case) -> Iterator[Case]:
+    """A nest with parts of its bodies in their place."""
+    program = case.program
+    for position, op in enumerate(program.ops):
+        if op.result.id != value_id or type(op) is not Nest:
+            continue
+        for index, output in enumerate(op.outputs):
+            element = op.results[index].type.element
+            for part in ex.get_parts(output.body):
+                if ex.get_element(part, op.operands) != element:
+                    continue
+                outputs = list(op.outputs)
+                outputs[index] = dataclasses.replace(output, body=part)
+                ops = list(program.ops)
+                ops[position] = dataclasses.replace(op, outputs=tuple(outputs))
+                yield _with(case, dataclasses.replace(program, ops=tuple(ops)))
 
 
 def _shift(span: tuple[int, int] | None, removed: int) -> tuple[int, int] | None:

@@ -2,46 +2,63 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Callable
 
-import expression as ex
-from ops import Op, Type, Value
+from ops import Op
 from program import Argument
+from tensors import Type, Value
 
 EXTENTS = [1, 2, 3, 4, 5, 7, 8, 17]
+LONG_EXTENTS = [*EXTENTS, 16, 33, 64]
 MAX_ELEMENTS = 4096
 MAX_RANK = 4
+INPUT_BOUND = 3
+
+ELEMENTS = {"f32": 10, "f64": 3, "bf16": 3, "f16": 2, "i32": 5, "i64": 2, "i16": 1, "i8": 2}
 
 
 class Values:
-    """Arguments and ops so far, of one element type; all choices come from the seed."""
+    """Arguments and ops so far, of a few element types; all choices come from the seed."""
 
     def __init__(self, seed: int, devices: int) -> None:
         self.seed = seed
         self.random = random.Random(seed)
-        self.element = self.random.choices(["f32", "f64", "i32", "i64"], [6, 1, 2, 1])[0]
-        self.limit = ex.LIMITS[self.element]
+        self.elements = self.random.choices(
+            list(ELEMENTS), list(ELEMENTS.values()), k=self.random.randint(1, 3)
+        )
+        self.extents = self.random.choice([EXTENTS, EXTENTS, LONG_EXTENTS])
+        if self.roll(0.03):
+            self.extents = [*EXTENTS, 0]
         self.batch = devices * self.random.choice([1, 2, 3, 4])
         self.arguments: list[Argument] = []
         self.ops: list[Op] = []
         self.values: list[Value] = []
+        self.ids = itertools.count()
+
+    def roll(self, probability: float) -> bool:
+        return self.random.random() < probability
 
     def _new(self, shape: tuple[int, ...], element: str, bound: int) -> Value:
-        return Value(len(self.arguments) + len(self.ops), Type(shape, element), bound)
+        return Value(next(self.ids), Type(shape, element), bound)
 
     def _add(self, op: Op | None) -> None:
-        if op is not None and math.prod(op.result.type.shape) <= MAX_ELEMENTS:
-            self.ops.append(op)
-            self.values.append(op.result)
+        if op is None or any(math.prod(value.type.shape) > MAX_ELEMENTS for value in op.results):
+            return
+        self.ops.append(op)
+        self.values += op.results
+
+    def _pick_element(self) -> str:
+        return self.random.choice(self.elements)
 
     def _pick(self, accept: Callable[[Value], bool] = lambda value: True) -> Value | None:
         """A value, rather a late one, and rather one with a dimension of the batch's extent."""
         values = [value for value in self.values if accept(value)]
         if not values:
             return None
-        if self.random.random() < 0.5:
+        if self.roll(0.5):
             values = [value for value in values if self.batch in value.type.shape] or values
         return values[max(self.random.randrange(len(values)), self.random.randrange(len(values)))]
 
