@@ -11,6 +11,7 @@
 
 #include "passes/kernel/CpuObject.h"
 
+#include "passes/kernel/MaskedAccess.h"
 #include "passes/kernel/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -209,6 +210,7 @@ FailureOr<ObjectBytes> mlir::epl::compileCpuObject(StringRef text, const CpuTarg
   code->setDataLayout(machine->createDataLayout());
   code->setTargetTriple(machine->getTargetTriple());
   prepareFunctions(*code, target);
+  moveNarrowFloatsAsBits(*code);
   if (llvm::Error failed = optimize(*code, *machine)) {
     error = llvm::toString(std::move(failed));
     return failure();
