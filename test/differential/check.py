@@ -35,17 +35,18 @@ class Refusal(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """A program and what it is compiled for: a number of devices and a kind of kernels."""
+    """A program and what it is compiled for: a number of devices, a kind of kernels, a CPU."""
 
     program: Program
     devices: int
     kernels: str  # vectorized | loops | reference: loops without the scopes, on one device
+    cpu: str = "host"
 
     @property
     def options(self) -> tuple[str, ...]:
         if self.kernels == "reference":
             return ("--reference",)
-        return (f"--devices=cpu:{self.devices}", f"--kernels={self.kernels}")
+        return (f"--devices=cpu:{self.devices}", f"--kernels={self.kernels}", f"--cpu={self.cpu}")
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def check(cases: list[Case]) -> Iterator[Verdict]:
 
 def _compile_together(options: tuple[str, ...], files: list[Path]) -> None:
     """Makes the plans that can be made; a crash or a hang costs those behind it."""
-    command = [COMPILER, *files, *options, "-o", files[0].parent]
+    command: list[str | Path] = [COMPILER, *files, *options, "-o", files[0].parent]
     try:
         subprocess.run(command, capture_output=True, timeout=TIMEOUT + len(files), check=False)
     except subprocess.TimeoutExpired:

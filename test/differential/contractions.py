@@ -90,7 +90,7 @@ class Contractions(Loops):
         element, window = base.type.element, tuple(extents[rank:])
         pools = self.roll(0.4)
         if pools:
-            shape = Empty((self._new(window, element, 0),), ())
+            shape: Op = Empty((self._new(window, element, 0),), ())
             self.ops.append(shape)  # says how large the window is, nothing else
         else:
             numbers = tuple(self.random.randint(-1, 2) for _ in range(math.prod(window)))

@@ -29,7 +29,7 @@ class Coverage:
         self.counts["types"].update(set(ELEMENT.findall(text)))
         self.counts["arguments"].update({_describe(a.role, a.batch_dim) for a in case.program.arguments})
         self.counts["devices"][str(case.devices)] += 1
-        self.counts["kernels"][case.kernels] += 1
+        self.counts["kernels"][f"{case.kernels} for {case.cpu}"] += 1
 
     def __str__(self) -> str:
         return "\n".join(f"{kind}: {_write(counter)}" for kind, counter in self.counts.items())

@@ -80,7 +80,7 @@ class Elementwise(Loops):
             heads = [head for head in heads if ex.OPERATORS[head].int_op]
         condition = self._pick(lambda value: value.type == Type(extents, "i1"))
         if condition and self.roll(0.3):
-            body = ("select", ("in", 0), ("in", 1), ("in", 2))
+            body: ex.Expression = ("select", ("in", 0), ("in", 1), ("in", 2))
             return self._finish([condition, base, other], extents, [loops] * 3, [Output(kept, body)])
         body = (self.random.choice(heads), ("in", 0), ("in", 1))
         return self._finish([base, other], extents, [loops] * 2, [Output(kept, body)])

@@ -120,9 +120,11 @@ def get_parts(expression: Expression) -> Iterator[Expression]:
 
 def bound(expression: Expression, operands: Sequence[Value], extents: tuple[int, ...]) -> int | None:
     """The largest magnitude of the value; None if it, or one on the way, exceeds what its type carries."""
-    bounds = [bound(part, operands, extents) for part in get_parts(expression)]
-    if None in bounds:
-        return None
+    bounds: list[int] = []
+    for part in get_parts(expression):
+        if (most := bound(part, operands, extents)) is None:
+            return None
+        bounds.append(most)
     head = expression[0]
     if head in ("in", "load"):
         result = operands[expression[1]].bound

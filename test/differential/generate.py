@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 
@@ -10,7 +11,7 @@ from contractions import Contractions
 from elementwise import Elementwise
 from moves import Moves
 from nest import Output, along
-from ops import Op
+from ops import Empty, Op
 from program import Argument, Program
 from reductions import Reductions
 from tensors import Value
@@ -44,8 +45,9 @@ class Generator(Elementwise, Reductions, Contractions, Moves):
             self._make_concatenate: 1,
             self._make_constant: 1,
             self._make_spread: 1,
+            self._make_again: 2,
         }
-        for _ in range(self.random.randint(6, 20)):
+        for _ in range(self.random.randint(6, 50 if self.roll(0.05) else 20)):
             self._add(self.random.choices(list(makers), list(makers.values()))[0]())
         results = self._make_results()
         cuts = sorted(self.random.randint(0, len(self.ops)) for _ in range(4))
@@ -97,17 +99,42 @@ class Generator(Elementwise, Reductions, Contractions, Moves):
             results.append((self.random.choice(self.values), None))
         return results or [(self.values[-1], None)]
 
+    def _make_again(self) -> Op | None:
+        """An op once more, perhaps on other operands: what the compiler may compute or compile just once."""
+        op = self.random.choice([op for op in self.ops if not isinstance(op, Empty)] or [None])
+        if op is None:
+            return None
+        operands = tuple(self._pick_like(operand) if self.roll(0.7) else operand for operand in op.operands)
+        results = tuple(self._new(value.type.shape, value.type.element, value.bound) for value in op.results)
+        return dataclasses.replace(op, results=results, operands=operands)
+
+    def _pick_like(self, value: Value) -> Value:
+        return self._pick(lambda other: other.type == value.type and other.bound <= value.bound) or value
+
     def _make_update(self, state: Value) -> Value:
         candidates = [value for op in self.ops for value in op.results if value.type == state.type]
-        if self.roll(0.1):  # another argument's, or its own
+        if self.roll(0.5) and (op := self._make_next(state)):
+            self._add(op)
+            candidates = [op.result]
+        elif self.roll(0.1):  # another argument's, or its own
             candidates = [argument.value for argument in self.arguments if argument.value.type == state.type]
         if candidates:
             return self.random.choice(candidates)
-        element, rank = state.type.element, len(state.type.shape)
-        body = ("xor" if element == "i1" else "sub", ("in", 0), ex.const(1, element))
-        op = self._finish(
-            [state], state.type.shape, [along(*range(rank))], [Output(tuple(range(rank)), body)]
-        )
+        op = self._count_down(state)
         assert op is not None, "a state's numbers are small"
         self._add(op)
         return op.result
+
+    def _make_next(self, state: Value) -> Op | None:
+        """What an optimizer does: a nest over the state and other values of its shape."""
+        extents, element = state.type.shape, state.type.element
+        if element == "i1":
+            return None
+        operands, maps = self._pick_inputs(state, extents)
+        body = self._make_body(operands, len(operands), extents, element)
+        return self._finish(operands, extents, maps, [Output(tuple(range(len(extents))), body)])
+
+    def _count_down(self, state: Value) -> Op | None:
+        loops, element = tuple(range(len(state.type.shape))), state.type.element
+        body = ("xor" if element == "i1" else "sub", ("in", 0), ex.const(1, element))
+        return self._finish([state], state.type.shape, [along(*loops)], [Output(loops, body)])

@@ -186,10 +186,10 @@ def _walk(array: np.ndarray, map_: Map, indices: list[np.ndarray], extents: tupl
     if not map_:
         return array
     start = np.zeros(extents, int)
-    positions = (
+    positions = tuple(
         sum((indices[loop] * factor for loop, factor in walk.terms), start + walk.offset) for walk in map_
     )
-    return array[tuple(positions)]
+    return np.asarray(array[positions])
 
 
 @dataclass(frozen=True)

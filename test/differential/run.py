@@ -2,7 +2,7 @@
 
     run.py --programs 2000 --seed 0    the programs of seeds 0 to 1999
     run.py --fresh 500                 programs that nobody has tried before
-    run.py --forever                   the same without end, until Ctrl-C
+    run.py --forever                   the same without end, until Ctrl-C or SIGTERM
 
 A seed says all of a program; what fails is shrunk and printed with its seed, and `--programs 1 --seed SEED`
 finds it again. Processes check the programs, a hundred each; one that a crash or a hang has taken its verdict
@@ -12,6 +12,7 @@ from is checked alone. The last lines count what the programs were made of.
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import json
 import os
@@ -23,6 +24,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from check import TIMEOUT, Case, Verdict, check
 from coverage import Coverage
@@ -37,26 +39,42 @@ def make_case(seed: int) -> Case:
     choices = random.Random(seed)
     devices = choices.choice([1, 2, 2, 2, 3, 4, 4, 5, 6, 7, 8, 8])
     kernels = choices.choices(["vectorized", "loops", "reference"], [5, 4, 1])[0]
-    return Case(make_program(seed, devices), 1 if kernels == "reference" else devices, kernels)
+    cpu = choices.choice(get_cpus()) if kernels == "vectorized" else "host"
+    program = make_program(seed, devices)
+    if "f16>" in program.text():
+        cpu = "host"  # LLVM calls libgcc for some 16-bit floats where the CPU has no conversions
+    return Case(program, 1 if kernels == "reference" else devices, kernels, cpu)
+
+
+@functools.cache
+def get_cpus() -> list[str]:
+    """CPUs that this machine can stand in for: its own, one without AVX-512, one without AVX."""
+    has_avx2 = "avx2" in Path("/proc/cpuinfo").read_text().split()
+    return ["host", "host", "haswell" if has_avx2 else "host", "x86-64"]
 
 
 def check_in_process(cases: list[Case]) -> list[Verdict]:
-    """The verdicts of a process; it ends early where a case makes it crash or hang."""
+    """The verdicts of a process; it ends early where a case makes it crash or hang.
+
+    A session of its own keeps it from Ctrl-C, which is for this process.
+    """
     command = [sys.executable, __file__, "--check"]
     try:
         done = subprocess.run(
             command, input=pickle.dumps(cases), capture_output=True, timeout=4 * TIMEOUT + len(cases),
-            check=False,
+            check=False, start_new_session=True,
         )  # fmt: skip
     except subprocess.TimeoutExpired as timeout:
-        return [*_read_verdicts(timeout.stdout or b""), Verdict("failed", "hangs")]
-    verdicts = _read_verdicts(done.stdout)
-    if done.returncode == 0:
-        return verdicts
-    reason = f"exit code {done.returncode}"
-    if done.returncode < 0:
-        reason = f"killed by {signal.Signals(-done.returncode).name}"
-    return [*verdicts, Verdict("failed", f"{reason}\n{done.stderr.decode(errors='replace')}")]
+        verdicts = _read_verdicts(timeout.stdout or b"")
+        reason = "hangs"
+    else:
+        verdicts = _read_verdicts(done.stdout)
+        if done.returncode == 0:
+            return verdicts
+        signalled = f"killed by {signal.Signals(-done.returncode).name}" if done.returncode < 0 else ""
+        reason = signalled or f"exit code {done.returncode}\n{done.stderr.decode(errors='replace')}"
+    # What ends a process behind its last verdict is that case's too.
+    return [*verdicts[: len(cases) - 1], Verdict("failed", reason)]
 
 
 def _read_verdicts(output: bytes) -> list[Verdict]:
@@ -126,7 +144,7 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=0, help="how many programs from --seed on")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the first of them (default 0)")
     parser.add_argument("--fresh", type=int, default=0, help="how many more, from a seed that is printed")
-    parser.add_argument("--forever", action="store_true", help="go on with fresh ones until Ctrl-C")
+    parser.add_argument("--forever", action="store_true", help="go on with fresh ones until a signal")
     parser.add_argument("--check", action="store_true", help="check the pickled cases from standard input")
     options = parser.parse_args()
     if options.check:
@@ -136,6 +154,7 @@ def main() -> int:
     if options.fresh or options.forever:
         print(f"fresh seeds from {fresh} on", flush=True)
     fresh_seeds = itertools.count(fresh) if count is None else range(fresh, count)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     run = Run()
     try:
         run.check(

@@ -124,4 +124,6 @@ def _take_two_devices(case: Case) -> Iterator[Case]:
 
 def _take_loops(case: Case) -> Iterator[Case]:
     if case.kernels == "vectorized":
-        yield dataclasses.replace(case, kernels="loops")
+        yield dataclasses.replace(case, kernels="loops", cpu="host")
+    if case.cpu != "host":
+        yield dataclasses.replace(case, cpu="host")
