@@ -94,4 +94,4 @@ def test_long_constants_and_arrows_are_no_nesting() -> None:
 
 def test_python_gives_the_place() -> None:
     with pytest.raises(epl.CompileError, match="brackets nest 100000 deep, expected at most 1000"):
-        compile_plan(NESTS["modules"](MANY), "cpu:1", "step")
+        compile_plan(NESTS["modules"](MANY), ["--devices=cpu:1"], "step")

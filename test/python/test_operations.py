@@ -17,6 +17,7 @@ import epl
 X = np.random.default_rng(0).normal(size=(8, 6)).astype(np.float32)
 POSITIONS = np.array([3, 0, 5, 3], np.int32)
 Operation = Callable[[jax.Array], Any]
+INTEGERS = (jnp.int8, jnp.int16, jnp.int32, jnp.uint8, jnp.uint16, jnp.uint32)
 
 
 def label(x: jax.Array) -> jax.Array:
@@ -24,7 +25,17 @@ def label(x: jax.Array) -> jax.Array:
     return (jnp.abs(x[:, 0]) * 4).astype(int) % 6
 
 
+def extremes(x: jax.Array) -> jax.Array:
+    """Numbers beyond every integer, infinities, and what is none."""
+    beyond = jnp.where(x > 1, jnp.inf, jnp.where(x < -1, -jnp.inf, x * 1e12))
+    return jnp.where(jnp.abs(x) < 0.3, jnp.nan, beyond)
+
+
 GROUPS: dict[str, dict[str, Operation]] = {
+    "conversions": {
+        **{f"extremes to {t.__name__}": lambda x, t=t: extremes(x).astype(t) for t in INTEGERS},
+        **{f"small to {t.__name__}": lambda x, t=t: (x * 90).astype(t) for t in INTEGERS},
+    },
     "elementwise": {
         "exp": jnp.exp,
         "expm1": jnp.expm1,

@@ -1,8 +1,8 @@
-"""Rewrites StableHLO into forms whose legalization to linalg shows every operand.
+"""Rewrites StableHLO into forms whose legalization to linalg shows every operand and gives JAX's numbers.
 
 jaxlib's legalization captures some operands in the bodies that it makes, where no sharding rule sees them,
-and keeps operations that mean nothing to a global step. Each function here removes one such case; none
-changes a value.
+keeps operations that mean nothing to a global step, and leaves open what XLA defines. Each function here
+removes one such case; none changes a value.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ def simplify(module: ir.Module) -> None:
     _broadcast_predicates(module)
     _fold_converted_constants(module)
     _pad_with_constants(module)
+    _saturate_conversions(module)
 
 
 def operations(module: ir.Module, *names: str) -> list[ir.Operation]:
@@ -127,11 +128,40 @@ def _padded_by_zero(pad: ir.Operation, operand: ir.Value) -> ir.Value:
     return stablehlo.PadOp(operand, zero, *(pad.attributes[name] for name in names)).result
 
 
-def constant(type_: ir.RankedTensorType, value: int) -> ir.Value:
-    """A tensor that repeats a value."""
+def _saturate_conversions(module: ir.Module) -> None:
+    """Floats beyond an integer's range become its nearest end and NaN becomes 0, as XLA has it."""
+    for op in operations(module, "stablehlo.convert"):
+        source, type_ = op.operands[0], op.results[0].type
+        element = type_.element_type
+        if not isinstance(source.type.element_type, ir.FloatType) or not isinstance(element, ir.IntegerType):
+            continue
+        low, high = _integer_range(element)
+        with ir.InsertionPoint(op), op.location:
+            value = stablehlo.ConvertOp(type_, source).result
+            for direction, bound, end in (("GE", float(high + 1), high), ("LE", float(low), low)):
+                beyond = _compared(source, direction, constant(source.type, bound))
+                value = stablehlo.SelectOp(beyond, constant(type_, end), value).result
+            value = stablehlo.SelectOp(_compared(source, "NE", source), constant(type_, 0), value).result
+        op.results[0].replace_all_uses_with(value)
+        op.erase()
+
+
+def _integer_range(element: ir.IntegerType) -> tuple[int, int]:
+    """The least and the greatest number of a type."""
+    if element.is_unsigned:
+        return 0, 2**element.width - 1
+    return -(2 ** (element.width - 1)), 2 ** (element.width - 1) - 1
+
+
+def _compared(left: ir.Value, direction: str, right: ir.Value) -> ir.Value:
+    return stablehlo.CompareOp(left, right, stablehlo.ComparisonDirectionAttr.get(direction)).result
+
+
+def constant(type_: ir.RankedTensorType, value: float) -> ir.Value:
+    """A tensor that repeats a value, which is an int if the type is one of integers."""
     element = type_.element_type
     is_float = isinstance(element, ir.FloatType)
-    number = ir.FloatAttr.get(element, value) if is_float else ir.IntegerAttr.get(element, value)
+    number = ir.FloatAttr.get(element, value) if is_float else ir.Attribute.parse(f"{value} : {element}")
     return stablehlo.ConstantOp(ir.DenseElementsAttr.get_splat(type_, number)).result
 
 
