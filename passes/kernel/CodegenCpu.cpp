@@ -2,7 +2,8 @@
 //
 // Problem: all kernels of a plan must become machine code, once, and compiling is most of a user's wait.
 //
-// Method: the nests are dealt to threads, heaviest first onto the least loaded; each thread compiles its
+// Method: nests that differ in the sizes of their buffers only, as the updates of an optimizer do, are the
+// same code. What is left is dealt to threads, heaviest first onto the least loaded; each thread compiles its
 // share with contexts of its own, handed over as text. The objects are linked into one shared object.
 //
 // Invariant in: each kernel that no library runs has its function. Invariant out: the functions are gone, and
@@ -32,10 +33,39 @@ namespace {
 // What one thread compiles.
 struct Share {
   std::string text;
+  SmallVector<NestAlias> aliases;
   int64_t weight = 0;
   FailureOr<ObjectBytes> object = failure();
   std::string error;
 };
+
+// A nest as text, and those that are the same code.
+struct Code {
+  std::string text;
+  SmallVector<func::FuncOp> nests;
+};
+
+std::string print(func::FuncOp nest) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  Attribute kernel = nest->removeAttr(kKernelAttr); // the thread's context does not know the dialect
+  stream << *nest.getOperation() << "\n";
+  nest->setAttr(kKernelAttr, kernel);
+  return text;
+}
+
+// The text without the nest's name and the sizes of its buffers, which no instruction depends on.
+std::string getKey(StringRef text, StringRef name) {
+  static constexpr StringLiteral kBuffer = "memref<";
+  auto [head, body] = text.split(name);
+  std::string key = head.str();
+  while (!body.empty()) {
+    auto [before, after] = body.split(kBuffer);
+    (key += before) += kBuffer;
+    body = after.drop_while(llvm::isDigit);
+  }
+  return key;
+}
 
 struct CodegenCpu : mlir::epl::impl::CodegenCpuBase<CodegenCpu> {
   using CodegenCpuBase::CodegenCpuBase;
@@ -76,7 +106,7 @@ struct CodegenCpu : mlir::epl::impl::CodegenCpuBase<CodegenCpu> {
         progress(++done, nests.size());
     };
     auto run = [&](Share &share) {
-      share.object = compileCpuObject(share.text, target, style, share.error, count);
+      share.object = compileCpuObject(share.text, share.aliases, target, style, share.error, count);
     };
     SmallVector<std::thread> workers;
     for (Share &share : MutableArrayRef(shares).drop_front())
@@ -97,6 +127,19 @@ struct CodegenCpu : mlir::epl::impl::CodegenCpuBase<CodegenCpu> {
     return image;
   }
 
+  std::vector<Code> collectCodes(ArrayRef<func::FuncOp> nests) {
+    llvm::StringMap<size_t> positions;
+    std::vector<Code> codes;
+    for (func::FuncOp nest : nests) {
+      std::string text = print(nest);
+      auto [known, isNew] = positions.try_emplace(getKey(text, nest.getName()), codes.size());
+      if (isNew)
+        codes.push_back({std::move(text), {}});
+      codes[known->second].nests.push_back(nest);
+    }
+    return codes;
+  }
+
   // Distributes the nests by their number of ops.
   SmallVector<Share> deal(ArrayRef<func::FuncOp> nests) {
     auto countOps = [](func::FuncOp nest) {
@@ -104,20 +147,22 @@ struct CodegenCpu : mlir::epl::impl::CodegenCpuBase<CodegenCpu> {
       nest.walk([&](Operation *) { ++ops; });
       return ops;
     };
+    std::vector<Code> codes = collectCodes(nests);
     SmallVector<std::pair<int64_t, size_t>> heaviestFirst;
-    for (auto [position, nest] : llvm::enumerate(nests))
-      heaviestFirst.emplace_back(-countOps(nest), position);
+    for (auto [position, code] : llvm::enumerate(codes))
+      heaviestFirst.emplace_back(-countOps(code.nests.front()), position);
     llvm::sort(heaviestFirst);
-    SmallVector<Share> shares(std::clamp<size_t>(threads, 1, nests.size()));
+    SmallVector<Share> shares(std::clamp<size_t>(threads, 1, codes.size()));
     for (auto [weight, position] : heaviestFirst) {
-      func::FuncOp nest = nests[position];
+      const Code &code = codes[position];
+      func::FuncOp nest = code.nests.front();
       Share &share = *llvm::min_element(shares, [](auto &a, auto &b) { return a.weight < b.weight; });
       llvm::raw_string_ostream stream(share.text);
       for (memref::GlobalOp constant : getConstants(nest))
         stream << *constant.getOperation() << "\n";
-      Attribute kernel = nest->removeAttr(kKernelAttr); // the thread's context does not know the dialect
-      stream << *nest.getOperation() << "\n";
-      nest->setAttr(kKernelAttr, kernel);
+      stream << code.text;
+      for (func::FuncOp same : ArrayRef(code.nests).drop_front())
+        share.aliases.push_back({same.getName().str(), nest.getName().str()});
       share.weight -= weight;
     }
     return shares;

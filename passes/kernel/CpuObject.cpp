@@ -38,6 +38,8 @@
 using namespace mlir;
 using namespace mlir::epl;
 
+constexpr StringLiteral kNestSuffix = ".body";
+
 static void addConversions(OpPassManager &pm, const CpuTarget &target) {
   arith::ArithEmulateUnsupportedFloatsOptions narrow;
   narrow.sourceTypeStrs = {"bf16", "f16"};
@@ -96,13 +98,15 @@ static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const CpuTarget &t
       triple, "x86-64", target.getFeatureString(), options, llvm::Reloc::PIC_, std::nullopt, level));
 }
 
-// void k(ptr buffers, ptr coordinates, i64 begin, i64 end): loads the pointers and calls the nest.
+// void k(ptr buffers, ptr coordinates, i64 begin, i64 end), where `name` is "k.body": loads the pointers and
+// calls the nest.
 static void addEntryPoint(llvm::Function &nest, StringRef name) {
   llvm::IRBuilder<> b(nest.getContext());
   auto *type =
       llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty()},
                               /*isVarArg=*/false);
-  auto *entry = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, *nest.getParent());
+  auto *entry = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
+                                       name.drop_back(kNestSuffix.size()), *nest.getParent());
   b.SetInsertPoint(llvm::BasicBlock::Create(nest.getContext(), "entry", entry));
   unsigned numBuffers = nest.arg_size() - 3; // the last three: coordinates, begin, end
   SmallVector<llvm::Value *> arguments;
@@ -117,13 +121,15 @@ static void addEntryPoint(llvm::Function &nest, StringRef name) {
   nest.addFnAttr(llvm::Attribute::NoInline);
 }
 
-static void prepareFunctions(llvm::Module &module, const CpuTarget &target) {
+static void prepareFunctions(llvm::Module &module, ArrayRef<NestAlias> aliases, const CpuTarget &target) {
   SmallVector<llvm::Function *> nests;
   for (llvm::Function &function : module)
-    if (function.getName().ends_with(".body"))
+    if (function.getName().ends_with(kNestSuffix))
       nests.push_back(&function);
   for (llvm::Function *nest : nests)
-    addEntryPoint(*nest, nest->getName().drop_back(StringRef(".body").size()));
+    addEntryPoint(*nest, nest->getName());
+  for (const NestAlias &alias : aliases)
+    addEntryPoint(*module.getFunction(alias.nest), alias.name);
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;
@@ -189,7 +195,8 @@ static OwningOpRef<ModuleOp> lowerToLLVMDialect(StringRef text, MLIRContext &con
   return succeeded(pm.run(*module)) ? std::move(module) : nullptr;
 }
 
-FailureOr<ObjectBytes> mlir::epl::compileCpuObject(StringRef text, const CpuTarget &target, CodeStyle style,
+FailureOr<ObjectBytes> mlir::epl::compileCpuObject(StringRef text, ArrayRef<NestAlias> aliases,
+                                                   const CpuTarget &target, CodeStyle style,
                                                    std::string &error, function_ref<void()> compiled) {
   MLIRContext context(makeRegistry(), MLIRContext::Threading::DISABLED);
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
@@ -209,7 +216,7 @@ FailureOr<ObjectBytes> mlir::epl::compileCpuObject(StringRef text, const CpuTarg
   }
   code->setDataLayout(machine->createDataLayout());
   code->setTargetTriple(machine->getTargetTriple());
-  prepareFunctions(*code, target);
+  prepareFunctions(*code, aliases, target);
   moveNarrowFloatsAsBits(*code);
   if (llvm::Error failed = optimize(*code, *machine)) {
     error = llvm::toString(std::move(failed));

@@ -132,3 +132,28 @@ epl.kernel @adam fusion {
   } -> tensor<$Cxf32>
   epl.yield %next, %m, %p, %q1 : tensor<i32>, tensor<$Rx$Cxf32>, tensor<$Rx$Cxf32>, tensor<$Cxf32>
 } {in_place = array<i32: 0, 2, 3, 5>}
+
+// The same for tensors of two sizes: one function, unless one of them is shorter than a vector.
+epl.kernel @negate fusion {
+^bb0(%x: tensor<$Rx$Cxf32>):
+  %e = tensor.empty() : tensor<$Rx$Cxf32>
+  %y = linalg.generic {indexing_maps = [#rc, #rc], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<$Rx$Cxf32>) outs(%e : tensor<$Rx$Cxf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %q = arith.negf %in : f32
+    linalg.yield %q : f32
+  } -> tensor<$Rx$Cxf32>
+  epl.yield %y : tensor<$Rx$Cxf32>
+}
+
+epl.kernel @negate_more fusion {
+^bb0(%x: tensor<$Sx$Dxf32>):
+  %e = tensor.empty() : tensor<$Sx$Dxf32>
+  %y = linalg.generic {indexing_maps = [#rc, #rc], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<$Sx$Dxf32>) outs(%e : tensor<$Sx$Dxf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %q = arith.negf %in : f32
+    linalg.yield %q : f32
+  } -> tensor<$Sx$Dxf32>
+  epl.yield %y : tensor<$Sx$Dxf32>
+}
