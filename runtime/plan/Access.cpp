@@ -17,17 +17,20 @@ std::vector<Access> accesses(const plan::PlanT &plan, const plan::LaunchT &launc
   const plan::KernelT &kernel = *plan.kernels[launch.kernel];
   std::vector<Access> result;
   for (uint32_t i = 0; i < kernel.operand_sizes.size(); ++i) {
-    result.push_back(wholeAccess(launch.buffers[i], i >= kernel.num_inputs, kernel.operand_sizes[i]));
-    result.back().operand = i;
+    bool write = i >= kernel.num_inputs;
+    result.push_back(wholeAccess(launch.buffers[i], write, kernel.operand_sizes[i]));
+    result.back().operand = write ? i - kernel.num_inputs : i;
   }
-  if (kernel.workspace > 0)
+  if (kernel.workspace > 0) {
     result.push_back(wholeAccess(launch.buffers.back(), true, kernel.workspace));
+    result.back().operand = kernel.num_outputs;
+  }
   return result;
 }
 
 std::vector<Access> accesses(const plan::ContractT &contract) {
   auto access = [&](uint32_t buffer, bool write, ContractOperand operand) {
-    Access result{.buffer = buffer, .write = write, .operand = uint32_t(operand)};
+    Access result{.buffer = buffer, .write = write, .operand = write ? 0 : uint32_t(operand)};
     stridedRanges(dimsOf(contract, operand), elementBytes(contract.type), result.ranges);
     return result;
   };
@@ -100,6 +103,10 @@ std::vector<Access> accessesOf(const plan::PlanT &plan, const Mesh &mesh, const 
     break;
   }
   return {};
+}
+
+int32_t communicatorOf(const Access &access) {
+  return access.remote || access.extent != Extent::ranges ? int32_t(access.communicator) : -1;
 }
 
 std::vector<ByteRange> rangesOf(const Access &access, const Mesh &mesh, uint32_t owner) {

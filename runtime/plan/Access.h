@@ -31,7 +31,7 @@ enum class Extent : uint8_t { ranges, ownPart, otherParts };
 struct Access {
   uint32_t buffer;
   bool write;
-  uint32_t operand = 0; // for a read: as in the schema's Origin
+  uint32_t operand = 0; // as in the schema's Origin: operand of a read, output of a write
   bool remote = false;  // in the memory of the other members of `communicator`; always a read
   Extent extent = Extent::ranges;
   std::vector<ByteRange> ranges{}; // for Extent::ranges: ascending, disjoint, not adjacent
@@ -39,6 +39,9 @@ struct Access {
   int64_t count = 0;               // for a part: elements of the collective
   uint64_t elementBytes = 0;       // for a part
 };
+
+/// The communicator of an access to the memory of other ranks, or to a part; -1 for others.
+int32_t communicatorOf(const Access &access);
 
 /// The accesses of a command, reads before writes. An input and an output of a launch that are one buffer
 /// give one access each. Needs a command that passes the verifier's table checks.

@@ -87,16 +87,20 @@ private:
       out << " updates s" << slot.updates;
     if (!slot.origins.empty()) {
       out << " of ";
-      list(slot.origins, ", ", [&](int32_t origin) { dumpWriter(origin); });
+      list(slot.origins, ", ", [&](const plan::Origin &origin) { dumpWriter(origin); });
     }
     out << (slot.hidden ? " hidden\n" : "\n");
   }
 
-  void dumpWriter(int32_t command) {
-    if (command < 0)
-      out << "caller";
-    else
-      out << '#' << command;
+  /// s3 for the caller's slot, #12 or #12.1 for an output of a command.
+  void dumpWriter(const plan::Origin &origin) {
+    if (origin.command() < 0) {
+      out << 's' << origin.output();
+      return;
+    }
+    out << '#' << origin.command();
+    if (origin.output() > 0)
+      out << '.' << origin.output();
   }
 
   void dumpBuffer(uint32_t index) {
@@ -158,7 +162,9 @@ private:
       out << " reads ";
       list(command.origins, ", ", [&](const plan::Origin &origin) {
         out << origin.operand() << ':';
-        dumpWriter(origin.command());
+        dumpWriter(origin);
+        if (origin.communicator() >= 0)
+          out << " of c" << origin.communicator();
       });
     }
     if (!command.work.empty())

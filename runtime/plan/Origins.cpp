@@ -1,11 +1,11 @@
 #include "runtime/plan/Origins.h"
 
-#include "runtime/plan/Access.h"
 #include "runtime/plan/Names.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 namespace epl::runtime {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 /// Who wrote the bytes of one buffer of one rank last.
 class WriterMap {
 public:
-  void write(ByteRange bytes, int64_t writer) {
+  void write(ByteRange bytes, Writer writer) {
     split(bytes.begin);
     split(bytes.end);
     segments.erase(segments.lower_bound(bytes.begin), segments.lower_bound(bytes.end));
@@ -33,7 +33,7 @@ public:
 private:
   struct Segment {
     uint64_t end;
-    int64_t writer;
+    Writer writer;
   };
 
   void split(uint64_t at) {
@@ -48,13 +48,17 @@ private:
   std::map<uint64_t, Segment> segments;
 };
 
+using OriginKey = std::tuple<uint32_t, int64_t, uint32_t, int32_t>; // the fields in order
+
+OriginKey keyOf(const plan::Origin &origin) {
+  return {origin.operand(), origin.command(), origin.output(), origin.communicator()};
+}
+
 /// The origins that one rank sees.
 class Recorder {
 public:
-  using Origin = std::pair<uint32_t, int32_t>; // operand, writer
   struct Record {
-    std::vector<std::set<Origin>> commands;
-    std::vector<std::set<int32_t>> slots;
+    std::vector<std::set<OriginKey>> commands, slots;
   };
 
   Recorder(const plan::PlanT &plan, const Mesh &mesh, uint32_t rank, Record &record)
@@ -63,7 +67,7 @@ public:
   void run(const std::vector<std::vector<Access>> &accesses) {
     for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer)
       if (plan.buffers[buffer]->slot >= 0 && slotOf(buffer).role != plan::SlotRole::result)
-        memory[buffer].write({0, plan.buffers[buffer]->size}, -1);
+        memory[buffer].write({0, plan.buffers[buffer]->size}, {-1, uint32_t(plan.buffers[buffer]->slot)});
     for (uint32_t command = 0; command < accesses.size(); ++command)
       for (const Access &access : accesses[command])
         if (!access.remote || mesh.memberCount(access.communicator) > 1)
@@ -77,10 +81,11 @@ private:
   void step(uint32_t command, const Access &access) {
     for (ByteRange bytes : rangesOf(access, mesh, rank))
       if (access.write)
-        memory[access.buffer].write(bytes, command);
+        memory[access.buffer].write(bytes, {command, access.operand});
       else
-        memory[access.buffer].read(bytes, [&](int64_t writer) {
-          record.commands[command].insert({access.operand, int32_t(writer)});
+        memory[access.buffer].read(bytes, [&](Writer writer) {
+          record.commands[command].insert(
+              {access.operand, writer.command, writer.output, communicatorOf(access)});
         });
   }
 
@@ -92,8 +97,9 @@ private:
       const plan::SlotT &result = *plan.slots[slot];
       auto found = storage.find(result.updates >= 0 ? result.updates : int32_t(slot));
       if (result.role == plan::SlotRole::result && found != storage.end())
-        memory[found->second].read({0, plan.buffers[found->second]->size},
-                                   [&](int64_t writer) { record.slots[slot].insert(int32_t(writer)); });
+        memory[found->second].read({0, plan.buffers[found->second]->size}, [&](Writer writer) {
+          record.slots[slot].insert({0, writer.command, writer.output, -1});
+        });
     }
   }
 
@@ -104,14 +110,20 @@ private:
   std::vector<WriterMap> memory; // of each buffer
 };
 
-/// Finds `key` in an ascending list and ticks it off.
-template <typename List, typename Key, typename Projection>
-bool tick(const List &list, const Key &key, const Projection &projection, std::vector<bool> &met) {
-  auto it = std::ranges::lower_bound(list, key, {}, projection);
-  if (it == list.end() || projection(*it) != key)
+/// Finds an origin in an ascending list and ticks it off.
+bool tick(const std::vector<plan::Origin> &origins, const OriginKey &key, std::vector<bool> &met) {
+  auto it = std::ranges::lower_bound(origins, key, {}, keyOf);
+  if (it == origins.end() || keyOf(*it) != key)
     return false;
-  met[size_t(it - list.begin())] = true;
+  met[size_t(it - origins.begin())] = true;
   return true;
+}
+
+std::vector<plan::Origin> toOrigins(const std::set<OriginKey> &keys) {
+  std::vector<plan::Origin> origins;
+  for (auto [operand, command, output, communicator] : keys)
+    origins.emplace_back(operand, int32_t(command), output, communicator);
+  return origins;
 }
 
 } // namespace
@@ -121,17 +133,15 @@ void recordOrigins(plan::PlanT &plan) {
   std::vector<std::vector<Access>> accesses;
   for (const auto &command : plan.commands)
     accesses.push_back(accessesOf(plan, mesh, *command));
-  Recorder::Record record{.commands = std::vector<std::set<Recorder::Origin>>(plan.commands.size()),
-                          .slots = std::vector<std::set<int32_t>>(plan.slots.size())};
+  Recorder::Record record;
+  record.commands.resize(plan.commands.size());
+  record.slots.resize(plan.slots.size());
   for (uint32_t rank : distinctRanks(mesh, accesses))
     Recorder(plan, mesh, rank, record).run(accesses);
-  for (size_t command = 0; command < plan.commands.size(); ++command) {
-    plan.commands[command]->origins.clear();
-    for (auto [operand, writer] : record.commands[command])
-      plan.commands[command]->origins.emplace_back(operand, writer);
-  }
+  for (size_t command = 0; command < plan.commands.size(); ++command)
+    plan.commands[command]->origins = toOrigins(record.commands[command]);
   for (size_t slot = 0; slot < plan.slots.size(); ++slot)
-    plan.slots[slot]->origins.assign(record.slots[slot].begin(), record.slots[slot].end());
+    plan.slots[slot]->origins = toOrigins(record.slots[slot]);
 }
 
 OriginList::OriginList(const plan::PlanT &plan) : plan(plan) {
@@ -141,20 +151,22 @@ OriginList::OriginList(const plan::PlanT &plan) : plan(plan) {
     slots.emplace_back(slot->origins.size());
 }
 
-bool OriginList::meet(uint32_t command, uint32_t operand, int64_t writer) {
-  auto key = [](const plan::Origin &origin) {
-    return std::pair(origin.operand(), int64_t(origin.command()));
-  };
-  return tick(plan.commands[command]->origins, std::pair(operand, writer), key, commands[command]);
+bool OriginList::meet(uint32_t command, const Access &access, Writer writer) {
+  return tick(plan.commands[command]->origins,
+              {access.operand, writer.command, writer.output, communicatorOf(access)}, commands[command]);
 }
 
-bool OriginList::meetResult(uint32_t slot, int64_t writer) {
-  auto key = [](int32_t origin) { return int64_t(origin); };
-  return tick(plan.slots[slot]->origins, writer, key, slots[slot]);
+bool OriginList::meetResult(uint32_t slot, Writer writer) {
+  return tick(plan.slots[slot]->origins, {0, writer.command, writer.output, -1}, slots[slot]);
 }
 
-std::string originName(const plan::PlanT &plan, int64_t writer) {
-  return writer < 0 ? "the caller" : "command " + commandName(plan, uint32_t(writer));
+bool ascend(const plan::Origin &a, const plan::Origin &b) { return keyOf(a) < keyOf(b); }
+
+std::string writerName(const plan::PlanT &plan, Writer writer) {
+  if (writer.command < 0)
+    return "the caller's slot " + std::to_string(writer.output);
+  return "output " + std::to_string(writer.output) + " of command " +
+         commandName(plan, uint32_t(writer.command));
 }
 
 } // namespace epl::runtime

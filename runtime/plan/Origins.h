@@ -11,7 +11,7 @@
 #ifndef EPL_RUNTIME_PLAN_ORIGINS_H
 #define EPL_RUNTIME_PLAN_ORIGINS_H
 
-#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/Access.h"
 
 #include <cstdint>
 #include <string>
@@ -22,15 +22,21 @@ namespace epl::runtime {
 /// Sets the origins of every command and every result. Needs a plan that passes verifyTables.
 void recordOrigins(plan::PlanT &plan);
 
+/// Who made a value: a command with one of its outputs, or the caller (-1) with one of its slots.
+struct Writer {
+  int64_t command;
+  uint32_t output;
+};
+
 /// The origins that a plan records, ticked off as a replay meets them. Needs origins in ascending order.
 class OriginList {
 public:
   explicit OriginList(const plan::PlanT &plan);
 
-  /// Whether the plan says that the operand holds what `writer` wrote; ticks it off.
-  bool meet(uint32_t command, uint32_t operand, int64_t writer);
+  /// Whether the plan says that the command reads there what `writer` wrote; ticks it off.
+  bool meet(uint32_t command, const Access &read, Writer writer);
   /// The same of a result slot.
-  bool meetResult(uint32_t slot, int64_t writer);
+  bool meetResult(uint32_t slot, Writer writer);
 
   bool isMet(uint32_t command, size_t index) const { return commands[command][index]; }
   bool isResultMet(uint32_t slot, size_t index) const { return slots[slot][index]; }
@@ -40,8 +46,11 @@ private:
   std::vector<std::vector<bool>> commands, slots; // what has been met
 };
 
-/// The writer of an origin, for people.
-std::string originName(const plan::PlanT &plan, int64_t writer);
+/// Whether `a` comes before `b` in a list of origins.
+bool ascend(const plan::Origin &a, const plan::Origin &b);
+
+/// A writer for people: output 0 of command #3 "add".
+std::string writerName(const plan::PlanT &plan, Writer writer);
 
 } // namespace epl::runtime
 

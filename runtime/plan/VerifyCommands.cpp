@@ -5,9 +5,9 @@
 #include "runtime/plan/Access.h"
 #include "runtime/plan/Memory.h"
 #include "runtime/plan/Names.h"
+#include "runtime/plan/Origins.h"
 
 #include <algorithm>
-#include <functional>
 
 namespace epl::runtime {
 namespace {
@@ -224,24 +224,20 @@ private:
 };
 
 /// The writers of one list are commands before `end`, or the caller, and the list ascends.
-template <typename List, typename Key, typename Writer>
-void checkOriginList(const std::string &user, const List &origins, size_t end, const Key &key,
-                     const Writer &writer, Report &report) {
+void checkOriginList(const std::string &user, const std::vector<plan::Origin> &origins, size_t end,
+                     Report &report) {
   for (size_t i = 0; i < origins.size(); ++i)
-    if (int64_t command = writer(origins[i]); command < -1 || command >= int64_t(end))
+    if (int32_t command = origins[i].command(); command < -1 || command >= int64_t(end))
       report.add(user, " has command ", command, " as an origin, expected -1 or more and less than ", end);
-    else if (i > 0 && !(key(origins[i - 1]) < key(origins[i])))
+    else if (i > 0 && !ascend(origins[i - 1], origins[i]))
       report.add(user, " has origins that do not ascend at the one of index ", i);
 }
 
 void checkOrigins(const plan::PlanT &plan, Report &report) {
-  auto command = [](const plan::Origin &origin) { return origin.command(); };
-  auto key = [](const plan::Origin &origin) { return std::pair(origin.operand(), origin.command()); };
   for (uint32_t i = 0; i < plan.commands.size(); ++i)
-    checkOriginList("command " + commandName(plan, i), plan.commands[i]->origins, i, key, command, report);
+    checkOriginList("command " + commandName(plan, i), plan.commands[i]->origins, i, report);
   for (uint32_t i = 0; i < plan.slots.size(); ++i)
-    checkOriginList("slot " + slotName(plan, i), plan.slots[i]->origins, plan.commands.size(),
-                    std::identity(), std::identity(), report);
+    checkOriginList("slot " + slotName(plan, i), plan.slots[i]->origins, plan.commands.size(), report);
 }
 
 } // namespace

@@ -32,13 +32,18 @@ struct Reader {
 };
 
 /// The state of adjacent bytes: through which buffer and by which command they were last written (-1: by the
-/// caller, before the step), and who read them since.
+/// caller, before the step) as which output, and who read them since.
 struct Segment {
   uint64_t end;
   uint32_t buffer;
   int64_t writer;
+  uint32_t output;
   std::vector<Reader> readers;
 };
+
+std::string over(int32_t communicator) {
+  return communicator < 0 ? "" : " over communicator c" + std::to_string(communicator);
+}
 
 using Accesses = std::vector<std::vector<Access>>; // of each command
 
@@ -54,7 +59,8 @@ public:
   void run() {
     for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer)
       if (plan.buffers[buffer]->slot >= 0 && plan.buffers[buffer]->size > 0 && !isResult(buffer))
-        memory[base[buffer]] = {base[buffer] + plan.buffers[buffer]->size, buffer, -1, {}};
+        memory[base[buffer]] = {
+            base[buffer] + plan.buffers[buffer]->size, buffer, -1, uint32_t(plan.buffers[buffer]->slot), {}};
     for (current = 0; current < plan.commands.size(); ++current)
       step();
     checkResults();
@@ -87,7 +93,7 @@ private:
       for (ByteRange range : rangesOf(access, mesh, rank)) {
         ByteRange bytes{base[access.buffer] + range.begin, base[access.buffer] + range.end};
         if (access.write)
-          write(access.buffer, bytes);
+          write(access, bytes);
         else
           read(access, bytes, scope);
       }
@@ -159,14 +165,16 @@ private:
       report.add("command ", commandName(plan, current), " reads buffer ", bufferName(plan, buffer), " in ",
                  place(bytes, buffer), ", which command ", commandName(plan, uint32_t(segment.writer)),
                  " has overwritten through buffer ", bufferName(plan, segment.buffer));
-    else if (!origins.meet(current, access.operand, segment.writer) && isNew(buffer, buffer, current))
+    else if (!origins.meet(current, access, {segment.writer, segment.output}) &&
+             isNew(buffer, buffer, current))
       report.add("command ", commandName(plan, current), " reads ", place(bytes, buffer), " through buffer ",
-                 bufferName(plan, buffer), " as ", originName(plan, segment.writer),
-                 " wrote them, which is no origin of its operand ", access.operand);
+                 bufferName(plan, buffer), ", which are ", writerName(plan, {segment.writer, segment.output}),
+                 ", no origin of its operand ", access.operand, over(communicatorOf(access)));
     segment.readers.push_back({current, buffer, scope});
   }
 
-  void write(uint32_t buffer, ByteRange bytes) {
+  void write(const Access &access, ByteRange bytes) {
+    uint32_t buffer = access.buffer;
     split(bytes);
     auto it = memory.lower_bound(bytes.begin);
     while (it != memory.end() && it->first < bytes.end) {
@@ -182,7 +190,7 @@ private:
       }
       it = memory.erase(it);
     }
-    memory[bytes.begin] = {bytes.end, buffer, int64_t(current), {}};
+    memory[bytes.begin] = {bytes.end, buffer, int64_t(current), access.operand, {}};
   }
 
   /// Makes segments begin and end where `bytes` does.
@@ -233,9 +241,10 @@ private:
     uint64_t at = base[buffer], end = at + plan.buffers[buffer]->size;
     for (auto it = memory.lower_bound(at); it != memory.end() && it->first == at && at < end; ++it) {
       at = it->second.end;
-      if (!origins.meetResult(slot, it->second.writer))
-        report.add("result ", slotName(plan, slot), " holds ", place({it->first, at}, buffer), " as ",
-                   originName(plan, it->second.writer), " wrote them, which is no origin of it");
+      Writer writer{it->second.writer, it->second.output};
+      if (!origins.meetResult(slot, writer))
+        report.add("result ", slotName(plan, slot), " holds ", place({it->first, at}, buffer), ", which are ",
+                   writerName(plan, writer), ", no origin of it");
     }
     if (at < end)
       report.add("nothing writes ", place({at, end}, buffer), " of result ", slotName(plan, slot));
@@ -272,17 +281,19 @@ private:
 
 /// Values that the program reads and the plan never does.
 void checkAllMet(const plan::PlanT &plan, const OriginList &origins, Report &report) {
+  auto writer = [&](const plan::Origin &origin) {
+    return writerName(plan, {origin.command(), origin.output()});
+  };
   for (uint32_t command = 0; command < plan.commands.size(); ++command)
     for (size_t i = 0; i < plan.commands[command]->origins.size(); ++i)
       if (const plan::Origin &origin = plan.commands[command]->origins[i]; !origins.isMet(command, i))
-        report.add("command ", commandName(plan, command), " reads nothing that ",
-                   originName(plan, origin.command()), " wrote, which is an origin of its operand ",
-                   origin.operand());
+        report.add("command ", commandName(plan, command), " reads nothing of ", writer(origin),
+                   ", an origin of its operand ", origin.operand(), over(origin.communicator()));
   for (uint32_t slot = 0; slot < plan.slots.size(); ++slot)
     for (size_t i = 0; i < plan.slots[slot]->origins.size(); ++i)
       if (!origins.isResultMet(slot, i))
-        report.add("result ", slotName(plan, slot), " holds nothing that ",
-                   originName(plan, plan.slots[slot]->origins[i]), " wrote, which is an origin of it");
+        report.add("result ", slotName(plan, slot), " holds nothing of ",
+                   writer(plan.slots[slot]->origins[i]), ", an origin of it");
 }
 
 } // namespace

@@ -44,21 +44,21 @@ kernel k5 "grad1" symbol "grad1" form "" inputs 2 outputs 1 sizes [256, 64, 128]
 kernel k6 "update2" symbol "update2" form "" inputs 2 outputs 1 sizes [192, 192, 192] in_place [0] workspace 0 extent 1 flops 0
 kernel k7 "update1" symbol "update1" form "" inputs 2 outputs 1 sizes [128, 128, 128] in_place [0] workspace 0 extent 1 flops 0
 lane 0 compute
-  #0 "layer1" launch k0 (b0, b2) -> (b4) reads 0:caller, 1:caller work "tg0.forward" at "step.py:0"
-  #1 "layer2" launch k1 (b1, b4) -> (b5, b6) reads 0:caller, 1:#0 work "tg0.forward" at "step.py:1"
+  #0 "layer1" launch k0 (b0, b2) -> (b4) reads 0:s0, 1:s2 work "tg0.forward" at "step.py:0"
+  #1 "layer2" launch k1 (b1, b4) -> (b5, b6) reads 0:s1, 1:#0 work "tg0.forward" at "step.py:1"
   #2 "loss" launch k2 (b5) -> (b3, b7) reads 0:#1 work "tg0.forward" at "step.py:2"
-  #5 "grad2" launch k3 (b7, b4) -> (b8) reads 0:#2, 1:#0 work "tg0.forward" at "step.py:3"
-  #8 "back2" launch k4 (b7, b1) -> (b9) reads 0:#2, 1:caller work "tg0.forward" at "step.py:4"
-  #9 "grad1" launch k5 (b9, b2) -> (b10) reads 0:#8, 1:caller work "tg0.forward" at "step.py:5"
-  #12 "update2" launch k6 (b1, b8) -> (b1) after #7 reads 0:caller, 1:#6, 1:#7 work "tg0.forward" at "step.py:6"
-  #13 "update1" launch k7 (b0, b11) -> (b0) after #11 reads 0:caller, 1:#10, 1:#11 work "tg0.forward" at "step.py:7"
+  #5 "grad2" launch k3 (b7, b4) -> (b8) reads 0:#2.1, 1:#0 work "tg0.forward" at "step.py:3"
+  #8 "back2" launch k4 (b7, b1) -> (b9) reads 0:#2.1, 1:s1 work "tg0.forward" at "step.py:4"
+  #9 "grad1" launch k5 (b9, b2) -> (b10) reads 0:#8, 1:s2 work "tg0.forward" at "step.py:5"
+  #12 "update2" launch k6 (b1, b8) -> (b1) after #7 reads 0:s1, 1:#6, 1:#7 work "tg0.forward" at "step.py:6"
+  #13 "update1" launch k7 (b0, b11) -> (b0) after #11 reads 0:s0, 1:#10, 1:#11 work "tg0.forward" at "step.py:7"
 lane 1 communicate c0
-  #3 "sum loss" reduce_part sum c0 b3 -> b3 4xi8 after #2 of c0 reads 0:#2 work "tg0.backward"
-  #4 "sum loss" gather_parts c0 b3 4xi8 after #3 of c0 reads 0:#3 work "tg0.backward"
-  #6 "sum g2" reduce_part sum c0 b8 -> b8 192xi8 after #5 of c0 reads 0:#5 work "tg0.backward"
-  #7 "sum g2" gather_parts c0 b8 192xi8 after #6 of c0 reads 0:#6 work "tg0.backward"
-  #10 "sum g1" reduce_part sum c0 b10 -> b11 128xi8 after #9 of c0 reads 0:#9 work "tg0.backward"
-  #11 "sum g1" gather_parts c0 b11 128xi8 after #10 of c0 reads 0:#10 work "tg0.backward"
+  #3 "sum loss" reduce_part sum c0 b3 -> b3 4xi8 after #2 of c0 reads 0:#2 of c0 work "tg0.backward"
+  #4 "sum loss" gather_parts c0 b3 4xi8 after #3 of c0 reads 0:#3 of c0 work "tg0.backward"
+  #6 "sum g2" reduce_part sum c0 b8 -> b8 192xi8 after #5 of c0 reads 0:#5 of c0 work "tg0.backward"
+  #7 "sum g2" gather_parts c0 b8 192xi8 after #6 of c0 reads 0:#6 of c0 work "tg0.backward"
+  #10 "sum g1" reduce_part sum c0 b10 -> b11 128xi8 after #9 of c0 reads 0:#9 of c0 work "tg0.backward"
+  #11 "sum g1" gather_parts c0 b11 128xi8 after #10 of c0 reads 0:#10 of c0 work "tg0.backward"
 )");
 }
 

@@ -292,12 +292,12 @@ const Case layout[] = {
      "command #3 \"sum loss\" waits for command 3, expected an earlier one"},
     {"WaitScope", training, [](PlanT &p) { p.commands[3]->waits[0] = {2, plan::WaitScope(5), 0}; },
      "command #3 \"sum loss\" waits with scope 5, which does not exist"},
-    {"OriginIsNoEarlierCommand", training, [](PlanT &p) { p.commands[3]->origins[0] = {0, 3}; },
+    {"OriginIsNoEarlierCommand", training, [](PlanT &p) { p.commands[3]->origins[0] = {0, 3, 0, -1}; },
      "command #3 \"sum loss\" has command 3 as an origin, expected -1 or more and less than 3"},
     {"OriginsDoNotAscend", training,
      [](PlanT &p) { std::swap(p.commands[12]->origins[0], p.commands[12]->origins[1]); },
      "command #12 \"update2\" has origins that do not ascend at the one of index 1"},
-    {"ResultOriginIsNoCommand", training, [](PlanT &p) { p.slots[3]->origins = {14}; },
+    {"ResultOriginIsNoCommand", training, [](PlanT &p) { p.slots[3]->origins = {{0, 14, 0, -1}}; },
      "slot s3 \"w1\" has command 14 as an origin, expected -1 or more and less than 14"},
     {"WaitCommunicator", training,
      [](PlanT &p) { p.commands[3]->waits[0] = {2, plan::WaitScope::members, 3}; },
@@ -344,19 +344,29 @@ const Case memory[] = {
      "s0 \"a\" of rank 0"},
     {"ReadsAnotherValue", training,
      [](PlanT &p) { launchOf(p, 13).buffers[1] = 10, p.buffers[11]->offset = 128; },
-     "command #13 \"update1\" reads bytes 0..63 of the arena of rank 0 through buffer b10 \"g1\" as command "
-     "#9 \"grad1\" wrote them, which is no origin of its operand 1"},
-    {"ReadsAnArgumentInstead", training, [](PlanT &p) { p.commands[2]->origins[0] = {0, 0}; },
-     "command #2 \"loss\" reads bytes 256..511 of the arena of rank 0 through buffer b5 \"h2\" as command #1 "
-     "\"layer2\" wrote them, which is no origin of its operand 0"},
+     "command #13 \"update1\" reads bytes 0..63 of the arena of rank 0 through buffer b10 \"g1\", which are "
+     "output "
+     "0 of command #9 \"grad1\", no origin of its operand 1"},
+    {"ReadsAnotherOutput", training, [](PlanT &p) { p.commands[5]->origins[0] = {0, 2, 0, -1}; },
+     "command #5 \"grad2\" reads bytes 256..511 of the arena of rank 0 through buffer b7 \"d2\", which are "
+     "output 1 "
+     "of command #2 \"loss\", no origin of its operand 0"},
+    {"ReadsAnotherArgument", training, [](PlanT &p) { p.commands[0]->origins[1] = {1, -1, 1, -1}; },
+     "command #0 \"layer1\" reads bytes 0..63 of slot s2 \"x\" of rank 0 through buffer b2 \"x\", which are "
+     "the "
+     "caller's slot 2, no origin of its operand 1"},
+    {"CombinesOtherMembers", meshPlan, [](PlanT &p) { p.commands[1]->origins[0] = {0, 0, 0, 0}; },
+     "command #1 \"sum model\" reads bytes 0..63 of the arena of rank 0 through buffer b2 \"t0\", which are "
+     "output 0 of command #0 \"a\", no origin of its operand 0 over communicator c1"},
     {"ReadsNothingOfAnOrigin", training,
-     [](PlanT &p) { p.commands[12]->origins.insert(p.commands[12]->origins.begin() + 1, {1, -1}); },
-     "command #12 \"update2\" reads nothing that the caller wrote, which is an origin of its operand 1"},
-    {"ResultOfAnotherCommand", training, [](PlanT &p) { p.slots[3]->origins = {12}; },
-     "result s3 \"w1\" holds bytes 0..127 of slot s0 \"w1\" of rank 0 as command #13 \"update1\" wrote them, "
-     "which is no origin of it"},
-    {"ResultWithoutAnOrigin", training, [](PlanT &p) { p.slots[3]->origins = {12, 13}; },
-     "result s3 \"w1\" holds nothing that command #12 \"update2\" wrote, which is an origin of it"},
+     [](PlanT &p) { p.commands[12]->origins.insert(p.commands[12]->origins.begin() + 1, {1, -1, 0, -1}); },
+     "command #12 \"update2\" reads nothing of the caller's slot 0, an origin of its operand 1"},
+    {"ResultOfAnotherCommand", training, [](PlanT &p) { p.slots[3]->origins = {{0, 12, 0, -1}}; },
+     "result s3 \"w1\" holds bytes 0..127 of slot s0 \"w1\" of rank 0, which are output 0 of command #13 "
+     "\"update1\", no origin of it"},
+    {"ResultWithoutAnOrigin", training,
+     [](PlanT &p) { p.slots[3]->origins = {{0, 12, 0, -1}, {0, 13, 0, -1}}; },
+     "result s3 \"w1\" holds nothing of output 0 of command #12 \"update2\", an origin of it"},
     {"ResultNotWritten", training, [](PlanT &p) { p.buffers[3]->slot = -1, p.buffers[3]->offset = 640; },
      "nothing writes result s5 \"loss\""},
     {"ResultNotWrittenInFull", contractPlan,

@@ -1,0 +1,222 @@
+// Mutations of what single commands do, and with which buffers.
+
+#include "test/unit/mutation/Mutations.h"
+
+namespace epl::runtime::test {
+namespace {
+
+using plan::PlanT;
+
+/// A mutation for each command whose action is an ActionT, with what `change` does to the action.
+template <typename ActionT, typename Change>
+void addEach(std::vector<Mutation> &list, const PlanT &plan, const std::string &what, const Change &change) {
+  for (uint32_t command = 0; command < plan.commands.size(); ++command)
+    if (plan.commands[command]->action.type == plan::ActionUnionTraits<ActionT>::enum_value)
+      list.push_back({"#" + std::to_string(command) + " " + what, {}, [=](PlanT &mutant) {
+                        change(*static_cast<ActionT *>(mutant.commands[command]->action.value));
+                      }});
+}
+
+/// The fields of an action that name buffers.
+std::vector<uint32_t *> operandsOf(plan::CommandT &command) {
+  std::vector<uint32_t *> fields;
+  plan::ActionUnion &action = command.action;
+  if (plan::LaunchT *launch = action.AsLaunch())
+    for (uint32_t &buffer : launch->buffers)
+      fields.push_back(&buffer);
+  if (plan::ContractT *contract = action.AsContract())
+    fields = {&contract->a, &contract->b, &contract->c};
+  if (plan::ReducePartT *reduce = action.AsReducePart())
+    fields = {&reduce->source, &reduce->target};
+  if (plan::GatherPartsT *parts = action.AsGatherParts())
+    fields = {&parts->buffer};
+  if (plan::GatherBlocksT *blocks = action.AsGatherBlocks())
+    fields = {&blocks->source, &blocks->target};
+  if (plan::CopyT *copy = action.AsCopy())
+    fields = {&copy->source, &copy->target};
+  return fields;
+}
+
+/// Another buffer of the same size, which nothing but the dataflow tells from the right one.
+std::vector<Mutation> operands(const PlanT &plan) {
+  std::vector<Mutation> list;
+  for (uint32_t command = 0; command < plan.commands.size(); ++command) {
+    std::vector<uint32_t *> fields = operandsOf(*plan.commands[command]);
+    for (size_t i = 0; i < fields.size(); ++i)
+      for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer)
+        if (buffer != *fields[i] && plan.buffers[buffer]->size == plan.buffers[*fields[i]]->size)
+          list.push_back({"operand " + std::to_string(i) + " of #" + std::to_string(command) + " is b" +
+                              std::to_string(buffer),
+                          {},
+                          [=](PlanT &mutant) { *operandsOf(*mutant.commands[command])[i] = buffer; }});
+  }
+  return list;
+}
+
+std::vector<Mutation> operandsSwapped(const PlanT &plan) {
+  std::vector<Mutation> list;
+  for (uint32_t command = 0; command < plan.commands.size(); ++command) {
+    std::vector<uint32_t *> fields = operandsOf(*plan.commands[command]);
+    for (size_t i = 0; i < fields.size(); ++i)
+      for (size_t j = 0; j < i; ++j)
+        if (*fields[i] != *fields[j])
+          list.push_back({"operands " + std::to_string(i) + " and " + std::to_string(j) + " of #" +
+                              std::to_string(command) + " swapped",
+                          {},
+                          [=](PlanT &mutant) {
+                            std::vector<uint32_t *> swapped = operandsOf(*mutant.commands[command]);
+                            std::swap(*swapped[i], *swapped[j]);
+                          }});
+  }
+  return list;
+}
+
+std::vector<Mutation> operandsWild(const PlanT &plan) {
+  std::vector<Mutation> list;
+  for (uint32_t command = 0; command < plan.commands.size(); ++command)
+    for (size_t i = 0; i < operandsOf(*plan.commands[command]).size(); ++i)
+      list.push_back({"operand " + std::to_string(i) + " of #" + std::to_string(command) + " is no buffer",
+                      {"#" + std::to_string(command)},
+                      [=](PlanT &mutant) { *operandsOf(*mutant.commands[command])[i] = UINT32_MAX; }});
+  return list;
+}
+
+/// Both halves of an all-reduce, and all-gathers, over other elements than the program says.
+std::vector<Mutation> chunks(const PlanT &plan) {
+  std::vector<Mutation> list;
+  for (int64_t by : {-64, -16, -1, 1, 16, 64}) {
+    std::string what = "over " + std::to_string(by) + " more elements";
+    addEach<plan::ReducePartT>(list, plan, what, [=](plan::ReducePartT &reduce) { reduce.count += by; });
+    addEach<plan::GatherPartsT>(list, plan, what, [=](plan::GatherPartsT &parts) { parts.count += by; });
+    addEach<plan::GatherBlocksT>(list, plan, what, [=](plan::GatherBlocksT &blocks) { blocks.inner += by; });
+  }
+  addEach<plan::ReducePartT>(list, plan, "over half", [](plan::ReducePartT &reduce) { reduce.count /= 2; });
+  addEach<plan::GatherPartsT>(list, plan, "over half", [](plan::GatherPartsT &parts) { parts.count /= 2; });
+  addEach<plan::GatherBlocksT>(list, plan, "over half",
+                               [](plan::GatherBlocksT &blocks) { blocks.outer /= 2; });
+  return list;
+}
+
+template <typename Change> std::vector<Mutation> eachCollective(const PlanT &plan, const Change &change) {
+  std::vector<Mutation> list;
+  addEach<plan::ReducePartT>(list, plan, "with another member list", change);
+  addEach<plan::GatherPartsT>(list, plan, "with another member list", change);
+  addEach<plan::GatherBlocksT>(list, plan, "with another member list", change);
+  return list;
+}
+
+std::vector<Mutation> members(const PlanT &plan) {
+  return eachCollective(plan, [count = uint32_t(plan.communicators.size())](auto &action) {
+    action.communicator = (action.communicator + 1) % (count == 1 ? 2 : count);
+  });
+}
+
+/// The collective in the lane of another communicator, too.
+std::vector<Mutation> membersAndLanes(const PlanT &plan) {
+  std::vector<Mutation> list;
+  for (Mutation &mutation : members(plan))
+    list.push_back({mutation.what + " and its lane", {}, [=](PlanT &mutant) {
+                      mutation.change(mutant);
+                      for (uint32_t i = 0; i < mutant.commands.size(); ++i)
+                        if (const auto *reduce = mutant.commands[i]->action.AsReducePart())
+                          for (uint32_t lane = 0; lane < mutant.lanes.size(); ++lane)
+                            if (mutant.lanes[lane]->communicator == int32_t(reduce->communicator))
+                              mutant.commands[i]->lane = lane;
+                      std::vector<uint32_t> order;
+                      for (uint32_t i = 0; i < mutant.commands.size(); ++i)
+                        order.push_back(i);
+                      if (order.size() > 0)
+                        reorderCommands(mutant, order);
+                    }});
+  return list;
+}
+
+/// One width of element for another: fewer or more bytes.
+std::vector<Mutation> widths(const PlanT &plan) {
+  std::vector<Mutation> list;
+  auto change = [](auto &action) {
+    bool wide = action.type == plan::ElementType::f64 || action.type == plan::ElementType::i64;
+    action.type = wide ? plan::ElementType::f32 : plan::ElementType::f64;
+  };
+  addEach<plan::ReducePartT>(list, plan, "of another width", change);
+  addEach<plan::GatherPartsT>(list, plan, "of another width", change);
+  addEach<plan::GatherBlocksT>(list, plan, "of another width", change);
+  addEach<plan::ContractT>(list, plan, "of another width", change);
+  return list;
+}
+
+std::vector<Mutation> reductions(const PlanT &plan) {
+  std::vector<Mutation> list;
+  for (int shift = 1; shift < 6; ++shift)
+    addEach<plan::ReducePartT>(list, plan, "by another function", [=](plan::ReducePartT &reduce) {
+      reduce.reduction = plan::ReductionKind((int(reduce.reduction) + shift) % 6);
+    });
+  addEach<plan::ReducePartT>(list, plan, "of integers", [](plan::ReducePartT &reduce) {
+    if (reduce.type == plan::ElementType::f32)
+      reduce.type = plan::ElementType::i32;
+    else
+      reduce.reduction = plan::ReductionKind::max;
+  });
+  return list;
+}
+
+std::vector<Mutation> blocks(const PlanT &plan) {
+  std::vector<Mutation> list;
+  addEach<plan::GatherBlocksT>(list, plan, "with rows for columns",
+                               [](plan::GatherBlocksT &gather) { std::swap(gather.outer, gather.inner); });
+  return list;
+}
+
+std::vector<Mutation> otherKernels(const PlanT &plan) {
+  std::vector<Mutation> list;
+  uint32_t count = uint32_t(plan.kernels.size());
+  for (uint32_t shift = 1; shift < count; ++shift)
+    addEach<plan::LaunchT>(list, plan, "by the kernel " + std::to_string(shift) + " further",
+                           [=](plan::LaunchT &launch) { launch.kernel = (launch.kernel + shift) % count; });
+  return list;
+}
+
+std::vector<Mutation> contracts(const PlanT &plan) {
+  std::vector<Mutation> list;
+  for (int64_t by : {-1, 1})
+    for (int64_t plan::ContractT::*field :
+         {&plan::ContractT::m, &plan::ContractT::n, &plan::ContractT::k, &plan::ContractT::lda,
+          &plan::ContractT::ldb, &plan::ContractT::ldc})
+      addEach<plan::ContractT>(list, plan, "of another shape",
+                               [=](plan::ContractT &contract) { contract.*field += by; });
+  for (bool plan::ContractT::*field :
+       {&plan::ContractT::transpose_a, &plan::ContractT::transpose_b, &plan::ContractT::accumulate})
+    addEach<plan::ContractT>(list, plan, "of another form",
+                             [=](plan::ContractT &contract) { contract.*field = !(contract.*field); });
+  addEach<plan::ContractT>(list, plan, "twice over the same",
+                           [](plan::ContractT &contract) { contract.batch.emplace_back(2, 0, 0, 0); });
+  return list;
+}
+
+} // namespace
+
+std::vector<MutationClass> actionMutations() {
+  return {{"operand replaced", Promise::harmless, operands},
+          {"operands swapped", Promise::harmless, operandsSwapped},
+          {"operand no buffer", Promise::harmless, operandsWild},
+          {"chunk of a collective retargeted", Promise::harmless, chunks},
+          {"members of a collective changed", Promise::harmless, members},
+          {"members and lane of a collective changed", Promise::harmless, membersAndLanes},
+          {"element width changed", Promise::harmless, widths},
+          {"reduction changed", Promise::anotherProgram, reductions},
+          {"gathered layout changed", Promise::anotherProgram, blocks},
+          {"kernel replaced", Promise::anotherProgram, otherKernels},
+          {"contraction changed", Promise::anotherProgram, contracts}};
+}
+
+const std::vector<MutationClass> &mutationClasses() {
+  static const std::vector<MutationClass> classes = [] {
+    std::vector<MutationClass> all;
+    for (const auto &part : {orderMutations(), memoryMutations(), tableMutations(), actionMutations()})
+      all.insert(all.end(), part.begin(), part.end());
+    return all;
+  }();
+  return classes;
+}
+
+} // namespace epl::runtime::test

@@ -1,0 +1,50 @@
+// Runs a plan as freely as it allows: each lane of each rank is a thread, and nothing orders two threads but
+// the plan's waits. The executor has fewer threads and so fewer interleavings; what holds here holds there.
+// Built for TSan, the machine shows it every byte that a command touches, also those of compiled kernels and
+// library calls, so that a missing order is a report however the threads happened to run.
+
+#ifndef EPL_TEST_UNIT_MUTATION_LANEMACHINE_H
+#define EPL_TEST_UNIT_MUTATION_LANEMACHINE_H
+
+#include "runtime/device/cpu/Memory.h"
+#include "runtime/executor/Program.h"
+
+#include <random>
+
+namespace epl::runtime::test {
+
+/// The bytes of all arguments of a plan, global, made up from the types of its slots.
+std::vector<std::vector<std::byte>> makeArguments(const plan::PlanT &plan);
+
+class LaneMachine {
+public:
+  /// Throws Error as Program does. `arguments` in slot order; they outlive the machine.
+  LaneMachine(std::shared_ptr<const plan::PlanT> plan, const std::vector<std::vector<std::byte>> &arguments);
+
+  /// The bytes of every slot of every rank after a step, all commands one after another in program order.
+  std::vector<std::byte> runInProgramOrder();
+
+  /// The same on threads, with random pauses. What nothing has written differs from seed to seed.
+  std::vector<std::byte> runFreely(uint64_t seed);
+
+private:
+  class Run;
+
+  void reset(uint64_t seed);
+  std::vector<std::byte> slotBytes() const;
+  std::span<std::byte> bytesOf(uint32_t rank, uint32_t buffer, uint64_t size) const;
+  void touch(uint32_t rank, const plan::CommandT &command, uint8_t garbage);
+  void touchLaunch(uint32_t rank, const plan::LaunchT &launch, uint8_t garbage);
+  void touchContract(uint32_t rank, const plan::ContractT &contract, uint8_t garbage);
+  void runCommand(uint32_t rank, uint32_t command, uint8_t garbage);
+
+  std::shared_ptr<const plan::PlanT> plan;
+  const std::vector<std::vector<std::byte>> &arguments;
+  Program program;
+  AddressTable addresses;
+  std::vector<Memory> arenas, slots; // of each rank; of each slot and rank
+};
+
+} // namespace epl::runtime::test
+
+#endif // EPL_TEST_UNIT_MUTATION_LANEMACHINE_H
