@@ -12,3 +12,38 @@ fail() {
   printf 'error: %s\n' "$*" >&2
   exit 1
 }
+
+# run_steps NAME ...: calls run_NAME of each and ends with a table and the line "N passed, N failed"; fails if one did.
+run_steps() {
+  local passed=0 failed=0 summary='' name begin result
+  for name in "$@"; do
+    declare -F "run_$name" >/dev/null || fail "unknown step \"$name\""
+    step "$name"
+    begin=$SECONDS
+    if "run_$name"; then passed=$((passed + 1)) result=passed; else failed=$((failed + 1)) result=FAILED; fi
+    summary+=$(printf '%-14s %-7s %4ds' "$name" $result $((SECONDS - begin)))$'\n'
+  done
+  printf '\n%s\n%d passed, %d failed\n' "$summary" $passed $failed
+  [ $failed = 0 ]
+}
+
+# build_preset PRESET [TARGET ...]: configures a preset of CMakePresets.json once and builds the targets, or all.
+build_preset() {
+  local preset=$1 folder
+  folder=build-${1%%-*}
+  shift
+  [ -f "$folder/build.ninja" ] || cmake --preset "$preset" >/dev/null || return
+  ninja -C "$folder" "$@" >/dev/null || ninja -C "$folder" "$@"
+}
+
+# fuzz TARGET RUNS [OPTION ...]: a fuzz target over the corpus, the same mutants in every run.
+fuzz() {
+  local target=$1 runs=$2 found
+  shift 2
+  found=$(mktemp -d)
+  build-fuzz/bin/"$target" -seed=1 -runs="$runs" -max_len=16384 -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
+    -print_final_stats=1 -artifact_prefix="$target-" "$@" "$found" test/fuzz/corpus
+  local status=$?
+  rm -r "$found"
+  return $status
+}

@@ -68,6 +68,9 @@ std::vector<StridedDim> dimsOf(const plan::ContractT &contract, ContractOperand 
 /// More separate ranges than this are not tracked; the verifier rejects such commands.
 inline constexpr int64_t maxRanges = 65536;
 
+/// Nor are more of all contractions of a plan together: 256 MiB.
+inline constexpr size_t maxAllRanges = size_t(1) << 24;
+
 /// The bytes of a strided set, or nothing at all if they are more than maxRanges separate ranges. Needs
 /// strides and extents that are not negative, and a last byte that fits int64_t.
 bool stridedRanges(std::vector<StridedDim> dims, uint64_t elementBytes, std::vector<ByteRange> &ranges);

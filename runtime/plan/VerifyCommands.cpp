@@ -157,6 +157,8 @@ private:
            bufferName(plan, buffer), ", which has ", elements);
     else if (!stridedRanges(dims, elementBytes(contract.type), ranges))
       fail(" scatters ", name, " over more than ", maxRanges, " ranges");
+    else if ((allRanges += ranges.size()) > maxAllRanges)
+      fail(" brings the ranges of all contractions above ", maxAllRanges);
   }
 
   /// Whether no two steps of the loops meet: each stride is beyond all that the smaller ones reach.
@@ -220,6 +222,7 @@ private:
   Mesh mesh;
   std::vector<bool> writable; // slots that are results or updated by one
   std::string user;           // the current command, for messages
+  size_t allRanges = 0;       // of the contractions so far
   bool good = true;           // nothing is wrong with it so far
 };
 

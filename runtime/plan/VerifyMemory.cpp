@@ -279,6 +279,17 @@ private:
   uint32_t current = 0; // command
 };
 
+/// About how many steps the replays take: a small file can ask for years.
+uint64_t replayWork(const Accesses &accesses, size_t replays) {
+  uint64_t work = 0;
+  for (const std::vector<Access> &list : accesses) {
+    work += list.size() * list.size();
+    for (const Access &access : list)
+      work += 16 * access.ranges.size();
+  }
+  return work * replays;
+}
+
 /// Values that the program reads and the plan never does.
 void checkAllMet(const plan::PlanT &plan, const OriginList &origins, Report &report) {
   auto writer = [&](const plan::Origin &origin) {
@@ -305,7 +316,10 @@ void checkMemory(const plan::PlanT &plan, Report &report) {
   Accesses accesses;
   for (const auto &command : plan.commands)
     accesses.push_back(accessesOf(plan, mesh, *command));
-  for (uint32_t rank : distinctRanks(mesh, accesses)) {
+  std::vector<uint32_t> ranks = distinctRanks(mesh, accesses);
+  if (uint64_t work = replayWork(accesses, ranks.size()); work > maxReplayWork)
+    return report.add("plan takes ", work, " steps to verify, expected at most ", maxReplayWork);
+  for (uint32_t rank : ranks) {
     if (report.failed())
       return;
     Replay(plan, mesh, order, accesses, rank, origins, report).run();

@@ -13,7 +13,9 @@
 namespace epl::runtime {
 
 inline constexpr size_t maxLanes = 64;
-inline constexpr size_t maxImageBytes = size_t(1) << 28; // a FlatBuffer holds less than 2 GiB
+inline constexpr size_t maxCommunicators = maxLanes;         // each that is used has a lane
+inline constexpr uint64_t maxReplayWork = uint64_t(1) << 32; // of the last stage: minutes
+inline constexpr size_t maxImageBytes = size_t(1) << 28;     // a FlatBuffer holds less than 2 GiB
 
 /// What is wrong with a plan. Past a limit it only counts: a damaged plan can break a rule at every byte.
 class Report {

@@ -32,6 +32,9 @@ public:
     checkAxes();
     if (report.failed())
       return; // products of axes may not fit
+    if (plan.communicators.size() > maxCommunicators)
+      return report.add("plan has ", plan.communicators.size(), " communicators, expected at most ",
+                        maxCommunicators);
     for (uint32_t i = 0; i < plan.communicators.size(); ++i)
       checkCommunicator(i);
     if (communicated.size() > maxCommunicatedAxes)

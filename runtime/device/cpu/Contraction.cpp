@@ -32,7 +32,15 @@ Contraction::Contraction(const plan::ContractT &shape) : shape(shape) {
     Blas::get();
 }
 
+/// Whether c has no elements. The other extents may then be any: they are not for loops.
+static bool writesNothing(const plan::ContractT &shape) {
+  return shape.m == 0 || shape.n == 0 ||
+         std::ranges::any_of(shape.batch, [](const plan::BatchDim &dim) { return dim.extent() == 0; });
+}
+
 void Contraction::run(const void *a, const void *b, void *c) const {
+  if (writesNothing(shape))
+    return;
   if (shape.type == plan::ElementType::f32)
     runBatches(static_cast<const float *>(a), static_cast<const float *>(b), static_cast<float *>(c));
   else

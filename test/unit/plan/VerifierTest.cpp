@@ -75,6 +75,12 @@ const Case tables[] = {
     {"AxisNamedTwice", gatherPlan, [](PlanT &p) { p.axes[1]->name = "data"; },
      "axis \"data\" is named twice or not at all"},
     {"EmptyAxis", training, [](PlanT &p) { p.axes[0]->size = 0; }, "axis \"data\" has size 0"},
+    {"TooManyCommunicators", training,
+     [](PlanT &p) {
+       while (p.communicators.size() < 65)
+         p.communicators.push_back(std::make_unique<plan::CommunicatorT>(*p.communicators[0]));
+     },
+     "plan has 65 communicators, expected at most 64"},
     {"CommunicatorWithoutAxes", training, [](PlanT &p) { p.communicators[0]->axes.clear(); },
      "communicator c0 has no axis"},
     {"CommunicatorOverNoAxis", training, [](PlanT &p) { p.communicators[0]->axes = {"date"}; },
@@ -215,8 +221,7 @@ const Case commands[] = {
      "command #0 \"layer1\" names buffer 12 of 12"},
     {"LaunchOperandSize", training, [](PlanT &p) { p.buffers[4]->size = 255; },
      "command #0 \"layer1\" passes buffer b4 \"h1\" of 255 bytes as operand 2 of kernel k0 \"layer1\", "
-     "expected "
-     "256"},
+     "expected 256"},
     {"LaunchWorkspaceSize", training, [](PlanT &p) { p.buffers[6]->size = 99; },
      "command #1 \"layer2\" passes buffer b6 \"scratch\" of 99 bytes as workspace of kernel k1 \"layer2\", "
      "expected at least 100"},
@@ -273,6 +278,18 @@ const Case commands[] = {
        p.slots[2]->shape[0] = int64_t(p.buffers[2]->size = 70000 * 5 * 4);
      },
      "command #0 \"matmul\" scatters a over more than 65536 ranges"},
+    {"ContractsAreScattered", contractPlan,
+     [](PlanT &p) {
+       contractOf(p).batch.clear();
+       contractOf(p).m = 60000, contractOf(p).lda = 5;
+       p.slots[0]->shape[0] = int64_t(p.buffers[0]->size = 60000 * 5 * 4);
+       p.slots[2]->shape[0] = int64_t(p.buffers[2]->size = 60000 * 5 * 4);
+       while (p.commands.size() < 300) {
+         p.lanes[0]->commands.push_back(uint32_t(p.commands.size()));
+         p.commands.push_back(std::make_unique<plan::CommandT>(*p.commands[0]));
+       }
+     },
+     "command #279 \"matmul\" brings the ranges of all contractions above 16777216"},
     {"ContractWritesTwice", contractPlan,
      [](PlanT &p) { contractOf(p).batch = {plan::BatchDim(2, 12, 0, 14)}; },
      "command #0 \"matmul\" writes elements of c more than once"},
@@ -307,8 +324,7 @@ const Case layout[] = {
 const Case memory[] = {
     {"RaceBetweenRanks", training, [](PlanT &p) { p.commands[6]->waits[0] = {5, plan::WaitScope::self, 0}; },
      "command #5 \"grad2\" writes and command #6 \"sum g2\" of another rank reads bytes 608..703 of the "
-     "arena of "
-     "rank 0 of buffer b8 \"g2\" without order"},
+     "arena of rank 0 of buffer b8 \"g2\" without order"},
     {"RaceOnOneRank", training, [](PlanT &p) { p.commands[12]->waits.clear(); },
      "command #6 \"sum g2\" writes and command #12 \"update2\" reads bytes 512..607 of the arena of rank 0 "
      "of buffer b8 \"g2\" without order"},
@@ -323,12 +339,10 @@ const Case memory[] = {
      "0"},
     {"OperandsMeet", training, [](PlanT &p) { p.buffers[7]->offset = 0; },
      "command #5 \"grad2\" reads buffer b4 \"h1\" in bytes 0..255 of the arena of rank 0, which command #2 "
-     "\"loss\" "
-     "has overwritten through buffer b7 \"d2\""},
+     "\"loss\" has overwritten through buffer b7 \"d2\""},
     {"InAndOutMayNotBeOne", training, [](PlanT &p) { p.kernels[6]->in_place = {-1}; },
      "command #12 \"update2\" reads buffer b1 \"w2\" and writes buffer b1 \"w2\", which overlap in bytes "
-     "0..191 of "
-     "slot s1 \"w2\" of rank 0"},
+     "0..191 of slot s1 \"w2\" of rank 0"},
     {"WorkspaceMeetsAnOutput", training, [](PlanT &p) { p.buffers[6]->offset = 256; },
      "command #1 \"layer2\" writes buffer b5 \"h2\" and writes buffer b6 \"scratch\", which overlap in bytes "
      "256..355 of the arena of rank 0"},
@@ -340,21 +354,24 @@ const Case memory[] = {
        p.buffers.erase(p.buffers.begin() + 2);
      },
      "command #0 \"matmul\" reads buffer b0 \"a\" and writes buffer b0 \"a\", which overlap in bytes 0..95 "
-     "of slot "
-     "s0 \"a\" of rank 0"},
+     "of slot s0 \"a\" of rank 0"},
+    {"TakesTooLongToVerify", training,
+     [](PlanT &p) {
+       p.kernels[7]->num_inputs = 70000;
+       p.kernels[7]->operand_sizes.assign(70001, 128);
+       launchOf(p, 13).buffers.assign(70001, 0);
+     },
+     "plan takes 9800280518 steps to verify, expected at most 4294967296"},
     {"ReadsAnotherValue", training,
      [](PlanT &p) { launchOf(p, 13).buffers[1] = 10, p.buffers[11]->offset = 128; },
      "command #13 \"update1\" reads bytes 0..63 of the arena of rank 0 through buffer b10 \"g1\", which are "
-     "output "
-     "0 of command #9 \"grad1\", no origin of its operand 1"},
+     "output 0 of command #9 \"grad1\", no origin of its operand 1"},
     {"ReadsAnotherOutput", training, [](PlanT &p) { p.commands[5]->origins[0] = {0, 2, 0, -1}; },
      "command #5 \"grad2\" reads bytes 256..511 of the arena of rank 0 through buffer b7 \"d2\", which are "
-     "output 1 "
-     "of command #2 \"loss\", no origin of its operand 0"},
+     "output 1 of command #2 \"loss\", no origin of its operand 0"},
     {"ReadsAnotherArgument", training, [](PlanT &p) { p.commands[0]->origins[1] = {1, -1, 1, -1}; },
      "command #0 \"layer1\" reads bytes 0..63 of slot s2 \"x\" of rank 0 through buffer b2 \"x\", which are "
-     "the "
-     "caller's slot 2, no origin of its operand 1"},
+     "the caller's slot 2, no origin of its operand 1"},
     {"CombinesOtherMembers", meshPlan, [](PlanT &p) { p.commands[1]->origins[0] = {0, 0, 0, 0}; },
      "command #1 \"sum model\" reads bytes 0..63 of the arena of rank 0 through buffer b2 \"t0\", which are "
      "output 0 of command #0 \"a\", no origin of its operand 0 over communicator c1"},
