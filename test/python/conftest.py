@@ -18,6 +18,7 @@ import epl
 from epl import environment, scopes
 from epl.adapters.jax import trace as adapter
 from epl.errors import Place
+from steps import scale
 
 Lower = Callable[..., adapter.Program]
 MlirOpt = Callable[[str], str]
@@ -119,3 +120,9 @@ def gated(write_plan: WritePlan) -> Iterator[GatedStep]:
 def _no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the user's cache of plans; those of the cache name a folder of their own."""
     monkeypatch.setenv("EPL_CACHE_DIR", "")
+
+
+@pytest.fixture
+def scaled() -> epl.Parallelized:
+    """`steps.scale` on two devices."""
+    return epl.parallelize(scale, state="state", batch="x", devices=2)

@@ -58,3 +58,17 @@ def batches(count: int, size: int = 24, features: int = 12) -> list[tuple[np.nda
         )
         for _ in range(count)
     ]
+
+
+def assert_close(found: Any, expected: Any, tolerance: float = 1e-5) -> None:
+    """Equal trees; elements within a tolerance of the largest one of their tensor."""
+    assert jax.tree.structure(found) == jax.tree.structure(expected)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        scale = np.abs(np.asarray(b, np.float64)).max(initial=1e-30)
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=0, atol=tolerance * scale)
+
+
+def scale(state: Any, x: Any) -> Any:
+    """A step whose state and loss depend on every sample."""
+    with epl.replicate():
+        return jax.tree.map(lambda leaf: leaf * 2 + x.mean(), state), (x * x).sum()
