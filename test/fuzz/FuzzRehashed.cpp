@@ -36,7 +36,7 @@ void changeNumber(std::vector<uint8_t> &content, std::mt19937 &random) {
   size_t place = random() % (content.size() - width + 1) / width * width;
   int64_t value = values[random() % std::size(values)];
   if (random() % 2)
-    std::memcpy(&value, &content[place], width), value += int64_t(random() % 7) - 3;
+    std::memcpy(&value, &content[place], width), value = int64_t(uint64_t(value) + random() % 7 - 3);
   std::memcpy(&content[place], &value, width);
 }
 
