@@ -7,7 +7,6 @@
 
 #include <gmock/gmock.h>
 
-#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <random>
@@ -87,28 +86,27 @@ template <typename Scalar> class ContractionTest : public testing::Test {};
 using Scalars = testing::Types<float, double>;
 TYPED_TEST_SUITE(ContractionTest, Scalars);
 
+template <typename Scalar> void compareEveryTranspose(int64_t m, int64_t n, int64_t k) {
+  for (bool transposeA : {false, true})
+    for (bool transposeB : {false, true})
+      for (bool accumulate : {false, true}) {
+        auto contract = dense(TypeOf<Scalar>::value, m, n, k, transposeA, transposeB);
+        contract.accumulate = accumulate;
+        compare<Scalar>(contract, m * k, k * n, m * n);
+      }
+}
+
 TYPED_TEST(ContractionTest, MultipliesEveryTransposeOfOddSizes) {
   for (int64_t m : {0, 1, 3, 17, 65})
     for (int64_t n : {0, 1, 7, 64})
       for (int64_t k : {0, 1, 5, 63})
-        for (bool transposeA : {false, true})
-          for (bool transposeB : {false, true})
-            for (bool accumulate : {false, true}) {
-              auto contract = dense(TypeOf<TypeParam>::value, m, n, k, transposeA, transposeB);
-              contract.accumulate = accumulate;
-              compare<TypeParam>(contract, m * k, k * n, m * n);
-            }
+        compareEveryTranspose<TypeParam>(m, n, k);
 }
 
 TYPED_TEST(ContractionTest, MultipliesEveryTransposeOfLargeMatrices) {
-  for (auto [m, n, k] : {std::array{131, 127, 65}, {1, 1024, 513}, {1031, 3, 257}})
-    for (bool transposeA : {false, true})
-      for (bool transposeB : {false, true})
-        for (bool accumulate : {false, true}) {
-          auto contract = dense(TypeOf<TypeParam>::value, m, n, k, transposeA, transposeB);
-          contract.accumulate = accumulate;
-          compare<TypeParam>(contract, m * k, k * n, m * n);
-        }
+  compareEveryTranspose<TypeParam>(131, 127, 65);
+  compareEveryTranspose<TypeParam>(1, 1024, 513);
+  compareEveryTranspose<TypeParam>(1031, 3, 257);
 }
 
 TYPED_TEST(ContractionTest, OverwritesNotANumber) {
