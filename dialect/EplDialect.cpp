@@ -63,6 +63,10 @@ LogicalResult EplDialect::verifyRegionArgAttribute(Operation *op, unsigned regio
   } else if (name == kShardingAttr && !isa<ShardingAttr>(value)) {
     return reject("an #epl.sharding");
   }
+  const StringRef known[] = {kRoleAttr, kBatchDimAttr, kNameAttr, kHiddenAttr, kShardingAttr};
+  if (!llvm::is_contained(known, name))
+    return op->emitOpError() << "argument " << index << " has an unknown attribute \"" << name
+                             << "\", expected one of " << ArrayRef(known);
   return success();
 }
 
@@ -73,5 +77,9 @@ LogicalResult EplDialect::verifyRegionResultAttribute(Operation *op, unsigned re
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index << " is not an integer";
   if (name == kNameAttr && !isa<StringAttr>(attr.getValue()))
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index << " is not a string";
+  const StringRef known[] = {kUpdatesAttr, kNameAttr};
+  if (!llvm::is_contained(known, name))
+    return op->emitOpError() << "result " << index << " has an unknown attribute \"" << name
+                             << "\", expected one of " << ArrayRef(known);
   return success();
 }
