@@ -130,10 +130,14 @@ struct KernelFile {
   const char *name, *type;
 };
 
+static void PrintTo(const KernelFile &file, std::ostream *stream) { *stream << file.name << file.type; }
+
 // Tensors in the files have $R rows and $C columns, or $S and $D: a few more.
 struct Size {
   int64_t rows, columns;
 };
+
+static void PrintTo(const Size &size, std::ostream *stream) { *stream << size.rows << "x" << size.columns; }
 
 static std::string readKernels(const KernelFile &file, const Size &size) {
   std::ifstream stream(std::string(EPL_KERNELS) + "/" + file.name + ".mlir");
@@ -179,8 +183,7 @@ static const KernelFile kTransposes[] = {{"transpose", "f32"}, {"transpose", "f6
 
 static std::string getName(const testing::TestParamInfo<FormsTest::ParamType> &info) {
   auto [file, size] = info.param;
-  return std::string(file.name) + file.type + "_" + std::to_string(size.rows) + "x" +
-         std::to_string(size.columns);
+  return testing::PrintToString(file) + "_" + testing::PrintToString(size);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, FormsTest,

@@ -34,6 +34,8 @@ struct Function {
   double ulps;
 };
 
+void PrintTo(const Function &function, std::ostream *stream) { *stream << function.name; }
+
 const Function kFunctions[] = {
     {"exp", std::exp, -87, 88, 2},          {"expm1", std::expm1, -20, 80, 6},
     {"tanh", std::tanh, -12, 12, 8},        {"log", std::log, 1e-30f, 1e30f, 2},
