@@ -26,20 +26,24 @@ void Propagation::seed() {
     states[argument] = found.lookup(argument);
 }
 
-/// In program order: each op chooses its factor from its operands. What flows partial as far as it can is
-/// only where placement may start from; ops that are not linear are computed as if their operands were
-/// complete.
-void Propagation::forward() {
+/// What flows partial as far as it can is only where placement may start from; ops that are not linear in
+/// what they read or capture are computed as if that were complete.
+void Propagation::choose(Operation &op, int64_t factor) {
   auto current = [&](Value value) { return getState(value); };
   auto completed = [&](Value value) { return getState(value).partial ? AxisState() : getState(value); };
-  for (Operation &op : getBody(rules.getFunction()).without_terminator()) {
-    int64_t factor = choices[&op] = rules.chooseFactor(&op, axis, current);
-    FailureOr<SmallVector<AxisState>> results = rules.getResultStates(&op, factor, current);
-    if (failed(results))
-      results = rules.getResultStates(&op, factor, completed);
-    for (auto [result, state] : llvm::zip_equal(op.getResults(), *results))
-      states[result] = state;
-  }
+  choices[&op] = factor;
+  FailureOr<SmallVector<AxisState>> results = rules.getResultStates(&op, factor, current);
+  if (failed(results))
+    results = rules.getResultStates(&op, factor, completed);
+  for (auto [result, state] : llvm::zip_equal(op.getResults(), *results))
+    states[result] = state;
+}
+
+/// In program order: each op chooses its factor from its operands.
+void Propagation::forward() {
+  auto current = [&](Value value) { return getState(value); };
+  for (Operation &op : getBody(rules.getFunction()).without_terminator())
+    choose(op, rules.chooseFactor(&op, axis, current));
 }
 
 /// The state that all uses of a replicated value slice it to, if they do and agree.
@@ -79,12 +83,8 @@ void Propagation::pushInto(Operation &op) {
       return;
     wanted = factor;
   }
-  if (!wanted || !rules.canShard(&op, *wanted, axis))
-    return;
-  choices[&op] = *wanted;
-  auto results = rules.getResultStates(&op, *wanted, [&](Value value) { return getState(value); });
-  for (auto [result, state] : llvm::zip_equal(op.getResults(), *results))
-    states[result] = state;
+  if (wanted && rules.canShard(&op, *wanted, axis))
+    choose(op, *wanted);
 }
 
 /// The state of the result that updates `argument`.

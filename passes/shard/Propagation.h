@@ -19,6 +19,7 @@ public:
 
 private:
   void seed();
+  void choose(Operation &op, int64_t factor);
   void forward();
   void reverse();
   void pushInto(Operation &op);

@@ -226,3 +226,39 @@ func.func @open_on_two_axes(%x: tensor<8x4xf32> {epl.sharding = #epl.sharding<@m
   %0 = arith.mulf %x, %mask : tensor<8x4xf32>
   return
 }
+
+// -----
+
+// A replicated op whose reader slices it is made sharded though it captures a value that is pending: what is
+// captured will be complete.
+epl.mesh @mesh axes ["data"=2]
+
+// CHECK-LABEL: func.func @captured_pending
+func.func @captured_pending(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}]>}) -> tensor<8x4xf32> {
+  %init = arith.constant dense<0xFF800000> : tensor<f32>
+  // CHECK: epl.sharding = [#epl.sharding<@mesh, [], partial = max{"data"}>]
+  %max = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> ()>], iterator_types = ["reduction"]}
+      ins(%x : tensor<8xf32>) outs(%init : tensor<f32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.maximumf %out, %in : f32
+    linalg.yield %0 : f32
+  } -> tensor<f32>
+  %e = tensor.empty() : tensor<8x4xf32>
+  // CHECK: outs({{.*}}) attrs = {epl.sharding = [#epl.sharding<@mesh, [{"data"}, {}]>]}
+  // CHECK: tensor.extract
+  %same = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]}
+      outs(%e : tensor<8x4xf32>) {
+  ^bb0(%out: f32):
+    %0 = tensor.extract %max[] : tensor<f32>
+    linalg.yield %0 : f32
+  } -> tensor<8x4xf32>
+  // CHECK: epl.sharding = [#epl.sharding<@mesh, [{"data"}, {}]>]
+  %y = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0, d1)>],
+                       iterator_types = ["parallel", "parallel"]}
+      ins(%same, %x : tensor<8x4xf32>, tensor<8xf32>) outs(%e : tensor<8x4xf32>) {
+  ^bb0(%in: f32, %scale: f32, %out: f32):
+    %0 = arith.mulf %in, %scale : f32
+    linalg.yield %0 : f32
+  } -> tensor<8x4xf32>
+  return %y : tensor<8x4xf32>
+}

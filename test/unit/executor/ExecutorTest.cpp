@@ -69,8 +69,8 @@ TEST(Executor, WorkersLeaveSignalsToTheProgram) {
 }
 
 TEST(Executor, WakesAWorkerThatSleeps) {
+  std::atomic<bool> flag = false; // outlives the executor, which runs the job to its end
   Executor executor(2);
-  std::atomic<bool> flag = false;
   auto job = std::make_shared<CountingJob>(2, [&](uint32_t worker) {
     if (worker == 1) {
       usleep(20000);
