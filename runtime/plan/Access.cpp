@@ -134,6 +134,7 @@ std::vector<uint32_t> distinctRanks(const Mesh &mesh, const std::vector<std::vec
   std::vector<uint32_t> ranks;
   for (uint32_t rank = 0; rank < mesh.devices(); ++rank) {
     std::vector<uint32_t> kind;
+    kind.reserve(communicators.size());
     for (uint32_t communicator : communicators)
       kind.push_back(mesh.memberIndex(communicator, rank));
     if (kinds.insert(kind).second)

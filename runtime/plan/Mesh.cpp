@@ -53,6 +53,7 @@ Mesh::Mesh(const plan::PlanT &plan) {
 
 std::vector<int64_t> Mesh::coordinates(uint32_t rank) const {
   std::vector<int64_t> result;
+  result.reserve(axes.size());
   for (const Digit &axis : axes)
     result.push_back(rank / axis.stride % axis.size);
   return result;

@@ -121,6 +121,7 @@ bool tick(const std::vector<plan::Origin> &origins, const OriginKey &key, std::v
 
 std::vector<plan::Origin> toOrigins(const std::set<OriginKey> &keys) {
   std::vector<plan::Origin> origins;
+  origins.reserve(keys.size());
   for (auto [operand, command, output, communicator] : keys)
     origins.emplace_back(operand, int32_t(command), output, communicator);
   return origins;
@@ -131,6 +132,7 @@ std::vector<plan::Origin> toOrigins(const std::set<OriginKey> &keys) {
 void recordOrigins(plan::PlanT &plan) {
   Mesh mesh(plan);
   std::vector<std::vector<Access>> accesses;
+  accesses.reserve(plan.commands.size());
   for (const auto &command : plan.commands)
     accesses.push_back(accessesOf(plan, mesh, *command));
   Recorder::Record record;

@@ -157,7 +157,9 @@ private:
            bufferName(plan, buffer), ", which has ", elements);
     else if (!stridedRanges(dims, elementBytes(contract.type), ranges))
       fail(" scatters ", name, " over more than ", maxRanges, " ranges");
-    else if ((allRanges += ranges.size()) > maxAllRanges)
+    else
+      allRanges += ranges.size();
+    if (allRanges > maxAllRanges)
       fail(" brings the ranges of all contractions above ", maxAllRanges);
   }
 
