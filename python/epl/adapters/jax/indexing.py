@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
-from epl.adapters.jax.simplify import constant, operations
+from epl.adapters.jax.simplify import compare, constant, operations
 
 MAX_ELEMENTS = 2**25  # of a space
 
@@ -96,7 +96,7 @@ class _Space:
         for axis in window:
             starts = stablehlo.AddOp(starts, stablehlo.IotaOp(type_, axes.index(axis)).result).result
         iota = stablehlo.IotaOp(type_, axes.index(self.indexed[dim])).result
-        return _broadcast(_compare(starts, iota, "EQ"), self.shape, axes)
+        return _broadcast(compare(starts, iota, "EQ"), self.shape, axes)
 
     def sum(self, values: ir.Value, dims: Sequence[int], axes: Sequence[int]) -> ir.Value:
         """The masked sum of `values`, which has the axes `dims`, with the axes `axes` in that order."""
@@ -261,18 +261,13 @@ def _clamped(start: ir.Value, highest: int) -> ir.Value:
 def _dropped(start: ir.Value, extent: int, window: int) -> ir.Value:
     """The start of a window; the end of the dimension if a part is outside: a scatter drops such a window."""
     low, high = constant(start.type, 0), constant(start.type, extent - window)
-    inside = stablehlo.AndOp(_compare(start, low, "GE"), _compare(start, high, "LE")).result
+    inside = stablehlo.AndOp(compare(start, low, "GE"), compare(start, high, "LE")).result
     return stablehlo.SelectOp(inside, start, constant(start.type, extent)).result
 
 
 def _broadcast(value: ir.Value, shape: Shape, dims: Sequence[int]) -> ir.Value:
     type_ = ir.RankedTensorType.get(shape, value.type.element_type)
     return stablehlo.BroadcastInDimOp(type_, value, ir.DenseI64ArrayAttr.get(dims)).result
-
-
-def _compare(left: ir.Value, right: ir.Value, direction: str) -> ir.Value:
-    attribute = stablehlo.ComparisonDirectionAttr.get(direction)
-    return stablehlo.CompareOp(left, right, attribute).result
 
 
 def _is_boolean(element: ir.Type) -> bool:

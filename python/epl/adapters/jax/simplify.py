@@ -139,9 +139,9 @@ def _saturate_conversions(module: ir.Module) -> None:
         with ir.InsertionPoint(op), op.location:
             value = stablehlo.ConvertOp(type_, source).result
             for direction, bound, end in (("GE", float(high + 1), high), ("LE", float(low), low)):
-                beyond = _compared(source, direction, constant(source.type, bound))
+                beyond = compare(source, constant(source.type, bound), direction)
                 value = stablehlo.SelectOp(beyond, constant(type_, end), value).result
-            value = stablehlo.SelectOp(_compared(source, "NE", source), constant(type_, 0), value).result
+            value = stablehlo.SelectOp(compare(source, source, "NE"), constant(type_, 0), value).result
         op.results[0].replace_all_uses_with(value)
         op.erase()
 
@@ -153,16 +153,17 @@ def _integer_range(element: ir.IntegerType) -> tuple[int, int]:
     return -(2 ** (element.width - 1)), 2 ** (element.width - 1) - 1
 
 
-def _compared(left: ir.Value, direction: str, right: ir.Value) -> ir.Value:
-    return stablehlo.CompareOp(left, right, stablehlo.ComparisonDirectionAttr.get(direction)).result
-
-
 def constant(type_: ir.RankedTensorType, value: float) -> ir.Value:
     """A tensor that repeats a value, which is an int if the type is one of integers."""
     element = type_.element_type
     is_float = isinstance(element, ir.FloatType)
     number = ir.FloatAttr.get(element, value) if is_float else ir.Attribute.parse(f"{value} : {element}")
     return stablehlo.ConstantOp(ir.DenseElementsAttr.get_splat(type_, number)).result
+
+
+def compare(left: ir.Value, right: ir.Value, direction: str) -> ir.Value:
+    """Where two tensors compare as `direction` says: "EQ", "NE", "GE", "GT", "LE" or "LT"."""
+    return stablehlo.CompareOp(left, right, stablehlo.ComparisonDirectionAttr.get(direction)).result
 
 
 def _forward(op: ir.Operation) -> None:
