@@ -11,11 +11,9 @@
 
 namespace epl::runtime {
 
-static bool isEmpty(const plan::ContractT &shape) { return shape.m == 0 || shape.n == 0 || shape.k == 0; }
-
 static bool suitsOneDnn(const plan::ContractT &shape) {
-  return shape.type == plan::ElementType::f32 && !isEmpty(shape) &&
-         OneDnn::isAhead(shape.m, shape.n, shape.k) && OneDnn::get();
+  return shape.type == plan::ElementType::f32 && shape.k > 0 && OneDnn::isAhead(shape.m, shape.n, shape.k) &&
+         OneDnn::get();
 }
 
 static void checkExtents(const plan::ContractT &shape) {
@@ -63,7 +61,7 @@ template <typename Scalar> static void multiplyEmpty(const plan::ContractT &shap
 }
 
 template <typename Scalar> void Contraction::multiply(const Scalar *a, const Scalar *b, Scalar *c) const {
-  if (isEmpty(shape))
+  if (shape.k == 0)
     return multiplyEmpty(shape, c);
   Product<Scalar> product{shape.transpose_a,
                           shape.transpose_b,
