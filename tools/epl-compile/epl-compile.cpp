@@ -159,11 +159,11 @@ LogicalResult compile(const std::string &input, const Options &options, Reports 
     tool::printError(error);
     return failure();
   }
-  if (auto problem = findDeepNesting(file->getBuffer(), file->getBufferIdentifier());
-      problem && !isBytecode(*file)) {
-    llvm::errs() << *problem << "\n";
-    return failure();
-  }
+  if (!isBytecode(*file))
+    if (auto problem = findDeepNesting(file->getBuffer(), file->getBufferIdentifier())) {
+      llvm::errs() << *problem << "\n";
+      return failure();
+    }
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(file), SMLoc());
   SourceMgrDiagnosticHandler handler(sources, &context);
