@@ -20,14 +20,19 @@ static std::string scaled(double value, std::span<const char *const> units) {
   return numberText(value) + " " + units[unit];
 }
 
+/// The same of what is counted: below a thousand there are no fractions.
+static std::string countText(double count, std::span<const char *const> units) {
+  return count < 999.5 ? std::to_string(int(count)) + " " + units[0] : scaled(count, units);
+}
+
 std::string bytesText(double bytes) {
   static constexpr const char *units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
-  return bytes < 999.5 ? std::to_string(int(bytes)) + " B" : scaled(bytes, units);
+  return countText(bytes, units);
 }
 
 std::string flopsText(double flops) {
   static constexpr const char *units[] = {"F", "kF", "MF", "GF", "TF", "PF"};
-  return flops < 999.5 ? std::to_string(int(flops)) + " F" : scaled(flops, units);
+  return countText(flops, units);
 }
 
 std::string timeText(double nanoseconds) {
