@@ -38,6 +38,10 @@ std::string kernelName(const plan::PlanT &plan, uint32_t kernel) {
   return named("k", kernel, plan.kernels[kernel]->name);
 }
 
+std::string phaseName(const plan::CommandT &command) {
+  return command.work.substr(command.work.rfind('.') + 1); // npos + 1 is 0: work without a task graph
+}
+
 std::string rangeText(ByteRange range) {
   return std::to_string(range.begin) + ".." + std::to_string(range.end - 1);
 }

@@ -19,6 +19,9 @@ std::string bufferName(const plan::PlanT &plan, uint32_t buffer);   // b7 "h"
 std::string slotName(const plan::PlanT &plan, uint32_t slot);       // s0 "params['w1']"
 std::string kernelName(const plan::PlanT &plan, uint32_t kernel);   // k3 "softmax"
 
+/// The phase of a command's work, "backward" of "tg0.backward"; "" if it has none.
+std::string phaseName(const plan::CommandT &command);
+
 /// First and last byte: 0..63.
 std::string rangeText(ByteRange range);
 

@@ -32,9 +32,9 @@ std::string sourceText(const std::string &location) {
   return file.size() > kSourceWidth ? ".." + file.substr(file.size() - kSourceWidth + 2) : file;
 }
 
-/// "backward" of "tg0.backward".
+/// The phase, or what kind of command it is.
 std::string phaseOf(const plan::CommandT &command) {
-  std::string phase = command.work.substr(command.work.rfind('.') + 1);
+  std::string phase = phaseName(command);
   return phase.empty() ? kindName(kindOf(command)) : phase;
 }
 

@@ -85,10 +85,12 @@ std::pair<std::string, std::string> inTwoLines(const std::string &name) {
 
 class Renderer {
 public:
-  explicit Renderer(const plan::PlanT &plan) : plan(plan), mesh(plan), columns(plan.commands.size()) {
+  explicit Renderer(const plan::PlanT &plan) : plan(plan), columns(plan.commands.size()) {
+    Mesh mesh(plan);
     std::vector<uint32_t> free(plan.lanes.size()); // the first free column of each lane
     for (uint32_t command = 0; command < plan.commands.size(); ++command) {
       const plan::CommandT &source = *plan.commands[command];
+      costs.push_back(costOf(plan, mesh, source));
       uint32_t column = free[source.lane];
       for (const plan::Wait &wait : source.waits)
         column = std::max(column, columns[wait.command()] + 1);
@@ -129,8 +131,7 @@ private:
   void head() {
     Summary summary = summarize(plan);
     double flops = 0, bytes = 0;
-    for (const auto &command : plan.commands) {
-      Cost cost = costOf(plan, mesh, *command);
+    for (const Cost &cost : costs) {
       flops += double(cost.flops);
       bytes += double(cost.bytes);
     }
@@ -198,22 +199,22 @@ private:
     auto [first, second] = inTwoLines(command.name);
     text(x + 5, y + 13, "name", first);
     text(x + 5, y + 25, "name", second);
-    text(x + 5, y + 40, "small", "#" + std::to_string(index) + " " + phase(command));
+    text(x + 5, y + 40, "small", "#" + std::to_string(index) + " " + phase(index));
     out << "</g>\n";
   }
 
-  /// "backward" of "tg0.backward"; how much is moved where there is no work.
-  std::string phase(const plan::CommandT &command) const {
-    if (!command.work.empty())
-      return command.work.substr(command.work.rfind('.') + 1);
-    Cost cost = costOf(plan, mesh, command);
+  /// The phase, or how much is moved.
+  std::string phase(uint32_t index) const {
+    const Cost &cost = costs[index];
+    if (std::string phase = phaseName(*plan.commands[index]); !phase.empty())
+      return phase;
     return bytesText(double(cost.payload ? cost.payload : cost.bytes));
   }
 
   /// The tooltip of a command.
   std::string describe(uint32_t index) const {
     const plan::CommandT &command = *plan.commands[index];
-    Cost cost = costOf(plan, mesh, command);
+    const Cost &cost = costs[index];
     std::string text = commandName(plan, index) + "\n" + plan::EnumNameAction(command.action.type);
     if (!command.work.empty())
       text += ", " + command.work;
@@ -227,7 +228,7 @@ private:
   }
 
   const plan::PlanT &plan;
-  Mesh mesh;
+  std::vector<Cost> costs;       // of each command
   std::vector<uint32_t> columns; // of each command
   uint32_t width = 0;            // columns
   std::ostringstream out;
