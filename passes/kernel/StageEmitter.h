@@ -73,6 +73,8 @@ private:
   Value getIndex(const StridedAccess &access);
   Value getPosition(const StridedAccess &access, Type type);
   Value getLaneOffsets(int64_t stride, Type type);
+  /// The lanes of a gather that are there.
+  Value getLaneMask();
   Value load(Value tensor, const StridedAccess &access, bool varies);
   void store(Value value, Value tensor, const StridedAccess &access);
   Value fromStorage(Value stored, Type element);

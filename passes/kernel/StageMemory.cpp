@@ -84,6 +84,10 @@ Value StageEmitter::fromStorage(Value stored, Type element) {
   return stored;
 }
 
+Value StageEmitter::getLaneMask() {
+  return mask ? mask : getConstant(DenseElementsAttr::get(getVectorType(b.getI1Type()), true));
+}
+
 Value StageEmitter::load(Value tensor, const StridedAccess &access, bool varies) {
   Type element = getElementTypeOrSelf(tensor);
   Value buffer = getSource(tensor), index = getIndex(access);
@@ -95,9 +99,8 @@ Value StageEmitter::load(Value tensor, const StridedAccess &access, bool varies)
   Value none = getConstant(b.getZeroAttr(type));
   if (access.strides.back() == 1)
     return fromStorage(vector::MaskedLoadOp::create(b, type, buffer, index, mask, none), element);
-  Value all = mask ? mask : getConstant(DenseElementsAttr::get(getVectorType(b.getI1Type()), true));
   Value offsets = getLaneOffsets(access.strides.back(), b.getIndexType());
-  return fromStorage(vector::GatherOp::create(b, type, buffer, index, offsets, all, none), element);
+  return fromStorage(vector::GatherOp::create(b, type, buffer, index, offsets, getLaneMask(), none), element);
 }
 
 void StageEmitter::store(Value value, Value tensor, const StridedAccess &access) {

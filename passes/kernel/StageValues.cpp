@@ -150,9 +150,8 @@ Value StageEmitter::gather(tensor::ExtractOp op, IRMapping &mapping) {
   if (!isVector)
     return loadElement(b, buffer, linear, type.getElementType());
   VectorType result = getVectorType(getStorageType(type.getElementType()));
-  Value all = mask ? mask : getConstant(DenseElementsAttr::get(getVectorType(b.getI1Type()), true)),
-        none = getConstant(b.getZeroAttr(result));
-  Value gathered =
-      vector::GatherOp::create(b, result, buffer, ValueRange(function.getIndex(0)), linear, all, none);
+  Value none = getConstant(b.getZeroAttr(result));
+  Value gathered = vector::GatherOp::create(b, result, buffer, ValueRange(function.getIndex(0)), linear,
+                                            getLaneMask(), none);
   return fromStorage(gathered, type.getElementType());
 }
