@@ -78,10 +78,21 @@ void Executor::startNext(std::unique_lock<std::mutex> lock) {
   job->begin();
   uint32_t count = job->numWorkers();
   active.store(count, std::memory_order_relaxed);
+  spread(count);
   for (uint32_t worker = 0; worker < count; ++worker) {
     workers[worker].job.store(job, std::memory_order_release);
     wake(worker);
   }
+}
+
+/// Lets the workers of a job that sleep begin on CPUs of their own. One that sleeps alone does so anyway.
+void Executor::spread(uint32_t count) {
+  auto sleeps = [](const Worker &worker) { return worker.sleepy.load(std::memory_order_relaxed); };
+  if (std::count_if(&workers[0], &workers[count], sleeps) < 2)
+    return;
+  for (uint32_t worker = 0; worker < count; ++worker)
+    if (sleeps(workers[worker]))
+      workers[worker].placement.confine(worker, count);
 }
 
 void Executor::idle(uint32_t worker, uint32_t seen, int &count) {
@@ -116,8 +127,11 @@ void Executor::wakeAll() {
 Executor::Job *Executor::awaitJob(uint32_t worker) {
   for (int idling = 0;;) {
     uint32_t seen = signal(worker);
-    if (Job *job = workers[worker].job.exchange(nullptr, std::memory_order_acquire))
+    if (Job *job = workers[worker].job.exchange(nullptr, std::memory_order_acquire)) {
+      workers[worker].sleepy.store(false, std::memory_order_relaxed);
+      workers[worker].placement.release();
       return job;
+    }
     if (stopping.load(std::memory_order_acquire))
       return nullptr;
     idle(worker, seen, idling);
@@ -127,6 +141,7 @@ Executor::Job *Executor::awaitJob(uint32_t worker) {
 void Executor::work(uint32_t worker) {
   blockSignals();
   flushDenormals();
+  workers[worker].placement.adopt();
   pthread_setname_np(pthread_self(), ("epl-" + std::to_string(worker)).c_str());
   while (Job *job = awaitJob(worker)) {
     job->run(worker);

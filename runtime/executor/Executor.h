@@ -2,6 +2,8 @@
 #ifndef EPL_RUNTIME_EXECUTOR_EXECUTOR_H
 #define EPL_RUNTIME_EXECUTOR_EXECUTOR_H
 
+#include "runtime/device/cpu/Placement.h"
+
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -13,7 +15,7 @@
 namespace epl::runtime {
 
 /// Runs jobs one after another, in the order of their submission, each on several workers at once. Workers
-/// flush denormals to zero. An idle worker sleeps.
+/// flush denormals to zero. An idle worker sleeps; those that are woken for a job begin on different CPUs.
 class Executor {
 public:
   /// Work for a gang of workers.
@@ -78,6 +80,7 @@ private:
     std::atomic<uint32_t> signal = 0;
     std::atomic<bool> sleepy = false; // asleep, or having a last look before that
     std::atomic<Job *> job = nullptr;
+    Placement placement;
     std::thread thread;
   };
 
@@ -85,6 +88,7 @@ private:
   void work(uint32_t worker);
   Job *awaitJob(uint32_t worker);
   void startNext(std::unique_lock<std::mutex> lock);
+  void spread(uint32_t count);
 
   const uint32_t limit;
   const int process;
