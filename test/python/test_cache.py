@@ -9,10 +9,12 @@ import contextlib
 import os
 import resource
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -279,3 +281,37 @@ def test_a_step_is_traced_and_found(
         assert float(result) == 12
     assert texts[0] == texts[1]
     assert len(entries(folder)) == 1
+
+
+def test_who_calls_a_step_is_not_in_the_key(
+    compiler: Compiler, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("EPL_COMPILE")
+
+    @jax.jit
+    def inner(x: Any) -> Any:
+        return jax.nn.relu(x)
+
+    def step(w: Any, x: Any) -> Any:
+        return w + jax.grad(lambda w: inner(w * x).sum())(w)
+
+    def parallelized() -> epl.Parallelized:
+        return epl.parallelize(step, state=("w",), devices="cpu:1")
+
+    w, x = np.ones(3, np.float32), np.ones((4, 3), np.float32)
+    text = parallelized().lower(w, x).as_text()
+    assert __file__ in text
+    assert f'"{__file__}":{sys._getframe().f_lineno - 2}:' not in text
+    parallelized()(w, x)
+    (lambda: parallelized()(w, x))()
+    parallelized().lower(w, x).compile()
+    assert len(entries(folder)) == 1
+
+
+def test_where_a_step_stands_is_in_the_key() -> None:
+    source, texts = "def step(x):\n  return x + 1\n", set()
+    for code in (source, f"\n{source}"):
+        names: dict[str, Any] = {}
+        exec(compile(code, "train.py", "exec"), names)
+        texts.add(epl.parallelize(names["step"], devices=1).lower(1.0).as_text())
+    assert len(texts) == 2

@@ -7,13 +7,14 @@ public way).
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 from jax._src import core, dtypes, source_info_util
 from jax._src.array import ArrayImpl
-from jax._src.interpreters import pxla
+from jax._src.interpreters import partial_eval, pxla
 from jax._src.lib import xla_client
 
 from epl.errors import Error, Place
@@ -83,3 +84,17 @@ def equations(jaxpr: Any) -> Iterator[tuple[str, Place | None]]:
 def exclude_from_locations(path: str) -> None:
     """Keeps frames of files below `path` out of the source locations that JAX records."""
     source_info_util.register_exclusion(path)
+
+
+def lower(stage: Any, platform: str, definition: Place) -> Any:
+    """A traced step as a StableHLO module whose locations end at the line of the step's definition.
+
+    JAX roots them at the frames that lower it: the first call of the step and its callers up to the program's
+    entry. Those are no part of the step; with them, one that is called from another line is another program
+    to the cache of plans.
+    """
+    call = lambda: stage.lower(lowering_platforms=(platform,))  # noqa: E731
+    where = {"co_filename": definition.file, "co_firstlineno": definition.line, "co_qualname": stage.fun_name}
+    caller = types.FunctionType(call.__code__.replace(**where), {}, closure=call.__closure__)
+    with partial_eval.TracebackScope():
+        return caller().compiler_ir("stablehlo")

@@ -112,7 +112,7 @@ def lower(
     """
     _refuse_callbacks(traced.stage)
     # Platform tpu: cpu lowers random bits to a rolled loop, cuda to a custom call.
-    module = traced.stage.lower(lowering_platforms=("tpu",)).compiler_ir("stablehlo")
+    module = hooks.lower(traced.stage, "tpu", place)
     module.context.allow_unregistered_dialects = True
     with module.context, ir.Location.unknown():
         _name_arguments(main_function(module), arguments, place)
