@@ -1,6 +1,7 @@
 """Training steps of EPL and of JAX: their speed, their compile time, their memory."""
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,12 @@ from native import PROGRAMS, lines
 from table import Row
 
 WORKER = Path(__file__).parent / "worker.py"
+
+CACHES = ("EPL_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR")
+JAX_CACHES_ALL = {
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
 
 Engine = tuple[str, int]
 
@@ -27,10 +34,13 @@ COMPARISONS: list[tuple[str, Engine, Engine, dict[str, float]]] = [
 class Worker:
     """A process that compiles a step with one engine and runs it when told."""
 
-    def __init__(self, engine: Engine, model: str, *arguments: str) -> None:
+    def __init__(self, engine: Engine, model: str, *arguments: str, cache: str = "") -> None:
+        """`cache`: folder of the engine's cache of compiled steps; without it nothing is cached."""
         command = [sys.executable, str(WORKER), engine[0], str(engine[1]), model, *arguments]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.compile = self.read()
+        environment = {**os.environ, **dict.fromkeys(CACHES, cache), **JAX_CACHES_ALL}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self.process = subprocess.Popen(command, env=environment, text=True, **pipes)
+        self.compile = float(self.read()["compile"])
 
     def read(self) -> Any:
         """The next line that the worker prints, skipping what libraries print."""
@@ -70,19 +80,30 @@ def speed(effort: Effort, model: str) -> Iterator[Row]:
 
 
 def compile_time(effort: Effort, model: str) -> Iterator[Row]:
-    """From the traced function to the loaded plan, in fresh processes."""
-    cold, cached, xla = [], [], []
-    for _ in range(min(3, effort.rounds)):
-        for engine in (("epl", 1), ("jax", 1)):
-            worker = Worker(engine, model)
-            worker.close()
-            if engine[0] == "jax":
-                xla.append(worker.compile["compile"])
-            else:
-                cold.append(worker.compile["compile"])
-                cached.append(worker.compile["cached"])
+    """From the Python function to what can be called, each time in a fresh process (see worker.py)."""
+    cold, cached, xla, xla_cached = [], [], [], []
+    with tempfile.TemporaryDirectory() as filled:
+        compile_in(filled, "epl", model)
+        compile_in(filled, "jax", model)
+        entries = list(Path(filled).iterdir())
+        for _ in range(min(3, effort.rounds)):
+            with tempfile.TemporaryDirectory() as empty:
+                cold.append(compile_in(empty, "epl", model))
+            cached.append(compile_in(filled, "epl", model))
+            xla.append(compile_in("", "jax", model))
+            xla_cached.append(compile_in(filled, "jax", model))
+        if sorted(Path(filled).iterdir()) != sorted(entries):
+            raise RuntimeError("a compilation that should have been found in the cache was not")
     yield Row(f"compile {model}, cold / XLA", cold, xla, goal=1.0)
     yield Row(f"compile {model}, cached / XLA", cached, xla, goal=0.5)
+    yield Row(f"compile {model}, cached / XLA, cached", cached, xla_cached)
+
+
+def compile_in(cache: str, engine: str, model: str) -> float:
+    """Seconds that an engine takes to compile a model for one device, with such a cache."""
+    worker = Worker((engine, 1), model, cache=cache)
+    worker.close()
+    return worker.compile
 
 
 def memory(effort: Effort, model: str) -> Iterator[Row]:

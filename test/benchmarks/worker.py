@@ -1,7 +1,9 @@
 """One engine on one model in one process, steered by lines on standard input.
 
-Prints {"compile": seconds, "cached": seconds or null} when ready; each line N then runs N steps and prints
-{"seconds": ...}. The number of cores is that of the engine's devices, so that peers have equal means.
+Prints {"compile": seconds} when ready; each line N then runs N steps and prints {"seconds": ...}. The number
+of cores is that of the engine's devices, so that peers have equal means. Compiling is all from the Python
+function to what can be called: tracing, lowering, code and loading it; not the imports, nor the first arrays,
+with which JAX starts its devices. EPL's cache and JAX's own are used as the environment says.
 
     python worker.py ENGINE DEVICES MODEL [PLAN]     ENGINE: epl or jax; PLAN: where the plan goes
 """
@@ -9,9 +11,7 @@ Prints {"compile": seconds, "cached": seconds or null} when ready; each line N t
 import json
 import os
 import sys
-import tempfile
 import time
-from collections.abc import Callable
 from typing import Any
 
 engine, devices, name = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -27,35 +27,22 @@ import epl  # noqa: E402
 
 model = MODELS[name]()
 
-
-def build_jax() -> tuple[Callable[..., Any], list[Any], Any]:
-    """The step under jax.jit with the batch sharded over host devices, as a user of JAX would write it."""
+if engine == "jax":  # sharded over host devices, as a user of JAX would write it
     mesh = jax.sharding.Mesh(np.array(jax.devices()), ("data",))
     replicated = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
     sharded = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
-    state = jax.device_put(model.state, replicated)
-    batch = jax.device_put(model.batch, sharded)
-    step = jax.jit(model.step, donate_argnums=(0, 1), out_shardings=replicated)
-    return step.lower(*state, *batch).compile(), state, batch
+    state, batch = jax.device_put(model.state, replicated), jax.device_put(model.batch, sharded)
+else:
+    state, batch = model.state, model.batch
 
 
-def build_epl() -> tuple[Callable[..., Any], list[Any], Any]:
-    """The same step under epl.parallelize."""
-    step = epl.parallelize(model.step, state=(0, 1), batch=(2, 3), devices=f"cpu:{devices}")
-    return step.lower(*model.state, *model.batch).compile(), model.state, model.batch
-
-
-def timed(build: Callable[[], Any]) -> tuple[Any, float]:
-    """What `build` returns, and the seconds it took."""
-    begin = time.perf_counter()
-    built = build()
-    return built, time.perf_counter() - begin
-
-
-build = build_epl if engine == "epl" else build_jax
-with tempfile.TemporaryDirectory() as os.environ["EPL_CACHE_DIR"]:  # empty: the first time is cold
-    (step, state, batch), cold = timed(build)
-    cached = timed(build)[1] if engine == "epl" else None
+def build() -> Any:
+    """The compiled step."""
+    if engine == "jax":
+        step = jax.jit(model.step, donate_argnums=(0, 1), out_shardings=replicated)
+    else:
+        step = epl.parallelize(model.step, state=(0, 1), batch=(2, 3), devices=f"cpu:{devices}")
+    return step.lower(*state, *batch).compile()
 
 
 def run(steps: int) -> None:
@@ -66,10 +53,14 @@ def run(steps: int) -> None:
         jax.block_until_ready((state, loss))
 
 
+jax.block_until_ready(state)
+begin = time.perf_counter()
+step = build()
+seconds = time.perf_counter() - begin
 if len(sys.argv) > 4:
     step.save(sys.argv[4])
 run(3)
-print(json.dumps({"compile": cold, "cached": cached}), flush=True)
+print(json.dumps({"compile": seconds}), flush=True)
 
 for line in sys.stdin:
     begin = time.perf_counter()
