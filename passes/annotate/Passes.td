@@ -9,6 +9,7 @@ def VerifyInputPass : Pass<"epl-verify-input", "::mlir::ModuleOp"> {
   let description = [{
     Changes nothing. The module holds one public function with one block; besides it, meshes only.
 
+    - Of the dialect's attributes the function has `epl.default_strategy` and `epl.scopes` at most.
     - Its arguments are ranked tensors of static shape. Each has an `epl.role`; batches, and only they, have an
       `epl.batch_dim`, and all of them count the same number of samples.
     - `epl.updates` of a result names a state argument of the same type, no two results the same one. A state

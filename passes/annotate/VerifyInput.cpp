@@ -260,8 +260,20 @@ static func::FuncOp findStep(ModuleOp module) {
   return step;
 }
 
-static LogicalResult verifyStep(func::FuncOp func) {
+/// The dialect knows the attributes of arguments and results; ops get more of them in later phases.
+static LogicalResult verifyAttributes(func::FuncOp func) {
+  const StringRef known[] = {EplDialect::kDefaultStrategyAttr, EplDialect::kScopesAttr};
   LogicalResult result = success();
+  for (NamedAttribute attr : func->getDiscardableAttrs())
+    if (isa_and_nonnull<EplDialect>(attr.getNameDialect()) && !llvm::is_contained(known, attr.getName()))
+      result = emitError(func.getLoc())
+               << "function \"" << func.getName() << "\" has an unknown attribute \""
+               << attr.getName().getValue() << "\", expected one of " << ArrayRef(known);
+  return result;
+}
+
+static LogicalResult verifyStep(func::FuncOp func) {
+  LogicalResult result = verifyAttributes(func);
   for (unsigned index = 0; index < func.getNumArguments(); ++index)
     if (failed(verifyArg(func, index)))
       result = failure();

@@ -45,6 +45,13 @@ func.func @main() {
 
 // -----
 
+// expected-error@+1 {{function "main" has an unknown attribute "epl.default_strateg", expected one of epl.default_strategy, epl.scopes}}
+func.func @main() attributes {epl.default_strateg = #epl.strategy<replicate, 1>} {
+  return
+}
+
+// -----
+
 // Arguments.
 
 // expected-error@+1 {{argument 0 "lr" has type 'f32': expected a ranked tensor}}
