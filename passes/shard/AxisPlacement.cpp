@@ -13,6 +13,8 @@ AxisPlacement::AxisPlacement(const FunctionRules &rules, AxisAttr axis) : rules(
     collect(op);
   for (Value result : body.getTerminator()->getOperands())
     markIllegal(result);
+  for (auto [value, index] : indices)
+    problem.values[index].bytes = getBytesToComplete(value);
 }
 
 /// Adds the op's partial results and what it means for its partial operands: passed on, or needed complete.
@@ -24,7 +26,8 @@ void AxisPlacement::collect(Operation &op) {
       continue;
     bool onlySumsFlow = *getState(result).partial != ReductionKind::sum;
     indices[result] = problem.values.size();
-    problem.values.push_back({getBytes(result), factor != FactorRule::kBlocked, onlySumsFlow});
+    bool born = factor != FactorRule::kBlocked;
+    problem.values.push_back({/*bytes=*/0, born ? 0 : countCrossings(op), born, onlySumsFlow});
   }
   if (failed(rules.getResultStates(&op, factor, state))) {
     for (Value operand : op.getOperands())
@@ -35,6 +38,25 @@ void AxisPlacement::collect(Operation &op) {
   }
   if (SmallVector<unsigned> inputs = getIndices(op.getOperands()); !inputs.empty())
     problem.flows.push_back({inputs, getIndices(op.getResults())});
+}
+
+/// How often the sums that `op` reads went over to another work, the step to `op` counted.
+int64_t AxisPlacement::countCrossings(Operation &op) const {
+  int64_t most = 0;
+  for (Value operand : op.getOperands())
+    if (auto known = indices.find(operand); known != indices.end()) {
+      bool crosses =
+          operand.getDefiningOp()->getAttr(EplDialect::kWorkAttr) != op.getAttr(EplDialect::kWorkAttr);
+      most = std::max(most, problem.values[known->second].crossings + crosses);
+    }
+  return most;
+}
+
+/// Reducing and gathering move the same; what all uses want in parts needs no gathering.
+int64_t AxisPlacement::getBytesToComplete(Value value) const {
+  auto states = llvm::map_range(value.getUses(), [&](OpOperand &use) { return getCompleteState(use); });
+  bool inParts = !states.empty() && (*states.begin()).isSharded() && llvm::all_equal(states);
+  return inParts ? getBytes(value) : 2 * getBytes(value);
 }
 
 void AxisPlacement::markIllegal(Value value) {
@@ -51,7 +73,7 @@ SmallVector<unsigned> AxisPlacement::getIndices(ValueRange values) const {
 }
 
 void AxisPlacement::solve() {
-  llvm::BitVector resolved = placeLate(problem);
+  llvm::BitVector resolved = placeSums(problem);
   llvm::BitVector pending = getPending(problem, resolved);
   for (auto [value, index] : indices) {
     if (resolved.test(index))
@@ -61,17 +83,18 @@ void AxisPlacement::solve() {
   }
 }
 
-AxisState AxisPlacement::getNeededState(OpOperand &use) const {
-  Value value = use.get();
-  AxisState own = getState(value);
-  if (own.partial && !completed.contains(value))
-    return own;
+AxisState AxisPlacement::getCompleteState(OpOperand &use) const {
   if (isa<func::ReturnOp>(use.getOwner())) {
     BlockArgument updated = getUpdatedArgument(rules.getFunction(), use.getOperandNumber());
-    return updated ? getState(updated) : AxisState::sharded(own.dim);
+    return updated ? getState(updated) : AxisState::sharded(getState(use.get()).dim);
   }
   auto choice = choices.find(use.getOwner());
   if (choice == choices.end()) // Captured inside of an op.
     return {};
   return rules.getOperandState(use.getOwner(), use.getOperandNumber(), choice->second);
+}
+
+AxisState AxisPlacement::getNeededState(OpOperand &use) const {
+  AxisState own = getState(use.get());
+  return own.partial && !completed.contains(use.get()) ? own : getCompleteState(use);
 }

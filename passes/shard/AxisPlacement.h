@@ -25,6 +25,10 @@ public:
 private:
   void collect(Operation &op);
   void markIllegal(Value value);
+  int64_t countCrossings(Operation &op) const;
+  int64_t getBytesToComplete(Value value) const;
+  /// The state that a use needs of a value that is complete.
+  AxisState getCompleteState(OpOperand &use) const;
   AxisState getState(Value value) const { return getAxisState(getSharding(value), axis.getName()); }
   SmallVector<unsigned> getIndices(ValueRange values) const;
 

@@ -72,7 +72,9 @@ def PropagatePass : Pass<"epl-propagate", "::mlir::ModuleOp"> {
 def PlacePass : Pass<"epl-place", "::mlir::ModuleOp"> {
   let summary = "Inserts a reshard wherever a value must change its distribution";
   let description = [{
-    Pending sums are completed late and once for each value; other pending reductions at once. Operands that
+    Pending sums are completed once for each value, where that moves the fewest bytes with the fewest sums that a
+    local search finds (after an addition, before a broadcast or a widening cast); at equal cost at the end of
+    the work that makes them. Other pending reductions are completed at once. Operands that
     lost the vote of their op are gathered, replicated ones sliced. There is one reshard for each value and
     target, and none for what is made of constants: that is made again. A result that updates an argument
     returns in its sharding, the others keep theirs.

@@ -2,7 +2,7 @@
 
 // A training step as the front end hands it over: an MLP of three layers (4-6-5-3, relu, one-hot cross entropy)
 // with SGD, traced from JAX, legalized to linalg and generalized. Data parallelism needs one sum for each of
-// the six parameters and one for the loss, and no gather; sums are completed as late as linear ops allow.
+// the six parameters and one for the loss, and no gather; no linear op of the same work comes after a sum.
 
 // CHECK: func.func public @main
 // CHECK-NOT: epl.reshard

@@ -11,8 +11,8 @@ epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 #forward = #epl.work<@tg0, forward>
 #backward = #epl.work<@tg0, backward>
 
-// Late: the sum travels through the linear op and is completed before the one that is not, once for all uses.
-// The reshard belongs to the work of the value.
+// Late: the sum travels through the linear op of its work and is completed before the one that is not linear, once
+// for all uses. The reshard belongs to the work of the value.
 // CHECK-LABEL: func.func @late
 func.func @late(%x: !x {epl.sharding = #batch}, %n: !v {epl.sharding = #v}) {
   %z = arith.constant {epl.work = #backward} dense<0.0> : !v
@@ -32,21 +32,28 @@ func.func @late(%x: !x {epl.sharding = #batch}, %n: !v {epl.sharding = #v}) {
   return
 }
 
-// What was zero before a reshard is zero behind it: a pending sum may be written into it.
+// What was zero before a reshard is zero behind it: pending sums may be written into it.
 // CHECK-LABEL: func.func @resharded_zeros
-func.func @resharded_zeros(%x: !x {epl.sharding = #batch}) -> !x {
-  %z = arith.constant {epl.work = #forward} dense<0.0> : tensor<f32>
-  %empty = tensor.empty() {epl.work = #forward} : !x
-  %zeros = linalg.map ins(%x : !x) outs(%empty : !x) {epl.work = #forward} (%in: f32, %out: f32) {
+func.func @resharded_zeros(%x: !x {epl.sharding = #batch}, %y: !x {epl.sharding = #batch}) -> !x {
+  %z = arith.constant dense<0.0> : tensor<4x4xf32>
+  %empty = tensor.empty() : !x
+  %zeros = linalg.map ins(%x : !x) outs(%empty : !x) (%in: f32, %out: f32) {
     %zero = arith.constant 0.0 : f32
     linalg.yield %zero : f32
   }
   // CHECK: %[[ZEROS:.*]] = epl.reshard %mapped to <@mesh, [{}, {}]>
-  // CHECK: %[[SUM:.*]] = linalg.reduce {{.*}} partial = sum{"data"}>
-  %sum = linalg.reduce { arith.addf } ins(%x : !x) outs(%z : tensor<f32>) dimensions = [0, 1] {epl.work = #forward}
-  // CHECK: tensor.insert_slice %[[SUM]] into %[[ZEROS]]{{.*}} partial = sum{"data"}>
-  %0 = tensor.insert_slice %sum into %zeros[0, 0] [1, 1] [1, 1] {epl.work = #forward} : tensor<f32> into !x
-  return %0 : !x
+  // CHECK: %[[P0:.*]] = linalg.matmul {{.*}} partial = sum{"data"}>
+  %0 = linalg.matmul indexing_maps = [affine_map<(m, n, k) -> (k, m)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>]
+      ins(%x, %x : !x, !x) outs(%z : tensor<4x4xf32>) -> tensor<4x4xf32>
+  // CHECK: %[[P1:.*]] = linalg.matmul {{.*}} partial = sum{"data"}>
+  %1 = linalg.matmul indexing_maps = [affine_map<(m, n, k) -> (k, m)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>]
+      ins(%x, %y : !x, !x) outs(%z : tensor<4x4xf32>) -> tensor<4x4xf32>
+  // CHECK: %[[PART:.*]] = tensor.insert_slice %[[P0]] into %[[ZEROS]]{{.*}} partial = sum{"data"}>
+  %2 = tensor.insert_slice %0 into %zeros[0, 0] [4, 4] [1, 1] : tensor<4x4xf32> into !x
+  // CHECK: %[[ALL:.*]] = tensor.insert_slice %[[P1]] into %[[PART]]{{.*}} partial = sum{"data"}>
+  // CHECK: epl.reshard %[[ALL]]
+  %3 = tensor.insert_slice %1 into %2[4, 0] [4, 4] [1, 1] : tensor<4x4xf32> into !x
+  return %3 : !x
 }
 
 // Both operands of a sum stay partial or none does: completing %0 for the exp completes %1 too, and their sum is
