@@ -71,6 +71,8 @@ private:
   void emitColumns();
   void emitRows();
   void emitNest(Nest &nest, Value low, Value high, Operation *kernelPoint);
+  bool addsRows(Nest &nest);
+  void emitPass(Nest &nest, ArrayRef<Value> rows, Operation *kernelPoint);
 
   KernelOp kernel;
   FusionPlan &plan;
@@ -200,19 +202,46 @@ void NestEmitter::emitRows() {
   OpBuilder::InsertionGuard guard(b);
   auto once = scf::ForOp::create(b, function.getBegin(), function.getEnd(), function.getIndex(1));
   b.setInsertionPointToStart(once.getBody());
-  for (Nest &nest : plan.nests)
-    emitNest(nest, function.getIndex(0), function.getIndex(nest.rows), once);
+  for (Nest &nest : plan.nests) {
+    for (Stage &stage : nest.prologue)
+      StageEmitter(stage, function, values, vectorBits).emitRow(Value(), once);
+    if (addsRows(nest))
+      emitInPasses(function, nest.rows,
+                   [&](ArrayRef<Value> rows, Operation *) { emitPass(nest, rows, once); });
+    else
+      emitNest(nest, function.getIndex(0), function.getIndex(nest.rows), once);
+  }
 }
 
 void NestEmitter::emitNest(Nest &nest, Value low, Value high, Operation *kernelPoint) {
-  for (Stage &stage : nest.prologue)
-    StageEmitter(stage, function, values, vectorBits).emitRow(Value(), kernelPoint);
   OpBuilder::InsertionGuard guard(b);
   auto rows = scf::ForOp::create(b, low, high, function.getIndex(1));
   b.setInsertionPointToStart(rows.getBody());
   for (Stage &stage : nest.stages)
     StageEmitter(stage, function, values, vectorBits)
         .emitRow(rows.getInductionVar(), kernelPoint ? kernelPoint : rows.getOperation());
+}
+
+bool NestEmitter::addsRows(Nest &nest) {
+  return llvm::any_of(nest.stages, [&](Stage &stage) {
+    return StageEmitter(stage, function, values, vectorBits).addsRows();
+  });
+}
+
+// Stages that add rows to sums do so for all `rows` at once, the others one row after the other.
+void NestEmitter::emitPass(Nest &nest, ArrayRef<Value> rows, Operation *kernelPoint) {
+  for (Stage &stage : nest.stages) {
+    StageEmitter emitter(stage, function, values, vectorBits);
+    if (emitter.addsRows()) {
+      emitter.emitRows(rows, kernelPoint);
+      continue;
+    }
+    OpBuilder::InsertionGuard guard(b);
+    Value end = arith::AddIOp::create(b, rows.back(), function.getIndex(1));
+    auto row = scf::ForOp::create(b, rows.front(), end, function.getIndex(1));
+    b.setInsertionPointToStart(row.getBody());
+    emitter.emitRow(row.getInductionVar(), kernelPoint);
+  }
 }
 
 void mlir::epl::emitFusedNest(KernelOp kernel, FusionPlan &plan, ArrayRef<int32_t> inPlace,

@@ -26,12 +26,10 @@ using namespace mlir::epl;
 static constexpr int64_t kRegisters = 4;
 // Beyond this many ops more than one register a step costs compile time and gains nothing.
 static constexpr int64_t kLargeStage = 100;
-// Rows that one pass adds to sums in memory, where it gains: where a row is so short (in steps) that its sums
-// are loaded before they have left the store buffer, or where memory (in elements) is beyond the caches. What
-// lies in the second-level cache is read faster one row after the other.
-static constexpr int64_t kRowsPerPass = 4;
+// Rows of fewer steps are short.
 static constexpr int64_t kStepsOfShortRow = 4;
-static constexpr int64_t kBeyondCaches = 1 << 20;
+// Elements of tensors that the second-level cache does not hold.
+static constexpr int64_t kBeyondCaches = 1 << 21;
 
 //===----------------------------------------------------------------------===//
 // Shape of the loops
@@ -42,7 +40,7 @@ StageEmitter::StageEmitter(Stage &stage, KernelFunction &function, KernelValues 
   ivs.resize(stage.domain.size());
   collectAccumulators();
   chooseLanes(vectorBits);
-  chooseRowsPerPass();
+  choosePasses();
 }
 
 // Ops of one step of the innermost loop.
@@ -95,15 +93,32 @@ void StageEmitter::chooseLanes(unsigned vectorBits) {
 
 // Whether `root` adds each row of a pass to the same sums.
 bool StageEmitter::addsInPasses(const Root &root) const {
-  return stage.domain.size() >= stage.rowRank + 2 && root.reduction && root.reduced[stage.domain.size() - 2];
+  return passDim && root.reduction && root.reduced[*passDim];
 }
 
-void StageEmitter::chooseRowsPerPass() {
-  bool adds = llvm::any_of(stage.roots, [&](Root &root) { return addsInPasses(root); });
-  if (!adds || !accumulators.empty() || countOps(stage) * kRowsPerPass > kLargeStage)
+// Whether the code of a step may be there once for each row of a pass.
+bool StageEmitter::fitsPass() const {
+  return accumulators.empty() && countOps(stage) * kRowsPerPass <= kLargeStage;
+}
+
+// Whether sums of a row are loaded before they have left the store buffer.
+bool StageEmitter::hasShortRows() const { return stage.domain.back() < kStepsOfShortRow * fullLanes; }
+
+void StageEmitter::choosePasses() {
+  if (stage.domain.size() < stage.rowRank + 2)
     return;
-  if (stage.domain.back() < kStepsOfShortRow * fullLanes || stage.getVolume() >= kBeyondCaches)
-    rowsPerPass = kRowsPerPass;
+  passDim = stage.domain.size() - 2;
+  bool adds = llvm::any_of(stage.roots, [&](Root &root) { return addsInPasses(root); });
+  // Stores to several rows at once are slower where the second-level cache holds them.
+  bool stores = llvm::any_of(stage.roots, [](Root &root) { return !root.reduction; });
+  bool gains = hasShortRows() || !stores || stage.getVolume() >= kBeyondCaches;
+  inPasses = adds && gains && fitsPass();
+}
+
+// Long rows are still in the first-level cache when the stages before have just used them.
+bool StageEmitter::addsRows() const {
+  return stage.rowRank == 1 && hasLanes() && hasShortRows() && !inPasses && fitsPass() &&
+         llvm::any_of(stage.roots, [](Root &root) { return root.isAccumulating(); });
 }
 
 // The loops outside the innermost one, or outside the passes.
@@ -116,7 +131,7 @@ void StageEmitter::openLoops(Value row) {
     if (dim > 0)
       rest = arith::DivUIOp::create(b, rest, size);
   }
-  for (size_t dim = stage.rowRank; dim + (rowsPerPass > 1 ? 2 : 1) < stage.domain.size(); ++dim) {
+  for (size_t dim = stage.rowRank; dim + (inPasses ? 2 : 1) < stage.domain.size(); ++dim) {
     auto loop = scf::ForOp::create(b, function.getIndex(0), function.getIndex(stage.domain[dim]),
                                    function.getIndex(1));
     kernelPoint = kernelPoint ? kernelPoint : loop;
@@ -138,28 +153,42 @@ void StageEmitter::emitRange(Value low, Value high) {
   emitPasses([&] { emitInnermost(low, high); });
 }
 
-// The innermost loop for `rowsPerPass` rows at a time, then for those that are left.
+void StageEmitter::emitRows(ArrayRef<Value> rows, Operation *point) {
+  passDim = 0;
+  passRows = llvm::to_vector(rows);
+  emitRow(rows.front(), point);
+}
+
 void StageEmitter::emitPasses(function_ref<void()> innermost) {
-  if (rowsPerPass == 1)
+  if (!inPasses)
     return innermost();
-  auto emitPass = [&](Value first, int64_t rows) {
-    passRows = {first};
-    for (int64_t row = 1; row < rows; ++row)
-      passRows.push_back(arith::AddIOp::create(b, first, function.getIndex(row)));
+  emitInPasses(function, stage.domain[*passDim], [&](ArrayRef<Value> rows, Operation *loop) {
+    kernelPoint = kernelPoint ? kernelPoint : loop;
+    passRows = llvm::to_vector(rows);
     known[size_t(Varies::row)].clear();
     innermost();
+  });
+}
+
+void mlir::epl::emitInPasses(KernelFunction &function, int64_t size,
+                             function_ref<void(ArrayRef<Value> rows, Operation *loop)> emit) {
+  ImplicitLocOpBuilder &b = function.getBuilder();
+  auto emitPass = [&](Value first, int64_t count, Operation *loop) {
+    SmallVector<Value> rows = {first};
+    for (int64_t row = 1; row < count; ++row)
+      rows.push_back(arith::AddIOp::create(b, first, function.getIndex(row)));
+    emit(rows, loop);
   };
-  int64_t size = stage.domain[stage.domain.size() - 2], left = size % rowsPerPass, whole = size - left;
+  int64_t left = size % kRowsPerPass, whole = size - left;
   if (whole > 0) {
     OpBuilder::InsertionGuard guard(b);
-    auto loop =
-        scf::ForOp::create(b, function.getIndex(0), function.getIndex(whole), function.getIndex(rowsPerPass));
-    kernelPoint = kernelPoint ? kernelPoint : loop;
+    auto loop = scf::ForOp::create(b, function.getIndex(0), function.getIndex(whole),
+                                   function.getIndex(kRowsPerPass));
     b.setInsertionPointToStart(loop.getBody());
-    emitPass(loop.getInductionVar(), rowsPerPass);
+    emitPass(loop.getInductionVar(), kRowsPerPass, loop);
   }
   if (left > 0)
-    emitPass(function.getIndex(whole), left);
+    emitPass(function.getIndex(whole), left, nullptr);
 }
 
 // The whole innermost dimension: whole vectors, then pieces of one register.
@@ -234,7 +263,7 @@ SmallVector<Value> StageEmitter::emitBody(ArrayRef<Value> accumulated) {
   SmallVector<Value> next;
   for (rowOfPass = 0; rowOfPass < std::max<size_t>(passRows.size(), 1); ++rowOfPass) {
     if (!passRows.empty())
-      ivs[ivs.size() - 2] = passRows[rowOfPass];
+      ivs[*passDim] = passRows[rowOfPass];
     next = emitStep(accumulated, sums);
   }
   for (Root &root : stage.roots)

@@ -15,6 +15,14 @@ struct KernelValues {
   IRMapping scalars;                // everything else
 };
 
+/// Rows that one pass adds to sums in memory.
+constexpr int64_t kRowsPerPass = 4;
+
+/// Emits code for the rows [0, size): a loop that takes several at a time, then those that are left. `emit`
+/// gets the rows, and the loop if it is inside.
+void emitInPasses(KernelFunction &function, int64_t size,
+                  function_ref<void(ArrayRef<Value> rows, Operation *loop)> emit);
+
 /// Emits the loops of a stage at the function's insertion point.
 ///
 /// The innermost loop works on vectors of `lanes` elements. What does not depend on it is computed before it,
@@ -26,6 +34,10 @@ public:
   /// All of the stage's part of row `row` (null if the stage has no rows). Values that depend on no loop go
   /// before `kernelPoint`, if there is one.
   void emitRow(Value row, Operation *kernelPoint);
+  /// Whether `emitRows` gains: the rows are added to sums in memory.
+  bool addsRows() const;
+  /// The same as `emitRow` for each of `rows`, with sums over them loaded and stored once.
+  void emitRows(ArrayRef<Value> rows, Operation *kernelPoint);
   /// The part of the innermost dimension in [low, high), over all other dimensions.
   void emitRange(Value low, Value high);
 
@@ -51,7 +63,9 @@ private:
   SmallVector<Value> emitBody(ArrayRef<Value> accumulated);
   SmallVector<Value> emitStep(ArrayRef<Value> accumulated, Sums &sums);
   bool addsInPasses(const Root &root) const;
-  void chooseRowsPerPass();
+  bool fitsPass() const;
+  bool hasShortRows() const;
+  void choosePasses();
   SmallVector<Value> emitLoop(Value low, Value high, ArrayRef<Value> accumulated);
   void chooseLanes(unsigned vectorBits);
 
@@ -100,9 +114,10 @@ private:
   int64_t lanes = 1;                    // of the code being emitted
   Value mask;
   SmallVector<Value> ivs;
-  int64_t rowsPerPass = 1;     // points of the last dimension but one that a step takes
-  SmallVector<Value> passRows; // these points, if there are several
-  size_t rowOfPass = 0;        // the one being emitted
+  bool inPasses = false;         // whether a step takes several points of a dimension
+  std::optional<size_t> passDim; // this dimension: the last but one, or the nest's rows
+  SmallVector<Value> passRows;   // the points of a step
+  size_t rowOfPass = 0;          // the one being emitted
   Operation *kernelPoint = nullptr, *rowPoint = nullptr;
   DenseMap<Element *, Varies> variations; // paths to a shared value are exponentially many
   DenseMap<std::pair<Element *, size_t>, SmallVector<Value>> known[3]; // by variation; row of the pass

@@ -58,11 +58,11 @@ epl.kernel @bias_gradient fusion {
   epl.yield %new : tensor<100xf32>
 } {in_place = array<i32: 1>}
 
-// Wide rows within the caches are added one by one.
+// Wide rows too, if they are only read.
 // CHECK: epl.kernel @wide fusion
 // CHECK: form = "column"
 // CHECK-LABEL: func.func private @wide.body
-// CHECK: scf.for %{{.*}} = %c0 to %c64 step %c1
+// CHECK: scf.for %{{.*}} = %c0 to %c64 step %c4
 // CHECK: arith.addf
 epl.kernel @wide fusion {
 ^bb0(%x: tensor<64x1024xf32>):
@@ -74,4 +74,29 @@ epl.kernel @wide fusion {
     linalg.yield %0 : f32
   } -> tensor<1024xf32>
   epl.yield %sum : tensor<1024xf32>
+}
+
+// Wide rows that are stored as well, within the caches, are added one by one.
+// CHECK: epl.kernel @wide_stored fusion
+// CHECK: form = "column"
+// CHECK-LABEL: func.func private @wide_stored.body
+// CHECK: scf.for %{{.*}} = %c0 to %c64 step %c1
+// CHECK: arith.addf
+epl.kernel @wide_stored fusion {
+^bb0(%x: tensor<64x1024xf32>):
+  %zero = arith.constant dense<0.0> : tensor<1024xf32>
+  %e = tensor.empty() : tensor<64x1024xf32>
+  %y = linalg.generic {indexing_maps = [#rc, #rc], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<64x1024xf32>) outs(%e : tensor<64x1024xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.negf %in : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x1024xf32>
+  %sum = linalg.generic {indexing_maps = [#cr, #r], iterator_types = ["parallel", "reduction"]}
+      ins(%y : tensor<64x1024xf32>) outs(%zero : tensor<1024xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.addf %out, %in : f32
+    linalg.yield %0 : f32
+  } -> tensor<1024xf32>
+  epl.yield %y, %sum : tensor<64x1024xf32>, tensor<1024xf32>
 }

@@ -115,6 +115,53 @@ epl.kernel @loss fusion {
   epl.yield %y : tensor<f32>
 }
 
+// Rows with a sum over them: four short ones are added at once, so that the sum is loaded and stored once for
+// all of them, and the last two together. What comes before is done row by row.
+
+// CHECK: epl.kernel @gradient fusion
+// CHECK: extent = 1 : i64, flops = {{[0-9]+}} : i64, form = "row"
+// CHECK-LABEL: func.func private @gradient.body
+// CHECK: vector.store %{{.*}}, %[[SUM:[a-z0-9]+]][%{{.*}}] : memref<16xf32>
+// CHECK: scf.for %[[FIRST:.*]] = %c0 to %c8 step %c4
+// CHECK: scf.for %[[ROW:.*]] = %[[FIRST]] to %{{.*}} step %c1 {
+// CHECK: vector.reduction <add>
+// CHECK: memref.store %{{.*}}[%[[ROW]]] : memref<10xf32>
+// CHECK: vector.load %[[SUM]]
+// CHECK-COUNT-4: vector.store %{{.*}} : memref<160xf32>
+// CHECK: vector.store %{{.*}}, %[[SUM]]
+// CHECK: }
+// CHECK: scf.for
+// CHECK: vector.reduction <add>
+// CHECK: vector.load %[[SUM]]
+// CHECK-COUNT-2: vector.store %{{.*}} : memref<160xf32>
+// CHECK-NOT: vector.store %{{.*}} : memref<160xf32>
+// CHECK: vector.store %{{.*}}, %[[SUM]]
+epl.kernel @gradient fusion {
+^bb0(%x: tensor<10x16xf32>):
+  %z10 = arith.constant dense<0.0> : tensor<10xf32>
+  %z16 = arith.constant dense<0.0> : tensor<16xf32>
+  %e = tensor.empty() : tensor<10x16xf32>
+  %r = linalg.generic {indexing_maps = [#rc, #r], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<10x16xf32>) outs(%z10 : tensor<10xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.addf %out, %in : f32
+    linalg.yield %0 : f32
+  } -> tensor<10xf32>
+  %y = linalg.generic {indexing_maps = [#rc, #r, #rc], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %r : tensor<10x16xf32>, tensor<10xf32>) outs(%e : tensor<10x16xf32>) {
+  ^bb0(%in: f32, %sum: f32, %out: f32):
+    %0 = arith.subf %in, %sum : f32
+    linalg.yield %0 : f32
+  } -> tensor<10x16xf32>
+  %s = linalg.generic {indexing_maps = [#rc, #c], iterator_types = ["reduction", "parallel"]}
+      ins(%y : tensor<10x16xf32>) outs(%z16 : tensor<16xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.addf %out, %in : f32
+    linalg.yield %0 : f32
+  } -> tensor<16xf32>
+  epl.yield %y, %s : tensor<10x16xf32>, tensor<16xf32>
+}
+
 // The operand is read transposed: no row of it can be shared with the result.
 
 // CHECK: epl.kernel @transpose fusion

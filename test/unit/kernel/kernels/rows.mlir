@@ -7,6 +7,13 @@
 #none = affine_map<(d0, d1) -> ()>
 #v = affine_map<(d0) -> (d0)>
 #s = affine_map<() -> ()>
+#brc = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#cbr = affine_map<(d0, d1, d2) -> (d1, d2, d0)>
+#rcb = affine_map<(d0, d1, d2) -> (d2, d0, d1)>
+#br = affine_map<(d0, d1, d2) -> (d0, d1)>
+#bc = affine_map<(d0, d1, d2) -> (d0, d2)>
+#b = affine_map<(d0, d1, d2) -> (d0)>
+#c = affine_map<(d0, d1, d2) -> (d2)>
 
 // Two levels of row reductions, a costly value between them.
 epl.kernel @softmax fusion {
@@ -116,6 +123,69 @@ epl.kernel @norm_gradient fusion {
     linalg.yield %q : f32
   } -> tensor<$Cxf32>
   epl.yield %dx, %dg : tensor<$Rx$Cxf32>, tensor<$Cxf32>
+}
+
+// The same with rows of two dimensions that are no single one (the offset changes with the first only), and
+// the sum over both.
+epl.kernel @norm_gradient_of_blocks fusion {
+^bb0(%x: tensor<3x$Rx$Cxf32>, %offset: tensor<3x$Cxf32>):
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<3x$Rx$Cxf32>
+  %er = tensor.empty() : tensor<3x$Rxf32>
+  %ec = tensor.empty() : tensor<$Cxf32>
+  %ir = linalg.fill ins(%zero : f32) outs(%er : tensor<3x$Rxf32>) -> tensor<3x$Rxf32>
+  %ic = linalg.fill ins(%zero : f32) outs(%ec : tensor<$Cxf32>) -> tensor<$Cxf32>
+  %d = linalg.generic {indexing_maps = [#brc, #bc, #br], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %offset : tensor<3x$Rx$Cxf32>, tensor<3x$Cxf32>) outs(%ir : tensor<3x$Rxf32>) {
+  ^bb0(%in: f32, %in1: f32, %out: f32):
+    %p = arith.mulf %in, %in1 : f32
+    %q = arith.addf %out, %p : f32
+    linalg.yield %q : f32
+  } -> tensor<3x$Rxf32>
+  %dx = linalg.generic {indexing_maps = [#brc, #br, #brc], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x, %d : tensor<3x$Rx$Cxf32>, tensor<3x$Rxf32>) outs(%e : tensor<3x$Rx$Cxf32>) {
+  ^bb0(%in: f32, %in1: f32, %out: f32):
+    %q = arith.subf %in, %in1 : f32
+    linalg.yield %q : f32
+  } -> tensor<3x$Rx$Cxf32>
+  %dg = linalg.generic {indexing_maps = [#cbr, #b], iterator_types = ["parallel", "reduction", "reduction"]}
+      ins(%dx : tensor<3x$Rx$Cxf32>) outs(%ic : tensor<$Cxf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %q = arith.addf %out, %in : f32
+    linalg.yield %q : f32
+  } -> tensor<$Cxf32>
+  epl.yield %dx, %dg : tensor<3x$Rx$Cxf32>, tensor<$Cxf32>
+}
+
+// Rows that are blocks themselves, with a loop of their own outside the innermost one.
+epl.kernel @block_gradient fusion {
+^bb0(%x: tensor<$Rx3x$Cxf32>, %gain: tensor<$Cxf32>):
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<$Rx3x$Cxf32>
+  %er = tensor.empty() : tensor<$Rxf32>
+  %ec = tensor.empty() : tensor<3x$Cxf32>
+  %ir = linalg.fill ins(%zero : f32) outs(%er : tensor<$Rxf32>) -> tensor<$Rxf32>
+  %ic = linalg.fill ins(%zero : f32) outs(%ec : tensor<3x$Cxf32>) -> tensor<3x$Cxf32>
+  %d = linalg.generic {indexing_maps = [#brc, #b], iterator_types = ["parallel", "reduction", "reduction"]}
+      ins(%x : tensor<$Rx3x$Cxf32>) outs(%ir : tensor<$Rxf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %q = arith.addf %out, %in : f32
+    linalg.yield %q : f32
+  } -> tensor<$Rxf32>
+  %dx = linalg.generic {indexing_maps = [#brc, #b, #c, #brc], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x, %d, %gain : tensor<$Rx3x$Cxf32>, tensor<$Rxf32>, tensor<$Cxf32>) outs(%e : tensor<$Rx3x$Cxf32>) {
+  ^bb0(%in: f32, %in1: f32, %g: f32, %out: f32):
+    %p = arith.mulf %in1, %g : f32
+    %q = arith.subf %in, %p : f32
+    linalg.yield %q : f32
+  } -> tensor<$Rx3x$Cxf32>
+  %dg = linalg.generic {indexing_maps = [#rcb, #br], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%dx : tensor<$Rx3x$Cxf32>) outs(%ic : tensor<3x$Cxf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %q = arith.addf %out, %in : f32
+    linalg.yield %q : f32
+  } -> tensor<3x$Cxf32>
+  epl.yield %dx, %dg : tensor<$Rx3x$Cxf32>, tensor<3x$Cxf32>
 }
 
 // A sum over everything, onto an init that is an input.
