@@ -32,7 +32,7 @@ struct Node {
 struct Cluster {
   SmallVector<unsigned> nodes; ///< sorted
   SmallVector<int64_t> shape;
-  std::optional<unsigned> rowSplit, colSplit; ///< set by reductions, rowSplit by values of rows too
+  std::optional<unsigned> rowSplit, colSplit; ///< set by reductions, rowSplit by values of rows too; equal
   bool opaque = false;
 };
 
@@ -113,7 +113,10 @@ std::optional<Cluster> joinNests(const Cluster &a, const Cluster &b) {
     joined.rowSplit = a.shape.size();
   }
   if (!unify(joined.rowSplit, a.rowSplit) || !unify(joined.rowSplit, b.rowSplit) ||
-      !unify(joined.colSplit, a.colSplit) || (joined.rowSplit && joined.colSplit))
+      !unify(joined.colSplit, a.colSplit))
+    return std::nullopt;
+  std::optional<unsigned> split = joined.rowSplit; // what is reduced by columns are the same rows
+  if (!unify(split, joined.colSplit))
     return std::nullopt;
   joined.nodes.append(a.nodes);
   llvm::sort(joined.nodes);

@@ -20,8 +20,7 @@ struct GroupLimits {
 /// Groups the ops of a task body: each contraction alone, of the others as many together as one loop nest can
 /// compute. In a group of more than one op, with extents of 1 left out,
 /// - every op iterates over the group's domain or over its rows (its first dimensions), in that order;
-/// - reductions all are of the dimensions behind the rows, or all of the rows (and are read by no one
-/// inside);
+/// - reductions are of the dimensions behind the rows, or of the rows (and are read by no one inside);
 /// - a value is read inside at the iteration that makes it, or in each element of its row;
 /// - what comes from outside is read by maps that choose dimensions; if the innermost loop walks the tensor
 /// at
