@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import jax
@@ -17,7 +19,7 @@ import pytest
 
 import epl
 from epl import stages
-from steps import batches, mlp_parameters, training_step
+from steps import batches, mlp_loss, mlp_parameters, training_step
 
 X = np.arange(24, dtype=np.float32).reshape(6, 4)
 
@@ -41,6 +43,36 @@ def test_as_text_shows_every_stage(scaled: epl.Parallelized) -> None:
     assert "epl.kernel" in lowered.as_text("kernel")
     with pytest.raises(ValueError, match="stage must be one of input, global, local, kernel, found 'plan'"):
         lowered.as_text("plan")
+
+
+def mixed_loss(params: dict[str, jax.Array], x: jax.Array, y: jax.Array) -> jax.Array:
+    """Computes in bf16 what it keeps in f32, so that gradients are bf16 before a cast."""
+    return mlp_loss(jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), params), x.astype(jnp.bfloat16), y)
+
+
+@pytest.mark.parametrize(
+    ("loss", "optimizer", "element"),
+    [
+        (mlp_loss, optax.sgd(0.1), "f32"),
+        (mlp_loss, optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(1e-3)), "f32"),
+        (mixed_loss, optax.sgd(0.1), "bf16"),
+    ],
+    ids=["sgd", "clipped adamw", "bf16"],
+)
+def test_two_devices_launch_what_one_does_and_sum_each_gradient_once(
+    loss: Callable[..., jax.Array], optimizer: optax.GradientTransformation, element: str
+) -> None:
+    params = mlp_parameters()
+    state, batch = (params, optimizer.init(params)), batches(1)[0]
+    kernels = []
+    for devices in (1, 2):
+        step = epl.parallelize(training_step(optimizer, loss), state=(0, 1), batch=(2, 3), devices=devices)
+        lowered = step.lower(*state, *batch)
+        kernels.append(lowered.as_text("kernel").count("epl.launch"))
+    sums = re.findall(r"epl\.all_reduce .* -> <tensor<([\dx]*)x(b?f\d+)>", lowered.as_text("local"))
+    shapes = ["x".join(map(str, leaf.shape)) for leaf in params.values()]
+    assert sorted(sums) == sorted((shape, element) for shape in shapes)
+    assert kernels[0] == kernels[1]
 
 
 def test_a_compiled_step_takes_only_what_it_was_compiled_for(scaled: epl.Parallelized) -> None:
