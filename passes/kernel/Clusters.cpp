@@ -61,6 +61,7 @@ private:
   SmallVector<Cluster> clusters;   ///< by their first node; joined ones are empty
   SmallVector<unsigned> clusterOf; ///< of each node
   DenseMap<Operation *, unsigned> nodeOf;
+  DenseSet<std::pair<unsigned, unsigned>> refused; ///< clusters that may not join as all clusters are now
 };
 
 Grouping::Grouping(Block &body, const GroupLimits &limits) : limits(limits) {
@@ -172,13 +173,15 @@ bool Grouping::dependsThroughOther(unsigned from, unsigned to) const {
 }
 
 void Grouping::tryJoin(unsigned a, unsigned b) {
-  if (a == b)
+  // Clusters read the same tensor by many of their nodes, but one answer holds for all.
+  if (a == b || !refused.insert(std::minmax({a, b})).second)
     return;
   std::optional<Cluster> joined = joinNests(clusters[a], clusters[b]);
   if (!joined || !fits(*joined) ||
       !llvm::all_of(joined->nodes, [&](unsigned node) { return readsWhereMade(*joined, node); }) ||
       dependsThroughOther(a, b) || dependsThroughOther(b, a))
     return;
+  refused.clear();
   unsigned into = std::min(a, b);
   for (unsigned node : joined->nodes)
     clusterOf[node] = into;
