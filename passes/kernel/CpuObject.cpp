@@ -11,7 +11,6 @@
 
 #include "passes/kernel/CpuObject.h"
 
-#include "passes/kernel/MaskedAccess.h"
 #include "passes/kernel/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -45,6 +44,7 @@ static void addConversions(OpPassManager &pm, const CpuTarget &target) {
   narrow.sourceTypeStrs = {"bf16", "f16"};
   pm.addPass(arith::createArithEmulateUnsupportedFloats(narrow));
   pm.addPass(math::createMathExtendToSupportedTypes());
+  pm.addPass(createWidenNarrowFloats());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createApproximateMath());
   // Without the instruction LLVM calls __truncsfbf2, which not every libgcc has.
@@ -53,6 +53,7 @@ static void addConversions(OpPassManager &pm, const CpuTarget &target) {
   pm.addPass(arith::createArithExpandOpsPass(expand));
   if (!target.has("f16c"))
     pm.addPass(createExpandHalf());
+  pm.addPass(createEncodeNarrowFloats());
   pm.addPass(createConvertMathToFuncs());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
@@ -217,7 +218,6 @@ FailureOr<ObjectBytes> mlir::epl::compileCpuObject(StringRef text, ArrayRef<Nest
   code->setDataLayout(machine->createDataLayout());
   code->setTargetTriple(machine->getTargetTriple());
   prepareFunctions(*code, aliases, target);
-  moveNarrowFloatsAsBits(*code);
   if (llvm::Error failed = optimize(*code, *machine)) {
     error = llvm::toString(std::move(failed));
     return failure();

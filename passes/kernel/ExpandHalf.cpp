@@ -6,7 +6,7 @@
 // "float_to_half". No step reads or makes a denormal f32: worker threads flush them, F16C does not. Rounding
 // is to nearest even; a NaN stays one.
 //
-// Invariant out: no extension of f16 and no truncation to it is left, but those of f64 that go through f32.
+// Invariant in: f16 is converted from and to f32 only. Invariant out: it is not converted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -108,13 +108,10 @@ struct ExpandExtension : OpRewritePattern<arith::ExtFOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(arith::ExtFOp op, PatternRewriter &rewriter) const override {
-    if (!getElementTypeOrSelf(op.getIn().getType()).isF16())
+    if (!getElementTypeOrSelf(op.getIn().getType()).isF16() || !getElementTypeOrSelf(op.getType()).isF32())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value single = Bits(b, op.getType()).extend(op.getIn());
-    if (getElementTypeOrSelf(op.getType()).isF64())
-      single = arith::ExtFOp::create(b, op.getType(), single);
-    rewriter.replaceOp(op, single);
+    rewriter.replaceOp(op, Bits(b, op.getType()).extend(op.getIn()));
     return success();
   }
 };

@@ -170,8 +170,7 @@ def ApproximateMath : Pass<"epl-approximate-math", "::mlir::ModuleOp"> {
   let summary = "Replaces math functions by polynomials or calls of libm";
   let description = [{
     f32 functions that have a polynomial of a few ulp over their whole range become arithmetic, on vectors as
-    well; the others, and f64, become calls. What LLVM has instructions for is left alone. Truncations of f64
-    to 16 bits go through f32.
+    well; the others, and f64, become calls. What LLVM has instructions for is left alone.
 
     ```mlir
     %0 = math.sin %x : f32
@@ -183,6 +182,24 @@ def ApproximateMath : Pass<"epl-approximate-math", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
                            "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+}
+
+def WidenNarrowFloats : Pass<"epl-widen-narrow-floats", "::mlir::ModuleOp"> {
+  let summary = "Computes fma and conversions of 16-bit floats in f32";
+  let description = [{
+    What upstream's `arith-emulate-unsupported-floats` and `math-extend-to-supported-types` leave. Conversions
+    from integers and f64 round to f32 first.
+
+    ```mlir
+    %0 = arith.sitofp %x : i32 to bf16
+    ```
+    becomes
+    ```mlir
+    %0 = arith.sitofp %x : i32 to f32
+    %1 = arith.truncf %0 : f32 to bf16
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
 def ExpandHalf : Pass<"epl-expand-half", "::mlir::ModuleOp"> {
@@ -198,6 +215,27 @@ def ExpandHalf : Pass<"epl-expand-half", "::mlir::ModuleOp"> {
     ```mlir
     %0 = arith.bitcast %x : f16 to i16
     %1 = arith.extui %0 : i16 to i32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def EncodeNarrowFloats : Pass<"epl-encode-narrow-floats", "::mlir::ModuleOp"> {
+  let summary = "Replaces 16-bit floats by integers of their bits";
+  let description = [{
+    LLVM moves bf16 and f16 by way of f32 in many places, and calls libgcc where the CPU cannot convert. So
+    all of their values become `i16`; only conversions, which compute, still see a float. It is for nests that
+    compute in f32 and f64 only.
+
+    ```mlir
+    %0 = memref.load %x[%i] : memref<4xbf16>
+    %1 = arith.extf %0 : bf16 to f32
+    ```
+    becomes
+    ```mlir
+    %0 = memref.load %x[%i] : memref<4xi16>
+    %1 = arith.bitcast %0 : i16 to bf16
+    %2 = arith.extf %1 : bf16 to f32
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
