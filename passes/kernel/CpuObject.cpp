@@ -44,8 +44,8 @@ static void addConversions(OpPassManager &pm, const CpuTarget &target) {
   narrow.sourceTypeStrs = {"bf16", "f16"};
   pm.addPass(arith::createArithEmulateUnsupportedFloats(narrow));
   pm.addPass(math::createMathExtendToSupportedTypes());
-  pm.addPass(createWidenNarrowFloats());
   pm.addPass(createCanonicalizerPass());
+  pm.addPass(createWidenNarrowFloats()); // the canonicalizer joins a conversion and a truncation again
   pm.addPass(createApproximateMath());
   // Without the instruction LLVM calls __truncsfbf2, which not every libgcc has.
   arith::ArithExpandOpsPassOptions expand;

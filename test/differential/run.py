@@ -41,16 +41,15 @@ def make_case(seed: int) -> Case:
     kernels = choices.choices(["vectorized", "loops", "reference"], [5, 4, 1])[0]
     cpu = choices.choice(get_cpus()) if kernels == "vectorized" else "host"
     program = make_program(seed, devices)
-    if "f16" in program.text():
-        cpu = "host"  # LLVM calls libgcc for some 16-bit floats where the CPU has no conversions
     return Case(program, 1 if kernels == "reference" else devices, kernels, cpu)
 
 
 @functools.cache
 def get_cpus() -> list[str]:
-    """CPUs that this machine can stand in for: its own, one without AVX-512, one without AVX."""
-    has_avx2 = "avx2" in Path("/proc/cpuinfo").read_text().split()
-    return ["host", "host", "haswell" if has_avx2 else "host", "x86-64"]
+    """CPUs that this machine can stand in for: its own, then without AVX512-BF16, AVX-512 and AVX."""
+    flags = Path("/proc/cpuinfo").read_text().split()
+    needs = {"x86-64-v4": "avx512dq", "haswell": "avx2", "x86-64": "sse2"}
+    return ["host", "host", *(cpu if flag in flags else "host" for cpu, flag in needs.items())]
 
 
 def check_in_process(cases: list[Case]) -> list[Verdict]:

@@ -31,27 +31,3 @@ func.func @f64(%x: f64) -> f64 {
   %1 = math.exp %0 : f64
   return %1 : f64
 }
-
-// LLVM would call libgcc.
-
-// CHECK-LABEL: func.func @narrow
-// CHECK: %[[A:.*]] = arith.truncf %{{.*}} : vector<8xf64> to vector<8xf32>
-// CHECK: arith.truncf %[[A]] : vector<8xf32> to vector<8xbf16>
-// CHECK: %[[B:.*]] = arith.truncf %{{.*}} : f64 to f32
-// CHECK: arith.truncf %[[B]] : f32 to f16
-func.func @narrow(%x: vector<8xf64>, %y: f64) -> (vector<8xbf16>, f16) {
-  %0 = arith.truncf %x : vector<8xf64> to vector<8xbf16>
-  %1 = arith.truncf %y : f64 to f16
-  return %0, %1 : vector<8xbf16>, f16
-}
-
-// LLVM would widen fma of f16 to f64 and call libgcc for the way back.
-
-// CHECK-LABEL: func.func @narrow_fma
-// CHECK-COUNT-3: arith.extf {{.*}} : f16 to f32
-// CHECK: %[[FMA:.*]] = math.fma {{.*}} : f32
-// CHECK: arith.truncf %[[FMA]] : f32 to f16
-func.func @narrow_fma(%a: f16, %b: f16, %c: f16) -> f16 {
-  %0 = math.fma %a, %b, %c : f16
-  return %0 : f16
-}

@@ -1,7 +1,8 @@
+// RUN: epl-opt %s --epl-codegen-cpu=cpu=x86-64 | FileCheck %s
 // RUN: epl-opt %s --epl-codegen-cpu=cpu=x86-64-v2 | FileCheck %s
 // RUN: epl-opt %s --epl-codegen-cpu=cpu=haswell | FileCheck %s
 
-// Masked accesses of bf16 move bits: lane by lane through f32 they would call libgcc, which is not linked.
+// What moves bf16 moves bits: lane by lane through f32 it would call libgcc, which is not linked.
 
 // CHECK: epl.binary cpu("{{.*}}") [{{.*}}] "\7FELF
 epl.kernel @k0 fusion {
@@ -16,6 +17,9 @@ func.func private @k0.body(%x: memref<3xbf16>, %y: memref<3xbf16>, %workspace: m
   %mask = vector.create_mask %size : vector<4xi1>
   %loaded = vector.maskedload %x[%i], %mask, %zero : memref<3xbf16>, vector<4xi1>, vector<4xbf16> into vector<4xbf16>
   %sum = arith.addf %loaded, %loaded : vector<4xbf16>
-  vector.maskedstore %y[%i], %mask, %sum : memref<3xbf16>, vector<4xi1>, vector<4xbf16>
+  %first = memref.load %x[%i] : memref<3xbf16>
+  %all = vector.broadcast %first : bf16 to vector<4xbf16>
+  %picked = arith.select %mask, %sum, %all : vector<4xi1>, vector<4xbf16>
+  vector.maskedstore %y[%i], %mask, %picked : memref<3xbf16>, vector<4xi1>, vector<4xbf16>
   return
 }

@@ -10,15 +10,14 @@ func.func @extend(%x: f16) -> f32 {
   return %0 : f32
 }
 
-// Vectors alike; f64 by way of f32, which is exact.
+// Vectors alike.
 
 // CHECK-LABEL: func.func @extend_vector(
 // CHECK: arith.bitcast %{{.*}} : vector<8xf16> to vector<8xi16>
 // CHECK-NOT: vector<8xf16> to vector<8xf32>
-// CHECK: arith.extf %{{.*}} : vector<8xf32> to vector<8xf64>
-func.func @extend_vector(%x: vector<8xf16>) -> vector<8xf64> {
-  %0 = arith.extf %x : vector<8xf16> to vector<8xf64>
-  return %0 : vector<8xf64>
+func.func @extend_vector(%x: vector<8xf16>) -> vector<8xf32> {
+  %0 = arith.extf %x : vector<8xf16> to vector<8xf32>
+  return %0 : vector<8xf32>
 }
 
 // CHECK-LABEL: func.func @truncate(
