@@ -16,6 +16,7 @@ import native
 import table
 import training
 from effort import Effort
+
 from models import MODELS
 
 ROOT = Path(__file__).parents[2]

@@ -21,9 +21,9 @@ if engine == "jax":
 
 import jax  # noqa: E402  # reads XLA_FLAGS and counts the cores when it is loaded
 import numpy as np  # noqa: E402
-from models import MODELS  # noqa: E402
 
 import epl  # noqa: E402
+from models import MODELS  # noqa: E402
 
 model = MODELS[name]()
 

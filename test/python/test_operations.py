@@ -25,6 +25,11 @@ def label(x: jax.Array) -> jax.Array:
     return (jnp.abs(x[:, 0]) * 4).astype(int) % 6
 
 
+def pooled(x: jax.Array, window: tuple[int, int], strides: tuple[int, int], padding: Any) -> jax.Array:
+    """The largest number of every window."""
+    return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, window, strides, padding)
+
+
 def extremes(x: jax.Array) -> jax.Array:
     """Numbers beyond every integer, infinities, and what is none."""
     beyond = jnp.where(x > 1, jnp.inf, jnp.where(x < -1, -jnp.inf, x * 1e12))
@@ -158,6 +163,40 @@ GROUPS: dict[str, dict[str, Operation]] = {
             lambda x: optax.softmax_cross_entropy_with_integer_labels(x, label(x)).mean()
         ),
     },
+    "control flow": {
+        "scan": lambda x: jax.lax.scan(lambda c, row: (jnp.sin(c + row), c), x[0], x),
+        "reverse scan": lambda x: jax.lax.scan(lambda c, row: (c * row, c), x[0], x, reverse=True),
+        "scan of nothing": lambda x: jax.lax.scan(lambda c, row: (c + row, c), x[0], x[:0])[0],
+        "scan of scans": lambda x: jax.lax.scan(
+            lambda c, row: jax.lax.scan(lambda d, v: (d * 0.5 + v, d), c, row), x[0, 0], x
+        ),
+        "associative scan": lambda x: jax.lax.associative_scan(jnp.multiply, x),
+        "gradient of a scan": jax.grad(
+            lambda x: jax.lax.scan(lambda c, row: (jnp.sin(c * row), c.sum()), x[0], x)[1].sum()
+        ),
+        "fori": lambda x: jax.lax.fori_loop(0, 5, lambda i, v: v * 0.5 + i, x),
+        "fori with indices": lambda x: jax.lax.fori_loop(1, 6, lambda i, v: v.at[i].add(v[i - 1]), x),
+        "triangle of loops": lambda x: jax.lax.fori_loop(
+            0, 4, lambda i, v: jax.lax.fori_loop(0, i, lambda j, w: w + x[j, i], v), x
+        ),
+        "while": lambda x: jax.lax.while_loop(lambda s: s[0] < 7, lambda s: (s[0] * 2, s[1] + x), (1, x)),
+        "unsigned counter": lambda x: jax.lax.fori_loop(
+            jnp.uint8(250), jnp.uint8(255), lambda i, v: v + i.astype(jnp.float32), x
+        ),
+        "cond": lambda x: jax.lax.cond(x[0, 0] > 0, lambda v: jnp.sin(v), lambda v: -v, x),
+        "cond of a counter": lambda x: jax.lax.fori_loop(
+            0, 3, lambda i, v: jax.lax.cond(i % 2 == 0, lambda v: v * 2, lambda v: v + 1, v), x
+        ),
+        "gradient of a cond": jax.grad(
+            lambda x: jax.lax.cond(x[0, 0] > 0, lambda v: jnp.sin(v).sum(), lambda v: (v * v).sum(), x)
+        ),
+        "switch": lambda x: jax.vmap(lambda v, i: v * i)(
+            x, jax.lax.switch(label(x)[0], [lambda i: i, lambda i: -i, lambda i: i * 2], label(x))
+        ),
+        "remainder by a computed zero": lambda x: jax.lax.cond(
+            label(x)[0] < 0, lambda i: 7 // (i - i), lambda i: i, label(x)
+        ),
+    },
     "contractions": {
         "matrix": lambda x: x @ x.T,
         "inner": lambda x: x.T @ x,
@@ -173,6 +212,13 @@ GROUPS: dict[str, dict[str, Operation]] = {
         "concatenate": jax.grad(lambda x: jnp.sin(jnp.concatenate([x, x * x], 1)).sum()),
         "max pool": jax.grad(
             lambda x: jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 2), (1, 2), "VALID").sum()
+        ),
+        "max pool, overlapping": jax.grad(lambda x: (pooled(x, (3, 2), (2, 1), "VALID") ** 2).sum()),
+        "max pool, padded": jax.grad(lambda x: (pooled(x, (3, 3), (2, 2), "SAME") ** 2).sum()),
+        "max pool, padded more": jax.grad(lambda x: (pooled(x, (3, 2), (2, 3), ((2, 1), (1, 3))) ** 2).sum()),
+        "max pool of equals": jax.grad(lambda x: (pooled(x * 0 - 1, (3, 3), (1, 2), "SAME") ** 2).sum()),
+        "min pool": jax.grad(
+            lambda x: jax.lax.reduce_window(x, jnp.inf, jax.lax.min, (3, 2), (1, 1), "SAME").sum()
         ),
         "remat": jax.grad(jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)).sum())),
         "custom": jax.grad(lambda x: jax.nn.relu(x).sum()),

@@ -1,1 +1,1 @@
-"""JAX front end: trace a step, inline its calls, legalize it to linalg, annotate its entry function."""
+"""JAX front end: trace a step, flatten calls and loops, legalize to linalg, annotate the entry function."""

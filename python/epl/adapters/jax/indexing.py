@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
+from epl.adapters.jax import scalars, slices
 from epl.adapters.jax.simplify import compare, constant, operations
 
 MAX_ELEMENTS = 2**25  # of a space
@@ -145,11 +146,26 @@ def _gather(op: ir.Operation) -> ir.Value | None:
 
 def _dynamic_slice(op: ir.Operation) -> ir.Value | None:
     operand, *starts = op.operands
-    windows = dict(enumerate(ir.DenseI64ArrayAttr(op.attributes["slice_sizes"])))
+    sizes = list(ir.DenseI64ArrayAttr(op.attributes["slice_sizes"]))
+    if (known := _known_starts(operand, starts, sizes)) is not None:
+        return slices.read(operand, known, sizes)
+    windows = dict(enumerate(sizes))
     space = _windows_within(operand, [], {}, windows, dict(enumerate(starts)), gathers=True)
     if not space.is_small():
         return None
     return space.sum(operand, space.operand, list(space.windows.values()))
+
+
+def _known_starts(operand: ir.Value, starts: Sequence[ir.Value], sizes: Shape) -> list[int] | None:
+    """Where a window begins, moved into the operand; None if that is computed in the step."""
+    highest = [extent - size for extent, size in zip(operand.type.shape, sizes, strict=True)]
+    found = []
+    for start, high in zip(starts, highest, strict=True):
+        number = scalars.known(start) if high else 0
+        if number is None:
+            return None
+        found.append(min(max(int(number), 0), high))
+    return found
 
 
 def _windows_within(
@@ -203,10 +219,10 @@ def _scatter(op: ir.Operation) -> ir.Value | None:
 
 def _dynamic_update_slice(op: ir.Operation) -> ir.Value | None:
     operand, update, *starts = op.operands
+    if (known := _known_starts(operand, starts, update.type.shape)) is not None:
+        return slices.write(operand, update, known)
     windows = dict(enumerate(update.type.shape))
     space = _windows_within(operand, [], {}, windows, dict(enumerate(starts)), gathers=False)
-    if not space.indexed:
-        return update
     if not space.is_small():
         return None
     return _written(space, operand, update, list(space.windows.values()), "set")

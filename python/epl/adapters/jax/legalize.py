@@ -17,9 +17,10 @@ import numpy as np
 from jaxlib.mlir import ir, passmanager
 from jaxlib.mlir.dialects import stablehlo
 
+from epl.adapters.jax.flatten import flatten
 from epl.adapters.jax.indexing import lower_indexing
-from epl.adapters.jax.inline import inline_calls
 from epl.adapters.jax.locations import primitive, user_place
+from epl.adapters.jax.pooling import lower_pooling
 from epl.adapters.jax.simplify import operations, simplify
 from epl.errors import UnsupportedError
 
@@ -42,10 +43,11 @@ def legalize(module: ir.Module) -> list[np.ndarray]:
       UnsupportedError: for an operation that has no form there.
     """
     _run(module, "func.func(chlo-legalize-to-stablehlo),func.func(stablehlo-legalize-composite-to-call)")
-    inline_calls(module)
-    # Removes what nothing uses, and slices of no extent, which the legalization does not survive.
-    _run(module, "func.func(canonicalize)")
+    flatten(module)
     lower_indexing(module)
+    lower_pooling(module)
+    # Removes what nothing uses, which is no error then.
+    _run(module, "func.func(canonicalize)")
     _refuse(module, _has_no_form)
     simplify(module)
     hidden = _hoist_constants(module)

@@ -19,6 +19,7 @@ def simplify(module: ir.Module) -> None:
     """Applies all rewrites of this file to a module of one function."""
     _drop_sharding_constraints(module)
     _drop_barriers(module)
+    _drop_empty_parts(module)
     _broadcast_predicates(module)
     _fold_converted_constants(module)
     _pad_with_constants(module)
@@ -58,6 +59,23 @@ def _drop_barriers(module: ir.Module) -> None:
         _forward(op)
 
 
+def _drop_empty_parts(module: ir.Module) -> None:
+    """The legalization does not survive slices of no extent, as `associative_scan` concatenates them."""
+    for op in operations(module, "stablehlo.concatenate"):
+        dim = ir.IntegerAttr(op.attributes["dimension"]).value
+        parts = [part for part in op.operands if part.type.shape[dim]]
+        if parts and len(parts) < len(op.operands):
+            with ir.InsertionPoint(op), op.location:
+                joined = stablehlo.ConcatenateOp(parts, dim, results=[op.results[0].type]).result
+            op.results[0].replace_all_uses_with(joined)
+            op.erase()
+    for op in operations(module, "stablehlo.slice"):
+        if 0 in op.results[0].type.shape:
+            with ir.InsertionPoint(op), op.location:
+                op.results[0].replace_all_uses_with(constant(op.results[0].type, 0))
+            op.erase()
+
+
 def _broadcast_predicates(module: ir.Module) -> None:
     """A select with one predicate for a whole tensor gets a predicate for every element."""
     for op in operations(module, "stablehlo.select"):
@@ -89,6 +107,12 @@ def _repeated_value(value: ir.Value) -> ir.Attribute | None:
         if elements.is_splat and isinstance(elements.type.element_type, (ir.IntegerType, ir.FloatType)):
             return elements.get_splat_value()
     return None
+
+
+def is_zero(value: ir.Value) -> bool:
+    """Whether a value is a constant that is 0 everywhere."""
+    number = _repeated_value(value)
+    return isinstance(number, (ir.FloatAttr, ir.IntegerAttr)) and number.value == 0
 
 
 def _converted(value: ir.Attribute | None, element: ir.Type) -> ir.Attribute | None:

@@ -1,0 +1,145 @@
+"""Flattens a StableHLO module into `main`: calls inlined, loops unrolled, of branches all or the known one.
+
+Problem: JAX lowers inner `jit`s (`relu`, `_where`, `log_softmax`, ...) to calls, `scan` and `fori_loop` to
+`while`, `cond` and `switch` to `case`. The operations of a callee know only the inner end of their name
+stack; scope and phase stand at the call. No sharding rule sees into loops and branches.
+Method: partial evaluation. The operations of a callee, of an iteration, of a branch are cloned in its place;
+scalar integers that are known (counters, bounds, indices made of them) become constants on the way, so the
+condition of a loop of constant length is known at every iteration. Where the index of a `case` is not, all
+branches are computed and the results selected: devices keep one schedule whatever the data are.
+Invariant out: one function, `main`, without calls and control flow; an operation's name stack is its chain
+of call sites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import stablehlo
+
+from epl.adapters.jax import scalars
+from epl.adapters.jax.locations import user_place
+from epl.adapters.jax.simplify import compare, constant
+from epl.errors import UnsupportedError
+
+MAX_OPERATIONS = 200_000  # that are cloned: about half a minute
+
+Values = dict[ir.Value, ir.Value]
+
+
+def flatten(module: ir.Module) -> None:
+    """Flattens `main`, erases the other functions. Recursion does not occur: JAX unrolls it.
+
+    Raises:
+      UnsupportedError: for a loop whose length is computed by the step, or that is very long.
+    """
+    functions = {
+        ir.StringAttr(op.attributes["sym_name"]).value: op.operation
+        for op in module.body.operations
+        if op.operation.name == "func.func"
+    }
+    main = functions.pop("main")
+    flattener = _Flattener(functions)
+    for op in [view.operation for view in main.regions[0].blocks[0].operations]:
+        with ir.InsertionPoint(op):
+            results = flattener.replaced(op, {}, None)
+        if results is not None:
+            for old, new in zip(op.results, results, strict=True):
+                old.replace_all_uses_with(new)
+            op.erase()
+    for function in functions.values():
+        function.erase()
+
+
+class _Flattener:
+    """Makes operations at the insertion point. `values` are what those of an outer block have become."""
+
+    def __init__(self, functions: dict[str, ir.Operation]) -> None:
+        self._functions = functions
+        self._rules: dict[str, Callable[..., list[ir.Value]]] = {
+            "func.call": self._call,
+            "stablehlo.while": self._while,
+            "stablehlo.case": self._case,
+        }
+        self._cloned = 0
+
+    def replaced(self, op: ir.Operation, values: Values, caller: ir.Location | None) -> list[ir.Value] | None:
+        """What stands for the results of an operation; None if the operation itself does."""
+        if rule := self._rules.get(op.name):
+            return rule(op, values, caller)
+        if (number := scalars.fold(op, [values.get(v, v) for v in op.operands])) is None:
+            return None
+        with _called_at(op.location, caller):
+            return [constant(op.results[0].type, number)]
+
+    def _block(
+        self, block: ir.Block, arguments: Sequence[ir.Value], values: Values, caller: ir.Location | None
+    ) -> list[ir.Value]:
+        """Clones a block; returns what its terminator does."""
+        values.update(zip(block.arguments, arguments, strict=True))
+        *body, terminator = (view.operation for view in block.operations)
+        for op in body:
+            results = self.replaced(op, values, caller)
+            if results is None:
+                results = self._clone(op, values, caller)
+            values.update(zip(op.results, results, strict=True))
+        return [values.get(value, value) for value in terminator.operands]
+
+    def _clone(self, op: ir.Operation, values: Values, caller: ir.Location | None) -> list[ir.Value]:
+        """Clones an operation that uses the new values, in its regions too, and says where it was called."""
+        self._cloned += 1
+        if self._cloned > MAX_OPERATIONS:
+            message = f"loops of more than {MAX_OPERATIONS} operations in all are not supported yet"
+            raise UnsupportedError(message, user_place(_called_at(op.location, caller)))
+
+        def adopt(nested: ir.Operation) -> ir.WalkResult:
+            for index, operand in enumerate(nested.operands):
+                if operand in values:
+                    nested.operands[index] = values[operand]
+            nested.location = _called_at(nested.location, caller)
+            return ir.WalkResult.ADVANCE
+
+        clone = op.clone().operation
+        clone.walk(adopt)
+        return list(clone.results)
+
+    def _call(self, op: ir.Operation, values: Values, caller: ir.Location | None) -> list[ir.Value]:
+        function = self._functions[ir.FlatSymbolRefAttr(op.attributes["callee"]).value]
+        arguments = [values.get(value, value) for value in op.operands]
+        return self._block(function.regions[0].blocks[0], arguments, {}, _called_at(op.location, caller))
+
+    def _while(self, op: ir.Operation, values: Values, caller: ir.Location | None) -> list[ir.Value]:
+        condition, body = (region.blocks[0] for region in op.regions)
+        carried = [values.get(value, value) for value in op.operands]
+        while True:
+            [goes_on] = self._block(condition, carried, values, caller)
+            known = scalars.known(goes_on)
+            if known is None:
+                message = "a loop whose length the step computes is not supported: devices keep one schedule"
+                raise UnsupportedError(message, user_place(_called_at(op.location, caller)))
+            if not known:
+                return carried
+            carried = self._block(body, carried, values, caller)
+
+    def _case(self, op: ir.Operation, values: Values, caller: ir.Location | None) -> list[ir.Value]:
+        index = values.get(op.operands[0], op.operands[0])
+        branches = [region.blocks[0] for region in op.regions]
+        if (known := scalars.known(index)) is not None:
+            chosen = int(known) if 0 <= known < len(branches) else -1
+            return self._block(branches[chosen], [], values, caller)
+        *firsts, results = (self._block(branch, [], values, caller) for branch in branches)
+        with _called_at(op.location, caller):
+            for position, branch in reversed(list(enumerate(firsts))):
+                is_chosen = compare(index, constant(index.type, position), "EQ")
+                results = [
+                    a if a == b else stablehlo.SelectOp(is_chosen, a, b).result
+                    for a, b in zip(branch, results, strict=True)
+                ]
+        return results
+
+
+def _called_at(callee: ir.Location, caller: ir.Location | None) -> ir.Location:
+    if caller is None:
+        return callee
+    return caller if callee == ir.Location.unknown() else ir.Location.callsite(callee, [caller])

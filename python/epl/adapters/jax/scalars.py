@@ -1,0 +1,76 @@
+"""Arithmetic on scalar integers that are known when a step is compiled, with StableHLO's meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import stablehlo
+
+_COMPARISONS = {
+    "EQ": np.equal,
+    "NE": np.not_equal,
+    "LT": np.less,
+    "LE": np.less_equal,
+    "GT": np.greater,
+    "GE": np.greater_equal,
+}
+
+_RULES: dict[str, Callable[..., Any]] = {
+    "stablehlo.add": np.add,
+    "stablehlo.subtract": np.subtract,
+    "stablehlo.multiply": np.multiply,
+    "stablehlo.negate": np.negative,
+    "stablehlo.minimum": np.minimum,
+    "stablehlo.maximum": np.maximum,
+    "stablehlo.and": np.bitwise_and,
+    "stablehlo.or": np.bitwise_or,
+    "stablehlo.xor": np.bitwise_xor,
+    "stablehlo.not": np.invert,
+    "stablehlo.convert": np.array,
+    "stablehlo.select": np.where,
+    "stablehlo.clamp": lambda low, value, high: np.minimum(np.maximum(low, value), high),
+    "stablehlo.divide": lambda a, b: (a - np.fmod(a, b)) // b if b else None,
+    "stablehlo.remainder": lambda a, b: np.fmod(a, b) if b else None,
+}
+
+
+def known(value: ir.Value) -> np.ndarray | None:
+    """The number that a scalar constant of an integer type is, else None."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != "stablehlo.constant" or value.type.rank != 0:
+        return None
+    if (dtype := _dtype(value.type.element_type)) is None:
+        return None
+    attribute = ir.DenseElementsAttr(owner.attributes["value"]).get_splat_value()
+    return np.array(attribute.value, dtype)
+
+
+def fold(op: ir.Operation, operands: Sequence[ir.Value]) -> int | None:
+    """The number that a scalar operation gives for known operands, else None."""
+    rule = _RULES.get(op.name) or (_comparison(op) if op.name == "stablehlo.compare" else None)
+    if rule is None or op.results[0].type.rank != 0:
+        return None
+    dtype = _dtype(op.results[0].type.element_type)
+    numbers = [known(operand) for operand in operands]
+    if dtype is None or any(number is None for number in numbers):
+        return None
+    with np.errstate(over="ignore"):
+        result = rule(*numbers)
+    return None if result is None else int(np.asarray(result).astype(dtype))
+
+
+def _comparison(op: ir.Operation) -> Callable[..., Any]:
+    direction = stablehlo.ComparisonDirectionAttr(op.attributes["comparison_direction"]).value
+    return _COMPARISONS[direction]
+
+
+def _dtype(element: ir.Type) -> np.dtype | None:
+    """The dtype of an integer type that numpy has, else None."""
+    if not isinstance(element, ir.IntegerType) or element.width not in (1, 8, 16, 32, 64):
+        return None
+    if element.width == 1:
+        return np.dtype(bool)
+    return np.dtype(f"{'u' if element.is_unsigned else ''}int{element.width}")
