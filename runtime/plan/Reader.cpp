@@ -47,17 +47,46 @@ std::span<const uint8_t> openFrame(std::span<const uint8_t> bytes, const std::st
   return content;
 }
 
+/// Whether the numbers of a vector may be read in place.
+template <typename T> bool isAligned(const flatbuffers::Vector<T> *vector) {
+  return !vector || reinterpret_cast<uintptr_t>(vector->Data()) % alignof(int64_t) == 0;
+}
+
+template <typename Table, typename Test>
+bool holdsForAll(const flatbuffers::Vector<flatbuffers::Offset<Table>> *tables, Test test) {
+  return !tables || std::all_of(tables->begin(), tables->end(), test);
+}
+
+/// Whether all vectors of eight-byte numbers are aligned: FlatBuffers' verifier asks where their length lies,
+/// and that has four bytes.
+bool hasAlignedVectors(const plan::Plan &plan) {
+  auto isAlignedBatch = [](const plan::Command *command) {
+    const plan::Contract *contract = command->action_as_Contract();
+    return !contract || isAligned(contract->batch());
+  };
+  return holdsForAll(plan.slots(), [](const plan::Slot *slot) { return isAligned(slot->shape()); }) &&
+         holdsForAll(plan.kernels(),
+                     [](const plan::Kernel *kernel) { return isAligned(kernel->operand_sizes()); }) &&
+         holdsForAll(plan.commands(), isAlignedBatch);
+}
+
+/// Whether all of a plan may be read.
+bool isWellFormed(std::span<const uint8_t> content) {
+  // A table takes eight bytes at least, with the offset that names it: more tables than that are one table
+  // named again and again, which would grow without bound in memory.
+  auto maxTables = flatbuffers::uoffset_t(content.size() / 8 + 1);
+  flatbuffers::Verifier verifier(content.data(), content.size(), /*max_depth=*/16, maxTables);
+  return verifier.VerifyBuffer<plan::Plan>(nullptr) &&
+         hasAlignedVectors(*flatbuffers::GetRoot<plan::Plan>(content.data()));
+}
+
 } // namespace
 
 plan::PlanT parsePlanUnverified(std::span<const uint8_t> bytes, const std::string &name) {
   // The frame aligns its fields and the plan relative to its own start; a caller's buffer may start anywhere.
   std::vector<uint8_t> file(bytes.begin(), bytes.end());
   std::span<const uint8_t> content = openFrame(file, name);
-  // A table takes eight bytes at least, with the offset that names it: more tables than that are one table
-  // named again and again, which would grow without bound in memory.
-  auto maxTables = flatbuffers::uoffset_t(content.size() / 8 + 1);
-  flatbuffers::Verifier verifier(content.data(), content.size(), /*max_depth=*/16, maxTables);
-  if (!verifier.VerifyBuffer<plan::Plan>(nullptr))
+  if (!isWellFormed(content))
     fail(name, "is damaged: its plan is malformed");
   const plan::Plan &root = *flatbuffers::GetRoot<plan::Plan>(content.data());
   if (root.version() != planVersion)

@@ -144,6 +144,29 @@ TEST_F(PlanFile, ChangedAndHashedAgainItNeverCrashes) {
   EXPECT_GT(rejected, trials / 2);
 }
 
+/// FlatBuffers' own verifier does not see these: it asks where the length of a vector lies, not its elements.
+TEST_F(PlanFile, MisalignedVectorsAreErrors) {
+  plan::PlanT plan = trainingPlan(2);
+  plan.slots[0]->shape = {1, 1};
+  plan.kernels[0]->operand_sizes = {1, 1};
+  plan::ContractT contract;
+  contract.batch = {{1, 1, 1, 1}, {1, 1, 1, 1}};
+  plan.commands[0]->action.Set(contract);
+  std::vector<uint8_t> content = contentOf(serializePlan(plan));
+  // Four bytes late, the first number of a vector is its length.
+  auto errorWithLateVector = [&](const void *table, flatbuffers::voffset_t field) {
+    std::vector<uint8_t> changed = content;
+    auto place = size_t(static_cast<const flatbuffers::Table *>(table)->GetAddressOf(field) - content.data());
+    changed[place] = uint8_t(changed[place] + 4);
+    return parseError(sealPlan(changed));
+  };
+  const plan::Plan &root = *flatbuffers::GetRoot<plan::Plan>(content.data());
+  std::string expected = "plan file \"p.eplan\" is damaged: its plan is malformed";
+  EXPECT_EQ(errorWithLateVector(root.slots()->Get(0), plan::Slot::VT_SHAPE), expected);
+  EXPECT_EQ(errorWithLateVector(root.kernels()->Get(0), plan::Kernel::VT_OPERAND_SIZES), expected);
+  EXPECT_EQ(errorWithLateVector(root.commands()->Get(0)->action(), plan::Contract::VT_BATCH), expected);
+}
+
 TEST_F(PlanFile, RandomBytesAreAnError) {
   std::mt19937 random(5);
   for (int trial = 0; trial < 1000; ++trial) {
