@@ -6,6 +6,8 @@
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/SetVector.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::epl;
 
@@ -39,7 +41,10 @@ private:
     bool isGain() const { return bytes <= 0 && sums <= 0 && (bytes < 0 || sums < 0 || crossings < 0); }
   };
 
-  Values close(unsigned value) const;
+  /// Gains are a few ops away. The limit keeps the search linear in sums of thousands of terms.
+  static constexpr size_t kMaxClosure = 1000;
+
+  Values close(unsigned value, size_t limit = std::numeric_limits<size_t>::max()) const;
   Cost getAddedCost(const Values &closure) const;
   void add(const Values &closure) {
     for (unsigned value : closure)
@@ -67,15 +72,15 @@ CompleteValues::CompleteValues(const PlacementProblem &problem)
       add(close(index));
 }
 
-/// The values that become complete with `value`, itself first.
-CompleteValues::Values CompleteValues::close(unsigned value) const {
+/// The values that become complete with `value`, itself first; not all of them if they are more than `limit`.
+CompleteValues::Values CompleteValues::close(unsigned value, size_t limit) const {
   Values closure;
   auto insert = [&](unsigned other) {
     if (!complete.test(other))
       closure.insert(other);
   };
   insert(value);
-  for (unsigned next = 0; next < closure.size(); ++next)
+  for (unsigned next = 0; next < closure.size() && closure.size() <= limit; ++next)
     for (const Flow *flow : readers[closure[next]])
       for (unsigned other : llvm::concat<const unsigned>(flow->inputs, flow->outputs))
         insert(other);
@@ -103,8 +108,8 @@ CompleteValues::Cost CompleteValues::getAddedCost(const Values &closure) const {
 }
 
 bool CompleteValues::completeIfBetter(unsigned value) {
-  Values closure = close(value);
-  if (!getAddedCost(closure).isGain())
+  Values closure = close(value, kMaxClosure);
+  if (closure.size() > kMaxClosure || !getAddedCost(closure).isGain())
     return false;
   add(closure);
   return true;

@@ -201,6 +201,17 @@ TEST(PlaceSums, TriesAgainWhereAnotherMadeRoom) {
   EXPECT_THAT(graph.sums(), ElementsAre(a, b));
 }
 
+TEST(PlaceSums, SeesAGainHundredsOfOpsAwayButNotThousands) {
+  for (unsigned length : {900, 2000}) {
+    Graph graph;
+    unsigned start = graph.born();
+    unsigned last = start;
+    for (unsigned i = 0; i < length; ++i)
+      last = graph.flow({last}, /*illegal=*/i + 1 == length, 2 * Graph::kBytes);
+    EXPECT_THAT(graph.sums(), ElementsAre(length == 900 ? start : last));
+  }
+}
+
 TEST(Placement, IsLegalOnRandomGraphs) {
   for (unsigned seed = 0; seed < 500; ++seed) {
     SCOPED_TRACE(seed);
