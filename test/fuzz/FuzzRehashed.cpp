@@ -3,6 +3,8 @@
 
 #include "test/fuzz/FuzzPlan.h"
 
+#include "runtime/plan/Error.h"
+#include "runtime/plan/Reader.h"
 #include "runtime/plan/Writer.h"
 
 #include <algorithm>
@@ -72,14 +74,13 @@ void changeTable(plan::PlanT &plan, std::mt19937 &random) {
 
 /// The content after a structured change, or as it was where it is no plan.
 std::vector<uint8_t> withChangedTable(const std::vector<uint8_t> &content, std::mt19937 &random) {
-  flatbuffers::Verifier verifier(content.data(), content.size(), 16,
-                                 flatbuffers::uoffset_t(content.size() / 8 + 1));
-  if (!verifier.VerifyBuffer<plan::Plan>(nullptr))
+  try {
+    plan::PlanT plan = parsePlanUnverified(sealPlan(content), "fuzz");
+    changeTable(plan, random);
+    return contentOf(serializePlan(plan));
+  } catch (const PlanError &) {
     return content;
-  plan::PlanT plan;
-  flatbuffers::GetRoot<plan::Plan>(content.data())->UnPackTo(&plan);
-  changeTable(plan, random);
-  return contentOf(serializePlan(plan));
+  }
 }
 
 } // namespace
