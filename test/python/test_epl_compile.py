@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -34,6 +35,29 @@ CHAINS = {
     "sums": lambda n: f"module attributes {{a.b = affine_map<(i) -> (i{' + i' * n})>}} {{}}",
     "remainders": lambda n: f"module attributes {{a.b = affine_map<(i) -> (i{' mod 3' * n})>}} {{}}",
 }
+# Aliases that each name the one before so many times.
+ALIASES = {
+    "locations": ("#l", 'loc("f")', "callsite({0} at {1})", "loc({})"),
+    "fused locations": ("#l", 'loc("f")', "fused[{0}, {1}]", "loc({})"),
+    "types": ("!t", "tuple<>", "tuple<{0}, {1}>", "{}"),
+    "attributes": ("#a", "[]", "[{0}, {1}]", "{}"),
+}
+
+
+def aliased(kind: str, levels: int, twice: bool) -> str:
+    """A step whose argument has, or whose location is, the last one of a chain of aliases."""
+    sigil, first, pair, whole = ALIASES[kind]
+    other = "unknown" if sigil == "#l" else "i32" if sigil == "!t" else "1 : i32"
+    lines = [f"{sigil}0 = {first}"]
+    for level in range(1, levels):
+        name = f"{sigil}{level - 1}"
+        lines.append(f"{sigil}{level} = " + whole.format(pair.format(name, name if twice else other)))
+    last = f"{sigil}{levels - 1}"
+    if sigil == "!t":
+        return "\n".join(lines) + "\n" + STEP.replace("tensor<8xf32> {", f"{last} {{", 1)
+    if sigil == "#a":
+        return "\n".join(lines) + "\n" + STEP.replace("epl.batch_dim = 0 : i64", f"epl.batch_dim = {last}")
+    return "\n".join(lines) + "\n" + STEP.replace("%x : tensor<8xf32>\n", f"%x : tensor<8xf32> loc({last})\n")
 
 
 def compile_text(text: str) -> subprocess.CompletedProcess[str]:
@@ -63,6 +87,41 @@ def test_long_expressions_are_errors(chain: object) -> None:
     result = compile_text(chain(MANY))  # type: ignore[operator]
     assert result.returncode == 1
     assert " words and operators, expected at most 10000\n" in result.stderr
+
+
+@pytest.mark.parametrize("kind", ALIASES)
+def test_aliases_that_grow_without_end_are_errors(kind: str) -> None:
+    result = compile_text(aliased(kind, 60, twice=True))
+    assert result.returncode == 1
+    assert re.fullmatch(
+        r"<stdin>:\d+:\d+: error: an alias stands for \d+ words, \d+ deep, expected at most 100000 and \d+\n",
+        result.stderr,
+    )
+
+
+@pytest.mark.parametrize("kind", ALIASES)
+def test_long_chains_of_aliases(kind: str) -> None:
+    assert "expected at most 100000 and 4000" in compile_text(aliased(kind, 50_000, twice=False)).stderr
+    result = compile_text(aliased(kind, 1_900, twice=False))
+    assert "expected at most" not in result.stderr
+    assert result.returncode == (0 if kind.endswith("locations") else 1)
+
+
+def test_an_alias_ends_where_its_value_does() -> None:
+    values = [
+        "dense<1> : tensor<2xi32>",
+        "affine_map<(i) -> (i)>",
+        '"text"',
+        "@main",
+        "-5 : i32",
+        "loc(unknown)",
+    ]
+    lines = ["!a = i32", "!b = (i32) -> i32", *(f"#c{i} = {value}" for i, value in enumerate(values))]
+    lines += [f"#d{i} = [{', '.join(['!a'] * 900)}]" for i in range(200)]
+    for last in lines[:10]:
+        others = [line for line in lines if line != last]
+        result = compile_text("\n".join(others if last == "!a = i32" else [*others, last]) + "\n" + STEP)
+        assert "expected at most" not in result.stderr
 
 
 def test_the_first_bracket_too_deep_is_named() -> None:

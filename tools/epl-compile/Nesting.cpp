@@ -3,13 +3,16 @@
 // Problem: MLIR's parser is recursive without a limit.
 // Method: one pass over the text with a stack of open brackets; strings and comments hold none. `<` and `>`
 // are brackets as well as parts of `->` and `>=`: a closing bracket that matches no open one is ignored, and
-// closes the `<` between itself and the one that it matches.
+// closes the `<` between itself and the one that it matches. An alias names only aliases before it, so its
+// size is known at its end: where a word stands outside of brackets that no `=`, `:` or `->` asks for.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Nesting.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir::epl;
 using llvm::StringRef;
@@ -29,11 +32,19 @@ private:
     size_t words;
   };
 
+  /// What an alias stands for, written out.
+  struct Alias {
+    size_t words = 0, depth = 0;
+  };
+
   void open(char bracket);
   void close(char bracket);
   /// Counts a word or an operator. Lists in braces are ops or attributes, each parsed on its own.
   void countWord();
-  /// The rest of a string, a comment or a word that begins at `position`.
+  /// Adds a word or a bracket to the alias that is defined; a word may begin or end a definition too.
+  void visitAlias(StringRef word);
+  void visit(StringRef token);
+  /// The end of the string, comment, word, arrow or other character that begins at `position`.
   size_t findEnd() const;
   std::string describe(const llvm::Twine &problem, size_t at) const;
 
@@ -41,6 +52,11 @@ private:
   size_t position = 0;
   std::vector<Bracket> brackets;
   size_t deepest = 0, longest = 0, tooDeepAt = StringRef::npos, tooLongAt = StringRef::npos;
+  llvm::StringMap<Alias> aliases;
+  Alias *alias = nullptr; // that is being defined
+  bool asksForValue = false;
+  size_t tooLargeAt = StringRef::npos;
+  Alias tooLarge;
 };
 
 } // namespace
@@ -54,6 +70,8 @@ static char getOpener(char closer) {
 size_t Scanner::findEnd() const {
   if (text.substr(position).starts_with("//"))
     return std::min(text.find('\n', position), text.size());
+  if (text.substr(position).starts_with("->"))
+    return position + 2;
   if (isWord(text[position])) {
     StringRef word = text.substr(position).take_while(isWord);
     return position + word.size();
@@ -89,6 +107,26 @@ void Scanner::countWord() {
     tooLongAt = position;
 }
 
+void Scanner::visitAlias(StringRef word) {
+  bool isAlias = word.starts_with("#") || word.starts_with("!");
+  if (brackets.empty() && !asksForValue) {
+    bool isDefined = isAlias && text.substr(position + word.size()).ltrim().starts_with("=");
+    alias = isDefined ? &aliases[word] : nullptr;
+    return;
+  }
+  asksForValue = false;
+  if (!alias)
+    return;
+  auto named = isAlias ? aliases.find(word) : aliases.end();
+  bool isKnown = named != aliases.end() && &named->second != alias;
+  alias->words = llvm::SaturatingAdd(alias->words, isKnown ? named->second.words : size_t(1));
+  alias->depth = std::max(alias->depth, brackets.size() + (isKnown ? named->second.depth : 0));
+  if ((alias->words > kMaxAliasWords || alias->depth > kMaxAliasDepth) && tooLargeAt == StringRef::npos) {
+    tooLargeAt = position;
+    tooLarge = *alias;
+  }
+}
+
 std::string Scanner::describe(const llvm::Twine &problem, size_t at) const {
   StringRef before = text.take_front(at);
   size_t column = at - (before.rfind('\n') + 1) + 1; // npos + 1 is 0: the first line
@@ -97,21 +135,27 @@ std::string Scanner::describe(const llvm::Twine &problem, size_t at) const {
       .str();
 }
 
+void Scanner::visit(StringRef token) {
+  char c = token.front();
+  if (StringRef("([{<").contains(c))
+    open(c);
+  else if (StringRef(")]}>").contains(c))
+    close(c);
+  else if (c == ',' && !brackets.empty())
+    brackets.back().words = 0;
+  else if (token != "->" && (isWord(c) || StringRef("+-*").contains(c)))
+    countWord();
+
+  if (isWord(c) || StringRef("\"([{<").contains(c))
+    visitAlias(token);
+  else if (brackets.empty() && (token == "->" || token == "=" || token == ":"))
+    asksForValue = alias != nullptr;
+}
+
 std::optional<std::string> Scanner::run() {
   for (size_t end; position < text.size(); position = end) {
     end = findEnd();
-    char c = text[position];
-    bool isArrow = c == '-' && text.substr(position).starts_with("->");
-    if (StringRef("([{<").contains(c))
-      open(c);
-    else if (StringRef(")]}>").contains(c))
-      close(c);
-    else if (c == ',' && !brackets.empty())
-      brackets.back().words = 0;
-    else if (isArrow)
-      ++end;
-    else if (isWord(c) || StringRef("+-*").contains(c))
-      countWord();
+    visit(text.slice(position, end));
   }
   if (tooDeepAt != StringRef::npos)
     return describe("brackets nest " + llvm::Twine(deepest) + " deep, expected at most " +
@@ -121,6 +165,11 @@ std::optional<std::string> Scanner::run() {
     return describe("an element of a list has " + llvm::Twine(longest) +
                         " words and operators, expected at most " + llvm::Twine(kMaxWords),
                     tooLongAt);
+  if (tooLargeAt != StringRef::npos)
+    return describe("an alias stands for " + llvm::Twine(tooLarge.words) + " words, " +
+                        llvm::Twine(tooLarge.depth) + " deep, expected at most " +
+                        llvm::Twine(kMaxAliasWords) + " and " + llvm::Twine(kMaxAliasDepth),
+                    tooLargeAt);
   return std::nullopt;
 }
 
