@@ -36,7 +36,7 @@ nb::list Caller::call(const nb::list &leaves, bool donate) {
     nb::gil_scoped_release unlocked;
     session.awaitRoom();
   }
-  Outcome outcome = session.call(arguments, donate ? states : none, name);
+  Outcome outcome = session.call(arguments, donate ? states : none, name, waits);
   if (waits)
     await(leaves, outcome);
   nb::list results;

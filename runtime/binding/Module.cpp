@@ -82,7 +82,7 @@ Argument argumentOf(const Session &session, size_t slot, nb::handle value) {
 }
 
 nb::tuple call(Session &session, const nb::list &values, const std::vector<bool> &donate,
-               const std::string &name) {
+               const std::string &name, bool waits) {
   if (values.size() != session.numArguments())
     throw Error(name + " takes " + std::to_string(session.numArguments()) + " arguments, found " +
                 std::to_string(values.size()));
@@ -94,7 +94,7 @@ nb::tuple call(Session &session, const nb::list &values, const std::vector<bool>
     nb::gil_scoped_release unlocked;
     session.awaitRoom();
   }
-  Outcome outcome = session.call(arguments, donate, name);
+  Outcome outcome = session.call(arguments, donate, name, waits);
   nb::list results;
   for (const Result &result : outcome.results)
     std::visit([&](const auto &object) { results.append(nb::cast(object)); }, result);
@@ -239,10 +239,12 @@ void bindSession(nb::module_ &module) {
             new (self) Session(plan.plan, devices);
           },
           "plan"_a, "devices"_a, "Loads a plan on devices, say \"cpu:2\".")
-      .def("call", &call, "args"_a, "donate"_a, "name"_a,
+      .def("call", &call, "args"_a, "donate"_a, "name"_a, "waits"_a = false,
            "Queues a step: (results, call). Arguments in the order of the slots: StateBuffers or arrays of "
            "the\n"
-           "slot's dtype and shape, which must not change before the call has ended.")
+           "slot's dtype and shape, which must not change before the call has ended. `waits`: the caller "
+           "waits\n"
+           "for the call at once, and runs a part of it meanwhile.")
       .def("state", &makeState, "slot"_a, "value"_a,
            "A copy of an array on the devices, as an argument needs it.")
       .def(

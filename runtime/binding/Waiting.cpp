@@ -15,12 +15,11 @@ void waitForEnd(std::shared_ptr<Call> call) {
   if (!call)
     return;
   std::optional<nb::python_error> interrupt;
-  for (;;) {
+  for (bool ended = false; !ended;) {
     {
       nb::gil_scoped_release unlocked;
-      if (call->waitFor(kSignalInterval))
-        break;
-    }
+      ended = call->waitFor(kSignalInterval);
+    } // it may have run a share of the step meanwhile, and signals are to be seen before the end is
     if (PyErr_CheckSignals() == 0)
       continue;
     if (interrupt) {

@@ -19,14 +19,25 @@ void Call::checkProcess() const {
                 " ran, and its devices stayed behind: start a new one instead (spawn, not fork)");
 }
 
-void Call::waitForEnd() const {
+/// Before the wait itself; throws as that does.
+void Call::runShares() const {
   checkProcess();
+  bool helped = false;
+  while (!done() && executor.help())
+    helped = true;
+  if (helped) // the other shares are about to end, too
+    for (int count = 0; !done() && Executor::linger(count); ++count) {
+    }
+}
+
+void Call::waitForEnd() const {
+  runShares();
   std::unique_lock lock(mutex);
   ended.wait(lock, [&] { return done(); });
 }
 
 bool Call::waitFor(std::chrono::milliseconds limit) const {
-  checkProcess();
+  runShares();
   std::unique_lock lock(mutex);
   return ended.wait_for(lock, limit, [&] { return done(); });
 }

@@ -23,12 +23,15 @@ public:
   /// "call 3 of train_step"
   std::string describe() const;
 
+  // Who waits runs a share of the step meanwhile, if it is a short one and no worker has begun it.
+
   /// Waits for the end; throws Error if the step failed.
   void wait() const;
   /// Waits for the end, well or not. Throws Error, as all that waits, where it would never come: in a process
   /// that was forked while the step ran.
   void waitForEnd() const;
-  /// Waits for the end, `limit` at most; whether it has come.
+  /// Waits for the end, well or not; whether it has come. Gives up after `limit`, unless a share of the step
+  /// takes longer.
   bool waitFor(std::chrono::milliseconds limit) const;
   bool done() const { return isDone.load(std::memory_order_acquire); }
   /// Why the call failed; empty if it has not (yet).
@@ -53,6 +56,7 @@ public:
 
 private:
   void checkProcess() const;
+  void runShares() const;
 
   Executor &executor;
   const uint64_t callIndex;

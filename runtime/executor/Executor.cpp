@@ -1,3 +1,8 @@
+// Who runs a share. A share that runs is in the hands of one thread; one that does not is in its worker's
+// mailbox, and whoever takes it out, by one exchange, has it. Jobs whose shares wait for each other come to
+// their end because no share stays in a mailbox: its worker is woken after it was put there, and sleeps with
+// nothing but an empty mailbox; a share whose worker is not woken is left to a thread that is about to look
+// into the mailboxes. A guest never sleeps while it has a share: it puts it back and wakes the worker.
 #include "runtime/executor/Executor.h"
 
 #include "runtime/Error.h"
@@ -23,11 +28,24 @@ static void blockSignals() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
-/// Denormals are flushed as the one-device programs of the front ends do.
-static void flushDenormals() {
-  constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
-  _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero);
-}
+namespace {
+
+/// Denormals are flushed as the one-device programs of the front ends do. Whatever mode the thread has for
+/// arithmetic otherwise, results do not depend on who runs a share.
+class ArithmeticMode {
+public:
+  ArithmeticMode() : before(_mm_getcsr()) {
+    constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040, kNoTraps = 0x1f80;
+    _mm_setcsr(kNoTraps | kFlushToZero | kDenormalsAreZero);
+  }
+  ~ArithmeticMode() { _mm_setcsr(before); }
+  ArithmeticMode(const ArithmeticMode &) = delete;
+
+private:
+  unsigned before;
+};
+
+} // namespace
 
 Executor::Executor(uint32_t maxWorkers)
     : limit(std::max(1u, maxWorkers)), process(getpid()), workers(new Worker[limit]) {}
@@ -38,7 +56,8 @@ Executor::~Executor() {
     changed.wait(lock, [&] { return queue.empty(); });
   }
   stopping.store(true, std::memory_order_release);
-  wakeAll();
+  for (uint32_t worker = 0; worker < started; ++worker)
+    workers[worker].bell.ring();
   for (uint32_t worker = 0; worker < started; ++worker)
     workers[worker].thread.join();
 }
@@ -60,62 +79,121 @@ std::unique_lock<std::mutex> Executor::lockRoom() {
   return lock;
 }
 
-void Executor::submit(std::shared_ptr<Job> job) {
+void Executor::submit(std::shared_ptr<Job> job, bool joins) {
   std::unique_lock lock = lockRoom();
   for (; started < job->numWorkers(); ++started)
     workers[started].thread = std::thread([this, worker = started] { work(worker); });
   queue.push_back(std::move(job));
   if (queue.size() == 1)
-    startNext(std::move(lock));
+    startNext(std::move(lock), joins);
 }
 
 void Executor::awaitRoom() { lockRoom(); }
 
 /// Starts the first job of the queue. The lock is given up: nobody else starts or ends a job meanwhile.
-void Executor::startNext(std::unique_lock<std::mutex> lock) {
+void Executor::startNext(std::unique_lock<std::mutex> lock, bool joins) {
   Job *job = queue.front().get();
   lock.unlock();
   job->begin();
   uint32_t count = job->numWorkers();
+  bool admits = job->admitsGuests();
+  uint32_t first = joins && admits ? 1 : 0; // share to wake a worker for
   active.store(count, std::memory_order_relaxed);
-  spread(count);
+  offered.store(admits ? count : 0, std::memory_order_release);
+  spread(first, count);
   for (uint32_t worker = 0; worker < count; ++worker) {
     workers[worker].job.store(job, std::memory_order_release);
-    wake(worker);
+    if (worker >= first)
+      workers[worker].bell.ring();
   }
 }
 
-/// Lets the workers of a job that sleep begin on CPUs of their own. One that sleeps alone does so anyway.
-void Executor::spread(uint32_t count) {
-  auto sleeps = [](const Worker &worker) { return worker.sleepy.load(std::memory_order_relaxed); };
-  if (std::count_if(&workers[0], &workers[count], sleeps) < 2)
-    return;
-  for (uint32_t worker = 0; worker < count; ++worker)
-    if (sleeps(workers[worker]))
-      workers[worker].placement.confine(worker, count);
+/// Whether workers in [first, count) may begin where another runs: several that sleep, or one that ran last
+/// where another did or where the calling thread goes on, as it does if `first` is not 0.
+bool Executor::mayMeet(uint32_t first, uint32_t count) const {
+  CpuSet taken;
+  if (first != 0)
+    taken.add(sched_getcpu());
+  uint32_t asleep = 0;
+  for (uint32_t worker = first; worker < count; ++worker) {
+    int cpu = workers[worker].cpu.load(std::memory_order_relaxed);
+    if (taken.contains(cpu))
+      return true;
+    taken.add(cpu);
+    asleep += workers[worker].bell.sleepy.load(std::memory_order_relaxed);
+  }
+  return asleep > 1;
 }
 
-void Executor::idle(uint32_t worker, uint32_t seen, int &count) {
-  // A peer that is about to finish is met while spinning, without a call of the system. Spinning on would
-  // take the core from a peer that has none.
+/// Lets the workers in [first, count) begin on CPUs of their own.
+void Executor::spread(uint32_t first, uint32_t count) {
+  if (mayMeet(first, count))
+    for (uint32_t worker = first; worker < count; ++worker)
+      workers[worker].placement.confine(worker - first, count - first);
+}
+
+bool Executor::help() {
+  for (uint32_t worker = 0, count = offered.load(std::memory_order_acquire); worker < count; ++worker) {
+    std::atomic<Job *> &mailbox = workers[worker].job;
+    if (!mailbox.load(std::memory_order_relaxed))
+      continue;
+    if (Job *job = mailbox.exchange(nullptr, std::memory_order_acquire))
+      return runAsGuest(worker, job);
+  }
+  return false;
+}
+
+/// Runs a share in the calling thread; whether it came to its end there.
+bool Executor::runAsGuest(uint32_t worker, Job *job) {
+  Worker &host = workers[worker];
+  ArithmeticMode mode;
+  host.hasGuest = true;
+  bool ended = job->run(worker);
+  host.hasGuest = false;
+  if (ended) {
+    endShare(job);
+  } else {
+    if (host.bell.sleepy.load(std::memory_order_relaxed))
+      host.placement.confineHere(); // the guest is about to sleep
+    host.job.store(job, std::memory_order_release);
+    host.bell.ring();
+  }
+  return ended;
+}
+
+bool Executor::linger(int count) {
   constexpr int kSpins = 200, kYields = 100;
-  std::atomic<bool> &sleepy = workers[worker].sleepy;
-  if (count == 0 && sleepy.load(std::memory_order_relaxed))
-    sleepy.store(false, std::memory_order_relaxed);
   if (count < kSpins)
     __builtin_ia32_pause();
   else if (count < kSpins + kYields)
-    sched_yield();
-  else if (count == kSpins + kYields)
-    sleepy.store(true, std::memory_order_seq_cst); // and the caller looks once more
+    sched_yield(); // spinning on would take the core from a peer that has none
   else
-    sleep(worker, seen);
-  ++count;
+    return false;
+  return true;
 }
 
-void Executor::wake(uint32_t worker) {
-  workers[worker].signal.fetch_add(1, std::memory_order_release);
-  workers[worker].signal.notify_one();
+void Executor::Bell::idle(uint32_t seen, int &count) {
+  if (count == 0 && sleepy.load(std::memory_order_relaxed))
+    sleepy.store(false, std::memory_order_relaxed);
+  if (linger(count))
+    ++count;
+  else if (!sleepy.load(std::memory_order_relaxed))
+    sleepy.store(true, std::memory_order_seq_cst); // and the caller looks once more
+  else
+    signal.wait(seen, std::memory_order_acquire);
+}
+
+void Executor::Bell::ring() {
+  signal.fetch_add(1, std::memory_order_release);
+  signal.notify_one();
+}
+
+bool Executor::idle(uint32_t worker, uint32_t seen, int &count) {
+  if (!workers[worker].hasGuest)
+    workers[worker].share.idle(seen, count);
+  else if (!linger(count++))
+    return false;
+  return true;
 }
 
 void Executor::wakeAll() {
@@ -123,39 +201,46 @@ void Executor::wakeAll() {
     wake(worker);
 }
 
-/// The worker's next job, or null when the executor stops.
+/// The job whose share the worker runs next, or null when the executor stops.
 Executor::Job *Executor::awaitJob(uint32_t worker) {
+  Worker &self = workers[worker];
   for (int idling = 0;;) {
-    uint32_t seen = signal(worker);
-    if (Job *job = workers[worker].job.exchange(nullptr, std::memory_order_acquire)) {
-      workers[worker].sleepy.store(false, std::memory_order_relaxed);
-      workers[worker].placement.release();
+    self.cpu.store(sched_getcpu(), std::memory_order_relaxed);
+    uint32_t seen = self.bell.signal.load(std::memory_order_acquire);
+    if (Job *job = self.job.exchange(nullptr, std::memory_order_acquire)) {
+      self.bell.sleepy.store(false, std::memory_order_relaxed);
+      self.placement.release();
       return job;
     }
     if (stopping.load(std::memory_order_acquire))
       return nullptr;
-    idle(worker, seen, idling);
+    self.bell.idle(seen, idling);
   }
 }
 
 void Executor::work(uint32_t worker) {
   blockSignals();
-  flushDenormals();
+  ArithmeticMode mode;
   workers[worker].placement.adopt();
   pthread_setname_np(pthread_self(), ("epl-" + std::to_string(worker)).c_str());
   while (Job *job = awaitJob(worker)) {
-    job->run(worker);
-    if (active.fetch_sub(1, std::memory_order_acq_rel) != 1)
-      continue;
-    job->end();
-    std::shared_ptr<Job> last; // destroyed when the lock is free
-    std::unique_lock lock(mutex);
-    last = std::move(queue.front());
-    queue.pop_front();
-    changed.notify_all();
-    if (!queue.empty())
-      startNext(std::move(lock));
+    job->run(worker); // to its end
+    endShare(job);
   }
+}
+
+/// The last share to end ends its job and starts the next one.
+void Executor::endShare(Job *job) {
+  if (active.fetch_sub(1, std::memory_order_acq_rel) != 1)
+    return;
+  job->end();
+  std::shared_ptr<Job> last; // destroyed when the lock is free
+  std::unique_lock lock(mutex);
+  last = std::move(queue.front());
+  queue.pop_front();
+  changed.notify_all();
+  if (!queue.empty())
+    startNext(std::move(lock));
 }
 
 } // namespace epl::runtime

@@ -14,21 +14,27 @@
 
 namespace epl::runtime {
 
-/// Runs jobs one after another, in the order of their submission, each on several workers at once. Workers
-/// flush denormals to zero. An idle worker sleeps; those that are woken for a job begin on different CPUs.
+/// Runs jobs one after another, in the order of their submission, each in several shares at once. A share is
+/// run by its worker or, as long as that has not begun, by a guest: a thread of the program that would only
+/// wait otherwise. Both flush denormals to zero. An idle worker sleeps; those that are woken for a job begin
+/// on different CPUs.
 class Executor {
 public:
   /// Work for a gang of workers.
   class Job {
   public:
     virtual ~Job() = default;
-    /// How many workers it wants: 1 to maxWorkers().
+    /// How many shares it has, each for one worker: 1 to maxWorkers().
     virtual uint32_t numWorkers() const = 0;
-    /// Called once, after the job before has ended and before any worker runs.
+    /// Called once, after the job before has ended and before any share runs.
     virtual void begin() = 0;
-    /// Called on each of the workers [0, numWorkers()), at once. Must not throw.
-    virtual void run(uint32_t worker) = 0;
-    /// Called once, after all workers are done.
+    /// Whether guests may run shares; asked once, after begin().
+    virtual bool admitsGuests() const { return false; }
+    /// Runs a share of [0, numWorkers()), at the same time as all others, to its end, or until `idle` says
+    /// that the thread shall leave it: then it returns false, and is called again in another thread. Must not
+    /// throw.
+    virtual bool run(uint32_t worker) = 0;
+    /// Called once, after all shares have ended.
     virtual void end() = 0;
   };
 
@@ -47,28 +53,42 @@ public:
   /// that nothing queued here ever ends.
   bool isForked() const;
 
-  /// Queues a job and returns, after awaitRoom. Throws Error as that does.
-  void submit(std::shared_ptr<Job> job);
+  /// Queues a job and returns, after awaitRoom. Throws Error as that does. `joins`: the calling thread will
+  /// call `help` at once; if it can, it is left a share, for which no worker is woken.
+  void submit(std::shared_ptr<Job> job, bool joins = false);
+
+  /// For a thread that has nothing else to do: runs a share of the running job that no thread has begun, as a
+  /// guest. False if there was none, or if a worker has to go on with it.
+  bool help();
 
   /// Waits while so many jobs are queued that another one would have to wait. Throws Error in a forked
   /// process.
   void awaitRoom();
 
-  // For running jobs. To wait for something without missing it, a worker takes `signal`, looks for the thing,
-  // and sleeps with the signal that it took; whoever makes the thing true wakes the worker afterwards.
-  uint32_t signal(uint32_t worker) const { return workers[worker].signal.load(std::memory_order_acquire); }
-  void sleep(uint32_t worker, uint32_t seen) const {
-    workers[worker].signal.wait(seen, std::memory_order_acquire);
+  /// To be called by who waits for something that is about to come, with a count that starts at 0 and grows:
+  /// gives it a moment without a call of the system, then lets other threads have the core. False, at once,
+  /// when it has been long enough.
+  static bool linger(int count);
+
+  // For running jobs. To wait for something without missing it, who runs a share takes its `signal`, looks
+  // for the thing, and sleeps with the signal that it took; whoever makes the thing true wakes the share
+  // afterwards.
+  uint32_t signal(uint32_t worker) const {
+    return workers[worker].share.signal.load(std::memory_order_acquire);
   }
-  /// To be called again and again by a worker that finds nothing to do, with a count that starts at 0: comes
-  /// back at once at first, lets other threads have the core then, and sleeps in the end.
-  void idle(uint32_t worker, uint32_t seen, int &count);
-  void wake(uint32_t worker);
+  void sleep(uint32_t worker, uint32_t seen) const {
+    workers[worker].share.signal.wait(seen, std::memory_order_acquire);
+  }
+  /// To be called again and again by a share that finds nothing to do, with a count that starts at 0: comes
+  /// back at once at first, lets other threads have the core then, and sleeps in the end. A guest does not
+  /// sleep, where nothing else could reach it: false says that it shall leave the share.
+  bool idle(uint32_t worker, uint32_t seen, int &count);
+  void wake(uint32_t worker) { workers[worker].share.ring(); }
   void wakeAll();
-  /// The same for a worker that polls in `idle`, cheap if it is not about to sleep: needs that what it looks
+  /// The same for a share that polls in `idle`, cheap if it is not about to sleep: needs that what it looks
   /// for was stored, and is loaded there, with memory_order_seq_cst.
   void wakeSleeper(uint32_t worker) {
-    if (workers[worker].sleepy.load(std::memory_order_seq_cst))
+    if (workers[worker].share.sleepy.load(std::memory_order_seq_cst))
       wake(worker);
   }
 
@@ -76,10 +96,20 @@ private:
   // A caller that never waits must not queue arguments without end.
   static constexpr size_t kMaxQueued = 16;
 
-  struct alignas(64) Worker {
+  /// What one thread at a time sleeps on.
+  struct alignas(64) Bell {
     std::atomic<uint32_t> signal = 0;
     std::atomic<bool> sleepy = false; // asleep, or having a last look before that
-    std::atomic<Job *> job = nullptr;
+
+    void ring();
+    void idle(uint32_t seen, int &count);
+  };
+  struct alignas(64) Worker {
+    Bell share;                       // of whoever runs the worker's share
+    Bell bell;                        // of the worker itself, for its next share
+    std::atomic<Job *> job = nullptr; // whose share nobody has begun, or a guest has left
+    bool hasGuest = false;            // for whoever runs the share
+    std::atomic<int> cpu = -1;        // where it was seen last
     Placement placement;
     std::thread thread;
   };
@@ -87,14 +117,18 @@ private:
   std::unique_lock<std::mutex> lockRoom();
   void work(uint32_t worker);
   Job *awaitJob(uint32_t worker);
-  void startNext(std::unique_lock<std::mutex> lock);
-  void spread(uint32_t count);
+  void startNext(std::unique_lock<std::mutex> lock, bool joins = false);
+  bool mayMeet(uint32_t first, uint32_t count) const;
+  void spread(uint32_t first, uint32_t count);
+  bool runAsGuest(uint32_t worker, Job *job);
+  void endShare(Job *job);
 
   const uint32_t limit;
   const int process;
   std::unique_ptr<Worker[]> workers;
   std::atomic<bool> stopping = false;
-  std::atomic<uint32_t> active = 0; // workers still in the running job
+  std::atomic<uint32_t> active = 0;  // shares of the running job that have not ended
+  std::atomic<uint32_t> offered = 0; // shares, from the first, that guests may take
 
   std::mutex mutex;
   std::condition_variable changed;

@@ -37,6 +37,12 @@ void Frame::makeScratch(const Program &program) {
   }
 }
 
+void Frame::beginStep() {
+  epoch += uint64_t(1) << 32;
+  for (Worker &worker : workers)
+    worker.isPrepared = false;
+}
+
 void Frame::makeWorker(const Program &program, uint32_t worker) {
   Worker &self = workers[worker];
   self.pointers.resize(program.actions().numPointers());

@@ -10,6 +10,8 @@ namespace epl::runtime {
 /// Everything that a step changes besides arguments and results; made once, so that steps allocate nothing.
 class Frame {
 public:
+  using Clock = std::chrono::steady_clock;
+
   /// How far one lane of one rank has come: its head, and how many of the head's waits for others, and of the
   /// members of the next one, have been seen to be over.
   struct Lane {
@@ -28,10 +30,13 @@ public:
 
     bool hasRun(Program::Place place) const { return lanes[place.lane].head > place.position; }
   };
-  /// What one worker uses: its ranks, and room for pointers.
-  struct Worker {
+  /// What one share of a step uses: its ranks, room for pointers, and how far it has come, for the thread
+  /// that goes on with it.
+  struct alignas(64) Worker {
     std::vector<Cursor> cursors;
     std::vector<void *> pointers;
+    bool isPrepared = false;
+    size_t left = 0; // commands
   };
   /// A buffer that is a slot.
   struct SlotBuffer {
@@ -43,8 +48,8 @@ public:
   uint32_t numWorkers() const { return uint32_t(workers.size()); }
   uint32_t workerOf(uint32_t rank) const { return uint32_t(uint64_t(rank) * workers.size() / numRanks); }
 
-  /// Begins a step: nothing has been published in it.
-  void beginStep() { epoch += uint64_t(1) << 32; }
+  /// Begins a step: nothing has been prepared or published in it.
+  void beginStep();
   /// Tells other ranks that the commands of a lane up to `place` have run.
   void publish(uint32_t rank, Program::Place place) {
     progress[size_t(rank) * numLanes + place.lane].count.store(epoch + place.position + 1,
@@ -64,6 +69,7 @@ public:
   AddressTable addresses;
   std::vector<SlotBuffer> slotBuffers;
   std::vector<Worker> workers;
+  Clock::duration lastDuration = Clock::duration::max(); // of the step that ended last
   Trace trace;
 
 private:

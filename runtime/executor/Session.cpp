@@ -35,7 +35,7 @@ static std::vector<std::shared_ptr<const void>> ownersOf(const std::vector<Argum
 }
 
 Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<bool> &donate,
-                      const std::string &name) {
+                      const std::string &name, bool waits) {
   releaseDone();
   std::vector<Use> uses = examine(arguments, donate);
   auto call = std::make_shared<Call>(executor, numCalls + 1, name);
@@ -45,7 +45,7 @@ Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<
     bindings.push_back(bind(i, arguments[i], uses[i]));
   std::vector<Result> results = bindResults(bindings, call);
   call->hold(ownersOf(arguments));
-  executor.submit(std::make_shared<Step>(program, frame, executor, call, std::move(bindings)));
+  executor.submit(std::make_shared<Step>(program, frame, executor, call, std::move(bindings)), waits);
   calls.push_back(call);
   ++numCalls;
   newest = call;

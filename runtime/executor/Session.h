@@ -66,10 +66,11 @@ public:
   /// Queues a step and returns. `arguments` in the order of the slots; host tensors must stay as they are
   /// until the call has ended. A state argument that the plan updates and whose flag in `donate` is set is
   /// consumed: the step writes in place if nobody views it. Others are copied first, as is a value that
-  /// stands in two arguments. `name` is for messages. Throws Error, with nothing consumed, if an argument
+  /// stands in two arguments. `name` is for messages. `waits`: the calling thread waits for the call at once
+  /// (it must), and so may be left a share of the step. Throws Error, with nothing consumed, if an argument
   /// does not fit its slot, was donated before, or is lost.
   Outcome call(const std::vector<Argument> &arguments, const std::vector<bool> &donate,
-               const std::string &name);
+               const std::string &name, bool waits = false);
 
   /// A copy of `tensor` on the devices, laid out for an argument slot: for the first value of a state, or for
   /// a constant that many calls use. Throws Error if it does not fit.

@@ -1,5 +1,6 @@
-// Who may run what is decided without locks. Every rank belongs to one worker, who alone moves its lanes on.
-// A command at the head of its lane is ready when what it waits for has run: on its own rank the worker knows
+// Who may run what is decided without locks. Every rank belongs to one share of the step, and the one thread
+// that runs the share (see Executor.cpp) alone moves its lanes on.
+// A command at the head of its lane is ready when what it waits for has run: on its own rank the thread knows
 // that; for others, each rank publishes how far its lanes have come in counters that it alone writes. So a
 // command that no other rank waits for costs no atomic operation, and no cache line has two writers. A worker
 // that finds nothing ready polls, then sleeps until one that it may wait for wakes it.
@@ -12,6 +13,7 @@
 namespace epl::runtime {
 
 void Step::begin() {
+  began = Frame::Clock::now();
   for (size_t slot = 0; slot < bindings.size(); ++slot)
     for (const auto &storage : {bindings[slot].storage, bindings[slot].source})
       if (storage && !storage->poison.empty())
@@ -19,17 +21,17 @@ void Step::begin() {
   frame.beginStep();
 }
 
-void Step::run(uint32_t worker) {
+bool Step::run(uint32_t worker) {
   if (call->failed())
-    return;
-  const std::vector<Frame::Cursor> &cursors = frame.workers[worker].cursors;
-  for (const Frame::Cursor &cursor : cursors)
-    prepare(cursor.rank);
-  awaitPrepared(worker);
-  runCommands(worker);
-  for (const Frame::Cursor &cursor : cursors)
+    return true;
+  if (!frame.workers[worker].isPrepared)
+    prepare(worker);
+  if (!awaitPrepared(worker) || !runCommands(worker))
+    return false;
+  for (const Frame::Cursor &cursor : frame.workers[worker].cursors)
     if (!call->failed())
       collect(cursor.rank);
+  return true;
 }
 
 void Step::end() {
@@ -39,12 +41,30 @@ void Step::end() {
       if (program.updateOf(argument) >= 0 && bindings[argument].storage->poison.empty())
         bindings[argument].storage->poison = error;
   }
+  frame.lastDuration = Frame::Clock::now() - began;
   bindings.clear(); // what the caller has dropped meanwhile is freed by the end of the call
   call->finish();
 }
 
+void Step::prepare(uint32_t worker) {
+  Frame::Worker &self = frame.workers[worker];
+  self.left = 0;
+  for (Frame::Cursor &cursor : self.cursors) {
+    prepareRank(cursor.rank);
+    std::ranges::for_each(cursor.lanes, &Frame::Lane::rewind);
+    cursor.next = 0;
+    self.left += program.numCommands();
+  }
+  self.isPrepared = true;
+  if (prepared.fetch_add(1, std::memory_order_acq_rel) + 1 != numWorkers())
+    return;
+  for (uint32_t other = 0; other < numWorkers(); ++other)
+    if (other != worker)
+      executor.wake(other);
+}
+
 /// Sets the addresses of the slots on a rank and copies what has to be copied.
-void Step::prepare(uint32_t rank) {
+void Step::prepareRank(uint32_t rank) {
   for (uint32_t slot = 0; slot < program.numArguments(); ++slot) {
     const Binding &binding = bindings[slot];
     const SlotLayout &layout = program.layout(slot);
@@ -66,38 +86,31 @@ std::byte *Step::address(uint32_t slot, uint32_t rank) const {
   return inHost ? binding.host.data + layout.offset(rank) : frame.scratch(slot, rank);
 }
 
-/// A collective reads other ranks' slots without waiting for any command: they must be prepared.
-void Step::awaitPrepared(uint32_t worker) {
-  if (prepared.fetch_add(1, std::memory_order_acq_rel) + 1 == numWorkers()) {
-    for (uint32_t other = 0; other < numWorkers(); ++other)
-      if (other != worker)
-        executor.wake(other);
-    return;
-  }
+/// A collective reads other ranks' slots without waiting for any command: they must be prepared. False if the
+/// thread shall leave the share.
+bool Step::awaitPrepared(uint32_t worker) {
   for (int idling = 0;;) {
     uint32_t seen = executor.signal(worker);
     if (prepared.load(std::memory_order_acquire) == numWorkers() || call->failed())
-      return;
-    executor.idle(worker, seen, idling);
+      return true;
+    if (!executor.idle(worker, seen, idling))
+      return false;
   }
 }
 
-void Step::runCommands(uint32_t worker) {
-  size_t left = 0;
-  for (Frame::Cursor &cursor : frame.workers[worker].cursors) {
-    std::ranges::for_each(cursor.lanes, &Frame::Lane::rewind);
-    cursor.next = 0;
-    left += program.numCommands();
-  }
+/// The same for all commands of the share.
+bool Step::runCommands(uint32_t worker) {
+  size_t &left = frame.workers[worker].left;
   for (int idling = 0; left != 0;) {
     uint32_t seen = executor.signal(worker);
     if (sweep(worker, left))
       idling = 0;
     else if (call->failed())
-      return;
-    else
-      executor.idle(worker, seen, idling);
+      return true;
+    else if (!executor.idle(worker, seen, idling))
+      return false;
   }
+  return true;
 }
 
 /// Runs one command of each rank that has one ready; whether there was any.

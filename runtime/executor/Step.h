@@ -15,8 +15,8 @@ struct Binding {
   HostTensor host;
 };
 
-/// A queued or running step. It runs in three phases on every worker: prepare (addresses, copies of
-/// arguments), commands, collect (copies of results).
+/// A queued or running step. Each share runs in three phases: prepare (addresses, copies of arguments),
+/// commands, collect (copies of results).
 class Step : public Executor::Job {
 public:
   /// `bindings` has one for each slot of the program; those of results that update a state are empty.
@@ -27,14 +27,19 @@ public:
 
   uint32_t numWorkers() const override { return frame.numWorkers(); }
   void begin() override;
-  void run(uint32_t worker) override;
+  /// Guests are for short steps: while a thread runs a command, it does not see Ctrl-C.
+  bool admitsGuests() const override { return frame.lastDuration < kLongestWithGuests; }
+  bool run(uint32_t worker) override;
   void end() override;
 
 private:
-  void prepare(uint32_t rank);
+  static constexpr std::chrono::milliseconds kLongestWithGuests{20};
+
+  void prepare(uint32_t worker);
+  void prepareRank(uint32_t rank);
   std::byte *address(uint32_t slot, uint32_t rank) const;
-  void awaitPrepared(uint32_t worker);
-  void runCommands(uint32_t worker);
+  bool awaitPrepared(uint32_t worker);
+  bool runCommands(uint32_t worker);
   bool sweep(uint32_t worker, size_t &left);
   Frame::Lane *nextLane(Frame::Cursor &cursor) const;
   bool isReady(const Frame::Cursor &cursor, Frame::Lane &lane) const;
@@ -48,7 +53,8 @@ private:
   Executor &executor;
   std::shared_ptr<Call> call;
   std::vector<Binding> bindings;
-  std::atomic<uint32_t> prepared = 0; // workers
+  std::atomic<uint32_t> prepared = 0; // shares
+  Frame::Clock::time_point began;
 };
 
 } // namespace epl::runtime

@@ -66,7 +66,7 @@ def prepared(step: Any, state: Any, x: Any, y: Any) -> Callable[[Any], Any]:
     donate = [leaf is not x and leaf is not y for leaf in jax.tree.leaves((state, x, y))]
 
     def call(buffers: Any) -> Any:
-        results, ended = session.call([*buffers, x, y], donate, "step")
+        results, ended = session.call([*buffers, x, y], donate, "step", waits=True)
         ended.wait()
         return results[: len(buffers)]
 

@@ -38,6 +38,7 @@ OneDnn::OneDnn(const Library &library) {
   library.bind("dnnl_set_max_cpu_isa", setMaxInstructions);
   setMaxInstructions(chooseInstructions());
   library.bind("dnnl_sgemm", sgemm);
+  library.bind("omp_get_max_threads", getNumThreads);
   library.bind("omp_set_num_threads", setNumThreads);
 }
 
@@ -53,9 +54,11 @@ bool OneDnn::isAhead(int64_t m, int64_t n, int64_t k) {
 }
 
 void OneDnn::multiply(const Product<float> &p) const {
-  setNumThreads(1); // a setting of the calling thread
+  int before = getNumThreads(); // a setting of the calling thread, which may be the user's
+  setNumThreads(1);
   int status = sgemm(p.transposeA ? 'T' : 'N', p.transposeB ? 'T' : 'N', p.m, p.n, p.k, 1, p.a, p.lda, p.b,
                      p.ldb, p.accumulate ? 1 : 0, p.c, p.ldc);
+  setNumThreads(before);
   if (status != 0)
     throw Error("oneDNN could not multiply matrices of " + std::to_string(p.m) + " x " + std::to_string(p.k) +
                 " and " + std::to_string(p.k) + " x " + std::to_string(p.n) + " (its status " +

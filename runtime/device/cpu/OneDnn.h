@@ -26,6 +26,7 @@ private:
 
   int (*sgemm)(char transA, char transB, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
                int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
+  int (*getNumThreads)();
   void (*setNumThreads)(int);
 };
 

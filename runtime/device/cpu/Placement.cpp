@@ -21,20 +21,34 @@ CpuSet CpuSet::part(unsigned index, unsigned count) const {
 
 void Placement::adopt() { thread.store(gettid(), std::memory_order_release); }
 
-void Placement::confine(unsigned index, unsigned count) {
+/// Confines the thread to what is chosen of the CPUs that it may run on; empty is nothing.
+template <typename Choose> void Placement::confine(Choose choose) {
   pid_t self = thread.load(std::memory_order_acquire);
   if (self == 0) // not started
     return;
   std::lock_guard lock(mutex);
-  if (isConfined) // and has not begun since
+  if (isConfined)
     return;
   before = CpuSet::of(self);
-  if (before.size() < count)
-    return;
-  meanwhile = before.part(index, count);
-  if (meanwhile.size() > 1)
-    meanwhile.remove(sched_getcpu());
-  isConfined = meanwhile.apply(self);
+  meanwhile = choose(before);
+  isConfined = meanwhile.size() != 0 && meanwhile.apply(self);
+}
+
+void Placement::confine(unsigned index, unsigned count) {
+  confine([=](CpuSet cpus) {
+    if (cpus.size() > count)
+      cpus.remove(sched_getcpu());
+    return cpus.size() < count ? CpuSet() : cpus.part(index, count);
+  });
+}
+
+void Placement::confineHere() {
+  confine([cpu = sched_getcpu()](const CpuSet &cpus) {
+    CpuSet here;
+    if (cpus.contains(cpu))
+      here.add(cpu);
+    return here;
+  });
 }
 
 void Placement::release() {

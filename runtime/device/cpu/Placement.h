@@ -43,16 +43,22 @@ public:
   /// For the thread: it is the calling one from here on.
   void adopt();
 
-  /// For who is about to wake the thread, while that sleeps: it shall begin on its own of `count` parts of
-  /// the CPUs that it may run on, but not on the calling thread's if the part has others. Does nothing if
-  /// there are fewer CPUs than parts.
+  // For who is about to give the thread work. They do nothing to a thread that was confined before and has
+  // not begun since.
+
+  /// It shall begin on its own of `count` parts of the CPUs that it may run on, without the calling thread's
+  /// if there are enough others. Does nothing if there are fewer CPUs than parts.
   void confine(unsigned index, unsigned count);
+  /// It shall begin on the calling thread's CPU, if it may run there.
+  void confineHere();
 
   /// For the thread, when it has begun: it may run where it might before. A change from outside (taskset)
   /// while it was confined stays.
   void release();
 
 private:
+  template <typename Choose> void confine(Choose choose);
+
   std::atomic<pid_t> thread = 0;
   std::atomic<bool> isConfined = false;
   std::mutex mutex;

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <random>
 #include <thread>
 
@@ -184,6 +185,22 @@ TEST(Contraction, MultipliesOnSeveralThreadsAtOnce) {
   for (std::thread &thread : threads)
     thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+/// The thread may be the user's.
+TEST(Contraction, LeavesTheThreadsOfOpenMpAsTheyWere) {
+  if (!OneDnn::get())
+    GTEST_SKIP() << "needs oneDNN";
+  void *openMp = dlopen("libgomp.so.1", RTLD_NOW | RTLD_NOLOAD);
+  ASSERT_TRUE(openMp);
+  auto getThreads = reinterpret_cast<int (*)()>(dlsym(openMp, "omp_get_max_threads"));
+  auto setThreads = reinterpret_cast<void (*)(int)>(dlsym(openMp, "omp_set_num_threads"));
+  setThreads(3);
+  constexpr size_t kSize = size_t(128) * 128;
+  std::vector<float> a(kSize), c(kSize);
+  OneDnn::get()->multiply({false, false, false, 128, 128, 128, a.data(), 128, a.data(), 128, c.data(), 128});
+  EXPECT_EQ(getThreads(), 3);
+  dlclose(openMp);
 }
 
 TEST(Contraction, RefusesWhatTheLibraryCannotIndex) {

@@ -3,12 +3,14 @@
 #include "runtime/Error.h"
 
 #include <gmock/gmock.h>
+#include <immintrin.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <functional>
+#include <thread>
 #include <vector>
 
 namespace epl::runtime {
@@ -22,10 +24,11 @@ public:
 
   uint32_t numWorkers() const override { return workers; }
   void begin() override { ++begun; }
-  void run(uint32_t worker) override {
+  bool run(uint32_t worker) override {
     EXPECT_EQ(begun, 1);
     work(worker);
     ++ran;
+    return true;
   }
   void end() override {
     EXPECT_EQ(ran, int(workers));
@@ -83,6 +86,115 @@ TEST(Executor, WakesAWorkerThatSleeps) {
         executor.sleep(0, seen);
   });
   executor.submit(job);
+}
+
+/// A job for guests. Share 0 idles until it is told to end; each share notes the threads that ran it.
+class GuestJob : public Executor::Job {
+public:
+  GuestJob(Executor &executor, uint32_t shares) : executor(executor), threads(shares) {}
+
+  uint32_t numWorkers() const override { return uint32_t(threads.size()); }
+  void begin() override {}
+  bool admitsGuests() const override { return true; }
+  bool run(uint32_t worker) override {
+    threads[worker].push_back(std::this_thread::get_id());
+    arithmetic = _mm_getcsr();
+    for (int idling = 0; worker == 0 && !released;) {
+      uint32_t seen = executor.signal(worker);
+      if (!released && !executor.idle(worker, seen, idling))
+        return false;
+    }
+    return true;
+  }
+  void end() override { ended = true; }
+
+  /// Lets share 0 end, and waits for the end of the job.
+  void finish() {
+    release();
+    while (!ended)
+      std::this_thread::yield();
+  }
+  void release() {
+    released = true;
+    executor.wake(0);
+  }
+
+  Executor &executor;
+  std::vector<std::vector<std::thread::id>> threads;
+  std::atomic<unsigned> arithmetic = 0;
+  std::atomic<bool> released = false, ended = false;
+};
+
+/// A job that has ended, whose share 0 was begun by this thread: its worker may be quicker, unless it sleeps.
+/// `idles`: whether share 0 has to wait for something.
+std::shared_ptr<GuestJob> finishAsGuest(Executor &executor, uint32_t shares, bool idles) {
+  for (;;) {
+    auto job = std::make_shared<GuestJob>(executor, shares);
+    job->released = !idles;
+    executor.submit(job, /*joins=*/true);
+    executor.help();
+    job->finish();
+    if (job->threads[0][0] == std::this_thread::get_id())
+      return job;
+    usleep(1000);
+  }
+}
+
+TEST(Executor, AGuestRunsTheShareThatItWasLeft) {
+  Executor executor(2);
+  for (uint32_t shares : {1, 2})
+    EXPECT_EQ(finishAsGuest(executor, shares, /*idles=*/false)->threads[0].size(), 1u);
+}
+
+TEST(Executor, AGuestLeavesAShareThatHasToWait) {
+  Executor executor(2);
+  auto job = finishAsGuest(executor, 2, /*idles=*/true);
+  ASSERT_EQ(job->threads[0].size(), 2u);
+  EXPECT_NE(job->threads[0][1], std::this_thread::get_id());
+}
+
+TEST(Executor, AGuestComputesAsWorkersDo) {
+  Executor executor(1);
+  unsigned before = _mm_getcsr();
+  unsigned asGuest = finishAsGuest(executor, 1, /*idles=*/false)->arithmetic;
+  EXPECT_NE(asGuest, before); // denormals
+  EXPECT_EQ(_mm_getcsr(), before);
+  auto job = std::make_shared<GuestJob>(executor, 1);
+  executor.submit(job);
+  job->finish();
+  EXPECT_EQ(asGuest, job->arithmetic);
+}
+
+TEST(Executor, NobodyHelpsAJobWithoutGuests) {
+  std::atomic<bool> ended = false;
+  Executor executor(1);
+  executor.submit(std::make_shared<CountingJob>(1, [&](uint32_t) { ended = true; }), /*joins=*/true);
+  while (!ended)
+    EXPECT_FALSE(executor.help());
+}
+
+TEST(Executor, AnyNumberOfThreadsHelp) {
+  Executor executor(3);
+  std::atomic<bool> done = false;
+  std::vector<std::thread> helpers;
+  helpers.reserve(4);
+  for (int i = 0; i < 4; ++i)
+    helpers.emplace_back([&] {
+      while (!done) {
+        executor.help();
+        std::this_thread::yield();
+      }
+    });
+  for (int i = 0; i < 300; ++i) {
+    auto job = std::make_shared<GuestJob>(executor, 1 + i % 3);
+    executor.submit(job, i % 2 == 0);
+    if (i % 2 == 0)
+      executor.help();
+    job->finish();
+  }
+  done = true;
+  for (std::thread &helper : helpers)
+    helper.join();
 }
 
 TEST(Executor, RefusesAForkedProcess) {

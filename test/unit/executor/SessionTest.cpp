@@ -31,8 +31,10 @@ TEST(Session, ReducesABatchOverAllRanks) {
       std::iota(values.begin(), values.end(), 0);
       for (size_t i = 0; i < values.size(); ++i)
         expected[i % count] += values[i];
-      for (int repeat = 0; repeat < 3; ++repeat) {
-        Outcome outcome = session.call({tensor(ElementType::i64, {ranks, count}, values)}, {false}, "sum");
+      for (int repeat = 0; repeat < 4; ++repeat) {
+        bool waits = repeat % 2 == 1; // and runs a share
+        Outcome outcome =
+            session.call({tensor(ElementType::i64, {ranks, count}, values)}, {false}, "sum", waits);
         EXPECT_EQ(elements<int64_t>(outcome.results[0]), expected) << ranks << " ranks";
       }
     }
