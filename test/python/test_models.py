@@ -1,0 +1,61 @@
+"""Every model of test/models on several devices, beside `jax.jit`: losses and states."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import epl
+from models.model import Model
+
+FOLDER = Path(__file__).parents[1] / "models"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("__init__", "model"))
+ROUNDS = 10
+
+
+def train(model: Model, steps: list[Any]) -> tuple[Any, list[float]]:
+    """The state and the losses of all steps on ten batches."""
+    random, state, losses = np.random.default_rng(7), model.state, []
+    for _ in range(ROUNDS):
+        batch = model.batch(random)
+        for step in steps:
+            state, loss = step(state, batch)
+            losses.append(float(loss))
+    return state, losses
+
+
+def numbers(leaf: Any) -> np.ndarray:
+    """The elements of an array, those of the data of a key."""
+    array = jnp.asarray(leaf)
+    return np.asarray(
+        jax.random.key_data(array) if jnp.issubdtype(array.dtype, jax.dtypes.prng_key) else array
+    )
+
+
+def assert_near(found: Any, expected: Any, tolerance: float) -> None:
+    """Equal trees; elements within a tolerance of the largest one of their tensor, or of a hundredth.
+
+    Where a gradient is 0 but for rounding (biases of keys), what Adam makes of it is rounding too.
+    """
+    assert jax.tree.structure(found) == jax.tree.structure(expected)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        scale = max(np.abs(numbers(b)).max(initial=0), 1e-2) if jnp.issubdtype(b.dtype, jnp.floating) else 0
+        np.testing.assert_allclose(numbers(a), numbers(b), rtol=0, atol=tolerance * scale)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_trains_as_jax_does(name: str) -> None:
+    model = importlib.import_module(f"models.{name}").build()
+    expected, expected_losses = train(model, [jax.jit(step) for step in model.steps])
+    for devices in (1, 2, 4):
+        steps = [epl.parallelize(s, state="state", batch=1, devices=devices) for s in model.steps]
+        found, losses = train(model, steps)
+        np.testing.assert_allclose(losses, expected_losses, rtol=model.tolerance)
+        assert_near(found, expected, 10 * model.tolerance)
