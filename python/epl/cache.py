@@ -3,12 +3,12 @@
 Problem: compiling is most of the time from the start of a program to its first step, and programs are started
 again and again with the same steps.
 
-Method: an entry is a file named by its key, the hash of all that the plan depends on: program text, options,
-CPU, compiler. The text holds the step's source lines, not those of its callers: traces and errors show them,
-so that a step that moved in its file is compiled anew. A file holds its key once more, before the plan, so that an entry under a wrong
-name is noticed; damage is noticed by the plan's own hash and verifier. What is not in order is removed and
-compiled anew. An entry appears by a rename: a process that is killed leaves a temporary file at most, and two
-that compile the same step write the same entry.
+Method: an entry is a file named by its key, the hash of all that the plan depends on: program text,
+options, CPU, compiler. The text holds the step's source lines, not those of its callers: traces and errors
+show them, so that a step that moved in its file is compiled anew. A file holds its key once more, before
+the plan, so that an entry under a wrong name is noticed; damage is noticed by the plan's own hash and
+verifier. What is not in order is removed and compiled anew. An entry appears by a rename: a process that is
+killed leaves a temporary file at most, and two that compile the same step write the same entry.
 
 The cache never fails a compilation: what is wrong with its folder is a warning, once in a process.
 """

@@ -2,7 +2,7 @@
 // RUN:   | FileCheck %s --implicit-check-not=scf.if --implicit-check-not=epl.all_
 
 // Programs that MLIR 22's `shard` dialect crashes on, rejects or miscompiles silently, from the shardings of the
-// arguments to local shapes. Extents that an axis does not divide are in seed_batch_invalid.mlir and
+// arguments to local shapes. Extents that an axis does not divide are in seed-batch_invalid.mlir and
 // propagate_invalid.mlir.
 
 epl.mesh @mesh axes ["data"=2]
