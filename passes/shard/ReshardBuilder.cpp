@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -76,7 +77,8 @@ Value ReshardBuilder::get(Value value, ShardingAttr target, WorkAttr work) {
 }
 
 void ReshardBuilder::eraseUnread() {
-  for (Operation *op : llvm::reverse(remade))
+  // Those that read come before what they read; an op stands in the list once for each copy of it.
+  for (Operation *op : SetVector<Operation *>(remade.rbegin(), remade.rend()))
     if (op->use_empty())
       op->erase();
 }

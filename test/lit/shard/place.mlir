@@ -208,6 +208,18 @@ func.func @remade(%x: tensor<8x8xf32> {epl.sharding = #batch}) -> tensor<8x8xf32
   return %1 : tensor<8x8xf32>
 }
 
+// An op that is made again for each of its readers is gone, once.
+// CHECK-LABEL: func.func @remade_twice
+func.func @remade_twice(%x: tensor<8x8xf32> {epl.sharding = #batch}, %c: tensor<8x8xf32> {epl.sharding = #epl.sharding<@mesh, [{}, {"data"}]>}) {
+  // CHECK-NEXT: tensor.empty() {epl.sharding = [#epl.sharding<@mesh, [{{.*}}"data"
+  // CHECK-NEXT: tensor.empty() {epl.sharding = [#epl.sharding<@mesh, [{{.*}}"data"
+  // CHECK-NEXT: linalg.exp
+  %e = tensor.empty() : tensor<8x8xf32>
+  %0 = linalg.exp ins(%x : tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = linalg.exp ins(%c : tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return
+}
+
 // Results: those that update an argument return in its sharding, scalars complete, the others as they are.
 // CHECK-LABEL: func.func @results
 func.func @results(%x: !x {epl.sharding = #batch}, %avg: !x {epl.sharding = #whole}, %mu: tensor<8x8xf32> {epl.sharding = #batch})
