@@ -7,6 +7,7 @@ process; one whose plan is missing then is compiled alone, for what the compiler
 from __future__ import annotations
 
 import functools
+import os
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from tensors import DTYPES
 from values import INPUT_BOUND
 
 ROOT = Path(__file__).parents[2]
-COMPILER = ROOT / "build" / "bin" / "epl-compile"
+COMPILER = Path(os.environ.get("EPL_COMPILE", ROOT / "build" / "bin" / "epl-compile"))
 TIMEOUT = 60  # seconds: one program that takes longer to compile or to run hangs
 
 
@@ -83,9 +84,13 @@ def _compile_together(options: tuple[str, ...], files: list[Path]) -> None:
     """Makes the plans that can be made; a crash or a hang costs those behind it."""
     command: list[str | Path] = [COMPILER, *files, *options, "-o", files[0].parent]
     try:
-        subprocess.run(command, capture_output=True, timeout=TIMEOUT + len(files), check=False)
+        done = subprocess.run(command, capture_output=True, timeout=TIMEOUT + len(files), check=False)
     except subprocess.TimeoutExpired:
         return
+    plans = [file.with_suffix(".eplan") for file in files]
+    if done.returncode != 0 and all(plan.exists() for plan in plans):
+        for plan in plans:  # it failed behind the last, as sanitizers do for leaks: each is compiled alone
+            plan.unlink()
 
 
 def _judge(case: Case, file: Path) -> Verdict:

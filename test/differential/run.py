@@ -5,8 +5,9 @@
     run.py --forever                   the same without end, until Ctrl-C or SIGTERM
 
 A seed says all of a program; what fails is shrunk and printed with its seed, and `--programs 1 --seed SEED`
-finds it again. Processes check the programs, a hundred each; one that a crash or a hang has taken its verdict
-from is checked alone. The last lines count what the programs were made of.
+finds it again. Processes check the programs, a hundred each; one that a crash or a hang has taken its
+verdict from is checked alone. EPL_COMPILE names a compiler other than build/bin/epl-compile. The last lines
+count what the programs were made of.
 """
 
 from __future__ import annotations
