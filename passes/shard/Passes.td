@@ -22,6 +22,24 @@ def SinkLeafWorkPass : Pass<"epl-sink-leaf-work", "::mlir::ModuleOp"> {
   }];
 }
 
+def RematerializePass : Pass<"epl-rematerialize", "::mlir::ModuleOp"> {
+  let summary = "Makes cheap values of the forward work again in the backward work";
+  let description = [{
+    A value of the forward work that only elementwise ops and reductions of later works read, and that a few
+    cheap elementwise ops make from values that are kept anyway, is made again there instead of being kept.
+
+    ```mlir
+    %1 = linalg.generic {..., epl.work = #fwd} ins(%t : ...) { ^bb0(%e: f32, ...): arith.mulf %e, %e ... }
+    %2 = linalg.generic {..., epl.work = #bwd} ins(%1, %t : ...) {...}
+    ```
+    ~~>
+    ```mlir
+    %1 = linalg.generic {..., epl.work = #bwd} ins(%t : ...) { ^bb0(%e: f32, ...): arith.mulf %e, %e ... }
+    %2 = linalg.generic {..., epl.work = #bwd} ins(%1, %t : ...) {...}
+    ```
+  }];
+}
+
 def SeedBatchPass : Pass<"epl-seed-batch", "::mlir::ModuleOp"> {
   let summary = "Shards the batch dimension of batch arguments over the axis \"data\"";
   let description = [{

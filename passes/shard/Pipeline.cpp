@@ -12,6 +12,7 @@ namespace {
 
 void mlir::epl::buildShardPipeline(OpPassManager &pm) {
   pm.addPass(createSinkLeafWorkPass());
+  pm.addPass(createRematerializePass());
   pm.addPass(createSeedBatchPass());
   pm.addPass(createPropagatePass());
   pm.addPass(createPlacePass());
