@@ -31,7 +31,12 @@ Value mlir::epl::stripViews(Value tensor) {
   return tensor;
 }
 
+// Whether payloads can read any element of `tensor`: all of it is in memory.
 static bool isCapturable(Value tensor) {
+  if (auto constant = tensor.getDefiningOp<arith::ConstantOp>()) {
+    auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
+    return dense && !dense.isSplat();
+  }
   return isa<BlockArgument>(tensor) && isa<KernelOp>(tensor.getParentBlock()->getParentOp());
 }
 

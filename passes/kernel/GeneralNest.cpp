@@ -14,6 +14,9 @@
 
 #include "passes/kernel/GeneralNest.h"
 
+#include "passes/kernel/OpRoles.h"
+#include "passes/kernel/ScatterNest.h"
+
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -30,8 +33,8 @@ namespace {
 
 class GeneralNest {
 public:
-  GeneralNest(KernelOp kernel, KernelFunction &function)
-      : kernel(kernel), function(function), b(function.getBuilder()) {}
+  GeneralNest(KernelOp kernel, KernelFunction &function, unsigned vectorBits)
+      : kernel(kernel), function(function), b(function.getBuilder()), vectorBits(vectorBits) {}
 
   LogicalResult emit();
 
@@ -49,6 +52,7 @@ private:
   LogicalResult visitPad(tensor::PadOp op);
   LogicalResult visitFromElements(tensor::FromElementsOp op);
   LogicalResult visitConcatenate(Operation *op, int64_t dim);
+  LogicalResult visitScatter(ScatterOp op);
   LogicalResult visitYield(YieldOp op);
   /// A result with the elements of `source` in the same linear order.
   LogicalResult alias(Value result, Value source);
@@ -69,6 +73,7 @@ private:
   KernelOp kernel;
   KernelFunction &function;
   ImplicitLocOpBuilder &b;
+  unsigned vectorBits;
   DenseMap<Value, Value> buffers;
   DenseMap<Value, Value> splats; // a tensor all of whose elements are this scalar
   IRMapping scalars;             // the kernel's values that are not tensors
@@ -124,6 +129,7 @@ LogicalResult GeneralNest::visit(Operation *op) {
       .Case([&](tensor::FromElementsOp elements) { return visitFromElements(elements); })
       .Case([&](tensor::ConcatOp concat) { return visitConcatenate(concat, concat.getDim()); })
       .Case([&](ConcatenateOp concat) { return visitConcatenate(concat, concat.getDim()); })
+      .Case([&](ScatterOp scatter) { return visitScatter(scatter); })
       .Case([&](linalg::FillOp fill) { return visitFill(fill); })
       .Case([&](linalg::LinalgOp linalg) { return visitLinalg(linalg); })
       .Default([&](Operation *other) {
@@ -161,6 +167,10 @@ LogicalResult GeneralNest::visitFill(linalg::FillOp op) {
 }
 
 LogicalResult GeneralNest::visitLinalg(linalg::LinalgOp op) {
+  if (Attribute fill = op->getNumResults() == 1 ? getFillValue(op->getResult(0)) : Attribute()) {
+    splats[op->getResult(0)] = arith::ConstantOp::create(b, cast<TypedAttr>(fill));
+    return success();
+  }
   SmallVector<int64_t> ranges = op.getStaticLoopRanges();
   if (!op.hasPureTensorSemantics() || llvm::any_of(ranges, ShapedType::isDynamic))
     return op->emitOpError() << "in kernel \"" << kernel.getSymName() << "\" is not on static tensors";
@@ -312,6 +322,12 @@ LogicalResult GeneralNest::visitConcatenate(Operation *op, int64_t dim) {
   return success();
 }
 
+LogicalResult GeneralNest::visitScatter(ScatterOp op) {
+  auto getSource = [&](Value tensor) { return TensorSource{buffers.lookup(tensor), splats.lookup(tensor)}; };
+  emitScatterNest(op, getBuffer(op.getResult()), getSource, function, vectorBits);
+  return success();
+}
+
 LogicalResult GeneralNest::alias(Value result, Value source) {
   if (Value splat = splats.lookup(source))
     splats[result] = splat;
@@ -368,6 +384,6 @@ Value GeneralNest::getBuffer(Value result) {
   return buffer = function.allocate(cast<RankedTensorType>(result.getType()));
 }
 
-LogicalResult mlir::epl::emitGeneralNest(KernelOp kernel, KernelFunction &function) {
-  return GeneralNest(kernel, function).emit();
+LogicalResult mlir::epl::emitGeneralNest(KernelOp kernel, KernelFunction &function, unsigned vectorBits) {
+  return GeneralNest(kernel, function, vectorBits).emit();
 }

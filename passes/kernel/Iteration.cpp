@@ -94,12 +94,13 @@ static bool isSimpleReduction(GenericOp op) {
          combiners.size() == 1;
 }
 
-/// Whether elements can be computed one by one, from elements.
+/// Whether elements can be computed one by one, from elements, some of them at computed positions.
 static bool hasScalarBody(GenericOp op) {
   if (!llvm::all_of(op.getIndexingMapsArray(), choosesLoops))
     return false;
   return llvm::all_of(op.getBody()->without_terminator(), [](Operation &inner) {
-    return inner.getNumRegions() == 0 && llvm::none_of(inner.getOperandTypes(), llvm::IsaPred<ShapedType>);
+    return inner.getNumRegions() == 0 && (isa<tensor::ExtractOp>(inner) ||
+                                          llvm::none_of(inner.getOperandTypes(), llvm::IsaPred<ShapedType>));
   });
 }
 

@@ -11,7 +11,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/kernel/ContractionNest.h"
 #include "passes/kernel/CpuTarget.h"
 #include "passes/kernel/FusedNest.h"
 #include "passes/kernel/GeneralNest.h"
@@ -71,17 +70,13 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
       lowerTranspose(kernel, *transpose);
       return success();
     }
-    if (std::optional<ContractionTiling> tiling = loops ? std::nullopt : matchTiling(kernel, vectorBits)) {
-      lowerContraction(kernel, *tiling);
-      return success();
-    }
     widenAccumulators(kernel);
     if (std::unique_ptr<FusionPlan> plan = loops ? nullptr : planFusion(kernel)) {
       lowerFused(kernel, *plan, vectorBits);
       return success();
     }
     KernelFunction function(kernel, /*shared=*/false);
-    if (failed(emitGeneralNest(kernel, function)))
+    if (failed(emitGeneralNest(kernel, function, loops ? 0 : vectorBits)))
       return failure();
     kernel.setForm("general");
     kernel.setExtent(1);
@@ -96,20 +91,6 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
     kernel.setForm("transpose");
     kernel.setExtent(transpose.extent);
     kernel.removeInPlaceAttr(); // a square is stored where others are still to be read
-    kernel.setWorkspace(function.finish());
-  }
-
-  static std::optional<ContractionTiling> matchTiling(KernelOp kernel, unsigned vectorBits) {
-    std::optional<StridedContraction> contraction = matchContraction(kernel);
-    return contraction ? tileContraction(*std::move(contraction), vectorBits) : std::nullopt;
-  }
-
-  void lowerContraction(KernelOp kernel, const ContractionTiling &tiling) {
-    KernelFunction function(kernel, /*shared=*/false);
-    emitContractionNest(tiling, function);
-    kernel.setForm("tiled");
-    kernel.setExtent(getExtent(tiling));
-    kernel.removeInPlaceAttr(); // the operands are read again and again
     kernel.setWorkspace(function.finish());
   }
 

@@ -48,15 +48,18 @@ StringRef getWord(Operation *op) {
   if (isa<arith::ConstantOp, tensor::EmptyOp, linalg::IndexOp, linalg::LinalgOp>(op) ||
       op->hasTrait<OpTrait::IsTerminator>())
     return "";
+  if (isa<tensor::ExtractOp>(op))
+    return "gather";
   StringRef name = op->getName().stripDialect();
   if (isa<arith::ArithDialect>(op->getDialect()) && (name.ends_with("f") || name.ends_with("i")))
     return name.drop_back();
   return name;
 }
 
-/// How little an op says about what its kernel is for: functions tell most, conversions and choices least.
+/// How little an op says about what its kernel is for: functions and gathers tell most, conversions and
+/// choices least.
 int getVagueness(Operation *op) {
-  if (isa<math::MathDialect>(op->getDialect()))
+  if (isa<math::MathDialect>(op->getDialect()) || isa<tensor::ExtractOp>(op))
     return 0;
   return isa<CastOpInterface, arith::CmpFOp, arith::CmpIOp, arith::SelectOp>(op) ? 2 : 1;
 }

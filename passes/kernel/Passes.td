@@ -4,6 +4,29 @@
 
 include "mlir/Pass/PassBase.td"
 
+def DecomposeGathers : Pass<"epl-decompose-gathers", "::mlir::ModuleOp"> {
+  let summary = "Turns gathers into generics that extract elements";
+  let description = [{
+    They can share a kernel with what reads them then. Positions are moved into the operand.
+
+    ```mlir
+    %1 = epl.gather %x[%i] of [0] operand_dims [-1, 1] index_dims [0] : (tensor<9x4xf32>, tensor<2xi32>) -> tensor<2x4xf32>
+    ```
+    becomes
+    ```mlir
+    %0 = tensor.empty() : tensor<2x4xf32>
+    %1 = linalg.generic {... (d0), (d0, d1) ... ["parallel", "parallel"]} ins(%i : tensor<2xi32>) outs(%0 : tensor<2x4xf32>) {
+    ^bb0(%position: i32, %out: f32):
+      ... // the row: %position in [0, 8]
+      %column = linalg.index 1 : index
+      %element = tensor.extract %x[%row, %column] : tensor<9x4xf32>
+      linalg.yield %element : f32
+    } -> tensor<2x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def SimplifyGenerics : Pass<"epl-simplify-generics", "::mlir::ModuleOp"> {
   let summary = "Turns copies and reductions that only reshape into reshapes, empties inits that are not read";
   let description = [{
@@ -80,9 +103,7 @@ def MatchContractions : Pass<"epl-match-contractions", "::mlir::ModuleOp"> {
   let summary = "Finds the kernels that a matrix library runs";
   let description = [{
     A contraction in f32 or f64 that is a batch of matrix products in the library's sense, strides and
-    transposes included, gets `gemm`; so do convolutions whose windows do not overlap. A dimension that cannot be
-    merged into m or n becomes part of the batch, unless it is longer than they are: then the kernel is left to
-    loops of our own.
+    transposes included, gets `gemm`. A dimension that cannot be merged into m or n becomes part of the batch.
     If the init is an input, the call accumulates and `in_place` names that input: who calls the kernel gives
     both the same storage or copies the input to the output first.
 

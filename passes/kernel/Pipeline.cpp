@@ -11,6 +11,7 @@ namespace {
 } // namespace
 
 void mlir::epl::buildKernelPipeline(OpPassManager &pm) {
+  pm.addPass(createDecomposeGathers());
   pm.addPass(createSimplifyGenerics());
   pm.addPass(createNormalizeContractions());
   pm.addPass(createFormKernels());

@@ -77,7 +77,9 @@ private:
   void evaluatePayload(Element &node, SmallVector<Value> &results);
   Value evaluateOp(Operation *op, IRMapping &mapping, ArrayRef<StridedAccess> loops);
   Value cloneElementwise(Operation *op, IRMapping &mapping);
-  Value gather(tensor::ExtractOp op, IRMapping &mapping);
+  Value gather(tensor::ExtractOp op, IRMapping &mapping, ArrayRef<StridedAccess> loops);
+  Value gatherRun(tensor::ExtractOp op, IRMapping &mapping, ArrayRef<StridedAccess> loops);
+  Value getFirstLane(Value index, IRMapping &mapping, ArrayRef<StridedAccess> loops);
   Value getConstant(TypedAttr attr);
   Value getScalar(Element &node);
 
@@ -90,6 +92,7 @@ private:
   /// The lanes of a gather that are there.
   Value getLaneMask();
   Value load(Value tensor, const StridedAccess &access, bool varies);
+  Value loadRun(Value tensor, Value index);
   void store(Value value, Value tensor, const StridedAccess &access);
   Value fromStorage(Value stored, Type element);
 

@@ -88,17 +88,26 @@ Value StageEmitter::getLaneMask() {
   return mask ? mask : getConstant(DenseElementsAttr::get(getVectorType(b.getI1Type()), true));
 }
 
+// The vector of elements from `index` on, as many as there are lanes.
+Value StageEmitter::loadRun(Value tensor, Value index) {
+  Type element = getElementTypeOrSelf(tensor);
+  VectorType type = getVectorType(getStorageType(element));
+  Value buffer = getSource(tensor);
+  if (!mask)
+    return fromStorage(vector::LoadOp::create(b, type, buffer, index), element);
+  Value none = getConstant(b.getZeroAttr(type));
+  return fromStorage(vector::MaskedLoadOp::create(b, type, buffer, index, mask, none), element);
+}
+
 Value StageEmitter::load(Value tensor, const StridedAccess &access, bool varies) {
   Type element = getElementTypeOrSelf(tensor);
   Value buffer = getSource(tensor), index = getIndex(access);
   if (lanes == 1 || !varies)
     return loadElement(b, buffer, index, element);
-  VectorType type = getVectorType(getStorageType(element));
-  if (access.strides.back() == 1 && !mask)
-    return fromStorage(vector::LoadOp::create(b, type, buffer, index), element);
-  Value none = getConstant(b.getZeroAttr(type));
   if (access.strides.back() == 1)
-    return fromStorage(vector::MaskedLoadOp::create(b, type, buffer, index, mask, none), element);
+    return loadRun(tensor, index);
+  VectorType type = getVectorType(getStorageType(element));
+  Value none = getConstant(b.getZeroAttr(type));
   Value offsets = getLaneOffsets(access.strides.back(), b.getIndexType());
   return fromStorage(vector::GatherOp::create(b, type, buffer, index, offsets, getLaneMask(), none), element);
 }

@@ -102,7 +102,7 @@ Value StageEmitter::evaluateOp(Operation *op, IRMapping &mapping, ArrayRef<Strid
     auto index = cast.getIn().getDefiningOp<linalg::IndexOp>();
     value = getPosition(loops[index.getDim()], cast.getType());
   } else if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
-    value = gather(extract, mapping);
+    value = gather(extract, mapping, loops);
   } else {
     value = cloneElementwise(op, mapping);
   }
@@ -133,7 +133,37 @@ Value StageEmitter::cloneElementwise(Operation *op, IRMapping &mapping) {
   return cloned->getResult(0);
 }
 
-Value StageEmitter::gather(tensor::ExtractOp op, IRMapping &mapping) {
+// If lane i has the index v + i, the value of v; null if lanes differ in another way.
+Value StageEmitter::getFirstLane(Value index, IRMapping &mapping, ArrayRef<StridedAccess> loops) {
+  if (auto loop = index.getDefiningOp<linalg::IndexOp>()) {
+    const StridedAccess &access = loops[loop.getDim()];
+    return hasLanes() && access.strides.back() == 1 ? getIndex(access) : Value();
+  }
+  auto sum = index.getDefiningOp<arith::AddIOp>();
+  Value start = sum ? mapping.lookupOrDefault(sum.getLhs()) : Value();
+  if (!sum || isa<VectorType>(start.getType()))
+    return {};
+  Value first = getFirstLane(sum.getRhs(), mapping, loops);
+  return first ? arith::AddIOp::create(b, start, first).getResult() : Value();
+}
+
+// The elements of lanes that follow one another in memory, a row of a table say; null if they do not.
+Value StageEmitter::gatherRun(tensor::ExtractOp op, IRMapping &mapping, ArrayRef<StridedAccess> loops) {
+  if (lanes == 1 || op.getIndices().empty())
+    return {};
+  SmallVector<Value> indices;
+  for (Value index : op.getIndices().drop_back())
+    indices.push_back(mapping.lookupOrDefault(index));
+  if (llvm::any_of(indices, [](Value index) { return isa<VectorType>(index.getType()); }))
+    return {};
+  indices.push_back(getFirstLane(op.getIndices().back(), mapping, loops));
+  return indices.back() ? loadRun(op.getTensor(), linearize(b, indices, op.getTensor().getType().getShape()))
+                        : Value();
+}
+
+Value StageEmitter::gather(tensor::ExtractOp op, IRMapping &mapping, ArrayRef<StridedAccess> loops) {
+  if (Value run = gatherRun(op, mapping, loops))
+    return run;
   auto type = op.getTensor().getType();
   SmallVector<Value> indices =
       llvm::map_to_vector(op.getIndices(), [&](Value v) { return mapping.lookupOrDefault(v); });

@@ -137,6 +137,14 @@ static Status evaluatePad(tensor::PadOp op, ArrayRef<Status> operands,
   return padding ? join(operands[0], getCaptured(padding)) : evaluateOpaque(operands);
 }
 
+/// What is read is linear in the operand, what is added to it in both; nothing is in the positions.
+static Status evaluateIndexed(Operation *op, ArrayRef<Status> operands, size_t numTensors) {
+  auto adds = dyn_cast<ScatterOp>(op);
+  bool linear = evaluateOpaque(operands.drop_front(numTensors)) == Status::normal &&
+                (!adds || adds.getCombine() == CombineKind::add);
+  return linear ? joinAll(operands.take_front(numTensors)) : evaluateOpaque(operands);
+}
+
 SmallVector<Status> mlir::epl::evaluate(Operation *op, ArrayRef<Status> operands,
                                         function_ref<Status(Value)> getCaptured) {
   if (auto linalg = dyn_cast<linalg::LinalgOp>(op); linalg && linalg.hasPureTensorSemantics())
@@ -146,6 +154,8 @@ SmallVector<Status> mlir::epl::evaluate(Operation *op, ArrayRef<Status> operands
                             tensor::CastOp, ReshardOp>([&](auto) { return operands[0]; })
                       .Case<tensor::InsertSliceOp>([&](auto) { return join(operands[0], operands[1]); })
                       .Case<ConcatenateOp>([&](auto) { return joinAll(operands); })
+                      .Case<GatherOp>([&](auto) { return evaluateIndexed(op, operands, 1); })
+                      .Case<ScatterOp>([&](auto) { return evaluateIndexed(op, operands, 2); })
                       .Case([&](tensor::PadOp pad) { return evaluatePad(pad, operands, getCaptured); })
                       .Case([&](arith::ConstantOp constant) { return evaluateScalar(constant, operands); })
                       .Default([&](Operation *other) {

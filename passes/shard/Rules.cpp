@@ -2,6 +2,8 @@
 
 #include "passes/shard/Rules.h"
 
+#include "dialect/Indexed.h"
+
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -206,6 +208,59 @@ static FactorRule getPointwiseRule(Operation *op, int64_t except = FactorRule::k
   return rule;
 }
 
+/// What windows take of the operand as a whole is parallel: the operand's dimension, written by a scatter as
+/// well, and the windows'. A dimension where windows begin at computed positions is blocked.
+static void linkWindows(FactorRule &rule, const IndexedAccess &access,
+                        ArrayRef<SmallVector<int64_t> *> wholes, SmallVector<int64_t> &windows,
+                        MutableArrayRef<SmallVector<int64_t>> indices) {
+  for (int64_t dim = 0; dim < access.operand.getRank(); ++dim) {
+    if (access.operandDims[dim] < 0 || !access.isWhole(dim))
+      continue;
+    SmallVector<DimRef> dims = {{windows, access.operandDims[dim]}};
+    for (SmallVector<int64_t> *whole : wholes)
+      dims.push_back({*whole, dim});
+    if (int64_t batch = access.getBatchDim(dim); batch >= 0)
+      for (SmallVector<int64_t> &index : indices)
+        dims.push_back({index, batch});
+    link(rule, dims);
+  }
+}
+
+/// Makes a factor of each dimension of the positions that is no batch: what it is read at, or written at.
+static void linkPositions(FactorRule &rule, const IndexedAccess &access, SmallVector<int64_t> &windows,
+                          MutableArrayRef<SmallVector<int64_t>> indices, IteratorType iterator) {
+  for (auto [dim, window] : llvm::enumerate(access.indexDims)) {
+    if (llvm::is_contained(access.operandDims, window))
+      continue;
+    SmallVector<DimRef> dims = {{windows, window}};
+    for (SmallVector<int64_t> &index : indices)
+      dims.push_back({index, static_cast<int64_t>(dim)});
+    link(rule, dims);
+    rule.factors.back() = iterator;
+  }
+}
+
+static FactorRule getGatherRule(GatherOp op) {
+  FactorRule rule = getBlockedRule(op);
+  IndexedAccess access(op);
+  auto indices = MutableArrayRef(rule.operands).drop_front(1);
+  linkWindows(rule, access, {&rule.operands[0]}, rule.results[0], indices);
+  linkPositions(rule, access, rule.results[0], indices, IteratorType::parallel);
+  return rule;
+}
+
+/// Members can each add their updates, a sum is pending then. Other combinations have an order, or results
+/// that are no sum.
+static FactorRule getScatterRule(ScatterOp op) {
+  FactorRule rule = getBlockedRule(op);
+  IndexedAccess access(op);
+  auto indices = MutableArrayRef(rule.operands).drop_front(2);
+  linkWindows(rule, access, {&rule.operands[1], &rule.results[0]}, rule.operands[0], indices);
+  if (op.getCombine() == CombineKind::add)
+    linkPositions(rule, access, rule.operands[0], indices, IteratorType::reduction);
+  return rule;
+}
+
 /// Ops on tensors of one shape, element by element.
 static bool isPointwise(Operation *op) {
   bool identity = isa<tensor::CastOp, tensor::BitcastOp, UnrealizedConversionCastOp>(op) &&
@@ -245,6 +300,8 @@ FactorRule mlir::epl::getFactorRule(Operation *op) {
       .Case([](tensor::InsertSliceOp slice) { return getInsertSliceRule(slice); })
       .Case([](tensor::PadOp pad) { return getPadRule(pad); })
       .Case([](ConcatenateOp concat) { return getPointwiseRule(concat, concat.getDim()); })
+      .Case([](GatherOp gather) { return getGatherRule(gather); })
+      .Case([](ScatterOp scatter) { return getScatterRule(scatter); })
       .Default([](Operation *other) { return getBlockedRule(other); });
 }
 

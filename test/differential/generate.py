@@ -9,6 +9,7 @@ from collections.abc import Callable
 import expression as ex
 from contractions import Contractions
 from elementwise import Elementwise
+from indexed import Indexed
 from moves import Moves
 from nest import Output, along
 from ops import Empty, Op
@@ -23,7 +24,7 @@ def make_program(seed: int, devices: int) -> Program:
     return Generator(seed, devices).run()
 
 
-class Generator(Elementwise, Reductions, Contractions, Moves):
+class Generator(Elementwise, Reductions, Contractions, Moves, Indexed):
     """Adds random ops to a program, then results."""
 
     def run(self) -> Program:
@@ -43,6 +44,8 @@ class Generator(Elementwise, Reductions, Contractions, Moves):
             self._make_insert_slice: 1,
             self._make_pad: 1,
             self._make_concatenate: 1,
+            self._make_gather: 2,
+            self._make_scatter: 2,
             self._make_constant: 1,
             self._make_spread: 1,
             self._make_again: 2,

@@ -25,6 +25,21 @@ def label(x: jax.Array) -> jax.Array:
     return (jnp.abs(x[:, 0]) * 4).astype(int) % 6
 
 
+def tokens(x: jax.Array) -> jax.Array:
+    """A number below 2,000 for every row; several are the same, several are small."""
+    return (jnp.abs(x[:, 0]) * 20).astype(int) % 7 * (jnp.abs(x[:, 1]) * 40).astype(int) % 2000
+
+
+def table(x: jax.Array) -> jax.Array:
+    """2,000 rows."""
+    return jnp.tile(x, (250, 1)) + jnp.arange(2000.0)[:, None]
+
+
+def unsigned(x: jax.Array) -> jax.Array:
+    """Numbers around 2^31, where signs would show."""
+    return (x * 900).astype(jnp.int32).view(jnp.uint32)
+
+
 def pooled(x: jax.Array, window: tuple[int, int], strides: tuple[int, int], padding: Any) -> jax.Array:
     """The largest number of every window."""
     return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, window, strides, padding)
@@ -144,6 +159,29 @@ GROUPS: dict[str, dict[str, Operation]] = {
         "slice of each row": lambda x: jax.vmap(lambda r, i: jax.lax.dynamic_slice(r, (i,), (2,)))(
             x, label(x)
         ),
+        "rows of a large table": lambda x: table(x)[tokens(x)],
+        "rows outside": lambda x: x.at[tokens(x) - 9].get(mode="fill", fill_value=-1.0),
+        "rows clipped": lambda x: x.at[tokens(x) - 9].get(mode="clip"),
+        "rows wrapped": lambda x: jnp.take(x, tokens(x), axis=0, mode="wrap"),
+        "rows in bounds": lambda x: x.at[label(x)].get(mode="promise_in_bounds"),
+        "negative positions": lambda x: x[-label(x) - 1],
+        "label of each row": lambda x: x[jnp.arange(8), label(x)],
+        "labels of each row": lambda x: x[np.arange(8)[:, None], jnp.stack([label(x), label(x) - 1], 1)],
+        "diagonal": lambda x: x[jnp.arange(6), jnp.arange(6)],
+        "rows of rows": lambda x: jnp.take_along_axis(x, jnp.argmax(x, 0)[None], 0),
+        "reversed columns": lambda x: jnp.take(x, 5 - label(x), axis=1).T,
+        "unsigned positions": lambda x: x[label(x).astype(jnp.uint8)],
+        "positions of a byte": lambda x: x[label(x).astype(jnp.int8) - 3],
+        "sixteen bits": lambda x: x.astype(jnp.bfloat16)[label(x)].astype(jnp.float32),
+        "long integers": lambda x: (x * 9).astype(int)[:, label(x)],
+        "constants": lambda x: jnp.array([2.0, 3.0, 5.0, 7.0, 11.0, 13.0])[label(x)] * x[:, 0],
+        "nothing": lambda x: x[label(x)[:0]],
+        "one": lambda x: x[:1, :1][label(x)[:1]],
+        "one scalar": lambda x: x[label(x)[0], label(x)[1]],
+        "read into a sum": lambda x: jnp.sin(x[label(x)] + x).sum(1),
+        "slices of planes": lambda x: jax.lax.dynamic_slice(
+            x.reshape(8, 2, 3), (label(x)[0], label(x)[1], label(x)[2]), (2, 1, 2)
+        ),
     },
     "scatters": {
         "add to rows": lambda x: x.at[POSITIONS].add(x[:4]),
@@ -155,6 +193,39 @@ GROUPS: dict[str, dict[str, Operation]] = {
         "set a part": lambda x: x.at[1:3, :2].set(0.0),
         "set in each row": lambda x: jax.vmap(lambda row, i: row.at[i].set(5.0))(x, label(x)),
         "update": lambda x: jax.lax.dynamic_update_slice(x, x[:3] * 2, (label(x)[0], 0)),
+        "add to a large table": lambda x: jnp.zeros((2000, 6)).at[tokens(x)].add(x),
+        "gradient of a large table": jax.grad(lambda x: (table(x)[tokens(x)] * jnp.sin(x)).sum()),
+        "add outside": lambda x: x.at[tokens(x) - 9].add(x),
+        "add outside, clipped": lambda x: x.at[tokens(x) - 9].add(x, mode="clip"),
+        "subtract": lambda x: x.at[label(x)].subtract(x),
+        "multiply": lambda x: x.at[label(x)].multiply(x),
+        "maximum": lambda x: x.at[label(x)].max(2 * x),
+        "minimum": lambda x: x.at[label(x), 2].min(x[:, 0]),
+        "maximum of none": lambda x: x.at[label(x)].max(jnp.log(x)),
+        "maximum of unsigned": lambda x: unsigned(x).at[label(x)].max(unsigned(-x)),
+        "set repeatedly": lambda x: jnp.zeros((6, 6)).at[label(x)].set(x),
+        "set pairs repeatedly": lambda x: jnp.zeros((6, 6)).at[label(x), label(-x)].set(x[:, 0]),
+        "set columns": lambda x: x.at[:, POSITIONS].set(x[:, :4]),
+        "set rows in place": lambda x: x.at[jnp.array([0, 2])].set(1.0),
+        "set flags": lambda x: (x > 0).at[label(x)].set(x < 0),
+        "any of flags": lambda x: (x > 0).at[label(x)].max(x < 0),
+        "add bytes": lambda x: (x * 9).astype(jnp.int8).at[label(x)].add(jnp.int8(3)),
+        "add sixteen bits": lambda x: x.astype(jnp.bfloat16).at[POSITIONS[:3]].add(1.5).astype(jnp.float32),
+        "add to each row": lambda x: x.at[jnp.arange(8), label(x)].add(1.0),
+        "add to the diagonal": lambda x: x.at[jnp.arange(6), jnp.arange(6)].add(1.0),
+        "add nothing": lambda x: x.at[label(x)[:0]].add(x[:0]),
+        "add to nothing": lambda x: x[:0].at[label(x)].add(1.0),
+        "add windows": lambda x: jax.lax.scatter_add(
+            x, label(x)[:, None], x[:, None, :3], jax.lax.ScatterDimensionNumbers((1, 2), (), (0,))
+        ),
+        "sums of segments": lambda x: jax.ops.segment_sum(x, label(x), 6),
+        "sums of segments of numbers": lambda x: jax.ops.segment_sum(x[:, 0], label(x), 6),
+        "counts": lambda x: jnp.bincount(label(x), length=6),
+        "largest of segments": lambda x: jax.ops.segment_max(x, label(x), 6),
+        "products of segments": lambda x: jax.ops.segment_prod(x, label(x), 6),
+        "update of planes": lambda x: jax.lax.dynamic_update_slice(
+            x.reshape(8, 2, 3), x.reshape(8, 2, 3)[:2, :, :1], (label(x)[0], label(x)[1], label(x)[2])
+        ),
         "gradient of rows": jax.grad(lambda x: jnp.sin(x[POSITIONS]).sum()),
         "gradient of a slice": jax.grad(
             lambda x: jnp.sin(jax.lax.dynamic_slice(x, (POSITIONS[0], 1), (3, 2))).sum()
@@ -247,3 +318,33 @@ def test_operations_agree_with_jax(group: str, devices: int) -> None:
             np.testing.assert_allclose(
                 np.asarray(a), np.asarray(b), rtol=0, atol=0 if exact else 2e-6 * magnitude, err_msg=name
             )
+
+
+@pytest.mark.parametrize("name", ["label of each row", "labels of each row", "along an axis", "of each row"])
+def test_rows_that_positions_count_stay_on_their_device(name: str) -> None:
+    def step(x: jax.Array) -> Any:
+        with epl.replicate():
+            return GROUPS["gathers"][name](x).sum()
+
+    text = epl.parallelize(step, batch="x", devices=2).lower(X).as_text(stage="local")
+    assert text.count("epl.gather") == 1
+    assert "epl.all_gather" not in text
+
+
+def test_an_embedding_takes_memory_for_what_it_moves() -> None:
+    """The gradient of a table, the rows that are read and theirs; not a mask of all rows for each token."""
+    table, ids = np.zeros((20_000, 64), np.float32), np.zeros((32, 16), np.int32)
+
+    def step(table: jax.Array, ids: jax.Array) -> tuple[jax.Array, jax.Array]:
+        def loss(table: jax.Array) -> jax.Array:
+            return jnp.sin(table[ids]).mean()
+
+        with epl.replicate():
+            value, gradient = jax.value_and_grad(loss)(table)
+        return table - 0.1 * gradient, value
+
+    for devices in (1, 2):
+        lowered = epl.parallelize(step, state="table", batch="ids", devices=devices).lower(table, ids)
+        plan = lowered.compile().plan
+        assert plan.arena_bytes < table.nbytes + 4 * ids.size * 64 * 4
+        assert lowered.as_text(stage="local").count("epl.all_reduce") == 2 * (devices - 1)

@@ -144,3 +144,58 @@ func.func @contraction(%arg0: !m, %arg1: !v) -> !v {
   }
   return %r : !v
 }
+
+// -----
+
+// A gather shares the kernel of what makes its positions and of what reads its elements; what it reads from is there
+// before.
+epl.mesh @mesh axes ["data"=1]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+!table = !epl.dist<tensor<9x8xf32>, <@mesh, [{}, {}]>>
+!i = !epl.dist<tensor<4xi32>, <@mesh, [{}]>>
+!m = !epl.dist<tensor<4x8xf32>, <@mesh, [{}, {}]>>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#first = affine_map<(d0, d1) -> (d0)>
+#id1 = affine_map<(d0) -> (d0)>
+
+// CHECK-LABEL: func.func @gather
+// CHECK: %[[T:.*]] = epl.cluster fusion(%{{.*}}) : (tensor<9x8xf32>) -> tensor<9x8xf32>
+// CHECK: math.exp
+// CHECK: %[[R:.*]] = epl.cluster fusion({{.*}}%[[T]]{{.*}}) : {{.*}} -> tensor<4x8xf32>
+// CHECK: arith.addi
+// CHECK: tensor.extract
+// CHECK: math.sin
+// CHECK-NOT: epl.cluster
+// CHECK: epl.yield %[[R]]
+func.func @gather(%arg0: !table, %arg1: !i) -> !m {
+  %r = epl.task <@tg0, forward> (%arg0, %arg1) : (!table, !i) -> !m {
+  ^bb0(%x: tensor<9x8xf32>, %i: tensor<4xi32>):
+    %et = tensor.empty() : tensor<9x8xf32>
+    %table = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<9x8xf32>) outs(%et : tensor<9x8xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %e = math.exp %a : f32
+      linalg.yield %e : f32
+    } -> tensor<9x8xf32>
+    %ei = tensor.empty() : tensor<4xi32>
+    %at = linalg.generic {indexing_maps = [#id1, #id1], iterator_types = ["parallel"]} ins(%i : tensor<4xi32>) outs(%ei : tensor<4xi32>) {
+    ^bb0(%a: i32, %o: i32):
+      %s = arith.addi %a, %a : i32
+      linalg.yield %s : i32
+    } -> tensor<4xi32>
+    %em = tensor.empty() : tensor<4x8xf32>
+    %rows = linalg.generic {indexing_maps = [#first, #id], iterator_types = ["parallel", "parallel"]} ins(%at : tensor<4xi32>) outs(%em : tensor<4x8xf32>) {
+    ^bb0(%p: i32, %o: f32):
+      %row = arith.index_cast %p : i32 to index
+      %column = linalg.index 1 : index
+      %e = tensor.extract %table[%row, %column] : tensor<9x8xf32>
+      linalg.yield %e : f32
+    } -> tensor<4x8xf32>
+    %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%rows : tensor<4x8xf32>) outs(%em : tensor<4x8xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %s = math.sin %a : f32
+      linalg.yield %s : f32
+    } -> tensor<4x8xf32>
+    epl.yield %y : tensor<4x8xf32>
+  }
+  return %r : !m
+}

@@ -171,3 +171,40 @@ func.func @max_does_not_flow(%x: !x {epl.sharding = #batch}, %n: !v) {
   %0 = arith.negf %p : !v
   return
 }
+
+// Reads are linear in what is read, sums in what is added; positions and other combinations need the complete value.
+// CHECK-LABEL: func.func @indexed
+func.func @indexed(%x: !x {epl.sharding = #batch}, %n: !v, %i: tensor<2xi32>, %y: tensor<8xi32> {epl.sharding = #epl.sharding<@mesh, [{"data"}]>}) {
+  %zero = arith.constant dense<0.0> : !v
+  %none = arith.constant dense<0> : tensor<i32>
+  // CHECK: linalg.reduce {{.*}} partial = sum{"data"}>
+  %p = linalg.reduce { arith.addf } ins(%x : !x) outs(%zero : !v) dimensions = [0]
+  // CHECK: epl.gather {{.*}}, partial = sum{"data"}>
+  %0 = epl.gather %p[%i] of [0] operand_dims [-1] index_dims [0] : (!v, tensor<2xi32>) -> tensor<2xf32>
+  // CHECK: epl.scatter add {{.*}}, partial = sum{"data"}>
+  %1 = epl.scatter add %0 into %zero[%i] of [0] operand_dims [-1] index_dims [0] : (tensor<2xf32>, !v, tensor<2xi32>) -> !v
+  // CHECK: epl.scatter add {{.*}}, partial = sum{"data"}>
+  %2 = epl.scatter add %0 into %p[%i] of [0] operand_dims [-1] index_dims [0] : (tensor<2xf32>, !v, tensor<2xi32>) -> !v
+  // CHECK: epl.scatter add {{.*}} {epl.sharding = [#epl.sharding<@mesh, [{}]>]}
+  %3 = epl.scatter add %0 into %n[%i] of [0] operand_dims [-1] index_dims [0] : (tensor<2xf32>, !v, tensor<2xi32>) -> !v
+  // CHECK: epl.scatter set {{.*}} {epl.sharding = [#epl.sharding<@mesh, [{}]>]}
+  %4 = epl.scatter set %0 into %zero[%i] of [0] operand_dims [-1] index_dims [0] : (tensor<2xf32>, !v, tensor<2xi32>) -> !v
+  // CHECK: linalg.reduce {{.*}} partial = sum{"data"}>
+  %at = linalg.reduce { arith.addi } ins(%y : tensor<8xi32>) outs(%none : tensor<i32>) dimensions = [0]
+  // CHECK: epl.gather {{.*}} {epl.sharding = [#epl.sharding<@mesh, [{}]>]}
+  %5 = epl.gather %p[%at] of [0] operand_dims [0] index_dims [] : (!v, tensor<i32>) -> tensor<2xf32>
+  return
+}
+
+// Each member adds its updates where nothing was before; else one member's would be added to what all have.
+// CHECK-LABEL: func.func @sums
+func.func @sums(%u: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}]>}, %i: tensor<8xi32>, %n: !v) {
+  %zero = arith.constant dense<0.0> : !v
+  // CHECK: epl.scatter add {{.*}}, partial = sum{"data"}>
+  %0 = epl.scatter add %u into %zero[%i] of [0] operand_dims [-1] index_dims [0] : (tensor<8xf32>, !v, tensor<8xi32>) -> !v
+  // CHECK: epl.scatter add {{.*}} {epl.sharding = [#epl.sharding<@mesh, [{}]>]}
+  %1 = epl.scatter add %u into %n[%i] of [0] operand_dims [-1] index_dims [0] : (tensor<8xf32>, !v, tensor<8xi32>) -> !v
+  // CHECK: epl.scatter max {{.*}} {epl.sharding = [#epl.sharding<@mesh, [{}]>]}
+  %2 = epl.scatter max %u into %zero[%i] of [0] operand_dims [-1] index_dims [0] : (tensor<8xf32>, !v, tensor<8xi32>) -> !v
+  return
+}

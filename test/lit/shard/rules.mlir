@@ -223,3 +223,32 @@ func.func @blocked(%a: tensor<8x4xf32>, %init: tensor<8x4xf32>, %n: index) {
   return
 }
 func.func private @callee(tensor<8x4xf32>) -> tensor<8x4xf32>
+
+// -----
+
+// What is indexed is blocked. Windows that take a dimension as a whole, and batches, are parallel; so is what a
+// gather looks up, while a scatter reduces what it adds up.
+
+epl.mesh @mesh axes ["data"=2]
+
+func.func @gather(%x: tensor<8x6xf32>, %i: tensor<2x4xi32>, %rows: tensor<8xi32>, %at: tensor<i32>) {
+  // expected-remark@+1 {{rule ([_, d0], [d1, d2]) -> ([d1, d2, d0])}}
+  %0 = epl.gather %x[%i] of [0] operand_dims [-1, 2] index_dims [0, 1] : (tensor<8x6xf32>, tensor<2x4xi32>) -> tensor<2x4x6xf32>
+  // expected-remark@+1 {{rule ([d0, _], [d0]) -> ([d0])}}
+  %1 = epl.gather %x[%rows] of [1] operand_dims [0, -1] index_dims [0] : (tensor<8x6xf32>, tensor<8xi32>) -> tensor<8xf32>
+  // expected-remark@+1 {{rule ([_, _], [d0, d1], [d0, d1]) -> ([d1, d0])}}
+  %2 = epl.gather %x[%i, %i] of [0, 1] operand_dims [-1, -1] index_dims [1, 0] : (tensor<8x6xf32>, tensor<2x4xi32>, tensor<2x4xi32>) -> tensor<4x2xf32>
+  // expected-remark@+1 {{rule ([d0, _], []) -> ([d0, _])}}
+  %3 = epl.gather %x[%at] of [1] operand_dims [0, 1] index_dims [] : (tensor<8x6xf32>, tensor<i32>) -> tensor<8x3xf32>
+  return
+}
+
+func.func @scatter(%x: tensor<8x6xf32>, %i: tensor<2x4xi32>, %rows: tensor<8xi32>, %u: tensor<2x4x6xf32>, %v: tensor<8xf32>) {
+  // expected-remark@+1 {{rule ([d1, d2, d0], [_, d0], [d1, d2]) -> ([_, d0]) reduces d1, d2 by sum}}
+  %0 = epl.scatter add %u into %x[%i] of [0] operand_dims [-1, 2] index_dims [0, 1] : (tensor<2x4x6xf32>, tensor<8x6xf32>, tensor<2x4xi32>) -> tensor<8x6xf32>
+  // expected-remark@+1 {{rule ([_, _, d0], [_, d0], [_, _]) -> ([_, d0])}}
+  %1 = epl.scatter max %u into %x[%i] of [0] operand_dims [-1, 2] index_dims [0, 1] : (tensor<2x4x6xf32>, tensor<8x6xf32>, tensor<2x4xi32>) -> tensor<8x6xf32>
+  // expected-remark@+1 {{rule ([d0], [d0, _], [d0]) -> ([d0, _])}}
+  %2 = epl.scatter set %v into %x[%rows] of [1] operand_dims [0, -1] index_dims [0] : (tensor<8xf32>, tensor<8x6xf32>, tensor<8xi32>) -> tensor<8x6xf32>
+  return
+}

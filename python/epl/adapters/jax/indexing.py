@@ -1,33 +1,40 @@
-"""Gather, scatter and slices at computed positions as comparisons, selects and sums, which every rule knows.
+"""Gathers, scatters and slices at computed positions become `epl.gather` and `epl.scatter`.
 
 Problem: their legalization reads whole tensors inside a body, where no sharding rule sees them.
-Method: one-hot indexing without a multiplication. All meet in one space: a dimension for every batch
-dimension of the positions, every dimension of the windows, every indexed dimension of the operand. A mask
-tells where a position meets its element; what it selects (0 elsewhere) is summed over the indexed dimensions
-to gather, over the positions to scatter. NaN and infinity stay where they are, and a sum over what devices
-share is a sum over devices. The work is that of the whole space: the result's, times the extents indexed.
-Invariant out: what is left of these operations has no such form: spaces that are too large, scatters that
-combine by other than a sum or that may set an element more than once.
+Method: JAX's dimension numbers are written as correspondences of dimensions, which the rules read. JAX joins
+the positions along the dimensions of an operand to one tensor of vectors; here each gets its own again.
+Positions that count a batch themselves (`x[arange(n), labels]`) make its dimension a batch. A slice is one
+window. What is at positions that are known is a static slice.
+Invariant out: what is left of these operations has no such form: scatters of several operands or that combine
+by something else than one operation.
 """
 
 from __future__ import annotations
 
-import functools
-import math
 from collections.abc import Mapping, Sequence
 
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
 from epl.adapters.jax import scalars, slices
-from epl.adapters.jax.simplify import compare, constant, operations
-
-MAX_ELEMENTS = 2**25  # of a space
+from epl.adapters.jax.positions import counted, split_positions
+from epl.adapters.jax.simplify import constant, is_zero, operations
 
 Shape = Sequence[int]
 
+# What the body of a scatter does, for signed numbers and floats, unsigned ones, and booleans.
+_COMBINATIONS = {
+    "stablehlo.add": ("add", "add", "ori"),
+    "stablehlo.subtract": ("add", "add", None),
+    "stablehlo.multiply": ("mul", "mul", "andi"),
+    "stablehlo.minimum": ("min", "umin", "andi"),
+    "stablehlo.maximum": ("max", "umax", "ori"),
+    "stablehlo.and": ("andi", "andi", "andi"),
+    "stablehlo.or": ("ori", "ori", "ori"),
+}
 
-def lower_indexing(module: ir.Module) -> None:
+
+def raise_indexing(module: ir.Module) -> None:
     """Rewrites every operation that this file's head names."""
     rules = {
         "stablehlo.gather": _gather,
@@ -43,148 +50,112 @@ def lower_indexing(module: ir.Module) -> None:
             op.erase()
 
 
-class _Space:
-    """The space of this file's head; what is summed comes first where kernels are fastest with it.
+class _Access:
+    """Which windows of an operand are read or written, and how dimensions correspond.
 
     Args:
-      batch: extents of the positions.
-      shape: of the operand.
-      batching: from dimensions of the operand to the batch dimension that each one is.
-      windows: from dimensions of the operand to their extent in a window; those without one are missing.
-      positions: from indexed dimensions of the operand to where the windows start, a tensor of shape `batch`.
-      gathers: whether the indexed dimensions are summed, not those of the batch.
+      operand: the tensor.
+      sizes: of a window, along the dimensions of the operand.
+      positions: from dimensions of the operand to where windows begin, all of one shape.
+      batching: from dimensions of the operand to the dimensions of the positions that they are.
+      windows: from dimensions of the operand to those of the windows' tensor.
+      axes: for each dimension of the positions the dimension of the windows' tensor.
     """
 
     def __init__(
         self,
-        batch: Shape,
-        shape: Shape,
+        operand: ir.Value,
+        sizes: Shape,
+        positions: Mapping[int, ir.Value],
         batching: Mapping[int, int],
         windows: Mapping[int, int],
-        positions: Mapping[int, ir.Value],
-        *,
-        gathers: bool,
+        axes: Shape,
     ) -> None:
-        self._positions = positions
-        indexed = [shape[dim] for dim in positions]
-        first = len(indexed) if gathers and windows else 0
-        self.shape = [*indexed[:first], *batch, *windows.values(), *indexed[first:]]
-        self.batch = list(range(first, first + len(batch)))
-        last = first + len(batch) + len(windows)
-        self.windows = {dim: first + len(batch) + i for i, dim in enumerate(windows)}
-        self.indexed = {dim: (0 if first else last) + i for i, dim in enumerate(positions)}
-        axes = {dim: self.batch[axis] for dim, axis in batching.items()} | self.windows | self.indexed
-        self.operand = [axes[dim] for dim in range(len(shape))]
+        self.operand, self.sizes = operand, list(sizes)
+        self._windows, self._axes = windows, axes
+        self._batches = dict(batching)
+        self._positions = {}
+        for dim, value in positions.items():
+            if not self._counts_batch(dim, value):
+                self._positions[dim] = value
 
-    def is_small(self) -> bool:
-        """Whether memory for the whole space is no matter: kernels may store it."""
-        return math.prod(self.shape) <= MAX_ELEMENTS
+    def _counts_batch(self, dim: int, position: ir.Value) -> bool:
+        """Whether positions only count a dimension of their own: it is a batch from now on."""
+        axis = counted(position)
+        if axis is None or dim in self._windows or axis in self._batches.values():
+            return False
+        if position.type.shape[axis] != self.operand.type.shape[dim]:
+            return False
+        self._batches[dim] = axis
+        return True
 
-    def mask(self) -> ir.Value:
-        """Where a window's element stands at an element of the operand."""
-        masks = [self._meets(dim) for dim in self._positions]
-        everywhere = ir.RankedTensorType.get(self.shape, ir.IntegerType.get_signless(1))
-        conjunction = functools.partial(functools.reduce, lambda a, b: stablehlo.AndOp(a, b).result)
-        return conjunction(masks) if masks else constant(everywhere, 1)
+    def highest(self, dim: int) -> int:
+        """The last start of a window that ends in the operand."""
+        return int(self.operand.type.shape[dim]) - self.sizes[dim]
 
-    def _meets(self, dim: int) -> ir.Value:
-        """The mask of one dimension, in its part of the space; then broadcast to all of it."""
-        window = [self.windows[dim]] if dim in self.windows else []
-        axes = sorted([*self.batch, *window, self.indexed[dim]])
-        shape = [self.shape[axis] for axis in axes]
-        starts = _broadcast(self._positions[dim], shape, [axes.index(axis) for axis in self.batch])
-        type_ = starts.type
-        for axis in window:
-            starts = stablehlo.AddOp(starts, stablehlo.IotaOp(type_, axes.index(axis)).result).result
-        iota = stablehlo.IotaOp(type_, axes.index(self.indexed[dim])).result
-        return _broadcast(compare(starts, iota, "EQ"), self.shape, axes)
+    def move_inside(self) -> None:
+        """Moves windows into the operand: where they cover a dimension, they begin at 0."""
+        self._positions = {dim: value for dim, value in self._positions.items() if self.highest(dim)}
 
-    def sum(self, values: ir.Value, dims: Sequence[int], axes: Sequence[int]) -> ir.Value:
-        """The masked sum of `values`, which has the axes `dims`, with the axes `axes` in that order."""
-        wide = _broadcast(values, self.shape, dims)
-        element = wide.type.element_type
-        chosen = stablehlo.SelectOp(self.mask(), wide, constant(wide.type, 0)).result
-        return self.reduced(chosen, axes, stablehlo.OrOp if _is_boolean(element) else stablehlo.AddOp)
+    def known_starts(self) -> list[int] | None:
+        """Where the window begins, if there is one and that is known when the step is compiled."""
+        numbers = {dim: scalars.known(value) for dim, value in self._positions.items()}
+        if self._axes or any(number is None for number in numbers.values()):
+            return None
+        return [int(numbers.get(dim) or 0) for dim in range(len(self.sizes))]
 
-    def reduced(self, values: ir.Value, axes: Sequence[int], combine: type) -> ir.Value:
-        """A value of the whole space, reduced to the axes `axes` in that order."""
-        kept = sorted(axes)
-        order = ir.DenseI64ArrayAttr.get([kept.index(axis) for axis in axes])
-        if gone := [axis for axis in range(len(self.shape)) if axis not in axes]:
-            scalar = ir.RankedTensorType.get([], values.type.element_type)
-            type_ = ir.RankedTensorType.get([self.shape[axis] for axis in kept], scalar.element_type)
-            reduction = stablehlo.ReduceOp([type_], [values], [constant(scalar, 0)], gone)
-            block = reduction.regions[0].blocks.append(scalar, scalar)
-            with ir.InsertionPoint(block):
-                stablehlo.return_([combine(*block.arguments).result])
-            values = reduction.results[0]
-        return stablehlo.TransposeOp(values, order).result
+    def clamped(self, starts: Shape) -> list[int]:
+        """Starts that are known, moved into the operand."""
+        return [min(max(start, 0), self.highest(dim)) for dim, start in enumerate(starts)]
+
+    def clamp(self) -> None:
+        """Moves starts that are computed into the operand."""
+        for dim, start in self._positions.items():
+            low, high = constant(start.type, 0), constant(start.type, self.highest(dim))
+            self._positions[dim] = stablehlo.ClampOp(low, start, high).result
+
+    def create(
+        self, name: str, result: ir.Type, operands: Sequence[ir.Value], **attributes: ir.Attribute
+    ) -> ir.Value:
+        """The `epl` operation of the positions; `operands` come before them."""
+        dims = {**self._windows, **{dim: self._axes[axis] for dim, axis in self._batches.items()}}
+        numbers = {
+            "of": list(self._positions),
+            "operand_dims": [dims.get(dim, -1) for dim in range(len(self.sizes))],
+            "index_dims": list(self._axes),
+        }
+        attributes |= {key: ir.DenseI64ArrayAttr.get(values) for key, values in numbers.items()}
+        positions = map(_signed, self._positions.values())
+        return ir.Operation.create(name, [result], [*operands, *positions], attributes).results[0]
 
 
 def _gather(op: ir.Operation) -> ir.Value | None:
     operand, indices = op.operands
     numbers = stablehlo.GatherDimensionNumbers(op.attributes["dimension_numbers"])
+    positions = split_positions(indices, numbers.index_vector_dim, numbers.start_index_map)
+    if positions is None:
+        return None
     sizes = list(ir.DenseI64ArrayAttr(op.attributes["slice_sizes"]))
     batching = dict(zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True))
-    collapsed = set(numbers.collapsed_slice_dims)
-    windows = {d: n for d, n in enumerate(sizes) if d not in collapsed and d not in batching}
-    starts = _starts(indices, numbers.index_vector_dim, numbers.start_index_map)
-    if starts is None or not collapsed <= set(starts):
-        return None
-    space = _windows_within(operand, _batch(indices), batching, windows, starts, gathers=True)
-    if not space.is_small():
-        return None
-    offsets, window_axes, batch_axes = (
-        set(numbers.offset_dims),
-        iter(space.windows.values()),
-        iter(space.batch),
-    )
-    rank = op.results[0].type.rank
-    axes = [next(window_axes if dim in offsets else batch_axes) for dim in range(rank)]
-    return space.sum(operand, space.operand, axes)
+    gone = {*numbers.collapsed_slice_dims, *batching}
+    windows = dict(zip([d for d in range(len(sizes)) if d not in gone], numbers.offset_dims, strict=True))
+    axes = [dim for dim in range(op.results[0].type.rank) if dim not in numbers.offset_dims]
+    return _read(_Access(operand, sizes, positions, batching, windows, axes), op.results[0].type)
 
 
-def _dynamic_slice(op: ir.Operation) -> ir.Value | None:
+def _dynamic_slice(op: ir.Operation) -> ir.Value:
     operand, *starts = op.operands
     sizes = list(ir.DenseI64ArrayAttr(op.attributes["slice_sizes"]))
-    if (known := _known_starts(operand, starts, sizes)) is not None:
-        return slices.read(operand, known, sizes)
-    windows = dict(enumerate(sizes))
-    space = _windows_within(operand, [], {}, windows, dict(enumerate(starts)), gathers=True)
-    if not space.is_small():
-        return None
-    return space.sum(operand, space.operand, list(space.windows.values()))
+    windows = {dim: dim for dim in range(len(sizes))}
+    return _read(_Access(operand, sizes, dict(enumerate(starts)), {}, windows, []), op.results[0].type)
 
 
-def _known_starts(operand: ir.Value, starts: Sequence[ir.Value], sizes: Shape) -> list[int] | None:
-    """Where a window begins, moved into the operand; None if that is computed in the step."""
-    highest = [extent - size for extent, size in zip(operand.type.shape, sizes, strict=True)]
-    found = []
-    for start, high in zip(starts, highest, strict=True):
-        number = scalars.known(start) if high else 0
-        if number is None:
-            return None
-        found.append(min(max(int(number), 0), high))
-    return found
-
-
-def _windows_within(
-    operand: ir.Value,
-    batch: Shape,
-    batching: Mapping[int, int],
-    windows: Mapping[int, int],
-    starts: Mapping[int, ir.Value],
-    *,
-    gathers: bool,
-) -> _Space:
-    """A space whose windows are moved into the operand; where they cover a dimension, nothing is indexed."""
-    shape = operand.type.shape
-    positions = {
-        dim: _clamped(start, shape[dim] - windows.get(dim, 1))
-        for dim, start in starts.items()
-        if windows.get(dim) != shape[dim]
-    }
-    return _Space(batch, shape, batching, windows, positions, gathers=gathers)
+def _read(access: _Access, result: ir.Type) -> ir.Value:
+    access.move_inside()
+    if (starts := access.known_starts()) is not None:
+        part = slices.read(access.operand, access.clamped(starts), access.sizes)
+        return _with_shape(part, result.shape)
+    return access.create("epl.gather", result, [access.operand])
 
 
 def _scatter(op: ir.Operation) -> ir.Value | None:
@@ -192,103 +163,91 @@ def _scatter(op: ir.Operation) -> ir.Value | None:
         return None
     operand, indices, updates = op.operands
     numbers = stablehlo.ScatterDimensionNumbers(op.attributes["scatter_dimension_numbers"])
+    positions = split_positions(indices, numbers.index_vector_dim, numbers.scattered_dims_to_operand_dims)
+    if positions is None:
+        return None
     batching = dict(zip(numbers.input_batching_dims, numbers.scatter_indices_batching_dims, strict=True))
-    inserted, extents = set(numbers.inserted_window_dims), iter(numbers.update_window_dims)
-    dims = [d for d in range(operand.type.rank) if d not in inserted and d not in batching]
-    windows = {dim: updates.type.shape[next(extents)] for dim in dims}
-    starts = _starts(indices, numbers.index_vector_dim, numbers.scattered_dims_to_operand_dims)
-    if starts is None or not inserted <= set(starts):
-        return None
-    shape, batch = operand.type.shape, _batch(indices)
-    for dim, start in starts.items():
-        if (extent := windows.get(dim, 1)) > 1:  # elements of extent 1 meet nothing outside the operand
-            starts[dim] = _dropped(start, shape[dim], extent)
-    count = math.prod(n for axis, n in enumerate(batch) if axis not in batching.values())
-    if combine == "set" and count != 1 and not _is_true(op, "unique_indices"):
-        return None
-    space = _Space(batch, shape, batching, windows, starts, gathers=False)
-    if not space.is_small():
-        return None
-    window_dims, batch_axes = set(numbers.update_window_dims), iter(space.batch)
-    window_axes = iter(space.windows.values())
-    update_axes = [
-        next(window_axes if dim in window_dims else batch_axes) for dim in range(updates.type.rank)
-    ]
-    return _written(space, operand, updates, update_axes, combine)
+    gone = {*numbers.inserted_window_dims, *batching}
+    dims = [dim for dim in range(operand.type.rank) if dim not in gone]
+    windows = dict(zip(dims, numbers.update_window_dims, strict=True))
+    sizes = [updates.type.shape[windows[dim]] if dim in windows else 1 for dim in range(operand.type.rank)]
+    axes = [dim for dim in range(updates.type.rank) if dim not in numbers.update_window_dims]
+    if _body(op)[0] == "stablehlo.subtract":
+        updates = stablehlo.NegOp(updates).result
+    return _write(_Access(operand, sizes, positions, batching, windows, axes), updates, combine)
 
 
-def _dynamic_update_slice(op: ir.Operation) -> ir.Value | None:
+def _dynamic_update_slice(op: ir.Operation) -> ir.Value:
     operand, update, *starts = op.operands
-    if (known := _known_starts(operand, starts, update.type.shape)) is not None:
-        return slices.write(operand, update, known)
-    windows = dict(enumerate(update.type.shape))
-    space = _windows_within(operand, [], {}, windows, dict(enumerate(starts)), gathers=False)
-    if not space.is_small():
-        return None
-    return _written(space, operand, update, list(space.windows.values()), "set")
+    sizes = update.type.shape
+    windows = {dim: dim for dim in range(len(sizes))}
+    access = _Access(operand, sizes, dict(enumerate(starts)), {}, windows, [])
+    access.move_inside()
+    if (known := access.known_starts()) is not None:
+        return slices.write(operand, update, access.clamped(known))
+    access.clamp()
+    return _write(access, update, "set")
 
 
-def _written(
-    space: _Space, operand: ir.Value, updates: ir.Value, axes: Sequence[int], combine: str
-) -> ir.Value:
-    """The operand with the updates, which have the axes `axes`, added or set where the mask says."""
-    found = space.sum(updates, axes, space.operand)
-    if combine == "add":
-        return stablehlo.AddOp(operand, found).result
-    hit = space.reduced(space.mask(), space.operand, stablehlo.OrOp)
-    return stablehlo.SelectOp(hit, found, operand).result
+def _write(access: _Access, updates: ir.Value, combine: str) -> ir.Value:
+    if 0 in (*access.operand.type.shape, *updates.type.shape):
+        return access.operand
+    starts = access.known_starts()
+    if starts is not None and combine in ("set", "add"):
+        if starts != access.clamped(starts):  # a scatter drops such a window
+            return access.operand
+        window = _with_shape(updates, access.sizes)
+        if combine == "add":
+            old = slices.read(access.operand, starts, access.sizes)
+            window = window if is_zero(old) else stablehlo.AddOp(old, window).result
+        return slices.write(access.operand, window, starts)
+    attributes = {"combine": ir.Attribute.parse(f"#epl<combine {combine}>")}
+    return access.create("epl.scatter", access.operand.type, [updates, access.operand], **attributes)
+
+
+def _body(op: ir.Operation) -> tuple[str | None, list[ir.Value], list[ir.Value]]:
+    """The one operation of a scatter's body (None if it has none), what it reads, what the body returns.
+
+    The name is "" for a body that does more.
+    """
+    *body, returned = (nested.operation for nested in op.regions[0].blocks[0].operations)
+    if not body:
+        return None, [], list(returned.operands)
+    is_one = len(body) == 1 and returned.operands[0] == body[0].results[0]
+    return (body[0].name if is_one else ""), list(body[0].operands), list(returned.operands)
 
 
 def _combination(op: ir.Operation) -> str | None:
-    """What a scatter does where an update meets an element: "add", "set" or another thing."""
-    block = op.regions[0].blocks[0]
-    *body, returned = (nested.operation for nested in block.operations)
-    if not body and returned.operands[0] == block.arguments[1]:
-        return "set"
-    names = [nested.name for nested in body]
-    adds = names == ["stablehlo.add"] and not _is_boolean(op.results[0].type.element_type)
-    return "add" if adds and set(body[0].operands) == set(block.arguments) else None
-
-
-def _starts(indices: ir.Value, vector_dim: int, dims: Sequence[int]) -> dict[int, ir.Value] | None:
-    """For every indexed dimension the starts of the windows; None for a layout that JAX does not make."""
-    shape = indices.type.shape
-    if vector_dim != len(shape) - 1:
+    """What a scatter does where an update meets an element, as `epl.scatter` has it; else None."""
+    old, new = op.regions[0].blocks[0].arguments
+    name, operands, returned = _body(op)
+    if name is None:
+        return "set" if returned[0] == new else None
+    is_binary = operands == [old, new] or (operands == [new, old] and name != "stablehlo.subtract")
+    if not is_binary or name not in _COMBINATIONS:
         return None
-    found = {}
-    for column, dim in enumerate(dims):
-        low, high = [0] * len(shape), list(shape)
-        low[-1], high[-1] = column, column + 1
-        step = ir.DenseI64ArrayAttr.get([1] * len(shape))
-        part = stablehlo.SliceOp(indices, ir.DenseI64ArrayAttr.get(low), ir.DenseI64ArrayAttr.get(high), step)
-        type_ = ir.RankedTensorType.get(shape[:-1], indices.type.element_type)
-        found[dim] = stablehlo.ReshapeOp(type_, part.result).result
-    return found
+    element = op.results[0].type.element_type
+    if not isinstance(element, ir.IntegerType):
+        column = 0
+    else:
+        column = 2 if element.width == 1 else int(element.is_unsigned)
+    return _COMBINATIONS[name][column]
 
 
-def _batch(indices: ir.Value) -> list[int]:
-    return list(indices.type.shape)[:-1]
-
-
-def _clamped(start: ir.Value, highest: int) -> ir.Value:
-    return stablehlo.ClampOp(constant(start.type, 0), start, constant(start.type, highest)).result
-
-
-def _dropped(start: ir.Value, extent: int, window: int) -> ir.Value:
-    """The start of a window; the end of the dimension if a part is outside: a scatter drops such a window."""
-    low, high = constant(start.type, 0), constant(start.type, extent - window)
-    inside = stablehlo.AndOp(compare(start, low, "GE"), compare(start, high, "LE")).result
-    return stablehlo.SelectOp(inside, start, constant(start.type, extent)).result
-
-
-def _broadcast(value: ir.Value, shape: Shape, dims: Sequence[int]) -> ir.Value:
+def _with_shape(value: ir.Value, shape: Shape) -> ir.Value:
+    """The same elements in another shape."""
+    if list(value.type.shape) == list(shape):
+        return value
     type_ = ir.RankedTensorType.get(shape, value.type.element_type)
-    return stablehlo.BroadcastInDimOp(type_, value, ir.DenseI64ArrayAttr.get(dims)).result
+    return stablehlo.ReshapeOp(type_, value).result
 
 
-def _is_boolean(element: ir.Type) -> bool:
-    return isinstance(element, ir.IntegerType) and element.width == 1
-
-
-def _is_true(op: ir.Operation, name: str) -> bool:
-    return name in op.attributes and ir.BoolAttr(op.attributes[name]).value
+def _signed(index: ir.Value) -> ir.Value:
+    """Positions of a signless type. What is beyond 2^63 is beyond every tensor."""
+    element = index.type.element_type
+    if not element.is_unsigned:
+        return index
+    if element.width == 64:
+        index = stablehlo.MinOp(index, constant(index.type, 2**63 - 1)).result
+    wide = ir.RankedTensorType.get(index.type.shape, ir.IntegerType.get_signless(64))
+    return stablehlo.ConvertOp(wide, index).result

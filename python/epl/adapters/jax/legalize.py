@@ -18,7 +18,7 @@ from jaxlib.mlir import ir, passmanager
 from jaxlib.mlir.dialects import stablehlo
 
 from epl.adapters.jax.flatten import flatten
-from epl.adapters.jax.indexing import lower_indexing
+from epl.adapters.jax.indexing import raise_indexing
 from epl.adapters.jax.locations import primitive, user_place
 from epl.adapters.jax.pooling import lower_pooling
 from epl.adapters.jax.simplify import operations, simplify
@@ -26,6 +26,7 @@ from epl.errors import UnsupportedError
 
 HOIST_BYTES = 1024  # closed-over arrays above this size become hidden arguments
 _HEX_ELEMENTS = 100
+_RAISED = ("epl.concatenate", "epl.gather", "epl.scatter")
 
 _DIALECTS = frozenset({"arith", "builtin", "epl", "func", "linalg", "math", "scf", "tensor"})
 # Legalized to bodies that capture whole tensors; what else captures one leaves a tensor.extract.
@@ -44,7 +45,7 @@ def legalize(module: ir.Module) -> list[np.ndarray]:
     """
     _run(module, "func.func(chlo-legalize-to-stablehlo),func.func(stablehlo-legalize-composite-to-call)")
     flatten(module)
-    lower_indexing(module)
+    raise_indexing(module)
     lower_pooling(module)
     # Removes what nothing uses, which is no error then.
     _run(module, "func.func(canonicalize)")
@@ -165,7 +166,7 @@ def _make_signless(module: ir.Module) -> None:
     entry = function.regions[0].blocks[0]
     for value in list(entry.arguments):
         value.set_type(_signless(value.type))
-    for op in operations(module, "epl.concatenate"):
+    for op in operations(module, *_RAISED):
         for result in op.results:
             result.set_type(_signless(result.type))
     for op in operations(module, "builtin.unrealized_conversion_cast"):
