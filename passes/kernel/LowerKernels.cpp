@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/kernel/ContractionNest.h"
 #include "passes/kernel/CpuTarget.h"
 #include "passes/kernel/FusedNest.h"
 #include "passes/kernel/GeneralNest.h"
@@ -70,6 +71,10 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
       lowerTranspose(kernel, *transpose);
       return success();
     }
+    if (std::optional<ContractionTiling> tiling = loops ? std::nullopt : matchTiling(kernel, vectorBits)) {
+      lowerContraction(kernel, *tiling);
+      return success();
+    }
     widenAccumulators(kernel);
     if (std::unique_ptr<FusionPlan> plan = loops ? nullptr : planFusion(kernel)) {
       lowerFused(kernel, *plan, vectorBits);
@@ -91,6 +96,20 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
     kernel.setForm("transpose");
     kernel.setExtent(transpose.extent);
     kernel.removeInPlaceAttr(); // a square is stored where others are still to be read
+    kernel.setWorkspace(function.finish());
+  }
+
+  static std::optional<ContractionTiling> matchTiling(KernelOp kernel, unsigned vectorBits) {
+    std::optional<StridedContraction> contraction = matchContraction(kernel);
+    return contraction ? tileContraction(*std::move(contraction), vectorBits) : std::nullopt;
+  }
+
+  void lowerContraction(KernelOp kernel, const ContractionTiling &tiling) {
+    KernelFunction function(kernel, /*shared=*/false);
+    emitContractionNest(tiling, function);
+    kernel.setForm("tiled");
+    kernel.setExtent(getExtent(tiling));
+    kernel.removeInPlaceAttr(); // the operands are read again and again
     kernel.setWorkspace(function.finish());
   }
 

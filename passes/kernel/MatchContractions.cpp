@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/kernel/OpRoles.h"
+#include "passes/kernel/ContractionLoops.h"
 #include "passes/kernel/Passes.h"
 
 namespace mlir::epl {
@@ -19,61 +19,12 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
-using linalg::GenericOp;
 
 namespace {
 
-/// A loop and the distance, in elements, between its iterations in each operand; 0 where it is absent.
-struct Loop {
-  int64_t extent, a, b, c;
-
-  bool isM() const { return a && !b && c; }
-  bool isN() const { return !a && b && c; }
-  bool isK() const { return !c; }
-  bool isSameKind(const Loop &other) const { return !a == !other.a && !b == !other.b && !c == !other.c; }
-  /// Whether `inner` continues this loop in every operand, so that both are one loop.
-  bool isContinuedBy(const Loop &inner) const {
-    return isSameKind(inner) && a == inner.a * inner.extent && b == inner.b * inner.extent &&
-           c == inner.c * inner.extent;
-  }
-};
-
-/// The stride of each loop in a contiguous row-major operand read by `map`.
-SmallVector<int64_t> getStrides(AffineMap map, ArrayRef<int64_t> ranges) {
-  SmallVector<int64_t> strides(map.getNumDims(), 0);
-  int64_t stride = 1;
-  for (AffineExpr expr : llvm::reverse(map.getResults())) {
-    unsigned dim = cast<AffineDimExpr>(expr).getPosition();
-    strides[dim] = stride;
-    stride *= ranges[dim];
-  }
-  return strides;
-}
-
-/// The loops, those of extent 1 left out, neighbours merged.
-SmallVector<Loop> getLoops(GenericOp op) {
-  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
-  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-  SmallVector<int64_t> a = getStrides(maps[0], ranges), b = getStrides(maps[1], ranges),
-                       c = getStrides(maps[2], ranges);
-  SmallVector<Loop> loops;
-  for (auto [i, extent] : llvm::enumerate(ranges))
-    if (extent != 1)
-      loops.push_back({extent, a[i], b[i], c[i]});
-  // Outer loops first, so that those which continue each other stand side by side.
-  llvm::sort(loops, [](const Loop &l, const Loop &r) {
-    return std::max({l.a, l.b, l.c}) > std::max({r.a, r.b, r.c});
-  });
-  SmallVector<Loop> merged;
-  for (const Loop &loop : loops) {
-    auto outer = llvm::find_if(merged, [&](const Loop &outer) { return outer.isContinuedBy(loop); });
-    if (outer == merged.end())
-      merged.push_back(loop);
-    else
-      *outer = {outer->extent * loop.extent, loop.a, loop.b, loop.c};
-  }
-  return merged;
-}
+/// Which operands have a loop: m, n, k in a library's terms.
+bool isM(const ContractionLoop &loop) { return loop.a && !loop.b && loop.c; }
+bool isN(const ContractionLoop &loop) { return !loop.a && loop.b && loop.c; }
 
 /// How a library reads a matrix: transposed or not, with which leading dimension.
 struct Layout {
@@ -93,42 +44,47 @@ std::optional<Layout> getLayout(int64_t rows, int64_t cols, int64_t rowStride, i
 }
 
 /// The product over `m`, `n` and `k` for each combination of the other `loops`, if a library takes it.
-GemmAttr matchMatrix(MLIRContext *context, const Loop &m, const Loop &n, const Loop &k, bool accumulate,
-                     ArrayRef<Loop> batch) {
+GemmAttr matchMatrix(MLIRContext *context, const ContractionLoop &m, const ContractionLoop &n,
+                     const ContractionLoop &k, bool accumulate, ArrayRef<ContractionLoop> batch) {
   std::optional<Layout> a = getLayout(m.extent, k.extent, m.a, k.a);
   std::optional<Layout> b = getLayout(k.extent, n.extent, k.b, n.b);
   std::optional<Layout> c = getLayout(m.extent, n.extent, m.c, n.c);
   if (!a || !b || !c || c->transposed)
     return {};
   SmallVector<int64_t> strides;
-  for (const Loop &loop : batch)
+  for (const ContractionLoop &loop : batch)
     strides.append({loop.extent, loop.a, loop.b, loop.c});
   return GemmAttr::get(context, m.extent, n.extent, k.extent, a->leading, b->leading, c->leading,
                        a->transposed, b->transposed, accumulate, strides);
 }
 
 /// The largest product that `loops` hold, the others as its batch. Absent loops have one iteration.
-GemmAttr matchLoops(MLIRContext *context, ArrayRef<Loop> loops, bool accumulate) {
-  const Loop once{1, 0, 0, 0};
-  SmallVector<Loop> ms{once}, ns{once}, ks;
-  for (const Loop &loop : loops) {
-    if (loop.isM())
+GemmAttr matchLoops(MLIRContext *context, ArrayRef<ContractionLoop> loops, bool accumulate) {
+  const ContractionLoop once{1, 0, 0, 0};
+  SmallVector<ContractionLoop> ms{once}, ns{once}, ks;
+  for (const ContractionLoop &loop : loops) {
+    if (isM(loop))
       ms.push_back(loop);
-    else if (loop.isN())
+    else if (isN(loop))
       ns.push_back(loop);
-    else if (loop.isK())
+    else if (loop.isReduction())
       ks.push_back(loop);
   }
   if (ks.size() > 1 || (ks.size() == 1 && (!ks[0].a || !ks[0].b)))
     return {};
-  const Loop k = ks.empty() ? once : ks[0];
+  const ContractionLoop k = ks.empty() ? once : ks[0];
   GemmAttr best;
-  for (const Loop &m : ms) {
-    for (const Loop &n : ns) {
-      SmallVector<Loop> batch;
-      llvm::copy_if(loops, std::back_inserter(batch), [&](const Loop &loop) {
-        return !loop.isK() && !(loop.isM() && loop.c == m.c) && !(loop.isN() && loop.c == n.c);
+  for (const ContractionLoop &m : ms) {
+    for (const ContractionLoop &n : ns) {
+      SmallVector<ContractionLoop> batch;
+      llvm::copy_if(loops, std::back_inserter(batch), [&](const ContractionLoop &loop) {
+        return !loop.isReduction() && !(isM(loop) && loop.c == m.c) && !(isN(loop) && loop.c == n.c);
       });
+      // Many products of a few rows are slower than tiles of our own, which take the longer loop.
+      if (llvm::any_of(batch, [&](const ContractionLoop &loop) {
+            return (isM(loop) && loop.extent > m.extent) || (isN(loop) && loop.extent > n.extent);
+          }))
+        continue;
       GemmAttr gemm = matchMatrix(context, m, n, k, accumulate, batch);
       if (gemm && (!best || gemm.getM() * gemm.getN() > best.getM() * best.getN()))
         best = gemm;
@@ -137,34 +93,32 @@ GemmAttr matchLoops(MLIRContext *context, ArrayRef<Loop> loops, bool accumulate)
   return best;
 }
 
-/// Whether the op only multiplies and adds, in a type that the library knows, elements that its loops choose.
-bool isPlainProduct(GenericOp op) {
-  Type type = getElementTypeOrSelf(op.getResult(0));
-  return op.getNumDpsInputs() == 2 && (type.isF32() || type.isF64()) &&
-         op.getBody()->getOperations().size() == 3 && !llvm::is_contained(op.getStaticLoopRanges(), 0) &&
-         llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) { return map.isProjectedPermutation(); });
+/// Whether a library has the type and starts from there: nothing but its own c, or zero.
+bool isKnown(const StridedContraction &contraction) {
+  Type type = contraction.element;
+  auto fill = dyn_cast_or_null<FloatAttr>(contraction.fill);
+  return (type.isF32() || type.isF64()) && (contraction.init || (fill && fill.getValue().isZero()));
+}
+
+/// Whether all strides are those of a library: from the first elements on.
+bool goesForward(const StridedContraction &contraction) {
+  return contraction.offsetA == 0 && contraction.offsetB == 0 &&
+         llvm::all_of(contraction.loops,
+                      [](const ContractionLoop &loop) { return loop.a >= 0 && loop.b >= 0; });
 }
 
 void matchKernel(KernelOp kernel) {
-  Block &body = kernel.getBody().front();
-  auto op = body.getTerminator()->getOperand(0).getDefiningOp<GenericOp>();
-  if (!op || !isPlainProduct(op) || op.getInputs() != ValueRange(body.getArguments()).take_front(2))
+  std::optional<StridedContraction> contraction = matchContraction(kernel);
+  if (!contraction || contraction->a != 0 || contraction->b != 1 || !isKnown(*contraction) ||
+      !goesForward(*contraction))
     return;
-  Value init = op.getDpsInits()[0];
-  auto argument = dyn_cast<BlockArgument>(init);
-  auto fill = dyn_cast_or_null<FloatAttr>(getFillValue(init));
-  if (!argument && !(fill && fill.getValue().isZero()))
-    return;
-  GemmAttr gemm = matchLoops(kernel.getContext(), getLoops(op), /*accumulate=*/bool(argument));
+  GemmAttr gemm = matchLoops(kernel.getContext(), contraction->loops, contraction->init.has_value());
   if (!gemm)
     return;
   kernel.setGemmAttr(gemm);
-  int64_t products = 1;
-  for (int64_t range : op.getStaticLoopRanges())
-    products *= range;
-  kernel.setFlops(2 * products);
-  if (argument)
-    kernel.setInPlace(ArrayRef<int32_t>{int32_t(argument.getArgNumber())});
+  kernel.setFlops(2 * countProducts(*contraction));
+  if (contraction->init)
+    kernel.setInPlace(ArrayRef<int32_t>{int32_t(*contraction->init)});
 }
 
 struct MatchContractionsPass : epl::impl::MatchContractionsBase<MatchContractionsPass> {

@@ -103,7 +103,9 @@ def MatchContractions : Pass<"epl-match-contractions", "::mlir::ModuleOp"> {
   let summary = "Finds the kernels that a matrix library runs";
   let description = [{
     A contraction in f32 or f64 that is a batch of matrix products in the library's sense, strides and
-    transposes included, gets `gemm`. A dimension that cannot be merged into m or n becomes part of the batch.
+    transposes included, gets `gemm`; so do convolutions whose windows do not overlap. A dimension that cannot be
+    merged into m or n becomes part of the batch, unless it is longer than they are: then the kernel is left to
+    loops of our own.
     If the init is an input, the call accumulates and `in_place` names that input: who calls the kernel gives
     both the same storage or copies the input to the output first.
 

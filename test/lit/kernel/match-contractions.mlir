@@ -255,9 +255,11 @@ epl.kernel @outer contraction {
   epl.yield %r : tensor<4x8xf32>
 }
 
-// Rows of the result must be contiguous (epl-normalize-contractions sees to it): else it is many matvecs.
+// Rows of the result must be contiguous (epl-normalize-contractions sees to it): else it is many products with
+// vectors, which tiles of our own outrun.
 // CHECK-LABEL: epl.kernel @transposed_result contraction
-// CHECK: {{{.*}}gemm = #epl.gemm<m = 4, n = 1, k = 16, {{.*}}, batch = [8, 0, 1, 4]>}
+// CHECK: epl.yield
+// CHECK-NOT: gemm
 epl.kernel @transposed_result contraction {
 ^bb0(%a: tensor<4x16xf32>, %b: tensor<16x8xf32>):
   %c = arith.constant dense<0.0> : tensor<8x4xf32>
@@ -363,4 +365,49 @@ epl.kernel @convolution contraction {
     linalg.yield %s : f32
   } -> tensor<16x8xf32>
   epl.yield %r : tensor<16x8xf32>
+}
+
+// A convolution whose kernel has one position is a product.
+// CHECK-LABEL: epl.kernel @pointwise contraction
+// CHECK: gemm = #epl.gemm<m = 98, n = 8, k = 16, lda = 16, ldb = 8, ldc = 8, transpose_a = false, transpose_b = false, accumulate = false>
+epl.kernel @pointwise contraction {
+^bb0(%a: tensor<2x7x7x16xf32>, %b: tensor<1x1x16x8xf32>):
+  %c = arith.constant dense<0.0> : tensor<2x7x7x8xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1 + d4, d2 + d5, d6)>, affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d4, d5, d6, d3)>, affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%a, %b : tensor<2x7x7x16xf32>, tensor<1x1x16x8xf32>) outs(%c : tensor<2x7x7x8xf32>) {
+  ^bb0(%x: f32, %y: f32, %o: f32):
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %o, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<2x7x7x8xf32>
+  epl.yield %r : tensor<2x7x7x8xf32>
+}
+
+// One whose windows overlap is none: rows of a matrix would.
+// CHECK-LABEL: epl.kernel @overlapping contraction
+// CHECK-NOT: gemm
+// CHECK: epl.kernel @backward
+epl.kernel @overlapping contraction {
+^bb0(%a: tensor<1x9x16xf32>, %b: tensor<3x16x8xf32>):
+  %c = arith.constant dense<0.0> : tensor<1x7x8xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4) -> (d0, d1 + d3, d4)>, affine_map<(d0, d1, d2, d3, d4) -> (d3, d4, d2)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]} ins(%a, %b : tensor<1x9x16xf32>, tensor<3x16x8xf32>) outs(%c : tensor<1x7x8xf32>) {
+  ^bb0(%x: f32, %y: f32, %o: f32):
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %o, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<1x7x8xf32>
+  epl.yield %r : tensor<1x7x8xf32>
+}
+
+// Nor one that reads an operand backwards.
+// CHECK-NOT: gemm
+epl.kernel @backward contraction {
+^bb0(%a: tensor<1x3xf32>, %b: tensor<3x8xf32>):
+  %c = arith.constant dense<0.0> : tensor<1x8xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d0 - d2 + 2)>, affine_map<(d0, d1, d2) -> (d2, d1)>, affine_map<(d0, d1, d2) -> (d0, d1)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : tensor<1x3xf32>, tensor<3x8xf32>) outs(%c : tensor<1x8xf32>) {
+  ^bb0(%x: f32, %y: f32, %o: f32):
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %o, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<1x8xf32>
+  epl.yield %r : tensor<1x8xf32>
 }

@@ -9,6 +9,9 @@
 
 #include "passes/kernel/CpuTarget.h"
 
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/AffineExpr.h"
+
 #include "llvm/ADT/APFloat.h"
 
 #include <cmath>
@@ -150,13 +153,13 @@ static std::string readKernels(const KernelFile &file, const Size &size) {
                            {"T", file.type}});
 }
 
-static void checkForms(const KernelFile &file, const Size &size, const std::string &cpu) {
-  std::string text = readKernels(file, size);
+static void checkForms(const std::string &text, const std::string &cpu, unsigned seed = 0,
+                       const std::string &form = "") {
   CodegenOptions loops, vectors;
   loops.loops = true;
   vectors.cpu = cpu;
   CompiledKernels reference(text, loops), chosen(text, vectors);
-  std::mt19937 engine(size.rows * 1000 + size.columns);
+  std::mt19937 engine(seed);
   for (const CompiledKernel &kernel : chosen.getKernels())
     for (bool special : {false, true}) {
       std::vector<Bytes> inputs;
@@ -166,7 +169,12 @@ static void checkForms(const KernelFile &file, const Size &size, const std::stri
       std::vector<Bytes> expected = slow.run(inputs, {0, slow.extent});
       for (const std::vector<int64_t> &cuts : getCuts(kernel))
         expectEqual(kernel, kernel.run(inputs, cuts), expected, testing::PrintToString(cuts));
+      EXPECT_TRUE(form.empty() || kernel.form == form) << kernel.name << " is " << kernel.form;
     }
+}
+
+static void checkForms(const KernelFile &file, const Size &size, const std::string &cpu) {
+  checkForms(readKernels(file, size), cpu, size.rows * 1000 + size.columns);
 }
 
 class FormsTest : public testing::TestWithParam<std::tuple<KernelFile, Size>> {};
@@ -192,6 +200,142 @@ INSTANTIATE_TEST_SUITE_P(Types, FormsTest,
                          testing::Combine(testing::ValuesIn(kTransposes), testing::ValuesIn(kSizes)),
                          getName);
 
+//===----------------------------------------------------------------------===//
+// Contractions
+//===----------------------------------------------------------------------===//
+
+// What one reads of its operands. Convolutions have d0 for the batch, d1 and d2 for the position, d3 and d6
+// for channels of result and operand, d4 and d5 for the kernel.
+struct Maps {
+  const char *name, *a, *b, *c;
+  std::vector<int64_t> extents;
+};
+
+static void PrintTo(const Maps &maps, std::ostream *stream) { *stream << maps.name; }
+
+// The type of a tensor that has every element which `map` names.
+static std::string getType(AffineMap map, ArrayRef<int64_t> extents, const std::string &element) {
+  MLIRContext *context = map.getContext();
+  std::string type = "tensor<";
+  for (AffineExpr expr : map.getResults()) {
+    SmallVector<AffineExpr> at(extents.size(), getAffineConstantExpr(0, context));
+    auto evaluate = [&] { return cast<AffineConstantExpr>(expr.replaceDims(at)).getValue(); };
+    int64_t first = evaluate(), size = first + 1;
+    for (auto [dim, extent] : llvm::enumerate(extents)) {
+      at[dim] = getAffineConstantExpr(extent - 1, context);
+      size += std::max<int64_t>(evaluate() - first, 0);
+      at[dim] = getAffineConstantExpr(0, context);
+    }
+    type += std::to_string(size) + "x";
+  }
+  return type + element + ">";
+}
+
+static std::string makeContraction(const Maps &maps, const std::string &element, bool accumulates) {
+  MLIRContext context;
+  std::string dims, iterators, text, types[3], attributes[3];
+  for (size_t dim = 0; dim < maps.extents.size(); ++dim)
+    dims += (dim ? ", d" : "d") + std::to_string(dim);
+  const char *results[] = {maps.a, maps.b, maps.c};
+  AffineMap map;
+  for (int operand = 0; operand < 3; ++operand) {
+    attributes[operand] = "affine_map<(" + dims + ") -> (" + results[operand] + ")>";
+    map = cast<AffineMapAttr>(parseAttribute(attributes[operand], &context)).getValue();
+    types[operand] = getType(map, maps.extents, element);
+  }
+  for (size_t dim = 0; dim < maps.extents.size(); ++dim)
+    iterators += (dim ? ", \"" : "\"") + std::string(map.isFunctionOfDim(dim) ? "parallel\"" : "reduction\"");
+  bool isFloat = element[0] == 'f';
+  return substitute(
+      R"(
+epl.kernel @k contraction {
+^bb0(%a: $A, %b: $B$I):
+  $S
+  %y = linalg.generic {indexing_maps = [$L, $M, $N], iterator_types = [$J]} ins(%a, %b : $A, $B) outs(%s : $C) {
+  ^bb0(%x: $T, %z: $T, %o: $T):
+    %p = arith.mul$F %x, %z : $T
+    %q = arith.add$F %o, %p : $T
+    linalg.yield %q : $T
+  } -> $C
+  epl.yield %y : $C
+})",
+      {{"I", accumulates ? ", %s: " + types[2] : ""},
+       {"S", accumulates ? "" : "%s = arith.constant dense<" + std::string(isFloat ? "0.0" : "0") + "> : $C"},
+       {"A", types[0]},
+       {"B", types[1]},
+       {"C", types[2]},
+       {"L", attributes[0]},
+       {"M", attributes[1]},
+       {"N", attributes[2]},
+       {"J", iterators},
+       {"F", isFloat ? "f" : "i"},
+       {"T", element}});
+}
+
+static const Maps kContractions[] = {
+    {"forward", "d0, d1 + d4, d2 + d5, d6", "d4, d5, d6, d3", "d0, d1, d2, d3", {2, 5, 15, 37, 3, 3, 19}},
+    {"few_rows", "d0, d1 + d4, d2 + d5, d6", "d4, d5, d6, d3", "d0, d1, d2, d3", {3, 2, 2, 130, 3, 3, 5}},
+    {"one_channel", "d0, d1 + d4, d2 + d5, d6", "d4, d5, d6, d3", "d0, d1, d2, d3", {2, 9, 28, 32, 3, 5, 1}},
+    {"dilated",
+     "d0, d1 * 2 + d4 * 3, d2 * 3 + d5 * 2, d6",
+     "d4, d5, d6, d3",
+     "d0, d1, d2, d3",
+     {2, 4, 7, 20, 3, 2, 6}},
+    {"in_memory", "d0, d1 + d4, d2 + d5, d6", "d4, d5, d6, d3", "d0, d1, d2, d3", {2, 30, 30, 33, 3, 3, 128}},
+    {"operand", "d0, d1 + d4, d2 + d5, d6", "d4, d5, d3, d6", "d0, d1, d2, d3", {2, 5, 15, 37, 3, 3, 19}},
+    {"reversed",
+     "d0, d1 - d4 + 2, d2 - d5 * 2 + 4, d6",
+     "d4, d5, d6, d3",
+     "d0, d1, d2, d3",
+     {2, 5, 7, 16, 3, 3, 8}},
+    {"kernel", "d0, d1 + d4, d2 + d5, d6", "d0, d1, d2, d3", "d4, d5, d6, d3", {3, 30, 40, 33, 3, 2, 5}},
+    {"kernel_one_channel",
+     "d0, d1 + d4, d2 + d5, d6",
+     "d0, d1, d2, d3",
+     "d4, d5, d6, d3",
+     {2, 9, 14, 32, 3, 3, 1}},
+    {"channels_first",
+     "d0, d6, d1 + d4, d2 + d5",
+     "d3, d6, d4, d5",
+     "d0, d3, d1, d2",
+     {2, 5, 19, 17, 3, 3, 6}},
+    {"channels_first_kernel",
+     "d0, d6, d1 + d4, d2 + d5",
+     "d0, d3, d1, d2",
+     "d3, d6, d4, d5",
+     {2, 15, 19, 17, 3, 3, 6}},
+    {"groups", "d0, d1 + d4, d2, d5, d6", "d4, d6, d5, d3", "d0, d1, d2, d5, d3", {2, 5, 7, 18, 3, 4, 6}},
+    {"depthwise", "d0, d1 + d4, d2 + d5, d3", "d4, d5, d3", "d0, d1, d2, d3", {2, 5, 15, 37, 3, 3}},
+    {"depthwise_kernel", "d0, d1 + d4, d2 + d5, d3", "d0, d1, d2, d3", "d4, d5, d3", {2, 5, 15, 37, 3, 3}},
+    {"line", "d0, d1 + d3, d4", "d3, d4, d2", "d0, d1, d2", {3, 40, 24, 5, 7}},
+    {"volume",
+     "d0, d1 + d5, d2 + d6, d3 + d7, d8",
+     "d5, d6, d7, d8, d4",
+     "d0, d1, d2, d3, d4",
+     {2, 3, 4, 5, 20, 2, 3, 2, 4}},
+    {"outer", "d0, d1", "d2, d3", "d0, d2, d1, d3", {5, 7, 3, 18}},
+};
+
+class ContractionsTest : public testing::TestWithParam<Maps> {};
+
+TEST_P(ContractionsTest, AgreesWithScalarLoops) {
+  for (bool accumulates : {false, true})
+    checkForms(makeContraction(GetParam(), "f32", accumulates), "host");
+}
+
+INSTANTIATE_TEST_SUITE_P(Maps, ContractionsTest, testing::ValuesIn(kContractions),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+TEST(Contractions, AreTiledForEveryTypeOfRegisters) {
+  for (const char *element : {"f32", "f64", "i8", "i32", "i64"})
+    for (const Maps &maps : ArrayRef(kContractions).take_front(3))
+      checkForms(makeContraction(maps, element, /*accumulates=*/false), "host", /*seed=*/1, "tiled");
+}
+
+//===----------------------------------------------------------------------===//
+// Levels
+//===----------------------------------------------------------------------===//
+
 // Vectors of 128, 256 and 512 bits, without and with multiply-add.
 class LevelsTest : public testing::TestWithParam<std::string> {};
 
@@ -203,6 +347,9 @@ TEST_P(LevelsTest, AgreesWithScalarLoops) {
     for (Size size : {Size{7, 12}, Size{17, 63}})
       checkForms(file, size, level.cpu);
   checkForms({"transpose", "f32"}, {17, 63}, level.cpu);
+  for (const Maps &maps : kContractions)
+    if (StringRef(maps.name) != "in_memory") // takes long
+      checkForms(makeContraction(maps, "f32", /*accumulates=*/false), level.cpu);
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, LevelsTest, testing::Values("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"),

@@ -1,0 +1,42 @@
+//===- ContractionLoops.h - The loops of a contraction, as strides -*- C++ -*-===//
+#pragma once
+
+#include "dialect/Epl.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace mlir::epl {
+
+/// A loop and the distance, in elements, between its iterations in each operand; 0 where it is absent.
+struct ContractionLoop {
+  int64_t extent, a, b, c;
+
+  bool isReduction() const { return !c; }
+};
+
+/// What a kernel of one contraction is to memory: c[...] += a[...] * b[...] over strided loops. Matrix
+/// products and convolutions (strided, dilated, grouped, and their gradients) differ in nothing but strides.
+struct StridedContraction {
+  Type element;             ///< of all operands
+  unsigned a, b;            ///< arguments of the kernel
+  bool isLogical;           ///< ands and ors instead of products and sums
+  int64_t offsetA, offsetB; ///< of the first elements
+  /// Outer loops first; those of extent 1 left out, neighbours that continue each other merged. No two
+  /// iterations of the loops that are not reductions name one element of c.
+  SmallVector<ContractionLoop> loops;
+  /// The argument that the sums start from, or the number.
+  std::optional<unsigned> init;
+  TypedAttr fill;
+};
+
+/// The contraction that `kernel` is: only multiplies and adds, of elements that all have the result's type.
+/// Nothing if it is something else, or empty.
+std::optional<StridedContraction> matchContraction(KernelOp kernel);
+
+/// The iterations of all loops.
+int64_t countProducts(const StridedContraction &contraction);
+
+/// `loops` in the order of memory, neighbours that continue each other in every operand as one.
+SmallVector<ContractionLoop> mergeLoops(SmallVector<ContractionLoop> loops);
+
+} // namespace mlir::epl

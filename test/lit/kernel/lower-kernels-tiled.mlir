@@ -1,0 +1,62 @@
+// RUN: epl-opt %s --epl-lower-kernels=cpu=x86-64-v4 --canonicalize | FileCheck %s
+
+// A convolution: 18 channels are two vectors, the second masked; the seven positions of a line, of both images,
+// are the rows of one tile. Its 28 accumulators stay in registers while the sums over the kernel run, whose
+// innermost loops, positions of a line and channels, are one.
+// CHECK: epl.kernel @forward contraction
+// CHECK: extent = 7 : i64, flops = 158760 : i64, form = "tiled", workspace = 0 : i64
+// CHECK-LABEL: func.func private @forward.body
+// CHECK: scf.for
+// CHECK: scf.for %{{.*}} = %c0 to %c3 {{.*}} iter_args
+// CHECK: scf.for %{{.*}} = %c0 to %c15 {{.*}} iter_args
+// CHECK: vector.load {{.*}} vector<16xf32>
+// CHECK: vector.maskedload
+// CHECK-COUNT-28: arith.addf {{.*}} : vector<16xf32>
+// CHECK-NOT: arith.addf
+// CHECK-COUNT-14: vector.maskedstore
+epl.kernel @forward contraction {
+^bb0(%a: tensor<2x9x9x5xf32>, %b: tensor<3x3x5x18xf32>):
+  %s = arith.constant dense<0.0> : tensor<2x7x7x18xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1 + d4, d2 + d5, d6)>, affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d4, d5, d6, d3)>, affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%a, %b : tensor<2x9x9x5xf32>, tensor<3x3x5x18xf32>) outs(%s : tensor<2x7x7x18xf32>) {
+  ^bb0(%x: f32, %y: f32, %o: f32):
+    %p = arith.mulf %x, %y : f32
+    %q = arith.addf %o, %p : f32
+    linalg.yield %q : f32
+  } -> tensor<2x7x7x18xf32>
+  epl.yield %r : tensor<2x7x7x18xf32>
+}
+
+// The gradient of its operand: the kernel is copied first, 810 elements, to where the channels of the result
+// are contiguous. All slices would share the copy, so there is one.
+// CHECK: epl.kernel @operand contraction
+// CHECK: extent = 1 : i64, flops = {{[0-9]+}} : i64, form = "tiled", workspace = 3264 : i64
+// CHECK-LABEL: func.func private @operand.body
+// CHECK: %[[COPY:.*]] = memref.view
+// CHECK: memref.store {{.*}}, %[[COPY]]
+// CHECK: vector.load %[[COPY]]
+epl.kernel @operand contraction {
+^bb0(%a: tensor<2x9x9x5xf32>, %b: tensor<3x3x18x5xf32>):
+  %s = arith.constant dense<0.0> : tensor<2x7x7x18xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1 + d4, d2 + d5, d6)>, affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d4, d5, d3, d6)>, affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%a, %b : tensor<2x9x9x5xf32>, tensor<3x3x18x5xf32>) outs(%s : tensor<2x7x7x18xf32>) {
+  ^bb0(%x: f32, %y: f32, %o: f32):
+    %p = arith.mulf %x, %y : f32
+    %q = arith.addf %o, %p : f32
+    linalg.yield %q : f32
+  } -> tensor<2x7x7x18xf32>
+  epl.yield %r : tensor<2x7x7x18xf32>
+}
+
+// A sum of products for one element has no loop for lanes.
+// CHECK: epl.kernel @inner contraction
+// CHECK: form = "row"
+epl.kernel @inner contraction {
+^bb0(%a: tensor<3x20xf32>, %b: tensor<3x20xf32>):
+  %s = arith.constant dense<0.0> : tensor<f32>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> ()>], iterator_types = ["reduction", "reduction"]} ins(%a, %b : tensor<3x20xf32>, tensor<3x20xf32>) outs(%s : tensor<f32>) {
+  ^bb0(%x: f32, %y: f32, %o: f32):
+    %p = arith.mulf %x, %y : f32
+    %q = arith.addf %o, %p : f32
+    linalg.yield %q : f32
+  } -> tensor<f32>
+  epl.yield %r : tensor<f32>
+}
