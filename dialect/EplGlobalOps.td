@@ -88,4 +88,46 @@ def Epl_ConcatenateOp : Epl_Op<"concatenate", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Epl_SortOp : Epl_Op<"sort", [Pure, IsolatedFromAbove, SingleBlock]> {
+  let summary = "sorts tensors together along one dimension, or gives the first elements of that order";
+  let description = [{
+    Along `dim`, the operands' elements at one position are moved together. The comparator says whether the
+    elements of its even arguments come before those of its odd ones. The sort is stable: elements that come
+    neither before nor after each other keep their order, so that the result is the same however the sort is
+    split and run. Results shorter than the operands hold the first elements of the order: with `dim` of
+    extent 50 in results and 50000 in operands this is a top-k, which costs little more than a pass.
+
+    The comparator must be a strict weak order; with another one, the order of the result is not defined.
+
+    ```mlir
+    %values, %indices = epl.sort %x, %iota dim 1 : (tensor<4x9xf32>, tensor<4x9xi32>) -> (tensor<4x3xf32>, tensor<4x3xi32>) {
+    ^bb0(%a: f32, %b: f32, %i: i32, %j: i32):
+      %before = arith.cmpf ogt, %a, %b : f32
+      epl.yield %before : i1
+    }
+    ```
+
+    Constraints:
+    - (C1) there is at least one operand; all have the same shape.
+    - (C2) `dim` is a dimension of the operands.
+    - (C3) each operand has a result of its element type; all results have the operands' shape, but for the
+      extent along `dim`, which is at most the operands'.
+    - (C4) the comparator has two arguments of each operand's element type, in their order.
+    - (C5) the comparator yields one i1.
+    - (C6) the ops of the comparator have no side effects and work on scalars; nothing is captured.
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$operands, I64Attr:$dim);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$comparator);
+  let assemblyFormat = "$operands `dim` $dim attr-dict `:` functional-type($operands, $results) $comparator";
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The shape of the operands.
+    ::llvm::ArrayRef<int64_t> getShape();
+    /// How many elements of the order the results hold.
+    int64_t getLimit();
+  }];
+}
+
 #endif // EPL_GLOBAL_OPS

@@ -35,7 +35,8 @@ def Epl_KernelOp : Epl_Op<"kernel", [Epl_KernelLevel, IsolatedFromAbove, Symbol,
   let description = [{
     The body says what it computes. Lowering adds how it runs:
     - `form`: the loop nest that was chosen: over elements (`flat`), over rows (`row`), over blocks of columns
-      (`column`), over blocks of a transposed matrix (`transpose`), or op by op (`general`).
+      (`column`), over blocks of a transposed matrix (`transpose`), over rows
+      that are sorted (`sort`), or op by op (`general`).
     - `extent`: the outer parallel loop: a whole launch runs [0, extent).
     - `workspace`: bytes of scratch memory of a launch.
     - `in_place`: for each result the input that it may share storage with, or -1. A library call that

@@ -9,8 +9,8 @@ include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Epl_YieldOp : Epl_Op<"yield", [Pure, Terminator, ReturnLike,
-    ParentOneOf<["ReplicateOp", "SplitOp", "TaskOp", "ClusterOp", "KernelOp"]>]> {
-  let summary = "ends the body of a scope, task, cluster or kernel with its results";
+    ParentOneOf<["ReplicateOp", "SplitOp", "SortOp", "TaskOp", "ClusterOp", "KernelOp"]>]> {
+  let summary = "ends the body of a scope, comparator, task, cluster or kernel with its results";
   let arguments = (ins Variadic<AnyType>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
   let builders = [OpBuilder<(ins), [{ /* no operands */ }]>];

@@ -178,7 +178,7 @@ static bool isKnown(Operation *op) {
     return isa<linalg::LinalgOp, linalg::YieldOp, linalg::IndexOp>(op);
   return isa_and_nonnull<tensor::TensorDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect>(
              dialect) ||
-         isScope(op) || isa<YieldOp, ConstrainOp, ConcatenateOp, GatherOp, ScatterOp>(op);
+         isScope(op) || isa<YieldOp, ConstrainOp, ConcatenateOp, GatherOp, ScatterOp, SortOp>(op);
 }
 
 static LogicalResult verifyKnown(Operation *op) {

@@ -15,6 +15,7 @@
 #include "passes/kernel/GeneralNest.h"
 
 #include "passes/kernel/OpRoles.h"
+#include "passes/kernel/PlainSort.h"
 #include "passes/kernel/ScatterNest.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -53,6 +54,7 @@ private:
   LogicalResult visitFromElements(tensor::FromElementsOp op);
   LogicalResult visitConcatenate(Operation *op, int64_t dim);
   LogicalResult visitScatter(ScatterOp op);
+  LogicalResult visitSort(SortOp op);
   LogicalResult visitYield(YieldOp op);
   /// A result with the elements of `source` in the same linear order.
   LogicalResult alias(Value result, Value source);
@@ -130,6 +132,7 @@ LogicalResult GeneralNest::visit(Operation *op) {
       .Case([&](tensor::ConcatOp concat) { return visitConcatenate(concat, concat.getDim()); })
       .Case([&](ConcatenateOp concat) { return visitConcatenate(concat, concat.getDim()); })
       .Case([&](ScatterOp scatter) { return visitScatter(scatter); })
+      .Case([&](SortOp sort) { return visitSort(sort); })
       .Case([&](linalg::FillOp fill) { return visitFill(fill); })
       .Case([&](linalg::LinalgOp linalg) { return visitLinalg(linalg); })
       .Default([&](Operation *other) {
@@ -325,6 +328,13 @@ LogicalResult GeneralNest::visitConcatenate(Operation *op, int64_t dim) {
 LogicalResult GeneralNest::visitScatter(ScatterOp op) {
   auto getSource = [&](Value tensor) { return TensorSource{buffers.lookup(tensor), splats.lookup(tensor)}; };
   emitScatterNest(op, getBuffer(op.getResult()), getSource, function, vectorBits);
+  return success();
+}
+
+LogicalResult GeneralNest::visitSort(SortOp op) {
+  auto readElement = [&](Value tensor, ArrayRef<Value> at) { return read(tensor, at); };
+  auto writeElement = [&](Value scalar, Value result, ArrayRef<Value> at) { write(scalar, result, at); };
+  emitPlainSort(op, function, readElement, writeElement);
   return success();
 }
 

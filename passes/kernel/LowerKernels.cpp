@@ -16,6 +16,7 @@
 #include "passes/kernel/FusedNest.h"
 #include "passes/kernel/GeneralNest.h"
 #include "passes/kernel/Passes.h"
+#include "passes/kernel/SortNest.h"
 #include "passes/kernel/TransposeNest.h"
 #include "passes/kernel/WidenAccumulators.h"
 
@@ -27,6 +28,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <numeric>
+
 namespace mlir::epl {
 #define GEN_PASS_DEF_LOWERKERNELS
 #include "passes/kernel/Passes.h.inc"
@@ -35,16 +38,20 @@ namespace mlir::epl {
 using namespace mlir;
 using namespace mlir::epl;
 
+static int64_t countArithmetic(Block &payload, ArrayRef<int64_t> domain) {
+  int64_t ops = llvm::count_if(payload.without_terminator(),
+                               [](Operation &op) { return OpTrait::hasElementwiseMappableTraits(&op); });
+  return std::accumulate(domain.begin(), domain.end(), ops, std::multiplies<>());
+}
+
 // Arithmetic ops of the payloads times their iteration spaces: what a scheduler wants to know, not more.
 static int64_t countFlops(KernelOp kernel) {
   int64_t flops = 0;
-  kernel.getBody().walk([&](linalg::LinalgOp op) {
-    int64_t ops = llvm::count_if(op.getBlock()->without_terminator(), [](Operation &payload) {
-      return OpTrait::hasElementwiseMappableTraits(&payload);
-    });
-    for (int64_t range : op.getStaticLoopRanges())
-      ops *= range;
-    flops += ops;
+  kernel.getBody().walk(
+      [&](linalg::LinalgOp op) { flops += countArithmetic(*op.getBlock(), op.getStaticLoopRanges()); });
+  kernel.getBody().walk([&](SortOp op) {
+    int64_t levels = llvm::Log2_64_Ceil(std::max<int64_t>(op.getShape()[op.getDim()], 1));
+    flops += levels * countArithmetic(op.getComparator().front(), op.getShape());
   });
   return flops;
 }
@@ -73,6 +80,10 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
     }
     if (std::optional<ContractionTiling> tiling = loops ? std::nullopt : matchTiling(kernel, vectorBits)) {
       lowerContraction(kernel, *tiling);
+      return success();
+    }
+    if (std::optional<SortPlan> plan = loops ? std::nullopt : matchSort(kernel)) {
+      lowerSort(kernel, *plan);
       return success();
     }
     widenAccumulators(kernel);
@@ -110,6 +121,14 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
     kernel.setForm("tiled");
     kernel.setExtent(getExtent(tiling));
     kernel.removeInPlaceAttr(); // the operands are read again and again
+    kernel.setWorkspace(function.finish());
+  }
+
+  void lowerSort(KernelOp kernel, const SortPlan &plan) {
+    KernelFunction function(kernel, /*shared=*/false);
+    emitSortNest(kernel, plan, function);
+    kernel.setForm("sort");
+    kernel.setExtent(plan.extent);
     kernel.setWorkspace(function.finish());
   }
 

@@ -302,6 +302,7 @@ FactorRule mlir::epl::getFactorRule(Operation *op) {
       .Case([](ConcatenateOp concat) { return getPointwiseRule(concat, concat.getDim()); })
       .Case([](GatherOp gather) { return getGatherRule(gather); })
       .Case([](ScatterOp scatter) { return getScatterRule(scatter); })
+      .Case([](SortOp sort) { return getPointwiseRule(sort, sort.getDim()); })
       .Default([](Operation *other) { return getBlockedRule(other); });
 }
 

@@ -15,6 +15,7 @@ from nest import Output, along
 from ops import Empty, Op
 from program import Argument, Program
 from reductions import Reductions
+from sorts import Sorts
 from tensors import Value
 from values import INPUT_BOUND, MAX_ELEMENTS
 
@@ -24,7 +25,7 @@ def make_program(seed: int, devices: int) -> Program:
     return Generator(seed, devices).run()
 
 
-class Generator(Elementwise, Reductions, Contractions, Moves, Indexed):
+class Generator(Elementwise, Reductions, Contractions, Moves, Indexed, Sorts):
     """Adds random ops to a program, then results."""
 
     def run(self) -> Program:
@@ -46,6 +47,7 @@ class Generator(Elementwise, Reductions, Contractions, Moves, Indexed):
             self._make_concatenate: 1,
             self._make_gather: 2,
             self._make_scatter: 2,
+            self._make_sort: 1,
             self._make_constant: 1,
             self._make_spread: 1,
             self._make_again: 2,

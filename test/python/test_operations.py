@@ -51,6 +51,16 @@ def extremes(x: jax.Array) -> jax.Array:
     return jnp.where(jnp.abs(x) < 0.3, jnp.nan, beyond)
 
 
+def ties(x: jax.Array) -> jax.Array:
+    """Numbers of which many are equal, both zeros, infinities, and what is none."""
+    return jnp.where(x > 1.2, jnp.nan, jnp.where(x < -1.2, -jnp.inf, jnp.round(x * 2) / 2))
+
+
+def several(x: jax.Array) -> tuple[jax.Array, ...]:
+    """Keys with ties of two types, and what is moved along."""
+    return ties(x), (x * 2).astype(jnp.int8), x, jnp.arange(48).reshape(8, 6)
+
+
 GROUPS: dict[str, dict[str, Operation]] = {
     "conversions": {
         **{f"extremes to {t.__name__}": lambda x, t=t: extremes(x).astype(t) for t in INTEGERS},
@@ -267,6 +277,52 @@ GROUPS: dict[str, dict[str, Operation]] = {
         "remainder by a computed zero": lambda x: jax.lax.cond(
             label(x)[0] < 0, lambda i: 7 // (i - i), lambda i: i, label(x)
         ),
+    },
+    "sorts": {
+        "sort": jnp.sort,
+        "sort the batch": lambda x: jnp.sort(x, 0),
+        "sort the middle": lambda x: jnp.sort(x.reshape(8, 3, 2), 1),
+        "sort everything": lambda x: jnp.sort(x, None),
+        "descending": lambda x: jnp.sort(x, descending=True),
+        "ties": lambda x: jnp.sort(ties(x)),
+        "one element": lambda x: jnp.sort(x[:, :1]),
+        "no element": lambda x: jnp.sort(x[:, :0]),
+        "no rows": lambda x: jnp.sort(x[:0]),
+        "argsort": jnp.argsort,
+        "argsort of ties": lambda x: jnp.argsort(ties(x)),
+        "argsort of ties, descending": lambda x: jnp.argsort(ties(x), descending=True),
+        "argsort of the batch": lambda x: jnp.argsort(ties(x), 0),
+        "several": lambda x: jax.lax.sort(several(x)),
+        "several by two keys": lambda x: jax.lax.sort(several(x), num_keys=2),
+        "several by three keys": lambda x: jax.lax.sort(several(x), dimension=0, num_keys=3),
+        "unstable": lambda x: jax.lax.sort(x, is_stable=False),
+        "lexsort": lambda x: jnp.lexsort((x[:, 0], ties(x)[:, 1])),
+        "bfloat16": lambda x: jnp.sort(ties(x).astype(jnp.bfloat16)),
+        "float16": lambda x: jnp.argsort(ties(x).astype(jnp.float16)),
+        "booleans": lambda x: jnp.sort(x > 0),
+        **{f"sort {t.__name__}": lambda x, t=t: jnp.sort((x * 90).astype(t)) for t in INTEGERS},
+        "long rows": lambda x: jnp.sort(jnp.sin(jnp.arange(800.0) * x[:, :1])),
+        "argsort of long rows": lambda x: jnp.argsort(jnp.arange(1001) * label(x)[:, None] % 97),
+        "top 2": lambda x: jax.lax.top_k(x, 2),
+        "top of ties": lambda x: jax.lax.top_k(jnp.round(x), 5),
+        "top of long rows": lambda x: jax.lax.top_k(jnp.sin(jnp.arange(800.0) * x[:, :1]), 9),
+        "top of rising rows": lambda x: jax.lax.top_k(jnp.arange(900.0) + x[:, :1], 30),
+        "top of long ties": lambda x: jax.lax.top_k(jnp.arange(801) * label(x)[:, None] % 23, 40),
+        "top of integers": lambda x: jax.lax.top_k((x * 10).astype(int), 3),
+        "top of everything": lambda x: jax.lax.top_k(x, 6),
+        "median": lambda x: jnp.median(x, 1),
+        "median of the batch": lambda x: jnp.median(x, 0),
+        "quantile": lambda x: jnp.quantile(x, 0.3, axis=1),
+        "percentiles": lambda x: jnp.percentile(x, jnp.array([10.0, 90.0]), axis=1),
+        "unique": lambda x: jnp.unique(jnp.round(x), size=7),
+        "searchsorted": lambda x: jnp.searchsorted(jnp.sort(x[0]), x),
+        "permutation": lambda x: jax.random.permutation(jax.random.key(3), x, axis=1),
+        "permutation of the batch": lambda x: jax.random.permutation(jax.random.key(3), x),
+        "categorical": lambda x: jax.random.categorical(jax.random.key(4), x),
+        "choice": lambda x: jax.random.choice(jax.random.key(4), x, (5,), replace=False),
+        "gradient of sort": jax.grad(lambda x: (jnp.sort(x) * jnp.arange(6.0)).sum()),
+        "gradient of top_k": jax.grad(lambda x: (jax.lax.top_k(x, 2)[0] ** 2).sum()),
+        "gradient of median": jax.grad(lambda x: jnp.median(x, 1).sum()),
     },
     "contractions": {
         "matrix": lambda x: x @ x.T,

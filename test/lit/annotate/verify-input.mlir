@@ -28,7 +28,12 @@ func.func @step(
   %2 = epl.split devices(2) -> tensor<64x4xf32> {
     %3 = epl.constrain %0 to <@mesh, [{"data"}, {}]> : tensor<64x4xf32>
     %4 = epl.concatenate %3 dim 0 : (tensor<64x4xf32>) -> tensor<64x4xf32>
-    epl.yield %4 : tensor<64x4xf32>
+    %sorted = epl.sort %4 dim 1 : (tensor<64x4xf32>) -> tensor<64x4xf32> {
+    ^bb0(%a: f32, %b: f32):
+      %before = arith.cmpf olt, %a, %b : f32
+      epl.yield %before : i1
+    }
+    epl.yield %sorted : tensor<64x4xf32>
   }
   %5 = scf.for %i = %c0 to %c1 step %c1 iter_args(%sum = %rate) -> tensor<f32> {
     %6 = arith.addf %sum, %sum : tensor<f32>

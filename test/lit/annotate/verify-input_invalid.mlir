@@ -242,6 +242,19 @@ func.func @main(%x: tensor<4xf32> {epl.role = "constant"}) -> tensor<4xf32> {
 
 // -----
 
+func.func @main(%x: tensor<4xf32> {epl.role = "constant"}) -> tensor<4xf32> {
+  %0 = epl.sort %x dim 0 : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: f32, %b: f32):
+    // expected-error@+1 {{'llvm.intr.exp' op of dialect "llvm" is not supported}}
+    %e = llvm.intr.exp(%a) : (f32) -> f32
+    %before = arith.cmpf olt, %e, %b : f32
+    epl.yield %before : i1
+  }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
 // Of linalg the structured ops only.
 func.func @main(%x: tensor<4xf32> {epl.role = "constant"}) -> tensor<4xf32> {
   // expected-error@+1 {{'linalg.softmax' op of dialect "linalg" is not supported}}

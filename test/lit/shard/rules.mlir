@@ -175,6 +175,17 @@ func.func @pads(%a: tensor<8x6xf32>, %c: f32, %table: tensor<10xf32>) {
   return
 }
 
+// Rows are sorted where they are; the sorted dimension must be there in full, however many are asked for.
+func.func @sort(%a: tensor<8x6x4xf32>, %b: tensor<8x6x4xi32>) {
+  // expected-remark@+1 {{rule ([d0, _, d1], [d0, _, d1]) -> ([d0, _, d1], [d0, _, d1])}}
+  %0:2 = epl.sort %a, %b dim 1 : (tensor<8x6x4xf32>, tensor<8x6x4xi32>) -> (tensor<8x2x4xf32>, tensor<8x2x4xi32>) {
+  ^bb0(%x: f32, %y: f32, %i: i32, %j: i32):
+    %before = arith.cmpf olt, %x, %y : f32
+    epl.yield %before : i1
+  }
+  return
+}
+
 func.func @concatenate(%a: tensor<8x6xf32>, %b: tensor<8x2xf32>) -> tensor<8x8xf32> {
   // expected-remark@+1 {{rule ([d0, _], [d0, _]) -> ([d0, _])}}
   %0 = epl.concatenate %a, %b dim 1 : (tensor<8x6xf32>, tensor<8x2xf32>) -> tensor<8x8xf32>

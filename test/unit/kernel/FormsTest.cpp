@@ -185,7 +185,8 @@ TEST_P(FormsTest, AgreesWithScalarLoops) {
 
 static const Size kSizes[] = {{1, 1},   {1, 17},  {3, 1},    {3, 7},    {7, 12},  {17, 63},
                               {63, 65}, {65, 33}, {5, 1000}, {1000, 3}, {16, 64}, {2, 130}};
-static const KernelFile kFiles[] = {{"elementwise", ""}, {"rows", ""}, {"columns", ""}, {"moves", ""}};
+static const KernelFile kFiles[] = {
+    {"elementwise", ""}, {"rows", ""}, {"columns", ""}, {"moves", ""}, {"sorts", ""}};
 static const KernelFile kTransposes[] = {{"transpose", "f32"}, {"transpose", "f64"}, {"transpose", "i32"},
                                          {"transpose", "i64"}, {"transpose", "i1"},  {"transpose", "bf16"}};
 

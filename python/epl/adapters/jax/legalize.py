@@ -1,9 +1,9 @@
 """StableHLO -> linalg on tensors; the operations whose operands linalg would hide are kept as `epl` ones.
 
 Method: jaxlib's own passes do the legalization. Before them stand what they would lose: concatenations become
-`epl.concatenate` (linalg's form captures its operands in the body, where no sharding rule sees them), large
-constants become hidden arguments (they would be printed into the text). Nothing here runs cse: it would
-merge equal operations of two scopes, and only the compiler can keep them apart.
+`epl.concatenate` (linalg's form captures its operands in the body, where no sharding rule sees them), sorts
+become `epl.sort`, large constants become hidden arguments (they would be printed into the text). Nothing here
+runs cse: it would merge equal operations of two scopes, and only the compiler can keep them apart.
 Invariant out: operations of linalg, tensor, arith, math, scf and epl on signless types; everything else was
 an `UnsupportedError` with the user's line.
 """
@@ -22,11 +22,12 @@ from epl.adapters.jax.indexing import raise_indexing
 from epl.adapters.jax.locations import primitive, user_place
 from epl.adapters.jax.pooling import lower_pooling
 from epl.adapters.jax.simplify import operations, simplify
+from epl.adapters.jax.sorting import attach_comparators, raise_sorts
 from epl.errors import UnsupportedError
 
 HOIST_BYTES = 1024  # closed-over arrays above this size become hidden arguments
 _HEX_ELEMENTS = 100
-_RAISED = ("epl.concatenate", "epl.gather", "epl.scatter")
+_RAISED = ("epl.concatenate", "epl.gather", "epl.scatter", "epl.sort")
 
 _DIALECTS = frozenset({"arith", "builtin", "epl", "func", "linalg", "math", "scf", "tensor"})
 # Legalized to bodies that capture whole tensors; what else captures one leaves a tensor.extract.
@@ -53,7 +54,10 @@ def legalize(module: ir.Module) -> list[np.ndarray]:
     simplify(module)
     hidden = _hoist_constants(module)
     _raise_concatenations(module)
-    _run(module, "stablehlo-legalize-to-linalg,canonicalize")
+    raise_sorts(module)
+    _run(module, "stablehlo-legalize-to-linalg")
+    attach_comparators(module)
+    _run(module, "canonicalize")
     _make_signless(module)
     _refuse(module, _is_foreign)
     return hidden

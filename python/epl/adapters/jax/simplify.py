@@ -20,6 +20,7 @@ def simplify(module: ir.Module) -> None:
     _drop_sharding_constraints(module)
     _drop_barriers(module)
     _drop_empty_parts(module)
+    _drop_empty_reductions(module)
     _broadcast_predicates(module)
     _fold_converted_constants(module)
     _pad_with_constants(module)
@@ -74,6 +75,13 @@ def _drop_empty_parts(module: ir.Module) -> None:
             with ir.InsertionPoint(op), op.location:
                 op.results[0].replace_all_uses_with(constant(op.results[0].type, 0))
             op.erase()
+
+
+def _drop_empty_reductions(module: ir.Module) -> None:
+    """The legalization does not take reductions along no dimension, as `jnp.unique` has them."""
+    for op in operations(module, "stablehlo.reduce"):
+        if len(ir.DenseI64ArrayAttr(op.attributes["dimensions"])) == 0:
+            _forward(op)
 
 
 def _broadcast_predicates(module: ir.Module) -> None:
@@ -191,7 +199,7 @@ def compare(left: ir.Value, right: ir.Value, direction: str) -> ir.Value:
 
 
 def _forward(op: ir.Operation) -> None:
-    """Replaces an operation by its operands."""
-    for result, operand in zip(op.results, op.operands, strict=True):
+    """Replaces an operation by its first operands, one for each result."""
+    for result, operand in zip(op.results, op.operands, strict=False):
         result.replace_all_uses_with(operand)
     op.erase()
