@@ -36,6 +36,12 @@ static int64_t chooseLevels(int64_t capacity, bool odd) {
   return odd && levels % 2 == 0 ? levels + 1 : levels;
 }
 
+// Integers: a choice between floats may become a branch.
+static Type getBitsType(Type type) {
+  Type stored = getStorageType(type);
+  return IntegerType::get(type.getContext(), stored.getIntOrFloatBitWidth());
+}
+
 RowSorter::RowSorter(const SortOrder &order, ArrayRef<Type> carried, int64_t capacity, int64_t slices,
                      bool inPlace, KernelFunction &function)
     : order(order), function(function), b(function.getBuilder()), capacity(capacity),
@@ -44,7 +50,7 @@ RowSorter::RowSorter(const SortOrder &order, ArrayRef<Type> carried, int64_t cap
   numCompared = types.size();
   llvm::append_range(types, carried);
   for (Type type : types)
-    columns.push_back(function.allocate(RankedTensorType::get({slices * 2 * capacity}, type)));
+    columns.push_back(function.allocate(RankedTensorType::get({slices * 2 * capacity}, getBitsType(type))));
   if (ranks)
     rankBuffer = function.allocate(RankedTensorType::get({slices * kMaxRun}, b.getI32Type()));
 }
@@ -61,8 +67,10 @@ void RowSorter::openSlice(Value slice) {
 
 Value RowSorter::add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
 Value RowSorter::sub(Value x, Value y) { return arith::SubIOp::create(b, x, y); }
-Value RowSorter::select(Value condition, Value x, Value y) {
-  return arith::SelectOp::create(b, condition, x, y);
+SmallVector<Value> RowSorter::select(Value condition, ArrayRef<Value> x, ArrayRef<Value> y) {
+  return llvm::map_to_vector(llvm::zip_equal(x, y), [&](auto pair) -> Value {
+    return arith::SelectOp::create(b, condition, std::get<0>(pair), std::get<1>(pair));
+  });
 }
 Value RowSorter::toIndex(Value boolean) { return arith::IndexCastUIOp::create(b, b.getIndexType(), boolean); }
 
@@ -77,29 +85,55 @@ SmallVector<Value> RowSorter::loop(Value begin, Value end, ValueRange inits,
   return llvm::to_vector_of<Value>(loop.getResults());
 }
 
-void RowSorter::store(Value position, ArrayRef<Value> compared, ArrayRef<Value> carried) {
-  SmallVector<Value> values(compared);
-  llvm::append_range(values, carried);
-  for (auto [value, column] : llvm::zip_equal(values, columns))
-    storeElement(b, value, column, add(base, position));
+Value RowSorter::encode(Value value) {
+  Type type = value.getType(), bits = getBitsType(type);
+  if (type.isInteger(1))
+    return arith::ExtUIOp::create(b, bits, value);
+  if (type.isIndex())
+    return arith::IndexCastOp::create(b, bits, value);
+  return type == bits ? value : arith::BitcastOp::create(b, bits, value).getResult();
 }
 
-SmallVector<Value> RowSorter::loadColumns(Value index, size_t count) {
-  SmallVector<Value> values;
-  for (auto [column, type] : llvm::zip(ArrayRef(columns).take_front(count), types))
-    values.push_back(loadElement(b, column, index, type));
-  return values;
+Value RowSorter::decode(Value bits, Type type) {
+  if (type.isInteger(1))
+    return arith::TruncIOp::create(b, type, bits);
+  if (type.isIndex())
+    return arith::IndexCastOp::create(b, type, bits);
+  return type == bits.getType() ? bits : arith::BitcastOp::create(b, type, bits).getResult();
+}
+
+SmallVector<Value> RowSorter::loadBits(Value index) {
+  return llvm::map_to_vector(columns,
+                             [&](Value column) -> Value { return memref::LoadOp::create(b, column, index); });
+}
+
+void RowSorter::storeBits(ArrayRef<Value> bits, Value index) {
+  for (auto [value, column] : llvm::zip_equal(bits, columns))
+    memref::StoreOp::create(b, value, column, index);
+}
+
+void RowSorter::store(Value position, ArrayRef<Value> compared, ArrayRef<Value> carried) {
+  SmallVector<Value> bits = llvm::map_to_vector(compared, [&](Value value) { return encode(value); });
+  for (Value value : carried)
+    bits.push_back(encode(value));
+  storeBits(bits, add(base, position));
 }
 
 SmallVector<Value> RowSorter::load(Value position) {
   Value sorted = add(base, function.getIndex((levels + 1) % 2 * capacity));
-  return loadColumns(add(sorted, position), columns.size());
+  SmallVector<Value> values = loadBits(add(sorted, position));
+  for (auto [value, type] : llvm::zip_equal(values, types))
+    value = decode(value, type);
+  return values;
 }
 
-// Copies an element of all columns.
-void RowSorter::copy(Value from, Value to) {
-  for (auto [value, column] : llvm::zip_equal(loadColumns(from, columns.size()), columns))
-    storeElement(b, value, column, to);
+Value RowSorter::comesBefore(ArrayRef<Value> left, ArrayRef<Value> right) {
+  SmallVector<Value> lefts, rights;
+  for (size_t column = 0; column < numCompared; ++column) {
+    lefts.push_back(decode(left[column], types[column]));
+    rights.push_back(decode(right[column], types[column]));
+  }
+  return order.emitBefore(b, lefts, rights);
 }
 
 //===----------------------------------------------------------------------===//
@@ -133,7 +167,8 @@ void RowSorter::sortRunByRank(Value low, Value high, Value from, Value to) {
   storeRanks(first, count);
   loop(function.getIndex(0), count, {}, [&](Value lane, ValueRange) -> SmallVector<Value> {
     Value rank = memref::LoadOp::create(b, rankBuffer, add(rankBase, lane));
-    copy(add(first, lane), add(target, arith::IndexCastUIOp::create(b, b.getIndexType(), rank)));
+    Value place = arith::IndexCastUIOp::create(b, b.getIndexType(), rank);
+    storeBits(loadBits(add(first, lane)), add(target, place));
     return {};
   });
 }
@@ -153,7 +188,7 @@ void RowSorter::storeRanks(Value first, Value count) {
       loop(function.getIndex(0), count, zeros, [&](Value lane, ValueRange sum) -> SmallVector<Value> {
         Value number = arith::IndexCastOp::create(b, b.getI32Type(), lane);
         Value place = vector::BroadcastOp::create(b, type, number);
-        Value key = vector::BroadcastOp::create(b, keyType, loadCompared(add(first, lane))[0]);
+        Value key = vector::BroadcastOp::create(b, keyType, loadBits(add(first, lane))[0]);
         Value isLater = arith::CmpIOp::create(b, sgt, place, lanes),
               isEarlier = arith::CmpIOp::create(b, slt, place, lanes);
         Value passes = arith::AndIOp::create(b, isLater, order.emitBefore(b, key, keys));
@@ -168,28 +203,27 @@ void RowSorter::storeRanks(Value first, Value count) {
 void RowSorter::sortRunByInsertion(Value low, Value high, Value from, Value to) {
   Value first = add(to, low);
   loop(low, high, {}, [&](Value position, ValueRange) -> SmallVector<Value> {
-    insert(loadColumns(add(from, position), columns.size()), first, add(to, position));
+    insert(loadBits(add(from, position)), first, add(to, position));
     return {};
   });
 }
 
 // Puts an element in front of those of [first, position) that it comes before, and moves these.
-void RowSorter::insert(ArrayRef<Value> element, Value first, Value position) {
+void RowSorter::insert(ArrayRef<Value> bits, Value first, Value position) {
   OpBuilder::InsertionGuard guard(b);
   Value one = function.getIndex(1);
   auto shift = scf::WhileOp::create(b, b.getIndexType(), position);
   Value to = b.createBlock(&shift.getBefore(), {}, b.getIndexType(), b.getLoc())->getArgument(0);
   Value hasPrevious = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, to, first);
-  Value previous = select(hasPrevious, sub(to, one), first);
-  Value before = order.emitBefore(b, element.take_front(numCompared), loadCompared(previous));
+  Value previous = arith::SelectOp::create(b, hasPrevious, sub(to, one), first);
+  Value before = comesBefore(bits, loadBits(previous));
   scf::ConditionOp::create(b, arith::AndIOp::create(b, hasPrevious, before), to);
   Value hole = b.createBlock(&shift.getAfter(), {}, b.getIndexType(), b.getLoc())->getArgument(0);
   Value next = sub(hole, one);
-  copy(next, hole);
+  storeBits(loadBits(next), hole);
   scf::YieldOp::create(b, next);
   b.setInsertionPointAfter(shift);
-  for (auto [value, column] : llvm::zip_equal(element, columns))
-    storeElement(b, value, column, shift.getResult(0));
+  storeBits(bits, shift.getResult(0));
 }
 
 //===----------------------------------------------------------------------===//
@@ -216,19 +250,21 @@ void RowSorter::merge(Value low, Value middle, Value high, Value from, Value to)
   Value first = add(to, low), last = sub(add(to, high), one);
   ends = loop(function.getIndex(0), half, ends, [&](Value step, ValueRange ends) -> SmallVector<Value> {
     Value left = ends[0], right = ends[1], leftEnd = ends[2], rightEnd = ends[3];
-    Value takesRight = order.emitBefore(b, loadCompared(right), loadCompared(left));
-    Value takesLeftEnd = order.emitBefore(b, loadCompared(rightEnd), loadCompared(leftEnd));
-    copy(select(takesRight, right, left), add(first, step));
-    copy(select(takesLeftEnd, leftEnd, rightEnd), sub(last, step));
+    SmallVector<Value> lefts = loadBits(left), rights = loadBits(right);
+    Value takesRight = comesBefore(rights, lefts);
+    storeBits(select(takesRight, rights, lefts), add(first, step));
+    SmallVector<Value> leftEnds = loadBits(leftEnd), rightEnds = loadBits(rightEnd);
+    Value takesLeftEnd = comesBefore(rightEnds, leftEnds);
+    storeBits(select(takesLeftEnd, leftEnds, rightEnds), sub(last, step));
     Value rightStep = toIndex(takesRight), leftEndStep = toIndex(takesLeftEnd);
     return {add(left, sub(one, rightStep)), add(right, rightStep), sub(leftEnd, leftEndStep),
             sub(rightEnd, sub(one, leftEndStep))};
   });
   // One element is left between the halves of an odd number.
   Value isLeft = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, ends[0], ends[2]);
-  Value rest = select(isLeft, ends[0], ends[1]);
+  Value rest = arith::SelectOp::create(b, isLeft, ends[0], ends[1]);
   loop(add(low, half), sub(high, half), {}, [&](Value position, ValueRange) -> SmallVector<Value> {
-    copy(rest, add(to, position));
+    storeBits(loadBits(rest), add(to, position));
     return {};
   });
 }

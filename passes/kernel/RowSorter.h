@@ -27,17 +27,21 @@ private:
   void sortRunByRank(Value low, Value high, Value from, Value to);
   void storeRanks(Value first, Value count);
   void sortRunByInsertion(Value low, Value high, Value from, Value to);
-  void insert(ArrayRef<Value> element, Value first, Value position);
+  void insert(ArrayRef<Value> bits, Value first, Value position);
   void mergeRuns(Value level, Value size, Value from, Value to);
   void merge(Value low, Value middle, Value high, Value from, Value to);
-  void copy(Value from, Value to);
-  SmallVector<Value> loadColumns(Value index, size_t count);
-  SmallVector<Value> loadCompared(Value index) { return loadColumns(index, numCompared); }
+  /// The elements of all columns at `index`, as integers of their bits.
+  SmallVector<Value> loadBits(Value index);
+  void storeBits(ArrayRef<Value> bits, Value index);
+  Value encode(Value value);
+  Value decode(Value bits, Type type);
+  /// Whether the element `left` comes before `right`, both as `loadBits` gives them.
+  Value comesBefore(ArrayRef<Value> left, ArrayRef<Value> right);
   Value getBound(Value run, Value level, Value size);
 
   Value add(Value x, Value y);
   Value sub(Value x, Value y);
-  Value select(Value condition, Value x, Value y);
+  SmallVector<Value> select(Value condition, ArrayRef<Value> x, ArrayRef<Value> y);
   Value toIndex(Value boolean);
   /// A loop from `begin` to `end` that carries `inits`; gives their last values.
   SmallVector<Value> loop(Value begin, Value end, ValueRange inits,

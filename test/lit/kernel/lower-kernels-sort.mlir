@@ -8,8 +8,8 @@
 // CHECK: extent = 8 : i64, flops = 21600 : i64, form = "sort", workspace = 5632 : i64
 // CHECK-LABEL: func.func private @keys.body
 // CHECK: scf.for
-// CHECK: arith.bitcast
-// CHECK-NOT: arith.bitcast
+// CHECK: arith.subi %c2147483647_i32
+// CHECK-NOT: arith.subi %c2147483647_i32
 // CHECK: vector.maskedload {{.*}} into vector<16xi32>
 // CHECK: vector.store {{.*}} vector<16xi32>
 // CHECK: scf.for {{.*}} -> (index, index, index, index)
