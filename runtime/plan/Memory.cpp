@@ -41,11 +41,10 @@ public:
       else if (const plan::ReducePartT *reduce = action.AsReducePart())
         share(command, reduce->source, reduce->target, order.scopeOf(reduce->communicator));
     }
-    for (uint32_t block : bySize())
-      place(block);
-    for (uint32_t buffer = 0; buffer < blocks.size(); ++buffer)
-      if (inArena(buffer))
-        plan.buffers[buffer]->offset = blocks[blockOf[buffer]].offset;
+    plan.arena_size = UINT64_MAX;
+    for (auto measure : {&Planner::sizeOf, &Planner::areaOf})
+      for (bool latestFirst : {false, true})
+        placeAll(sorted(measure, latestFirst));
   }
 
 private:
@@ -117,20 +116,47 @@ private:
     blockOf[to] = blockOf[from];
   }
 
-  /// The blocks of the arena, the largest first.
-  std::vector<uint32_t> bySize() const {
+  uint64_t sizeOf(const Block &block) const { return block.size; }
+
+  /// Size times life, as commands count it.
+  uint64_t areaOf(const Block &block) const {
+    if (block.touches.empty())
+      return block.size;
+    auto [first, last] = std::ranges::minmax(block.touches, {}, &Touch::command);
+    return block.size * (last.command - first.command + 1);
+  }
+
+  /// The blocks of the arena, the largest by a measure first; equal ones in the order of their buffers, or
+  /// in the opposite one. None of these orders is best for every plan.
+  std::vector<uint32_t> sorted(uint64_t (Planner::*measure)(const Block &) const, bool latestFirst) const {
     std::vector<uint32_t> result;
     for (uint32_t buffer = 0; buffer < blocks.size(); ++buffer)
       if (inArena(buffer) && blockOf[buffer] == buffer && blocks[buffer].size > 0)
         result.push_back(buffer);
     std::ranges::sort(result, [&](uint32_t a, uint32_t b) {
-      return std::pair(blocks[b].size, a) < std::pair(blocks[a].size, b);
+      uint64_t left = (this->*measure)(blocks[a]), right = (this->*measure)(blocks[b]);
+      return left != right ? left > right : latestFirst ? a > b : a < b;
     });
     return result;
   }
 
+  /// Places the blocks in an order; the plan takes their places if these need less memory than those it has.
+  void placeAll(const std::vector<uint32_t> &sorted) {
+    placed.clear();
+    uint64_t size = 0;
+    for (uint32_t block : sorted)
+      size = std::max(size, place(block));
+    if (size >= plan.arena_size)
+      return;
+    plan.arena_size = size;
+    for (uint32_t buffer = 0; buffer < blocks.size(); ++buffer)
+      if (inArena(buffer))
+        plan.buffers[buffer]->offset = blocks[blockOf[buffer]].offset;
+  }
+
   /// Puts a block into the tightest gap between the placed blocks that it conflicts with, else behind them.
-  void place(uint32_t index) {
+  /// Returns its end.
+  uint64_t place(uint32_t index) {
     Block &block = blocks[index];
     uint64_t end = 0, best = 0, bestGap = UINT64_MAX;
     for (uint32_t other : placed) {
@@ -144,10 +170,10 @@ private:
       end = std::max(end, obstacle.offset + obstacle.size);
     }
     block.offset = bestGap == UINT64_MAX ? end : best;
-    plan.arena_size = std::max(plan.arena_size, block.offset + block.size);
     placed.insert(std::ranges::upper_bound(placed, block.offset, {},
                                            [&](uint32_t other) { return blocks[other].offset; }),
                   index);
+    return block.offset + block.size;
   }
 
   plan::PlanT &plan;
@@ -159,9 +185,6 @@ private:
 
 } // namespace
 
-void planMemory(plan::PlanT &plan) {
-  plan.arena_size = 0;
-  Planner(plan).run();
-}
+void planMemory(plan::PlanT &plan) { Planner(plan).run(); }
 
 } // namespace epl::runtime

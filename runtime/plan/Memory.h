@@ -6,7 +6,8 @@
 // down. First an output takes the place of an input that dies in its launch, where the kernel allows it, and
 // the sum of an all-reduce that of its summand; then the buffers are placed, the largest first, into the
 // tightest gap between those already placed that they must not meet (greedy by size with best fit, as in Y.
-// Pisarchyk, J. Lee, Efficient Memory Management for Deep Neural Net Inference, 2020).
+// Pisarchyk, J. Lee, Efficient Memory Management for Deep Neural Net Inference, 2020). That is done in four
+// orders, by size and by size times life, and the best one is taken.
 // Invariant in: the waits of the plan order all conflicting accesses of each buffer (Edges.h).
 // Invariant out: offsets are multiples of arenaAlignment; buffers that overlap never hold live data together.
 

@@ -190,6 +190,25 @@ TEST(Memory, WhatOtherRanksMayStillReadIsNotReused) {
   EXPECT_EQ(plan.arena_size, 1280u);
 }
 
+/// Two gradients, each from an activation and from what comes back, which makes the next of it: placed in the
+/// order of the commands, the equal ones leave a hole of two units.
+TEST(Memory, TheBestOfSeveralOrdersIsTaken) {
+  constexpr uint64_t unit = 1024;
+  PlanMaker maker;
+  uint32_t x = maker.argument("x", SlotRole::batch, unit), r = maker.slot("r", SlotRole::result, 64);
+  uint32_t activation = maker.buffer("activation", 4 * unit), back = maker.buffer("back", 4 * unit);
+  uint32_t large = maker.buffer("large", 16 * unit), further = maker.buffer("further", 4 * unit);
+  uint32_t middle = maker.buffer("middle", 6 * unit), out = maker.buffer("out", 64);
+  maker.run("forward", {x}, {activation});
+  maker.run("begin", {x}, {back});
+  maker.run("gradient of large", {activation, back}, {large});
+  maker.run("go on", {back}, {further});
+  maker.run("gradient of middle", {x, further}, {middle});
+  maker.run("end", {large, middle, further}, {out});
+  maker.setResult(r, out);
+  EXPECT_EQ(maker.finish().arena_size, 26 * unit);
+}
+
 TEST(Memory, RandomPlansReuse) {
   size_t smaller = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {
