@@ -23,7 +23,7 @@ public:
   /// "call 3 of train_step"
   std::string describe() const;
 
-  // Who waits runs a share of the step meanwhile, if it is a short one and no worker has begun it.
+  // Who waits runs the share of the step that was left to it, if it called the step in order to wait.
 
   /// Waits for the end; throws Error if the step failed.
   void wait() const;

@@ -1,8 +1,8 @@
 // Who runs a share. A share that runs is in the hands of one thread; one that does not is in its worker's
 // mailbox, and whoever takes it out, by one exchange, has it. Jobs whose shares wait for each other come to
 // their end because no share stays in a mailbox: its worker is woken after it was put there, and sleeps with
-// nothing but an empty mailbox; a share whose worker is not woken is left to a thread that is about to look
-// into the mailboxes. A guest never sleeps while it has a share: it puts it back and wakes the worker.
+// nothing but an empty mailbox; the one share whose worker is not woken is left to a thread that is about to
+// look for it. A guest never sleeps while it has a share: it puts it back and wakes the worker.
 #include "runtime/executor/Executor.h"
 
 #include "runtime/Error.h"
@@ -96,16 +96,16 @@ void Executor::startNext(std::unique_lock<std::mutex> lock, bool joins) {
   lock.unlock();
   job->begin();
   uint32_t count = job->numWorkers();
-  bool admits = job->admitsGuests();
-  uint32_t first = joins && admits ? 1 : 0; // share to wake a worker for
+  uint32_t first = joins && job->admitsGuests() ? 1 : 0; // share to wake a worker for
   active.store(count, std::memory_order_relaxed);
-  offered.store(admits ? count : 0, std::memory_order_release);
   spread(first, count);
   for (uint32_t worker = 0; worker < count; ++worker) {
     workers[worker].job.store(job, std::memory_order_release);
     if (worker >= first)
       workers[worker].bell.ring();
   }
+  if (first != 0)
+    isOffered.store(true, std::memory_order_release);
 }
 
 /// Whether workers in [first, count) may begin where another runs: several that sleep, or one that ran last
@@ -133,14 +133,10 @@ void Executor::spread(uint32_t first, uint32_t count) {
 }
 
 bool Executor::help() {
-  for (uint32_t worker = 0, count = offered.load(std::memory_order_acquire); worker < count; ++worker) {
-    std::atomic<Job *> &mailbox = workers[worker].job;
-    if (!mailbox.load(std::memory_order_relaxed))
-      continue;
-    if (Job *job = mailbox.exchange(nullptr, std::memory_order_acquire))
-      return runAsGuest(worker, job);
-  }
-  return false;
+  if (!isOffered.load(std::memory_order_relaxed) || !isOffered.exchange(false, std::memory_order_acquire))
+    return false;
+  Job *job = workers[0].job.exchange(nullptr, std::memory_order_acquire);
+  return job && runAsGuest(0, job); // else its worker was awake
 }
 
 /// Runs a share in the calling thread; whether it came to its end there.

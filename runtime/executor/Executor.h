@@ -57,8 +57,9 @@ public:
   /// call `help` at once; if it can, it is left a share, for which no worker is woken.
   void submit(std::shared_ptr<Job> job, bool joins = false);
 
-  /// For a thread that has nothing else to do: runs a share of the running job that no thread has begun, as a
-  /// guest. False if there was none, or if a worker has to go on with it.
+  /// For a thread that has nothing else to do: runs the share of the running job that was left to a guest. A
+  /// share whose worker is awake, or about to be, is better left to that: a guest would only be one thread
+  /// more than there are cores. False if there was none, or if its worker has to go on with it.
   bool help();
 
   /// Waits while so many jobs are queued that another one would have to wait. Throws Error in a forked
@@ -127,8 +128,8 @@ private:
   const int process;
   std::unique_ptr<Worker[]> workers;
   std::atomic<bool> stopping = false;
-  std::atomic<uint32_t> active = 0;  // shares of the running job that have not ended
-  std::atomic<uint32_t> offered = 0; // shares, from the first, that guests may take
+  std::atomic<uint32_t> active = 0;    // shares of the running job that have not ended
+  std::atomic<bool> isOffered = false; // share 0 of the running job, to a guest
 
   std::mutex mutex;
   std::condition_variable changed;
