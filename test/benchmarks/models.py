@@ -97,9 +97,53 @@ def transformer(
     return Model(step, [params, optimizer.init(params)], (x, y))
 
 
+def cnn(channels: list[int], size: int, batch: int, optimizer: optax.GradientTransformation) -> Model:
+    """Convolutions of 3 x 3 with relu, all but the last one pooled, mean cross entropy of 10 classes, f32."""
+    rng = np.random.default_rng(0)
+
+    def weight(*shape: int) -> jax.Array:
+        return jnp.asarray(rng.normal(0, np.prod(shape[:-1]) ** -0.5, shape), jnp.float32)
+
+    kernels = [weight(3, 3, n, m) for n, m in itertools.pairwise([1, *channels])]
+    last = size // 2 ** (len(channels) - 1)
+    params = {
+        "kernels": kernels,
+        "biases": [jnp.zeros(m) for m in channels],
+        "out": weight(last * last * channels[-1], 10),
+    }
+
+    def layer(x: jax.Array, kernel: jax.Array, bias: jax.Array) -> jax.Array:
+        layout = ("NHWC", "HWIO", "NHWC")
+        return jax.nn.relu(
+            jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=layout) + bias
+        )
+
+    def pool(x: jax.Array) -> jax.Array:
+        return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+
+    def step(params: Any, opt_state: Any, x: jax.Array, y: jax.Array) -> Any:
+        def loss_fn(params: Any) -> jax.Array:
+            with epl.replicate():
+                layers = list(zip(params["kernels"], params["biases"], strict=True))
+                h = x
+                for kernel, bias in layers[:-1]:
+                    h = pool(layer(h, kernel, bias))
+                logits = layer(h, *layers[-1]).reshape(batch, -1) @ params["out"]
+                return optax.softmax_cross_entropy(logits, jax.nn.one_hot(y, 10)).mean()
+
+        loss, grads = jax.value_and_grad(loss_fn)(params)
+        updates, opt_state = optimizer.update(grads, opt_state, params)
+        return optax.apply_updates(params, updates), opt_state, loss
+
+    x = rng.normal(size=(batch, size, size, 1)).astype(np.float32)
+    y = rng.integers(0, 10, batch).astype(np.int32)
+    return Model(step, [params, optimizer.init(params)], (x, y))
+
+
 MODELS = {
     "digits": functools.partial(mlp, [64, 512, 512, 10], 128, optax.adam(1e-3)),
     "MLP 1024": functools.partial(mlp, [784, 1024, 1024, 10], 256, optax.sgd(1e-2)),
     "MLP 2048": functools.partial(mlp, [784, 2048, 2048, 10], 1024, optax.sgd(1e-2)),
     "transformer": functools.partial(transformer, 2, 256, 4, 128, 16, optax.adamw(1e-3)),
+    "CNN": functools.partial(cnn, [32, 64, 64], 28, 64, optax.sgd(1e-2)),
 }
