@@ -1,4 +1,6 @@
-"""Writes the pages of docs/reference that no TableGen file has: `reference.py config|errors|python|tools`.
+"""Writes the pages of docs/reference that no TableGen file has.
+
+Usage: `reference.py config|errors|operations|python|tools`.
 
 Every page is made from what it describes: the tables, docstrings, messages and --help texts of the sources,
 so that scripts/docs --check sees when one of them changes.
@@ -134,6 +136,45 @@ def errors_page() -> Iterator[str]:
             yield from section(path, {f"- {code(text)}" for text in cpp_messages(path.read_text())})
 
 
+def operations_page() -> Iterator[str]:
+    from epl.adapters.jax import support
+    from epl.signature import DTYPES
+
+    yield "# Operations\n"
+    yield prose("""
+        What a step may use, by the names of StableHLO, which JAX lowers to, and what is an error. An error is
+        an `epl.UnsupportedError` that names the operation, its types and your line.""")
+    yield "## Supported\n"
+    yield "| Group | Operations of StableHLO |"
+    yield "|---|---|"
+    for group, names in support.SUPPORTED.items():
+        yield f"| {group} | {marked(names)} |"
+    yield ""
+    yield prose(f"""
+        Elements are of {", ".join(sorted(DTYPES))}; keys of `jax.random.key` are arguments and results too.
+        Loops (`while`) are unrolled and need a length that is known when the step is compiled, as `scan` and
+        `fori_loop` with constant bounds have it. Of branches (`case`) all are computed and the results
+        selected.""")
+    yield "## Errors\n"
+    yield "| What | Primitives of JAX | Operations of StableHLO | Instead |"
+    yield "|---|---|---|---|"
+    for row in support.REFUSED:
+        yield f"| {row.what} | {marked(row.primitives)} | {marked(row.operations)} | {row.instead} |"
+    yield f"| elements of other types | | | {support.ELEMENTS_INSTEAD} |"
+    yield ""
+    yield prose(f"""
+        JAX does not make these of a step of static shapes; they are errors too:
+        {marked(support.UNSEEN)}.""")
+    yield "## Ignored\n"
+    yield prose("""
+        `with_sharding_constraint`, with one warning, and the names that flax gives to axes: EPL derives every
+        sharding. `optimization_barrier`: EPL does not merge what is computed again.""")
+
+
+def marked(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
 def section(path: Path, lines: set[str]) -> Iterator[str]:
     if lines:
         yield f"### {path.relative_to(ROOT)}\n"
@@ -234,7 +275,13 @@ def prose(text: str) -> str:
     return textwrap.fill(" ".join(text.split()), 110, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
-PAGES = {"config": config_page, "errors": errors_page, "python": python_page, "tools": tools_page}
+PAGES = {
+    "config": config_page,
+    "errors": errors_page,
+    "operations": operations_page,
+    "python": python_page,
+    "tools": tools_page,
+}
 
 if __name__ == "__main__":
     print(GENERATED)

@@ -147,7 +147,10 @@ GROUPS: dict[str, dict[str, Operation]] = {
     },
     "rounding and comparison": {
         "floor": jnp.floor,
+        "ceil": jnp.ceil,
         "round": lambda x: jnp.round(x * 3),
+        "round away from zero": lambda x: jax.lax.round(x * 3),
+        "fewer bits": lambda x: jax.lax.reduce_precision(x, 5, 10),
         "sign": jnp.sign,
         "mod": lambda x: x % 3,
         "rem": lambda x: jax.lax.rem(x, 0.3),
@@ -162,6 +165,10 @@ GROUPS: dict[str, dict[str, Operation]] = {
     "integers": {
         "divide": lambda x: (x * 10).astype(int) // 3,
         "shift": lambda x: (x * 10).astype(int) >> 1,
+        "shift to the left": lambda x: (x * 10).astype(int) << 3,
+        "shift of bits": lambda x: jax.lax.shift_right_logical((x * 10).astype(int), 3),
+        "negation of bits": lambda x: ~(x * 10).astype(int),
+        "leading zeros": lambda x: jax.lax.clz((x * 10).astype(int)),
         "population count": lambda x: jax.lax.population_count((x * 10).astype(int)),
         "bits": lambda x: jax.lax.bitcast_convert_type(x, jnp.int32) ^ 5,
         "unsigned": lambda x: (jnp.abs(x) * 50).astype(jnp.uint8) * 3 // 2,
@@ -178,6 +185,9 @@ GROUPS: dict[str, dict[str, Operation]] = {
         "sum of planes": lambda x: x.reshape(4, 2, 3, 2).sum((0, 2)),
         "sum of every other dimension": lambda x: x.reshape(1, 2, 2, 2, 3, 2).sum((1, 3)),
         "sum of nothing": lambda x: (x[:, :0] @ x.T[:0]) + x[:, :1],
+        "sum of a scalar": lambda x: x[0, 0].sum(),
+        "sum over no dimension": lambda x: x.sum(()),
+        "largest of a scalar": lambda x: jnp.argmax(x[1, 1]),
         "product": lambda x: x.prod(1),
         "variance": lambda x: x.var(0),
         "norm": jnp.linalg.norm,
@@ -454,6 +464,7 @@ GROUPS: dict[str, dict[str, Operation]] = {
         "clipped": lambda x: optax.clip_by_global_norm(1.0).update(x, optax.EmptyState())[0],
         "vmap": jax.vmap(jax.grad(lambda v: (v @ v) ** 2)),
         "unrolled scan": lambda x: jax.lax.scan(lambda c, r: (c * r, c), x[0], x, unroll=True),
+        "composite": lambda x: jax.lax.composite(lambda v: v * 2, "example.twice")(x),
     },
 }
 

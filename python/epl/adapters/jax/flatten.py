@@ -19,7 +19,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
 from epl.adapters.jax import scalars
-from epl.adapters.jax.locations import user_place
+from epl.adapters.jax.locations import unsupported_operation, user_place
 from epl.adapters.jax.simplify import compare, constant
 from epl.errors import UnsupportedError
 
@@ -116,8 +116,7 @@ class _Flattener:
             [goes_on] = self._block(condition, carried, values, caller)
             known = scalars.known(goes_on)
             if known is None:
-                message = "a loop whose length the step computes is not supported: devices keep one schedule"
-                raise UnsupportedError(message, user_place(_called_at(op.location, caller)))
+                raise unsupported_operation(op, _called_at(op.location, caller))
             if not known:
                 return carried
             carried = self._block(body, carried, values, caller)

@@ -7,14 +7,16 @@ public way).
 
 from __future__ import annotations
 
+import traceback
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import jax
-from jax._src import core, dtypes, source_info_util
+from jax._src import config, core, dtypes, source_info_util
 from jax._src.array import ArrayImpl
 from jax._src.interpreters import partial_eval, pxla
+from jax._src.lax import parallel
 from jax._src.lib import xla_client
 
 from epl.errors import Error, Place
@@ -50,14 +52,17 @@ def register_array(array_type: type, to_jax: Callable[[Any], jax.Array]) -> None
     dtypes.canonicalize_value_handlers[array_type] = lambda value: value
 
 
-def adopter(shape: tuple[int, ...], dtype: Any) -> Callable[[Any], jax.Array]:
+def adopter(shape: tuple[int, ...], dtype: Any, weak_type: bool = False) -> Callable[[Any], jax.Array]:
     """A quick `jnp.asarray` for numpy arrays of one kind, which nobody writes afterwards.
 
     The array comes to JAX's first CPU device, not committed to it. Elements of another type of that size are
     taken for `dtype`.
     """
     device = jax.devices("cpu")[0]
-    aval, sharding = core.ShapedArray(shape, dtype), jax.sharding.SingleDeviceSharding(device)
+    aval, sharding = (
+        core.ShapedArray(shape, dtype, weak_type=weak_type),
+        jax.sharding.SingleDeviceSharding(device),
+    )
 
     def adopt(value: Any) -> jax.Array:
         viewed = value if value.dtype == dtype else value.view(dtype)
@@ -72,13 +77,33 @@ def key_implementation(dtype: Any) -> Any:
     return dtype._impl
 
 
-def equations(jaxpr: Any) -> Iterator[tuple[str, Place | None]]:
-    """The primitives of a jaxpr, inner ones too, with the innermost user line of each."""
+def equations(jaxpr: Any, caller: Place | None = None) -> Iterator[tuple[str, list[str], Place | None]]:
+    """The primitives of a jaxpr, inner ones too, with types of operands, and the user's innermost line."""
     for equation in jaxpr.eqns:
         frame = source_info_util.user_frame(equation.source_info.traceback)
-        yield equation.primitive.name, Place(frame.file_name, frame.start_line) if frame else None
+        place = Place(frame.file_name, frame.start_line) if frame else caller
+        yield equation.primitive.name, _kinds([value.aval for value in equation.invars]), place
         for inner in core.jaxprs_in_params(equation.params):
-            yield from equations(inner)
+            yield from equations(inner, place)
+
+
+def collective(trace: Callable[[], Any]) -> tuple[str, list[str]]:
+    """The function of jax.lax that gets an axis name without a meaning in a trace, and types of its operands.
+
+    The step is traced once more: JAX takes its own frames, which have both, out of its errors.
+    """
+    try:
+        with config.traceback_filtering("off"):
+            trace()
+    except NameError as error:
+        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+        called = next(frame for frame in frames if frame.f_code.co_filename == parallel.__file__)
+        return called.f_code.co_name, _kinds(map(jax.typeof, jax.tree.leaves(called.f_locals.get("x"))))
+    return "axis name", []  # a step that is not the same twice
+
+
+def _kinds(avals: Iterable[Any]) -> list[str]:
+    return [aval.str_short(short_dtypes=True) for aval in avals]
 
 
 def exclude_from_locations(path: str) -> None:

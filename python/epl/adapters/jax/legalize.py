@@ -19,11 +19,10 @@ from jaxlib.mlir.dialects import stablehlo
 
 from epl.adapters.jax.flatten import flatten
 from epl.adapters.jax.indexing import raise_indexing
-from epl.adapters.jax.locations import primitive, user_place
+from epl.adapters.jax.locations import unsupported_operation
 from epl.adapters.jax.pooling import lower_pooling
 from epl.adapters.jax.simplify import operations, simplify
 from epl.adapters.jax.sorting import attach_comparators, raise_sorts
-from epl.errors import UnsupportedError
 
 HOIST_BYTES = 1024  # closed-over arrays above this size become hidden arguments
 _HEX_ELEMENTS = 100
@@ -31,7 +30,9 @@ _RAISED = ("epl.concatenate", "epl.gather", "epl.scatter", "epl.sort")
 
 _DIALECTS = frozenset({"arith", "builtin", "epl", "func", "linalg", "math", "scf", "tensor"})
 # Legalized to bodies that capture whole tensors; what else captures one leaves a tensor.extract.
-_CAPTURING = frozenset({"stablehlo.gather", "stablehlo.dynamic_gather", "stablehlo.scatter"})
+_CAPTURING = frozenset(
+    {"stablehlo.gather", "stablehlo.dynamic_gather", "stablehlo.scatter", "stablehlo.rng_bit_generator"}
+)
 _LEFT_OVER = frozenset({"builtin.unrealized_conversion_cast", "tensor.extract"})
 
 
@@ -44,7 +45,7 @@ def legalize(module: ir.Module) -> list[np.ndarray]:
     Raises:
       UnsupportedError: for an operation that has no form there.
     """
-    _run(module, "func.func(chlo-legalize-to-stablehlo),func.func(stablehlo-legalize-composite-to-call)")
+    expand(module)
     flatten(module)
     raise_indexing(module)
     lower_pooling(module)
@@ -63,6 +64,11 @@ def legalize(module: ir.Module) -> list[np.ndarray]:
     return hidden
 
 
+def expand(module: ir.Module) -> None:
+    """Rewrites what StableHLO itself can express: CHLO, composites."""
+    _run(module, "func.func(chlo-legalize-to-stablehlo),func.func(stablehlo-legalize-composite-to-call)")
+
+
 def main_function(module: ir.Module) -> ir.Operation:
     """The entry function of a lowered step."""
     return next(op.operation for op in module.body.operations if op.operation.name == "func.func")
@@ -77,15 +83,21 @@ def _refuse(module: ir.Module, unsupported: Callable[[ir.Operation], bool]) -> N
     """Raises the error about the first unsupported operation."""
     for op in operations(module):
         if unsupported(op):
-            name = primitive(op.location) or op.name
-            raise UnsupportedError(f'"{name}" ({op.name}) is not supported yet', user_place(op.location))
+            raise unsupported_operation(op, op.location)
 
 
 def _has_no_form(op: ir.Operation) -> bool:
-    """Whether an operation would hide its operands, or works on complex numbers."""
+    """Whether an operation would hide its operands, or makes elements that no plan holds."""
     if op.name == "stablehlo.constant":  # what uses it knows the user's line
         return False
-    return op.name in _CAPTURING or any("complex<" in str(result.type) for result in op.results)
+    return op.name in _CAPTURING or any(not _is_plan_type(result.type) for result in op.results)
+
+
+def _is_plan_type(type_: ir.Type) -> bool:
+    element = getattr(type_, "element_type", None)
+    if isinstance(element, ir.IntegerType):
+        return element.width in (1, 8, 16, 32, 64)
+    return isinstance(element, (ir.BF16Type, ir.F16Type, ir.F32Type, ir.F64Type))
 
 
 def _is_foreign(op: ir.Operation) -> bool:

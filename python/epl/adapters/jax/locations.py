@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from jaxlib.mlir import ir
 
-from epl.errors import Place
+from epl.adapters.jax.support import unsupported
+from epl.errors import Place, UnsupportedError
 from epl.places import is_library
 
 
@@ -43,3 +44,20 @@ def primitive(location: ir.Location) -> str | None:
         case ir.CallSiteLoc() as site_of:
             return primitive(site_of.callee)
     return None
+
+
+def unsupported_operation(op: ir.Operation, location: ir.Location) -> UnsupportedError:
+    """The error about an operation: its name in JAX, the types it works on, the user's line of a location."""
+    name = op.name.removeprefix("stablehlo.")
+    kinds = dict.fromkeys(_kind(value.type) for value in (*op.operands, *op.results))
+    return unsupported(primitive(op.location) or name, name, kinds, user_place(location))
+
+
+def _kind(type_: ir.Type) -> str:
+    """A type as JAX writes it: f32[8,4]."""
+    if not isinstance(type_, ir.RankedTensorType):
+        return str(type_)
+    element = (
+        str(type_.element_type).replace("complex<f32>", "complex64").replace("complex<f64>", "complex128")
+    )
+    return f"{element}[{','.join(map(str, type_.shape))}]"

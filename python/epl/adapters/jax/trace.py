@@ -15,7 +15,8 @@ from jaxlib.mlir import ir
 
 from epl.adapters.jax import hooks
 from epl.adapters.jax.legalize import legalize, main_function
-from epl.errors import Place, UnsupportedError
+from epl.adapters.jax.support import EARLY, unsupported
+from epl.errors import Place
 from epl.places import raising_place
 from epl.scopes import ScopeTable, Strategy
 
@@ -80,13 +81,14 @@ def trace(step: Callable[..., Any], arguments: Sequence[jax.ShapeDtypeStruct], n
     wrapper.__signature__ = inspect.signature(lambda *leaves: leaves)  # type: ignore[attr-defined]
     table = ScopeTable()
     with table.active():
+        staged = jax.jit(wrapper, keep_unused=True)
         try:
-            stage = jax.jit(wrapper, keep_unused=True).trace(*arguments)
+            stage = staged.trace(*arguments)
         except NameError as error:
             if "unbound axis name" not in str(error):
                 raise
-            message = f"a collective over a device axis ({error.args[0]}); remove it: the step is global"
-            raise UnsupportedError(message, raising_place(error)) from error
+            primitive, kinds = hooks.collective(lambda: staged.trace(*arguments))
+            raise unsupported(primitive, None, kinds, raising_place(error)) from error
     return Traced(stage, stage.out_info, tuple(table.strategies))
 
 
@@ -110,7 +112,7 @@ def lower(
     Raises:
       UnsupportedError: for an operation that the compiler has no input form of.
     """
-    _refuse_callbacks(traced.stage)
+    _refuse_early(traced.stage)
     # Platform tpu: cpu lowers random bits to a rolled loop, cuda to a custom call.
     module = hooks.lower(traced.stage, "tpu", place)
     module.context.allow_unregistered_dialects = True
@@ -125,11 +127,11 @@ def lower(
         return Program(module.operation.get_asm(enable_debug_info=True), tuple(hidden))
 
 
-def _refuse_callbacks(stage: Any) -> None:
-    """A plan runs without Python, so it cannot call back (`jax.debug.print`, `jax.pure_callback`, ...)."""
-    for primitive, place in hooks.equations(stage.jaxpr.jaxpr):
-        if "callback" in primitive or primitive == "debug_print":
-            raise UnsupportedError(f'"{primitive}" is not supported yet: a plan runs without Python', place)
+def _refuse_early(stage: Any) -> None:
+    """Refuses primitives that JAX would not lower, or to something else than what they mean here."""
+    for primitive, kinds, place in hooks.equations(stage.jaxpr.jaxpr):
+        if primitive in EARLY:
+            raise unsupported(primitive, None, kinds, place)
 
 
 def _name_arguments(function: ir.Operation, arguments: Sequence[Argument], place: Place) -> None:
