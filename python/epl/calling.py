@@ -24,19 +24,17 @@ def leaves() -> Any:
     return runtime.module().Leaves(Array, hooks.ARRAY_TYPE, np.ndarray, dtypes, to_host)
 
 
-def caller(
-    session: Any, name: str, slots: Sequence[Any], dtypes: Sequence[Any], hidden: Sequence[Any]
-) -> Any:
+def caller(session: Any, name: str, slots: Sequence[Any], kinds: Sequence[Any], hidden: Sequence[Any]) -> Any:
     """What runs a step on leaves and gives its results (runtime/binding/Caller.h).
 
     Args:
       session: of the runtime.
       name: of the step, for messages.
       slots: the plan's results.
-      dtypes: of the results, for the user.
+      kinds: of the results, for the user: `jax.ShapeDtypeStruct`s.
       hidden: buffers of the last arguments, which the user does not pass.
     """
-    forms = [_form(slot, dtype) for slot, dtype in zip(slots, dtypes, strict=True)]
+    forms = [_form(slot, kind) for slot, kind in zip(slots, kinds, strict=True)]
     return runtime.module().Caller(session, leaves(), Array, forms, list(hidden), name)
 
 
@@ -60,13 +58,14 @@ def signless(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return value.view(f"i{value.dtype.itemsize}") if value.dtype.kind == "u" else value
 
 
-def _form(slot: Any, dtype: Any) -> tuple[Callable[[Any], Any] | None, Any, tuple[int, ...]]:
+def _form(slot: Any, kind: Any) -> tuple[Callable[[Any], Any] | None, Any, tuple[int, ...]]:
     """What a result becomes: states stay on the devices, except typed keys: JAX has no foreign ones."""
+    dtype = kind.dtype
     if is_key(dtype):
         return functools.partial(_key, dtype), dtype, slot.shape
     if slot.updates >= 0:
         return None, np.dtype(dtype), slot.shape
-    return hooks.adopter(slot.shape, np.dtype(dtype)), dtype, slot.shape
+    return hooks.adopter(slot.shape, np.dtype(dtype), kind.weak_type), dtype, slot.shape
 
 
 def _key(dtype: Any, value: np.ndarray[Any, Any]) -> jax.Array:

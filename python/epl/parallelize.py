@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 import jax
 
-from epl import calling
+from epl import calling, debugging
 from epl.adapters.jax import hooks
 from epl.adapters.jax import trace as adapter
 from epl.config import Config, Value
@@ -18,13 +19,19 @@ from epl.environment import Devices, Settings, as_config, parse_devices, setting
 from epl.errors import ArgumentError, Error, Place
 from epl.scopes import Strategy, default_strategy
 from epl.signature import Batch, Parameters, Signature, Spec
-from epl.stages import Compiled, Lowered
+from epl.stages import Compiled, Lowered, mismatch
+
+_LOG = logging.getLogger("epl")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Parallelized:
-    """A parallelized step. A call with new shapes, dtypes or static values compiles it."""
+    """A parallelized step. A call with new shapes, dtypes or static values compiles it.
+
+    The logger "epl" says at level DEBUG what is new. With `jax_debug_nans` or `jax_debug_infs` set, a call
+    donates nothing, and one whose results hold what is sought runs in JAX too, which names your line.
+    """
 
     def __init__(
         self,
@@ -48,6 +55,7 @@ class Parallelized:
 
         Raises:
           CompileError, StateError, DonatedError: as the names say.
+          FloatingPointError: for a result that is not a number, if `jax_debug_nans` is set.
         """
         self._check_outermost()
         values, static = self._signature.match(args, kwargs)
@@ -57,7 +65,8 @@ class Parallelized:
         if compiled is None:
             spec, _ = self._signature.describe(values, static)
             compiled = self._compiled[key] = self._lower(spec).compile()
-        return compiled.call(leaves)
+        result = debugging.call(compiled, leaves) if debugging.is_on() else compiled.call(leaves)
+        return self._signature.returned(values, result)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Traces the step for such arguments (arrays or `jax.ShapeDtypeStruct`s) without compiling it."""
@@ -81,8 +90,18 @@ class Parallelized:
         chosen, default, _ = context = self._context()
         key = (spec, spec.weak_types, context)
         if key not in self._lowered:
+            self._log_compilation(spec)
             self._lowered[key] = self._trace(spec, chosen.devices, default)
         return self._lowered[key]
+
+    def _log_compilation(self, spec: Spec) -> None:
+        last = next(reversed(self._lowered.values()), None)
+        if last is None:
+            _LOG.debug("%s: first call", self._signature.name)
+        elif last.spec != spec:
+            _LOG.debug("%s: compiling anew", mismatch(last, spec))
+        else:
+            _LOG.debug("%s: compiling anew for other settings or weak types", self._signature.name)
 
     def _trace(self, spec: Spec, devices: str, default: Strategy | None) -> Lowered:
         signature = self._signature
@@ -155,7 +174,8 @@ def parallelize(
     Args:
       function: the step, written for one device and the whole batch; its scopes say how it is parallelized.
       state: parameters (names or positions) that the step returns updated, in this order, as its first
-        results, with the same tree, shapes and dtypes. A lone result and no state are fine.
+        results, with the same tree, shapes and dtypes. A lone result and no state are fine. Objects of
+        flax.nnx (modules, optimizers, metrics, `Rngs`) are updated in place instead, and not returned.
       batch: parameters whose leaves the devices share along dimension 0, or a dict from parameters to
         prefixes of axes as in `jax.vmap` (None: not shared). All other parameters are constants, whole on
         every device.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from epl.adapters import nnx
 from epl.adapters.jax import trace as adapter
 from epl.errors import ArgumentError, StateError, UnsupportedError
 
@@ -111,13 +111,13 @@ class Signature:
         """The arguments that hold arrays, by parameter, in the order of the parameters; the static ones.
 
         As in `jax.jit`, a parameter that the call leaves to its default is that Python value, part of the
-        program, unless it has a role.
+        program, unless it has a role. Objects of flax.nnx are split.
 
         Raises:
           ArgumentError: if they do not match.
         """
         if not kwargs and len(args) == len(self._positional):
-            return dict(zip(self._positional, args, strict=True)), ()
+            return dict(zip(self._positional, map(nnx.split, args), strict=True)), ()
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -128,7 +128,7 @@ class Signature:
         for name, value in static:
             _check_hashable(name, value)
         values = {
-            name: value
+            name: nnx.split(value)
             for name, value in bound.arguments.items()
             if name in given or name in self.state or name in self.batch
         }
@@ -140,8 +140,8 @@ class Signature:
         Raises:
           ArgumentError: if a leaf is no array.
         """
-        is_module = _mutable_module_test()
-        flat = {name: jax.tree.flatten(value, is_leaf=is_module) for name, value in values.items()}
+        nnx.check_unshared(self.name, values)
+        flat = {name: jax.tree.flatten(value, is_leaf=nnx.is_object) for name, value in values.items()}
         leaves = [leaf for part, _ in flat.values() for leaf in part]
         try:
             kinds = tuple(map(_kind, leaves))
@@ -170,11 +170,25 @@ class Signature:
         return [_batch_argument(*item) for item in zip(names, axes, leaves, strict=True)]
 
     def call(self, spec: Spec, leaves: Sequence[Any]) -> Any:
-        """Calls the step with other leaves (tracers) in place of the bound ones."""
+        """Calls the step with other leaves (tracers) in place of the bound ones.
+
+        Gives what it returns; `nnx.InPlace` if it has objects of flax.nnx as arguments.
+
+        Raises:
+          StateError: if it changes such an object that is no state.
+        """
         arguments = {**spec.by_parameter(leaves), **dict(spec.static)}
+        splits = {name: value for name, value in arguments.items() if isinstance(value, nnx.Split)}
+        objects = {name: value.merge() for name, value in splits.items()}
+        arguments |= objects
         ordered = {name: arguments[name] for name in self._signature.parameters if name in arguments}
         rebuilt = inspect.BoundArguments(self._signature, ordered)
-        return self.function(*rebuilt.args, **rebuilt.kwargs)
+        out = self.function(*rebuilt.args, **rebuilt.kwargs)
+        return nnx.updated(self.name, splits, objects, out, self.state) if objects else out
+
+    def returned(self, values: Mapping[str, Any], result: Any) -> Any:
+        """What a call returns, from what the step gives; the caller's objects of flax.nnx are updated."""
+        return nnx.written(values, self.state, result) if type(result) is nnx.InPlace else result
 
     def results(self, spec: Spec, out: Any) -> list[adapter.Result]:
         """Names the leaves of the result tree and ties those of states to their arguments.
@@ -183,7 +197,9 @@ class Signature:
           StateError: if a state does not come back with the same tree, shapes and dtypes.
         """
         trees = spec.by_parameter(spec.leaves)
-        states = {name: trees[name] for name in self.state}
+        updates, out = out if isinstance(out, nnx.InPlace) else ((), out)
+        in_place = {name: trees[name] for name in self.state if isinstance(trees[name], nnx.Split)}
+        states = {name: trees[name] for name in self.state if name not in in_place}
         lone = len(states) == 1 and jax.tree.structure(out) == jax.tree.structure(*states.values())
         parts = [out] if lone else list(out) if isinstance(out, (tuple, list)) else [out]
         if len(parts) < len(states):
@@ -191,13 +207,14 @@ class Signature:
                 f"{self.name} must return its state ({', '.join(states)}) first: "
                 f"expected at least {len(states)} results, found {len(parts)}"
             )
-        for (name, expected), part in zip(states.items(), parts, strict=False):
+        checked = [*zip(in_place.items(), updates, strict=True), *zip(states.items(), parts, strict=False)]
+        for (name, expected), part in checked:
             _check_state(self.name, name, expected, part)
         owners = [name for name, tree in trees.items() for _ in jax.tree.leaves(tree)]
         owned = list(enumerate(zip(owners, self.arguments(spec), strict=True)))
         results = [
             adapter.Result(argument.name, i)
-            for name in states
+            for name in (*in_place, *states)
             for i, (owner, argument) in owned
             if owner == name
         ]
@@ -265,10 +282,10 @@ def _kind(leaf: Any) -> tuple[tuple[int, ...], Any]:
             raise ArgumentError(f"must hold numbers that JAX has, found {leaf!r}") from None
     elif hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
         kind = tuple(leaf.shape), leaf.dtype
-    elif (is_module := _mutable_module_test()) and is_module(leaf):
-        raise UnsupportedError(
-            "is a flax.nnx module, which the step would change in place: not supported yet; pass what "
-            "nnx.split gives, merge it inside the step, return the new state"
+    elif nnx.is_object(leaf):
+        raise ArgumentError(
+            "is an object of flax.nnx inside a tree, which the step would change in place: "
+            "make it an argument of its own"
         )
     else:
         raise ArgumentError(
@@ -290,7 +307,8 @@ def _is_weak(leaf: Any) -> bool:
 
     A step count that starts as a Python int would need a second plan for what comes back.
     """
-    return isinstance(leaf, (bool, int, float)) or bool(getattr(leaf, "weak_type", False))
+    is_python = isinstance(leaf, (int, float)) and not isinstance(leaf, (bool, np.generic))
+    return is_python or bool(getattr(leaf, "weak_type", False))
 
 
 def check_leaf(leaf: Any, name: str) -> None:
@@ -304,7 +322,7 @@ def check_leaf(leaf: Any, name: str) -> None:
 def _about_leaf(values: Mapping[str, Any], problem: str) -> str:
     """Puts the name of the first leaf that has a problem before its description."""
     for name, value in values.items():
-        for path, leaf in jax.tree.flatten_with_path(value, is_leaf=_mutable_module_test())[0]:
+        for path, leaf in jax.tree.flatten_with_path(value, is_leaf=nnx.is_object)[0]:
             try:
                 _kind(leaf)
             except (ArgumentError, UnsupportedError):
@@ -315,12 +333,6 @@ def _about_leaf(values: Mapping[str, Any], problem: str) -> str:
 def is_key(dtype: Any) -> bool:
     """Whether a dtype is that of typed random keys."""
     return bool(jnp.issubdtype(dtype, jax.dtypes.prng_key))
-
-
-def _mutable_module_test() -> Callable[[Any], bool] | None:
-    """Tells flax.nnx modules, trees of variables that steps mutate; None if the program has none."""
-    nnx = sys.modules.get("flax.nnx")
-    return (lambda value: isinstance(value, nnx.Module)) if nnx else None
 
 
 def _check_hashable(name: str, value: Any) -> None:

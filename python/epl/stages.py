@@ -48,9 +48,9 @@ class Executable:
         devices: str,
         name: str,
         hidden: Sequence[np.ndarray[Any, Any]] = (),
-        dtypes: Sequence[Any] | None = None,
+        kinds: Sequence[Any] | None = None,
     ) -> None:
-        """`dtypes`: of the results, if not the plan's own."""
+        """`kinds`: of the results, `jax.ShapeDtypeStruct`s, if not the plan's own."""
         self.plan = plan
         self.name = name
         self._hidden = tuple(hidden)
@@ -59,8 +59,8 @@ class Executable:
         results = [slot for slot in plan.slots if slot.role == "result"]
         first = len(self._inputs)
         uploaded = [self._session.state(first + i, signless(v)) for i, v in enumerate(self._hidden)]
-        dtypes = dtypes or [np.dtype(slot.dtype) for slot in results]
-        self._caller = caller(self._session, name, results, dtypes, uploaded)
+        kinds = kinds or [jax.ShapeDtypeStruct(slot.shape, np.dtype(slot.dtype)) for slot in results]
+        self._caller = caller(self._session, name, results, kinds, uploaded)
 
     @property
     def layout(self) -> str:
@@ -125,8 +125,8 @@ class Compiled(Executable):
     """A compiled step: called as the step itself, with the same trees, shapes and dtypes."""
 
     def __init__(self, plan: Any, lowered: Lowered) -> None:
-        dtypes = [leaf.dtype for leaf in lowered.out_leaves]
-        super().__init__(plan, lowered.devices, lowered.signature.name, lowered.program.hidden, dtypes)
+        name, hidden = lowered.signature.name, lowered.program.hidden
+        super().__init__(plan, lowered.devices, name, hidden, lowered.out_leaves)
         self.lowered = lowered
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -135,7 +135,8 @@ class Compiled(Executable):
         Raises:
           ArgumentError: if the arguments have other trees, shapes or dtypes than the step was compiled for.
         """
-        return self.call(self._leaves(args, kwargs))
+        values, leaves = self._bind(args, kwargs)
+        return self.lowered.signature.returned(values, self.call(leaves))
 
     def call(self, leaves: list[Any], *, donate: bool | None = None) -> Any:
         """Runs a step on the leaves of its arguments; `donate` stands for the step's own choice."""
@@ -143,11 +144,13 @@ class Compiled(Executable):
         results = self.run(leaves, donate=lowered.donate if donate is None else donate)
         return lowered.out_tree.unflatten(results)
 
-    def _leaves(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
-        spec, leaves = self.lowered.signature.bind(args, kwargs)
+    def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+        signature = self.lowered.signature
+        values, static = signature.match(args, kwargs)
+        spec, leaves = signature.describe(values, static)
         if spec != self.lowered.spec:
-            raise ArgumentError(_mismatch(self.lowered, spec))
-        return leaves
+            raise ArgumentError(mismatch(self.lowered, spec))
+        return values, leaves
 
     def check(self, *args: Any, rtol: float = 1e-5, atol: float = 1e-6, **kwargs: Any) -> CheckReport:
         """Runs the plan and its reference (the stripped step, one device, plain loops) on equal arguments.
@@ -165,7 +168,7 @@ class Compiled(Executable):
         """
         _check_tolerance("rtol", rtol)
         _check_tolerance("atol", atol)
-        leaves = self._leaves(args, kwargs)
+        _, leaves = self._bind(args, kwargs)
         found = jax.tree.leaves(self.call(leaves, donate=False))
         expected = jax.tree.leaves(self._reference.call(leaves, donate=False))
         names = [result.name for result in self.lowered.results]
@@ -329,7 +332,8 @@ def _guarded(action: Any, *args: Any, **options: Any) -> Any:
         raise runtime.translated(error) from None
 
 
-def _mismatch(lowered: Lowered, found: Spec) -> str:
+def mismatch(lowered: Lowered, found: Spec) -> str:
+    """What a call has that a step was not compiled for."""
     name, expected = lowered.signature.name, lowered.spec
     if expected.trees != found.trees:
         return f"{name} was compiled for arguments {dict(expected.trees)}, found {dict(found.trees)}"

@@ -68,6 +68,49 @@ def assert_close(found: Any, expected: Any, tolerance: float = 1e-5) -> None:
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=0, atol=tolerance * scale)
 
 
+def numbers(leaf: Any) -> np.ndarray:
+    """The elements of an array, those of the data of a key."""
+    array = jnp.asarray(leaf)
+    is_key = jnp.issubdtype(array.dtype, jax.dtypes.prng_key)
+    return np.asarray(jax.random.key_data(array) if is_key else array)
+
+
+def run(step: Step, state: tuple[Any, ...], batch: tuple[Any, ...], rounds: int) -> tuple[Any, list[Any]]:
+    """The state after some calls with one batch, and what the calls return besides."""
+    outputs = []
+    for _ in range(rounds):
+        results = step(*state, *batch)
+        state, rest = results[: len(state)], results[len(state) :]
+        outputs.append(rest)
+    return state, outputs
+
+
+def assert_agrees(
+    step: Step, state: tuple[Any, ...], *batch: Any, rounds: int = 10, tolerance: float = 1e-5
+) -> None:
+    """A step of these states and this batch on one and on two devices beside `jax.jit`."""
+    expected, expected_outputs = run(jax.jit(step), state, batch, rounds)
+    states, batches = tuple(range(len(state))), tuple(range(len(state), len(state) + len(batch)))
+    for devices in (1, 2):
+        parallel = epl.parallelize(step, state=states, batch=batches, devices=devices)
+        found, outputs = run(parallel, state, batch, rounds)
+        assert_near(outputs, expected_outputs, tolerance)
+        assert_near(found, expected, 10 * tolerance)
+
+
+def assert_near(found: Any, expected: Any, tolerance: float) -> None:
+    """Equal trees, shapes, dtypes; elements within a tolerance of their tensor's largest, or of 0.01.
+
+    Where a gradient is 0 but for rounding (biases of keys), what Adam makes of it is rounding too. Integers
+    and keys are equal.
+    """
+    assert jax.tree.structure(found) == jax.tree.structure(expected)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        scale = max(np.abs(numbers(b)).max(initial=0), 1e-2) if jnp.issubdtype(b.dtype, jnp.floating) else 0
+        np.testing.assert_allclose(numbers(a), numbers(b), rtol=0, atol=tolerance * scale)
+
+
 def scale(state: Any, x: Any) -> Any:
     """A step whose state and loss depend on every sample."""
     with epl.replicate():

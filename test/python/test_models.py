@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import epl
 from models.model import Model
+from steps import assert_near
 
 FOLDER = Path(__file__).parents[1] / "models"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("__init__", "model"))
@@ -28,26 +28,6 @@ def train(model: Model, steps: list[Any]) -> tuple[Any, list[float]]:
             state, loss = step(state, batch)
             losses.append(float(loss))
     return state, losses
-
-
-def numbers(leaf: Any) -> np.ndarray:
-    """The elements of an array, those of the data of a key."""
-    array = jnp.asarray(leaf)
-    return np.asarray(
-        jax.random.key_data(array) if jnp.issubdtype(array.dtype, jax.dtypes.prng_key) else array
-    )
-
-
-def assert_near(found: Any, expected: Any, tolerance: float) -> None:
-    """Equal trees; elements within a tolerance of the largest one of their tensor, or of a hundredth.
-
-    Where a gradient is 0 but for rounding (biases of keys), what Adam makes of it is rounding too.
-    """
-    assert jax.tree.structure(found) == jax.tree.structure(expected)
-    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        assert (a.shape, a.dtype) == (b.shape, b.dtype)
-        scale = max(np.abs(numbers(b)).max(initial=0), 1e-2) if jnp.issubdtype(b.dtype, jnp.floating) else 0
-        np.testing.assert_allclose(numbers(a), numbers(b), rtol=0, atol=tolerance * scale)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -154,10 +154,10 @@ def test_static_values_must_be_hashable() -> None:
         signature(static="mode").bind((F32, F32, F32), {"mode": []})
 
 
-def test_nnx_modules_are_refused() -> None:
+def test_nnx_objects_inside_of_trees_are_refused() -> None:
     module = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
-    with pytest.raises(epl.UnsupportedError, match=r'"params" is a flax.nnx module'):
-        signature(static="mode").bind((module, F32, F32), {})
+    with pytest.raises(epl.ArgumentError, match=r'"params\[0\]" is an object of flax.nnx inside a tree'):
+        signature(static="mode").bind(((module,), F32, F32), {})
 
 
 @pytest.mark.parametrize(
