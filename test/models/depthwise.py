@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import flax.linen as nn
 import jax
-import jax.numpy as jnp
-import optax
 
-import epl
-from models.model import Model, adam, integers, normal, trained
+from models.model import Model, classifier
 
 
 class Depthwise(nn.Module):
@@ -26,12 +21,4 @@ class Depthwise(nn.Module):
 
 
 def build() -> Model:
-    model = Depthwise()
-    params = model.init(jax.random.key(0), jnp.zeros((1, 8, 8, 4)))
-
-    def loss(params: Any, batch: Any) -> jax.Array:
-        with epl.replicate():
-            logits = model.apply(params, batch["x"])
-            return optax.softmax_cross_entropy_with_integer_labels(logits, batch["y"]).mean()
-
-    return trained(loss, params, adam(), lambda r: {"x": normal(r, 8, 8, 8, 4), "y": integers(r, 10, 8)})
+    return classifier(Depthwise(), 8, 8, 4)

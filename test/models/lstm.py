@@ -17,13 +17,15 @@ LENGTH = 6
 class Network(nn.Module):
     """One number from a sequence of vectors."""
 
+    cell: type[nn.RNNCellBase]
+
     @nn.compact
     def __call__(self, x: jax.Array) -> jax.Array:
-        return nn.Dense(1)(nn.RNN(nn.OptimizedLSTMCell(8))(x)[:, -1])[:, 0]
+        return nn.Dense(1)(nn.RNN(self.cell(8))(x)[:, -1])[:, 0]
 
 
-def build() -> Model:
-    model = Network()
+def build(cell: type[nn.RNNCellBase] = nn.OptimizedLSTMCell) -> Model:
+    model = Network(cell)
     params = model.init(jax.random.key(0), jnp.zeros((1, LENGTH, 5)))
 
     def loss(params: Any, batch: Any) -> jax.Array:

@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+import epl
+
 Step = Callable[[Any, Any], tuple[Any, Any]]  # (state, batch) -> (state, loss or metrics)
 Loss = Callable[[Any, Any], jax.Array]  # (parameters, batch) -> loss
 
@@ -66,3 +68,15 @@ def integers(random: np.random.Generator, high: int, *shape: int) -> np.ndarray:
 def adam() -> optax.GradientTransformation:
     """Adam whose epsilon keeps updates of parameters without gradient from being the sign of rounding."""
     return optax.adam(1e-3, eps=1e-2)
+
+
+def classifier(network: Any, *shape: int) -> Model:
+    """A flax network that tells ten classes of images of a shape."""
+    params = network.init(jax.random.key(0), jnp.zeros((1, *shape)))
+
+    def loss(params: Any, batch: Any) -> jax.Array:
+        with epl.replicate():
+            logits = network.apply(params, batch["x"])
+            return optax.softmax_cross_entropy_with_integer_labels(logits, batch["y"]).mean()
+
+    return trained(loss, params, adam(), lambda r: {"x": normal(r, 8, *shape), "y": integers(r, 10, 8)})
