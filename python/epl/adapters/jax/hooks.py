@@ -59,10 +59,8 @@ def adopter(shape: tuple[int, ...], dtype: Any, weak_type: bool = False) -> Call
     taken for `dtype`.
     """
     device = jax.devices("cpu")[0]
-    aval, sharding = (
-        core.ShapedArray(shape, dtype, weak_type=weak_type),
-        jax.sharding.SingleDeviceSharding(device),
-    )
+    aval = core.ShapedArray(shape, dtype, weak_type=weak_type)
+    sharding = jax.sharding.SingleDeviceSharding(device)
 
     def adopt(value: Any) -> jax.Array:
         viewed = value if value.dtype == dtype else value.view(dtype)

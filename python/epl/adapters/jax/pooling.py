@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
-from epl.adapters.jax.simplify import compare, constant, is_zero, operations
+from epl.adapters.jax.simplify import compare, constant, direction, is_zero, operations
 
 
 def lower_pooling(module: ir.Module) -> None:
     """Rewrites every operation that this file's head names."""
     for op in operations(module, "stablehlo.select_and_scatter"):
-        direction = _selection(op)
-        if direction is None or not _adds(op) or not is_zero(op.operands[2]):
+        how = _selection(op)
+        if how is None or not _adds(op) or not is_zero(op.operands[2]):
             continue
         with ir.InsertionPoint(op), op.location:
-            op.results[0].replace_all_uses_with(_gradient(op, direction))
+            op.results[0].replace_all_uses_with(_gradient(op, how))
         op.erase()
 
 
@@ -69,7 +69,7 @@ class _Windows:
         return stablehlo.SliceOp(padded, *bounds).result
 
 
-def _gradient(op: ir.Operation, direction: str) -> ir.Value:
+def _gradient(op: ir.Operation, how: str) -> ir.Value:
     operand, source, _ = op.operands
     windows = _windows(op)
     offsets = list(itertools.product(*map(range, windows.extents)))
@@ -79,7 +79,7 @@ def _gradient(op: ir.Operation, direction: str) -> ir.Value:
         boolean = ir.IntegerType.get_signless(1)
         ones = constant(ir.RankedTensorType.get(windows.shape, boolean), 1)
         inside = windows.pad(ones, constant(ir.RankedTensorType.get([], boolean), 0))
-    kept = _kept_offsets(windows, padded, inside, offsets, direction)
+    kept = _kept_offsets(windows, padded, inside, offsets, how)
     total = None
     for number, offset in enumerate(offsets):
         mine = compare(kept, constant(kept.type, number), "EQ")
@@ -93,7 +93,7 @@ def _kept_offsets(
     padded: ir.Value,
     inside: ir.Value | None,
     offsets: list[tuple[int, ...]],
-    direction: str,
+    how: str,
 ) -> ir.Value:
     """For every window the number of the offset whose element the selection keeps; -1: it has none."""
     element = ir.IntegerType.get_signless(32)
@@ -101,7 +101,7 @@ def _kept_offsets(
     best = windows.at(padded, offsets[0])
     for number, offset in enumerate(offsets):
         here = windows.at(padded, offset)
-        stays = compare(best, here, direction)
+        stays = compare(best, here, how)
         if inside is not None:
             stays = stablehlo.AndOp(stays, compare(kept, constant(kept.type, 0), "GE")).result
             stays = stablehlo.OrOp(stays, stablehlo.NotOp(windows.at(inside, offset)).result).result
@@ -133,8 +133,7 @@ def _selection(op: ir.Operation) -> str | None:
     first, *rest = (view.operation for view in block.operations)
     if first.name != "stablehlo.compare" or len(rest) != 1 or list(first.operands) != list(block.arguments):
         return None
-    direction = str(stablehlo.ComparisonDirectionAttr(first.attributes["comparison_direction"]).value)
-    return direction if direction in ("GE", "LE") else None
+    return how if (how := direction(first)) in ("GE", "LE") else None
 
 
 def _adds(op: ir.Operation) -> bool:

@@ -9,7 +9,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
 from epl.adapters.jax import slices
-from epl.adapters.jax.simplify import is_zero
+from epl.adapters.jax.simplify import direction, is_zero, producer
 
 Shape = Sequence[int]
 
@@ -28,11 +28,10 @@ def split_positions(indices: ir.Value, vector_dim: int, dims: Sequence[int]) -> 
 
 def _squeezed(value: ir.Value, shape: Shape) -> ir.Value:
     """A tensor without its last dimension, of extent 1."""
-    owner = value.owner
-    if not isinstance(owner, ir.Block) and owner.name == "stablehlo.constant":
+    if owner := producer(value, "stablehlo.constant"):
         attribute = ir.DenseElementsAttr(owner.attributes["value"])
         return stablehlo.ConstantOp(_reshaped_elements(attribute, shape)).result
-    if not isinstance(owner, ir.Block) and owner.name == "stablehlo.broadcast_in_dim":
+    if owner := producer(value, "stablehlo.broadcast_in_dim"):
         source, dims = owner.operands[0], list(ir.DenseI64ArrayAttr(owner.attributes["broadcast_dimensions"]))
         if dims == list(range(len(shape))) and list(source.type.shape) == list(shape):
             return source
@@ -80,17 +79,15 @@ def _reshaped(source: Shape, result: Shape, dim: int) -> int | None:
 def _wraps(select: ir.Operation) -> bool:
     """Whether a select replaces negative numbers only: positions that JAX counts from the end."""
     predicate, _, value = select.operands
-    if isinstance(predicate.owner, ir.Block):
+    if known := producer(predicate, "stablehlo.constant"):
+        return not np.any(np.array(ir.DenseElementsAttr(known.attributes["value"])))
+    comparison = producer(predicate, "stablehlo.compare")
+    if comparison is None:
         return False
-    if predicate.owner.name == "stablehlo.constant":
-        return not np.any(np.array(ir.DenseElementsAttr(predicate.owner.attributes["value"])))
-    if predicate.owner.name != "stablehlo.compare":
-        return False
-    direction = stablehlo.ComparisonDirectionAttr(predicate.owner.attributes["comparison_direction"]).value
-    left, right = predicate.owner.operands
-    if not isinstance(right.owner, ir.Block) and right.owner.name == "stablehlo.broadcast_in_dim":
-        right = right.owner.operands[0]
-    return direction == "LT" and left == value and is_zero(right)
+    left, right = comparison.operands
+    if broadcast := producer(right, "stablehlo.broadcast_in_dim"):
+        right = broadcast.operands[0]
+    return direction(comparison) == "LT" and left == value and is_zero(right)
 
 
 def _counted_constant(op: ir.Operation) -> int | None:

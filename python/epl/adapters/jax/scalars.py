@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 from jaxlib.mlir import ir
-from jaxlib.mlir.dialects import stablehlo
+
+from epl.adapters.jax.simplify import direction, producer
 
 _COMPARISONS = {
     "EQ": np.equal,
@@ -39,8 +40,8 @@ _RULES: dict[str, Callable[..., Any]] = {
 
 def known(value: ir.Value) -> np.ndarray | None:
     """The number that a scalar constant of an integer type is, else None."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "stablehlo.constant" or value.type.rank != 0:
+    owner = producer(value, "stablehlo.constant")
+    if owner is None or value.type.rank != 0:
         return None
     if (dtype := _dtype(value.type.element_type)) is None:
         return None
@@ -50,7 +51,8 @@ def known(value: ir.Value) -> np.ndarray | None:
 
 def fold(op: ir.Operation, operands: Sequence[ir.Value]) -> int | None:
     """The number that a scalar operation gives for known operands, else None."""
-    rule = _RULES.get(op.name) or (_comparison(op) if op.name == "stablehlo.compare" else None)
+    compares = op.name == "stablehlo.compare"
+    rule: Callable[..., Any] | None = _COMPARISONS[direction(op)] if compares else _RULES.get(op.name)
     if rule is None or op.results[0].type.rank != 0:
         return None
     dtype = _dtype(op.results[0].type.element_type)
@@ -60,11 +62,6 @@ def fold(op: ir.Operation, operands: Sequence[ir.Value]) -> int | None:
     with np.errstate(over="ignore"):
         result = rule(*numbers)
     return None if result is None else int(np.asarray(result).astype(dtype))
-
-
-def _comparison(op: ir.Operation) -> Callable[..., Any]:
-    direction = stablehlo.ComparisonDirectionAttr(op.attributes["comparison_direction"]).value
-    return _COMPARISONS[direction]
 
 
 def _dtype(element: ir.Type) -> np.dtype | None:

@@ -8,6 +8,7 @@ removes one such case; none changes a value.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
@@ -38,6 +39,17 @@ def operations(module: ir.Module, *names: str) -> list[ir.Operation]:
 
     module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
     return found
+
+
+def producer(value: ir.Value, name: str) -> ir.Operation | None:
+    """The operation that makes a value, if it has that name."""
+    owner = value.owner
+    return owner if not isinstance(owner, ir.Block) and owner.name == name else None
+
+
+def direction(comparison: ir.Operation) -> str:
+    """How a `stablehlo.compare` compares: "EQ", "NE", "GE", "GT", "LE" or "LT"."""
+    return str(stablehlo.ComparisonDirectionAttr(comparison.attributes["comparison_direction"]).value)
 
 
 def _drop_sharding_constraints(module: ir.Module) -> None:
@@ -81,7 +93,7 @@ def _drop_empty_reductions(module: ir.Module) -> None:
     """The legalization does not take reductions along no dimension, as `jnp.unique` has them."""
     for op in operations(module, "stablehlo.reduce"):
         if len(ir.DenseI64ArrayAttr(op.attributes["dimensions"])) == 0:
-            _forward(op)
+            _replace(op, list(op.operands)[: len(op.results)])  # without what the reduction starts from
 
 
 def _broadcast_predicates(module: ir.Module) -> None:
@@ -110,8 +122,8 @@ def _fold_converted_constants(module: ir.Module) -> None:
 
 def _repeated_value(value: ir.Value) -> ir.Attribute | None:
     """The number that a constant repeats, or None."""
-    if not isinstance(value.owner, ir.Block) and value.owner.name == "stablehlo.constant":
-        elements = ir.DenseElementsAttr(value.owner.attributes["value"])
+    if owner := producer(value, "stablehlo.constant"):
+        elements = ir.DenseElementsAttr(owner.attributes["value"])
         if elements.is_splat and isinstance(elements.type.element_type, (ir.IntegerType, ir.FloatType)):
             return elements.get_splat_value()
     return None
@@ -170,8 +182,8 @@ def _saturate_conversions(module: ir.Module) -> None:
         low, high = _integer_range(element)
         with ir.InsertionPoint(op), op.location:
             value = stablehlo.ConvertOp(type_, source).result
-            for direction, bound, end in (("GE", float(high + 1), high), ("LE", float(low), low)):
-                beyond = compare(source, constant(source.type, bound), direction)
+            for side, bound, end in (("GE", float(high + 1), high), ("LE", float(low), low)):
+                beyond = compare(source, constant(source.type, bound), side)
                 value = stablehlo.SelectOp(beyond, constant(type_, end), value).result
             value = stablehlo.SelectOp(compare(source, source, "NE"), constant(type_, 0), value).result
         op.results[0].replace_all_uses_with(value)
@@ -193,13 +205,18 @@ def constant(type_: ir.RankedTensorType, value: float) -> ir.Value:
     return stablehlo.ConstantOp(ir.DenseElementsAttr.get_splat(type_, number)).result
 
 
-def compare(left: ir.Value, right: ir.Value, direction: str) -> ir.Value:
-    """Where two tensors compare as `direction` says: "EQ", "NE", "GE", "GT", "LE" or "LT"."""
-    return stablehlo.CompareOp(left, right, stablehlo.ComparisonDirectionAttr.get(direction)).result
+def compare(left: ir.Value, right: ir.Value, how: str) -> ir.Value:
+    """Where two tensors compare as `how` says: "EQ", "NE", "GE", "GT", "LE" or "LT"."""
+    return stablehlo.CompareOp(left, right, stablehlo.ComparisonDirectionAttr.get(how)).result
 
 
 def _forward(op: ir.Operation) -> None:
-    """Replaces an operation by its first operands, one for each result."""
-    for result, operand in zip(op.results, op.operands, strict=False):
-        result.replace_all_uses_with(operand)
+    """Replaces an operation by its operands."""
+    _replace(op, op.operands)
+
+
+def _replace(op: ir.Operation, values: Sequence[ir.Value]) -> None:
+    """Replaces an operation by values, one for each result."""
+    for result, value in zip(op.results, values, strict=True):
+        result.replace_all_uses_with(value)
     op.erase()

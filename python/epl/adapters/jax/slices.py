@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
+from epl.adapters.jax.simplify import producer
+
 
 def read(value: ir.Value, starts: Sequence[int], shape: Sequence[int]) -> ir.Value:
     """The window of a tensor that begins at `starts` and has a shape."""
@@ -56,10 +58,10 @@ def _part(value: ir.Value, dim: int, begin: int, end: int) -> ir.Value:
 
 def _concatenated(value: ir.Value, dim: int) -> list[ir.Value] | None:
     """The parts of a concatenation along a dimension, None for another value."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "stablehlo.concatenate":
+    owner = producer(value, "stablehlo.concatenate")
+    if owner is None or ir.IntegerAttr(owner.attributes["dimension"]).value != dim:
         return None
-    return list(owner.operands) if ir.IntegerAttr(owner.attributes["dimension"]).value == dim else None
+    return list(owner.operands)
 
 
 def _joined(parts: Sequence[ir.Value], dim: int) -> ir.Value:
@@ -75,8 +77,7 @@ def _joined(parts: Sequence[ir.Value], dim: int) -> ir.Value:
 
 def _sliced(value: ir.Value, dim: int, begin: int, end: int) -> ir.Value:
     low, high = [0] * value.type.rank, list(value.type.shape)
-    owner = value.owner
-    if not isinstance(owner, ir.Block) and owner.name == "stablehlo.slice":  # the parts of a part
+    if owner := producer(value, "stablehlo.slice"):  # the parts of a part
         steps = ir.DenseI64ArrayAttr(owner.attributes["strides"])
         if all(step == 1 for step in steps):
             low = list(ir.DenseI64ArrayAttr(owner.attributes["start_indices"]))

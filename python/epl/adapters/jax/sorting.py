@@ -12,7 +12,7 @@ from __future__ import annotations
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
-from epl.adapters.jax.simplify import constant, operations
+from epl.adapters.jax.simplify import constant, operations, producer
 
 
 def raise_sorts(module: ir.Module) -> None:
@@ -81,8 +81,8 @@ def _own_constants(body: ir.Block) -> None:
     """Copies constants into the comparator that uses them: folding has put some of them outside."""
     for op in list(body.operations):
         for index, operand in enumerate(op.operands):
-            if not isinstance(operand.owner, ir.Block) and operand.owner.name == "stablehlo.constant":
-                copy = operand.owner.operation.clone(ir.InsertionPoint.at_block_begin(body))
+            if owner := producer(operand, "stablehlo.constant"):
+                copy = owner.operation.clone(ir.InsertionPoint.at_block_begin(body))
                 op.operands[index] = copy.results[0]
 
 
