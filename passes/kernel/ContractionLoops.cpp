@@ -100,9 +100,10 @@ std::optional<StridedContraction> mlir::epl::matchContraction(KernelOp kernel) {
   return contraction;
 }
 
-int64_t mlir::epl::countProducts(const StridedContraction &contraction) {
-  int64_t products = 1;
-  for (const ContractionLoop &loop : contraction.loops)
-    products *= loop.extent;
-  return products;
+int64_t mlir::epl::getVolume(ArrayRef<ContractionLoop> loops, int64_t ContractionLoop::*stride) {
+  int64_t volume = 1;
+  for (const ContractionLoop &loop : loops)
+    if (!stride || loop.*stride)
+      volume *= loop.extent;
+  return volume;
 }

@@ -12,6 +12,9 @@ struct ContractionLoop {
   int64_t extent, a, b, c;
 
   bool isReduction() const { return !c; }
+  /// Whether it is m, or n, in a library's terms: along the rows, or columns, of a product.
+  bool isM() const { return a && !b && c; }
+  bool isN() const { return !a && b && c; }
 };
 
 /// What a kernel of one contraction is to memory: c[...] += a[...] * b[...] over strided loops. Matrix
@@ -33,8 +36,8 @@ struct StridedContraction {
 /// Nothing if it is something else, or empty.
 std::optional<StridedContraction> matchContraction(KernelOp kernel);
 
-/// The iterations of all loops.
-int64_t countProducts(const StridedContraction &contraction);
+/// The iterations of all loops, or of those that have a `stride` in one operand.
+int64_t getVolume(ArrayRef<ContractionLoop> loops, int64_t ContractionLoop::*stride = nullptr);
 
 /// `loops` in the order of memory, neighbours that continue each other in every operand as one.
 SmallVector<ContractionLoop> mergeLoops(SmallVector<ContractionLoop> loops);

@@ -302,18 +302,11 @@ Value ContractionEmitter::getMask(int64_t columns) {
 }
 
 Value ContractionEmitter::load(Value buffer, Value index, int64_t columns) {
-  if (Value mask = getMask(columns)) {
-    Value none = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
-    return vector::MaskedLoadOp::create(b, vectorType, buffer, index, mask, none);
-  }
-  return vector::LoadOp::create(b, vectorType, buffer, index);
+  return loadVector(b, vectorType, buffer, index, getMask(columns));
 }
 
 void ContractionEmitter::store(Value value, Value buffer, Value index, int64_t columns) {
-  if (Value mask = getMask(columns))
-    vector::MaskedStoreOp::create(b, buffer, index, mask, value);
-  else
-    vector::StoreOp::create(b, value, buffer, index);
+  storeVector(b, value, buffer, index, getMask(columns));
 }
 
 void mlir::epl::emitContractionNest(const ContractionTiling &tiling, KernelFunction &function) {

@@ -16,6 +16,8 @@
 
 #include "passes/kernel/ContractionTiling.h"
 
+#include <functional>
+
 using namespace mlir;
 using namespace mlir::epl;
 
@@ -24,17 +26,6 @@ static constexpr int64_t kCachedElements = int64_t(1) << 15;
 static constexpr int64_t kMaxRows = 14;
 // What copying an element costs, and a step of vectors that serve one row only, in steps of vectors.
 static constexpr double kCopyCost = 4, kLoneRowCost = 2;
-
-static int64_t getVolume(ArrayRef<ContractionLoop> loops, int64_t ContractionLoop::*stride = nullptr) {
-  int64_t volume = 1;
-  for (const ContractionLoop &loop : loops)
-    if (!stride || loop.*stride)
-      volume *= loop.extent;
-  return volume;
-}
-
-// Whether a loop can be the rows of a tile: the vectors of b serve all of them.
-static bool makesRows(const ContractionLoop &loop) { return loop.a && !loop.b && loop.c; }
 
 //===----------------------------------------------------------------------===//
 // The loop along the lanes
@@ -65,7 +56,7 @@ static std::optional<double> getCost(const StridedContraction &contraction, size
   if (vector.isReduction() || !vector.b || walksOther || (vector.c != 1 && contraction.init))
     return std::nullopt;
   double steps = double(getVolume(loops)) / vector.extent * llvm::divideCeil(vector.extent, lanes);
-  if (llvm::none_of(loops, makesRows))
+  if (llvm::none_of(loops, std::mem_fn(&ContractionLoop::isM)))
     steps *= kLoneRowCost;
   if (vector.b != 1)
     steps += kCopyCost * getVolume(loops, &ContractionLoop::b);
@@ -153,13 +144,14 @@ static void chooseRows(ContractionTiling &tiling, SmallVector<ContractionLoop> &
     int64_t rowsL = std::min(l.extent, kMaxRows), rowsR = std::min(r.extent, kMaxRows);
     return rowsL != rowsR ? rowsL > rowsR : std::abs(l.a) < std::abs(r.a);
   };
-  tiling.rows = takeLoop(loops, makesRows, isBetter).value_or(ContractionLoop{1, 0, 0, 0});
+  tiling.rows =
+      takeLoop(loops, std::mem_fn(&ContractionLoop::isM), isBetter).value_or(ContractionLoop{1, 0, 0, 0});
   int64_t allVectors = llvm::divideCeil(tiling.vector.extent, tiling.lanes);
   tiling.vectors = chooseVectors(tiling.rows.extent, allVectors, registers);
   int64_t most = getMostRows(tiling.vectors, registers);
   tiling.rowsPerTile = llvm::divideCeil(tiling.rows.extent, llvm::divideCeil(tiling.rows.extent, most));
   int64_t rows = tiling.rowsPerTile;
-  auto fits = [&](const ContractionLoop &loop) { return makesRows(loop) && rows * loop.extent <= most; };
+  auto fits = [&](const ContractionLoop &loop) { return loop.isM() && rows * loop.extent <= most; };
   while (std::optional<ContractionLoop> whole = takeLoop(loops, fits, isBetter)) {
     tiling.wholeRows.push_back(*whole);
     rows *= whole->extent;

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/kernel/NarrowFloats.h"
 #include "passes/kernel/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -24,8 +25,6 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
-
-static bool isNarrowFloat(Type type) { return isa<Float16Type, BFloat16Type>(getElementTypeOrSelf(type)); }
 
 // Constants hold their type beside their bits, so that both are replaced at once.
 static AttrTypeReplacer makeEncoder(MLIRContext *context) {

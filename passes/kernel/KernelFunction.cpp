@@ -5,6 +5,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -145,4 +147,26 @@ int64_t KernelFunction::finish() {
   workspace.setType(MemRefType::get({workspaceBytes}, builder.getI8Type()));
   function.setType(builder.getFunctionType(function.front().getArgumentTypes(), {}));
   return workspaceBytes;
+}
+
+Value mlir::epl::loadVector(ImplicitLocOpBuilder &b, VectorType type, Value buffer, Value index, Value mask) {
+  if (!mask)
+    return vector::LoadOp::create(b, type, buffer, index);
+  Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  return vector::MaskedLoadOp::create(b, type, buffer, index, mask, none);
+}
+
+void mlir::epl::storeVector(ImplicitLocOpBuilder &b, Value value, Value buffer, Value index, Value mask) {
+  if (mask)
+    vector::MaskedStoreOp::create(b, buffer, index, mask, value);
+  else
+    vector::StoreOp::create(b, value, buffer, index);
+}
+
+void mlir::epl::emitLoop(ImplicitLocOpBuilder &b, Value begin, Value end, Value step,
+                         function_ref<void(Value)> body) {
+  OpBuilder::InsertionGuard guard(b);
+  auto loop = scf::ForOp::create(b, begin, end, step);
+  b.setInsertionPointToStart(loop.getBody());
+  body(loop.getInductionVar());
 }

@@ -63,5 +63,11 @@ Value linearize(ImplicitLocOpBuilder &b, ValueRange indices, ArrayRef<int64_t> s
 /// Loads or stores one element at a linear index; `element` is the tensor's element type.
 Value loadElement(ImplicitLocOpBuilder &b, Value buffer, Value index, Type element);
 void storeElement(ImplicitLocOpBuilder &b, Value value, Value buffer, Value index);
+/// Loads or stores a vector as memory holds it, from a linear index on: all of its elements, or those that
+/// `mask` has. Others are 0 when they are loaded.
+Value loadVector(ImplicitLocOpBuilder &b, VectorType type, Value buffer, Value index, Value mask);
+void storeVector(ImplicitLocOpBuilder &b, Value value, Value buffer, Value index, Value mask);
+/// A loop from `begin` to `end`; `body` makes an iteration of its number.
+void emitLoop(ImplicitLocOpBuilder &b, Value begin, Value end, Value step, function_ref<void(Value)> body);
 
 } // namespace mlir::epl

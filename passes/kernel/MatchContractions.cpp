@@ -22,10 +22,6 @@ using namespace mlir::epl;
 
 namespace {
 
-/// Which operands have a loop: m, n, k in a library's terms.
-bool isM(const ContractionLoop &loop) { return loop.a && !loop.b && loop.c; }
-bool isN(const ContractionLoop &loop) { return !loop.a && loop.b && loop.c; }
-
 /// How a library reads a matrix: transposed or not, with which leading dimension.
 struct Layout {
   bool transposed;
@@ -63,9 +59,9 @@ GemmAttr matchLoops(MLIRContext *context, ArrayRef<ContractionLoop> loops, bool 
   const ContractionLoop once{1, 0, 0, 0};
   SmallVector<ContractionLoop> ms{once}, ns{once}, ks;
   for (const ContractionLoop &loop : loops) {
-    if (isM(loop))
+    if (loop.isM())
       ms.push_back(loop);
-    else if (isN(loop))
+    else if (loop.isN())
       ns.push_back(loop);
     else if (loop.isReduction())
       ks.push_back(loop);
@@ -78,11 +74,11 @@ GemmAttr matchLoops(MLIRContext *context, ArrayRef<ContractionLoop> loops, bool 
     for (const ContractionLoop &n : ns) {
       SmallVector<ContractionLoop> batch;
       llvm::copy_if(loops, std::back_inserter(batch), [&](const ContractionLoop &loop) {
-        return !loop.isReduction() && !(isM(loop) && loop.c == m.c) && !(isN(loop) && loop.c == n.c);
+        return !loop.isReduction() && !(loop.isM() && loop.c == m.c) && !(loop.isN() && loop.c == n.c);
       });
       // Many products of a few rows are slower than tiles of our own, which take the longer loop.
       if (llvm::any_of(batch, [&](const ContractionLoop &loop) {
-            return (isM(loop) && loop.extent > m.extent) || (isN(loop) && loop.extent > n.extent);
+            return (loop.isM() && loop.extent > m.extent) || (loop.isN() && loop.extent > n.extent);
           }))
         continue;
       GemmAttr gemm = matchMatrix(context, m, n, k, accumulate, batch);
@@ -116,7 +112,7 @@ void matchKernel(KernelOp kernel) {
   if (!gemm)
     return;
   kernel.setGemmAttr(gemm);
-  kernel.setFlops(2 * countProducts(*contraction));
+  kernel.setFlops(2 * getVolume(contraction->loops));
   if (contraction->init)
     kernel.setInPlace(ArrayRef<int32_t>{int32_t(*contraction->init)});
 }

@@ -32,7 +32,6 @@ private:
   void mergePairs(Value level);
   void mergePair(Value low, Value middle, Value high);
   SmallVector<Value> load(ArrayRef<Value> buffers, Value index);
-  void forEach(Value begin, Value end, Value step, function_ref<void(Value)> body);
   Value clamp(Value index) { return arith::MinSIOp::create(b, index, function.getIndex(extent - 1)); }
   Value compare(arith::CmpIPredicate predicate, Value x, Value y) {
     return arith::CmpIOp::create(b, predicate, x, y);
@@ -48,13 +47,6 @@ private:
 };
 
 } // namespace
-
-void PlainSort::forEach(Value begin, Value end, Value step, function_ref<void(Value)> body) {
-  OpBuilder::InsertionGuard guard(b);
-  auto loop = scf::ForOp::create(b, begin, end, step);
-  b.setInsertionPointToStart(loop.getBody());
-  body(loop.getInductionVar());
-}
 
 void PlainSort::emit() {
   for (Value operand : sort.getOperands()) {
@@ -78,14 +70,14 @@ void PlainSort::emit() {
 void PlainSort::sortRow(ArrayRef<Value> at) {
   SmallVector<Value> indices(at);
   Value zero = function.getIndex(0), one = function.getIndex(1);
-  forEach(zero, function.getIndex(extent), one, [&](Value index) {
+  emitLoop(b, zero, function.getIndex(extent), one, [&](Value index) {
     indices[sort.getDim()] = index;
     for (auto [operand, buffer] : llvm::zip_equal(sort.getOperands(), row))
       storeElement(b, read(operand, indices), buffer, index);
   });
   int64_t levels = llvm::Log2_64_Ceil(std::max<int64_t>(extent, 1));
-  forEach(zero, function.getIndex(levels), one, [&](Value level) { mergePairs(level); });
-  forEach(zero, function.getIndex(sort.getLimit()), one, [&](Value index) {
+  emitLoop(b, zero, function.getIndex(levels), one, [&](Value level) { mergePairs(level); });
+  emitLoop(b, zero, function.getIndex(sort.getLimit()), one, [&](Value index) {
     indices[sort.getDim()] = index;
     for (auto [value, result] : llvm::zip_equal(load(row, index), sort.getResults()))
       write(value, result, indices);
@@ -96,12 +88,12 @@ void PlainSort::sortRow(ArrayRef<Value> at) {
 void PlainSort::mergePairs(Value level) {
   Value zero = function.getIndex(0), one = function.getIndex(1), end = function.getIndex(extent);
   Value width = arith::ShLIOp::create(b, one, level);
-  forEach(zero, end, arith::AddIOp::create(b, width, width), [&](Value low) {
+  emitLoop(b, zero, end, arith::AddIOp::create(b, width, width), [&](Value low) {
     Value middle = arith::MinSIOp::create(b, arith::AddIOp::create(b, low, width), end);
     Value high = arith::MinSIOp::create(b, arith::AddIOp::create(b, middle, width), end);
     mergePair(low, middle, high);
   });
-  forEach(zero, end, one, [&](Value index) {
+  emitLoop(b, zero, end, one, [&](Value index) {
     for (auto [value, buffer] : llvm::zip_equal(load(merged, index), row))
       storeElement(b, value, buffer, index);
   });

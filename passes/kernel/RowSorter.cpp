@@ -179,8 +179,7 @@ void RowSorter::storeRanks(Value first, Value count) {
   using enum arith::CmpIPredicate;
   auto type = VectorType::get({kMaxRun}, b.getI32Type()), keyType = VectorType::get({kMaxRun}, types[0]);
   Value mask = vector::CreateMaskOp::create(b, VectorType::get({kMaxRun}, b.getI1Type()), count);
-  Value none = arith::ConstantOp::create(b, b.getZeroAttr(keyType));
-  Value keys = vector::MaskedLoadOp::create(b, keyType, columns[0], first, mask, none);
+  Value keys = loadVector(b, keyType, columns[0], first, mask);
   SmallVector<int32_t> numbers = llvm::to_vector(llvm::seq<int32_t>(0, kMaxRun));
   Value lanes = arith::ConstantOp::create(b, DenseIntElementsAttr::get(type, numbers));
   Value zeros = arith::ConstantOp::create(b, b.getZeroAttr(type));
@@ -197,7 +196,7 @@ void RowSorter::storeRanks(Value first, Value count) {
         Value counted = arith::OrIOp::create(b, stays, arith::ExtUIOp::create(b, type, passes));
         return {add(sum[0], counted)};
       })[0];
-  vector::StoreOp::create(b, ranks, rankBuffer, rankBase);
+  storeVector(b, ranks, rankBuffer, rankBase, /*mask=*/Value());
 }
 
 void RowSorter::sortRunByInsertion(Value low, Value high, Value from, Value to) {

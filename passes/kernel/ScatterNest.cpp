@@ -88,12 +88,8 @@ Value ScatterEmitter::openLoop(int64_t extent) {
 void ScatterEmitter::emitRun(int64_t size, function_ref<void(Value)> step) {
   int64_t whole = size - size % lanes;
   if (whole > 0) {
-    OpBuilder::InsertionGuard guard(b);
-    auto loop =
-        scf::ForOp::create(b, function.getIndex(0), function.getIndex(whole), function.getIndex(lanes));
-    b.setInsertionPointToStart(loop.getBody());
     width = lanes;
-    step(loop.getInductionVar());
+    emitLoop(b, function.getIndex(0), function.getIndex(whole), function.getIndex(lanes), step);
   }
   width = size - whole;
   if (width == 0)
@@ -115,20 +111,14 @@ Value ScatterEmitter::load(TensorSource source, Value index) {
                : vector::BroadcastOp::create(b, VectorType::get({width}, element), source.splat).getResult();
   if (width == 1)
     return loadElement(b, source.buffer, index, element);
-  VectorType type = VectorType::get({width}, element);
-  if (!mask)
-    return vector::LoadOp::create(b, type, source.buffer, index);
-  Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
-  return vector::MaskedLoadOp::create(b, type, source.buffer, index, mask, none);
+  return loadVector(b, VectorType::get({width}, element), source.buffer, index, mask);
 }
 
 void ScatterEmitter::store(Value value, Value index) {
   if (width == 1)
     storeElement(b, value, result, index);
-  else if (mask)
-    vector::MaskedStoreOp::create(b, result, index, mask, value);
   else
-    vector::StoreOp::create(b, value, result, index);
+    storeVector(b, value, result, index, mask);
 }
 
 Value ScatterEmitter::combine(Value old, Value update) {

@@ -100,7 +100,6 @@ private:
   void store(Value from, Value to, ArrayRef<Value> compared);
   ValueRange scan(Value begin, ArrayRef<Value> last);
   void writeRow();
-  void forEach(Value begin, Value end, function_ref<void(Value)> body);
 
   const SortPlan &plan;
   KernelFunction &function;
@@ -132,22 +131,16 @@ SortEmitter::SortEmitter(KernelOp kernel, const SortPlan &plan, KernelFunction &
   sorter.emplace(order, types, capacity, plan.extent, /*inPlace=*/selects, function);
 }
 
-void SortEmitter::forEach(Value begin, Value end, function_ref<void(Value)> body) {
-  OpBuilder::InsertionGuard guard(b);
-  auto loop = scf::ForOp::create(b, begin, end, function.getIndex(1));
-  b.setInsertionPointToStart(loop.getBody());
-  body(loop.getInductionVar());
-}
-
 void SortEmitter::emit() {
+  Value one = function.getIndex(1);
   auto getRow = [&](Value slice) -> Value { // the first one of a slice
     Value scaled = arith::MulIOp::create(b, slice, function.getIndex(plan.rows));
     return arith::DivUIOp::create(b, scaled, function.getIndex(plan.extent));
   };
-  forEach(function.getBegin(), function.getEnd(), [&](Value slice) {
+  emitLoop(b, function.getBegin(), function.getEnd(), one, [&](Value slice) {
     sorter->openSlice(slice);
-    Value next = arith::AddIOp::create(b, slice, function.getIndex(1));
-    forEach(getRow(slice), getRow(next), [&](Value row) {
+    Value next = arith::AddIOp::create(b, slice, one);
+    emitLoop(b, getRow(slice), getRow(next), one, [&](Value row) {
       openRow(row);
       if (capacity < length)
         selectFirst();
@@ -191,8 +184,8 @@ void SortEmitter::store(Value from, Value to, ArrayRef<Value> compared) {
 }
 
 void SortEmitter::fill(int64_t size) {
-  forEach(function.getIndex(0), function.getIndex(size),
-          [&](Value position) { store(position, position, emitCompared(position)); });
+  emitLoop(b, function.getIndex(0), function.getIndex(size), function.getIndex(1),
+           [&](Value position) { store(position, position, emitCompared(position)); });
 }
 
 void SortEmitter::sortRow() {
@@ -255,7 +248,7 @@ void SortEmitter::writeRow() {
     if (size != 1)
       strides.push_back(stride);
   size_t numCompared = order.getComparedTypes().size();
-  forEach(function.getIndex(0), function.getIndex(limit), [&](Value position) {
+  emitLoop(b, function.getIndex(0), function.getIndex(limit), function.getIndex(1), [&](Value position) {
     SmallVector<Value> at = llvm::map_to_vector(point, [&](Value v) { return v ? v : position; });
     Value index = elements.emitAccess({0, strides}, at);
     SmallVector<Value> values = sorter->load(position);

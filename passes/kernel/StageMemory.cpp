@@ -92,11 +92,7 @@ Value StageEmitter::getLaneMask() {
 Value StageEmitter::loadRun(Value tensor, Value index) {
   Type element = getElementTypeOrSelf(tensor);
   VectorType type = getVectorType(getStorageType(element));
-  Value buffer = getSource(tensor);
-  if (!mask)
-    return fromStorage(vector::LoadOp::create(b, type, buffer, index), element);
-  Value none = getConstant(b.getZeroAttr(type));
-  return fromStorage(vector::MaskedLoadOp::create(b, type, buffer, index, mask, none), element);
+  return fromStorage(loadVector(b, type, getSource(tensor), index, mask), element);
 }
 
 Value StageEmitter::load(Value tensor, const StridedAccess &access, bool varies) {
@@ -124,8 +120,5 @@ void StageEmitter::store(Value value, Value tensor, const StridedAccess &access)
     value = arith::ExtUIOp::create(b, getVectorType(b.getI8Type()), value);
   else if (element.isIndex())
     value = arith::IndexCastOp::create(b, getVectorType(b.getI64Type()), value);
-  if (mask)
-    vector::MaskedStoreOp::create(b, buffer, index, mask, value);
-  else
-    vector::StoreOp::create(b, value, buffer, index);
+  storeVector(b, value, buffer, index, mask);
 }

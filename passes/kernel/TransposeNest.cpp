@@ -200,22 +200,15 @@ void TransposeEmitter::exchange(MutableArrayRef<Value> lines) {
 
 void TransposeEmitter::emitTile(Value base, Value row, Value column) {
   Value rows = getLength(row, transpose.rows), columns = getLength(column, transpose.columns);
-  Value none = arith::ConstantOp::create(b, b.getZeroAttr(line));
   SmallVector<Value> lines;
   for (int64_t index = 0; index < transpose.tile; ++index) {
     Value at = getAddress(base, row, index, transpose.columns, column);
-    if (Value mask = getMask(index, rows, columns))
-      lines.push_back(vector::MaskedLoadOp::create(b, line, input, at, mask, none));
-    else
-      lines.push_back(vector::LoadOp::create(b, line, input, at));
+    lines.push_back(loadVector(b, line, input, at, getMask(index, rows, columns)));
   }
   exchange(lines);
   for (auto [index, value] : llvm::enumerate(lines)) {
     Value at = getAddress(base, column, index, transpose.rows, row);
-    if (Value mask = getMask(index, columns, rows))
-      vector::MaskedStoreOp::create(b, output, at, mask, value);
-    else
-      vector::StoreOp::create(b, value, output, at);
+    storeVector(b, value, output, at, getMask(index, columns, rows));
   }
 }
 

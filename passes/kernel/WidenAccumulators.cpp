@@ -12,6 +12,7 @@
 
 #include "passes/kernel/WidenAccumulators.h"
 
+#include "passes/kernel/NarrowFloats.h"
 #include "passes/kernel/Roots.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -19,10 +20,7 @@
 using namespace mlir;
 using namespace mlir::epl;
 
-static bool isNarrow(Value value) {
-  auto type = dyn_cast<FloatType>(getElementTypeOrSelf(value));
-  return type && type.getWidth() < 32;
-}
+static bool isNarrow(Value value) { return isNarrowFloat(value.getType()); }
 
 // An elementwise op that converts `tensor` to elements of type `element`.
 template <typename CastOp> static Value convert(ImplicitLocOpBuilder &b, Value tensor, Type element) {

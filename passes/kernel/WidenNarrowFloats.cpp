@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/kernel/NarrowFloats.h"
 #include "passes/kernel/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,8 +24,6 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
-
-static bool isNarrow(Type type) { return isa<Float16Type, BFloat16Type>(getElementTypeOrSelf(type)); }
 
 static Type getSingle(Type type) {
   Type single = Float32Type::get(type.getContext());
@@ -41,7 +40,7 @@ struct ConvertThroughF32 : OpRewritePattern<ConversionOp> {
 
   LogicalResult matchAndRewrite(ConversionOp op, PatternRewriter &rewriter) const override {
     Type from = op.getIn().getType(), to = op.getType(), single = getSingle(from);
-    if ((!isNarrow(from) && !isNarrow(to)) || from == single || to == single)
+    if ((!isNarrowFloat(from) && !isNarrowFloat(to)) || from == single || to == single)
       return failure();
     Value number = FirstOp::create(rewriter, op.getLoc(), single, op.getIn());
     rewriter.replaceOpWithNewOp<SecondOp>(op, to, number);
@@ -61,7 +60,7 @@ struct FmaInF32 : OpRewritePattern<math::FmaOp> {
 
   LogicalResult matchAndRewrite(math::FmaOp op, PatternRewriter &rewriter) const override {
     Type type = op.getType(), single = getSingle(type);
-    if (!isNarrow(type))
+    if (!isNarrowFloat(type))
       return failure();
     SmallVector<Value> wide = llvm::map_to_vector(op->getOperands(), [&](Value operand) -> Value {
       return arith::ExtFOp::create(rewriter, op.getLoc(), single, operand);

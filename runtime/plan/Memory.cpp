@@ -41,6 +41,7 @@ public:
       else if (const plan::ReducePartT *reduce = action.AsReducePart())
         share(command, reduce->source, reduce->target, order.scopeOf(reduce->communicator));
     }
+    collectConflicts();
     plan.arena_size = UINT64_MAX;
     for (auto measure : {&Planner::sizeOf, &Planner::areaOf})
       for (bool latestFirst : {false, true})
@@ -49,6 +50,11 @@ public:
 
 private:
   bool inArena(uint32_t buffer) const { return plan.buffers[buffer]->slot < 0; }
+
+  /// Whether a buffer stands for a block of the arena.
+  bool isPlaced(uint32_t buffer) const {
+    return inArena(buffer) && blockOf[buffer] == buffer && blocks[buffer].size > 0;
+  }
 
   void collectTouches() {
     Mesh mesh(plan);
@@ -72,7 +78,14 @@ private:
     });
   }
 
-  bool conflict(const Block &a, const Block &b) const { return !precedes(a, b) && !precedes(b, a); }
+  /// Which blocks of the arena must not meet, once for all orders in which they are placed.
+  void collectConflicts() {
+    conflicts.assign(blocks.size(), std::vector<bool>(blocks.size()));
+    for (uint32_t a = 0; a < blocks.size(); ++a)
+      for (uint32_t b = 0; b < a && isPlaced(a); ++b)
+        if (isPlaced(b) && !precedes(blocks[a], blocks[b]) && !precedes(blocks[b], blocks[a]))
+          conflicts[a][b] = conflicts[b][a] = true;
+  }
 
   /// Lets each output of a launch that may be written over an input take the input's place.
   void shareInPlace(uint32_t command, const plan::LaunchT &launch) {
@@ -131,7 +144,7 @@ private:
   std::vector<uint32_t> sorted(uint64_t (Planner::*measure)(const Block &) const, bool latestFirst) const {
     std::vector<uint32_t> result;
     for (uint32_t buffer = 0; buffer < blocks.size(); ++buffer)
-      if (inArena(buffer) && blockOf[buffer] == buffer && blocks[buffer].size > 0)
+      if (isPlaced(buffer))
         result.push_back(buffer);
     std::ranges::sort(result, [&](uint32_t a, uint32_t b) {
       uint64_t left = (this->*measure)(blocks[a]), right = (this->*measure)(blocks[b]);
@@ -161,7 +174,7 @@ private:
     uint64_t end = 0, best = 0, bestGap = UINT64_MAX;
     for (uint32_t other : placed) {
       const Block &obstacle = blocks[other];
-      if (!conflict(block, obstacle))
+      if (!conflicts[index][other])
         continue;
       if (obstacle.offset >= end + block.size && obstacle.offset - end < bestGap) {
         best = end;
@@ -178,9 +191,10 @@ private:
 
   plan::PlanT &plan;
   Order order;
-  std::vector<Block> blocks;     // by buffer; blocks of slots stay unused
-  std::vector<uint32_t> blockOf; // of each buffer
-  std::vector<uint32_t> placed;  // by offset
+  std::vector<Block> blocks;                // by buffer; blocks of slots stay unused
+  std::vector<uint32_t> blockOf;            // of each buffer
+  std::vector<uint32_t> placed;             // by offset
+  std::vector<std::vector<bool>> conflicts; // of pairs of blocks
 };
 
 } // namespace
