@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import gpt_data
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -140,10 +141,49 @@ def cnn(channels: list[int], size: int, batch: int, optimizer: optax.GradientTra
     return Model(step, [params, optimizer.init(params)], (x, y))
 
 
+def gpt(optimizer: optax.GradientTransformation) -> Model:
+    """A GPT as gpt_data has it: causal attention, layer norms, gelu, mean cross entropy, f32."""
+
+    def norm(p: Any, x: jax.Array) -> jax.Array:
+        x = x - x.mean(-1, keepdims=True)
+        return x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + gpt_data.EPSILON) * p["scale"] + p["bias"]
+
+    def dense(p: Any, x: jax.Array) -> jax.Array:
+        return x @ p["w"] + p["b"]
+
+    def attention(p: Any, x: jax.Array) -> jax.Array:
+        b, t, d = x.shape
+        heads = gpt_data.HEADS
+        q, k, v = (
+            part.reshape(b, t, heads, d // heads) for part in jnp.split(dense(p["qkv"], x), 3, axis=-1)
+        )
+        scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) * (d // heads) ** -0.5
+        scores = jnp.where(jnp.tril(jnp.ones((t, t), bool)), scores, -jnp.inf)
+        return dense(p["out"], jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores), v).reshape(b, t, d))
+
+    def step(params: Any, opt_state: Any, x: jax.Array, y: jax.Array) -> Any:
+        def loss_fn(params: Any) -> jax.Array:
+            with epl.replicate():
+                h = params["tokens"][x] + params["positions"]
+                for block in params["blocks"]:
+                    h = h + attention(block, norm(block["norm1"], h))
+                    h = h + dense(block["down"], jax.nn.gelu(dense(block["up"], norm(block["norm2"], h))))
+                logits = dense(params["head"], norm(params["norm"], h))
+                return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean()
+
+        loss, grads = jax.value_and_grad(loss_fn)(params)
+        updates, opt_state = optimizer.update(grads, opt_state, params)
+        return optax.apply_updates(params, updates), opt_state, loss
+
+    params = jax.tree.map(jnp.asarray, gpt_data.weights())
+    return Model(step, [params, optimizer.init(params)], gpt_data.batch())
+
+
 MODELS = {
     "digits": functools.partial(mlp, [64, 512, 512, 10], 128, optax.adam(1e-3)),
     "MLP 1024": functools.partial(mlp, [784, 1024, 1024, 10], 256, optax.sgd(1e-2)),
     "MLP 2048": functools.partial(mlp, [784, 2048, 2048, 10], 1024, optax.sgd(1e-2)),
     "transformer": functools.partial(transformer, 2, 256, 4, 128, 16, optax.adamw(1e-3)),
+    "GPT": functools.partial(gpt, optax.adamw(gpt_data.LEARNING_RATE, weight_decay=gpt_data.WEIGHT_DECAY)),
     "CNN": functools.partial(cnn, [32, 64, 64], 28, 64, optax.sgd(1e-2)),
 }

@@ -1,6 +1,8 @@
-"""Training steps of EPL and of JAX: their speed, their compile time, their memory."""
+"""Training steps of EPL, of JAX and of PyTorch: their speed, their compile time, their memory."""
 
+import functools
 import json
+import math
 import os
 import subprocess
 import sys
@@ -14,6 +16,9 @@ from native import PROGRAMS, lines
 from table import Row
 
 WORKER = Path(__file__).parent / "worker.py"
+TORCH_PEER = Path(__file__).parent / "torch_peer.py"
+# A Python with torch and numpy, as PyTorch would pull another numpy into the project's own environment.
+TORCH_PYTHON = os.environ.get("EPL_TORCH_PYTHON", sys.executable)
 
 CACHES = ("EPL_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR")
 JAX_CACHES_ALL = {
@@ -29,11 +34,18 @@ COMPARISONS: list[tuple[str, Engine, Engine, dict[str, float]]] = [
         "cpu:1 / jax.jit on a core",
         ("epl", 1),
         ("jax", 1),
-        {"digits": 0.8, "MLP 1024": 0.9, "MLP 2048": 0.9, "CNN": 1.0},
+        {"digits": 0.8, "MLP 1024": 0.9, "MLP 2048": 0.9, "CNN": 1.0, "GPT": 0.6},
     ),
     ("cpu:2 / cpu:1", ("epl", 2), ("epl", 1), {"MLP 2048": 0.54}),
-    ("cpu:2 / jax on 2 host devices", ("epl", 2), ("jax", 2), {"MLP 1024": 0.6, "MLP 2048": 0.6}),
+    ("cpu:2 / jax on 2 host devices", ("epl", 2), ("jax", 2), {"MLP 1024": 0.6, "MLP 2048": 0.6, "GPT": 0.6}),
 ]
+TORCH_COMPARISONS: list[tuple[str, Engine, Engine, dict[str, float]]] = [
+    ("cpu:1 / PyTorch on a core", ("epl", 1), ("torch", 1), {}),
+    ("cpu:2 / PyTorch, two processes with gloo", ("epl", 2), ("torch", 2), {"GPT": 0.6}),
+]
+
+# Of the losses of the first steps: engines that differ by more run different programs.
+LOSS_TOLERANCE = 1e-4
 
 
 class Worker:
@@ -42,10 +54,13 @@ class Worker:
     def __init__(self, engine: Engine, model: str, *arguments: str, cache: str = "") -> None:
         """`cache`: folder of the engine's cache of compiled steps; without it nothing is cached."""
         command = [sys.executable, str(WORKER), engine[0], str(engine[1]), model, *arguments]
+        if engine[0] == "torch":
+            command = [TORCH_PYTHON, str(TORCH_PEER), str(engine[1])]
         environment = {**os.environ, **dict.fromkeys(CACHES, cache), **JAX_CACHES_ALL}
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self.process = subprocess.Popen(command, env=environment, text=True, **pipes)
-        self.compile = float(self.read()["compile"])
+        ready = self.read()
+        self.compile, self.losses = float(ready["compile"]), [float(loss) for loss in ready["losses"]]
 
     def read(self) -> Any:
         """The next line that the worker prints, skipping what libraries print."""
@@ -69,10 +84,30 @@ class Worker:
         self.process.wait()
 
 
+@functools.cache
+def has_torch() -> bool:
+    """Whether PyTorch is there; says so if it is not."""
+    found = subprocess.run([TORCH_PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0
+    if not found:
+        print("PyTorch is missing: EPL_TORCH_PYTHON=a Python with torch and numpy", file=sys.stderr)
+    return found
+
+
+def require_equal_losses(workers: dict[Engine, Worker], model: str) -> None:
+    """Peers are peers if they compute the same."""
+    expected = next(iter(workers.values())).losses
+    for engine, worker in workers.items():
+        pairs = zip(worker.losses, expected, strict=True)
+        if not all(math.isclose(found, loss, rel_tol=LOSS_TOLERANCE) for found, loss in pairs):
+            raise RuntimeError(f"losses of {model} on {engine} are {worker.losses}, expected {expected}")
+
+
 def speed(effort: Effort, model: str) -> Iterator[Row]:
     """Every comparison of a model, all engines in turn."""
-    engines = sorted({engine for _, ours, peer, _ in COMPARISONS for engine in (ours, peer)})
+    comparisons = COMPARISONS + (TORCH_COMPARISONS if model == "GPT" and has_torch() else [])
+    engines = sorted({engine for _, ours, peer, _ in comparisons for engine in (ours, peer)})
     workers = {engine: Worker(engine, model) for engine in engines}
+    require_equal_losses(workers, model)
     steps = {e: max(1, int(effort.seconds / w.seconds_per_step(3))) for e, w in workers.items()}
     times: dict[Engine, list[float]] = {engine: [] for engine in engines}
     for _ in range(effort.rounds):
@@ -80,7 +115,7 @@ def speed(effort: Effort, model: str) -> Iterator[Row]:
             times[engine].append(worker.seconds_per_step(steps[engine]))
     for worker in workers.values():
         worker.close()
-    for what, ours, peer, goals in COMPARISONS:
+    for what, ours, peer, goals in comparisons:
         yield Row(f"step of {model}, {what}", times[ours], times[peer], goals.get(model))
 
 

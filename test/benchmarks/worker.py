@@ -1,6 +1,7 @@
 """One engine on one model in one process, steered by lines on standard input.
 
-Prints {"compile": seconds} when ready; each line N then runs N steps and prints {"seconds": ...}. The number
+Prints {"compile": seconds, "losses": [of three steps]} when ready; each line N then runs N steps and prints
+{"seconds": ...}. The number
 of cores is that of the engine's devices, so that peers have equal means. Compiling is all from the Python
 function to what can be called: tracing, lowering, code and loading it; not the imports, nor the first arrays,
 with which JAX starts its devices. EPL's cache and JAX's own are used as the environment says.
@@ -45,12 +46,14 @@ def build() -> Any:
     return step.lower(*state, *batch).compile()
 
 
-def run(steps: int) -> None:
-    """Run that many steps, each to its end: XLA's host devices deadlock when steps pile up."""
+def run(steps: int) -> list[Any]:
+    """The losses of that many steps, each run to its end: XLA's host devices deadlock when steps pile up."""
     global state
+    losses = []
     for _ in range(steps):
         *state, loss = step(*state, *batch)
-        jax.block_until_ready((state, loss))
+        losses.append(jax.block_until_ready((state, loss))[1])
+    return losses
 
 
 jax.block_until_ready(state)
@@ -59,8 +62,8 @@ step = build()
 seconds = time.perf_counter() - begin
 if len(sys.argv) > 4:
     step.save(sys.argv[4])
-run(3)
-print(json.dumps({"compile": seconds}), flush=True)
+losses = [float(loss) for loss in run(3)]
+print(json.dumps({"compile": seconds, "losses": losses}), flush=True)
 
 for line in sys.stdin:
     begin = time.perf_counter()
