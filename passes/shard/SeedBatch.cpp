@@ -48,7 +48,8 @@ static LogicalResult verifyDivides(func::FuncOp function, BlockArgument argument
   if (type.getDimSize(dim) % axis.getSize() != 0)
     return function.emitError() << "dimension " << dim << " of " << name << " of size "
                                 << type.getDimSize(dim) << " is not divisible by axis \"" << axis.getName()
-                                << "\" of size " << axis.getSize();
+                                << "\" of size " << axis.getSize()
+                                << ": drop what is over, or pad it (\"pad_batch\" of the front end)";
   return success();
 }
 

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from epl.padding import Padded
 from epl.signature import is_key
 from epl.stages import Compiled
 
@@ -22,7 +23,7 @@ def is_on() -> bool:
     return bool(jax.config.jax_debug_nans or jax.config.jax_debug_infs)
 
 
-def call(compiled: Compiled, leaves: list[Any]) -> Any:
+def call(compiled: Compiled | Padded, leaves: list[Any]) -> Any:
     """Runs a step on the leaves of its arguments without donating any.
 
     Raises:

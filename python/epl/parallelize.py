@@ -11,12 +11,13 @@ from typing import Any, TypeVar, overload
 
 import jax
 
-from epl import calling, debugging
+from epl import calling, debugging, padding
 from epl.adapters.jax import hooks
 from epl.adapters.jax import trace as adapter
 from epl.config import Config, Value
 from epl.environment import Devices, Settings, as_config, parse_devices, settings
 from epl.errors import ArgumentError, Error, Place
+from epl.padding import MaskedSignature, Padded
 from epl.scopes import Strategy, default_strategy
 from epl.signature import Batch, Parameters, Signature, Spec
 from epl.stages import Compiled, Lowered, mismatch
@@ -47,7 +48,7 @@ class Parallelized:
         self._donate = donate
         self._lowered: dict[Any, Lowered] = {}
         # The plans by what is quick to see of a call; several entries may share one.
-        self._compiled: dict[Any, Compiled] = {}
+        self._compiled: dict[Any, Compiled | Padded] = {}
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -64,7 +65,7 @@ class Parallelized:
         compiled = self._compiled.get(key)
         if compiled is None:
             spec, _ = self._signature.describe(values, static)
-            compiled = self._compiled[key] = self._lower(spec).compile()
+            compiled = self._compiled[key] = self._lower(spec).compile().fit(spec)
         result = debugging.call(compiled, leaves) if debugging.is_on() else compiled.call(leaves)
         return self._signature.returned(values, result)
 
@@ -88,6 +89,9 @@ class Parallelized:
 
     def _lower(self, spec: Spec) -> Lowered:
         chosen, default, _ = context = self._context()
+        if isinstance(self._signature, MaskedSignature):
+            known = [lowered.spec for (*_, other), lowered in self._lowered.items() if other == context]
+            spec = padding.padded(self._signature, spec, known, chosen.devices)
         key = (spec, spec.weak_types, context)
         if key not in self._lowered:
             self._log_compilation(spec)
@@ -114,6 +118,8 @@ class Parallelized:
         traced = adapter.trace(step, spec.leaves, signature.name)
         results = tuple(signature.results(spec, traced.out))
         leaves, tree = jax.tree.flatten(traced.out)
+        masked = isinstance(signature, MaskedSignature)
+        dims = padding.sample_dims(signature, spec, traced) if masked else ()
         program = adapter.lower(
             traced,
             arguments,
@@ -123,7 +129,7 @@ class Parallelized:
             default=default,
         )
         return Lowered(
-            signature, spec, program, arguments, results, tuple(leaves), tree, devices, self._donate
+            signature, spec, program, arguments, results, tuple(leaves), tree, devices, self._donate, dims
         )
 
     def __repr__(self) -> str:
@@ -140,6 +146,7 @@ def parallelize(
     config: Config | Mapping[str, Value] | None = ...,
     static_argnames: str | Sequence[str] = ...,
     donate: bool = ...,
+    pad_batch: bool = ...,
     name: str | None = ...,
 ) -> Parallelized: ...
 
@@ -154,6 +161,7 @@ def parallelize(
     config: Config | Mapping[str, Value] | None = ...,
     static_argnames: str | Sequence[str] = ...,
     donate: bool = ...,
+    pad_batch: bool = ...,
     name: str | None = ...,
 ) -> Callable[[Callable[..., Any]], Parallelized]: ...
 
@@ -167,6 +175,7 @@ def parallelize(
     config: Config | Mapping[str, Value] | None = None,
     static_argnames: str | Sequence[str] = (),
     donate: bool = True,
+    pad_batch: bool = False,
     name: str | None = None,
 ) -> Parallelized | Callable[[Callable[..., Any]], Parallelized]:
     """Parallelizes a step, as a decorator (with or without arguments) or as a function.
@@ -185,6 +194,12 @@ def parallelize(
       donate: whether a step may write the new state over the old one's memory; an `epl.Array` that was
         passed as state cannot be used afterwards. What the user made (`jax.Array`, numpy) is copied and
         stays as it is.
+      pad_batch: a batch that is smaller than one that the step is compiled for is padded to that, and any
+        other to a multiple of the devices, by repeating its last sample. The step has a parameter `mask`,
+        which a call leaves out: bool [batch], False for what is padding. What the step sums over the batch
+        it weighs with the mask (a mask of the call's own is padded with zeros). Results per sample are cut
+        to the real ones: those dimensions that grow when the step is traced for twice the batch. Statistics
+        of the batch, such as BatchNorm's, need the mask too.
       name: of the step, in messages and timelines; default the function's.
 
     Returns:
@@ -195,15 +210,18 @@ def parallelize(
       ConfigError: for bad devices or settings.
     """
     if function is None:
-        options = {"devices": devices, "config": config, "donate": donate, "name": name}
+        options: dict[str, Any] = {"devices": devices, "config": config, "donate": donate, "name": name}
+        options["pad_batch"] = pad_batch
         return functools.partial(
             parallelize, state=state, batch=batch, static_argnames=static_argnames, **options
         )
-    if not isinstance(donate, bool):
-        raise ArgumentError(f"donate must be True or False, found {donate!r}")
+    for option, value in {"donate": donate, "pad_batch": pad_batch}.items():
+        if not isinstance(value, bool):
+            raise ArgumentError(f"{option} must be True or False, found {value!r}")
     if name is not None and not isinstance(name, str):
         raise ArgumentError(f"name must be a string, found {name!r}")
-    signature = Signature(function, state, batch, static_argnames)
+    kind = MaskedSignature if pad_batch else Signature
+    signature = kind(function, state, batch, static_argnames)
     signature.name = re.sub(r"\W", "_", name or signature.name)
     own_devices = None if devices is None else parse_devices(devices)
     own_config = None if config is None else as_config(config)

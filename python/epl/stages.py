@@ -28,6 +28,7 @@ from epl.compile import emit, load_or_compile
 from epl.environment import Devices, current_devices, parse_devices
 from epl.errors import ArgumentError, CheckError, Error
 from epl.files import replace_file
+from epl.padding import Padded, fit
 from epl.signature import Signature, Spec, check_leaf
 
 PathLike = str | os.PathLike[str]
@@ -135,22 +136,28 @@ class Compiled(Executable):
         Raises:
           ArgumentError: if the arguments have other trees, shapes or dtypes than the step was compiled for.
         """
-        values, leaves = self._bind(args, kwargs)
-        return self.lowered.signature.returned(values, self.call(leaves))
+        signature = self.lowered.signature
+        values, static = signature.match(args, kwargs)
+        spec, leaves = signature.describe(values, static)
+        return signature.returned(values, self.fit(spec).call(leaves))
+
+    def fit(self, spec: Spec) -> Compiled | Padded:
+        """What runs a step on such arguments: the plan itself; with `pad_batch` also on a smaller batch.
+
+        Raises:
+          ArgumentError: if the step was compiled for others.
+        """
+        if spec == self.lowered.spec:
+            return self
+        if (smaller := fit(self, spec)) is not None:
+            return smaller
+        raise ArgumentError(mismatch(self.lowered, spec))
 
     def call(self, leaves: list[Any], *, donate: bool | None = None) -> Any:
         """Runs a step on the leaves of its arguments; `donate` stands for the step's own choice."""
         lowered = self.lowered
         results = self.run(leaves, donate=lowered.donate if donate is None else donate)
         return lowered.out_tree.unflatten(results)
-
-    def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
-        signature = self.lowered.signature
-        values, static = signature.match(args, kwargs)
-        spec, leaves = signature.describe(values, static)
-        if spec != self.lowered.spec:
-            raise ArgumentError(mismatch(self.lowered, spec))
-        return values, leaves
 
     def check(self, *args: Any, rtol: float = 1e-5, atol: float = 1e-6, **kwargs: Any) -> CheckReport:
         """Runs the plan and its reference (the stripped step, one device, plain loops) on equal arguments.
@@ -168,7 +175,9 @@ class Compiled(Executable):
         """
         _check_tolerance("rtol", rtol)
         _check_tolerance("atol", atol)
-        _, leaves = self._bind(args, kwargs)
+        spec, leaves = self.lowered.signature.bind(args, kwargs)
+        if spec != self.lowered.spec:
+            raise ArgumentError(mismatch(self.lowered, spec))
         found = jax.tree.leaves(self.call(leaves, donate=False))
         expected = jax.tree.leaves(self._reference.call(leaves, donate=False))
         names = [result.name for result in self.lowered.results]
@@ -196,6 +205,7 @@ class Lowered:
     out_tree: Any
     devices: str
     donate: bool
+    sample_dims: tuple[tuple[int, ...], ...] = ()  # of the results, with `pad_batch`
 
     def as_text(self, stage: str = "input") -> str:
         """The MLIR text that is handed to the compiler (`input`), or that after a stage."""

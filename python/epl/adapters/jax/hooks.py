@@ -85,6 +85,12 @@ def equations(jaxpr: Any, caller: Place | None = None) -> Iterator[tuple[str, li
             yield from equations(inner, place)
 
 
+def read_arguments(stage: Any, results: Sequence[bool]) -> list[bool]:
+    """Which arguments of a traced step those of its results read that are marked."""
+    _, used = partial_eval.dce_jaxpr(stage.jaxpr.jaxpr, list(results))
+    return list(used)
+
+
 def collective(trace: Callable[[], Any]) -> tuple[str, list[str]]:
     """The function of jax.lax that gets an axis name without a meaning in a trace, and types of its operands.
 
