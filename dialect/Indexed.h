@@ -26,6 +26,9 @@ struct IndexedAccess {
   int64_t getWindow(int64_t dim) const;
   /// Whether windows take dimension `dim` of the operand as a whole, or part by part as a batch.
   bool isWhole(int64_t dim) const;
+  /// Whether windows are one of several elements along dimension `dim` of the operand, so that each lies in
+  /// one part however the dimension is split.
+  bool isElement(int64_t dim) const { return getBatchDim(dim) < 0 && getWindow(dim) == 1 && !isWhole(dim); }
 
   /// Fails with an error at `op`, whose tensor of windows errors call `name`.
   LogicalResult verify(Operation *op, StringRef name) const;

@@ -44,8 +44,10 @@ bool FunctionRules::canShard(Operation *op, int64_t factor, AxisAttr axis) const
     return false;
   if (!rule.isReduction(factor))
     return true;
-  auto inits = cast<DestinationStyleOpInterface>(op).getDpsInits();
-  return llvm::all_of(llvm::zip_equal(rule.reductions, inits), [&](auto pair) {
+  auto accumulating = dyn_cast<DestinationStyleOpInterface>(op);
+  if (!accumulating)
+    return true;
+  return llvm::all_of(llvm::zip_equal(rule.reductions, accumulating.getDpsInits()), [&](auto pair) {
     auto [kind, init] = pair;
     return zeros.isNeutral(kind, init);
   });
@@ -58,6 +60,14 @@ int64_t mlir::epl::getBytes(Value value) {
   return type.hasStaticShape() ? llvm::divideCeil(type.getNumElements() * bits, 8) : 0;
 }
 
+/// Votes for `lookups` count only if there are no others.
+static void dropLookups(MutableArrayRef<int64_t> votes, ArrayRef<int64_t> lookups) {
+  auto isOther = [&](auto vote) { return vote.value() > 0 && !llvm::is_contained(lookups, vote.index()); };
+  if (llvm::any_of(llvm::enumerate(votes), isOther))
+    for (int64_t lookup : lookups)
+      votes[lookup] = 0;
+}
+
 int64_t FunctionRules::chooseFactor(Operation *op, AxisAttr axis, StateOf getState) const {
   const FactorRule &rule = getRule(op);
   for (auto [result, factors] : llvm::zip_equal(op->getResults(), rule.results))
@@ -68,6 +78,7 @@ int64_t FunctionRules::chooseFactor(Operation *op, AxisAttr axis, StateOf getSta
     if (AxisState state = factors.empty() ? AxisState() : getState(operand); state.isSharded())
       if (int64_t factor = factors[state.dim]; canShard(op, factor, axis))
         votes[factor] += getBytes(operand);
+  dropLookups(votes, rule.lookups);
   auto winner = llvm::max_element(votes);
   return winner == votes.end() || *winner == 0 ? FactorRule::kBlocked : winner - votes.begin();
 }

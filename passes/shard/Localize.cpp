@@ -33,7 +33,6 @@ Value Localizer::getAxisIndex(FlatSymbolRefAttr mesh, StringRef axis) {
   Value &index = axisIndices[{mesh, axis}];
   if (!index) {
     OpBuilder::InsertionGuard guard(builder);
-    Block *body = builder.getBlock();
     builder.setInsertionPointToStart(body);
     index = AxisIndexOp::create(builder, body->getParentOp()->getLoc(), mesh, builder.getStringAttr(axis));
   }

@@ -1,7 +1,7 @@
 //===- Localize.h - Rewriting a function into local shapes ------*- C++ -*-===//
 //
-// What the files of `epl-localize` share: the driver (Localize.cpp), the ops (LocalizeOps.cpp) and
-// the reshards (LocalizeReshards.cpp).
+// What the files of `epl-localize` share: the driver (Localize.cpp), the ops (LocalizeOps.cpp,
+// LocalizeIndexed.cpp) and the reshards (LocalizeReshards.cpp).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -19,7 +19,7 @@ namespace mlir::epl {
 class Localizer {
 public:
   /// Builds into `body`, the block of the local function.
-  explicit Localizer(Block *body) : builder(OpBuilder::atBlockEnd(body)) {}
+  explicit Localizer(Block *body) : builder(OpBuilder::atBlockEnd(body)), body(body) {}
 
   /// The coordinate of this rank on `axis`: one op for each axis, at the top of the body.
   Value getAxisIndex(FlatSymbolRefAttr mesh, StringRef axis);
@@ -39,6 +39,7 @@ public:
   IRMapping values; ///< global values and what they became
 
 private:
+  Block *body;
   llvm::MapVector<std::pair<Attribute, StringRef>, Value> axisIndices;
 };
 
@@ -47,6 +48,13 @@ RankedTensorType getLocalType(Value global);
 
 /// Rewrites one op of the global body that is not a reshard and not the terminator.
 void localizeOp(Operation *op, Localizer &localizer);
+
+/// Puts `local` in the place of the results of `op` and keeps what is known about the op.
+void replaceByLocal(Operation *op, Operation *local, Localizer &localizer);
+
+/// Rewrite reads and writes at computed positions of a tensor that may be split where positions point.
+void localizeGather(GatherOp op, Localizer &localizer);
+void localizeScatter(ScatterOp op, Localizer &localizer);
 
 /// Rewrites a reshard into collectives and slices.
 void localizeReshard(ReshardOp op, Localizer &localizer);

@@ -14,8 +14,7 @@
 using namespace mlir;
 using namespace mlir::epl;
 
-/// Puts `local` in the place of the results of `op` and keeps what is known about the op.
-static void replaceByLocal(Operation *op, Operation *local, Localizer &localizer) {
+void mlir::epl::replaceByLocal(Operation *op, Operation *local, Localizer &localizer) {
   local->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   localizer.values.map(op->getResults(), local->getResults());
 }
@@ -120,5 +119,7 @@ void mlir::epl::localizeOp(Operation *op, Localizer &localizer) {
       .Case([&](tensor::ExpandShapeOp expand) { localizeExpandShape(expand, localizer); })
       .Case([&](tensor::ExtractSliceOp slice) { localizeExtractSlice(slice, localizer); })
       .Case([&](tensor::InsertSliceOp slice) { localizeInsertSlice(slice, localizer); })
+      .Case([&](GatherOp gather) { localizeGather(gather, localizer); })
+      .Case([&](ScatterOp scatter) { localizeScatter(scatter, localizer); })
       .Default([&](Operation *other) { localizer.cloneLocal(other); });
 }

@@ -240,22 +240,47 @@ static void linkPositions(FactorRule &rule, const IndexedAccess &access, SmallVe
   }
 }
 
+/// Whether to complete a sum over the windows moves no more than to gather the operand. Members could not sum
+/// booleans.
+static bool isLookupCheaper(const IndexedAccess &access) {
+  return access.operand.hasStaticShape() && access.windows.hasStaticShape() &&
+         2 * access.windows.getNumElements() <= access.operand.getNumElements() &&
+         !access.operand.getElementType().isInteger(1);
+}
+
+/// Each member can read what lies in its part and zeros elsewhere: a sum is pending then.
+static void linkLookups(FactorRule &rule, const IndexedAccess &access) {
+  if (!isLookupCheaper(access))
+    return;
+  for (int64_t dim : access.of) {
+    if (!access.isElement(dim))
+      continue;
+    rule.lookups.push_back(rule.factors.size());
+    link(rule, {{rule.operands[0], dim}});
+    rule.factors.back() = IteratorType::reduction;
+  }
+}
+
 static FactorRule getGatherRule(GatherOp op) {
   FactorRule rule = getBlockedRule(op);
   IndexedAccess access(op);
   auto indices = MutableArrayRef(rule.operands).drop_front(1);
   linkWindows(rule, access, {&rule.operands[0]}, rule.results[0], indices);
   linkPositions(rule, access, rule.results[0], indices, IteratorType::parallel);
+  linkLookups(rule, access);
   return rule;
 }
 
-/// Members can each add their updates, a sum is pending then. Other combinations have an order, or results
-/// that are no sum.
+/// Members can each write the updates that lie in their part, or each add their updates, a sum is pending
+/// then. Other combinations have an order, or results that are no sum.
 static FactorRule getScatterRule(ScatterOp op) {
   FactorRule rule = getBlockedRule(op);
   IndexedAccess access(op);
   auto indices = MutableArrayRef(rule.operands).drop_front(2);
   linkWindows(rule, access, {&rule.operands[1], &rule.results[0]}, rule.operands[0], indices);
+  for (int64_t dim : access.of)
+    if (access.isElement(dim))
+      link(rule, {{rule.operands[1], dim}, {rule.results[0], dim}});
   if (op.getCombine() == CombineKind::add)
     linkPositions(rule, access, rule.operands[0], indices, IteratorType::reduction);
   return rule;

@@ -30,6 +30,9 @@ struct FactorRule {
   /// For each result how it combines over a reduction factor; without meaning if there is none that some
   /// dimension maps to.
   SmallVector<ReductionKind> reductions;
+  /// Factors that are sharded only if nothing asks for another one: dimensions that a gather looks up.
+  /// Members would all read at all positions, which is a waste where the positions are shared among them.
+  SmallVector<int64_t> lookups;
 
   bool isReduction(int64_t factor) const { return factors[factor] == utils::IteratorType::reduction; }
 };

@@ -245,21 +245,33 @@ epl.mesh @mesh axes ["data"=2]
 func.func @gather(%x: tensor<8x6xf32>, %i: tensor<2x4xi32>, %rows: tensor<8xi32>, %at: tensor<i32>) {
   // expected-remark@+1 {{rule ([_, d0], [d1, d2]) -> ([d1, d2, d0])}}
   %0 = epl.gather %x[%i] of [0] operand_dims [-1, 2] index_dims [0, 1] : (tensor<8x6xf32>, tensor<2x4xi32>) -> tensor<2x4x6xf32>
-  // expected-remark@+1 {{rule ([d0, _], [d0]) -> ([d0])}}
+  // expected-remark@+1 {{rule ([d0, d1], [d0]) -> ([d0]) reduces d1 by sum}}
   %1 = epl.gather %x[%rows] of [1] operand_dims [0, -1] index_dims [0] : (tensor<8x6xf32>, tensor<8xi32>) -> tensor<8xf32>
-  // expected-remark@+1 {{rule ([_, _], [d0, d1], [d0, d1]) -> ([d1, d0])}}
+  // expected-remark@+1 {{rule ([d2, d3], [d0, d1], [d0, d1]) -> ([d1, d0]) reduces d2, d3 by sum}}
   %2 = epl.gather %x[%i, %i] of [0, 1] operand_dims [-1, -1] index_dims [1, 0] : (tensor<8x6xf32>, tensor<2x4xi32>, tensor<2x4xi32>) -> tensor<4x2xf32>
   // expected-remark@+1 {{rule ([d0, _], []) -> ([d0, _])}}
   %3 = epl.gather %x[%at] of [1] operand_dims [0, 1] index_dims [] : (tensor<8x6xf32>, tensor<i32>) -> tensor<8x3xf32>
   return
 }
 
+// Positions are factors of an operand too, if to sum what is read of its parts moves no more than the operand.
+func.func @lookup(%x: tensor<64x6xf32>, %flags: tensor<64x6xi1>, %i: tensor<2x4xi32>, %at: tensor<i32>) {
+  // expected-remark@+1 {{rule ([d3, d0], [d1, d2]) -> ([d1, d2, d0]) reduces d3 by sum}}
+  %0 = epl.gather %x[%i] of [0] operand_dims [-1, 2] index_dims [0, 1] : (tensor<64x6xf32>, tensor<2x4xi32>) -> tensor<2x4x6xf32>
+  // Windows of two rows would lie in two parts, booleans have no sum.
+  // expected-remark@+1 {{rule ([_, d0], []) -> ([_, d0])}}
+  %1 = epl.gather %x[%at] of [0] operand_dims [0, 1] index_dims [] : (tensor<64x6xf32>, tensor<i32>) -> tensor<2x6xf32>
+  // expected-remark@+1 {{rule ([_, d0], [d1, d2]) -> ([d1, d2, d0])}}
+  %2 = epl.gather %flags[%i] of [0] operand_dims [-1, 2] index_dims [0, 1] : (tensor<64x6xi1>, tensor<2x4xi32>) -> tensor<2x4x6xi1>
+  return
+}
+
 func.func @scatter(%x: tensor<8x6xf32>, %i: tensor<2x4xi32>, %rows: tensor<8xi32>, %u: tensor<2x4x6xf32>, %v: tensor<8xf32>) {
-  // expected-remark@+1 {{rule ([d1, d2, d0], [_, d0], [d1, d2]) -> ([_, d0]) reduces d1, d2 by sum}}
+  // expected-remark@+1 {{rule ([d2, d3, d0], [d1, d0], [d2, d3]) -> ([d1, d0]) reduces d2, d3 by sum}}
   %0 = epl.scatter add %u into %x[%i] of [0] operand_dims [-1, 2] index_dims [0, 1] : (tensor<2x4x6xf32>, tensor<8x6xf32>, tensor<2x4xi32>) -> tensor<8x6xf32>
-  // expected-remark@+1 {{rule ([_, _, d0], [_, d0], [_, _]) -> ([_, d0])}}
+  // expected-remark@+1 {{rule ([_, _, d0], [d1, d0], [_, _]) -> ([d1, d0])}}
   %1 = epl.scatter max %u into %x[%i] of [0] operand_dims [-1, 2] index_dims [0, 1] : (tensor<2x4x6xf32>, tensor<8x6xf32>, tensor<2x4xi32>) -> tensor<8x6xf32>
-  // expected-remark@+1 {{rule ([d0], [d0, _], [d0]) -> ([d0, _])}}
+  // expected-remark@+1 {{rule ([d0], [d0, d1], [d0]) -> ([d0, d1])}}
   %2 = epl.scatter set %v into %x[%rows] of [1] operand_dims [0, -1] index_dims [0] : (tensor<8xf32>, tensor<8x6xf32>, tensor<8xi32>) -> tensor<8x6xf32>
   return
 }

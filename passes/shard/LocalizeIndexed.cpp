@@ -1,0 +1,149 @@
+//===- LocalizeIndexed.cpp - Gathers and scatters on local tensors --------===//
+//
+// Positions count from the beginning of the whole tensor. Where the dimension that they are of is split, each
+// rank makes them count from the beginning of its part. A scatter then drops what lies elsewhere, as it does
+// with every window outside of its operand; a gather reads something and leaves zeros in its place, and the
+// sum over the ranks has every window once. Reference: vocabularies split by rows (Megatron-LM,
+// arXiv:1909.08053).
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Indexed.h"
+#include "passes/shard/Localize.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+/// Positions of every width are computed in this one.
+static constexpr unsigned kPositionBits = 64;
+
+namespace {
+/// Rewrites the positions of one gather or scatter of `operand`.
+class PositionLowering {
+public:
+  PositionLowering(Operation *op, Value operand, IndexedAccess access, Localizer &localizer)
+      : op(op), access(access), localizer(localizer), sharding(getSharding(operand)),
+        mesh(lookupMesh(op, sharding.getMesh())), part(getLocalType(operand)) {}
+
+  /// Makes `positions`, the local index tensors, count from the beginning of this rank's part where they are
+  /// of a split dimension; `clamp` moves those outside of the whole tensor into it before.
+  void offset(MutableOperandRange positions, bool clamp) {
+    for (auto [dim, whole, local] : llvm::zip(access.of, access.indices, positions))
+      if (isSplit(dim))
+        local.set(createLocalPositions(whole, local.get(), dim, clamp));
+  }
+
+  /// `windows` of the result where the local `positions` lie in this rank's part, zeros elsewhere; null if no
+  /// dimension of positions is split.
+  Operation *createMask(Value windows, ValueRange positions) {
+    SmallVector<int64_t> extents;
+    SmallVector<Value> inputs = {windows};
+    for (auto [dim, local] : llvm::zip(access.of, positions)) {
+      if (!isSplit(dim))
+        continue;
+      extents.push_back(part.getDimSize(dim));
+      inputs.push_back(local);
+    }
+    if (extents.empty())
+      return nullptr;
+    return createMap(cast<RankedTensorType>(windows.getType()), getSharding(op->getResult(0)), inputs,
+                     [&](OpBuilder &at, ValueRange elements) { return createSelect(at, elements, extents); });
+  }
+
+private:
+  /// Whether positions of dimension `dim` point into parts. A window that takes all of it has a part on each
+  /// rank, and its position is the same on all.
+  bool isSplit(int64_t dim) const { return access.isElement(dim) && !sharding.getDimAxes(dim).empty(); }
+
+  Value createInteger(OpBuilder &at, int64_t value) {
+    return arith::ConstantIntOp::create(at, op->getLoc(), value, kPositionBits);
+  }
+
+  Value createLocalPositions(Value whole, Value local, int64_t dim, bool clamp) {
+    auto type = cast<RankedTensorType>(local.getType());
+    Type wide = localizer.builder.getIntegerType(kPositionBits);
+    auto subtract = [&](OpBuilder &at, ValueRange elements) -> Value {
+      Value position = elements[0];
+      if (position.getType() != wide)
+        position = arith::ExtSIOp::create(at, op->getLoc(), wide, position);
+      if (clamp)
+        position = createClamp(at, position, access.operand.getDimSize(dim) - 1);
+      Value begin =
+          localizer.createOffset(at, op->getLoc(), mesh, sharding.getDimAxes(dim), part.getDimSize(dim));
+      begin = arith::IndexCastOp::create(at, op->getLoc(), wide, begin);
+      return arith::SubIOp::create(at, op->getLoc(), position, begin);
+    };
+    return createMap(type.clone(wide), getSharding(whole), local, subtract)->getResult(0);
+  }
+
+  Value createClamp(OpBuilder &at, Value position, int64_t last) {
+    position = arith::MaxSIOp::create(at, op->getLoc(), position, createInteger(at, 0));
+    return arith::MinSIOp::create(at, op->getLoc(), position, createInteger(at, last));
+  }
+
+  /// The first element if all others, which are positions, are below their extents. As an unsigned number a
+  /// position before the part is larger than any extent.
+  Value createSelect(OpBuilder &at, ValueRange elements, ArrayRef<int64_t> extents) {
+    Type type = elements[0].getType();
+    Value zero = arith::ConstantOp::create(at, op->getLoc(), cast<TypedAttr>(at.getZeroAttr(type)));
+    Value result = elements[0];
+    for (auto [position, extent] : llvm::zip_equal(elements.drop_front(), extents)) {
+      Value inside = arith::CmpIOp::create(at, op->getLoc(), arith::CmpIPredicate::ult, position,
+                                           createInteger(at, extent));
+      result = arith::SelectOp::create(at, op->getLoc(), inside, result, zero);
+    }
+    return result;
+  }
+
+  /// A tensor whose elements `body` computes: of the first input, which has its shape, and of positions.
+  Operation *createMap(RankedTensorType type, ShardingAttr as, ValueRange inputs,
+                       function_ref<Value(OpBuilder &, ValueRange)> body) {
+    OpBuilder &builder = localizer.builder;
+    AffineMap identity = AffineMap::getMultiDimIdentityMap(type.getRank(), op->getContext());
+    SmallVector<AffineMap> maps(inputs.size() + 1,
+                                identity.getSubMap(SmallVector<unsigned>(access.indexDims)));
+    maps.front() = maps.back() = identity;
+    SmallVector<utils::IteratorType> loops(type.getRank(), utils::IteratorType::parallel);
+    auto empty = tensor::EmptyOp::create(builder, op->getLoc(), type.getShape(), type.getElementType());
+    auto map = linalg::GenericOp::create(builder, op->getLoc(), type, inputs, empty.getResult(), maps, loops,
+                                         [&](OpBuilder &at, Location loc, ValueRange elements) {
+                                           Value result = body(at, elements.drop_back());
+                                           linalg::YieldOp::create(at, loc, result);
+                                         });
+    for (Operation *made : {empty.getOperation(), map.getOperation()}) {
+      made->setAttr(EplDialect::kShardingAttr, builder.getArrayAttr(as));
+      if (Attribute work = op->getAttr(EplDialect::kWorkAttr))
+        made->setAttr(EplDialect::kWorkAttr, work);
+    }
+    return map;
+  }
+
+  Operation *op;
+  IndexedAccess access;
+  Localizer &localizer;
+  ShardingAttr sharding; ///< of the operand
+  MeshOp mesh;
+  RankedTensorType part;
+};
+} // namespace
+
+void mlir::epl::localizeGather(GatherOp op, Localizer &localizer) {
+  PositionLowering lowering(op, op.getOperand(), IndexedAccess(op), localizer);
+  auto local = cast<GatherOp>(localizer.cloneLocal(op));
+  OpBuilder::InsertionGuard guard(localizer.builder);
+  localizer.builder.setInsertionPoint(local);
+  lowering.offset(local.getIndicesMutable(), /*clamp=*/true);
+  localizer.builder.setInsertionPointAfter(local);
+  if (Operation *mask = lowering.createMask(local.getResult(), local.getIndices()))
+    replaceByLocal(op, mask, localizer);
+}
+
+void mlir::epl::localizeScatter(ScatterOp op, Localizer &localizer) {
+  PositionLowering lowering(op, op.getOperand(), IndexedAccess(op), localizer);
+  auto local = cast<ScatterOp>(localizer.cloneLocal(op));
+  OpBuilder::InsertionGuard guard(localizer.builder);
+  localizer.builder.setInsertionPoint(local);
+  lowering.offset(local.getIndicesMutable(), /*clamp=*/false);
+}
