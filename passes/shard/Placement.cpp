@@ -1,12 +1,21 @@
 //===- Placement.cpp - Where pending sums are completed -------------------===//
+//
+// The problem as a minimum cut. Every value has two vertices: it is made partial, and it stays partial for
+// its uses. They stand on the side of the source if that is so; an edge between them, which is cut where the
+// value is completed, has the cost of completing it. All inputs of a flow and its outputs are partial or none
+// is: the vertices of inputs that stay partial and of outputs that are made partial are one. Values that are
+// born partial hang on the source, those with an illegal use on the sink. Reference: docs/design.md, 4.3 (3);
+// Boykov and Kolmogorov, "An experimental comparison of min-cut/max-flow algorithms", PAMI 2004.
+//
+//===----------------------------------------------------------------------===//
 
 #include "passes/shard/Placement.h"
 
+#include "llvm/ADT/IntEqClasses.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/Sequence.h"
-#include "llvm/ADT/SetVector.h"
 
-#include <limits>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/boykov_kolmogorov_max_flow.hpp>
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -15,126 +24,139 @@ using llvm::BitVector;
 
 namespace {
 using Flow = PlacementProblem::Flow;
+using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
+using VertexProperties =
+    boost::property<boost::vertex_color_t, boost::default_color_type,
+                    boost::property<boost::vertex_distance_t, int64_t,
+                                    boost::property<boost::vertex_predecessor_t, Traits::edge_descriptor>>>;
+using EdgeProperties =
+    boost::property<boost::edge_capacity_t, int64_t,
+                    boost::property<boost::edge_residual_capacity_t, int64_t,
+                                    boost::property<boost::edge_reverse_t, Traits::edge_descriptor>>>;
+using Network =
+    boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, VertexProperties, EdgeProperties>;
 
-/// A set of values that are complete. It is closed: if one input of a flow is complete, so are its other
-/// inputs and its outputs.
-class CompleteValues {
+/// The network of a problem and its latest minimum cut.
+class Cut {
 public:
-  /// The least set that has the illegal uses satisfied.
-  explicit CompleteValues(const PlacementProblem &problem);
+  explicit Cut(const PlacementProblem &problem);
 
-  bool contains(unsigned value) const { return complete.test(value); }
-
-  /// Completes `value` and what has to be complete with it, if that is better. Whether it did.
-  bool completeIfBetter(unsigned value);
-
-  /// Those of the set that are still made partial.
-  BitVector getResolved() const;
+  /// Whether the value is completed right after it was made partial.
+  bool isCompleted(unsigned value) const { return isPending(getMade(value)) && !isPending(getKept(value)); }
 
 private:
-  using Values = llvm::SmallSetVector<unsigned, 8>;
-  /// A difference in what completing values costs.
-  struct Cost {
-    int64_t bytes = 0, sums = 0, crossings = 0;
+  unsigned getMade(unsigned value) const { return classes[2 * value]; }
+  unsigned getKept(unsigned value) const { return classes[2 * value + 1]; }
+  unsigned getSource() const { return classes.getNumClasses(); }
+  unsigned getSink() const { return classes.getNumClasses() + 1; }
+  bool isPending(unsigned vertex) const { return !beforeSink.test(vertex); }
 
-    /// Less, without more of what costs time; crossings count where the rest is equal.
-    bool isGain() const { return bytes <= 0 && sums <= 0 && (bytes < 0 || sums < 0 || crossings < 0); }
-  };
-
-  /// Gains are a few ops away. The limit keeps the search linear in sums of thousands of terms.
-  static constexpr size_t kMaxClosure = 1000;
-
-  Values close(unsigned value, size_t limit = std::numeric_limits<size_t>::max()) const;
-  Cost getAddedCost(const Values &closure) const;
-  void add(const Values &closure) {
-    for (unsigned value : closure)
-      complete.set(value);
-  }
+  void joinFlows();
+  void addEdges();
+  void addEdge(unsigned from, unsigned to, int64_t capacity, int64_t back);
+  void findBeforeSink();
 
   const PlacementProblem &problem;
-  SmallVector<SmallVector<const Flow *, 2>> readers; ///< the flows that read a value
-  SmallVector<const Flow *> makers;                  ///< the flow that a value comes from, or null
-  BitVector complete;
+  llvm::IntEqClasses classes; ///< the vertices of values, two for each
+  Network network;
+  BitVector beforeSink; ///< the vertices from which more could flow to the sink
+};
+
+/// The capacities of values: cost first, then how often sums have gone over to another work.
+class Costs {
+public:
+  explicit Costs(const PlacementProblem &problem) {
+    int64_t cost = 0, crossings = 0;
+    for (const PlacementProblem::PartialValue &value : problem.values) {
+      cost += getCost(value);
+      crossings += value.crossings;
+    }
+    scale = std::clamp<int64_t>(kMost / std::max<int64_t>(cost, 1), 1, crossings + 1);
+    total = cost * scale + crossings;
+  }
+
+  int64_t get(const PlacementProblem::PartialValue &value) const {
+    return getCost(value) * scale + value.crossings;
+  }
+  /// More than all values together.
+  int64_t getUnlimited() const { return total + 1; }
+
+private:
+  static int64_t getCost(const PlacementProblem::PartialValue &value) {
+    return value.bytes + PlacementProblem::kBytesOfASum;
+  }
+  /// Leaves room for flows in both directions of an edge.
+  static constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 8;
+
+  int64_t scale, total;
 };
 } // namespace
 
-CompleteValues::CompleteValues(const PlacementProblem &problem)
-    : problem(problem), readers(problem.values.size()), makers(problem.values.size()),
-      complete(problem.values.size()) {
+Cut::Cut(const PlacementProblem &problem) : problem(problem), classes(2 * problem.values.size()) {
+  joinFlows();
+  network = Network(classes.getNumClasses() + 2);
+  addEdges();
+  boost::boykov_kolmogorov_max_flow(network, getSource(), getSink());
+  findBeforeSink();
+}
+
+void Cut::joinFlows() {
   for (const Flow &flow : problem.flows) {
+    unsigned pending = 2 * flow.inputs.front() + 1;
     for (unsigned input : flow.inputs)
-      readers[input].push_back(&flow);
+      classes.join(pending, 2 * input + 1);
     for (unsigned output : flow.outputs)
-      makers[output] = &flow;
+      classes.join(pending, 2 * output);
   }
-  for (auto [index, value] : llvm::enumerate(problem.values))
+  classes.compress();
+}
+
+void Cut::addEdges() {
+  Costs costs(problem);
+  for (auto [index, value] : llvm::enumerate(problem.values)) {
+    if (value.born)
+      addEdge(getSource(), getMade(index), costs.getUnlimited(), 0);
     if (value.illegal)
-      add(close(index));
-}
-
-/// The values that become complete with `value`, itself first; not all of them if they are more than `limit`.
-CompleteValues::Values CompleteValues::close(unsigned value, size_t limit) const {
-  Values closure;
-  auto insert = [&](unsigned other) {
-    if (!complete.test(other))
-      closure.insert(other);
-  };
-  insert(value);
-  for (unsigned next = 0; next < closure.size() && closure.size() <= limit; ++next)
-    for (const Flow *flow : readers[closure[next]])
-      for (unsigned other : llvm::concat<const unsigned>(flow->inputs, flow->outputs))
-        insert(other);
-  return closure;
-}
-
-/// Sums stand where the set begins. Those at outputs of flows into which the closure extends it are saved.
-CompleteValues::Cost CompleteValues::getAddedCost(const Values &closure) const {
-  Cost cost;
-  auto count = [&](unsigned value, int64_t sign) {
-    cost.bytes += sign * problem.values[value].bytes;
-    cost.sums += sign;
-    cost.crossings += sign * problem.values[value].crossings;
-  };
-  for (unsigned value : closure) {
-    if (!makers[value] || !closure.contains(makers[value]->inputs.front()))
-      count(value, 1);
-    for (const Flow *flow : readers[value])
-      if (flow->inputs.front() == value) // Each flow once: the closure has all of its inputs.
-        for (unsigned output : flow->outputs)
-          if (complete.test(output))
-            count(output, -1);
+      addEdge(getKept(index), getSink(), costs.getUnlimited(), 0);
+    if (getMade(index) != getKept(index)) // What stays partial was made partial: no way back.
+      addEdge(getMade(index), getKept(index), costs.get(value), costs.getUnlimited());
   }
-  return cost;
 }
 
-bool CompleteValues::completeIfBetter(unsigned value) {
-  Values closure = close(value, kMaxClosure);
-  if (closure.size() > kMaxClosure || !getAddedCost(closure).isGain())
-    return false;
-  add(closure);
-  return true;
+void Cut::addEdge(unsigned from, unsigned to, int64_t capacity, int64_t back) {
+  Traits::edge_descriptor edge = boost::add_edge(from, to, network).first;
+  Traits::edge_descriptor reverse = boost::add_edge(to, from, network).first;
+  boost::put(boost::edge_capacity, network, edge, capacity);
+  boost::put(boost::edge_capacity, network, reverse, back);
+  boost::put(boost::edge_reverse, network, edge, reverse);
+  boost::put(boost::edge_reverse, network, reverse, edge);
 }
 
-BitVector CompleteValues::getResolved() const {
-  BitVector resolved = getPending(problem, complete);
-  resolved &= complete;
-  return resolved;
+/// Of all minimum cuts the one next to the sink: sums travel as far as they can.
+void Cut::findBeforeSink() {
+  beforeSink.resize(boost::num_vertices(network));
+  beforeSink.set(getSink());
+  SmallVector<unsigned> reached = {getSink()};
+  while (!reached.empty()) {
+    unsigned vertex = reached.pop_back_val();
+    for (Traits::edge_descriptor edge : llvm::make_range(boost::out_edges(vertex, network))) {
+      unsigned before = boost::target(edge, network);
+      Traits::edge_descriptor reverse = boost::get(boost::edge_reverse, network, edge);
+      if (beforeSink.test(before) || boost::get(boost::edge_residual_capacity, network, reverse) == 0)
+        continue;
+      beforeSink.set(before);
+      reached.push_back(before);
+    }
+  }
 }
 
-BitVector mlir::epl::placeLate(const PlacementProblem &problem) {
-  return CompleteValues(problem).getResolved();
-}
-
-/// From "late" on, until no value is left that should be complete too: each one may make room for another.
 BitVector mlir::epl::placeSums(const PlacementProblem &problem) {
-  CompleteValues complete(problem);
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    for (unsigned value : llvm::reverse(llvm::seq<unsigned>(0, problem.values.size())))
-      changed |= !complete.contains(value) && complete.completeIfBetter(value);
-  }
-  return complete.getResolved();
+  Cut cut(problem);
+  BitVector completed(problem.values.size());
+  for (unsigned value = 0; value < problem.values.size(); ++value)
+    if (cut.isCompleted(value))
+      completed.set(value);
+  return completed;
 }
 
 BitVector mlir::epl::getPending(const PlacementProblem &problem, const BitVector &completed) {

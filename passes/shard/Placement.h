@@ -1,8 +1,7 @@
 //===- Placement.h - Where pending sums are completed -----------*- C++ -*-===//
 //
 // A partial value must be completed somewhere between its birth and the uses that need it complete. Where is
-// a problem on a graph, kept apart from the IR so that strategies can be exchanged: a local search here; a
-// minimum cut, weighted with bytes, fits the same interface.
+// a problem on a graph, kept apart from the IR: its solution is a minimum cut.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -28,18 +27,17 @@ struct PlacementProblem {
   struct Flow {
     SmallVector<unsigned> inputs, outputs; ///< each value once
   };
+  /// What a sum costs beside what it moves, in bytes: fewer sums are better than a few bytes less.
+  static constexpr int64_t kBytesOfASum = 64;
+
   SmallVector<PartialValue> values;
   SmallVector<Flow> flows; ///< in program order
 };
 
-/// The values to complete right where they are made, by strategy "late": pending sums travel as far as they
-/// can, and a value is completed once for all its uses.
-llvm::BitVector placeLate(const PlacementProblem &problem);
-
-/// The values to complete right where they are made: those of "late", or earlier ones where that moves fewer
-/// bytes or takes fewer sums, and not more of either. At equal cost a sum does not leave the work that makes
-/// it: linear ops of that work join its kernel, those of a later one the kernels that read the sum there, and
-/// the sum begins earlier.
+/// The values to complete right where they are made, at the least cost: bytes, and what a sum costs besides.
+/// At equal cost a sum does not leave the work that makes it: linear ops of that work join its kernel, those
+/// of a later one the kernels that read the sum there, and the sum begins earlier. What is left of choices,
+/// pending sums travel as far as they can.
 llvm::BitVector placeSums(const PlacementProblem &problem);
 
 /// Which values are made partial if those in `completed` are completed right after they are made.
