@@ -211,8 +211,10 @@ LogicalResult PlanBuilder::addResult(func::FuncOp func, unsigned index) {
 
 void PlanBuilder::addContraction(LaunchOp launch, KernelOp kernel, GemmAttr gemm, WorkAttr work) {
   auto type = cast<RankedTensorType>(launch.getResult(0).getType());
+  Type input = getElementTypeOrSelf(launch.getInputs()[0]);
   plan::ContractT contract;
-  contract.type = *getElementType(type.getElementType());
+  contract.type = *getElementType(input);
+  contract.widens = input != type.getElementType();
   contract.a = buffers.lookup(launch.getInputs()[0]);
   contract.b = buffers.lookup(launch.getInputs()[1]);
   contract.c = addBuffer(launch.getResult(0), type, kernel.getSymName());

@@ -2,6 +2,7 @@
 
 #include "passes/kernel/ContractionLoops.h"
 
+#include "passes/kernel/NarrowFloats.h"
 #include "passes/kernel/OpRoles.h"
 #include "passes/kernel/StridedAccess.h"
 
@@ -50,11 +51,18 @@ static std::optional<StridedAccess> getAccess(AffineMap map, ArrayRef<int64_t> s
   return linearize(positions, shape, map.getNumDims());
 }
 
-// Whether the op multiplies and adds in one type, and each of its parallel loops is a dimension of the
-// result.
+// Whether the op multiplies and adds in one type, to which it may widen its inputs.
+static bool computesInOneType(GenericOp op) {
+  return llvm::all_of(op.getBody()->without_terminator(), [](Operation &inner) {
+    return inner.getNumOperands() == 2 ||
+           (isa<arith::ExtFOp>(inner) && isa<BlockArgument>(inner.getOperand(0)));
+  });
+}
+
+// Whether the op multiplies and adds, and each of its parallel loops is a dimension of the result.
 static bool isPlain(GenericOp op) {
   AffineMap result = op.getIndexingMapsArray().back();
-  return isContraction(op) && op.getNumDpsInputs() == 2 && op.getBody()->getOperations().size() == 3 &&
+  return isContraction(op) && op.getNumDpsInputs() == 2 && computesInOneType(op) &&
          result.isProjectedPermutation() && result.getNumResults() == op.getNumParallelLoops() &&
          !llvm::is_contained(op.getStaticLoopRanges(), 0) &&
          llvm::all_of(op.getOperandTypes(), [](Type type) { return isa<RankedTensorType>(type); });
@@ -78,6 +86,10 @@ static bool setLoops(GenericOp op, StridedContraction &contraction) {
   return true;
 }
 
+Type StridedContraction::getSumType() const {
+  return isNarrowFloat(element) ? Float32Type::get(element.getContext()) : element;
+}
+
 std::optional<StridedContraction> mlir::epl::matchContraction(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   Operation *yield = body.getTerminator();
@@ -88,6 +100,8 @@ std::optional<StridedContraction> mlir::epl::matchContraction(KernelOp kernel) {
        init = dyn_cast<BlockArgument>(op.getDpsInits()[0]);
   StridedContraction contraction{};
   contraction.element = getElementTypeOrSelf(op.getResult(0));
+  contraction.elementA = getElementTypeOrSelf(op.getInputs()[0]);
+  contraction.elementB = getElementTypeOrSelf(op.getInputs()[1]);
   contraction.isLogical = isa<arith::AndIOp>(op.getBody()->front());
   if (init)
     contraction.init = init.getArgNumber();

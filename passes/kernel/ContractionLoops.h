@@ -20,7 +20,8 @@ struct ContractionLoop {
 /// What a kernel of one contraction is to memory: c[...] += a[...] * b[...] over strided loops. Matrix
 /// products and convolutions (strided, dilated, grouped, and their gradients) differ in nothing but strides.
 struct StridedContraction {
-  Type element;             ///< of all operands
+  Type element;             ///< of the result
+  Type elementA, elementB;  ///< of the operands: that of the result, or floats that are widened to it
   unsigned a, b;            ///< arguments of the kernel
   bool isLogical;           ///< ands and ors instead of products and sums
   int64_t offsetA, offsetB; ///< of the first elements
@@ -30,10 +31,13 @@ struct StridedContraction {
   /// The argument that the sums start from, or the number.
   std::optional<unsigned> init;
   TypedAttr fill;
+
+  /// The type of products and sums: f32 for narrow floats, else the result's.
+  Type getSumType() const;
 };
 
-/// The contraction that `kernel` is: only multiplies and adds, of elements that all have the result's type.
-/// Nothing if it is something else, or empty.
+/// The contraction that `kernel` is: only multiplies and adds, of elements that have the result's type or are
+/// widened to it. Nothing if it is something else, or empty.
 std::optional<StridedContraction> matchContraction(KernelOp kernel);
 
 /// The iterations of all loops, or of those that have a `stride` in one operand.

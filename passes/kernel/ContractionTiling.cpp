@@ -43,6 +43,7 @@ struct VectorChoice {
 
 static void swapOperands(StridedContraction &contraction) {
   std::swap(contraction.a, contraction.b);
+  std::swap(contraction.elementA, contraction.elementB);
   std::swap(contraction.offsetA, contraction.offsetB);
   for (ContractionLoop &loop : contraction.loops)
     std::swap(loop.a, loop.b);
@@ -187,6 +188,8 @@ static void orderParallel(ContractionTiling &tiling, ArrayRef<ContractionLoop> l
 
 static bool isVectorType(const StridedContraction &contraction) {
   Type type = contraction.element;
+  if (type != contraction.elementA || type != contraction.elementB)
+    return false;
   bool isWhole = type.isInteger() && type.getIntOrFloatBitWidth() >= 8 && !contraction.isLogical;
   return type.isF32() || type.isF64() || isWhole;
 }

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/kernel/ContractionLoops.h"
+#include "passes/kernel/NarrowFloats.h"
 #include "passes/kernel/Passes.h"
 
 namespace mlir::epl {
@@ -89,11 +90,20 @@ GemmAttr matchLoops(MLIRContext *context, ArrayRef<ContractionLoop> loops, bool 
   return best;
 }
 
-/// Whether a library has the type and starts from there: nothing but its own c, or zero.
-bool isKnown(const StridedContraction &contraction) {
-  Type type = contraction.element;
+/// Whether the runtime multiplies the types: floats of one type, or narrow ones whose result is f32.
+bool hasKnownTypes(const StridedContraction &contraction) {
+  Type input = contraction.elementA, result = contraction.element;
+  if (input != contraction.elementB)
+    return false;
+  if (isNarrowFloat(input))
+    return result == input || result.isF32();
+  return result == input && (result.isF32() || result.isF64());
+}
+
+/// Whether a product starts from there: nothing but its own c, or zero.
+bool hasKnownStart(const StridedContraction &contraction) {
   auto fill = dyn_cast_or_null<FloatAttr>(contraction.fill);
-  return (type.isF32() || type.isF64()) && (contraction.init || (fill && fill.getValue().isZero()));
+  return contraction.init || (fill && fill.getValue().isZero());
 }
 
 /// Whether all strides are those of a library: from the first elements on.
@@ -105,8 +115,8 @@ bool goesForward(const StridedContraction &contraction) {
 
 void matchKernel(KernelOp kernel) {
   std::optional<StridedContraction> contraction = matchContraction(kernel);
-  if (!contraction || contraction->a != 0 || contraction->b != 1 || !isKnown(*contraction) ||
-      !goesForward(*contraction))
+  if (!contraction || contraction->a != 0 || contraction->b != 1 || !hasKnownTypes(*contraction) ||
+      !hasKnownStart(*contraction) || !goesForward(*contraction))
     return;
   GemmAttr gemm = matchLoops(kernel.getContext(), contraction->loops, contraction->init.has_value());
   if (!gemm)

@@ -102,8 +102,9 @@ def OutlineKernels : Pass<"epl-outline-kernels", "::mlir::ModuleOp"> {
 def MatchContractions : Pass<"epl-match-contractions", "::mlir::ModuleOp"> {
   let summary = "Finds the kernels that a matrix library runs";
   let description = [{
-    A contraction in f32 or f64 that is a batch of matrix products in the library's sense, strides and
-    transposes included, gets `gemm`; so do convolutions whose windows do not overlap. A dimension that cannot be
+    A contraction in f32, f64, bf16 or f16 that is a batch of matrix products in the library's sense, strides and
+    transposes included, gets `gemm`; so do convolutions whose windows do not overlap. Products of bf16 or f16 may
+    be widened to f32 before they are summed. A dimension that cannot be
     merged into m or n becomes part of the batch, unless it is longer than they are: then the kernel is left to
     loops of our own.
     If the init is an input, the call accumulates and `in_place` names that input: who calls the kernel gives

@@ -31,7 +31,7 @@ std::vector<Access> accesses(const plan::PlanT &plan, const plan::LaunchT &launc
 std::vector<Access> accesses(const plan::ContractT &contract) {
   auto access = [&](uint32_t buffer, bool write, ContractOperand operand) {
     Access result{.buffer = buffer, .write = write, .operand = write ? 0 : uint32_t(operand)};
-    stridedRanges(dimsOf(contract, operand), elementBytes(contract.type), result.ranges);
+    stridedRanges(dimsOf(contract, operand), elementBytes(typeOf(contract, operand)), result.ranges);
     return result;
   };
   std::vector<Access> result{access(contract.a, false, ContractOperand::a),
@@ -170,6 +170,10 @@ std::vector<StridedDim> dimsOf(const plan::ContractT &contract, ContractOperand 
                                     : operand == ContractOperand::b ? batch.stride_b()
                                                                     : batch.stride_c()});
   return dims;
+}
+
+plan::ElementType typeOf(const plan::ContractT &contract, ContractOperand operand) {
+  return contract.widens && operand == ContractOperand::c ? plan::ElementType::f32 : contract.type;
 }
 
 bool stridedRanges(std::vector<StridedDim> dims, uint64_t elementBytes, std::vector<ByteRange> &ranges) {

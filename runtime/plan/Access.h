@@ -65,6 +65,9 @@ struct StridedDim {
 enum class ContractOperand { a, b, c };
 std::vector<StridedDim> dimsOf(const plan::ContractT &contract, ContractOperand operand);
 
+/// The element type of an operand of a contraction.
+plan::ElementType typeOf(const plan::ContractT &contract, ContractOperand operand);
+
 /// More separate ranges than this are not tracked; the verifier rejects such commands.
 inline constexpr int64_t maxRanges = 65536;
 

@@ -120,8 +120,11 @@ private:
 
   void checkContract(const plan::CommandT &command, const plan::ContractT &contract) {
     requireLocalLane(command);
-    if (contract.type != plan::ElementType::f32 && contract.type != plan::ElementType::f64)
-      return fail(" contracts elements of type ", int(contract.type), ", expected f32 or f64");
+    bool narrow = contract.type == plan::ElementType::bf16 || contract.type == plan::ElementType::f16;
+    if (!narrow && contract.type != plan::ElementType::f32 && contract.type != plan::ElementType::f64)
+      return fail(" contracts elements of type ", int(contract.type), ", expected f32, f64, bf16 or f16");
+    if (contract.widens && !narrow)
+      return fail(" widens elements of type ", int(contract.type), ", expected bf16 or f16");
     if (contract.m < 0 || contract.n < 0 || contract.k < 0)
       return fail(" contracts ", contract.m, " x ", contract.k, " by ", contract.k, " x ", contract.n);
     checkOperand(contract, ContractOperand::a, contract.a, "a");
@@ -150,12 +153,13 @@ private:
       fits = !__builtin_mul_overflow(std::max(dim.extent - 1, int64_t(0)), dim.stride, &step) &&
              !__builtin_add_overflow(last, step, &last) && fits;
     }
-    uint64_t elements = plan.buffers[buffer]->size / elementBytes(contract.type);
+    uint64_t bytes = elementBytes(typeOf(contract, operand));
+    uint64_t elements = plan.buffers[buffer]->size / bytes;
     std::vector<ByteRange> ranges;
     if (!empty && (!fits || uint64_t(last) >= elements))
       fail(" reaches element ", fits ? std::to_string(last) : "beyond 2^63", " of ", name, " in buffer ",
            bufferName(plan, buffer), ", which has ", elements);
-    else if (!stridedRanges(dims, elementBytes(contract.type), ranges))
+    else if (!stridedRanges(dims, bytes, ranges))
       fail(" scatters ", name, " over more than ", maxRanges, " ranges");
     else
       allRanges += ranges.size();

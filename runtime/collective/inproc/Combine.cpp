@@ -8,17 +8,15 @@
 
 #include "runtime/Error.h"
 #include "runtime/device/cpu/Features.h"
+#include "runtime/device/cpu/NarrowFloats.h"
 
 #include <algorithm>
-#include <bit>
 #include <string>
 #include <type_traits>
 
 namespace epl::runtime {
 
 namespace {
-
-#define EPL_INLINE [[gnu::always_inline]] static inline
 
 /// Before a loop whose target is one of the sources or apart from all of them.
 #ifdef __clang__
@@ -27,49 +25,39 @@ namespace {
 #define EPL_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-/// A bf16 is the upper half of an f32.
-struct BFloat16 {
-  uint16_t bits;
-};
-
 /// How an element is kept while it is combined.
 template <typename Element> struct Accumulator {
   using type = Element;
-  EPL_INLINE type load(Element value) { return value; }
-  EPL_INLINE Element store(type value) { return value; }
+  EPL_INLINE static type load(Element value) { return value; }
+  EPL_INLINE static Element store(type value) { return value; }
 };
 
-template <> struct Accumulator<_Float16> {
+template <typename Narrow> struct InSingle {
   using type = float;
-  EPL_INLINE float load(_Float16 value) { return float(value); }
-  EPL_INLINE _Float16 store(float value) { return _Float16(value); }
-};
-
-template <> struct Accumulator<BFloat16> {
-  using type = float;
-  EPL_INLINE float load(BFloat16 value) { return std::bit_cast<float>(uint32_t(value.bits) << 16); }
-  /// Rounds to nearest even; a NaN stays one, made quiet.
-  EPL_INLINE BFloat16 store(float value) {
-    uint32_t bits = std::bit_cast<uint32_t>(value);
-    uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-    uint32_t quiet = (bits >> 16) | 0x40;
-    return {uint16_t((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded)};
+  EPL_INLINE static float load(Narrow value) { return widen(value); }
+  EPL_INLINE static Narrow store(float value) {
+    Narrow result;
+    narrow(value, result);
+    return result;
   }
 };
+
+template <> struct Accumulator<_Float16> : InSingle<_Float16> {};
+template <> struct Accumulator<BFloat16> : InSingle<BFloat16> {};
 
 /// Signed arithmetic wraps, as in the kernels.
 template <typename T>
 using Wrapping = std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>;
 
 struct Sum {
-  template <typename T> EPL_INLINE T apply(T a, T b) {
+  template <typename T> EPL_INLINE static T apply(T a, T b) {
     using W = typename Wrapping<T>::type;
     return T(W(a) + W(b));
   }
 };
 
 struct Prod {
-  template <typename T> EPL_INLINE T apply(T a, T b) {
+  template <typename T> EPL_INLINE static T apply(T a, T b) {
     // 16-bit factors would be promoted to int, whose product may overflow.
     using W = typename Wrapping<T>::type;
     using P = std::conditional_t<std::is_integral_v<T> && sizeof(T) < 4, uint32_t, W>;
@@ -85,19 +73,19 @@ template <typename T> EPL_INLINE bool isNaN(T value) {
 
 /// A NaN on either side is the result, as of arith.maximumf.
 struct Max {
-  template <typename T> EPL_INLINE T apply(T a, T b) { return a > b || isNaN(a) ? a : b; }
+  template <typename T> EPL_INLINE static T apply(T a, T b) { return a > b || isNaN(a) ? a : b; }
 };
 
 struct Min {
-  template <typename T> EPL_INLINE T apply(T a, T b) { return a < b || isNaN(a) ? a : b; }
+  template <typename T> EPL_INLINE static T apply(T a, T b) { return a < b || isNaN(a) ? a : b; }
 };
 
 struct All {
-  template <typename T> EPL_INLINE T apply(T a, T b) { return a & b; }
+  template <typename T> EPL_INLINE static T apply(T a, T b) { return a & b; }
 };
 
 struct Any {
-  template <typename T> EPL_INLINE T apply(T a, T b) { return a | b; }
+  template <typename T> EPL_INLINE static T apply(T a, T b) { return a | b; }
 };
 
 constexpr int64_t kChunk = 1024;

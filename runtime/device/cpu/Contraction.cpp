@@ -2,18 +2,19 @@
 
 #include "runtime/Error.h"
 #include "runtime/device/cpu/Blas.h"
+#include "runtime/device/cpu/NarrowProduct.h"
 #include "runtime/device/cpu/OneDnn.h"
 
 #include <algorithm>
 #include <limits>
 #include <string>
-#include <type_traits>
 
 namespace epl::runtime {
 
 static bool suitsOneDnn(const plan::ContractT &shape) {
-  return shape.type == plan::ElementType::f32 && shape.k > 0 && OneDnn::isAhead(shape.m, shape.n, shape.k) &&
-         OneDnn::get();
+  if (shape.type == plan::ElementType::bf16)
+    return multipliesBFloat16();
+  return shape.type == plan::ElementType::f32 && OneDnn::getIfAhead(shape.m, shape.n, shape.k);
 }
 
 static void checkExtents(const plan::ContractT &shape) {
@@ -39,46 +40,55 @@ static bool writesNothing(const plan::ContractT &shape) {
 void Contraction::run(const void *a, const void *b, void *c) const {
   if (writesNothing(shape))
     return;
-  if (shape.type == plan::ElementType::f32)
-    runBatches(static_cast<const float *>(a), static_cast<const float *>(b), static_cast<float *>(c));
-  else
-    runBatches(static_cast<const double *>(a), static_cast<const double *>(b), static_cast<double *>(c));
+  switch (shape.type) {
+  case plan::ElementType::f64:
+    return runBatches<double, double>(a, b, c);
+  case plan::ElementType::bf16:
+    return shape.widens ? runBatches<BFloat16, float>(a, b, c) : runBatches<BFloat16, BFloat16>(a, b, c);
+  case plan::ElementType::f16:
+    return shape.widens ? runBatches<_Float16, float>(a, b, c) : runBatches<_Float16, _Float16>(a, b, c);
+  default: // the verifier lets nothing else pass
+    return runBatches<float, float>(a, b, c);
+  }
 }
 
-template <typename Scalar>
-void Contraction::runBatches(const Scalar *a, const Scalar *b, Scalar *c, size_t loop) const {
+template <typename Element, typename Result>
+void Contraction::runBatches(const void *a, const void *b, void *c) const {
+  runLoop(static_cast<const Element *>(a), static_cast<const Element *>(b), static_cast<Result *>(c), 0);
+}
+
+template <typename Element, typename Result>
+void Contraction::runLoop(const Element *a, const Element *b, Result *c, size_t loop) const {
   if (loop == shape.batch.size())
     return multiply(a, b, c);
   const plan::BatchDim &dim = shape.batch[loop];
   for (int64_t i = 0; i < dim.extent(); ++i)
-    runBatches(a + i * dim.stride_a(), b + i * dim.stride_b(), c + i * dim.stride_c(), loop + 1);
+    runLoop(a + i * dim.stride_a(), b + i * dim.stride_b(), c + i * dim.stride_c(), loop + 1);
 }
 
 /// A sum of no products.
-template <typename Scalar> static void multiplyEmpty(const plan::ContractT &shape, Scalar *c) {
+template <typename Result> static void multiplyEmpty(const plan::ContractT &shape, Result *c) {
   for (int64_t row = 0; row < shape.m && !shape.accumulate; ++row)
-    std::fill_n(c + row * shape.ldc, shape.n, Scalar(0));
+    std::fill_n(c + row * shape.ldc, shape.n, Result());
 }
 
-template <typename Scalar> void Contraction::multiply(const Scalar *a, const Scalar *b, Scalar *c) const {
+template <typename Element, typename Result>
+void Contraction::multiply(const Element *a, const Element *b, Result *c) const {
   if (shape.k == 0)
     return multiplyEmpty(shape, c);
-  Product<Scalar> product{shape.transpose_a,
-                          shape.transpose_b,
-                          shape.accumulate,
-                          shape.m,
-                          shape.n,
-                          shape.k,
-                          a,
-                          shape.lda,
-                          b,
-                          shape.ldb,
-                          c,
-                          shape.ldc};
-  if constexpr (std::is_same_v<Scalar, float>)
-    if (usesOneDnn)
-      return OneDnn::get()->multiply(product);
-  Blas::get().multiply(product);
+  Product<Element, Result> product{shape.transpose_a,
+                                   shape.transpose_b,
+                                   shape.accumulate,
+                                   shape.m,
+                                   shape.n,
+                                   shape.k,
+                                   a,
+                                   shape.lda,
+                                   b,
+                                   shape.ldb,
+                                   c,
+                                   shape.ldc};
+  runtime::multiply(product);
 }
 
 } // namespace epl::runtime

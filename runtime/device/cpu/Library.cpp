@@ -37,8 +37,10 @@ std::optional<Library> Library::find(const char *name, const char *variable,
   return std::nullopt;
 }
 
+void *Library::find(const char *symbol) const { return dlsym(handle, symbol); }
+
 void *Library::address(const char *symbol) const {
-  if (void *address = dlsym(handle, symbol))
+  if (void *address = find(symbol))
     return address;
   throw Error(std::string("the ") + name + " that was loaded has no function \"" + symbol + "\"");
 }

@@ -37,9 +37,15 @@ public:
     function = reinterpret_cast<Function>(address(symbol));
   }
 
+  /// The same, null if the library has no such function.
+  template <typename Function> void bindIfThere(const char *symbol, Function &function) const {
+    function = reinterpret_cast<Function>(find(symbol));
+  }
+
 private:
   Library(const char *name, void *handle) : name(name), handle(handle) {}
   void *address(const char *symbol) const;
+  void *find(const char *symbol) const;
 
   const char *name;
   void *handle;

@@ -38,6 +38,7 @@ OneDnn::OneDnn(const Library &library) {
   library.bind("dnnl_set_max_cpu_isa", setMaxInstructions);
   setMaxInstructions(chooseInstructions());
   library.bind("dnnl_sgemm", sgemm);
+  library.bindIfThere("dnnl_gemm_bf16bf16f32", gemmBFloat16); // exported, in no header
   library.bind("omp_get_max_threads", getNumThreads);
   library.bind("omp_set_num_threads", setNumThreads);
 }
@@ -48,21 +49,25 @@ const OneDnn *OneDnn::get() {
   return oneDnn ? &*oneDnn : nullptr;
 }
 
-bool OneDnn::isAhead(int64_t m, int64_t n, int64_t k) {
+const OneDnn *OneDnn::getIfAhead(int64_t m, int64_t n, int64_t k) {
   constexpr int64_t kFewestProducts = int64_t(1) << 19;
-  return m * n >= kFewestProducts / k;
+  return k > 0 && m * n >= kFewestProducts / k ? get() : nullptr;
 }
 
-void OneDnn::multiply(const Product<float> &p) const {
+template <typename Element>
+void OneDnn::multiplyBy(Gemm<Element> gemm, const Product<Element, float> &p) const {
   int before = getNumThreads(); // a setting of the calling thread, which may be the user's
   setNumThreads(1);
-  int status = sgemm(p.transposeA ? 'T' : 'N', p.transposeB ? 'T' : 'N', p.m, p.n, p.k, 1, p.a, p.lda, p.b,
-                     p.ldb, p.accumulate ? 1 : 0, p.c, p.ldc);
+  int status = gemm(p.transposeA ? 'T' : 'N', p.transposeB ? 'T' : 'N', p.m, p.n, p.k, 1, p.a, p.lda, p.b,
+                    p.ldb, p.accumulate ? 1 : 0, p.c, p.ldc);
   setNumThreads(before);
   if (status != 0)
     throw Error("oneDNN could not multiply matrices of " + std::to_string(p.m) + " x " + std::to_string(p.k) +
                 " and " + std::to_string(p.k) + " x " + std::to_string(p.n) + " (its status " +
                 std::to_string(status) + ")");
 }
+
+void OneDnn::multiply(const Product<float> &product) const { multiplyBy(sgemm, product); }
+void OneDnn::multiply(const Product<BFloat16, float> &product) const { multiplyBy(gemmBFloat16, product); }
 
 } // namespace epl::runtime

@@ -3,6 +3,7 @@
 #define EPL_RUNTIME_DEVICE_CPU_ONEDNN_H
 
 #include "runtime/device/cpu/Library.h"
+#include "runtime/device/cpu/NarrowFloats.h"
 #include "runtime/device/cpu/Product.h"
 
 namespace epl::runtime {
@@ -15,17 +16,29 @@ public:
   /// installs libdnnl2. Null if there is none. Throws Error if EPL_ONEDNN names one that cannot be loaded.
   static const OneDnn *get();
 
-  /// Whether a product is big enough that oneDNN is ahead of OpenBLAS, whose calls start faster.
-  static bool isAhead(int64_t m, int64_t n, int64_t k);
+  /// The library if there is one and a product of f32 is big enough that it is ahead of OpenBLAS, whose calls
+  /// start faster; else null.
+  static const OneDnn *getIfAhead(int64_t m, int64_t n, int64_t k);
+
+  /// Whether it has products of bf16. They are fast on CPUs with instructions for them, and slow on others.
+  bool hasBFloat16() const { return gemmBFloat16; }
 
   /// Safe to call from several threads. Throws Error if the library gives up, for want of memory.
   void multiply(const Product<float> &product) const;
+  void multiply(const Product<BFloat16, float> &product) const;
 
 private:
-  explicit OneDnn(const Library &library);
+  template <typename Element>
+  using Gemm = int (*)(char transA, char transB, int64_t m, int64_t n, int64_t k, float alpha,
+                       const Element *a, int64_t lda, const Element *b, int64_t ldb, float beta, float *c,
+                       int64_t ldc);
 
-  int (*sgemm)(char transA, char transB, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
-               int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
+  explicit OneDnn(const Library &library);
+  template <typename Element>
+  void multiplyBy(Gemm<Element> gemm, const Product<Element, float> &product) const;
+
+  Gemm<float> sgemm;
+  Gemm<BFloat16> gemmBFloat16;
   int (*getNumThreads)();
   void (*setNumThreads)(int);
 };

@@ -320,10 +320,9 @@ epl.kernel @start contraction {
   epl.yield %r : tensor<4x8xf32>
 }
 
-// The library knows f32 and f64.
+// The library knows floats: those of 16 bits are summed in f32 and rounded.
 // CHECK-LABEL: epl.kernel @bf16 contraction
-// CHECK: epl.yield
-// CHECK-NOT: gemm
+// CHECK: gemm = #epl.gemm<m = 4, n = 8, k = 16,
 epl.kernel @bf16 contraction {
 ^bb0(%a: tensor<4x16xbf16>, %b: tensor<16x8xbf16>):
   %c = arith.constant dense<0.0> : tensor<4x8xbf16>
@@ -410,4 +409,52 @@ epl.kernel @backward contraction {
     linalg.yield %s : f32
   } -> tensor<1x8xf32>
   epl.yield %r : tensor<1x8xf32>
+}
+
+// 16-bit floats may also be summed and not rounded.
+// CHECK-LABEL: epl.kernel @widened contraction
+// CHECK: gemm = #epl.gemm<m = 4, n = 8, k = 16,
+epl.kernel @widened contraction {
+^bb0(%a: tensor<4x16xf16>, %b: tensor<16x8xf16>):
+  %c = arith.constant dense<0.0> : tensor<4x8xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d2, d1)>, affine_map<(d0, d1, d2) -> (d0, d1)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : tensor<4x16xf16>, tensor<16x8xf16>) outs(%c : tensor<4x8xf32>) {
+  ^bb0(%x: f16, %y: f16, %o: f32):
+    %xw = arith.extf %x : f16 to f32
+    %yw = arith.extf %y : f16 to f32
+    %p = arith.mulf %xw, %yw : f32
+    %s = arith.addf %o, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<4x8xf32>
+  epl.yield %r : tensor<4x8xf32>
+}
+
+// A product that is rounded before it is widened is another one, and so is one of two types.
+// CHECK-LABEL: epl.kernel @rounded contraction
+// CHECK-NOT: gemm
+// CHECK-LABEL: epl.kernel @mixed contraction
+// CHECK-NOT: gemm
+epl.kernel @rounded contraction {
+^bb0(%a: tensor<4x16xbf16>, %b: tensor<16x8xbf16>):
+  %c = arith.constant dense<0.0> : tensor<4x8xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d2, d1)>, affine_map<(d0, d1, d2) -> (d0, d1)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : tensor<4x16xbf16>, tensor<16x8xbf16>) outs(%c : tensor<4x8xf32>) {
+  ^bb0(%x: bf16, %y: bf16, %o: f32):
+    %p = arith.mulf %x, %y : bf16
+    %pw = arith.extf %p : bf16 to f32
+    %s = arith.addf %o, %pw : f32
+    linalg.yield %s : f32
+  } -> tensor<4x8xf32>
+  epl.yield %r : tensor<4x8xf32>
+}
+
+epl.kernel @mixed contraction {
+^bb0(%a: tensor<4x16xbf16>, %b: tensor<16x8xf32>):
+  %c = arith.constant dense<0.0> : tensor<4x8xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d2, d1)>, affine_map<(d0, d1, d2) -> (d0, d1)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %b : tensor<4x16xbf16>, tensor<16x8xf32>) outs(%c : tensor<4x8xf32>) {
+  ^bb0(%x: bf16, %y: f32, %o: f32):
+    %xw = arith.extf %x : bf16 to f32
+    %p = arith.mulf %xw, %y : f32
+    %s = arith.addf %o, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<4x8xf32>
+  epl.yield %r : tensor<4x8xf32>
 }

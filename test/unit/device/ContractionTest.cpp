@@ -3,6 +3,7 @@
 #include "runtime/Error.h"
 #include "runtime/device/cpu/Blas.h"
 #include "runtime/device/cpu/Features.h"
+#include "runtime/device/cpu/NarrowProduct.h"
 #include "runtime/device/cpu/OneDnn.h"
 
 #include <gmock/gmock.h>
@@ -16,23 +17,44 @@
 namespace epl::runtime {
 namespace {
 
+/// A type of element: its name in plans, and the numbers that it stands for.
+template <typename Element> struct Type {
+  static constexpr plan::ElementType name = plan::ElementType::f32;
+  static Element make(int value) { return Element(value); }
+  static Element round(float sum) { return sum; }
+  static float read(Element element) { return element; }
+};
+template <> struct Type<double> {
+  static constexpr plan::ElementType name = plan::ElementType::f64;
+  static double make(int value) { return value; }
+  static double round(double sum) { return sum; }
+  static double read(double element) { return element; }
+};
+template <typename Element> struct NarrowType {
+  static Element round(float sum) {
+    Element result;
+    narrow(sum, result);
+    return result;
+  }
+  static Element make(int value) { return round(float(value)); }
+  static float read(Element element) { return widen(element); }
+};
+template <> struct Type<BFloat16> : NarrowType<BFloat16> {
+  static constexpr plan::ElementType name = plan::ElementType::bf16;
+};
+template <> struct Type<_Float16> : NarrowType<_Float16> {
+  static constexpr plan::ElementType name = plan::ElementType::f16;
+};
+
 /// Small integers: products and sums are exact, so results must be equal to the last bit.
-template <typename Scalar> std::vector<Scalar> randomIntegers(size_t count, unsigned seed) {
+template <typename Element> std::vector<Element> randomIntegers(size_t count, unsigned seed) {
   std::mt19937 generator(seed);
   std::uniform_int_distribution<int> values(-8, 8);
-  std::vector<Scalar> result(count);
-  for (Scalar &value : result)
-    value = Scalar(values(generator));
+  std::vector<Element> result(count);
+  for (Element &value : result)
+    value = Type<Element>::make(values(generator));
   return result;
 }
-
-template <typename Scalar> struct TypeOf;
-template <> struct TypeOf<float> {
-  static constexpr plan::ElementType value = plan::ElementType::f32;
-};
-template <> struct TypeOf<double> {
-  static constexpr plan::ElementType value = plan::ElementType::f64;
-};
 
 /// A contraction of densely stored operands.
 plan::ContractT dense(plan::ElementType type, int64_t m, int64_t n, int64_t k, bool transposeA,
@@ -54,9 +76,10 @@ void addBatch(plan::ContractT &contract, int64_t extent, int64_t strideA, int64_
   contract.batch.emplace_back(extent, strideA, strideB, strideC);
 }
 
-/// The definition: one plain sum for each element.
-template <typename Scalar>
-void multiplyPlainly(const plan::ContractT &s, const Scalar *a, const Scalar *b, Scalar *c, size_t loop = 0) {
+/// The definition: one plain sum for each element, rounded once.
+template <typename Element, typename Result>
+void multiplyPlainly(const plan::ContractT &s, const Element *a, const Element *b, Result *c,
+                     size_t loop = 0) {
   if (loop < s.batch.size()) {
     const plan::BatchDim &dim = s.batch[loop];
     for (int64_t i = 0; i < dim.extent(); ++i)
@@ -65,35 +88,62 @@ void multiplyPlainly(const plan::ContractT &s, const Scalar *a, const Scalar *b,
   }
   for (int64_t i = 0; i < s.m; ++i)
     for (int64_t j = 0; j < s.n; ++j) {
-      Scalar sum = s.accumulate ? c[i * s.ldc + j] : Scalar(0);
+      auto sum = Type<Result>::read(s.accumulate ? c[i * s.ldc + j] : Result());
       for (int64_t l = 0; l < s.k; ++l)
-        sum += (s.transpose_a ? a[l * s.lda + i] : a[i * s.lda + l]) *
-               (s.transpose_b ? b[j * s.ldb + l] : b[l * s.ldb + j]);
-      c[i * s.ldc + j] = sum;
+        sum += Type<Element>::read(s.transpose_a ? a[l * s.lda + i] : a[i * s.lda + l]) *
+               Type<Element>::read(s.transpose_b ? b[j * s.ldb + l] : b[l * s.ldb + j]);
+      c[i * s.ldc + j] = Type<Result>::round(sum);
     }
 }
 
-template <typename Scalar>
-void compare(const plan::ContractT &contract, size_t sizeA, size_t sizeB, size_t sizeC) {
-  auto a = randomIntegers<Scalar>(sizeA, 1), b = randomIntegers<Scalar>(sizeB, 2);
-  auto expected = randomIntegers<Scalar>(sizeC, 3), found = expected;
-  multiplyPlainly(contract, a.data(), b.data(), expected.data());
-  Contraction(contract).run(a.data(), b.data(), found.data());
-  EXPECT_EQ(found, expected) << contract.m << "x" << contract.n << "x" << contract.k << " transposed "
-                             << contract.transpose_a << contract.transpose_b;
+template <typename Element> auto readAll(const std::vector<Element> &elements) {
+  std::vector<decltype(Type<Element>::read(Element()))> result;
+  result.reserve(elements.size());
+  for (Element element : elements)
+    result.push_back(Type<Element>::read(element));
+  return result;
 }
 
-template <typename Scalar> class ContractionTest : public testing::Test {};
-using Scalars = testing::Types<float, double>;
-TYPED_TEST_SUITE(ContractionTest, Scalars);
+/// Operands of type `From`, a result of type `To`.
+template <typename From, typename To = From> struct Types {
+  using Element = From;
+  using Result = To;
+  static constexpr plan::ElementType name = Type<From>::name;
+  static constexpr bool widens = !std::is_same_v<From, To>;
+};
 
-template <typename Scalar> void compareEveryTranspose(int64_t m, int64_t n, int64_t k) {
+template <typename Types>
+void compare(const plan::ContractT &contract, size_t sizeA, size_t sizeB, size_t sizeC) {
+  using Element = typename Types::Element;
+  auto a = randomIntegers<Element>(sizeA, 1), b = randomIntegers<Element>(sizeB, 2);
+  auto expected = randomIntegers<typename Types::Result>(sizeC, 3), found = expected;
+  multiplyPlainly(contract, a.data(), b.data(), expected.data());
+  Contraction(contract).run(a.data(), b.data(), found.data());
+  EXPECT_EQ(readAll(found), readAll(expected))
+      << contract.m << "x" << contract.n << "x" << contract.k << " transposed " << contract.transpose_a
+      << contract.transpose_b;
+}
+
+template <typename Types> class ContractionTest : public testing::Test {};
+using AllTypes = testing::Types<Types<float>, Types<double>, Types<BFloat16>, Types<BFloat16, float>,
+                                Types<_Float16>, Types<_Float16, float>>;
+TYPED_TEST_SUITE(ContractionTest, AllTypes);
+
+/// A contraction of densely stored operands of `Types`.
+template <typename Types>
+plan::ContractT dense(int64_t m, int64_t n, int64_t k, bool transposeA = false, bool transposeB = false) {
+  plan::ContractT contract = dense(Types::name, m, n, k, transposeA, transposeB);
+  contract.widens = Types::widens;
+  return contract;
+}
+
+template <typename Types> void compareEveryTranspose(int64_t m, int64_t n, int64_t k) {
   for (bool transposeA : {false, true})
     for (bool transposeB : {false, true})
       for (bool accumulate : {false, true}) {
-        auto contract = dense(TypeOf<Scalar>::value, m, n, k, transposeA, transposeB);
+        auto contract = dense<Types>(m, n, k, transposeA, transposeB);
         contract.accumulate = accumulate;
-        compare<Scalar>(contract, m * k, k * n, m * n);
+        compare<Types>(contract, m * k, k * n, m * n);
       }
 }
 
@@ -108,17 +158,21 @@ TYPED_TEST(ContractionTest, MultipliesEveryTransposeOfLargeMatrices) {
   compareEveryTranspose<TypeParam>(131, 127, 65);
   compareEveryTranspose<TypeParam>(1, 1024, 513);
   compareEveryTranspose<TypeParam>(1031, 3, 257);
+  compareEveryTranspose<TypeParam>(5, 1030, 1027);
 }
 
 TYPED_TEST(ContractionTest, OverwritesNotANumber) {
-  auto contract = dense(TypeOf<TypeParam>::value, 3, 5, 4, false, false);
-  std::vector<TypeParam> a(12, 1), b(20, 1), c(15, std::numeric_limits<TypeParam>::quiet_NaN());
+  using Element = Type<typename TypeParam::Element>;
+  using Result = Type<typename TypeParam::Result>;
+  auto contract = dense<TypeParam>(3, 5, 4);
+  std::vector a(12, Element::make(1)), b(20, Element::make(1));
+  std::vector c(15, Result::round(std::numeric_limits<float>::quiet_NaN()));
   Contraction(contract).run(a.data(), b.data(), c.data());
-  EXPECT_THAT(c, testing::Each(TypeParam(4)));
+  EXPECT_THAT(readAll(c), testing::Each(4));
 }
 
 TYPED_TEST(ContractionTest, WalksBatchLoopsWithStrides) {
-  auto contract = dense(TypeOf<TypeParam>::value, 3, 4, 5, false, true);
+  auto contract = dense<TypeParam>(3, 4, 5, false, true);
   addBatch(contract, 2, 45, 0, 36); // b is the same for all
   addBatch(contract, 3, 15, 20, 12);
   compare<TypeParam>(contract, 90, 60, 72);
@@ -127,13 +181,24 @@ TYPED_TEST(ContractionTest, WalksBatchLoopsWithStrides) {
 }
 
 TYPED_TEST(ContractionTest, LeavesWhatLiesBetweenRows) {
-  auto contract = dense(TypeOf<TypeParam>::value, 4, 3, 0, false, false);
+  auto contract = dense<TypeParam>(4, 3, 0);
   contract.ldc = 5;
   compare<TypeParam>(contract, 0, 0, 20);
   contract.k = 2;
   contract.lda = 7;
   contract.ldb = 6;
   compare<TypeParam>(contract, 28, 12, 20);
+}
+
+/// A sum in bf16 would stop at 256.
+TEST(Contraction, RoundsASumOfNarrowFloatsOnce) {
+  constexpr int64_t kTerms = 3001;
+  auto contract = dense(plan::ElementType::bf16, 1, 1, kTerms, false, false);
+  std::vector ones(kTerms, Type<BFloat16>::make(1));
+  BFloat16 sum = Type<BFloat16>::make(1);
+  contract.accumulate = true;
+  Contraction(contract).run(ones.data(), ones.data(), &sum);
+  EXPECT_EQ(widen(sum), 3008); // 3002 in steps of 16
 }
 
 TEST(Blas, RunsTheKernelsThatSuitTheCpu) {
@@ -163,6 +228,8 @@ TEST(Contraction, ChoosesTheLibraryByTypeAndSize) {
   EXPECT_EQ(library(plan::ElementType::f32, 64), "OpenBLAS");
   EXPECT_EQ(library(plan::ElementType::f32, 0), "OpenBLAS");
   EXPECT_EQ(library(plan::ElementType::f64, 128), "OpenBLAS");
+  EXPECT_EQ(library(plan::ElementType::bf16, 8), multipliesBFloat16() ? "oneDNN" : "OpenBLAS");
+  EXPECT_EQ(library(plan::ElementType::f16, 128), "OpenBLAS");
 }
 
 TEST(Contraction, MultipliesOnSeveralThreadsAtOnce) {

@@ -152,8 +152,8 @@ void LaneMachine::touchLaunch(uint32_t rank, const plan::LaunchT &launch, uint8_
 }
 
 void LaneMachine::touchContract(uint32_t rank, const plan::ContractT &contract, uint8_t garbage) {
-  size_t width = elementBytes(contract.type);
   auto each = [&](ContractOperand operand, uint32_t buffer, auto visit) {
+    size_t width = elementBytes(typeOf(contract, operand));
     forEachElement(dimsOf(contract, operand), 0, [&](int64_t index) {
       visit(bytesOf(rank, buffer, size_t(index + 1) * width).subspan(size_t(index) * width));
     });

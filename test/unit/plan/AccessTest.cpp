@@ -74,6 +74,12 @@ TEST(Access, AContractionReachesItsOperandsOverTheirStrides) {
   EXPECT_THAT(accesses[2].ranges,
               ElementsAre(ByteRange{0, 12}, ByteRange{32, 44}, ByteRange{64, 76}, ByteRange{96, 108}));
   EXPECT_TRUE(accesses[2].write);
+  command.action.AsContract()->type = plan::ElementType::bf16;
+  command.action.AsContract()->widens = true;
+  accesses = accessesOf(plan, Mesh(plan), command);
+  EXPECT_THAT(accesses[0].ranges, ElementsAre(ByteRange{0, 32}));
+  EXPECT_THAT(accesses[2].ranges,
+              ElementsAre(ByteRange{0, 12}, ByteRange{32, 44}, ByteRange{64, 76}, ByteRange{96, 108}));
 }
 
 /// The part of the second member of three, of 100 elements of four bytes: [32, 64).

@@ -77,7 +77,7 @@ TEST(Dump, EveryAction) {
   contract.m = 4, contract.n = 5, contract.k = 6, contract.lda = 7, contract.ldb = 8, contract.ldc = 9;
   contract.transpose_b = contract.accumulate = true;
   contract.batch = {plan::BatchDim(2, 10, 0, 30)};
-  add(std::move(contract));
+  add(contract);
   plan::ReducePartT reduce;
   reduce.reduction = plan::ReductionKind::max;
   reduce.type = plan::ElementType::bf16;
@@ -88,15 +88,19 @@ TEST(Dump, EveryAction) {
   blocks.source = 3, blocks.target = 4, blocks.outer = 8, blocks.inner = 16;
   add(blocks);
   add(plan::CopyT());
+  contract.type = plan::ElementType::f16, contract.widens = true;
+  add(std::move(contract));
   plan.commands.push_back(std::make_unique<plan::CommandT>());
-  plan.lanes[0]->commands.push_back(4);
+  plan.lanes[0]->commands.push_back(5);
   EXPECT_THAT(
       dumpPlan(plan),
-      HasSubstr("  #0 \"x\" contract f32 b1 x b2^T +> b3 m 4 n 5 k 6 lda 7 ldb 8 ldc 9 batch [2: 10 0 30]\n"
-                "  #1 \"x\" reduce_part max c0 b1 -> b2 100xbf16\n"
-                "  #2 \"x\" gather_blocks c0 b3 -> b4 8x16xf64\n"
-                "  #3 \"x\" copy b0 -> b0\n"
-                "  #4 \"\" nothing\n"));
+      HasSubstr(
+          "  #0 \"x\" contract f32 b1 x b2^T +> b3 m 4 n 5 k 6 lda 7 ldb 8 ldc 9 batch [2: 10 0 30]\n"
+          "  #1 \"x\" reduce_part max c0 b1 -> b2 100xbf16\n"
+          "  #2 \"x\" gather_blocks c0 b3 -> b4 8x16xf64\n"
+          "  #3 \"x\" copy b0 -> b0\n"
+          "  #4 \"x\" contract f16 to f32 b1 x b2^T +> b3 m 4 n 5 k 6 lda 7 ldb 8 ldc 9 batch [2: 10 0 30]\n"
+          "  #5 \"\" nothing\n"));
 }
 
 /// A dump must show what is wrong with a plan, not trip over it.

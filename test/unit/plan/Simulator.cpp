@@ -1,5 +1,6 @@
 #include "test/unit/plan/Simulator.h"
 
+#include "runtime/plan/Access.h"
 #include "runtime/plan/Mesh.h"
 
 #include <algorithm>
@@ -135,6 +136,7 @@ private:
     };
     operand(contract.a, contract.transpose_a, contract.m, contract.k, contract.lda);
     operand(contract.b, contract.transpose_b, contract.k, contract.n, contract.ldb);
+    bytes = elementBytes(typeOf(contract, ContractOperand::c));
     for (int64_t i = 0; i < contract.m; ++i)
       for (uint64_t byte = 0; byte < uint64_t(contract.n) * bytes; ++byte) {
         uint64_t at = uint64_t(i * contract.ldc) * bytes + byte;

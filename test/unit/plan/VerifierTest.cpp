@@ -251,7 +251,15 @@ const Case commands[] = {
     {"CopySizes", copyPlan, [](PlanT &p) { p.buffers.back()->size = 63; },
      "command #0 \"copy a\" copies buffer b1 \"b\" of 64 bytes to buffer b8 \"a\" of 63"},
     {"ContractType", contractPlan, [](PlanT &p) { contractOf(p).type = plan::ElementType::i32; },
-     "command #0 \"matmul\" contracts elements of type 3, expected f32 or f64"},
+     "command #0 \"matmul\" contracts elements of type 3, expected f32, f64, bf16 or f16"},
+    {"ContractWidens", contractPlan, [](PlanT &p) { contractOf(p).widens = true; },
+     "command #0 \"matmul\" widens elements of type 7, expected bf16 or f16"},
+    {"ContractWidensBeyondItsBuffer", contractPlan,
+     [](PlanT &p) {
+       contractOf(p).type = plan::ElementType::bf16, contractOf(p).widens = true;
+       contractOf(p).ldc = 6;
+     },
+     "command #0 \"matmul\" reaches element 31 of c in buffer b2 \"c\", which has 30"},
     {"ContractNegativeSize", contractPlan, [](PlanT &p) { contractOf(p).m = -3; },
      "command #0 \"matmul\" contracts -3 x 4 by 4 x 5"},
     {"ContractLeadingDimension", contractPlan, [](PlanT &p) { contractOf(p).lda = 3; },
