@@ -1,9 +1,12 @@
 //===- FormTaskgraphs.cpp - Task graphs as symbols ------------------------===//
 //
 // Problem: the work of ops names task graphs that are entries of a table of the function.
-// Method: make an `epl.taskgraph` of each entry, in order. Here is also where a step stops that asks for what
-// the phases behind cannot do yet, because only here every op knows its task graph. Invariant in: what
-// epl-flatten-scopes leaves. Invariant out: one task graph, replicated, with one device each.
+// Method: make an `epl.taskgraph` of each entry, in order. Scopes without a name that replicate alike are one
+// first: a part of a model that is called twice has two of them, and as long as all stages would run on the
+// same devices, nothing tells them apart. A name does, so that what is meant as stages is not lost silently.
+// Here is also where a step stops that asks for what the phases behind cannot do yet, because only here every
+// op knows its task graph. Invariant in: what epl-flatten-scopes leaves. Invariant out: one task graph,
+// replicated, with one device each.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,12 +49,36 @@ static LogicalResult verifySupported(func::FuncOp func, DictionaryAttr scopes) {
       return failure();
   if (scopes.size() < 2)
     return success();
-  auto getStartOf = [&](StringRef symbol) {
-    return getStart(func, StringAttr::get(func.getContext(), symbol));
-  };
-  InFlightDiagnostic error = emitError(getStartOf("tg1")) << "several stages: not supported yet";
-  error.attachNote(getStartOf("tg0")) << "the first stage starts here";
+  auto [first, second] = std::pair(scopes.begin()[0].getName(), scopes.begin()[1].getName());
+  InFlightDiagnostic error = emitError(getStart(func, second))
+                             << "several stages: not supported yet, expected scopes of one name or of none";
+  error.attachNote(getStart(func, first)) << "the first stage starts here";
   return error;
+}
+
+/// Gives the work of unnamed scopes to the first scope that replicates alike; the table without the others.
+static DictionaryAttr mergeUnnamed(func::FuncOp func, DictionaryAttr scopes) {
+  SmallVector<NamedAttribute> kept;
+  llvm::DenseMap<ScopeAttr, StringAttr> unnamed;
+  llvm::DenseMap<StringAttr, StringAttr> merged;
+  for (NamedAttribute entry : scopes) {
+    auto scope = cast<ScopeAttr>(entry.getValue());
+    StringAttr first = entry.getName();
+    if (scope.getName().empty() && scope.getKind() == StrategyKind::replicate)
+      first = unnamed.try_emplace(scope, first).first->second;
+    if (first == entry.getName())
+      kept.push_back(entry);
+    else
+      merged[entry.getName()] = first;
+  }
+  func.walk([&](Operation *op) {
+    auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
+    StringAttr first = work ? merged.lookup(work.getTaskgraph().getAttr()) : StringAttr();
+    if (first)
+      op->setAttr(EplDialect::kWorkAttr, WorkAttr::get(func.getContext(), FlatSymbolRefAttr::get(first),
+                                                       work.getKind(), work.getMicro()));
+  });
+  return DictionaryAttr::get(func.getContext(), kept);
 }
 
 static void formTaskgraphs(func::FuncOp func, DictionaryAttr scopes) {
@@ -72,6 +99,7 @@ struct FormTaskgraphsPass : epl::impl::FormTaskgraphsPassBase<FormTaskgraphsPass
       auto scopes = func->getAttrOfType<DictionaryAttr>(EplDialect::kScopesAttr);
       if (!scopes)
         continue;
+      scopes = mergeUnnamed(func, scopes);
       if (failed(verifySupported(func, scopes)))
         return signalPassFailure();
       formTaskgraphs(func, scopes);

@@ -110,7 +110,8 @@ def FlattenScopesPass : Pass<"epl-flatten-scopes", "::mlir::func::FuncOp"> {
 def FormTaskgraphsPass : Pass<"epl-form-taskgraphs", "::mlir::ModuleOp"> {
   let summary = "Makes an epl.taskgraph of each scope of a flat step";
   let description = [{
-    One task graph that is replicated, with one device for each replica, is what the phases behind can take.
+    Scopes without a name that replicate over as many devices are one task graph. Of these, one
+    that is replicated, with one device for each replica, is what the phases behind can take.
     Everything else is the error "not supported yet", with the place.
 
     ```mlir

@@ -18,8 +18,8 @@ void mlir::epl::buildAnnotatePipeline(OpPassManager &pm, const AnnotateOptions &
   pm.addNestedPass<func::FuncOp>(createApplyDefaultsPass());
   pm.addNestedPass<func::FuncOp>(createGeneralizeOpsPass());
   pm.addNestedPass<func::FuncOp>(createFlattenScopesPass());
-  pm.addNestedPass<func::FuncOp>(createCSEPass()); // not before the stamp: it merges ops of two scopes
   pm.addPass(createFormTaskgraphsPass());
+  pm.addNestedPass<func::FuncOp>(createCSEPass()); // not before: it merges ops of two task graphs
   pm.addPass(createAssignMeshesPass({.devices = options.devices}));
   pm.addPass(createVerifyGlobalPass());
 }

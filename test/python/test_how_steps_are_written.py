@@ -125,17 +125,33 @@ def test_clipped_gradients_of_every_example() -> None:
     assert_agrees(step, (parameters(), jax.random.key(1)), X, Y)
 
 
-def test_an_inner_jit_in_two_scopes_of_a_name() -> None:
+@pytest.mark.parametrize("name", ["layers", None])
+def test_an_inner_jit_in_two_scopes(name: str | None) -> None:
     @jax.jit
     def layer(w: jax.Array, b: jax.Array, x: jax.Array) -> jax.Array:
         return jnp.tanh(x @ w + b)
 
     def loss(params: Any, x: jax.Array, y: jax.Array) -> jax.Array:
-        with epl.replicate(name="layers"):
+        with epl.replicate(name=name):
             x = layer(params["w0"], params["b0"], x)
-        with epl.replicate(name="layers"):
+        with epl.replicate(name=name):
             return ((layer(params["w1"], params["b1"], x) - y) ** 2).mean()
 
+    assert_agrees(descend(loss), (parameters(),), X, Y)
+
+
+def test_a_scope_inside_of_what_is_called_twice_and_a_default() -> None:
+    @jax.jit
+    def layer(w: jax.Array, b: jax.Array, x: jax.Array) -> jax.Array:
+        with epl.replicate():
+            return jnp.tanh(x @ w + b)
+
+    def loss(params: Any, x: jax.Array, y: jax.Array) -> jax.Array:
+        x = layer(params["w0"], params["b0"], jnp.sin(x))
+        x = layer(params["w1"], params["b1"], x * 2)
+        return ((x - y) ** 2).mean()
+
+    epl.set_default_strategy(epl.replicate())
     assert_agrees(descend(loss), (parameters(),), X, Y)
 
 

@@ -17,3 +17,21 @@ func.func @named(%x: tensor<4xf32>) -> tensor<4xf32>
 func.func @unnamed() attributes {epl.scopes = {tg0 = #epl.scope<replicate, 1, "">}} {
   return
 }
+
+// -----
+
+// Scopes without a name that replicate alike are one.
+// CHECK: epl.taskgraph @tg0 strategy(<replicate, 1>)
+// CHECK-NOT: epl.taskgraph
+// CHECK: func.func @merged
+// CHECK-NEXT: math.tanh {{.*}}#epl.work<@tg0, forward>
+// CHECK-NEXT: math.sin {{.*}}#epl.work<@tg0, backward>
+// CHECK-NEXT: math.cos {{.*}}#epl.work<@tg0, apply>
+func.func @merged(%x: tensor<4xf32>) -> tensor<4xf32>
+    attributes {epl.scopes = {tg0 = #epl.scope<replicate, 1, "">, tg1 = #epl.scope<replicate, 1, "">,
+                              tg2 = #epl.scope<replicate, 1, "">}} {
+  %0 = math.tanh %x {epl.work = #epl.work<@tg0, forward>} : tensor<4xf32>
+  %1 = math.sin %0 {epl.work = #epl.work<@tg2, backward>} : tensor<4xf32>
+  %2 = math.cos %1 {epl.work = #epl.work<@tg1, apply>} : tensor<4xf32>
+  return %2 : tensor<4xf32>
+}
