@@ -184,7 +184,8 @@ def parallelize(
       function: the step, written for one device and the whole batch; its scopes say how it is parallelized.
       state: parameters (names or positions) that the step returns updated, in this order, as its first
         results, with the same tree, shapes and dtypes. A lone result and no state are fine. Objects of
-        flax.nnx (modules, optimizers, metrics, `Rngs`) are updated in place instead, and not returned.
+        flax.nnx (modules, optimizers, metrics, `Rngs`, variables) are updated in place instead, and not
+        returned.
       batch: parameters whose leaves the devices share along dimension 0, or a dict from parameters to
         prefixes of axes as in `jax.vmap` (None: not shared). All other parameters are constants, whole on
         every device.

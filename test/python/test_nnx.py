@@ -74,6 +74,52 @@ def test_plain_states_come_back_beside_objects() -> None:
     assert names == ["count", "model['bias'].value", "model['kernel'].value", "x"]
 
 
+def test_variables_by_themselves() -> None:
+    def step(scale: Any, average: Any, x: jax.Array) -> jax.Array:
+        loss, gradient = nnx.value_and_grad(lambda scale: ((x * scale - 1) ** 2).mean())(scale)
+        scale[...] -= 0.1 * gradient[...]
+        average[...] = 0.9 * average[...] + 0.1 * loss
+        return loss
+
+    def variables() -> tuple[nnx.Param, nnx.BatchStat]:
+        return nnx.Param(jnp.ones(6)), nnx.BatchStat(jnp.float32(0))
+
+    expected, found = variables(), variables()
+    reference = nnx.jit(step)
+    parallel = epl.parallelize(step, state=(0, 1), batch="x", devices=2)
+    for _ in range(3):
+        np.testing.assert_allclose(parallel(*found, X), reference(*expected, X), rtol=1e-5)
+    assert_near(jax.tree.leaves(found), jax.tree.leaves(expected), 1e-5)
+    with pytest.raises(epl.StateError, match='step changes "average" in place: name it in state'):
+        epl.parallelize(step, state="scale", batch="x", devices=2)(*found, X)
+    with pytest.raises(epl.ArgumentError, match='"scale" and "average" share the variable'):
+        parallel(found[0], found[0], X)
+
+
+def test_random_streams_and_metrics() -> None:
+    def step(rngs: nnx.Rngs, metrics: nnx.MultiMetric, x: jax.Array, labels: jax.Array) -> jax.Array:
+        kept = nnx.Dropout(0.5, rngs=rngs)(x) + rngs.noise.uniform(x.shape)
+        metrics.update(values=kept.sum(), logits=x, labels=labels)
+        return kept
+
+    def objects() -> tuple[nnx.Rngs, nnx.MultiMetric]:
+        accuracy, total = nnx.metrics.Accuracy(), nnx.metrics.Average("values")
+        return nnx.Rngs(0, noise=1), nnx.MultiMetric(accuracy=accuracy, total=total)
+
+    labels = np.arange(8, dtype=np.int32) % 6
+    reference = nnx.jit(step)
+    for devices in (1, 2, 4):
+        expected, found = objects(), objects()
+        parallel = epl.parallelize(step, state=(0, 1), batch=(2, 3), devices=devices)
+        for _ in range(3):
+            np.testing.assert_array_equal(parallel(*found, X, labels), reference(*expected, X, labels))
+        assert int(found[0].dropout.count[...]) == 3
+        assert float(found[1].compute()["accuracy"]) == float(expected[1].compute()["accuracy"])
+        np.testing.assert_allclose(found[1].compute()["total"], expected[1].compute()["total"], rtol=1e-5)
+        found[1].reset()
+        assert int(found[1].accuracy.count[...]) == 0
+
+
 def test_a_compiled_step_updates_objects_too() -> None:
     first, second = objects(), objects()
     step = epl.parallelize(train, state=("model", "optimizer", "metric"), batch=("x", "y"), devices=2)

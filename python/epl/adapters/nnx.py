@@ -1,4 +1,4 @@
-"""Objects of flax.nnx that a step changes in place: modules, optimizers, metrics, random streams.
+"""Objects of flax.nnx that a step changes in place: modules, optimizers, metrics, random streams, variables.
 
 Method: as `nnx.jit` does. Such an argument is split into a graph (its structure, part of the program) and the
 tree of its variables (arrays). The step gets a new object merged from both, with tracers as variables; what
@@ -8,12 +8,14 @@ Invariant out: to all else an argument is a tree of arrays, and the state it may
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax
 
+from epl.array import Array
 from epl.errors import ArgumentError, StateError
 
 
@@ -60,9 +62,14 @@ def is_object(value: Any) -> bool:
     return nnx is not None and isinstance(value, nnx.Pytree)
 
 
+def _is_variable(value: Any) -> bool:
+    nnx = sys.modules.get("flax.nnx")
+    return nnx is not None and isinstance(value, nnx.Variable)
+
+
 def split(value: Any) -> Any:
-    """An object of flax.nnx as its `Split`, any other value as it is."""
-    if not is_object(value):
+    """An object of flax.nnx or a variable by itself as its `Split`, any other value as it is."""
+    if not (is_object(value) or _is_variable(value)):
         return value
     graph, variables = sys.modules["flax.nnx"].split(value)
     return Split(graph, variables, value)
@@ -130,7 +137,26 @@ def _paths(item: Split) -> set[str]:
 
 def written(values: Mapping[str, Any], state: Any, result: InPlace) -> Any:
     """Writes updated variables into the caller's objects; gives what the step returns."""
+    _let_variables_be_set()
     owners = [values[name].object for name in state if isinstance(values[name], Split)]
     for owner, update in zip(owners, result.updates, strict=True):
         sys.modules["flax.nnx"].update(owner, update.variables)
     return result.returned
+
+
+@functools.cache
+def _let_variables_be_set() -> None:
+    """Lets `variable[...] = value` (a metric's `reset`, say) find an array of JAX where an `epl.Array` is.
+
+    flax takes what is no `jax.Array` for a container that changes in place.
+    """
+    variable = sys.modules["flax.nnx"].Variable
+    set_value = variable.set_value
+
+    @functools.wraps(set_value)
+    def set_any_value(self: Any, value: Any, **options: Any) -> None:
+        if options and isinstance(self.get_raw_value(), Array):
+            self.set_raw_value(self.get_raw_value().to_jax())
+        set_value(self, value, **options)
+
+    variable.set_value = set_any_value
