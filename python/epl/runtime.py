@@ -29,8 +29,9 @@ def module() -> Any:
 
 def translated(error: Exception) -> Error:
     """An error of the runtime as one of EPL."""
-    donated = isinstance(error, module().DonatedError)
-    return (DonatedError if donated else Error)(str(error))
+    if isinstance(error, module().DonatedError):
+        return DonatedError(f"{error}: use what that returned, copy() it before, or set donate=False")
+    return Error(str(error))
 
 
 def live_bytes() -> int:

@@ -234,30 +234,6 @@ def test_optimizers_lower(lower: Lower, mlir_opt: MlirOpt) -> None:
         mlir_opt(lower(step, W, W, *state).text)
 
 
-def unsupported_steps() -> dict[str, object]:
-    return {
-        "scatter": lambda x: x.at[jnp.array([0, 2])].apply(jnp.sin),
-        "while": lambda x: jax.lax.fori_loop(0, x[0, 0].astype(int), lambda i, v: v * 2, x),
-        "long loop": lambda x: jax.lax.fori_loop(0, 300_000, lambda i, v: v * 2, x),
-        "fft": lambda x: jnp.abs(jnp.fft.fft(x)),
-        "cholesky": lambda x: jnp.linalg.cholesky(x[:4, :4]),
-        "complex": lambda x: jnp.abs(x + 1j),
-        "debug_print": lambda x: jax.debug.print("{}", x),
-        "callback": lambda x: jax.pure_callback(lambda v: v, x, x),
-    }
-
-
-@pytest.mark.parametrize("name", unsupported_steps())
-def test_unsupported_operations_name_the_line(lower: Lower, name: str) -> None:
-    function = unsupported_steps()[name]
-    with pytest.raises(epl.UnsupportedError) as error:
-        lower(function, X)
-    assert re.search("(is|are) not supported", str(error.value))
-    assert error.value.place is not None
-    assert error.value.place.file == __file__
-    assert error.value.place.line == function.__code__.co_firstlineno  # type: ignore[attr-defined]
-
-
 def test_unsupported_operation_of_a_library_names_the_users_line(lower: Lower) -> None:
     def step(x: jax.Array) -> jax.Array:
         return jnp.linalg.det(x[:4, :4])

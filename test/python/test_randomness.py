@@ -18,7 +18,7 @@ X = np.random.default_rng(0).normal(size=(8, 12)).astype(np.float32)
 def draw(key: jax.Array, x: jax.Array) -> dict[str, jax.Array]:
     """One sample of every kind. `x` is the batch, so that the devices share what has its shape."""
     with epl.replicate():
-        keys = iter(jax.random.split(key, 10))
+        keys = iter(jax.random.split(key, 16))
         bernoulli = jax.random.bernoulli(next(keys), 0.25, x.shape)
         return {
             "bits": jax.random.bits(next(keys), x.shape),
@@ -32,6 +32,14 @@ def draw(key: jax.Array, x: jax.Array) -> dict[str, jax.Array]:
             "gumbel": jax.random.gumbel(next(keys), x.shape),
             "truncated": jax.random.truncated_normal(next(keys), -1, 1, x.shape),
             "folded": jax.random.fold_in(next(keys), 3),
+            "permutation": jax.random.permutation(next(keys), len(x)),
+            "shuffled": jax.random.permutation(next(keys), x),
+            "rows shuffled": jax.random.permutation(next(keys), x, axis=1, independent=True),
+            "choice": jax.random.choice(next(keys), 20, (6,), replace=False),
+            "choice by weight": jax.random.choice(
+                next(keys), 12, (8,), p=jnp.abs(x[0]) / jnp.abs(x[0]).sum()
+            ),
+            "chosen rows": jax.random.choice(next(keys), x, (6,)),
             "of each": jax.vmap(lambda k, row: jax.random.uniform(k) * row)(jax.random.split(key, len(x)), x),
         }
 

@@ -17,7 +17,7 @@ from jaxlib.mlir.dialects import _stablehlo_ops_gen
 import epl
 import test_operations
 from conftest import Lower
-from epl.adapters.jax import hooks, support
+from epl.adapters.jax import flatten, hooks, support
 from epl.adapters.jax.legalize import expand
 from epl.adapters.jax.simplify import operations
 from epl.errors import Place
@@ -91,6 +91,19 @@ def test_elements_that_no_plan_holds(lower: Lower, name: str) -> None:
     step, kinds = ELEMENTS[name]
     message = error_of(lower, step).message
     assert message.startswith(f'"convert_element_type" (convert) of {kinds} is not supported: c')
+
+
+def test_scatters_of_another_function_than_the_known_ones(lower: Lower) -> None:
+    message = error_of(lower, lambda x: x.at[jnp.array([0, 2])].apply(jnp.sin)).message
+    assert message.startswith('"scatter" of f32[8,6]')
+    assert "is not supported" in message
+
+
+def test_long_loops(lower: Lower, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flatten, "MAX_OPERATIONS", 1000)
+    assert lower(lambda x: lax.fori_loop(0, 20, lambda i, v: v * 2, x), X)
+    message = error_of(lower, lambda x: lax.fori_loop(0, 1001, lambda i, v: v * 2, x)).message
+    assert message == "loops of more than 1000 operations in all are not supported yet"
 
 
 def test_long_lists_of_types_are_cut(lower: Lower) -> None:
