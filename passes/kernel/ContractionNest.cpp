@@ -6,7 +6,8 @@
 // Method: the loops of a ContractionTiling, with a tile in the middle whose accumulators are values of the
 // innermost loops, so that they stay in registers. What is left of rows and vectors at the edges are tiles
 // of their own, the last vector masked. A place in the loops is the linear index of an element in each
-// operand; rows and vectors of a tile are at constant distances from it.
+// operand; rows and vectors of a tile are at constant distances from it. Narrow operands are widened before,
+// as each element is read many times, and sums are rounded when they are complete.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +36,7 @@ class ContractionEmitter {
 public:
   ContractionEmitter(const ContractionTiling &tiling, KernelFunction &function)
       : tiling(tiling), function(function), b(function.getBuilder()),
-        vectorType(VectorType::get({tiling.lanes}, tiling.contraction.element)) {}
+        sumType(tiling.contraction.getSumType()), vectorType(VectorType::get({tiling.lanes}, sumType)) {}
 
   void emit();
 
@@ -43,6 +44,10 @@ private:
   using Body = function_ref<void(Place)>;
   using TileBody = function_ref<void(Place, ArrayRef<Row> rows, int64_t columns)>;
 
+  void placeOperands(Place &origin);
+  void emitTiles(Place origin);
+  Value widen(Value buffer);
+  void emitConversion(Value source, Value target);
   void emitCopy(const Packing &packing, Value source, Value sourceOffset, Value target);
   void emitLoops(ArrayRef<ContractionLoop> loops, Place at, Body body);
   void emitColumns(Place at, function_ref<void(Place, int64_t columns)> body);
@@ -60,11 +65,13 @@ private:
   Place advance(Place at, const ContractionLoop &loop, Value iteration);
   Value load(Value buffer, Value index, int64_t columns);
   void store(Value value, Value buffer, Value index, int64_t columns);
+  Value convertTo(Value value, Type element);
   Value getMask(int64_t columns);
 
   const ContractionTiling &tiling;
   KernelFunction &function;
   ImplicitLocOpBuilder &b;
+  Type sumType;
   VectorType vectorType;
   const ContractionLoop *sliced = nullptr;
   Value bufferA, bufferB, bufferC, init;
@@ -72,9 +79,14 @@ private:
 
 } // namespace
 
-// The loop whose iterations slices share out, or null.
+static int64_t getSize(Value buffer) { return cast<MemRefType>(buffer.getType()).getNumElements(); }
+
+// The loop whose iterations slices share out, or null: what is copied is copied once.
 static const ContractionLoop *findSliced(const ContractionTiling &tiling) {
-  if (tiling.packB || tiling.packC)
+  const StridedContraction &contraction = tiling.contraction;
+  Type sums = contraction.getSumType();
+  bool converts = contraction.element != sums || contraction.elementA != sums || contraction.elementB != sums;
+  if (tiling.packB || tiling.packC || converts)
     return nullptr;
   return !tiling.outer.empty() ? &tiling.outer[0] : !tiling.inner.empty() ? &tiling.inner[0] : nullptr;
 }
@@ -116,30 +128,67 @@ void ContractionEmitter::emit() {
     auto once = scf::ForOp::create(b, function.getBegin(), function.getEnd(), function.getIndex(1));
     b.setInsertionPointToStart(once.getBody());
   }
-  bufferA = function.getInput(contraction.a);
-  bufferB = function.getInput(contraction.b);
-  bufferC = function.getOutput(0);
-  init = contraction.init ? function.getInput(*contraction.init) : Value();
   Place origin{function.getIndex(contraction.offsetA), function.getIndex(contraction.offsetB),
                function.getIndex(0)};
-  Type element = vectorType.getElementType();
+  placeOperands(origin);
+  emitTiles(origin);
+  Value result = function.getOutput(0);
+  if (tiling.packC) {
+    Packing back = tiling.packC;
+    for (Packing::Dim &dim : back.dims)
+      std::swap(dim.from, dim.to);
+    emitCopy(back, bufferC, function.getIndex(0), result);
+  } else if (bufferC != result) {
+    emitConversion(bufferC, result);
+  }
+}
+
+// Where tiles find the operands and leave the result.
+void ContractionEmitter::placeOperands(Place &origin) {
+  const StridedContraction &contraction = tiling.contraction;
+  bufferA = widen(function.getInput(contraction.a));
+  bufferB = function.getInput(contraction.b);
   if (tiling.packB) {
-    Value copy = function.allocate(RankedTensorType::get({tiling.packB.size}, element));
+    Value copy = function.allocate(RankedTensorType::get({tiling.packB.size}, sumType));
     emitCopy(tiling.packB, bufferB, origin.b, copy);
     bufferB = copy;
     origin.b = function.getIndex(0);
+  } else {
+    bufferB = widen(bufferB);
   }
-  if (tiling.packC)
-    bufferC = function.allocate(RankedTensorType::get({tiling.packC.size}, element));
+  init = contraction.init ? function.getInput(*contraction.init) : Value();
+  bufferC = function.getOutput(0);
+  bool sumsWait = !tiling.sums.empty() && contraction.element != sumType; // in memory, not rounded
+  if (tiling.packC || sumsWait) {
+    int64_t size = tiling.packC ? tiling.packC.size : getSize(bufferC);
+    bufferC = function.allocate(RankedTensorType::get({size}, sumType));
+  }
+}
+
+void ContractionEmitter::emitTiles(Place origin) {
   emitColumns(origin, [&](Place at, int64_t columns) {
     emitLoops(tiling.outer, at, [&](Place at) { emitSums(at, columns); });
   });
-  if (!tiling.packC)
-    return;
-  Packing back = tiling.packC;
-  for (Packing::Dim &dim : back.dims)
-    std::swap(dim.from, dim.to);
-  emitCopy(back, bufferC, function.getIndex(0), function.getOutput(0));
+}
+
+// `buffer`, or what it holds in the type of sums.
+Value ContractionEmitter::widen(Value buffer) {
+  if (getElementTypeOrSelf(buffer) == sumType)
+    return buffer;
+  Value copy = function.allocate(RankedTensorType::get({getSize(buffer)}, sumType));
+  emitConversion(buffer, copy);
+  return copy;
+}
+
+void ContractionEmitter::emitConversion(Value source, Value target) {
+  int64_t size = getSize(target), whole = size / tiling.lanes;
+  auto convert = [&](Value index, int64_t columns) {
+    store(load(source, index, columns), target, index, columns);
+  };
+  emitLoops(ContractionLoop{whole, tiling.lanes, 0, 0}, {function.getIndex(0), Value(), Value()},
+            [&](Place at) { convert(at.a, tiling.lanes); });
+  if (int64_t left = size - whole * tiling.lanes)
+    convert(function.getIndex(whole * tiling.lanes), left);
 }
 
 void ContractionEmitter::emitCopy(const Packing &packing, Value source, Value sourceOffset, Value target) {
@@ -147,7 +196,8 @@ void ContractionEmitter::emitCopy(const Packing &packing, Value source, Value so
   for (const Packing::Dim &dim : packing.dims)
     loops.push_back({dim.extent, dim.from, 0, dim.to});
   emitLoops(loops, {sourceOffset, Value(), function.getIndex(0)}, [&](Place at) {
-    storeElement(b, loadElement(b, source, at.a, vectorType.getElementType()), target, at.c);
+    Value element = loadElement(b, source, at.a, getElementTypeOrSelf(source));
+    storeElement(b, convertTo(element, getElementTypeOrSelf(target)), target, at.c);
   });
 }
 
@@ -226,7 +276,10 @@ SmallVector<Row> ContractionEmitter::getRows(int64_t count) {
 SmallVector<Value> ContractionEmitter::makeStart(Place at, ArrayRef<Row> rows, int64_t columns, bool starts) {
   int64_t vectors = llvm::divideCeil(columns, tiling.lanes);
   if (starts && !init) {
-    auto fill = DenseElementsAttr::get(vectorType, Attribute(tiling.contraction.fill));
+    Attribute number = tiling.contraction.fill;
+    if (auto real = dyn_cast<FloatAttr>(number))
+      number = FloatAttr::get(sumType, real.getValueAsDouble());
+    auto fill = DenseElementsAttr::get(vectorType, number);
     return SmallVector<Value>(rows.size() * vectors, arith::ConstantOp::create(b, fill));
   }
   SmallVector<Value> start;
@@ -271,7 +324,7 @@ SmallVector<Value> ContractionEmitter::emitStep(Place at, ArrayRef<Row> rows, in
   for (const Row &row : rows) {
     Value scalar;
     if (tiling.vector.a == 0) {
-      Value element = loadElement(b, bufferA, add(at.a, row.a), vectorType.getElementType());
+      Value element = loadElement(b, bufferA, add(at.a, row.a), sumType);
       scalar = vector::BroadcastOp::create(b, vectorType, element);
     }
     for (auto [index, vector] : llvm::enumerate(vectors)) {
@@ -284,7 +337,7 @@ SmallVector<Value> ContractionEmitter::emitStep(Place at, ArrayRef<Row> rows, in
 }
 
 Value ContractionEmitter::addProduct(Value sum, Value x, Value y) {
-  if (isa<FloatType>(vectorType.getElementType()))
+  if (isa<FloatType>(sumType))
     return arith::AddFOp::create(b, sum, arith::MulFOp::create(b, x, y));
   return arith::AddIOp::create(b, sum, arith::MulIOp::create(b, x, y));
 }
@@ -301,12 +354,27 @@ Value ContractionEmitter::getMask(int64_t columns) {
                                         b.getDenseI64ArrayAttr({columns}));
 }
 
+// In the type of sums.
 Value ContractionEmitter::load(Value buffer, Value index, int64_t columns) {
-  return loadVector(b, vectorType, buffer, index, getMask(columns));
+  VectorType type = VectorType::get({tiling.lanes}, getElementTypeOrSelf(buffer));
+  return convertTo(loadVector(b, type, buffer, index, getMask(columns)), sumType);
 }
 
+// In the type of the buffer.
 void ContractionEmitter::store(Value value, Value buffer, Value index, int64_t columns) {
-  storeVector(b, value, buffer, index, getMask(columns));
+  storeVector(b, convertTo(value, getElementTypeOrSelf(buffer)), buffer, index, getMask(columns));
+}
+
+// A number or vector of numbers with elements of type `element`, rounded if that is narrower.
+Value ContractionEmitter::convertTo(Value value, Type element) {
+  Type from = getElementTypeOrSelf(value);
+  if (from == element)
+    return value;
+  auto vector = dyn_cast<VectorType>(value.getType());
+  Type type = vector ? vector.clone(element) : element;
+  if (from.getIntOrFloatBitWidth() < element.getIntOrFloatBitWidth())
+    return arith::ExtFOp::create(b, type, value);
+  return arith::TruncFOp::create(b, type, value);
 }
 
 void mlir::epl::emitContractionNest(const ContractionTiling &tiling, KernelFunction &function) {

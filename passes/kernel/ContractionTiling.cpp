@@ -187,9 +187,7 @@ static void orderParallel(ContractionTiling &tiling, ArrayRef<ContractionLoop> l
 }
 
 static bool isVectorType(const StridedContraction &contraction) {
-  Type type = contraction.element;
-  if (type != contraction.elementA || type != contraction.elementB)
-    return false;
+  Type type = contraction.getSumType();
   bool isWhole = type.isInteger() && type.getIntOrFloatBitWidth() >= 8 && !contraction.isLogical;
   return type.isF32() || type.isF64() || isWhole;
 }
@@ -198,7 +196,7 @@ std::optional<ContractionTiling> mlir::epl::tileContraction(StridedContraction c
                                                             unsigned vectorBits) {
   if (!isVectorType(contraction))
     return std::nullopt;
-  int64_t lanes = vectorBits / contraction.element.getIntOrFloatBitWidth(),
+  int64_t lanes = vectorBits / contraction.getSumType().getIntOrFloatBitWidth(),
           registers = vectorBits == 512 ? 32 : 16;
   std::optional<VectorChoice> choice = chooseVector(contraction, lanes);
   if (!choice)

@@ -24,8 +24,15 @@ class Model:
     batch: tuple[Any, Any]
 
 
-def mlp(sizes: list[int], batch: int, optimizer: optax.GradientTransformation) -> Model:
-    """A perceptron with relu and mean cross entropy on one-hot labels, f32, on random data."""
+def cast(tree: Any, dtype: Any) -> Any:
+    """The arrays that a step computes with, of what it stores in f32."""
+    return jax.tree.map(lambda leaf: leaf.astype(dtype), tree)
+
+
+def mlp(
+    sizes: list[int], batch: int, optimizer: optax.GradientTransformation, dtype: Any = jnp.float32
+) -> Model:
+    """A perceptron with relu and mean cross entropy on one-hot labels, on random data."""
     rng = np.random.default_rng(0)
     params = [
         {"w": jnp.asarray(rng.normal(0, np.sqrt(2 / n), (n, m)), jnp.float32), "b": jnp.zeros(m)}
@@ -35,10 +42,11 @@ def mlp(sizes: list[int], batch: int, optimizer: optax.GradientTransformation) -
     def step(params: Any, opt_state: Any, x: jax.Array, y: jax.Array) -> Any:
         def loss_fn(params: Any) -> jax.Array:
             with epl.replicate():
-                h = x
-                for layer in params[:-1]:
+                h = x.astype(dtype)
+                *layers, last = cast(params, dtype)
+                for layer in layers:
                     h = jax.nn.relu(h @ layer["w"] + layer["b"])
-                logits = h @ params[-1]["w"] + params[-1]["b"]
+                logits = (h @ last["w"] + last["b"]).astype(jnp.float32)
                 return optax.softmax_cross_entropy(logits, jax.nn.one_hot(y, sizes[-1])).mean()
 
         loss, grads = jax.value_and_grad(loss_fn)(params)
@@ -51,9 +59,15 @@ def mlp(sizes: list[int], batch: int, optimizer: optax.GradientTransformation) -
 
 
 def transformer(
-    layers: int, width: int, heads: int, length: int, batch: int, optimizer: optax.GradientTransformation
+    layers: int,
+    width: int,
+    heads: int,
+    length: int,
+    batch: int,
+    optimizer: optax.GradientTransformation,
+    dtype: Any = jnp.float32,
 ) -> Model:
-    """Pre-norm blocks of attention and gelu, mean square error against random targets, f32."""
+    """Pre-norm blocks of attention and gelu, mean square error against random targets."""
     rng = np.random.default_rng(0)
 
     def weight(*shape: int) -> jax.Array:
@@ -85,10 +99,10 @@ def transformer(
     def step(params: Any, opt_state: Any, x: jax.Array, y: jax.Array) -> Any:
         def loss_fn(params: Any) -> jax.Array:
             with epl.replicate():
-                h = x
-                for layer in params:
+                h = x.astype(dtype)
+                for layer in cast(params, dtype):
                     h = block(layer, h)
-                return ((h - y) ** 2).mean()
+                return ((h.astype(jnp.float32) - y) ** 2).mean()
 
         loss, grads = jax.value_and_grad(loss_fn)(params)
         updates, opt_state = optimizer.update(grads, opt_state, params)
@@ -98,8 +112,14 @@ def transformer(
     return Model(step, [params, optimizer.init(params)], (x, y))
 
 
-def cnn(channels: list[int], size: int, batch: int, optimizer: optax.GradientTransformation) -> Model:
-    """Convolutions of 3 x 3 with relu, all but the last one pooled, mean cross entropy of 10 classes, f32."""
+def cnn(
+    channels: list[int],
+    size: int,
+    batch: int,
+    optimizer: optax.GradientTransformation,
+    dtype: Any = jnp.float32,
+) -> Model:
+    """Convolutions of 3 x 3 with relu, all but the last one pooled, mean cross entropy of 10 classes."""
     rng = np.random.default_rng(0)
 
     def weight(*shape: int) -> jax.Array:
@@ -125,11 +145,12 @@ def cnn(channels: list[int], size: int, batch: int, optimizer: optax.GradientTra
     def step(params: Any, opt_state: Any, x: jax.Array, y: jax.Array) -> Any:
         def loss_fn(params: Any) -> jax.Array:
             with epl.replicate():
-                layers = list(zip(params["kernels"], params["biases"], strict=True))
-                h = x
+                narrow = cast(params, dtype)
+                layers = list(zip(narrow["kernels"], narrow["biases"], strict=True))
+                h = x.astype(dtype)
                 for kernel, bias in layers[:-1]:
                     h = pool(layer(h, kernel, bias))
-                logits = layer(h, *layers[-1]).reshape(batch, -1) @ params["out"]
+                logits = (layer(h, *layers[-1]).reshape(batch, -1) @ narrow["out"]).astype(jnp.float32)
                 return optax.softmax_cross_entropy(logits, jax.nn.one_hot(y, 10)).mean()
 
         loss, grads = jax.value_and_grad(loss_fn)(params)
@@ -187,3 +208,6 @@ MODELS = {
     "GPT": functools.partial(gpt, optax.adamw(gpt_data.LEARNING_RATE, weight_decay=gpt_data.WEIGHT_DECAY)),
     "CNN": functools.partial(cnn, [32, 64, 64], 28, 64, optax.sgd(1e-2)),
 }
+# Computed in bf16, with parameters in f32.
+NARROW = {f"{name} bf16": name for name in ("MLP 2048", "transformer", "CNN")}
+MODELS |= {name: functools.partial(MODELS[wide], dtype=jnp.bfloat16) for name, wide in NARROW.items()}

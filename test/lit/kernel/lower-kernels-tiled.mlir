@@ -60,3 +60,54 @@ epl.kernel @inner contraction {
   } -> tensor<f32>
   epl.yield %r : tensor<f32>
 }
+
+// Operands of bf16 are widened first: 810 and 810 elements of four bytes, rounded up to cache lines. Sums are
+// rounded when they are complete.
+// CHECK: epl.kernel @narrow contraction
+// CHECK: extent = 1 : i64, flops = 158760 : i64, form = "tiled", workspace = 6528 : i64
+// CHECK-LABEL: func.func private @narrow.body
+// CHECK-DAG: %[[A:.*]] = memref.view {{.*}}[%c0]
+// CHECK-DAG: %[[B:.*]] = memref.view {{.*}}[%c3264]
+// CHECK: arith.extf {{.*}} : vector<16xbf16> to vector<16xf32>
+// CHECK: vector.store {{.*}}, %[[A]]
+// CHECK: vector.store {{.*}}, %[[B]]
+// CHECK: scf.for {{.*}} iter_args
+// CHECK: vector.load %[[B]]{{.*}} vector<16xf32>
+// CHECK: arith.addf {{.*}} : vector<16xf32>
+// CHECK-NOT: arith.truncf
+// CHECK: scf.yield
+// CHECK: arith.truncf {{.*}} : vector<16xf32> to vector<16xbf16>
+epl.kernel @narrow contraction {
+^bb0(%a: tensor<2x9x9x5xbf16>, %b: tensor<3x3x5x18xbf16>):
+  %s = arith.constant dense<0.0> : tensor<2x7x7x18xbf16>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1 + d4, d2 + d5, d6)>, affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d4, d5, d6, d3)>, affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%a, %b : tensor<2x9x9x5xbf16>, tensor<3x3x5x18xbf16>) outs(%s : tensor<2x7x7x18xbf16>) {
+  ^bb0(%x: bf16, %y: bf16, %o: bf16):
+    %p = arith.mulf %x, %y : bf16
+    %q = arith.addf %o, %p : bf16
+    linalg.yield %q : bf16
+  } -> tensor<2x7x7x18xbf16>
+  epl.yield %r : tensor<2x7x7x18xbf16>
+}
+
+// Sums that wait in memory wait there in f32: of 2 x 30 x 30 x 33 elements, all of the result.
+// CHECK: epl.kernel @waiting contraction
+// CHECK-LABEL: func.func private @waiting.body
+// CHECK: %[[SUMS:.*]] = memref.view {{.*}} to memref<59400xf32>
+// CHECK: vector.load %[[SUMS]]
+// CHECK: vector.store {{.*}}, %[[SUMS]]
+// CHECK-NOT: arith.truncf
+// CHECK: scf.for {{.*}} to %c3712 step
+// CHECK: %[[SUM:.*]] = vector.load %[[SUMS]]
+// CHECK-NEXT: %[[ROUNDED:.*]] = arith.truncf %[[SUM]] : vector<16xf32> to vector<16xbf16>
+// CHECK-NEXT: vector.store %[[ROUNDED]], %arg2
+epl.kernel @waiting contraction {
+^bb0(%a: tensor<2x32x32x256xbf16>, %b: tensor<3x3x256x33xbf16>):
+  %s = arith.constant dense<0.0> : tensor<2x30x30x33xbf16>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1 + d4, d2 + d5, d6)>, affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d4, d5, d6, d3)>, affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%a, %b : tensor<2x32x32x256xbf16>, tensor<3x3x256x33xbf16>) outs(%s : tensor<2x30x30x33xbf16>) {
+  ^bb0(%x: bf16, %y: bf16, %o: bf16):
+    %p = arith.mulf %x, %y : bf16
+    %q = arith.addf %o, %p : bf16
+    linalg.yield %q : bf16
+  } -> tensor<2x30x30x33xbf16>
+  epl.yield %r : tensor<2x30x30x33xbf16>
+}

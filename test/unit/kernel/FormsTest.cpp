@@ -232,29 +232,44 @@ static std::string getType(AffineMap map, ArrayRef<int64_t> extents, const std::
   return type + element + ">";
 }
 
-static std::string makeContraction(const Maps &maps, const std::string &element, bool accumulates) {
+// Elements of a, of b and of the result, to which operands are widened.
+struct Elements {
+  std::string a, b, result;
+  Elements(const char *same) : Elements(same, same, same) {}
+  Elements(const char *a, const char *b, const char *result) : a(a), b(b), result(result) {}
+};
+
+static std::string makeContraction(const Maps &maps, const Elements &elements, bool accumulates) {
   MLIRContext context;
-  std::string dims, iterators, text, types[3], attributes[3];
+  std::string dims, iterators, types[3], attributes[3];
   for (size_t dim = 0; dim < maps.extents.size(); ++dim)
     dims += (dim ? ", d" : "d") + std::to_string(dim);
   const char *results[] = {maps.a, maps.b, maps.c};
+  const std::string *element[] = {&elements.a, &elements.b, &elements.result};
   AffineMap map;
   for (int operand = 0; operand < 3; ++operand) {
     attributes[operand] = "affine_map<(" + dims + ") -> (" + results[operand] + ")>";
     map = cast<AffineMapAttr>(parseAttribute(attributes[operand], &context)).getValue();
-    types[operand] = getType(map, maps.extents, element);
+    types[operand] = getType(map, maps.extents, *element[operand]);
   }
   for (size_t dim = 0; dim < maps.extents.size(); ++dim)
     iterators += (dim ? ", \"" : "\"") + std::string(map.isFunctionOfDim(dim) ? "parallel\"" : "reduction\"");
-  bool isFloat = element[0] == 'f';
+  bool isFloat = elements.result.find('f') != std::string::npos;
+  auto widen = [&](const char *argument, const std::string &type) {
+    return type == elements.result ? std::string()
+                                   : substitute("%$Xw = arith.extf %$X : $F to $T",
+                                                {{"X", argument}, {"F", type}, {"T", elements.result}});
+  };
   return substitute(
       R"(
 epl.kernel @k contraction {
 ^bb0(%a: $A, %b: $B$I):
   $S
   %y = linalg.generic {indexing_maps = [$L, $M, $N], iterator_types = [$J]} ins(%a, %b : $A, $B) outs(%s : $C) {
-  ^bb0(%x: $T, %z: $T, %o: $T):
-    %p = arith.mul$F %x, %z : $T
+  ^bb0(%x: $X, %z: $Z, %o: $T):
+    $V
+    $W
+    %p = arith.mul$F %x$G, %z$H : $T
     %q = arith.add$F %o, %p : $T
     linalg.yield %q : $T
   } -> $C
@@ -270,7 +285,13 @@ epl.kernel @k contraction {
        {"N", attributes[2]},
        {"J", iterators},
        {"F", isFloat ? "f" : "i"},
-       {"T", element}});
+       {"X", elements.a},
+       {"Z", elements.b},
+       {"V", widen("x", elements.a)},
+       {"W", widen("z", elements.b)},
+       {"G", elements.a == elements.result ? "" : "w"},
+       {"H", elements.b == elements.result ? "" : "w"},
+       {"T", elements.result}});
 }
 
 static const Maps kContractions[] = {
@@ -321,16 +342,19 @@ class ContractionsTest : public testing::TestWithParam<Maps> {};
 
 TEST_P(ContractionsTest, AgreesWithScalarLoops) {
   for (bool accumulates : {false, true})
-    checkForms(makeContraction(GetParam(), "f32", accumulates), "host");
+    for (const Elements &elements : {Elements("f32"), Elements("bf16"), Elements("bf16", "bf16", "f32")})
+      checkForms(makeContraction(GetParam(), elements, accumulates), "host");
 }
 
 INSTANTIATE_TEST_SUITE_P(Maps, ContractionsTest, testing::ValuesIn(kContractions),
                          [](const auto &info) { return std::string(info.param.name); });
 
 TEST(Contractions, AreTiledForEveryTypeOfRegisters) {
-  for (const char *element : {"f32", "f64", "i8", "i32", "i64"})
+  for (const Elements &elements :
+       {Elements("f32"), Elements("f64"), Elements("i8"), Elements("i32"), Elements("i64"), Elements("bf16"),
+        Elements("f16"), Elements("f16", "f16", "f32"), Elements("f32", "bf16", "f32")})
     for (const Maps &maps : ArrayRef(kContractions).take_front(3))
-      checkForms(makeContraction(maps, element, /*accumulates=*/false), "host", /*seed=*/1, "tiled");
+      checkForms(makeContraction(maps, elements, /*accumulates=*/false), "host", /*seed=*/1, "tiled");
 }
 
 //===----------------------------------------------------------------------===//
@@ -349,8 +373,10 @@ TEST_P(LevelsTest, AgreesWithScalarLoops) {
       checkForms(file, size, level.cpu);
   checkForms({"transpose", "f32"}, {17, 63}, level.cpu);
   for (const Maps &maps : kContractions)
-    if (StringRef(maps.name) != "in_memory") // takes long
+    if (StringRef(maps.name) != "in_memory") { // takes long
       checkForms(makeContraction(maps, "f32", /*accumulates=*/false), level.cpu);
+      checkForms(makeContraction(maps, "f16", /*accumulates=*/false), level.cpu);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, LevelsTest, testing::Values("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"),
