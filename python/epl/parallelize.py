@@ -6,6 +6,7 @@ import functools
 import inspect
 import logging
 import re
+import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
@@ -75,6 +76,10 @@ class Parallelized:
         spec, _ = self._signature.bind(args, kwargs)
         return self._lower(spec)
 
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        """As the method of a class; `self` is a state, or a Python value if static_argnames has it."""
+        return self if owner is None else types.MethodType(self, owner)
+
     def _check_outermost(self) -> None:
         if not hooks.trace_state_clean():
             raise Error(
@@ -115,7 +120,8 @@ class Parallelized:
         def step(*leaves: Any) -> Any:
             return signature.call(spec, leaves)
 
-        traced = adapter.trace(step, spec.leaves, signature.name)
+        names = [argument.name for argument in arguments]
+        traced = adapter.trace(step, spec.leaves, signature.name, names)
         results = tuple(signature.results(spec, traced.out))
         leaves, tree = jax.tree.flatten(traced.out)
         masked = isinstance(signature, MaskedSignature)

@@ -275,11 +275,14 @@ def _batch_argument(name: str, axis: Any, leaf: Any) -> adapter.Argument:
 
 def _kind(leaf: Any) -> tuple[tuple[int, ...], Any]:
     """Shape and dtype; Python numbers get JAX's default dtype."""
+    if isinstance(leaf, np.ma.MaskedArray):
+        raise ArgumentError("is a masked array: call filled(), a step sees no masks")
     if isinstance(leaf, (bool, int, float, complex, np.generic, np.ndarray)):
         try:
             kind = np.shape(leaf), jax.dtypes.canonicalize_dtype(jax.dtypes.result_type(leaf))
         except (TypeError, OverflowError):
-            raise ArgumentError(f"must hold numbers that JAX has, found {leaf!r}") from None
+            found = f"an array of {leaf.dtype}" if isinstance(leaf, np.ndarray) else repr(leaf)
+            raise ArgumentError(f"must hold numbers that JAX has, found {found}") from None
     elif hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
         kind = tuple(leaf.shape), leaf.dtype
     elif nnx.is_object(leaf):

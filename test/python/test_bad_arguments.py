@@ -73,7 +73,7 @@ def test_declarations(action: Callable[[], Any], message: str) -> None:
         ((S,), "step: missing a required argument: 'x'"),
         ((S, X, 1, 2), "step: too many positional arguments"),
         ((S, "abc"), '"x" must be an array, found str'),
-        ((S, np.array(["a"])), '"x" must hold numbers that JAX has, found array'),
+        ((S, np.array(["a"])), '"x" must hold numbers that JAX has, found an array of <U1'),
         ((S, np.array([object()])), '"x" must hold numbers'),
         ((S, jax.ShapeDtypeStruct((4,), np.float32)), r"a step runs on arrays, .* for lower\(\)"),
         ((S, X, 2**40), "1099511627776 does not fit int32"),
@@ -109,3 +109,18 @@ def test_flat_calls_of_a_loaded_plan(tmp_path: Path) -> None:
         plan(S)
     with pytest.raises(epl.ArgumentError, match='"x" must be an array, found NoneType'):
         plan(S, None)
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (X.astype(">f4"), '"x" must hold numbers that JAX has, found an array of >f4'),
+        (np.ma.array(X, mask=X > 0), r'"x" is a masked array: call filled\(\)'),
+    ],
+)
+def test_arrays_that_jax_has_not(x: Any, message: str) -> None:
+    step = parallelize()
+    for _ in range(2):
+        with pytest.raises(epl.ArgumentError, match=message):
+            step(S, x)
+        step(S, X)  # known from now on, and of the same shape and dtype

@@ -203,6 +203,34 @@ def test_a_scope_inside_of_a_flax_module_with_logical_axes(with_rules: bool) -> 
         assert_agrees(descend(loss), (network.init(jax.random.key(0), X),), X, Y)
 
 
+class Trainer:
+    """Keeps what a step needs besides its arguments."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+    @epl.parallelize(state="params", batch=("x", "y"), static_argnames="self", devices=2)
+    def step(self, params: Any, x: jax.Array, y: jax.Array) -> Any:
+        loss, gradients = jax.value_and_grad(squares)(params, x, y)
+        return jax.tree.map(lambda p, g: p - self.rate * g, params, gradients), loss
+
+    @epl.parallelize(batch="x", devices=2)
+    def predict(self, x: jax.Array) -> jax.Array:
+        return x * self.rate
+
+
+def test_methods_of_a_class() -> None:
+    trainers = Trainer(0.1), Trainer(0.2)
+    for trainer in (*trainers, *trainers):
+        found = trainer.step(parameters(), X, y=Y)
+        assert_near(
+            found, jax.jit(Trainer.step.__wrapped__, static_argnums=0)(trainer, parameters(), X, Y), 1e-5
+        )
+    assert len(Trainer.step._lowered) == 2
+    with pytest.raises(epl.ArgumentError, match='"self" must be an array, found Trainer: name it in static'):
+        trainers[0].predict(X)
+
+
 def test_a_batch_that_grows_and_shrinks_compiles_twice(caplog: pytest.LogCaptureFixture) -> None:
     step = epl.parallelize(lambda x: x * 2, batch=0, devices=2, name="double")
     with caplog.at_level("DEBUG", "epl"):

@@ -95,6 +95,15 @@ def test_errors_of_jax_name_the_users_function() -> None:
 
 
 @pytest.mark.parametrize(
+    "use", [lambda b: 1 if b["on"] else 2, lambda b: float(b["on"]), lambda b: jnp.arange(b["on"])]
+)
+def test_errors_of_jax_name_the_arguments(use: Any) -> None:
+    step = epl.parallelize(lambda x, b: x + use(b), batch="x", devices=2)
+    with pytest.raises(jax.errors.JAXTypeError, match=r"(?s)the value of the argument b\['on'\]"):
+        step(X, {"on": True})
+
+
+@pytest.mark.parametrize(
     "transform",
     [
         lambda step: jax.jit(lambda x: step(1.0, x))(X),

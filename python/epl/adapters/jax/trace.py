@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,8 +63,13 @@ class Program:
     hidden: tuple[np.ndarray, ...]
 
 
-def trace(step: Callable[..., Any], arguments: Sequence[jax.ShapeDtypeStruct], name: str) -> Traced:
-    """Traces `step` for arguments of the given shapes and dtypes.
+def trace(
+    step: Callable[..., Any],
+    arguments: Sequence[jax.ShapeDtypeStruct],
+    name: str,
+    argument_names: Sequence[str] = (),
+) -> Traced:
+    """Traces `step` for arguments of the given shapes and dtypes; JAX's errors show their names.
 
     The step is wrapped anew each time: JAX keeps traces per function, but a step depends on the scopes'
     Python values.
@@ -84,12 +90,25 @@ def trace(step: Callable[..., Any], arguments: Sequence[jax.ShapeDtypeStruct], n
         staged = jax.jit(wrapper, keep_unused=True)
         try:
             stage = staged.trace(*arguments)
+        except jax.errors.JAXTypeError as error:
+            error.args = tuple(_with_names(arg, argument_names) for arg in error.args)
+            raise
         except NameError as error:
             if "unbound axis name" not in str(error):
                 raise
             primitive, kinds = hooks.collective(lambda: staged.trace(*arguments))
             raise unsupported(primitive, None, kinds, raising_place(error)) from error
     return Traced(stage, stage.out_info, tuple(table.strategies))
+
+
+def _with_names(message: Any, names: Sequence[str]) -> Any:
+    """Puts the names of arguments where JAX knows them by their number only."""
+
+    def name(match: re.Match[str]) -> str:
+        index = int(match[1])
+        return names[index] if index < len(names) else match[0]
+
+    return re.sub(r"\bleaves\[(\d+)\]", name, message) if isinstance(message, str) else message
 
 
 def lower(
