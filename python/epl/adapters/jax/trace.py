@@ -143,7 +143,8 @@ def lower(
         for attribute in list(module.operation.attributes):
             del module.operation.attributes[attribute]
         module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
-        return Program(module.operation.get_asm(enable_debug_info=True), tuple(hidden))
+        text = module.operation.get_asm(enable_debug_info=True, assume_verified=True)  # as the compiler does
+        return Program(text, tuple(hidden))
 
 
 def _refuse_early(stage: Any) -> None:
