@@ -105,7 +105,9 @@ bool Recipe::add(Operation *op) {
     return false;
   SetVector<Value> captured;
   getUsedValuesDefinedAbove(op->getRegions(), captured);
-  if (!captured.empty() || !llvm::all_of(op->getOperands(), [&](Value value) { return addInput(value); }))
+  auto isConstant = [](Value value) { return !!value.getDefiningOp<arith::ConstantOp>(); };
+  if (!llvm::all_of(captured, isConstant) ||
+      !llvm::all_of(op->getOperands(), [&](Value value) { return addInput(value); }))
     return false;
   ops.insert(op);
   return true;

@@ -189,6 +189,34 @@ def test_random_bits_are_signless(lower: Lower, mlir_opt: MlirOpt) -> None:
     assert "%arg0: tensor<2xi32>" in text
 
 
+def test_random_bits_are_one_operation(lower: Lower, mlir_opt: MlirOpt) -> None:
+    def step(key: jax.Array) -> tuple[jax.Array, ...]:
+        with epl.replicate():
+            return tuple(jax.random.bits(k, (5, 3)) for k in jax.random.split(key, 3))
+
+    text = mlir_opt(lower(step, jax.random.key(0)).text)
+    hashes = [line for line in text.splitlines() if re.match(r"\s*%\S+:2 = linalg.generic", line)]
+    assert len(hashes) == 4  # one that splits the key, then one for each array
+    assert text.count("linalg.generic") < 40
+    assert any(stack.startswith("jit(step)/epl.s0") for stack in stacks(text, "arith.xori"))
+
+
+def test_numbers_are_no_operations(lower: Lower, mlir_opt: MlirOpt) -> None:
+    text = mlir_opt(lower(lambda x: (x * 3 + 1) / 7, X).text)
+    assert text.count("linalg.generic") == 3
+    assert "dense<" not in text
+
+
+def test_rows_of_stacks_are_read_as_they_were(lower: Lower, mlir_opt: MlirOpt) -> None:
+    def step(x: jax.Array) -> jax.Array:
+        _, rows = jax.lax.scan(lambda c, row: (jnp.sin(c), c * row), x[0], x)
+        return jax.lax.scan(lambda c, row: (jnp.cos(c * row), None), x[0], rows)[0]
+
+    text = mlir_opt(lower(step, X).text)
+    assert "epl.concatenate" not in text
+    assert text.count("linalg.generic") == 4 * len(X) - 1  # nothing reads the last sine
+
+
 def test_sorts_are_raised(lower: Lower, mlir_opt: MlirOpt) -> None:
     text = mlir_opt(lower(lambda x: jnp.argsort(x, 0), X).text)
     assert re.search(r'"epl.sort"\(%\S+, %\S+\) \(\{\n *\^bb0\(.*: f32 .*: f32 .*: i32 .*: i32 ', text)

@@ -159,3 +159,37 @@ func.func @product(%x: tensor<4x4xf32>, %e: tensor<4x4xf32>, %g: tensor<4x4xf32>
   } -> tensor<4x4xf32>
   return %b : tensor<4x4xf32>
 }
+
+// -----
+
+#fwd = #epl.work<@tg0, forward>
+#bwd = #epl.work<@tg0, backward>
+#id = affine_map<(i) -> (i)>
+
+epl.taskgraph @tg0 strategy(<replicate, 1>)
+
+// A constant that a body captures is there for the copy as well.
+// CHECK-LABEL: func.func @captured_constant
+// CHECK: %[[C:.*]] = arith.constant
+// CHECK: math.tanh {{.*}} {epl.work = #epl.work<@tg0, forward>}
+// CHECK: linalg.generic {{.*}} attrs = {epl.work = #epl.work<@tg0, backward>}
+// CHECK: arith.mulf %{{.*}}, %[[C]]
+// CHECK-NOT: epl.work<@tg0, forward>
+func.func @captured_constant(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %c = arith.constant {epl.work = #fwd} 0.5 : f32
+  %e = tensor.empty() {epl.work = #fwd} : tensor<8xf32>
+  %t = math.tanh %x {epl.work = #fwd} : tensor<8xf32>
+  %half = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%t : tensor<8xf32>) outs(%e : tensor<8xf32>) attrs = {epl.work = #fwd} {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.mulf %a, %c : f32
+    linalg.yield %0 : f32
+  } -> tensor<8xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]}
+      ins(%half, %t : tensor<8xf32>, tensor<8xf32>) outs(%e : tensor<8xf32>) attrs = {epl.work = #bwd} {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.divf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<8xf32>
+  return %1 : tensor<8xf32>
+}

@@ -7,8 +7,9 @@ Method: partial evaluation. The operations of a callee, of an iteration, of a br
 scalar integers that are known (counters, bounds, indices made of them) become constants on the way, so the
 condition of a loop of constant length is known at every iteration. Where the index of a `case` is not, all
 branches are computed and the results selected: devices keep one schedule whatever the data are.
-Invariant out: one function, `main`, without calls and control flow; an operation's name stack is its chain
-of call sites.
+Long functions of elements, such as those that make random bits, stay calls (`maps.py`).
+Invariant out: one function, `main`, without other calls and control flow; an operation's name stack is its
+chain of call sites.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from jaxlib.mlir.dialects import stablehlo
 
 from epl.adapters.jax import scalars
 from epl.adapters.jax.locations import unsupported_operation, user_place
+from epl.adapters.jax.maps import call_map, is_map
 from epl.adapters.jax.simplify import compare, constant
 from epl.errors import UnsupportedError
 
@@ -28,8 +30,11 @@ MAX_OPERATIONS = 200_000  # that are cloned: about half a minute
 Values = dict[ir.Value, ir.Value]
 
 
-def flatten(module: ir.Module) -> None:
-    """Flattens `main`, erases the other functions. Recursion does not occur: JAX unrolls it.
+def flatten(module: ir.Module) -> dict[str, ir.Operation]:
+    """Flattens `main`, takes the other functions out. Recursion does not occur: JAX unrolls it.
+
+    Returns:
+      The functions that are still called, by `maps.MAP`.
 
     Raises:
       UnsupportedError: for a loop whose length is computed by the step, or that is very long.
@@ -40,7 +45,8 @@ def flatten(module: ir.Module) -> None:
         if op.operation.name == "func.func"
     }
     main = functions.pop("main")
-    flattener = _Flattener(functions)
+    maps = {name: function for name, function in functions.items() if is_map(function)}
+    flattener = _Flattener(functions, maps)
     for op in [view.operation for view in main.regions[0].blocks[0].operations]:
         with ir.InsertionPoint(op):
             results = flattener.replaced(op, {}, None)
@@ -48,15 +54,19 @@ def flatten(module: ir.Module) -> None:
             for old, new in zip(op.results, results, strict=True):
                 old.replace_all_uses_with(new)
             op.erase()
-    for function in functions.values():
-        function.erase()
+    for name, function in functions.items():
+        if name in maps:
+            function.detach_from_parent()
+        else:
+            function.erase()
+    return maps
 
 
 class _Flattener:
     """Makes operations at the insertion point. `values` are what those of an outer block have become."""
 
-    def __init__(self, functions: dict[str, ir.Operation]) -> None:
-        self._functions = functions
+    def __init__(self, functions: dict[str, ir.Operation], maps: dict[str, ir.Operation]) -> None:
+        self._functions, self._maps = functions, maps
         self._rules: dict[str, Callable[..., list[ir.Value]]] = {
             "func.call": self._call,
             "stablehlo.while": self._while,
@@ -105,9 +115,12 @@ class _Flattener:
         return list(clone.results)
 
     def _call(self, op: ir.Operation, values: Values, caller: ir.Location | None) -> list[ir.Value]:
-        function = self._functions[ir.FlatSymbolRefAttr(op.attributes["callee"]).value]
+        name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
         arguments = [values.get(value, value) for value in op.operands]
-        return self._block(function.regions[0].blocks[0], arguments, {}, _called_at(op.location, caller))
+        location = _called_at(op.location, caller)
+        if name in self._maps:
+            return call_map(self._maps[name], arguments, location)
+        return self._block(self._functions[name].regions[0].blocks[0], arguments, {}, location)
 
     def _while(self, op: ir.Operation, values: Values, caller: ir.Location | None) -> list[ir.Value]:
         condition, body = (region.blocks[0] for region in op.regions)

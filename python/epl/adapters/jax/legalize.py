@@ -20,13 +20,14 @@ from jaxlib.mlir.dialects import stablehlo
 from epl.adapters.jax.flatten import flatten
 from epl.adapters.jax.indexing import raise_indexing
 from epl.adapters.jax.locations import unsupported_operation
+from epl.adapters.jax.maps import MAP, lower_maps
 from epl.adapters.jax.pooling import lower_pooling
-from epl.adapters.jax.simplify import operations, simplify
+from epl.adapters.jax.simplify import fold_broadcasts, operations, simplify
 from epl.adapters.jax.sorting import attach_comparators, raise_sorts
 
 HOIST_BYTES = 1024  # closed-over arrays above this size become hidden arguments
 _HEX_ELEMENTS = 100
-_RAISED = ("epl.concatenate", "epl.gather", "epl.scatter", "epl.sort")
+_RAISED = ("epl.concatenate", "epl.gather", MAP, "epl.scatter", "epl.sort")
 
 _DIALECTS = frozenset({"arith", "builtin", "epl", "func", "linalg", "math", "scf", "tensor"})
 # Legalized to bodies that capture whole tensors; what else captures one leaves a tensor.extract.
@@ -46,7 +47,8 @@ def legalize(module: ir.Module) -> list[np.ndarray]:
       UnsupportedError: for an operation that has no form there.
     """
     expand(module)
-    flatten(module)
+    fold_broadcasts(module)
+    maps = flatten(module)
     raise_indexing(module)
     lower_pooling(module)
     # Removes what nothing uses, which is no error then.
@@ -60,6 +62,7 @@ def legalize(module: ir.Module) -> list[np.ndarray]:
     attach_comparators(module)
     _run(module, "canonicalize")
     _make_signless(module)
+    lower_maps(module, maps)
     _refuse(module, _is_foreign)
     return hidden
 

@@ -28,6 +28,32 @@ def simplify(module: ir.Module) -> None:
     _saturate_conversions(module)
 
 
+def fold_broadcasts(module: ir.Module) -> None:
+    """Broadcasts of one repeated value become constants, those that put an extent of 1 in front reshapes.
+
+    A fifth of a step's operations are such: JAX writes a number as a scalar and its broadcast, and what a
+    loop adds to a stack as a row, which is taken apart again where it is read. Before loops are unrolled
+    there are fewest of them.
+    """
+    for op in operations(module, "stablehlo.broadcast_in_dim"):
+        source, type_ = op.operands[0], op.results[0].type
+        number = repeated_value(source)
+        if number is None and not _is_row(op):
+            continue
+        with ir.InsertionPoint(op), op.location:
+            if number is None:
+                folded = stablehlo.ReshapeOp(type_, source)
+            else:
+                folded = stablehlo.ConstantOp(ir.DenseElementsAttr.get_splat(type_, number))
+        _replace(op, [folded.result])
+
+
+def _is_row(broadcast: ir.Operation) -> bool:
+    """Whether a broadcast gives a tensor, no scalar, a first dimension of extent 1."""
+    source, result = broadcast.operands[0].type, broadcast.results[0].type
+    return source.rank > 0 and list(result.shape) == [1, *source.shape]
+
+
 def operations(module: ir.Module, *names: str) -> list[ir.Operation]:
     """The operations with one of the names (all if none is given), an outer one before its inner ones."""
     found: list[ir.Operation] = []
@@ -113,25 +139,25 @@ def _fold_converted_constants(module: ir.Module) -> None:
         source, type_ = op.operands[0], op.results[0].type
         if source.type == type_:
             _forward(op)
-        elif (folded := _converted(_repeated_value(source), type_.element_type)) is not None:
+        elif (folded := _converted(repeated_value(source), type_.element_type)) is not None:
             with ir.InsertionPoint(op), op.location:
                 constant = stablehlo.ConstantOp(ir.DenseElementsAttr.get_splat(type_, folded))
             op.results[0].replace_all_uses_with(constant.result)
             op.erase()
 
 
-def _repeated_value(value: ir.Value) -> ir.Attribute | None:
+def repeated_value(value: ir.Value) -> ir.Attribute | None:
     """The number that a constant repeats, or None."""
-    if owner := producer(value, "stablehlo.constant"):
-        elements = ir.DenseElementsAttr(owner.attributes["value"])
-        if elements.is_splat and isinstance(elements.type.element_type, (ir.IntegerType, ir.FloatType)):
-            return elements.get_splat_value()
-    return None
+    owner = producer(value, "stablehlo.constant")
+    if owner is None or not isinstance(value.type.element_type, (ir.IntegerType, ir.FloatType)):
+        return None
+    elements = ir.DenseElementsAttr(owner.attributes["value"])
+    return elements.get_splat_value() if elements.is_splat else None
 
 
 def is_zero(value: ir.Value) -> bool:
     """Whether a value is a constant that is 0 everywhere."""
-    number = _repeated_value(value)
+    number = repeated_value(value)
     return isinstance(number, (ir.FloatAttr, ir.IntegerAttr)) and number.value == 0
 
 
@@ -152,7 +178,7 @@ def _pad_with_constants(module: ir.Module) -> None:
     """A pad by a computed value becomes a pad by 0, with that value where a pad of ones by 0 is 0."""
     for op in operations(module, "stablehlo.pad"):
         operand, value = op.operands
-        if _repeated_value(value) is not None:
+        if repeated_value(value) is not None:
             continue
         type_, boolean = op.results[0].type, ir.IntegerType.get_signless(1)
         with ir.InsertionPoint(op), op.location:
