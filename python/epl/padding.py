@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from epl.adapters.jax import hooks
-from epl.adapters.jax.trace import Argument, Traced
+from epl.adapters.jax.trace import Argument, Result, Traced
 from epl.errors import ArgumentError
 from epl.signature import Signature, Spec, Static, is_key
 
@@ -146,19 +146,24 @@ def sample_dims(signature: Signature, spec: Spec, traced: Traced) -> tuple[Dims,
     results = signature.results(spec, traced.out)
     pairs = zip(jax.tree.leaves(traced.out), jax.tree.leaves(twice), strict=True)
     dims_of = tuple(
-        _dims(signature, result.name, size, small.shape, large.shape)
+        _dims(signature, result, size, small.shape, large.shape)
         for result, (small, large) in zip(results, pairs, strict=True)
     )
     _check_mask_is_read(signature, spec, traced, [not dims for dims in dims_of])
     return dims_of
 
 
-def _dims(signature: Signature, name: str, size: int, small: Dims, large: Dims) -> Dims:
+def _dims(signature: Signature, result: Result, size: int, small: Dims, large: Dims) -> Dims:
     dims = tuple(dim for dim, pair in enumerate(zip(small, large, strict=True)) if pair == (size, 2 * size))
     if any(a != b for dim, (a, b) in enumerate(zip(small, large, strict=True)) if dim not in dims):
         raise ArgumentError(
-            f'pad_batch: result "{name}" of {signature.name} has the shape {list(small)} for {size} samples '
-            f"and {list(large)} for {2 * size}: return what is per sample with a dimension for the samples"
+            f'pad_batch: result "{result.name}" of {signature.name} has the shape {list(small)} for {size} '
+            f"samples and {list(large)} for {2 * size}: return what is per sample with a dimension for samples"
+        )
+    if dims and result.updates is not None:
+        raise ArgumentError(
+            f'pad_batch: "{result.name}" of {signature.name} is a state per sample, which cannot be padded: '
+            "make it a batch"
         )
     return dims
 

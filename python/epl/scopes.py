@@ -110,8 +110,11 @@ _retrace = jax.make_user_context(default_value=None)
 _default: Strategy | None = None
 
 
-class Scope(contextlib.AbstractContextManager["Scope"]):
-    """A scope to enter with `with`. It may be entered several times, each time as if it were written anew."""
+class Scope(contextlib.AbstractContextManager["Scope"], contextlib.ContextDecorator):
+    """A scope to enter with `with`, or to decorate a function with, each call of which enters it.
+
+    It may be entered several times, each time as if it were written anew.
+    """
 
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy

@@ -199,6 +199,18 @@ def test_calls_that_cannot_be_padded(function: Any, arguments: Any, message: str
         step(*arguments)
 
 
+def test_a_state_per_sample_cannot_be_padded() -> None:
+    step = epl.parallelize(
+        lambda last, x, mask: (x * mask[:, None], jnp.sum((x - last[0]).sum(1) * mask)),
+        state="last",
+        batch="x",
+        devices=2,
+        pad_batch=True,
+    )
+    with pytest.raises(epl.ArgumentError, match=r'"last" of _lambda_ is a state per sample.*make it a batch'):
+        step(X, X)
+
+
 def test_the_option_is_a_boolean() -> None:
     with pytest.raises(epl.ArgumentError, match="pad_batch must be True or False, found 128"):
         epl.parallelize(total, batch=("x", "y"), pad_batch=128)  # type: ignore[call-overload]

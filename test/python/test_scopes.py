@@ -66,6 +66,16 @@ def test_a_name_has_one_kind_and_count(second: Callable[[], object]) -> None:
         traced(step)
 
 
+def test_a_scope_decorates_functions() -> None:
+    @epl.replicate(name="layer")
+    def layer(x: jax.Array) -> jax.Array:
+        return jnp.sin(x)
+
+    assert scopes(lambda x: layer(layer(x))) == ['epl.replicate(device_count=1, name="layer")']
+    with pytest.raises(epl.ScopeError, match="inside"):
+        scopes(epl.replicate()(layer))
+
+
 def test_nesting_names_both() -> None:
     def step(x: jax.Array) -> jax.Array:
         with epl.replicate(name="outer"), epl.split(2, name="inner"):
