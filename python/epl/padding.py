@@ -158,7 +158,7 @@ def _dims(signature: Signature, result: Result, size: int, small: Dims, large: D
     if any(a != b for dim, (a, b) in enumerate(zip(small, large, strict=True)) if dim not in dims):
         raise ArgumentError(
             f'pad_batch: result "{result.name}" of {signature.name} has the shape {list(small)} for {size} '
-            f"samples and {list(large)} for {2 * size}: return what is per sample with a dimension for samples"
+            f"samples and {list(large)} for {2 * size}: return what is per sample in a dimension of its own"
         )
     if dims and result.updates is not None:
         raise ArgumentError(

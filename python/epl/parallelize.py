@@ -80,6 +80,10 @@ class Parallelized:
         """As the method of a class; `self` is a state, or a Python value if static_argnames has it."""
         return self if owner is None else types.MethodType(self, owner)
 
+    def __reduce__(self) -> str:
+        """Copied and pickled like a function: by its name."""
+        return str(getattr(self, "__qualname__", self._signature.name))
+
     def _check_outermost(self) -> None:
         if not hooks.trace_state_clean():
             raise Error(

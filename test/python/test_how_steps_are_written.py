@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import functools
+import pickle
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -229,6 +232,21 @@ def test_methods_of_a_class() -> None:
     assert len(Trainer.step._lowered) == 2
     with pytest.raises(epl.ArgumentError, match='"self" must be an array, found Trainer: name it in static'):
         trainers[0].predict(X)
+
+
+@epl.parallelize(batch="x", devices=2)
+def double(x: jax.Array) -> jax.Array:
+    return x * 2
+
+
+def test_steps_are_copied_and_pickled_like_functions() -> None:
+    double(X)
+    assert copy.deepcopy({"step": double})["step"] is double
+    assert pickle.loads(pickle.dumps(double)) is double
+    unnamed = epl.parallelize(functools.partial(lambda rate, x: x * rate, 2), batch="x")
+    assert copy.copy(unnamed) is unnamed
+    with pytest.raises(pickle.PicklingError):
+        pickle.dumps(unnamed)
 
 
 def test_a_batch_that_grows_and_shrinks_compiles_twice(caplog: pytest.LogCaptureFixture) -> None:
