@@ -66,8 +66,12 @@ def transformer(
     batch: int,
     optimizer: optax.GradientTransformation,
     dtype: Any = jnp.float32,
+    scanned: bool = False,
 ) -> Model:
-    """Pre-norm blocks of attention and gelu, mean square error against random targets."""
+    """Pre-norm blocks of attention and gelu, mean square error against random targets.
+
+    scanned: the layers are stacked and one loop of JAX, not one of Python.
+    """
     rng = np.random.default_rng(0)
 
     def weight(*shape: int) -> jax.Array:
@@ -83,6 +87,8 @@ def transformer(
         }
         for _ in range(layers)
     ]
+    if scanned:
+        params = jax.tree.map(lambda *parts: jnp.stack(parts), *params)
 
     def norm(x: jax.Array, gain: jax.Array) -> jax.Array:
         x = x - x.mean(-1, keepdims=True)
@@ -100,8 +106,10 @@ def transformer(
         def loss_fn(params: Any) -> jax.Array:
             with epl.replicate():
                 h = x.astype(dtype)
-                for layer in cast(params, dtype):
-                    h = block(layer, h)
+                if scanned:
+                    h, _ = jax.lax.scan(lambda h, layer: (block(layer, h), None), h, cast(params, dtype))
+                else:
+                    h = functools.reduce(lambda h, layer: block(layer, h), cast(params, dtype), h)
                 return ((h.astype(jnp.float32) - y) ** 2).mean()
 
         loss, grads = jax.value_and_grad(loss_fn)(params)
@@ -211,3 +219,11 @@ MODELS = {
 # Computed in bf16, with parameters in f32.
 NARROW = {f"{name} bf16": name for name in ("MLP 2048", "transformer", "CNN")}
 MODELS |= {name: functools.partial(MODELS[wide], dtype=jnp.bfloat16) for name, wide in NARROW.items()}
+# Compiled only: what more layers cost, as a loop of Python and as one of JAX.
+DEEP = {
+    f"{layers} layers{' by scan' * scanned}": functools.partial(
+        transformer, layers, 128, 4, 64, 8, optax.adamw(1e-3), scanned=scanned
+    )
+    for scanned in (False, True)
+    for layers in (6, 24)
+}

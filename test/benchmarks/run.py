@@ -17,7 +17,7 @@ import table
 import training
 from effort import Effort
 
-from models import MODELS
+from models import DEEP, MODELS
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,6 +42,7 @@ def groups() -> dict[str, Group]:
         ("memory", training.memory),
     ):
         result |= {f"{name} {model}": functools.partial(measure, model=model) for model in MODELS}
+    result |= {f"compile {model}": functools.partial(training.compile_time, model=model) for model in DEEP}
     result |= {
         f"all-reduce {size}": functools.partial(native.all_reduce, size=size) for size in native.REDUCED
     }

@@ -24,9 +24,9 @@ import jax  # noqa: E402  # reads XLA_FLAGS and counts the cores when it is load
 import numpy as np  # noqa: E402
 
 import epl  # noqa: E402
-from models import MODELS  # noqa: E402
+from models import DEEP, MODELS  # noqa: E402
 
-model = MODELS[name]()
+model = (MODELS | DEEP)[name]()
 
 if engine == "jax":  # sharded over host devices, as a user of JAX would write it
     mesh = jax.sharding.Mesh(np.array(jax.devices()), ("data",))

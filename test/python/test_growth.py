@@ -1,4 +1,4 @@
-"""Nothing grows with the number of calls or of compilations. EPL_NIGHTLY=1 runs the full numbers."""
+"""Nothing grows with calls and compilations, nor code with layers. EPL_NIGHTLY=1 runs the full numbers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -46,6 +47,35 @@ def test_steps_do_not_grow() -> None:
     train(STEPS, step)
     assert resident() - before < STEP_BYTES
     assert epl.live_bytes() == held
+
+
+def test_code_does_not_grow_with_layers() -> None:
+    def count(layers: int) -> tuple[int, int]:
+        """How many kernels there are, and how many launches."""
+        text = lower_layers(layers).as_text(stage="kernel")
+        return text.count("epl.kernel @"), text.count("epl.launch @")
+
+    few, more, most = map(count, (3, 5, 7))
+    assert few[0] == more[0] == most[0]
+    assert most[1] - more[1] == more[1] - few[1] > 0
+
+
+def lower_layers(layers: int) -> Any:
+    """A network with dropout behind each layer."""
+    params = [{"up": np.zeros((8, 16), np.float32), "down": np.zeros((16, 8), np.float32)}] * layers
+
+    def loss(params: Any, key: Any, x: Any) -> Any:
+        for layer in params:
+            key, drop = jax.random.split(key)
+            x = x + jax.nn.gelu(x @ layer["up"]) @ layer["down"]
+            x = jnp.where(jax.random.bernoulli(drop, 0.9, x.shape), x / 0.9, 0)
+        return jnp.sum(x)
+
+    def train(params: Any, key: Any, x: Any) -> Any:
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, jax.grad(loss)(params, key, x))
+
+    step = epl.parallelize(train, state="params", batch="x", devices=1)
+    return step.lower(params, jax.random.key(0), np.zeros((4, 8), np.float32))
 
 
 def test_calls_with_errors_do_not_grow() -> None:
