@@ -2,11 +2,13 @@
 
 #include "passes/kernel/ContractionLoops.h"
 
+#include "passes/kernel/KernelFunction.h"
 #include "passes/kernel/NarrowFloats.h"
 #include "passes/kernel/OpRoles.h"
-#include "passes/kernel/StridedAccess.h"
+#include "passes/kernel/Phases.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -37,18 +39,28 @@ SmallVector<ContractionLoop> mlir::epl::mergeLoops(SmallVector<ContractionLoop> 
   return merged;
 }
 
-// The linear index of what `map` reads of a row-major tensor; nothing if it is not strided.
-static std::optional<StridedAccess> getAccess(AffineMap map, ArrayRef<int64_t> shape) {
+// Adds what `map` reads of a row-major tensor to `nest`; false if it is not strided. `dilation` puts zeros
+// between the tensor's elements first.
+static bool addAccess(StridedNest &nest, AffineMap map, ArrayRef<int64_t> shape,
+                      tensor::InsertSliceOp dilation) {
   SmallVector<StridedAccess> dims, positions;
   for (unsigned dim = 0; dim < map.getNumDims(); ++dim)
     dims.push_back(StridedAccess::along(dim, map.getNumDims()));
-  for (AffineExpr expr : map.getResults()) {
+  SmallVector<int64_t> strides = getStrides(shape);
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
     std::optional<StridedAccess> position = apply(expr, dims, map.getNumDims());
     if (!position)
-      return std::nullopt;
+      return false;
+    int64_t modulus = dilation ? dilation.getStaticStride(dim) : 1;
+    if (modulus != 1) {
+      position->offset -= dilation.getStaticOffset(dim);
+      nest.gaps.push_back({nest.accesses.size(), *position, modulus, strides[dim]});
+      position = StridedAccess::constant(0, map.getNumDims());
+    }
     positions.push_back(*position);
   }
-  return linearize(positions, shape, map.getNumDims());
+  nest.accesses.push_back(linearize(positions, shape, map.getNumDims()));
+  return true;
 }
 
 // Whether the op multiplies and adds in one type, to which it may widen its inputs.
@@ -68,35 +80,53 @@ static bool isPlain(GenericOp op) {
          llvm::all_of(op.getOperandTypes(), [](Type type) { return isa<RankedTensorType>(type); });
 }
 
-static bool setLoops(GenericOp op, StridedContraction &contraction) {
-  SmallVector<StridedAccess> accesses;
-  for (auto [operand, map] : llvm::zip_equal(op->getOperands(), op.getIndexingMapsArray())) {
-    auto access = getAccess(map, cast<RankedTensorType>(operand.getType()).getShape());
-    if (!access)
-      return false;
-    accesses.push_back(*access);
-  }
-  contraction.offsetA = accesses[0].offset;
-  contraction.offsetB = accesses[1].offset;
-  for (auto [dim, extent] : llvm::enumerate(op.getStaticLoopRanges()))
-    if (extent != 1)
-      contraction.loops.push_back(
-          {extent, accesses[0].strides[dim], accesses[1].strides[dim], accesses[2].strides[dim]});
-  contraction.loops = mergeLoops(std::move(contraction.loops));
-  return true;
+// The dilation that makes `value`, or null.
+static tensor::InsertSliceOp getDilation(Value value) {
+  auto dilation = value.getDefiningOp<tensor::InsertSliceOp>();
+  return dilation && isDilation(dilation) ? dilation : tensor::InsertSliceOp();
 }
 
 Type StridedContraction::getSumType() const {
   return isNarrowFloat(element) ? Float32Type::get(element.getContext()) : element;
 }
 
-std::optional<StridedContraction> mlir::epl::matchContraction(KernelOp kernel) {
+// What is in memory of an operand: itself, or what is dilated.
+static Value getStored(Value operand) {
+  tensor::InsertSliceOp dilation = getDilation(operand);
+  return dilation ? dilation.getSource() : operand;
+}
+
+// The loops of the op over what is in memory.
+static std::optional<PhasedNests> getNests(GenericOp op) {
+  StridedNest nest{op.getStaticLoopRanges(), {}, {}};
+  for (auto [operand, map] : llvm::zip_equal(op->getOperands(), op.getIndexingMapsArray())) {
+    auto shape = cast<RankedTensorType>(getStored(operand).getType()).getShape();
+    if (!addAccess(nest, map, shape, getDilation(operand)))
+      return std::nullopt;
+  }
+  return skipGaps(nest);
+}
+
+// `contraction` over the loops of `nest`.
+static StridedContraction setLoops(StridedContraction contraction, const StridedNest &nest) {
+  const StridedAccess &a = nest.accesses[0], &b = nest.accesses[1], &c = nest.accesses[2];
+  std::tie(contraction.offsetA, contraction.offsetB, contraction.offsetC) =
+      std::tuple(a.offset, b.offset, c.offset);
+  for (auto [dim, extent] : llvm::enumerate(nest.extents))
+    if (extent != 1)
+      contraction.loops.push_back({extent, a.strides[dim], b.strides[dim], c.strides[dim]});
+  contraction.loops = mergeLoops(std::move(contraction.loops));
+  return contraction;
+}
+
+std::optional<ContractionParts> mlir::epl::matchContraction(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   Operation *yield = body.getTerminator();
   auto op = yield->getNumOperands() == 1 ? yield->getOperand(0).getDefiningOp<GenericOp>() : GenericOp();
   if (kernel.getKind() != KernelKind::contraction || !op || !isPlain(op))
     return std::nullopt;
-  auto a = dyn_cast<BlockArgument>(op.getInputs()[0]), b = dyn_cast<BlockArgument>(op.getInputs()[1]),
+  auto a = dyn_cast<BlockArgument>(getStored(op.getInputs()[0])),
+       b = dyn_cast<BlockArgument>(getStored(op.getInputs()[1])),
        init = dyn_cast<BlockArgument>(op.getDpsInits()[0]);
   StridedContraction contraction{};
   contraction.element = getElementTypeOrSelf(op.getResult(0));
@@ -107,11 +137,16 @@ std::optional<StridedContraction> mlir::epl::matchContraction(KernelOp kernel) {
     contraction.init = init.getArgNumber();
   else
     contraction.fill = dyn_cast_or_null<TypedAttr>(getFillValue(op.getDpsInits()[0]));
-  if (!a || !b || (!init && !contraction.fill) || !setLoops(op, contraction))
+  std::optional<PhasedNests> phased = getNests(op);
+  bool isFilled = contraction.fill || (contraction.init && phased && phased->coversResult);
+  if (!a || !b || !isFilled || !phased || phased->nests.empty())
     return std::nullopt;
   contraction.a = a.getArgNumber();
   contraction.b = b.getArgNumber();
-  return contraction;
+  ContractionParts parts{{}, phased->coversResult};
+  for (const StridedNest &nest : phased->nests)
+    parts.parts.push_back(setLoops(contraction, nest));
+  return parts;
 }
 
 int64_t mlir::epl::getVolume(ArrayRef<ContractionLoop> loops, int64_t ContractionLoop::*stride) {

@@ -5,6 +5,8 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
+#include <vector>
+
 namespace mlir::epl {
 
 /// A loop and the distance, in elements, between its iterations in each operand; 0 where it is absent.
@@ -20,11 +22,11 @@ struct ContractionLoop {
 /// What a kernel of one contraction is to memory: c[...] += a[...] * b[...] over strided loops. Matrix
 /// products and convolutions (strided, dilated, grouped, and their gradients) differ in nothing but strides.
 struct StridedContraction {
-  Type element;             ///< of the result
-  Type elementA, elementB;  ///< of the operands: that of the result, or floats that are widened to it
-  unsigned a, b;            ///< arguments of the kernel
-  bool isLogical;           ///< ands and ors instead of products and sums
-  int64_t offsetA, offsetB; ///< of the first elements
+  Type element;            ///< of the result
+  Type elementA, elementB; ///< of the operands: that of the result, or floats that are widened to it
+  unsigned a, b;           ///< arguments of the kernel
+  bool isLogical;          ///< ands and ors instead of products and sums
+  int64_t offsetA, offsetB, offsetC; ///< of the first elements
   /// Outer loops first; those of extent 1 left out, neighbours that continue each other merged. No two
   /// iterations of the loops that are not reductions name one element of c.
   SmallVector<ContractionLoop> loops;
@@ -36,9 +38,16 @@ struct StridedContraction {
   Type getSumType() const;
 };
 
+/// The contraction that a kernel is, in parts for different elements of the result.
+struct ContractionParts {
+  std::vector<StridedContraction> parts; ///< at least one
+  bool coversResult;                     ///< false: some elements are in no part, they are `fill`
+};
+
 /// The contraction that `kernel` is: only multiplies and adds, of elements that have the result's type or are
-/// widened to it. Nothing if it is something else, or empty.
-std::optional<StridedContraction> matchContraction(KernelOp kernel);
+/// widened to it. It is one part but for dilated operands (`isDilation`), whose zeros no part reads. Nothing
+/// if it is something else, or empty.
+std::optional<ContractionParts> matchContraction(KernelOp kernel);
 
 /// The iterations of all loops, or of those that have a `stride` in one operand.
 int64_t getVolume(ArrayRef<ContractionLoop> loops, int64_t ContractionLoop::*stride = nullptr);

@@ -13,6 +13,8 @@
 
 #include "passes/kernel/ContractionNest.h"
 
+#include "passes/kernel/SumMemory.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -34,9 +36,11 @@ struct Row {
 
 class ContractionEmitter {
 public:
-  ContractionEmitter(const ContractionTiling &tiling, KernelFunction &function)
-      : tiling(tiling), function(function), b(function.getBuilder()),
-        sumType(tiling.contraction.getSumType()), vectorType(VectorType::get({tiling.lanes}, sumType)) {}
+  // Leaves the sums in `target`. Slices share out the iterations of the loop `sliced`, if there is one.
+  ContractionEmitter(const ContractionTiling &tiling, const ContractionLoop *sliced, Value target,
+                     SumMemory &memory, KernelFunction &function)
+      : tiling(tiling), sliced(sliced), target(target), memory(memory), function(function),
+        b(function.getBuilder()), vectorType(memory.getVectorType()) {}
 
   void emit();
 
@@ -46,9 +50,7 @@ private:
 
   void placeOperands(Place &origin);
   void emitTiles(Place origin);
-  Value widen(Value buffer);
-  void emitConversion(Value source, Value target);
-  void emitCopy(const Packing &packing, Value source, Value sourceOffset, Value target);
+  void emitCopy(const Packing &packing, Value source, Value sourceOffset, Value target, Value targetOffset);
   void emitLoops(ArrayRef<ContractionLoop> loops, Place at, Body body);
   void emitColumns(Place at, function_ref<void(Place, int64_t columns)> body);
   void emitRows(Place at, int64_t columns, TileBody body);
@@ -63,36 +65,32 @@ private:
   Value addProduct(Value sum, Value x, Value y);
   Value add(Value index, int64_t distance);
   Place advance(Place at, const ContractionLoop &loop, Value iteration);
-  Value load(Value buffer, Value index, int64_t columns);
-  void store(Value value, Value buffer, Value index, int64_t columns);
-  Value convertTo(Value value, Type element);
-  Value getMask(int64_t columns);
 
   const ContractionTiling &tiling;
+  const ContractionLoop *sliced;
+  Value target;
+  SumMemory &memory;
   KernelFunction &function;
   ImplicitLocOpBuilder &b;
-  Type sumType;
   VectorType vectorType;
-  const ContractionLoop *sliced = nullptr;
   Value bufferA, bufferB, bufferC, init;
 };
 
 } // namespace
 
-static int64_t getSize(Value buffer) { return cast<MemRefType>(buffer.getType()).getNumElements(); }
-
-// The loop whose iterations slices share out, or null: what is copied is copied once.
-static const ContractionLoop *findSliced(const ContractionTiling &tiling) {
+// The loop whose iterations slices share out, or null: what is copied is copied once, parts are not shared.
+static const ContractionLoop *findSliced(const TiledContraction &tiled) {
+  const ContractionTiling &tiling = tiled.parts.front();
   const StridedContraction &contraction = tiling.contraction;
   Type sums = contraction.getSumType();
   bool converts = contraction.element != sums || contraction.elementA != sums || contraction.elementB != sums;
-  if (tiling.packB || tiling.packC || converts)
+  if (tiled.parts.size() > 1 || !tiled.coversResult || tiling.packB || tiling.packC || converts)
     return nullptr;
   return !tiling.outer.empty() ? &tiling.outer[0] : !tiling.inner.empty() ? &tiling.inner[0] : nullptr;
 }
 
-int64_t mlir::epl::getExtent(const ContractionTiling &tiling) {
-  const ContractionLoop *sliced = findSliced(tiling);
+int64_t mlir::epl::getExtent(const TiledContraction &tiled) {
+  const ContractionLoop *sliced = findSliced(tiled);
   return sliced ? sliced->extent : 1;
 }
 
@@ -122,46 +120,36 @@ Place ContractionEmitter::advance(Place at, const ContractionLoop &loop, Value i
 
 void ContractionEmitter::emit() {
   const StridedContraction &contraction = tiling.contraction;
-  OpBuilder::InsertionGuard guard(b);
-  sliced = findSliced(tiling);
-  if (!sliced) {
-    auto once = scf::ForOp::create(b, function.getBegin(), function.getEnd(), function.getIndex(1));
-    b.setInsertionPointToStart(once.getBody());
-  }
   Place origin{function.getIndex(contraction.offsetA), function.getIndex(contraction.offsetB),
-               function.getIndex(0)};
+               function.getIndex(contraction.offsetC)};
   placeOperands(origin);
   emitTiles(origin);
-  Value result = function.getOutput(0);
-  if (tiling.packC) {
-    Packing back = tiling.packC;
-    for (Packing::Dim &dim : back.dims)
-      std::swap(dim.from, dim.to);
-    emitCopy(back, bufferC, function.getIndex(0), result);
-  } else if (bufferC != result) {
-    emitConversion(bufferC, result);
-  }
+  if (!tiling.packC)
+    return;
+  Packing back = tiling.packC;
+  for (Packing::Dim &dim : back.dims)
+    std::swap(dim.from, dim.to);
+  emitCopy(back, bufferC, origin.c, target, function.getIndex(contraction.offsetC));
 }
 
 // Where tiles find the operands and leave the result.
 void ContractionEmitter::placeOperands(Place &origin) {
   const StridedContraction &contraction = tiling.contraction;
-  bufferA = widen(function.getInput(contraction.a));
+  bufferA = memory.widen(function.getInput(contraction.a));
   bufferB = function.getInput(contraction.b);
   if (tiling.packB) {
-    Value copy = function.allocate(RankedTensorType::get({tiling.packB.size}, sumType));
-    emitCopy(tiling.packB, bufferB, origin.b, copy);
+    Value copy = memory.allocate(tiling.packB.size);
+    emitCopy(tiling.packB, bufferB, origin.b, copy, function.getIndex(0));
     bufferB = copy;
     origin.b = function.getIndex(0);
   } else {
-    bufferB = widen(bufferB);
+    bufferB = memory.widen(bufferB);
   }
   init = contraction.init ? function.getInput(*contraction.init) : Value();
-  bufferC = function.getOutput(0);
-  bool sumsWait = !tiling.sums.empty() && contraction.element != sumType; // in memory, not rounded
-  if (tiling.packC || sumsWait) {
-    int64_t size = tiling.packC ? tiling.packC.size : getSize(bufferC);
-    bufferC = function.allocate(RankedTensorType::get({size}, sumType));
+  bufferC = target;
+  if (tiling.packC) {
+    bufferC = memory.allocate(tiling.packC.size);
+    origin.c = function.getIndex(0);
   }
 }
 
@@ -171,34 +159,13 @@ void ContractionEmitter::emitTiles(Place origin) {
   });
 }
 
-// `buffer`, or what it holds in the type of sums.
-Value ContractionEmitter::widen(Value buffer) {
-  if (getElementTypeOrSelf(buffer) == sumType)
-    return buffer;
-  Value copy = function.allocate(RankedTensorType::get({getSize(buffer)}, sumType));
-  emitConversion(buffer, copy);
-  return copy;
-}
-
-void ContractionEmitter::emitConversion(Value source, Value target) {
-  int64_t size = getSize(target), whole = size / tiling.lanes;
-  auto convert = [&](Value index, int64_t columns) {
-    store(load(source, index, columns), target, index, columns);
-  };
-  emitLoops(ContractionLoop{whole, tiling.lanes, 0, 0}, {function.getIndex(0), Value(), Value()},
-            [&](Place at) { convert(at.a, tiling.lanes); });
-  if (int64_t left = size - whole * tiling.lanes)
-    convert(function.getIndex(whole * tiling.lanes), left);
-}
-
-void ContractionEmitter::emitCopy(const Packing &packing, Value source, Value sourceOffset, Value target) {
+void ContractionEmitter::emitCopy(const Packing &packing, Value source, Value sourceOffset, Value target,
+                                  Value targetOffset) {
   SmallVector<ContractionLoop> loops;
   for (const Packing::Dim &dim : packing.dims)
     loops.push_back({dim.extent, dim.from, 0, dim.to});
-  emitLoops(loops, {sourceOffset, Value(), function.getIndex(0)}, [&](Place at) {
-    Value element = loadElement(b, source, at.a, getElementTypeOrSelf(source));
-    storeElement(b, convertTo(element, getElementTypeOrSelf(target)), target, at.c);
-  });
+  emitLoops(loops, {sourceOffset, Value(), targetOffset},
+            [&](Place at) { memory.copyElement(source, at.a, target, at.c); });
 }
 
 void ContractionEmitter::emitLoops(ArrayRef<ContractionLoop> loops, Place at, Body body) {
@@ -275,17 +242,12 @@ SmallVector<Row> ContractionEmitter::getRows(int64_t count) {
 // The accumulators before the first product, row by row.
 SmallVector<Value> ContractionEmitter::makeStart(Place at, ArrayRef<Row> rows, int64_t columns, bool starts) {
   int64_t vectors = llvm::divideCeil(columns, tiling.lanes);
-  if (starts && !init) {
-    Attribute number = tiling.contraction.fill;
-    if (auto real = dyn_cast<FloatAttr>(number))
-      number = FloatAttr::get(sumType, real.getValueAsDouble());
-    auto fill = DenseElementsAttr::get(vectorType, number);
-    return SmallVector<Value>(rows.size() * vectors, arith::ConstantOp::create(b, fill));
-  }
+  if (starts && !init)
+    return SmallVector<Value>(rows.size() * vectors, memory.makeVector(tiling.contraction.fill));
   SmallVector<Value> start;
   for (const Row &row : rows)
     for (int64_t column = 0; column < columns; column += tiling.lanes)
-      start.push_back(load(starts ? init : bufferC, add(at.c, row.c + column), columns - column));
+      start.push_back(memory.load(starts ? init : bufferC, add(at.c, row.c + column), columns - column));
   return start;
 }
 
@@ -297,7 +259,7 @@ void ContractionEmitter::emitTile(Place at, ArrayRef<Row> rows, int64_t columns,
 void ContractionEmitter::storeTile(ArrayRef<Value> sums, Place at, ArrayRef<Row> rows, int64_t columns) {
   for (const Row &row : rows)
     for (int64_t column = 0; column < columns; column += tiling.lanes) {
-      store(sums.front(), bufferC, add(at.c, row.c + column), columns - column);
+      memory.store(sums.front(), bufferC, add(at.c, row.c + column), columns - column);
       sums = sums.drop_front();
     }
 }
@@ -320,16 +282,16 @@ SmallVector<Value> ContractionEmitter::emitStep(Place at, ArrayRef<Row> rows, in
                                                 ArrayRef<Value> sums) {
   SmallVector<Value> vectors, next;
   for (int64_t column = 0; column < columns; column += tiling.lanes)
-    vectors.push_back(load(bufferB, add(at.b, column), columns - column));
+    vectors.push_back(memory.load(bufferB, add(at.b, column), columns - column));
   for (const Row &row : rows) {
     Value scalar;
     if (tiling.vector.a == 0) {
-      Value element = loadElement(b, bufferA, add(at.a, row.a), sumType);
+      Value element = loadElement(b, bufferA, add(at.a, row.a), vectorType.getElementType());
       scalar = vector::BroadcastOp::create(b, vectorType, element);
     }
     for (auto [index, vector] : llvm::enumerate(vectors)) {
       int64_t column = index * tiling.lanes;
-      Value factor = scalar ? scalar : load(bufferA, add(at.a, row.a + column), columns - column);
+      Value factor = scalar ? scalar : memory.load(bufferA, add(at.a, row.a + column), columns - column);
       next.push_back(addProduct(sums[next.size()], factor, vector));
     }
   }
@@ -337,46 +299,36 @@ SmallVector<Value> ContractionEmitter::emitStep(Place at, ArrayRef<Row> rows, in
 }
 
 Value ContractionEmitter::addProduct(Value sum, Value x, Value y) {
-  if (isa<FloatType>(sumType))
+  if (isa<FloatType>(vectorType.getElementType()))
     return arith::AddFOp::create(b, sum, arith::MulFOp::create(b, x, y));
   return arith::AddIOp::create(b, sum, arith::MulIOp::create(b, x, y));
 }
 
 //===----------------------------------------------------------------------===//
-// Memory
+// All parts
 //===----------------------------------------------------------------------===//
 
-// Null for a whole vector.
-Value ContractionEmitter::getMask(int64_t columns) {
-  if (columns >= tiling.lanes)
-    return Value();
-  return vector::ConstantMaskOp::create(b, VectorType::get({tiling.lanes}, b.getI1Type()),
-                                        b.getDenseI64ArrayAttr({columns}));
+// Whether sums are narrower than their type in the result, and wait in memory before they are rounded.
+static bool haveToWait(const TiledContraction &tiled) {
+  const StridedContraction &contraction = tiled.parts.front().contraction;
+  return contraction.element != contraction.getSumType() &&
+         llvm::any_of(tiled.parts,
+                      [](const ContractionTiling &part) { return !part.sums.empty() && !part.packC; });
 }
 
-// In the type of sums.
-Value ContractionEmitter::load(Value buffer, Value index, int64_t columns) {
-  VectorType type = VectorType::get({tiling.lanes}, getElementTypeOrSelf(buffer));
-  return convertTo(loadVector(b, type, buffer, index, getMask(columns)), sumType);
-}
-
-// In the type of the buffer.
-void ContractionEmitter::store(Value value, Value buffer, Value index, int64_t columns) {
-  storeVector(b, convertTo(value, getElementTypeOrSelf(buffer)), buffer, index, getMask(columns));
-}
-
-// A number or vector of numbers with elements of type `element`, rounded if that is narrower.
-Value ContractionEmitter::convertTo(Value value, Type element) {
-  Type from = getElementTypeOrSelf(value);
-  if (from == element)
-    return value;
-  auto vector = dyn_cast<VectorType>(value.getType());
-  Type type = vector ? vector.clone(element) : element;
-  if (from.getIntOrFloatBitWidth() < element.getIntOrFloatBitWidth())
-    return arith::ExtFOp::create(b, type, value);
-  return arith::TruncFOp::create(b, type, value);
-}
-
-void mlir::epl::emitContractionNest(const ContractionTiling &tiling, KernelFunction &function) {
-  ContractionEmitter(tiling, function).emit();
+void mlir::epl::emitContractionNest(const TiledContraction &tiled, KernelFunction &function) {
+  const ContractionTiling &first = tiled.parts.front();
+  SumMemory memory(function, first.contraction.getSumType(), first.lanes);
+  Value result = function.getOutput(0);
+  if (const ContractionLoop *sliced = findSliced(tiled))
+    return ContractionEmitter(first, sliced, result, memory, function).emit();
+  emitLoop(function.getBuilder(), function.getBegin(), function.getEnd(), function.getIndex(1), [&](Value) {
+    Value sums = haveToWait(tiled) ? memory.allocate(getSize(result)) : result;
+    if (!tiled.coversResult)
+      memory.fill(sums, first.contraction.fill);
+    for (const ContractionTiling &part : tiled.parts)
+      ContractionEmitter(part, /*sliced=*/nullptr, sums, memory, function).emit();
+    if (sums != result)
+      memory.convert(sums, result);
+  });
 }

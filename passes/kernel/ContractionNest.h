@@ -6,10 +6,11 @@
 
 namespace mlir::epl {
 
-/// The slices of the nest: the iterations of its outermost loop, or one if all share copies of operands.
-int64_t getExtent(const ContractionTiling &tiling);
+/// The slices of the nest: the iterations of its outermost loop, or one if all share what is done first, such
+/// as copies of operands.
+int64_t getExtent(const TiledContraction &tiled);
 
-/// Fills `function` with the loops of `tiling`.
-void emitContractionNest(const ContractionTiling &tiling, KernelFunction &function);
+/// Fills `function` with the loops of `tiled`.
+void emitContractionNest(const TiledContraction &tiled, KernelFunction &function);
 
 } // namespace mlir::epl

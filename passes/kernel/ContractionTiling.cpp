@@ -218,3 +218,15 @@ std::optional<ContractionTiling> mlir::epl::tileContraction(StridedContraction c
   orderParallel(tiling, loops);
   return tiling;
 }
+
+std::optional<TiledContraction> mlir::epl::tileParts(const ContractionParts &contraction,
+                                                     unsigned vectorBits) {
+  TiledContraction tiled{{}, contraction.coversResult};
+  for (const StridedContraction &part : contraction.parts) {
+    std::optional<ContractionTiling> tiling = tileContraction(part, vectorBits);
+    if (!tiling)
+      return std::nullopt;
+    tiled.parts.push_back(*std::move(tiling));
+  }
+  return tiled;
+}

@@ -36,8 +36,16 @@ struct ContractionTiling {
   SmallVector<ContractionLoop> registerSums;
 };
 
+/// All parts of a contraction, tiled.
+struct TiledContraction {
+  std::vector<ContractionTiling> parts;
+  bool coversResult; ///< false: some elements are in no part
+};
+
 /// The tiling of `contraction` for registers of `vectorBits`. Nothing if no loop makes good vectors, or for
 /// types that registers do not multiply.
 std::optional<ContractionTiling> tileContraction(StridedContraction contraction, unsigned vectorBits);
+/// The same for all parts; nothing if one has none.
+std::optional<TiledContraction> tileParts(const ContractionParts &contraction, unsigned vectorBits);
 
 } // namespace mlir::epl

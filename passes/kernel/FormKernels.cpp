@@ -56,10 +56,10 @@ public:
   }
 
   /// The same for a contraction: each operand is an argument of its own, in order, so that a library can be
-  /// called with them. Only an init made of constants is made here.
+  /// called with them. Only dilations, and an init made of constants, are made here.
   void cloneContraction(linalg::GenericOp op) {
     SmallVector<Value> operands =
-        llvm::map_to_vector(op.getInputs(), [&](Value input) { return addInput(input); });
+        llvm::map_to_vector(op.getInputs(), [&](Value input) { return addOperand(input); });
     Value init = op.getDpsInits()[0];
     operands.push_back(isCheapConstant(init) ? inside(init) : addInput(init));
     Operation *copy = builder.clone(*op, mapping);
@@ -77,6 +77,19 @@ public:
   SmallVector<Value> inputs;
 
 private:
+  /// What a contraction reads: an argument, dilated here if `value` is something dilated.
+  Value addOperand(Value value) {
+    auto dilation = value.getDefiningOp<tensor::InsertSliceOp>();
+    if (!dilation || getOpRole(dilation) != OpRole::clone)
+      return addInput(value);
+    IRMapping operands;
+    operands.map(dilation.getSource(), addInput(dilation.getSource()));
+    operands.map(dilation.getDest(), inside(dilation.getDest()));
+    Operation *copy = builder.clone(*dilation, operands);
+    copy->setDiscardableAttrs(DictionaryAttr::get(dilation->getContext()));
+    return copy->getResult(0);
+  }
+
   Value addInput(Value value) {
     inputs.push_back(value);
     return block->addArgument(value.getType(), value.getLoc());

@@ -78,8 +78,8 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
       lowerTranspose(kernel, *transpose);
       return success();
     }
-    if (std::optional<ContractionTiling> tiling = loops ? std::nullopt : matchTiling(kernel, vectorBits)) {
-      lowerContraction(kernel, *tiling);
+    if (std::optional<TiledContraction> tiled = loops ? std::nullopt : matchTiling(kernel, vectorBits)) {
+      lowerContraction(kernel, *tiled);
       return success();
     }
     if (std::optional<SortPlan> plan = loops ? std::nullopt : matchSort(kernel)) {
@@ -110,16 +110,20 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
     kernel.setWorkspace(function.finish());
   }
 
-  static std::optional<ContractionTiling> matchTiling(KernelOp kernel, unsigned vectorBits) {
-    std::optional<StridedContraction> contraction = matchContraction(kernel);
-    return contraction ? tileContraction(*std::move(contraction), vectorBits) : std::nullopt;
+  static std::optional<TiledContraction> matchTiling(KernelOp kernel, unsigned vectorBits) {
+    std::optional<ContractionParts> contraction = matchContraction(kernel);
+    return contraction ? tileParts(*contraction, vectorBits) : std::nullopt;
   }
 
-  void lowerContraction(KernelOp kernel, const ContractionTiling &tiling) {
+  void lowerContraction(KernelOp kernel, const TiledContraction &tiled) {
     KernelFunction function(kernel, /*shared=*/false);
-    emitContractionNest(tiling, function);
+    emitContractionNest(tiled, function);
     kernel.setForm("tiled");
-    kernel.setExtent(getExtent(tiling));
+    kernel.setExtent(getExtent(tiled));
+    int64_t products = 0; // without those of zeros between elements
+    for (const ContractionTiling &part : tiled.parts)
+      products += getVolume(part.contraction.loops);
+    kernel.setFlops(2 * products);
     kernel.removeInPlaceAttr(); // the operands are read again and again
     kernel.setWorkspace(function.finish());
   }

@@ -108,23 +108,26 @@ bool hasKnownStart(const StridedContraction &contraction) {
 
 /// Whether all strides are those of a library: from the first elements on.
 bool goesForward(const StridedContraction &contraction) {
-  return contraction.offsetA == 0 && contraction.offsetB == 0 &&
+  return contraction.offsetA == 0 && contraction.offsetB == 0 && contraction.offsetC == 0 &&
          llvm::all_of(contraction.loops,
                       [](const ContractionLoop &loop) { return loop.a >= 0 && loop.b >= 0; });
 }
 
 void matchKernel(KernelOp kernel) {
-  std::optional<StridedContraction> contraction = matchContraction(kernel);
-  if (!contraction || contraction->a != 0 || contraction->b != 1 || !hasKnownTypes(*contraction) ||
-      !hasKnownStart(*contraction) || !goesForward(*contraction))
+  std::optional<ContractionParts> matched = matchContraction(kernel);
+  if (!matched || matched->parts.size() != 1 || !matched->coversResult)
     return;
-  GemmAttr gemm = matchLoops(kernel.getContext(), contraction->loops, contraction->init.has_value());
+  const StridedContraction &contraction = matched->parts.front();
+  if (contraction.a != 0 || contraction.b != 1 || !hasKnownTypes(contraction) ||
+      !hasKnownStart(contraction) || !goesForward(contraction))
+    return;
+  GemmAttr gemm = matchLoops(kernel.getContext(), contraction.loops, contraction.init.has_value());
   if (!gemm)
     return;
   kernel.setGemmAttr(gemm);
-  kernel.setFlops(2 * getVolume(contraction->loops));
-  if (contraction->init)
-    kernel.setInPlace(ArrayRef<int32_t>{int32_t(*contraction->init)});
+  kernel.setFlops(2 * getVolume(contraction.loops));
+  if (contraction.init)
+    kernel.setInPlace(ArrayRef<int32_t>{int32_t(*contraction.init)});
 }
 
 struct MatchContractionsPass : epl::impl::MatchContractionsBase<MatchContractionsPass> {

@@ -4,7 +4,9 @@
 // transpose moves a whole matrix. Matrix libraries read and write transposed operands for free.
 // Method: a transpose or broadcast of an operand, and a transpose that is the only use of the result, become
 // part of the contraction's indexing maps; then the operands are ordered so that the result's minor
-// dimension comes from the second one, which is how row-major libraries want it.
+// dimension comes from the second one, which is how row-major libraries want it. The gradients of
+// convolutions read reversed weights, which becomes part of the maps too, and elements with zeros between
+// them: these are inserted right before the contraction, so that they share a kernel, which skips the zeros.
 //
 // In: task bodies of flat ops. Out: the same values; contractions read what was transposed.
 //
@@ -13,6 +15,7 @@
 #include "passes/kernel/OpRoles.h"
 #include "passes/kernel/Passes.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -47,6 +50,128 @@ bool foldInput(GenericOp op, OpOperand &input) {
     return false;
   input.set(source.getOperand(0));
   setMap(op, input, maps[input.getOperandNumber()]);
+  return true;
+}
+
+/// For each dimension of a generic's input whether it is read backwards; nothing if the generic does anything
+/// else.
+std::optional<SmallVector<bool>> getReversal(GenericOp op) {
+  AffineMap map = getCopyMap(op);
+  auto type = map ? dyn_cast<RankedTensorType>(op.getOperand(0).getType()) : RankedTensorType();
+  if (!type || map.getNumResults() != map.getNumDims())
+    return std::nullopt;
+  SmallVector<bool> reversed;
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+    AffineExpr forward = getAffineDimExpr(dim, op.getContext());
+    reversed.push_back(expr == type.getDimSize(dim) - 1 - forward);
+    if (!reversed.back() && expr != forward)
+      return std::nullopt;
+  }
+  return reversed;
+}
+
+bool hasDim(AffineMap map, AffineExpr dim) { return llvm::is_contained(map.getResults(), dim); }
+
+/// Whether `input` reads each element along `loop`, a sum, and nothing else, and only windows of others do so
+/// too: where the other operand reads each element as well, a library goes forwards only.
+bool mayTurn(GenericOp op, OpOperand &input, AffineDimExpr loop) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    bool isInput = &operand == &input;
+    int64_t reads = llvm::count_if(map.getResults(),
+                                   [&](AffineExpr expr) { return expr.isFunctionOfDim(loop.getPosition()); });
+    if (isInput ? reads != 1 : hasDim(map, loop) || (op.isDpsInit(&operand) && reads != 0))
+      return false;
+  }
+  return true;
+}
+
+/// Reads the source of a reversal instead of its result: sums go through the other operand backwards.
+bool foldReversal(GenericOp op, OpOperand &input) {
+  auto source = input.get().getDefiningOp<GenericOp>();
+  std::optional<SmallVector<bool>> reversed = source ? getReversal(source) : std::nullopt;
+  if (!reversed)
+    return false;
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  AffineMap read = maps[input.getOperandNumber()];
+  SmallVector<AffineExpr> loops;
+  for (unsigned loop = 0; loop < read.getNumDims(); ++loop)
+    loops.push_back(getAffineDimExpr(loop, op.getContext()));
+  for (auto [dim, expr] : llvm::enumerate(read.getResults())) {
+    if (!(*reversed)[dim])
+      continue;
+    auto loop = dyn_cast<AffineDimExpr>(expr);
+    if (!loop || !mayTurn(op, input, loop))
+      return false;
+    loops[loop.getPosition()] = op.getStaticLoopRanges()[loop.getPosition()] - 1 - loop;
+  }
+  for (AffineMap &map : maps)
+    map = map.replaceDimsAndSymbols(loops, {}, loops.size(), 0);
+  maps[input.getOperandNumber()] = read;
+  input.set(source.getOperand(0));
+  op.setIndexingMapsAttr(Builder(op).getAffineMapArrayAttr(maps));
+  return true;
+}
+
+/// The insertion that spreads elements, zeros being between them, in `value`, a view of its result or itself.
+/// Null if there is none, or if the view splits dimensions with zeros.
+tensor::InsertSliceOp getSpread(Value value) {
+  auto view = value.getDefiningOp<tensor::ExpandShapeOp>();
+  auto insert = (view ? view.getSrc() : value).getDefiningOp<tensor::InsertSliceOp>();
+  if (!insert || !insertsIntoZeros(insert) ||
+      llvm::all_of(insert.getStaticStrides(), [](int64_t stride) { return stride == 1; }))
+    return {};
+  for (int64_t dim = 0; view && dim < insert.getType().getRank(); ++dim)
+    if (view.getReassociationIndices()[dim].size() != 1 &&
+        insert.getSourceType().getDimSize(dim) != insert.getType().getDimSize(dim))
+      return {};
+  return insert;
+}
+
+/// The source of `insert`, with as many zeros round it as make the insertion a dilation.
+Value padSource(tensor::InsertSliceOp insert, OpBuilder &builder) {
+  SmallVector<int64_t> shape;
+  SmallVector<OpFoldResult> low, high;
+  for (int64_t dim = 0; dim < insert.getType().getRank(); ++dim) {
+    int64_t offset = insert.getStaticOffset(dim), stride = insert.getStaticStride(dim);
+    shape.push_back(llvm::divideCeil(insert.getType().getDimSize(dim) - offset % stride, stride));
+    low.push_back(builder.getIndexAttr(offset / stride));
+    high.push_back(
+        builder.getIndexAttr(shape.back() - offset / stride - insert.getSourceType().getDimSize(dim)));
+  }
+  RankedTensorType type = insert.getSourceType().clone(shape);
+  if (type == insert.getSourceType())
+    return insert.getSource();
+  Location loc = insert.getLoc();
+  Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type.getElementType()));
+  return tensor::PadOp::create(builder, loc, type, insert.getSource(), low, high, zero);
+}
+
+/// Reads a dilation, whose zeros its kernel skips, instead of elements that are spread in another way.
+bool dilateInput(GenericOp op, OpOperand &input) {
+  tensor::InsertSliceOp insert = getSpread(input.get());
+  if (!insert || getOpRole(input.get().getDefiningOp()) == OpRole::clone)
+    return false;
+  OpBuilder builder(op);
+  Value source = padSource(insert, builder);
+  auto type = cast<RankedTensorType>(input.get().getType());
+  SmallVector<int64_t> shape(type.getShape()), offsets(type.getRank(), 0), strides(type.getRank(), 1);
+  auto view = input.get().getDefiningOp<tensor::ExpandShapeOp>();
+  for (int64_t dim = 0; dim < insert.getType().getRank(); ++dim) {
+    int64_t to = view ? view.getReassociationIndices()[dim].front() : dim;
+    if (insert.getStaticStride(dim) == 1)
+      continue;
+    shape[to] = cast<RankedTensorType>(source.getType()).getDimSize(dim);
+    offsets[to] = insert.getStaticOffset(dim) % insert.getStaticStride(dim);
+    strides[to] = insert.getStaticStride(dim);
+  }
+  if (view)
+    source = tensor::ExpandShapeOp::create(builder, op.getLoc(), type.clone(shape), source,
+                                           view.getReassociationIndices());
+  Value zeros = arith::ConstantOp::create(builder, op.getLoc(), builder.getZeroAttr(type));
+  auto toFold = [&](ArrayRef<int64_t> numbers) { return getAsIndexOpFoldResult(op.getContext(), numbers); };
+  input.set(tensor::InsertSliceOp::create(builder, op.getLoc(), source, zeros, toFold(offsets), toFold(shape),
+                                          toFold(strides)));
   return true;
 }
 
@@ -85,8 +210,6 @@ bool foldResult(GenericOp op) {
   return true;
 }
 
-bool hasDim(AffineMap map, AffineExpr dim) { return llvm::is_contained(map.getResults(), dim); }
-
 /// Whether the minor-most dimension of the result that one operand alone has is the first operand's.
 bool isMinorFromFirst(GenericOp op) {
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
@@ -124,7 +247,7 @@ struct NormalizeContractionsPass : epl::impl::NormalizeContractionsBase<Normaliz
     });
     for (GenericOp op : contractions) {
       for (OpOperand *input : op.getDpsInputOperands())
-        while (foldInput(op, *input))
+        while (foldInput(op, *input) || foldReversal(op, *input) || dilateInput(op, *input))
           ;
       while (foldResult(op))
         ;

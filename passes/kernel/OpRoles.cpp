@@ -34,8 +34,7 @@ bool mlir::epl::isContraction(linalg::GenericOp generic) {
          });
 }
 
-/// The map by which a generic that does nothing else reads the input that it copies, or null.
-static AffineMap getCopyMap(linalg::GenericOp generic) {
+AffineMap mlir::epl::getCopyMap(linalg::GenericOp generic) {
   if (generic.getNumReductionLoops() != 0 || generic.getNumDpsInputs() != 1 ||
       generic.getNumDpsInits() != 1 || !generic.getIndexingMapsArray().back().isIdentity())
     return {};
@@ -69,6 +68,33 @@ bool mlir::epl::isBroadcast(linalg::GenericOp generic) {
 bool mlir::epl::isTranspose(linalg::GenericOp generic) {
   AffineMap map = getCopyMap(generic);
   return map && map.isPermutation() && !map.isIdentity();
+}
+
+/// Whether each element of `value` is 0.
+static bool isZero(Value value) {
+  Attribute fill = getFillValue(value);
+  auto integer = dyn_cast_or_null<IntegerAttr>(fill);
+  auto number = dyn_cast_or_null<FloatAttr>(fill);
+  return (integer && integer.getValue().isZero()) || (number && number.getValue().isZero());
+}
+
+bool mlir::epl::insertsIntoZeros(tensor::InsertSliceOp op) {
+  auto isStatic = [](ArrayRef<int64_t> numbers) { return llvm::none_of(numbers, ShapedType::isDynamic); };
+  return op.getSourceType().getRank() == op.getType().getRank() && op.getType().hasStaticShape() &&
+         op.getSourceType().hasStaticShape() && isStatic(op.getStaticOffsets()) &&
+         isStatic(op.getStaticStrides()) && isZero(op.getDest());
+}
+
+bool mlir::epl::isDilation(tensor::InsertSliceOp op) {
+  if (!insertsIntoZeros(op))
+    return false;
+  for (int64_t dim = 0; dim < op.getType().getRank(); ++dim) {
+    int64_t offset = op.getStaticOffset(dim), stride = op.getStaticStride(dim);
+    int64_t positions = llvm::divideCeil(op.getType().getDimSize(dim) - offset, stride);
+    if (offset >= stride || op.getSourceType().getDimSize(dim) != positions)
+      return false;
+  }
+  return true;
 }
 
 Attribute mlir::epl::getFillValue(Value value) {
@@ -106,9 +132,19 @@ bool mlir::epl::isCheapConstant(Value value) {
   return ::isCheapConstant(value, budget);
 }
 
+/// Whether contractions, and nothing else, read what is dilated: their kernels skip the zeros.
+static bool isContracted(tensor::InsertSliceOp op) {
+  return isDilation(op) && llvm::all_of(op->getUsers(), [](Operation *user) {
+           auto generic = dyn_cast<linalg::GenericOp>(user);
+           return generic && isContraction(generic);
+         });
+}
+
 OpRole mlir::epl::getOpRole(Operation *op) {
   if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
     return OpRole::view;
+  if (auto slice = dyn_cast<tensor::InsertSliceOp>(op); slice && isContracted(slice))
+    return OpRole::clone;
   auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
   if (isa<arith::ConstantOp, tensor::EmptyOp, tensor::SplatOp>(op) ||
       llvm::none_of(op->getResultTypes(), isTensor))

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -29,6 +30,16 @@ bool isBroadcast(linalg::GenericOp generic);
 
 /// A generic that only permutes the dimensions of its input.
 bool isTranspose(linalg::GenericOp generic);
+
+/// The map by which a generic that does nothing else reads the input that it copies, or null.
+AffineMap getCopyMap(linalg::GenericOp generic);
+
+/// An op that puts its source, of the result's rank, at known places among zeros.
+bool insertsIntoZeros(tensor::InsertSliceOp op);
+
+/// An op that does nothing but put zeros between the elements of its source: elements are `offset + i *
+/// stride`, offsets being smaller than strides, as far as the result goes.
+bool isDilation(tensor::InsertSliceOp op);
 
 /// The constant that each element of `value` is, or null: of a fill, a splat or a scalar, reshaped or not.
 Attribute getFillValue(Value value);

@@ -41,9 +41,10 @@ def SimplifyGenerics : Pass<"epl-simplify-generics", "::mlir::ModuleOp"> {
 }
 
 def NormalizeContractions : Pass<"epl-normalize-contractions", "::mlir::ModuleOp"> {
-  let summary = "Folds transposes and broadcasts round contractions into their maps";
+  let summary = "Folds transposes, broadcasts and reversals round contractions into their maps";
   let description = [{
-    The result's minor dimension comes from the second operand afterwards.
+    The result's minor dimension comes from the second operand afterwards. An operand whose elements have zeros
+    between them becomes an `insert_slice` that does only this, of a padded source, right before the contraction.
 
     ```mlir
     %1 = linalg.generic {... (d2, d0), (d2, d1), (d0, d1) ...} ins(%dy, %x) outs(%fill : tensor<10x512xf32>) ...
@@ -59,8 +60,9 @@ def NormalizeContractions : Pass<"epl-normalize-contractions", "::mlir::ModuleOp
 def FormKernels : Pass<"epl-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Groups the ops of each task into clusters";
   let description = [{
-    Afterwards a task body holds `epl.cluster`s and views only. A contraction is a cluster of its own. Cheap
-    ops (constants, fills, broadcasts) are computed again in each cluster that reads them.
+    Afterwards a task body holds `epl.cluster`s and views only. A contraction is a cluster of its own, together
+    with the `insert_slice` that puts zeros between the elements of an operand. Cheap ops (constants, fills,
+    broadcasts) are computed again in each cluster that reads them.
 
     ```mlir
     %0 = tensor.empty() : tensor<4xf32>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import jax
@@ -18,8 +19,9 @@ X = np.random.default_rng(0).normal(size=(8, 6)).astype(np.float32)
 GROUPS = dense_operations.GROUPS | indexed_operations.GROUPS | window_operations.GROUPS
 
 
-@pytest.mark.parametrize("devices", [1, 2])
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize(
+    ("group", "devices"), [*itertools.product(GROUPS, (1, 2)), ("strided convolutions", 4)]
+)
 def test_operations_agree_with_jax(group: str, devices: int) -> None:
     def step(x: jax.Array) -> dict[str, Any]:
         with epl.replicate():

@@ -105,6 +105,27 @@ GROUPS: dict[str, dict[str, Operation]] = {
         ),
         "volume": convolution((4, 3, 5, 2), (2, 3, 3, 2, 4), (1, 1, 2), "SAME", ("NDHWC", "DHWIO", "NDHWC")),
     },
+    "strided convolutions": {
+        "patches that leave a rest": convolution((7, 8, 3), (3, 3, 3, 4), (3, 3), "VALID"),
+        "stride beyond the kernel": convolution((8, 7, 3), (2, 2, 3, 4), (3, 3), "SAME"),
+        "stride beyond the image": convolution((5, 4, 3), (3, 3, 3, 4), (7, 5), "SAME"),
+        "pointwise": convolution((5, 4, 6), (1, 1, 6, 4), (2, 2), "VALID"),
+        "padding beyond the kernel": convolution((5, 6, 3), (1, 2, 3, 4), (2, 3), ((2, 1), (3, 2))),
+        "uneven padding": convolution((9, 6, 3), (5, 3, 3, 4), (2, 3), ((4, 0), (0, 3))),
+        "dilated": convolution((9, 8, 3), (3, 3, 3, 4), (2, 3), "SAME", rhs_dilation=(2, 2)),
+        "image dilated": convolution((4, 5, 3), (3, 2, 3, 4), (2, 3), ((2, 1), (0, 2)), lhs_dilation=(3, 2)),
+        "groups": convolution((7, 6, 4), (3, 3, 2, 6), (2, 2), "SAME", feature_group_count=2),
+        "groups, dilated": convolution(
+            (9, 6, 4), (3, 2, 2, 6), (2, 2), "SAME", feature_group_count=2, rhs_dilation=(2, 1)
+        ),
+        "depthwise": convolution((7, 6, 4), (3, 3, 1, 4), (3, 2), "SAME", feature_group_count=4),
+        "channels first": convolution((3, 7, 6), (4, 3, 3, 3), (2, 2), "SAME", ("NCHW", "OIHW", "NCHW")),
+        "channels first, patches": convolution(
+            (3, 6, 4), (4, 3, 3, 2), (3, 2), "VALID", ("NCHW", "OIHW", "NCHW")
+        ),
+        "line": convolution((10, 3), (4, 3, 5), (3,), "VALID", ("NWC", "WIO", "NWC")),
+        "volume": convolution((4, 5, 3, 2), (2, 3, 3, 2, 4), (2, 2, 2), "SAME", ("NDHWC", "DHWIO", "NDHWC")),
+    },
     "pooling": {
         "max": pooling("max", (2, 2), (2, 2), "VALID"),
         "max, overlapping": pooling("max", (3, 3), (2, 2), "SAME"),
