@@ -71,9 +71,10 @@ std::unique_ptr<Expressions> mlir::epl::traceRoot(Root &root, const DenseSet<Val
   return nullptr;
 }
 
-// The order of a reduction's loops that walks one of its operands through memory: one whose innermost
+// The order of a reduction's loops that walks one of its reduced operands through memory: one whose innermost
 // dimension is parallel if there is one, as in a matrix product, because vectors of results need no sum
-// across lanes; else the one with the most dimensions.
+// across lanes; else the one with the most dimensions. What is not reduced says nothing: the positions of
+// gathered rows would put the elements of a row outside. Without any operand the reduced loops stay inside.
 static SmallVector<size_t> chooseOrder(const Root &root, Expressions &expressions) {
   const StridedAccess *primary = nullptr;
   std::pair<bool, int64_t> best(false, -1);
@@ -87,8 +88,8 @@ static SmallVector<size_t> chooseOrder(const Root &root, Expressions &expression
       reduces |= stride != 0 && reduced;
       innermostIsParallel |= stride == 1 && !reduced;
     }
-    if (std::pair(reduces && innermostIsParallel, numDims) > best) {
-      best = {reduces && innermostIsParallel, numDims};
+    if (reduces && std::pair(innermostIsParallel, numDims) > best) {
+      best = {innermostIsParallel, numDims};
       primary = &node.access;
     }
   }

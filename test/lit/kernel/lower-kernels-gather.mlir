@@ -30,7 +30,31 @@ epl.kernel @rows fusion {
   epl.yield %1 : tensor<8x24xf32>
 }
 
-// The same from a computed column on; i1 is a byte.
+// A sum along them: the elements of a row are the innermost loop, whatever else its position is read from.
+// CHECK-LABEL: func.func private @sums.body
+// CHECK-NOT: vector.gather
+// CHECK: vector.load
+// CHECK: vector.reduction <add>
+epl.kernel @sums fusion {
+^bb0(%table: tensor<16x24xf32>, %at: tensor<8xi32>):
+  %e = tensor.empty() : tensor<8x24xf32>
+  %0 = linalg.generic {indexing_maps = [#i, #all], iterator_types = ["parallel", "parallel"]} ins(%at : tensor<8xi32>) outs(%e : tensor<8x24xf32>) {
+  ^bb0(%position: i32, %o: f32):
+    %row = arith.index_cast %position : i32 to index
+    %column = linalg.index 1 : index
+    %x = tensor.extract %table[%row, %column] : tensor<16x24xf32>
+    linalg.yield %x : f32
+  } -> tensor<8x24xf32>
+  %zero = arith.constant dense<0.0> : tensor<8xf32>
+  %1 = linalg.generic {indexing_maps = [#all, #i], iterator_types = ["parallel", "reduction"]} ins(%0 : tensor<8x24xf32>) outs(%zero : tensor<8xf32>) {
+  ^bb0(%x: f32, %sum: f32):
+    %y = arith.addf %sum, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<8xf32>
+  epl.yield %1 : tensor<8xf32>
+}
+
+// Rows from a computed column on; i1 is a byte.
 // CHECK-LABEL: func.func private @slice.body
 // CHECK-NOT: vector.gather
 // CHECK: %[[START:.*]] = arith.index_cast %{{.*}} : i64 to index

@@ -232,6 +232,18 @@ TEST(Contraction, ChoosesTheLibraryByTypeAndSize) {
   EXPECT_EQ(library(plan::ElementType::f16, 128), "OpenBLAS");
 }
 
+TEST(Contraction, ChoosesTheLibraryByTheRowsOfATranspose) {
+  auto library = [](int64_t m, int64_t n, bool transposeA) {
+    return std::string(Contraction(dense(plan::ElementType::f32, m, n, 512, transposeA, false)).library());
+  };
+  std::string ahead = OneDnn::get() ? "oneDNN" : "OpenBLAS";
+  EXPECT_EQ(library(1024, 256, true), "OpenBLAS");
+  EXPECT_EQ(library(1024, 128, true), ahead);
+  EXPECT_EQ(library(1024, 1024, true), ahead);
+  EXPECT_EQ(library(784, 256, true), ahead);
+  EXPECT_EQ(library(1024, 256, false), ahead);
+}
+
 TEST(Contraction, MultipliesOnSeveralThreadsAtOnce) {
   std::atomic<int> wrong = 0;
   auto multiply = [&](int64_t n, int repeats) {
