@@ -12,7 +12,7 @@ bool multipliesBFloat16();
 
 /// Runs a product whose elements are summed in f32 and rounded once. `Element` is BFloat16 or _Float16,
 /// `Result` the same or float. Safe to call from several threads: each has memory of its own for blocks in
-/// f32. Throws Error if there is no library, or if it fails.
+/// f32, 12 MiB at most. Throws Error if there is no library, or if it fails.
 template <typename Element, typename Result> void multiply(const Product<Element, Result> &product);
 
 } // namespace epl::runtime
