@@ -126,8 +126,13 @@ def cnn(
     batch: int,
     optimizer: optax.GradientTransformation,
     dtype: Any = jnp.float32,
+    *,
+    pooled: bool = True,
 ) -> Model:
-    """Convolutions of 3 x 3 with relu, all but the last one pooled, mean cross entropy of 10 classes."""
+    """Convolutions of 3 x 3 with relu, mean cross entropy of 10 classes.
+
+    All but the last one are pooled, or have a stride of 2 instead.
+    """
     rng = np.random.default_rng(0)
 
     def weight(*shape: int) -> jax.Array:
@@ -141,14 +146,17 @@ def cnn(
         "out": weight(last * last * channels[-1], 10),
     }
 
-    def layer(x: jax.Array, kernel: jax.Array, bias: jax.Array) -> jax.Array:
-        layout = ("NHWC", "HWIO", "NHWC")
+    def layer(x: jax.Array, kernel: jax.Array, bias: jax.Array, stride: int = 1) -> jax.Array:
+        layout, strides = ("NHWC", "HWIO", "NHWC"), (stride, stride)
         return jax.nn.relu(
-            jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=layout) + bias
+            jax.lax.conv_general_dilated(x, kernel, strides, "SAME", dimension_numbers=layout) + bias
         )
 
-    def pool(x: jax.Array) -> jax.Array:
-        return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+    def halve(x: jax.Array, kernel: jax.Array, bias: jax.Array) -> jax.Array:
+        if not pooled:
+            return layer(x, kernel, bias, stride=2)
+        window = (1, 2, 2, 1)
+        return jax.lax.reduce_window(layer(x, kernel, bias), -jnp.inf, jax.lax.max, window, window, "VALID")
 
     def step(params: Any, opt_state: Any, x: jax.Array, y: jax.Array) -> Any:
         def loss_fn(params: Any) -> jax.Array:
@@ -157,7 +165,7 @@ def cnn(
                 layers = list(zip(narrow["kernels"], narrow["biases"], strict=True))
                 h = x.astype(dtype)
                 for kernel, bias in layers[:-1]:
-                    h = pool(layer(h, kernel, bias))
+                    h = halve(h, kernel, bias)
                 logits = (layer(h, *layers[-1]).reshape(batch, -1) @ narrow["out"]).astype(jnp.float32)
                 return optax.softmax_cross_entropy(logits, jax.nn.one_hot(y, 10)).mean()
 
@@ -215,6 +223,7 @@ MODELS = {
     "transformer": functools.partial(transformer, 2, 256, 4, 128, 16, optax.adamw(1e-3)),
     "GPT": functools.partial(gpt, optax.adamw(gpt_data.LEARNING_RATE, weight_decay=gpt_data.WEIGHT_DECAY)),
     "CNN": functools.partial(cnn, [32, 64, 64], 28, 64, optax.sgd(1e-2)),
+    "strided CNN": functools.partial(cnn, [32, 64, 128, 128], 32, 64, optax.sgd(1e-2), pooled=False),
 }
 # Computed in bf16, with parameters in f32.
 NARROW = {f"{name} bf16": name for name in ("MLP 2048", "transformer", "CNN")}

@@ -36,7 +36,7 @@ COMPARISONS: list[tuple[str, Engine, Engine, dict[str, float]]] = [
         "cpu:1 / jax.jit on a core",
         ("epl", 1),
         ("jax", 1),
-        {"digits": 0.8, "MLP 1024": 0.9, "MLP 2048": 0.9, "CNN": 1.0, "GPT": 0.6}
+        {"digits": 0.8, "MLP 1024": 0.9, "MLP 2048": 0.9, "CNN": 1.0, "strided CNN": 1.0, "GPT": 0.6}
         | dict.fromkeys(NARROW, 0.9),
     ),
     ("cpu:2 / cpu:1", ("epl", 2), ("epl", 1), {"MLP 2048": 0.54}),
