@@ -1,8 +1,9 @@
 //===- AssignMeshes.cpp - Devices for the task graphs ---------------------===//
 //
 // Problem: a task graph says how many devices one replica wants, not which ones there are.
-// Method: the one task graph gets a mesh of all devices, along the axis "data".
-// Invariant in: one replicated task graph. Invariant out: `epl.mesh @mesh`, and every task graph is on it.
+// Method: the one task graph gets a mesh of all devices. One that is split has an axis "model" of the devices
+// of a replica; there are as many replicas as fit, along the axis "data". Invariant in: one task graph.
+// Invariant out: `epl.mesh @mesh`, and every task graph is on it. Reference: EPL's nested data parallelism.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +16,27 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+/// The axes of a mesh of `devices`, of which a task graph has `split` for each replica.
+static ArrayAttr getAxes(OpBuilder &builder, int64_t devices, int64_t split) {
+  auto get = [&](StringRef name, int64_t size) {
+    return AxisAttr::get(builder.getContext(), name, size, /*temporal=*/false);
+  };
+  SmallVector<Attribute> axes = {get("data", devices / split)};
+  if (split > 1)
+    axes.push_back(get("model", split));
+  return builder.getArrayAttr(axes);
+}
+
+/// The devices that `taskgraph` is split over, 1 if it is replicated.
+static FailureOr<int64_t> getSplit(TaskGraphOp taskgraph, int64_t devices) {
+  StrategyAttr strategy = taskgraph.getStrategy();
+  if (devices % strategy.getDeviceCount() != 0)
+    return emitError(taskgraph.getLoc())
+           << stringifyStrategyKind(strategy.getKind()) << " over " << strategy.getDeviceCount()
+           << " devices on " << devices << ", expected a number of devices that its device count divides";
+  return strategy.getKind() == StrategyKind::split ? strategy.getDeviceCount() : 1;
+}
 
 namespace {
 struct AssignMeshesPass : epl::impl::AssignMeshesPassBase<AssignMeshesPass> {
@@ -30,11 +52,16 @@ struct AssignMeshesPass : epl::impl::AssignMeshesPassBase<AssignMeshesPass> {
       emitError(taken->getLoc()) << "symbol \"mesh\" is taken, expected it free for the mesh of the devices";
       return signalPassFailure();
     }
-    OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-    auto axis = AxisAttr::get(&getContext(), "data", devices, /*temporal=*/false);
-    MeshOp::create(builder, module.getLoc(), "mesh", builder.getArrayAttr(axis));
-    for (auto taskgraph : module.getOps<TaskGraphOp>())
+    int64_t split = 1; // Of the one task graph; a step that computes nothing has none.
+    for (auto taskgraph : module.getOps<TaskGraphOp>()) {
+      FailureOr<int64_t> found = getSplit(taskgraph, devices);
+      if (failed(found))
+        return signalPassFailure();
+      split = *found;
       taskgraph.setMesh("mesh");
+    }
+    OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+    MeshOp::create(builder, module.getLoc(), "mesh", getAxes(builder, devices, split));
   }
 };
 } // namespace

@@ -5,8 +5,7 @@
 // first: a part of a model that is called twice has two of them, and as long as all stages would run on the
 // same devices, nothing tells them apart. A name does, so that what is meant as stages is not lost silently.
 // Here is also where a step stops that asks for what the phases behind cannot do yet, because only here every
-// op knows its task graph. Invariant in: what epl-flatten-scopes leaves. Invariant out: one task graph,
-// replicated, with one device each.
+// op knows its task graph. Invariant in: what epl-flatten-scopes leaves. Invariant out: one task graph.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,20 +32,7 @@ static Location getStart(func::FuncOp func, StringAttr symbol) {
   return start.value_or(func.getLoc());
 }
 
-static LogicalResult verifySupported(func::FuncOp func, NamedAttribute entry) {
-  auto scope = cast<ScopeAttr>(entry.getValue());
-  if (scope.getKind() == StrategyKind::split)
-    return emitError(getStart(func, entry.getName())) << "split: not supported yet";
-  if (scope.getDeviceCount() > 1)
-    return emitError(getStart(func, entry.getName()))
-           << "device_count of " << scope.getDeviceCount() << ": not supported yet, expected 1";
-  return success();
-}
-
 static LogicalResult verifySupported(func::FuncOp func, DictionaryAttr scopes) {
-  for (NamedAttribute entry : scopes)
-    if (failed(verifySupported(func, entry)))
-      return failure();
   if (scopes.size() < 2)
     return success();
   auto [first, second] = std::pair(scopes.begin()[0].getName(), scopes.begin()[1].getName());

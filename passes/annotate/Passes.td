@@ -110,9 +110,8 @@ def FlattenScopesPass : Pass<"epl-flatten-scopes", "::mlir::func::FuncOp"> {
 def FormTaskgraphsPass : Pass<"epl-form-taskgraphs", "::mlir::ModuleOp"> {
   let summary = "Makes an epl.taskgraph of each scope of a flat step";
   let description = [{
-    Scopes without a name that replicate over as many devices are one task graph. Of these, one
-    that is replicated, with one device for each replica, is what the phases behind can take.
-    Everything else is the error "not supported yet", with the place.
+    Scopes without a name that replicate over as many devices are one task graph. One is what the phases behind
+    can take; more are the error "not supported yet", with the place.
 
     ```mlir
     func.func @main(...) attributes {epl.scopes = {tg0 = #epl.scope<replicate, 1, "encoder">}} { ... }
@@ -138,6 +137,13 @@ def AssignMeshesPass : Pass<"epl-assign-meshes", "::mlir::ModuleOp"> {
     ```mlir
     epl.mesh @mesh axes ["data"=4]
     epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+    ```
+
+    A task graph that is split over two devices gets two replicas:
+
+    ```mlir
+    epl.mesh @mesh axes ["data"=2, "model"=2]
+    epl.taskgraph @tg0 strategy(<split, 2>) on @mesh
     ```
   }];
   let options = [Option<"devices", "devices", "int64_t", "1", "The number of devices of the mesh">];

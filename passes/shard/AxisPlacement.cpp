@@ -7,7 +7,10 @@
 using namespace mlir;
 using namespace mlir::epl;
 
-AxisPlacement::AxisPlacement(const FunctionRules &rules, AxisAttr axis) : rules(rules), axis(axis) {
+AxisPlacement::AxisPlacement(const FunctionRules &rules, AxisAttr axis, std::function<AxisState(Value)> given)
+    : rules(rules), axis(axis), states(std::move(given)) {
+  if (!states)
+    states = [axis](Value value) { return getAxisState(getSharding(value), axis.getName()); };
   Block &body = rules.getFunction().getBody().front();
   for (Operation &op : body.without_terminator())
     collect(op);
@@ -15,6 +18,7 @@ AxisPlacement::AxisPlacement(const FunctionRules &rules, AxisAttr axis) : rules(
     markIllegal(result);
   for (auto [value, index] : indices)
     problem.values[index].bytes = getBytesToComplete(value);
+  solve();
 }
 
 /// Adds the op's partial results and what it means for its partial operands: passed on, or needed complete.
@@ -79,8 +83,66 @@ void AxisPlacement::solve() {
     if (resolved.test(index))
       completed.insert(value);
     if (!pending.test(index))
-      setSharding(value, withAxisState(getSharding(value), rules.getMesh(), axis.getName(), AxisState()));
+      settled[value] = AxisState();
   }
+  sliceSettled();
+}
+
+/// Ops that passed a pending sum in `states` and read a complete one now: where all uses take the same part
+/// of what they make, they make that part only.
+void AxisPlacement::sliceSettled() {
+  auto isWhole = [&](Value value) {
+    return !isa<RankedTensorType>(value.getType()) || completed.contains(value) ||
+           getState(value).isReplicated();
+  };
+  auto isSettled = [&](Value value) { return settled.contains(value); };
+  auto useState = [&](OpOperand &use) { return std::optional(getCompleteState(use)); };
+  for (Operation &op : llvm::reverse(rules.getFunction().getBody().front().without_terminator())) {
+    if (op.getNumResults() == 0 || !llvm::all_of(op.getResults(), isSettled) ||
+        !llvm::all_of(op.getOperands(), isWhole))
+      continue;
+    int64_t factor = rules.chooseSlicedFactor(&op, axis, useState);
+    if (factor == FactorRule::kBlocked)
+      continue;
+    choices[&op] = factor;
+    for (auto [result, factors] : llvm::zip_equal(op.getResults(), rules.getRule(&op).results))
+      settled[result] = AxisState::sharded(llvm::find(factors, factor) - factors.begin());
+  }
+}
+
+void AxisPlacement::commit() {
+  for (auto [value, state] : settled)
+    setSharding(value, withAxisState(getSharding(value), rules.getMesh(), axis.getName(), state));
+}
+
+/// One reshard for each state that uses need.
+int64_t AxisPlacement::getReshardedBytes(Value value) const {
+  AxisState own = getState(value);
+  if (!own.isSharded())
+    return 0;
+  int64_t bytes = 0;
+  SmallVector<AxisState, 2> made = {own};
+  for (OpOperand &use : value.getUses()) {
+    AxisState needed = getNeededState(use);
+    if (llvm::is_contained(made, needed))
+      continue;
+    made.push_back(needed);
+    bytes += needed.isSharded() ? getBytes(value) / axis.getSize() : getBytes(value);
+  }
+  return bytes;
+}
+
+int64_t AxisPlacement::getTraffic() const {
+  int64_t bytes = 0;
+  auto count = [&](Value value) {
+    if (isa<RankedTensorType>(value.getType()))
+      bytes += completed.contains(value) ? getBytesToComplete(value) : getReshardedBytes(value);
+  };
+  Block &body = rules.getFunction().getBody().front();
+  llvm::for_each(body.getArguments(), count);
+  for (Operation &op : body.without_terminator())
+    llvm::for_each(op.getResults(), count);
+  return bytes;
 }
 
 AxisState AxisPlacement::getCompleteState(OpOperand &use) const {

@@ -4,6 +4,8 @@
 #include "passes/shard/FactorChoice.h"
 #include "passes/shard/Placement.h"
 
+#include <functional>
+
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -13,14 +15,20 @@ namespace mlir::epl {
 /// answers what state each use needs then.
 class AxisPlacement {
 public:
-  /// The function has the shardings of `epl-propagate`.
-  AxisPlacement(const FunctionRules &rules, AxisAttr axis);
+  /// Chooses the values to complete, given the `states` that propagation found; by default those of the
+  /// shardings that it wrote.
+  AxisPlacement(const FunctionRules &rules, AxisAttr axis, std::function<AxisState(Value)> states = {});
 
-  /// Chooses the values to complete and writes the shardings of those that are no longer made partial.
-  void solve();
+  /// Writes the shardings of values that are no longer made partial.
+  void commit();
 
-  /// The state that a use of a tensor needs of it. `solve` must have run.
+  /// The state that a use of a tensor needs of it.
   AxisState getNeededState(OpOperand &use) const;
+
+  /// The bytes that completing and resharding on this axis moves, as if other axes split nothing: of a tensor
+  /// once where members gather it or get their parts of its sum, twice where all get the sum, and its part of
+  /// one member where its parts are exchanged.
+  int64_t getTraffic() const;
 
 private:
   void collect(Operation &op);
@@ -29,15 +37,24 @@ private:
   int64_t getBytesToComplete(Value value) const;
   /// The state that a use needs of a value that is complete.
   AxisState getCompleteState(OpOperand &use) const;
-  AxisState getState(Value value) const { return getAxisState(getSharding(value), axis.getName()); }
+  void solve();
+  void sliceSettled();
+  int64_t getReshardedBytes(Value value) const;
+  AxisState getState(Value value) const {
+    auto known = settled.find(value);
+    return known == settled.end() ? states(value) : known->second;
+  }
   SmallVector<unsigned> getIndices(ValueRange values) const;
 
   const FunctionRules &rules;
   AxisAttr axis;
+  std::function<AxisState(Value)> states;
   DenseMap<Operation *, int64_t> choices; ///< the factor that the axis shards, of every op
   PlacementProblem problem;
   llvm::MapVector<Value, unsigned> indices; ///< where a partial value is in the problem
   DenseSet<Value> completed;
+  /// The states of values that are partial in `states`, but what they are made of is completed before.
+  llvm::MapVector<Value, AxisState> settled;
 };
 
 } // namespace mlir::epl

@@ -83,6 +83,31 @@ int64_t FunctionRules::chooseFactor(Operation *op, AxisAttr axis, StateOf getSta
   return winner == votes.end() || *winner == 0 ? FactorRule::kBlocked : winner - votes.begin();
 }
 
+std::optional<AxisState> mlir::epl::getSlicedState(Value value, UseStateOf getUseState) {
+  std::optional<AxisState> sliced;
+  for (OpOperand &use : value.getUses()) {
+    std::optional<AxisState> state = getUseState(use);
+    if (!state || !state->isSharded() || (sliced && *sliced != *state))
+      return std::nullopt;
+    sliced = state;
+  }
+  return sliced;
+}
+
+int64_t FunctionRules::chooseSlicedFactor(Operation *op, AxisAttr axis, UseStateOf getUseState) const {
+  int64_t wanted = FactorRule::kBlocked;
+  for (auto [result, factors] : llvm::zip_equal(op->getResults(), getRule(op).results)) {
+    if (result.use_empty())
+      continue;
+    std::optional<AxisState> sliced = getSlicedState(result, getUseState);
+    int64_t factor = sliced ? factors[sliced->dim] : FactorRule::kBlocked;
+    if (factor == FactorRule::kBlocked || (wanted != FactorRule::kBlocked && wanted != factor))
+      return FactorRule::kBlocked;
+    wanted = factor;
+  }
+  return wanted != FactorRule::kBlocked && canShard(op, wanted, axis) ? wanted : FactorRule::kBlocked;
+}
+
 AxisState FunctionRules::getOperandState(Operation *op, unsigned operand, int64_t factor) const {
   if (factor == FactorRule::kBlocked)
     return {};

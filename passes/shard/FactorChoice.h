@@ -19,6 +19,12 @@ int64_t getBytes(Value tensor);
 /// Asks for the state of a tensor on the axis at hand.
 using StateOf = function_ref<AxisState(Value)>;
 
+/// Asks for the state that a use needs of a complete tensor; none if that is not known.
+using UseStateOf = function_ref<std::optional<AxisState>(OpOperand &)>;
+
+/// The state that all uses of a replicated value slice it to, if they do and agree.
+std::optional<AxisState> getSlicedState(Value value, UseStateOf getUseState);
+
 /// The rules of a function's ops and what is known of its values: what decisions are made from.
 class FunctionRules {
 public:
@@ -35,6 +41,10 @@ public:
   /// The factor that `axis` shards, or `FactorRule::kBlocked`. Sharded results decide; otherwise operands
   /// vote with their bytes, ties go to the lower factor. Operands that lost are gathered.
   int64_t chooseFactor(Operation *op, AxisAttr axis, StateOf getState) const;
+
+  /// The parallel factor by which `axis` gives all results of the op as their uses slice them, or
+  /// `FactorRule::kBlocked`.
+  int64_t chooseSlicedFactor(Operation *op, AxisAttr axis, UseStateOf getUseState) const;
 
   /// The state that an operand must have when the op shards `factor`; what does not depend on it is
   /// replicated.

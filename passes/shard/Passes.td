@@ -61,6 +61,29 @@ def SeedBatchPass : Pass<"epl-seed-batch", "::mlir::ModuleOp"> {
   let dependentDialects = ["EplDialect"];
 }
 
+def SeedSplitPass : Pass<"epl-seed-split", "::mlir::ModuleOp"> {
+  let summary = "Splits parameters over the axis \"model\", each along the dimension that costs least";
+  let description = [{
+    A choice costs the multiply-adds that each device does, then the bytes that the devices exchange, both of the
+    propagated program. Parameters of equal types whose names differ in numbers only are decided together.
+    Without an axis "model" nothing happens.
+
+    ```mlir
+    epl.mesh @mesh axes ["data"=1, "model"=2]
+    func.func @main(%w: tensor<8x4xf32> {epl.role = "state", epl.sharding = #epl.sharding<@mesh, [{}, {} ]>}, ...)
+    ```
+    ~~>
+    ```mlir
+    func.func @main(%w: tensor<8x4xf32> {epl.role = "state", epl.sharding = #epl.sharding<@mesh, [{}, {"model"} ]>}, ...)
+    ```
+  }];
+  let options = [
+    Option<"explain", "explain", "bool", "false",
+           "remark for each kind of parameter what was chosen, what it costs and what was next">
+  ];
+  let dependentDialects = ["EplDialect"];
+}
+
 def PropagatePass : Pass<"epl-propagate", "::mlir::ModuleOp"> {
   let summary = "Gives every value a sharding, starting from those of the arguments";
   let description = [{
@@ -90,9 +113,8 @@ def PropagatePass : Pass<"epl-propagate", "::mlir::ModuleOp"> {
 def PlacePass : Pass<"epl-place", "::mlir::ModuleOp"> {
   let summary = "Inserts a reshard wherever a value must change its distribution";
   let description = [{
-    Pending sums are completed once for each value, where that moves the fewest bytes with the fewest sums that a
-    local search finds (after an addition, before a broadcast or a widening cast); at equal cost at the end of
-    the work that makes them. Other pending reductions are completed at once. Operands that
+    Pending sums are completed once for each value, where that costs least in bytes and sums: a minimum cut (after
+    an addition, before a broadcast or a widening cast); at equal cost at the end of the work that makes them. Other pending reductions are completed at once. Operands that
     lost the vote of their op are gathered, replicated ones sliced. There is one reshard for each value and
     target, and none for what is made of constants: that is made again. A result that updates an argument
     returns in its sharding, the others keep theirs.

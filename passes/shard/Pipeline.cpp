@@ -14,6 +14,7 @@ void mlir::epl::buildShardPipeline(OpPassManager &pm) {
   pm.addPass(createSinkLeafWorkPass());
   pm.addPass(createRematerializePass());
   pm.addPass(createSeedBatchPass());
+  pm.addPass(createSeedSplitPass());
   pm.addPass(createPropagatePass());
   pm.addPass(createPlacePass());
   pm.addPass(createVerifyShardedPass());

@@ -104,7 +104,7 @@ struct Place : epl::impl::PlacePassBase<Place> {
     FunctionRules rules(program, mesh);
     SmallVector<AxisPlacement, 0> placements;
     for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
-      placements.emplace_back(rules, axis).solve();
+      placements.emplace_back(rules, axis).commit();
     ReshardBuilder builder(rules);
     for (auto &[value, uses] : findMismatches(program, mesh, placements))
       if (failed(mend(value, uses, program, builder)))

@@ -11,13 +11,13 @@ static Block &getBody(func::FuncOp function) { return function.getBody().front()
 /// one more argument at least, so there are finitely many.
 void Propagation::run() {
   do {
-    seed();
+    initialize();
     forward();
     reverse();
   } while (shardArguments());
 }
 
-void Propagation::seed() {
+void Propagation::initialize() {
   states.clear();
   for (BlockArgument argument : rules.getFunction().getArguments())
     if (ShardingAttr declared = getSharding(argument))
@@ -46,45 +46,25 @@ void Propagation::forward() {
     choose(op, rules.chooseFactor(&op, axis, current));
 }
 
-/// The state that all uses of a replicated value slice it to, if they do and agree.
-std::optional<AxisState> Propagation::getSlicedState(Value value) const {
-  std::optional<AxisState> sliced;
-  for (OpOperand &use : value.getUses()) {
-    Operation *user = use.getOwner();
-    if (!choices.contains(user)) // The return, or a capture inside of an op.
-      return std::nullopt;
-    AxisState state = rules.getOperandState(user, use.getOperandNumber(), choices.lookup(user));
-    if (!state.isSharded() || (sliced && *sliced != state))
-      return std::nullopt;
-    sliced = state;
-  }
-  return sliced;
+std::optional<AxisState> Propagation::getUseState(OpOperand &use) const {
+  Operation *user = use.getOwner();
+  if (!choices.contains(user)) // The return, or a capture inside of an op.
+    return std::nullopt;
+  return rules.getOperandState(user, use.getOperandNumber(), choices.lookup(user));
 }
 
 /// Masks, zeros, iotas and constants are made in the size that their users read.
 void Propagation::reverse() {
+  auto useState = [&](OpOperand &use) { return getUseState(use); };
   for (Operation &op : llvm::reverse(getBody(rules.getFunction()).without_terminator())) {
     auto isReplicated = [&](Value value) { return getState(value).isReplicated(); };
-    if (choices.lookup(&op) == FactorRule::kBlocked && llvm::all_of(op.getOperands(), isReplicated) &&
-        llvm::all_of(op.getResults(), isReplicated))
-      pushInto(op);
-  }
-}
-
-/// Shards the op if one parallel factor gives all its results as they are sliced.
-void Propagation::pushInto(Operation &op) {
-  std::optional<int64_t> wanted;
-  for (auto [result, factors] : llvm::zip_equal(op.getResults(), rules.getRule(&op).results)) {
-    if (result.use_empty())
+    if (choices.lookup(&op) != FactorRule::kBlocked || !llvm::all_of(op.getOperands(), isReplicated) ||
+        !llvm::all_of(op.getResults(), isReplicated))
       continue;
-    std::optional<AxisState> sliced = getSlicedState(result);
-    int64_t factor = sliced ? factors[sliced->dim] : FactorRule::kBlocked;
-    if (factor == FactorRule::kBlocked || (wanted && *wanted != factor))
-      return;
-    wanted = factor;
+    int64_t factor = rules.chooseSlicedFactor(&op, axis, useState);
+    if (factor != FactorRule::kBlocked)
+      choose(op, factor);
   }
-  if (wanted && rules.canShard(&op, *wanted, axis))
-    choose(op, *wanted);
 }
 
 /// The state of the result that updates `argument`.
@@ -99,10 +79,11 @@ AxisState Propagation::getTiedState(BlockArgument argument) const {
 /// Shards open arguments that are only read in slices or whose next value comes out sharded.
 bool Propagation::shardArguments() {
   bool changed = false;
+  auto useState = [&](OpOperand &use) { return getUseState(use); };
   for (BlockArgument argument : open) {
     if (!getState(argument).isReplicated())
       continue;
-    AxisState state = getSlicedState(argument).value_or(getTiedState(argument));
+    AxisState state = getSlicedState(argument, useState).value_or(getTiedState(argument));
     if (!state.isSharded())
       continue;
     found[argument] = state;

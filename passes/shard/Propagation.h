@@ -6,28 +6,33 @@
 namespace mlir::epl {
 
 /// The lattice of `epl-propagate`: the states of all values of a function on one axis. The arguments in
-/// `open` start replicated and may become sharded; the others keep the sharding that they have.
+/// `open` start replicated, if they are not seeded, and may become sharded; the others keep the sharding that
+/// they have.
 class Propagation {
 public:
   Propagation(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open)
       : rules(rules), axis(axis), open(open) {}
 
+  /// Starts with `state` of an open argument.
+  void seed(BlockArgument argument, AxisState state) { found[argument] = state; }
   /// Computes the states.
   void run();
   /// Adds them to the shardings of all arguments and ops.
   void commit();
 
+  /// After `run`: the state of a value, and the factor that an op shards.
+  AxisState getState(Value value) const { return states.lookup(value); }
+  int64_t getChoice(Operation *op) const { return choices.lookup(op); }
+
 private:
-  void seed();
+  void initialize();
   void choose(Operation &op, int64_t factor);
   void forward();
   void reverse();
-  void pushInto(Operation &op);
   bool shardArguments();
 
-  AxisState getState(Value value) const { return states.lookup(value); }
   AxisState getTiedState(BlockArgument argument) const;
-  std::optional<AxisState> getSlicedState(Value value) const;
+  std::optional<AxisState> getUseState(OpOperand &use) const;
 
   const FunctionRules &rules;
   AxisAttr axis;

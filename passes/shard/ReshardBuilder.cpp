@@ -52,6 +52,7 @@ Value ReshardBuilder::remake(Operation *op, ShardingAttr target, WorkAttr work) 
   remade.push_back(op);
   Value copy = builder.clone(*op, mapping)->getResult(0);
   setSharding(copy, target);
+  originals[copy] = op->getResult(0);
   return copy;
 }
 
@@ -68,6 +69,8 @@ Value ReshardBuilder::reshard(Value value, ShardingAttr target, WorkAttr work) {
 Value ReshardBuilder::get(Value value, ShardingAttr target, WorkAttr work) {
   if (getSharding(value) == target)
     return value;
+  if (Value original = originals.lookup(value)) // Copies have no rules.
+    return get(original, target, work);
   if (Value known = made.lookup({value, target}))
     return known;
   Operation *source = value.getDefiningOp();

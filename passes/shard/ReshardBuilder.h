@@ -29,6 +29,7 @@ private:
   OpBuilder builder;
   DenseMap<std::pair<Value, Attribute>, Value> made;
   SmallVector<Operation *> remade;
+  DenseMap<Value, Value> originals; ///< of the copies that were remade
 };
 
 } // namespace mlir::epl

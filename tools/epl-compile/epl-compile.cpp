@@ -128,10 +128,20 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
                  succeeded(run(Stage::plan, Phase::codegen, "codegen", codegen)));
 }
 
+/// How the devices are used: `cpu:4 = data 2, model 2`. Axes of one device are left out beside others.
+std::string describeLayout(ModuleOp module, const std::string &devices) {
+  std::string layout;
+  for (auto mesh : module.getOps<MeshOp>())
+    for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
+      if (axis.getSize() > 1)
+        layout += (layout.empty() ? "" : ", ") + (axis.getName() + " " + Twine(axis.getSize())).str();
+  return "cpu:" + devices + " = " + (layout.empty() ? "data 1" : layout);
+}
+
 LogicalResult writePlan(ModuleOp module, const std::string &input, const Options &options) {
   std::string devices = std::to_string(options.devices);
   PlanOptions planOptions;
-  planOptions.layout = "cpu:" + devices + " = data " + devices;
+  planOptions.layout = describeLayout(module, devices);
   planOptions.options = "--devices=cpu:" + devices + " --cpu=" + options.cpu;
   if (options.kernels == Kernels::loops)
     planOptions.options += " --kernels=loops";

@@ -9,3 +9,13 @@
 func.func @mesh() {
   return
 }
+
+// -----
+
+// expected-error@+1 {{split over 4 devices on 2, expected a number of devices that its device count divides}}
+epl.taskgraph @tg0 strategy(<split, 4>)
+
+// -----
+
+// expected-error@+1 {{replicate over 3 devices on 2, expected a number of devices that its device count divides}}
+epl.taskgraph @tg1 strategy(<replicate, 3>)

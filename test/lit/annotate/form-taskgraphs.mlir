@@ -35,3 +35,12 @@ func.func @merged(%x: tensor<4xf32>) -> tensor<4xf32>
   %2 = math.cos %1 {epl.work = #epl.work<@tg1, apply>} : tensor<4xf32>
   return %2 : tensor<4xf32>
 }
+
+// -----
+
+// CHECK: epl.taskgraph @tg0 strategy(<split, 2>)
+// CHECK: func.func @split
+func.func @split(%x: tensor<4xf32>) -> tensor<4xf32> attributes {epl.scopes = {tg0 = #epl.scope<split, 2, "">}} {
+  %0 = math.tanh %x {epl.work = #epl.work<@tg0, forward>} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

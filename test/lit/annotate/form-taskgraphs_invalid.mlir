@@ -26,27 +26,12 @@ func.func @named_and_unnamed(%x: tensor<4xf32>) -> tensor<4xf32>
 
 // -----
 
-func.func @split(%x: tensor<4xf32>) -> tensor<4xf32>
-    attributes {epl.scopes = {tg0 = #epl.scope<split, 2, "">}} {
-  // expected-error@+1 {{split: not supported yet}}
-  %0 = math.tanh %x {epl.work = #epl.work<@tg0, forward>} : tensor<4xf32>
-  return %0 : tensor<4xf32>
-}
-
-// -----
-
-func.func @device_count(%x: tensor<4xf32>) -> tensor<4xf32>
-    attributes {epl.scopes = {tg0 = #epl.scope<replicate, 2, "">}} {
-  // expected-error@+1 {{device_count of 2: not supported yet, expected 1}}
-  %0 = math.tanh %x {epl.work = #epl.work<@tg0, forward>} : tensor<4xf32>
-  return %0 : tensor<4xf32>
-}
-
-// -----
-
 // Of constants only: the place is the function.
-// expected-error@+1 {{split: not supported yet}}
-func.func @constants() -> tensor<4xf32> attributes {epl.scopes = {tg0 = #epl.scope<split, 1, "">}} {
+// expected-note@+1 {{the first stage starts here}}
+func.func @constants(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+    attributes {epl.scopes = {tg0 = #epl.scope<split, 2, "">, tg1 = #epl.scope<replicate, 1, "">}} {
   %c = arith.constant {epl.work = #epl.work<@tg0, forward>} dense<1.0> : tensor<4xf32>
-  return %c : tensor<4xf32>
+  // expected-error@+1 {{several stages: not supported yet}}
+  %0 = math.tanh %x {epl.work = #epl.work<@tg1, forward>} : tensor<4xf32>
+  return %c, %0 : tensor<4xf32>, tensor<4xf32>
 }

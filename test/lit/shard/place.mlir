@@ -254,3 +254,26 @@ func.func @two_axes(%x: tensor<8x4xf32> {epl.sharding = #epl.sharding<@mesh, [{"
   %0 = linalg.reduce { arith.addf } ins(%x : tensor<8x4xf32>) outs(%z : tensor<4xf32>) dimensions = [0]
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+epl.mesh @mesh axes ["data"=2, "model"=2]
+
+// What is made of constants is made again from what they were, not from the copies that others read.
+// CHECK-LABEL: func.func @remade_twice
+// CHECK-NOT: epl.reshard
+// CHECK: return
+func.func @remade_twice(%x: tensor<4x4xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {}]>},
+                        %y: tensor<4x4xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {"model"}]>})
+    -> (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) {
+  %c = arith.constant dense<1.0> : tensor<4x4xf32>
+  %g = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>],
+      iterator_types = ["parallel", "parallel"]} ins(%c : tensor<4x4xf32>) outs(%c : tensor<4x4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %e = math.exp %a : f32
+    linalg.yield %e : f32
+  } -> tensor<4x4xf32>
+  %0 = arith.addf %x, %g : tensor<4x4xf32>
+  %1 = arith.addf %y, %g : tensor<4x4xf32>
+  return %0, %1, %c : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>
+}

@@ -1,0 +1,211 @@
+//===- SplitSearch.cpp - Which dimension of each parameter is split -------===//
+
+#include "passes/shard/SplitSearch.h"
+#include "passes/shard/AxisPlacement.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+/// Rounds of changes of single choices: each looks at all kinds once, and two were enough for all models
+/// seen.
+static constexpr int kMaxRounds = 4;
+
+static auto getOps(func::FuncOp function) { return function.getBody().front().without_terminator(); }
+
+static bool isContraction(Operation *op) {
+  auto linalg = dyn_cast<linalg::LinalgOp>(op);
+  return linalg && (linalg::isaContractionOpInterface(linalg) || linalg::isaConvolutionOpInterface(linalg));
+}
+
+SplitSearch::SplitSearch(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open)
+    : rules(rules), axis(axis), open(open) {
+  collectContractions();
+  collectKinds();
+}
+
+//===----------------------------------------------------------------------===//
+// Candidates
+//===----------------------------------------------------------------------===//
+
+void SplitSearch::collectContractions() {
+  for (auto [position, op] : llvm::enumerate(getOps(rules.getFunction()))) {
+    positions[&op] = position;
+    if (!isContraction(&op))
+      continue;
+    int64_t volume = 1;
+    for (int64_t extent : cast<linalg::LinalgOp>(op).getStaticLoopRanges())
+      volume *= ShapedType::isDynamic(extent) ? 1 : extent;
+    contractions[&op] = volume;
+  }
+}
+
+/// Whether the op does nothing but move or convert the elements of one tensor.
+static bool isMove(Operation *op) {
+  return llvm::count_if(op->getOperands(),
+                        [](Value operand) {
+                          Operation *source = operand.getDefiningOp();
+                          return isa<RankedTensorType>(operand.getType()) && !(source && isUniform(source));
+                        }) == 1 &&
+         getCapturedTensors(op).empty();
+}
+
+static bool isForward(Operation *op) {
+  auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
+  return !work || work.getKind() == WorkKind::forward;
+}
+
+/// The dimensions of `argument` that a contraction or a gather of the forward work can shard, through ops
+/// that only move its elements; `firstUse` is the position of the first such op.
+SmallVector<int64_t> SplitSearch::getSplittableDims(BlockArgument argument, int64_t &firstUse) const {
+  using Dims = SmallVector<int64_t>; // of a moved tensor: the argument's dimension that each one is, or -1
+  llvm::SmallSetVector<int64_t, 4> found;
+  int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
+  SmallVector<std::pair<Value, Dims>> moved = {{argument, llvm::to_vector(llvm::seq<int64_t>(rank))}};
+  while (!moved.empty()) {
+    auto [value, dims] = moved.pop_back_val();
+    for (OpOperand &use : value.getUses()) {
+      Operation *op = use.getOwner();
+      if (!positions.contains(op) || !isForward(op))
+        continue;
+      const FactorRule &rule = rules.getRule(op);
+      ArrayRef<int64_t> factors = rule.operands[use.getOperandNumber()];
+      if (contractions.contains(op) || isa<GatherOp>(op)) {
+        if (contractions.contains(op))
+          firstUse = std::min(firstUse, positions.lookup(op));
+        for (auto [dim, factor] : llvm::zip_equal(dims, factors))
+          if (dim >= 0 && rules.canShard(op, factor, axis))
+            found.insert(dim);
+      } else if (isMove(op)) {
+        for (auto [result, resultFactors] : llvm::zip_equal(op->getResults(), rule.results)) {
+          Dims after = llvm::map_to_vector(resultFactors, [&](int64_t factor) -> int64_t {
+            const auto *dim = llvm::find(factors, factor);
+            return factor == FactorRule::kBlocked || dim == factors.end() ? -1 : dims[dim - factors.begin()];
+          });
+          moved.push_back({result, after});
+        }
+      }
+    }
+  }
+  SmallVector<int64_t> result = found.takeVector();
+  llvm::sort(result);
+  return result;
+}
+
+/// The name of an argument with "#" for each number in it.
+static std::string getKindName(func::FuncOp function, BlockArgument argument) {
+  std::string name;
+  for (char c : describeArgument(function, argument.getArgNumber()))
+    if (!llvm::isDigit(c))
+      name += c;
+    else if (name.empty() || name.back() != '#')
+      name += '#';
+  return name;
+}
+
+void SplitSearch::collectKinds() {
+  for (BlockArgument argument : open) {
+    int64_t firstUse = positions.size();
+    SmallVector<int64_t> dims = getSplittableDims(argument, firstUse);
+    if (dims.empty())
+      continue;
+    std::string name = getKindName(rules.getFunction(), argument);
+    auto known = llvm::find_if(kinds, [&](const ParameterKind &kind) {
+      return kind.name == name && kind.members.front().getType() == argument.getType() && kind.dims == dims;
+    });
+    if (known == kinds.end()) {
+      kinds.push_back({name, {}, dims, firstUse});
+      known = std::prev(kinds.end());
+    }
+    known->firstUse = std::min(known->firstUse, firstUse);
+    known->members.push_back(argument);
+  }
+  llvm::sort(kinds, [](const ParameterKind &a, const ParameterKind &b) {
+    return std::pair(a.firstUse, a.members.front().getArgNumber()) <
+           std::pair(b.firstUse, b.members.front().getArgNumber());
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Search
+//===----------------------------------------------------------------------===//
+
+Propagation SplitSearch::propagate() const {
+  Propagation propagation(rules, axis, open);
+  for (const ParameterKind &kind : kinds)
+    for (BlockArgument member : kind.members)
+      if (kind.split)
+        propagation.seed(member, AxisState::sharded(*kind.split));
+  propagation.run();
+  return propagation;
+}
+
+SplitSearch::Cost SplitSearch::getCost(const Propagation &propagation) const {
+  Cost cost = {0, 0};
+  for (auto [op, volume] : contractions)
+    cost.multiplyAdds += propagation.getChoice(op) == FactorRule::kBlocked ? volume : volume / axis.getSize();
+  cost.bytes =
+      AxisPlacement(rules, axis, [&](Value value) { return propagation.getState(value); }).getTraffic();
+  return cost;
+}
+
+SplitSearch::Cost SplitSearch::tryDim(ParameterKind &kind, int64_t dim) {
+  std::optional<int64_t> before = std::exchange(kind.split, dim);
+  Cost cost = getCost(propagate());
+  kind.split = before;
+  return cost;
+}
+
+bool SplitSearch::isDecided(const ParameterKind &kind, const Propagation &propagation) const {
+  return llvm::all_of(kind.members,
+                      [&](BlockArgument member) { return propagation.getState(member).isSharded(); });
+}
+
+void SplitSearch::decide(ParameterKind &kind) {
+  std::optional<Cost> best;
+  for (int64_t dim : kind.dims) {
+    Cost cost = tryDim(kind, dim);
+    if (best && !(cost < *best))
+      continue;
+    best = cost;
+    kind.split = dim;
+  }
+}
+
+/// Tries the other dimensions of a kind; whether one is better than what there is at `cost`.
+bool SplitSearch::improve(ParameterKind &kind, Cost &cost) {
+  AxisState now = propagate().getState(kind.members.front());
+  kind.bytes = cost.bytes;
+  std::optional<Cost> next;
+  for (int64_t dim : kind.dims) {
+    if (dim == now.dim)
+      continue;
+    Cost other = tryDim(kind, dim);
+    if (other < cost) {
+      kind.split = dim;
+      cost = other;
+      return true;
+    }
+    if (next && !(other < *next))
+      continue;
+    next = other;
+    kind.runnerUp = dim;
+    kind.runnerUpBytes = other.bytes;
+  }
+  return false;
+}
+
+Propagation SplitSearch::run() {
+  for (ParameterKind &kind : kinds)
+    if (!isDecided(kind, propagate()))
+      decide(kind);
+  Cost cost = getCost(propagate());
+  bool better = true;
+  for (int round = 0; better && round < kMaxRounds; ++round) {
+    better = false;
+    for (ParameterKind &kind : kinds)
+      better |= improve(kind, cost);
+  }
+  return propagate();
+}

@@ -1,0 +1,67 @@
+//===- SplitSearch.h - Which dimension of each parameter is split -*- C++ -*-===//
+//
+// A choice of dimensions is worth what the propagated program costs: the multiply-adds that each member of
+// the axis does, then the bytes that they exchange. Parameters of equal types whose names differ in numbers
+// only, those of a model's layers, are decided together, in the order in which the program first multiplies
+// by them; what earlier choices shard by propagation follows. Then single choices are changed as long as that
+// is better.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "passes/shard/Propagation.h"
+
+namespace mlir::epl {
+
+/// Parameters that are decided together.
+struct ParameterKind {
+  std::string name; ///< of the members, with "#" for each number
+  SmallVector<BlockArgument> members;
+  SmallVector<int64_t> dims;                 ///< those that the axis can split
+  int64_t firstUse;                          ///< the position of the first op that multiplies by a member
+  std::optional<int64_t> split = {};         ///< the one that was chosen; none if propagation decides
+  std::optional<int64_t> bytes = {};         ///< that the program exchanges as chosen
+  std::optional<int64_t> runnerUp = {};      ///< the next best dimension, where there is a choice
+  std::optional<int64_t> runnerUpBytes = {}; ///< that the program would exchange then
+};
+
+/// The search on one axis.
+class SplitSearch {
+public:
+  /// The arguments in `open` may be split.
+  SplitSearch(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open);
+
+  /// Chooses; returns the propagated program, with a state for each argument.
+  Propagation run();
+
+  ArrayRef<ParameterKind> getKinds() const { return kinds; }
+
+private:
+  /// What a choice costs; the first counts most.
+  struct Cost {
+    int64_t multiplyAdds, bytes;
+    bool operator<(Cost other) const {
+      return std::tie(multiplyAdds, bytes) < std::tie(other.multiplyAdds, other.bytes);
+    }
+  };
+
+  void collectContractions();
+  void collectKinds();
+  SmallVector<int64_t> getSplittableDims(BlockArgument argument, int64_t &firstUse) const;
+  Propagation propagate() const;
+  Cost getCost(const Propagation &propagation) const;
+  /// What the program costs if `kind` is split along `dim`.
+  Cost tryDim(ParameterKind &kind, int64_t dim);
+  bool isDecided(const ParameterKind &kind, const Propagation &propagation) const;
+  void decide(ParameterKind &kind);
+  bool improve(ParameterKind &kind, Cost &cost);
+
+  const FunctionRules &rules;
+  AxisAttr axis;
+  ArrayRef<BlockArgument> open;
+  llvm::MapVector<Operation *, int64_t> contractions; ///< with their multiply-adds
+  DenseMap<Operation *, int64_t> positions;           ///< of all ops in the program
+  std::vector<ParameterKind> kinds;
+};
+
+} // namespace mlir::epl
