@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -23,9 +23,6 @@ from epl.adapters.jax import hooks
 from epl.adapters.jax.trace import Argument, Result, Traced
 from epl.errors import ArgumentError
 from epl.signature import Signature, Spec, Static, is_key
-
-if TYPE_CHECKING:
-    from epl.stages import Compiled
 
 _LOG = logging.getLogger("epl")
 
@@ -180,10 +177,25 @@ def _check_mask_is_read(signature: Signature, spec: Spec, traced: Traced, whole:
         )
 
 
+class Runnable(Protocol):
+    """What padding uses of a compiled step (`epl.stages.Compiled`)."""
+
+    @property
+    def name(self) -> str:
+        """Of the step."""
+
+    @property
+    def lowered(self) -> Any:
+        """The step before it was compiled, an `epl.stages.Lowered`."""
+
+    def call(self, leaves: list[Any], *, donate: bool | None = None) -> Any:
+        """Runs a step on the leaves of its arguments."""
+
+
 class Padded:
     """A compiled step that is called with fewer samples than it was compiled for."""
 
-    def __init__(self, compiled: Compiled, count: int) -> None:
+    def __init__(self, compiled: Runnable, count: int) -> None:
         self.lowered = compiled.lowered
         self.name = compiled.name
         self._compiled = compiled
@@ -219,7 +231,7 @@ class Padded:
         return leaf[index] if is_key(leaf.dtype) else jnp.array(np.asarray(leaf)[index])
 
 
-def fit(compiled: Compiled, spec: Spec) -> Padded | None:
+def fit(compiled: Runnable, spec: Spec) -> Padded | None:
     """What runs a smaller batch on a compiled step; None if nothing does."""
     signature, own = compiled.lowered.signature, compiled.lowered.spec
     if not isinstance(signature, MaskedSignature):
