@@ -9,7 +9,7 @@ using namespace mlir::epl;
 
 void mlir::epl::buildParallelizePipeline(OpPassManager &pm, const AnnotateOptions &options) {
   buildAnnotatePipeline(pm, options);
-  buildShardPipeline(pm);
+  buildShardPipeline(pm, ShardOptions());
 }
 
 void mlir::epl::registerParallelizePipeline() {

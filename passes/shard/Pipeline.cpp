@@ -10,11 +10,11 @@ namespace {
 #include "passes/shard/Passes.h.inc"
 } // namespace
 
-void mlir::epl::buildShardPipeline(OpPassManager &pm) {
+void mlir::epl::buildShardPipeline(OpPassManager &pm, const ShardOptions &options) {
   pm.addPass(createSinkLeafWorkPass());
   pm.addPass(createRematerializePass());
   pm.addPass(createSeedBatchPass());
-  pm.addPass(createSeedSplitPass());
+  pm.addPass(createSeedSplitPass({options.explainSplit}));
   pm.addPass(createPropagatePass());
   pm.addPass(createPlacePass());
   pm.addPass(createVerifyShardedPass());
@@ -26,5 +26,5 @@ void mlir::epl::buildShardPipeline(OpPassManager &pm) {
 
 void mlir::epl::registerShardPasses() {
   registerEplShardPasses();
-  PassPipelineRegistration<>("epl-shard", "The shard phase", buildShardPipeline);
+  PassPipelineRegistration<ShardOptions>("epl-shard", "The shard phase", buildShardPipeline);
 }

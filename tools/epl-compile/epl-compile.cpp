@@ -56,6 +56,7 @@ struct Options {
   Kernels kernels = Kernels::vectorized;
   bool reference = false;
   bool timing = false;
+  bool explainSplit = false;
   std::string cpu = "host";
   bool progress = false;
 
@@ -112,6 +113,11 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
       pm.addPass(createStripPass());
     buildAnnotatePipeline(pm, annotateOptions);
   };
+  auto shard = [&](OpPassManager &pm) {
+    ShardOptions shardOptions;
+    shardOptions.explainSplit = options.explainSplit;
+    buildShardPipeline(pm, shardOptions);
+  };
   auto codegen = [&](OpPassManager &pm) {
     CodegenOptions codegenOptions;
     codegenOptions.cpu = options.cpu;
@@ -123,7 +129,7 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
   };
   using Phase = Progress::Phase;
   return success(succeeded(run(Stage::global, Phase::annotate, "annotate", annotate)) &&
-                 succeeded(run(Stage::local, Phase::shard, "shard", buildShardPipeline)) &&
+                 succeeded(run(Stage::local, Phase::shard, "shard", shard)) &&
                  succeeded(run(Stage::kernel, Phase::kernel, "kernel", buildKernelPipeline)) &&
                  succeeded(run(Stage::plan, Phase::codegen, "codegen", codegen)));
 }
@@ -269,6 +275,10 @@ int main(int argc, char **argv) {
       ->capture_default_str()
       ->envname("EPL_CPU")
       ->type_name("CPU");
+  app.add_flag(
+      "--explain-split", options.explainSplit,
+      "remark for each kind of parameter of a split step along which dimension it is split, the bytes that "
+      "the devices exchange, and the runner-up");
   app.add_flag("--timing", options.timing, "report the time of every phase and pass on stderr");
   app.add_flag(
       "--progress", options.progress,
