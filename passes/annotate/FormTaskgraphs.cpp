@@ -1,7 +1,7 @@
 //===- FormTaskgraphs.cpp - Task graphs as symbols ------------------------===//
 //
 // Problem: the work of ops names task graphs that are entries of a table of the function.
-// Method: make an `epl.taskgraph` of each entry, in order. Scopes without a name that replicate alike are one
+// Method: make an `epl.taskgraph` of each entry, in order. Scopes without a name and of one strategy are one
 // first: a part of a model that is called twice has two of them, and as long as all stages would run on the
 // same devices, nothing tells them apart. A name does, so that what is meant as stages is not lost silently.
 // Here is also where a step stops that asks for what the phases behind cannot do yet, because only here every
@@ -36,13 +36,14 @@ static LogicalResult verifySupported(func::FuncOp func, DictionaryAttr scopes) {
   if (scopes.size() < 2)
     return success();
   auto [first, second] = std::pair(scopes.begin()[0].getName(), scopes.begin()[1].getName());
-  InFlightDiagnostic error = emitError(getStart(func, second))
-                             << "several stages: not supported yet, expected scopes of one name or of none";
+  InFlightDiagnostic error =
+      emitError(getStart(func, second))
+      << "several stages: not supported yet, expected scopes of one name, or of none and one strategy";
   error.attachNote(getStart(func, first)) << "the first stage starts here";
   return error;
 }
 
-/// Gives the work of unnamed scopes to the first scope that replicates alike; the table without the others.
+/// Gives the work of unnamed scopes to the first one of their strategy; the table without the others.
 static DictionaryAttr mergeUnnamed(func::FuncOp func, DictionaryAttr scopes) {
   SmallVector<NamedAttribute> kept;
   llvm::DenseMap<ScopeAttr, StringAttr> unnamed;
@@ -50,7 +51,7 @@ static DictionaryAttr mergeUnnamed(func::FuncOp func, DictionaryAttr scopes) {
   for (NamedAttribute entry : scopes) {
     auto scope = cast<ScopeAttr>(entry.getValue());
     StringAttr first = entry.getName();
-    if (scope.getName().empty() && scope.getKind() == StrategyKind::replicate)
+    if (scope.getName().empty())
       first = unnamed.try_emplace(scope, first).first->second;
     if (first == entry.getName())
       kept.push_back(entry);

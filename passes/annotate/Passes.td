@@ -110,7 +110,7 @@ def FlattenScopesPass : Pass<"epl-flatten-scopes", "::mlir::func::FuncOp"> {
 def FormTaskgraphsPass : Pass<"epl-form-taskgraphs", "::mlir::ModuleOp"> {
   let summary = "Makes an epl.taskgraph of each scope of a flat step";
   let description = [{
-    Scopes without a name that replicate over as many devices are one task graph. One is what the phases behind
+    Scopes without a name that replicate, or split, over as many devices are one task graph. One is what the phases behind
     can take; more are the error "not supported yet", with the place.
 
     ```mlir

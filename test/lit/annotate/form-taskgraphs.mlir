@@ -20,7 +20,7 @@ func.func @unnamed() attributes {epl.scopes = {tg0 = #epl.scope<replicate, 1, ""
 
 // -----
 
-// Scopes without a name that replicate alike are one.
+// Scopes without a name and of one strategy are one.
 // CHECK: epl.taskgraph @tg0 strategy(<replicate, 1>)
 // CHECK-NOT: epl.taskgraph
 // CHECK: func.func @merged
@@ -43,4 +43,17 @@ func.func @merged(%x: tensor<4xf32>) -> tensor<4xf32>
 func.func @split(%x: tensor<4xf32>) -> tensor<4xf32> attributes {epl.scopes = {tg0 = #epl.scope<split, 2, "">}} {
   %0 = math.tanh %x {epl.work = #epl.work<@tg0, forward>} : tensor<4xf32>
   return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK: epl.taskgraph @tg0 strategy(<split, 2>)
+// CHECK-NOT: epl.taskgraph
+// CHECK: func.func @merged_split
+func.func @merged_split(%x: tensor<4xf32>) -> tensor<4xf32>
+    attributes {epl.scopes = {tg0 = #epl.scope<split, 2, "">, tg1 = #epl.scope<split, 2, "">}} {
+  %0 = math.tanh %x {epl.work = #epl.work<@tg0, forward>} : tensor<4xf32>
+  // CHECK: math.sin {{.*}}#epl.work<@tg0, forward>
+  %1 = math.sin %0 {epl.work = #epl.work<@tg1, forward>} : tensor<4xf32>
+  return %1 : tensor<4xf32>
 }

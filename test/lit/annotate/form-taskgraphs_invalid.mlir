@@ -5,7 +5,7 @@ func.func @several(%x: tensor<4xf32>) -> tensor<4xf32>
   %c = arith.constant {epl.work = #epl.work<@tg1, forward>} dense<1.0> : tensor<4xf32>
   // expected-note@+1 {{the first stage starts here}}
   %0 = math.tanh %x {epl.work = #epl.work<@tg0, forward>} : tensor<4xf32>
-  // expected-error@+1 {{several stages: not supported yet, expected scopes of one name or of none}}
+  // expected-error@+1 {{several stages: not supported yet, expected scopes of one name, or of none and one strategy}}
   %1 = arith.addf %0, %c {epl.work = #epl.work<@tg1, forward>} : tensor<4xf32>
   return %1 : tensor<4xf32>
 }
