@@ -39,10 +39,34 @@ Actions::Bound Actions::bind(const plan::PlanT &plan, const plan::ActionUnion &a
     const plan::CopyT &copy = *action.AsCopy();
     return Copy{copy.source, copy.target, plan.buffers[copy.target]->size};
   }
+  case plan::Action::ReduceBlocks:
+    return bindBlocks(plan, *action.AsReduceBlocks());
+  case plan::Action::ExchangeBlocks:
+    return bindBlocks(plan, *action.AsExchangeBlocks());
   case plan::Action::NONE:
     break;
   }
   throw Error("the plan has a command without an action that this runtime knows");
+}
+
+/// Who combines what, for all ranks: computed once.
+Actions::Bound Actions::bindBlocks(const plan::PlanT &plan, const plan::ReduceBlocksT &reduce) {
+  Mesh mesh(plan);
+  std::vector<SharedBox> boxes;
+  boxes.reserve(mesh.devices());
+  for (uint32_t rank = 0; rank < mesh.devices(); ++rank)
+    boxes.push_back(boxOf(plan, mesh, reduce, rank));
+  return ReduceBlocks{combineFunction(reduce.reduction, reduce.type), elementBytes(reduce.type), reduce,
+                      std::move(boxes)};
+}
+
+Actions::Bound Actions::bindBlocks(const plan::PlanT &plan, const plan::ExchangeBlocksT &exchange) {
+  Mesh mesh(plan);
+  std::vector<std::vector<Piece>> pieces;
+  pieces.reserve(mesh.devices());
+  for (uint32_t rank = 0; rank < mesh.devices(); ++rank)
+    pieces.push_back(piecesOf(plan, mesh, exchange, rank));
+  return ExchangeBlocks{elementBytes(exchange.type), exchange, std::move(pieces)};
 }
 
 void Actions::run(uint32_t command, const ActionContext &context) const {
@@ -61,7 +85,7 @@ void Actions::Contract::run(const ActionContext &context) const {
 }
 
 /// The members' memory of one buffer, in member order.
-static MemberBuffers memberBuffers(const ActionContext &context, uint32_t communicator, uint32_t buffer) {
+static std::span<void *> memberBuffers(const ActionContext &context, uint32_t communicator, uint32_t buffer) {
   auto members = context.topology.members(communicator, context.rank);
   for (size_t i = 0; i < members.size(); ++i)
     context.pointers[i] = context.addresses.get(members[i], buffer);
@@ -83,6 +107,17 @@ void Actions::GatherParts::run(const ActionContext &context) const {
 void Actions::GatherBlocks::run(const ActionContext &context) const {
   gatherBlocks(memberBuffers(context, action.communicator, action.source),
                context.addresses.get(context.rank, action.target), action.outer, action.inner, elementSize);
+}
+
+void Actions::ReduceBlocks::run(const ActionContext &context) const {
+  reduceBox(combine, memberBuffers(context, action.communicator, action.source),
+            context.addresses.get(context.rank, action.target), boxes[context.rank], elementSize);
+}
+
+void Actions::ExchangeBlocks::run(const ActionContext &context) const {
+  for (const Piece &piece : pieces[context.rank])
+    copyBox(context.addresses.get(piece.holder, action.source),
+            context.addresses.get(context.rank, action.target), piece.box, elementSize);
 }
 
 void Actions::Copy::run(const ActionContext &context) const {

@@ -6,6 +6,7 @@
 #include "runtime/device/cpu/Contraction.h"
 #include "runtime/device/cpu/Image.h"
 #include "runtime/executor/Topology.h"
+#include "runtime/plan/Blocks.h"
 
 #include <variant>
 
@@ -76,8 +77,24 @@ private:
     size_t size;
     void run(const ActionContext &context) const;
   };
-  using Bound = std::variant<Launch, Contract, ReducePart, GatherParts, GatherBlocks, Copy>;
+  struct ReduceBlocks {
+    CombineFunction combine;
+    size_t elementSize;
+    const plan::ReduceBlocksT &action;
+    std::vector<SharedBox> boxes; // of each rank
+    void run(const ActionContext &context) const;
+  };
+  struct ExchangeBlocks {
+    size_t elementSize;
+    const plan::ExchangeBlocksT &action;
+    std::vector<std::vector<Piece>> pieces; // of each rank
+    void run(const ActionContext &context) const;
+  };
+  using Bound = std::variant<Launch, Contract, ReducePart, GatherParts, GatherBlocks, Copy, ReduceBlocks,
+                             ExchangeBlocks>;
   Bound bind(const plan::PlanT &plan, const plan::ActionUnion &action) const;
+  static Bound bindBlocks(const plan::PlanT &plan, const plan::ReduceBlocksT &reduce);
+  static Bound bindBlocks(const plan::PlanT &plan, const plan::ExchangeBlocksT &exchange);
 
   Image image;
   std::vector<Bound> bound;

@@ -1,5 +1,7 @@
 #include "runtime/plan/Access.h"
 
+#include "runtime/plan/Blocks.h"
+
 #include <algorithm>
 #include <set>
 
@@ -70,13 +72,40 @@ std::vector<Access> accesses(const plan::GatherPartsT &gather) {
   return {access(false, true), access(true, false)};
 }
 
-std::vector<Access> accesses(const plan::GatherBlocksT &gather, const Mesh &mesh) {
-  uint64_t bytes = uint64_t(gather.outer) * uint64_t(gather.inner) * elementBytes(gather.type);
-  Access own = wholeAccess(gather.source, false, bytes);
+/// Every member reads of every other's `source`, and writes all of its `target`.
+std::vector<Access> exchangeAccesses(uint32_t communicator, uint32_t source, uint64_t sourceBytes,
+                                     uint32_t target, uint64_t targetBytes) {
+  Access own = wholeAccess(source, false, sourceBytes);
   Access remote = own;
   remote.remote = true;
-  remote.communicator = gather.communicator;
-  return {own, remote, wholeAccess(gather.target, true, bytes * mesh.memberCount(gather.communicator))};
+  remote.communicator = communicator;
+  return {own, remote, wholeAccess(target, true, targetBytes)};
+}
+
+std::vector<Access> accesses(const plan::GatherBlocksT &gather, const Mesh &mesh) {
+  uint64_t bytes = uint64_t(gather.outer) * uint64_t(gather.inner) * elementBytes(gather.type);
+  return exchangeAccesses(gather.communicator, gather.source, bytes, gather.target,
+                          bytes * mesh.memberCount(gather.communicator));
+}
+
+uint64_t bytesOf(plan::ElementType type, const std::vector<int64_t> &shape) {
+  uint64_t bytes = elementBytes(type);
+  for (int64_t extent : shape)
+    bytes *= uint64_t(extent);
+  return bytes;
+}
+
+std::vector<Access> accesses(const plan::PlanT &plan, const plan::ReduceBlocksT &reduce) {
+  std::vector<int64_t> block = partShape(plan, reduce.shape, reduce.sharding);
+  return exchangeAccesses(reduce.communicator, reduce.source, bytesOf(reduce.type, reduce.shape),
+                          reduce.target, bytesOf(reduce.type, block));
+}
+
+std::vector<Access> accesses(const plan::PlanT &plan, const plan::ExchangeBlocksT &exchange) {
+  std::vector<int64_t> source = partShape(plan, exchange.shape, exchange.from);
+  std::vector<int64_t> target = partShape(plan, exchange.shape, exchange.to);
+  return exchangeAccesses(exchange.communicator, exchange.source, bytesOf(exchange.type, source),
+                          exchange.target, bytesOf(exchange.type, target));
 }
 
 } // namespace
@@ -94,6 +123,10 @@ std::vector<Access> accessesOf(const plan::PlanT &plan, const Mesh &mesh, const 
     return accesses(*action.AsGatherParts());
   case plan::Action::GatherBlocks:
     return accesses(*action.AsGatherBlocks(), mesh);
+  case plan::Action::ReduceBlocks:
+    return accesses(plan, *action.AsReduceBlocks());
+  case plan::Action::ExchangeBlocks:
+    return accesses(plan, *action.AsExchangeBlocks());
   case plan::Action::Copy: {
     const plan::CopyT &copy = *action.AsCopy();
     uint64_t bytes = plan.buffers[copy.source]->size;

@@ -184,6 +184,18 @@ void Builder::allGather(CommandInfo info, uint32_t communicator, plan::ElementTy
   add(std::move(info), lane(plan::LaneKind::communicate, int32_t(communicator)), gather);
 }
 
+void Builder::reduceScatter(CommandInfo info, plan::ReduceBlocksT reduce) {
+  uint32_t where = lane(plan::LaneKind::communicate, int32_t(reduce.communicator));
+  add(std::move(info), where, std::move(reduce));
+}
+
+void Builder::exchange(CommandInfo info, plan::ExchangeBlocksT exchange) {
+  if (isAlone(exchange.communicator))
+    return copy(std::move(info), exchange.source, exchange.target);
+  uint32_t where = lane(plan::LaneKind::communicate, int32_t(exchange.communicator));
+  add(std::move(info), where, std::move(exchange));
+}
+
 void Builder::setImage(std::vector<uint8_t> image, std::string targetCpu,
                        std::vector<std::string> targetFeatures) {
   plan.image = std::move(image);

@@ -58,6 +58,9 @@ public:
   /// target[outer][member][inner] = the member's source[outer][inner].
   void allGather(CommandInfo info, uint32_t communicator, plan::ElementType type, uint32_t source,
                  uint32_t target, int64_t outer, int64_t inner);
+  // Reduce-scatter, and all-to-all or permutation, as the schema describes them.
+  void reduceScatter(CommandInfo info, plan::ReduceBlocksT reduce);
+  void exchange(CommandInfo info, plan::ExchangeBlocksT exchange);
 
   /// The compiled kernels: an ELF image and what it needs of a CPU.
   void setImage(std::vector<uint8_t> image, std::string targetCpu, std::vector<std::string> targetFeatures);

@@ -9,6 +9,8 @@ CommandKind kindOf(const plan::CommandT &command) {
   case plan::Action::ReducePart:
   case plan::Action::GatherParts:
   case plan::Action::GatherBlocks:
+  case plan::Action::ReduceBlocks:
+  case plan::Action::ExchangeBlocks:
     return CommandKind::collective;
   case plan::Action::Copy:
     return CommandKind::copy;
@@ -53,6 +55,13 @@ static Cost costOfGather(const Mesh &mesh, const plan::GatherPartsT &gather) {
   return {.bytes = 2 * (tensor - tensor / mesh.memberCount(gather.communicator)), .payload = tensor};
 }
 
+/// Reads its block of all members' tensors, writes it.
+static Cost costOfBlocks(const plan::PlanT &plan, const Mesh &mesh, const plan::ReduceBlocksT &reduce) {
+  uint64_t block = plan.buffers[reduce.target]->size;
+  uint64_t tensors = block * mesh.memberCount(reduce.communicator);
+  return {.bytes = tensors + block, .payload = tensors};
+}
+
 Cost costOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &command) {
   const plan::ActionUnion &action = command.action;
   if (const auto *launch = action.AsLaunch())
@@ -66,6 +75,12 @@ Cost costOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &com
   if (const auto *blocks = action.AsGatherBlocks()) {
     uint64_t tensor = plan.buffers[blocks->target]->size;
     return {.bytes = 2 * tensor, .payload = tensor};
+  }
+  if (const auto *reduce = action.AsReduceBlocks())
+    return costOfBlocks(plan, mesh, *reduce);
+  if (const auto *exchange = action.AsExchangeBlocks()) {
+    uint64_t part = plan.buffers[exchange->target]->size;
+    return {.bytes = 2 * part, .payload = part};
   }
   if (const auto *copy = action.AsCopy())
     return {.bytes = 2 * plan.buffers[copy->target]->size};

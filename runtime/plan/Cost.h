@@ -19,7 +19,7 @@ const char *kindName(CommandKind kind); // compute, collective, copy
 struct Cost {
   int64_t flops = 0;    // arithmetic; 0 where there is none
   uint64_t bytes = 0;   // read and written, in whosever memory; an operand counts once for each
-  uint64_t payload = 0; // of a collective: the tensor that is reduced or gathered
+  uint64_t payload = 0; // of a collective: the tensor that is reduced, gathered or exchanged
 };
 
 /// Needs a command that passes the verifier's table checks.

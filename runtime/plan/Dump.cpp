@@ -70,19 +70,32 @@ private:
     }
   }
 
+  /// [{"data"}, {}]
+  void shardings(const std::vector<std::unique_ptr<plan::DimShardingT>> &dims) {
+    out << '[';
+    list(dims, ", ", [&](const auto &dim) {
+      out << '{';
+      names(dim->axes);
+      out << '}';
+    });
+    out << ']';
+  }
+
+  /// 64x512xf32
+  void tensor(const std::vector<int64_t> &shape, plan::ElementType type) {
+    for (int64_t extent : shape)
+      out << extent << 'x';
+    out << plan::EnumNameElementType(type);
+  }
+
   /// s0 "params['w1']" state f32[64x512] sharding [{"data"}, {}]
   void dumpSlot(uint32_t index) {
     const plan::SlotT &slot = *plan.slots[index];
     out << "slot " << slotName(plan, index) << ' ' << plan::EnumNameSlotRole(slot.role) << ' '
         << plan::EnumNameElementType(slot.type) << '[';
     list(slot.shape, "x", [&](int64_t extent) { out << extent; });
-    out << "] sharding [";
-    list(slot.sharding, ", ", [&](const auto &dim) {
-      out << '{';
-      names(dim->axes);
-      out << '}';
-    });
-    out << ']';
+    out << "] sharding ";
+    shardings(slot.sharding);
     if (slot.updates != -1)
       out << " updates s" << slot.updates;
     if (!slot.origins.empty()) {
@@ -189,10 +202,34 @@ private:
     else if (const plan::GatherBlocksT *blocks = action.AsGatherBlocks())
       out << "gather_blocks c" << blocks->communicator << " b" << blocks->source << " -> b" << blocks->target
           << ' ' << blocks->outer << 'x' << blocks->inner << 'x' << plan::EnumNameElementType(blocks->type);
+    else if (const plan::ReduceBlocksT *reduce = action.AsReduceBlocks())
+      dumpReduceBlocks(*reduce);
+    else if (const plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
+      dumpExchange(*exchange);
     else if (const plan::CopyT *copy = action.AsCopy())
       out << "copy b" << copy->source << " -> b" << copy->target;
     else
       out << "nothing";
+  }
+
+  /// sum c0 b1 -> b2 8x4xf32 to [{"data"}, {}]
+  void dumpReduceBlocks(const plan::ReduceBlocksT &reduce) {
+    out << "reduce_blocks " << plan::EnumNameReductionKind(reduce.reduction) << " c" << reduce.communicator
+        << " b" << reduce.source << " -> b" << reduce.target << ' ';
+    tensor(reduce.shape, reduce.type);
+    out << " to ";
+    shardings(reduce.sharding);
+  }
+
+  /// c0 b1 -> b2 8x4xf32 from [{"data"}, {}] to [{}, {"data"}]
+  void dumpExchange(const plan::ExchangeBlocksT &exchange) {
+    out << "exchange_blocks c" << exchange.communicator << " b" << exchange.source << " -> b"
+        << exchange.target << ' ';
+    tensor(exchange.shape, exchange.type);
+    out << " from ";
+    shardings(exchange.from);
+    out << " to ";
+    shardings(exchange.to);
   }
 
   /// k3 (b0, b1) -> (b2)

@@ -59,6 +59,13 @@ std::vector<int64_t> Mesh::coordinates(uint32_t rank) const {
   return result;
 }
 
+uint32_t Mesh::rankAt(const std::vector<int64_t> &coordinates) const {
+  uint32_t rank = 0;
+  for (size_t i = 0; i < axes.size(); ++i)
+    rank += uint32_t(coordinates[i]) * axes[i].stride;
+  return rank;
+}
+
 uint32_t Mesh::memberCount(uint32_t communicator) const {
   uint32_t count = 1;
   for (const Digit &digit : communicators[communicator])

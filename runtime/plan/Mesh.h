@@ -34,6 +34,9 @@ public:
   /// axis_index.
   std::vector<int64_t> coordinates(uint32_t rank) const;
 
+  /// The rank at coordinates as above.
+  uint32_t rankAt(const std::vector<int64_t> &coordinates) const;
+
   /// How many members each instance of the communicator has.
   uint32_t memberCount(uint32_t communicator) const;
 

@@ -22,6 +22,10 @@ void forEachBuffer(plan::ActionUnion &action, const std::function<void(uint32_t 
     visit(gather->buffer);
   if (plan::GatherBlocksT *gather = action.AsGatherBlocks())
     visit(gather->source), visit(gather->target);
+  if (plan::ReduceBlocksT *reduce = action.AsReduceBlocks())
+    visit(reduce->source), visit(reduce->target);
+  if (plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
+    visit(exchange->source), visit(exchange->target);
   if (plan::CopyT *copy = action.AsCopy())
     visit(copy->source), visit(copy->target);
 }

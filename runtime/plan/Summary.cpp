@@ -1,5 +1,7 @@
 #include "runtime/plan/Summary.h"
 
+#include "runtime/plan/Cost.h"
+
 namespace epl::runtime {
 
 Summary summarize(const plan::PlanT &plan) {
@@ -8,7 +10,8 @@ Summary summarize(const plan::PlanT &plan) {
     plan::Action action = command->action.type;
     summary.launches += action == plan::Action::Launch;
     summary.contractions += action == plan::Action::Contract;
-    summary.collectives += action == plan::Action::ReducePart || action == plan::Action::GatherBlocks;
+    // An all-reduce is counted by its first half.
+    summary.collectives += kindOf(*command) == CommandKind::collective && action != plan::Action::GatherParts;
   }
   return summary;
 }

@@ -3,11 +3,13 @@
 #include "runtime/plan/VerifyStages.h"
 
 #include "runtime/plan/Access.h"
+#include "runtime/plan/Blocks.h"
 #include "runtime/plan/Memory.h"
 #include "runtime/plan/Names.h"
 #include "runtime/plan/Origins.h"
 
 #include <algorithm>
+#include <set>
 
 namespace epl::runtime {
 namespace {
@@ -53,6 +55,10 @@ private:
       return checkReducePart(command, *reduce);
     if (const plan::GatherPartsT *gather = action.AsGatherParts())
       return checkGatherParts(command, *gather);
+    if (const plan::ReduceBlocksT *reduce = action.AsReduceBlocks())
+      return checkReduceBlocks(command, *reduce);
+    if (const plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
+      return checkExchangeBlocks(command, *exchange);
     checkGatherBlocks(command, *action.AsGatherBlocks());
   }
 
@@ -78,7 +84,7 @@ private:
   }
 
   /// `elements` of `type` fit into the buffer.
-  void requireRoom(uint32_t buffer, plan::ElementType type, std::initializer_list<int64_t> extents) {
+  void requireRoom(uint32_t buffer, plan::ElementType type, const std::vector<int64_t> &extents) {
     if (!requireBuffer(buffer))
       return;
     if (type < plan::ElementType::MIN || type > plan::ElementType::MAX)
@@ -196,12 +202,65 @@ private:
       return;
     requireRoom(reduce.source, reduce.type, {reduce.count});
     requireRoom(reduce.target, reduce.type, {reduce.count});
-    bool logical = reduce.reduction >= plan::ReductionKind::all;
-    if (reduce.reduction < plan::ReductionKind::MIN || reduce.reduction > plan::ReductionKind::MAX)
-      fail(" has reduction ", int(reduce.reduction), ", which does not exist");
-    else if (logical != (reduce.type == plan::ElementType::i1))
-      fail(" combines ", plan::EnumNameElementType(reduce.type), " by ",
-           plan::EnumNameReductionKind(reduce.reduction));
+    requireReduction(reduce.reduction, reduce.type);
+  }
+
+  void requireReduction(plan::ReductionKind reduction, plan::ElementType type) {
+    bool logical = reduction >= plan::ReductionKind::all;
+    if (reduction < plan::ReductionKind::MIN || reduction > plan::ReductionKind::MAX)
+      fail(" has reduction ", int(reduction), ", which does not exist");
+    else if (logical != (type == plan::ElementType::i1))
+      fail(" combines ", plan::EnumNameElementType(type), " by ", plan::EnumNameReductionKind(reduction));
+  }
+
+  /// Spatial axes split each dimension of a tensor of `shape`, none twice, into equal parts.
+  bool requireSharding(const std::vector<int64_t> &shape, const DimShardings &sharding) {
+    if (sharding.size() != shape.size())
+      fail(" has ", shape.size(), " dimensions and a sharding for ", sharding.size());
+    std::set<std::string> used;
+    for (size_t dim = 0; dim < shape.size() && good; ++dim) {
+      for (const std::string &name : sharding[dim]->axes)
+        if (!isSpatialAxis(name) || !used.insert(name).second)
+          fail(" splits dimension ", dim, " by axis ", quoted(name),
+               ", expected a spatial axis that splits nothing else");
+      if (good && shape[dim] % partCount(plan, *sharding[dim]) != 0)
+        fail(" has size ", shape[dim], " in dimension ", dim, ", which ", partCount(plan, *sharding[dim]),
+             " parts do not divide");
+    }
+    return good;
+  }
+
+  bool isSpatialAxis(const std::string &name) const {
+    return std::ranges::any_of(plan.axes,
+                               [&](const auto &axis) { return axis->name == name && !axis->temporal; });
+  }
+
+  void checkReduceBlocks(const plan::CommandT &command, const plan::ReduceBlocksT &reduce) {
+    if (!requireCommunicator(command, reduce.communicator) || !requireSharding(reduce.shape, reduce.sharding))
+      return;
+    requireRoom(reduce.source, reduce.type, reduce.shape);
+    requireRoom(reduce.target, reduce.type, partShape(plan, reduce.shape, reduce.sharding));
+    requireReduction(reduce.reduction, reduce.type);
+  }
+
+  void checkExchangeBlocks(const plan::CommandT &command, const plan::ExchangeBlocksT &exchange) {
+    if (!requireCommunicator(command, exchange.communicator) ||
+        !requireSharding(exchange.shape, exchange.from) || !requireSharding(exchange.shape, exchange.to))
+      return;
+    requireMembers(exchange.communicator, exchange.from);
+    requireMembers(exchange.communicator, exchange.to);
+    requireRoom(exchange.source, exchange.type, partShape(plan, exchange.shape, exchange.from));
+    requireRoom(exchange.target, exchange.type, partShape(plan, exchange.shape, exchange.to));
+  }
+
+  /// Who holds another part than a member is a member, too.
+  void requireMembers(uint32_t communicator, const DimShardings &sharding) {
+    const std::vector<std::string> &axes = plan.communicators[communicator]->axes;
+    for (const auto &dim : sharding)
+      for (const std::string &name : dim->axes)
+        if (std::ranges::find(axes, name) == axes.end())
+          fail(" exchanges parts along axis ", quoted(name), ", which communicator c", communicator,
+               " does not have");
   }
 
   void checkGatherParts(const plan::CommandT &command, const plan::GatherPartsT &gather) {

@@ -99,6 +99,10 @@ private:
       fresh.members = mesh.memberCount(reduce->communicator);
     } else if (const auto *gather = command.action.AsGatherBlocks()) {
       fresh.members = mesh.memberCount(gather->communicator);
+    } else if (const auto *blocks = command.action.AsReduceBlocks()) {
+      fresh.members = mesh.memberCount(blocks->communicator);
+    } else if (const auto *exchange = command.action.AsExchangeBlocks()) {
+      fresh.members = mesh.memberCount(exchange->communicator);
     } else if (auto [place, isNew] = named.try_emplace(command.name, groups.size()); !isNew) {
       return groups[place->second];
     }

@@ -43,4 +43,24 @@ void gatherBlocks(MemberBuffers sources, void *target, int64_t outer, int64_t in
     }
 }
 
+void reduceBox(CombineFunction combine, std::span<void *> sources, void *target, const SharedBox &box,
+               size_t elementSize) {
+  int64_t at = 0; // where the pointers are
+  box.forEachRun([&](int64_t source, int64_t to) {
+    for (void *&pointer : sources)
+      pointer = static_cast<std::byte *>(pointer) + (source - at) * int64_t(elementSize);
+    at = source;
+    combine(sources.data(), sources.size(), static_cast<std::byte *>(target) + to * int64_t(elementSize), 0,
+            box.run);
+  });
+}
+
+void copyBox(const void *source, void *target, const SharedBox &box, size_t elementSize) {
+  size_t run = size_t(box.run) * elementSize;
+  box.forEachRun([&](int64_t from, int64_t to) {
+    std::memcpy(static_cast<std::byte *>(target) + size_t(to) * elementSize,
+                static_cast<const std::byte *>(source) + size_t(from) * elementSize, run);
+  });
+}
+
 } // namespace epl::runtime

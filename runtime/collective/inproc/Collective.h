@@ -4,6 +4,7 @@
 #define EPL_RUNTIME_COLLECTIVE_INPROC_COLLECTIVE_H
 
 #include "runtime/collective/inproc/Combine.h"
+#include "runtime/plan/Blocks.h"
 
 #include <span>
 
@@ -20,6 +21,13 @@ void gatherParts(MemberBuffers sources, size_t self, void *target, int64_t count
 
 /// target[outer][member][inner] = sources[member][outer][inner].
 void gatherBlocks(MemberBuffers sources, void *target, int64_t outer, int64_t inner, size_t elementSize);
+
+/// Combines a box of all `sources`, in member order, into that of `target`. Moves the pointers.
+void reduceBox(CombineFunction combine, std::span<void *> sources, void *target, const SharedBox &box,
+               size_t elementSize);
+
+/// Copies a box of `source` into that of `target`.
+void copyBox(const void *source, void *target, const SharedBox &box, size_t elementSize);
 
 } // namespace epl::runtime
 

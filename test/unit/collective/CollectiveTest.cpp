@@ -57,5 +57,34 @@ TEST(AllGather, PutsTheMembersBesideEachOther) {
       }
 }
 
+/// Of 4 x 6 elements, rows 1 and 2 and columns 3 to 5, into columns 1 to 3 of 2 x 4.
+const SharedBox box{.source = 9, .target = 1, .loops = {{2, 6, 4}}, .run = 3};
+
+TEST(ReduceBox, CombinesABoxInMemberOrder) {
+  for (size_t members : {1, 2, 3, 64}) {
+    Members buffers(members, 24);
+    std::vector<void *> pointers;
+    for (auto &values : buffers.values)
+      pointers.push_back(values.data());
+    std::vector<int32_t> found(8, -1), expected(8, -1);
+    for (int row = 0; row < 2; ++row)
+      for (int column = 0; column < 3; ++column) {
+        expected[row * 4 + column + 1] = 0;
+        for (const auto &values : buffers.values)
+          expected[row * 4 + column + 1] += values[(row + 1) * 6 + column + 3];
+      }
+    auto combine = combineFunction(plan::ReductionKind::sum, plan::ElementType::i32);
+    reduceBox(combine, pointers, found.data(), box, 4);
+    EXPECT_EQ(found, expected) << members << " members";
+  }
+}
+
+TEST(CopyBox, CopiesNothingElse) {
+  Members buffers(1, 24);
+  std::vector<int32_t> found(8, -1);
+  copyBox(buffers.values[0].data(), found.data(), box, 4);
+  EXPECT_EQ(found, (std::vector<int32_t>{-1, 9, 10, 11, -1, 15, 16, 17}));
+}
+
 } // namespace
 } // namespace epl::runtime

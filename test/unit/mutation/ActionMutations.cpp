@@ -32,6 +32,10 @@ std::vector<uint32_t *> operandsOf(plan::CommandT &command) {
     fields = {&parts->buffer};
   if (plan::GatherBlocksT *blocks = action.AsGatherBlocks())
     fields = {&blocks->source, &blocks->target};
+  if (plan::ReduceBlocksT *reduce = action.AsReduceBlocks())
+    fields = {&reduce->source, &reduce->target};
+  if (plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
+    fields = {&exchange->source, &exchange->target};
   if (plan::CopyT *copy = action.AsCopy())
     fields = {&copy->source, &copy->target};
   return fields;
@@ -81,7 +85,15 @@ std::vector<Mutation> operandsWild(const PlanT &plan) {
   return list;
 }
 
-/// Both halves of an all-reduce, and all-gathers, over other elements than the program says.
+/// The first extent of what is divided into blocks, changed by `by`.
+template <typename ActionT> auto stretch(int64_t by) {
+  return [=](ActionT &action) {
+    if (!action.shape.empty())
+      action.shape.front() += by;
+  };
+}
+
+/// Both halves of an all-reduce, and other collectives, over other elements than the program says.
 std::vector<Mutation> chunks(const PlanT &plan) {
   std::vector<Mutation> list;
   for (int64_t by : {-64, -16, -1, 1, 16, 64}) {
@@ -89,6 +101,8 @@ std::vector<Mutation> chunks(const PlanT &plan) {
     addEach<plan::ReducePartT>(list, plan, what, [=](plan::ReducePartT &reduce) { reduce.count += by; });
     addEach<plan::GatherPartsT>(list, plan, what, [=](plan::GatherPartsT &parts) { parts.count += by; });
     addEach<plan::GatherBlocksT>(list, plan, what, [=](plan::GatherBlocksT &blocks) { blocks.inner += by; });
+    addEach<plan::ReduceBlocksT>(list, plan, what, stretch<plan::ReduceBlocksT>(by));
+    addEach<plan::ExchangeBlocksT>(list, plan, what, stretch<plan::ExchangeBlocksT>(by));
   }
   addEach<plan::ReducePartT>(list, plan, "over half", [](plan::ReducePartT &reduce) { reduce.count /= 2; });
   addEach<plan::GatherPartsT>(list, plan, "over half", [](plan::GatherPartsT &parts) { parts.count /= 2; });
@@ -102,6 +116,8 @@ template <typename Change> std::vector<Mutation> eachCollective(const PlanT &pla
   addEach<plan::ReducePartT>(list, plan, "with another member list", change);
   addEach<plan::GatherPartsT>(list, plan, "with another member list", change);
   addEach<plan::GatherBlocksT>(list, plan, "with another member list", change);
+  addEach<plan::ReduceBlocksT>(list, plan, "with another member list", change);
+  addEach<plan::ExchangeBlocksT>(list, plan, "with another member list", change);
   return list;
 }
 
@@ -141,6 +157,8 @@ std::vector<Mutation> widths(const PlanT &plan) {
   addEach<plan::ReducePartT>(list, plan, "of another width", change);
   addEach<plan::GatherPartsT>(list, plan, "of another width", change);
   addEach<plan::GatherBlocksT>(list, plan, "of another width", change);
+  addEach<plan::ReduceBlocksT>(list, plan, "of another width", change);
+  addEach<plan::ExchangeBlocksT>(list, plan, "of another width", change);
   addEach<plan::ContractT>(list, plan, "of another width", change);
   return list;
 }
@@ -164,6 +182,16 @@ std::vector<Mutation> blocks(const PlanT &plan) {
   std::vector<Mutation> list;
   addEach<plan::GatherBlocksT>(list, plan, "with rows for columns",
                                [](plan::GatherBlocksT &gather) { std::swap(gather.outer, gather.inner); });
+  auto reverse = [](auto &dims) { std::reverse(dims.begin(), dims.end()); };
+  addEach<plan::ReduceBlocksT>(list, plan, "to parts of another dimension",
+                               [=](plan::ReduceBlocksT &reduce) { reverse(reduce.sharding); });
+  addEach<plan::ExchangeBlocksT>(list, plan, "from parts of another dimension",
+                                 [=](plan::ExchangeBlocksT &exchange) { reverse(exchange.from); });
+  addEach<plan::ExchangeBlocksT>(list, plan, "to parts of another dimension",
+                                 [=](plan::ExchangeBlocksT &exchange) { reverse(exchange.to); });
+  addEach<plan::ExchangeBlocksT>(list, plan, "the other way round", [](plan::ExchangeBlocksT &exchange) {
+    std::swap(exchange.from, exchange.to);
+  });
   return list;
 }
 

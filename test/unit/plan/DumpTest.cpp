@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 /// The plan that VerifierTest.cpp and BuilderTest.cpp refer to by index.
 TEST(Dump, ATrainingPlan) {
-  EXPECT_EQ(dumpPlan(trainingPlan(2)), R"(plan version 2, cpu:2 = data 2
+  EXPECT_EQ(dumpPlan(trainingPlan(2)), R"(plan version 3, cpu:2 = data 2
 axis "data" = 2
 communicator c0 over "data"
 slot s0 "w1" state i8[128] sharding [{}]
@@ -90,8 +90,21 @@ TEST(Dump, EveryAction) {
   add(plan::CopyT());
   contract.type = plan::ElementType::f16, contract.widens = true;
   add(std::move(contract));
+  plan::ReduceBlocksT scatter;
+  scatter.type = plan::ElementType::f32;
+  scatter.source = 5, scatter.target = 6, scatter.shape = {8, 4};
+  scatter.sharding.push_back(std::make_unique<plan::DimShardingT>());
+  scatter.sharding.push_back(std::make_unique<plan::DimShardingT>());
+  scatter.sharding[1]->axes = {"data", "model"};
+  add(scatter);
+  plan::ExchangeBlocksT exchange;
+  exchange.type = plan::ElementType::i64;
+  exchange.source = 7, exchange.target = 8, exchange.shape = {16};
+  exchange.from.push_back(std::make_unique<plan::DimShardingT>());
+  exchange.from[0]->axes = {"data"};
+  add(exchange);
   plan.commands.push_back(std::make_unique<plan::CommandT>());
-  plan.lanes[0]->commands.push_back(5);
+  plan.lanes[0]->commands.push_back(7);
   EXPECT_THAT(
       dumpPlan(plan),
       HasSubstr(
@@ -100,7 +113,9 @@ TEST(Dump, EveryAction) {
           "  #2 \"x\" gather_blocks c0 b3 -> b4 8x16xf64\n"
           "  #3 \"x\" copy b0 -> b0\n"
           "  #4 \"x\" contract f16 to f32 b1 x b2^T +> b3 m 4 n 5 k 6 lda 7 ldb 8 ldc 9 batch [2: 10 0 30]\n"
-          "  #5 \"\" nothing\n"));
+          "  #5 \"x\" reduce_blocks sum c0 b5 -> b6 8x4xf32 to [{}, {\"data\", \"model\"}]\n"
+          "  #6 \"x\" exchange_blocks c0 b7 -> b8 16xi64 from [{\"data\"}] to []\n"
+          "  #7 \"\" nothing\n"));
 }
 
 /// A dump must show what is wrong with a plan, not trip over it.

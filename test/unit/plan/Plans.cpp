@@ -73,6 +73,40 @@ void PlanMaker::gather(const std::string &name, uint32_t communicator, uint32_t 
             source, target, outer, int64_t(sizeOf(source)) / outer);
 }
 
+static std::vector<std::unique_ptr<plan::DimShardingT>> shardingOf(const PlanMaker::Axes &axes) {
+  std::vector<std::unique_ptr<plan::DimShardingT>> sharding;
+  for (const auto &dim : axes) {
+    sharding.push_back(std::make_unique<plan::DimShardingT>());
+    sharding.back()->axes = dim;
+  }
+  return sharding;
+}
+
+void PlanMaker::scatter(const std::string &name, uint32_t communicator, uint32_t source, uint32_t target,
+                        std::vector<int64_t> shape, const Axes &to) {
+  plan::ReduceBlocksT reduce;
+  reduce.communicator = communicator;
+  reduce.type = plan::ElementType::i8;
+  reduce.source = source;
+  reduce.target = target;
+  reduce.shape = std::move(shape);
+  reduce.sharding = shardingOf(to);
+  reduceScatter({.name = name, .location = "", .work = "tg0.backward"}, std::move(reduce));
+}
+
+void PlanMaker::exchange(const std::string &name, uint32_t communicator, uint32_t source, uint32_t target,
+                         std::vector<int64_t> shape, const Axes &from, const Axes &to) {
+  plan::ExchangeBlocksT action;
+  action.communicator = communicator;
+  action.type = plan::ElementType::i8;
+  action.source = source;
+  action.target = target;
+  action.shape = std::move(shape);
+  action.from = shardingOf(from);
+  action.to = shardingOf(to);
+  Builder::exchange({.name = name, .location = "", .work = "tg0.forward"}, std::move(action));
+}
+
 plan::PlanT trainingPlan(uint32_t devices) {
   PlanMaker maker;
   maker.axis("data", devices);
@@ -148,6 +182,29 @@ plan::PlanT meshPlan() {
   return maker.finish();
 }
 
+plan::PlanT blocksPlan() {
+  PlanMaker maker;
+  maker.axis("data", 2);
+  maker.axis("model", 2);
+  uint32_t data = maker.addCommunicator({"data"}), model = maker.addCommunicator({"model"});
+  uint32_t both = maker.addCommunicator({"data", "model"});
+  uint32_t x = maker.argument("x", SlotRole::batch, 256, {"data", "model"});
+  uint32_t r = maker.slot("r", SlotRole::result, 128);
+  uint32_t whole = maker.buffer("whole", 64), rows = maker.buffer("rows", 32),
+           columns = maker.buffer("columns", 32), more = maker.buffer("more", 16),
+           block = maker.buffer("block", 16), swapped = maker.buffer("swapped", 16),
+           end = maker.buffer("end", 128);
+  maker.run("a", {x}, {whole});
+  maker.scatter("sum data", data, whole, rows, {8, 8}, {{"data"}, {}});
+  maker.exchange("to columns", data, rows, columns, {8, 8}, {{"data"}, {}}, {{}, {"data"}});
+  maker.scatter("sum model", model, whole, more, {8, 8}, {{"model"}, {"data"}});
+  maker.run("b", {rows, more}, {block});
+  maker.exchange("swap", both, block, swapped, {8, 8}, {{"data"}, {"model"}}, {{"model"}, {"data"}});
+  maker.run("c", {swapped, columns}, {end});
+  maker.setResult(r, end);
+  return maker.finish();
+}
+
 plan::PlanT copyPlan() {
   PlanMaker maker;
   maker.axis("data", 2);
@@ -176,6 +233,7 @@ std::vector<NamedPlan> allPlans() {
     plans.push_back({"training on " + std::to_string(devices), trainingPlan(devices)});
   plans.push_back({"gather", gatherPlan()});
   plans.push_back({"mesh", meshPlan()});
+  plans.push_back({"blocks", blocksPlan()});
   plans.push_back({"copy", copyPlan()});
   return plans;
 }
@@ -226,6 +284,7 @@ private:
       std::ranges::shuffle(axes, random);
       memberCount.push_back(members);
       maker.addCommunicator(axes);
+      memberAxes.push_back(std::move(axes));
     }
   }
 
@@ -233,12 +292,16 @@ private:
 
   void addCommand() {
     std::string name = "c" + std::to_string(counter);
-    switch (pick(5)) {
+    switch (pick(7)) {
     case 0:
       return addSum(name);
     case 1:
       return addGather(name);
-    case 2: {
+    case 2:
+      return addScatter(name);
+    case 3:
+      return addExchange(name);
+    case 4: {
       uint32_t input = any(), output = fresh();
       maker.run(name, {input}, {output}, {0});
       return defined.push_back(output);
@@ -270,10 +333,35 @@ private:
     defined.push_back(output);
   }
 
+  /// Blocks of rows, where the members can have equal ones.
+  void addScatter(const std::string &name) {
+    uint32_t communicator = uint32_t(pick(memberCount.size())), source = any();
+    if (size % memberCount[communicator] != 0)
+      return addSum(name);
+    uint32_t block = fresh(size / memberCount[communicator]), output = fresh();
+    maker.scatter(name, communicator, source, block, {size}, {memberAxes[communicator]});
+    maker.run(name + " use", {block}, {output});
+    defined.push_back(output);
+  }
+
+  /// Rows for columns, or, where columns do not divide, parts in another order.
+  void addExchange(const std::string &name) {
+    uint32_t communicator = uint32_t(pick(memberCount.size())), source = any(), output = fresh();
+    const std::vector<std::string> &axes = memberAxes[communicator];
+    int64_t members = int64_t(memberCount[communicator]);
+    if (8 % members == 0)
+      maker.exchange(name, communicator, source, output, {8 * members, 8}, {axes, {}}, {{}, axes});
+    else
+      maker.exchange(name, communicator, source, output, {size * members}, {axes},
+                     {{axes.rbegin(), axes.rend()}});
+    defined.push_back(output);
+  }
+
   std::mt19937_64 random;
   PlanMaker maker;
   std::vector<uint64_t> memberCount; // of each communicator
-  std::vector<uint32_t> defined;     // buffers of `size` bytes that hold a value
+  std::vector<std::vector<std::string>> memberAxes;
+  std::vector<uint32_t> defined; // buffers of `size` bytes that hold a value
   uint32_t counter = 0;
 };
 

@@ -42,6 +42,17 @@ public:
   void gather(const std::string &name, uint32_t communicator, uint32_t source, uint32_t target,
               int64_t outer);
 
+  /// How axes split the dimensions of a tensor.
+  using Axes = std::vector<std::vector<std::string>>;
+
+  /// Reduce-scatters the whole of `source`, a tensor of `shape`, to the parts that `to` says.
+  void scatter(const std::string &name, uint32_t communicator, uint32_t source, uint32_t target,
+               std::vector<int64_t> shape, const Axes &to);
+
+  /// Exchanges parts of a tensor of `shape`.
+  void exchange(const std::string &name, uint32_t communicator, uint32_t source, uint32_t target,
+                std::vector<int64_t> shape, const Axes &from, const Axes &to);
+
 private:
   std::map<uint32_t, uint64_t> sizes; // of each buffer
   std::map<std::string, uint32_t> axisSizes;
@@ -56,6 +67,9 @@ plan::PlanT gatherPlan();
 
 /// Sums over each axis of a 2 x 2 mesh and over both at once, into other buffers and in place.
 plan::PlanT meshPlan();
+
+/// A sum that each member keeps a block of, an all-to-all, and a permutation, on a 2 x 2 mesh.
+plan::PlanT blocksPlan();
 
 /// Results that are copies: an argument as it came, two states exchanged, one value twice.
 plan::PlanT copyPlan();

@@ -56,6 +56,10 @@ public:
       runGatherParts(rank, *gather);
     else if (const plan::GatherBlocksT *blocks = action.AsGatherBlocks())
       runGatherBlocks(rank, *blocks);
+    else if (const plan::ReduceBlocksT *reduce = action.AsReduceBlocks())
+      runReduceBlocks(rank, *reduce);
+    else if (const plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
+      runExchange(rank, *exchange);
     else if (const plan::CopyT *copy = action.AsCopy())
       for (uint64_t i = 0; i < plan.buffers[copy->source]->size; ++i)
         put(copy->target, i, read(rank, copy->source, i));
@@ -176,6 +180,100 @@ private:
         for (uint64_t i = 0; i < inner; ++i)
           put(gather.target, (outer * members.size() + index) * inner + i,
               read(members[index], gather.source, outer * inner + i));
+  }
+
+  using Index = std::vector<int64_t>;
+  using Shardings = std::vector<std::unique_ptr<plan::DimShardingT>>;
+
+  /// Where the part of a rank begins, and its extents.
+  std::pair<Index, Index> partAt(const Index &shape, const Shardings &sharding, uint32_t rank) const {
+    Index begin, extents = shape;
+    for (size_t dim = 0; dim < shape.size(); ++dim) {
+      int64_t part = 0;
+      for (const std::string &name : sharding[dim]->axes)
+        for (size_t axis = 0; axis < plan.axes.size(); ++axis)
+          if (plan.axes[axis]->name == name) {
+            extents[dim] /= plan.axes[axis]->size;
+            part = part * plan.axes[axis]->size + mesh.coordinates(rank)[axis];
+          }
+      begin.push_back(part * extents[dim]);
+    }
+    return {begin, extents};
+  }
+
+  /// Calls `visit` with each index of a tensor and its place in row-major order.
+  template <typename Visit> static void forEachIndex(const Index &extents, const Visit &visit) {
+    int64_t count = 1;
+    for (int64_t extent : extents)
+      count *= extent;
+    for (int64_t place = 0; place < count; ++place) {
+      Index index(extents.size());
+      int64_t rest = place;
+      for (size_t dim = extents.size(); dim-- > 0; rest /= extents[dim])
+        index[dim] = rest % extents[dim];
+      visit(index, place);
+    }
+  }
+
+  /// The place of a global index in a part that begins at `begin`; -1 if it is not there.
+  static int64_t placeIn(const Index &global, const Index &begin, const Index &extents) {
+    int64_t place = 0;
+    for (size_t dim = 0; dim < global.size(); ++dim) {
+      int64_t local = global[dim] - begin[dim];
+      if (local < 0 || local >= extents[dim])
+        return -1;
+      place = place * extents[dim] + local;
+    }
+    return place;
+  }
+
+  static Index sum(const Index &a, Index b) {
+    for (size_t dim = 0; dim < a.size(); ++dim)
+      b[dim] += a[dim];
+    return b;
+  }
+
+  void runReduceBlocks(uint32_t rank, const plan::ReduceBlocksT &reduce) {
+    auto [begin, extents] = partAt(reduce.shape, reduce.sharding, rank);
+    uint64_t bytes = elementBytes(reduce.type);
+    forEachIndex(extents, [&, &begin = begin](const Index &index, int64_t place) {
+      int64_t source = placeIn(sum(begin, index), Index(index.size()), reduce.shape);
+      for (uint64_t byte = 0; byte < bytes; ++byte) {
+        uint64_t value = uint64_t(reduce.reduction);
+        for (uint32_t member : mesh.members(reduce.communicator, rank))
+          value = mix(value, read(member, reduce.source, uint64_t(source) * bytes + byte));
+        put(reduce.target, uint64_t(place) * bytes + byte, value);
+      }
+    });
+  }
+
+  /// Among the members that hold an element, itself first, then the one with the fewest other coordinates.
+  void runExchange(uint32_t rank, const plan::ExchangeBlocksT &exchange) {
+    auto [begin, extents] = partAt(exchange.shape, exchange.to, rank);
+    std::vector<uint32_t> members = mesh.members(exchange.communicator, rank);
+    std::ranges::sort(members, {}, [&](uint32_t member) { return distance(member, rank); });
+    uint64_t bytes = elementBytes(exchange.type);
+    forEachIndex(extents, [&, &begin = begin](const Index &index, int64_t place) {
+      for (uint32_t member : members) {
+        auto [from, held] = partAt(exchange.shape, exchange.from, member);
+        int64_t source = placeIn(sum(begin, index), from, held);
+        if (source < 0)
+          continue;
+        for (uint64_t byte = 0; byte < bytes; ++byte)
+          put(exchange.target, uint64_t(place) * bytes + byte,
+              read(member, exchange.source, uint64_t(source) * bytes + byte));
+        return;
+      }
+    });
+  }
+
+  /// On how many axes two ranks differ.
+  int64_t distance(uint32_t a, uint32_t b) const {
+    Index left = mesh.coordinates(a), right = mesh.coordinates(b);
+    int64_t count = 0;
+    for (size_t axis = 0; axis < left.size(); ++axis)
+      count += left[axis] != right[axis];
+    return count;
   }
 
   const plan::PlanT &plan;
