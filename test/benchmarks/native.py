@@ -1,4 +1,4 @@
-"""The runtime's own figures: the executor and the all-reduce, in C++ programs beside their peers."""
+"""The runtime's own figures: the executor and the collectives, in C++ programs beside their peers."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from table import Row
 PROGRAMS = Path(__file__).parents[2] / "build/bin/benchmarks"
 
 KIB, MIB = 1024, 1024 * 1024
-REDUCED = {"4 KiB": 4 * KIB, "1 MiB": MIB, "64 MiB": 64 * MIB}
+SIZES = {"4 KiB": 4 * KIB, "1 MiB": MIB, "64 MiB": 64 * MIB}
 
 
 def lines(*command: str) -> list[dict[str, Any]]:
@@ -37,20 +37,25 @@ def executor(effort: Effort) -> Iterator[Row]:
             yield Row(f"{what} / {peer}", ours, theirs, goal=0.5)
 
 
-def all_reduce(effort: Effort, size: str) -> Iterator[Row]:
+COLLECTIVES = ("all-reduce", "reduce-scatter", "all-to-all")
+
+
+def collective(effort: Effort, kind: str, size: str) -> Iterator[Row]:
     """Between two devices of a process; Open MPI between two processes that share memory."""
     ours: dict[str, list[float]] = {}
     mpi: list[float] = []
-    arguments = [str(REDUCED[size]), "1", "1" if effort.quick else str(max(3, 8 * MIB // REDUCED[size]))]
-    peer = PROGRAMS / "all_reduce_mpi"
+    runs = "1" if effort.quick else str(max(3, 8 * MIB // SIZES[size]))
+    arguments = [kind.replace("-", "_"), str(SIZES[size]), "1", runs]
+    peer = PROGRAMS / "collective_mpi"
     for _ in range(effort.rounds):
         # A process for each round: its peers would spin on the cores meanwhile, and memory lies elsewhere.
-        for name, seconds in lines(str(PROGRAMS / "all_reduce"), *arguments)[0]["seconds"].items():
+        for name, seconds in lines(str(PROGRAMS / "collective"), *arguments)[0]["seconds"].items():
             ours.setdefault(name, []).extend(seconds)
         if peer.exists() and shutil.which("mpirun"):
             found = lines("mpirun", "--oversubscribe", "-n", "2", str(peer), *arguments)
             mpi.extend(found[0]["seconds"]["Open MPI"])
-    what = f"all-reduce of {size}, two devices"
-    yield Row(f"{what} / memcpy", ours["ours"], ours["memcpy"], goal=1.0 if size == "64 MiB" else None)
+    what = f"{kind} of {size}, two devices"
+    goal = 1.0 if (kind, size) == ("all-reduce", "64 MiB") else None
+    yield Row(f"{what} / memcpy", ours["ours"], ours["memcpy"], goal=goal)
     if mpi:
         yield Row(f"{what} / Open MPI", ours["ours"], mpi, goal=0.2)

@@ -44,7 +44,9 @@ def groups() -> dict[str, Group]:
         result |= {f"{name} {model}": functools.partial(measure, model=model) for model in MODELS}
     result |= {f"compile {model}": functools.partial(training.compile_time, model=model) for model in DEEP}
     result |= {
-        f"all-reduce {size}": functools.partial(native.all_reduce, size=size) for size in native.REDUCED
+        f"{kind} {size}": functools.partial(native.collective, kind=kind, size=size)
+        for kind in native.COLLECTIVES
+        for size in native.SIZES
     }
     result["executor"] = native.executor
     result["call"] = call_overhead
