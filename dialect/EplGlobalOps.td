@@ -60,7 +60,9 @@ def Epl_ReshardOp : Epl_Op<"reshard", [Epl_GlobalLevel, Pure, AllTypesMatch<["op
 
     Constraints:
     - (C1) the sharding fits the tensor: rank, known axes, divisible dimensions.
-    - (C2) the result is not partial: a reshard completes sums, it does not make them.
+
+    Where the result is pending over an axis and the operand is not, the first member along the axis keeps the
+    value and the others hold the neutral element of the reduction.
   }];
   let arguments = (ins AnyRankedTensor:$operand, Epl_ShardingAttr:$sharding);
   let results = (outs AnyRankedTensor:$result);

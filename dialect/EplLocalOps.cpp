@@ -105,17 +105,57 @@ static LogicalResult verifySpatial(Operation *op, DistType type, ArrayRef<String
   return success();
 }
 
+/// Some pending axes are completed and none are added.
+static LogicalResult verifyCompletes(Operation *op, ShardingAttr from, ShardingAttr to) {
+  if (!from.isPartial())
+    return op->emitOpError() << "operand is not partial";
+  for (StringRef axis : to.getPartialAxes())
+    if (!llvm::is_contained(from.getPartialAxes(), axis))
+      return op->emitOpError() << "result is pending over axis \"" << axis << "\", and the operand is not";
+  if (to.getPartialAxes().size() == from.getPartialAxes().size())
+    return op->emitOpError() << "completes no axis of " << from.getPartial();
+  if (to.isPartial() && to.getReduction() != from.getReduction())
+    return op->emitOpError() << "result is pending " << stringifyReductionKind(to.getReduction())
+                             << ", expected " << stringifyReductionKind(from.getReduction());
+  return success();
+}
+
 LogicalResult AllReduceOp::verifySymbolUses(SymbolTableCollection &) {
   DistType operand = getOperand().getType(), result = getType();
   if (failed(verifyEnds(*this, operand, result)) || failed(verifySameMesh(*this, operand, result))) // (C1)
     return failure();
   if (operand.getSharding().getDims() != result.getSharding().getDims()) // (C1)
     return emitOpError() << "changes the axes of a dimension, expected " << operand.getSharding().getDims();
-  if (!operand.getSharding().isPartial()) // (C2)
-    return emitOpError() << "operand is not partial";
-  if (result.getSharding().isPartial()) // (C2)
-    return emitOpError() << "result is partial";
-  return verifySpatial(*this, operand, operand.getSharding().getPartialAxes()); // (C3)
+  if (failed(verifyCompletes(*this, operand.getSharding(), result.getSharding()))) // (C2)
+    return failure();
+  return verifySpatial(*this, operand, getReducedAxes()); // (C3)
+}
+
+template <typename ReducingOp> static SmallVector<StringRef> getReducedAxes(ReducingOp op) {
+  ShardingAttr from = op.getOperand().getType().getSharding();
+  return getReducedAxes(lookupMesh(op, from.getMesh()), from, op.getType().getSharding());
+}
+
+SmallVector<StringRef> AllReduceOp::getReducedAxes() { return ::getReducedAxes(*this); }
+
+SmallVector<StringRef> ReduceScatterOp::getReducedAxes() { return ::getReducedAxes(*this); }
+
+LogicalResult ReduceScatterOp::verifySymbolUses(SymbolTableCollection &) {
+  DistType operand = getOperand().getType(), result = getType();
+  ShardingAttr from = operand.getSharding(), to = result.getSharding();
+  if (failed(verifyEnds(*this, operand, result)) || failed(verifySameMesh(*this, operand, result)) || // (C1)
+      failed(verifyCompletes(*this, from, to)))                                                       // (C2)
+    return failure();
+  for (int64_t dim = 0; dim < from.getRank(); ++dim)
+    if (!getOwnAxes(from, to, dim).empty()) // (C3)
+      return emitOpError() << "splits dimension " << dim << " by " << to.getDims()[dim]
+                           << ", expected axes that begin with " << from.getDims()[dim];
+  MeshOp mesh = lookupMesh(*this, from.getMesh());
+  for (StringRef axis : getReducedAxes())
+    if (to.getDimOf(axis) < 0) // (C3)
+      return emitOpError() << "completes axis \"" << axis << "\", which splits no dimension of the result";
+  return success(succeeded(verifySpatial(*this, operand, getReducedAxes())) && // (C4)
+                 succeeded(verifySpatial(*this, operand, getMovedAxes(mesh, from, to))));
 }
 
 SmallVector<StringRef> AllGatherOp::getGatheredAxes() {
@@ -143,6 +183,35 @@ LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &) {
     return emitOpError() << "leaves axes " << to.getDims()[dim] << ", expected a proper prefix of "
                          << from.getDims()[dim];
   return verifySpatial(*this, operand, getGatheredAxes()); // (C3)
+}
+
+static LogicalResult verifyExchange(Operation *op, DistType operand, DistType result) {
+  ShardingAttr from = operand.getSharding(), to = result.getSharding();
+  if (failed(verifyEnds(op, operand, result)) || failed(verifySameMesh(op, operand, result))) // (C1)
+    return failure();
+  if (from.getPartial() != to.getPartial() || from.getReduction() != to.getReduction()) // (C1)
+    return op->emitOpError() << "changes the pending axes, expected " << from.getPartial();
+  SmallVector<StringRef> moved = getMovedAxes(lookupMesh(op, from.getMesh()), from, to);
+  if (moved.empty()) // (C2)
+    return op->emitOpError("changes the axes of no dimension");
+  return verifySpatial(op, operand, moved); // (C3)
+}
+
+LogicalResult AllToAllOp::verifySymbolUses(SymbolTableCollection &) {
+  return verifyExchange(*this, getOperand().getType(), getType());
+}
+
+LogicalResult PermuteOp::verifySymbolUses(SymbolTableCollection &) {
+  ShardingAttr from = getOperand().getType().getSharding(), to = getType().getSharding();
+  if (failed(verifyExchange(*this, getOperand().getType(), getType())))
+    return failure();
+  MeshOp mesh = lookupMesh(*this, from.getMesh());
+  for (int64_t dim = 0; dim < from.getRank(); ++dim) {
+    int64_t had = getAxesSize(mesh, from.getDimAxes(dim)), parts = getAxesSize(mesh, to.getDimAxes(dim));
+    if (had != parts) // (C2)
+      return emitOpError() << "splits dimension " << dim << " into " << parts << " parts, expected " << had;
+  }
+  return success();
 }
 
 LogicalResult TransferOp::verifySymbolUses(SymbolTableCollection &) {

@@ -80,16 +80,47 @@ def Epl_AllReduceOp : Epl_CollectiveOp<"all_reduce"> {
         -> !epl.dist<tensor<8xf32>, <@mesh, [{} ]>>
     ```
 
-    The axes and the kind of reduction are those pending on the operand and not on the result.
+    The axes are those pending on the operand and not on the result.
 
     Constraints:
     - (C1) operand and result have the same global type and mesh and the same axes on every dimension.
-    - (C2) the operand is partial; the result is not.
+    - (C2) the pending axes of the result are fewer, all of them the operand's, and by the same reduction.
     - (C3) the axes exist in the mesh and are spatial.
   }];
   let arguments = (ins Epl_DistType:$operand);
   let results = (outs Epl_DistType:$result);
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let extraClassDeclaration = [{
+    /// The axes over which the value is completed, in mesh order.
+    ::llvm::SmallVector<::llvm::StringRef> getReducedAxes();
+  }];
+}
+
+def Epl_ReduceScatterOp : Epl_CollectiveOp<"reduce_scatter"> {
+  let summary = "completes a pending reduction, of which each member keeps its part";
+  let description = [{
+    ```mlir
+    %1 = epl.reduce_scatter %0 : !epl.dist<tensor<8x6xf32>, <@mesh, [{}, {} ], partial = sum{"data"}>>
+        -> !epl.dist<tensor<8x6xf32>, <@mesh, [{"data"}, {"model"} ]>>
+    ```
+
+    The axes that were pending and are not any more split dimensions of the result. It may be split by further
+    axes over which the operand was replicated: then each member reads the part that it needs.
+
+    Constraints:
+    - (C1) operand and result have the same global type and mesh.
+    - (C2) the pending axes of the result are fewer, all of them the operand's, and by the same reduction.
+    - (C3) the axes of each dimension of the operand are a prefix of the result's; each axis that is completed
+      splits a dimension of the result.
+    - (C4) the axes exist in the mesh and are spatial.
+  }];
+  let arguments = (ins Epl_DistType:$operand);
+  let results = (outs Epl_DistType:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let extraClassDeclaration = [{
+    /// The axes over which the value is completed, in mesh order.
+    ::llvm::SmallVector<::llvm::StringRef> getReducedAxes();
+  }];
 }
 
 def Epl_AllGatherOp : Epl_CollectiveOp<"all_gather"> {
@@ -113,6 +144,49 @@ def Epl_AllGatherOp : Epl_CollectiveOp<"all_gather"> {
   let extraClassDeclaration = [{
     /// The axes that are gathered, major to minor.
     ::llvm::SmallVector<::llvm::StringRef> getGatheredAxes();
+  }];
+}
+
+class Epl_ExchangeOp<string mnemonic> : Epl_CollectiveOp<mnemonic> {
+  let arguments = (ins Epl_DistType:$operand);
+  let results = (outs Epl_DistType:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+}
+
+def Epl_AllToAllOp : Epl_ExchangeOp<"all_to_all"> {
+  let summary = "brings each member to another part, from the parts of all";
+  let description = [{
+    An axis moves from one dimension to another, or several change their places at once:
+
+    ```mlir
+    %1 = epl.all_to_all %0 : !epl.dist<tensor<8x6xf32>, <@mesh, [{"data"}, {} ]>>
+        -> !epl.dist<tensor<8x6xf32>, <@mesh, [{}, {"data"} ]>>
+    ```
+
+    A member receives what it needs and lacks. Who holds it: the member that differs from it in axes of the
+    operand's dimensions only.
+
+    Constraints:
+    - (C1) operand and result have the same global type, mesh and pending reduction.
+    - (C2) the axes of some dimension change.
+    - (C3) the axes that change exist in the mesh and are spatial.
+  }];
+}
+
+def Epl_PermuteOp : Epl_ExchangeOp<"permute"> {
+  let summary = "hands the members' parts round";
+  let description = [{
+    An `epl.all_to_all` in which each member's new part is the whole part of one member:
+
+    ```mlir
+    %1 = epl.permute %0 : !epl.dist<tensor<8x6xf32>, <@mesh, [{"x"}, {"y"} ]>>
+        -> !epl.dist<tensor<8x6xf32>, <@mesh, [{"y"}, {"x"} ]>>
+    ```
+
+    Constraints:
+    - (C1) operand and result have the same global type, mesh and pending reduction.
+    - (C2) the axes of some dimension change; each dimension is in as many parts as before.
+    - (C3) the axes that change exist in the mesh and are spatial.
   }];
 }
 

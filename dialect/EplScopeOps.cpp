@@ -106,8 +106,6 @@ LogicalResult TaskGraphOp::verifySymbolUses(SymbolTableCollection &) {
 }
 
 LogicalResult ReshardOp::verifySymbolUses(SymbolTableCollection &) {
-  if (getSharding().isPartial()) // (C2)
-    return emitOpError() << "result is partial, expected a complete value";
   return verifySharding(*this, getSharding(), getOperand().getType(), "the result"); // (C1)
 }
 

@@ -44,6 +44,36 @@ int64_t mlir::epl::getAxesSize(MeshOp mesh, ArrayRef<StringRef> axes) {
   return size;
 }
 
+/// The axes of the mesh that `isWanted` picks.
+static SmallVector<StringRef> filterAxes(MeshOp mesh, function_ref<bool(StringRef)> isWanted) {
+  SmallVector<StringRef> names;
+  for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
+    if (isWanted(axis.getName()))
+      names.push_back(axis.getName());
+  return names;
+}
+
+SmallVector<StringRef> mlir::epl::getReducedAxes(MeshOp mesh, ShardingAttr from, ShardingAttr to) {
+  return filterAxes(mesh, [&](StringRef axis) {
+    return llvm::is_contained(from.getPartialAxes(), axis) && !llvm::is_contained(to.getPartialAxes(), axis);
+  });
+}
+
+SmallVector<StringRef> mlir::epl::getOwnAxes(ShardingAttr sharding, ShardingAttr other, int64_t dim) {
+  SmallVector<StringRef> axes = sharding.getDimAxes(dim), others = other.getDimAxes(dim);
+  auto end = std::mismatch(axes.begin(), axes.end(), others.begin(), others.end()).first;
+  return SmallVector<StringRef>(end, axes.end());
+}
+
+SmallVector<StringRef> mlir::epl::getMovedAxes(MeshOp mesh, ShardingAttr from, ShardingAttr to) {
+  return filterAxes(mesh, [&](StringRef axis) {
+    return llvm::any_of(llvm::seq(from.getRank()), [&](int64_t dim) {
+      return llvm::is_contained(getOwnAxes(from, to, dim), axis) ||
+             llvm::is_contained(getOwnAxes(to, from, dim), axis);
+    });
+  });
+}
+
 static LogicalResult verifyAxesExist(Operation *op, MeshOp mesh, ArrayRef<StringRef> axes,
                                      const Twine &value) {
   for (StringRef axis : axes)

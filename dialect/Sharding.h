@@ -22,6 +22,16 @@ ShardingAttr getSharding(Value value);
 /// The product of the sizes of `axes`. They must exist.
 int64_t getAxesSize(MeshOp mesh, ArrayRef<StringRef> axes);
 
+/// The axes that complete a value on the way from pending in `from` to pending in `to`, in mesh order.
+SmallVector<StringRef> getReducedAxes(MeshOp mesh, ShardingAttr from, ShardingAttr to);
+
+/// The axes behind which some dimension is split otherwise in `to` than in `from`, in mesh order: all that
+/// follow those that both lists begin with.
+SmallVector<StringRef> getMovedAxes(MeshOp mesh, ShardingAttr from, ShardingAttr to);
+
+/// The axes of a dimension of `sharding` behind those that it begins with in `other`, too.
+SmallVector<StringRef> getOwnAxes(ShardingAttr sharding, ShardingAttr other, int64_t dim);
+
 /// Checks a sharding against its mesh and a tensor of `type`: the mesh and the axes exist, the ranks agree
 /// and the axes of every dimension divide it. `value` names the tensor in errors ("result 0", "argument 2
 /// \"w\"").

@@ -2,8 +2,9 @@
 //
 // Problem: a task graph says how many devices one replica wants, not which ones there are.
 // Method: the one task graph gets a mesh of all devices. One that is split has an axis "model" of the devices
-// of a replica; there are as many replicas as fit, along the axis "data". Invariant in: one task graph.
-// Invariant out: `epl.mesh @mesh`, and every task graph is on it. Reference: EPL's nested data parallelism.
+// of a replica; there are as many replicas as fit, along the axis "data". A module may bring its own mesh,
+// for arguments sharded by hand. Invariant in: one task graph, at most one mesh. Invariant out: every task
+// graph is on the mesh. Reference: EPL's nested data parallelism.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,20 +49,37 @@ struct AssignMeshesPass : epl::impl::AssignMeshesPassBase<AssignMeshesPass> {
       emitError(module.getLoc()) << "mesh of " << int64_t(devices) << " devices, expected at least 1";
       return signalPassFailure();
     }
-    if (Operation *taken = module.lookupSymbol("mesh")) {
-      emitError(taken->getLoc()) << "symbol \"mesh\" is taken, expected it free for the mesh of the devices";
+    FailureOr<MeshOp> mesh = getOrCreateMesh(module);
+    if (failed(mesh))
       return signalPassFailure();
-    }
+    for (auto taskgraph : module.getOps<TaskGraphOp>())
+      taskgraph.setMesh(mesh->getSymName());
+  }
+
+  FailureOr<MeshOp> getOrCreateMesh(ModuleOp module) {
+    auto meshes = module.getOps<MeshOp>();
+    if (meshes.empty())
+      return createMesh(module);
+    MeshOp mesh = *meshes.begin();
+    if (mesh.getNumDevices() != devices)
+      return mesh.emitOpError() << "has " << mesh.getNumDevices() << " devices, expected "
+                                << int64_t(devices);
+    return mesh;
+  }
+
+  FailureOr<MeshOp> createMesh(ModuleOp module) {
+    if (Operation *taken = module.lookupSymbol("mesh"))
+      return emitError(taken->getLoc())
+             << "symbol \"mesh\" is taken, expected it free for the mesh of the devices";
     int64_t split = 1; // Of the one task graph; a step that computes nothing has none.
     for (auto taskgraph : module.getOps<TaskGraphOp>()) {
       FailureOr<int64_t> found = getSplit(taskgraph, devices);
       if (failed(found))
-        return signalPassFailure();
+        return failure();
       split = *found;
-      taskgraph.setMesh("mesh");
     }
     OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-    MeshOp::create(builder, module.getLoc(), "mesh", getAxes(builder, devices, split));
+    return MeshOp::create(builder, module.getLoc(), "mesh", getAxes(builder, devices, split));
   }
 };
 } // namespace

@@ -145,6 +145,8 @@ def AssignMeshesPass : Pass<"epl-assign-meshes", "::mlir::ModuleOp"> {
     epl.mesh @mesh axes ["data"=2, "model"=2]
     epl.taskgraph @tg0 strategy(<split, 2>) on @mesh
     ```
+
+    A module may bring its mesh, of as many devices, with arguments sharded by hand on it.
   }];
   let options = [Option<"devices", "devices", "int64_t", "1", "The number of devices of the mesh">];
   let dependentDialects = ["::mlir::epl::EplDialect"];

@@ -12,6 +12,7 @@
 #include "passes/emit/BuildPlan.h"
 
 #include "dialect/Sharding.h"
+#include "passes/emit/PlanTypes.h"
 #include "passes/emit/ScopePath.h"
 #include "passes/emit/SourceLocation.h"
 #include "runtime/plan/Builder.h"
@@ -28,55 +29,6 @@ namespace runtime = ::epl::runtime;
 namespace plan = ::epl::runtime::plan;
 
 namespace {
-
-/// The plan's name of an element type; nothing for types that the runtime has no memory for.
-std::optional<plan::ElementType> getElementType(Type type) {
-  if (type.isF32())
-    return plan::ElementType::f32;
-  if (type.isF64())
-    return plan::ElementType::f64;
-  if (type.isF16())
-    return plan::ElementType::f16;
-  if (type.isBF16())
-    return plan::ElementType::bf16;
-  switch (type.isSignlessInteger() ? type.getIntOrFloatBitWidth() : 0) {
-  case 1:
-    return plan::ElementType::i1;
-  case 8:
-    return plan::ElementType::i8;
-  case 16:
-    return plan::ElementType::i16;
-  case 32:
-    return plan::ElementType::i32;
-  case 64:
-    return plan::ElementType::i64;
-  default:
-    return std::nullopt;
-  }
-}
-
-/// Bytes of a contiguous tensor; an i1 is stored as a byte.
-int64_t getByteSize(RankedTensorType type) {
-  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-}
-
-plan::ReductionKind getReductionKind(ReductionKind kind) {
-  switch (kind) {
-  case ReductionKind::sum:
-    return plan::ReductionKind::sum;
-  case ReductionKind::prod:
-    return plan::ReductionKind::prod;
-  case ReductionKind::max:
-    return plan::ReductionKind::max;
-  case ReductionKind::min:
-    return plan::ReductionKind::min;
-  case ReductionKind::all:
-    return plan::ReductionKind::all;
-  case ReductionKind::any:
-    return plan::ReductionKind::any;
-  }
-  llvm_unreachable("every reduction is listed");
-}
 
 std::vector<std::string> toStrings(ArrayRef<StringRef> names) { return {names.begin(), names.end()}; }
 
@@ -101,6 +53,8 @@ private:
   void addLaunch(LaunchOp launch, WorkAttr work);
   void addContraction(LaunchOp launch, KernelOp kernel, GemmAttr gemm, WorkAttr work);
   LogicalResult addAllReduce(AllReduceOp op);
+  LogicalResult addReduceScatter(ReduceScatterOp op);
+  template <typename ExchangeOp> LogicalResult addExchange(ExchangeOp op, StringRef name);
   LogicalResult addAllGather(AllGatherOp op);
 
   runtime::CommandInfo getInfo(Operation *op, StringRef name, WorkAttr work) {
@@ -281,11 +235,55 @@ LogicalResult PlanBuilder::addTask(TaskOp task) {
 LogicalResult PlanBuilder::addAllReduce(AllReduceOp op) {
   ShardingAttr sharding = op.getOperand().getType().getSharding();
   RankedTensorType local = getLocalType(op, op.getType());
-  uint32_t communicator = builder.addCommunicator(toStrings(sharding.getPartialAxes()));
+  uint32_t communicator = builder.addCommunicator(toStrings(op.getReducedAxes()));
   uint32_t source = buffers.lookup(op.getOperand());
   uint32_t target = addBuffer(op.getResult(), local, "all_reduce");
   builder.allReduce(getInfo(op, "all_reduce", {}), communicator, getReductionKind(sharding.getReduction()),
                     *getElementType(local.getElementType()), source, target, local.getNumElements());
+  return success();
+}
+
+/// The axes of each dimension of `sharding` behind those that it begins with in `other`, too: those on which
+/// the parts of the members of a collective differ.
+static std::vector<std::unique_ptr<plan::DimShardingT>> getOwnSharding(ShardingAttr sharding,
+                                                                       ShardingAttr other) {
+  std::vector<std::unique_ptr<plan::DimShardingT>> dims;
+  for (int64_t dim = 0; dim < sharding.getRank(); ++dim) {
+    dims.push_back(std::make_unique<plan::DimShardingT>());
+    dims.back()->axes = toStrings(getOwnAxes(sharding, other, dim));
+  }
+  return dims;
+}
+
+LogicalResult PlanBuilder::addReduceScatter(ReduceScatterOp op) {
+  ShardingAttr from = op.getOperand().getType().getSharding(), to = op.getType().getSharding();
+  RankedTensorType local = getLocalType(op, op.getOperand().getType());
+  plan::ReduceBlocksT reduce;
+  reduce.communicator = builder.addCommunicator(toStrings(op.getReducedAxes()));
+  reduce.reduction = getReductionKind(from.getReduction());
+  reduce.type = *getElementType(local.getElementType());
+  reduce.source = buffers.lookup(op.getOperand());
+  reduce.target = addBuffer(op.getResult(), getLocalType(op, op.getType()), "reduce_scatter");
+  reduce.shape.assign(local.getShape().begin(), local.getShape().end());
+  reduce.sharding = getOwnSharding(to, from);
+  builder.reduceScatter(getInfo(op, "reduce_scatter", {}), std::move(reduce));
+  return success();
+}
+
+/// The members of an exchange hold together what is theirs along the axes that change.
+template <typename ExchangeOp> LogicalResult PlanBuilder::addExchange(ExchangeOp op, StringRef name) {
+  ShardingAttr from = op.getOperand().getType().getSharding(), to = op.getType().getSharding();
+  RankedTensorType local = getLocalType(op, op.getOperand().getType());
+  plan::ExchangeBlocksT exchange;
+  exchange.communicator = builder.addCommunicator(toStrings(getMovedAxes(mesh, from, to)));
+  exchange.type = *getElementType(local.getElementType());
+  exchange.source = buffers.lookup(op.getOperand());
+  exchange.target = addBuffer(op.getResult(), getLocalType(op, op.getType()), name);
+  for (int64_t dim = 0; dim < from.getRank(); ++dim)
+    exchange.shape.push_back(local.getDimSize(dim) * getAxesSize(mesh, getOwnAxes(from, to, dim)));
+  exchange.from = getOwnSharding(from, to);
+  exchange.to = getOwnSharding(to, from);
+  builder.exchange(getInfo(op, name, {}), std::move(exchange));
   return success();
 }
 
@@ -306,6 +304,9 @@ LogicalResult PlanBuilder::addOp(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](TaskOp task) { return addTask(task); })
       .Case([&](AllReduceOp reduce) { return addAllReduce(reduce); })
+      .Case([&](ReduceScatterOp reduce) { return addReduceScatter(reduce); })
+      .Case([&](AllToAllOp exchange) { return addExchange(exchange, "all_to_all"); })
+      .Case([&](PermuteOp exchange) { return addExchange(exchange, "permute"); })
       .Case([&](AllGatherOp gather) { return addAllGather(gather); })
       .Case([&](func::ReturnOp ret) {
         unsigned first = ret->getParentOfType<func::FuncOp>().getNumArguments();

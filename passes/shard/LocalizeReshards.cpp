@@ -1,12 +1,14 @@
 //===- LocalizeReshards.cpp - Reshards as collectives and slices ----------===//
 //
-// Each step of a reshard (PlanReshard.h) becomes one op: a collective on the distributed value or a slice of
-// the local one.
+// Each step of a reshard (PlanReshard.h) becomes one op: a collective on the distributed value, or a slice or
+// a mask of the local one.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/shard/Localize.h"
 #include "passes/shard/PlanReshard.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -32,6 +34,26 @@ Value Localizer::createSlice(Location loc, Value tensor, MeshOp mesh, ShardingAt
   return slice->getResult(0);
 }
 
+/// The scalar op of a reduction, whose neutral element is known upstream.
+static arith::AtomicRMWKind getCombiner(ReductionKind kind, Type element) {
+  bool isFloat = isa<FloatType>(element);
+  switch (kind) {
+  case ReductionKind::sum:
+    return isFloat ? arith::AtomicRMWKind::addf : arith::AtomicRMWKind::addi;
+  case ReductionKind::prod:
+    return isFloat ? arith::AtomicRMWKind::mulf : arith::AtomicRMWKind::muli;
+  case ReductionKind::max:
+    return isFloat ? arith::AtomicRMWKind::maximumf : arith::AtomicRMWKind::maxs;
+  case ReductionKind::min:
+    return isFloat ? arith::AtomicRMWKind::minimumf : arith::AtomicRMWKind::mins;
+  case ReductionKind::all:
+    return arith::AtomicRMWKind::andi;
+  case ReductionKind::any:
+    return arith::AtomicRMWKind::ori;
+  }
+  llvm_unreachable("every reduction is listed");
+}
+
 namespace {
 /// One reshard on its way: the local value and how the whole is distributed at this point.
 class ReshardLowering {
@@ -41,7 +63,7 @@ public:
         value(localizer.values.lookup(op.getOperand())), sharding(getSharding(op.getOperand())) {}
 
   Value run() {
-    for (const ReshardStep &step : planReshard(sharding, op.getSharding())) {
+    for (const ReshardStep &step : planReshard(op.getType(), sharding, op.getSharding(), mesh)) {
       value = apply(step);
       sharding = step.to;
     }
@@ -51,19 +73,59 @@ public:
 private:
   Value apply(const ReshardStep &step) {
     switch (step.kind) {
+    case ReshardStep::Kind::slice:
+      return stamp(localizer.createSlice(op.getLoc(), value, mesh, sharding, step.to), step.to);
+    case ReshardStep::Kind::mask:
+      return stamp(createMask(step.to), step.to);
+    case ReshardStep::Kind::reduceScatter:
+      return createCollective<ReduceScatterOp>(step.to);
     case ReshardStep::Kind::allReduce:
-      return toLocal(AllReduceOp::create(localizer.builder, op.getLoc(), getDist(step.to), fromLocal()));
+      return createCollective<AllReduceOp>(step.to);
+    case ReshardStep::Kind::allToAll:
+      return createCollective<AllToAllOp>(step.to);
+    case ReshardStep::Kind::permute:
+      return createCollective<PermuteOp>(step.to);
     case ReshardStep::Kind::allGather:
-      return toLocal(
-          AllGatherOp::create(localizer.builder, op.getLoc(), getDist(step.to), fromLocal(), step.dim));
-    case ReshardStep::Kind::slice: {
-      Value slice = localizer.createSlice(op.getLoc(), value, mesh, sharding, step.to);
-      if (Attribute work = op->getAttr(EplDialect::kWorkAttr))
-        slice.getDefiningOp()->setAttr(EplDialect::kWorkAttr, work);
-      return slice;
-    }
+      return createCollective<AllGatherOp>(step.to, step.dim);
     }
     llvm_unreachable("every kind of step is handled");
+  }
+
+  template <typename Op, typename... Args> Value createCollective(ShardingAttr to, Args... args) {
+    return toLocal(Op::create(localizer.builder, op.getLoc(), getDist(to), fromLocal(), args...));
+  }
+
+  /// Marks what computes `local` with its work and with what its tensor is a part of.
+  Value stamp(Value local, ShardingAttr as) {
+    Operation *made = local.getDefiningOp();
+    made->setAttr(EplDialect::kShardingAttr, localizer.builder.getArrayAttr(as));
+    if (Attribute work = op->getAttr(EplDialect::kWorkAttr))
+      made->setAttr(EplDialect::kWorkAttr, work);
+    return local;
+  }
+
+  /// The value on the first members along the axes that become pending, the neutral element on the others.
+  Value createMask(ShardingAttr to) {
+    OpBuilder &builder = localizer.builder;
+    auto type = cast<RankedTensorType>(value.getType());
+    Value empty = stamp(tensor::EmptyOp::create(builder, op.getLoc(), type.getShape(), type.getElementType()),
+                        sharding);
+    SmallVector<AffineMap> maps(2, AffineMap::getMultiDimIdentityMap(type.getRank(), op.getContext()));
+    SmallVector<utils::IteratorType> loops(type.getRank(), utils::IteratorType::parallel);
+    auto select = [&](OpBuilder &at, Location loc, ValueRange elements) {
+      Value neutral = arith::getIdentityValue(getCombiner(to.getReduction(), type.getElementType()),
+                                              type.getElementType(), at, loc);
+      Value kept = elements.front();
+      Value zero = arith::ConstantIndexOp::create(at, loc, 0);
+      for (StringRef axis : getReducedAxes(mesh, to, sharding)) {
+        Value first = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::eq,
+                                            localizer.getAxisIndex(to.getMesh(), axis), zero);
+        kept = arith::SelectOp::create(at, loc, first, kept, neutral);
+      }
+      linalg::YieldOp::create(at, loc, kept);
+    };
+    return linalg::GenericOp::create(builder, op.getLoc(), type, value, empty, maps, loops, select)
+        .getResult(0);
   }
 
   DistType getDist(ShardingAttr as) { return DistType::get(op.getContext(), op.getType(), as); }

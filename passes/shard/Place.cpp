@@ -5,8 +5,8 @@
 // Method: on each axis, collect the partial values, their flows and the uses that need them complete, and let
 //   `placement` choose the values to complete. Then compare what each use needs with what its operand has:
 //   one `epl.reshard` for each value and target, right after the value, shared by all uses. A value that has
-//   several targets is completed first. Uniform values (empty tensors, constants, fills) are not resharded
-//   but made again.
+//   several targets is first completed as far as all of them need it. Uniform values (empty tensors,
+//   constants, fills) are not resharded but made again.
 // Invariant in: `epl-propagate` has run.
 // Invariant out: `epl-verify-sharded` holds.
 // Reference: propagation of partial values in GSPMD (Xu et al., 2021); Shardy's insert-explicit-reshards.
@@ -70,21 +70,25 @@ static WorkAttr getWork(func::FuncOp program, Operation *user) {
   return work ? work : body.front().getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
 }
 
+/// `own`, complete over the axes over which no use needs it pending.
+static ShardingAttr completeForAll(ShardingAttr own, ArrayRef<Mismatch> uses, MeshOp mesh) {
+  for (StringRef axis : own.getPartialAxes())
+    if (llvm::none_of(
+            uses, [&](const Mismatch &use) { return llvm::is_contained(use.needed.getPartialAxes(), axis); }))
+      own = withAxisState(own, mesh, axis, AxisState());
+  return own;
+}
+
 /// Gives every use of `value` that needs it a value of the sharding that it needs.
-static LogicalResult mend(Value value, ArrayRef<Mismatch> uses, func::FuncOp program,
-                          ReshardBuilder &builder) {
-  ShardingAttr own = getSharding(value);
+static void mend(Value value, ArrayRef<Mismatch> uses, func::FuncOp program, MeshOp mesh,
+                 ReshardBuilder &builder) {
   ShardingAttr first = uses.front().needed;
   bool agree = llvm::all_of(uses, [&](const Mismatch &use) { return use.needed == first; });
+  ShardingAttr common = agree ? getSharding(value) : completeForAll(getSharding(value), uses, mesh);
   for (const Mismatch &use : uses) {
-    if (use.needed.isPartial())
-      return use.use->getOwner()->emitOpError() << "operand " << use.use->getOperandNumber()
-                                                << " is pending over several axes: not supported yet";
     WorkAttr work = getWork(program, use.use->getOwner());
-    Value source = agree || !own.isPartial() ? value : builder.get(value, own.withoutPartial(), work);
-    use.use->set(builder.get(source, use.needed, work));
+    use.use->set(builder.get(builder.get(value, common, work), use.needed, work));
   }
-  return success();
 }
 
 namespace {
@@ -95,22 +99,21 @@ struct Place : epl::impl::PlacePassBase<Place> {
     if (failed(mesh) || failed(programs))
       return signalPassFailure();
     for (func::FuncOp program : *programs)
-      if (failed(verifyNotPlaced(program)) || failed(verifyShardingsPresent(program)) ||
-          failed(place(program, *mesh)))
+      if (failed(verifyNotPlaced(program)) || failed(verifyShardingsPresent(program)))
         return signalPassFailure();
+    for (func::FuncOp program : *programs)
+      place(program, *mesh);
   }
 
-  LogicalResult place(func::FuncOp program, MeshOp mesh) {
+  void place(func::FuncOp program, MeshOp mesh) {
     FunctionRules rules(program, mesh);
     SmallVector<AxisPlacement, 0> placements;
     for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
       placements.emplace_back(rules, axis).commit();
     ReshardBuilder builder(rules);
     for (auto &[value, uses] : findMismatches(program, mesh, placements))
-      if (failed(mend(value, uses, program, builder)))
-        return failure();
+      mend(value, uses, program, mesh, builder);
     builder.eraseUnread();
-    return success();
   }
 };
 } // namespace

@@ -13,17 +13,21 @@ namespace mlir::epl {
 /// One step of a reshard: the value has sharding `to` after it.
 struct ReshardStep {
   enum class Kind {
-    allReduce, ///< completes the pending reduction
-    allGather, ///< joins the parts of `dim` over its minor axes, which `to` lacks
-    slice ///< keeps this rank's part of `dim` over the axes that `to` adds as minor ones; no communication
+    slice,         ///< keeps this rank's part over axes that `to` adds; no communication
+    reduceScatter, ///< completes what was pending over some axes; each member keeps its part over them
+    allReduce,     ///< completes what was pending over some axes, on every member
+    allToAll,      ///< brings each member to its part by `to`, from the parts that others hold
+    permute,       ///< the same where each part by `to` is the whole part of one member
+    allGather,     ///< joins the parts of `dim` over its minor axes, which `to` lacks
+    mask           ///< makes a value pending: first members keep it, others hold the neutral element
   };
   Kind kind;
-  int64_t dim; ///< of allGather and slice
   ShardingAttr to;
+  int64_t dim = 0; ///< of allGather
 };
 
-/// The steps that bring a value of sharding `from` to sharding `to`, in order; none if they are equal. Both
-/// are on one mesh and of one rank; `to` is not partial.
-SmallVector<ReshardStep> planReshard(ShardingAttr from, ShardingAttr to);
+/// The steps that bring a tensor of `type` from sharding `from` to sharding `to`, in order; none if they are
+/// equal. Both are on `mesh` and fit the type. In which order pending axes are listed makes no difference.
+SmallVector<ReshardStep> planReshard(RankedTensorType type, ShardingAttr from, ShardingAttr to, MeshOp mesh);
 
 } // namespace mlir::epl

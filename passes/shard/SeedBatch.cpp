@@ -4,7 +4,7 @@
 // Method: batch arguments are sharded on their batch dimension over the axis "data", all others replicated.
 // An
 //   axis of one device shards nothing.
-// Invariant in: roles are on the arguments; one mesh with an axis "data".
+// Invariant in: roles are on the arguments; one mesh, with an axis "data" if there is a batch to shard.
 // Invariant out: every tensor argument has a sharding that fits; those that had one keep it.
 // Reference: Shoeybi et al., "Megatron-LM", 2019, section 2 (data parallelism as a split of the batch).
 //
@@ -61,6 +61,8 @@ static LogicalResult seedArgument(func::FuncOp function, BlockArgument argument,
   if (failed(dim))
     return failure();
   auto sharding = ShardingAttr::getReplicated(FlatSymbolRefAttr::get(mesh.getSymNameAttr()), type.getRank());
+  if (*dim >= 0 && !axis)
+    return mesh.emitOpError() << "has no axis \"" << kDataAxis << "\" to shard the batch over";
   if (*dim >= 0 && axis.getSize() > 1) {
     if (failed(verifyDivides(function, argument, *dim, axis)))
       return failure();
@@ -83,8 +85,6 @@ struct SeedBatch : epl::impl::SeedBatchPassBase<SeedBatch> {
     if (failed(mesh) || failed(programs))
       return failure();
     AxisAttr axis = mesh->getAxis(kDataAxis);
-    if (!axis)
-      return mesh->emitOpError() << "has no axis \"" << kDataAxis << "\" to shard the batch over";
     for (func::FuncOp program : *programs)
       for (BlockArgument argument : program.getArguments())
         if (failed(seedArgument(program, argument, *mesh, axis)))

@@ -19,3 +19,8 @@ epl.taskgraph @tg0 strategy(<split, 4>)
 
 // expected-error@+1 {{replicate over 3 devices on 2, expected a number of devices that its device count divides}}
 epl.taskgraph @tg1 strategy(<replicate, 3>)
+
+// -----
+
+// expected-error@+1 {{has 3 devices, expected 2}}
+epl.mesh @own axes ["data"=3]

@@ -12,6 +12,8 @@ epl.taskgraph @tg1 strategy(<split, 4>) on @mesh name("head")
 func.func @reshard(%x: tensor<12x4xf32>) {
   // CHECK: epl.reshard %{{.*}} to <@mesh, [{"data", "micro"}, {"model"}]> : tensor<12x4xf32>
   %0 = epl.reshard %x to <@mesh, [{"data", "micro"}, {"model"}]> : tensor<12x4xf32>
+  // CHECK: epl.reshard %{{.*}} to <@mesh, [{}, {}], partial = max{"model"}> : tensor<12x4xf32>
+  %2 = epl.reshard %0 to <@mesh, [{}, {}], partial = max{"model"}> : tensor<12x4xf32>
   // CHECK: epl.reshard %{{.*}} to <@mesh, [{}, {}]> {epl.work = #epl.work<@tg0, forward>} : tensor<12x4xf32>
   %1 = epl.reshard %0 to <@mesh, [{}, {}]> {epl.work = #epl.work<@tg0, forward>} : tensor<12x4xf32>
   return

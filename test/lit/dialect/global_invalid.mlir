@@ -32,16 +32,6 @@ func.func @reshard(%x: tensor<4xf32>) {
 
 // -----
 
-// (C2) of epl.reshard
-epl.mesh @mesh axes ["data"=2]
-func.func @reshard(%x: tensor<4xf32>) {
-  // expected-error@+1 {{'epl.reshard' op result is partial, expected a complete value}}
-  %0 = epl.reshard %x to <@mesh, [{}], partial = sum{"data"}> : tensor<4xf32>
-  return
-}
-
-// -----
-
 // (C1) of epl.concatenate
 func.func @concatenate() {
   // expected-error@+1 {{'epl.concatenate' op has no operands, expected at least one}}

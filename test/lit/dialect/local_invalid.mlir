@@ -168,7 +168,7 @@ func.func @all_reduce(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}]>>) {
 // (C2) of epl.all_reduce
 epl.mesh @mesh axes ["data"=2]
 func.func @all_reduce(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>) {
-  // expected-error@+1 {{'epl.all_reduce' op result is partial}}
+  // expected-error@+1 {{'epl.all_reduce' op completes no axis of ["data"]}}
   %0 = epl.all_reduce %x : !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>> -> !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>
   return
 }
@@ -260,6 +260,187 @@ epl.mesh @mesh axes ["micro"=2 temporal]
 func.func @all_gather(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"micro"}]>>) {
   // expected-error@+1 {{'epl.all_gather' op axis "micro" is temporal, expected a spatial axis}}
   %0 = epl.all_gather %x dim 0 : !epl.dist<tensor<8xf32>, <@mesh, [{"micro"}]>> -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+  return
+}
+
+// -----
+
+// (C2) of epl.all_reduce
+epl.mesh @mesh axes ["data"=2, "model"=2]
+func.func @all_reduce(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}], partial = sum{"data"}>>) {
+  // expected-error@+1 {{'epl.all_reduce' op result is pending over axis "model", and the operand is not}}
+  %0 = epl.all_reduce %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}], partial = sum{"data"}>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}], partial = sum{"model"}>>
+  return
+}
+
+// -----
+
+// (C2) of epl.all_reduce
+epl.mesh @mesh axes ["data"=2, "model"=2]
+func.func @all_reduce(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}], partial = sum{"data", "model"}>>) {
+  // expected-error@+1 {{'epl.all_reduce' op result is pending max, expected sum}}
+  %0 = epl.all_reduce %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}], partial = sum{"data", "model"}>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}], partial = max{"data"}>>
+  return
+}
+
+// -----
+
+// (C1) of epl.reduce_scatter
+epl.mesh @mesh axes ["data"=2, "model"=2]
+func.func @reduce_scatter(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}], partial = sum{"data"}>>) {
+  // expected-error@+1 {{'epl.reduce_scatter' op result has global type 'tensor<8x2xf32>', expected 'tensor<8x4xf32>'}}
+  %0 = epl.reduce_scatter %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}], partial = sum{"data"}>> -> !epl.dist<tensor<8x2xf32>, <@mesh, [{"data"}, {}]>>
+  return
+}
+
+// -----
+
+// (C1) of epl.reduce_scatter
+epl.mesh @mesh axes ["data"=2, "model"=2]
+epl.mesh @other axes ["data"=2]
+func.func @reduce_scatter(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}], partial = sum{"data"}>>) {
+  // expected-error@+1 {{'epl.reduce_scatter' op result is on mesh @other, expected @mesh}}
+  %0 = epl.reduce_scatter %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}], partial = sum{"data"}>> -> !epl.dist<tensor<8x4xf32>, <@other, [{"data"}, {}]>>
+  return
+}
+
+// -----
+
+// (C2) of epl.reduce_scatter
+epl.mesh @mesh axes ["data"=2, "model"=2]
+func.func @reduce_scatter(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}]>>) {
+  // expected-error@+1 {{'epl.reduce_scatter' op operand is not partial}}
+  %0 = epl.reduce_scatter %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}]>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>
+  return
+}
+
+// -----
+
+// (C2) of epl.reduce_scatter
+epl.mesh @mesh axes ["data"=2, "model"=2]
+func.func @reduce_scatter(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}], partial = sum{"data"}>>) {
+  // expected-error@+1 {{'epl.reduce_scatter' op completes no axis of ["data"]}}
+  %0 = epl.reduce_scatter %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}], partial = sum{"data"}>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{"model"}, {}], partial = sum{"data"}>>
+  return
+}
+
+// -----
+
+// (C3) of epl.reduce_scatter
+epl.mesh @mesh axes ["data"=2, "model"=2]
+func.func @reduce_scatter(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{"model"}, {}], partial = sum{"data"}>>) {
+  // expected-error@+1 {{'epl.reduce_scatter' op splits dimension 0 by ["data", "model"], expected axes that begin with ["model"]}}
+  %0 = epl.reduce_scatter %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{"model"}, {}], partial = sum{"data"}>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{"data", "model"}, {}]>>
+  return
+}
+
+// -----
+
+// (C3) of epl.reduce_scatter
+epl.mesh @mesh axes ["data"=2, "model"=2]
+func.func @reduce_scatter(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}], partial = sum{"data", "model"}>>) {
+  // expected-error@+1 {{'epl.reduce_scatter' op completes axis "model", which splits no dimension of the result}}
+  %0 = epl.reduce_scatter %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}], partial = sum{"data", "model"}>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>
+  return
+}
+
+// -----
+
+// (C4) of epl.reduce_scatter
+epl.mesh @mesh axes ["micro"=2 temporal]
+func.func @reduce_scatter(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}], partial = sum{"micro"}>>) {
+  // expected-error@+1 {{'epl.reduce_scatter' op axis "micro" is temporal, expected a spatial axis}}
+  %0 = epl.reduce_scatter %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}], partial = sum{"micro"}>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{"micro"}, {}]>>
+  return
+}
+
+// -----
+
+// (C1) of epl.all_to_all
+epl.mesh @mesh axes ["data"=2, "model"=2]
+func.func @all_to_all(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>) {
+  // expected-error@+1 {{'epl.all_to_all' op result has global type 'tensor<8x2xf32>', expected 'tensor<8x4xf32>'}}
+  %0 = epl.all_to_all %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>> -> !epl.dist<tensor<8x2xf32>, <@mesh, [{}, {"data"}]>>
+  return
+}
+
+// -----
+
+// (C1) of epl.all_to_all
+epl.mesh @mesh axes ["data"=2, "model"=2]
+func.func @all_to_all(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}], partial = sum{"model"}>>) {
+  // expected-error@+1 {{'epl.all_to_all' op changes the pending axes, expected ["model"]}}
+  %0 = epl.all_to_all %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}], partial = sum{"model"}>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {"data"}]>>
+  return
+}
+
+// -----
+
+// (C2) of epl.all_to_all
+epl.mesh @mesh axes ["data"=2, "model"=2]
+func.func @all_to_all(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>) {
+  // expected-error@+1 {{'epl.all_to_all' op changes the axes of no dimension}}
+  %0 = epl.all_to_all %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>
+  return
+}
+
+// -----
+
+// (C3) of epl.all_to_all
+epl.mesh @mesh axes ["micro"=2 temporal]
+func.func @all_to_all(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{"micro"}, {}]>>) {
+  // expected-error@+1 {{'epl.all_to_all' op axis "micro" is temporal, expected a spatial axis}}
+  %0 = epl.all_to_all %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{"micro"}, {}]>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {"micro"}]>>
+  return
+}
+
+// -----
+
+// (C1) of epl.permute
+epl.mesh @mesh axes ["data"=2, "model"=2]
+func.func @permute(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>) {
+  // expected-error@+1 {{'epl.permute' op result has global type 'tensor<8x2xf32>', expected 'tensor<8x4xf32>'}}
+  %0 = epl.permute %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>> -> !epl.dist<tensor<8x2xf32>, <@mesh, [{}, {"data"}]>>
+  return
+}
+
+// -----
+
+// (C1) of epl.permute
+epl.mesh @mesh axes ["data"=2, "model"=2]
+func.func @permute(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}], partial = sum{"model"}>>) {
+  // expected-error@+1 {{'epl.permute' op changes the pending axes, expected ["model"]}}
+  %0 = epl.permute %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}], partial = sum{"model"}>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {"data"}]>>
+  return
+}
+
+// -----
+
+// (C2) of epl.permute
+epl.mesh @mesh axes ["data"=2, "model"=2]
+func.func @permute(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>) {
+  // expected-error@+1 {{'epl.permute' op changes the axes of no dimension}}
+  %0 = epl.permute %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>
+  return
+}
+
+// -----
+
+// (C3) of epl.permute
+epl.mesh @mesh axes ["micro"=2 temporal]
+func.func @permute(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{"micro"}, {}]>>) {
+  // expected-error@+1 {{'epl.permute' op axis "micro" is temporal, expected a spatial axis}}
+  %0 = epl.permute %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{"micro"}, {}]>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {"micro"}]>>
+  return
+}
+
+// -----
+
+// (C2) of epl.permute
+epl.mesh @mesh axes ["data"=2, "model"=2]
+func.func @permute(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>) {
+  // expected-error@+1 {{'epl.permute' op splits dimension 0 into 1 parts, expected 2}}
+  %0 = epl.permute %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {"data"}]>>
   return
 }
 

@@ -68,8 +68,7 @@ func.func @index(%x: tensor<8x4xi32> {epl.sharding = #rows}) -> tensor<8x4xi32> 
 // Operands that disagree: the second is brought to where the first is.
 // CHECK-LABEL: func.func @conflict
 func.func @conflict(%x: tensor<8x4xf32> {epl.sharding = #rows}, %y: tensor<8x4xf32> {epl.sharding = #columns}) -> tensor<8x4xf32> {
-  // CHECK: epl.all_gather %{{.*}} dim 1
-  // CHECK: tensor.extract_slice {{.*}} tensor<8x4xf32> to tensor<4x4xf32>
+  // CHECK: epl.all_to_all
   // CHECK: arith.addf {{.*}} : tensor<4x4xf32>
   %0 = arith.addf %x, %y : tensor<8x4xf32>
   return %0 : tensor<8x4xf32>
@@ -161,7 +160,6 @@ func.func @gather_both(%a: tensor<8x4xf32> {epl.sharding = #both}, %s: tensor<8x
 // CHECK-SAME: -> (!epl.dist<tensor<8x4xf32>, <@mesh, [{"x", "y"}, {}]>>
 func.func @move_y(%a: tensor<8x4xf32> {epl.sharding = #both}, %s: tensor<8x4xf32> {epl.sharding = #epl.sharding<@mesh, [{"x", "y"}, {}]>})
     -> (tensor<8x4xf32> {epl.updates = 1 : i64}) {
-  // CHECK: epl.all_gather %{{.*}} dim 1
-  // CHECK: tensor.extract_slice {{.*}} tensor<4x4xf32> to tensor<2x4xf32>
+  // CHECK: epl.all_to_all
   return %a : tensor<8x4xf32>
 }

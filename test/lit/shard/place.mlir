@@ -277,3 +277,22 @@ func.func @remade_twice(%x: tensor<4x4xf32> {epl.sharding = #epl.sharding<@mesh,
   %1 = arith.addf %y, %g : tensor<4x4xf32>
   return %0, %1, %c : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>
 }
+
+// -----
+
+epl.mesh @mesh axes ["data"=2, "model"=2]
+
+// The product is with what "data" splits: the sum over "data" is completed, the one over "model" flows on.
+// CHECK-LABEL: func.func @one_of_two_sums
+func.func @one_of_two_sums(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}]>},
+                           %xm: tensor<8x8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data", "model"}, {}]>}) -> tensor<8xf32> {
+  // CHECK: %[[P:.*]] = linalg.reduce {{.*}} partial = sum{"data", "model"}>
+  // CHECK: %[[S:.*]] = epl.reshard %[[P]] to <@mesh, [{"data"}], partial = sum{"model"}>
+  // CHECK: %[[Y:.*]] = arith.mulf %{{.*}}, %[[S]] {{.*}} partial = sum{"model"}>
+  // CHECK: %[[R:.*]] = epl.reshard %[[Y]] to <@mesh, [{"data"}]>
+  // CHECK: return %[[R]]
+  %z = arith.constant dense<0.0> : tensor<8xf32>
+  %0 = linalg.reduce { arith.addf } ins(%xm : tensor<8x8xf32>) outs(%z : tensor<8xf32>) dimensions = [0]
+  %1 = arith.mulf %x, %0 : tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
