@@ -63,3 +63,33 @@ def test_contractions_are_those_of_f32(dtype: Any, devices: int) -> None:
         np.testing.assert_allclose(
             np.asarray(result, np.float64), number, rtol=0, atol=error * magnitude, err_msg=name
         )
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_attention_of_jax_asks_for_an_algorithm(devices: int) -> None:
+    def step(queries: jax.Array, keys: jax.Array) -> jax.Array:
+        def attend(keys: jax.Array) -> jax.Array:
+            attended = jax.nn.dot_product_attention(queries, keys, keys, is_causal=True)
+            return attended.astype(jnp.float32).sum()
+
+        with epl.replicate():
+            return jax.grad(attend)(keys)
+
+    # Two heads of queries share one of keys.
+    queries, keys = jnp.asarray(X, jnp.bfloat16)[:, :, :4], jnp.asarray(X, jnp.bfloat16)[:, :, :2]
+    found = epl.parallelize(step, batch=["queries", "keys"], devices=devices)(queries, keys)
+    expected = np.asarray(jax.jit(step)(queries, keys), np.float64)
+    assert found.dtype == jnp.bfloat16
+    error = 8 * float(jnp.finfo(jnp.bfloat16).eps) * np.abs(expected).max()
+    np.testing.assert_allclose(np.asarray(found, np.float64), expected, rtol=0, atol=error)
+
+
+@pytest.mark.parametrize("algorithm", ["BF16_BF16_F32", "BF16_BF16_F32_X3", "F32_F32_F32"])
+def test_algorithms_are_those_of_jax(algorithm: str) -> None:
+    def step(x: jax.Array, weights: jax.Array) -> jax.Array:
+        with epl.replicate():
+            return jax.lax.dot(x, weights, precision=jax.lax.DotAlgorithmPreset[algorithm])
+
+    rows = jnp.asarray(X.reshape(-1, 8))
+    found = epl.parallelize(step, batch="x", devices=2)(rows, jnp.asarray(WEIGHTS))
+    np.testing.assert_allclose(found, jax.jit(step)(rows, WEIGHTS), rtol=1e-5, atol=1e-5)

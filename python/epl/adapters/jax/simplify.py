@@ -20,6 +20,7 @@ def simplify(module: ir.Module) -> None:
     """Applies all rewrites of this file to a module of one function."""
     _drop_sharding_constraints(module)
     _drop_barriers(module)
+    _drop_algorithms(module)
     _drop_empty_parts(module)
     _drop_empty_reductions(module)
     _broadcast_predicates(module)
@@ -96,6 +97,16 @@ def _drop_barriers(module: ir.Module) -> None:
     """A barrier keeps XLA from merging recomputed operations with the first ones; EPL's work ids do that."""
     for op in operations(module, "stablehlo.optimization_barrier"):
         _forward(op)
+
+
+def _drop_algorithms(module: ir.Module) -> None:
+    """The legalization takes no product with an algorithm, as `jax.nn.dot_product_attention` asks for one.
+
+    JAX has converted the operands by then; as XLA on CPUs, EPL rounds no operand further.
+    """
+    for op in operations(module, "stablehlo.dot_general"):
+        if "algorithm" in op.attributes:
+            del op.attributes["algorithm"]
 
 
 def _drop_empty_parts(module: ir.Module) -> None:
