@@ -147,7 +147,7 @@ int64_t AxisPlacement::getTraffic() const {
 
 AxisState AxisPlacement::getCompleteState(OpOperand &use) const {
   if (isa<func::ReturnOp>(use.getOwner())) {
-    BlockArgument updated = getUpdatedArgument(rules.getFunction(), use.getOperandNumber());
+    BlockArgument updated = rules.getUpdatedArgument(use.getOperandNumber());
     return updated ? getState(updated) : AxisState::sharded(getState(use.get()).dim);
   }
   auto choice = choices.find(use.getOwner());

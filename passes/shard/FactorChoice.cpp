@@ -9,8 +9,17 @@ using namespace mlir::epl;
 
 FunctionRules::FunctionRules(func::FuncOp function, MeshOp mesh)
     : function(function), mesh(mesh), zeros(function) {
-  for (Operation &op : function.getBody().front())
+  Block &body = function.getBody().front();
+  for (Operation &op : body) {
     rules[&op] = getFactorRule(&op);
+    if (SmallVector<OpOperand *> captured = getCapturedTensors(&op); !captured.empty())
+      captures[&op] = captured;
+  }
+  for (auto [result, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
+    updatedArguments.push_back(mlir::epl::getUpdatedArgument(function, result));
+    if (updatedArguments.back())
+      updates[updatedArguments.back()] = value;
+  }
 }
 
 /// The number of parts that axes other than `axis` split dimension `dim` into.
@@ -134,7 +143,9 @@ FailureOr<SmallVector<AxisState>> FunctionRules::getResultStates(Operation *op, 
   auto isPending = [&](Value value) {
     return isa<RankedTensorType>(value.getType()) && getState(value).partial.has_value();
   };
-  if (llvm::any_of(getCapturedTensors(op), [&](OpOperand *use) { return isPending(use->get()); }))
+  auto captured = captures.find(op);
+  if (captured != captures.end() &&
+      llvm::any_of(captured->second, [&](OpOperand *use) { return isPending(use->get()); }))
     return failure();
   bool pending = llvm::any_of(op->getOperands(), isPending);
   if (factor == FactorRule::kBlocked)

@@ -33,6 +33,10 @@ public:
   func::FuncOp getFunction() const { return function; }
   MeshOp getMesh() const { return mesh; }
   const FactorRule &getRule(Operation *op) const { return rules.find(op)->second; }
+  /// The argument that a result of the function updates, or null.
+  BlockArgument getUpdatedArgument(unsigned result) const { return updatedArguments[result]; }
+  /// What the function returns in the place of `argument`, or null.
+  Value getUpdate(BlockArgument argument) const { return updates.lookup(argument); }
 
   /// Whether `axis` can shard `factor`: it divides every dimension of the factor together with the other axes
   /// that are there already, and a reduction may start on every member.
@@ -61,6 +65,9 @@ private:
   MeshOp mesh;
   ZeroAnalysis zeros;
   DenseMap<Operation *, FactorRule> rules;
+  DenseMap<Operation *, SmallVector<OpOperand *>> captures; ///< of the ops that capture tensors
+  SmallVector<BlockArgument> updatedArguments;              ///< of each result of the function
+  DenseMap<Value, Value> updates;                           ///< of arguments
 };
 
 } // namespace mlir::epl

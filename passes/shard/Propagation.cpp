@@ -69,11 +69,8 @@ void Propagation::reverse() {
 
 /// The state of the result that updates `argument`.
 AxisState Propagation::getTiedState(BlockArgument argument) const {
-  func::FuncOp function = rules.getFunction();
-  for (OpOperand &result : getBody(function).getTerminator()->getOpOperands())
-    if (getUpdatedArgument(function, result.getOperandNumber()) == argument)
-      return getState(result.get());
-  return {};
+  Value update = rules.getUpdate(argument);
+  return update ? getState(update) : AxisState();
 }
 
 /// Shards open arguments that are only read in slices or whose next value comes out sharded.

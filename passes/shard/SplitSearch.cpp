@@ -131,81 +131,82 @@ void SplitSearch::collectKinds() {
 // Search
 //===----------------------------------------------------------------------===//
 
-Propagation SplitSearch::propagate() const {
-  Propagation propagation(rules, axis, open);
+SplitSearch::Candidate SplitSearch::propagate() const {
+  Propagation program(rules, axis, open);
   for (const ParameterKind &kind : kinds)
     for (BlockArgument member : kind.members)
       if (kind.split)
-        propagation.seed(member, AxisState::sharded(*kind.split));
-  propagation.run();
-  return propagation;
+        program.seed(member, AxisState::sharded(*kind.split));
+  program.run();
+  Cost cost = getCost(program);
+  return {std::move(program), cost};
 }
 
-SplitSearch::Cost SplitSearch::getCost(const Propagation &propagation) const {
+SplitSearch::Cost SplitSearch::getCost(const Propagation &program) const {
   Cost cost = {0, 0};
   for (auto [op, volume] : contractions)
-    cost.multiplyAdds += propagation.getChoice(op) == FactorRule::kBlocked ? volume : volume / axis.getSize();
-  cost.bytes =
-      AxisPlacement(rules, axis, [&](Value value) { return propagation.getState(value); }).getTraffic();
+    cost.multiplyAdds += program.getChoice(op) == FactorRule::kBlocked ? volume : volume / axis.getSize();
+  cost.bytes = AxisPlacement(rules, axis, [&](Value value) { return program.getState(value); }).getTraffic();
   return cost;
 }
 
-SplitSearch::Cost SplitSearch::tryDim(ParameterKind &kind, int64_t dim) {
+SplitSearch::Candidate SplitSearch::tryDim(ParameterKind &kind, int64_t dim) {
   std::optional<int64_t> before = std::exchange(kind.split, dim);
-  Cost cost = getCost(propagate());
+  Candidate candidate = propagate();
   kind.split = before;
-  return cost;
+  return candidate;
 }
 
-bool SplitSearch::isDecided(const ParameterKind &kind, const Propagation &propagation) const {
+bool SplitSearch::isDecided(const ParameterKind &kind, const Propagation &program) const {
   return llvm::all_of(kind.members,
-                      [&](BlockArgument member) { return propagation.getState(member).isSharded(); });
+                      [&](BlockArgument member) { return program.getState(member).isSharded(); });
 }
 
-void SplitSearch::decide(ParameterKind &kind) {
-  std::optional<Cost> best;
+/// Splits a kind along its best dimension.
+void SplitSearch::decide(ParameterKind &kind, std::optional<Candidate> &now) {
+  now.reset();
   for (int64_t dim : kind.dims) {
-    Cost cost = tryDim(kind, dim);
-    if (best && !(cost < *best))
+    Candidate candidate = tryDim(kind, dim);
+    if (now && !(candidate.cost < now->cost))
       continue;
-    best = cost;
+    now.emplace(std::move(candidate));
     kind.split = dim;
   }
 }
 
-/// Tries the other dimensions of a kind; whether one is better than what there is at `cost`.
-bool SplitSearch::improve(ParameterKind &kind, Cost &cost) {
-  AxisState now = propagate().getState(kind.members.front());
-  kind.bytes = cost.bytes;
+/// Tries the other dimensions of a kind; whether one is better than what there is.
+bool SplitSearch::improve(ParameterKind &kind, std::optional<Candidate> &now) {
+  AxisState state = now->program.getState(kind.members.front());
+  kind.bytes = now->cost.bytes;
   std::optional<Cost> next;
   for (int64_t dim : kind.dims) {
-    if (dim == now.dim)
+    if (dim == state.dim)
       continue;
-    Cost other = tryDim(kind, dim);
-    if (other < cost) {
+    Candidate other = tryDim(kind, dim);
+    if (other.cost < now->cost) {
       kind.split = dim;
-      cost = other;
+      now.emplace(std::move(other));
       return true;
     }
-    if (next && !(other < *next))
+    if (next && !(other.cost < *next))
       continue;
-    next = other;
+    next = other.cost;
     kind.runnerUp = dim;
-    kind.runnerUpBytes = other.bytes;
+    kind.runnerUpBytes = other.cost.bytes;
   }
   return false;
 }
 
 Propagation SplitSearch::run() {
+  std::optional<Candidate> now(propagate());
   for (ParameterKind &kind : kinds)
-    if (!isDecided(kind, propagate()))
-      decide(kind);
-  Cost cost = getCost(propagate());
+    if (!isDecided(kind, now->program))
+      decide(kind, now);
   bool better = true;
   for (int round = 0; better && round < kMaxRounds; ++round) {
     better = false;
     for (ParameterKind &kind : kinds)
-      better |= improve(kind, cost);
+      better |= improve(kind, now);
   }
-  return propagate();
+  return std::move(now->program);
 }

@@ -48,13 +48,19 @@ private:
   void collectContractions();
   void collectKinds();
   SmallVector<int64_t> getSplittableDims(BlockArgument argument, int64_t &firstUse) const;
-  Propagation propagate() const;
-  Cost getCost(const Propagation &propagation) const;
-  /// What the program costs if `kind` is split along `dim`.
-  Cost tryDim(ParameterKind &kind, int64_t dim);
-  bool isDecided(const ParameterKind &kind, const Propagation &propagation) const;
-  void decide(ParameterKind &kind);
-  bool improve(ParameterKind &kind, Cost &cost);
+  /// A choice, propagated.
+  struct Candidate {
+    Propagation program;
+    Cost cost;
+  };
+
+  Candidate propagate() const;
+  Cost getCost(const Propagation &program) const;
+  /// The program if `kind` is split along `dim`.
+  Candidate tryDim(ParameterKind &kind, int64_t dim);
+  bool isDecided(const ParameterKind &kind, const Propagation &program) const;
+  void decide(ParameterKind &kind, std::optional<Candidate> &now);
+  bool improve(ParameterKind &kind, std::optional<Candidate> &now);
 
   const FunctionRules &rules;
   AxisAttr axis;
