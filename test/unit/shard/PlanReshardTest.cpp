@@ -33,6 +33,12 @@ struct Setting {
   std::vector<int64_t> mesh, shape;
 };
 
+/// What the names of tests say.
+void PrintTo(const Setting &setting, std::ostream *os) {
+  *os << "mesh " << testing::PrintToString(setting.mesh) << ", shape "
+      << testing::PrintToString(setting.shape);
+}
+
 class PlanReshardTest : public ::testing::TestWithParam<Setting> {
 protected:
   PlanReshardTest() { context.loadDialect<EplDialect>(); }
