@@ -36,7 +36,7 @@ void AxisPlacement::collect(Operation &op) {
   if (failed(rules.getResultStates(&op, factor, state))) {
     for (Value operand : op.getOperands())
       markIllegal(operand);
-    for (OpOperand *captured : getCapturedTensors(&op))
+    for (OpOperand *captured : rules.getCapturedTensors(&op))
       markIllegal(captured->get());
     return;
   }

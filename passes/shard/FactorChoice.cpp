@@ -12,7 +12,7 @@ FunctionRules::FunctionRules(func::FuncOp function, MeshOp mesh)
   Block &body = function.getBody().front();
   for (Operation &op : body) {
     rules[&op] = getFactorRule(&op);
-    if (SmallVector<OpOperand *> captured = getCapturedTensors(&op); !captured.empty())
+    if (SmallVector<OpOperand *> captured = mlir::epl::getCapturedTensors(&op); !captured.empty())
       captures[&op] = captured;
   }
   for (auto [result, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
@@ -20,6 +20,11 @@ FunctionRules::FunctionRules(func::FuncOp function, MeshOp mesh)
     if (updatedArguments.back())
       updates[updatedArguments.back()] = value;
   }
+}
+
+ArrayRef<OpOperand *> FunctionRules::getCapturedTensors(Operation *op) const {
+  auto captured = captures.find(op);
+  return captured == captures.end() ? ArrayRef<OpOperand *>() : captured->second;
 }
 
 /// The number of parts that axes other than `axis` split dimension `dim` into.
@@ -143,9 +148,7 @@ FailureOr<SmallVector<AxisState>> FunctionRules::getResultStates(Operation *op, 
   auto isPending = [&](Value value) {
     return isa<RankedTensorType>(value.getType()) && getState(value).partial.has_value();
   };
-  auto captured = captures.find(op);
-  if (captured != captures.end() &&
-      llvm::any_of(captured->second, [&](OpOperand *use) { return isPending(use->get()); }))
+  if (llvm::any_of(getCapturedTensors(op), [&](OpOperand *use) { return isPending(use->get()); }))
     return failure();
   bool pending = llvm::any_of(op->getOperands(), isPending);
   if (factor == FactorRule::kBlocked)

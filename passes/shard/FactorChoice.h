@@ -35,6 +35,8 @@ public:
   const FactorRule &getRule(Operation *op) const { return rules.find(op)->second; }
   /// The argument that a result of the function updates, or null.
   BlockArgument getUpdatedArgument(unsigned result) const { return updatedArguments[result]; }
+  /// The uses of tensors from outside in the regions of `op` (see `mlir::epl::getCapturedTensors`).
+  ArrayRef<OpOperand *> getCapturedTensors(Operation *op) const;
   /// What the function returns in the place of `argument`, or null.
   Value getUpdate(BlockArgument argument) const { return updates.lookup(argument); }
 

@@ -60,6 +60,29 @@ Operation *Localizer::cloneLocal(Operation *op) {
   return local;
 }
 
+void Localizer::stamp(Operation *local, Operation *global, ShardingAttr as) {
+  local->setAttr(EplDialect::kShardingAttr, builder.getArrayAttr(as));
+  if (Attribute work = global->getAttr(EplDialect::kWorkAttr))
+    local->setAttr(EplDialect::kWorkAttr, work);
+}
+
+Operation *Localizer::createMap(Operation *global, RankedTensorType type, ShardingAttr as, ValueRange inputs,
+                                ArrayRef<AffineMap> maps, function_ref<Value(OpBuilder &, ValueRange)> body) {
+  Location loc = global->getLoc();
+  SmallVector<AffineMap> all(maps);
+  all.push_back(builder.getMultiDimIdentityMap(type.getRank()));
+  SmallVector<utils::IteratorType> loops(type.getRank(), utils::IteratorType::parallel);
+  auto empty = tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType());
+  auto map = linalg::GenericOp::create(builder, loc, type, inputs, empty.getResult(), all, loops,
+                                       [&](OpBuilder &at, Location, ValueRange elements) {
+                                         Value result = body(at, elements.drop_back());
+                                         linalg::YieldOp::create(at, loc, result);
+                                       });
+  stamp(empty, global, as);
+  stamp(map, global, as);
+  return map;
+}
+
 RankedTensorType mlir::epl::getLocalType(Value global) {
   ShardingAttr sharding = getSharding(global);
   MeshOp mesh = lookupMesh(global.getParentRegion()->getParentOp(), sharding.getMesh());

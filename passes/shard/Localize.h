@@ -35,6 +35,14 @@ public:
   /// does not yet.
   Value createSlice(Location loc, Value tensor, MeshOp mesh, ShardingAttr from, ShardingAttr to);
 
+  /// Marks an op that `global` becomes with the work of `global` and with what its tensors are parts of.
+  void stamp(Operation *local, Operation *global, ShardingAttr as);
+
+  /// A local tensor of `type` that is a part as `as` says, whose elements `body` computes from those of
+  /// `inputs` that `maps`, one each, choose. Part of what `global` becomes.
+  Operation *createMap(Operation *global, RankedTensorType type, ShardingAttr as, ValueRange inputs,
+                       ArrayRef<AffineMap> maps, function_ref<Value(OpBuilder &, ValueRange)> body);
+
   OpBuilder builder;
   IRMapping values; ///< global values and what they became
 

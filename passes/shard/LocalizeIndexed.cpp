@@ -100,24 +100,10 @@ private:
   /// A tensor whose elements `body` computes: of the first input, which has its shape, and of positions.
   Operation *createMap(RankedTensorType type, ShardingAttr as, ValueRange inputs,
                        function_ref<Value(OpBuilder &, ValueRange)> body) {
-    OpBuilder &builder = localizer.builder;
-    AffineMap identity = AffineMap::getMultiDimIdentityMap(type.getRank(), op->getContext());
-    SmallVector<AffineMap> maps(inputs.size() + 1,
-                                identity.getSubMap(SmallVector<unsigned>(access.indexDims)));
-    maps.front() = maps.back() = identity;
-    SmallVector<utils::IteratorType> loops(type.getRank(), utils::IteratorType::parallel);
-    auto empty = tensor::EmptyOp::create(builder, op->getLoc(), type.getShape(), type.getElementType());
-    auto map = linalg::GenericOp::create(builder, op->getLoc(), type, inputs, empty.getResult(), maps, loops,
-                                         [&](OpBuilder &at, Location loc, ValueRange elements) {
-                                           Value result = body(at, elements.drop_back());
-                                           linalg::YieldOp::create(at, loc, result);
-                                         });
-    for (Operation *made : {empty.getOperation(), map.getOperation()}) {
-      made->setAttr(EplDialect::kShardingAttr, builder.getArrayAttr(as));
-      if (Attribute work = op->getAttr(EplDialect::kWorkAttr))
-        made->setAttr(EplDialect::kWorkAttr, work);
-    }
-    return map;
+    AffineMap identity = localizer.builder.getMultiDimIdentityMap(type.getRank());
+    SmallVector<AffineMap> maps(inputs.size(), identity.getSubMap(SmallVector<unsigned>(access.indexDims)));
+    maps.front() = identity;
+    return localizer.createMap(op, type, as, inputs, maps, body);
   }
 
   Operation *op;
@@ -129,21 +115,24 @@ private:
 };
 } // namespace
 
-void mlir::epl::localizeGather(GatherOp op, Localizer &localizer) {
-  PositionLowering lowering(op, op.getOperand(), IndexedAccess(op), localizer);
-  auto local = cast<GatherOp>(localizer.cloneLocal(op));
+/// The local op, with positions that count from the beginning of this rank's part.
+template <typename IndexedOp>
+static IndexedOp cloneLocal(IndexedOp op, PositionLowering &lowering, Localizer &localizer, bool clamp) {
+  auto local = cast<IndexedOp>(localizer.cloneLocal(op));
   OpBuilder::InsertionGuard guard(localizer.builder);
   localizer.builder.setInsertionPoint(local);
-  lowering.offset(local.getIndicesMutable(), /*clamp=*/true);
-  localizer.builder.setInsertionPointAfter(local);
+  lowering.offset(local.getIndicesMutable(), clamp);
+  return local;
+}
+
+void mlir::epl::localizeGather(GatherOp op, Localizer &localizer) {
+  PositionLowering lowering(op, op.getOperand(), IndexedAccess(op), localizer);
+  GatherOp local = cloneLocal(op, lowering, localizer, /*clamp=*/true);
   if (Operation *mask = lowering.createMask(local.getResult(), local.getIndices()))
     replaceByLocal(op, mask, localizer);
 }
 
 void mlir::epl::localizeScatter(ScatterOp op, Localizer &localizer) {
   PositionLowering lowering(op, op.getOperand(), IndexedAccess(op), localizer);
-  auto local = cast<ScatterOp>(localizer.cloneLocal(op));
-  OpBuilder::InsertionGuard guard(localizer.builder);
-  localizer.builder.setInsertionPoint(local);
-  lowering.offset(local.getIndicesMutable(), /*clamp=*/false);
+  cloneLocal(op, lowering, localizer, /*clamp=*/false);
 }

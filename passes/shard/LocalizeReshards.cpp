@@ -73,10 +73,13 @@ public:
 private:
   Value apply(const ReshardStep &step) {
     switch (step.kind) {
-    case ReshardStep::Kind::slice:
-      return stamp(localizer.createSlice(op.getLoc(), value, mesh, sharding, step.to), step.to);
+    case ReshardStep::Kind::slice: {
+      Value slice = localizer.createSlice(op.getLoc(), value, mesh, sharding, step.to);
+      localizer.stamp(slice.getDefiningOp(), op, step.to);
+      return slice;
+    }
     case ReshardStep::Kind::mask:
-      return stamp(createMask(step.to), step.to);
+      return createMask(step.to);
     case ReshardStep::Kind::reduceScatter:
       return createCollective<ReduceScatterOp>(step.to);
     case ReshardStep::Kind::allReduce:
@@ -95,37 +98,23 @@ private:
     return toLocal(Op::create(localizer.builder, op.getLoc(), getDist(to), fromLocal(), args...));
   }
 
-  /// Marks what computes `local` with its work and with what its tensor is a part of.
-  Value stamp(Value local, ShardingAttr as) {
-    Operation *made = local.getDefiningOp();
-    made->setAttr(EplDialect::kShardingAttr, localizer.builder.getArrayAttr(as));
-    if (Attribute work = op->getAttr(EplDialect::kWorkAttr))
-      made->setAttr(EplDialect::kWorkAttr, work);
-    return local;
-  }
-
   /// The value on the first members along the axes that become pending, the neutral element on the others.
   Value createMask(ShardingAttr to) {
-    OpBuilder &builder = localizer.builder;
     auto type = cast<RankedTensorType>(value.getType());
-    Value empty = stamp(tensor::EmptyOp::create(builder, op.getLoc(), type.getShape(), type.getElementType()),
-                        sharding);
-    SmallVector<AffineMap> maps(2, AffineMap::getMultiDimIdentityMap(type.getRank(), op.getContext()));
-    SmallVector<utils::IteratorType> loops(type.getRank(), utils::IteratorType::parallel);
-    auto select = [&](OpBuilder &at, Location loc, ValueRange elements) {
+    AffineMap identity = localizer.builder.getMultiDimIdentityMap(type.getRank());
+    auto select = [&](OpBuilder &at, ValueRange elements) {
       Value neutral = arith::getIdentityValue(getCombiner(to.getReduction(), type.getElementType()),
-                                              type.getElementType(), at, loc);
+                                              type.getElementType(), at, op.getLoc());
       Value kept = elements.front();
-      Value zero = arith::ConstantIndexOp::create(at, loc, 0);
+      Value zero = arith::ConstantIndexOp::create(at, op.getLoc(), 0);
       for (StringRef axis : getReducedAxes(mesh, to, sharding)) {
-        Value first = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::eq,
+        Value first = arith::CmpIOp::create(at, op.getLoc(), arith::CmpIPredicate::eq,
                                             localizer.getAxisIndex(to.getMesh(), axis), zero);
-        kept = arith::SelectOp::create(at, loc, first, kept, neutral);
+        kept = arith::SelectOp::create(at, op.getLoc(), first, kept, neutral);
       }
-      linalg::YieldOp::create(at, loc, kept);
+      return kept;
     };
-    return linalg::GenericOp::create(builder, op.getLoc(), type, value, empty, maps, loops, select)
-        .getResult(0);
+    return localizer.createMap(op, type, to, value, identity, select)->getResult(0);
   }
 
   DistType getDist(ShardingAttr as) { return DistType::get(op.getContext(), op.getType(), as); }

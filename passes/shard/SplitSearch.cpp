@@ -56,8 +56,18 @@ static bool isForward(Operation *op) {
   return !work || work.getKind() == WorkKind::forward;
 }
 
+/// What `dims` says of each dimension of an operand, for the dimensions of a result that share its factors.
+static SmallVector<int64_t> followDims(ArrayRef<int64_t> dims, ArrayRef<int64_t> operandFactors,
+                                       ArrayRef<int64_t> resultFactors) {
+  return llvm::map_to_vector(resultFactors, [&](int64_t factor) -> int64_t {
+    const auto *dim = llvm::find(operandFactors, factor);
+    bool isShared = factor != FactorRule::kBlocked && dim != operandFactors.end();
+    return isShared ? dims[dim - operandFactors.begin()] : -1;
+  });
+}
+
 /// The dimensions of `argument` that a contraction or a gather of the forward work can shard, through ops
-/// that only move its elements; `firstUse` is the position of the first such op.
+/// that only move its elements; `firstUse` goes back to the position of the first such contraction.
 SmallVector<int64_t> SplitSearch::getSplittableDims(BlockArgument argument, int64_t &firstUse) const {
   using Dims = SmallVector<int64_t>; // of a moved tensor: the argument's dimension that each one is, or -1
   llvm::SmallSetVector<int64_t, 4> found;
@@ -78,13 +88,8 @@ SmallVector<int64_t> SplitSearch::getSplittableDims(BlockArgument argument, int6
           if (dim >= 0 && rules.canShard(op, factor, axis))
             found.insert(dim);
       } else if (isMove(op)) {
-        for (auto [result, resultFactors] : llvm::zip_equal(op->getResults(), rule.results)) {
-          Dims after = llvm::map_to_vector(resultFactors, [&](int64_t factor) -> int64_t {
-            const auto *dim = llvm::find(factors, factor);
-            return factor == FactorRule::kBlocked || dim == factors.end() ? -1 : dims[dim - factors.begin()];
-          });
-          moved.push_back({result, after});
-        }
+        for (auto [result, resultFactors] : llvm::zip_equal(op->getResults(), rule.results))
+          moved.push_back({result, followDims(dims, factors, resultFactors)});
       }
     }
   }

@@ -91,7 +91,7 @@ LogicalResult AxisVerifier::verifyOperands(Operation &op, int64_t factor) {
 }
 
 LogicalResult AxisVerifier::verifyCaptured(Operation &op) {
-  for (OpOperand *use : getCapturedTensors(&op))
+  for (OpOperand *use : rules.getCapturedTensors(&op))
     if (failed(expect(use->getOwner(), "captured tensor", getState(use->get()), AxisState())))
       return failure();
   return success();
@@ -114,7 +114,7 @@ LogicalResult AxisVerifier::verifyReturn(func::ReturnOp op) {
     if (!isa<RankedTensorType>(operand.get().getType()))
       continue;
     AxisState found = getState(operand.get());
-    BlockArgument updated = getUpdatedArgument(rules.getFunction(), operand.getOperandNumber());
+    BlockArgument updated = rules.getUpdatedArgument(operand.getOperandNumber());
     AxisState expected = updated ? getState(updated) : AxisState::sharded(found.dim);
     if (failed(expect(op, "operand " + Twine(operand.getOperandNumber()), found, expected)))
       return failure();
