@@ -168,8 +168,7 @@ def _dims(signature: Signature, result: Result, size: int, small: Dims, large: D
 def _check_mask_is_read(signature: Signature, spec: Spec, traced: Traced, whole: Sequence[bool]) -> None:
     """What is made of all samples (results that are `whole`) depends on the mask, or on the padding."""
     read = hooks.read_arguments(traced.stage, whole)
-    owners = [name for name, tree in spec.trees for _ in range(tree.num_leaves)]
-    names = {owner for owner, is_read in zip(owners, read, strict=True) if is_read}
+    names = {owner for owner, is_read in zip(spec.owners, read, strict=True) if is_read}
     if MASK not in names and names & set(signature.batch):
         raise ArgumentError(
             f'pad_batch: {signature.name} does not use its "mask", and what it makes of all samples would '
@@ -201,18 +200,17 @@ class Padded:
         self._compiled = compiled
         self._count = count
         size = samples(self.lowered.signature, self.lowered.spec)
+        pairs = zip(self.lowered.arguments, self.lowered.spec.owners, strict=True)
+        self._leaves = [(argument.batch_dim, owner == MASK) for argument, owner in pairs]
         # The last sample again and again.
         self._rows = np.minimum(np.arange(size), count - 1)
         _LOG.debug("%s: batches of %d are padded to %d", self.name, count, size)
 
     def call(self, leaves: list[Any], *, donate: bool | None = None) -> Any:
         """Runs a step on the leaves of its arguments; as `Compiled.call`."""
-        lowered = self.lowered
-        owners = [name for name, tree in lowered.spec.trees for _ in range(tree.num_leaves)]
-        triples = zip(leaves, lowered.arguments, owners, strict=True)
-        full = [self._pad(leaf, argument.batch_dim, owner == MASK) for leaf, argument, owner in triples]
+        full = [self._pad(leaf, *kind) for leaf, kind in zip(leaves, self._leaves, strict=True)]
         out, tree = jax.tree.flatten(self._compiled.call(full, donate=donate))
-        return tree.unflatten(map(self._cut, out, lowered.sample_dims))
+        return tree.unflatten(map(self._cut, out, self.lowered.sample_dims))
 
     def _pad(self, leaf: Any, dim: int | None, is_mask: bool) -> Any:
         if dim is None:

@@ -45,6 +45,11 @@ class Spec:
         pairs = zip(self.kinds, self.weak_types, strict=True)
         return [jax.ShapeDtypeStruct(*kind, weak_type=weak) for kind, weak in pairs]
 
+    @property
+    def owners(self) -> list[str]:
+        """The parameter that each leaf is of."""
+        return [name for name, tree in self.trees for _ in range(tree.num_leaves)]
+
     def by_parameter(self, leaves: Sequence[Any]) -> dict[str, Any]:
         """The trees of the parameters, with these leaves."""
         rest = iter(leaves)
