@@ -163,9 +163,9 @@ def VerifyGlobalPass : Pass<"epl-verify-global", "::mlir::ModuleOp"> {
 def StripPass : Pass<"epl-strip", "::mlir::ModuleOp"> {
   let summary = "Takes every annotation out of a step: the reference program";
   let description = [{
-    Inlines the scopes and drops constraints, meshes, scope tables and default strategies. Roles, names and
-    updates stay: they say what the step is, not how it is parallelized. What is left computes on one device
-    what the annotated step computes on many, and is the reference of every test.
+    Inlines the scopes and drops constraints, meshes, shardings, scope tables and default strategies. Roles,
+    names and updates stay: they say what the step is, not how it is parallelized. What is left computes on
+    one device what the annotated step computes on many, and is the reference of every test.
 
     ```mlir
     %0 = epl.split devices(2) -> tensor<4xf32> {

@@ -2,8 +2,8 @@
 //
 // Problem: a parallel program is right if it computes what the step computes on one device.
 // Method: take the annotations out; the ops are left as they were.
-// Invariant in: design 4.1. Invariant out: the same, without scopes, constraints, meshes and tables of
-// scopes.
+// Invariant in: design 4.1. Invariant out: the same, without scopes, constraints, meshes, shardings and
+// tables of scopes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +18,13 @@ namespace mlir::epl {
 using namespace mlir;
 using namespace mlir::epl;
 
+/// Shardings name axes of meshes that go.
+static void dropShardings(func::FuncOp func) {
+  for (unsigned index = 0; index < func.getNumArguments(); ++index)
+    func.removeArgAttr(index, EplDialect::kShardingAttr);
+  func.walk([](Operation *op) { op->removeDiscardableAttr(EplDialect::kShardingAttr); });
+}
+
 static void strip(func::FuncOp func) {
   for (Block &block : func.getBody())
     inlineScopes(block);
@@ -25,6 +32,7 @@ static void strip(func::FuncOp func) {
     constrain.replaceAllUsesWith(constrain.getOperand());
     constrain.erase();
   });
+  dropShardings(func);
   func->removeAttr(EplDialect::kScopesAttr);
   func->removeAttr(EplDialect::kDefaultStrategyAttr);
 }

@@ -1,5 +1,7 @@
 // RUN: epl-compile %s --devices=cpu:4 -o %t.eplan && epl-plan dump %t.eplan | FileCheck %s
 // RUN: epl-plan explain %t.eplan | FileCheck %s --check-prefix=EXPLAIN
+// RUN: epl-compile %s --reference -o %t.reference.eplan
+// RUN: epl-run %t.eplan --reference=%t.reference.eplan --inputs=random:1 --steps=3 --rtol=0 --atol=0
 
 // A mesh of two axes and states that are sharded by hand: each takes the place of another, and the last one gets a sum
 // over the samples. What is to be sharded like the optimizer's state is never whole (ZeRO).
