@@ -5,7 +5,8 @@
 // search
 //   decides (SplitSearch.h); optimizer state, biases and gains follow by propagation.
 // Invariant in: `epl-seed-batch` has run: every tensor argument has a sharding.
-// Invariant out: those of states are split on "model" as well, if there is such an axis.
+// Invariant out: those of states are split on "model" as well, if there is such an axis; who was so before is
+//   split as before.
 // Reference: Shoeybi et al., "Megatron-LM", 2019, section 3 (what the search finds for a transformer); EPL's
 // `split`.
 //
@@ -24,12 +25,19 @@ using namespace mlir::epl;
 
 static constexpr llvm::StringLiteral kModelAxis = "model";
 
-/// The states of floating point: parameters, and what an optimizer keeps of them.
-static SmallVector<BlockArgument> getStates(func::FuncOp function) {
+/// Whether a sharding by hand splits one of the arguments over the axis.
+static bool isSplit(BlockArgument argument, AxisAttr axis) {
+  ShardingAttr sharding = getSharding(argument);
+  return sharding && getAxisState(sharding, axis.getName()).isSharded();
+}
+
+/// The states of floating point that are not split by hand: parameters, and what an optimizer keeps of them.
+static SmallVector<BlockArgument> getOpenStates(func::FuncOp function, AxisAttr axis) {
   return llvm::filter_to_vector(function.getArguments(), [&](BlockArgument argument) {
     auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), EplDialect::kRoleAttr);
     auto type = dyn_cast<RankedTensorType>(argument.getType());
-    return role && role.getValue() == "state" && type && isa<FloatType>(type.getElementType());
+    return role && role.getValue() == "state" && type && isa<FloatType>(type.getElementType()) &&
+           !isSplit(argument, axis);
   });
 }
 
@@ -65,7 +73,7 @@ struct SeedSplit : epl::impl::SeedSplitPassBase<SeedSplit> {
 
   void seed(func::FuncOp program, MeshOp mesh, AxisAttr axis) {
     FunctionRules rules(program, mesh);
-    SmallVector<BlockArgument> states = getStates(program);
+    SmallVector<BlockArgument> states = getOpenStates(program, axis);
     SplitSearch search(rules, axis, states);
     Propagation result = search.run();
     for (BlockArgument state : states)
@@ -73,7 +81,8 @@ struct SeedSplit : epl::impl::SeedSplitPassBase<SeedSplit> {
     if (explain)
       for (const ParameterKind &kind : search.getKinds())
         explainKind(program, kind, result);
-    if (search.getKinds().empty())
+    auto isByHand = [&](BlockArgument argument) { return isSplit(argument, axis); };
+    if (search.getKinds().empty() && llvm::none_of(program.getArguments(), isByHand))
       program.emitWarning() << "no parameter has a dimension that " << axis.getSize()
                             << " devices can split: every device computes all of it";
   }

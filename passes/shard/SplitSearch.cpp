@@ -56,12 +56,14 @@ static bool isForward(Operation *op) {
   return !work || work.getKind() == WorkKind::forward;
 }
 
-/// What `dims` says of each dimension of an operand, for the dimensions of a result that share its factors.
+/// What `dims` says of each dimension of an operand, for the dimensions of a result that share its factors,
+/// if those can be sharded.
 static SmallVector<int64_t> followDims(ArrayRef<int64_t> dims, ArrayRef<int64_t> operandFactors,
-                                       ArrayRef<int64_t> resultFactors) {
+                                       ArrayRef<int64_t> resultFactors,
+                                       function_ref<bool(int64_t)> canShard) {
   return llvm::map_to_vector(resultFactors, [&](int64_t factor) -> int64_t {
     const auto *dim = llvm::find(operandFactors, factor);
-    bool isShared = factor != FactorRule::kBlocked && dim != operandFactors.end();
+    bool isShared = dim != operandFactors.end() && canShard(factor);
     return isShared ? dims[dim - operandFactors.begin()] : -1;
   });
 }
@@ -81,15 +83,16 @@ SmallVector<int64_t> SplitSearch::getSplittableDims(BlockArgument argument, int6
         continue;
       const FactorRule &rule = rules.getRule(op);
       ArrayRef<int64_t> factors = rule.operands[use.getOperandNumber()];
+      auto canShard = [&](int64_t factor) { return rules.canShard(op, factor, axis); };
       if (contractions.contains(op) || isa<GatherOp>(op)) {
         if (contractions.contains(op))
           firstUse = std::min(firstUse, positions.lookup(op));
         for (auto [dim, factor] : llvm::zip_equal(dims, factors))
-          if (dim >= 0 && rules.canShard(op, factor, axis))
+          if (dim >= 0 && canShard(factor))
             found.insert(dim);
       } else if (isMove(op)) {
         for (auto [result, resultFactors] : llvm::zip_equal(op->getResults(), rule.results))
-          moved.push_back({result, followDims(dims, factors, resultFactors)});
+          moved.push_back({result, followDims(dims, factors, resultFactors, canShard)});
       }
     }
   }

@@ -71,3 +71,38 @@ epl.mesh @mesh axes ["data"=2]
 func.func @data_parallel(%w: tensor<6x4xf32> {epl.role = "state"}) {
   return
 }
+
+// -----
+
+epl.mesh @mesh axes ["data"=1, "model"=2]
+
+// A dimension that the devices divide may be one only of a view: the parameter's own are 5 and 4, of which a part of
+// the view is no part.
+// expected-warning@+2 {{no parameter has a dimension that 2 devices can split}}
+// CHECK-LABEL: func.func @view
+func.func @view(%w: tensor<5x4xf32> {epl.role = "state"}, %m: tensor<20x6xf32> {epl.role = "constant"}) -> tensor<6xf32> {
+  %z = arith.constant dense<0.0> : tensor<6xf32>
+  %0 = tensor.collapse_shape %w [[0, 1]] : tensor<5x4xf32> into tensor<20xf32>
+  %1 = linalg.vecmat ins(%0, %m : tensor<20xf32>, tensor<20x6xf32>) outs(%z : tensor<6xf32>) -> tensor<6xf32>
+  return %1 : tensor<6xf32>
+}
+
+// -----
+
+epl.mesh @mesh axes ["data"=1, "model"=2]
+
+// What is split by hand stays so, also along a dimension that no contraction can shard; others are searched.
+// CHECK-LABEL: func.func @by_hand
+// CHECK-SAME: "w0"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{"model"}, {}]>
+// CHECK-SAME: "w1"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{}, {"model"}]>
+// CHECK-SAME: "step"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{}, {"model"}]>
+func.func @by_hand(%w0: tensor<6x4xf32> {epl.role = "state", epl.name = "w0", epl.sharding = #epl.sharding<@mesh, [{"model"}, {}]>},
+                   %w1: tensor<4x8xf32> {epl.role = "state", epl.name = "w1"},
+                   %step: tensor<1x2xf32> {epl.role = "state", epl.name = "step", epl.sharding = #epl.sharding<@mesh, [{}, {"model"}]>},
+                   %x: tensor<8x6xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) -> tensor<8x8xf32> {
+  %z0 = arith.constant dense<0.0> : tensor<8x4xf32>
+  %z1 = arith.constant dense<0.0> : tensor<8x8xf32>
+  %0 = linalg.matmul ins(%x, %w0 : tensor<8x6xf32>, tensor<6x4xf32>) outs(%z0 : tensor<8x4xf32>) -> tensor<8x4xf32>
+  %1 = linalg.matmul ins(%0, %w1 : tensor<8x4xf32>, tensor<4x8xf32>) outs(%z1 : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %1 : tensor<8x8xf32>
+}
