@@ -49,6 +49,10 @@ class Case:
             return ("--reference",)
         return (f"--devices=cpu:{self.devices}", f"--kernels={self.kernels}", f"--cpu={self.cpu}")
 
+    def find_fault(self) -> str | None:
+        """What the compiler has to say if the program cannot be divided among the devices."""
+        return None if self.kernels == "reference" else self.program.find_fault()
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -96,6 +100,9 @@ def _compile_together(options: tuple[str, ...], files: list[Path]) -> None:
 def _judge(case: Case, file: Path) -> Verdict:
     try:
         plan = file.with_suffix(".eplan")
+        if fault := case.find_fault():
+            _expect_fault(case, file, plan, fault)
+            return Verdict("passed")
         if not plan.exists():
             _compile_alone(case, file, plan)
         _run_and_compare(case, plan)
@@ -107,6 +114,19 @@ def _judge(case: Case, file: Path) -> Verdict:
 
 
 def _compile_alone(case: Case, file: Path, plan: Path) -> None:
+    code, error = _compile(case, file, plan)
+    if code:
+        raise (Refusal if "not supported yet" in error else Mismatch)(error)
+
+
+def _expect_fault(case: Case, file: Path, plan: Path, fault: str) -> None:
+    code, error = (0, "no error") if plan.exists() else _compile(case, file, plan)
+    if code != 1 or fault not in error:
+        raise Mismatch(f'expected an error with "{fault}", found {error}')
+
+
+def _compile(case: Case, file: Path, plan: Path) -> tuple[int, str]:
+    """The exit code, and what there is to say of it."""
     name = f"epl-compile {' '.join(case.options)}"
     try:
         done = subprocess.run(
@@ -115,9 +135,7 @@ def _compile_alone(case: Case, file: Path, plan: Path) -> None:
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise Mismatch(f"{name} hangs") from None
-    if done.returncode:
-        error = f"{name} ended with {done.returncode}:\n{done.stderr}"
-        raise (Refusal if "not supported yet" in error else Mismatch)(error)
+    return done.returncode, f"{name} ended with {done.returncode}:\n{done.stderr}"
 
 
 def _run_and_compare(case: Case, path: Path) -> None:

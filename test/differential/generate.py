@@ -10,6 +10,7 @@ import expression as ex
 from contractions import Contractions
 from elementwise import Elementwise
 from indexed import Indexed
+from layout import Layout, make_sharding
 from moves import Moves
 from nest import Output, along
 from ops import Empty, Op
@@ -20,9 +21,9 @@ from tensors import Value
 from values import INPUT_BOUND, MAX_ELEMENTS
 
 
-def make_program(seed: int, devices: int) -> Program:
-    """A program whose batches can be divided among `devices`."""
-    return Generator(seed, devices).run()
+def make_program(seed: int, layout: Layout) -> Program:
+    """A program that mostly can be laid out so."""
+    return Generator(seed, layout).run()
 
 
 class Generator(Elementwise, Reductions, Contractions, Moves, Indexed, Sorts):
@@ -35,7 +36,7 @@ class Generator(Elementwise, Reductions, Contractions, Moves, Indexed, Sorts):
             self._make_plain: 4,
             self._make_reduction: 5,
             self._make_contraction: 4,
-            self._make_product: 2,
+            self._make_product: 8 if self.layout.strategy == "split" else 2,
             self._make_window: 1,
             self._make_arg_reduction: 1,
             self._make_iota: 1,
@@ -58,12 +59,13 @@ class Generator(Elementwise, Reductions, Contractions, Moves, Indexed, Sorts):
         cuts = sorted(self.random.randint(0, len(self.ops)) for _ in range(4))
         scope = (cuts[0], cuts[3]) if self.roll(0.3) and cuts[0] < cuts[3] else None
         return Program(
-            tuple(self.arguments),
+            tuple(map(self._shard, self.arguments)),
             tuple(self.ops),
             tuple(results),
             phases=(cuts[1], cuts[2]) if self.roll(0.5) else None,
             scope=scope,
-            default_strategy=scope is None and self.roll(0.3),
+            default_strategy=scope is None and (self.layout.says_strategy or self.roll(0.3)),
+            layout=self.layout,
             seed=self.seed,
         ).prune()
 
@@ -88,6 +90,15 @@ class Generator(Elementwise, Reductions, Contractions, Moves, Indexed, Sorts):
                 self.values.append(value)
         if not self.arguments:
             self._add(self._make_constant())
+
+    def _shard(self, argument: Argument) -> Argument:
+        """The argument with a sharding by hand, if there is a mesh for that."""
+        axes = dict(self.layout.mesh)
+        needed = argument.role == "batch" and "data" not in axes
+        if not axes or not (needed or self.roll(0.7)):
+            return argument
+        sharding = make_sharding(self.random, axes, argument.value.type.shape)
+        return dataclasses.replace(argument, sharding=sharding)
 
     def _make_results(self) -> list[tuple[Value, int | None]]:
         """The next value of every state, values that nothing reads yet, and rarely any others."""

@@ -1,7 +1,7 @@
 """Programs: steps in SSA form that NumPy can run and that print as MLIR.
 
-A program is for the global batch and knows nothing of devices; roles, phases and scopes are what the compiler
-gets to see beside the ops.
+A program is for the global batch; roles, phases, scopes and shardings are what the compiler gets to see
+beside the ops.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import starmap
 
 import numpy as np
+from layout import Layout, Sharding, find_sharding_fault, write_mesh, write_sharding
 from ops import Names, Op, join
 from tensors import DTYPES, Value
 
@@ -22,6 +23,11 @@ class Argument:
     value: Value
     role: str  # state | batch | constant
     batch_dim: int = 0
+    sharding: Sharding | None = None  # by hand
+
+    def find_fault(self, layout: Layout) -> str | None:
+        batch_dim = self.batch_dim if self.role == "batch" else None
+        return find_sharding_fault(layout, self.value.type.shape, self.sharding, batch_dim)
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,8 @@ class Program:
     results: tuple[tuple[Value, int | None], ...]
     phases: tuple[int, int] | None = None
     scope: tuple[int, int] | None = None
-    default_strategy: bool = False  # says that ops outside of a scope are replicated too
+    default_strategy: bool = False  # says that ops outside of a scope have the layout's strategy too
+    layout: Layout = field(default_factory=lambda: Layout(1))
     seed: int = field(default=0, compare=False)
 
     def evaluate(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
@@ -53,6 +60,14 @@ class Program:
 
     def text(self) -> str:
         return "\n".join(_write(self)) + "\n"
+
+    def find_fault(self) -> str | None:
+        """What the compiler has to say if the program cannot be divided among its devices."""
+        begin, end = self.scope or (0, 0)
+        says_strategy = self.ops and (self.default_strategy or begin < end)
+        layout = self.layout if says_strategy else Layout(self.layout.devices, mesh=self.layout.mesh)
+        faults = (argument.find_fault(layout) for argument in self.arguments)
+        return layout.find_fault() or next(filter(None, faults), None)
 
     def prune(self) -> Program:
         """Without the ops and arguments that no result needs. States stay: their updates name them."""
@@ -91,8 +106,12 @@ def _write(program: Program) -> Iterator[str]:
     fresh = (f"%t{i}" for i in itertools.count())
     arguments = join(*(f"{names[a.value.id]}: {a.value.type} {{{_get_role(a)}}}" for a in program.arguments))
     results = join(*starmap(_get_result, program.results))
-    strategy = "attributes {epl.default_strategy = #epl.strategy<replicate, 1>} "
-    yield f"func.func @main({arguments}) -> ({results}) {strategy if program.default_strategy else ''}{{"
+    layout = program.layout
+    strategy = f"#epl.strategy<{layout.strategy}, {layout.count}>"
+    attributes = f"attributes {{epl.default_strategy = {strategy}}} " if program.default_strategy else ""
+    if layout.mesh:
+        yield write_mesh(layout.mesh)
+    yield f"func.func @main({arguments}) -> ({results}) {attributes}{{"
     begin, end = program.scope or (0, 0)
     yield from _write_ops(program, range(begin), names, fresh)
     if begin < end:
@@ -105,7 +124,10 @@ def _write(program: Program) -> Iterator[str]:
 
 def _get_role(argument: Argument) -> str:
     batch = f", epl.batch_dim = {argument.batch_dim} : i64" if argument.role == "batch" else ""
-    return f'epl.role = "{argument.role}"{batch}'
+    sharding = (
+        f", epl.sharding = {write_sharding(argument.sharding)}" if argument.sharding is not None else ""
+    )
+    return f'epl.role = "{argument.role}"{batch}{sharding}'
 
 
 def _get_result(value: Value, updates: int | None) -> str:
@@ -132,7 +154,8 @@ def _write_scope(program: Program, positions: range, names: Names, fresh: Iterat
     yielded = [value for value in made if value.id in used]
     types = join(*(value.type for value in yielded))
     outside = {value.id: f"%s{value.id}" for value in yielded}
-    yield f"{join(*outside.values())} = epl.replicate -> {types} {{" if yielded else "epl.replicate {"
+    scope = f"epl.{program.layout.strategy} devices({program.layout.count})"
+    yield f"{join(*outside.values())} = {scope} -> {types} {{" if yielded else f"{scope} {{"
     yield from _write_ops(program, positions, names, fresh)
     if yielded:
         yield f"epl.yield {join(*(names[value.id] for value in yielded))} : {types}"

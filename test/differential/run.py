@@ -30,6 +30,7 @@ from pathlib import Path
 from check import TIMEOUT, Case, Verdict, check
 from coverage import Coverage
 from generate import make_program
+from layout import make_layout
 from shrink import shrink
 
 BATCH = 100  # programs of one process
@@ -41,7 +42,7 @@ def make_case(seed: int) -> Case:
     devices = choices.choice([1, 2, 2, 2, 3, 4, 4, 5, 6, 7, 8, 8])
     kernels = choices.choices(["vectorized", "loops", "reference"], [5, 4, 1])[0]
     cpu = choices.choice(get_cpus()) if kernels == "vectorized" else "host"
-    program = make_program(seed, devices)
+    program = make_program(seed, make_layout(choices, devices))
     return Case(program, 1 if kernels == "reference" else devices, kernels, cpu)
 
 

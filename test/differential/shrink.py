@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 
 import expression as ex
 from check import Case
+from layout import Layout, Sharding
 from nest import Nest
 from program import Argument, Program
 from tensors import Value
@@ -31,7 +33,9 @@ def _get_edits(program: Program) -> list[Edit]:
     results = [partial(_return_only, value) for value in (*made, *(value for value, _ in program.results))]
     cuts = [partial(_cut, op.result.id) for op in reversed(program.ops)]
     bodies = [partial(_simplify, op.result.id) for op in program.ops]
-    return [*results, *cuts, *bodies, _drop_scope, _drop_phases, _take_two_devices, _take_loops]
+    shardings = [partial(_drop_sharding, argument.value.id) for argument in program.arguments]
+    rest = [_drop_scope, _drop_phases, *shardings, _replicate, _drop_axes, _take_two_devices, _take_loops]
+    return [*results, *cuts, *bodies, *rest]
 
 
 def _with(case: Case, program: Program) -> Case:
@@ -116,10 +120,49 @@ def _drop_phases(case: Case) -> Iterator[Case]:
         yield _with(case, dataclasses.replace(case.program, phases=None))
 
 
+def _drop_sharding(value_id: int, case: Case) -> Iterator[Case]:
+    """An argument without its sharding by hand."""
+    arguments = case.program.arguments
+    bare = tuple(dataclasses.replace(a, sharding=None) if a.value.id == value_id else a for a in arguments)
+    if bare != arguments:
+        yield _with(case, dataclasses.replace(case.program, arguments=bare))
+
+
+def _lay_out(case: Case, layout: Layout) -> Iterator[Case]:
+    """Another layout, without the axes that it lacks, if the program can be divided so."""
+    names = dict(layout.mesh)
+    arguments = tuple(
+        dataclasses.replace(a, sharding=_keep_axes(a.sharding, names)) for a in case.program.arguments
+    )
+    program = dataclasses.replace(case.program, layout=layout, arguments=arguments)
+    if layout != case.program.layout and not program.find_fault():
+        devices = 1 if case.kernels == "reference" else layout.devices
+        yield dataclasses.replace(_with(case, program), devices=devices)
+
+
+def _keep_axes(sharding: Sharding | None, names: dict[str, int]) -> Sharding | None:
+    if sharding is None or not names:
+        return None
+    return tuple(tuple(axis for axis in axes if axis in names) for axes in sharding)
+
+
+def _replicate(case: Case) -> Iterator[Case]:
+    yield from _lay_out(case, Layout(case.program.layout.devices))
+
+
+def _drop_axes(case: Case) -> Iterator[Case]:
+    """The mesh without one of its axes."""
+    mesh = case.program.layout.mesh
+    for axis in mesh if len(mesh) > 1 else ():
+        rest = tuple(other for other in mesh if other != axis)
+        yield from _lay_out(case, Layout(math.prod(size for _, size in rest), mesh=rest))
+
+
 def _take_two_devices(case: Case) -> Iterator[Case]:
-    batches = [a.value.type.shape[a.batch_dim] for a in case.program.arguments if a.role == "batch"]
-    if case.devices > 2 and all(batch % 2 == 0 for batch in batches):
-        yield dataclasses.replace(case, devices=2)
+    layout = case.program.layout
+    if layout.devices > 2 and len(layout.mesh) < 2:
+        mesh = tuple((name, 2) for name, _ in layout.mesh)
+        yield from _lay_out(case, Layout(2, layout.strategy, min(layout.count, 2), mesh))
 
 
 def _take_loops(case: Case) -> Iterator[Case]:

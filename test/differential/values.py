@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Callable
 
+from layout import SPLIT_EXTENTS, Layout
 from ops import Op
 from program import Argument
 from tensors import Type, Value
@@ -23,16 +24,22 @@ ELEMENTS = {"f32": 10, "f64": 3, "bf16": 3, "f16": 2, "i32": 5, "i64": 2, "i16":
 class Values:
     """Arguments and ops so far, of a few element types; all choices come from the seed."""
 
-    def __init__(self, seed: int, devices: int) -> None:
+    def __init__(self, seed: int, layout: Layout) -> None:
         self.seed = seed
+        self.layout = layout
         self.random = random.Random(seed)
         self.elements = self.random.choices(
             list(ELEMENTS), list(ELEMENTS.values()), k=self.random.randint(1, 3)
         )
         self.extents = self.random.choice([EXTENTS, EXTENTS, LONG_EXTENTS])
+        if layout.mesh or layout.strategy == "split":
+            self.extents = SPLIT_EXTENTS
         if self.roll(0.03):
             self.extents = [*EXTENTS, 0]
-        self.batch = devices * self.random.choice([1, 2, 3, 4])
+        parts = layout.axes.get("data", 1)
+        self.batch = self.random.choice([parts, layout.devices]) * self.random.choice([1, 2, 3, 4])
+        if self.roll(0.02):
+            self.batch += 1
         self.arguments: list[Argument] = []
         self.ops: list[Op] = []
         self.values: list[Value] = []

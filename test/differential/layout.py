@@ -1,0 +1,117 @@
+"""How a program is spread over devices: a strategy, or a mesh and shardings by hand."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+
+# The axes that split each dimension of an argument, in the order of the mesh.
+Sharding = tuple[tuple[str, ...], ...]
+
+# Extents that meshes of up to 8 devices divide, and ones that they do not.
+SPLIT_EXTENTS = [1, 2, 3, 4, 5, 6, 7, 8, 12, 17, 24]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A strategy of a scope or of the whole step; with `mesh`, shardings stand on the arguments too."""
+
+    devices: int
+    strategy: str = "replicate"  # or split
+    count: int = 1  # devices of a replica
+    mesh: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def axes(self) -> dict[str, int]:
+        """The mesh that the compiler makes, or that the module brings."""
+        if self.mesh:
+            return dict(self.mesh)
+        split = self.count if self.strategy == "split" else 1
+        return {"data": self.devices // split, "model": split}
+
+    @property
+    def says_strategy(self) -> bool:
+        """Whether a step without scopes has to say its strategy."""
+        return (self.strategy, self.count) != ("replicate", 1)
+
+    def find_fault(self) -> str | None:
+        """What the compiler has to say of the count of devices, if it does not divide them."""
+        if not self.mesh and self.devices % self.count:
+            return f"{self.strategy} over {self.count} devices on {self.devices},"
+        return None
+
+    def __str__(self) -> str:
+        if self.mesh:
+            return "mesh of " + ", ".join(f"{name} {size}" for name, size in self.mesh)
+        return f"{self.strategy} over {self.count} of {self.devices}"
+
+
+def make_layout(choices: random.Random, devices: int) -> Layout:
+    kind = choices.choices(["replicate", "split", "mesh"], [5, 3, 3])[0]
+    if kind == "mesh":
+        return Layout(devices, mesh=_make_mesh(choices, devices))
+    divisors = [count for count in range(1, devices + 1) if devices % count == 0]
+    if choices.random() < 0.04:
+        return Layout(devices, kind, choices.randint(1, 9))
+    if kind == "split":
+        return Layout(devices, kind, choices.choice(divisors[1:] or divisors))
+    return Layout(devices, kind, choices.choice([1, 1, *divisors]))
+
+
+def _make_mesh(choices: random.Random, devices: int) -> tuple[tuple[str, int], ...]:
+    """One, two or three axes; mostly one of them is that of the batch."""
+    sizes = [devices]
+    for _ in range(choices.choice([0, 1, 1, 1, 2])):
+        last = sizes.pop()
+        size = choices.choice([size for size in range(1, last + 1) if last % size == 0])
+        sizes += [size, last // size]
+    names = ["data", *choices.sample(["model", "expert"], 2)][: len(sizes)]
+    if choices.random() < 0.2:
+        names = choices.sample(["data", "model", "expert", "x"], len(sizes))
+    choices.shuffle(names)
+    return tuple(zip(names, sizes, strict=True))
+
+
+def make_sharding(choices: random.Random, axes: dict[str, int], shape: tuple[int, ...]) -> Sharding:
+    """Each axis splits a dimension that it can split, or none; rarely one that it cannot."""
+    sharding: list[tuple[str, ...]] = [() for _ in shape]
+    careless = choices.random() < 0.02
+    for name, size in axes.items():
+        fits = [
+            dim for dim, extent in enumerate(shape)
+            if careless or extent % (count_parts(axes, sharding[dim]) * size) == 0
+        ]  # fmt: skip
+        if fits and choices.random() < 0.7:
+            sharding[choices.choice(fits)] += (name,)
+    return tuple(sharding)
+
+
+def count_parts(axes: dict[str, int], names: tuple[str, ...]) -> int:
+    return math.prod(axes[name] for name in names)
+
+
+def find_sharding_fault(
+    layout: Layout, shape: tuple[int, ...], sharding: Sharding | None, batch_dim: int | None
+) -> str | None:
+    """What the compiler has to say of an argument that cannot be divided, or None."""
+    axes = layout.axes
+    for dim, names in enumerate(sharding or ()):
+        if shape[dim] % count_parts(axes, names):
+            return f"of size {shape[dim]} is not divisible by {count_parts(axes, names)},"
+    if sharding or batch_dim is None:
+        return None
+    if "data" not in axes:
+        return 'has no axis "data" to shard the batch over'
+    if shape[batch_dim] % axes["data"]:
+        return f'of size {shape[batch_dim]} is not divisible by axis "data" of size {axes["data"]}'
+    return None
+
+
+def write_sharding(sharding: Sharding) -> str:
+    dims = ", ".join("{" + ", ".join(f'"{axis}"' for axis in axes) + "}" for axes in sharding)
+    return f"#epl.sharding<@mesh, [{dims}]>"
+
+
+def write_mesh(mesh: tuple[tuple[str, int], ...]) -> str:
+    return "epl.mesh @mesh axes [" + ", ".join(f'"{name}"={size}' for name, size in mesh) + "]"
