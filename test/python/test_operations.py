@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from typing import Any
 
 import jax
@@ -67,6 +68,32 @@ def test_an_embedding_takes_memory_for_what_it_moves() -> None:
         plan = lowered.compile().plan
         assert plan.arena_bytes < table.nbytes + 4 * ids.size * 64 * 4
         assert lowered.as_text(stage="local").count("epl.all_reduce") == 2 * (devices - 1)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_reductions_of_nothing(devices: int) -> None:
+    def step(x: jax.Array) -> Any:
+        with epl.replicate():
+            none = x[:0]
+            return (
+                none.sum(),
+                none.sum(0),
+                none.mean(),
+                none.prod(1),
+                none.max(initial=-3.0),
+                none.all(0),
+                none.T @ none,
+            )
+
+    x = np.ones((4, 3), np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a mean of nothing
+        expected = jax.jit(lambda x: step(x))(x)
+    for batch in (x, x[:0]):
+        found = epl.parallelize(step, batch="x", devices=devices)(batch)
+        for result, wanted in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(result, wanted)
+            assert result.dtype == wanted.dtype
 
 
 @pytest.mark.parametrize("devices", [1, 2])

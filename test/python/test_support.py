@@ -116,6 +116,25 @@ def test_long_lists_of_types_are_cut(lower: Lower) -> None:
         lower(step, X)
 
 
+SAMPLERS: dict[str, Callable[[jax.Array], jax.Array]] = {
+    "gamma": lambda key: jax.random.gamma(key, 2.0, (3,)),
+    "beta": lambda key: jax.random.beta(key, 2.0, 2.0, (3,)),
+    "poisson": lambda key: jax.random.poisson(key, 3.0, (3,)),
+    "binomial": lambda key: jax.random.binomial(key, 5, 0.5, (3,)),
+    "own": lambda key: lax.while_loop(
+        lambda v: jax.random.uniform(v) < 0.9, lambda v: jax.random.split(v)[0], key
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_samplers_that_reject(lower: Lower, name: str) -> None:
+    with pytest.raises(epl.UnsupportedError, match="draw outside of the step") as error:
+        lower(SAMPLERS[name], jax.random.key(0))
+    assert error.value.message.startswith('"while" of ')
+    assert error.value.message.endswith(support.DRAW_INSTEAD)
+
+
 def test_every_refused_primitive_has_a_step() -> None:
     assert sorted(name for row in support.REFUSED for name in row.primitives) == sorted(REFUSED)
 

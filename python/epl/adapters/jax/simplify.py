@@ -131,10 +131,28 @@ def _drop_empty_parts(module: ir.Module) -> None:
 
 
 def _drop_empty_reductions(module: ir.Module) -> None:
-    """The legalization does not take reductions along no dimension, as `jnp.unique` has them."""
+    """The legalization takes no reductions along no dimension, as `jnp.unique` has them, nor of nothing."""
     for op in operations(module, "stablehlo.reduce"):
+        sources, starts = list(op.operands)[: len(op.results)], list(op.operands)[len(op.results) :]
         if len(ir.DenseI64ArrayAttr(op.attributes["dimensions"])) == 0:
-            _replace(op, list(op.operands)[: len(op.results)])  # without what the reduction starts from
+            _replace(op, sources)  # without what the reduction starts from
+        elif 0 in sources[0].type.shape:
+            with ir.InsertionPoint(op), op.location:
+                _replace(
+                    op,
+                    [_repeat(start, result.type) for start, result in zip(starts, op.results, strict=True)],
+                )
+
+
+def _repeat(scalar: ir.Value, type_: ir.RankedTensorType) -> ir.Value:
+    """A tensor whose elements are all `scalar`."""
+    if 0 in type_.shape:
+        return constant(type_, 0)
+    return (
+        stablehlo.BroadcastInDimOp(type_, scalar, ir.DenseI64ArrayAttr.get([])).result
+        if type_.rank
+        else scalar
+    )
 
 
 def _split_long_sums(module: ir.Module) -> None:

@@ -6,6 +6,7 @@ row.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -129,6 +130,12 @@ REFUSED: tuple[Refused, ...] = (
 )
 """Operations that are errors, with what to do instead."""
 
+DRAW_INSTEAD = (
+    "devices keep one schedule; draw outside of the step what jax.random draws until it is accepted, as from "
+    "gamma, beta and poisson; in a loop of your own use scan or fori_loop with a constant length"
+)
+"""What to do about a loop with a random key whose length the step computes."""
+
 ELEMENTS_INSTEAD = "convert to a type of 8 bits or more that NumPy has, or bfloat16"
 """What to do about element types that no plan holds: complex numbers apart, those of float8 and int4."""
 
@@ -144,6 +151,7 @@ UNSEEN: tuple[str, ...] = _words(
 _INSTEAD = {name: row.instead for row in REFUSED for name in (*row.operations, *row.primitives)}
 EARLY = frozenset(name for row in REFUSED if row.early for name in row.primitives)
 _MOST_KINDS = 4
+_KEY = re.compile(r"ui32\[(.*,)?2\]")  # threefry's
 
 
 def unsupported(
@@ -160,7 +168,9 @@ def unsupported(
     more = f" and {len(shown) - _MOST_KINDS} more" if len(shown) > _MOST_KINDS else ""
     known = "" if operation in (None, primitive) else f" ({operation})"
     of = f" of {', '.join(shown[:_MOST_KINDS])}{more}" if shown else ""
-    instead = _INSTEAD.get(primitive) or _INSTEAD.get(operation or "") or _about_elements(shown)
+    draws = operation == "while" and any(_KEY.fullmatch(kind) for kind in shown)
+    instead = DRAW_INSTEAD if draws else _INSTEAD.get(primitive) or _INSTEAD.get(operation or "")
+    instead = instead or _about_elements(shown)
     advice = f": {instead}" if instead else ""
     return UnsupportedError(f'"{primitive}"{known}{of} is not supported{advice}', place)
 
