@@ -43,7 +43,7 @@ class Contractions(Loops):
     def _make_product(self) -> Op | None:
         """A contraction that has a name, of weights that fit the first operand."""
         spec = self.random.choice(list(CONTRACTIONS))
-        first, second, kept = spec.replace("->", ",").split(",")
+        first, second, _ = spec.replace("->", ",").split(",")
         a = self._pick(lambda value: value.type.element != "i1" and len(value.type.shape) == len(first))
         if a is None:
             return None
@@ -51,12 +51,16 @@ class Contractions(Loops):
         for letter in second:
             extents.setdefault(letter, self.random.choice([*self.extents, self.batch]))
         b = self._pick_weights(Type(tuple(extents[letter] for letter in second), a.type.element))
-        if b is None:
-            return None
-        loops = {letter: loop for loop, letter in enumerate(extents)}
+        return b and self._multiply(spec, a, b)
+
+    def _multiply(self, spec: str, a: Value, b: Value) -> Op | None:
+        """The product that has a letter for each loop."""
+        first, second, kept = spec.replace("->", ",").split(",")
+        extents = dict(zip(second, b.type.shape, strict=True)) | dict(zip(first, a.type.shape, strict=True))
+        loops = {letter: loop for loop, letter in enumerate(dict.fromkeys(first + second))}
         maps = [along(*(loops[letter] for letter in letters)) for letters in (first, second)]
         output = Output(tuple(loops[letter] for letter in kept), ("mul", ("in", 0), ("in", 1)), "sum")
-        return self._finish([a, b], tuple(extents.values()), maps, [output])
+        return self._finish([a, b], tuple(extents[letter] for letter in loops), maps, [output])
 
     def _pick_weights(self, type_: Type) -> Value | None:
         """A value of that type, mostly a new argument."""

@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable
 
 import expression as ex
-from contractions import Contractions
 from elementwise import Elementwise
 from indexed import Indexed
+from layers import Layers
 from layout import Layout, make_sharding
 from moves import Moves
 from nest import Output, along
@@ -26,7 +26,7 @@ def make_program(seed: int, layout: Layout) -> Program:
     return Generator(seed, layout).run()
 
 
-class Generator(Elementwise, Reductions, Contractions, Moves, Indexed, Sorts):
+class Generator(Elementwise, Reductions, Layers, Moves, Indexed, Sorts):
     """Adds random ops to a program, then results."""
 
     def run(self) -> Program:
@@ -36,7 +36,8 @@ class Generator(Elementwise, Reductions, Contractions, Moves, Indexed, Sorts):
             self._make_plain: 4,
             self._make_reduction: 5,
             self._make_contraction: 4,
-            self._make_product: 8 if self.layout.strategy == "split" else 2,
+            self._make_product: 2,
+            self._add_layer: 8 if self.layout.strategy == "split" else 1,
             self._make_window: 1,
             self._make_arg_reduction: 1,
             self._make_iota: 1,

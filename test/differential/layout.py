@@ -64,7 +64,8 @@ def _make_mesh(choices: random.Random, devices: int) -> tuple[tuple[str, int], .
     sizes = [devices]
     for _ in range(choices.choice([0, 1, 1, 1, 2])):
         last = sizes.pop()
-        size = choices.choice([size for size in range(1, last + 1) if last % size == 0])
+        factors = [size for size in range(2, last) if last % size == 0]
+        size = choices.choice(factors if factors and choices.random() < 0.8 else [1, last])
         sizes += [size, last // size]
     names = ["data", *choices.sample(["model", "expert"], 2)][: len(sizes)]
     if choices.random() < 0.2:
