@@ -1,0 +1,116 @@
+"""EPL's own tests of strategies and splits, by the numbers that they have in reference/epl.md, section 7.
+
+Those of task graphs that one sees in the compiler only are in test/lit/annotate/epl-cases.mlir.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import epl
+from steps import assert_near
+
+ROWS, WIDTH = 8, 12
+Scoped = Callable[[], Any]
+
+
+def dense(scope: Scoped, columns: int) -> tuple[Callable[..., Any], Any, jax.Array, jax.Array]:
+    """A step of a dense layer and a softmax loss under a scope; parameters, samples and labels."""
+    random = np.random.default_rng(0)
+    params = {"w": jnp.asarray(random.normal(size=(WIDTH, columns)), jnp.float32), "b": jnp.zeros(columns)}
+    x = jnp.asarray(random.normal(size=(ROWS, WIDTH)), jnp.float32)
+    y = jnp.asarray(random.integers(0, columns, ROWS), jnp.int32)
+
+    def loss(params: Any, x: jax.Array, y: jax.Array) -> jax.Array:
+        with scope():
+            logits = x @ params["w"] + params["b"]
+            return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean()
+
+    def step(params: Any, x: jax.Array, y: jax.Array) -> tuple[Any, jax.Array]:
+        value, gradients = jax.value_and_grad(loss)(params, x, y)
+        return jax.tree.map(lambda p, g: p - 0.5 * g, params, gradients), value
+
+    return step, params, x, y
+
+
+def check(scope: Scoped, columns: int, devices: int) -> Any:
+    """Three steps on the devices as `jax.jit` takes them; the compiled step."""
+    step, params, x, y = dense(scope, columns)
+    parallel = epl.parallelize(step, state="params", batch=("x", "y"), devices=devices)
+    compiled = parallel.lower(params, x, y).compile()
+    found = expected = params
+    for _ in range(3):
+        found, loss = parallel(found, x, y)
+        expected, expected_loss = jax.jit(step)(expected, x, y)
+        np.testing.assert_allclose(loss, expected_loss, rtol=1e-5)
+    assert_near(found, expected, 1e-5)
+    return compiled
+
+
+def count_task_graphs(scope: Scoped) -> int:
+    step, params, x, y = dense(scope, 8)
+    lowered = epl.parallelize(step, state="params", batch=("x", "y"), devices=2).lower(params, x, y)
+    return int(lowered.as_text(stage="global").count("epl.taskgraph @"))
+
+
+@pytest.mark.parametrize("devices", [1, 2, 4])
+def test_case_10_one_replicate_takes_all_devices(devices: int) -> None:
+    assert f"data {devices}" in check(epl.replicate, 8, devices).layout
+
+
+def test_case_14_a_default_strategy_is_one_task_graph_on_all_devices() -> None:
+    epl.set_default_strategy(epl.replicate(device_count=1))
+    assert count_task_graphs(lambda: jax.named_scope("none")) == 1
+    assert "data 2" in check(lambda: jax.named_scope("none"), 8, 2).layout
+
+
+@pytest.mark.parametrize(("scope", "count"), [(epl.replicate, 3), (epl.split, 3), (epl.split, 8)])
+def test_case_15_devices_that_the_count_does_not_divide(scope: Any, count: int) -> None:
+    step, params, x, y = dense(lambda: scope(device_count=count), 8)
+    parallel = epl.parallelize(step, state="params", batch=("x", "y"), devices=4)
+    with pytest.raises(epl.CompileError, match=rf"over {count} devices on 4, expected .* divides"):
+        parallel(params, x, y)
+
+
+@pytest.mark.parametrize(("outer", "inner"), list(itertools.product([epl.replicate, epl.split], repeat=2)))
+def test_case_19_scopes_do_not_nest(outer: Any, inner: Any) -> None:
+    @contextlib.contextmanager
+    def scope() -> Iterator[None]:
+        with outer(name="outer"), inner(name="inner"):
+            yield
+
+    step, params, x, y = dense(scope, 8)
+    with pytest.raises(epl.ScopeError, match=r'name="inner"\) is entered inside .*name="outer"'):
+        epl.parallelize(step, state="params", batch=("x", "y"), devices=2).lower(params, x, y)
+
+
+def test_case_21_a_second_default_strategy_replaces_the_first() -> None:
+    epl.set_default_strategy(epl.replicate(device_count=1))
+    epl.set_default_strategy(epl.replicate(device_count=2))
+    step, params, x, y = dense(lambda: jax.named_scope("none"), 8)
+    lowered = epl.parallelize(step, state="params", batch=("x", "y"), devices=2).lower(params, x, y)
+    text = lowered.as_text(stage="global")
+    assert text.count("epl.taskgraph @") == 1
+    assert "<replicate, 2>" in text
+
+
+@pytest.mark.parametrize("columns", [10, 7])
+def test_case_63_columns_that_the_devices_do_not_divide(columns: int) -> None:
+    """EPL gives the first device more; here another dimension is split or none; numbers are right."""
+    check(lambda: epl.split(device_count=4), columns, 4)
+
+
+@pytest.mark.parametrize(("count", "devices"), [(2, 2), (4, 4), (2, 4), (4, 8)])
+def test_case_64_a_split_loss_is_that_of_one_device(count: int, devices: int) -> None:
+    """EPL's gradients of split parameters are as many times too large as there are devices."""
+    compiled = check(lambda: epl.split(device_count=count), 4 * count, devices)
+    assert f"model {count}" in compiled.layout
