@@ -159,4 +159,13 @@ def Epl_GemmAttr : Epl_Attr<"Gemm", "gemm"> {
   }];
 }
 
+def Epl_CopyAttr : Epl_Attr<"Copy", "copy"> {
+  let summary = "bytes of an input that a result takes as they are";
+  let description = [{
+    The `size` bytes that begin `from` bytes into the input go to where `to` bytes of the result end.
+  }];
+  let parameters = (ins "int64_t":$from, "int64_t":$to, "int64_t":$size);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 #endif // EPL_ATTRS

@@ -20,11 +20,25 @@ LogicalResult ClusterOp::verify() {
                          "yielded values"); // (C2)
 }
 
+static LogicalResult verifyCopies(KernelOp kernel, ArrayAttr copies) {
+  size_t inputs = kernel.getBody().getNumArguments();
+  size_t results = kernel.getBody().front().getTerminator()->getNumOperands();
+  if (copies.size() != inputs || results != 1) // (C3)
+    return kernel.emitOpError() << "has " << copies.size() << " copies for " << inputs << " inputs and "
+                                << results << " results, expected one for each input and one result";
+  for (auto copy : copies.getAsRange<CopyAttr>())
+    if (std::min({copy.getFrom(), copy.getTo(), copy.getSize()}) < 0) // (C2)
+      return kernel.emitOpError() << "has a negative number in " << copy;
+  return success();
+}
+
 LogicalResult KernelOp::verify() {
   Block &body = getBody().front();
   TypeRange inputs = body.getArgumentTypes(), results = body.getTerminator()->getOperandTypes();
   if (int64_t(getExtent().value_or(0)) < 0 || int64_t(getWorkspace().value_or(0)) < 0) // (C2)
     return emitOpError() << "extent or workspace is negative";
+  if (getCopies() && failed(verifyCopies(*this, *getCopies())))
+    return failure();
   if (!getInPlace())
     return success();
   if (getInPlace()->size() != results.size()) // (C1)

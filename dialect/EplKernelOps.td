@@ -44,6 +44,7 @@ def Epl_KernelOp : Epl_Op<"kernel", [Epl_KernelLevel, IsolatedFromAbove, Symbol,
     - `flops`: operations of a whole launch.
     - `gemm`: the call of the matrix library that runs it instead of code of its own; `a` and `b` are the
       first two inputs.
+    - `copies`: the kernel copies these bytes of its inputs to its only result; no code runs it.
 
     ```mlir
     epl.kernel @k0 fusion {
@@ -55,12 +56,14 @@ def Epl_KernelOp : Epl_Op<"kernel", [Epl_KernelLevel, IsolatedFromAbove, Symbol,
 
     Constraints:
     - (C1) `in_place` has one entry for each result, each -1 or an input of the same type.
-    - (C2) `extent` and `workspace` are not negative.
+    - (C2) `extent`, `workspace` and the numbers of `copies` are not negative.
+    - (C3) `copies` has one entry for each input, and the kernel one result.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Epl_KernelKind:$kind, OptionalAttr<StrAttr>:$form,
                        OptionalAttr<I64Attr>:$extent, OptionalAttr<I64Attr>:$workspace,
                        OptionalAttr<DenseI32ArrayAttr>:$in_place, OptionalAttr<I64Attr>:$flops,
-                       OptionalAttr<Epl_GemmAttr>:$gemm);
+                       OptionalAttr<Epl_GemmAttr>:$gemm, 
+                       OptionalAttr<TypedArrayAttrBase<Epl_CopyAttr, "array of copies">>:$copies);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name $kind $body attr-dict";
   let hasVerifier = 1;

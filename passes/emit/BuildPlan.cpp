@@ -52,6 +52,7 @@ private:
   LogicalResult addTaskOp(Operation *op, WorkAttr work);
   void addLaunch(LaunchOp launch, WorkAttr work);
   void addContraction(LaunchOp launch, KernelOp kernel, GemmAttr gemm, WorkAttr work);
+  void addCopies(LaunchOp launch, KernelOp kernel, WorkAttr work);
   LogicalResult addAllReduce(AllReduceOp op);
   LogicalResult addReduceScatter(ReduceScatterOp op);
   template <typename ExchangeOp> LogicalResult addExchange(ExchangeOp op, StringRef name);
@@ -189,10 +190,27 @@ void PlanBuilder::addContraction(LaunchOp launch, KernelOp kernel, GemmAttr gemm
   builder.contract(getInfo(launch, kernel.getSymName(), work), std::move(contract));
 }
 
+void PlanBuilder::addCopies(LaunchOp launch, KernelOp kernel, WorkAttr work) {
+  auto type = cast<RankedTensorType>(launch.getResult(0).getType());
+  plan::CopyT copy;
+  copy.target = addBuffer(launch.getResult(0), type, kernel.getSymName());
+  auto parts = kernel.getCopies()->getAsRange<CopyAttr>();
+  for (auto [input, part] : llvm::zip_equal(launch.getInputs(), parts)) {
+    copy.source = buffers.lookup(input);
+    copy.from = part.getFrom();
+    copy.to = part.getTo();
+    copy.size = part.getSize();
+    if (copy.size > 0)
+      builder.copy(getInfo(launch, kernel.getSymName(), work), copy);
+  }
+}
+
 void PlanBuilder::addLaunch(LaunchOp launch, WorkAttr work) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(launch, launch.getKernelAttr());
   if (kernel.getGemm())
     return addContraction(launch, kernel, *kernel.getGemm(), work);
+  if (kernel.getCopies())
+    return addCopies(launch, kernel, work);
   if (!kernels.contains(kernel.getSymName()))
     addKernel(kernel);
   std::vector<uint32_t> operands;

@@ -68,7 +68,7 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
       return signalPassFailure();
     }
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
-      if (!kernel.getGemm() && failed(lower(kernel, target->getVectorBits())))
+      if (!kernel.getGemm() && !kernel.getCopies() && failed(lower(kernel, target->getVectorBits())))
         return signalPassFailure();
   }
 

@@ -123,6 +123,27 @@ def MatchContractions : Pass<"epl-match-contractions", "::mlir::ModuleOp"> {
   }];
 }
 
+def MatchCopies : Pass<"epl-match-copies", "::mlir::ModuleOp"> {
+  let summary = "Finds the kernels that do nothing but copy their inputs or a part of one";
+  let description = [{
+    A slice whose elements lie side by side in memory is a copy of these bytes, reshaped or not, and so is each
+    part of a concatenation that lies so in the result. No code is made for them, so that the number of kernels
+    with code does not grow with the layers of a stack.
+
+    ```mlir
+    epl.kernel @k0_extract_slice fusion {
+    ^bb0(%stack: tensor<24x8x4xf32>):
+      %0 = tensor.extract_slice %stack[2, 0, 0] [1, 8, 4] [1, 1, 1] : tensor<24x8x4xf32> to tensor<8x4xf32>
+      epl.yield %0 : tensor<8x4xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    epl.kernel @k0_extract_slice fusion { ... } {copies = [#epl.copy<from = 256, to = 0, size = 128>]}
+    ```
+  }];
+}
+
 def MarkInPlace : Pass<"epl-mark-in-place", "::mlir::ModuleOp"> {
   let summary = "Says which results of fused kernels may take the storage of inputs";
   let description = [{

@@ -17,6 +17,7 @@ void mlir::epl::buildKernelPipeline(OpPassManager &pm) {
   pm.addPass(createFormKernels());
   pm.addPass(createOutlineKernels());
   pm.addPass(createMatchContractions());
+  pm.addPass(createMatchCopies());
   pm.addPass(createMarkInPlace());
   pm.addPass(createVerifyKernels());
 }

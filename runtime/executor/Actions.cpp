@@ -37,7 +37,7 @@ Actions::Bound Actions::bind(const plan::PlanT &plan, const plan::ActionUnion &a
     return GatherBlocks{elementBytes(action.AsGatherBlocks()->type), *action.AsGatherBlocks()};
   case plan::Action::Copy: {
     const plan::CopyT &copy = *action.AsCopy();
-    return Copy{copy.source, copy.target, plan.buffers[copy.target]->size};
+    return Copy{copy.source, copy.target, copy.from, copy.to, copy.size};
   }
   case plan::Action::ReduceBlocks:
     return bindBlocks(plan, *action.AsReduceBlocks());
@@ -121,9 +121,11 @@ void Actions::ExchangeBlocks::run(const ActionContext &context) const {
 }
 
 void Actions::Copy::run(const ActionContext &context) const {
+  auto at = [&](uint32_t buffer, size_t offset) {
+    return static_cast<std::byte *>(context.addresses.get(context.rank, buffer)) + offset;
+  };
   if (size != 0)
-    std::memmove(context.addresses.get(context.rank, target), context.addresses.get(context.rank, source),
-                 size);
+    std::memmove(at(target, to), at(source, from), size);
 }
 
 } // namespace epl::runtime

@@ -74,7 +74,7 @@ private:
   };
   struct Copy {
     uint32_t source, target;
-    size_t size;
+    size_t from, to, size;
     void run(const ActionContext &context) const;
   };
   struct ReduceBlocks {

@@ -8,11 +8,15 @@
 namespace epl::runtime {
 namespace {
 
-Access wholeAccess(uint32_t buffer, bool write, uint64_t bytes) {
+Access rangeAccess(uint32_t buffer, bool write, ByteRange bytes) {
   Access access{.buffer = buffer, .write = write};
-  if (bytes > 0)
-    access.ranges.push_back({0, bytes});
+  if (bytes.begin < bytes.end)
+    access.ranges.push_back(bytes);
   return access;
+}
+
+Access wholeAccess(uint32_t buffer, bool write, uint64_t bytes) {
+  return rangeAccess(buffer, write, {0, bytes});
 }
 
 std::vector<Access> accesses(const plan::PlanT &plan, const plan::LaunchT &launch) {
@@ -129,8 +133,8 @@ std::vector<Access> accessesOf(const plan::PlanT &plan, const Mesh &mesh, const 
     return accesses(plan, *action.AsExchangeBlocks());
   case plan::Action::Copy: {
     const plan::CopyT &copy = *action.AsCopy();
-    uint64_t bytes = plan.buffers[copy.source]->size;
-    return {wholeAccess(copy.source, false, bytes), wholeAccess(copy.target, true, bytes)};
+    return {rangeAccess(copy.source, false, {copy.from, copy.from + copy.size}),
+            rangeAccess(copy.target, true, {copy.to, copy.to + copy.size})};
   }
   case plan::Action::NONE:
     break;

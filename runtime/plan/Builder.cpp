@@ -139,11 +139,16 @@ void Builder::contract(CommandInfo info, plan::ContractT contract) {
   add(std::move(info), lane(plan::LaneKind::compute, -1), std::move(contract));
 }
 
-void Builder::copy(CommandInfo info, uint32_t source, uint32_t target) {
-  plan::CopyT copy;
-  copy.source = source;
-  copy.target = target;
+void Builder::copy(CommandInfo info, plan::CopyT copy) {
   add(std::move(info), lane(plan::LaneKind::compute, -1), copy);
+}
+
+void Builder::copy(CommandInfo info, uint32_t source, uint32_t target) {
+  plan::CopyT whole;
+  whole.source = source;
+  whole.target = target;
+  whole.size = source < plan.buffers.size() ? plan.buffers[source]->size : 0; // the verifier names it
+  copy(std::move(info), whole);
 }
 
 void Builder::allReduce(CommandInfo info, uint32_t communicator, plan::ReductionKind reduction,

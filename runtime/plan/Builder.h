@@ -51,6 +51,8 @@ public:
   // collective of a single member becomes a copy, or nothing.
   void launch(CommandInfo info, uint32_t kernel, std::vector<uint32_t> buffers);
   void contract(CommandInfo info, plan::ContractT contract);
+  /// Copies a part, or all of `source`.
+  void copy(CommandInfo info, plan::CopyT copy);
   void copy(CommandInfo info, uint32_t source, uint32_t target);
   /// All-reduce of `count` elements, as a ReducePart and a GatherParts. `source` and `target` may be equal.
   void allReduce(CommandInfo info, uint32_t communicator, plan::ReductionKind reduction,

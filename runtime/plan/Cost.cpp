@@ -83,7 +83,7 @@ Cost costOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &com
     return {.bytes = 2 * part, .payload = part};
   }
   if (const auto *copy = action.AsCopy())
-    return {.bytes = 2 * plan.buffers[copy->target]->size};
+    return {.bytes = 2 * copy->size};
   return {};
 }
 

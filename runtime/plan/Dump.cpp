@@ -207,7 +207,7 @@ private:
     else if (const plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
       dumpExchange(*exchange);
     else if (const plan::CopyT *copy = action.AsCopy())
-      out << "copy b" << copy->source << " -> b" << copy->target;
+      dumpCopy(*copy);
     else
       out << "nothing";
   }
@@ -230,6 +230,20 @@ private:
     shardings(exchange.from);
     out << " to ";
     shardings(exchange.to);
+  }
+
+  /// b1 at 64 -> b2, 128 bytes
+  void dumpCopy(const plan::CopyT &copy) {
+    auto place = [&](uint32_t buffer, uint64_t offset) {
+      out << " b" << buffer;
+      if (offset != 0)
+        out << " at " << offset;
+    };
+    out << "copy";
+    place(copy.source, copy.from);
+    out << " ->";
+    place(copy.target, copy.to);
+    out << ", " << copy.size << " bytes";
   }
 
   /// k3 (b0, b1) -> (b2)

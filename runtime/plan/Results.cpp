@@ -37,6 +37,7 @@ std::unique_ptr<plan::CommandT> makeCopy(const plan::PlanT &plan, const plan::Sl
   plan::CopyT copy;
   copy.source = source;
   copy.target = target;
+  copy.size = plan.buffers[source]->size;
   command->action.Set(copy);
   for (uint32_t i = 0; i < plan.lanes.size(); ++i)
     if (plan.lanes[i]->kind == plan::LaneKind::compute)

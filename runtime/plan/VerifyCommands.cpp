@@ -190,11 +190,17 @@ private:
 
   void checkCopy(const plan::CommandT &command, const plan::CopyT &copy) {
     requireLocalLane(command);
-    if (!requireBuffer(copy.source) || !requireBuffer(copy.target))
+    requireRange(copy.source, copy.from, copy.size);
+    requireRange(copy.target, copy.to, copy.size);
+  }
+
+  void requireRange(uint32_t buffer, uint64_t begin, uint64_t bytes) {
+    if (!requireBuffer(buffer))
       return;
-    if (plan.buffers[copy.source]->size != plan.buffers[copy.target]->size)
-      fail(" copies buffer ", bufferName(plan, copy.source), " of ", plan.buffers[copy.source]->size,
-           " bytes to buffer ", bufferName(plan, copy.target), " of ", plan.buffers[copy.target]->size);
+    uint64_t size = plan.buffers[buffer]->size;
+    if (begin > size || size - begin < bytes)
+      fail(" copies ", bytes, " bytes at ", begin, " of buffer ", bufferName(plan, buffer), ", which has ",
+           size);
   }
 
   void checkReducePart(const plan::CommandT &command, const plan::ReducePartT &reduce) {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,30 +51,39 @@ def test_steps_do_not_grow() -> None:
     assert epl.live_bytes() == held
 
 
-def test_code_does_not_grow_with_layers() -> None:
+@pytest.mark.parametrize("scanned", [False, True])
+def test_code_does_not_grow_with_layers(scanned: bool) -> None:
     def count(layers: int) -> tuple[int, int]:
-        """How many kernels there are, and how many launches."""
-        text = lower_layers(layers).as_text(stage="kernel")
-        return text.count("epl.kernel @"), text.count("epl.launch @")
+        """How many kernels have code, and how many launches there are."""
+        text = lower_layers(layers, scanned).as_text(stage="kernel")
+        kernels = re.findall(r"^  epl\.kernel @\w+ .*?^  }(.*?)$", text, re.M | re.S)
+        return sum("copies" not in attributes for attributes in kernels), text.count("epl.launch @")
 
     few, more, most = map(count, (3, 5, 7))
-    assert few[0] == more[0] == most[0]
+    assert few[0] == more[0] == most[0] > 0
     assert most[1] - more[1] == more[1] - few[1] > 0
 
 
-def lower_layers(layers: int) -> Any:
-    """A network with dropout behind each layer."""
-    params = [{"up": np.zeros((8, 16), np.float32), "down": np.zeros((16, 8), np.float32)}] * layers
+def lower_layers(layers: int, scanned: bool) -> Any:
+    """A network with dropout, its layers a loop of Python or of `scan`."""
+    keys = ("up", "down")
+    stacks = {"up": np.zeros((layers, 8, 16), np.float32), "down": np.zeros((layers, 16, 8), np.float32)}
+    params: Any = stacks if scanned else [{key: stacks[key][i] for key in keys} for i in range(layers)]
+
+    def block(carry: Any, layer: Any) -> Any:
+        x, key = carry
+        key, drop = jax.random.split(key)
+        x = x + jax.nn.gelu(x @ layer["up"]) @ layer["down"]
+        return (jnp.where(jax.random.bernoulli(drop, 0.9, x.shape), x / 0.9, 0), key), None
 
     def loss(params: Any, key: Any, x: Any) -> Any:
-        for layer in params:
-            key, drop = jax.random.split(key)
-            x = x + jax.nn.gelu(x @ layer["up"]) @ layer["down"]
-            x = jnp.where(jax.random.bernoulli(drop, 0.9, x.shape), x / 0.9, 0)
-        return jnp.sum(x)
+        if scanned:
+            return jnp.sum(jax.lax.scan(block, (x, key), params)[0][0])
+        return jnp.sum(functools.reduce(lambda carry, layer: block(carry, layer)[0], params, (x, key))[0])
 
     def train(params: Any, key: Any, x: Any) -> Any:
-        return jax.tree.map(lambda p, g: p - 0.1 * g, params, jax.grad(loss)(params, key, x))
+        gradients = jax.grad(loss)(params, key, x)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients)
 
     step = epl.parallelize(train, state="params", batch="x", devices=1)
     return step.lower(params, jax.random.key(0), np.zeros((4, 8), np.float32))

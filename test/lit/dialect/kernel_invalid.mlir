@@ -74,6 +74,15 @@ epl.kernel @k0 fusion {
 
 // -----
 
+// (C2) of epl.kernel
+// expected-error@+1 {{'epl.kernel' op has a negative number in #epl.copy<from = 0, to = -4, size = 16>}}
+epl.kernel @k0 fusion {
+^bb0(%a: tensor<4xf32>):
+  epl.yield %a : tensor<4xf32>
+} {copies = [#epl.copy<from = 0, to = -4, size = 16>]}
+
+// -----
+
 // (C1) of epl.launch
 func.func @launch() {
   // expected-error@+1 {{'epl.launch' op names unknown kernel @k0}}
@@ -106,3 +115,12 @@ func.func @launch(%x: tensor<4xf32>) {
   %0 = epl.launch @k0(%x) : (tensor<4xf32>) -> tensor<2xf32>
   return
 }
+
+// -----
+
+// (C3)
+// expected-error@+1 {{'epl.kernel' op has 1 copies for 2 inputs and 1 results, expected one for each input and one result}}
+epl.kernel @two_inputs fusion {
+^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+  epl.yield %a : tensor<4xf32>
+} {copies = [#epl.copy<from = 0, to = 0, size = 16>]}

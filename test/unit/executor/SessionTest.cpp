@@ -87,6 +87,21 @@ TEST(Session, GathersAndShardsResults) {
   }
 }
 
+TEST(Session, CopiesParts) {
+  TestPlan plan(1);
+  uint32_t x = plan.slot(SlotRole::constant, "x", ElementType::i64, {6});
+  uint32_t turned = plan.slot(SlotRole::result, "turned", ElementType::i64, {6});
+  uint32_t source = plan.slotBuffer(x), target = plan.slotBuffer(turned);
+  for (uint64_t from : {0, 32}) {
+    plan::CopyT part;
+    part.from = from, part.to = from == 0 ? 16 : 0, part.size = from == 0 ? 32 : 16;
+    plan.copy(source, target, {}, 0, part);
+  }
+  Session session(plan.finish(), "cpu:1");
+  Outcome outcome = session.call({integers({1, 2, 3, 4, 5, 6})}, {false}, "copy");
+  EXPECT_EQ(elements<int64_t>(outcome.results[0]), (std::vector<int64_t>{5, 6, 1, 2, 3, 4}));
+}
+
 TEST(Session, ReducesAlongEachAxisOfAMesh) {
   TestPlan plan({{"data", 2}, {"model", 3}});
   uint32_t x = plan.slot(SlotRole::constant, "x", ElementType::i64, {2, 3}, {{"data"}, {"model"}});

@@ -101,11 +101,13 @@ uint32_t TestPlan::launch(const std::string &name, int64_t extent, std::vector<u
   return command(name, std::move(launch), std::move(waits), lane);
 }
 
-uint32_t TestPlan::copy(uint32_t source, uint32_t target, std::vector<plan::Wait> waits, uint32_t lane) {
-  plan::CopyT copy;
-  copy.source = source;
-  copy.target = target;
-  return command("copy", copy, std::move(waits), lane);
+uint32_t TestPlan::copy(uint32_t source, uint32_t target, std::vector<plan::Wait> waits, uint32_t lane,
+                        plan::CopyT part) {
+  part.source = source;
+  part.target = target;
+  if (part.size == 0)
+    part.size = plan.buffers[target]->size;
+  return command("copy", part, std::move(waits), lane);
 }
 
 uint32_t TestPlan::allReduce(plan::ReductionKind reduction, plan::ElementType type, uint32_t source,

@@ -36,7 +36,9 @@ public:
     command->action.Set(std::move(action));
     return add(name, std::move(command), std::move(waits), lane);
   }
-  uint32_t copy(uint32_t source, uint32_t target, std::vector<plan::Wait> waits = {}, uint32_t lane = 0);
+  /// Copies a part, or all of the target if the part has no size.
+  uint32_t copy(uint32_t source, uint32_t target, std::vector<plan::Wait> waits = {}, uint32_t lane = 0,
+                plan::CopyT part = {});
   /// Both halves of an all-reduce; gives the second.
   uint32_t allReduce(plan::ReductionKind reduction, plan::ElementType type, uint32_t source, uint32_t target,
                      int64_t count, std::vector<plan::Wait> waits, uint32_t communicator = 0);

@@ -221,6 +221,14 @@ std::vector<Mutation> contracts(const PlanT &plan) {
   return list;
 }
 
+std::vector<Mutation> copiedParts(const PlanT &plan) {
+  std::vector<Mutation> list;
+  for (uint64_t by : {uint64_t(4), uint64_t(-4), uint64_t(1) << 40, ~uint64_t(0)})
+    for (uint64_t plan::CopyT::*field : {&plan::CopyT::from, &plan::CopyT::to, &plan::CopyT::size})
+      addEach<plan::CopyT>(list, plan, "of another part", [=](plan::CopyT &copy) { copy.*field += by; });
+  return list;
+}
+
 } // namespace
 
 std::vector<MutationClass> actionMutations() {
@@ -234,7 +242,8 @@ std::vector<MutationClass> actionMutations() {
           {"reduction changed", Promise::anotherProgram, reductions},
           {"gathered layout changed", Promise::anotherProgram, blocks},
           {"kernel replaced", Promise::anotherProgram, otherKernels},
-          {"contraction changed", Promise::anotherProgram, contracts}};
+          {"contraction changed", Promise::anotherProgram, contracts},
+          {"copied part changed", Promise::anotherProgram, copiedParts}};
 }
 
 const std::vector<MutationClass> &mutationClasses() {

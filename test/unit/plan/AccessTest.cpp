@@ -82,6 +82,23 @@ TEST(Access, AContractionReachesItsOperandsOverTheirStrides) {
               ElementsAre(ByteRange{0, 12}, ByteRange{32, 44}, ByteRange{64, 76}, ByteRange{96, 108}));
 }
 
+TEST(Access, ACopyTouchesItsParts) {
+  plan::PlanT plan;
+  for (uint64_t size : {64, 16}) {
+    plan.buffers.push_back(std::make_unique<plan::BufferT>());
+    plan.buffers.back()->size = size;
+  }
+  plan::CopyT copy;
+  copy.source = 0, copy.target = 1, copy.from = 24, copy.to = 4, copy.size = 8;
+  plan::CommandT command;
+  command.action.Set(copy);
+  std::vector<Access> accesses = accessesOf(plan, Mesh(plan), command);
+  ASSERT_EQ(accesses.size(), 2u);
+  EXPECT_THAT(accesses[0].ranges, ElementsAre(ByteRange{24, 32}));
+  EXPECT_THAT(accesses[1].ranges, ElementsAre(ByteRange{4, 12}));
+  EXPECT_TRUE(accesses[1].write);
+}
+
 /// The part of the second member of three, of 100 elements of four bytes: [32, 64).
 TEST(Access, PartsAreThoseOfTheMemorysOwner) {
   plan::PlanT plan;

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 /// The plan that VerifierTest.cpp and BuilderTest.cpp refer to by index.
 TEST(Dump, ATrainingPlan) {
-  EXPECT_EQ(dumpPlan(trainingPlan(2)), R"(plan version 3, cpu:2 = data 2
+  EXPECT_EQ(dumpPlan(trainingPlan(2)), R"(plan version 4, cpu:2 = data 2
 axis "data" = 2
 communicator c0 over "data"
 slot s0 "w1" state i8[128] sharding [{}]
@@ -103,19 +103,23 @@ TEST(Dump, EveryAction) {
   exchange.from.push_back(std::make_unique<plan::DimShardingT>());
   exchange.from[0]->axes = {"data"};
   add(exchange);
+  plan::CopyT part;
+  part.source = 1, part.target = 2, part.from = 64, part.to = 8, part.size = 16;
+  add(part);
   plan.commands.push_back(std::make_unique<plan::CommandT>());
-  plan.lanes[0]->commands.push_back(7);
+  plan.lanes[0]->commands.push_back(8);
   EXPECT_THAT(
       dumpPlan(plan),
       HasSubstr(
           "  #0 \"x\" contract f32 b1 x b2^T +> b3 m 4 n 5 k 6 lda 7 ldb 8 ldc 9 batch [2: 10 0 30]\n"
           "  #1 \"x\" reduce_part max c0 b1 -> b2 100xbf16\n"
           "  #2 \"x\" gather_blocks c0 b3 -> b4 8x16xf64\n"
-          "  #3 \"x\" copy b0 -> b0\n"
+          "  #3 \"x\" copy b0 -> b0, 0 bytes\n"
           "  #4 \"x\" contract f16 to f32 b1 x b2^T +> b3 m 4 n 5 k 6 lda 7 ldb 8 ldc 9 batch [2: 10 0 30]\n"
           "  #5 \"x\" reduce_blocks sum c0 b5 -> b6 8x4xf32 to [{}, {\"data\", \"model\"}]\n"
           "  #6 \"x\" exchange_blocks c0 b7 -> b8 16xi64 from [{\"data\"}] to []\n"
-          "  #7 \"\" nothing\n"));
+          "  #7 \"x\" copy b1 at 64 -> b2 at 8, 16 bytes\n"
+          "  #8 \"\" nothing\n"));
 }
 
 /// A dump must show what is wrong with a plan, not trip over it.

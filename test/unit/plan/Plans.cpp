@@ -227,6 +227,30 @@ plan::PlanT copyPlan() {
   return maker.finish();
 }
 
+plan::PlanT partsPlan() {
+  PlanMaker maker;
+  maker.axis("data", 2);
+  uint32_t stack = maker.argument("stack", SlotRole::state, 64);
+  uint32_t stackNew = maker.slot("stack", SlotRole::result, 64, {}, 0),
+           last = maker.slot("last", SlotRole::result, 16);
+  uint32_t first = maker.buffer("first", 16), part = maker.buffer("part", 16),
+           head = maker.buffer("head", 48), next = maker.buffer("next", 64);
+  auto copy = [&](const char *name, uint32_t source, uint32_t target, uint64_t from, uint64_t to,
+                  uint64_t size) {
+    plan::CopyT bytes;
+    bytes.source = source, bytes.target = target, bytes.from = from, bytes.to = to, bytes.size = size;
+    maker.copy({.name = name, .location = "", .work = "tg0.forward"}, bytes);
+  };
+  copy("take first", stack, first, 0, 0, 16);
+  copy("take part", stack, part, 48, 0, 16);
+  maker.run("update", {first, part}, {head});
+  copy("put head", head, next, 0, 16, 48);
+  copy("put part", part, next, 0, 0, 16);
+  maker.setResult(stackNew, next);
+  maker.setResult(last, part);
+  return maker.finish();
+}
+
 std::vector<NamedPlan> allPlans() {
   std::vector<NamedPlan> plans;
   for (uint32_t devices : {1, 2, 3, 4})
@@ -235,6 +259,7 @@ std::vector<NamedPlan> allPlans() {
   plans.push_back({"mesh", meshPlan()});
   plans.push_back({"blocks", blocksPlan()});
   plans.push_back({"copy", copyPlan()});
+  plans.push_back({"parts", partsPlan()});
   return plans;
 }
 

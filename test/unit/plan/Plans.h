@@ -74,6 +74,9 @@ plan::PlanT blocksPlan();
 /// Results that are copies: an argument as it came, two states exchanged, one value twice.
 plan::PlanT copyPlan();
 
+/// Parts of a state copied out of it and back into its next value; one of them is a result.
+plan::PlanT partsPlan();
+
 struct NamedPlan {
   std::string name;
   plan::PlanT plan;

@@ -61,8 +61,8 @@ public:
     else if (const plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
       runExchange(rank, *exchange);
     else if (const plan::CopyT *copy = action.AsCopy())
-      for (uint64_t i = 0; i < plan.buffers[copy->source]->size; ++i)
-        put(copy->target, i, read(rank, copy->source, i));
+      for (uint64_t i = 0; i < copy->size; ++i)
+        put(copy->target, copy->to + i, read(rank, copy->source, copy->from + i));
     return writes;
   }
 

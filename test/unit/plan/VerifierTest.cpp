@@ -62,7 +62,7 @@ TEST_P(VerifierRule, RejectsAPlanThatBreaksIt) {
 std::string nameOf(const testing::TestParamInfo<Case> &info) { return info.param.name; }
 
 const Case tables[] = {
-    {"Version", training, [](PlanT &p) { p.version = 9; }, "version is 9, expected 3"},
+    {"Version", training, [](PlanT &p) { p.version = 9; }, "version is 9, expected 4"},
     {"Image", training, [](PlanT &p) { p.image.resize((1 << 28) + 1); },
      "image has 268435457 bytes, expected at most 268435456"},
     {"DeviceKind", training, [](PlanT &p) { p.device_kind = ""; }, "device kind is empty"},
@@ -248,8 +248,12 @@ const Case commands[] = {
      "command #0 \"gather model\" needs 68 bytes of buffer b0 \"w\", which has 64"},
     {"GatherBlocksTarget", gatherPlan, [](PlanT &p) { p.buffers[3]->size = 191; },
      "command #0 \"gather model\" needs 192 bytes of buffer b3 \"half\", which has 191"},
-    {"CopySizes", copyPlan, [](PlanT &p) { p.buffers.back()->size = 63; },
-     "command #0 \"copy a\" copies buffer b1 \"b\" of 64 bytes to buffer b8 \"a\" of 63"},
+    {"CopyFrom", copyPlan, [](PlanT &p) { p.commands[0]->action.AsCopy()->from = 1; },
+     "command #0 \"copy a\" copies 64 bytes at 1 of buffer b1 \"b\", which has 64"},
+    {"CopyTo", copyPlan, [](PlanT &p) { p.commands[0]->action.AsCopy()->to = UINT64_MAX; },
+     "command #0 \"copy a\" copies 64 bytes at 18446744073709551615 of buffer b8 \"a\", which has 64"},
+    {"CopySize", copyPlan, [](PlanT &p) { p.commands[0]->action.AsCopy()->size = 65; },
+     "command #0 \"copy a\" copies 65 bytes at 0 of buffer b1 \"b\", which has 64"},
     {"ContractType", contractPlan, [](PlanT &p) { contractOf(p).type = plan::ElementType::i32; },
      "command #0 \"matmul\" contracts elements of type 3, expected f32, f64, bf16 or f16"},
     {"ContractWidens", contractPlan, [](PlanT &p) { contractOf(p).widens = true; },
