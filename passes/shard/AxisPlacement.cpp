@@ -150,6 +150,8 @@ AxisState AxisPlacement::getCompleteState(OpOperand &use) const {
     BlockArgument updated = rules.getUpdatedArgument(use.getOperandNumber());
     return updated ? getState(updated) : AxisState::sharded(getState(use.get()).dim);
   }
+  if (AxisState own = getState(use.get()); isa<ReshardOp>(use.getOwner()) && !own.partial)
+    return own;
   auto choice = choices.find(use.getOwner());
   if (choice == choices.end()) // Captured inside of an op.
     return {};

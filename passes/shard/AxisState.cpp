@@ -51,6 +51,13 @@ ShardingAttr mlir::epl::withAxisState(ShardingAttr sharding, MeshOp mesh, String
                            state.partial.value_or(sharding.getReduction()));
 }
 
+bool mlir::epl::isFloatState(BlockArgument argument) {
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), EplDialect::kRoleAttr);
+  auto type = dyn_cast<RankedTensorType>(argument.getType());
+  return role && role.getValue() == "state" && type && isa<FloatType>(type.getElementType());
+}
+
 BlockArgument mlir::epl::getUpdatedArgument(func::FuncOp function, unsigned result) {
   auto updates = function.getResultAttrOfType<IntegerAttr>(result, EplDialect::kUpdatesAttr);
   if (!updates || updates.getInt() < 0 || updates.getInt() >= function.getNumArguments())
@@ -82,10 +89,10 @@ LogicalResult mlir::epl::verifyShardingsPresent(func::FuncOp function) {
 }
 
 LogicalResult mlir::epl::verifyNotPlaced(func::FuncOp function) {
-  auto reshards = function.getOps<ReshardOp>();
-  if (reshards.empty())
-    return success();
-  return (*reshards.begin()).emitOpError("stands in a program that is still to be sharded");
+  for (auto reshard : function.getOps<ReshardOp>())
+    if (reshard.getSharding().isPartial())
+      return reshard.emitOpError("leaves a value pending in a program that is still to be sharded");
+  return success();
 }
 
 FailureOr<MeshOp> mlir::epl::getSpatialMesh(ModuleOp module) {

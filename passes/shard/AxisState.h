@@ -13,6 +13,11 @@
 
 namespace mlir::epl {
 
+/// The axes that seeds are for: data parallelism shards the batch over the first, `epl.split` parameters over
+/// the second.
+inline constexpr llvm::StringLiteral kDataAxis = "data";
+inline constexpr llvm::StringLiteral kModelAxis = "model";
+
 /// The state of a value on one axis: replicated, sharded or partial.
 struct AxisState {
   int64_t dim = -1;                     ///< the dimension that the axis shards, or -1
@@ -36,6 +41,9 @@ AxisState getAxisState(ShardingAttr sharding, StringRef axis);
 /// `sharding` with another state on one axis. Axes of one dimension are in mesh order, major to minor.
 ShardingAttr withAxisState(ShardingAttr sharding, MeshOp mesh, StringRef axis, AxisState state);
 
+/// Whether an argument is a state of floating point: a parameter, or what an optimizer keeps of one.
+bool isFloatState(BlockArgument argument);
+
 /// The argument that result `result` of the function updates, or null. They have one type.
 BlockArgument getUpdatedArgument(func::FuncOp function, unsigned result);
 
@@ -43,7 +51,8 @@ BlockArgument getUpdatedArgument(func::FuncOp function, unsigned result);
 /// one that does not fit.
 LogicalResult verifyShardingsPresent(func::FuncOp function);
 
-/// Fails, with an error at the first `epl.reshard`: they are what `epl-place` makes.
+/// Fails, with an error at the first `epl.reshard` that leaves something pending: only `epl-place` makes
+/// such.
 LogicalResult verifyNotPlaced(func::FuncOp function);
 
 /// The one mesh of the module, or failure with an error: temporal axes are not supported here yet.

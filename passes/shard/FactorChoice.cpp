@@ -84,6 +84,8 @@ static void dropLookups(MutableArrayRef<int64_t> votes, ArrayRef<int64_t> lookup
 
 int64_t FunctionRules::chooseFactor(Operation *op, AxisAttr axis, StateOf getState) const {
   const FactorRule &rule = getRule(op);
+  if (auto reshard = dyn_cast<ReshardOp>(op)) // Dimension `i` is factor `i`; none is -1, that is, blocked.
+    return reshard.getSharding().getDimOf(axis.getName());
   for (auto [result, factors] : llvm::zip_equal(op->getResults(), rule.results))
     if (AxisState state = factors.empty() ? AxisState() : getState(result); state.isSharded())
       return factors[state.dim];
@@ -151,6 +153,8 @@ FailureOr<SmallVector<AxisState>> FunctionRules::getResultStates(Operation *op, 
   if (llvm::any_of(getCapturedTensors(op), [&](OpOperand *use) { return isPending(use->get()); }))
     return failure();
   bool pending = llvm::any_of(op->getOperands(), isPending);
+  if (pending && isa<ReshardOp>(op))
+    return failure();
   if (factor == FactorRule::kBlocked)
     return pending ? flowPartial(op, getState) : FailureOr(SmallVector<AxisState>(op->getNumResults()));
   if (pending)

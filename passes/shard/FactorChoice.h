@@ -45,7 +45,8 @@ public:
   bool canShard(Operation *op, int64_t factor, AxisAttr axis) const;
 
   /// The factor that `axis` shards, or `FactorRule::kBlocked`. Sharded results decide; otherwise operands
-  /// vote with their bytes, ties go to the lower factor. Operands that lost are gathered.
+  /// vote with their bytes, ties go to the lower factor. Operands that lost are gathered. A reshard shards
+  /// what it says.
   int64_t chooseFactor(Operation *op, AxisAttr axis, StateOf getState) const;
 
   /// The parallel factor by which `axis` gives all results of the op as their uses slice them, or
@@ -57,7 +58,8 @@ public:
   AxisState getOperandState(Operation *op, unsigned operand, int64_t factor) const;
 
   /// The states of the results when the op shards `factor`, or, if it shards none, when partial operands may
-  /// flow through. Failure: the op reads a partial value and is not linear in it.
+  /// flow through. Failure: the op reads a partial value and is not linear in it, or is a reshard, which
+  /// completes it.
   FailureOr<SmallVector<AxisState>> getResultStates(Operation *op, int64_t factor, StateOf getState) const;
 
 private:

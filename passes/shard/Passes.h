@@ -9,6 +9,17 @@
 
 namespace mlir::epl {
 
+/// What devices that compute the same share among them instead of each having a copy: nothing, the
+/// optimizer's state, its gradients too, parameters too.
+enum class ZeroLevel { off, v1, v2, v3 };
+
+/// Their names in options.
+inline llvm::cl::ValuesClass getZeroLevels() {
+  return llvm::cl::values(
+      clEnumValN(ZeroLevel::off, "off", "nothing"), clEnumValN(ZeroLevel::v1, "v1", "the optimizer's state"),
+      clEnumValN(ZeroLevel::v2, "v2", "gradients too"), clEnumValN(ZeroLevel::v3, "v3", "parameters too"));
+}
+
 #define GEN_PASS_DECL
 #include "passes/shard/Passes.h.inc"
 
@@ -18,6 +29,8 @@ struct ShardOptions : PassPipelineOptions<ShardOptions> {
                             llvm::cl::desc("Remark for each kind of parameter how it is split, what that "
                                            "costs and what was next"),
                             llvm::cl::init(false)};
+  Option<ZeroLevel> zero{*this, "zero", llvm::cl::desc("What is shared over the axis \"data\""),
+                         llvm::cl::init(ZeroLevel::off), getZeroLevels()};
 };
 
 /// Adds the passes of the shard phase, in order.

@@ -84,6 +84,33 @@ def SeedSplitPass : Pass<"epl-seed-split", "::mlir::ModuleOp"> {
   let dependentDialects = ["EplDialect"];
 }
 
+def SeedZeroPass : Pass<"epl-seed-zero", "::mlir::ModuleOp"> {
+  let summary = "Shards states over the axis \"data\" that every device would have a copy of";
+  let description = [{
+    At level v1 those that only the optimizer reads: the sums of gradients are scattered where nothing reads them
+    whole, every device updates its part, and parameters are gathered once, at the end. At level v2 gradients are
+    in parts from where they are summed, whatever reads them: their norm is that of parts, summed. At level v3
+    parameters stay in parts between steps and are gathered for each work that reads them with the batch, for
+    the forward work and again for the backward work, so that no device holds all of the model at once. A state
+    is sharded along its outermost dimension that the axis divides and no other axis shards; a remark names those
+    that have none.
+
+    ```mlir
+    epl.mesh @mesh axes ["data"=2]
+    func.func @main(%momentum: tensor<8x4xf32> {epl.role = "state", epl.sharding = #epl.sharding<@mesh, [{}, {} ]>}, ...)
+    ```
+    ~~>
+    ```mlir
+    func.func @main(%momentum: tensor<8x4xf32> {epl.role = "state", epl.sharding = #epl.sharding<@mesh, [{"data"}, {} ]>}, ...)
+    ```
+  }];
+  let options = [
+    Option<"level", "level", "::mlir::epl::ZeroLevel", "::mlir::epl::ZeroLevel::off",
+           "what is shared", "::mlir::epl::getZeroLevels()">
+  ];
+  let dependentDialects = ["EplDialect"];
+}
+
 def PropagatePass : Pass<"epl-propagate", "::mlir::ModuleOp"> {
   let summary = "Gives every value a sharding, starting from those of the arguments";
   let description = [{

@@ -15,6 +15,7 @@ void mlir::epl::buildShardPipeline(OpPassManager &pm, const ShardOptions &option
   pm.addPass(createRematerializePass());
   pm.addPass(createSeedBatchPass());
   pm.addPass(createSeedSplitPass({options.explainSplit}));
+  pm.addPass(createSeedZeroPass({options.zero}));
   pm.addPass(createPropagatePass());
   pm.addPass(createPlacePass());
   pm.addPass(createVerifyShardedPass());

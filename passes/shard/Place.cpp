@@ -91,6 +91,15 @@ static void mend(Value value, ArrayRef<Mismatch> uses, func::FuncOp program, Mes
   }
 }
 
+/// Erases the reshards of seeds that have nothing left to do.
+static void eraseIdentities(func::FuncOp program) {
+  for (auto reshard : llvm::make_early_inc_range(program.getOps<ReshardOp>()))
+    if (getSharding(reshard.getOperand()) == reshard.getSharding()) {
+      reshard.replaceAllUsesWith(reshard.getOperand());
+      reshard.erase();
+    }
+}
+
 namespace {
 struct Place : epl::impl::PlacePassBase<Place> {
   void runOnOperation() override {
@@ -114,6 +123,7 @@ struct Place : epl::impl::PlacePassBase<Place> {
     for (auto &[value, uses] : findMismatches(program, mesh, placements))
       mend(value, uses, program, mesh, builder);
     builder.eraseUnread();
+    eraseIdentities(program);
   }
 };
 } // namespace

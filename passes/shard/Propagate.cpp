@@ -4,7 +4,7 @@
 // Method: one axis at a time. Forward in program order, each op shards the factor that its operands vote for
 //   (factor rules, `FactorChoice`), and sums over it stay pending as far as ops are linear. Then once in
 //   reverse into replicated producers whose uses all slice them. Arguments without a sharding join, tied to
-//   the results that update them, until nothing changes.
+//   the results that update them, until nothing changes. A reshard says what its result is.
 // Invariant in: a global program (`verifyLevel`); one mesh; shardings on arguments fit.
 // Invariant out: `epl.sharding` on every argument and every op with tensor results. Operands may disagree
 // with
@@ -25,8 +25,18 @@ namespace mlir::epl {
 using namespace mlir;
 using namespace mlir::epl;
 
-/// Shardings that stand on arguments fit them, are complete and name axes in mesh order.
-static LogicalResult verifyArguments(func::FuncOp function, MeshOp mesh) {
+/// A sharding to start from names axes in mesh order and leaves nothing pending.
+static LogicalResult verifySeed(Operation *owner, ShardingAttr sharding, MeshOp mesh, const Twine &name) {
+  if (sharding.isPartial())
+    return owner->emitError() << "sharding of " << name << " is partial";
+  for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
+    if (withAxisState(sharding, mesh, axis.getName(), getAxisState(sharding, axis.getName())) != sharding)
+      return owner->emitError() << "sharding of " << name << " names axes of one dimension out of mesh order";
+  return success();
+}
+
+/// Shardings that stand on arguments and reshards fit them.
+static LogicalResult verifySeeds(func::FuncOp function, MeshOp mesh) {
   for (BlockArgument argument : function.getArguments()) {
     ShardingAttr sharding = getSharding(argument);
     if (!sharding)
@@ -35,15 +45,13 @@ static LogicalResult verifyArguments(func::FuncOp function, MeshOp mesh) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type)
       return function.emitError() << name << " has a sharding but is no ranked tensor";
-    if (sharding.isPartial())
-      return function.emitError() << "sharding of " << name << " is partial";
-    if (failed(verifySharding(function, sharding, type, name)))
+    if (failed(verifySharding(function, sharding, type, name)) ||
+        failed(verifySeed(function, sharding, mesh, name)))
       return failure();
-    for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
-      if (withAxisState(sharding, mesh, axis.getName(), getAxisState(sharding, axis.getName())) != sharding)
-        return function.emitError() << "sharding of " << name
-                                    << " names axes of one dimension out of mesh order";
   }
+  for (auto reshard : function.getOps<ReshardOp>())
+    if (failed(verifySeed(reshard, reshard.getSharding(), mesh, "the reshard")))
+      return failure();
   return success();
 }
 
@@ -79,7 +87,7 @@ struct Propagate : epl::impl::PropagatePassBase<Propagate> {
   }
 
   LogicalResult propagate(func::FuncOp function, MeshOp mesh) {
-    if (failed(verifyNotPlaced(function)) || failed(verifyArguments(function, mesh)))
+    if (failed(verifySeeds(function, mesh)))
       return failure();
     FunctionRules rules(function, mesh);
     if (printRules)

@@ -53,13 +53,15 @@ std::optional<AxisState> Propagation::getUseState(OpOperand &use) const {
   return rules.getOperandState(user, use.getOperandNumber(), choices.lookup(user));
 }
 
-/// Masks, zeros, iotas and constants are made in the size that their users read.
+/// Masks, zeros, iotas and constants are made in the size that their users read, and so is what is made of a
+/// complete sum: the square of a gradient whose optimizer state is sharded.
 void Propagation::reverse() {
   auto useState = [&](OpOperand &use) { return getUseState(use); };
   for (Operation &op : llvm::reverse(getBody(rules.getFunction()).without_terminator())) {
     auto isReplicated = [&](Value value) { return getState(value).isReplicated(); };
-    if (choices.lookup(&op) != FactorRule::kBlocked || !llvm::all_of(op.getOperands(), isReplicated) ||
-        !llvm::all_of(op.getResults(), isReplicated))
+    auto isSharded = [&](Value value) { return getState(value).isSharded(); };
+    if (isa<ReshardOp>(op) || choices.lookup(&op) != FactorRule::kBlocked ||
+        llvm::any_of(op.getOperands(), isSharded) || !llvm::all_of(op.getResults(), isReplicated))
       continue;
     int64_t factor = rules.chooseSlicedFactor(&op, axis, useState);
     if (factor != FactorRule::kBlocked)
@@ -96,6 +98,8 @@ void Propagation::commit() {
     if (!type)
       continue;
     ShardingAttr sharding = getSharding(value);
+    if (value.getDefiningOp<ReshardOp>()) // which says it
+      continue;
     if (!sharding)
       sharding = ShardingAttr::getReplicated(mesh, type.getRank());
     setSharding(value, withAxisState(sharding, rules.getMesh(), axis.getName(), state));

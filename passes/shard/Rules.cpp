@@ -328,6 +328,7 @@ FactorRule mlir::epl::getFactorRule(Operation *op) {
       .Case([](GatherOp gather) { return getGatherRule(gather); })
       .Case([](ScatterOp scatter) { return getScatterRule(scatter); })
       .Case([](SortOp sort) { return getPointwiseRule(sort, sort.getDim()); })
+      .Case([](ReshardOp reshard) { return getPointwiseRule(reshard); })
       .Default([](Operation *other) { return getBlockedRule(other); });
 }
 

@@ -22,8 +22,6 @@ namespace mlir::epl {
 using namespace mlir;
 using namespace mlir::epl;
 
-static constexpr llvm::StringLiteral kDataAxis = "data";
-
 /// The batch dimension of an argument, or -1 if it is no batch; an error if there is no such dimension.
 static FailureOr<int64_t> getBatchDim(func::FuncOp function, unsigned argument, RankedTensorType type) {
   auto role = function.getArgAttrOfType<StringAttr>(argument, EplDialect::kRoleAttr);

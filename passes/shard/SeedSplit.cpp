@@ -23,8 +23,6 @@ namespace mlir::epl {
 using namespace mlir;
 using namespace mlir::epl;
 
-static constexpr llvm::StringLiteral kModelAxis = "model";
-
 /// Whether a sharding by hand splits one of the arguments over the axis.
 static bool isSplit(BlockArgument argument, AxisAttr axis) {
   ShardingAttr sharding = getSharding(argument);
@@ -34,10 +32,7 @@ static bool isSplit(BlockArgument argument, AxisAttr axis) {
 /// The states of floating point that are not split by hand: parameters, and what an optimizer keeps of them.
 static SmallVector<BlockArgument> getOpenStates(func::FuncOp function, AxisAttr axis) {
   return llvm::filter_to_vector(function.getArguments(), [&](BlockArgument argument) {
-    auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), EplDialect::kRoleAttr);
-    auto type = dyn_cast<RankedTensorType>(argument.getType());
-    return role && role.getValue() == "state" && type && isa<FloatType>(type.getElementType()) &&
-           !isSplit(argument, axis);
+    return isFloatState(argument) && !isSplit(argument, axis);
   });
 }
 

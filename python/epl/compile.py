@@ -20,19 +20,19 @@ _PLACE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):\d+: ", re.M)
 _NOTE = re.compile(r"^.*: note: (?!called from).*$", re.M)
 
 
-def load_or_compile(text: str, devices: str, name: str, *, reference: bool = False) -> Any:
+def load_or_compile(text: str, devices: str, name: str, more: Sequence[str] = ()) -> Any:
     """The verified plan of a step: from the cache if it is there, which starts no process, else compiled.
 
     Args:
       text: the step as MLIR text.
       devices: `cpu:N`.
       name: of the step, for progress and errors.
-      reference: compile the stripped program for one device with plain loops instead.
+      more: options of the compiler, for example `--reference`.
 
     Raises:
       CompileError: with the user's source line, if the step does not compile.
     """
-    options = [f"--devices={devices}", *(["--reference"] if reference else [])]
+    options = [f"--devices={devices}", *more]
     parse = runtime.module().Plan.from_bytes
     cache = plan_cache()
     if cache is None:
@@ -54,9 +54,9 @@ def compile_plan(text: str, options: Sequence[str], name: str) -> bytes:
         return plan.read_bytes()
 
 
-def emit(text: str, devices: str, name: str, stage: str) -> str:
+def emit(text: str, devices: str, name: str, stage: str, more: Sequence[str] = ()) -> str:
     """The program after a stage of the compiler, as MLIR text; errors as in `load_or_compile`."""
-    return _run(text, [f"--devices={devices}", f"--emit={stage}"], name)
+    return _run(text, [f"--devices={devices}", f"--emit={stage}", *more], name)
 
 
 def _run(text: str, options: Sequence[str], name: str) -> str:

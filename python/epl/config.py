@@ -67,8 +67,11 @@ KEYS: dict[str, Key] = {
     ),
     "zero.level": Key(
         "",
-        "Share among the copies the optimizer's state (v0), or that and the gradients (v1).",
-        ("", "v0", "v1"),
+        "What devices that compute the same share among them, where each would have a copy: the optimizer's "
+        "state (v1), its gradients too (v2), parameters too (v3). v0 is v1: EPL's v0 sums whole gradients on "
+        "every device, here parts are summed where they are read.",
+        ("", "v0", "v1", "v2", "v3"),
+        has_effect=True,
     ),
     "offload.level": Key("", "Keep parameters in the memory of the host (v0).", ("", "v0")),
     "amp.level": Key("", "Compute in 16 bits what stands it (O1).", ("", "o1")),

@@ -104,7 +104,7 @@ class Parallelized:
         key = (spec, spec.weak_types, context)
         if key not in self._lowered:
             self._log_compilation(spec)
-            self._lowered[key] = self._trace(spec, chosen.devices, default)
+            self._lowered[key] = self._trace(spec, chosen, default)
         return self._lowered[key]
 
     def _log_compilation(self, spec: Spec) -> None:
@@ -116,7 +116,7 @@ class Parallelized:
         else:
             _LOG.debug("%s: compiling anew for other settings or weak types", self._signature.name)
 
-    def _trace(self, spec: Spec, devices: str, default: Strategy | None) -> Lowered:
+    def _trace(self, spec: Spec, chosen: Settings, default: Strategy | None) -> Lowered:
         signature = self._signature
         arguments = tuple(signature.arguments(spec))
 
@@ -139,11 +139,27 @@ class Parallelized:
             default=default,
         )
         return Lowered(
-            signature, spec, program, arguments, results, tuple(leaves), tree, devices, self._donate, dims
+            signature,
+            spec,
+            program,
+            arguments,
+            results,
+            tuple(leaves),
+            tree,
+            chosen.devices,
+            self._donate,
+            dims,
+            _options(chosen.config),
         )
 
     def __repr__(self) -> str:
         return f"epl.parallelize({self._signature.name})"
+
+
+def _options(config: Config) -> tuple[str, ...]:
+    """What a configuration says to the compiler."""
+    level = config["zero.level"]
+    return (f"--zero={'v1' if level == 'v0' else level}",) if level else ()
 
 
 @overload

@@ -39,7 +39,8 @@ STAGES = ("input", "global", "local", "kernel")
 class Executable:
     """A plan on its devices, called with flat arguments in the order of its slots.
 
-    `plan` is the runtime's plan (devices, layout, arena_bytes, num_kernels, num_collectives, slots);
+    `plan` is the runtime's plan (devices, layout, arena_bytes, state_bytes, num_kernels, num_collectives,
+    slots);
     `hidden` are the values of the slots that the caller does not pass (arrays that the step closed over).
     """
 
@@ -206,6 +207,7 @@ class Lowered:
     devices: str
     donate: bool
     sample_dims: tuple[tuple[int, ...], ...] = ()  # of the results, with `pad_batch`
+    options: tuple[str, ...] = ()  # for the compiler; the reference has none
 
     def as_text(self, stage: str = "input") -> str:
         """The MLIR text that is handed to the compiler (`input`), or that after a stage."""
@@ -213,7 +215,7 @@ class Lowered:
             raise ArgumentError(f"stage must be one of {', '.join(STAGES)}, found {stage!r}")
         if stage == "input":
             return self.program.text
-        return emit(self.program.text, self.devices, self.signature.name, stage)
+        return emit(self.program.text, self.devices, self.signature.name, stage, self.options)
 
     def compile(self) -> Compiled:
         """Compiles the step, once; prints the layout.
@@ -234,8 +236,9 @@ class Lowered:
         return self._compile(reference=True)
 
     def _compile(self, *, reference: bool) -> Compiled:
+        options = ("--reference",) if reference else self.options
         program, name = self.program.text, self.signature.name
-        return Compiled(_guarded(load_or_compile, program, self.devices, name, reference=reference), self)
+        return Compiled(_guarded(load_or_compile, program, self.devices, name, options), self)
 
     def with_devices(self, devices: str) -> Lowered:
         """The same program for other devices."""

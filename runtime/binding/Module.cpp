@@ -138,6 +138,9 @@ void bindPlan(nb::module_ &module) {
       .def_prop_ro(
           "arena_bytes", [](const Plan &self) { return self.summary.arenaBytes; }, "Of one device.")
       .def_prop_ro(
+          "state_bytes", [](const Plan &self) { return self.summary.stateBytes; },
+          "That one device keeps between steps.")
+      .def_prop_ro(
           "num_kernels", [](const Plan &self) { return self.summary.kernels; }, "Distinct kernels.")
       .def_prop_ro(
           "num_collectives", [](const Plan &self) { return self.summary.collectives; }, "In a step.");

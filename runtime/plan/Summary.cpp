@@ -1,11 +1,14 @@
 #include "runtime/plan/Summary.h"
 
 #include "runtime/plan/Cost.h"
+#include "runtime/plan/Mesh.h"
 
 namespace epl::runtime {
 
 Summary summarize(const plan::PlanT &plan) {
-  Summary summary{plan.devices, uint32_t(plan.kernels.size()), 0, 0, 0, plan.arena_size, plan.layout};
+  Summary summary{plan.devices, uint32_t(plan.kernels.size()), 0, 0, 0, plan.arena_size, 0, plan.layout};
+  for (const auto &slot : plan.slots)
+    summary.stateBytes += slot->role == plan::SlotRole::state ? localBytes(plan, *slot) : 0;
   for (const auto &command : plan.commands) {
     plan::Action action = command->action.type;
     summary.launches += action == plan::Action::Launch;

@@ -17,6 +17,7 @@ struct Summary {
   uint32_t contractions; // library calls, in a step of one rank
   uint32_t collectives;  // in a step; an all-reduce counts once
   uint64_t arenaBytes;   // of one rank
+  uint64_t stateBytes;   // that one rank keeps between steps
   std::string layout;
 };
 

@@ -76,7 +76,7 @@ def test_whatever_the_plan_depends_on_is_in_the_key(
     compile_step()
     compile_step('module {} loc("train.py":3:1)')
     compile_step(devices="cpu:1")
-    compile_step(devices="cpu:1", reference=True)
+    compile_step(devices="cpu:1", more=("--reference",))
     assert compiler.calls == 4
     compiler.install("another build")
     compile_step()

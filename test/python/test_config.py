@@ -92,9 +92,9 @@ def test_a_wrong_value_is_an_error(key: str, value: object) -> None:
 
 def test_keys_without_effect_are_one_error() -> None:
     with pytest.raises(epl.ConfigError, match="without effect in this version") as error:
-        epl.Config({"pipeline.num_micro_batch": 4, "zero.level": "v1", "io.slicing": False})
+        epl.Config({"pipeline.num_micro_batch": 4, "offload.level": "v0", "io.slicing": False})
     assert '"pipeline.num_micro_batch"' in str(error.value)
-    assert '"zero.level"' in str(error.value)
+    assert '"offload.level"' in str(error.value)
     assert "io.slicing" not in str(error.value)
 
 

@@ -58,7 +58,7 @@ def test_a_step_may_bring_its_own() -> None:
 def test_a_failed_init_changes_nothing() -> None:
     epl.init("cpu:4")
     with pytest.raises(epl.ConfigError):
-        epl.init("cpu:2", config={"zero.level": "v1"})
+        epl.init("cpu:2", config={"offload.level": "v0"})
     assert settings(None, None).devices == "cpu:4"
 
 

@@ -57,6 +57,7 @@ struct Options {
   bool reference = false;
   bool timing = false;
   bool explainSplit = false;
+  ZeroLevel zero = ZeroLevel::off;
   std::string cpu = "host";
   bool progress = false;
 
@@ -116,6 +117,7 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
   auto shard = [&](OpPassManager &pm) {
     ShardOptions shardOptions;
     shardOptions.explainSplit = options.explainSplit;
+    shardOptions.zero = options.zero;
     buildShardPipeline(pm, shardOptions);
   };
   auto codegen = [&](OpPassManager &pm) {
@@ -151,6 +153,8 @@ LogicalResult writePlan(ModuleOp module, const std::string &input, const Options
   planOptions.options = "--devices=cpu:" + devices + " --cpu=" + options.cpu;
   if (options.kernels == Kernels::loops)
     planOptions.options += " --kernels=loops";
+  if (options.zero != ZeroLevel::off)
+    planOptions.options += " --zero=v" + std::to_string(int(options.zero));
   if (options.reference)
     planOptions.options += " --reference";
   planOptions.source = input;
@@ -244,6 +248,8 @@ int main(int argc, char **argv) {
                                                {"plan", Stage::plan}};
   const std::map<std::string, Kernels> kernels = {{"vectorized", Kernels::vectorized},
                                                   {"loops", Kernels::loops}};
+  const std::map<std::string, ZeroLevel> zeroLevels = {
+      {"off", ZeroLevel::off}, {"v1", ZeroLevel::v1}, {"v2", ZeroLevel::v2}, {"v3", ZeroLevel::v3}};
   CLI::App app("Compiles an annotated training step for one device into a plan for several.\n"
                "Exit codes: 0 done, 1 a step could not be compiled, 2 wrong usage.",
                "epl-compile");
@@ -279,6 +285,11 @@ int main(int argc, char **argv) {
       "--explain-split", options.explainSplit,
       "remark for each kind of parameter of a split step along which dimension it is split, the bytes that "
       "the devices exchange, and the runner-up");
+  app.add_option("--zero", options.zero,
+                 "what devices share that compute the same: v1: the optimizer's state; v2: gradients too; "
+                 "v3: parameters too; off (default): nothing")
+      ->transform(CLI::CheckedTransformer(zeroLevels, CLI::ignore_case).description(""))
+      ->type_name("LEVEL");
   app.add_flag("--timing", options.timing, "report the time of every phase and pass on stderr");
   app.add_flag(
       "--progress", options.progress,

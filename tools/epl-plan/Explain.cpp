@@ -125,6 +125,7 @@ private:
     };
     out << "\nmemory of a device\n";
     line(slots) << "arguments and results\n";
+    line(summarize(plan).stateBytes) << "states, kept between steps\n";
     line(plan.arena_size) << "arena, for " << bytesText(double(temporaries)) << " of temporaries\n";
     if (peak.bytes == 0)
       return;

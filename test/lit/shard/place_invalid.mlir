@@ -27,8 +27,8 @@ func.func @misfit(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data
 // -----
 
 epl.mesh @mesh axes ["data"=2]
-func.func @placed(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}]>}) {
-  // expected-error@+1 {{stands in a program that is still to be sharded}}
-  %0 = epl.reshard %x to <@mesh, [{}]> : tensor<8xf32>
+func.func @pending(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}]>}) {
+  // expected-error@+1 {{'epl.reshard' op leaves a value pending in a program that is still to be sharded}}
+  %0 = epl.reshard %x to <@mesh, [{}], partial = sum{"data"}> : tensor<8xf32>
   return
 }

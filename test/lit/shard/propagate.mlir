@@ -115,7 +115,8 @@ func.func @reverse(%x: tensor<8xi32> {epl.sharding = #epl.sharding<@mesh, [{"dat
   return %seven : tensor<8xi32>
 }
 
-// The reverse pass stops at partial values: one that meets the batch stays a pending sum.
+// The reverse pass stops at partial values: one that meets the batch stays a pending sum. What reads the sum
+// complete is made in the size that is read.
 // CHECK-LABEL: func.func @reverse_stops
 func.func @reverse_stops(%x: tensor<8x8xf32> {epl.sharding = #batch}) {
   %z = arith.constant dense<0.0> : tensor<8xf32>
@@ -123,7 +124,7 @@ func.func @reverse_stops(%x: tensor<8x8xf32> {epl.sharding = #batch}) {
   %p = linalg.reduce { arith.addf } ins(%x : tensor<8x8xf32>) outs(%z : tensor<8xf32>) dimensions = [0]
   // CHECK: arith.negf {{.*}} {epl.sharding = [#epl.sharding<@mesh, [{}], partial = sum{"data"}>]}
   %0 = arith.negf %p : tensor<8xf32>
-  // CHECK: math.exp {{.*}} {epl.sharding = [#epl.sharding<@mesh, [{}]>]}
+  // CHECK: math.exp {{.*}} {epl.sharding = [#epl.sharding<@mesh, [{"data"}]>]}
   %1 = math.exp %p : tensor<8xf32>
   %e = tensor.empty() : tensor<8x8xf32>
   // CHECK: linalg.generic {{.*}} attrs = {epl.sharding = [#epl.sharding<@mesh, [{"data"}, {}]>]}

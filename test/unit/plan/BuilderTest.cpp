@@ -296,6 +296,7 @@ TEST(Builder, SummaryAndLayout) {
   EXPECT_EQ(summary.kernels, 8u);
   EXPECT_EQ(summary.launches, 8u);
   EXPECT_EQ(summary.collectives, 3u);
+  EXPECT_EQ(summary.stateBytes, 320u);
   EXPECT_EQ(summarize(gatherPlan()).layout, "cpu:6 = data 2, model 3");
 }
 

@@ -1,0 +1,11 @@
+// RUN: not epl-opt %s -epl-seed-zero=level=v4 2>&1 | FileCheck %s --check-prefix=LEVEL
+// RUN: epl-opt %s -epl-seed-zero=level=v1 -verify-diagnostics
+
+// LEVEL: Cannot find option named 'v4'
+
+// expected-error@+1 {{module has no epl.mesh}}
+module {
+  func.func @step(%w: tensor<4xf32> {epl.role = "state"}) {
+    return
+  }
+}
