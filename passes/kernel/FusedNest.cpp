@@ -105,12 +105,17 @@ void NestEmitter::mapBuffers() {
     Value host = findHost(temporary);
     values.buffers[temporary] = host ? host : function.allocate(cast<RankedTensorType>(temporary.getType()));
   }
-  for (Nest &nest : plan.nests)
-    for (Stage &stage : nest.stages)
+  auto allocate = [&](std::vector<Stage> &stages) {
+    for (Stage &stage : stages)
       for (Root &root : stage.roots)
         for (Value value : root.values)
           if (Value &buffer = values.buffers[value]; !buffer)
             buffer = function.allocate(cast<RankedTensorType>(value.getType()));
+  };
+  for (Nest &nest : plan.nests) {
+    allocate(nest.prologue);
+    allocate(nest.stages);
+  }
 }
 
 // Whether `stage` reads `value`; with `but` given, anywhere else.
@@ -205,11 +210,16 @@ void NestEmitter::emitRows() {
   for (Nest &nest : plan.nests) {
     for (Stage &stage : nest.prologue)
       StageEmitter(stage, function, values, vectorBits).emitRow(Value(), once);
+    auto emitStage = [&](Stage &stage) {
+      StageEmitter(stage, function, values, vectorBits).emitRow(Value(), nullptr);
+    };
+    SummedRows summed{nest.rows, nest.blocks, emitStage};
     if (addsRows(nest))
-      emitInPasses(function, nest.rows,
+      emitInPasses(function, summed, kRowsPerPass,
                    [&](ArrayRef<Value> rows, Operation *) { emitPass(nest, rows, once); });
     else
-      emitNest(nest, function.getIndex(0), function.getIndex(nest.rows), once);
+      emitInBlocks(function, summed,
+                   [&](Value low, Value high, Operation *) { emitNest(nest, low, high, once); });
   }
 }
 

@@ -78,7 +78,6 @@ private:
   bool planFlat();
   bool planColumns();
   void planRows();
-  bool addInitStages(Nest &nest);
   int64_t chooseRows(Nest &nest);
   bool isRowLocal(const Nest &nest, int64_t rows);
 
@@ -147,10 +146,7 @@ static bool collapseDims(Stage &stage, size_t dim) {
   return true;
 }
 
-static constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
-
-// Rows and the loops inside a row stay apart. The innermost loop becomes no longer than `longest`.
-static void collapse(Stage &stage, int64_t longest = kNoLimit) {
+void mlir::epl::collapse(Stage &stage, int64_t longest) {
   for (int64_t dim = int64_t(stage.domain.size()) - 2; dim >= 0; --dim) {
     bool isInner = size_t(dim) + 2 == stage.domain.size();
     bool tooLong = isInner && stage.domain[dim] * stage.domain[dim + 1] > longest;
@@ -221,8 +217,7 @@ bool Planner::planColumns() {
   return true;
 }
 
-// The number of leading dimensions whose extents multiply to `rows`, or -1.
-static int64_t getRowRank(const Root &root, int64_t rows) {
+int64_t mlir::epl::getRowRank(const Root &root, int64_t rows) {
   int64_t volume = 1;
   for (size_t dim = 0;; ++dim) {
     if (volume == rows)
@@ -289,55 +284,6 @@ int64_t Planner::chooseRows(Nest &nest) {
   return best;
 }
 
-// What a reduction in memory adds to: a root that stores its init where the results are.
-static Root makeInit(const Stage &stage, const Root &reduction, unsigned result) {
-  Root init;
-  init.values = {reduction.values[result]};
-  linalg::LinalgOp op = reduction.reduction;
-  init.source = op.getDpsInits()[result];
-  init.stores = {StridedAccess{reduction.stores[result].offset, {}}};
-  for (auto [dim, size] : llvm::enumerate(stage.domain)) {
-    if (reduction.reduced[dim])
-      continue;
-    init.domain.push_back(size);
-    init.stores[0].strides.push_back(reduction.stores[result].strides[dim]);
-  }
-  init.sourceAccess = init.stores[0];
-  init.reduced.assign(init.domain.size(), false);
-  init.nest = reduction.nest;
-  init.level = reduction.level;
-  return init;
-}
-
-bool Planner::addInitStages(Nest &nest) {
-  std::vector<Stage> stages;
-  for (Stage &stage : nest.stages) {
-    for (Root &root : stage.roots)
-      for (unsigned index = 0; index < root.values.size(); ++index) {
-        if (!root.reduction || isReducedInRegisters(stage, root))
-          continue;
-        Stage prepare;
-        Root init = makeInit(stage, root, index);
-        prepare.stored = stage.stored;
-        prepare.expressions = traceRoot(init, prepare.stored);
-        if (!prepare.expressions)
-          return false;
-        bool acrossRows = root.isAccumulating() && stage.rowRank > 0;
-        prepare.domain = init.domain;
-        prepare.rowRank = acrossRows || stage.rowRank == 0 ? 0 : getRowRank(init, nest.rows);
-        prepare.roots.push_back(std::move(init));
-        collapse(prepare, result->form == Form::column ? stage.domain.back() : kNoLimit);
-        // A slice of the kernel is some columns: both loops must be over the same ones.
-        if (result->form == Form::column && prepare.domain.back() != stage.domain.back())
-          return false;
-        (acrossRows ? nest.prologue : stages).push_back(std::move(prepare));
-      }
-    stages.push_back(std::move(stage));
-  }
-  nest.stages = std::move(stages);
-  return true;
-}
-
 void Planner::planRows() {
   result->form = Form::row;
   bool slices = result->nests.size() == 1;
@@ -361,8 +307,10 @@ std::unique_ptr<FusionPlan> Planner::plan() {
     return nullptr;
   if (!planFlat() && !planColumns())
     planRows();
-  if (!llvm::all_of(result->nests, [&](Nest &nest) { return addInitStages(nest); }))
+  if (!llvm::all_of(result->nests, [&](Nest &nest) { return addInitStages(*result, nest); }))
     return nullptr;
+  for (Nest &nest : result->nests)
+    addBlockStages(*result, nest);
   return std::move(result);
 }
 

@@ -5,6 +5,14 @@
 
 namespace mlir::epl {
 
+struct Stage;
+
+/// What long sums need, which add a block of rows at a time: stages that clear the sum of a block before it,
+/// and stages that add it to the result behind it.
+struct BlockStages {
+  std::vector<Stage> clear, add;
+};
+
 /// One loop nest over one domain: it computes some roots together. The first `rowRank` dimensions are the
 /// rows'.
 struct Stage {
@@ -13,6 +21,7 @@ struct Stage {
   std::vector<Root> roots;
   DenseSet<Value> stored; // read from memory, not computed again
   std::unique_ptr<Expressions> expressions;
+  BlockStages blocks;
 
   int64_t getVolume() const;
   /// Every access of the stage.
@@ -24,6 +33,7 @@ struct Nest {
   int64_t rows = 1;
   std::vector<Stage> prologue; // once, before the rows
   std::vector<Stage> stages;
+  BlockStages blocks; // of sums over the rows themselves
 };
 
 /// How the outer loop of a kernel is cut into slices.
@@ -55,6 +65,16 @@ std::unique_ptr<FusionPlan> planFusion(KernelOp kernel);
 Operation *matchCombiner(linalg::LinalgOp reduction, unsigned result);
 /// Whether the innermost loop of `stage` keeps the result of `root` in registers; if not, it adds to memory.
 bool isReducedInRegisters(const Stage &stage, const Root &root);
+/// Adds the stages that store what the reductions in memory begin with. False if only the general form fits.
+bool addInitStages(FusionPlan &plan, Nest &nest);
+/// Lets long sums in memory add a block of rows at a time. Needs the init stages.
+void addBlockStages(FusionPlan &plan, Nest &nest);
+
+/// Makes dimensions that all accesses step through together one, but for rows and the loops inside a row,
+/// which stay apart. The innermost loop becomes no longer than `longest`.
+void collapse(Stage &stage, int64_t longest = std::numeric_limits<int64_t>::max());
+/// The number of leading dimensions whose extents multiply to `rows`, or -1.
+int64_t getRowRank(const Root &root, int64_t rows);
 /// Whether row i of `rows` touches only row i of a value of `numElements` elements.
 bool staysInRow(const StridedAccess &access, ArrayRef<int64_t> domain, size_t rowRank, int64_t rows,
                 int64_t numElements);

@@ -6,7 +6,7 @@
 // register, the last one masked. Several registers a step give independent chains for reductions. All values
 // of a step are computed before the first is stored, so a result may overwrite an operand it shares its
 // elements with. Sums over the rows of columns stay in memory: a pass over the columns adds several rows to
-// them, in order, so that they are loaded and stored once for all of them.
+// them, in order, so that they are loaded and stored once for all of them. Long sums add block by block.
 //
 // Reference: docs/design.md, section 6.
 //
@@ -18,6 +18,9 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <bit>
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -36,7 +39,7 @@ static constexpr int64_t kBeyondCaches = 1 << 21;
 //===----------------------------------------------------------------------===//
 
 StageEmitter::StageEmitter(Stage &stage, KernelFunction &function, KernelValues &values, unsigned vectorBits)
-    : stage(stage), function(function), b(function.getBuilder()), values(values) {
+    : stage(stage), function(function), b(function.getBuilder()), values(values), vectorBits(vectorBits) {
   ivs.resize(stage.domain.size());
   collectAccumulators();
   chooseLanes(vectorBits);
@@ -117,7 +120,7 @@ void StageEmitter::choosePasses() {
 
 // Long rows are still in the first-level cache when the stages before have just used them.
 bool StageEmitter::addsRows() const {
-  return stage.rowRank == 1 && hasLanes() && hasShortRows() && !inPasses && fitsPass() &&
+  return stage.rowRank == 1 && hasLanes() && hasShortRows() && !loopsPasses() && fitsPass() &&
          llvm::any_of(stage.roots, [](Root &root) { return root.isAccumulating(); });
 }
 
@@ -131,7 +134,7 @@ void StageEmitter::openLoops(Value row) {
     if (dim > 0)
       rest = arith::DivUIOp::create(b, rest, size);
   }
-  for (size_t dim = stage.rowRank; dim + (inPasses ? 2 : 1) < stage.domain.size(); ++dim) {
+  for (size_t dim = stage.rowRank; dim + (loopsPasses() ? 2 : 1) < stage.domain.size(); ++dim) {
     auto loop = scf::ForOp::create(b, function.getIndex(0), function.getIndex(stage.domain[dim]),
                                    function.getIndex(1));
     kernelPoint = kernelPoint ? kernelPoint : loop;
@@ -144,13 +147,13 @@ void StageEmitter::emitRow(Value row, Operation *point) {
   OpBuilder::InsertionGuard guard(b);
   kernelPoint = point;
   openLoops(row);
-  emitPasses([&] { emitInnermost(); });
+  emitPasses([&](StageEmitter &other) { other.emitRow(row, nullptr); }, [&] { emitInnermost(); });
 }
 
 void StageEmitter::emitRange(Value low, Value high) {
   OpBuilder::InsertionGuard guard(b);
   openLoops(Value());
-  emitPasses([&] { emitInnermost(low, high); });
+  emitPasses([&](StageEmitter &other) { other.emitRange(low, high); }, [&] { emitInnermost(low, high); });
 }
 
 void StageEmitter::emitRows(ArrayRef<Value> rows, Operation *point) {
@@ -159,10 +162,15 @@ void StageEmitter::emitRows(ArrayRef<Value> rows, Operation *point) {
   emitRow(rows.front(), point);
 }
 
-void StageEmitter::emitPasses(function_ref<void()> innermost) {
-  if (!inPasses)
+void StageEmitter::emitPasses(function_ref<void(StageEmitter &)> emitStage, function_ref<void()> innermost) {
+  if (!loopsPasses())
     return innermost();
-  emitInPasses(function, stage.domain[*passDim], [&](ArrayRef<Value> rows, Operation *loop) {
+  auto emitOther = [&](Stage &other) {
+    StageEmitter emitter(other, function, values, vectorBits);
+    emitStage(emitter);
+  };
+  SummedRows summed{stage.domain[*passDim], stage.blocks, emitOther};
+  emitInPasses(function, summed, inPasses ? kRowsPerPass : 1, [&](ArrayRef<Value> rows, Operation *loop) {
     kernelPoint = kernelPoint ? kernelPoint : loop;
     passRows = llvm::to_vector(rows);
     known[size_t(Varies::row)].clear();
@@ -170,25 +178,54 @@ void StageEmitter::emitPasses(function_ref<void()> innermost) {
   });
 }
 
-void mlir::epl::emitInPasses(KernelFunction &function, int64_t size,
+// Errors of rows within a block even out among blocks, so that their square is as B^2 / R for R rows in
+// blocks of B, that of the blocks as R / B.
+static int64_t getRowsPerBlock(int64_t rows) {
+  double best = std::cbrt(0.5 * double(rows) * double(rows));
+  return int64_t(std::bit_ceil(uint64_t(best)));
+}
+
+void mlir::epl::emitInBlocks(KernelFunction &function, const SummedRows &rows,
+                             function_ref<void(Value low, Value high, Operation *loop)> emit) {
+  ImplicitLocOpBuilder &b = function.getBuilder();
+  OpBuilder::InsertionGuard guard(b);
+  Value size = function.getIndex(rows.size);
+  if (rows.blocks.add.empty())
+    return emit(function.getIndex(0), size, nullptr);
+  Value step = function.getIndex(getRowsPerBlock(rows.size));
+  auto loop = scf::ForOp::create(b, function.getIndex(0), size, step);
+  b.setInsertionPointToStart(loop.getBody());
+  Value low = loop.getInductionVar();
+  Value high = arith::MinSIOp::create(b, arith::AddIOp::create(b, low, step), size);
+  llvm::for_each(rows.blocks.clear, rows.emitStage);
+  emit(low, high, loop);
+  llvm::for_each(rows.blocks.add, rows.emitStage);
+}
+
+void mlir::epl::emitInPasses(KernelFunction &function, const SummedRows &rows, int64_t perPass,
                              function_ref<void(ArrayRef<Value> rows, Operation *loop)> emit) {
   ImplicitLocOpBuilder &b = function.getBuilder();
   auto emitPass = [&](Value first, int64_t count, Operation *loop) {
     SmallVector<Value> rows = {first};
     for (int64_t row = 1; row < count; ++row)
       rows.push_back(arith::AddIOp::create(b, first, function.getIndex(row)));
+    OpBuilder::InsertionGuard guard(b);
     emit(rows, loop);
   };
-  int64_t left = size % kRowsPerPass, whole = size - left;
-  if (whole > 0) {
-    OpBuilder::InsertionGuard guard(b);
-    auto loop = scf::ForOp::create(b, function.getIndex(0), function.getIndex(whole),
-                                   function.getIndex(kRowsPerPass));
-    b.setInsertionPointToStart(loop.getBody());
-    emitPass(loop.getInductionVar(), kRowsPerPass, loop);
-  }
-  if (left > 0)
-    emitPass(function.getIndex(whole), left, nullptr);
+  int64_t left = rows.size % perPass, whole = rows.size - left;
+  if (whole > 0)
+    emitInBlocks(function, {whole, rows.blocks, rows.emitStage},
+                 [&](Value low, Value high, Operation *blocks) {
+                   OpBuilder::InsertionGuard guard(b);
+                   auto loop = scf::ForOp::create(b, low, high, function.getIndex(perPass));
+                   b.setInsertionPointToStart(loop.getBody());
+                   emitPass(loop.getInductionVar(), perPass, blocks ? blocks : loop.getOperation());
+                 });
+  if (left == 0)
+    return;
+  llvm::for_each(rows.blocks.clear, rows.emitStage);
+  emitPass(function.getIndex(whole), left, nullptr);
+  llvm::for_each(rows.blocks.add, rows.emitStage);
 }
 
 // The whole innermost dimension: whole vectors, then pieces of one register.

@@ -18,9 +18,22 @@ struct KernelValues {
 /// Rows that one pass adds to sums in memory.
 constexpr int64_t kRowsPerPass = 4;
 
-/// Emits code for the rows [0, size): a loop that takes several at a time, then those that are left. `emit`
-/// gets the rows, and the loop if it is inside.
-void emitInPasses(KernelFunction &function, int64_t size,
+/// Rows that sums in memory are over, and what stands round each block of them.
+struct SummedRows {
+  int64_t size;
+  BlockStages &blocks;
+  /// Emits one of the stages of `blocks`.
+  function_ref<void(Stage &)> emitStage;
+};
+
+/// Emits code for all rows, a block at a time if there are stages for blocks. `emit` gets the bounds of a
+/// block and the loop if it is inside.
+void emitInBlocks(KernelFunction &function, const SummedRows &rows,
+                  function_ref<void(Value low, Value high, Operation *loop)> emit);
+
+/// Emits code for all rows: a loop that takes `perPass` at a time, then those that are left. `emit` gets the
+/// rows, and the outermost loop if it is inside.
+void emitInPasses(KernelFunction &function, const SummedRows &rows, int64_t perPass,
                   function_ref<void(ArrayRef<Value> rows, Operation *loop)> emit);
 
 /// Emits the loops of a stage at the function's insertion point.
@@ -57,7 +70,8 @@ private:
 
   // Loops.
   void openLoops(Value row);
-  void emitPasses(function_ref<void()> innermost);
+  void emitPasses(function_ref<void(StageEmitter &)> emitStage, function_ref<void()> innermost);
+  bool loopsPasses() const { return inPasses || !stage.blocks.add.empty(); }
   void emitInnermost();
   void emitInnermost(Value low, Value high);
   SmallVector<Value> emitBody(ArrayRef<Value> accumulated);
@@ -112,6 +126,7 @@ private:
   KernelFunction &function;
   ImplicitLocOpBuilder &b;
   KernelValues &values;
+  unsigned vectorBits;
   SmallVector<Accumulator> accumulators;
   int64_t fullLanes = 1, tailLanes = 1; // of the loop and of what is left of a row
   int64_t lanes = 1;                    // of the code being emitted

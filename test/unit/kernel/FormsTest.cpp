@@ -59,6 +59,12 @@ static std::string getName(const testing::TestParamInfo<FormsTest::ParamType> &i
 
 INSTANTIATE_TEST_SUITE_P(Sizes, FormsTest,
                          testing::Combine(testing::ValuesIn(kFiles), testing::ValuesIn(kSizes)), getName);
+// Sums of so many rows are added in blocks: whole ones, and one that ends with rows that no pass takes.
+static const Size kLongSizes[] = {{1291, 6}, {1026, 70}};
+INSTANTIATE_TEST_SUITE_P(Long, FormsTest,
+                         testing::Combine(testing::Values(kFiles[1], kFiles[2]),
+                                          testing::ValuesIn(kLongSizes)),
+                         getName);
 INSTANTIATE_TEST_SUITE_P(Types, FormsTest,
                          testing::Combine(testing::ValuesIn(kTransposes), testing::ValuesIn(kSizes)),
                          getName);

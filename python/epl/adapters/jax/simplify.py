@@ -7,7 +7,6 @@ removes one such case; none changes a value.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 
@@ -15,8 +14,6 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
 from epl.adapters.jax.locations import user_place
-
-LONG_SUM = 4096  # terms from which on a sum is split; the error of shorter ones is about 1e-6
 
 
 def simplify(module: ir.Module) -> None:
@@ -26,7 +23,6 @@ def simplify(module: ir.Module) -> None:
     _drop_algorithms(module)
     _drop_empty_parts(module)
     _drop_empty_reductions(module)
-    _split_long_sums(module)
     _broadcast_predicates(module)
     _fold_converted_constants(module)
     _pad_with_constants(module)
@@ -153,37 +149,6 @@ def _repeat(scalar: ir.Value, type_: ir.RankedTensorType) -> ir.Value:
         if type_.rank
         else scalar
     )
-
-
-def _split_long_sums(module: ir.Module) -> None:
-    """A long sum that keeps the innermost dimension adds along one dimension after another.
-
-    Code generation adds rows one after another, so that the rounding error of a sum grows with its length:
-    that of BatchNorm's statistics would be a hundred times that of XLA, which adds in a tree.
-    """
-    for op in operations(module, "stablehlo.reduce"):
-        dims = _long_sum(op)
-        for dim in reversed(dims[1:]):
-            source = op.operands[0].type
-            partial = op.clone(ip=ir.InsertionPoint(op))
-            partial.attributes["dimensions"] = ir.DenseI64ArrayAttr.get([dim])
-            shape = [size for each, size in enumerate(source.shape) if each != dim]
-            partial.results[0].set_type(ir.RankedTensorType.get(shape, source.element_type))
-            op.operands[0] = partial.results[0]
-        if dims:
-            op.attributes["dimensions"] = ir.DenseI64ArrayAttr.get(dims[:1])
-
-
-def _long_sum(reduction: ir.Operation) -> list[int]:
-    """The dimensions of a sum of floats that is to be split, in order, or none."""
-    dims = sorted(ir.DenseI64ArrayAttr(reduction.attributes["dimensions"]))
-    type_ = reduction.operands[0].type
-    combiner = reduction.regions[0].blocks[0].operations[0].operation
-    is_sum = combiner.name == "stablehlo.add" and len(reduction.results) == 1
-    if not is_sum or not isinstance(type_.element_type, ir.FloatType) or not is_zero(reduction.operands[1]):
-        return []
-    length = math.prod(type_.shape[dim] for dim in dims)
-    return dims if length >= LONG_SUM and type_.rank - 1 not in dims else []
 
 
 def _broadcast_predicates(module: ir.Module) -> None:
