@@ -1,15 +1,18 @@
 //===- GeneralizeOps.cpp - One kind of structured op ----------------------===//
 //
 // Problem: named ops (matmul, fill, transpose) and elementwise ops on tensors hide their indexing maps behind
-// names. Method: upstream's patterns in one walk. Not its passes: they fold, and merge constants. Invariant
-// out: every linalg op is a linalg.generic; arith and math compute on scalars only.
+// names. Method: upstream's patterns in one walk. Not its passes: they fold, and merge constants. First a
+// softmax is taken apart, and concatenations become the one op that has a factor rule. Invariant out: every
+// linalg op is a linalg.generic; arith and math compute on scalars only; no tensor.concat.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/annotate/Passes.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
@@ -19,6 +22,18 @@ namespace mlir::epl {
 } // namespace mlir::epl
 
 using namespace mlir;
+
+static void decompose(linalg::SoftmaxOp op) {
+  IRRewriter rewriter(op);
+  FailureOr<SmallVector<Value>> values = op.decomposeOperation(rewriter);
+  assert(succeeded(values) && "a softmax always has a maximum, a sum and a quotient");
+  rewriter.replaceOp(op, *values);
+}
+
+static void replace(tensor::ConcatOp op) {
+  IRRewriter rewriter(op);
+  rewriter.replaceOpWithNewOp<epl::ConcatenateOp>(op, op.getType(), op.getInputs(), op.getDim());
+}
 
 /// The patterns take any tensor of the right type as an init that nobody reads. That is a use that is none.
 static void dropUnreadInits(linalg::GenericOp op) {
@@ -35,6 +50,8 @@ static void dropUnreadInits(linalg::GenericOp op) {
 namespace {
 struct GeneralizeOpsPass : epl::impl::GeneralizeOpsPassBase<GeneralizeOpsPass> {
   void runOnOperation() override {
+    getOperation().walk(decompose);
+    getOperation().walk(replace);
     RewritePatternSet patterns(&getContext());
     linalg::populateLinalgNamedOpsGeneralizationPatterns(patterns);
     linalg::populateElementwiseToLinalgConversionPatterns(patterns);

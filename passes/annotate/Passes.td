@@ -48,7 +48,8 @@ def GeneralizeOpsPass : Pass<"epl-generalize-ops", "::mlir::func::FuncOp"> {
   let summary = "Rewrites named linalg ops, and elementwise ops on tensors, as linalg.generic";
   let description = [{
     Everything below is derived from indexing maps and iterator types, so there is one kind of op to look at.
-    Afterwards arith and math compute on scalars only, except for constants.
+    Afterwards arith and math compute on scalars only, except for constants. A `linalg.softmax` becomes its
+    maximum, exponentials, sum and quotient, a `tensor.concat` an `epl.concatenate`.
     Upstream's patterns drop discardable attributes; that is why this comes before the stamp. No folding and no
     merging of constants: ops of two scopes must stay apart until they carry their work.
 
@@ -64,7 +65,9 @@ def GeneralizeOpsPass : Pass<"epl-generalize-ops", "::mlir::func::FuncOp"> {
     } -> tensor<4xf32>
     ```
   }];
-  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::epl::EplDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
 }
 
 def FlattenScopesPass : Pass<"epl-flatten-scopes", "::mlir::func::FuncOp"> {

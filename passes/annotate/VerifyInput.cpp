@@ -175,7 +175,7 @@ static bool isScope(Operation *op) { return isa<ReplicateOp, SplitOp>(op); }
 static bool isKnown(Operation *op) {
   Dialect *dialect = op->getDialect();
   if (isa_and_nonnull<linalg::LinalgDialect>(dialect))
-    return isa<linalg::LinalgOp, linalg::YieldOp, linalg::IndexOp>(op);
+    return isa<linalg::LinalgOp, linalg::YieldOp, linalg::IndexOp, linalg::SoftmaxOp>(op);
   return isa_and_nonnull<tensor::TensorDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect>(
              dialect) ||
          isScope(op) || isa<YieldOp, ConstrainOp, ConcatenateOp, GatherOp, ScatterOp, SortOp>(op);

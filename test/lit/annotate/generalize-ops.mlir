@@ -39,6 +39,20 @@ func.func @elementwise(%x: tensor<4x2xf32>, %p: i1) -> tensor<4x2xf32> {
   return %1 : tensor<4x2xf32>
 }
 
+// A softmax is taken apart, and a concatenation the op of the dialect.
+// CHECK-LABEL: func.func @composed
+// CHECK-NOT: linalg.softmax
+// CHECK-NOT: tensor.concat
+// CHECK: math.exp %{{.*}} : f32
+// CHECK: arith.divf %{{.*}} : f32
+// CHECK: epl.concatenate %{{.*}}, %{{.*}} dim 1 : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x4xf32>
+func.func @composed(%x: tensor<4x2xf32>) -> tensor<4x4xf32> {
+  %e = tensor.empty() : tensor<4x2xf32>
+  %0 = linalg.softmax dimension(1) ins(%x : tensor<4x2xf32>) outs(%e : tensor<4x2xf32>) -> tensor<4x2xf32>
+  %1 = tensor.concat dim(1) %x, %0 : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x4xf32>
+  return %1 : tensor<4x4xf32>
+}
+
 // Equal ops of two scopes stay two: nothing is merged here. Locations stay.
 // CHECK-LABEL: func.func @two_scopes
 func.func @two_scopes(%x: tensor<4x2xf32>) -> (tensor<4x2xf32>, tensor<4x2xf32>) {
