@@ -36,18 +36,20 @@ class Refusal(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """A program and what it is compiled for: a number of devices, a kind of kernels, a CPU."""
+    """A program and what it is compiled for: devices, a kind of kernels, a CPU, a level of ZeRO."""
 
     program: Program
     devices: int
     kernels: str  # vectorized | loops | reference: loops without the scopes, on one device
     cpu: str = "host"
+    zero: str = "off"  # v1 | v2 | v3
 
     @property
     def options(self) -> tuple[str, ...]:
         if self.kernels == "reference":
             return ("--reference",)
-        return (f"--devices=cpu:{self.devices}", f"--kernels={self.kernels}", f"--cpu={self.cpu}")
+        zero = () if self.zero == "off" else (f"--zero={self.zero}",)
+        return (f"--devices=cpu:{self.devices}", f"--kernels={self.kernels}", f"--cpu={self.cpu}", *zero)
 
     def find_fault(self) -> str | None:
         """What the compiler has to say if the program cannot be divided among the devices."""

@@ -51,7 +51,7 @@ class Contractions(Loops):
         for letter in second:
             extents.setdefault(letter, self.random.choice([*self.extents, self.batch]))
         b = self._pick_weights(Type(tuple(extents[letter] for letter in second), a.type.element))
-        return b and self._multiply(spec, a, b)
+        return self._multiply(spec, a, b) if b else None
 
     def _multiply(self, spec: str, a: Value, b: Value) -> Op | None:
         """The product that has a letter for each loop."""

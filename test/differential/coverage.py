@@ -19,7 +19,7 @@ class Coverage:
     def __init__(self) -> None:
         self.programs = 0
         self.counts: dict[str, Counter[str]] = {
-            kind: Counter() for kind in ("ops", "types", "arguments", "layouts", "faults", "kernels")
+            kind: Counter() for kind in ("ops", "types", "arguments", "layouts", "faults", "ZeRO", "kernels")
         }
 
     def add(self, case: Case) -> None:
@@ -30,6 +30,7 @@ class Coverage:
         self.counts["arguments"].update({_describe(a.role, a.batch_dim) for a in case.program.arguments})
         self.counts["layouts"][str(case.program.layout)] += 1
         self.counts["faults"][str(case.find_fault() is not None)] += 1
+        self.counts["ZeRO"][case.zero] += 1
         self.counts["kernels"][f"{case.kernels} for {case.cpu}"] += 1
 
     def __str__(self) -> str:

@@ -43,7 +43,8 @@ def make_case(seed: int) -> Case:
     kernels = choices.choices(["vectorized", "loops", "reference"], [5, 4, 1])[0]
     cpu = choices.choice(get_cpus()) if kernels == "vectorized" else "host"
     program = make_program(seed, make_layout(choices, devices))
-    return Case(program, 1 if kernels == "reference" else devices, kernels, cpu)
+    zero = choices.choice(["off", "off", "off", "v1", "v2", "v3"]) if kernels == "loops" else "off"
+    return Case(program, 1 if kernels == "reference" else devices, kernels, cpu, zero)
 
 
 @functools.cache

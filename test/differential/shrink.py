@@ -34,8 +34,8 @@ def _get_edits(program: Program) -> list[Edit]:
     cuts = [partial(_cut, op.result.id) for op in reversed(program.ops)]
     bodies = [partial(_simplify, op.result.id) for op in program.ops]
     shardings = [partial(_drop_sharding, argument.value.id) for argument in program.arguments]
-    rest = [_drop_scope, _drop_phases, *shardings, _replicate, _drop_axes, _take_two_devices, _take_loops]
-    return [*results, *cuts, *bodies, *rest]
+    layouts: list[Edit] = [*shardings, _drop_zero, _replicate, _drop_axes, _take_two_devices]
+    return [*results, *cuts, *bodies, _drop_scope, _drop_phases, *layouts, _take_loops]
 
 
 def _with(case: Case, program: Program) -> Case:
@@ -118,6 +118,11 @@ def _drop_scope(case: Case) -> Iterator[Case]:
 def _drop_phases(case: Case) -> Iterator[Case]:
     if case.program.phases:
         yield _with(case, dataclasses.replace(case.program, phases=None))
+
+
+def _drop_zero(case: Case) -> Iterator[Case]:
+    if case.zero != "off":
+        yield dataclasses.replace(case, zero="off")
 
 
 def _drop_sharding(value_id: int, case: Case) -> Iterator[Case]:
