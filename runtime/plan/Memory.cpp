@@ -9,6 +9,9 @@
 namespace epl::runtime {
 namespace {
 
+/// From which number of buffers on one order of placing them is tried: each takes the square of their number.
+constexpr size_t manyBlocks = 4096;
+
 /// An access reduced to what order needs: the command, and the ranks whose memory it is in.
 struct Touch {
   uint32_t command;
@@ -45,7 +48,8 @@ public:
     plan.arena_size = UINT64_MAX;
     for (auto measure : {&Planner::sizeOf, &Planner::areaOf})
       for (bool latestFirst : {false, true})
-        placeAll(sorted(measure, latestFirst));
+        if (plan.arena_size == UINT64_MAX || blocks.size() <= manyBlocks)
+          placeAll(sorted(measure, latestFirst));
   }
 
 private:
@@ -78,13 +82,36 @@ private:
     });
   }
 
-  /// Which blocks of the arena must not meet, once for all orders in which they are placed.
+  /// Which blocks of the arena must not meet, once for all orders in which they are placed. In the order of
+  /// first writes, those behind the end of a block have no conflict with it.
   void collectConflicts() {
     conflicts.assign(blocks.size(), std::vector<bool>(blocks.size()));
-    for (uint32_t a = 0; a < blocks.size(); ++a)
-      for (uint32_t b = 0; b < a && isPlaced(a); ++b)
-        if (isPlaced(b) && !precedes(blocks[a], blocks[b]) && !precedes(blocks[b], blocks[a]))
-          conflicts[a][b] = conflicts[b][a] = true;
+    std::vector<uint32_t> written; // nothing is in a block that no command writes
+    for (uint32_t block = 0; block < blocks.size(); ++block)
+      if (isPlaced(block) && !blocks[block].writes.empty())
+        written.push_back(block);
+    auto begin = [&](uint32_t block) { return std::ranges::min(blocks[block].writes); };
+    std::ranges::sort(written, {}, begin);
+    for (auto a = written.begin(); a != written.end(); ++a) {
+      uint32_t end = endOf(blocks[*a]);
+      for (auto b = a + 1; b != written.end() && begin(*b) < end; ++b)
+        if (!precedes(blocks[*a], blocks[*b]) && !precedes(blocks[*b], blocks[*a]))
+          conflicts[*a][*b] = conflicts[*b][*a] = true;
+    }
+  }
+
+  /// The command from which on all commands, of every lane, begin after the last touch of a block.
+  uint32_t endOf(const Block &block) const {
+    uint32_t end = 0;
+    for (Touch touch : block.touches)
+      for (const auto &lane : plan.lanes) {
+        auto after = std::ranges::partition_point(lane->commands, [&](uint32_t command) {
+          return !order.before(touch.command, command, touch.scope);
+        });
+        uint32_t next = after == lane->commands.end() ? uint32_t(plan.commands.size()) : *after;
+        end = std::max(end, next);
+      }
+    return end;
   }
 
   /// Lets each output of a launch that may be written over an input take the input's place.
