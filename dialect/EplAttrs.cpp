@@ -41,6 +41,12 @@ LogicalResult ScopeAttr::verify(EmitError emitError, StrategyKind, int64_t devic
 // AxisAttr: <"data" = 4>, <"micro" = 8 temporal>
 //===----------------------------------------------------------------------===//
 
+LogicalResult LoopAttr::verify(EmitError emitError, int64_t id, int64_t turns) {
+  if (turns < 1) // (L1)
+    return emitError() << "loop " << id << " has " << turns << " turns, expected at least 1";
+  return success();
+}
+
 LogicalResult AxisAttr::verify(EmitError emitError, StringRef name, int64_t size, bool) {
   if (name.empty()) // (A1)
     return emitError() << "axis has an empty name";

@@ -144,6 +144,19 @@ def Epl_ShardingAttr : Epl_Attr<"Sharding", "sharding"> {
   let genVerifyDecl = 1;
 }
 
+def Epl_LoopAttr : Epl_Attr<"Loop", "loop"> {
+  let summary = "a loop of constant length, by number, and its turns";
+  let description = [{
+    Example: `#epl.loop<0, turns = 24>`.
+
+    Constraints:
+    - (L1) `turns` is at least 1.
+  }];
+  let parameters = (ins "int64_t":$id, "int64_t":$turns);
+  let assemblyFormat = "`<` $id `,` `turns` `=` $turns `>`";
+  let genVerifyDecl = 1;
+}
+
 def Epl_GemmAttr : Epl_Attr<"Gemm", "gemm"> {
   let summary = "a contraction as a matrix library takes it";
   let description = [{

@@ -57,6 +57,7 @@ def Epl_GlobalLevel : Epl_LevelTrait<"GlobalLevel">;
 def Epl_LocalLevel : Epl_LevelTrait<"LocalLevel">;
 def Epl_TaskLevel : Epl_LevelTrait<"TaskLevel">;
 def Epl_KernelLevel : Epl_LevelTrait<"KernelLevel">;
+def Epl_LoopEdge : Epl_LevelTrait<"LoopEdge">;
 
 class Epl_Op<string mnemonic, list<Trait> traits = []> : Op<Epl_Dialect, mnemonic, traits>;
 

@@ -2,7 +2,7 @@
 #ifndef EPL_INDEXED_OPS
 #define EPL_INDEXED_OPS
 
-include "dialect/EplGlobalOps.td"
+include "dialect/EplLoopOps.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
 
 def Epl_CombineKind : Epl_Enum<"CombineKind", "what a scatter leaves of an element and an update", [

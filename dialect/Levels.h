@@ -18,8 +18,15 @@ template <typename Op> struct GlobalLevel : OpTrait::TraitBase<Op, GlobalLevel> 
 template <typename Op> struct LocalLevel : OpTrait::TraitBase<Op, LocalLevel> {};
 /// Tasks and what stands between them.
 template <typename Op> struct TaskLevel : OpTrait::TraitBase<Op, TaskLevel> {};
+/// What enters and leaves a loop. Allowed wherever ops stand; in a local program between tasks.
+template <typename Op> struct LoopEdge : OpTrait::TraitBase<Op, LoopEdge> {};
 /// Clusters, kernels and their launches.
 template <typename Op> struct KernelLevel : OpTrait::TraitBase<Op, KernelLevel> {};
+
+/// Whether an op of a local program stands between tasks, on distributed values.
+inline bool standsBetweenTasks(Operation *op) {
+  return op->hasTrait<TaskLevel>() || op->hasTrait<LoopEdge>();
+}
 
 /// What a module may hold after a phase.
 enum class Level {

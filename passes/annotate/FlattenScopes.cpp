@@ -12,11 +12,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Loops.h"
 #include "passes/annotate/InlineScopes.h"
 #include "passes/annotate/NameStack.h"
 #include "passes/annotate/Passes.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_FLATTENSCOPESPASS
@@ -247,10 +249,30 @@ void Stamper::write() {
   func->removeAttr(EplDialect::kDefaultStrategyAttr);
 }
 
+/// The ops that the results of the step depend on. A carried value depends on what a turn makes of it.
+static llvm::SetVector<Operation *> findLiveOps(Block &body) {
+  Loops loops(body);
+  llvm::SetVector<Operation *> live;
+  for (Operation &op : body)
+    if (op.hasTrait<OpTrait::IsTerminator>() || (!wouldOpBeTriviallyDead(&op) && !isa<LoopLastOp>(op)))
+      live.insert(&op);
+  for (size_t next = 0; next < live.size(); ++next) {
+    if (auto carry = dyn_cast<LoopCarryOp>(live[next]))
+      live.insert(loops.getLast(carry));
+    live[next]->walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        if (Operation *producer = operand.getDefiningOp(); producer && producer->getBlock() == &body)
+          live.insert(producer);
+    });
+  }
+  return live;
+}
+
 static unsigned eraseDeadOps(Block &body) {
   unsigned count = 0;
+  llvm::SetVector<Operation *> live = findLiveOps(body);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body))) {
-    if (!isOpTriviallyDead(&op))
+    if (live.contains(&op))
       continue;
     op.erase();
     ++count;

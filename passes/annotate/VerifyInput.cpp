@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Loops.h"
 #include "passes/annotate/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -178,7 +179,8 @@ static bool isKnown(Operation *op) {
     return isa<linalg::LinalgOp, linalg::YieldOp, linalg::IndexOp, linalg::SoftmaxOp>(op);
   return isa_and_nonnull<tensor::TensorDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect>(
              dialect) ||
-         isScope(op) || isa<YieldOp, ConstrainOp, ConcatenateOp, GatherOp, ScatterOp, SortOp>(op);
+         isScope(op) || isa<YieldOp, ConstrainOp, ConcatenateOp, GatherOp, ScatterOp, SortOp>(op) ||
+         op->hasTrait<LoopEdge>();
 }
 
 static LogicalResult verifyKnown(Operation *op) {
@@ -216,7 +218,7 @@ static LogicalResult verifyBody(func::FuncOp func) {
   WalkResult result = func.walk<WalkOrder::PreOrder>([&](Operation *op) {
     return failed(verifyOp(func, op)) ? WalkResult::interrupt() : WalkResult::advance();
   });
-  return failure(result.wasInterrupted());
+  return failure(result.wasInterrupted() || failed(verifyLoops(func.getBody().front())));
 }
 
 //===----------------------------------------------------------------------===//

@@ -3,81 +3,22 @@
 // Problem: a plan is data for a runtime that knows no MLIR; the module says the same in ops.
 // Method: one walk in program order. Arguments and results become slots, every tensor that a launch or a
 // collective makes becomes a buffer, views share the buffer of what they view, and each launch and
-// collective becomes a command. Lanes, waits and memory are the plan builder's matter.
+// collective becomes a command. A loop has the commands of all its turns. Lanes, waits and
+// memory are the plan builder's matter.
 // Invariant in: level "kernels"; every kernel is lowered, or matched to the matrix library.
 // Invariant out: a plan that the verifier accepted.
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/emit/BuildPlan.h"
+#include "passes/emit/PlanBuilder.h"
 
-#include "dialect/Sharding.h"
-#include "passes/emit/PlanTypes.h"
-#include "passes/emit/ScopePath.h"
-#include "passes/emit/SourceLocation.h"
-#include "runtime/plan/Builder.h"
 #include "runtime/plan/Error.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::epl;
-namespace runtime = ::epl::runtime;
-namespace plan = ::epl::runtime::plan;
-
-namespace {
-
-std::vector<std::string> toStrings(ArrayRef<StringRef> names) { return {names.begin(), names.end()}; }
-
-/// The state of one walk over a module.
-class PlanBuilder {
-public:
-  PlanBuilder(ModuleOp module, const PlanOptions &options)
-      : module(module), options(options), builder("cpu") {}
-
-  FailureOr<plan::PlanT> build();
-
-private:
-  LogicalResult addMesh();
-  void addKernel(KernelOp kernel);
-  LogicalResult addArgument(func::FuncOp func, unsigned index);
-  LogicalResult addResult(func::FuncOp func, unsigned index);
-  LogicalResult addSlot(func::FuncOp func, plan::SlotT slot, DistType type, DictionaryAttr attrs,
-                        StringRef defaultName);
-  LogicalResult addOp(Operation *op);
-  LogicalResult addTask(TaskOp task);
-  LogicalResult addTaskOp(Operation *op, WorkAttr work);
-  void addLaunch(LaunchOp launch, WorkAttr work);
-  void addContraction(LaunchOp launch, KernelOp kernel, GemmAttr gemm, WorkAttr work);
-  void addCopies(LaunchOp launch, KernelOp kernel, WorkAttr work);
-  LogicalResult addAllReduce(AllReduceOp op);
-  LogicalResult addReduceScatter(ReduceScatterOp op);
-  template <typename ExchangeOp> LogicalResult addExchange(ExchangeOp op, StringRef name);
-  LogicalResult addAllGather(AllGatherOp op);
-
-  runtime::CommandInfo getInfo(Operation *op, StringRef name, WorkAttr work) {
-    std::string kind =
-        work ? (work.getTaskgraph().getValue() + "." + stringifyWorkKind(work.getKind())).str() : "";
-    std::string scope = getScopePath(op->getLoc());
-    return {scope.empty() ? name.str() : (name + " in " + scope).str(), getSourceLine(op->getLoc()), kind};
-  }
-  /// A new buffer for a tensor of that type, bound to `value`.
-  uint32_t addBuffer(Value value, RankedTensorType type, StringRef name) {
-    return buffers[value] = builder.addBuffer(name.str(), getByteSize(type));
-  }
-
-  ModuleOp module;
-  const PlanOptions &options;
-  runtime::Builder builder;
-  MeshOp mesh;
-  DenseMap<Value, uint32_t> buffers;
-  llvm::StringMap<uint32_t> kernels;
-};
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Tables: mesh, kernels, slots
@@ -250,74 +191,6 @@ LogicalResult PlanBuilder::addTask(TaskOp task) {
   return success();
 }
 
-LogicalResult PlanBuilder::addAllReduce(AllReduceOp op) {
-  ShardingAttr sharding = op.getOperand().getType().getSharding();
-  RankedTensorType local = getLocalType(op, op.getType());
-  uint32_t communicator = builder.addCommunicator(toStrings(op.getReducedAxes()));
-  uint32_t source = buffers.lookup(op.getOperand());
-  uint32_t target = addBuffer(op.getResult(), local, "all_reduce");
-  builder.allReduce(getInfo(op, "all_reduce", {}), communicator, getReductionKind(sharding.getReduction()),
-                    *getElementType(local.getElementType()), source, target, local.getNumElements());
-  return success();
-}
-
-/// The axes of each dimension of `sharding` behind those that it begins with in `other`, too: those on which
-/// the parts of the members of a collective differ.
-static std::vector<std::unique_ptr<plan::DimShardingT>> getOwnSharding(ShardingAttr sharding,
-                                                                       ShardingAttr other) {
-  std::vector<std::unique_ptr<plan::DimShardingT>> dims;
-  for (int64_t dim = 0; dim < sharding.getRank(); ++dim) {
-    dims.push_back(std::make_unique<plan::DimShardingT>());
-    dims.back()->axes = toStrings(getOwnAxes(sharding, other, dim));
-  }
-  return dims;
-}
-
-LogicalResult PlanBuilder::addReduceScatter(ReduceScatterOp op) {
-  ShardingAttr from = op.getOperand().getType().getSharding(), to = op.getType().getSharding();
-  RankedTensorType local = getLocalType(op, op.getOperand().getType());
-  plan::ReduceBlocksT reduce;
-  reduce.communicator = builder.addCommunicator(toStrings(op.getReducedAxes()));
-  reduce.reduction = getReductionKind(from.getReduction());
-  reduce.type = *getElementType(local.getElementType());
-  reduce.source = buffers.lookup(op.getOperand());
-  reduce.target = addBuffer(op.getResult(), getLocalType(op, op.getType()), "reduce_scatter");
-  reduce.shape.assign(local.getShape().begin(), local.getShape().end());
-  reduce.sharding = getOwnSharding(to, from);
-  builder.reduceScatter(getInfo(op, "reduce_scatter", {}), std::move(reduce));
-  return success();
-}
-
-/// The members of an exchange hold together what is theirs along the axes that change.
-template <typename ExchangeOp> LogicalResult PlanBuilder::addExchange(ExchangeOp op, StringRef name) {
-  ShardingAttr from = op.getOperand().getType().getSharding(), to = op.getType().getSharding();
-  RankedTensorType local = getLocalType(op, op.getOperand().getType());
-  plan::ExchangeBlocksT exchange;
-  exchange.communicator = builder.addCommunicator(toStrings(getMovedAxes(mesh, from, to)));
-  exchange.type = *getElementType(local.getElementType());
-  exchange.source = buffers.lookup(op.getOperand());
-  exchange.target = addBuffer(op.getResult(), getLocalType(op, op.getType()), name);
-  for (int64_t dim = 0; dim < from.getRank(); ++dim)
-    exchange.shape.push_back(local.getDimSize(dim) * getAxesSize(mesh, getOwnAxes(from, to, dim)));
-  exchange.from = getOwnSharding(from, to);
-  exchange.to = getOwnSharding(to, from);
-  builder.exchange(getInfo(op, name, {}), std::move(exchange));
-  return success();
-}
-
-LogicalResult PlanBuilder::addAllGather(AllGatherOp op) {
-  RankedTensorType local = getLocalType(op, op.getOperand().getType());
-  ArrayRef<int64_t> shape = local.getShape();
-  int64_t outer = llvm::product_of(shape.take_front(op.getDim()));
-  int64_t inner = llvm::product_of(shape.drop_front(op.getDim()));
-  uint32_t communicator = builder.addCommunicator(toStrings(op.getGatheredAxes()));
-  uint32_t source = buffers.lookup(op.getOperand());
-  uint32_t target = addBuffer(op.getResult(), getLocalType(op, op.getType()), "all_gather");
-  builder.allGather(getInfo(op, "all_gather", {}), communicator, *getElementType(local.getElementType()),
-                    source, target, outer, inner);
-  return success();
-}
-
 LogicalResult PlanBuilder::addOp(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](TaskOp task) { return addTask(task); })
@@ -349,9 +222,8 @@ FailureOr<plan::PlanT> PlanBuilder::build() {
   for (unsigned i = 0; i < func.getNumResults(); ++i)
     if (failed(addResult(func, i)))
       return failure();
-  for (Operation &op : func.front())
-    if (failed(addOp(&op)))
-      return failure();
+  if (failed(addOps(func.front())))
+    return failure();
   for (BinaryOp binary : module.getOps<BinaryOp>()) {
     StringRef image = binary.getImage();
     builder.setImage({image.bytes_begin(), image.bytes_end()}, binary.getCpu().str(),

@@ -11,6 +11,17 @@ AxisPlacement::AxisPlacement(const FunctionRules &rules, AxisAttr axis, std::fun
     : rules(rules), axis(axis), states(std::move(given)) {
   if (!states)
     states = [axis](Value value) { return getAxisState(getSharding(value), axis.getName()); };
+  do {
+    collect();
+    solve();
+  } while (demoteCarries());
+  sliceSettled();
+}
+
+void AxisPlacement::collect() {
+  problem = PlacementProblem();
+  indices.clear();
+  completed.clear();
   Block &body = rules.getFunction().getBody().front();
   for (Operation &op : body.without_terminator())
     collect(op);
@@ -18,7 +29,26 @@ AxisPlacement::AxisPlacement(const FunctionRules &rules, AxisAttr axis, std::fun
     markIllegal(result);
   for (auto [value, index] : indices)
     problem.values[index].bytes = getBytesToComplete(value);
-  solve();
+}
+
+/// A carried sum is pending only if what each turn makes of it stays so; else it is complete in all turns.
+/// Whether there is one that is not: then the sums have to be placed anew.
+bool AxisPlacement::demoteCarries() {
+  SmallVector<Value> demoted;
+  for (auto last : rules.getFunction().getBody().front().getOps<LoopLastOp>()) {
+    LoopCarryOp carry = rules.getLoops().getCarry(last);
+    Value carried = carry ? carry.getResult() : Value(), next = last.getOperand();
+    if (carried && getState(carried).partial && (!getState(next).partial || completed.contains(next)))
+      demoted.push_back(carried);
+  }
+  if (demoted.empty())
+    return false;
+  settled.clear();
+  for (Value carried : demoted)
+    complete.push_back(carried);
+  for (Value carried : complete)
+    settled[carried] = AxisState();
+  return true;
 }
 
 /// Adds the op's partial results and what it means for its partial operands: passed on, or needed complete.
@@ -30,7 +60,7 @@ void AxisPlacement::collect(Operation &op) {
       continue;
     bool onlySumsFlow = *getState(result).partial != ReductionKind::sum;
     indices[result] = problem.values.size();
-    bool born = factor != FactorRule::kBlocked;
+    bool born = factor != FactorRule::kBlocked || isa<LoopCarryOp>(op);
     problem.values.push_back({/*bytes=*/0, born ? 0 : countCrossings(op), born, onlySumsFlow});
   }
   if (failed(rules.getResultStates(&op, factor, state))) {
@@ -60,7 +90,8 @@ int64_t AxisPlacement::countCrossings(Operation &op) const {
 int64_t AxisPlacement::getBytesToComplete(Value value) const {
   auto states = llvm::map_range(value.getUses(), [&](OpOperand &use) { return getCompleteState(use); });
   bool inParts = !states.empty() && (*states.begin()).isSharded() && llvm::all_equal(states);
-  return inParts ? getBytes(value) : 2 * getBytes(value);
+  int64_t turns = rules.getLoops().getTurns(value);
+  return turns * getBytes(value) * (inParts ? 1 : 2) + (turns - 1) * PlacementProblem::kBytesOfASum;
 }
 
 void AxisPlacement::markIllegal(Value value) {
@@ -85,7 +116,6 @@ void AxisPlacement::solve() {
     if (!pending.test(index))
       settled[value] = AxisState();
   }
-  sliceSettled();
 }
 
 /// Ops that passed a pending sum in `states` and read a complete one now: where all uses take the same part
@@ -129,7 +159,7 @@ int64_t AxisPlacement::getReshardedBytes(Value value) const {
     made.push_back(needed);
     bytes += needed.isSharded() ? getBytes(value) / axis.getSize() : getBytes(value);
   }
-  return bytes;
+  return bytes * rules.getLoops().getTurns(value);
 }
 
 int64_t AxisPlacement::getTraffic() const {

@@ -31,10 +31,12 @@ public:
   int64_t getTraffic() const;
 
 private:
+  void collect();
   void collect(Operation &op);
   void markIllegal(Value value);
   int64_t countCrossings(Operation &op) const;
   int64_t getBytesToComplete(Value value) const;
+  bool demoteCarries();
   /// The state that a use needs of a value that is complete.
   AxisState getCompleteState(OpOperand &use) const;
   void solve();
@@ -53,6 +55,7 @@ private:
   PlacementProblem problem;
   llvm::MapVector<Value, unsigned> indices; ///< where a partial value is in the problem
   DenseSet<Value> completed;
+  SmallVector<Value> complete; ///< carried values that can't be pending
   /// The states of values that are partial in `states`, but what they are made of is completed before.
   llvm::MapVector<Value, AxisState> settled;
 };

@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace mlir::epl;
 
 FunctionRules::FunctionRules(func::FuncOp function, MeshOp mesh)
-    : function(function), mesh(mesh), zeros(function) {
+    : function(function), mesh(mesh), loops(function.getBody().front()), zeros(function) {
   Block &body = function.getBody().front();
   for (Operation &op : body) {
     rules[&op] = getFactorRule(&op);
@@ -25,6 +25,21 @@ FunctionRules::FunctionRules(func::FuncOp function, MeshOp mesh)
 ArrayRef<OpOperand *> FunctionRules::getCapturedTensors(Operation *op) const {
   auto captured = captures.find(op);
   return captured == captures.end() ? ArrayRef<OpOperand *>() : captured->second;
+}
+
+Value FunctionRules::getCarried(Operation *op) const {
+  auto carry = dyn_cast<LoopCarryOp>(op);
+  if (auto last = dyn_cast<LoopLastOp>(op))
+    carry = loops.getCarry(last);
+  return carry ? carry.getResult() : Value();
+}
+
+bool FunctionRules::isAccumulator(LoopCarryOp carry) const {
+  if (!carry.getResult().hasOneUse() || !zeros.isZero(carry.getInit()))
+    return false;
+  Operation *user = *carry.getResult().user_begin();
+  return user->getNumResults() == 1 && user->getResult(0).hasOneUse() &&
+         loops.getLast(carry).getOperand() == user->getResult(0);
 }
 
 /// The number of parts that axes other than `axis` split dimension `dim` into.
@@ -86,6 +101,10 @@ int64_t FunctionRules::chooseFactor(Operation *op, AxisAttr axis, StateOf getSta
   const FactorRule &rule = getRule(op);
   if (auto reshard = dyn_cast<ReshardOp>(op)) // Dimension `i` is factor `i`; none is -1, that is, blocked.
     return reshard.getSharding().getDimOf(axis.getName());
+  if (Value carried = getCarried(op)) {
+    AxisState state = getState(carried);
+    return state.isSharded() ? rule.results[0][state.dim] : FactorRule::kBlocked;
+  }
   for (auto [result, factors] : llvm::zip_equal(op->getResults(), rule.results))
     if (AxisState state = factors.empty() ? AxisState() : getState(result); state.isSharded())
       return factors[state.dim];
@@ -153,7 +172,13 @@ FailureOr<SmallVector<AxisState>> FunctionRules::getResultStates(Operation *op, 
   if (llvm::any_of(getCapturedTensors(op), [&](OpOperand *use) { return isPending(use->get()); }))
     return failure();
   bool pending = llvm::any_of(op->getOperands(), isPending);
-  if (pending && isa<ReshardOp>(op))
+  if (Value carried = getCarried(op); carried && getState(carried).partial) {
+    bool fits = isa<LoopLastOp>(op) ? pending : isAccumulator(cast<LoopCarryOp>(op));
+    if (!fits)
+      return failure();
+    return SmallVector<AxisState>{getState(carried)};
+  }
+  if (pending && (isa<ReshardOp>(op) || getCarried(op)))
     return failure();
   if (factor == FactorRule::kBlocked)
     return pending ? flowPartial(op, getState) : FailureOr(SmallVector<AxisState>(op->getNumResults()));

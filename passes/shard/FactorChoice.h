@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "dialect/Loops.h"
 #include "passes/shard/AxisState.h"
 #include "passes/shard/Rules.h"
 #include "passes/shard/Zero.h"
@@ -40,6 +41,11 @@ public:
   /// What the function returns in the place of `argument`, or null.
   Value getUpdate(BlockArgument argument) const { return updates.lookup(argument); }
 
+  const Loops &getLoops() const { return loops; }
+  /// Whether a carried value can be a pending sum in all turns: it starts at zero, and what is made of it is
+  /// the next turn's and nothing else. That each turn only adds to it is what the rules of its ops say.
+  bool isAccumulator(LoopCarryOp carry) const;
+
   /// Whether `axis` can shard `factor`: it divides every dimension of the factor together with the other axes
   /// that are there already, and a reduction may start on every member.
   bool canShard(Operation *op, int64_t factor, AxisAttr axis) const;
@@ -64,9 +70,12 @@ public:
 
 private:
   FailureOr<SmallVector<AxisState>> flowPartial(Operation *op, StateOf getState) const;
+  /// The carried value whose state the op's result has, too; null for ops that are no ends of one.
+  Value getCarried(Operation *op) const;
 
   func::FuncOp function;
   MeshOp mesh;
+  Loops loops;
   ZeroAnalysis zeros;
   DenseMap<Operation *, FactorRule> rules;
   DenseMap<Operation *, SmallVector<OpOperand *>> captures; ///< of the ops that capture tensors

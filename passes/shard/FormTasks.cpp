@@ -4,13 +4,15 @@
 // Method: walk the ops in program order and keep, for every task and collective so far, the set of those that
 // it depends on. An op joins the first task of its work that nothing it reads depends on, or begins a new
 // one: so the graph stays acyclic, and an op that needs no collective is not held behind one. Tasks of one
-// work thus form a chain, each behind a collective that the one before does not need. What is free to
+// work thus form a chain, each behind a collective that the one before does not need; what is done in the
+// turns of a loop stands in tasks of its own, with what enters and leaves it around them. What is free to
 // make again (scalars, constants, fills, broadcasts and reshapes) belongs to no task: every user gets a
 // clone. In: the output of `epl-localize`. Out: tasks and collectives only, in dependency order, on
 // `!epl.dist`. Reference: docs/design.md, 4.4.
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Loops.h"
 #include "dialect/Sharding.h"
 #include "passes/shard/Passes.h"
 
@@ -51,7 +53,7 @@ static bool isSpread(linalg::LinalgOp op) {
 static bool isFree(Operation *op) {
   if (isa<tensor::EmptyOp, arith::ConstantOp>(op))
     return true;
-  if (isCast(op) || op->hasTrait<TaskLevel>() || !isMemoryEffectFree(op))
+  if (isCast(op) || standsBetweenTasks(op) || !isMemoryEffectFree(op))
     return false;
   if (isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::SplatOp>(op) ||
       llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType, DistType>))
@@ -77,9 +79,10 @@ static SetVector<Value> getUsedValues(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A task to be, or a collective.
+/// A task to be, or one op that stands between tasks.
 struct Node {
-  WorkAttr work; ///< null: a collective
+  WorkAttr work; ///< null: no task
+  LoopAttr loop; ///< in whose turns it is done, or null
   SmallVector<Operation *> ops;
   llvm::BitVector ancestors; ///< the nodes that it depends on, directly or not
 };
@@ -87,18 +90,23 @@ struct Node {
 /// Which op goes into which task.
 class Partition {
 public:
-  explicit Partition(Block &body) {
+  explicit Partition(Block &body) : loops(body) {
     size_t limit = body.getOperations().size();
     for (Operation &op : body.without_terminator())
-      if (op.hasTrait<TaskLevel>() || (!isCast(&op) && (!isFree(&op) || isMaterialized(&op))))
+      if (standsBetweenTasks(&op) || (!isCast(&op) && (!isFree(&op) || isMaterialized(&op))))
         insert(&op, limit);
   }
 
-  /// The nodes in dependency order, and where it leaves a choice in the order of their first ops. A node has
-  /// more ancestors than each of its ancestors.
+  /// The nodes in dependency order, those of a loop together, and where it leaves a choice in the order of
+  /// their first ops. A node has more ancestors than each of its ancestors, and so has a loop, of which all
+  /// nodes count as one.
   SmallVector<unsigned> getOrder() const {
+    DenseMap<LoopAttr, NodeKey> groups = getLoopKeys();
+    auto key = [&](unsigned index) {
+      NodeKey own(nodes[index].ancestors.count(), index);
+      return std::pair(nodes[index].loop ? groups.lookup(nodes[index].loop) : own, own);
+    };
     SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, nodes.size()));
-    auto key = [&](unsigned index) { return std::pair(nodes[index].ancestors.count(), index); };
     llvm::sort(order, [&](unsigned a, unsigned b) { return key(a) < key(b); });
     return order;
   }
@@ -118,9 +126,30 @@ public:
   }
 
 private:
+  using NodeKey = std::pair<unsigned, unsigned>; ///< the number of ancestors, then the position
+
+  /// Of each loop the number of nodes that it depends on as a whole, and its first node.
+  DenseMap<LoopAttr, NodeKey> getLoopKeys() const {
+    llvm::MapVector<LoopAttr, llvm::BitVector> ancestors;
+    DenseMap<LoopAttr, NodeKey> keys;
+    for (auto [index, node] : llvm::enumerate(nodes))
+      if (node.loop) {
+        ancestors[node.loop] |= node.ancestors;
+        keys.try_emplace(node.loop, 0, index);
+      }
+    for (auto [index, node] : llvm::enumerate(nodes))
+      if (node.loop)
+        ancestors[node.loop].reset(index);
+    for (auto &[loop, all] : ancestors)
+      keys[loop].first = all.count();
+    return keys;
+  }
+
   void insert(Operation *op, size_t limit) {
     llvm::BitVector producers(limit);
     addProducers(op, producers);
+    if (leavesLoop(op))
+      addTurn(getEdgeLoop(op), producers);
     unsigned index = chooseNode(op, producers);
     nodeOf[op] = index;
     nodes[index].ops.push_back(op);
@@ -141,16 +170,23 @@ private:
     }
   }
 
+  /// A loop is left when the whole of its last turn is done. What follows thus joins no task before it.
+  void addTurn(LoopAttr loop, llvm::BitVector &producers) const {
+    for (auto [index, node] : llvm::enumerate(nodes))
+      if (node.loop == loop && !(node.ops.size() == 1 && leavesLoop(node.ops.front())))
+        producers.set(index);
+  }
+
   /// The first task of the op's work that none of `producers` depends on, or a new node.
   unsigned chooseNode(Operation *op, const llvm::BitVector &producers) {
-    WorkAttr work =
-        op->hasTrait<TaskLevel>() ? WorkAttr() : op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
+    WorkAttr work = standsBetweenTasks(op) ? WorkAttr() : op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
     for (unsigned index = 0; work && index < nodes.size(); ++index) {
       auto dependsOnIt = [&](unsigned producer) { return nodes[producer].ancestors.test(index); };
-      if (nodes[index].work == work && llvm::none_of(producers.set_bits(), dependsOnIt))
+      if (nodes[index].work == work && nodes[index].loop == loops.getLoop(op) &&
+          llvm::none_of(producers.set_bits(), dependsOnIt))
         return index;
     }
-    nodes.push_back({work, {}, llvm::BitVector(producers.size())});
+    nodes.push_back({work, loops.getLoop(op), {}, llvm::BitVector(producers.size())});
     return nodes.size() - 1;
   }
 
@@ -165,6 +201,7 @@ private:
         node.ancestors |= ancestors;
   }
 
+  Loops loops;
   std::vector<Node> nodes;
   DenseMap<Operation *, unsigned> nodeOf;
 };
@@ -187,7 +224,7 @@ public:
     for (OpOperand &operand : body.getTerminator()->getOpOperands())
       operand.set(getDist(operand.get()));
     for (Operation *op : llvm::reverse(old))
-      if (!op->hasTrait<TaskLevel>())
+      if (!standsBetweenTasks(op))
         op->erase();
   }
 
@@ -271,7 +308,7 @@ private:
 
 /// An op that will be in a task says for which work, and what its tensors are parts of.
 static LogicalResult verifyStamped(Operation &op) {
-  if (isCast(&op) || op.hasTrait<TaskLevel>() || (isFree(&op) && !isMaterialized(&op)))
+  if (isCast(&op) || standsBetweenTasks(&op) || (isFree(&op) && !isMaterialized(&op)))
     return success();
   for (StringRef name : {EplDialect::kWorkAttr, EplDialect::kShardingAttr})
     if (!op.hasAttr(name))

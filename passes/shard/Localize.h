@@ -1,7 +1,7 @@
 //===- Localize.h - Rewriting a function into local shapes ------*- C++ -*-===//
 //
 // What the files of `epl-localize` share: the driver (Localize.cpp), the ops (LocalizeOps.cpp,
-// LocalizeIndexed.cpp) and the reshards (LocalizeReshards.cpp).
+// LocalizeIndexed.cpp, LocalizeLoops.cpp) and the reshards (LocalizeReshards.cpp).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -63,6 +63,9 @@ void replaceByLocal(Operation *op, Operation *local, Localizer &localizer);
 /// Rewrite reads and writes at computed positions of a tensor that may be split where positions point.
 void localizeGather(GatherOp op, Localizer &localizer);
 void localizeScatter(ScatterOp op, Localizer &localizer);
+
+/// Rewrites what enters or leaves a loop.
+void localizeLoopEdge(Operation *op, Localizer &localizer);
 
 /// Rewrites a reshard into collectives and slices.
 void localizeReshard(ReshardOp op, Localizer &localizer);

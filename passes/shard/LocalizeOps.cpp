@@ -119,6 +119,8 @@ void mlir::epl::localizeOp(Operation *op, Localizer &localizer) {
       .Case([&](tensor::ExpandShapeOp expand) { localizeExpandShape(expand, localizer); })
       .Case([&](tensor::ExtractSliceOp slice) { localizeExtractSlice(slice, localizer); })
       .Case([&](tensor::InsertSliceOp slice) { localizeInsertSlice(slice, localizer); })
+      .Case<LoopCarryOp, LoopLastOp, LoopSliceOp, LoopStackOp>(
+          [&](auto edge) { localizeLoopEdge(edge, localizer); })
       .Case([&](GatherOp gather) { localizeGather(gather, localizer); })
       .Case([&](ScatterOp scatter) { localizeScatter(scatter, localizer); })
       .Default([&](Operation *other) { localizer.cloneLocal(other); });

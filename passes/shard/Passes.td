@@ -40,6 +40,30 @@ def RematerializePass : Pass<"epl-rematerialize", "::mlir::ModuleOp"> {
   }];
 }
 
+def RematerializeTurnsPass : Pass<"epl-rematerialize-turns", "::mlir::ModuleOp"> {
+  let summary = "Makes cheap values of one loop's turns again in the turns of another one";
+  let description = [{
+    A value that a loop stacks for the turns of one other loop, and that a few cheap elementwise ops make from
+    what those turns have anyway, is made again there instead of being stacked.
+
+    ```mlir
+    %1 = linalg.generic {...} ins(%t : ...) { ^bb0(%e: f32, ...): arith.mulf %e, %e ... }
+    %s = epl.loop_stack <0, turns = 24> %1 : tensor<8xf32> -> tensor<24x8xf32>
+    %ts = epl.loop_stack <0, turns = 24> %t : tensor<8xf32> -> tensor<24x8xf32>
+    ...
+    %2 = epl.loop_slice <1, turns = 24> reverse %s : tensor<24x8xf32> -> tensor<8xf32>
+    %3 = epl.loop_slice <1, turns = 24> reverse %ts : tensor<24x8xf32> -> tensor<8xf32>
+    ```
+    ~~>
+    ```mlir
+    %ts = epl.loop_stack <0, turns = 24> %t : tensor<8xf32> -> tensor<24x8xf32>
+    ...
+    %3 = epl.loop_slice <1, turns = 24> reverse %ts : tensor<24x8xf32> -> tensor<8xf32>
+    %2 = linalg.generic {...} ins(%3 : ...) { ^bb0(%e: f32, ...): arith.mulf %e, %e ... }
+    ```
+  }];
+}
+
 def SeedBatchPass : Pass<"epl-seed-batch", "::mlir::ModuleOp"> {
   let summary = "Shards the batch dimension of batch arguments over the axis \"data\"";
   let description = [{

@@ -13,6 +13,7 @@ namespace {
 void mlir::epl::buildShardPipeline(OpPassManager &pm, const ShardOptions &options) {
   pm.addPass(createSinkLeafWorkPass());
   pm.addPass(createRematerializePass());
+  pm.addPass(createRematerializeTurnsPass());
   pm.addPass(createSeedBatchPass());
   pm.addPass(createSeedSplitPass({options.explainSplit}));
   pm.addPass(createSeedZeroPass({options.zero}));

@@ -8,13 +8,19 @@ using namespace mlir::epl;
 static Block &getBody(func::FuncOp function) { return function.getBody().front(); }
 
 /// Sharded arguments can make their tied results sharded, which can shard more arguments: every round shards
-/// one more argument at least, so there are finitely many.
+/// one more argument at least, or a carried value, so there are finitely many.
 void Propagation::run() {
-  do {
+  for (auto carry : getBody(rules.getFunction()).getOps<LoopCarryOp>())
+    if (rules.isAccumulator(carry))
+      found[carry.getResult()] = AxisState::pending(ReductionKind::sum);
+  bool changed = true;
+  while (changed) {
     initialize();
     forward();
     reverse();
-  } while (shardArguments());
+    changed = shardArguments();
+    changed |= settleCarries();
+  }
 }
 
 void Propagation::initialize() {
@@ -42,8 +48,47 @@ void Propagation::choose(Operation &op, int64_t factor) {
 /// In program order: each op chooses its factor from its operands.
 void Propagation::forward() {
   auto current = [&](Value value) { return getState(value); };
-  for (Operation &op : getBody(rules.getFunction()).without_terminator())
-    choose(op, rules.chooseFactor(&op, axis, current));
+  for (Operation &op : getBody(rules.getFunction()).without_terminator()) {
+    if (auto carry = dyn_cast<LoopCarryOp>(op))
+      enter(carry);
+    else if (auto last = dyn_cast<LoopLastOp>(op); last && rules.getLoops().getCarry(last))
+      leave(last);
+    else
+      choose(op, rules.chooseFactor(&op, axis, current));
+  }
+}
+
+/// A carried value has one state in all turns, by default that of the first one.
+void Propagation::enter(LoopCarryOp carry) {
+  AxisState init = getState(carry.getInit());
+  auto known = found.find(carry.getResult());
+  bool isKnown = known != found.end();
+  states[carry.getResult()] = isKnown ? known->second : init.isSharded() ? init : AxisState();
+  choices[carry] = rules.chooseFactor(carry, axis, [&](Value value) { return getState(value); });
+}
+
+void Propagation::leave(LoopLastOp last) {
+  LoopCarryOp carry = rules.getLoops().getCarry(last);
+  states[last.getResult()] = getState(carry.getResult());
+  choices[last] = choices.lookup(carry);
+}
+
+/// What a turn makes decides for all turns: sums that it does not leave pending are complete in all of them,
+/// replicated values that it shards are sharded in all.
+bool Propagation::settleCarries() {
+  bool changed = false;
+  for (auto last : getBody(rules.getFunction()).getOps<LoopLastOp>()) {
+    LoopCarryOp carry = rules.getLoops().getCarry(last);
+    if (!carry)
+      continue;
+    AxisState state = getState(carry.getResult()), next = getState(last.getOperand());
+    bool isBroken = state.partial && state != next;
+    if (!isBroken && !(state.isReplicated() && next.isSharded()))
+      continue;
+    found[carry.getResult()] = isBroken ? AxisState() : next;
+    changed = true;
+  }
+  return changed;
 }
 
 std::optional<AxisState> Propagation::getUseState(OpOperand &use) const {
@@ -60,7 +105,7 @@ void Propagation::reverse() {
   for (Operation &op : llvm::reverse(getBody(rules.getFunction()).without_terminator())) {
     auto isReplicated = [&](Value value) { return getState(value).isReplicated(); };
     auto isSharded = [&](Value value) { return getState(value).isSharded(); };
-    if (isa<ReshardOp>(op) || choices.lookup(&op) != FactorRule::kBlocked ||
+    if (isa<ReshardOp, LoopCarryOp, LoopLastOp>(op) || choices.lookup(&op) != FactorRule::kBlocked ||
         llvm::any_of(op.getOperands(), isSharded) || !llvm::all_of(op.getResults(), isReplicated))
       continue;
     int64_t factor = rules.chooseSlicedFactor(&op, axis, useState);

@@ -30,6 +30,9 @@ private:
   void forward();
   void reverse();
   bool shardArguments();
+  void enter(LoopCarryOp carry);
+  void leave(LoopLastOp last);
+  bool settleCarries();
 
   AxisState getTiedState(BlockArgument argument) const;
   std::optional<AxisState> getUseState(OpOperand &use) const;
@@ -39,7 +42,7 @@ private:
   ArrayRef<BlockArgument> open;
   DenseMap<Value, AxisState> states;
   DenseMap<Operation *, int64_t> choices; ///< the factor that the axis shards, of every op
-  DenseMap<Value, AxisState> found;       ///< open arguments that became sharded
+  DenseMap<Value, AxisState> found;       ///< open arguments that became sharded, carried values
 };
 
 } // namespace mlir::epl

@@ -305,6 +305,16 @@ bool mlir::epl::isUniform(Operation *op) {
          (constant && isa<SplatElementsAttr>(constant.getValue()));
 }
 
+/// Dimension 0 of a stack counts turns.
+static FactorRule getStackRule(Operation *op, bool slices) {
+  FactorRule rule = getBlockedRule(op);
+  SmallVector<int64_t> &stack = slices ? rule.operands[0] : rule.results[0];
+  SmallVector<int64_t> &part = slices ? rule.results[0] : rule.operands[0];
+  for (int64_t dim = 0; dim < static_cast<int64_t>(part.size()); ++dim)
+    link(rule, {{stack, dim + 1}, {part, dim}});
+  return rule;
+}
+
 static FactorRule getUniformRule(Operation *op) {
   FactorRule rule = getBlockedRule(op);
   for (int64_t dim = 0; dim < getRank(op->getResult(0)); ++dim)
@@ -327,6 +337,9 @@ FactorRule mlir::epl::getFactorRule(Operation *op) {
       .Case([](ConcatenateOp concat) { return getPointwiseRule(concat, concat.getDim()); })
       .Case([](GatherOp gather) { return getGatherRule(gather); })
       .Case([](ScatterOp scatter) { return getScatterRule(scatter); })
+      .Case<LoopCarryOp, LoopLastOp>([](auto carried) { return getPointwiseRule(carried); })
+      .Case([](LoopSliceOp slice) { return getStackRule(slice, /*slices=*/true); })
+      .Case([](LoopStackOp stack) { return getStackRule(stack, /*slices=*/false); })
       .Case([](SortOp sort) { return getPointwiseRule(sort, sort.getDim()); })
       .Case([](ReshardOp reshard) { return getPointwiseRule(reshard); })
       .Default([](Operation *other) { return getBlockedRule(other); });

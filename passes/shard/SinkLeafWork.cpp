@@ -29,7 +29,7 @@ static bool isBatch(BlockArgument argument) {
   return role && role.getValue() == "batch";
 }
 
-/// The ops that depend on no batch, in program order.
+/// The ops that depend on no batch, in program order. What turns carry becomes anything.
 static SetVector<Operation *> findLeaves(Block &body) {
   SetVector<Operation *> leaves;
   auto isLeaf = [&](Value value) {
@@ -39,7 +39,7 @@ static SetVector<Operation *> findLeaves(Block &body) {
   for (Operation &op : body.without_terminator()) {
     SetVector<Value> captured;
     getUsedValuesDefinedAbove(op.getRegions(), captured);
-    if (llvm::all_of(op.getOperands(), isLeaf) && llvm::all_of(captured, isLeaf))
+    if (!isa<LoopCarryOp>(op) && llvm::all_of(op.getOperands(), isLeaf) && llvm::all_of(captured, isLeaf))
       leaves.insert(&op);
   }
   return leaves;

@@ -34,7 +34,7 @@ void SplitSearch::collectContractions() {
     positions[&op] = position;
     if (!isContraction(&op))
       continue;
-    int64_t volume = 1;
+    int64_t volume = rules.getLoops().getTurns(op.getResult(0));
     for (int64_t extent : cast<linalg::LinalgOp>(op).getStaticLoopRanges())
       volume *= ShapedType::isDynamic(extent) ? 1 : extent;
     contractions[&op] = volume;

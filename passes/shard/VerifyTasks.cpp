@@ -22,7 +22,7 @@ static LogicalResult verifyFunction(func::FuncOp function) {
   if (function.isExternal())
     return success();
   for (Operation &op : function.front().without_terminator())
-    if (!op.hasTrait<TaskLevel>())
+    if (!standsBetweenTasks(&op))
       return op.emitOpError() << "is outside of every task";
   return success();
 }

@@ -17,7 +17,7 @@ from jaxlib.mlir.dialects import _stablehlo_ops_gen
 import epl
 import test_operations
 from conftest import Lower
-from epl.adapters.jax import flatten, hooks, support
+from epl.adapters.jax import flatten, hooks, loops, support
 from epl.adapters.jax.legalize import expand
 from epl.adapters.jax.simplify import operations
 from epl.errors import Place
@@ -101,6 +101,7 @@ def test_scatters_of_another_function_than_the_known_ones(lower: Lower) -> None:
 
 def test_long_loops(lower: Lower, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flatten, "MAX_OPERATIONS", 1000)
+    monkeypatch.setattr(loops, "MOST_OPERATIONS", 1000)
     assert lower(lambda x: lax.fori_loop(0, 20, lambda i, v: v * 2, x), X)
     message = error_of(lower, lambda x: lax.fori_loop(0, 1001, lambda i, v: v * 2, x)).message
     assert message == "loops of more than 1000 operations in all are not supported yet"

@@ -1,13 +1,14 @@
-"""Flattens a StableHLO module into `main`: calls inlined, loops unrolled, of branches all or the known one.
+"""Flattens a StableHLO module into `main`: no calls, loops of one turn or unrolled, all branches or one.
 
 Problem: JAX lowers inner `jit`s (`relu`, `_where`, `log_softmax`, ...) to calls, `scan` and `fori_loop` to
 `while`, `cond` and `switch` to `case`. The operations of a callee know only the inner end of their name
 stack; scope and phase stand at the call. No sharding rule sees into loops and branches.
 Method: partial evaluation. The operations of a callee, of an iteration, of a branch are cloned in its place;
 scalar integers that are known (counters, bounds, indices made of them) become constants on the way, so the
-condition of a loop of constant length is known at every iteration. Where the index of a `case` is not, all
-branches are computed and the results selected: devices keep one schedule whatever the data are.
-Long functions of elements, such as those that make random bits, stay calls (`maps.py`).
+condition of a loop of constant length is known at every iteration. Of a long loop the body is cloned once
+(`loops.py`). Where the index of a `case` is not known, all branches are computed and the results selected:
+devices keep one schedule whatever the data are. Long functions of elements, such as those that make random
+bits, stay calls (`maps.py`).
 Invariant out: one function, `main`, without other calls and control flow; an operation's name stack is its
 chain of call sites.
 """
@@ -19,7 +20,7 @@ from collections.abc import Callable, Sequence
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
-from epl.adapters.jax import scalars
+from epl.adapters.jax import loops, scalars
 from epl.adapters.jax.locations import unsupported_operation, user_place
 from epl.adapters.jax.maps import call_map, is_map
 from epl.adapters.jax.simplify import compare, constant
@@ -27,7 +28,13 @@ from epl.errors import UnsupportedError
 
 MAX_OPERATIONS = 200_000  # that are cloned: about half a minute
 
+MOST_INNER = 2_000  # operations of an inner loop that each turn of an outer one has, unrolled
+
 Values = dict[ir.Value, ir.Value]
+
+
+class _LongInnerLoop(Exception):  # noqa: N818  # a choice, no error
+    """The loop inside is the one to keep."""
 
 
 def flatten(module: ir.Module) -> dict[str, ir.Operation]:
@@ -73,6 +80,8 @@ class _Flattener:
             "stablehlo.case": self._case,
         }
         self._cloned = 0
+        self._loops = 0
+        self._is_in_loop = False
 
     def replaced(self, op: ir.Operation, values: Values, caller: ir.Location | None) -> list[ir.Value] | None:
         """What stands for the results of an operation; None if the operation itself does."""
@@ -123,9 +132,41 @@ class _Flattener:
         return self._block(self._functions[name].regions[0].blocks[0], arguments, {}, location)
 
     def _while(self, op: ir.Operation, values: Values, caller: ir.Location | None) -> list[ir.Value]:
-        condition, body = (region.blocks[0] for region in op.regions)
         carried = [values.get(value, value) for value in op.operands]
+        results = None if self._is_in_loop else self._kept(op, carried, values, caller)
+        return results or self._unrolled(op, carried, values, caller)
+
+    def _kept(
+        self, op: ir.Operation, carried: list[ir.Value], values: Values, caller: ir.Location | None
+    ) -> list[ir.Value] | None:
+        """The results of a loop that stays one; None if it is one to unroll."""
+        turn = loops.Turn([value.type for value in carried])
+        cloned, self._is_in_loop = self._cloned, True
+        try:
+            with ir.InsertionPoint(turn.block):
+                [goes_on], following = (
+                    self._block(region.blocks[0], turn.arguments, values, caller) for region in op.regions
+                )
+            loop = loops.Loop(turn, carried, goes_on, following)
+            if loop.is_kept:
+                self._loops += 1
+                return loop.write(self._loops - 1, _called_at(op.location, caller))
+        except (_LongInnerLoop, UnsupportedError):  # such as for one whose length depends on the turn
+            pass
+        finally:
+            turn.erase()
+            self._is_in_loop = False
+        self._cloned = cloned
+        return None
+
+    def _unrolled(
+        self, op: ir.Operation, carried: list[ir.Value], values: Values, caller: ir.Location | None
+    ) -> list[ir.Value]:
+        condition, body = (region.blocks[0] for region in op.regions)
+        before = self._cloned
         while True:
+            if self._is_in_loop and self._cloned - before > MOST_INNER:
+                raise _LongInnerLoop
             [goes_on] = self._block(condition, carried, values, caller)
             known = scalars.known(goes_on)
             if known is None:

@@ -20,6 +20,7 @@ from jaxlib.mlir.dialects import stablehlo
 from epl.adapters.jax.flatten import flatten
 from epl.adapters.jax.indexing import raise_indexing
 from epl.adapters.jax.locations import unsupported_operation
+from epl.adapters.jax.loops import LOOP_EDGES
 from epl.adapters.jax.maps import MAP, lower_maps
 from epl.adapters.jax.pooling import lower_pooling
 from epl.adapters.jax.simplify import fold_broadcasts, operations, simplify
@@ -27,7 +28,7 @@ from epl.adapters.jax.sorting import attach_comparators, raise_sorts
 
 HOIST_BYTES = 1024  # closed-over arrays above this size become hidden arguments
 _HEX_ELEMENTS = 100
-_RAISED = ("epl.concatenate", "epl.gather", MAP, "epl.scatter", "epl.sort")
+_RAISED = ("epl.concatenate", "epl.gather", MAP, "epl.scatter", "epl.sort", *LOOP_EDGES)
 
 _DIALECTS = frozenset({"arith", "builtin", "epl", "func", "linalg", "math", "scf", "tensor"})
 # Legalized to bodies that capture whole tensors; what else captures one leaves a tensor.extract.

@@ -51,17 +51,29 @@ def known(value: ir.Value) -> np.ndarray | None:
 
 def fold(op: ir.Operation, operands: Sequence[ir.Value]) -> int | None:
     """The number that a scalar operation gives for known operands, else None."""
-    compares = op.name == "stablehlo.compare"
-    rule: Callable[..., Any] | None = _COMPARISONS[direction(op)] if compares else _RULES.get(op.name)
-    if rule is None or op.results[0].type.rank != 0:
+    if not is_scalar(op):
         return None
-    dtype = _dtype(op.results[0].type.element_type)
-    numbers = [known(operand) for operand in operands]
-    if dtype is None or any(number is None for number in numbers):
+    result = evaluate(op, [known(operand) for operand in operands])
+    return None if result is None else int(result)
+
+
+def is_scalar(op: ir.Operation) -> bool:
+    """Whether an operation makes one scalar integer by a rule of this file."""
+    if op.name != "stablehlo.compare" and op.name not in _RULES:
+        return False
+    type_ = op.results[0].type
+    return type_.rank == 0 and _dtype(type_.element_type) is not None
+
+
+def evaluate(op: ir.Operation, numbers: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """What a scalar operation gives for known operands, None if one is not known or it gives nothing."""
+    compares = op.name == "stablehlo.compare"
+    rule: Callable[..., Any] = _COMPARISONS[direction(op)] if compares else _RULES[op.name]
+    if any(number is None for number in numbers):
         return None
     with np.errstate(over="ignore"):
         result = rule(*numbers)
-    return None if result is None else int(np.asarray(result).astype(dtype))
+    return None if result is None else np.asarray(result).astype(_dtype(op.results[0].type.element_type))
 
 
 def _dtype(element: ir.Type) -> np.dtype | None:

@@ -1,0 +1,201 @@
+//===- EplLoopOps.cpp - Loops of constant length --------------------------===//
+
+#include "dialect/Loops.h"
+#include "dialect/Sharding.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+//===----------------------------------------------------------------------===//
+// Verification of single ops
+//===----------------------------------------------------------------------===//
+
+static RankedTensorType getTensor(Type type) {
+  auto dist = dyn_cast<DistType>(type);
+  return dist ? dist.getGlobal() : cast<RankedTensorType>(type);
+}
+
+/// The sharding of a distributed type, as the dimensions behind the first `dropped` have it.
+static ArrayRef<Attribute> getDims(Type type, size_t dropped) {
+  auto dist = dyn_cast<DistType>(type);
+  return dist ? dist.getSharding().getDims().getValue().drop_front(dropped) : ArrayRef<Attribute>();
+}
+
+static LogicalResult verifyDistributed(Operation *op) {
+  for (Value value : {op->getOperand(0), Value(op->getResult(0))})
+    if (auto dist = dyn_cast<DistType>(value.getType()))
+      if (failed(verifySharding(op, dist.getSharding(), dist.getGlobal(), "the loop's value")))
+        return failure();
+  return success();
+}
+
+/// (C1) and (C2) of slices and stacks.
+static LogicalResult verifyStack(Operation *op, LoopAttr loop, Type stackType, Type partType) {
+  RankedTensorType stack = getTensor(stackType), part = getTensor(partType);
+  if (stack.getRank() == 0 || stack.getDimSize(0) != loop.getTurns())
+    return op->emitOpError() << "stack is " << stack << ", expected " << loop.getTurns()
+                             << " parts along dimension 0, one for each turn";
+  auto expected = RankedTensorType::get(stack.getShape().drop_front(), stack.getElementType());
+  bool alike = isa<DistType>(stackType) == isa<DistType>(partType);
+  if (part != expected || !alike)
+    return op->emitOpError() << "part is " << partType << ", expected the stack without dimension 0, "
+                             << expected;
+  auto dist = dyn_cast<DistType>(stackType);
+  if (dist && !dist.getSharding().getDimAxes(0).empty())
+    return op->emitOpError() << "dimension 0 of the stack is split, expected it whole";
+  if (getDims(stackType, 1) != getDims(partType, 0))
+    return op->emitOpError() << "part is " << partType << ", expected the stack's distribution, "
+                             << stackType;
+  return verifyDistributed(op);
+}
+
+/// The type with nothing pending.
+static Type getCompleteType(Type type) {
+  auto dist = dyn_cast<DistType>(type);
+  return dist ? DistType::get(type.getContext(), dist.getGlobal(), dist.getSharding().withoutPartial())
+              : type;
+}
+
+LogicalResult LoopCarryOp::verifySymbolUses(SymbolTableCollection &) {
+  if (getInit().getType() != getType() && getInit().getType() != getCompleteType(getType())) // (C1)
+    return emitOpError() << "begins as " << getInit().getType() << ", expected " << getType()
+                         << ", or a zero of that type with nothing pending";
+  return verifyDistributed(*this);
+}
+
+LogicalResult LoopLastOp::verifySymbolUses(SymbolTableCollection &) { return verifyDistributed(*this); }
+
+LogicalResult LoopSliceOp::verifySymbolUses(SymbolTableCollection &) {
+  return verifyStack(*this, getLoop(), getOperand().getType(), getType());
+}
+
+LogicalResult LoopStackOp::verifySymbolUses(SymbolTableCollection &) {
+  return verifyStack(*this, getLoop(), getType(), getOperand().getType());
+}
+
+//===----------------------------------------------------------------------===//
+// Membership
+//===----------------------------------------------------------------------===//
+
+LoopAttr mlir::epl::getEdgeLoop(Operation *op) {
+  return op->hasTrait<LoopEdge>() ? op->getAttrOfType<LoopAttr>("loop") : LoopAttr();
+}
+
+bool mlir::epl::leavesLoop(Operation *op) { return isa<LoopLastOp, LoopStackOp>(op); }
+
+Loops::Loops(Block &body) {
+  for (Operation &op : body) {
+    if (auto carry = dyn_cast<LoopCarryOp>(op))
+      carries[{carry.getLoop(), carry.getIndex()}] = carry;
+    if (auto last = dyn_cast<LoopLastOp>(op))
+      lasts[{last.getLoop(), last.getIndex()}] = last;
+    if (LoopAttr loop = computeLoop(op))
+      loops[&op] = loop;
+  }
+}
+
+LoopAttr Loops::computeLoop(Operation &op) const {
+  if (LoopAttr edge = getEdgeLoop(&op))
+    return edge;
+  LoopAttr found;
+  op.walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      if (LoopAttr loop = getLoop(operand))
+        found = loop;
+  });
+  return found;
+}
+
+LoopAttr Loops::getLoop(Value value) const {
+  Operation *op = value.getDefiningOp();
+  return op && !leavesLoop(op) ? getLoop(op) : LoopAttr();
+}
+
+//===----------------------------------------------------------------------===//
+// Verification of loops
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Checks the loops of one block.
+class LoopVerifier {
+public:
+  explicit LoopVerifier(Block &body) : body(body), loops(body) {}
+
+  LogicalResult verify() {
+    for (Operation &op : body)
+      if (failed(verifyOp(op)))
+        return failure();
+    for (auto carry : body.getOps<LoopCarryOp>())
+      if (!loops.getLast(carry))
+        return carry.emitOpError() << "has no \"epl.loop_last\" of index " << carry.getIndex(); // (C2)
+    return success();
+  }
+
+private:
+  LogicalResult verifyOp(Operation &op) {
+    LoopAttr loop = loops.getLoop(&op);
+    if (failed(verifyOneLoop(op, loop)))
+      return failure();
+    if (!loop)
+      return success();
+    if (op.hasTrait<OpTrait::IsTerminator>())
+      return op.emitOpError() << "returns a value of the turns of loop " << loop.getId()
+                              << ", expected what \"epl.loop_last\" or \"epl.loop_stack\" make of it";
+    if (leavesLoop(&op)) {
+      left.try_emplace(loop.getId(), &op);
+      return verifyEdge(op, loop);
+    }
+    if (Operation *end = left.lookup(loop.getId())) {
+      InFlightDiagnostic error = op.emitOpError() << "is done in each turn of loop " << loop.getId()
+                                                  << ", expected it before what leaves the loop";
+      error.attachNote(end->getLoc()) << "the loop is left here";
+      return error;
+    }
+    return verifyEdge(op, loop);
+  }
+
+  /// No op reads values of the turns of two loops.
+  LogicalResult verifyOneLoop(Operation &op, LoopAttr loop) {
+    LogicalResult result = success();
+    op.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands()) {
+        LoopAttr read = loops.getLoop(operand);
+        bool enters = loop && getEdgeLoop(&op) && !leavesLoop(&op);
+        if (succeeded(result) && read && (read != loop || enters))
+          result = op.emitOpError() << "reads a value of the turns of loop " << read.getId()
+                                    << ", expected loops that do not nest";
+      }
+    });
+    return result;
+  }
+
+  LogicalResult verifyEdge(Operation &op, LoopAttr loop) {
+    if (!op.hasTrait<LoopEdge>())
+      return success();
+    auto [known, isNew] = declared.try_emplace(loop.getId(), loop);
+    if (known->second != loop)
+      return op.emitOpError() << "says loop " << loop.getId() << " has " << loop.getTurns()
+                              << " turns, expected " << known->second.getTurns();
+    if (auto last = dyn_cast<LoopLastOp>(op))
+      return verifyPair(last);
+    return success();
+  }
+
+  LogicalResult verifyPair(LoopLastOp last) {
+    LoopCarryOp carry = loops.getCarry(last);
+    if (carry && carry.getType() != last.getType()) // (C2)
+      return last.emitOpError() << "has type " << last.getType() << ", expected that of the carried value, "
+                                << carry.getType();
+    if (loops.getLast(last.getLoop(), last.getIndex()) != last) // (C2)
+      return last.emitOpError() << "is one of several of index " << last.getIndex() << ", expected one";
+    return success();
+  }
+
+  Block &body;
+  Loops loops;
+  DenseMap<int64_t, Operation *> left; ///< the first op that leaves a loop
+  DenseMap<int64_t, LoopAttr> declared;
+};
+} // namespace
+
+LogicalResult mlir::epl::verifyLoops(Block &body) { return LoopVerifier(body).verify(); }

@@ -1,0 +1,52 @@
+//===- Loops.h - Which ops are done in every turn ---------------*- C++ -*-===//
+//
+// Loops are no regions (dialect/EplLoopOps.td): what depends on a value of a turn is part of the loop. This
+// analysis answers what follows from that.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "dialect/Epl.h"
+
+namespace mlir::epl {
+
+/// The loop that an op enters or leaves, null for all other ops.
+LoopAttr getEdgeLoop(Operation *op);
+
+/// Whether an op's results are there after the loop only: `epl.loop_last`, `epl.loop_stack`.
+bool leavesLoop(Operation *op);
+
+/// The loops of a block, as it was when this was made.
+class Loops {
+public:
+  explicit Loops(Block &body);
+
+  /// The loop in whose turns `op`, of the block, is done; null if it is done once. Ops that leave a loop are
+  /// a part of it.
+  LoopAttr getLoop(Operation *op) const { return loops.lookup(op); }
+  /// The loop that has a `value` of its own in every turn; null if there is one value.
+  LoopAttr getLoop(Value value) const;
+  /// How often a value is made.
+  int64_t getTurns(Value value) const {
+    LoopAttr loop = getLoop(value);
+    return loop ? loop.getTurns() : 1;
+  }
+
+  /// The other end of a carried value. No turn need read what it ends as: then nothing is carried.
+  LoopCarryOp getCarry(LoopLastOp last) const { return carries.lookup({last.getLoop(), last.getIndex()}); }
+  LoopLastOp getLast(LoopCarryOp carry) const { return getLast(carry.getLoop(), carry.getIndex()); }
+  LoopLastOp getLast(LoopAttr loop, int64_t index) const { return lasts.lookup({loop, index}); }
+
+private:
+  LoopAttr computeLoop(Operation &op) const;
+
+  DenseMap<Operation *, LoopAttr> loops;
+  DenseMap<std::pair<LoopAttr, int64_t>, LoopCarryOp> carries;
+  DenseMap<std::pair<LoopAttr, int64_t>, LoopLastOp> lasts;
+};
+
+/// Fails, with an error at the first op that breaks a rule of loops that no op can check alone: carried
+/// values have two ends, loops do not nest, and nothing of a loop stands behind what leaves it.
+LogicalResult verifyLoops(Block &body);
+
+} // namespace mlir::epl

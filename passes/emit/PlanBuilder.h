@@ -1,0 +1,82 @@
+//===- PlanBuilder.h - The walk that makes a plan ---------------*- C++ -*-===//
+//
+// What the files of plan building share: the driver, tables and launches (BuildPlan.cpp), collectives
+// (PlanCollectives.cpp) and loops (PlanLoops.cpp).
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "dialect/Loops.h"
+#include "dialect/Sharding.h"
+#include "passes/emit/BuildPlan.h"
+#include "passes/emit/PlanTypes.h"
+#include "passes/emit/ScopePath.h"
+#include "passes/emit/SourceLocation.h"
+#include "runtime/plan/Builder.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::epl {
+
+namespace runtime = ::epl::runtime;
+namespace plan = ::epl::runtime::plan;
+
+inline std::vector<std::string> toStrings(ArrayRef<StringRef> names) { return {names.begin(), names.end()}; }
+
+/// The state of one walk over a module.
+class PlanBuilder {
+public:
+  PlanBuilder(ModuleOp module, const PlanOptions &options)
+      : module(module), options(options), builder("cpu") {}
+
+  FailureOr<plan::PlanT> build();
+
+private:
+  LogicalResult addMesh();
+  void addKernel(KernelOp kernel);
+  LogicalResult addArgument(func::FuncOp func, unsigned index);
+  LogicalResult addResult(func::FuncOp func, unsigned index);
+  LogicalResult addSlot(func::FuncOp func, plan::SlotT slot, DistType type, DictionaryAttr attrs,
+                        StringRef defaultName);
+  LogicalResult addOps(Block &body);
+  LogicalResult addLoop(ArrayRef<Operation *> ops, LoopAttr loop, const Loops &loops);
+  void beginTurn(ArrayRef<Operation *> ops, const Loops &loops, bool isFirst);
+  LogicalResult addTurnOp(Operation *op, int64_t turn);
+  void addSlice(LoopSliceOp op, int64_t part);
+  void addPart(LoopStackOp op, int64_t part);
+  void addCopy(Operation *op, StringRef name, plan::CopyT copy);
+  LogicalResult addOp(Operation *op);
+  LogicalResult addTask(TaskOp task);
+  LogicalResult addTaskOp(Operation *op, WorkAttr work);
+  void addLaunch(LaunchOp launch, WorkAttr work);
+  void addContraction(LaunchOp launch, KernelOp kernel, GemmAttr gemm, WorkAttr work);
+  void addCopies(LaunchOp launch, KernelOp kernel, WorkAttr work);
+  LogicalResult addAllReduce(AllReduceOp op);
+  LogicalResult addReduceScatter(ReduceScatterOp op);
+  LogicalResult addExchange(Operation *op, StringRef name);
+  LogicalResult addAllGather(AllGatherOp op);
+
+  runtime::CommandInfo getInfo(Operation *op, StringRef name, WorkAttr work) {
+    std::string kind =
+        work ? (work.getTaskgraph().getValue() + "." + stringifyWorkKind(work.getKind())).str() : "";
+    std::string scope = getScopePath(op->getLoc());
+    return {scope.empty() ? name.str() : (name + " in " + scope).str(), getSourceLine(op->getLoc()), kind};
+  }
+  /// A new buffer for a tensor of that type, bound to `value`.
+  uint32_t addBuffer(Value value, RankedTensorType type, StringRef name) {
+    return buffers[value] = builder.addBuffer(name.str(), getByteSize(type));
+  }
+
+  ModuleOp module;
+  const PlanOptions &options;
+  runtime::Builder builder;
+  MeshOp mesh;
+  DenseMap<Value, uint32_t> buffers;
+  /// The parts of stacks that only slices read.
+  DenseMap<Value, SmallVector<uint32_t>> stacks;
+  llvm::StringMap<uint32_t> kernels;
+};
+
+} // namespace mlir::epl

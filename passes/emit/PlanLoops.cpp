@@ -1,0 +1,98 @@
+//===- PlanLoops.cpp - The turns of loops ---------------------------------===//
+//
+// Problem: the program has the ops of one turn; devices keep one schedule, in which every turn has commands
+// of its own, so that turns overlap as far as what they carry lets them.
+// Method: the ops of a loop stand together. For each turn their values are bound to buffers anew: a carried
+// value to what the turn before made of it, so that nothing is copied. A stack that only slices read is never
+// made: a slice is the buffer that was to be its part. Of other stacks each turn writes its part.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/emit/PlanBuilder.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+LogicalResult PlanBuilder::addOps(Block &body) {
+  Loops loops(body);
+  for (auto op = body.begin(); op != body.end();) {
+    LoopAttr loop = loops.getLoop(&*op);
+    SmallVector<Operation *> ops;
+    do
+      ops.push_back(&*op++);
+    while (loop && op != body.end() && loops.getLoop(&*op) == loop);
+    if (failed(loop ? addLoop(ops, loop, loops) : addOp(ops.front())))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult PlanBuilder::addLoop(ArrayRef<Operation *> ops, LoopAttr loop, const Loops &loops) {
+  for (int64_t turn = 0; turn < loop.getTurns(); ++turn) {
+    beginTurn(ops, loops, turn == 0);
+    for (Operation *op : ops)
+      if (failed(addTurnOp(op, turn)))
+        return failure();
+  }
+  return success();
+}
+
+/// Binds all carried values at once: one may become what another one was.
+void PlanBuilder::beginTurn(ArrayRef<Operation *> ops, const Loops &loops, bool isFirst) {
+  SmallVector<std::pair<Value, uint32_t>> carried;
+  for (Operation *op : ops)
+    if (auto carry = dyn_cast<LoopCarryOp>(op))
+      carried.push_back(
+          {carry, buffers.lookup(isFirst ? carry.getInit() : loops.getLast(carry).getOperand())});
+  for (auto [value, buffer] : carried)
+    buffers[value] = buffer;
+}
+
+LogicalResult PlanBuilder::addTurnOp(Operation *op, int64_t turn) {
+  auto getPart = [&](auto edge) { return edge.getReverse() ? edge.getLoop().getTurns() - 1 - turn : turn; };
+  if (auto slice = dyn_cast<LoopSliceOp>(op))
+    addSlice(slice, getPart(slice));
+  else if (auto stack = dyn_cast<LoopStackOp>(op))
+    addPart(stack, getPart(stack));
+  else if (auto last = dyn_cast<LoopLastOp>(op))
+    buffers[last] = buffers.lookup(last.getOperand());
+  else if (!isa<LoopCarryOp>(op))
+    return addOp(op);
+  return success();
+}
+
+void PlanBuilder::addSlice(LoopSliceOp op, int64_t part) {
+  if (auto parts = stacks.find(op.getOperand()); parts != stacks.end()) {
+    buffers[op] = parts->second[part];
+    return;
+  }
+  RankedTensorType type = getLocalType(op, cast<DistType>(op.getType()));
+  plan::CopyT copy;
+  copy.source = buffers.lookup(op.getOperand());
+  copy.target = addBuffer(op, type, "slice");
+  copy.size = getByteSize(type);
+  copy.from = part * copy.size;
+  addCopy(op, "slice", copy);
+}
+
+void PlanBuilder::addPart(LoopStackOp op, int64_t part) {
+  uint32_t made = buffers.lookup(op.getOperand());
+  if (llvm::all_of(op.getResult().getUsers(), llvm::IsaPred<LoopSliceOp>)) {
+    stacks[op].resize(op.getLoop().getTurns());
+    stacks[op][part] = made;
+    return;
+  }
+  if (!buffers.contains(op))
+    addBuffer(op, getLocalType(op, cast<DistType>(op.getType())), "stack");
+  plan::CopyT copy;
+  copy.source = made;
+  copy.target = buffers.lookup(op);
+  copy.size = getByteSize(getLocalType(op, cast<DistType>(op.getOperand().getType())));
+  copy.to = part * copy.size;
+  addCopy(op, "stack", copy);
+}
+
+void PlanBuilder::addCopy(Operation *op, StringRef name, plan::CopyT copy) {
+  if (copy.size > 0)
+    builder.copy(getInfo(op, name, {}), copy);
+}
