@@ -115,8 +115,8 @@ def SeedZeroPass : Pass<"epl-seed-zero", "::mlir::ModuleOp"> {
     whole, every device updates its part, and parameters are gathered once, at the end. At level v2 gradients are
     in parts from where they are summed, whatever reads them: their norm is that of parts, summed. At level v3
     parameters stay in parts between steps and are gathered for each work that reads them with the batch, for
-    the forward work and again for the backward work, so that no device holds all of the model at once. A state
-    is sharded along its outermost dimension that the axis divides and no other axis shards; a remark names those
+    the forward work and again for the backward work. Gathers wait for nothing, so that their memory is not used
+    for anything else within a step: what is saved is saved between steps. A state is sharded along its outermost dimension that the axis divides and no other axis shards; a remark names those
     that have none.
 
     ```mlir
