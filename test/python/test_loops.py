@@ -67,6 +67,15 @@ def counted(params: Any, x: jax.Array) -> jax.Array:
     return (lax.fori_loop(0, TURNS, body, x) ** 2).mean()
 
 
+def counted_down(params: Any, x: jax.Array) -> jax.Array:
+    """A position that counts down, and that the reverse pass reads as a number, too."""
+
+    def body(i: jax.Array, h: jax.Array) -> jax.Array:
+        return jnp.tanh(h @ params[TURNS - 1 - i]) + h * i / TURNS
+
+    return (lax.fori_loop(0, TURNS, body, x) ** 2).mean()
+
+
 def swapped(params: Any, x: jax.Array) -> jax.Array:
     """Carried values that become each other, one that stays, and one that does not depend on the turn."""
 
@@ -149,6 +158,7 @@ LOSSES = [
     reversed_layers,
     recurrence,
     counted,
+    counted_down,
     swapped,
     dead,
     nested,

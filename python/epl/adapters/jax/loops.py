@@ -72,6 +72,9 @@ class Loop:
         self._turns = self._count(goes_on)
         self._updates = self._find_updates()
         self._slices = self._find_slices()
+        # Asked now: positions that are read otherwise, too, become parts of tables.
+        self._reversed_updates = {i for i, op in self._updates.items() if self._is_reversed(op.operands[2])}
+        self._reversed_slices = [op for op in self._slices if self._is_reversed(op.operands[1])]
 
     @property
     def is_kept(self) -> bool:
@@ -198,7 +201,7 @@ class Loop:
                 self._replace(value, self._from_table(value.type, numbers))
         for op in self._slices:
             row = op.results[0]
-            part = self._sliced(op.operands[0], bool(self._is_reversed(op.operands[1])))
+            part = self._sliced(op.operands[0], reverse=op in self._reversed_slices)
             self._replace(row, stablehlo.ReshapeOp(row.type, part).result)
 
     def _replace(self, old: ir.Value, new: ir.Value) -> None:
@@ -226,7 +229,7 @@ class Loop:
         results = []
         for i, (initial, value) in enumerate(zip(self._initial, self._following, strict=True)):
             if i in rows:
-                reverse = bool(self._is_reversed(self._updates[i].operands[2]))
+                reverse = i in self._reversed_updates
                 results.append(self._edge("stack", initial.type, rows[i].result, reverse=reverse))
             elif i in self._after:
                 results.append(constant(initial.type, int(self._after[i])))
