@@ -37,15 +37,15 @@ LogicalResult ScopeAttr::verify(EmitError emitError, StrategyKind, int64_t devic
   return verifyDeviceCount(emitError, deviceCount); // (S1)
 }
 
-//===----------------------------------------------------------------------===//
-// AxisAttr: <"data" = 4>, <"micro" = 8 temporal>
-//===----------------------------------------------------------------------===//
-
 LogicalResult LoopAttr::verify(EmitError emitError, int64_t id, int64_t turns) {
   if (turns < 1) // (L1)
     return emitError() << "loop " << id << " has " << turns << " turns, expected at least 1";
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// AxisAttr: <"data" = 4>, <"micro" = 8 temporal>
+//===----------------------------------------------------------------------===//
 
 LogicalResult AxisAttr::verify(EmitError emitError, StringRef name, int64_t size, bool) {
   if (name.empty()) // (A1)

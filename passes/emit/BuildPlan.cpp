@@ -3,8 +3,8 @@
 // Problem: a plan is data for a runtime that knows no MLIR; the module says the same in ops.
 // Method: one walk in program order. Arguments and results become slots, every tensor that a launch or a
 // collective makes becomes a buffer, views share the buffer of what they view, and each launch and
-// collective becomes a command. A loop has the commands of all its turns. Lanes, waits and
-// memory are the plan builder's matter.
+// collective becomes a command. A loop has the commands of all its turns. Lanes, waits and memory are the
+// plan builder's matter.
 // Invariant in: level "kernels"; every kernel is lowered, or matched to the matrix library.
 // Invariant out: a plan that the verifier accepted.
 //

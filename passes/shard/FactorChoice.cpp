@@ -172,13 +172,14 @@ FailureOr<SmallVector<AxisState>> FunctionRules::getResultStates(Operation *op, 
   if (llvm::any_of(getCapturedTensors(op), [&](OpOperand *use) { return isPending(use->get()); }))
     return failure();
   bool pending = llvm::any_of(op->getOperands(), isPending);
-  if (Value carried = getCarried(op); carried && getState(carried).partial) {
+  Value carried = getCarried(op);
+  if (carried && getState(carried).partial) {
     bool fits = isa<LoopLastOp>(op) ? pending : isAccumulator(cast<LoopCarryOp>(op));
     if (!fits)
       return failure();
     return SmallVector<AxisState>{getState(carried)};
   }
-  if (pending && (isa<ReshardOp>(op) || getCarried(op)))
+  if (pending && (carried || isa<ReshardOp>(op)))
     return failure();
   if (factor == FactorRule::kBlocked)
     return pending ? flowPartial(op, getState) : FailureOr(SmallVector<AxisState>(op->getNumResults()));

@@ -71,13 +71,22 @@ bool Recipe::addInput(Value value, KeptAs getKept) {
   return producer && add(producer, getKept);
 }
 
-Value Recipe::build(Operation *user) {
-  OpBuilder builder(user);
+Operation *Recipe::getFirst(ArrayRef<OpOperand *> uses) {
+  Operation *first = uses.front()->getOwner();
+  for (OpOperand *use : uses)
+    first = use->getOwner()->isBeforeInBlock(first) ? use->getOwner() : first;
+  return first;
+}
+
+void Recipe::replace(ArrayRef<OpOperand *> uses) {
+  Operation *first = getFirst(uses);
+  OpBuilder builder(first);
   IRMapping mapping = kept;
   Operation *clone = nullptr;
   for (Operation *op : ops) {
     clone = builder.clone(*op, mapping);
-    clone->setAttr(EplDialect::kWorkAttr, user->getAttr(EplDialect::kWorkAttr));
+    clone->setAttr(EplDialect::kWorkAttr, first->getAttr(EplDialect::kWorkAttr));
   }
-  return clone->getResult(0);
+  for (OpOperand *use : uses)
+    use->set(clone->getResult(0));
 }

@@ -23,8 +23,11 @@ public:
 
   /// Whether there is a recipe that reads no more memory than the value itself takes, about.
   bool isGood() const;
-  /// Makes the value again before `user`, as part of its work.
-  Value build(Operation *user);
+  /// Makes the value again before the first of `uses`, all by readers, as part of its work, for all of them.
+  void replace(ArrayRef<OpOperand *> uses);
+
+  /// The first reader of some in their block.
+  static Operation *getFirst(ArrayRef<OpOperand *> uses);
 
   /// Whether making the op's result again costs little beside reading it.
   static bool isCheap(Operation *op);

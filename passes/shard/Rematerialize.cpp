@@ -57,14 +57,8 @@ static void rematerialize(Operation *op) {
   Recipe recipe(op, [](Value input) { return isKept(input) ? input : Value(); });
   if (!recipe.isGood())
     return;
-  for (auto &[work, uses] : readers) {
-    Operation *first = uses.front()->getOwner();
-    for (OpOperand *use : uses)
-      first = use->getOwner()->isBeforeInBlock(first) ? use->getOwner() : first;
-    Value again = recipe.build(first);
-    for (OpOperand *use : uses)
-      use->set(again);
-  }
+  for (auto &[work, uses] : readers)
+    recipe.replace(uses);
   if (value.use_empty())
     op->erase();
 }

@@ -53,15 +53,9 @@ private:
                                          slice.getReverse() != slices.front().getReverse())))
         return false;
       slices.push_back(slice);
-      llvm::for_each(slice.getResult().getUses(), [&](OpOperand &use) { addUse(use); });
+      llvm::for_each(slice.getResult().getUses(), [&](OpOperand &use) { uses.push_back(&use); });
     }
     return !uses.empty();
-  }
-
-  void addUse(OpOperand &use) {
-    uses.push_back(&use);
-    Operation *reader = stack->getBlock()->findAncestorOpInBlock(*use.getOwner());
-    first = !first || reader->isBeforeInBlock(first) ? reader : first;
   }
 
   /// Whether the reading loop goes the other way through what the writing one made.
@@ -76,7 +70,7 @@ private:
   LoopStackOp stack;
   SmallVector<LoopSliceOp> slices;
   SmallVector<OpOperand *> uses; ///< of the slices
-  Operation *first = nullptr;    ///< the first op that uses one
+  Operation *first = nullptr;    ///< the first reader
 };
 } // namespace
 
@@ -103,12 +97,13 @@ Value Residual::getKept(Value value, const Loops &loops) const {
 
 void Residual::rematerialize(const Loops &loops) {
   auto isReader = [](OpOperand *use) { return Recipe::isReader(use->getOwner()); };
-  Recipe recipe(stack.getOperand().getDefiningOp(), [&](Value value) { return getKept(value, loops); });
-  if (!llvm::all_of(uses, isReader) || !recipe.isGood())
+  if (!llvm::all_of(uses, isReader))
     return;
-  Value again = recipe.build(first);
-  for (OpOperand *use : uses)
-    use->set(again);
+  first = Recipe::getFirst(uses);
+  Recipe recipe(stack.getOperand().getDefiningOp(), [&](Value value) { return getKept(value, loops); });
+  if (!recipe.isGood())
+    return;
+  recipe.replace(uses);
   for (LoopSliceOp slice : slices)
     slice.erase();
   stack.erase();

@@ -115,3 +115,13 @@ def scale(state: Any, x: Any) -> Any:
     """A step whose state and loss depend on every sample."""
     with epl.replicate():
         return jax.tree.map(lambda leaf: leaf * 2 + x.mean(), state), (x * x).sum()
+
+
+def assert_trains_as_jax(parallel: Any, step: Any, state: Any, x: Any, y: Any) -> None:
+    """Three steps from one state give `jax.jit`'s losses and its state."""
+    found, expected = state, state
+    for _ in range(3):
+        found, loss = parallel(found, x, y)
+        expected, expected_loss = jax.jit(step)(expected, x, y)
+        np.testing.assert_allclose(loss, expected_loss, rtol=1e-5)
+    assert_near(found, expected, 1e-4)

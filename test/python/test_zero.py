@@ -12,7 +12,7 @@ import optax
 import pytest
 
 import epl
-from steps import assert_close, assert_near, batches, mlp, mlp_parameters, training_step
+from steps import assert_close, assert_near, assert_trains_as_jax, batches, mlp, mlp_parameters, training_step
 from test_models import train
 from test_split import BATCH, LENGTH, VOCABULARY, transformer
 
@@ -76,12 +76,7 @@ def test_a_transformer_trains_as_jax_does(
     x, y = np.random.default_rng(1).integers(0, VOCABULARY, (2, BATCH, LENGTH)).astype(np.int32)
     options: dict[str, Any] = {"state": "state", "batch": ("x", "y"), "devices": devices}
     parallel = epl.parallelize(step, config={"zero.level": level}, **options)
-    found, expected = state, state
-    for _ in range(3):
-        found, loss = parallel(found, x, y)
-        expected, expected_loss = jax.jit(step)(expected, x, y)
-        np.testing.assert_allclose(loss, expected_loss, rtol=1e-5)
-    assert_near(found, expected, 1e-4)
+    assert_trains_as_jax(parallel, step, state, x, y)
 
 
 @pytest.mark.parametrize(

@@ -72,9 +72,6 @@ class Loop:
         self._turns = self._count(goes_on)
         self._updates = self._find_updates()
         self._slices = self._find_slices()
-        # Asked now: positions that are read otherwise, too, become parts of tables.
-        self._reversed_updates = {i for i, op in self._updates.items() if self._is_reversed(op.operands[2])}
-        self._reversed_slices = [op for op in self._slices if self._is_reversed(op.operands[1])]
 
     @property
     def is_kept(self) -> bool:
@@ -196,12 +193,14 @@ class Loop:
             elif i not in self._after and i not in self._updates:
                 self._replace(argument, self._edge("carry", argument.type, self._initial[i], index=i))
         carried = [value for i, value in enumerate(self._following) if i not in self._after]
-        for value, numbers in self._numbers.items():
+        for value, numbers in list(self._numbers.items()):
             if value in carried or any(use.owner.operation in moved for use in value.uses):
-                self._replace(value, self._from_table(value.type, numbers))
+                table = self._from_table(value.type, numbers)
+                self._replace(value, table)
+                self._numbers[table] = numbers  # it may be the position of a slice or update, too
         for op in self._slices:
             row = op.results[0]
-            part = self._sliced(op.operands[0], reverse=op in self._reversed_slices)
+            part = self._sliced(op.operands[0], reverse=bool(self._is_reversed(op.operands[1])))
             self._replace(row, stablehlo.ReshapeOp(row.type, part).result)
 
     def _replace(self, old: ir.Value, new: ir.Value) -> None:
@@ -229,7 +228,7 @@ class Loop:
         results = []
         for i, (initial, value) in enumerate(zip(self._initial, self._following, strict=True)):
             if i in rows:
-                reverse = i in self._reversed_updates
+                reverse = bool(self._is_reversed(self._updates[i].operands[2]))
                 results.append(self._edge("stack", initial.type, rows[i].result, reverse=reverse))
             elif i in self._after:
                 results.append(constant(initial.type, int(self._after[i])))
