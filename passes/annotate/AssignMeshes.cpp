@@ -1,13 +1,16 @@
 //===- AssignMeshes.cpp - Devices for the task graphs ---------------------===//
 //
 // Problem: a task graph says how many devices one replica wants, not which ones there are.
-// Method: the one task graph gets a mesh of all devices. One that is split has an axis "model" of the devices
-// of a replica; there are as many replicas as fit, along the axis "data". A module may bring its own mesh,
-// for arguments sharded by hand. Invariant in: one task graph, at most one mesh. Invariant out: every task
-// graph is on the mesh. Reference: EPL's nested data parallelism.
+// Method: all task graphs are on one mesh of all devices. What is split has an axis "model" of the devices of
+// a replica; there are as many replicas as fit, along the axis "data". Those that are split over other counts
+// have axes of their own where these do not divide each other; an axis that a task graph is not split over
+// is one more of its batch. A module may bring its own mesh, for arguments sharded by hand. Invariant in: at
+// most one mesh. Invariant out: every task graph is on the mesh. Reference: EPL's nested data parallelism,
+// and its layout of scopes that share devices.
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/SplitAxes.h"
 #include "passes/annotate/Passes.h"
 
 namespace mlir::epl {
@@ -18,25 +21,30 @@ namespace mlir::epl {
 using namespace mlir;
 using namespace mlir::epl;
 
-/// The axes of a mesh of `devices`, of which a task graph has `split` for each replica.
-static ArrayAttr getAxes(OpBuilder &builder, int64_t devices, int64_t split) {
-  auto get = [&](StringRef name, int64_t size) {
-    return AxisAttr::get(builder.getContext(), name, size, /*temporal=*/false);
-  };
-  SmallVector<Attribute> axes = {get("data", devices / split)};
-  if (split > 1)
-    axes.push_back(get("model", split));
-  return builder.getArrayAttr(axes);
+/// The devices of one replica must divide them all.
+static LogicalResult verifyCounts(ModuleOp module, int64_t devices) {
+  for (auto taskgraph : module.getOps<TaskGraphOp>()) {
+    StrategyAttr strategy = taskgraph.getStrategy();
+    if (devices % strategy.getDeviceCount() != 0)
+      return emitError(taskgraph.getLoc())
+             << stringifyStrategyKind(strategy.getKind()) << " over " << strategy.getDeviceCount()
+             << " devices on " << devices << ", expected a number of devices that its device count divides";
+  }
+  return success();
 }
 
-/// The devices that `taskgraph` is split over, 1 if it is replicated.
-static FailureOr<int64_t> getSplit(TaskGraphOp taskgraph, int64_t devices) {
-  StrategyAttr strategy = taskgraph.getStrategy();
-  if (devices % strategy.getDeviceCount() != 0)
-    return emitError(taskgraph.getLoc())
-           << stringifyStrategyKind(strategy.getKind()) << " over " << strategy.getDeviceCount()
-           << " devices on " << devices << ", expected a number of devices that its device count divides";
-  return strategy.getKind() == StrategyKind::split ? strategy.getDeviceCount() : 1;
+/// The axes of a mesh of `devices`: "data", and those that task graphs are split over.
+static ArrayAttr getAxes(OpBuilder &builder, ModuleOp module, int64_t devices) {
+  auto get = [&](StringRef name, int64_t size) -> Attribute {
+    return AxisAttr::get(builder.getContext(), name, size, /*temporal=*/false);
+  };
+  SmallVector<Attribute> axes = {Attribute()};
+  for (const SplitAxis &axis : getSplitAxes(module)) {
+    axes.push_back(get(axis.name, axis.size));
+    devices /= axis.size;
+  }
+  axes.front() = get("data", devices);
+  return builder.getArrayAttr(axes);
 }
 
 namespace {
@@ -57,6 +65,8 @@ struct AssignMeshesPass : epl::impl::AssignMeshesPassBase<AssignMeshesPass> {
   }
 
   FailureOr<MeshOp> getOrCreateMesh(ModuleOp module) {
+    if (failed(verifyCounts(module, devices)))
+      return failure();
     auto meshes = module.getOps<MeshOp>();
     if (meshes.empty())
       return createMesh(module);
@@ -71,15 +81,8 @@ struct AssignMeshesPass : epl::impl::AssignMeshesPassBase<AssignMeshesPass> {
     if (Operation *taken = module.lookupSymbol("mesh"))
       return emitError(taken->getLoc())
              << "symbol \"mesh\" is taken, expected it free for the mesh of the devices";
-    int64_t split = 1; // Of the one task graph; a step that computes nothing has none.
-    for (auto taskgraph : module.getOps<TaskGraphOp>()) {
-      FailureOr<int64_t> found = getSplit(taskgraph, devices);
-      if (failed(found))
-        return failure();
-      split = *found;
-    }
     OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-    return MeshOp::create(builder, module.getLoc(), "mesh", getAxes(builder, devices, split));
+    return MeshOp::create(builder, module.getLoc(), "mesh", getAxes(builder, module, devices));
   }
 };
 } // namespace

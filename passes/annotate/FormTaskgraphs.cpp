@@ -5,7 +5,8 @@
 // first: a part of a model that is called twice has two of them, and as long as all stages would run on the
 // same devices, nothing tells them apart. A name does, so that what is meant as stages is not lost silently.
 // Here is also where a step stops that asks for what the phases behind cannot do yet, because only here every
-// op knows its task graph. Invariant in: what epl-flatten-scopes leaves. Invariant out: one task graph.
+// op knows its task graph. Invariant in: what epl-flatten-scopes leaves. Invariant out: one task graph, or
+// several that share their devices.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,9 +37,10 @@ static LogicalResult verifySupported(func::FuncOp func, DictionaryAttr scopes) {
   if (scopes.size() < 2)
     return success();
   auto [first, second] = std::pair(scopes.begin()[0].getName(), scopes.begin()[1].getName());
-  InFlightDiagnostic error =
-      emitError(getStart(func, second))
-      << "several stages: not supported yet, expected scopes of one name, or of none and one strategy";
+  InFlightDiagnostic error = emitError(getStart(func, second))
+                             << "several stages: not supported yet, expected scopes of one name, or of none "
+                                "and one strategy, or all "
+                                "on the same devices (\"cluster.colocate_split_and_replicate\")";
   error.attachNote(getStart(func, first)) << "the first stage starts here";
   return error;
 }
@@ -81,13 +83,15 @@ static void formTaskgraphs(func::FuncOp func, DictionaryAttr scopes) {
 
 namespace {
 struct FormTaskgraphsPass : epl::impl::FormTaskgraphsPassBase<FormTaskgraphsPass> {
+  using FormTaskgraphsPassBase::FormTaskgraphsPassBase;
+
   void runOnOperation() override {
     for (auto func : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
       auto scopes = func->getAttrOfType<DictionaryAttr>(EplDialect::kScopesAttr);
       if (!scopes)
         continue;
       scopes = mergeUnnamed(func, scopes);
-      if (failed(verifySupported(func, scopes)))
+      if (!colocate && failed(verifySupported(func, scopes)))
         return signalPassFailure();
       formTaskgraphs(func, scopes);
     }

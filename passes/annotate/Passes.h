@@ -17,6 +17,8 @@ namespace mlir::epl {
 struct AnnotateOptions : PassPipelineOptions<AnnotateOptions> {
   Option<int64_t> devices{*this, "devices", llvm::cl::desc("The number of devices of the mesh"),
                           llvm::cl::init(1)};
+  Option<bool> colocate{*this, "colocate", llvm::cl::desc("Several task graphs share all devices"),
+                        llvm::cl::init(false)};
 };
 
 /// Adds the passes of the annotate phase, in order. In: a step as design 4.1 describes it. Out: the flat

@@ -113,8 +113,8 @@ def FlattenScopesPass : Pass<"epl-flatten-scopes", "::mlir::func::FuncOp"> {
 def FormTaskgraphsPass : Pass<"epl-form-taskgraphs", "::mlir::ModuleOp"> {
   let summary = "Makes an epl.taskgraph of each scope of a flat step";
   let description = [{
-    Scopes without a name that replicate, or split, over as many devices are one task graph. One is what the phases behind
-    can take; more are the error "not supported yet", with the place.
+    Scopes without a name that replicate, or split, over as many devices are one task graph. Several task graphs are
+    an error, with the place, unless `colocate` says that they share their devices.
 
     ```mlir
     func.func @main(...) attributes {epl.scopes = {tg0 = #epl.scope<replicate, 1, "encoder">}} { ... }
@@ -125,6 +125,7 @@ def FormTaskgraphsPass : Pass<"epl-form-taskgraphs", "::mlir::ModuleOp"> {
     func.func @main(...) { ... }
     ```
   }];
+  let options = [Option<"colocate", "colocate", "bool", "false", "several task graphs share all devices">];
   let dependentDialects = ["::mlir::epl::EplDialect"];
 }
 
@@ -147,6 +148,15 @@ def AssignMeshesPass : Pass<"epl-assign-meshes", "::mlir::ModuleOp"> {
     ```mlir
     epl.mesh @mesh axes ["data"=2, "model"=2]
     epl.taskgraph @tg0 strategy(<split, 2>) on @mesh
+    ```
+
+    Task graphs that share devices have one mesh, of axes for all counts that they are split over. What a task graph
+    is not split over is one more axis of its batch: of @tg0 "model" as well as "data".
+
+    ```mlir
+    epl.mesh @mesh axes ["data"=2, "model"=2]
+    epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+    epl.taskgraph @tg1 strategy(<split, 2>) on @mesh
     ```
 
     A module may bring its mesh, of as many devices, with arguments sharded by hand on it.

@@ -10,13 +10,19 @@
 #include "dialect/Sharding.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace mlir::epl {
 
 /// The axes that seeds are for: data parallelism shards the batch over the first, `epl.split` parameters over
-/// the second.
+/// the second, and over "model2" and so on where counts of devices differ.
 inline constexpr llvm::StringLiteral kDataAxis = "data";
 inline constexpr llvm::StringLiteral kModelAxis = "model";
+
+/// Whether `epl.split` splits parameters over an axis of that name.
+inline bool isModelAxis(StringRef name) {
+  return name.consume_front(kModelAxis) && llvm::all_of(name, llvm::isDigit);
+}
 
 /// The state of a value on one axis: replicated, sharded or partial.
 struct AxisState {

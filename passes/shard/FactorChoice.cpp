@@ -8,7 +8,8 @@ using namespace mlir;
 using namespace mlir::epl;
 
 FunctionRules::FunctionRules(func::FuncOp function, MeshOp mesh)
-    : function(function), mesh(mesh), loops(function.getBody().front()), zeros(function) {
+    : function(function), mesh(mesh), loops(function.getBody().front()), zeros(function),
+      taskgraphs(function->getParentOfType<ModuleOp>()) {
   Block &body = function.getBody().front();
   for (Operation &op : body) {
     rules[&op] = getFactorRule(&op);
@@ -20,6 +21,8 @@ FunctionRules::FunctionRules(func::FuncOp function, MeshOp mesh)
     if (updatedArguments.back())
       updates[updatedArguments.back()] = value;
   }
+  if (taskgraphs.areMixed())
+    batch.emplace(function, loops, [&](Operation *op) -> const FactorRule & { return getRule(op); });
 }
 
 ArrayRef<OpOperand *> FunctionRules::getCapturedTensors(Operation *op) const {
@@ -108,11 +111,23 @@ int64_t FunctionRules::chooseFactor(Operation *op, AxisAttr axis, StateOf getSta
   for (auto [result, factors] : llvm::zip_equal(op->getResults(), rule.results))
     if (AxisState state = factors.empty() ? AxisState() : getState(result); state.isSharded())
       return factors[state.dim];
-  SmallVector<int64_t> votes(rule.factors.size(), 0);
-  for (auto [operand, factors] : llvm::zip_equal(op->getOperands(), rule.operands))
-    if (AxisState state = factors.empty() ? AxisState() : getState(operand); state.isSharded())
-      if (int64_t factor = factors[state.dim]; canShard(op, factor, axis))
-        votes[factor] += getBytes(operand);
+  if (getUse(op, axis) == AxisUse::batch && canShard(op, batch->getFactor(op), axis))
+    return batch->getFactor(op);
+  return vote(op, axis, getState);
+}
+
+int64_t FunctionRules::vote(Operation *op, AxisAttr axis, StateOf getState) const {
+  const FactorRule &rule = getRule(op);
+  bool splits = getUse(op, axis) == AxisUse::split;
+  SmallVector<int64_t> votes(rule.factors.size(), 0), samples = votes;
+  for (auto [operand, factors] : llvm::zip_equal(op->getOperands(), rule.operands)) {
+    AxisState state = factors.empty() ? AxisState() : getState(operand);
+    int64_t factor = state.isSharded() ? factors[state.dim] : FactorRule::kBlocked;
+    if (canShard(op, factor, axis))
+      (splits && state.dim == batch->getDim(operand) ? samples : votes)[factor] += getBytes(operand);
+  }
+  if (llvm::all_of(votes, [](int64_t bytes) { return bytes == 0; }))
+    votes = samples;
   dropLookups(votes, rule.lookups);
   auto winner = llvm::max_element(votes);
   return winner == votes.end() || *winner == 0 ? FactorRule::kBlocked : winner - votes.begin();

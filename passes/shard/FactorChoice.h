@@ -9,7 +9,8 @@
 
 #include "dialect/Loops.h"
 #include "passes/shard/AxisState.h"
-#include "passes/shard/Rules.h"
+#include "passes/shard/BatchFactors.h"
+#include "passes/shard/TaskGraphAxes.h"
 #include "passes/shard/Zero.h"
 
 namespace mlir::epl {
@@ -50,9 +51,14 @@ public:
   /// that are there already, and a reduction may start on every member.
   bool canShard(Operation *op, int64_t factor, AxisAttr axis) const;
 
+  /// What the task graph of `op` uses `axis` for.
+  AxisUse getUse(Operation *op, AxisAttr axis) const { return taskgraphs.getUse(op, axis.getName()); }
+
   /// The factor that `axis` shards, or `FactorRule::kBlocked`. Sharded results decide; otherwise operands
   /// vote with their bytes, ties go to the lower factor. Operands that lost are gathered. A reshard shards
-  /// what it says.
+  /// what it says. Where task graphs use the axis differently, one that shards its batch over it does so
+  /// whatever its operands are, and in one that does not, the samples of what comes from the others are
+  /// sharded only if nothing else is.
   int64_t chooseFactor(Operation *op, AxisAttr axis, StateOf getState) const;
 
   /// The parallel factor by which `axis` gives all results of the op as their uses slice them, or
@@ -69,6 +75,7 @@ public:
   FailureOr<SmallVector<AxisState>> getResultStates(Operation *op, int64_t factor, StateOf getState) const;
 
 private:
+  int64_t vote(Operation *op, AxisAttr axis, StateOf getState) const;
   FailureOr<SmallVector<AxisState>> flowPartial(Operation *op, StateOf getState) const;
   /// The carried value whose state the op's result has, too; null for ops that are no ends of one.
   Value getCarried(Operation *op) const;
@@ -81,6 +88,8 @@ private:
   DenseMap<Operation *, SmallVector<OpOperand *>> captures; ///< of the ops that capture tensors
   SmallVector<BlockArgument> updatedArguments;              ///< of each result of the function
   DenseMap<Value, Value> updates;                           ///< of arguments
+  TaskGraphAxes taskgraphs;
+  std::optional<BatchFactors> batch; ///< where task graphs use an axis differently
 };
 
 } // namespace mlir::epl

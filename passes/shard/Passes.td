@@ -67,8 +67,8 @@ def RematerializeTurnsPass : Pass<"epl-rematerialize-turns", "::mlir::ModuleOp">
 def SeedBatchPass : Pass<"epl-seed-batch", "::mlir::ModuleOp"> {
   let summary = "Shards the batch dimension of batch arguments over the axis \"data\"";
   let description = [{
-    Arguments of role "batch" are sharded on their `epl.batch_dim`; all others are replicated. Arguments that
-    have a sharding keep it. An axis of one device shards nothing.
+    Arguments of role "batch" are sharded on their `epl.batch_dim`, also over other axes over which every task
+    graph that reads them shards its batch; all others are replicated. Arguments that have a sharding keep it. An axis of one device shards nothing.
 
     ```mlir
     epl.mesh @mesh axes ["data"=2]
@@ -90,7 +90,8 @@ def SeedSplitPass : Pass<"epl-seed-split", "::mlir::ModuleOp"> {
   let description = [{
     A choice costs the multiply-adds that each device does, then the bytes that the devices exchange, both of the
     propagated program. Parameters of equal types whose names differ in numbers only are decided together.
-    Without an axis "model" nothing happens.
+    Only what a task graph multiplies by that does not shard its batch over the axis is split. "model2" and so on
+    are searched alike, each after the others. Without an axis "model" nothing happens.
 
     ```mlir
     epl.mesh @mesh axes ["data"=1, "model"=2]

@@ -1,9 +1,9 @@
 //===- SeedBatch.cpp - Data parallelism shards the batch ------------------===//
 //
 // Problem: propagation starts from the shardings of arguments.
-// Method: batch arguments are sharded on their batch dimension over the axis "data", all others replicated.
-// An
-//   axis of one device shards nothing.
+// Method: batch arguments are sharded on their batch dimension over the axis "data", and over those others
+//   over which all task graphs that read them shard their batch; all other arguments are replicated. So a
+//   batch is never gathered, and who wants less of it takes a slice. An axis of one device shards nothing.
 // Invariant in: roles are on the arguments; one mesh, with an axis "data" if there is a batch to shard.
 // Invariant out: every tensor argument has a sharding that fits; those that had one keep it.
 // Reference: Shoeybi et al., "Megatron-LM", 2019, section 2 (data parallelism as a split of the batch).
@@ -13,6 +13,7 @@
 #include "passes/shard/Passes.h"
 
 #include "passes/shard/AxisState.h"
+#include "passes/shard/TaskGraphAxes.h"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_SEEDBATCHPASS
@@ -37,21 +38,41 @@ static FailureOr<int64_t> getBatchDim(func::FuncOp function, unsigned argument, 
   return dim.getInt();
 }
 
+/// The axes over which every task graph that computes with `argument` shards its batch, in mesh order;
+/// "data" alone if none does.
+static SmallVector<AxisAttr> getBatchAxes(BlockArgument argument, MeshOp mesh,
+                                          const TaskGraphAxes &taskgraphs) {
+  Block &body = *argument.getOwner();
+  auto readers = llvm::map_to_vector(argument.getUsers(),
+                                     [&](Operation *user) { return body.findAncestorOpInBlock(*user); });
+  llvm::erase_if(readers, [](Operation *op) { return op->hasTrait<OpTrait::IsTerminator>(); });
+  return llvm::filter_to_vector(mesh.getAxes().getAsRange<AxisAttr>(), [&](AxisAttr axis) {
+    auto takesBatch = [&](Operation *op) { return taskgraphs.takesBatch(op, axis.getName()); };
+    return axis.getName() == kDataAxis || (!readers.empty() && llvm::all_of(readers, takesBatch));
+  });
+}
+
+/// `axis "data"`, or `axes "data", "model"`.
+static std::string describe(ArrayRef<AxisAttr> axes) {
+  auto names = llvm::map_range(axes, [](AxisAttr axis) { return ("\"" + axis.getName() + "\"").str(); });
+  return (axes.size() == 1 ? "axis " : "axes ") + llvm::join(names, ", ");
+}
+
 static LogicalResult verifyDivides(func::FuncOp function, BlockArgument argument, int64_t dim,
-                                   AxisAttr axis) {
+                                   ArrayRef<AxisAttr> axes, int64_t parts) {
   auto type = cast<RankedTensorType>(argument.getType());
   std::string name = describeArgument(function, argument.getArgNumber());
   if (type.isDynamicDim(dim))
     return function.emitError() << "dimension " << dim << " of " << name << " is dynamic";
-  if (type.getDimSize(dim) % axis.getSize() != 0)
-    return function.emitError() << "dimension " << dim << " of " << name << " of size "
-                                << type.getDimSize(dim) << " is not divisible by axis \"" << axis.getName()
-                                << "\" of size " << axis.getSize()
-                                << ": drop what is over, or pad it (\"pad_batch\" of the front end)";
-  return success();
+  if (type.getDimSize(dim) % parts == 0)
+    return success();
+  return function.emitError() << "dimension " << dim << " of " << name << " of size " << type.getDimSize(dim)
+                              << " is not divisible by " << describe(axes) << " of size " << parts
+                              << ": drop what is over, or pad it (\"pad_batch\" of the front end)";
 }
 
-static LogicalResult seedArgument(func::FuncOp function, BlockArgument argument, MeshOp mesh, AxisAttr axis) {
+static LogicalResult seedArgument(func::FuncOp function, BlockArgument argument, MeshOp mesh,
+                                  const TaskGraphAxes &taskgraphs) {
   auto type = dyn_cast<RankedTensorType>(argument.getType());
   if (!type || getSharding(argument))
     return success();
@@ -59,13 +80,19 @@ static LogicalResult seedArgument(func::FuncOp function, BlockArgument argument,
   if (failed(dim))
     return failure();
   auto sharding = ShardingAttr::getReplicated(FlatSymbolRefAttr::get(mesh.getSymNameAttr()), type.getRank());
-  if (*dim >= 0 && !axis)
+  if (*dim >= 0 && !mesh.getAxis(kDataAxis))
     return mesh.emitOpError() << "has no axis \"" << kDataAxis << "\" to shard the batch over";
-  if (*dim >= 0 && axis.getSize() > 1) {
-    if (failed(verifyDivides(function, argument, *dim, axis)))
-      return failure();
+  SmallVector<AxisAttr> axes;
+  if (*dim >= 0)
+    axes = getBatchAxes(argument, mesh, taskgraphs);
+  llvm::erase_if(axes, [](AxisAttr axis) { return axis.getSize() == 1; });
+  int64_t parts = 1;
+  for (AxisAttr axis : axes) {
+    parts *= axis.getSize();
     sharding = withAxisState(sharding, mesh, axis.getName(), AxisState::sharded(*dim));
   }
+  if (!axes.empty() && failed(verifyDivides(function, argument, *dim, axes, parts)))
+    return failure();
   setSharding(argument, sharding);
   return success();
 }
@@ -82,10 +109,10 @@ struct SeedBatch : epl::impl::SeedBatchPassBase<SeedBatch> {
     FailureOr<SmallVector<func::FuncOp>> programs = getPrograms(getOperation());
     if (failed(mesh) || failed(programs))
       return failure();
-    AxisAttr axis = mesh->getAxis(kDataAxis);
+    TaskGraphAxes taskgraphs(getOperation());
     for (func::FuncOp program : *programs)
       for (BlockArgument argument : program.getArguments())
-        if (failed(seedArgument(program, argument, *mesh, axis)))
+        if (failed(seedArgument(program, argument, *mesh, taskgraphs)))
           return failure();
     return success();
   }

@@ -1,9 +1,10 @@
 //===- SeedSplit.cpp - Tensor parallelism splits parameters ---------------===//
 //
 // Problem: a task graph that is split says over how many devices, not which tensors along which dimensions.
-// Method: the states of the step may be split over the axis "model". Which dimension of each parameter is, a
-// search
-//   decides (SplitSearch.h); optimizer state, biases and gains follow by propagation.
+// Method: the states of the step may be split over the axis "model", those that a task graph reads which does
+//   not shard its batch over it. Which dimension of each parameter is, a search decides (SplitSearch.h);
+//   optimizer state, biases and gains follow by propagation. Task graphs that are split over different counts
+//   have further axes, "model2" and so on: each is searched after the others.
 // Invariant in: `epl-seed-batch` has run: every tensor argument has a sharding.
 // Invariant out: those of states are split on "model" as well, if there is such an axis; who was so before is
 //   split as before.
@@ -61,9 +62,10 @@ struct SeedSplit : epl::impl::SeedSplitPassBase<SeedSplit> {
     FailureOr<SmallVector<func::FuncOp>> programs = getPrograms(getOperation());
     if (failed(mesh) || failed(programs))
       return signalPassFailure();
-    if (AxisAttr axis = mesh->getAxis(kModelAxis))
-      for (func::FuncOp program : *programs)
-        seed(program, *mesh, axis);
+    for (AxisAttr axis : mesh->getAxes().getAsRange<AxisAttr>())
+      if (isModelAxis(axis.getName()))
+        for (func::FuncOp program : *programs)
+          seed(program, *mesh, axis);
   }
 
   void seed(func::FuncOp program, MeshOp mesh, AxisAttr axis) {

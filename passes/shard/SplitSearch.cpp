@@ -79,7 +79,7 @@ SmallVector<int64_t> SplitSearch::getSplittableDims(BlockArgument argument, int6
     auto [value, dims] = moved.pop_back_val();
     for (OpOperand &use : value.getUses()) {
       Operation *op = use.getOwner();
-      if (!positions.contains(op) || !isForward(op))
+      if (!positions.contains(op) || !isForward(op) || rules.getUse(op, axis) == AxisUse::batch)
         continue;
       const FactorRule &rule = rules.getRule(op);
       ArrayRef<int64_t> factors = rule.operands[use.getOperandNumber()];

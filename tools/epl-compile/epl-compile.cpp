@@ -57,6 +57,7 @@ struct Options {
   bool reference = false;
   bool timing = false;
   bool explainSplit = false;
+  bool colocate = false;
   ZeroLevel zero = ZeroLevel::off;
   std::string cpu = "host";
   bool progress = false;
@@ -110,6 +111,7 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
   auto annotate = [&](OpPassManager &pm) {
     AnnotateOptions annotateOptions;
     annotateOptions.devices = options.devices;
+    annotateOptions.colocate = options.colocate;
     if (options.reference)
       pm.addPass(createStripPass());
     buildAnnotatePipeline(pm, annotateOptions);
@@ -153,6 +155,8 @@ LogicalResult writePlan(ModuleOp module, const std::string &input, const Options
   planOptions.options = "--devices=cpu:" + devices + " --cpu=" + options.cpu;
   if (options.kernels == Kernels::loops)
     planOptions.options += " --kernels=loops";
+  if (options.colocate)
+    planOptions.options += " --colocate";
   if (options.zero != ZeroLevel::off)
     planOptions.options += " --zero=v" + std::to_string(int(options.zero));
   if (options.reference)
@@ -290,6 +294,8 @@ int main(int argc, char **argv) {
                  "v3: parameters too; off (default): nothing")
       ->transform(CLI::CheckedTransformer(zeroLevels, CLI::ignore_case).description(""))
       ->type_name("LEVEL");
+  app.add_flag("--colocate", options.colocate,
+               "run all scopes of the step on the same devices; without it a step has one kind of scope");
   app.add_flag("--timing", options.timing, "report the time of every phase and pass on stderr");
   app.add_flag(
       "--progress", options.progress,

@@ -46,3 +46,28 @@ epl.mesh @grid axes ["model"=4, "data"=2]
 func.func @two_axes(%x: tensor<2xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) {
   return
 }
+
+// -----
+
+// Where task graphs use an axis differently, a batch is sharded over those that all of its readers shard it over;
+// what is read by none is sharded over "data".
+epl.mesh @mesh axes ["data"=2, "model"=2]
+epl.taskgraph @body strategy(<replicate, 1>) on @mesh
+epl.taskgraph @head strategy(<split, 2>) on @mesh
+
+// CHECK-LABEL: func.func @colocated
+// CHECK-SAME: "samples", epl.role = "batch", epl.sharding = #epl.sharding<@mesh, [{}, {"data", "model"}]>
+// CHECK-SAME: "labels", epl.role = "batch", epl.sharding = #epl.sharding<@mesh, [{"data"}]>
+// CHECK-SAME: "both", epl.role = "batch", epl.sharding = #epl.sharding<@mesh, [{"data"}]>
+// CHECK-SAME: "unread", epl.role = "batch", epl.sharding = #epl.sharding<@mesh, [{"data"}]>
+func.func @colocated(%x: tensor<3x8xf32> {epl.role = "batch", epl.batch_dim = 1 : i64, epl.name = "samples"},
+                     %y: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64, epl.name = "labels"},
+                     %z: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64, epl.name = "both"},
+                     %u: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64, epl.name = "unread"})
+    -> (tensor<3x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
+  %0 = math.sin %x {epl.work = #epl.work<@body, forward>} : tensor<3x8xf32>
+  %1 = math.sin %y {epl.work = #epl.work<@head, forward>} : tensor<8xf32>
+  %2 = math.sin %z {epl.work = #epl.work<@body, forward>} : tensor<8xf32>
+  %3 = math.sin %z {epl.work = #epl.work<@head, forward>} : tensor<8xf32>
+  return %0, %1, %2, %3 : tensor<3x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}

@@ -75,3 +75,14 @@ func.func @blocks(%x: tensor<8xf32>) {
 ^next:
   return
 }
+
+// -----
+
+epl.mesh @mesh axes ["data"=2, "model"=2]
+epl.taskgraph @body strategy(<replicate, 1>) on @mesh
+epl.taskgraph @head strategy(<split, 2>) on @mesh
+// expected-error@+1 {{dimension 0 of argument "x" of size 6 is not divisible by axes "data", "model" of size 4: drop what is over}}
+func.func @both(%x: tensor<6xf32> {epl.role = "batch", epl.batch_dim = 0 : i64, epl.name = "x"}) -> tensor<6xf32> {
+  %0 = math.sin %x {epl.work = #epl.work<@body, forward>} : tensor<6xf32>
+  return %0 : tensor<6xf32>
+}

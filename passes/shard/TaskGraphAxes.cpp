@@ -1,0 +1,35 @@
+//===- TaskGraphAxes.cpp - What task graphs use an axis for ---------------===//
+
+#include "passes/shard/TaskGraphAxes.h"
+
+#include "dialect/SplitAxes.h"
+#include "passes/shard/AxisState.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+TaskGraphAxes::TaskGraphAxes(ModuleOp module) {
+  SmallVector<SplitAxis> axes = getSplitAxes(module);
+  for (auto taskgraph : module.getOps<TaskGraphOp>()) {
+    llvm::StringSet<> &own = splits[taskgraph.getSymNameAttr()];
+    for (const SplitAxis &axis : axes)
+      if (axis.isSplit(taskgraph.getStrategy()))
+        own.insert(axis.name);
+      else
+        mixed.insert(axis.name);
+  }
+}
+
+bool TaskGraphAxes::takesBatch(Operation *op, StringRef axis) const {
+  auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
+  return axis == kDataAxis ||
+         (work && mixed.contains(axis) && !splits.lookup(work.getTaskgraph().getAttr()).contains(axis));
+}
+
+/// What applies gradients has no samples, and one op of it may work on parameters of several task graphs.
+AxisUse TaskGraphAxes::getUse(Operation *op, StringRef axis) const {
+  auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
+  if (!mixed.contains(axis) || !work || work.getKind() == WorkKind::apply)
+    return AxisUse::open;
+  return takesBatch(op, axis) ? AxisUse::batch : AxisUse::split;
+}
