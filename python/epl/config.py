@@ -81,7 +81,12 @@ KEYS: dict[str, Key] = {
         True, "Keep a copy of the model within a node; else keep each of its stages there."
     ),
     "cluster.run_visible_devices": Key("", "The devices of each process that are used; all if empty."),
-    "cluster.colocate_split_and_replicate": Key(False, "Run split and replicated parts on the same devices."),
+    "cluster.colocate_split_and_replicate": Key(
+        False,
+        "Run all scopes on the same devices: what replicates shards its batch over all of them, what is "
+        "split over groups of them; else a step has one kind of scope.",
+        has_effect=True,
+    ),
     "optimizer.num_apply_group": Key(1, "In how many groups, one after another, the optimizer is applied."),
 }
 

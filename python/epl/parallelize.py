@@ -159,7 +159,8 @@ class Parallelized:
 def _options(config: Config) -> tuple[str, ...]:
     """What a configuration says to the compiler."""
     level = config["zero.level"]
-    return (f"--zero={'v1' if level == 'v0' else level}",) if level else ()
+    zero = (f"--zero={'v1' if level == 'v0' else level}",) if level else ()
+    return (*zero, *(("--colocate",) if config["cluster.colocate_split_and_replicate"] else ()))
 
 
 @overload

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,6 +21,7 @@ import epl
 from steps import assert_near
 
 ROWS, WIDTH = 8, 12
+COLOCATED = {"cluster.colocate_split_and_replicate": True}
 Scoped = Callable[[], Any]
 
 
@@ -42,10 +44,14 @@ def dense(scope: Scoped, columns: int) -> tuple[Callable[..., Any], Any, jax.Arr
     return step, params, x, y
 
 
-def check(scope: Scoped, columns: int, devices: int) -> Any:
+def check(scope: Scoped, columns: int, devices: int, config: Any = None) -> Any:
     """Three steps on the devices as `jax.jit` takes them; the compiled step."""
     step, params, x, y = dense(scope, columns)
-    parallel = epl.parallelize(step, state="params", batch=("x", "y"), devices=devices)
+    return check_step(step, params, x, y, devices, config)
+
+
+def check_step(step: Any, params: Any, x: jax.Array, y: jax.Array, devices: int, config: Any = None) -> Any:
+    parallel = epl.parallelize(step, state="params", batch=("x", "y"), devices=devices, config=config)
     compiled = parallel.lower(params, x, y).compile()
     found = expected = params
     for _ in range(3):
@@ -67,10 +73,11 @@ def test_case_10_one_replicate_takes_all_devices(devices: int) -> None:
     assert f"data {devices}" in check(epl.replicate, 8, devices).layout
 
 
-def test_case_14_a_default_strategy_is_one_task_graph_on_all_devices() -> None:
+@pytest.mark.parametrize("config", [None, COLOCATED])
+def test_case_14_a_default_strategy_is_one_task_graph_on_all_devices(config: Any) -> None:
     epl.set_default_strategy(epl.replicate(device_count=1))
     assert count_task_graphs(lambda: jax.named_scope("none")) == 1
-    assert "data 2" in check(lambda: jax.named_scope("none"), 8, 2).layout
+    assert "data 2" in check(lambda: jax.named_scope("none"), 8, 2, config).layout
 
 
 @pytest.mark.parametrize(("scope", "count"), [(epl.replicate, 3), (epl.split, 3), (epl.split, 8)])
@@ -103,6 +110,38 @@ def test_case_21_a_second_default_strategy_replaces_the_first() -> None:
     assert "<replicate, 2>" in text
 
 
+@pytest.mark.parametrize("devices", [2, 4])
+def test_cases_61_and_62_experts_in_a_split_under_a_default(devices: int) -> None:
+    """Built in one entry and called in another: one task graph here, since both are the same split. The
+    experts are split, gradients are where their parameters are, and dense layers stay whole."""
+    epl.set_default_strategy(epl.replicate(device_count=1))
+    random = np.random.default_rng(0)
+    shapes = {"dense": (WIDTH, WIDTH), "gate": (WIDTH, 10), "up": (10, WIDTH, 16), "down": (10, 16, WIDTH)}
+    params = {name: jnp.asarray(random.normal(0, 0.3, shape), jnp.float32) for name, shape in shapes.items()}
+
+    def loss(params: Any, x: jax.Array, y: jax.Array) -> jax.Array:
+        with epl.split(device_count=2):
+            up, down = 2 * params["up"], 2 * params["down"]
+        h = jnp.tanh(x @ params["dense"])
+        gates = jax.nn.softmax(h @ params["gate"])
+        with epl.split(device_count=2):
+            sent = jnp.einsum("be,bw->ebw", (gates > 0.1).astype(h.dtype), h)
+            made = jnp.einsum("ebh,ehw->ebw", jax.nn.relu(jnp.einsum("ebw,ewh->ebh", sent, up)), down)
+            h = h + jnp.einsum("be,ebw->bw", gates, made)
+        return optax.softmax_cross_entropy_with_integer_labels(h, y).mean()
+
+    def step(params: Any, x: jax.Array, y: jax.Array) -> tuple[Any, jax.Array]:
+        value, gradients = jax.value_and_grad(loss)(params, x, y)
+        return jax.tree.map(lambda p, g: p - 0.05 * g, params, gradients), value
+
+    x = jnp.asarray(random.normal(size=(ROWS, WIDTH)), jnp.float32)
+    y = jnp.asarray(random.integers(0, WIDTH, ROWS), jnp.int32)
+    compiled = check_step(step, params, x, y, devices, COLOCATED)
+    text = compiled.lowered.as_text("local")
+    split = {name for name in shapes if re.search(rf'model"\}}[^>]*>> {{epl.name = "params\[\'{name}', text)}
+    assert split == {"up", "down"}
+
+
 @pytest.mark.parametrize("columns", [10, 7])
 def test_case_63_columns_that_the_devices_do_not_divide(columns: int) -> None:
     """EPL gives the first device more; here another dimension is split or none; numbers are right."""
@@ -113,4 +152,18 @@ def test_case_63_columns_that_the_devices_do_not_divide(columns: int) -> None:
 def test_case_64_a_split_loss_is_that_of_one_device(count: int, devices: int) -> None:
     """EPL's gradients of split parameters are as many times too large as there are devices."""
     compiled = check(lambda: epl.split(device_count=count), 4 * count, devices)
+    assert f"model {count}" in compiled.layout
+
+
+@pytest.mark.parametrize(("count", "devices"), [(2, 2), (4, 4), (2, 4)])
+def test_case_64_behind_a_body_on_the_same_devices(count: int, devices: int) -> None:
+    """Features of the body are gathered to the batch that a replica of the head has."""
+    split = dense(lambda: epl.split(device_count=count), 4 * count)
+
+    def step(params: Any, x: jax.Array, y: jax.Array) -> Any:
+        with epl.replicate():
+            x = jnp.tanh(x * 2)
+        return split[0](params, x, y)
+
+    compiled = check_step(step, *split[1:], devices, COLOCATED)
     assert f"model {count}" in compiled.layout
