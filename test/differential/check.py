@@ -49,7 +49,9 @@ class Case:
         if self.kernels == "reference":
             return ("--reference",)
         zero = () if self.zero == "off" else (f"--zero={self.zero}",)
-        return (f"--devices=cpu:{self.devices}", f"--kernels={self.kernels}", f"--cpu={self.cpu}", *zero)
+        colocate = ("--colocate",) if self.program.layout.outside else ()
+        machine = (f"--devices=cpu:{self.devices}", f"--kernels={self.kernels}", f"--cpu={self.cpu}")
+        return (*machine, *zero, *colocate)
 
     def find_fault(self) -> str | None:
         """What the compiler has to say if the program cannot be divided among the devices."""

@@ -37,7 +37,7 @@ class Generator(Elementwise, Reductions, Layers, Moves, Indexed, Sorts):
             self._make_reduction: 5,
             self._make_contraction: 4,
             self._make_product: 2,
-            self._add_layer: 8 if self.layout.strategy == "split" else 1,
+            self._add_layer: 8 if "split" in (self.layout.strategy, *(self.layout.outside or ())) else 1,
             self._make_window: 1,
             self._make_arg_reduction: 1,
             self._make_iota: 1,
@@ -58,14 +58,15 @@ class Generator(Elementwise, Reductions, Layers, Moves, Indexed, Sorts):
             self._add(self.random.choices(list(makers), list(makers.values()))[0]())
         results = self._make_results()
         cuts = sorted(self.random.randint(0, len(self.ops)) for _ in range(4))
-        scope = (cuts[0], cuts[3]) if self.roll(0.3) and cuts[0] < cuts[3] else None
+        colocated = self.layout.outside is not None
+        scope = (cuts[0], cuts[3]) if (colocated or self.roll(0.3)) and cuts[0] < cuts[3] else None
         return Program(
             tuple(map(self._shard, self.arguments)),
             tuple(self.ops),
             tuple(results),
             phases=(cuts[1], cuts[2]) if self.roll(0.5) else None,
             scope=scope,
-            default_strategy=scope is None and (self.layout.says_strategy or self.roll(0.3)),
+            default_strategy=colocated or (scope is None and (self.layout.says_strategy or self.roll(0.3))),
             layout=self.layout,
             seed=self.seed,
         ).prune()

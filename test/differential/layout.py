@@ -15,12 +15,17 @@ SPLIT_EXTENTS = [1, 2, 3, 4, 5, 6, 7, 8, 12, 17, 24]
 
 @dataclass(frozen=True)
 class Layout:
-    """A strategy of a scope or of the whole step; with `mesh`, shardings stand on the arguments too."""
+    """A strategy of a scope or of the whole step; with `mesh`, shardings stand on the arguments too.
+
+    With `outside`, what is outside of the scope has another strategy on the same devices, which divide the
+    batch then: who shards it over how many of them depends on who reads what.
+    """
 
     devices: int
     strategy: str = "replicate"  # or split
     count: int = 1  # devices of a replica
     mesh: tuple[tuple[str, int], ...] = ()
+    outside: tuple[str, int] | None = None
 
     @property
     def axes(self) -> dict[str, int]:
@@ -44,19 +49,33 @@ class Layout:
     def __str__(self) -> str:
         if self.mesh:
             return "mesh of " + ", ".join(f"{name} {size}" for name, size in self.mesh)
-        return f"{self.strategy} over {self.count} of {self.devices}"
+        inside = f"{self.strategy} over {self.count}"
+        outside = f" in {self.outside[0]} over {self.outside[1]}" if self.outside else ""
+        return f"{inside}{outside} of {self.devices}"
 
 
 def make_layout(choices: random.Random, devices: int) -> Layout:
-    kind = choices.choices(["replicate", "split", "mesh"], [5, 3, 3])[0]
+    kind = choices.choices(["replicate", "split", "mesh", "colocated"], [5, 3, 3, 3])[0]
     if kind == "mesh":
         return Layout(devices, mesh=_make_mesh(choices, devices))
     divisors = [count for count in range(1, devices + 1) if devices % count == 0]
+    if kind == "colocated":
+        return _make_colocated(choices, devices, divisors)
     if choices.random() < 0.04:
         return Layout(devices, kind, choices.randint(1, 9))
     if kind == "split":
         return Layout(devices, kind, choices.choice(divisors[1:] or divisors))
     return Layout(devices, kind, choices.choice([1, 1, *divisors]))
+
+
+def _make_colocated(choices: random.Random, devices: int, divisors: list[int]) -> Layout:
+    """Two strategies, one of them mostly a split."""
+    split = ("split", choices.choice(divisors[1:] or divisors))
+    other = choices.choices(
+        [("replicate", choices.choice(divisors)), ("split", choices.choice(divisors))], [3, 1]
+    )[0]
+    inside, outside = (split, other) if choices.random() < 0.7 else (other, split)
+    return Layout(devices, *inside, outside=outside)
 
 
 def _make_mesh(choices: random.Random, devices: int) -> tuple[tuple[str, int], ...]:

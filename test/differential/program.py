@@ -43,7 +43,7 @@ class Program:
     results: tuple[tuple[Value, int | None], ...]
     phases: tuple[int, int] | None = None
     scope: tuple[int, int] | None = None
-    default_strategy: bool = False  # says that ops outside of a scope have the layout's strategy too
+    default_strategy: bool = False  # says that ops outside of a scope have a strategy too
     layout: Layout = field(default_factory=lambda: Layout(1))
     seed: int = field(default=0, compare=False)
 
@@ -63,6 +63,8 @@ class Program:
 
     def find_fault(self) -> str | None:
         """What the compiler has to say if the program cannot be divided among its devices."""
+        if self.layout.outside:
+            return None
         begin, end = self.scope or (0, 0)
         says_strategy = self.ops and (self.default_strategy or begin < end)
         layout = self.layout if says_strategy else Layout(self.layout.devices, mesh=self.layout.mesh)
@@ -107,7 +109,8 @@ def _write(program: Program) -> Iterator[str]:
     arguments = join(*(f"{names[a.value.id]}: {a.value.type} {{{_get_role(a)}}}" for a in program.arguments))
     results = join(*starmap(_get_result, program.results))
     layout = program.layout
-    strategy = f"#epl.strategy<{layout.strategy}, {layout.count}>"
+    kind, count = layout.outside or (layout.strategy, layout.count)
+    strategy = f"#epl.strategy<{kind}, {count}>"
     attributes = f"attributes {{epl.default_strategy = {strategy}}} " if program.default_strategy else ""
     if layout.mesh:
         yield write_mesh(layout.mesh)

@@ -167,7 +167,9 @@ def _take_two_devices(case: Case) -> Iterator[Case]:
     layout = case.program.layout
     if layout.devices > 2 and len(layout.mesh) < 2:
         mesh = tuple((name, 2) for name, _ in layout.mesh)
-        yield from _lay_out(case, Layout(2, layout.strategy, min(layout.count, 2), mesh))
+        outside = layout.outside and (layout.outside[0], min(layout.outside[1], 2))
+        if not outside or layout.devices % 2 == 0:  # then two divide the batch
+            yield from _lay_out(case, Layout(2, layout.strategy, min(layout.count, 2), mesh, outside))
 
 
 def _take_loops(case: Case) -> Iterator[Case]:

@@ -32,13 +32,15 @@ class Values:
             list(ELEMENTS), list(ELEMENTS.values()), k=self.random.randint(1, 3)
         )
         self.extents = self.random.choice([EXTENTS, EXTENTS, LONG_EXTENTS])
-        if layout.mesh or layout.strategy == "split":
+        if layout.mesh or layout.outside or layout.strategy == "split":
             self.extents = SPLIT_EXTENTS
         if self.roll(0.03):
             self.extents = [*EXTENTS, 0]
         parts = layout.axes.get("data", 1)
-        self.batch = self.random.choice([parts, layout.devices]) * self.random.choice([1, 2, 3, 4])
-        if self.roll(0.02):
+        self.batch = (
+            layout.devices if layout.outside else self.random.choice([parts, layout.devices])
+        ) * self.random.choice([1, 2, 3, 4])
+        if self.roll(0.02) and not layout.outside:
             self.batch += 1
         self.arguments: list[Argument] = []
         self.ops: list[Op] = []
