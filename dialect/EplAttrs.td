@@ -157,6 +157,15 @@ def Epl_LoopAttr : Epl_Attr<"Loop", "loop"> {
   let genVerifyDecl = 1;
 }
 
+def Epl_GuardAttr : Epl_Attr<"Guard", "guard"> {
+  let summary = "a predicate, by number, and the value that it must have";
+  let description = [{
+    Example: `#epl.guard<0, true>`. The predicate is that of the `epl.predicate` of this number.
+  }];
+  let parameters = (ins "int64_t":$predicate, "bool":$expected);
+  let assemblyFormat = "`<` $predicate `,` $expected `>`";
+}
+
 def Epl_GemmAttr : Epl_Attr<"Gemm", "gemm"> {
   let summary = "a contraction as a matrix library takes it";
   let description = [{

@@ -28,6 +28,13 @@ LogicalResult EplDialect::verifyOperationAttribute(Operation *op, NamedAttribute
     return op->emitOpError() << "attribute \"" << name << "\" is not an #epl.work";
   if (name == kDefaultStrategyAttr && !isa<StrategyAttr>(value))
     return op->emitOpError() << "attribute \"" << name << "\" is not an #epl.strategy";
+  if (name == kGuardsAttr) {
+    auto array = dyn_cast<ArrayAttr>(value);
+    if (!array || array.empty() || !llvm::all_of(array, llvm::IsaPred<GuardAttr>))
+      return op->emitOpError() << "attribute \"" << name << "\" is not an array of one #epl.guard or more";
+    if (!standsBetweenTasks(op))
+      return op->emitOpError() << "has attribute \"" << name << "\", expected it on tasks and between them";
+  }
   if (name == kShardingAttr) {
     auto array = dyn_cast<ArrayAttr>(value);
     if (!array || !llvm::all_of(array, llvm::IsaPred<ShardingAttr>) || array.size() != op->getNumResults())

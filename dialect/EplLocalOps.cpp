@@ -54,6 +54,20 @@ LogicalResult AxisIndexOp::verifySymbolUses(SymbolTableCollection &) {
 }
 
 //===----------------------------------------------------------------------===//
+// PredicateOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult PredicateOp::verifySymbolUses(SymbolTableCollection &) {
+  DistType type = getOperand().getType();
+  if (failed(verifySharding(*this, type.getSharding(), type.getGlobal(), "the operand")))
+    return failure();
+  bool isFlag = type.getGlobal().getRank() == 0 && type.getGlobal().getElementType().isInteger(1);
+  if (!isFlag || !type.getSharding().isReplicated()) // (C1)
+    return emitOpError() << "operand is " << type << ", expected a replicated tensor<i1>";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // TaskOp
 //===----------------------------------------------------------------------===//
 

@@ -69,6 +69,29 @@ def Epl_TaskOp : Epl_Op<"task", [Epl_TaskLevel, IsolatedFromAbove, RecursiveMemo
   let assemblyFormat = "$work `(` $inputs `)` `:` functional-type($inputs, $results) $body attr-dict";
 }
 
+def Epl_PredicateOp : Epl_Op<"predicate", [Epl_TaskLevel, MemoryEffects<[MemWrite]>,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "numbers the predicate of a branch";
+  let description = [{
+    What has `#epl.guard<0, true>` among its `epl.guards` is done only where predicate 0 is true. A branch is no
+    region: its tasks and collectives stand in the flat list, and what reads their results either has the same
+    guards or is a task that selects by the predicate, for which the results of a branch that was not taken may
+    hold anything. Every member has the same predicate, so that all or none take part in a collective.
+
+    ```mlir
+    epl.predicate 0 %p : !epl.dist<tensor<i1>, <@mesh, []>>
+    %1 = epl.task <@tg0, forward> (%0) : ... { ... } {epl.guards = [#epl.guard<0, true>]}
+    ```
+
+    An effect, so that no pass drops it.
+
+    Constraints:
+    - (C1) the operand is a replicated `tensor<i1>`.
+  }];
+  let arguments = (ins I64Attr:$id, Epl_DistType:$operand);
+  let assemblyFormat = "$id $operand attr-dict `:` type($operand)";
+}
+
 class Epl_CollectiveOp<string mnemonic> : Epl_Op<mnemonic, [Epl_TaskLevel, Pure,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
 

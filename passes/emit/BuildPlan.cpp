@@ -191,9 +191,23 @@ LogicalResult PlanBuilder::addTask(TaskOp task) {
   return success();
 }
 
+/// The commands that follow are done only where all guards of `op` hold.
+void PlanBuilder::setGuards(Operation *op) {
+  std::vector<plan::Guard> guards;
+  if (auto array = op->getAttrOfType<ArrayAttr>(EplDialect::kGuardsAttr))
+    for (auto guard : array.getAsRange<GuardAttr>())
+      guards.emplace_back(predicates.lookup(guard.getPredicate()), guard.getExpected());
+  builder.setGuards(std::move(guards));
+}
+
 LogicalResult PlanBuilder::addOp(Operation *op) {
+  setGuards(op);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](TaskOp task) { return addTask(task); })
+      .Case([&](PredicateOp predicate) {
+        predicates[predicate.getId()] = buffers.lookup(predicate.getOperand());
+        return success();
+      })
       .Case([&](AllReduceOp reduce) { return addAllReduce(reduce); })
       .Case([&](ReduceScatterOp reduce) { return addReduceScatter(reduce); })
       .Case([&](AllToAllOp exchange) { return addExchange(exchange, "all_to_all"); })

@@ -40,6 +40,7 @@ private:
   LogicalResult addResult(func::FuncOp func, unsigned index);
   LogicalResult addSlot(func::FuncOp func, plan::SlotT slot, DistType type, DictionaryAttr attrs,
                         StringRef defaultName);
+  void setGuards(Operation *op);
   LogicalResult addOps(Block &body);
   LogicalResult addLoop(ArrayRef<Operation *> ops, LoopAttr loop, const Loops &loops);
   void beginTurn(ArrayRef<Operation *> ops, const Loops &loops, bool isFirst);
@@ -77,6 +78,8 @@ private:
   /// The parts of stacks that only slices read.
   DenseMap<Value, SmallVector<uint32_t>> stacks;
   llvm::StringMap<uint32_t> kernels;
+  /// What holds the predicate of each number, now.
+  DenseMap<int64_t, uint32_t> predicates;
 };
 
 } // namespace mlir::epl

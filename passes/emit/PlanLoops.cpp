@@ -49,6 +49,7 @@ void PlanBuilder::beginTurn(ArrayRef<Operation *> ops, const Loops &loops, bool 
 }
 
 LogicalResult PlanBuilder::addTurnOp(Operation *op, int64_t turn) {
+  setGuards(op);
   auto getPart = [&](auto edge) { return edge.getReverse() ? edge.getLoop().getTurns() - 1 - turn : turn; };
   if (auto slice = dyn_cast<LoopSliceOp>(op))
     addSlice(slice, getPart(slice));

@@ -4,6 +4,25 @@
 
 include "mlir/Pass/PassBase.td"
 
+def SimplifyBranchesPass : Pass<"epl-simplify-branches", "::mlir::ModuleOp"> {
+  let summary = "Takes the known side of selections within a branch";
+  let description = [{
+    What is read only by one side of selections by a scalar predicate is a branch. In it, a selection by the
+    same predicate is that side: what a branch leaves for its own gradient is not copied.
+
+    ```mlir
+    %r = linalg.generic {...} ins(%p, %zero, %x : ...) { ^bb0(%c: i1, ...): arith.select %c, %a, %b : f32 ... }
+    %d = linalg.matmul ins(%r, %g : ...) ...
+    %1 = linalg.generic {...} ins(%p, %y, %d : ...) { ^bb0(%c: i1, ...): arith.select %c, %a, %b : f32 ... }
+    ```
+    ~~>
+    ```mlir
+    %d = linalg.matmul ins(%x, %g : ...) ...
+    %1 = linalg.generic {...} ins(%p, %y, %d : ...) { ^bb0(%c: i1, ...): arith.select %c, %a, %b : f32 ... }
+    ```
+  }];
+}
+
 def SinkLeafWorkPass : Pass<"epl-sink-leaf-work", "::mlir::ModuleOp"> {
   let summary = "Gives ops that depend on no batch the work of their users";
   let description = [{
@@ -241,6 +260,10 @@ def FormTasksPass : Pass<"epl-form-tasks", "::mlir::ModuleOp"> {
     top level. What costs nothing to make again (empty tensors, constants and fills of them, scalars,
     coordinates) is made in every task that uses it. The order is by first op and does not depend on
     anything but the program.
+
+    What is read only by one side of selections by a scalar (the branches of a `lax.cond`) stands in tasks and
+    collectives with `epl.guards`, and is not done where the other side is taken: if the scalar is made before
+    it and there is more in one of its branches than elementwise work.
 
     ```mlir
     %0 = epl.to_local %x : ...

@@ -13,6 +13,7 @@ Actions::Actions(const plan::PlanT &plan, const Topology &topology) : image(plan
     maxPointers = std::max<size_t>(maxPointers, topology.groupSize(communicator));
   for (const auto &command : plan.commands) {
     bound.push_back(bind(plan, command->action));
+    guards.emplace_back(command->guards);
     if (const auto *launch = command->action.AsLaunch())
       maxPointers = std::max(maxPointers, launch->buffers.size());
   }
@@ -69,8 +70,13 @@ Actions::Bound Actions::bindBlocks(const plan::PlanT &plan, const plan::Exchange
   return ExchangeBlocks{elementBytes(exchange.type), exchange, std::move(pieces)};
 }
 
-void Actions::run(uint32_t command, const ActionContext &context) const {
+bool Actions::run(uint32_t command, const ActionContext &context) const {
+  for (const plan::Guard &guard : guards[command])
+    if ((*static_cast<const uint8_t *>(context.addresses.get(context.rank, guard.buffer())) != 0) !=
+        guard.expected())
+      return false;
   std::visit([&](const auto &action) { action.run(context); }, bound[command]);
+  return true;
 }
 
 void Actions::Launch::run(const ActionContext &context) const {

@@ -40,8 +40,9 @@ public:
   /// Throws Error if a kernel, the library of contractions, or a reduction is missing.
   Actions(const plan::PlanT &plan, const Topology &topology);
 
-  /// Runs a command's action on one rank, in the calling thread.
-  void run(uint32_t command, const ActionContext &context) const;
+  /// Runs a command's action on one rank, in the calling thread; false if a guard does not hold, and nothing
+  /// was done.
+  bool run(uint32_t command, const ActionContext &context) const;
 
   size_t numPointers() const { return maxPointers; }
 
@@ -98,6 +99,7 @@ private:
 
   Image image;
   std::vector<Bound> bound;
+  std::vector<std::span<const plan::Guard>> guards; // of each command
   size_t maxPointers = 0;
 };
 

@@ -173,9 +173,10 @@ bool Step::othersAreReady(uint32_t rank, Frame::Lane &lane) const {
 void Step::runCommand(uint32_t worker, uint32_t rank, uint32_t command) {
   bool traced = frame.trace.isEnabled();
   Trace::Clock::time_point begin = traced ? Trace::Clock::now() : Trace::Clock::time_point();
+  bool isDone = true;
   try {
-    program.actions().run(command,
-                          {program.topology(), frame.addresses, rank, frame.workers[worker].pointers.data()});
+    isDone = program.actions().run(
+        command, {program.topology(), frame.addresses, rank, frame.workers[worker].pointers.data()});
   } catch (const std::exception &error) {
     const plan::CommandT &source = *program.plan().commands[command];
     call->cancel("command \"" + source.name + "\"" +
@@ -183,7 +184,7 @@ void Step::runCommand(uint32_t worker, uint32_t rank, uint32_t command) {
                  std::to_string(rank) + ": " + error.what());
     return;
   }
-  if (traced)
+  if (traced && isDone)
     frame.trace.record(worker, rank, command, call->index(), begin, Trace::Clock::now());
   if (!program.listeners(command).empty())
     announce(worker, rank, command);

@@ -114,8 +114,8 @@ std::vector<Access> accesses(const plan::PlanT &plan, const plan::ExchangeBlocks
 
 } // namespace
 
-std::vector<Access> accessesOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &command) {
-  const plan::ActionUnion &action = command.action;
+static std::vector<Access> actionAccesses(const plan::PlanT &plan, const Mesh &mesh,
+                                          const plan::ActionUnion &action) {
   switch (action.type) {
   case plan::Action::Launch:
     return accesses(plan, *action.AsLaunch());
@@ -140,6 +140,15 @@ std::vector<Access> accessesOf(const plan::PlanT &plan, const Mesh &mesh, const 
     break;
   }
   return {};
+}
+
+std::vector<Access> accessesOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &command) {
+  std::vector<Access> result = actionAccesses(plan, mesh, command.action);
+  for (uint32_t i = 0; i < command.guards.size(); ++i) {
+    result.push_back(wholeAccess(command.guards[i].buffer(), false, 1));
+    result.back().operand = firstGuard + i;
+  }
+  return result;
 }
 
 int32_t communicatorOf(const Access &access) {

@@ -43,8 +43,11 @@ struct Access {
 /// The communicator of an access to the memory of other ranks, or to a part; -1 for others.
 int32_t communicatorOf(const Access &access);
 
-/// The accesses of a command, reads before writes. An input and an output of a launch that are one buffer
-/// give one access each. Needs a command that passes the verifier's table checks.
+/// Guard i of a command is its operand firstGuard + i.
+inline constexpr uint32_t firstGuard = uint32_t(1) << 31;
+
+/// The accesses of a command, reads before writes, then those of its guards. An input and an output of a
+/// launch that are one buffer give one access each. Needs a command that passes the verifier's table checks.
 std::vector<Access> accessesOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &command);
 
 /// The ranges of `access` in the memory of rank `owner`.

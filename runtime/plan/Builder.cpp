@@ -121,12 +121,15 @@ template <typename ActionT> void Builder::add(CommandInfo info, uint32_t lane, A
   command.work = std::move(info.work);
   command.action.Set(std::move(action));
   command.lane = lane;
+  command.guards = guards;
   append(plan.commands, std::move(command));
 }
 
 bool Builder::isAlone(uint32_t communicator) const {
   return communicator < plan.communicators.size() && Mesh(plan).memberCount(communicator) == 1;
 }
+
+void Builder::setGuards(std::vector<plan::Guard> guards) { this->guards = std::move(guards); }
 
 void Builder::launch(CommandInfo info, uint32_t kernel, std::vector<uint32_t> buffers) {
   plan::LaunchT launch;

@@ -49,6 +49,8 @@ public:
 
   // Commands, in program order. Lanes are chosen here: one for all computation, one for each communicator. A
   // collective of a single member becomes a copy, or nothing.
+  /// The commands that are added from now on run only where all of these hold.
+  void setGuards(std::vector<plan::Guard> guards);
   void launch(CommandInfo info, uint32_t kernel, std::vector<uint32_t> buffers);
   void contract(CommandInfo info, plan::ContractT contract);
   /// Copies a part, or all of `source`.
@@ -78,6 +80,7 @@ private:
   bool isAlone(uint32_t communicator) const;
 
   plan::PlanT plan;
+  std::vector<plan::Guard> guards;          // of the next commands
   std::map<uint32_t, uint32_t> slotBuffers; // of every slot with storage of its own
   std::map<uint32_t, uint32_t> results;     // result slot to the buffer that holds its value
 };

@@ -1,5 +1,6 @@
 #include "runtime/plan/Dump.h"
 
+#include "runtime/plan/Access.h"
 #include "runtime/plan/Names.h"
 
 #include <span>
@@ -163,6 +164,11 @@ private:
     const plan::CommandT &command = *plan.commands[index];
     out << "  " << commandName(plan, index) << ' ';
     dumpAction(command.action);
+    if (!command.guards.empty()) {
+      out << " if ";
+      list(command.guards, " and ",
+           [&](const plan::Guard &guard) { out << (guard.expected() ? "b" : "not b") << guard.buffer(); });
+    }
     if (!command.waits.empty()) {
       out << " after ";
       list(command.waits, ", ", [&](const plan::Wait &wait) {
@@ -174,7 +180,11 @@ private:
     if (!command.origins.empty()) {
       out << " reads ";
       list(command.origins, ", ", [&](const plan::Origin &origin) {
-        out << origin.operand() << ':';
+        if (origin.operand() >= firstGuard)
+          out << "if " << origin.operand() - firstGuard;
+        else
+          out << origin.operand();
+        out << ':';
         dumpWriter(origin);
         if (origin.communicator() >= 0)
           out << " of c" << origin.communicator();

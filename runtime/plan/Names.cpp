@@ -34,6 +34,11 @@ std::string slotName(const plan::PlanT &plan, uint32_t slot) {
   return named("s", slot, plan.slots[slot]->name);
 }
 
+std::string operandName(uint32_t operand) {
+  return operand >= firstGuard ? "guard " + std::to_string(operand - firstGuard)
+                               : "operand " + std::to_string(operand);
+}
+
 std::string kernelName(const plan::PlanT &plan, uint32_t kernel) {
   return named("k", kernel, plan.kernels[kernel]->name);
 }

@@ -18,6 +18,7 @@ std::string commandName(const plan::PlanT &plan, uint32_t command); // #12 "fuse
 std::string bufferName(const plan::PlanT &plan, uint32_t buffer);   // b7 "h"
 std::string slotName(const plan::PlanT &plan, uint32_t slot);       // s0 "params['w1']"
 std::string kernelName(const plan::PlanT &plan, uint32_t kernel);   // k3 "softmax"
+std::string operandName(uint32_t operand);                          // operand 1, guard 0
 
 /// The phase of a command's work, "backward" of "tg0.backward"; "" if it has none.
 std::string phaseName(const plan::CommandT &command);

@@ -10,8 +10,9 @@
 namespace epl::runtime {
 namespace {
 
-/// Calls `visit` with each buffer index that the action holds.
-void forEachBuffer(plan::ActionUnion &action, const std::function<void(uint32_t &)> &visit) {
+/// Calls `visit` with each buffer index that the command holds.
+void forEachBuffer(plan::CommandT &command, const std::function<void(uint32_t &)> &visit) {
+  plan::ActionUnion &action = command.action;
   if (plan::LaunchT *launch = action.AsLaunch())
     std::ranges::for_each(launch->buffers, visit);
   if (plan::ContractT *contract = action.AsContract())
@@ -28,6 +29,11 @@ void forEachBuffer(plan::ActionUnion &action, const std::function<void(uint32_t 
     visit(exchange->source), visit(exchange->target);
   if (plan::CopyT *copy = action.AsCopy())
     visit(copy->source), visit(copy->target);
+  for (plan::Guard &guard : command.guards) {
+    uint32_t buffer = guard.buffer();
+    visit(buffer);
+    guard = plan::Guard(buffer, guard.expected());
+  }
 }
 
 std::unique_ptr<plan::CommandT> makeCopy(const plan::PlanT &plan, const plan::SlotT &slot, uint32_t source,
@@ -60,7 +66,7 @@ public:
     for (const auto &[slot, value] : values)
       bind(slot, value);
     for (const auto &command : plan.commands)
-      forEachBuffer(command->action, [&](uint32_t &buffer) { buffer = place[buffer]; });
+      forEachBuffer(*command, [&](uint32_t &buffer) { buffer = place[buffer]; });
     dropUnusedBuffers();
   }
 
@@ -106,7 +112,7 @@ private:
     first.assign(plan.buffers.size(), plan.commands.size());
     last.assign(plan.buffers.size(), -1);
     for (size_t i = 0; i < plan.commands.size(); ++i)
-      forEachBuffer(plan.commands[i]->action, [&](uint32_t &buffer) {
+      forEachBuffer(*plan.commands[i], [&](uint32_t &buffer) {
         first[buffer] = std::min(first[buffer], i);
         last[buffer] = int64_t(i);
       });
@@ -158,7 +164,7 @@ private:
   void dropUnusedBuffers() {
     std::vector<bool> used(plan.buffers.size());
     for (const auto &command : plan.commands)
-      forEachBuffer(command->action, [&](uint32_t &buffer) { used[buffer] = true; });
+      forEachBuffer(*command, [&](uint32_t &buffer) { used[buffer] = true; });
     std::vector<std::unique_ptr<plan::BufferT>> kept;
     std::vector<uint32_t> index(plan.buffers.size());
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
@@ -168,7 +174,7 @@ private:
     }
     plan.buffers = std::move(kept);
     for (const auto &command : plan.commands)
-      forEachBuffer(command->action, [&](uint32_t &buffer) { buffer = index[buffer]; });
+      forEachBuffer(*command, [&](uint32_t &buffer) { buffer = index[buffer]; });
   }
 
   plan::PlanT &plan;

@@ -23,7 +23,7 @@ std::vector<std::string> verifyTables(const plan::PlanT &plan) {
 }
 
 std::vector<std::string> verifyPlan(const plan::PlanT &plan) {
-  return runStages(plan, {checkTables, checkCommands, checkLayout, checkMemory});
+  return runStages(plan, {checkTables, checkCommands, checkLayout, checkBranches, checkMemory});
 }
 
 void requireValid(const plan::PlanT &plan) {

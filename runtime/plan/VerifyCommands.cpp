@@ -29,6 +29,8 @@ public:
       good = true;
       const plan::CommandT &current = *plan.commands[command];
       checkAction(current);
+      for (const plan::Guard &guard : current.guards)
+        checkGuard(guard.buffer());
       if (good)
         for (const Access &access : accessesOf(plan, mesh, current))
           checkWrite(access);
@@ -60,6 +62,11 @@ private:
     if (const plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
       return checkExchangeBlocks(command, *exchange);
     checkGatherBlocks(command, *action.AsGatherBlocks());
+  }
+
+  void checkGuard(uint32_t buffer) {
+    if (requireBuffer(buffer) && plan.buffers[buffer]->size < 1)
+      fail(" is guarded by buffer ", bufferName(plan, buffer), " of 0 bytes, expected at least 1");
   }
 
   /// Commands of one rank run anywhere but in a lane of a communicator.

@@ -169,7 +169,7 @@ private:
              isNew(buffer, buffer, current))
       report.add("command ", commandName(plan, current), " reads ", place(bytes, buffer), " through buffer ",
                  bufferName(plan, buffer), ", which are ", writerName(plan, {segment.writer, segment.output}),
-                 ", no origin of its operand ", access.operand, over(communicatorOf(access)));
+                 ", no origin of its ", operandName(access.operand), over(communicatorOf(access)));
     segment.readers.push_back({current, buffer, scope});
   }
 
@@ -299,7 +299,7 @@ void checkAllMet(const plan::PlanT &plan, const OriginList &origins, Report &rep
     for (size_t i = 0; i < plan.commands[command]->origins.size(); ++i)
       if (const plan::Origin &origin = plan.commands[command]->origins[i]; !origins.isMet(command, i))
         report.add("command ", commandName(plan, command), " reads nothing of ", writer(origin),
-                   ", an origin of its operand ", origin.operand(), over(origin.communicator()));
+                   ", an origin of its ", operandName(origin.operand()), over(origin.communicator()));
   for (uint32_t slot = 0; slot < plan.slots.size(); ++slot)
     for (size_t i = 0; i < plan.slots[slot]->origins.size(); ++i)
       if (!origins.isResultMet(slot, i))

@@ -51,6 +51,9 @@ void checkCommands(const plan::PlanT &plan, Report &report);
 /// Where buffers lie, and that waits name earlier commands.
 void checkLayout(const plan::PlanT &plan, Report &report);
 
+/// What commands that may be skipped have written is read by no other command than may be.
+void checkBranches(const plan::PlanT &plan, Report &report);
+
 /// The plan on all ranks: no race, nothing read before it is written, every result written.
 void checkMemory(const plan::PlanT &plan, Report &report);
 

@@ -7,15 +7,14 @@ import math
 from collections.abc import Callable
 
 import expression as ex
+from branches import Branches
 from elementwise import Elementwise
 from indexed import Indexed
-from layers import Layers
 from layout import Layout, make_sharding
 from moves import Moves
 from nest import Output, along
 from ops import Empty, Op
 from program import Argument, Program
-from reductions import Reductions
 from sorts import Sorts
 from tensors import Value
 from values import INPUT_BOUND, MAX_ELEMENTS
@@ -26,7 +25,7 @@ def make_program(seed: int, layout: Layout) -> Program:
     return Generator(seed, layout).run()
 
 
-class Generator(Elementwise, Reductions, Layers, Moves, Indexed, Sorts):
+class Generator(Elementwise, Branches, Moves, Indexed, Sorts):
     """Adds random ops to a program, then results."""
 
     def run(self) -> Program:
@@ -38,6 +37,7 @@ class Generator(Elementwise, Reductions, Layers, Moves, Indexed, Sorts):
             self._make_contraction: 4,
             self._make_product: 2,
             self._add_layer: 8 if "split" in (self.layout.strategy, *(self.layout.outside or ())) else 1,
+            self._add_branch: 5,
             self._make_window: 1,
             self._make_arg_reduction: 1,
             self._make_iota: 1,

@@ -103,21 +103,25 @@ class Nest(Op):
         )
         return [
             self._evaluate_output(
+                result,
                 output,
                 np.broadcast_to(ex.evaluate(output.body, inputs, operands, indices), self.extents),
                 next(starts) if output.init is None else None,
             )
-            for output in self.outputs
+            for result, output in zip(self.results, self.outputs, strict=True)
         ]
 
     def _count_starts(self) -> int:
         return sum(output.init is None for output in self.outputs)
 
-    def _evaluate_output(self, output: Output, space: np.ndarray, start: np.ndarray | None) -> np.ndarray:
+    def _evaluate_output(
+        self, result: Value, output: Output, space: np.ndarray, start: np.ndarray | None
+    ) -> np.ndarray:
         in_order = sorted(output.kept)
         if output.reduction:
             reduced = tuple(loop for loop in range(len(self.extents)) if loop not in output.kept)
             _, combine, neutral = REDUCTIONS[output.reduction]
+            neutral = neutral & 1 if result.type.element == "i1" else neutral  # seen where nothing is reduced
             space = combine.reduce(space, axis=reduced, initial=neutral)
             if start is not None:
                 space = combine(space, np.transpose(start, np.argsort(output.kept)))

@@ -1,7 +1,7 @@
 // Writes the seeds of the corpus: plans of every shape, small and without code.
 //
 //   EplWriteCorpus FOLDER [PLAN ...]     the built plans of test/unit/plan, and these files without their
-//   image; compile them in the folder of their source: plans name it as the compiler was given it
+//   image
 
 #include "test/unit/plan/Plans.h"
 

@@ -124,3 +124,19 @@ func.func @sharding() {
   %0 = tensor.empty() {epl.sharding = []} : tensor<4xf32>
   return
 }
+
+// -----
+
+func.func @guards() {
+  // expected-error@+1 {{attribute "epl.guards" is not an array of one #epl.guard or more}}
+  %0 = arith.constant {epl.guards = []} 0.0 : f32
+  return
+}
+
+// -----
+
+func.func @guarded() {
+  // expected-error@+1 {{has attribute "epl.guards", expected it on tasks and between them}}
+  %0 = arith.constant {epl.guards = [#epl.guard<0, true>]} 0.0 : f32
+  return
+}

@@ -68,3 +68,15 @@ func.func @collectives(%pending: !pending, %both: !both, %sharded: !sharded, %tw
   %3 = epl.transfer %sharded : !sharded -> !epl.dist<tensor<8x4xf32>, <@other, [{}, {"data"}]>>
   return
 }
+
+// CHECK-LABEL: func.func @branch
+func.func @branch(%p: !epl.dist<tensor<i1>, <@mesh, []>>, %pending: !pending) {
+  // CHECK: epl.predicate 0 %{{.*}} : <tensor<i1>, <@mesh, []>>
+  epl.predicate 0 %p : !epl.dist<tensor<i1>, <@mesh, []>>
+  // CHECK: } {epl.guards = [#epl.guard<0, true>]}
+  epl.task <@tg0, backward> () : () -> () {
+  } {epl.guards = [#epl.guard<0, true>]}
+  // CHECK: epl.all_reduce %{{.*}} {epl.guards = [#epl.guard<0, false>]} :
+  %0 = epl.all_reduce %pending {epl.guards = [#epl.guard<0, false>]} : !pending -> !sharded
+  return
+}

@@ -475,3 +475,23 @@ func.func @transfer(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"da
   %0 = epl.transfer %x : !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>> -> !epl.dist<tensor<8xf32>, <@other, [{}]>>
   return
 }
+
+// -----
+
+// (C1) of epl.predicate
+epl.mesh @mesh axes ["data"=2]
+func.func @predicate(%p: !epl.dist<tensor<2xi1>, <@mesh, [{"data"}]>>) {
+  // expected-error@+1 {{expected a replicated tensor<i1>}}
+  epl.predicate 0 %p : !epl.dist<tensor<2xi1>, <@mesh, [{"data"}]>>
+  return
+}
+
+// -----
+
+// (C1) of epl.predicate
+epl.mesh @mesh axes ["data"=2]
+func.func @predicate(%p: !epl.dist<tensor<i1>, <@mesh, [], partial = any{"data"}>>) {
+  // expected-error@+1 {{expected a replicated tensor<i1>}}
+  epl.predicate 0 %p : !epl.dist<tensor<i1>, <@mesh, [], partial = any{"data"}>>
+  return
+}

@@ -2,6 +2,9 @@
 
 #include "test/unit/mutation/Mutations.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace epl::runtime::test {
 namespace {
 
@@ -229,6 +232,52 @@ std::vector<Mutation> copiedParts(const PlanT &plan) {
   return list;
 }
 
+/// What `change` makes of each guard's list, by the position of the guard.
+std::vector<Mutation> eachGuard(const PlanT &plan, const std::string &what, bool isNamed,
+                                const std::function<void(std::vector<plan::Guard> &, size_t)> &change) {
+  std::vector<Mutation> list;
+  for (uint32_t command = 0; command < plan.commands.size(); ++command)
+    for (size_t i = 0; i < plan.commands[command]->guards.size(); ++i) {
+      std::string name = "#" + std::to_string(command);
+      list.push_back({"guard " + std::to_string(i) + " of " + name + " " + what,
+                      isNamed ? std::vector<std::string>{name} : std::vector<std::string>(),
+                      [=](PlanT &mutant) { change(mutant.commands[command]->guards, i); }});
+    }
+  return list;
+}
+
+std::vector<Mutation> guards(const PlanT &plan) {
+  std::vector<Mutation> list =
+      eachGuard(plan, "left out", false, [](auto &guards, size_t i) { guards.erase(guards.begin() + i); });
+  auto negate = [](auto &guards, size_t i) {
+    guards[i] = plan::Guard(guards[i].buffer(), !guards[i].expected());
+  };
+  std::ranges::move(eachGuard(plan, "negated", false, negate), std::back_inserter(list));
+  for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer) {
+    auto replace = [=](auto &guards, size_t i) { guards[i] = plan::Guard(buffer, guards[i].expected()); };
+    std::ranges::move(eachGuard(plan, "by b" + std::to_string(buffer), false, replace),
+                      std::back_inserter(list));
+  }
+  return list;
+}
+
+std::vector<Mutation> guardsWild(const PlanT &plan) {
+  return eachGuard(plan, "by no buffer", true,
+                   [](auto &guards, size_t i) { guards[i] = plan::Guard(UINT32_MAX, guards[i].expected()); });
+}
+
+/// A command that the program always runs, skipped now and then.
+std::vector<Mutation> guardsAdded(const PlanT &plan) {
+  std::vector<Mutation> list;
+  for (uint32_t command = 0; command < plan.commands.size(); ++command)
+    for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer)
+      if (plan.buffers[buffer]->size == 1)
+        list.push_back({"#" + std::to_string(command) + " if b" + std::to_string(buffer),
+                        {},
+                        [=](PlanT &mutant) { mutant.commands[command]->guards.emplace_back(buffer, true); }});
+  return list;
+}
+
 } // namespace
 
 std::vector<MutationClass> actionMutations() {
@@ -243,7 +292,10 @@ std::vector<MutationClass> actionMutations() {
           {"gathered layout changed", Promise::anotherProgram, blocks},
           {"kernel replaced", Promise::anotherProgram, otherKernels},
           {"contraction changed", Promise::anotherProgram, contracts},
-          {"copied part changed", Promise::anotherProgram, copiedParts}};
+          {"copied part changed", Promise::anotherProgram, copiedParts},
+          {"guard changed", Promise::anotherProgram, guards},
+          {"guard no buffer", Promise::harmless, guardsWild},
+          {"guard added", Promise::harmless, guardsAdded}};
 }
 
 const std::vector<MutationClass> &mutationClasses() {

@@ -1,5 +1,7 @@
 #include "runtime/plan/Access.h"
 
+#include "test/unit/plan/Plans.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,6 +28,18 @@ std::set<uint64_t> enumerate(const std::vector<StridedDim> &dims, uint64_t bytes
     for (uint64_t byte = 0; byte < bytes; ++byte)
       result.insert(uint64_t(element) * bytes + byte);
   return result;
+}
+
+TEST(Access, GuardsAreReadLast) {
+  plan::PlanT plan = branchPlan();
+  std::vector<Access> accesses = accessesOf(plan, Mesh(plan), *plan.commands[9]);
+  ASSERT_EQ(accesses.size(), 5u); // two inputs, an output, two guards
+  for (uint32_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(accesses[3 + i].buffer, 2 + i);
+    EXPECT_FALSE(accesses[3 + i].write);
+    EXPECT_EQ(accesses[3 + i].operand, firstGuard + i);
+    EXPECT_THAT(accesses[3 + i].ranges, ElementsAre(ByteRange{0, 1}));
+  }
 }
 
 TEST(Access, StridedRangesAreTheEnumeratedBytes) {

@@ -251,6 +251,37 @@ plan::PlanT partsPlan() {
   return maker.finish();
 }
 
+plan::PlanT branchPlan() {
+  PlanMaker maker;
+  maker.axis("data", 2);
+  uint32_t data = maker.addCommunicator({"data"});
+  uint32_t w = maker.argument("w", SlotRole::state, 64),
+           x = maker.argument("x", SlotRole::batch, 128, {"data"});
+  uint32_t wNew = maker.slot("w", SlotRole::result, 64, {}, 0);
+  uint32_t p = maker.buffer("p", 1), q = maker.buffer("q", 1);
+  std::vector<uint32_t> t;
+  for (int i = 0; i < 6; ++i)
+    t.push_back(maker.buffer("t" + std::to_string(i), 64));
+  maker.run("outer predicate", {w}, {p});
+  maker.sum("sum p", data, p, p); // one value on all members
+  maker.setGuards({{p, true}});
+  maker.run("then", {x}, {t[0]});
+  maker.sum("sum then", data, t[0], t[0]);
+  maker.run("inner predicate", {t[0]}, {q});
+  maker.sum("sum q", data, q, q);
+  maker.setGuards({{p, true}, {q, false}});
+  maker.run("inner else", {t[0], w}, {t[1]});
+  maker.sum("sum inner", data, t[1], t[2]);
+  maker.setGuards({{p, true}});
+  maker.run("inner select", {q, t[0], t[2]}, {t[3]}, {1});
+  maker.setGuards({{p, false}});
+  maker.run("else", {x}, {t[4]});
+  maker.setGuards({});
+  maker.run("select", {p, t[3], t[4], w}, {t[5]}, {3});
+  maker.setResult(wNew, t[5]);
+  return maker.finish();
+}
+
 std::vector<NamedPlan> allPlans() {
   std::vector<NamedPlan> plans;
   for (uint32_t devices : {1, 2, 3, 4})
@@ -260,6 +291,7 @@ std::vector<NamedPlan> allPlans() {
   plans.push_back({"blocks", blocksPlan()});
   plans.push_back({"copy", copyPlan()});
   plans.push_back({"parts", partsPlan()});
+  plans.push_back({"branch", branchPlan()});
   return plans;
 }
 

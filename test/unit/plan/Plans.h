@@ -77,6 +77,9 @@ plan::PlanT copyPlan();
 /// Parts of a state copied out of it and back into its next value; one of them is a result.
 plan::PlanT partsPlan();
 
+/// A branch within a branch, sums within both, and kernels that select.
+plan::PlanT branchPlan();
+
 struct NamedPlan {
   std::string name;
   plan::PlanT plan;

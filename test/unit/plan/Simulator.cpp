@@ -32,6 +32,7 @@ public:
       size += buffer->slot < 0 ? 0 : buffer->size;
     }
     memory.resize(mesh.devices());
+    skipped.resize(mesh.devices(), std::vector<bool>(plan.commands.size()));
     for (uint32_t rank = 0; rank < mesh.devices(); ++rank)
       for (uint64_t address = 0; address < size; ++address)
         memory[rank].push_back(mix(mix(rank, address), seed));
@@ -46,8 +47,11 @@ public:
     self = rank;
     reads.clear();
     writes.clear();
+    skipped[rank][command] = !isTaken(rank, *plan.commands[command]);
+    if (skipped[rank][command])
+      return {};
     if (const plan::LaunchT *launch = action.AsLaunch())
-      runLaunch(rank, *launch);
+      runLaunch(rank, command, *launch);
     else if (const plan::ContractT *contract = action.AsContract())
       runContract(rank, *contract);
     else if (const plan::ReducePartT *reduce = action.AsReducePart())
@@ -107,12 +111,29 @@ private:
     writes.push_back({base[buffer] + offset, value});
   }
 
+  /// A predicate is true where the digest is odd.
+  bool isTaken(uint32_t rank, const plan::CommandT &command) {
+    return std::ranges::all_of(command.guards, [&](const plan::Guard &guard) {
+      return (read(rank, guard.buffer(), 0) % 2 == 1) == guard.expected();
+    });
+  }
+
+  /// Whether a command that was skipped should have written an operand. A kernel that selects does not read
+  /// it.
+  bool isMissing(uint32_t rank, uint32_t command, uint32_t operand) const {
+    return std::ranges::any_of(plan.commands[command]->origins, [&](const plan::Origin &origin) {
+      return origin.operand() == operand && origin.command() >= 0 && skipped[rank][size_t(origin.command())];
+    });
+  }
+
   /// Every output byte depends on every input byte, or, where the kernel works in place, on its own input
   /// byte.
-  void runLaunch(uint32_t rank, const plan::LaunchT &launch) {
+  void runLaunch(uint32_t rank, uint32_t command, const plan::LaunchT &launch) {
     const plan::KernelT &kernel = *plan.kernels[launch.kernel];
     uint64_t digest = launch.kernel;
     std::vector<bool> elementwise(kernel.num_inputs);
+    for (uint32_t i = 0; i < kernel.num_inputs; ++i)
+      elementwise[i] = isMissing(rank, command, i);
     for (int32_t input : kernel.in_place)
       if (input >= 0)
         elementwise[size_t(input)] = true;
@@ -125,8 +146,9 @@ private:
       uint64_t size = output < kernel.num_outputs ? kernel.operand_sizes[i] : kernel.workspace;
       for (uint64_t byte = 0; byte < size; ++byte)
         put(launch.buffers[i], byte,
-            mix(mix(digest, i * 1000 + byte),
-                input < 0 ? 0 : read(rank, launch.buffers[size_t(input)], byte)));
+            mix(mix(digest, i * 1000 + byte), input < 0 || isMissing(rank, command, uint32_t(input))
+                                                  ? 0
+                                                  : read(rank, launch.buffers[size_t(input)], byte)));
     }
   }
 
@@ -280,6 +302,7 @@ private:
   Mesh mesh;
   std::vector<uint64_t> base;                // address of each buffer
   std::vector<std::vector<uint64_t>> memory; // of each rank: arena, then slots
+  std::vector<std::vector<bool>> skipped;    // of each rank: the commands whose guards did not hold
   uint32_t self = 0;                         // the rank of the last computed command
   std::set<uint64_t> reads;                  // addresses that it read in its own memory
   std::vector<Write> writes;                 // of it

@@ -4,6 +4,8 @@
 
 #include "test/unit/plan/Plans.h"
 
+#include "runtime/plan/Access.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,7 +64,7 @@ TEST_P(VerifierRule, RejectsAPlanThatBreaksIt) {
 std::string nameOf(const testing::TestParamInfo<Case> &info) { return info.param.name; }
 
 const Case tables[] = {
-    {"Version", training, [](PlanT &p) { p.version = 9; }, "version is 9, expected 4"},
+    {"Version", training, [](PlanT &p) { p.version = 9; }, "version is 9, expected 5"},
     {"Image", training, [](PlanT &p) { p.image.resize((1 << 28) + 1); },
      "image has 268435457 bytes, expected at most 268435456"},
     {"DeviceKind", training, [](PlanT &p) { p.device_kind = ""; }, "device kind is empty"},
@@ -305,6 +307,31 @@ const Case commands[] = {
     {"ContractWritesTwice", contractPlan,
      [](PlanT &p) { contractOf(p).batch = {plan::BatchDim(2, 12, 0, 14)}; },
      "command #0 \"matmul\" writes elements of c more than once"},
+    {"GuardIsNoBuffer", branchPlan, [](PlanT &p) { p.commands[3]->guards[0] = {99, true}; },
+     "command #3 \"then\" names buffer 99 of 9"},
+    {"GuardIsEmpty", branchPlan,
+     [](PlanT &p) { p.buffers[2]->size = 0, p.commands[0]->guards = {{2, true}}; },
+     "command #0 \"outer predicate\" is guarded by buffer b2 \"p\" of 0 bytes, expected at least 1"},
+};
+
+/// Commands of the plan: 3 to 12 run if p, 9 to 11 if not q, 13 if not p.
+const Case branches[] = {
+    {"ReadsWhatMayBeSkipped", branchPlan, [](PlanT &p) { p.commands[4]->guards.clear(); },
+     "command #4 \"sum then\" reads what command #3 \"then\" writes only if buffer b2 \"p\" is true, "
+     "expected "
+     "the same guard, or a kernel that selects"},
+    {"ReadsWhatTheOtherBranchWrites", branchPlan,
+     [](PlanT &p) { p.commands[10]->guards[1] = {p.commands[10]->guards[1].buffer(), true}; },
+     "command #10 \"sum inner\" reads what command #9 \"inner else\" writes only if buffer b3 \"q\" is "
+     "false, "
+     "expected the same guard, or a kernel that selects"},
+    {"PredicateMayBeSkipped", branchPlan,
+     [](PlanT &p) { p.commands[9]->guards.erase(p.commands[9]->guards.begin()); },
+     "command #9 \"inner else\" reads what command #8 \"sum q\" writes only if buffer b2 \"p\" is true, "
+     "expected "
+     "the same guard, or a kernel that selects"},
+    {"ResultMayBeSkipped", branchPlan, [](PlanT &p) { p.commands[14]->guards = {{2, true}}; },
+     "result s2 \"w\" is written by command #14 \"select\", which may be skipped"},
 };
 
 const Case layout[] = {
@@ -396,6 +423,10 @@ const Case memory[] = {
     {"ResultWithoutAnOrigin", training,
      [](PlanT &p) { p.slots[3]->origins = {{0, 12, 0, -1}, {0, 13, 0, -1}}; },
      "result s3 \"w1\" holds nothing of output 0 of command #12 \"update2\", an origin of it"},
+    {"GuardOfAnotherValue", branchPlan, [](PlanT &p) { p.commands[13]->origins[1] = {firstGuard, 0, 0, -1}; },
+     "command #13 \"else\" reads bytes 0..0 of the arena of rank 1 through buffer b2 \"p\", which are output "
+     "0 of "
+     "command #1 \"sum p\", no origin of its guard 0"},
     {"ResultNotWritten", training, [](PlanT &p) { p.buffers[3]->slot = -1, p.buffers[3]->offset = 640; },
      "nothing writes result s5 \"loss\""},
     {"ResultNotWrittenInFull", contractPlan,
@@ -406,6 +437,7 @@ const Case memory[] = {
 INSTANTIATE_TEST_SUITE_P(Tables, VerifierRule, testing::ValuesIn(tables), nameOf);
 INSTANTIATE_TEST_SUITE_P(Commands, VerifierRule, testing::ValuesIn(commands), nameOf);
 INSTANTIATE_TEST_SUITE_P(Layout, VerifierRule, testing::ValuesIn(layout), nameOf);
+INSTANTIATE_TEST_SUITE_P(Branches, VerifierRule, testing::ValuesIn(branches), nameOf);
 INSTANTIATE_TEST_SUITE_P(Memory, VerifierRule, testing::ValuesIn(memory), nameOf);
 
 } // namespace

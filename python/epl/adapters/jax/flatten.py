@@ -6,8 +6,9 @@ stack; scope and phase stand at the call. No sharding rule sees into loops and b
 Method: partial evaluation. The operations of a callee, of an iteration, of a branch are cloned in its place;
 scalar integers that are known (counters, bounds, indices made of them) become constants on the way, so the
 condition of a loop of constant length is known at every iteration. Of a long loop the body is cloned once
-(`loops.py`). Where the index of a `case` is not known, all branches are computed and the results selected:
-devices keep one schedule whatever the data are. Long functions of elements, such as those that make random
+(`loops.py`). Where the index of a `case` is not known, the operations of all branches stand there and the
+results are selected by scalars that stand before them, so that the compiler sees what only one branch needs and
+does nothing else (passes/shard/Branches.h). Long functions of elements, such as those that make random
 bits, stay calls (`maps.py`).
 Invariant out: one function, `main`, without other calls and control flow; an operation's name stack is its
 chain of call sites.
@@ -82,6 +83,7 @@ class _Flattener:
         self._cloned = 0
         self._loops = 0
         self._is_in_loop = False
+        self._chosen: dict[tuple[ir.Value, int], ir.Value] = {}
 
     def replaced(self, op: ir.Operation, values: Values, caller: ir.Location | None) -> list[ir.Value] | None:
         """What stands for the results of an operation; None if the operation itself does."""
@@ -142,6 +144,7 @@ class _Flattener:
         """The results of a loop that stays one; None if it is one to unroll."""
         turn = loops.Turn([value.type for value in carried])
         cloned, self._is_in_loop = self._cloned, True
+        chosen = dict(self._chosen)
         try:
             with ir.InsertionPoint(turn.block):
                 [goes_on], following = (
@@ -155,6 +158,7 @@ class _Flattener:
             pass
         finally:
             turn.erase()
+            self._chosen = chosen
             self._is_in_loop = False
         self._cloned = cloned
         return None
@@ -181,15 +185,24 @@ class _Flattener:
         if (known := scalars.known(index)) is not None:
             chosen = int(known) if 0 <= known < len(branches) else -1
             return self._block(branches[chosen], [], values, caller)
+        with _called_at(op.location, caller):
+            chosen = [self._is_chosen(index, position) for position in range(len(branches) - 1)]
         *firsts, results = (self._block(branch, [], values, caller) for branch in branches)
         with _called_at(op.location, caller):
-            for position, branch in reversed(list(enumerate(firsts))):
-                is_chosen = compare(index, constant(index.type, position), "EQ")
+            for is_chosen, branch in reversed(list(zip(chosen, firsts, strict=True))):
                 results = [
                     a if a == b else stablehlo.SelectOp(is_chosen, a, b).result
                     for a, b in zip(branch, results, strict=True)
                 ]
         return results
+
+    def _is_chosen(self, index: ir.Value, position: int) -> ir.Value:
+        """Whether a `case` takes a branch: one value for a branch and its gradient's."""
+        found = self._chosen.get((index, position))
+        if found is None or found.owner.operation.block != ir.InsertionPoint.current.block:
+            found = compare(index, constant(index.type, position), "EQ")
+            self._chosen[index, position] = found
+        return found
 
 
 def _called_at(callee: ir.Location, caller: ir.Location | None) -> ir.Location:

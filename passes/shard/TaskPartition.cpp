@@ -1,0 +1,212 @@
+//===- TaskPartition.cpp - Which op goes into which task ------------------===//
+
+#include "passes/shard/TaskPartition.h"
+
+#include "dialect/Sharding.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+//===----------------------------------------------------------------------===//
+// What the ops are to a task
+//===----------------------------------------------------------------------===//
+
+bool mlir::epl::isCast(Operation *op) { return isa<ToLocalOp, FromLocalOp>(op); }
+
+/// Whether the op copies elements to more places than it reads them from: a fill or a broadcast.
+static bool isSpread(linalg::LinalgOp op) {
+  auto getSize = [](Value value) {
+    auto tensor = dyn_cast<RankedTensorType>(value.getType());
+    return tensor ? tensor.getNumElements() : 0;
+  };
+  return op.getNumReductionLoops() == 0 && op.getBlock()->without_terminator().empty() &&
+         llvm::all_of(op.getDpsInputs(),
+                      [&](Value in) { return getSize(in) < getSize(op.getDpsInits()[0]); });
+}
+
+bool mlir::epl::isFree(Operation *op) {
+  if (isa<tensor::EmptyOp, arith::ConstantOp>(op))
+    return true;
+  if (isCast(op) || standsBetweenTasks(op) || !isMemoryEffectFree(op))
+    return false;
+  if (isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::SplatOp>(op) ||
+      llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType, DistType>))
+    return true;
+  auto generic = dyn_cast<linalg::LinalgOp>(op);
+  return generic && isSpread(generic) && llvm::all_of(generic.getDpsInits(), [](Value init) {
+           return init.getDefiningOp() && isFree(init.getDefiningOp());
+         });
+}
+
+bool mlir::epl::isMaterialized(Operation *op) {
+  return llvm::any_of(op->getUsers(), llvm::IsaPred<FromLocalOp>);
+}
+
+SetVector<Value> mlir::epl::getUsedValues(Operation *op) {
+  SetVector<Value> values(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), values);
+  return values;
+}
+
+/// Whether the op is no elementwise work, which costs little beside a selection that reads its result.
+static bool isWorthGuarding(Operation *op) {
+  auto generic = dyn_cast<linalg::LinalgOp>(op);
+  return standsBetweenTasks(op) || isa<ScatterOp, SortOp>(op) ||
+         (generic && generic.getNumReductionLoops() > 0);
+}
+
+//===----------------------------------------------------------------------===//
+// The partition
+//===----------------------------------------------------------------------===//
+
+TaskPartition::TaskPartition(Block &body) : loops(body), branches(body) {
+  findWork(body);
+  size_t limit = body.getOperations().size();
+  for (Operation &op : body.without_terminator())
+    if (standsBetweenTasks(&op) || (!isCast(&op) && (!isFree(&op) || isMaterialized(&op))))
+      insert(&op, limit);
+}
+
+SmallVector<unsigned> TaskPartition::getOrder() const {
+  DenseMap<LoopAttr, NodeKey> groups = getLoopKeys();
+  auto key = [&](unsigned index) {
+    NodeKey own(nodes[index].ancestors.count(), index);
+    return std::pair(nodes[index].loop ? groups.lookup(nodes[index].loop) : own, own);
+  };
+  SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, nodes.size()));
+  llvm::sort(order, [&](unsigned a, unsigned b) { return key(a) < key(b); });
+  return order;
+}
+
+/// The op that makes the values behind casts; null for an argument.
+static Operation *getMaker(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (op && isCast(op))
+    op = op->getOperand(0).getDefiningOp();
+  return op;
+}
+
+std::optional<unsigned> TaskPartition::findMaker(Value predicate) const {
+  Operation *maker = getMaker(predicate);
+  return maker ? std::optional(nodeOf.at(maker)) : std::nullopt;
+}
+
+bool TaskPartition::isUsedOutside(Value value, unsigned index) const {
+  return predicates.contains(value) || llvm::any_of(value.getUsers(), [&](Operation *user) {
+           Operation *op = value.getParentBlock()->findAncestorOpInBlock(*user);
+           if (isa<FromLocalOp>(op))
+             return true;
+           if (isFree(op))
+             return llvm::any_of(op->getResults(), [&](Value made) { return isUsedOutside(made, index); });
+           return nodeOf.at(op) != index;
+         });
+}
+
+/// Of each loop the number of nodes that it depends on as a whole, and its first node.
+DenseMap<LoopAttr, TaskPartition::NodeKey> TaskPartition::getLoopKeys() const {
+  llvm::MapVector<LoopAttr, llvm::BitVector> ancestors;
+  DenseMap<LoopAttr, NodeKey> keys;
+  for (auto [index, node] : llvm::enumerate(nodes))
+    if (node.loop) {
+      ancestors[node.loop] |= node.ancestors;
+      keys.try_emplace(node.loop, 0, index);
+    }
+  for (auto [index, node] : llvm::enumerate(nodes))
+    if (node.loop)
+      ancestors[node.loop].reset(index);
+  for (auto &[loop, all] : ancestors)
+    keys[loop].first = all.count();
+  return keys;
+}
+
+/// Where one side is worth it both are: what the other one costs would be paid in any case otherwise.
+void TaskPartition::findWork(Block &body) {
+  for (Operation &op : body.without_terminator())
+    if (!branches.empty() && isWorthGuarding(&op))
+      for (Literal literal : branches.getGuard(&op))
+        if (Operation *maker = getMaker(literal.predicate); !maker || maker->isBeforeInBlock(&op))
+          worthwhile.insert(literal.predicate);
+}
+
+/// Whether what comes next may wait for the predicate: it is there, and every member has the same.
+bool TaskPartition::canGuard(Value predicate) const {
+  Operation *maker = getMaker(predicate);
+  auto cast = predicate.getDefiningOp<ToLocalOp>();
+  ShardingAttr sharding = cast ? cast.getOperand().getType().getSharding() : getSharding(predicate);
+  return (!maker || nodeOf.contains(maker)) && sharding && sharding.isReplicated();
+}
+
+SmallVector<Literal> TaskPartition::getGuard(Operation *op) const {
+  SmallVector<Literal> guard = branches.getGuard(op);
+  llvm::erase_if(guard, [&](Literal literal) {
+    return !worthwhile.contains(literal.predicate) || !canGuard(literal.predicate);
+  });
+  return guard;
+}
+
+void TaskPartition::insert(Operation *op, size_t limit) {
+  llvm::BitVector producers(limit);
+  addProducers(op, producers);
+  if (leavesLoop(op))
+    addTurn(getEdgeLoop(op), producers);
+  SmallVector<Literal> guard = getGuard(op);
+  for (auto [predicate, expected] : guard) {
+    predicates.insert(predicate);
+    if (std::optional<unsigned> maker = findMaker(predicate))
+      producers.set(*maker);
+  }
+  unsigned index = chooseNode(op, guard, producers);
+  nodeOf[op] = index;
+  nodes[index].ops.push_back(op);
+  addDependencies(index, producers);
+}
+
+/// The nodes that make what `op` reads, seen through casts and free ops.
+void TaskPartition::addProducers(Operation *op, llvm::BitVector &producers) const {
+  for (Value value : getUsedValues(op)) {
+    Operation *producer = value.getDefiningOp();
+    if (!producer)
+      continue;
+    bool isTransparent = isCast(producer) || (isFree(producer) && !isa<FromLocalOp>(op));
+    if (isTransparent)
+      addProducers(producer, producers);
+    else
+      producers.set(nodeOf.at(producer));
+  }
+}
+
+/// A loop is left when the whole of its last turn is done. What follows thus joins no task before it.
+void TaskPartition::addTurn(LoopAttr loop, llvm::BitVector &producers) const {
+  for (auto [index, node] : llvm::enumerate(nodes))
+    if (node.loop == loop && !(node.ops.size() == 1 && leavesLoop(node.ops.front())))
+      producers.set(index);
+}
+
+/// The first task of the op's work and guard that none of `producers` depends on, or a new node.
+unsigned TaskPartition::chooseNode(Operation *op, ArrayRef<Literal> guard, const llvm::BitVector &producers) {
+  WorkAttr work = standsBetweenTasks(op) ? WorkAttr() : op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
+  for (unsigned index = 0; work && index < nodes.size(); ++index) {
+    auto dependsOnIt = [&](unsigned producer) { return nodes[producer].ancestors.test(index); };
+    if (nodes[index].work == work && nodes[index].loop == loops.getLoop(op) &&
+        ArrayRef(nodes[index].guard) == guard && llvm::none_of(producers.set_bits(), dependsOnIt))
+      return index;
+  }
+  nodes.push_back(
+      {work, loops.getLoop(op), SmallVector<Literal>(guard), {}, llvm::BitVector(producers.size())});
+  return nodes.size() - 1;
+}
+
+/// Node `index` now depends on `producers`; what depends on it does so too.
+void TaskPartition::addDependencies(unsigned index, const llvm::BitVector &producers) {
+  llvm::BitVector ancestors = producers;
+  for (unsigned producer : producers.set_bits())
+    ancestors |= nodes[producer].ancestors;
+  ancestors.reset(index);
+  for (TaskNode &node : nodes)
+    if (&node == &nodes[index] || node.ancestors.test(index))
+      node.ancestors |= ancestors;
+}

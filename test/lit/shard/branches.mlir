@@ -1,0 +1,92 @@
+// RUN: epl-opt %s -split-input-file -epl-form-tasks | FileCheck %s
+
+#fwd = #epl.work<@tg0, forward>
+#whole = #epl.sharding<@mesh, [{}]>
+#none = #epl.sharding<@mesh, []>
+#pending = #epl.sharding<@mesh, [{}], partial = sum{"data"}>
+!whole = !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+!flag = !epl.dist<tensor<i1>, <@mesh, []>>
+!pending = !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>
+#id = affine_map<(d0) -> (d0)>
+#scalar = affine_map<(d0) -> ()>
+
+// What only one side of the selection reads is done where the predicate says so: the exponential, its sum over the
+// devices, and the other side. What both read is not.
+// CHECK-LABEL: func.func @collective
+// CHECK-SAME: %[[P:[^:]*]]: !epl.dist<tensor<i1>
+// CHECK-NEXT: epl.predicate 0 %[[P]]
+// CHECK-NEXT: %[[BOTH:.*]] = epl.task <@tg0, forward>
+// CHECK: math.sin
+// CHECK-NOT: epl.guards
+// CHECK: %[[A:.*]] = epl.task <@tg0, forward>(%[[BOTH]])
+// CHECK: math.exp
+// CHECK: } {epl.guards = [#epl.guard<0, true>]}
+// CHECK: %[[B:.*]] = epl.task <@tg0, forward>(%[[BOTH]])
+// CHECK: math.cos
+// CHECK: } {epl.guards = [#epl.guard<0, false>]}
+// CHECK: %[[SUM:.*]] = epl.all_reduce %[[A]] {epl.guards = [#epl.guard<0, true>]}
+// CHECK: epl.task <@tg0, forward>(%[[P]], %[[SUM]], %[[B]])
+// CHECK: arith.select
+// CHECK-NOT: epl.guards
+epl.mesh @mesh axes ["data"=2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+func.func @collective(%flag: !flag, %x: !whole) -> !whole {
+  %p = epl.to_local %flag : !flag -> tensor<i1>
+  %0 = epl.to_local %x : !whole -> tensor<8xf32>
+  %1 = math.sin %0 {epl.work = #fwd, epl.sharding = [#whole]} : tensor<8xf32>
+  %2 = math.exp %1 {epl.work = #fwd, epl.sharding = [#pending]} : tensor<8xf32>
+  %3 = epl.from_local %2 : tensor<8xf32> -> !pending
+  %4 = epl.all_reduce %3 : !pending -> !whole
+  %5 = epl.to_local %4 : !whole -> tensor<8xf32>
+  %6 = math.cos %1 {epl.work = #fwd, epl.sharding = [#whole]} : tensor<8xf32>
+  %empty = tensor.empty() {epl.work = #fwd, epl.sharding = [#whole]} : tensor<8xf32>
+  %7 = linalg.generic {indexing_maps = [#scalar, #id, #id, #id], iterator_types = ["parallel"]}
+      ins(%p, %5, %6 : tensor<i1>, tensor<8xf32>, tensor<8xf32>) outs(%empty : tensor<8xf32>)
+      attrs = {epl.work = #fwd, epl.sharding = [#whole]} {
+  ^bb0(%c: i1, %a: f32, %b: f32, %o: f32):
+    %s = arith.select %c, %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  %8 = epl.from_local %7 : tensor<8xf32> -> !whole
+  return %8 : !whole
+}
+
+// -----
+
+#fwd = #epl.work<@tg0, forward>
+#whole = #epl.sharding<@mesh, [{}]>
+#none = #epl.sharding<@mesh, []>
+!whole = !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+!one = !epl.dist<tensor<f32>, <@mesh, []>>
+#id = affine_map<(d0) -> (d0)>
+#scalar = affine_map<(d0) -> ()>
+
+// Elementwise branches stay in the selection's task. So does work before the predicate that it could wait for: %early.
+// CHECK-LABEL: func.func @elementwise
+// CHECK-NOT: epl.predicate
+// CHECK-NOT: epl.guards
+epl.mesh @mesh axes ["data"=2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+func.func @elementwise(%x: !whole, %y: !one) -> !whole {
+  %0 = epl.to_local %x : !whole -> tensor<8xf32>
+  %1 = epl.to_local %y : !one -> tensor<f32>
+  %zero = arith.constant {epl.work = #fwd, epl.sharding = [#none]} dense<0.0> : tensor<f32>
+  %early = linalg.generic {indexing_maps = [#id, #scalar], iterator_types = ["reduction"]}
+      ins(%0 : tensor<8xf32>) outs(%zero : tensor<f32>) attrs = {epl.work = #fwd, epl.sharding = [#none]} {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<f32>
+  %p = arith.cmpf ogt, %1, %zero {epl.work = #fwd, epl.sharding = [#none]} : tensor<f32>
+  %2 = math.exp %0 {epl.work = #fwd, epl.sharding = [#whole]} : tensor<8xf32>
+  %empty = tensor.empty() {epl.work = #fwd, epl.sharding = [#whole]} : tensor<8xf32>
+  %3 = linalg.generic {indexing_maps = [#scalar, #id, #scalar, #id], iterator_types = ["parallel"]}
+      ins(%p, %2, %early : tensor<i1>, tensor<8xf32>, tensor<f32>) outs(%empty : tensor<8xf32>)
+      attrs = {epl.work = #fwd, epl.sharding = [#whole]} {
+  ^bb0(%c: i1, %a: f32, %b: f32, %o: f32):
+    %s = arith.select %c, %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  %4 = epl.from_local %3 : tensor<8xf32> -> !whole
+  return %4 : !whole
+}
