@@ -21,7 +21,7 @@ FunctionRules::FunctionRules(func::FuncOp function, MeshOp mesh)
     if (updatedArguments.back())
       updates[updatedArguments.back()] = value;
   }
-  if (taskgraphs.areMixed())
+  if (taskgraphs.isAnyMixed())
     batch.emplace(function, loops, [&](Operation *op) -> const FactorRule & { return getRule(op); });
 }
 
@@ -55,24 +55,25 @@ static int64_t getOtherParts(MeshOp mesh, Value value, int64_t dim, StringRef ax
   return getAxesSize(mesh, axes);
 }
 
-static bool divides(MeshOp mesh, AxisAttr axis, ValueRange values, ArrayRef<SmallVector<int64_t>> dimFactors,
-                    int64_t factor) {
+bool FunctionRules::divides(Value value, int64_t dim, AxisAttr axis) const {
+  auto type = cast<RankedTensorType>(value.getType());
+  int64_t parts = axis.getSize() * getOtherParts(mesh, value, dim, axis.getName());
+  return !type.isDynamicDim(dim) && type.getDimSize(dim) % parts == 0;
+}
+
+bool FunctionRules::divides(ValueRange values, ArrayRef<SmallVector<int64_t>> dimFactors, int64_t factor,
+                            AxisAttr axis) const {
   for (auto [value, factors] : llvm::zip_equal(values, dimFactors))
-    for (auto [dim, each] : llvm::enumerate(factors)) {
-      if (each != factor)
-        continue;
-      auto type = cast<RankedTensorType>(value.getType());
-      int64_t parts = axis.getSize() * getOtherParts(mesh, value, dim, axis.getName());
-      if (type.isDynamicDim(dim) || type.getDimSize(dim) % parts != 0)
+    for (auto [dim, each] : llvm::enumerate(factors))
+      if (each == factor && !divides(value, dim, axis))
         return false;
-    }
   return true;
 }
 
 bool FunctionRules::canShard(Operation *op, int64_t factor, AxisAttr axis) const {
   const FactorRule &rule = getRule(op);
-  if (factor == FactorRule::kBlocked || !divides(mesh, axis, op->getOperands(), rule.operands, factor) ||
-      !divides(mesh, axis, op->getResults(), rule.results, factor))
+  if (factor == FactorRule::kBlocked || !divides(op->getOperands(), rule.operands, factor, axis) ||
+      !divides(op->getResults(), rule.results, factor, axis))
     return false;
   if (!rule.isReduction(factor))
     return true;

@@ -47,10 +47,18 @@ public:
   /// the next turn's and nothing else. That each turn only adds to it is what the rules of its ops say.
   bool isAccumulator(LoopCarryOp carry) const;
 
+  /// Whether `axis` divides dimension `dim` of a tensor together with the other axes that are there already.
+  bool divides(Value value, int64_t dim, AxisAttr axis) const;
+
   /// Whether `axis` can shard `factor`: it divides every dimension of the factor together with the other axes
   /// that are there already, and a reduction may start on every member.
   bool canShard(Operation *op, int64_t factor, AxisAttr axis) const;
 
+  /// Whether some work shards samples over `axis`: all does over "data", that of a task graph over an axis
+  /// that it is not split over.
+  bool isOfBatch(AxisAttr axis) const {
+    return axis.getName() == kDataAxis || taskgraphs.isMixed(axis.getName());
+  }
   /// What the task graph of `op` uses `axis` for.
   AxisUse getUse(Operation *op, AxisAttr axis) const { return taskgraphs.getUse(op, axis.getName()); }
 
@@ -75,6 +83,8 @@ public:
   FailureOr<SmallVector<AxisState>> getResultStates(Operation *op, int64_t factor, StateOf getState) const;
 
 private:
+  bool divides(ValueRange values, ArrayRef<SmallVector<int64_t>> dimFactors, int64_t factor,
+               AxisAttr axis) const;
   int64_t vote(Operation *op, AxisAttr axis, StateOf getState) const;
   FailureOr<SmallVector<AxisState>> flowPartial(Operation *op, StateOf getState) const;
   /// The carried value whose state the op's result has, too; null for ops that are no ends of one.

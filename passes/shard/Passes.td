@@ -136,8 +136,9 @@ def SeedZeroPass : Pass<"epl-seed-zero", "::mlir::ModuleOp"> {
     in parts from where they are summed, whatever reads them: their norm is that of parts, summed. At level v3
     parameters stay in parts between steps and are gathered for each work that reads them with the batch, for
     the forward work and again for the backward work. Gathers wait for nothing, so that their memory is not used
-    for anything else within a step: what is saved is saved between steps. A state is sharded along its outermost dimension that the axis divides and no other axis shards; a remark names those
-    that have none.
+    for anything else within a step: what is saved is saved between steps. A state is sharded along its outermost
+    dimension that the axis divides and that is not split; a remark names those that have none. Where task graphs
+    share devices, states are sharded over the other axes of the batch, too, along which there are copies of them.
 
     ```mlir
     epl.mesh @mesh axes ["data"=2]

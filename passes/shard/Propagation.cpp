@@ -128,7 +128,7 @@ bool Propagation::shardArguments() {
     if (!getState(argument).isReplicated())
       continue;
     AxisState state = getSlicedState(argument, useState).value_or(getTiedState(argument));
-    if (!state.isSharded())
+    if (!state.isSharded() || !rules.divides(argument, state.dim, axis))
       continue;
     found[argument] = state;
     changed = true;

@@ -5,7 +5,9 @@
 // Method: seeds; propagation and placement do the rest. v1: each state of the optimizer is sharded over the
 //   axis "data", along its outermost dimension that the axis divides and no other axis shards. So the sum of
 //   a gradient is scattered into the parts that devices update, and parameters are gathered when they are
-//   returned. v2: gradients are resharded so where they are summed, whatever reads them. v3: parameters are
+//   returned. Where task graphs share devices, what only those read that shard their batch over another axis,
+//   too, is sharded over that as well. v2: gradients are resharded so where they are summed, whatever reads
+//   them. v3: parameters are
 //   sharded so too, and gathered for each work that reads them with the batch: what is gathered for the
 //   forward work is not kept for the backward work, since that is what memory is short of. The optimizer's
 //   are the states that nothing reads which is computed on parts of the batch.
@@ -65,21 +67,31 @@ private:
 /// Seeds one step.
 class Seeder {
 public:
-  Seeder(const FunctionRules &rules, AxisAttr axis) : rules(rules), axis(axis), model(rules, axis) {}
+  /// Over the axes in `axes`, each of more than one device.
+  Seeder(const FunctionRules &rules, ArrayRef<AxisAttr> axes);
 
   void run(ZeroLevel level);
 
 private:
-  bool shardState(BlockArgument state);
-  void shardGradients(BlockArgument parameter);
-  void gatherWhereRead(BlockArgument parameter);
-  ShardingAttr getSharded(BlockArgument state) const;
+  /// A step on one axis.
+  struct Sharing {
+    AxisAttr axis;
+    Model model;
+    SmallVector<BlockArgument> whole; ///< states that the axis shards no dimension of
+  };
+
+  SmallVector<Sharing *> getSharings(BlockArgument state);
+  SmallVector<OpOperand *> getReads(BlockArgument state, ArrayRef<Sharing *> own) const;
+  ShardingAttr getSharded(BlockArgument state, ArrayRef<Sharing *> own) const;
+  ShardingAttr getWhole(BlockArgument state, ArrayRef<Sharing *> own) const;
+  void shardState(BlockArgument state, ArrayRef<Sharing *> own);
+  void shardGradients(BlockArgument parameter, ArrayRef<Sharing *> own);
+  void gather(BlockArgument parameter, ShardingAttr whole, ArrayRef<OpOperand *> reads) const;
   ReshardOp createReshard(OpBuilder &builder, Value value, ShardingAttr sharding, Operation *work) const;
-  void remarkWhole(ArrayRef<BlockArgument> whole) const;
+  void remarkWhole(const Sharing &sharing) const;
 
   const FunctionRules &rules;
-  AxisAttr axis;
-  Model model;
+  std::vector<Sharing> sharings;
 };
 } // namespace
 
@@ -151,42 +163,80 @@ llvm::SmallSetVector<Value, 2> Model::getGradients(BlockArgument parameter) cons
 // Seeds
 //===----------------------------------------------------------------------===//
 
+Seeder::Seeder(const FunctionRules &rules, ArrayRef<AxisAttr> axes) : rules(rules) {
+  for (AxisAttr axis : axes)
+    sharings.push_back({axis, Model(rules, axis), {}});
+}
+
 void Seeder::run(ZeroLevel level) {
-  SmallVector<BlockArgument> whole;
-  for (BlockArgument state : model.getStates()) {
-    bool isParameter = model.isRead(state);
+  for (BlockArgument state : llvm::to_vector(sharings.front().model.getStates())) {
+    SmallVector<Sharing *> own = getSharings(state);
+    SmallVector<OpOperand *> reads = getReads(state, own);
+    bool isParameter = !reads.empty();
     if (isParameter && level >= ZeroLevel::v2)
-      shardGradients(state);
+      shardGradients(state, own);
     if (isParameter && level < ZeroLevel::v3)
       continue;
-    if (!shardState(state))
-      whole.push_back(state);
-    else if (isParameter)
-      gatherWhereRead(state);
+    ShardingAttr whole = getWhole(state, own);
+    shardState(state, own);
+    if (getSharding(state) != whole)
+      gather(state, whole, reads);
   }
-  if (!whole.empty())
-    remarkWhole(whole);
+  for (const Sharing &sharing : sharings)
+    if (!sharing.whole.empty())
+      remarkWhole(sharing);
 }
 
-/// The sharding of a state with the axis on the outermost dimension that can have it; null if none can.
-ShardingAttr Seeder::getSharded(BlockArgument state) const {
+/// The axes along which there are copies of a state: "data", and those that it is not split over.
+SmallVector<Seeder::Sharing *> Seeder::getSharings(BlockArgument state) {
+  SmallVector<Sharing *> own;
+  for (Sharing &sharing : sharings)
+    if (sharing.axis.getName() == kDataAxis || getSharding(state).getDimOf(sharing.axis.getName()) < 0)
+      own.push_back(&sharing);
+  return own;
+}
+
+/// The uses of a state that make it a parameter.
+SmallVector<OpOperand *> Seeder::getReads(BlockArgument state, ArrayRef<Sharing *> own) const {
+  SmallVector<OpOperand *> reads;
+  for (OpOperand &use : state.getUses())
+    if (llvm::any_of(own, [&](Sharing *sharing) { return sharing->model.isReadBy(use.getOwner()); }))
+      reads.push_back(&use);
+  return reads;
+}
+
+/// The sharding of a state with each axis on the outermost dimension that can have it, if one can.
+ShardingAttr Seeder::getSharded(BlockArgument state, ArrayRef<Sharing *> own) const {
   auto type = cast<RankedTensorType>(state.getType());
-  ShardingAttr sharding = getSharding(state);
-  if (sharding.getDimOf(axis.getName()) >= 0)
-    return sharding;
-  for (int64_t dim = 0; dim < type.getRank(); ++dim)
-    if (sharding.getDimAxes(dim).empty() && !type.isDynamicDim(dim) &&
-        type.getDimSize(dim) % axis.getSize() == 0)
-      return withAxisState(sharding, rules.getMesh(), axis.getName(), AxisState::sharded(dim));
-  return {};
+  ShardingAttr given = getSharding(state), sharding = given;
+  for (Sharing *sharing : own) {
+    auto canHaveIt = [&](int64_t dim) {
+      int64_t parts = sharing->axis.getSize() * getAxesSize(rules.getMesh(), sharding.getDimAxes(dim));
+      return given.getDimAxes(dim).empty() && !type.isDynamicDim(dim) && type.getDimSize(dim) % parts == 0;
+    };
+    auto dims = llvm::seq<int64_t>(0, type.getRank());
+    auto dim = llvm::find_if(dims, canHaveIt);
+    if (sharding.getDimOf(sharing->axis.getName()) < 0 && dim != dims.end())
+      sharding = withAxisState(sharding, rules.getMesh(), sharing->axis.getName(), AxisState::sharded(*dim));
+  }
+  return sharding;
 }
 
-/// Whether the state is sharded now. A scalar has nothing to be sharded.
-bool Seeder::shardState(BlockArgument state) {
-  ShardingAttr sharding = getSharded(state);
-  if (sharding)
-    setSharding(state, sharding);
-  return sharding || getSharding(state).getRank() == 0;
+/// The sharding of a state that no axis shares.
+ShardingAttr Seeder::getWhole(BlockArgument state, ArrayRef<Sharing *> own) const {
+  ShardingAttr sharding = getSharding(state);
+  for (Sharing *sharing : own)
+    sharding = withAxisState(sharding, rules.getMesh(), sharing->axis.getName(), AxisState());
+  return sharding;
+}
+
+/// A scalar has nothing to be sharded.
+void Seeder::shardState(BlockArgument state, ArrayRef<Sharing *> own) {
+  ShardingAttr sharding = getSharded(state, own);
+  for (Sharing *sharing : own)
+    if (sharding.getRank() > 0 && sharding.getDimOf(sharing->axis.getName()) < 0)
+      sharing->whole.push_back(state);
+  setSharding(state, sharding);
 }
 
 /// A reshard in the work of `work`.
@@ -198,11 +248,14 @@ ReshardOp Seeder::createReshard(OpBuilder &builder, Value value, ShardingAttr sh
   return reshard;
 }
 
-void Seeder::shardGradients(BlockArgument parameter) {
-  ShardingAttr sharding = getSharded(parameter);
-  if (!sharding)
+void Seeder::shardGradients(BlockArgument parameter, ArrayRef<Sharing *> own) {
+  ShardingAttr sharding = getSharded(parameter, own);
+  if (sharding == getWhole(parameter, own))
     return;
-  for (Value gradient : model.getGradients(parameter)) {
+  llvm::SmallSetVector<Value, 2> gradients;
+  for (Sharing *sharing : own)
+    gradients.insert_range(sharing->model.getGradients(parameter));
+  for (Value gradient : gradients) {
     OpBuilder builder(parameter.getContext());
     builder.setInsertionPointAfterValue(gradient);
     auto reshard = createReshard(builder, gradient, sharding, gradient.getDefiningOp());
@@ -211,13 +264,9 @@ void Seeder::shardGradients(BlockArgument parameter) {
 }
 
 /// Once for each work, before the first op of it that reads the parameter.
-void Seeder::gatherWhereRead(BlockArgument parameter) {
-  ShardingAttr sharding = getSharding(parameter);
-  ShardingAttr whole = withAxisState(sharding, rules.getMesh(), axis.getName(), AxisState());
-  SmallVector<OpOperand *> uses;
-  for (OpOperand &use : parameter.getUses())
-    if (model.isReadBy(use.getOwner()))
-      uses.push_back(&use);
+void Seeder::gather(BlockArgument parameter, ShardingAttr whole, ArrayRef<OpOperand *> reads) const {
+  const Model &model = sharings.front().model;
+  SmallVector<OpOperand *> uses(reads);
   llvm::sort(uses, [&](OpOperand *a, OpOperand *b) {
     return model.getOp(a->getOwner())->isBeforeInBlock(model.getOp(b->getOwner()));
   });
@@ -234,16 +283,16 @@ void Seeder::gatherWhereRead(BlockArgument parameter) {
 }
 
 /// Says which states every device keeps whole although there are copies.
-void Seeder::remarkWhole(ArrayRef<BlockArgument> whole) const {
+void Seeder::remarkWhole(const Sharing &sharing) const {
   int64_t bytes = 0;
-  for (BlockArgument state : whole)
+  for (BlockArgument state : sharing.whole)
     bytes += getBytes(state);
   func::FuncOp function = rules.getFunction();
-  InFlightDiagnostic remark = function.emitRemark()
-                              << "every device keeps all of " << whole.size() << " states of " << bytes
-                              << " bytes: no dimension is left that axis \"" << axis.getName()
-                              << "\" of size " << axis.getSize() << " divides";
-  for (BlockArgument state : whole)
+  InFlightDiagnostic remark =
+      function.emitRemark() << "every device keeps all of " << sharing.whole.size() << " states of " << bytes
+                            << " bytes: no dimension is left that axis \"" << sharing.axis.getName()
+                            << "\" of size " << sharing.axis.getSize() << " divides";
+  for (BlockArgument state : sharing.whole)
     remark.attachNote() << describeArgument(function, state.getArgNumber()) << " of " << state.getType();
 }
 
@@ -256,12 +305,14 @@ struct SeedZero : epl::impl::SeedZeroPassBase<SeedZero> {
     FailureOr<SmallVector<func::FuncOp>> programs = getPrograms(getOperation());
     if (failed(mesh) || failed(programs))
       return signalPassFailure();
-    AxisAttr axis = mesh->getAxis(kDataAxis);
-    if (level == ZeroLevel::off || !axis || axis.getSize() == 1)
+    if (level == ZeroLevel::off)
       return;
     for (func::FuncOp program : *programs) {
       FunctionRules rules(program, *mesh);
-      Seeder(rules, axis).run(level);
+      auto isShared = [&](AxisAttr axis) { return axis.getSize() > 1 && rules.isOfBatch(axis); };
+      auto axes = llvm::filter_to_vector(mesh->getAxes().getAsRange<AxisAttr>(), isShared);
+      if (!axes.empty())
+        Seeder(rules, axes).run(level);
     }
   }
 };

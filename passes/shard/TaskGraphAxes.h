@@ -26,8 +26,9 @@ class TaskGraphAxes {
 public:
   explicit TaskGraphAxes(ModuleOp module);
 
-  /// Whether there is an axis that task graphs use differently.
-  bool areMixed() const { return !mixed.empty(); }
+  /// Whether task graphs use an axis differently.
+  bool isMixed(StringRef axis) const { return mixed.contains(axis); }
+  bool isAnyMixed() const { return !mixed.empty(); }
   AxisUse getUse(Operation *op, StringRef axis) const;
   /// Whether the task graph of `op` shards its batch over `axis`.
   bool takesBatch(Operation *op, StringRef axis) const;

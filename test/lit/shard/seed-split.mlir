@@ -106,3 +106,17 @@ func.func @by_hand(%w0: tensor<6x4xf32> {epl.role = "state", epl.name = "w0", ep
   %1 = linalg.matmul ins(%0, %w1 : tensor<8x4xf32>, tensor<4x8xf32>) outs(%z1 : tensor<8x8xf32>) -> tensor<8x8xf32>
   return %1 : tensor<8x8xf32>
 }
+
+// -----
+
+epl.mesh @mesh axes ["model"=2, "data"=2]
+
+// The next value of a state is split, but the state is not where the axis by hand leaves too little of it.
+// CHECK-LABEL: func.func @tied
+// CHECK-SAME: "s"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{"data"}]>
+func.func @tied(%s: tensor<2xf32> {epl.role = "state", epl.name = "s", epl.sharding = #epl.sharding<@mesh, [{"data"}]>},
+                %c: tensor<2xf32> {epl.role = "constant", epl.sharding = #epl.sharding<@mesh, [{"model"}]>})
+    -> (tensor<2xf32> {epl.updates = 0 : i64}) {
+  %0 = math.sin %c : tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
