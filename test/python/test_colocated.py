@@ -223,6 +223,58 @@ def test_a_loop_of_layers_runs_beside_a_split_head() -> None:
     check(step, state, 4)
 
 
+@pytest.mark.parametrize("scanned", [False, True])
+def test_a_transformer_replicates_attention_and_splits_perceptrons(scanned: bool) -> None:
+    """Two scopes in every block: all who share a perceptron get what attention makes, and the reverse."""
+    random = np.random.default_rng(0)
+    length, layers = 6, 2
+    shapes = {"q": (WIDTH, WIDTH), "v": (WIDTH, WIDTH), "up": (WIDTH, 32), "down": (32, WIDTH)}
+    blocks = {name: weights(random, layers, *shape) for name, shape in shapes.items()}
+    params = {"blocks": blocks, "out": weights(random, WIDTH, CLASSES), "gain": jnp.ones((layers, WIDTH))}
+
+    def block(h: jax.Array, params: Any) -> tuple[jax.Array, None]:
+        with epl.replicate():
+            normal = h * jax.lax.rsqrt((h**2).mean(-1, keepdims=True) + 1e-5)
+            scores = jax.nn.softmax((normal @ params["q"]) @ normal.swapaxes(1, 2))
+            h = h + scores @ (normal @ params["v"])
+        with epl.split(device_count=2):
+            return h + jax.nn.gelu(h @ params["up"]) @ params["down"], None
+
+    def loss(params: Any, x: jax.Array, y: jax.Array) -> jax.Array:
+        h = jnp.broadcast_to(x[:, None], (BATCH, length, WIDTH)) * jnp.arange(length)[:, None]
+        if scanned:
+            h, _ = jax.lax.scan(block, h, params["blocks"])
+        else:
+            for layer in range(layers):
+                h, _ = block(h, jax.tree.map(lambda leaf, layer=layer: leaf[layer], params["blocks"]))
+        with epl.replicate():
+            logits = (h * params["gain"][0]).mean(1) @ params["out"]
+            return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean()
+
+    step, state = trained(loss, params)
+    found = collectives(check(step, state, 4))
+    activations = [f"{BATCH}x{length}x{WIDTH}"] * layers * 2  # forward and backward
+    assert found["all_gather"] == found["reduce_scatter"] == activations
+    assert "all_to_all" not in found
+
+
+def test_a_batch_of_any_size_is_padded_for_all_devices() -> None:
+    @epl.parallelize(batch=("x", "y"), devices=4, config=COLOCATED, pad_batch=True)
+    def right(params: Any, x: jax.Array, y: jax.Array, mask: jax.Array) -> Any:
+        with epl.replicate(name=BODY):
+            h = jnp.tanh(x @ params["body"][0])
+        with epl.split(device_count=2, name=HEAD):
+            found = jnp.argmax(h @ params["head"], axis=1)
+            return jnp.sum((found == y) * mask), found
+
+    _, (params, _) = classifier(epl.replicate(), epl.replicate())
+    x, y = data()
+    count, found = right(params, x[:7], y[:7])
+    expected = jnp.argmax(jnp.tanh(x[:7] @ params["body"][0]) @ params["head"], axis=1)
+    np.testing.assert_array_equal(found, expected)
+    assert count == (expected == y[:7]).sum()
+
+
 def test_a_batch_must_divide_among_all_devices_that_take_it() -> None:
     step, state = classifier(epl.replicate(name=BODY), epl.split(device_count=2, name=HEAD))
     x, y = data()
