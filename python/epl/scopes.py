@@ -152,7 +152,8 @@ def replicate(device_count: int = 1, name: str | None = None) -> Scope:
     """Scope whose operations are copied: each copy works on its part of the batch.
 
     Args:
-      device_count: devices that one copy takes, at least 1.
+      device_count: devices that one copy takes, at least 1; they slice its part of the batch among them. It
+        must divide the number of devices.
       name: entries with the same name are one task graph; letters, digits, `_`, `.` and `-`.
 
     Raises:
@@ -164,8 +165,12 @@ def replicate(device_count: int = 1, name: str | None = None) -> Scope:
 def split(device_count: int = 1, name: str | None = None) -> Scope:
     """Scope whose operations are split over `device_count` devices (tensor parallelism).
 
+    Scopes of several kinds or names in one step run on the same devices, with the setting
+    `cluster.colocate_split_and_replicate`: what comes from another scope is gathered or exchanged.
+
     Args:
-      device_count: devices that share one copy of the operations, at least 1.
+      device_count: devices that share one copy of the operations, at least 1. It must divide the number of
+        devices; there are as many copies as fit, each with its part of the batch.
       name: entries with the same name are one task graph; letters, digits, `_`, `.` and `-`.
 
     Raises:
