@@ -141,6 +141,9 @@ void bindPlan(nb::module_ &module) {
           "state_bytes", [](const Plan &self) { return self.summary.stateBytes; },
           "That one device keeps between steps.")
       .def_prop_ro(
+          "received_bytes", [](const Plan &self) { return self.summary.receivedBytes; },
+          "By one device from others in a step, all branches taken.")
+      .def_prop_ro(
           "num_kernels", [](const Plan &self) { return self.summary.kernels; }, "Distinct kernels.")
       .def_prop_ro(
           "num_collectives", [](const Plan &self) { return self.summary.collectives; }, "In a step.");

@@ -1,5 +1,7 @@
 #include "runtime/plan/Cost.h"
 
+#include "runtime/plan/Blocks.h"
+
 #include <algorithm>
 
 namespace epl::runtime {
@@ -27,6 +29,13 @@ const char *kindName(CommandKind kind) {
   return names[size_t(kind)];
 }
 
+static uint64_t sizeOf(const SharedBox &box) {
+  uint64_t elements = uint64_t(box.run);
+  for (const SharedBox::Loop &loop : box.loops)
+    elements *= uint64_t(loop.extent);
+  return elements;
+}
+
 static Cost costOfLaunch(const plan::PlanT &plan, const plan::LaunchT &launch) {
   Cost cost{.flops = plan.kernels[launch.kernel]->flops};
   for (uint32_t buffer : launch.buffers)
@@ -46,20 +55,31 @@ static Cost costOfContract(const plan::PlanT &plan, const plan::ContractT &contr
 /// Reads its own part of all members' tensors, writes that part.
 static Cost costOfReduce(const Mesh &mesh, const plan::ReducePartT &reduce) {
   uint64_t tensor = uint64_t(reduce.count) * elementBytes(reduce.type);
-  return {.bytes = tensor + tensor / mesh.memberCount(reduce.communicator), .payload = tensor};
+  uint64_t part = tensor / mesh.memberCount(reduce.communicator);
+  return {.bytes = tensor + part, .payload = tensor, .received = tensor - part};
 }
 
 /// Reads and writes the parts of the others.
 static Cost costOfGather(const Mesh &mesh, const plan::GatherPartsT &gather) {
   uint64_t tensor = uint64_t(gather.count) * elementBytes(gather.type);
-  return {.bytes = 2 * (tensor - tensor / mesh.memberCount(gather.communicator)), .payload = tensor};
+  uint64_t others = tensor - tensor / mesh.memberCount(gather.communicator);
+  return {.bytes = 2 * others, .payload = tensor, .received = others};
 }
 
 /// Reads its block of all members' tensors, writes it.
 static Cost costOfBlocks(const plan::PlanT &plan, const Mesh &mesh, const plan::ReduceBlocksT &reduce) {
   uint64_t block = plan.buffers[reduce.target]->size;
   uint64_t tensors = block * mesh.memberCount(reduce.communicator);
-  return {.bytes = tensors + block, .payload = tensors};
+  return {.bytes = tensors + block, .payload = tensors, .received = tensors - block};
+}
+
+static Cost costOfExchange(const plan::PlanT &plan, const Mesh &mesh, const plan::ExchangeBlocksT &exchange) {
+  uint64_t part = plan.buffers[exchange.target]->size, received = 0;
+  for (uint32_t rank = 0; rank < mesh.devices(); ++rank)
+    for (const Piece &piece : piecesOf(plan, mesh, exchange, rank))
+      if (piece.holder != rank)
+        received += sizeOf(piece.box) * elementBytes(exchange.type);
+  return {.bytes = 2 * part, .payload = part, .received = received / mesh.devices()};
 }
 
 Cost costOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &command) {
@@ -73,15 +93,13 @@ Cost costOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &com
   if (const auto *parts = action.AsGatherParts())
     return costOfGather(mesh, *parts);
   if (const auto *blocks = action.AsGatherBlocks()) {
-    uint64_t tensor = plan.buffers[blocks->target]->size;
-    return {.bytes = 2 * tensor, .payload = tensor};
+    uint64_t tensor = plan.buffers[blocks->target]->size, part = plan.buffers[blocks->source]->size;
+    return {.bytes = 2 * tensor, .payload = tensor, .received = tensor - part};
   }
   if (const auto *reduce = action.AsReduceBlocks())
     return costOfBlocks(plan, mesh, *reduce);
-  if (const auto *exchange = action.AsExchangeBlocks()) {
-    uint64_t part = plan.buffers[exchange->target]->size;
-    return {.bytes = 2 * part, .payload = part};
-  }
+  if (const auto *exchange = action.AsExchangeBlocks())
+    return costOfExchange(plan, mesh, *exchange);
   if (const auto *copy = action.AsCopy())
     return {.bytes = 2 * copy->size};
   return {};

@@ -6,11 +6,13 @@
 namespace epl::runtime {
 
 Summary summarize(const plan::PlanT &plan) {
-  Summary summary{plan.devices, uint32_t(plan.kernels.size()), 0, 0, 0, plan.arena_size, 0, plan.layout};
+  Summary summary{plan.devices, uint32_t(plan.kernels.size()), 0, 0, 0, plan.arena_size, 0, 0, plan.layout};
+  Mesh mesh(plan);
   for (const auto &slot : plan.slots)
     summary.stateBytes += slot->role == plan::SlotRole::state ? localBytes(plan, *slot) : 0;
   for (const auto &command : plan.commands) {
     plan::Action action = command->action.type;
+    summary.receivedBytes += costOf(plan, mesh, *command).received;
     summary.launches += action == plan::Action::Launch;
     summary.contractions += action == plan::Action::Contract;
     // An all-reduce is counted by its first half.

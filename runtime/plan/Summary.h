@@ -12,12 +12,13 @@ namespace epl::runtime {
 
 struct Summary {
   uint32_t devices;
-  uint32_t kernels;      // distinct
-  uint32_t launches;     // of kernels, in a step of one rank
-  uint32_t contractions; // library calls, in a step of one rank
-  uint32_t collectives;  // in a step; an all-reduce counts once
-  uint64_t arenaBytes;   // of one rank
-  uint64_t stateBytes;   // that one rank keeps between steps
+  uint32_t kernels;       // distinct
+  uint32_t launches;      // of kernels, in a step of one rank
+  uint32_t contractions;  // library calls, in a step of one rank
+  uint32_t collectives;   // in a step; an all-reduce counts once
+  uint64_t arenaBytes;    // of one rank
+  uint64_t stateBytes;    // that one rank keeps between steps
+  uint64_t receivedBytes; // by one rank from others in a step, of all branches
   std::string layout;
 };
 

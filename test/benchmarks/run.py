@@ -14,6 +14,7 @@ from pathlib import Path
 
 import native
 import table
+import traffic
 import training
 from effort import Effort
 
@@ -47,6 +48,9 @@ def groups() -> dict[str, Group]:
         f"{kind} {size}": functools.partial(native.collective, kind=kind, size=size)
         for kind in native.COLLECTIVES
         for size in native.SIZES
+    }
+    result |= {
+        f"traffic {model}": functools.partial(traffic.traffic, model=model) for model in traffic.MODELS
     }
     result["executor"] = native.executor
     result["call"] = call_overhead

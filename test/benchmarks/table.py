@@ -16,6 +16,7 @@ from typing import Any
 UNITS = {
     "s": [("s ", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)],
     "B": [("MiB", 2.0**20), ("KiB", 2.0**10)],
+    "": [("", 1.0)],
 }
 
 
@@ -81,7 +82,7 @@ class Row:
 def quantity(value: float, unit: str) -> str:
     """A number of seconds or bytes in a readable unit."""
     name, size = next((u for u in UNITS[unit] if value >= u[1]), UNITS[unit][-1])
-    return f"{value / size:.3g} {name}" if value / size < 1000 else f"{value / size:.0f} {name}"
+    return (f"{value / size:.3g} {name}" if value / size < 1000 else f"{value / size:.0f} {name}").rstrip()
 
 
 HEADINGS = ["what", "ours", "peer", "ratio", "spread", "goal", "met"]

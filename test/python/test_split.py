@@ -88,6 +88,9 @@ def test_a_transformer_exchanges_what_megatron_does(devices: int) -> None:
     compiled = parallel.lower(state, x, y).compile()
     parameters = len(jax.tree.leaves(state[0]))
     assert compiled.plan.num_collectives == 2 * 4 + 4 + 1 + (parameters + 1 if devices == 4 else 0)
+    if devices == 2:  # of a sum each of two devices receives as much as the tensor has
+        features, rows = BATCH * LENGTH * WIDTH, BATCH * LENGTH
+        assert compiled.plan.received_bytes == 4 * ((2 * 4 + 2) * features + 3 * rows)
     assert_trains_as_jax(parallel, step, state, x, y)
 
 

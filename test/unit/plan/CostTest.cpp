@@ -1,6 +1,7 @@
 #include "runtime/plan/Cost.h"
 
 #include "runtime/plan/Lifetime.h"
+#include "runtime/plan/Summary.h"
 #include "test/unit/plan/Plans.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +22,20 @@ TEST(Cost, OfTheHalvesOfAnAllReduce) {
   EXPECT_EQ(reduce.bytes, 192U + 96);
   EXPECT_EQ(gather.payload, 192U);
   EXPECT_EQ(gather.bytes, 2U * 96);
+  EXPECT_EQ(reduce.received, 96U);
+  EXPECT_EQ(gather.received, 96U);
   EXPECT_EQ(kindOf(*plan.commands[6]), CommandKind::collective);
+}
+
+/// What is its own already comes from nobody.
+TEST(Cost, OfWhatOthersHold) {
+  plan::PlanT blocks = blocksPlan(), gathers = gatherPlan();
+  EXPECT_EQ(costOfCommand(blocks, 1).received, 32U);   // the half of 64 bytes from one other
+  EXPECT_EQ(costOfCommand(blocks, 2).received, 16U);   // of 32 bytes, half are its own
+  EXPECT_EQ(costOfCommand(blocks, 5).received, 8U);    // two of four swap 16 bytes
+  EXPECT_EQ(costOfCommand(gathers, 0).received, 128U); // of three parts of 64 bytes two
+  EXPECT_EQ(summarize(gathers).receivedBytes,
+            128U + 192 + costOfCommand(gathers, 4).received + costOfCommand(gathers, 5).received);
 }
 
 TEST(Cost, OfALaunchCountsItsWorkspace) {

@@ -186,10 +186,10 @@ class _Flattener:
             chosen = int(known) if 0 <= known < len(branches) else -1
             return self._block(branches[chosen], [], values, caller)
         with _called_at(op.location, caller):
-            chosen = [self._is_chosen(index, position) for position in range(len(branches) - 1)]
+            are_chosen = [self._is_chosen(index, position) for position in range(len(branches) - 1)]
         *firsts, results = (self._block(branch, [], values, caller) for branch in branches)
         with _called_at(op.location, caller):
-            for is_chosen, branch in reversed(list(zip(chosen, firsts, strict=True))):
+            for is_chosen, branch in reversed(list(zip(are_chosen, firsts, strict=True))):
                 results = [
                     a if a == b else stablehlo.SelectOp(is_chosen, a, b).result
                     for a, b in zip(branch, results, strict=True)
