@@ -39,8 +39,8 @@ STAGES = ("input", "global", "local", "kernel")
 class Executable:
     """A plan on its devices, called with flat arguments in the order of its slots.
 
-    `plan` is the runtime's plan (devices, layout, arena_bytes, state_bytes, received_bytes, num_kernels, num_collectives,
-    slots);
+    `plan` is the runtime's plan (devices, layout, arena_bytes, state_bytes, received_bytes, num_kernels,
+    num_collectives, slots);
     `hidden` are the values of the slots that the caller does not pass (arrays that the step closed over).
     """
 

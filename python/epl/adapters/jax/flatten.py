@@ -7,9 +7,9 @@ Method: partial evaluation. The operations of a callee, of an iteration, of a br
 scalar integers that are known (counters, bounds, indices made of them) become constants on the way, so the
 condition of a loop of constant length is known at every iteration. Of a long loop the body is cloned once
 (`loops.py`). Where the index of a `case` is not known, the operations of all branches stand there and the
-results are selected by scalars that stand before them, so that the compiler sees what only one branch needs and
-does nothing else (passes/shard/Branches.h). Long functions of elements, such as those that make random
-bits, stay calls (`maps.py`).
+results are selected by scalars that stand before them, so that the compiler sees what only one branch needs
+(passes/shard/Branches.h). Long functions of elements, such as those that make random bits, stay calls
+(`maps.py`).
 Invariant out: one function, `main`, without other calls and control flow; an operation's name stack is its
 chain of call sites.
 """
