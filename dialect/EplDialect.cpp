@@ -69,8 +69,11 @@ LogicalResult EplDialect::verifyRegionArgAttribute(Operation *op, unsigned regio
     return reject("a unit attribute");
   } else if (name == kShardingAttr && !isa<ShardingAttr>(value)) {
     return reject("an #epl.sharding");
+  } else if (name == kCallerShapeAttr && !isa<DenseI64ArrayAttr>(value)) {
+    return reject("an array of i64");
   }
-  const StringRef known[] = {kRoleAttr, kBatchDimAttr, kNameAttr, kHiddenAttr, kShardingAttr};
+  const StringRef known[] = {kRoleAttr,   kBatchDimAttr, kNameAttr,
+                             kHiddenAttr, kShardingAttr, kCallerShapeAttr};
   if (!llvm::is_contained(known, name))
     return op->emitOpError() << "argument " << index << " has an unknown attribute \"" << name
                              << "\", expected one of " << ArrayRef(known);
@@ -84,7 +87,10 @@ LogicalResult EplDialect::verifyRegionResultAttribute(Operation *op, unsigned re
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index << " is not an integer";
   if (name == kNameAttr && !isa<StringAttr>(attr.getValue()))
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index << " is not a string";
-  const StringRef known[] = {kUpdatesAttr, kNameAttr};
+  if (name == kCallerShapeAttr && !isa<DenseI64ArrayAttr>(attr.getValue()))
+    return op->emitOpError() << "attribute \"" << name << "\" of result " << index
+                             << " is not an array of i64";
+  const StringRef known[] = {kUpdatesAttr, kNameAttr, kCallerShapeAttr};
   if (!llvm::is_contained(known, name))
     return op->emitOpError() << "result " << index << " has an unknown attribute \"" << name
                              << "\", expected one of " << ArrayRef(known);

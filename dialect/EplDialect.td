@@ -30,6 +30,9 @@ def Epl_Dialect : Dialect {
     static constexpr llvm::StringLiteral kBatchDimAttr = "epl.batch_dim";
     /// Argument and result attribute: the name that the user knows it by.
     static constexpr llvm::StringLiteral kNameAttr = "epl.name";
+    /// Argument and result attribute: the shape that the caller sees; the program's type has the same elements
+    /// in the same order, with dimensions of segments taken apart.
+    static constexpr llvm::StringLiteral kCallerShapeAttr = "epl.caller_shape";
     /// Argument attribute (unit): a closed-over array that the front end hoisted.
     static constexpr llvm::StringLiteral kHiddenAttr = "epl.hidden";
     /// Result attribute: the index of the state argument of which this is the next value.

@@ -65,6 +65,8 @@ LogicalResult PlanBuilder::addSlot(func::FuncOp func, plan::SlotT slot, DistType
                             << "\" is not supported by the runtime";
   slot.type = *element;
   slot.shape.assign(type.getGlobal().getShape().begin(), type.getGlobal().getShape().end());
+  if (auto seen = attrs.getAs<DenseI64ArrayAttr>(EplDialect::kCallerShapeAttr))
+    slot.caller_shape.assign(seen.asArrayRef().begin(), seen.asArrayRef().end());
   for (int64_t dim = 0; dim < type.getGlobal().getRank(); ++dim) {
     auto sharding = std::make_unique<plan::DimShardingT>();
     sharding->axes = toStrings(type.getSharding().getDimAxes(dim));

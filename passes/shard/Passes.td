@@ -83,6 +83,35 @@ def RematerializeTurnsPass : Pass<"epl-rematerialize-turns", "::mlir::ModuleOp">
   }];
 }
 
+def ExpandSegmentsPass : Pass<"epl-expand-segments", "::mlir::ModuleOp"> {
+  let summary = "Makes dimensions of the equal segments that a dimension is cut into";
+  let description = [{
+    A dimension that slices cut into segments of one extent, or that a concatenation makes of them, becomes two
+    in all tensors that share it: (segments, extent of each). Axes can split the inner one, and slices at the
+    border of segments move nothing then. The elements of an argument keep their order, and it keeps the
+    caller's shape in `epl.caller_shape`. Nothing happens without an axis of a split, to dimensions that no parameter
+    has a part in, and to segments whose extent the axis does not divide. Where an op has no such form,
+    reshapes stand before and behind it.
+
+    ```mlir
+    epl.mesh @mesh axes ["model"=2]
+    func.func @main(%w: tensor<6x24xf32> {epl.role = "state"}, %x: tensor<4x6xf32>) {
+      %0 = linalg.generic ... ins(%x, %w) ... -> tensor<4x24xf32>
+      %q = tensor.extract_slice %0[0, 0] [4, 8] [1, 1] : tensor<4x24xf32> to tensor<4x8xf32>
+      %k = tensor.extract_slice %0[0, 8] [4, 8] [1, 1] : tensor<4x24xf32> to tensor<4x8xf32>
+    ```
+    ~~>
+    ```mlir
+    func.func @main(%w: tensor<6x3x8xf32> {epl.caller_shape = array<i64: 6, 24>, epl.role = "state"}, ...) {
+      %0 = linalg.generic ... ins(%x, %w) ... -> tensor<4x3x8xf32>
+      %q = tensor.extract_slice %0[0, 0, 0] [4, 1, 8] [1, 1, 1] : tensor<4x3x8xf32> to tensor<4x8xf32>
+      %k = tensor.extract_slice %0[0, 1, 0] [4, 1, 8] [1, 1, 1] : tensor<4x3x8xf32> to tensor<4x8xf32>
+    ```
+  }];
+  let dependentDialects = ["EplDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def SeedBatchPass : Pass<"epl-seed-batch", "::mlir::ModuleOp"> {
   let summary = "Shards the batch dimension of batch arguments over the axis \"data\"";
   let description = [{

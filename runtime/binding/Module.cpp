@@ -35,7 +35,7 @@ struct Plan {
 /// What Python sees of an argument or a result of the step.
 struct Slot {
   std::string name, role, dtype;
-  std::vector<int64_t> shape;
+  std::vector<int64_t> shape, sharded;
   int32_t updates;
   bool hidden;
   std::vector<std::vector<std::string>> sharding;
@@ -47,6 +47,7 @@ std::vector<Slot> slotsOf(const Plan &self) {
     slots.push_back({slot->name,
                      plan::EnumNameSlotRole(slot->role),
                      elementName(slot->type),
+                     TensorType::of(*slot).shape,
                      slot->shape,
                      slot->updates,
                      slot->hidden,
@@ -117,7 +118,11 @@ void bindPlan(nb::module_ &module) {
           "shape", [](const Slot &self) { return nb::tuple(nb::cast(self.shape)); }, "Global shape.")
       .def_ro("updates", &Slot::updates, "For a result: the index of the state that it updates, or -1.")
       .def_ro("hidden", &Slot::hidden, "Whether the front end added the argument.")
-      .def_ro("sharding", &Slot::sharding, "The mesh axes that split each dimension.");
+      .def_prop_ro(
+          "sharded_shape", [](const Slot &self) { return nb::tuple(nb::cast(self.sharded)); },
+          "The shape that `sharding` splits: `shape`, or one of the same elements in the same order, where a "
+          "dimension of equal segments is two, (segments, extent of each).")
+      .def_ro("sharding", &Slot::sharding, "The mesh axes that split each dimension of `sharded_shape`.");
   nb::class_<Plan>(module, "Plan", "What one step does on every device; verified.")
       .def_static(
           "load", [](const std::string &path) { return Plan(readPlan(path)); }, "path"_a,

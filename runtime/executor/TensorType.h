@@ -14,12 +14,14 @@ namespace epl::runtime {
 /// NumPy's name of an element type: float32, bool, bfloat16, ...
 const char *elementName(plan::ElementType type);
 
-/// What an array must be to fit a slot.
+/// What the caller's array must be to fit a slot.
 struct TensorType {
   plan::ElementType element;
   std::vector<int64_t> shape;
 
-  static TensorType of(const plan::SlotT &slot) { return {slot.type, slot.shape}; }
+  static TensorType of(const plan::SlotT &slot) {
+    return {slot.type, slot.caller_shape.empty() ? slot.shape : slot.caller_shape};
+  }
 
   /// Size in memory.
   size_t bytes() const;

@@ -97,6 +97,10 @@ private:
     list(slot.shape, "x", [&](int64_t extent) { out << extent; });
     out << "] sharding ";
     shardings(slot.sharding);
+    if (!slot.caller_shape.empty()) {
+      out << " seen as ";
+      list(slot.caller_shape, "x", [&](int64_t extent) { out << extent; });
+    }
     if (slot.updates != -1)
       out << " updates s" << slot.updates;
     if (!slot.origins.empty()) {

@@ -64,7 +64,10 @@ bool hasAlignedVectors(const plan::Plan &plan) {
     const plan::Contract *contract = command->action_as_Contract();
     return !contract || isAligned(contract->batch());
   };
-  return holdsForAll(plan.slots(), [](const plan::Slot *slot) { return isAligned(slot->shape()); }) &&
+  auto isAlignedSlot = [](const plan::Slot *slot) {
+    return isAligned(slot->shape()) && isAligned(slot->caller_shape());
+  };
+  return holdsForAll(plan.slots(), isAlignedSlot) &&
          holdsForAll(plan.kernels(),
                      [](const plan::Kernel *kernel) { return isAligned(kernel->operand_sizes()); }) &&
          holdsForAll(plan.commands(), isAlignedBatch);

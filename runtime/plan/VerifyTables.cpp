@@ -133,6 +133,19 @@ private:
       if (__builtin_mul_overflow(bytes, uint64_t(extent), &bytes) || bytes > maxBytes)
         return report.add(user, " has more than ", maxBytes, " bytes");
     }
+    checkCallerShape(user, slot, bytes);
+  }
+
+  /// `bytes`: what the slot's shape takes.
+  void checkCallerShape(const std::string &user, const plan::SlotT &slot, uint64_t bytes) {
+    if (slot.caller_shape.empty())
+      return;
+    uint64_t seen = elementBytes(slot.type);
+    for (int64_t extent : slot.caller_shape)
+      if (extent < 0 || __builtin_mul_overflow(seen, uint64_t(extent), &seen))
+        return report.add(user, " has size ", extent, " in the shape that the caller sees");
+    if (seen != bytes)
+      report.add(user, " has ", bytes, " bytes, and ", seen, " in the shape that the caller sees");
   }
 
   void checkUpdates() {
@@ -157,7 +170,7 @@ private:
   }
 
   static bool sameTensor(const plan::SlotT &a, const plan::SlotT &b) {
-    if (a.type != b.type || a.shape != b.shape)
+    if (a.type != b.type || a.shape != b.shape || a.caller_shape != b.caller_shape)
       return false;
     for (size_t dim = 0; dim < a.shape.size(); ++dim)
       if (a.sharding[dim]->axes != b.sharding[dim]->axes)

@@ -59,12 +59,12 @@ func.func private @role(tensor<4xf32>, tensor<4xf32> {epl.role = 1})
 
 // -----
 
-// expected-error@+1 {{argument 0 has an unknown attribute "epl.rolle", expected one of epl.role, epl.batch_dim, epl.name, epl.hidden, epl.sharding}}
+// expected-error@+1 {{argument 0 has an unknown attribute "epl.rolle", expected one of epl.role, epl.batch_dim, epl.name, epl.hidden, epl.sharding, epl.caller_shape}}
 func.func private @misspelled_role(tensor<4xf32> {epl.rolle = "state"})
 
 // -----
 
-// expected-error@+1 {{result 0 has an unknown attribute "epl.update", expected one of epl.updates, epl.name}}
+// expected-error@+1 {{result 0 has an unknown attribute "epl.update", expected one of epl.updates, epl.name, epl.caller_shape}}
 func.func private @misspelled_updates(tensor<4xf32>) -> (tensor<4xf32> {epl.update = 0})
 
 // -----
@@ -86,6 +86,16 @@ func.func private @hidden(tensor<4xf32> {epl.hidden = true})
 
 // expected-error@+1 {{attribute "epl.sharding" of argument 0 is not an #epl.sharding}}
 func.func private @sharding(tensor<4xf32> {epl.sharding = []})
+
+// -----
+
+// expected-error@+1 {{attribute "epl.caller_shape" of argument 0 is not an array of i64}}
+func.func private @caller_shape(tensor<4xf32> {epl.caller_shape = [4]})
+
+// -----
+
+// expected-error@+1 {{attribute "epl.caller_shape" of result 0 is not an array of i64}}
+func.func private @caller_shape() -> (tensor<4xf32> {epl.caller_shape = [4]})
 
 // -----
 

@@ -64,7 +64,7 @@ TEST_P(VerifierRule, RejectsAPlanThatBreaksIt) {
 std::string nameOf(const testing::TestParamInfo<Case> &info) { return info.param.name; }
 
 const Case tables[] = {
-    {"Version", training, [](PlanT &p) { p.version = 9; }, "version is 9, expected 5"},
+    {"Version", training, [](PlanT &p) { p.version = 9; }, "version is 9, expected 6"},
     {"Image", training, [](PlanT &p) { p.image.resize((1 << 28) + 1); },
      "image has 268435457 bytes, expected at most 268435456"},
     {"DeviceKind", training, [](PlanT &p) { p.device_kind = ""; }, "device kind is empty"},
@@ -117,6 +117,12 @@ const Case tables[] = {
      "slot s2 \"x\" has size -2 in dimension 0"},
     {"SlotTooLarge", training, [](PlanT &p) { p.slots[2]->shape[0] = int64_t(1) << 62; },
      "slot s2 \"x\" has more than 281474976710656 bytes"},
+    {"CallerShape", training, [](PlanT &p) { p.slots[0]->caller_shape = {2, 63}; },
+     "slot s0 \"w1\" has 128 bytes, and 126 in the shape that the caller sees"},
+    {"CallerShapeNegativeSize", training, [](PlanT &p) { p.slots[0]->caller_shape = {-1, 128}; },
+     "slot s0 \"w1\" has size -1 in the shape that the caller sees"},
+    {"UpdatesAnotherCallerShape", training, [](PlanT &p) { p.slots[3]->caller_shape = {2, 64}; },
+     "slot s3 \"w1\" updates slot s0 \"w1\" of another type, shape or sharding"},
     {"ArgumentUpdates", training, [](PlanT &p) { p.slots[2]->updates = 0; },
      "slot s2 \"x\" updates a slot but is no result"},
     {"UpdatesNothing", training, [](PlanT &p) { p.slots[3]->updates = 99; },

@@ -1,0 +1,279 @@
+//===- ExpandSegments.cpp - Segments become dimensions of their own -------===//
+//
+// Problem: of a dimension that holds several of equal extent, queries, keys and values of one product for
+//   example, an axis would take whole segments or cut across them, and every slice would be an exchange.
+// Method: such dimensions (Segments.h) become two, (segments, extent of each), in the whole program: in
+//   parameters, in the optimizer's state, in products, reductions and loops. A slice at the border of
+//   segments takes some of the outer dimension, a concatenation stacks along it. The order of elements is the
+//   same, so that the caller's array is: the argument keeps its shape in `epl.caller_shape`. Where an op has
+//   no such form, a reshape stands before and behind it. All that follows sees an ordinary program, in which
+//   the inner dimension can be split like any other.
+// Invariant in: a global program; one mesh. Without an axis of a split nothing happens: nobody splits
+// parameters. Invariant out: the same program, with other shapes. Reference: docs/design.md, 4.3; reference
+// of the problem: Shoeybi et al., "Megatron-LM", 2019, which
+//   permutes such parameters when it loads them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/shard/AxisState.h"
+#include "passes/shard/Passes.h"
+#include "passes/shard/Rules.h"
+#include "passes/shard/SegmentExpander.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_EXPANDSEGMENTSPASS
+#include "passes/shard/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+/// What is done for an op is part of its work; for what has none, the return, of the first work there is.
+Attribute SegmentExpander::getWork(Operation *op) {
+  if (Attribute work = op->getAttr(EplDialect::kWorkAttr))
+    return work;
+  for (Operation &other : function.getBody().front())
+    if (Attribute work = other.getAttr(EplDialect::kWorkAttr))
+      return work;
+  return {};
+}
+
+static void setWork(Operation *op, Attribute work) {
+  if (work)
+    op->setAttr(EplDialect::kWorkAttr, work);
+}
+
+/// Which dimensions in the form `fine` are one in the form `coarse`, which has some of its segments.
+static SmallVector<ReassociationIndices> getReassociation(ArrayRef<int64_t> fine, ArrayRef<int64_t> coarse) {
+  SmallVector<ReassociationIndices> groups;
+  int64_t next = 0;
+  for (auto [width, kept] : llvm::zip_equal(fine, coarse)) {
+    groups.push_back({next++});
+    if (width == 0)
+      continue;
+    if (kept != 0)
+      groups.emplace_back();
+    groups.back().push_back(next++);
+  }
+  return groups;
+}
+
+/// A tensor that is `whole` without its segments, in another form.
+Value SegmentExpander::reshape(Value value, RankedTensorType whole, ArrayRef<int64_t> from,
+                               ArrayRef<int64_t> to, Attribute work) {
+  Widths both;
+  for (auto [before, after] : llvm::zip_equal(from, to))
+    both.push_back(before == after ? before : 0);
+  if (ArrayRef(both) != from) {
+    value = tensor::CollapseShapeOp::create(builder, value.getLoc(), expandSegments(whole, both), value,
+                                            getReassociation(from, both));
+    setWork(value.getDefiningOp(), work);
+  }
+  if (ArrayRef(both) != to) {
+    value = tensor::ExpandShapeOp::create(builder, value.getLoc(), expandSegments(whole, to), value,
+                                          getReassociation(to, both));
+    setWork(value.getDefiningOp(), work);
+  }
+  return value;
+}
+
+/// A value in the form that an op wants.
+Value SegmentExpander::getAs(Value value, ArrayRef<int64_t> wanted, Operation *user) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type)
+    return value;
+  if (auto known = expanded.find(value); known != expanded.end())
+    return reshape(known->second, type, getWidths(value), wanted, getWork(user));
+  if (!hasSegments(wanted))
+    return value;
+  if (isSameEverywhere(value))
+    return remake(value, wanted);
+  return reshape(value, type, getWidths(value), wanted, getWork(user));
+}
+
+/// Says that `made` is `old`, in the form `widths`.
+void SegmentExpander::define(Value old, Value made, ArrayRef<int64_t> widths) {
+  Widths own = getWidths(old);
+  Operation *op = old.getDefiningOp() ? old.getDefiningOp() : &function.getBody().front().front();
+  Value value = made;
+  if (auto type = dyn_cast<RankedTensorType>(old.getType()))
+    value = reshape(made, type, widths, own, getWork(op));
+  if (hasSegments(own))
+    expanded[old] = value;
+  else if (value != old)
+    old.replaceAllUsesWith(value);
+}
+
+Value SegmentExpander::remake(Operation *op, RankedTensorType type, ArrayRef<int64_t> widths, OpBuilder &at) {
+  Location loc = op->getLoc();
+  if (isa<tensor::EmptyOp>(op))
+    return tensor::EmptyOp::create(at, loc, type.getShape(), type.getElementType());
+  if (auto splat = dyn_cast<tensor::SplatOp>(op))
+    return tensor::SplatOp::create(at, loc, type, splat.getInput(), ValueRange());
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return arith::ConstantOp::create(at, loc, cast<SplatElementsAttr>(constant.getValue()).resizeSplat(type));
+  auto generic = cast<linalg::GenericOp>(op);
+  SmallVector<AffineMap> maps;
+  for (AffineMap map : ArrayRef(generic.getIndexingMapsArray()).drop_back())
+    maps.push_back(AffineMap::get(type.getRank(), 0, map.getResults(), op->getContext()));
+  maps.push_back(at.getMultiDimIdentityMap(type.getRank()));
+  Value init = remake(generic.getDpsInits()[0], widths);
+  SmallVector<utils::IteratorType> loops(type.getRank(), utils::IteratorType::parallel);
+  auto made = linalg::GenericOp::create(at, loc, type, generic.getInputs(), init, maps, loops);
+  IRMapping mapping;
+  generic.getRegion().cloneInto(&made.getRegion(), mapping);
+  return made.getResult(0);
+}
+
+/// What is the same everywhere is made once in each form: ops that share it have nothing else in common.
+Value SegmentExpander::remake(Value value, ArrayRef<int64_t> widths) {
+  for (auto &[form, known] : remade[value])
+    if (ArrayRef(form) == widths)
+      return known;
+  Operation *op = value.getDefiningOp();
+  OpBuilder at(op->getContext());
+  at.setInsertionPointAfter(op);
+  Value made = remake(op, expandSegments(cast<RankedTensorType>(value.getType()), widths), widths, at);
+  setWork(made.getDefiningOp(), op->getAttr(EplDialect::kWorkAttr));
+  remade[value].push_back({Widths(widths), made});
+  return made;
+}
+
+//===----------------------------------------------------------------------===//
+// The function
+//===----------------------------------------------------------------------===//
+
+ShardingAttr mlir::epl::expandSegments(ShardingAttr sharding, MeshOp mesh, ArrayRef<int64_t> widths) {
+  SmallVector<SmallVector<StringRef>> dims;
+  for (auto [dim, width] : llvm::enumerate(widths)) {
+    SmallVector<StringRef> axes = sharding.getDimAxes(dim);
+    if (width != 0)
+      dims.emplace_back();
+    if (width != 0 && width % getAxesSize(mesh, axes) != 0)
+      return {};
+    dims.push_back(axes);
+  }
+  return ShardingAttr::get(sharding.getContext(), sharding.getMesh(), dims, sharding.getPartialAxes(),
+                           sharding.getReduction());
+}
+
+/// A state has its segments between steps, too. The others are whole on every device, or a batch: they are
+/// reshaped. Until the end, what comes in has a name of its own beside its type of old.
+void SegmentExpander::enter(BlockArgument argument) {
+  Widths widths = getWidths(argument), none(widths.size(), 0);
+  ShardingAttr sharding = getSharding(argument);
+  bool isFree = !sharding ||
+                expandSegments(sharding, lookupMesh(function, sharding.getMesh()), widths) != ShardingAttr();
+  if (!isFloatState(argument) || !isFree)
+    return define(argument, argument, none);
+  auto type = expandSegments(cast<RankedTensorType>(argument.getType()), widths);
+  auto cast =
+      UnrealizedConversionCastOp::create(builder, argument.getLoc(), TypeRange(type), ValueRange(argument));
+  entered.push_back({argument, cast});
+  expanded[argument] = cast.getResult(0);
+}
+
+/// Gives an op its expanded form. One that has none keeps its own.
+void SegmentExpander::process(Operation *op) {
+  builder.setInsertionPoint(op);
+  for (OpOperand *captured : getCapturedTensors(op))
+    if (Value value = captured->get(); isSegmented(value))
+      captured->set(getAs(value, Widths(getWidths(value).size(), 0), op));
+  auto isTouched = [&](Value value) { return isSegmented(value); };
+  if (llvm::none_of(op->getOperands(), isTouched) && llvm::none_of(op->getResults(), isTouched))
+    return;
+  if (expand(op)) {
+    dead.push_back(op);
+    return;
+  }
+  for (OpOperand &operand : op->getOpOperands())
+    operand.set(getAs(operand.get(), Widths(getWidths(operand.get()).size(), 0), op));
+  builder.setInsertionPointAfter(op);
+  for (Value result : op->getResults())
+    define(result, result, Widths(getWidths(result).size(), 0));
+}
+
+void SegmentExpander::returnResults() {
+  Operation *terminator = function.getBody().front().getTerminator();
+  builder.setInsertionPoint(terminator);
+  for (OpOperand &result : terminator->getOpOperands()) {
+    BlockArgument argument = getUpdatedArgument(function, result.getOperandNumber());
+    bool hasEntered = argument && llvm::is_contained(llvm::make_first_range(entered), argument);
+    Widths widths = getWidths(hasEntered ? argument : result.get());
+    if (hasEntered)
+      function.setResultAttr(
+          result.getOperandNumber(), EplDialect::kCallerShapeAttr,
+          builder.getDenseI64ArrayAttr(cast<RankedTensorType>(argument.getType()).getShape()));
+    else
+      llvm::fill(widths, 0);
+    result.set(getAs(result.get(), widths, terminator));
+  }
+}
+
+void SegmentExpander::finishArguments() {
+  for (auto [argument, cast] : entered) {
+    auto type = llvm::cast<RankedTensorType>(argument.getType());
+    function.setArgAttr(argument.getArgNumber(), EplDialect::kCallerShapeAttr,
+                        builder.getDenseI64ArrayAttr(type.getShape()));
+    if (ShardingAttr sharding = getSharding(argument))
+      setSharding(argument, expandSegments(sharding, lookupMesh(function, sharding.getMesh()),
+                                           segments.getWidths(argument)));
+    argument.setType(cast.getResult(0).getType());
+    cast.getResult(0).replaceAllUsesWith(argument);
+    cast.erase();
+  }
+  Block &body = function.getBody().front();
+  function.setType(FunctionType::get(function.getContext(), body.getArgumentTypes(),
+                                     body.getTerminator()->getOperandTypes()));
+}
+
+void SegmentExpander::eraseDead() {
+  for (Operation *op : llvm::reverse(dead))
+    op->erase();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
+    if (op.getNumResults() == 1 && op.use_empty() && isSameEverywhere(op.getResult(0)))
+      op.erase();
+}
+
+void SegmentExpander::run() {
+  SmallVector<Operation *> ops =
+      llvm::map_to_vector(function.getBody().front().without_terminator(), [](Operation &op) { return &op; });
+  builder.setInsertionPointToStart(&function.getBody().front());
+  for (BlockArgument argument : function.getArguments())
+    if (isSegmented(argument))
+      enter(argument);
+  for (Operation *op : ops)
+    process(op);
+  returnResults();
+  eraseDead();
+  finishArguments();
+}
+
+namespace {
+struct ExpandSegmentsPass : epl::impl::ExpandSegmentsPassBase<ExpandSegmentsPass> {
+  void runOnOperation() override {
+    FailureOr<MeshOp> mesh = getSpatialMesh(getOperation());
+    FailureOr<SmallVector<func::FuncOp>> programs = getPrograms(getOperation());
+    if (failed(mesh) || failed(programs))
+      return signalPassFailure();
+    SmallVector<int64_t> sizes;
+    for (AxisAttr axis : mesh->getAxes().getAsRange<AxisAttr>())
+      if (isModelAxis(axis.getName()) && axis.getSize() > 1)
+        sizes.push_back(axis.getSize());
+    if (sizes.empty())
+      return;
+    for (func::FuncOp program : *programs) {
+      Segments segments(program, sizes);
+      if (!segments.isEmpty())
+        SegmentExpander(program, segments).run();
+    }
+  }
+};
+} // namespace
