@@ -9,9 +9,10 @@
 //   no such form, a reshape stands before and behind it. All that follows sees an ordinary program, in which
 //   the inner dimension can be split like any other.
 // Invariant in: a global program; one mesh. Without an axis of a split nothing happens: nobody splits
-// parameters. Invariant out: the same program, with other shapes. Reference: docs/design.md, 4.3; reference
-// of the problem: Shoeybi et al., "Megatron-LM", 2019, which
-//   permutes such parameters when it loads them.
+//   parameters.
+// Invariant out: the same program, with other shapes.
+// Reference: docs/design.md, 4.3. Shoeybi et al., "Megatron-LM", 2019: permutes such parameters when they are
+//   loaded.
 //
 //===----------------------------------------------------------------------===//
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contractions import Contractions
 from nest import Output, along
-from ops import Op, Reshape
+from ops import Concatenate, ExtractSlice, Op, Place, Reshape
 from program import Argument
 from tensors import Type, Value, is_float
 from values import INPUT_BOUND
@@ -15,7 +15,7 @@ class Layers(Contractions):
 
     def _add_layer(self) -> None:
         base = self._pick_features()
-        made = self._add_perceptron(base) if self.roll(0.5) else self._add_heads(base)
+        made = self.random.choice([self._add_perceptron, self._add_heads, self._add_parts])(base)
         if made and self.roll(0.7):
             self._add_way_back(made, base)
 
@@ -54,6 +54,36 @@ class Layers(Contractions):
         scores = self._add_limited(self._add_product(f"{rows}the,{rows}uhe->{rows}htu", value, value))
         read = scores and self._add_product(f"{rows}htu,{rows}uhe->{rows}the", scores, value)
         return read and self._add_regrouped(read, (heads * size,))
+
+    def _add_parts(self, base: Value) -> Value | None:
+        """A product that is cut into parts, mostly of one extent: they are multiplied, or joined again."""
+        count, width = self.random.choice([2, 2, 3, 4]), self._pick_width()
+        sizes = (
+            [width] * count if self.roll(0.8) else [width, *(self._pick_width() for _ in range(count - 1))]
+        )
+        flat = self._add_limited(self._add_features(base, sum(sizes)))
+        if flat is None:
+            return None
+        cuts = [self._add_cut(flat, sum(sizes[:i]), size) for i, size in enumerate(sizes)]
+        made = [value for cut in cuts if (value := self._add_limited(cut))]
+        if len(made) < count:
+            return None
+        if sizes[0] == sizes[1] and self.roll(0.5):
+            loops = tuple(range(len(base.type.shape)))
+            gated = [Output(loops, ("mul", ("in", 0), ("in", 1)))]
+            return self._put(self._finish(made[:2], made[0].type.shape, [along(*loops)] * 2, gated))
+        whole = self._new(flat.type.shape, flat.type.element, max(value.bound for value in made))
+        return self._put(Concatenate((whole,), tuple(made), len(base.type.shape) - 1, "epl.concatenate"))
+
+    def _add_cut(self, value: Value, offset: int, size: int) -> Value | None:
+        """Some of the last dimension; nothing of tensors without elements, of which there are no slices."""
+        if 0 in value.type.shape:
+            return None
+        rows = value.type.shape[:-1]
+        place = Place((*(0 for _ in rows), offset), (*rows, size), tuple(1 for _ in value.type.shape))
+        return self._put(
+            ExtractSlice((self._new((*rows, size), value.type.element, value.bound),), (value,), place)
+        )
 
     def _add_way_back(self, value: Value, base: Value) -> None:
         """A product back to the width of `base`, and what looks like a gradient."""
