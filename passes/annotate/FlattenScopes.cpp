@@ -245,6 +245,8 @@ void Stamper::write() {
   SmallVector<NamedAttribute> scopes;
   for (auto [index, scope] : llvm::enumerate(taskgraphs.scopes))
     scopes.emplace_back(getSymbol(index), scope);
+  if (scopes.empty()) // a step that only returns its arguments may still have to move them
+    scopes.emplace_back(getSymbol(0), ScopeAttr::get(context, StrategyKind::replicate, 1, ""));
   func->setAttr(EplDialect::kScopesAttr, DictionaryAttr::get(context, scopes));
   func->removeAttr(EplDialect::kDefaultStrategyAttr);
 }

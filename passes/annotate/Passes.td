@@ -74,7 +74,7 @@ def FlattenScopesPass : Pass<"epl-flatten-scopes", "::mlir::func::FuncOp"> {
   let summary = "Inlines scopes and stamps every op with the work that it belongs to";
   let description = [{
     Afterwards the function is one flat list, every op of it but the terminator has an `epl.work`, nothing is
-    dead, and `epl.scopes` has one entry for each task graph, in order of first use.
+    dead, and `epl.scopes` has one entry for each task graph, in order of first use. A step without ops has one, too.
 
     The task graph is that of the region or of the scope in the op's location. Scopes of one name are the same
     one; each without a name is its own. An op outside every scope belongs to the default strategy, if there is

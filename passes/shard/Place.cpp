@@ -62,12 +62,18 @@ static Mismatches findMismatches(func::FuncOp program, MeshOp mesh, ArrayRef<Axi
   return mismatches;
 }
 
-/// The work of the op of `program` in which `user` stands; that of the first op if it is the return.
+/// The work of the op of `program` in which `user` stands; that of the first op if it is the return, and that
+/// of the first task graph if there is no other op.
 static WorkAttr getWork(func::FuncOp program, Operation *user) {
   Block &body = program.getBody().front();
-  Operation *op = body.findAncestorOpInBlock(*user);
-  auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
-  return work ? work : body.front().getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
+  for (Operation *op : {body.findAncestorOpInBlock(*user), &body.front()})
+    if (auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr))
+      return work;
+  auto taskgraphs = program->getParentOfType<ModuleOp>().getOps<TaskGraphOp>();
+  if (taskgraphs.empty())
+    return {};
+  auto name = FlatSymbolRefAttr::get((*taskgraphs.begin()).getSymNameAttr());
+  return WorkAttr::get(program.getContext(), name, WorkKind::forward, std::nullopt);
 }
 
 /// `own`, complete over the axes over which no use needs it pending.

@@ -152,3 +152,13 @@ def test_the_reference_shares_nothing() -> None:
     step, state = perceptron("v3", 2, CLIPPED)
     report = step.lower(*state, *batches(1)[0]).compile().check(*state, *batches(1)[0])
     assert all(difference.passes for difference in report.differences)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_step_that_only_replaces_its_state(level: str) -> None:
+    """Nothing is computed: each device takes its part of what takes the state's place."""
+    reset = epl.parallelize(
+        lambda state, start: start, state="state", devices=2, config={"zero.level": level}
+    )
+    start = np.arange(8, dtype=np.float32)
+    np.testing.assert_array_equal(reset(np.zeros(8, np.float32), start), start)
