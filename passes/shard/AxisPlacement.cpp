@@ -71,7 +71,16 @@ void AxisPlacement::collect(Operation &op) {
     return;
   }
   if (SmallVector<unsigned> inputs = getIndices(op.getOperands()); !inputs.empty())
-    problem.flows.push_back({inputs, getIndices(op.getResults())});
+    problem.flows.push_back({inputs, getIndices(op.getResults()), getMaskedBytes(op)});
+}
+
+/// What making zeros of complete operands on all members but one reads and writes.
+int64_t AxisPlacement::getMaskedBytes(Operation &op) const {
+  int64_t bytes = 0;
+  for (OpOperand *use :
+       rules.getMasked(&op, choices.lookup(&op), [&](Value value) { return getState(value); }))
+    bytes += 2 * getBytes(use->get()) * rules.getLoops().getTurns(use->get());
+  return bytes;
 }
 
 /// How often the sums that `op` reads went over to another work, the step to `op` counted.
@@ -188,7 +197,22 @@ AxisState AxisPlacement::getCompleteState(OpOperand &use) const {
   return rules.getOperandState(use.getOwner(), use.getOperandNumber(), choice->second);
 }
 
+/// Whether the use reads a complete value that is to be added to a pending sum once.
+bool AxisPlacement::isMasked(OpOperand &use) const {
+  Operation *op = use.getOwner();
+  auto choice = choices.find(op);
+  auto isPending = [&](Value value) {
+    return isa<RankedTensorType>(value.getType()) && getState(value).partial.has_value();
+  };
+  if (choice == choices.end() || !llvm::any_of(op->getResults(), isPending))
+    return false;
+  auto state = [&](Value value) { return getState(value); };
+  return llvm::is_contained(rules.getMasked(op, choice->second, state), &use);
+}
+
 AxisState AxisPlacement::getNeededState(OpOperand &use) const {
   AxisState own = getState(use.get());
+  if (own.isReplicated() && isMasked(use))
+    return AxisState::pending(ReductionKind::sum);
   return own.partial && !completed.contains(use.get()) ? own : getCompleteState(use);
 }

@@ -35,6 +35,8 @@ private:
   void collect(Operation &op);
   void markIllegal(Value value);
   int64_t countCrossings(Operation &op) const;
+  int64_t getMaskedBytes(Operation &op) const;
+  bool isMasked(OpOperand &use) const;
   int64_t getBytesToComplete(Value value) const;
   bool demoteCarries();
   /// The state that a use needs of a value that is complete.

@@ -205,19 +205,68 @@ FailureOr<SmallVector<AxisState>> FunctionRules::getResultStates(Operation *op, 
 }
 
 /// Only sums flow; other reductions are completed where they are made.
-FailureOr<SmallVector<AxisState>> FunctionRules::flowPartial(Operation *op, StateOf getState) const {
-  SmallVector<Status> operands;
+FailureOr<SmallVector<Status>> FunctionRules::getStatuses(Operation *op, StateOf getState) const {
+  SmallVector<Status> statuses;
   for (Value operand : op->getOperands()) {
     AxisState state = isa<RankedTensorType>(operand.getType()) ? getState(operand) : AxisState();
     if (state.partial && *state.partial != ReductionKind::sum)
       return failure();
-    operands.push_back(state.partial ? Status::partial : zeros.getStatus(operand));
+    statuses.push_back(state.partial ? Status::partial : zeros.getStatus(operand));
   }
-  SmallVector<AxisState> states;
+  return statuses;
+}
+
+/// Whether the results of an op on operands of these statuses are sums, or complete; then sets their states.
+bool FunctionRules::isLinear(Operation *op, ArrayRef<Status> operands,
+                             SmallVectorImpl<AxisState> &results) const {
+  results.clear();
   for (Status status : evaluate(op, operands, [&](Value value) { return zeros.getStatus(value); })) {
     if (status == Status::illegal)
-      return failure();
-    states.push_back(status == Status::partial ? AxisState::pending(ReductionKind::sum) : AxisState());
+      return false;
+    results.push_back(status == Status::partial ? AxisState::pending(ReductionKind::sum) : AxisState());
   }
-  return states;
+  return true;
+}
+
+/// Takes all complete inputs for sums of which one member has all. What an op starts from is not masked.
+SmallVector<OpOperand *> FunctionRules::findMasked(Operation *op, StateOf getState,
+                                                   MutableArrayRef<Status> statuses) const {
+  SmallVector<OpOperand *> masked;
+  auto accumulating = dyn_cast<DestinationStyleOpInterface>(op);
+  for (auto [use, status] : llvm::zip_equal(op->getOpOperands(), statuses)) {
+    bool isInput =
+        isa<RankedTensorType>(use.get().getType()) && !(accumulating && accumulating.isDpsInit(&use));
+    if (!isInput || status != Status::normal || !getState(use.get()).isReplicated())
+      continue;
+    status = Status::partial;
+    masked.push_back(&use);
+  }
+  return masked;
+}
+
+FailureOr<SmallVector<AxisState>> FunctionRules::flowPartial(Operation *op, StateOf getState) const {
+  FailureOr<SmallVector<Status>> statuses = getStatuses(op, getState);
+  SmallVector<AxisState> results;
+  if (failed(statuses))
+    return failure();
+  if (isLinear(op, *statuses, results))
+    return results;
+  bool isMixed = !findMasked(op, getState, *statuses).empty();
+  if (!isMixed || !isLinear(op, *statuses, results))
+    return failure();
+  return results;
+}
+
+SmallVector<OpOperand *> FunctionRules::getMasked(Operation *op, int64_t factor, StateOf getState) const {
+  auto isPending = [&](Value value) {
+    return isa<RankedTensorType>(value.getType()) && getState(value).partial.has_value();
+  };
+  SmallVector<AxisState> results;
+  if (factor != FactorRule::kBlocked || llvm::none_of(op->getOperands(), isPending) ||
+      failed(getResultStates(op, factor, getState)))
+    return {};
+  FailureOr<SmallVector<Status>> statuses = getStatuses(op, getState);
+  if (failed(statuses) || getCarried(op) || isLinear(op, *statuses, results))
+    return {};
+  return findMasked(op, getState, *statuses);
 }

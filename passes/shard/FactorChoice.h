@@ -82,11 +82,19 @@ public:
   /// completes it.
   FailureOr<SmallVector<AxisState>> getResultStates(Operation *op, int64_t factor, StateOf getState) const;
 
+  /// The complete operands that an op which passes pending sums reads as zeros on all members but one: what
+  /// is added to a pending sum is added once. None for ops that shard something or pass no sum.
+  SmallVector<OpOperand *> getMasked(Operation *op, int64_t factor, StateOf getState) const;
+
 private:
   bool divides(ValueRange values, ArrayRef<SmallVector<int64_t>> dimFactors, int64_t factor,
                AxisAttr axis) const;
   int64_t vote(Operation *op, AxisAttr axis, StateOf getState) const;
   FailureOr<SmallVector<AxisState>> flowPartial(Operation *op, StateOf getState) const;
+  FailureOr<SmallVector<Status>> getStatuses(Operation *op, StateOf getState) const;
+  bool isLinear(Operation *op, ArrayRef<Status> operands, SmallVectorImpl<AxisState> &results) const;
+  SmallVector<OpOperand *> findMasked(Operation *op, StateOf getState,
+                                      MutableArrayRef<Status> statuses) const;
   /// The carried value whose state the op's result has, too; null for ops that are no ends of one.
   Value getCarried(Operation *op) const;
 

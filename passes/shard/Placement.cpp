@@ -4,7 +4,8 @@
 // its uses. They stand on the side of the source if that is so; an edge between them, which is cut where the
 // value is completed, has the cost of completing it. All inputs of a flow and its outputs are partial or none
 // is: the vertices of inputs that stay partial and of outputs that are made partial are one. Values that are
-// born partial hang on the source, those with an illegal use on the sink. Reference: docs/design.md, 4.3 (3);
+// born partial hang on the source, those with an illegal use on the sink. A flow that costs more on partial
+// values hangs on the sink by that cost. Reference: docs/design.md, 4.3 (3);
 // Boykov and Kolmogorov, "An experimental comparison of min-cut/max-flow algorithms", PAMI 2004.
 //
 //===----------------------------------------------------------------------===//
@@ -71,6 +72,8 @@ public:
       cost += getCost(value);
       crossings += value.crossings;
     }
+    for (const Flow &flow : problem.flows)
+      cost += flow.bytes;
     scale = std::clamp<int64_t>(kMost / std::max<int64_t>(cost, 1), 1, crossings + 1);
     total = cost * scale + crossings;
   }
@@ -78,7 +81,8 @@ public:
   int64_t get(const PlacementProblem::PartialValue &value) const {
     return getCost(value) * scale + value.crossings;
   }
-  /// More than all values together.
+  int64_t get(const Flow &flow) const { return flow.bytes * scale; }
+  /// More than all values and flows together.
   int64_t getUnlimited() const { return total + 1; }
 
 private:
@@ -121,6 +125,9 @@ void Cut::addEdges() {
     if (getMade(index) != getKept(index)) // What stays partial was made partial: no way back.
       addEdge(getMade(index), getKept(index), costs.get(value), costs.getUnlimited());
   }
+  for (const Flow &flow : problem.flows)
+    if (flow.bytes > 0)
+      addEdge(getKept(flow.inputs.front()), getSink(), costs.get(flow), 0);
 }
 
 void Cut::addEdge(unsigned from, unsigned to, int64_t capacity, int64_t back) {

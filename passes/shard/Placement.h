@@ -26,6 +26,7 @@ struct PlacementProblem {
   /// outputs, or all are complete.
   struct Flow {
     SmallVector<unsigned> inputs, outputs; ///< each value once
+    int64_t bytes = 0;                     ///< what it reads and writes more if they are partial
   };
   /// What a sum costs beside what it moves, in bytes: fewer sums are better than a few bytes less.
   static constexpr int64_t kBytesOfASum = 64;

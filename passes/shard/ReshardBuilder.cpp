@@ -29,7 +29,7 @@ static int64_t getResultFactor(const FactorRule &rule, ShardingAttr sharding, Ax
 
 bool ReshardBuilder::canRemake(Operation *op, ShardingAttr target) const {
   auto axes = rules.getMesh().getAxes().getAsRange<AxisAttr>();
-  return op && isCheap(op) && llvm::all_of(axes, [&](AxisAttr axis) {
+  return op && isCheap(op) && !target.isPartial() && llvm::all_of(axes, [&](AxisAttr axis) {
            return target.getDimOf(axis.getName()) < 0 ||
                   rules.canShard(op, getResultFactor(rules.getRule(op), target, axis), axis);
          });

@@ -48,8 +48,11 @@ def block(x: jax.Array, params: dict[str, jax.Array]) -> jax.Array:
     return x + hidden @ params["down"] + params["bias2"]
 
 
-def transformer(layers: int) -> tuple[Any, Any]:
-    """A language model whose vocabulary matrix reads and writes tokens: its step and its state."""
+def transformer(layers: int, *transforms: optax.GradientTransformation) -> tuple[Any, Any]:
+    """A language model whose vocabulary matrix reads and writes tokens: its step and its state.
+
+    `transforms` of gradients come before AdamW.
+    """
     random = np.random.default_rng(0)
 
     def weights(*shape: int) -> jax.Array:
@@ -60,7 +63,7 @@ def transformer(layers: int) -> tuple[Any, Any]:
     shapes |= {"bias0": (WIDTH,), "bias1": (4 * WIDTH,), "bias2": (WIDTH,)}
     params: dict[str, Any] = {"words": weights(VOCABULARY, WIDTH), "places": weights(LENGTH, WIDTH)}
     params["blocks"] = [{name: weights(*shape) for name, shape in shapes.items()} for _ in range(layers)]
-    optimizer = optax.adamw(1e-3, eps=1e-2)
+    optimizer = optax.chain(*transforms, optax.adamw(1e-3, eps=1e-2))
 
     def loss(params: Any, x: jax.Array, y: jax.Array) -> jax.Array:
         with epl.split(device_count=2):
@@ -91,6 +94,18 @@ def test_a_transformer_exchanges_what_megatron_does(devices: int) -> None:
     if devices == 2:  # of a sum each of two devices receives as much as the tensor has
         features, rows = BATCH * LENGTH * WIDTH, BATCH * LENGTH
         assert compiled.plan.received_bytes == 4 * ((2 * 4 + 2) * features + 3 * rows)
+    assert_trains_as_jax(parallel, step, state, x, y)
+
+
+def test_a_norm_of_all_gradients_is_one_sum() -> None:
+    """Squares of split gradients are pending sums, those of others complete: one member adds them."""
+    x, y = np.random.default_rng(1).integers(0, VOCABULARY, (2, BATCH, LENGTH)).astype(np.int32)
+    counts = []
+    for transforms in ((), (optax.clip_by_global_norm(0.1),)):
+        step, state = transformer(2, *transforms)
+        parallel = epl.parallelize(step, state="state", batch=("x", "y"), devices=2)
+        counts.append(parallel.lower(state, x, y).compile().plan.num_collectives)
+    assert counts[1] == counts[0] + 1
     assert_trains_as_jax(parallel, step, state, x, y)
 
 

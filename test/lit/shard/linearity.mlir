@@ -23,10 +23,10 @@ func.func @scalar_ops(%x: !x {epl.sharding = #batch}, %n: !v, %c: tensor<4xi1>) 
   %2 = arith.addf %p, %zero : !v
   // CHECK: arith.subf %{{.*}}, %[[P]] {epl.sharding = [#epl.sharding<@mesh, [{}], partial = sum{"data"}>]}
   %3 = arith.subf %zero, %p : !v
-  // A complete value would be added on every member.
-  // CHECK: arith.addf %[[P]], %{{.*}} {epl.sharding = [#epl.sharding<@mesh, [{}]>]}
+  // A complete value may be added by one member: placement says whether.
+  // CHECK: arith.addf %[[P]], %{{.*}} {epl.sharding = [#epl.sharding<@mesh, [{}], partial = sum{"data"}>]}
   %4 = arith.addf %p, %n : !v
-  // CHECK: arith.subf %{{.*}}, %[[P]] {epl.sharding = [#epl.sharding<@mesh, [{}]>]}
+  // CHECK: arith.subf %{{.*}}, %[[P]] {epl.sharding = [#epl.sharding<@mesh, [{}], partial = sum{"data"}>]}
   %5 = arith.subf %n, %p : !v
   // Products and quotients with one partial factor.
   // CHECK: arith.mulf %[[P]], %{{.*}} {epl.sharding = [#epl.sharding<@mesh, [{}], partial = sum{"data"}>]}
@@ -99,11 +99,11 @@ func.func @copies(%x: !x {epl.sharding = #batch}, %n: tensor<2xf32>) {
   %s = tensor.extract_slice %p[1] [2] [1] : !v to tensor<2xf32>
   // CHECK: tensor.insert_slice {{.*}}, partial = sum{"data"}>
   %2 = tensor.insert_slice %s into %zero[0] [2] [1] : tensor<2xf32> into !v
-  // CHECK: tensor.insert_slice {{.*}} {epl.sharding = [#epl.sharding<@mesh, [{}]>]}
+  // CHECK: tensor.insert_slice {{.*}}, partial = sum{"data"}>
   %3 = tensor.insert_slice %n into %p[0] [2] [1] : tensor<2xf32> into !v
   // CHECK: epl.concatenate {{.*}}, partial = sum{"data"}>
   %4 = epl.concatenate %s, %zero2 dim 0 : (tensor<2xf32>, tensor<2xf32>) -> !v
-  // CHECK: epl.concatenate {{.*}} {epl.sharding = [#epl.sharding<@mesh, [{}]>]}
+  // CHECK: epl.concatenate {{.*}}, partial = sum{"data"}>
   %5 = epl.concatenate %s, %n dim 0 : (tensor<2xf32>, tensor<2xf32>) -> !v
   // CHECK: tensor.pad
   // CHECK: } {epl.sharding = [#epl.sharding<@mesh, [{}], partial = sum{"data"}>]}

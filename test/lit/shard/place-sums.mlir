@@ -202,3 +202,37 @@ func.func @in_parts(%w: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"da
   %2 = arith.addf %w, %1 {epl.work = #apply} : tensor<8xf32>
   return %2 : tensor<8xf32>
 }
+
+// What is complete is added to pending sums by one member where that saves a sum: the square of a norm over sharded and
+// replicated gradients is completed once.
+// CHECK-LABEL: func.func @norm
+// CHECK-SAME: %[[X:[^:]*]]: {{.*}}, %[[Y:[^:]*]]: {{.*}}, %[[N:[^:]*]]: tensor<f32>
+func.func @norm(%x: !x {epl.sharding = #batch}, %y: !x {epl.sharding = #batch}, %n: tensor<f32>) -> tensor<f32> {
+  // CHECK: %[[ONCE:.*]] = epl.reshard %[[N]] to <@mesh, [], partial = sum{"data"}>
+  %z = arith.constant {epl.work = #apply} dense<0.0> : tensor<f32>
+  // CHECK: %[[A:.*]] = linalg.reduce {{.*}} ins(%[[X]]
+  %0 = linalg.reduce { arith.addf } ins(%x : !x) outs(%z : tensor<f32>) dimensions = [0, 1] {epl.work = #apply}
+  // CHECK: %[[B:.*]] = arith.addf %[[A]], %[[ONCE]] {{.*}} partial = sum{"data"}>
+  %1 = arith.addf %0, %n {epl.work = #apply} : tensor<f32>
+  // CHECK: %[[C:.*]] = linalg.reduce {{.*}} ins(%[[Y]]
+  %2 = linalg.reduce { arith.addf } ins(%y : !x) outs(%z : tensor<f32>) dimensions = [0, 1] {epl.work = #apply}
+  // CHECK: %[[D:.*]] = arith.addf %[[B]], %[[C]] {{.*}} partial = sum{"data"}>
+  %3 = arith.addf %1, %2 {epl.work = #apply} : tensor<f32>
+  // CHECK: %[[E:.*]] = epl.reshard %[[D]] to <@mesh, []>
+  // CHECK: math.sqrt %[[E]]
+  %4 = math.sqrt %3 {epl.work = #apply} : tensor<f32>
+  return %4 : tensor<f32>
+}
+
+// A sum alone is completed before.
+// CHECK-LABEL: func.func @decay
+// CHECK: %[[S:.*]] = linalg.reduce
+// CHECK-NEXT: %[[G:.*]] = epl.reshard %[[S]] to <@mesh, [{}]>
+// CHECK-NEXT: arith.addf %[[G]], %{{.*}} {epl.sharding = [#epl.sharding<@mesh, [{}]>]
+func.func @decay(%x: !x {epl.sharding = #batch}, %w: !v {epl.sharding = #v}) -> !v {
+  %z = arith.constant {epl.work = #apply} dense<0.0> : !v
+  %0 = linalg.reduce { arith.addf } ins(%x : !x) outs(%z : !v) dimensions = [0] {epl.work = #apply}
+  %1 = arith.addf %0, %w {epl.work = #apply} : !v
+  %2 = math.exp %1 {epl.work = #apply} : !v
+  return %2 : !v
+}

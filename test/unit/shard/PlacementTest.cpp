@@ -29,6 +29,13 @@ struct Graph : PlacementProblem {
     flows.push_back({mlir::SmallVector<unsigned>(inputs), {output}});
     return output;
   }
+  /// Likewise, of an op that also reads a complete value, of which it makes zeros on members for `cost`
+  /// bytes.
+  unsigned mask(mlir::ArrayRef<unsigned> inputs, int64_t cost, bool illegal = false) {
+    unsigned output = flow(inputs, illegal);
+    flows.back().bytes = cost;
+    return output;
+  }
   /// Likewise, of an op of another work.
   unsigned cross(mlir::ArrayRef<unsigned> inputs, bool illegal = false, int64_t bytes = kBytes) {
     unsigned output = flow(inputs, illegal, bytes);
@@ -65,6 +72,8 @@ Graph makeRandomGraph(unsigned seed, unsigned most) {
       graph.cross(inputs.getArrayRef(), illegal, bytes);
     else
       graph.flow(inputs.getArrayRef(), illegal, bytes);
+    if (!inputs.empty() && random() % 4 == 0)
+      graph.flows.back().bytes = 16 << random() % 4;
   }
   return graph;
 }
@@ -216,6 +225,19 @@ TEST(PlaceSums, SeesAGainThousandsOfOpsAway) {
   EXPECT_THAT(graph.sums(), ElementsAre(start));
 }
 
+TEST(PlaceSums, MasksWhereThatSavesASum) {
+  Graph graph; // a + complete + b
+  unsigned all = graph.flow({graph.mask({graph.born()}, 2 * Graph::kBytes), graph.born()}, /*illegal=*/true);
+  EXPECT_THAT(graph.sums(), ElementsAre(all));
+}
+
+TEST(PlaceSums, MasksNothingForNoGain) {
+  Graph graph;
+  unsigned born = graph.born();
+  graph.flow({graph.mask({born}, 1)}, /*illegal=*/true);
+  EXPECT_THAT(graph.sums(), ElementsAre(born));
+}
+
 /// Every legal choice of a small problem, tried.
 void expectBest(const Graph &graph, const BitVector &found) {
   auto getCost = [&](const BitVector &completed) {
@@ -224,6 +246,10 @@ void expectBest(const Graph &graph, const BitVector &found) {
       cost += graph.values[value].bytes + PlacementProblem::kBytesOfASum;
       crossings += graph.values[value].crossings;
     }
+    BitVector pending = getPending(graph, completed);
+    for (const PlacementProblem::Flow &flow : graph.flows)
+      if (unsigned input = flow.inputs.front(); pending.test(input) && !completed.test(input))
+        cost += flow.bytes;
     return std::pair(cost, crossings);
   };
   BitVector most = getPending(graph, found);
