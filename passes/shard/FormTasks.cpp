@@ -42,12 +42,18 @@ public:
     SmallVector<Operation *> old =
         llvm::map_to_vector(body.without_terminator(), [](Operation &op) { return &op; });
     writePredicates(std::nullopt);
+    SmallVector<unsigned> left; // of the current loop
+    LoopAttr loop;
     for (unsigned index : partition.getOrder()) {
-      Operation *written = partition.getNode(index).work
-                               ? writeTask(index)
-                               : writeCollective(partition.getNode(index).ops.front());
-      setGuards(written, partition.getNode(index).guard);
-      writePredicates(index);
+      const TaskNode &node = partition.getNode(index);
+      if (node.loop != loop)
+        llvm::for_each(std::exchange(left, {}), [&](unsigned maker) { writePredicates(maker); });
+      loop = node.loop;
+      setGuards(node.work ? writeTask(index) : writeCollective(node.ops.front()), node.guard);
+      if (leavesLoop(node.ops.front())) // What is no part of the loop stands behind it.
+        left.push_back(index);
+      else
+        writePredicates(index);
     }
     for (OpOperand &operand : body.getTerminator()->getOpOperands())
       operand.set(getDist(operand.get()));

@@ -63,6 +63,10 @@ public:
     out << plan.layout << "\na step of a device: " << plan.commands.size() << " commands ("
         << summary.launches << " launches of " << summary.kernels << " kernels, " << summary.contractions
         << " library calls, " << summary.collectives << " collectives)\n";
+    auto isGuarded = [](const auto &command) { return !command->guards.empty(); };
+    if (auto guarded = std::ranges::count_if(plan.commands, isGuarded))
+      out << guarded << " of them are in branches, shown as if all were taken"
+          << (options.measured ? " that the timeline has" : "") << '\n';
     explainMemory();
     explainMachine();
     explainKernels();

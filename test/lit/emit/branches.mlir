@@ -1,4 +1,7 @@
 // RUN: epl-compile %s --devices=cpu:2 -o %t.eplan && epl-plan dump %t.eplan | FileCheck %s
+// RUN: epl-plan explain %t.eplan | FileCheck %s --check-prefix=EXPLAIN
+// RUN: epl-run %t.eplan --inputs=random:1 --steps=4 --trace=%t.json && epl-plan explain %t.eplan --trace=%t.json | FileCheck %s --check-prefix=EXPLAIN
+// RUN: epl-run %t.eplan --inputs=random:1 --steps=1 --trace=%t.one.json && epl-plan explain %t.eplan --trace=%t.one.json | FileCheck %s --check-prefix=EXPLAIN
 // RUN: epl-compile %s --reference -o %t.reference.eplan
 // RUN: epl-run %t.eplan --reference=%t.reference.eplan --inputs=random:1 --steps=4 --rtol=0 --atol=0
 
@@ -10,6 +13,9 @@
 // CHECK-DAG: "all_reduce" reduce_part sum c0 {{.*}} if [[P]]{{ }}
 // CHECK-DAG: "all_reduce" gather_parts c0 {{.*}} if [[P]]{{ }}
 // CHECK-NOT: if not
+
+// Also where the steps of a timeline do not take it.
+// EXPLAIN: 4 of them are in branches
 
 !w = tensor<4x4xi32>
 #mm = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>]

@@ -90,3 +90,45 @@ func.func @elementwise(%x: !whole, %y: !one) -> !whole {
   %4 = epl.from_local %3 : tensor<8xf32> -> !whole
   return %4 : !whole
 }
+
+// -----
+
+#fwd = #epl.work<@tg0, forward>
+#whole = #epl.sharding<@mesh, [{}]>
+#pending = #epl.sharding<@mesh, [{}], partial = sum{"data"}>
+!whole = !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+!flag = !epl.dist<tensor<i1>, <@mesh, []>>
+!pending = !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>
+#id = affine_map<(d0) -> (d0)>
+#scalar = affine_map<(d0) -> ()>
+
+// A predicate that a loop leaves behind stands behind all of the loop, the plan has its turns together.
+// CHECK-LABEL: func.func @after_a_loop
+// CHECK: %[[P:.*]] = epl.loop_last <0, turns = 3> 0
+// CHECK-NEXT: epl.loop_last <0, turns = 3> 1
+// CHECK-NEXT: epl.predicate 0 %[[P]]
+// CHECK: epl.all_reduce {{.*}} {epl.guards = [#epl.guard<0, true>]}
+epl.mesh @mesh axes ["data"=2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+func.func @after_a_loop(%flag: !flag, %x: !whole) -> (!whole, !whole) {
+  %carried = epl.loop_carry <0, turns = 3> 0 %flag : !flag -> !flag
+  %h = epl.loop_carry <0, turns = 3> 1 %x : !whole -> !whole
+  %last = epl.loop_last <0, turns = 3> 0 %carried : !flag
+  %end = epl.loop_last <0, turns = 3> 1 %h : !whole
+  %p = epl.to_local %last : !flag -> tensor<i1>
+  %0 = epl.to_local %x : !whole -> tensor<8xf32>
+  %2 = math.exp %0 {epl.work = #fwd, epl.sharding = [#pending]} : tensor<8xf32>
+  %3 = epl.from_local %2 : tensor<8xf32> -> !pending
+  %4 = epl.all_reduce %3 : !pending -> !whole
+  %5 = epl.to_local %4 : !whole -> tensor<8xf32>
+  %empty = tensor.empty() {epl.work = #fwd, epl.sharding = [#whole]} : tensor<8xf32>
+  %7 = linalg.generic {indexing_maps = [#scalar, #id, #id, #id], iterator_types = ["parallel"]}
+      ins(%p, %5, %0 : tensor<i1>, tensor<8xf32>, tensor<8xf32>) outs(%empty : tensor<8xf32>)
+      attrs = {epl.work = #fwd, epl.sharding = [#whole]} {
+  ^bb0(%c: i1, %a: f32, %b: f32, %o: f32):
+    %s = arith.select %c, %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  %8 = epl.from_local %7 : tensor<8xf32> -> !whole
+  return %8, %end : !whole, !whole
+}
