@@ -14,6 +14,7 @@ from epl.errors import (
     StateError,
     UnsupportedError,
 )
+from epl.merging import GraphKeys, add_to_collection, get_all_collections, get_collection
 from epl.parallelize import Parallelized, parallelize
 from epl.runtime import live_bytes
 from epl.scopes import replicate, set_default_strategy, split
@@ -30,11 +31,15 @@ __all__ = [
     "DonatedError",
     "Error",
     "Executable",
+    "GraphKeys",
     "Lowered",
     "Parallelized",
     "ScopeError",
     "StateError",
     "UnsupportedError",
+    "add_to_collection",
+    "get_all_collections",
+    "get_collection",
     "init",
     "live_bytes",
     "load",

@@ -53,6 +53,7 @@ class ScopeTable:
     def __init__(self) -> None:
         self.strategies: list[Strategy] = []
         self.current: Strategy | None = None
+        self.collections: dict[str, list[jax.Array]] = {}
         # Distinguishes traces, so that no inner jit of this one reuses a trace that carries ids of another
         # one.
         self._token = next(_tokens)
@@ -196,6 +197,11 @@ def set_default_strategy(scope: Scope | None) -> None:
     if scope is not None and not (isinstance(scope, Scope) and scope.strategy.kind is Kind.REPLICATE):
         raise ScopeError(f"the default strategy must be epl.replicate(...) or None, found {scope!r}")
     _default = scope.strategy if scope else None
+
+
+def current_collections() -> dict[str, list[jax.Array]]:
+    """What the trace of a step has collected, by name (`merging.py`); outside of one nothing is kept."""
+    return _state.table.collections if _state.table else {}
 
 
 def default_strategy() -> Strategy | None:

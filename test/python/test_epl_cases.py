@@ -167,3 +167,53 @@ def test_case_64_behind_a_body_on_the_same_devices(count: int, devices: int) -> 
 
     compiled = check_step(step, *split[1:], devices, COLOCATED)
     assert f"model {count}" in compiled.layout
+
+
+@pytest.mark.parametrize("devices", [1, 2, 4])
+def test_cases_44_and_45_merged_results(devices: int) -> None:
+    """What EPL gathers and averages is the value of the whole batch, in whatever structure it is returned."""
+    keys = epl.GraphKeys
+    seen = {}
+
+    def step(w: jax.Array, x: jax.Array, labels: jax.Array) -> Any:
+        with epl.replicate():
+            logits = x @ w
+            losses = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
+            loss, hits = losses.mean(), (logits.argmax(-1) == labels).mean()
+            epl.add_to_collection([x, labels], keys.GLOBAL_CONCAT_OBJECTS)
+            epl.add_to_collection(loss, keys.GLOBAL_MEAN_OBJECTS)
+            epl.add_to_collection(hits, keys.GLOBAL_MEAN_OBJECTS)
+            epl.add_to_collection(losses.sum(), keys.GLOBAL_SUM_OBJECTS)
+        seen.update({key: len(found) for key, found in epl.get_all_collections().items()})
+        return w, {
+            "batch": (x, [labels]),
+            "loss": loss,
+            "hits": hits,
+            "sum": epl.get_collection(keys.GLOBAL_SUM_OBJECTS),
+        }
+
+    random = np.random.default_rng(0)
+    w = jnp.asarray(random.normal(size=(WIDTH, 3)), jnp.float32)
+    x, labels = (
+        random.normal(size=(ROWS, WIDTH)).astype(np.float32),
+        random.integers(0, 3, ROWS).astype(np.int32),
+    )
+    _, found = epl.parallelize(step, state="w", batch=("x", "labels"), devices=devices)(w, x, labels)
+    assert list(seen.values()) == [2, 2, 1, 0, 0, 0]
+    assert list(seen) == list(keys.ALL_COLLECTION_KEYS)
+    np.testing.assert_array_equal(found["batch"][0], x)
+    np.testing.assert_array_equal(found["batch"][1][0], labels)
+    losses = optax.softmax_cross_entropy_with_integer_labels(x @ w, labels)
+    np.testing.assert_allclose(found["loss"], losses.mean(), rtol=1e-5)
+    np.testing.assert_allclose(found["sum"][0], losses.sum(), rtol=1e-5)
+    assert found["hits"] == ((x @ w).argmax(-1) == labels).mean()
+    assert not any(epl.get_all_collections().values())  # nothing outlives its trace
+
+
+def test_unknown_collections_and_values_are_errors() -> None:
+    with pytest.raises(KeyError, match='"losses" is no collection, expected one of global_concat_objects'):
+        epl.add_to_collection(jnp.zeros(2), "losses")
+    with pytest.raises(KeyError, match="is no collection"):
+        epl.get_collection("losses")
+    with pytest.raises(epl.ArgumentError, match='collection "global_sum_objects" takes arrays, found 1'):
+        epl.add_to_collection([jnp.zeros(2), 1], epl.GraphKeys.GLOBAL_SUM_OBJECTS)
