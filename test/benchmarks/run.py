@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import native
+import sharding
 import table
 import traffic
 import training
@@ -52,6 +53,8 @@ def groups() -> dict[str, Group]:
     result |= {
         f"traffic {model}": functools.partial(traffic.traffic, model=model) for model in traffic.MODELS
     }
+    result["split step GPT"] = training.split_speed
+    result["sharding"] = sharding.sharding
     result["executor"] = native.executor
     result["call"] = call_overhead
     return result

@@ -18,7 +18,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from shardings import named_shardings
 
 import epl
 
@@ -87,30 +87,9 @@ def traffic(text: str) -> Traffic:
     return total(entry)
 
 
-def axes_of(slot: Any) -> list[list[str]]:
-    """The axes that split each dimension; those of both where the plan has segments and their extent."""
-    found, rest = [], zip(slot.sharded_shape, slot.sharding, strict=True)
-    for extent in slot.shape:
-        part, axes = next(rest)
-        found.append(list(axes))
-        while part != extent:
-            inner, axes = next(rest)
-            part *= inner
-            found[-1] += axes
-    return found
-
-
 def of_jax(step: Any, plan: Any, state: Any, batch: Any) -> Traffic:
     """With the shardings of the plan's arguments."""
-    mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("data", "model"))
-    slots = [slot for slot in plan.slots if slot.role in ("state", "batch") and not slot.hidden]
-
-    def put(leaf: Any, slot: Any) -> NamedSharding:
-        axes = [tuple(axes) or None for axes in axes_of(slot)[: np.ndim(leaf)]]  # a key has no dimensions
-        return NamedSharding(mesh, PartitionSpec(*axes))
-
-    leaves, tree = jax.tree.flatten((state, batch))
-    states, batches = jax.tree.unflatten(tree, [put(*pair) for pair in zip(leaves, slots, strict=True)])
+    states, batches = named_shardings(plan, (state, batch), (2, 2))
     jitted = jax.jit(step, in_shardings=(states, batches), out_shardings=(states, None))
     return traffic(jitted.lower(state, batch).compile().as_text())
 

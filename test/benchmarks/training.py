@@ -126,6 +126,21 @@ def speed(effort: Effort, model: str) -> Iterator[Row]:
         yield Row(f"step of {model}, {what}", times[ours], times[peer], goals.get(model))
 
 
+def split_speed(effort: Effort) -> Iterator[Row]:
+    """A GPT split over two devices, beside JAX with the shardings that EPL chose."""
+    workers = {engine: Worker((engine, 2), "GPT") for engine in ("epl-split", "jax-split")}
+    require_equal_losses({(engine, 2): worker for engine, worker in workers.items()}, "GPT")
+    steps = {e: max(1, int(effort.seconds / w.seconds_per_step(3))) for e, w in workers.items()}
+    times: dict[str, list[float]] = {engine: [] for engine in workers}
+    for _ in range(effort.rounds):
+        for engine, worker in workers.items():
+            times[engine].append(worker.seconds_per_step(steps[engine]))
+    for worker in workers.values():
+        worker.close()
+    what = "step of GPT, split over cpu:2 / JAX, shardings as ours"
+    yield Row(what, times["epl-split"], times["jax-split"], 0.7)
+
+
 def compile_time(effort: Effort, model: str) -> Iterator[Row]:
     """From the Python function to what can be called, each time in a fresh process (see worker.py)."""
     cold, cached, xla, xla_cached = [], [], [], []

@@ -6,7 +6,9 @@ of cores is that of the engine's devices, so that peers have equal means. Compil
 function to what can be called: tracing, lowering, code and loading it; not the imports, nor the first arrays,
 with which JAX starts its devices. EPL's cache and JAX's own are used as the environment says.
 
-    python worker.py ENGINE DEVICES MODEL [PLAN]     ENGINE: epl or jax; PLAN: where the plan goes
+    python worker.py ENGINE DEVICES MODEL [PLAN]     ENGINE: epl or jax, with data parallelism; epl-split or
+                                                     jax-split, the latter with the shardings that EPL chose;
+                                                     PLAN: where the plan goes
 """
 
 import json
@@ -17,32 +19,40 @@ from typing import Any
 
 engine, devices, name = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:devices])
-if engine == "jax":
+if engine.startswith("jax"):
     os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
 
 import jax  # noqa: E402  # reads XLA_FLAGS and counts the cores when it is loaded
 import numpy as np  # noqa: E402
+from shardings import named_shardings  # noqa: E402
 
 import epl  # noqa: E402
 from models import DEEP, MODELS  # noqa: E402
 
+if engine.endswith("split"):
+    epl.replicate = lambda *_, **__: epl.split(device_count=devices, name="all")  # type: ignore[assignment]
 model = (MODELS | DEEP)[name]()
+ours = epl.parallelize(model.step, state=(0, 1), batch=(2, 3), devices=f"cpu:{devices}")
 
 if engine == "jax":  # sharded over host devices, as a user of JAX would write it
     mesh = jax.sharding.Mesh(np.array(jax.devices()), ("data",))
     replicated = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
     sharded = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
-    state, batch = jax.device_put(model.state, replicated), jax.device_put(model.batch, sharded)
+    states, batches = [replicated] * len(model.state), [sharded] * len(model.batch)
+elif engine == "jax-split":
+    plan = ours.lower(*model.state, *model.batch).compile().plan
+    states, batches = named_shardings(plan, (model.state, list(model.batch)), (1, devices))
+if engine.startswith("jax"):
+    state, batch = jax.device_put(model.state, states), jax.device_put(list(model.batch), batches)
 else:
     state, batch = model.state, model.batch
 
 
 def build() -> Any:
     """The compiled step."""
-    if engine == "jax":
-        step = jax.jit(model.step, donate_argnums=(0, 1), out_shardings=replicated)
-    else:
-        step = epl.parallelize(model.step, state=(0, 1), batch=(2, 3), devices=f"cpu:{devices}")
+    step = ours
+    if engine.startswith("jax"):
+        step = jax.jit(model.step, donate_argnums=(0, 1), out_shardings=(*states, None))
     return step.lower(*state, *batch).compile()
 
 
