@@ -33,8 +33,30 @@ LogicalResult StrategyAttr::verify(EmitError emitError, StrategyKind, int64_t de
   return verifyDeviceCount(emitError, deviceCount); // (S1)
 }
 
-LogicalResult ScopeAttr::verify(EmitError emitError, StrategyKind, int64_t deviceCount, StringRef) {
+LogicalResult WishAttr::verify(EmitError emitError, StringRef pattern, std::optional<int64_t>) {
+  if (pattern.empty()) // (W1)
+    return emitError() << "pattern of a wish is empty";
+  return success();
+}
+
+LogicalResult ScopeAttr::verify(EmitError emitError, StrategyKind kind, int64_t deviceCount, StringRef,
+                                ArrayRef<WishAttr> dims) {
+  if (kind != StrategyKind::split && !dims.empty()) // (S2)
+    return emitError() << "scope of kind \"" << stringifyStrategyKind(kind)
+                       << "\" has \"dims\", expected \"split\"";
   return verifyDeviceCount(emitError, deviceCount); // (S1)
+}
+
+ScopeAttr ScopeAttr::withoutDims() const {
+  return get(getContext(), getKind(), getDeviceCount(), getName(), {});
+}
+
+ScopeAttr ScopeAttr::withDims(ArrayRef<WishAttr> more) const {
+  SmallVector<WishAttr> dims(getDims());
+  for (WishAttr wish : more)
+    if (!llvm::is_contained(dims, wish))
+      dims.push_back(wish);
+  return get(getContext(), getKind(), getDeviceCount(), getName(), dims);
 }
 
 LogicalResult LoopAttr::verify(EmitError emitError, int64_t id, int64_t turns) {
@@ -113,40 +135,48 @@ void mlir::epl::printAxes(OpAsmPrinter &printer, Operation *, ArrayAttr axes) {
 // ShardingAttr: <@mesh, [{"data"}, {}], partial = sum{"model"}>
 //===----------------------------------------------------------------------===//
 
-LogicalResult ShardingAttr::verify(EmitError emitError, FlatSymbolRefAttr, ArrayAttr dims, ArrayAttr partial,
-                                   ReductionKind) {
+/// The axes of all dimensions and the `others` are strings, each there once. `what` has them.
+static LogicalResult verifyAxes(EmitError emitError, ArrayAttr dims, ArrayAttr others, StringRef what) {
   llvm::StringSet<> seen;
-  auto verifyAxes = [&](ArrayAttr axes) -> LogicalResult {
+  auto verify = [&](ArrayAttr axes) -> LogicalResult {
     for (Attribute axis : axes) {
       auto name = dyn_cast<StringAttr>(axis);
       if (!name)
-        return emitError() << "axis " << axis << " of a sharding is not a string";
-      if (!seen.insert(name.getValue()).second) // (H1)
-        return emitError() << "axis \"" << name.getValue() << "\" appears twice in a sharding";
+        return emitError() << "axis " << axis << " of a " << what << " is not a string";
+      if (!seen.insert(name.getValue()).second)
+        return emitError() << "axis \"" << name.getValue() << "\" appears twice in a " << what;
     }
     return success();
   };
   for (Attribute dim : dims) {
     auto axes = dyn_cast<ArrayAttr>(dim);
     if (!axes)
-      return emitError() << "dimension " << dim << " of a sharding is not an array of axes";
-    if (failed(verifyAxes(axes)))
+      return emitError() << "dimension " << dim << " of a " << what << " is not an array of axes";
+    if (failed(verify(axes)))
       return failure();
   }
-  return verifyAxes(partial);
+  return verify(others);
+}
+
+LogicalResult ShardingAttr::verify(EmitError emitError, FlatSymbolRefAttr, ArrayAttr dims, ArrayAttr partial,
+                                   ReductionKind) {
+  return verifyAxes(emitError, dims, partial, "sharding"); // (H1)
 }
 
 static ArrayAttr getAxesAttr(MLIRContext *context, ArrayRef<StringRef> axes) {
   return Builder(context).getStrArrayAttr(axes);
 }
 
+static ArrayAttr getDimsAttr(MLIRContext *context, ArrayRef<SmallVector<StringRef>> dims) {
+  return ArrayAttr::get(context, llvm::map_to_vector(dims, [&](ArrayRef<StringRef> axes) -> Attribute {
+                          return getAxesAttr(context, axes);
+                        }));
+}
+
 ShardingAttr ShardingAttr::get(MLIRContext *context, FlatSymbolRefAttr mesh,
                                ArrayRef<SmallVector<StringRef>> dims, ArrayRef<StringRef> partial,
                                ReductionKind reduction) {
-  SmallVector<Attribute> dimAttrs;
-  for (const SmallVector<StringRef> &axes : dims)
-    dimAttrs.push_back(getAxesAttr(context, axes));
-  return get(context, mesh, ArrayAttr::get(context, dimAttrs), getAxesAttr(context, partial),
+  return get(context, mesh, getDimsAttr(context, dims), getAxesAttr(context, partial),
              partial.empty() ? ReductionKind::sum : reduction);
 }
 
@@ -221,35 +251,101 @@ static ParseResult parsePartial(AsmParser &parser, ArrayAttr &partial, Reduction
   return success();
 }
 
-Attribute ShardingAttr::parse(AsmParser &parser, Type) {
-  FlatSymbolRefAttr mesh;
-  SmallVector<Attribute> dims;
+/// `[{"data"}, {}]`.
+static ParseResult parseDims(AsmParser &parser, ArrayAttr &dims) {
+  SmallVector<Attribute> list;
   auto parseDim = [&]() -> ParseResult {
     FailureOr<ArrayAttr> axes = parseAxisSet(parser);
     if (failed(axes))
       return failure();
-    dims.push_back(*axes);
+    list.push_back(*axes);
     return success();
   };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim))
+    return failure();
+  dims = parser.getBuilder().getArrayAttr(list);
+  return success();
+}
+
+static void printDims(AsmPrinter &printer, ArrayAttr dims) {
+  printer << "[";
+  llvm::interleaveComma(dims, printer, [&](Attribute dim) { printAxisSet(printer, cast<ArrayAttr>(dim)); });
+  printer << "]";
+}
+
+Attribute ShardingAttr::parse(AsmParser &parser, Type) {
+  FlatSymbolRefAttr mesh;
+  ArrayAttr dims;
   ArrayAttr partial = parser.getBuilder().getArrayAttr({});
   ReductionKind reduction = ReductionKind::sum;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseLess() || parser.parseAttribute(mesh) || parser.parseComma() ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim) ||
+  if (parser.parseLess() || parser.parseAttribute(mesh) || parser.parseComma() || parseDims(parser, dims) ||
       parsePartial(parser, partial, reduction) || parser.parseGreater())
     return {};
-  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), mesh,
-                    parser.getBuilder().getArrayAttr(dims), partial, reduction);
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), mesh, dims, partial,
+                    reduction);
 }
 
 void ShardingAttr::print(AsmPrinter &printer) const {
-  printer << "<" << getMesh() << ", [";
-  llvm::interleaveComma(getDims(), printer,
-                        [&](Attribute dim) { printAxisSet(printer, cast<ArrayAttr>(dim)); });
-  printer << "]";
+  printer << "<" << getMesh() << ", ";
+  printDims(printer, getDims());
   if (isPartial()) {
     printer << ", partial = " << stringifyReductionKind(getReduction());
     printAxisSet(printer, getPartial());
+  }
+  printer << ">";
+}
+
+//===----------------------------------------------------------------------===//
+// ConstraintAttr: <[{}, {"model"}], whole = {"data"}>
+//===----------------------------------------------------------------------===//
+
+LogicalResult ConstraintAttr::verify(EmitError emitError, ArrayAttr dims, ArrayAttr whole) {
+  return verifyAxes(emitError, dims, whole, "constraint"); // (K1)
+}
+
+ConstraintAttr ConstraintAttr::get(MLIRContext *context, ArrayRef<SmallVector<StringRef>> dims,
+                                   ArrayRef<StringRef> whole) {
+  return get(context, getDimsAttr(context, dims), getAxesAttr(context, whole));
+}
+
+SmallVector<StringRef> ConstraintAttr::getDimAxes(int64_t dim) const {
+  return getNames(cast<ArrayAttr>(getDims()[dim]));
+}
+
+SmallVector<StringRef> ConstraintAttr::getWholeAxes() const { return getNames(getWhole()); }
+
+std::optional<int64_t> ConstraintAttr::getDimOf(StringRef axis) const {
+  for (int64_t dim = 0; dim < getRank(); ++dim)
+    if (llvm::is_contained(getDimAxes(dim), axis))
+      return dim;
+  return llvm::is_contained(getWholeAxes(), axis) ? std::optional<int64_t>(-1) : std::nullopt;
+}
+
+Attribute ConstraintAttr::parse(AsmParser &parser, Type) {
+  ArrayAttr dims, whole = parser.getBuilder().getArrayAttr({});
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parseDims(parser, dims))
+    return {};
+  if (succeeded(parser.parseOptionalComma())) {
+    if (parser.parseKeyword("whole") || parser.parseEqual())
+      return {};
+    FailureOr<ArrayAttr> axes = parseAxisSet(parser);
+    if (failed(axes))
+      return {};
+    whole = *axes;
+  }
+  if (parser.parseGreater())
+    return {};
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), dims, whole);
+}
+
+void ConstraintAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  printDims(printer, getDims());
+  if (!getWhole().empty()) {
+    printer << ", whole = ";
+    printAxisSet(printer, getWhole());
   }
   printer << ">";
 }

@@ -56,19 +56,45 @@ def Epl_StrategyAttr : Epl_Attr<"Strategy", "strategy"> {
   let genVerifyDecl = 1;
 }
 
+def Epl_WishAttr : Epl_Attr<"Wish", "wish"> {
+  let summary = "along which dimension the user wants parameters split";
+  let description = [{
+    `pattern` names parameters of a scope that is split (`passes/shard/SplitWishes.h` says how), `dim` is their
+    dimension that the devices of the scope share, counted from the end if it is negative. Without one the
+    parameters stay whole.
+
+    Example: `#epl.wish<"wq" = 1>`, `#epl.wish<"norm/*" whole>`.
+
+    Constraints:
+    - (W1) the pattern is not empty.
+  }];
+  let parameters = (ins StringRefParameter<>:$pattern, OptionalParameter<"std::optional<int64_t>">:$dim);
+  let assemblyFormat = "`<` $pattern (`=` $dim^) : (`whole`)? `>`";
+  let genVerifyDecl = 1;
+}
+
 def Epl_ScopeAttr : Epl_Attr<"Scope", "scope"> {
   let summary = "what a scope id in a location's name stack means";
   let description = [{
     Front ends that cannot put regions round traced ops enter a named scope `epl.<id>` instead; the
-    function's dictionary `epl.scopes` maps each id to one of these. `name` is the user's, "" if there is none.
+    function's dictionary `epl.scopes` maps each id to one of these. `name` is the user's, "" if there is none,
+    `dims` what the user wants for parameters of a scope that is split.
 
-    Example: `epl.scopes = {s0 = #epl.scope<replicate, 1, "encoder">}`.
+    Example: `epl.scopes = {s0 = #epl.scope<replicate, 1, "encoder">, s1 = #epl.scope<split, 2, "", dims = [<"wq" = 1>]>}`.
 
     Constraints:
     - (S1) `deviceCount` is at least 1.
+    - (S2) a scope with `dims` is split.
   }];
-  let parameters = (ins EnumParameter<Epl_StrategyKind>:$kind, "int64_t":$deviceCount, StringRefParameter<>:$name);
-  let assemblyFormat = "`<` $kind `,` $deviceCount `,` $name `>`";
+  let parameters = (ins EnumParameter<Epl_StrategyKind>:$kind, "int64_t":$deviceCount, StringRefParameter<>:$name,
+                        OptionalArrayRefParameter<"::mlir::epl::WishAttr">:$dims);
+  let assemblyFormat = "`<` $kind `,` $deviceCount `,` $name (`,` `dims` `=` `[` $dims^ `]`)? `>`";
+  let extraClassDeclaration = [{
+    /// The same without `dims`: what makes two scopes one.
+    ScopeAttr withoutDims() const;
+    /// The same with what `more` says, too.
+    ScopeAttr withDims(::llvm::ArrayRef<WishAttr> more) const;
+  }];
   let genVerifyDecl = 1;
 }
 
@@ -139,6 +165,38 @@ def Epl_ShardingAttr : Epl_Attr<"Sharding", "sharding"> {
     int64_t getDimOf(::llvm::StringRef axis) const;
     /// The same with nothing pending.
     ShardingAttr withoutPartial() const;
+  }];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Epl_ConstraintAttr : Epl_Attr<"Constraint", "constraint"> {
+  let summary = "what a user says about how a tensor is distributed";
+  let description = [{
+    For every dimension the axes that split it, and the axes that split none, over which the value is `whole`.
+    Of other axes nothing is said. Axes are those of the mesh of the task graph, which is not known yet where a
+    user writes this.
+
+    Example: `#epl.constraint<[{}, {"model"} ], whole = {"data"}>`.
+
+    Constraints:
+    - (K1) an axis appears at most once over all dimensions and `whole`.
+  }];
+  let parameters = (ins
+    "::mlir::ArrayAttr":$dims, // an ArrayAttr of StringAttr for each dimension
+    "::mlir::ArrayAttr":$whole // StringAttrs
+  );
+  let builders = [
+    AttrBuilder<(ins "::llvm::ArrayRef<::llvm::SmallVector<::llvm::StringRef>>":$dims,
+                     "::llvm::ArrayRef<::llvm::StringRef>":$whole)>
+  ];
+  let extraClassDeclaration = [{
+    int64_t getRank() const { return getDims().size(); }
+    /// The axes that split dimension `dim`, major to minor.
+    ::llvm::SmallVector<::llvm::StringRef> getDimAxes(int64_t dim) const;
+    ::llvm::SmallVector<::llvm::StringRef> getWholeAxes() const;
+    /// The dimension that `axis` splits, -1 if it splits none; nothing if nothing is said of it.
+    std::optional<int64_t> getDimOf(::llvm::StringRef axis) const;
   }];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;

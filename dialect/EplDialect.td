@@ -13,9 +13,10 @@ def Epl_Dialect : Dialect {
     program for the devices of a mesh comes out. The dialect has three levels, marked by op traits and
     checked between the phases of the compiler (`dialect/Levels.h`):
 
-    1. *scope*: what users and front ends write: `epl.replicate`, `epl.split`, `epl.constrain`.
-    2. *global*: a flat list of ops on global tensors. Each op has its `#epl.work`; shardings and explicit
-       `epl.reshard`s say how values are distributed, but types and meaning stay those of one device.
+    1. *scope*: what users and front ends write: `epl.replicate`, `epl.split`.
+    2. *global*: a flat list of ops on global tensors. Each op has its `#epl.work`; shardings, explicit
+       `epl.reshard`s and `epl.constrain`s, which users write, say how values are distributed, but types and
+       meaning stay those of one device.
     3. *local*: `epl.task`s on local tensors with collectives between them, then kernels.
   }];
   let useDefaultAttributePrinterParser = 1;

@@ -36,15 +36,17 @@ def Epl_TaskGraphOp : Epl_Op<"taskgraph", [Symbol, HasParent<"::mlir::ModuleOp">
     epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh name("encoder")
     ```
 
-    The mesh is missing until `epl-assign-meshes`.
+    The mesh is missing until `epl-assign-meshes`. `dims` says how the user wants parameters split.
 
     Constraints:
     - (C1) `mesh` names an `epl.mesh`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Epl_StrategyAttr:$strategy,
-                       OptionalAttr<FlatSymbolRefAttr>:$mesh, OptionalAttr<StrAttr>:$scope_name);
+                       OptionalAttr<FlatSymbolRefAttr>:$mesh, OptionalAttr<StrAttr>:$scope_name,
+                       OptionalAttr<Epl_WishArrayAttr>:$dims);
   let assemblyFormat = [{
-    $sym_name `strategy` `(` $strategy `)` (`on` $mesh^)? (`name` `(` $scope_name^ `)`)? attr-dict
+    $sym_name `strategy` `(` $strategy `)` (`on` $mesh^)? (`name` `(` $scope_name^ `)`)?
+    (`dims` `(` $dims^ `)`)? attr-dict
   }];
 }
 

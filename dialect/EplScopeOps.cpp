@@ -56,10 +56,11 @@ void SplitOp::getSuccessorRegions(RegionBranchPoint point, SmallVectorImpl<Regio
   getScopeSuccessors(*this, point, successors);
 }
 
-LogicalResult ConstrainOp::verifySymbolUses(SymbolTableCollection &) {
-  if (getSharding().isPartial()) // (C1)
-    return emitOpError() << "sharding is partial, expected a complete one";
-  return verifySharding(*this, getSharding(), getOperand().getType(), "operand 0");
+LogicalResult ConstrainOp::verify() {
+  if (getConstraint().getRank() != getType().getRank()) // (C1)
+    return emitOpError() << "constraint has " << getConstraint().getRank() << " dimensions, expected "
+                         << getType().getRank();
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

@@ -16,14 +16,15 @@ def Epl_YieldOp : Epl_Op<"yield", [Pure, Terminator, ReturnLike,
   let builders = [OpBuilder<(ins), [{ /* no operands */ }]>];
 }
 
-class Epl_ScopeOp<string mnemonic, string strategy> : Epl_Op<mnemonic, [
+class Epl_ScopeOp<string mnemonic, string strategy, dag more = (ins), string moreFormat = ""> : Epl_Op<mnemonic, [
     Epl_ScopeLevel, SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects,
     DeclareOpInterfaceMethods<RegionBranchOpInterface>]> {
-  let arguments = (ins DefaultValuedAttr<I64Attr, "1">:$device_count, OptionalAttr<StrAttr>:$scope_name);
+  let arguments = !con((ins DefaultValuedAttr<I64Attr, "1">:$device_count, OptionalAttr<StrAttr>:$scope_name), more);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    (`name` `(` $scope_name^ `)`)? (`devices` `(` $device_count^ `)`)? (`->` type($results)^)? $body attr-dict
+    (`name` `(` $scope_name^ `)`)? (`devices` `(` $device_count^ `)`)? }] # moreFormat # [{
+    (`->` type($results)^)? $body attr-dict
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -55,25 +56,42 @@ def Epl_ReplicateOp : Epl_ScopeOp<"replicate", "replicate"> {
   }];
 }
 
-def Epl_SplitOp : Epl_ScopeOp<"split", "split"> {
+def Epl_WishArrayAttr : TypedArrayAttrBase<Epl_WishAttr, "array of wishes">;
+
+def Epl_SplitOp : Epl_ScopeOp<"split", "split", (ins OptionalAttr<Epl_WishArrayAttr>:$dims),
+                              "(`dims` `(` $dims^ `)`)?"> {
   let summary = "a part of the step whose tensors are split: tensor parallelism";
   let description = [{
-    The tensors of the region are split over `device_count` devices. Source: EPL's `split` primitive.
+    The tensors of the region are split over `device_count` devices, parameters along the dimensions that `dims`
+    says, and for the others along those that cost least. Source: EPL's `split` primitive.
+
+    ```mlir
+    %h = epl.split devices(2) dims([#epl.wish<"wq" = 1>]) -> tensor<64x8xf32> {
+      %0 = linalg.matmul ...
+      epl.yield %0 : tensor<64x8xf32>
+    }
+    ```
 
     Constraints: as `epl.replicate`.
   }];
 }
 
-def Epl_ConstrainOp : Epl_Op<"constrain", [Epl_ScopeLevel, Pure, AllTypesMatch<["operand", "result"]>,
-    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "the identity, with the sharding that the user wants for it";
+def Epl_ConstrainOp : Epl_Op<"constrain", [Epl_GlobalLevel, Pure, AllTypesMatch<["operand", "result"]>]> {
+  let summary = "the identity, with what the user says about how its result is distributed";
   let description = [{
+    ```mlir
+    %1 = epl.constrain %0 to <[{}, {"model"}, {} ]> : tensor<8x512x768xf32>
+    ```
+
     Constraints:
-    - (C1) the sharding fits the tensor (rank, known axes, divisible dimensions) and is not partial.
+    - (C1) the constraint has the rank of the tensor.
+    - (C2) on a mesh: its axes are there, and those of a dimension divide it and stand in mesh order. Checked by
+      `epl-seed-constraints`, when there is one.
   }];
-  let arguments = (ins AnyRankedTensor:$operand, Epl_ShardingAttr:$sharding);
+  let arguments = (ins AnyRankedTensor:$operand, Epl_ConstraintAttr:$constraint);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$operand `to` $sharding attr-dict `:` type($result)";
+  let assemblyFormat = "$operand `to` $constraint attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 #endif // EPL_SCOPE_OPS

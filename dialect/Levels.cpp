@@ -16,7 +16,7 @@ struct LevelRule {
 };
 
 constexpr LevelRule kRules[] = {
-    {Level::input, "input", true, false, false, false, false},
+    {Level::input, "input", true, true, false, false, false},
     {Level::global, "global", false, true, false, false, false},
     {Level::local, "local", false, false, true, true, false},
     {Level::tasks, "tasks", false, false, false, true, false},

@@ -12,7 +12,7 @@ namespace mlir::epl {
 
 /// Ops of annotated input only: gone after flattening.
 template <typename Op> struct ScopeLevel : OpTrait::TraitBase<Op, ScopeLevel> {};
-/// Ops of the global program only: gone after localizing.
+/// Ops of the global program, of which front ends may write some: gone after localizing.
 template <typename Op> struct GlobalLevel : OpTrait::TraitBase<Op, GlobalLevel> {};
 /// Casts between distributed values and local tensors: gone after forming tasks.
 template <typename Op> struct LocalLevel : OpTrait::TraitBase<Op, LocalLevel> {};
@@ -30,7 +30,7 @@ inline bool standsBetweenTasks(Operation *op) {
 
 /// What a module may hold after a phase.
 enum class Level {
-  input,  ///< scopes, upstream ops on global tensors
+  input,  ///< scopes, constraints, upstream ops on global tensors
   global, ///< no scopes
   local,  ///< no reshards; local tensors, casts and collectives
   tasks,  ///< no casts

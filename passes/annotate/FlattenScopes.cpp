@@ -105,8 +105,6 @@ LogicalResult Stamper::run() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult Stamper::stamp(Operation *op) {
-  if (isa<ConstrainOp>(op))
-    return emitError(op->getLoc()) << "'" << op->getName() << "' op: not supported yet";
   NameStack stack = parseNameStack(op->getLoc(), [&](StringRef id) { return table && table.contains(id); });
   Stamp stamp;
   stamp.kind = getKind(op, stack.phase);
@@ -161,9 +159,11 @@ FailureOr<unsigned> Stamper::getTaskGraph(Operation *op, ScopeAttr scope, ScopeK
   if (!scope.getName().empty())
     key = {StringAttr::get(func.getContext(), scope.getName()), {}};
   unsigned index = taskgraphs.getOrCreate(scope, key, op);
-  ScopeAttr first = taskgraphs.scopes[index];
-  if (first == scope)
+  ScopeAttr &first = taskgraphs.scopes[index];
+  if (first.withoutDims() == scope.withoutDims()) {
+    first = first.withDims(scope.getDims());
     return index;
+  }
   InFlightDiagnostic error = emitError(op->getLoc()) << "scope \"" << scope.getName() << "\" is "
                                                      << describe(scope) << ", expected " << describe(first);
   error.attachNote(taskgraphs.firstOps[index]->getLoc()) << "the first scope of this name is here";
@@ -194,7 +194,8 @@ unsigned Stamper::getDefault(Operation *op) {
   MLIRContext *context = func.getContext();
   auto kind = defaultStrategy ? defaultStrategy.getKind() : StrategyKind::replicate;
   int64_t devices = defaultStrategy ? defaultStrategy.getDeviceCount() : 1;
-  return taskgraphs.getOrCreate(ScopeAttr::get(context, kind, devices, ""), {UnitAttr::get(context), {}}, op);
+  return taskgraphs.getOrCreate(ScopeAttr::get(context, kind, devices, "", {}), {UnitAttr::get(context), {}},
+                                op);
 }
 
 std::optional<unsigned> Stamper::getLastProducer(Operation *op) {
@@ -246,7 +247,7 @@ void Stamper::write() {
   for (auto [index, scope] : llvm::enumerate(taskgraphs.scopes))
     scopes.emplace_back(getSymbol(index), scope);
   if (scopes.empty()) // a step that only returns its arguments may still have to move them
-    scopes.emplace_back(getSymbol(0), ScopeAttr::get(context, StrategyKind::replicate, 1, ""));
+    scopes.emplace_back(getSymbol(0), ScopeAttr::get(context, StrategyKind::replicate, 1, "", {}));
   func->setAttr(EplDialect::kScopesAttr, DictionaryAttr::get(context, scopes));
   func->removeAttr(EplDialect::kDefaultStrategyAttr);
 }

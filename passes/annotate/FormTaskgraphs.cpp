@@ -45,20 +45,23 @@ static LogicalResult verifySupported(func::FuncOp func, DictionaryAttr scopes) {
   return error;
 }
 
-/// Gives the work of unnamed scopes to the first one of their strategy; the table without the others.
+/// Gives the work of unnamed scopes to the first one of their strategy, and what they say of parameters; the
+/// table without the others.
 static DictionaryAttr mergeUnnamed(func::FuncOp func, DictionaryAttr scopes) {
   SmallVector<NamedAttribute> kept;
-  llvm::DenseMap<ScopeAttr, StringAttr> unnamed;
+  llvm::DenseMap<ScopeAttr, size_t> unnamed; // where a strategy's first one is in `kept`
   llvm::DenseMap<StringAttr, StringAttr> merged;
   for (NamedAttribute entry : scopes) {
     auto scope = cast<ScopeAttr>(entry.getValue());
-    StringAttr first = entry.getName();
+    size_t index = kept.size();
     if (scope.getName().empty())
-      first = unnamed.try_emplace(scope, first).first->second;
-    if (first == entry.getName())
+      index = unnamed.try_emplace(scope.withoutDims(), index).first->second;
+    if (index == kept.size()) {
       kept.push_back(entry);
-    else
-      merged[entry.getName()] = first;
+      continue;
+    }
+    kept[index].setValue(cast<ScopeAttr>(kept[index].getValue()).withDims(scope.getDims()));
+    merged[entry.getName()] = kept[index].getName();
   }
   func.walk([&](Operation *op) {
     auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
@@ -76,7 +79,10 @@ static void formTaskgraphs(func::FuncOp func, DictionaryAttr scopes) {
     auto scope = cast<ScopeAttr>(entry.getValue());
     auto strategy = StrategyAttr::get(func.getContext(), scope.getKind(), scope.getDeviceCount());
     StringAttr name = scope.getName().empty() ? StringAttr() : builder.getStringAttr(scope.getName());
-    TaskGraphOp::create(builder, func.getLoc(), entry.getName(), strategy, FlatSymbolRefAttr(), name);
+    SmallVector<Attribute> wishes(scope.getDims());
+    ArrayAttr dims = wishes.empty() ? ArrayAttr() : builder.getArrayAttr(wishes);
+    TaskGraphOp::create(builder, getStart(func, entry.getName()), entry.getName(), strategy,
+                        FlatSymbolRefAttr(), name, dims);
   }
   func->removeAttr(EplDialect::kScopesAttr);
 }

@@ -10,13 +10,16 @@ static ScopeAttr getScope(Operation *op) {
   auto get = [](auto scope) {
     StrategyAttr strategy = scope.getStrategy();
     return ScopeAttr::get(scope.getContext(), strategy.getKind(), strategy.getDeviceCount(),
-                          scope.getScopeName().value_or(""));
+                          scope.getScopeName().value_or(""), {});
   };
   if (auto replicate = dyn_cast<ReplicateOp>(op))
     return get(replicate);
-  if (auto split = dyn_cast<SplitOp>(op))
-    return get(split);
-  return {};
+  auto split = dyn_cast<SplitOp>(op);
+  if (!split)
+    return {};
+  ScopeAttr scope = get(split);
+  return split.getDims() ? scope.withDims(llvm::to_vector(split.getDimsAttr().getAsRange<WishAttr>()))
+                         : scope;
 }
 
 llvm::DenseMap<Operation *, RegionScope> mlir::epl::inlineScopes(Block &block) {

@@ -77,7 +77,7 @@ def FlattenScopesPass : Pass<"epl-flatten-scopes", "::mlir::func::FuncOp"> {
     dead, and `epl.scopes` has one entry for each task graph, in order of first use. A step without ops has one, too.
 
     The task graph is that of the region or of the scope in the op's location. Scopes of one name are the same
-    one; each without a name is its own. An op outside every scope belongs to the default strategy, if there is
+    one, with the `dims` of all of them; each without a name is its own. An op outside every scope belongs to the default strategy, if there is
     one and the op is forward work on an operand. Else it follows its last producer, or, if none has a task graph,
     its first consumer.
 
@@ -113,8 +113,8 @@ def FlattenScopesPass : Pass<"epl-flatten-scopes", "::mlir::func::FuncOp"> {
 def FormTaskgraphsPass : Pass<"epl-form-taskgraphs", "::mlir::ModuleOp"> {
   let summary = "Makes an epl.taskgraph of each scope of a flat step";
   let description = [{
-    Scopes without a name that replicate, or split, over as many devices are one task graph. Several task graphs are
-    an error, with the place, unless `colocate` says that they share their devices.
+    Scopes without a name that replicate, or split, over as many devices are one task graph, with the `dims` of all
+    of them. Several task graphs are an error, with the place, unless `colocate` says that they share their devices.
 
     ```mlir
     func.func @main(...) attributes {epl.scopes = {tg0 = #epl.scope<replicate, 1, "encoder">}} { ... }

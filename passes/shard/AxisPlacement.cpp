@@ -63,7 +63,7 @@ void AxisPlacement::collect(Operation &op) {
     bool born = factor != FactorRule::kBlocked || isa<LoopCarryOp>(op);
     problem.values.push_back({/*bytes=*/0, born ? 0 : countCrossings(op), born, onlySumsFlow});
   }
-  if (failed(rules.getResultStates(&op, factor, state))) {
+  if (failed(rules.getResultStates(&op, factor, axis, state))) {
     for (Value operand : op.getOperands())
       markIllegal(operand);
     for (OpOperand *captured : rules.getCapturedTensors(&op))
@@ -78,7 +78,7 @@ void AxisPlacement::collect(Operation &op) {
 int64_t AxisPlacement::getMaskedBytes(Operation &op) const {
   int64_t bytes = 0;
   for (OpOperand *use :
-       rules.getMasked(&op, choices.lookup(&op), [&](Value value) { return getState(value); }))
+       rules.getMasked(&op, choices.lookup(&op), axis, [&](Value value) { return getState(value); }))
     bytes += 2 * getBytes(use->get()) * rules.getLoops().getTurns(use->get());
   return bytes;
 }
@@ -207,7 +207,7 @@ bool AxisPlacement::isMasked(OpOperand &use) const {
   if (choice == choices.end() || !llvm::any_of(op->getResults(), isPending))
     return false;
   auto state = [&](Value value) { return getState(value); };
-  return llvm::is_contained(rules.getMasked(op, choice->second, state), &use);
+  return llvm::is_contained(rules.getMasked(op, choice->second, axis, state), &use);
 }
 
 AxisState AxisPlacement::getNeededState(OpOperand &use) const {

@@ -101,10 +101,19 @@ static void dropLookups(MutableArrayRef<int64_t> votes, ArrayRef<int64_t> lookup
       votes[lookup] = 0;
 }
 
+/// Dimension `i` of these ops is factor `i`; none is -1, that is, blocked.
+std::optional<int64_t> FunctionRules::getSaidFactor(Operation *op, AxisAttr axis) {
+  if (auto reshard = dyn_cast<ReshardOp>(op))
+    return reshard.getSharding().getDimOf(axis.getName());
+  if (auto constrain = dyn_cast<ConstrainOp>(op))
+    return constrain.getConstraint().getDimOf(axis.getName());
+  return std::nullopt;
+}
+
 int64_t FunctionRules::chooseFactor(Operation *op, AxisAttr axis, StateOf getState) const {
   const FactorRule &rule = getRule(op);
-  if (auto reshard = dyn_cast<ReshardOp>(op)) // Dimension `i` is factor `i`; none is -1, that is, blocked.
-    return reshard.getSharding().getDimOf(axis.getName());
+  if (std::optional<int64_t> said = getSaidFactor(op, axis))
+    return *said;
   if (Value carried = getCarried(op)) {
     AxisState state = getState(carried);
     return state.isSharded() ? rule.results[0][state.dim] : FactorRule::kBlocked;
@@ -180,7 +189,7 @@ static SmallVector<AxisState> shardResults(const FactorRule &rule, int64_t facto
   return states;
 }
 
-FailureOr<SmallVector<AxisState>> FunctionRules::getResultStates(Operation *op, int64_t factor,
+FailureOr<SmallVector<AxisState>> FunctionRules::getResultStates(Operation *op, int64_t factor, AxisAttr axis,
                                                                  StateOf getState) const {
   auto isPending = [&](Value value) {
     return isa<RankedTensorType>(value.getType()) && getState(value).partial.has_value();
@@ -195,7 +204,7 @@ FailureOr<SmallVector<AxisState>> FunctionRules::getResultStates(Operation *op, 
       return failure();
     return SmallVector<AxisState>{getState(carried)};
   }
-  if (pending && (carried || isa<ReshardOp>(op)))
+  if (pending && (carried || getSaidFactor(op, axis)))
     return failure();
   if (factor == FactorRule::kBlocked)
     return pending ? flowPartial(op, getState) : FailureOr(SmallVector<AxisState>(op->getNumResults()));
@@ -257,13 +266,14 @@ FailureOr<SmallVector<AxisState>> FunctionRules::flowPartial(Operation *op, Stat
   return results;
 }
 
-SmallVector<OpOperand *> FunctionRules::getMasked(Operation *op, int64_t factor, StateOf getState) const {
+SmallVector<OpOperand *> FunctionRules::getMasked(Operation *op, int64_t factor, AxisAttr axis,
+                                                  StateOf getState) const {
   auto isPending = [&](Value value) {
     return isa<RankedTensorType>(value.getType()) && getState(value).partial.has_value();
   };
   SmallVector<AxisState> results;
   if (factor != FactorRule::kBlocked || llvm::none_of(op->getOperands(), isPending) ||
-      failed(getResultStates(op, factor, getState)))
+      failed(getResultStates(op, factor, axis, getState)))
     return {};
   FailureOr<SmallVector<Status>> statuses = getStatuses(op, getState);
   if (failed(statuses) || getCarried(op) || isLinear(op, *statuses, results))

@@ -62,11 +62,15 @@ public:
   /// What the task graph of `op` uses `axis` for.
   AxisUse getUse(Operation *op, AxisAttr axis) const { return taskgraphs.getUse(op, axis.getName()); }
 
-  /// The factor that `axis` shards, or `FactorRule::kBlocked`. Sharded results decide; otherwise operands
-  /// vote with their bytes, ties go to the lower factor. Operands that lost are gathered. A reshard shards
-  /// what it says. Where task graphs use the axis differently, one that shards its batch over it does so
-  /// whatever its operands are, and in one that does not, the samples of what comes from the others are
-  /// sharded only if nothing else is.
+  /// The factor that an op shards whatever its operands are, or `FactorRule::kBlocked`: of reshards, and of
+  /// constraints that say something of the axis.
+  static std::optional<int64_t> getSaidFactor(Operation *op, AxisAttr axis);
+
+  /// The factor that `axis` shards, or `FactorRule::kBlocked`. What the op says decides, else sharded
+  /// results; otherwise operands vote with their bytes, ties go to the lower factor. Operands that lost are
+  /// gathered. Where task graphs use the axis differently, one that shards its batch over it does so whatever
+  /// its operands are, and in one that does not, the samples of what comes from the others are sharded only
+  /// if nothing else is.
   int64_t chooseFactor(Operation *op, AxisAttr axis, StateOf getState) const;
 
   /// The parallel factor by which `axis` gives all results of the op as their uses slice them, or
@@ -77,14 +81,15 @@ public:
   /// replicated.
   AxisState getOperandState(Operation *op, unsigned operand, int64_t factor) const;
 
-  /// The states of the results when the op shards `factor`, or, if it shards none, when partial operands may
-  /// flow through. Failure: the op reads a partial value and is not linear in it, or is a reshard, which
-  /// completes it.
-  FailureOr<SmallVector<AxisState>> getResultStates(Operation *op, int64_t factor, StateOf getState) const;
+  /// The states of the results when the op shards `factor` over `axis`, or, if it shards none, when partial
+  /// operands may flow through. Failure: the op reads a partial value and is not linear in it, or says what
+  /// its result is, which completes it.
+  FailureOr<SmallVector<AxisState>> getResultStates(Operation *op, int64_t factor, AxisAttr axis,
+                                                    StateOf getState) const;
 
   /// The complete operands that an op which passes pending sums reads as zeros on all members but one: what
   /// is added to a pending sum is added once. None for ops that shard something or pass no sum.
-  SmallVector<OpOperand *> getMasked(Operation *op, int64_t factor, StateOf getState) const;
+  SmallVector<OpOperand *> getMasked(Operation *op, int64_t factor, AxisAttr axis, StateOf getState) const;
 
 private:
   bool divides(ValueRange values, ArrayRef<SmallVector<int64_t>> dimFactors, int64_t factor,

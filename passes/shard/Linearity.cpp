@@ -151,7 +151,7 @@ SmallVector<Status> mlir::epl::evaluate(Operation *op, ArrayRef<Status> operands
     return evaluateLinalg(linalg, operands, getCaptured);
   Status status = TypeSwitch<Operation *, Status>(op)
                       .Case<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ExtractSliceOp,
-                            tensor::CastOp, ReshardOp>([&](auto) { return operands[0]; })
+                            tensor::CastOp, ReshardOp, ConstrainOp>([&](auto) { return operands[0]; })
                       .Case<LoopSliceOp, LoopStackOp, LoopLastOp>([&](auto) { return operands[0]; })
                       .Case<tensor::InsertSliceOp>([&](auto) { return join(operands[0], operands[1]); })
                       .Case<ConcatenateOp>([&](auto) { return joinAll(operands); })

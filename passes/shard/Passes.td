@@ -83,6 +83,25 @@ def RematerializeTurnsPass : Pass<"epl-rematerialize-turns", "::mlir::ModuleOp">
   }];
 }
 
+def SeedConstraintsPass : Pass<"epl-seed-constraints", "::mlir::ModuleOp"> {
+  let summary = "Checks what users say of values against the mesh";
+  let description = [{
+    Axes of an `epl.constrain` are those of the mesh, divide their dimensions and stand in mesh order; what is
+    said of axes of one device is dropped. `epl-propagate` starts from what is left.
+
+    ```mlir
+    epl.mesh @mesh axes ["data"=1, "model"=2]
+    ...
+    %1 = epl.constrain %0 to <[{"data"}, {"model"} ]> : tensor<8x4xf32>
+    ```
+    ~~>
+    ```mlir
+    %1 = epl.constrain %0 to <[{}, {"model"} ]> : tensor<8x4xf32>
+    ```
+  }];
+  let dependentDialects = ["EplDialect"];
+}
+
 def ExpandSegmentsPass : Pass<"epl-expand-segments", "::mlir::ModuleOp"> {
   let summary = "Makes dimensions of the equal segments that a dimension is cut into";
   let description = [{
@@ -138,8 +157,9 @@ def SeedSplitPass : Pass<"epl-seed-split", "::mlir::ModuleOp"> {
   let description = [{
     A choice costs the multiply-adds that each device does, then the bytes that the devices exchange, both of the
     propagated program. Parameters of equal types whose names differ in numbers only are decided together.
-    Only what a task graph multiplies by that does not shard its batch over the axis is split. "model2" and so on
-    are searched alike, each after the others. Without an axis "model" nothing happens.
+    What `dims` of a task graph says of parameters is taken as it is on the axes that it is split over, and the
+    others are searched. Only what a task graph multiplies by that does not shard its batch over the axis is split.
+    "model2" and so on are searched alike, each after the others. Without an axis "model" nothing is split.
 
     ```mlir
     epl.mesh @mesh axes ["data"=1, "model"=2]
@@ -189,7 +209,7 @@ def PropagatePass : Pass<"epl-propagate", "::mlir::ModuleOp"> {
   let summary = "Gives every value a sharding, starting from those of the arguments";
   let description = [{
     Forward, each op shards the factor that its sharded operands ask for; the largest wins. A sharded reduction
-    makes its result partial, which stays so through linear ops. Then once in reverse: replicated producers that
+    makes its result partial, which stays so through linear ops. An `epl.constrain` shards what it says. Then once in reverse: replicated producers that
     all users slice are sharded. Arguments without a sharding take part and are tied to the results that
     update them. No op is added.
 
@@ -216,8 +236,8 @@ def PlacePass : Pass<"epl-place", "::mlir::ModuleOp"> {
   let description = [{
     Pending sums are completed once for each value, where that costs least in bytes and sums: a minimum cut (after
     an addition, before a broadcast or a widening cast); at equal cost at the end of the work that makes them. Other pending reductions are completed at once. Operands that
-    lost the vote of their op are gathered, replicated ones sliced. There is one reshard for each value and
-    target, and none for what is made of constants: that is made again. A result that updates an argument
+    lost the vote of their op are gathered, replicated ones sliced, and what is constrained becomes what was
+    said: the constraints go. There is one reshard for each value and target, and none for what is made of constants: that is made again. A result that updates an argument
     returns in its sharding, the others keep theirs.
 
     ```mlir

@@ -15,6 +15,7 @@ void mlir::epl::buildShardPipeline(OpPassManager &pm, const ShardOptions &option
   pm.addPass(createSinkLeafWorkPass());
   pm.addPass(createRematerializePass());
   pm.addPass(createRematerializeTurnsPass());
+  pm.addPass(createSeedConstraintsPass());
   pm.addPass(createExpandSegmentsPass());
   pm.addPass(createSeedBatchPass());
   pm.addPass(createSeedSplitPass({options.explainSplit}));

@@ -8,7 +8,7 @@
 //   several targets is first completed as far as all of them need it. Uniform values (empty tensors,
 //   constants, fills) are not resharded but made again.
 // Invariant in: `epl-propagate` has run.
-// Invariant out: `epl-verify-sharded` holds.
+// Invariant out: `epl-verify-sharded` holds; no constraint is left.
 // Reference: propagation of partial values in GSPMD (Xu et al., 2021); Shardy's insert-explicit-reshards.
 //
 //===----------------------------------------------------------------------===//
@@ -97,8 +97,13 @@ static void mend(Value value, ArrayRef<Mismatch> uses, func::FuncOp program, Mes
   }
 }
 
-/// Erases the reshards of seeds that have nothing left to do.
+/// Erases the constraints, whose operands are distributed as they say now, and the reshards of seeds that
+/// have nothing left to do.
 static void eraseIdentities(func::FuncOp program) {
+  for (auto constrain : llvm::make_early_inc_range(program.getOps<ConstrainOp>())) {
+    constrain.replaceAllUsesWith(constrain.getOperand());
+    constrain.erase();
+  }
   for (auto reshard : llvm::make_early_inc_range(program.getOps<ReshardOp>()))
     if (getSharding(reshard.getOperand()) == reshard.getSharding()) {
       reshard.replaceAllUsesWith(reshard.getOperand());

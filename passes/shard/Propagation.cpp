@@ -38,9 +38,9 @@ void Propagation::choose(Operation &op, int64_t factor) {
   auto current = [&](Value value) { return getState(value); };
   auto completed = [&](Value value) { return getState(value).partial ? AxisState() : getState(value); };
   choices[&op] = factor;
-  FailureOr<SmallVector<AxisState>> results = rules.getResultStates(&op, factor, current);
+  FailureOr<SmallVector<AxisState>> results = rules.getResultStates(&op, factor, axis, current);
   if (failed(results))
-    results = rules.getResultStates(&op, factor, completed);
+    results = rules.getResultStates(&op, factor, axis, completed);
   for (auto [result, state] : llvm::zip_equal(op.getResults(), *results))
     states[result] = state;
 }
@@ -105,8 +105,9 @@ void Propagation::reverse() {
   for (Operation &op : llvm::reverse(getBody(rules.getFunction()).without_terminator())) {
     auto isReplicated = [&](Value value) { return getState(value).isReplicated(); };
     auto isSharded = [&](Value value) { return getState(value).isSharded(); };
-    if (isa<ReshardOp, LoopCarryOp, LoopLastOp>(op) || choices.lookup(&op) != FactorRule::kBlocked ||
-        llvm::any_of(op.getOperands(), isSharded) || !llvm::all_of(op.getResults(), isReplicated))
+    if (rules.getSaidFactor(&op, axis) || isa<LoopCarryOp, LoopLastOp>(op) ||
+        choices.lookup(&op) != FactorRule::kBlocked || llvm::any_of(op.getOperands(), isSharded) ||
+        !llvm::all_of(op.getResults(), isReplicated))
       continue;
     int64_t factor = rules.chooseSlicedFactor(&op, axis, useState);
     if (factor != FactorRule::kBlocked)

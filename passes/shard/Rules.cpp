@@ -341,7 +341,7 @@ FactorRule mlir::epl::getFactorRule(Operation *op) {
       .Case([](LoopSliceOp slice) { return getStackRule(slice, /*slices=*/true); })
       .Case([](LoopStackOp stack) { return getStackRule(stack, /*slices=*/false); })
       .Case([](SortOp sort) { return getPointwiseRule(sort, sort.getDim()); })
-      .Case([](ReshardOp reshard) { return getPointwiseRule(reshard); })
+      .Case<ReshardOp, ConstrainOp>([](auto same) { return getPointwiseRule(same); })
       .Default([](Operation *other) { return getBlockedRule(other); });
 }
 

@@ -2,9 +2,10 @@
 //
 // Problem: a task graph that is split says over how many devices, not which tensors along which dimensions.
 // Method: the states of the step may be split over the axis "model", those that a task graph reads which does
-//   not shard its batch over it. Which dimension of each parameter is, a search decides (SplitSearch.h);
-//   optimizer state, biases and gains follow by propagation. Task graphs that are split over different counts
-//   have further axes, "model2" and so on: each is searched after the others.
+//   not shard its batch over it. What the user wishes for a parameter is done (SplitWishes.h); which
+//   dimension of each other one is, a search decides (SplitSearch.h); optimizer state, biases and gains
+//   follow by propagation. Task graphs that are split over different counts have further axes, "model2" and
+//   so on: each is searched after the others.
 // Invariant in: `epl-seed-batch` has run: every tensor argument has a sharding.
 // Invariant out: those of states are split on "model" as well, if there is such an axis; who was so before is
 //   split as before.
@@ -15,6 +16,7 @@
 
 #include "passes/shard/Passes.h"
 #include "passes/shard/SplitSearch.h"
+#include "passes/shard/SplitWishes.h"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_SEEDSPLITPASS
@@ -30,11 +32,26 @@ static bool isSplit(BlockArgument argument, AxisAttr axis) {
   return sharding && getAxisState(sharding, axis.getName()).isSharded();
 }
 
-/// The states of floating point that are not split by hand: parameters, and what an optimizer keeps of them.
-static SmallVector<BlockArgument> getOpenStates(func::FuncOp function, AxisAttr axis) {
+/// The states of floating point that are not split by hand and need not stay whole: parameters, and what an
+/// optimizer keeps of them.
+static SmallVector<BlockArgument> getOpenStates(func::FuncOp function, AxisAttr axis,
+                                                const SplitWishes &wishes) {
+  auto staysWhole = [&](BlockArgument argument) {
+    const auto *wish = wishes.find(argument);
+    return wish != wishes.end() && !wish->second.state.isSharded();
+  };
   return llvm::filter_to_vector(function.getArguments(), [&](BlockArgument argument) {
-    return isFloatState(argument) && !isSplit(argument, axis);
+    return isFloatState(argument) && !isSplit(argument, axis) && !staysWhole(argument);
   });
+}
+
+/// The dimensions that the axis is wished to split.
+static DenseMap<BlockArgument, int64_t> getWishedDims(const SplitWishes &wishes) {
+  DenseMap<BlockArgument, int64_t> dims;
+  for (const auto &[argument, wish] : wishes)
+    if (wish.state.isSharded())
+      dims[argument] = wish.state.dim;
+  return dims;
 }
 
 /// What was chosen for the parameters of a kind, and what it was chosen over.
@@ -46,11 +63,22 @@ static void explainKind(func::FuncOp function, const ParameterKind &kind, const 
   if (!state.isSharded())
     remark << ": not split";
   else
-    remark << ": split along dimension " << state.dim << (kind.split ? "" : " as others ask for");
+    remark << ": split along dimension " << state.dim
+           << (kind.wish    ? " as dims says"
+               : kind.split ? ""
+                            : " as others ask for");
   if (kind.bytes)
     remark << ", " << *kind.bytes << " bytes exchanged";
   if (kind.runnerUp)
     remark << "; along dimension " << *kind.runnerUp << " " << *kind.runnerUpBytes;
+}
+
+/// Which parameters stay whole because the user wants it.
+static void explainWhole(func::FuncOp function, const SplitWishes &wishes) {
+  for (const auto &[argument, wish] : wishes)
+    if (!wish.state.isSharded())
+      function.emitRemark() << describeArgument(function, argument.getArgNumber()) << " of "
+                            << argument.getType() << ": not split as dims says";
 }
 
 namespace {
@@ -62,26 +90,36 @@ struct SeedSplit : epl::impl::SeedSplitPassBase<SeedSplit> {
     FailureOr<SmallVector<func::FuncOp>> programs = getPrograms(getOperation());
     if (failed(mesh) || failed(programs))
       return signalPassFailure();
+    for (func::FuncOp program : *programs)
+      if (failed(verifySplitWishes(program, *mesh)))
+        return signalPassFailure();
     for (AxisAttr axis : mesh->getAxes().getAsRange<AxisAttr>())
-      if (isModelAxis(axis.getName()))
-        for (func::FuncOp program : *programs)
-          seed(program, *mesh, axis);
+      for (func::FuncOp program : *programs)
+        if (isModelAxis(axis.getName()) && failed(seed(program, *mesh, axis)))
+          return signalPassFailure();
   }
 
-  void seed(func::FuncOp program, MeshOp mesh, AxisAttr axis) {
+  LogicalResult seed(func::FuncOp program, MeshOp mesh, AxisAttr axis) {
+    FailureOr<SplitWishes> wishes = getSplitWishes(program, mesh, axis);
+    if (failed(wishes))
+      return failure();
     FunctionRules rules(program, mesh);
-    SmallVector<BlockArgument> states = getOpenStates(program, axis);
-    SplitSearch search(rules, axis, states);
+    SmallVector<BlockArgument> states = getOpenStates(program, axis, *wishes);
+    DenseMap<BlockArgument, int64_t> wished = getWishedDims(*wishes);
+    SplitSearch search(rules, axis, states, wished);
     Propagation result = search.run();
     for (BlockArgument state : states)
       setSharding(state, withAxisState(getSharding(state), mesh, axis.getName(), result.getState(state)));
-    if (explain)
+    if (explain) {
       for (const ParameterKind &kind : search.getKinds())
         explainKind(program, kind, result);
+      explainWhole(program, *wishes);
+    }
     auto isByHand = [&](BlockArgument argument) { return isSplit(argument, axis); };
-    if (search.getKinds().empty() && llvm::none_of(program.getArguments(), isByHand))
+    if (search.getKinds().empty() && wishes->empty() && llvm::none_of(program.getArguments(), isByHand))
       program.emitWarning() << "no parameter has a dimension that " << axis.getSize()
                             << " devices can split: every device computes all of it";
+    return success();
   }
 };
 } // namespace

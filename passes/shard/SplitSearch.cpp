@@ -19,10 +19,11 @@ static bool isContraction(Operation *op) {
   return linalg && (linalg::isaContractionOpInterface(linalg) || linalg::isaConvolutionOpInterface(linalg));
 }
 
-SplitSearch::SplitSearch(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open)
+SplitSearch::SplitSearch(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open,
+                         const DenseMap<BlockArgument, int64_t> &wishes)
     : rules(rules), axis(axis), open(open) {
   collectContractions();
-  collectKinds();
+  collectKinds(wishes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -112,18 +113,21 @@ static std::string getKindName(func::FuncOp function, BlockArgument argument) {
   return name;
 }
 
-void SplitSearch::collectKinds() {
+void SplitSearch::collectKinds(const DenseMap<BlockArgument, int64_t> &wishes) {
   for (BlockArgument argument : open) {
     int64_t firstUse = positions.size();
     SmallVector<int64_t> dims = getSplittableDims(argument, firstUse);
-    if (dims.empty())
+    auto found = wishes.find(argument);
+    std::optional<int64_t> wish = found == wishes.end() ? std::nullopt : std::optional(found->second);
+    if (dims.empty() && !wish)
       continue;
     std::string name = getKindName(rules.getFunction(), argument);
     auto known = llvm::find_if(kinds, [&](const ParameterKind &kind) {
-      return kind.name == name && kind.members.front().getType() == argument.getType() && kind.dims == dims;
+      return kind.name == name && kind.members.front().getType() == argument.getType() && kind.dims == dims &&
+             kind.wish == wish;
     });
     if (known == kinds.end()) {
-      kinds.push_back({name, {}, dims, firstUse});
+      kinds.push_back({name, {}, dims, firstUse, wish, wish});
       known = std::prev(kinds.end());
     }
     known->firstUse = std::min(known->firstUse, firstUse);
@@ -182,7 +186,7 @@ void SplitSearch::decide(ParameterKind &kind, std::optional<Candidate> &now) {
   }
 }
 
-/// Tries the other dimensions of a kind; whether one is better than what there is.
+/// Tries the other dimensions of a kind; whether one is better than what there is, and is taken.
 bool SplitSearch::improve(ParameterKind &kind, std::optional<Candidate> &now) {
   AxisState state = now->program.getState(kind.members.front());
   kind.bytes = now->cost.bytes;
@@ -191,7 +195,7 @@ bool SplitSearch::improve(ParameterKind &kind, std::optional<Candidate> &now) {
     if (dim == state.dim)
       continue;
     Candidate other = tryDim(kind, dim);
-    if (other.cost < now->cost) {
+    if (!kind.wish && other.cost < now->cost) {
       kind.split = dim;
       now.emplace(std::move(other));
       return true;

@@ -4,7 +4,7 @@
 // the axis does, then the bytes that they exchange. Parameters of equal types whose names differ in numbers
 // only, those of a model's layers, are decided together, in the order in which the program first multiplies
 // by them; what earlier choices shard by propagation follows. Then single choices are changed as long as that
-// is better.
+// is better. What the user wishes is no choice; what it costs is known as for one.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -19,6 +19,7 @@ struct ParameterKind {
   SmallVector<BlockArgument> members;
   SmallVector<int64_t> dims;                 ///< those that the axis can split
   int64_t firstUse;                          ///< the position of the first op that multiplies by a member
+  std::optional<int64_t> wish = {};          ///< the one that the user wants
   std::optional<int64_t> split = {};         ///< the one that was chosen; none if propagation decides
   std::optional<int64_t> bytes = {};         ///< that the program exchanges as chosen
   std::optional<int64_t> runnerUp = {};      ///< the next best dimension, where there is a choice
@@ -28,8 +29,9 @@ struct ParameterKind {
 /// The search on one axis.
 class SplitSearch {
 public:
-  /// The arguments in `open` may be split.
-  SplitSearch(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open);
+  /// The arguments in `open` may be split, those in `wishes`, which are open, too, are along that dimension.
+  SplitSearch(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open,
+              const DenseMap<BlockArgument, int64_t> &wishes);
 
   /// Chooses; returns the propagated program, with a state for each argument.
   Propagation run();
@@ -46,7 +48,7 @@ private:
   };
 
   void collectContractions();
-  void collectKinds();
+  void collectKinds(const DenseMap<BlockArgument, int64_t> &wishes);
   SmallVector<int64_t> getSplittableDims(BlockArgument argument, int64_t &firstUse) const;
   /// A choice, propagated.
   struct Candidate {

@@ -98,7 +98,7 @@ LogicalResult AxisVerifier::verifyCaptured(Operation &op) {
 }
 
 LogicalResult AxisVerifier::verifyResults(Operation &op, int64_t factor) {
-  auto expected = rules.getResultStates(&op, factor, [&](Value value) { return getState(value); });
+  auto expected = rules.getResultStates(&op, factor, axis, [&](Value value) { return getState(value); });
   if (failed(expected))
     return op.emitOpError() << "has a partial operand on axis \"" << axis.getName()
                             << "\" that it is not linear in";

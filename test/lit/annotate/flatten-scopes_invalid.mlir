@@ -34,12 +34,3 @@ func.func @one_name(%x: tensor<4xf32>) -> tensor<4xf32> {
   }
   return %2 : tensor<4xf32>
 }
-
-// -----
-
-epl.mesh @mesh axes ["data"=2]
-func.func @constrain(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // CHECK: :[[# @LINE + 1]]:8: error: 'epl.constrain' op: not supported yet
-  %0 = epl.constrain %x to <@mesh, [{"data"}]> : tensor<4xf32>
-  return %0 : tensor<4xf32>
-}

@@ -14,7 +14,7 @@ func.func @main(%x: tensor<4xf32> {epl.role = "batch", epl.batch_dim = 0 : i64, 
     attributes {epl.default_strategy = #epl.strategy<replicate, 1>, epl.scopes = {s0 = #epl.scope<split, 2, "">}} {
   %0 = epl.replicate name("a") -> tensor<4xf32> {
     %1 = math.tanh %x : tensor<4xf32>
-    %2 = epl.constrain %1 to <@mesh, [{"data"}]> : tensor<4xf32>
+    %2 = epl.constrain %1 to <[{"data"}]> : tensor<4xf32>
     epl.yield %2 : tensor<4xf32>
   }
   %3 = epl.split devices(2) -> tensor<4xf32> {

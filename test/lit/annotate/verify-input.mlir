@@ -1,7 +1,7 @@
 // RUN: epl-opt %s --split-input-file --epl-verify-input | FileCheck %s
 
-// Everything that a step may hold: every role, a state that is not updated, scalars as tensors, scopes, a mesh for
-// a constraint, nested regions.
+// Everything that a step may hold: every role, a state that is not updated, scalars as tensors, scopes, a mesh, a
+// constraint, nested regions.
 
 // CHECK: epl.mesh @mesh
 epl.mesh @mesh axes ["data"=2]
@@ -26,7 +26,7 @@ func.func @step(
   }
   // CHECK: epl.split
   %2 = epl.split devices(2) -> tensor<64x4xf32> {
-    %3 = epl.constrain %0 to <@mesh, [{"data"}, {}]> : tensor<64x4xf32>
+    %3 = epl.constrain %0 to <[{"data"}, {}]> : tensor<64x4xf32>
     %4 = epl.concatenate %3 dim 0 : (tensor<64x4xf32>) -> tensor<64x4xf32>
     %sorted = epl.sort %4 dim 1 : (tensor<64x4xf32>) -> tensor<64x4xf32> {
     ^bb0(%a: f32, %b: f32):

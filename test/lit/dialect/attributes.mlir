@@ -11,6 +11,19 @@ module attributes {test.scopes = [#epl.scope<replicate, 1, "encoder">, #epl.scop
 
 // -----
 
+// CHECK: test.scope = #epl.scope<split, 2, "", dims = [<"wq" = 1>, <"wo" = -2>, <"norm/*" whole>]>
+// CHECK-SAME: test.wishes = [#epl.wish<"wq" = 1>, #epl.wish<"w'\22[]>" whole>]
+module attributes {test.scope = #epl.scope<split, 2, "", dims = [<"wq" = 1>, <"wo" = -2>, <"norm/*" whole>]>,
+                   test.wishes = [#epl.wish<"wq" = 1>, #epl.wish<"w'\22[]>" whole>]} {}
+
+// -----
+
+// CHECK: test.constraints = [#epl.constraint<[]>, #epl.constraint<[{"data"}, {}, {"model", "micro"}]>, #epl.constraint<[{}], whole = {"model"}>]
+module attributes {test.constraints = [#epl.constraint<[]>, #epl.constraint<[{"data"}, {}, {"model", "micro"}]>,
+                                       #epl.constraint<[{}], whole = {"model"}>]} {}
+
+// -----
+
 // CHECK: test.works = [#epl.work<@tg0, forward>, #epl.work<@tg0, backward>, #epl.work<@tg1, recompute>, #epl.work<@tg1, apply, micro = 3>]
 module attributes {test.works = [#epl.work<@tg0, forward>, #epl.work<@tg0, backward>,
                                  #epl.work<@tg1, recompute>, #epl.work<@tg1, apply, micro = 3>]} {}

@@ -12,6 +12,18 @@ module attributes {test = #epl.scope<replicate, -2, "a">} {}
 
 // -----
 
+// (S2)
+// expected-error@+1 {{scope of kind "replicate" has "dims", expected "split"}}
+module attributes {test = #epl.scope<replicate, 2, "a", dims = [<"wq" = 1>]>} {}
+
+// -----
+
+// (W1)
+// expected-error@+1 {{pattern of a wish is empty}}
+module attributes {test = #epl.wish<"" = 1>} {}
+
+// -----
+
 // (A1)
 // expected-error@+1 {{axis has an empty name}}
 module attributes {test = #epl.axis<""=1>} {}
@@ -33,6 +45,23 @@ module attributes {test = #epl.sharding<@mesh, [{"data"}, {"data"}]>} {}
 // (H1)
 // expected-error@+1 {{axis "data" appears twice in a sharding}}
 module attributes {test = #epl.sharding<@mesh, [{"data"}], partial = sum{"data"}>} {}
+
+// -----
+
+// (K1)
+// expected-error@+1 {{axis "data" appears twice in a constraint}}
+module attributes {test = #epl.constraint<[{"data"}, {"data"}]>} {}
+
+// -----
+
+// (K1)
+// expected-error@+1 {{axis "model" appears twice in a constraint}}
+module attributes {test = #epl.constraint<[{"model"}], whole = {"model"}>} {}
+
+// -----
+
+// expected-error@+1 {{expected 'whole'}}
+module attributes {test = #epl.constraint<[{"model"}], partial = {"data"}>} {}
 
 // -----
 

@@ -10,13 +10,13 @@ func.func @scopes(%x: tensor<4xf32>) {
   }
   // CHECK: epl.replicate name("encoder") devices(2) -> tensor<4xf32> {
   %0 = epl.replicate name("encoder") devices(2) -> tensor<4xf32> {
-    // CHECK: %[[C:.*]] = epl.constrain %{{.*}} to <@mesh, [{"data"}]> : tensor<4xf32>
-    %1 = epl.constrain %x to <@mesh, [{"data"}]> : tensor<4xf32>
+    // CHECK: %[[C:.*]] = epl.constrain %{{.*}} to <[{"data"}], whole = {"model"}> : tensor<4xf32>
+    %1 = epl.constrain %x to <[{"data"}], whole = {"model"}> : tensor<4xf32>
     // CHECK: epl.yield %[[C]] : tensor<4xf32>
     epl.yield %1 : tensor<4xf32>
   }
-  // CHECK: epl.split devices(4) -> tensor<4xf32>, tensor<4xf32> {
-  %2:2 = epl.split devices(4) -> tensor<4xf32>, tensor<4xf32> {
+  // CHECK: epl.split devices(4) dims([#epl.wish<"wq" = 1>]) -> tensor<4xf32>, tensor<4xf32> {
+  %2:2 = epl.split devices(4) dims([#epl.wish<"wq" = 1>]) -> tensor<4xf32>, tensor<4xf32> {
     epl.yield %0, %x : tensor<4xf32>, tensor<4xf32>
   }
   // CHECK: epl.split {

@@ -60,7 +60,8 @@ func.func @order(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"model
 epl.mesh @mesh axes ["data"=2]
 func.func @scope(%x: tensor<8xf32>) {
   // expected-error@+1 {{is not allowed at level "global"}}
-  %0 = epl.constrain %x to <@mesh, [{"data"}]> : tensor<8xf32>
+  epl.split {
+  }
   return
 }
 

@@ -1,0 +1,236 @@
+//===- SplitWishes.cpp - How the user wants parameters split --------------===//
+
+#include "passes/shard/SplitWishes.h"
+
+#include "dialect/SplitAxes.h"
+
+#include "llvm/Support/GlobPattern.h"
+#include "llvm/Support/Regex.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+/// Parameters that the error about a pattern lists, at most.
+static constexpr size_t kMostListed = 8;
+
+//===----------------------------------------------------------------------===//
+// Names and patterns
+//===----------------------------------------------------------------------===//
+
+/// Takes a key in brackets off the front of a name: `['wq']`, `["wq"]`, `[0]`, or `[*]` of a pattern. Empty
+/// if none is there: another set of characters is none.
+static StringRef takeKey(StringRef &text) {
+  static const llvm::Regex regex(R"re(^\[('([^']*)'|"([^"]*)"|([0-9]+|\*))\])re");
+  SmallVector<StringRef> groups;
+  if (!text.starts_with("[") || !regex.match(text, &groups))
+    return {};
+  text = text.drop_front(groups[0].size());
+  return *llvm::find_if(ArrayRef(groups).drop_front(2), [](StringRef group) { return !group.empty(); });
+}
+
+/// "/params/h/0/wq/" of "params['h'][0]['wq']".
+static std::string getPath(StringRef text) {
+  std::string path = "/";
+  auto append = [&](StringRef characters) {
+    for (char c : characters)
+      if (c != '.' && c != '/')
+        path += c;
+      else if (path.back() != '/')
+        path += '/';
+  };
+  while (!text.empty()) {
+    StringRef key = takeKey(text);
+    if (key.empty()) {
+      append(text.take_front());
+      text = text.drop_front();
+      continue;
+    }
+    append("/");
+    append(key);
+    append("/");
+  }
+  append("/");
+  return path;
+}
+
+/// As users know it: `"wq" = 1`, `"wo" whole`.
+static std::string describeWish(WishAttr wish) {
+  std::string dim = wish.getDim() ? " = " + std::to_string(*wish.getDim()) : " whole";
+  return "\"" + wish.getPattern().str() + "\"" + dim;
+}
+
+namespace {
+/// The parameters of one scope, with their paths.
+using Parameters = SmallVector<std::pair<BlockArgument, std::string>>;
+
+/// Reads wishes for the arguments of a function. Without an axis, whether they fit one is not checked.
+class WishReader {
+public:
+  WishReader(func::FuncOp program, MeshOp mesh, AxisAttr axis) : program(program), mesh(mesh), axis(axis) {}
+
+  LogicalResult read(TaskGraphOp taskgraph);
+  const SplitWishes &getWishes() const { return wishes; }
+
+private:
+  LogicalResult read(TaskGraphOp taskgraph, WishAttr wish, const Parameters &parameters);
+  LogicalResult add(TaskGraphOp taskgraph, WishAttr wish, BlockArgument parameter);
+  LogicalResult verifyFits(TaskGraphOp taskgraph, WishAttr wish, BlockArgument parameter, AxisState state);
+  LogicalResult failUnmatched(TaskGraphOp taskgraph, WishAttr wish, const Parameters &parameters);
+  Parameters getParameters(TaskGraphOp taskgraph);
+  InFlightDiagnostic emitError(TaskGraphOp taskgraph, WishAttr wish);
+  std::string describe(BlockArgument argument) { return describeArgument(program, argument.getArgNumber()); }
+
+  func::FuncOp program;
+  MeshOp mesh;
+  AxisAttr axis;
+  SplitWishes wishes;
+};
+} // namespace
+
+LogicalResult WishReader::read(TaskGraphOp taskgraph) {
+  if (!taskgraph.getDims())
+    return success();
+  Parameters parameters = getParameters(taskgraph);
+  for (WishAttr wish : taskgraph.getDimsAttr().getAsRange<WishAttr>())
+    if (failed(read(taskgraph, wish, parameters)))
+      return failure();
+  return success();
+}
+
+/// The states that forward work of the task graph reads.
+Parameters WishReader::getParameters(TaskGraphOp taskgraph) {
+  auto isRead = [&](BlockArgument argument) {
+    return llvm::any_of(argument.getUsers(), [&](Operation *user) {
+      Operation *op = program.getBody().front().findAncestorOpInBlock(*user);
+      auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
+      return work && work.getTaskgraph().getAttr() == taskgraph.getSymNameAttr() &&
+             work.getKind() == WorkKind::forward;
+    });
+  };
+  Parameters parameters;
+  for (BlockArgument argument : program.getArguments()) {
+    auto name = program.getArgAttrOfType<StringAttr>(argument.getArgNumber(), EplDialect::kNameAttr);
+    if (name && isFloatState(argument) && isRead(argument))
+      parameters.push_back({argument, getPath(name.getValue())});
+  }
+  return parameters;
+}
+
+LogicalResult WishReader::read(TaskGraphOp taskgraph, WishAttr wish, const Parameters &parameters) {
+  std::string pattern = "*" + getPath(wish.getPattern()) + "*"; // the glob refers to it
+  llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(pattern);
+  if (!glob)
+    return emitError(taskgraph, wish) << ": " << llvm::toString(glob.takeError());
+  bool matched = false;
+  for (const auto &[parameter, path] : parameters) {
+    if (!glob->match(path))
+      continue;
+    matched = true;
+    if (failed(add(taskgraph, wish, parameter)))
+      return failure();
+  }
+  return matched ? success() : failUnmatched(taskgraph, wish, parameters);
+}
+
+/// The type that the caller sees.
+static RankedTensorType getCallerType(func::FuncOp program, BlockArgument argument) {
+  auto type = cast<RankedTensorType>(argument.getType());
+  auto shape =
+      program.getArgAttrOfType<DenseI64ArrayAttr>(argument.getArgNumber(), EplDialect::kCallerShapeAttr);
+  return shape ? type.clone(shape.asArrayRef()) : type;
+}
+
+/// The dimension that is counted from the end if it is negative; nothing if the tensor has none such.
+static std::optional<int64_t> getDim(int64_t dim, RankedTensorType type) {
+  int64_t counted = dim < 0 ? dim + type.getRank() : dim;
+  return counted >= 0 && counted < type.getRank() ? std::optional(counted) : std::nullopt;
+}
+
+/// The dimension of `type` for one that the caller sees. Of segments it is that within each of them.
+static int64_t getDimWithinSegments(int64_t dim, RankedTensorType caller, RankedTensorType type) {
+  int64_t last = -1;
+  for (int64_t extent : caller.getShape().take_front(dim + 1))
+    for (int64_t taken = type.getDimSize(++last); taken < extent;)
+      taken *= type.getDimSize(++last);
+  return last;
+}
+
+LogicalResult WishReader::add(TaskGraphOp taskgraph, WishAttr wish, BlockArgument parameter) {
+  AxisState state;
+  if (wish.getDim()) {
+    RankedTensorType type = getCallerType(program, parameter);
+    std::optional<int64_t> dim = getDim(*wish.getDim(), type);
+    if (!dim)
+      return emitError(taskgraph, wish)
+             << ": " << describe(parameter) << " of " << type << " has " << type.getRank() << " dimensions";
+    auto own = cast<RankedTensorType>(parameter.getType());
+    state = AxisState::sharded(getDimWithinSegments(*dim, type, own));
+  }
+  auto [known, isNew] = wishes.insert({parameter, {wish, state}});
+  if (!isNew && known->second.state != state)
+    return emitError(taskgraph, wish)
+           << " contradicts " << describeWish(known->second.said) << " for " << describe(parameter);
+  return axis ? verifyFits(taskgraph, wish, parameter, state) : success();
+}
+
+/// Whether the axis is free for the parameter and divides the dimension together with those that split it.
+LogicalResult WishReader::verifyFits(TaskGraphOp taskgraph, WishAttr wish, BlockArgument parameter,
+                                     AxisState state) {
+  ShardingAttr sharding = getSharding(parameter);
+  if (getAxisState(sharding, axis.getName()).isSharded())
+    return emitError(taskgraph, wish) << ": " << describe(parameter) << " is sharded by hand, " << sharding;
+  if (!state.isSharded())
+    return success();
+  int64_t extent = cast<RankedTensorType>(parameter.getType()).getDimSize(state.dim);
+  ShardingAttr split = withAxisState(sharding, mesh, axis.getName(), state);
+  int64_t parts = getAxesSize(mesh, split.getDimAxes(state.dim));
+  if (extent % parts == 0)
+    return success();
+  return emitError(taskgraph, wish) << ": dimension " << state.dim << " of " << describe(parameter)
+                                    << " of size " << extent << " is not divisible by " << parts
+                                    << ", the size of its axes";
+}
+
+//===----------------------------------------------------------------------===//
+// Errors
+//===----------------------------------------------------------------------===//
+
+InFlightDiagnostic WishReader::emitError(TaskGraphOp taskgraph, WishAttr wish) {
+  return mlir::emitError(taskgraph.getLoc()) << "dims " << describeWish(wish);
+}
+
+LogicalResult WishReader::failUnmatched(TaskGraphOp taskgraph, WishAttr wish, const Parameters &parameters) {
+  InFlightDiagnostic error = emitError(taskgraph, wish) << " names no parameter of the scope";
+  Diagnostic &note = error.attachNote() << "the scope has " << parameters.size() << " parameters";
+  for (const auto &[index, parameter] : llvm::enumerate(ArrayRef(parameters).take_front(kMostListed)))
+    note << (index ? ", " : ": ") << describe(parameter.first);
+  if (parameters.size() > kMostListed)
+    note << " and others";
+  return error;
+}
+
+//===----------------------------------------------------------------------===//
+// Task graphs
+//===----------------------------------------------------------------------===//
+
+/// Whether a task graph is split over the axis. A mesh that the module brings may have axes of its own.
+static bool isSplitOver(TaskGraphOp taskgraph, AxisAttr axis) {
+  SmallVector<SplitAxis> axes = getSplitAxes(taskgraph->getParentOfType<ModuleOp>());
+  const auto *known = llvm::find_if(axes, [&](const SplitAxis &each) { return each.name == axis.getName(); });
+  return known == axes.end() || known->isSplit(taskgraph.getStrategy());
+}
+
+LogicalResult mlir::epl::verifySplitWishes(func::FuncOp program, MeshOp mesh) {
+  for (auto taskgraph : program->getParentOfType<ModuleOp>().getOps<TaskGraphOp>())
+    if (failed(WishReader(program, mesh, AxisAttr()).read(taskgraph)))
+      return failure();
+  return success();
+}
+
+FailureOr<SplitWishes> mlir::epl::getSplitWishes(func::FuncOp program, MeshOp mesh, AxisAttr axis) {
+  WishReader reader(program, mesh, axis);
+  for (auto taskgraph : program->getParentOfType<ModuleOp>().getOps<TaskGraphOp>())
+    if (isSplitOver(taskgraph, axis) && failed(reader.read(taskgraph)))
+      return failure();
+  return reader.getWishes();
+}
