@@ -168,7 +168,8 @@ def operations_page() -> Iterator[str]:
     yield "## Ignored\n"
     yield prose("""
         `with_sharding_constraint`, with one warning, and the names that flax gives to axes: EPL derives every
-        sharding. `optimization_barrier`: EPL does not merge what is computed again.""")
+        sharding, and `epl.constrain` says one. `optimization_barrier`: EPL does not merge what is computed
+        again.""")
 
 
 def marked(names: tuple[str, ...]) -> str:

@@ -2,6 +2,7 @@
 
 from epl.array import Array
 from epl.config import Config
+from epl.constraints import constrain
 from epl.environment import init
 from epl.errors import (
     ArgumentError,
@@ -38,6 +39,7 @@ __all__ = [
     "StateError",
     "UnsupportedError",
     "add_to_collection",
+    "constrain",
     "get_all_collections",
     "get_collection",
     "init",

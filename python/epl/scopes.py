@@ -11,11 +11,12 @@ Identity: every unnamed entry is a new task graph, entries with the same `name=`
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import enum
 import itertools
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -36,15 +37,40 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True)
 class Strategy:
-    """Kind, number of devices of one copy, and name ("" if none) of a scope."""
+    """Kind, number of devices of one copy, and name ("" if none) of a scope.
+
+    `dims`: along which dimension parameters are split, or None, by the pattern that names them.
+    """
 
     kind: Kind
     device_count: int
     name: str = ""
+    dims: tuple[tuple[str, int | None], ...] = ()
 
     def __str__(self) -> str:
         name = f', name="{self.name}"' if self.name else ""
-        return f"epl.{self.kind.value}(device_count={self.device_count}{name})"
+        dims = f", dims={dict(self.dims)}" if self.dims else ""
+        return f"epl.{self.kind.value}(device_count={self.device_count}{name}{dims})"
+
+    def merged(self, other: Strategy) -> Strategy:
+        """The strategy of a scope that is entered with both.
+
+        Raises:
+          ScopeError: if they differ in kind or count, or in what they say of one pattern.
+        """
+        plain = [dataclasses.replace(strategy, dims=()) for strategy in (self, other)]
+        if plain[0] != plain[1]:
+            raise ScopeError(
+                f'scope "{self.name}" is {plain[1]} here and was {plain[0]} before: '
+                "one name means one kind and one device count"
+            )
+        dims = dict(self.dims)
+        for pattern, dim in other.dims:
+            if dims.setdefault(pattern, dim) != dim:
+                raise ScopeError(
+                    f'scope "{self.name}" splits "{pattern}" along {dim} here, along {dims[pattern]} before'
+                )
+        return dataclasses.replace(self, dims=tuple(dims.items()))
 
 
 class ScopeTable:
@@ -67,11 +93,8 @@ class ScopeTable:
             self.strategies.append(strategy)
             if strategy.name:
                 self._ids[strategy.name] = known
-        elif self.strategies[known] != strategy:
-            raise ScopeError(
-                f'scope "{strategy.name}" is {strategy} here and was {self.strategies[known]} before: '
-                "one name means one kind and one device count"
-            )
+        else:
+            self.strategies[known] = self.strategies[known].merged(strategy)
         return known
 
     @contextlib.contextmanager
@@ -139,14 +162,32 @@ class Scope(contextlib.AbstractContextManager["Scope"], contextlib.ContextDecora
         return str(self.strategy)
 
 
-def _scope(kind: Kind, device_count: int, name: str | None) -> Scope:
+def is_traced() -> bool:
+    """Whether this thread traces a step."""
+    return _state.table is not None
+
+
+def _scope(
+    kind: Kind, device_count: int, name: str | None, dims: Mapping[str, int | None] | None = None
+) -> Scope:
     if isinstance(device_count, bool) or not isinstance(device_count, int):
         raise ScopeError(f"device_count of epl.{kind.value} must be an integer, found {device_count!r}")
     if device_count < 1:
         raise ScopeError(f"device_count of epl.{kind.value} must be at least 1, found {device_count}")
     if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
         raise ScopeError(f"name of epl.{kind.value} may hold letters, digits and _ . - only, found {name!r}")
-    return Scope(Strategy(kind, device_count, name or ""))
+    return Scope(Strategy(kind, device_count, name or "", _wishes(dims)))
+
+
+def _wishes(dims: Mapping[str, int | None] | None) -> tuple[tuple[str, int | None], ...]:
+    if not isinstance(dims, Mapping | None):
+        raise ScopeError(f'dims of epl.split must be a dict such as {{"wq": 1}}, found {dims!r}')
+    for pattern, dim in (dims or {}).items():
+        if not isinstance(pattern, str) or not pattern:
+            raise ScopeError(f"dims of epl.split names parameters by strings, found {pattern!r}")
+        if isinstance(dim, bool) or not isinstance(dim, int | None):
+            raise ScopeError(f'dims of epl.split: "{pattern}" must be a dimension or None, found {dim!r}')
+    return tuple((dims or {}).items())
 
 
 def replicate(device_count: int = 1, name: str | None = None) -> Scope:
@@ -163,8 +204,14 @@ def replicate(device_count: int = 1, name: str | None = None) -> Scope:
     return _scope(Kind.REPLICATE, device_count, name)
 
 
-def split(device_count: int = 1, name: str | None = None) -> Scope:
+def split(
+    device_count: int = 1, name: str | None = None, dims: Mapping[str, int | None] | None = None
+) -> Scope:
     """Scope whose operations are split over `device_count` devices (tensor parallelism).
+
+    Along which dimension each parameter is split is searched for: the devices compute least, then exchange
+    least. `dims` says it for some of them, `epl.split(device_count=2, dims={"wq": 1, "wo": 0})`; the search
+    decides about the others.
 
     Scopes of several kinds or names in one step run on the same devices, with the setting
     `cluster.colocate_split_and_replicate`: what comes from another scope is gathered or exchanged.
@@ -172,12 +219,19 @@ def split(device_count: int = 1, name: str | None = None) -> Scope:
     Args:
       device_count: devices that share one copy of the operations, at least 1. It must divide the number of
         devices; there are as many copies as fit, each with its part of the batch.
-      name: entries with the same name are one task graph; letters, digits, `_`, `.` and `-`.
+      name: entries with the same name are one task graph; letters, digits, `_`, `.` and `-`. Their `dims`
+        are put together.
+      dims: from patterns to the dimension along which the parameters that they name are split, counted from
+        the end if it is negative, or None for parameters that stay whole on every device. A pattern is found
+        in the path of a parameter, from the beginning of a step to the end of one: `"wq"`, `"attention/wq"`
+        and `"params['layers'][0]"` are in `params['layers'][0]['attention']['wq']`. In it `*` is any text,
+        over several steps, too, `?` a character, `[qk]` one of several. A wish that cannot be met is a
+        `CompileError` with the reason.
 
     Raises:
-      ScopeError: for a bad count or name, and on entry inside another scope.
+      ScopeError: for a bad count, name or `dims`, and on entry inside another scope.
     """
-    return _scope(Kind.SPLIT, device_count, name)
+    return _scope(Kind.SPLIT, device_count, name, dims)
 
 
 def set_default_strategy(scope: Scope | None) -> None:

@@ -48,7 +48,9 @@ def block(x: jax.Array, params: dict[str, jax.Array]) -> jax.Array:
     return x + hidden @ params["down"] + params["bias2"]
 
 
-def transformer(layers: int, *transforms: optax.GradientTransformation) -> tuple[Any, Any]:
+def transformer(
+    layers: int, *transforms: optax.GradientTransformation, dims: dict[str, int | None] | None = None
+) -> tuple[Any, Any]:
     """A language model whose vocabulary matrix reads and writes tokens: its step and its state.
 
     `transforms` of gradients come before AdamW.
@@ -66,7 +68,7 @@ def transformer(layers: int, *transforms: optax.GradientTransformation) -> tuple
     optimizer = optax.chain(*transforms, optax.adamw(1e-3, eps=1e-2))
 
     def loss(params: Any, x: jax.Array, y: jax.Array) -> jax.Array:
-        with epl.split(device_count=2):
+        with epl.split(device_count=2, dims=dims):
             h = params["words"][x] + params["places"]
             for each in params["blocks"]:
                 h = block(h, each)

@@ -17,6 +17,7 @@ import numpy as np
 from jaxlib.mlir import ir, passmanager
 from jaxlib.mlir.dialects import stablehlo
 
+from epl.adapters.jax.constraints import CONSTRAIN, raise_constraints
 from epl.adapters.jax.flatten import flatten
 from epl.adapters.jax.indexing import raise_indexing
 from epl.adapters.jax.locations import unsupported_operation
@@ -28,7 +29,7 @@ from epl.adapters.jax.sorting import attach_comparators, raise_sorts
 
 HOIST_BYTES = 1024  # closed-over arrays above this size become hidden arguments
 _HEX_ELEMENTS = 100
-_RAISED = ("epl.concatenate", "epl.gather", MAP, "epl.scatter", "epl.sort", *LOOP_EDGES)
+_RAISED = (CONSTRAIN, "epl.concatenate", "epl.gather", MAP, "epl.scatter", "epl.sort", *LOOP_EDGES)
 
 _DIALECTS = frozenset({"arith", "builtin", "epl", "func", "linalg", "math", "scf", "tensor"})
 # Legalized to bodies that capture whole tensors; what else captures one leaves a tensor.extract.
@@ -58,6 +59,7 @@ def legalize(module: ir.Module) -> list[np.ndarray]:
     simplify(module)
     hidden = _hoist_constants(module)
     _raise_concatenations(module)
+    raise_constraints(module)
     raise_sorts(module)
     _run(module, "stablehlo-legalize-to-linalg")
     attach_comparators(module)

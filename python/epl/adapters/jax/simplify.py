@@ -90,7 +90,8 @@ def _drop_sharding_constraints(module: ir.Module) -> None:
         op.erase()
     if asked:
         place = user_place(asked[0])
-        warnings.warn(f"{place}: with_sharding_constraint is ignored: EPL derives shardings", stacklevel=2)
+        instead = "EPL derives shardings, and epl.constrain says one"
+        warnings.warn(f"{place}: with_sharding_constraint is ignored: {instead}", stacklevel=2)
 
 
 def _drop_barriers(module: ir.Module) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from epl.adapters.jax import hooks
+from epl.adapters.jax.constraints import PLATFORM
 from epl.adapters.jax.legalize import legalize, main_function
 from epl.adapters.jax.support import EARLY, unsupported
 from epl.errors import Place
@@ -132,8 +133,7 @@ def lower(
       UnsupportedError: for an operation that the compiler has no input form of.
     """
     _refuse_early(traced.stage)
-    # Platform tpu: cpu lowers random bits to a rolled loop, cuda to a custom call.
-    module = hooks.lower(traced.stage, "tpu", place)
+    module = hooks.lower(traced.stage, PLATFORM, place)
     module.context.allow_unregistered_dialects = True
     with module.context, ir.Location.unknown():
         _name_arguments(main_function(module), arguments, place)
@@ -199,13 +199,25 @@ def _result_attributes(result: Result) -> dict[str, ir.Attribute]:
 def _annotate_scopes(function: ir.Operation, scopes: Sequence[Strategy], default: Strategy | None) -> None:
     if scopes:
         table = {
-            f"s{index}": ir.Attribute.parse(f'#epl.scope<{s.kind.value}, {s.device_count}, "{s.name}">')
-            for index, s in enumerate(scopes)
+            f"s{index}": ir.Attribute.parse(f"#epl.scope<{_scope(strategy)}>")
+            for index, strategy in enumerate(scopes)
         }
         function.attributes["epl.scopes"] = ir.DictAttr.get(table)
     if default:
         strategy = f"#epl.strategy<{default.kind.value}, {default.device_count}>"
         function.attributes["epl.default_strategy"] = ir.Attribute.parse(strategy)
+
+
+def _scope(strategy: Strategy) -> str:
+    """A scope as its attribute shows it: `split, 2, "", dims = [<"wq" = 1>, <"wo" whole>]`."""
+    text = f'{strategy.kind.value}, {strategy.device_count}, "{strategy.name}"'
+    if not strategy.dims:
+        return text
+    wishes = (
+        f"<{ir.StringAttr.get(pattern)} {'whole' if dim is None else f'= {dim}'}>"
+        for pattern, dim in strategy.dims
+    )
+    return f"{text}, dims = [{', '.join(wishes)}]"
 
 
 def _i64(value: int) -> ir.IntegerAttr:
