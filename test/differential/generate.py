@@ -51,6 +51,7 @@ class Generator(Elementwise, Branches, Moves, Indexed, Sorts):
             self._make_scatter: 2,
             self._make_sort: 1,
             self._make_constant: 1,
+            self._make_constrain: 3,
             self._make_spread: 1,
             self._make_again: 2,
         }

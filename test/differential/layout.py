@@ -128,9 +128,53 @@ def find_sharding_fault(
     return None
 
 
+def make_constraint(
+    choices: random.Random, layout: Layout, shape: tuple[int, ...]
+) -> tuple[Sharding, tuple[str, ...]]:
+    """What splits each dimension, and axes that split none.
+
+    Whatever splits a dimension already, the axes divide it with that; rarely they do not even alone.
+    """
+    sharding: list[tuple[str, ...]] = [() for _ in shape]
+    whole: tuple[str, ...] = ()
+    careless = choices.random() < 0.02 and not layout.outside
+    axes = {"data": layout.devices} if layout.outside else layout.axes  # which others there are, ops say
+    axes = {name: size for name, size in axes.items() if size}  # none of too few devices
+    everything = math.prod(axes.values())
+    for name, size in axes.items():
+        if not (careless or layout.mesh or layout.strategy == "split" or name != "model"):
+            continue
+        fits = [
+            dim
+            for dim, extent in enumerate(shape)
+            if (extent % size if careless else not extent % everything)
+        ]
+        if fits and choices.random() < 0.6:
+            sharding[choices.choice(fits)] += (name,)
+        elif choices.random() < 0.3:
+            whole += (name,)
+    return tuple(sharding), whole
+
+
+def find_constraint_fault(
+    layout: Layout, shape: tuple[int, ...], sharding: Sharding, whole: tuple[str, ...]
+) -> str | None:
+    """What the compiler has to say of a constraint that the devices cannot meet, or None."""
+    axes = layout.axes
+    for dim, names in enumerate((*sharding, whole)):
+        if "model" in names and not layout.mesh and layout.strategy != "split":
+            return 'constraint names axis "model"'
+        if dim < len(shape) and shape[dim] % count_parts(axes, names):
+            return f"its size of {shape[dim]} is not divisible by {count_parts(axes, names)},"
+    return None
+
+
 def write_sharding(sharding: Sharding) -> str:
-    dims = ", ".join("{" + ", ".join(f'"{axis}"' for axis in axes) + "}" for axes in sharding)
-    return f"#epl.sharding<@mesh, [{dims}]>"
+    return f"#epl.sharding<@mesh, [{', '.join(map(write_axes, sharding))}]>"
+
+
+def write_axes(names: tuple[str, ...]) -> str:
+    return "{" + ", ".join(f'"{name}"' for name in names) + "}"
 
 
 def write_mesh(mesh: tuple[tuple[str, int], ...]) -> str:

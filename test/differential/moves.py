@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ops import Concatenate, Constant, ExtractSlice, InsertSlice, Op, Pad, Place, Reshape, Spread
+from layout import make_constraint
+from ops import Concatenate, Constant, Constrain, ExtractSlice, InsertSlice, Op, Pad, Place, Reshape, Spread
 from tensors import Type
 from values import MAX_RANK, Values
 
@@ -116,6 +117,14 @@ class Moves(Values):
         bound = max(operand.bound for operand in operands)
         op = self.random.choice(["epl.concatenate", "epl.concatenate", "tensor.concat"])
         return Concatenate((self._new(tuple(shape), first.type.element, bound),), tuple(operands), dim, op)
+
+    def _make_constrain(self) -> Op | None:
+        source = self._pick(lambda value: len(value.type.shape) > 0)
+        if source is None:
+            return None
+        sharding, whole = make_constraint(self.random, self.layout, source.type.shape)
+        result = self._new(source.type.shape, source.type.element, source.bound)
+        return Constrain((result,), (source,), sharding, whole)
 
     def _make_constant(self) -> Op | None:
         shape, element = self._make_shape(), self.random.choice([*self.elements, *self.elements, "i1"])

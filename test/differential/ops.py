@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from layout import Layout, Sharding, find_constraint_fault, write_axes
 from tensors import Type, Value, constant, number
 
 Names = dict[int, str]
@@ -27,6 +28,10 @@ class Op:
     def text(self, names: Names, fresh: Iterator[str]) -> list[str]:
         """Lines that define the names of the results."""
         raise NotImplementedError
+
+    def find_fault(self, layout: Layout) -> str | None:
+        """What the compiler has to say of the op if the devices of the layout cannot have it so."""
+        return None
 
     @property
     def result(self) -> Value:
@@ -137,6 +142,26 @@ class Pad(Op):
             f"tensor.yield {padding} : {element}",
             f"}} : {source.type} to {self.result.type}",
         ]
+
+
+@dataclass(frozen=True)
+class Constrain(Op):
+    """The identity, with the axes that split each dimension and those that split none."""
+
+    sharding: Sharding
+    whole: tuple[str, ...]
+
+    def evaluate(self, arrays: Arrays) -> list[np.ndarray]:
+        return [arrays[self.operands[0].id]]
+
+    def find_fault(self, layout: Layout) -> str | None:
+        return find_constraint_fault(layout, self.result.type.shape, self.sharding, self.whole)
+
+    def text(self, names: Names, fresh: Iterator[str]) -> list[str]:
+        whole = f", whole = {write_axes(self.whole)}" if self.whole else ""
+        said = f"<[{join(*map(write_axes, self.sharding))}]{whole}>"
+        source = names[self.operands[0].id]
+        return [f"{names[self.result.id]} = epl.constrain {source} to {said} : {self.result.type}"]
 
 
 @dataclass(frozen=True)

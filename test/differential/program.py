@@ -68,7 +68,7 @@ class Program:
         begin, end = self.scope or (0, 0)
         says_strategy = self.ops and (self.default_strategy or begin < end)
         layout = self.layout if says_strategy else Layout(self.layout.devices, mesh=self.layout.mesh)
-        faults = (argument.find_fault(layout) for argument in self.arguments)
+        faults = (part.find_fault(layout) for part in (*self.ops, *self.arguments))
         return layout.find_fault() or next(filter(None, faults), None)
 
     def prune(self) -> Program:
