@@ -63,7 +63,8 @@ void AxisPlacement::collect(Operation &op) {
     bool born = factor != FactorRule::kBlocked || isa<LoopCarryOp>(op);
     problem.values.push_back({/*bytes=*/0, born ? 0 : countCrossings(op), born, onlySumsFlow});
   }
-  if (failed(rules.getResultStates(&op, factor, axis, state))) {
+  SmallVector<OpOperand *> masked;
+  if (failed(rules.getResultStates(&op, factor, axis, state, &masked))) {
     for (Value operand : op.getOperands())
       markIllegal(operand);
     for (OpOperand *captured : rules.getCapturedTensors(&op))
@@ -71,14 +72,13 @@ void AxisPlacement::collect(Operation &op) {
     return;
   }
   if (SmallVector<unsigned> inputs = getIndices(op.getOperands()); !inputs.empty())
-    problem.flows.push_back({inputs, getIndices(op.getResults()), getMaskedBytes(op)});
+    problem.flows.push_back({inputs, getIndices(op.getResults()), getMaskedBytes(masked)});
 }
 
 /// What making zeros of complete operands on all members but one reads and writes.
-int64_t AxisPlacement::getMaskedBytes(Operation &op) const {
+int64_t AxisPlacement::getMaskedBytes(ArrayRef<OpOperand *> masked) const {
   int64_t bytes = 0;
-  for (OpOperand *use :
-       rules.getMasked(&op, choices.lookup(&op), axis, [&](Value value) { return getState(value); }))
+  for (OpOperand *use : masked)
     bytes += 2 * getBytes(use->get()) * rules.getLoops().getTurns(use->get());
   return bytes;
 }
@@ -201,13 +201,13 @@ AxisState AxisPlacement::getCompleteState(OpOperand &use) const {
 bool AxisPlacement::isMasked(OpOperand &use) const {
   Operation *op = use.getOwner();
   auto choice = choices.find(op);
-  auto isPending = [&](Value value) {
-    return isa<RankedTensorType>(value.getType()) && getState(value).partial.has_value();
-  };
-  if (choice == choices.end() || !llvm::any_of(op->getResults(), isPending))
-    return false;
   auto state = [&](Value value) { return getState(value); };
-  return llvm::is_contained(rules.getMasked(op, choice->second, axis, state), &use);
+  if (choice == choices.end() ||
+      llvm::none_of(op->getResults(), [&](Value result) { return isPending(result, state); }))
+    return false;
+  SmallVector<OpOperand *> masked;
+  return succeeded(rules.getResultStates(op, choice->second, axis, state, &masked)) &&
+         llvm::is_contained(masked, &use);
 }
 
 AxisState AxisPlacement::getNeededState(OpOperand &use) const {

@@ -35,7 +35,7 @@ private:
   void collect(Operation &op);
   void markIllegal(Value value);
   int64_t countCrossings(Operation &op) const;
-  int64_t getMaskedBytes(Operation &op) const;
+  int64_t getMaskedBytes(ArrayRef<OpOperand *> masked) const;
   bool isMasked(OpOperand &use) const;
   int64_t getBytesToComplete(Value value) const;
   bool demoteCarries();

@@ -272,17 +272,23 @@ static SmallVector<ReassociationIndices> regroup(ArrayRef<ReassociationIndices> 
   return result;
 }
 
+/// `made` in the shape `type`, reshaped as `op` reshapes it if it has another one.
+template <typename OpT>
+static Value reshapeTo(OpBuilder &builder, OpT op, RankedTensorType type, Value made,
+                       ArrayRef<ReassociationIndices> groups) {
+  if (made.getType() == type)
+    return made;
+  auto reshape = OpT::create(builder, op.getLoc(), type, made, groups);
+  reshape->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  return reshape;
+}
+
 bool SegmentExpander::expandShape(tensor::ExpandShapeOp op) {
   Widths fine = getWidths(op.getResult()), coarse = getWidths(op.getSrc());
   auto type = expandSegments(op.getResultType(), fine);
   SmallVector<ReassociationIndices> groups =
       regroup(op.getReassociationIndices(), type.getShape(), fine, op.getSrcType(), coarse);
-  Value made = getAs(op.getSrc(), coarse, op);
-  if (made.getType() != type) {
-    made = tensor::ExpandShapeOp::create(builder, op.getLoc(), type, made, groups);
-    made.getDefiningOp()->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  }
-  define(op.getResult(), made, fine);
+  define(op.getResult(), reshapeTo(builder, op, type, getAs(op.getSrc(), coarse, op), groups), fine);
   return true;
 }
 
@@ -292,11 +298,7 @@ bool SegmentExpander::collapseShape(tensor::CollapseShapeOp op) {
   SmallVector<ReassociationIndices> groups =
       regroup(op.getReassociationIndices(), getType(made).getShape(), fine, op.getResultType(), coarse);
   auto type = expandSegments(op.getResultType(), coarse);
-  if (made.getType() != type) {
-    made = tensor::CollapseShapeOp::create(builder, op.getLoc(), type, made, groups);
-    made.getDefiningOp()->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  }
-  define(op.getResult(), made, coarse);
+  define(op.getResult(), reshapeTo(builder, op, type, made, groups), coarse);
   return true;
 }
 

@@ -93,6 +93,10 @@ int64_t mlir::epl::getBytes(Value value) {
   return type.hasStaticShape() ? llvm::divideCeil(type.getNumElements() * bits, 8) : 0;
 }
 
+bool mlir::epl::isPending(Value value, StateOf getState) {
+  return isa<RankedTensorType>(value.getType()) && getState(value).partial.has_value();
+}
+
 /// Votes for `lookups` count only if there are no others.
 static void dropLookups(MutableArrayRef<int64_t> votes, ArrayRef<int64_t> lookups) {
   auto isOther = [&](auto vote) { return vote.value() > 0 && !llvm::is_contained(lookups, vote.index()); };
@@ -190,13 +194,11 @@ static SmallVector<AxisState> shardResults(const FactorRule &rule, int64_t facto
 }
 
 FailureOr<SmallVector<AxisState>> FunctionRules::getResultStates(Operation *op, int64_t factor, AxisAttr axis,
-                                                                 StateOf getState) const {
-  auto isPending = [&](Value value) {
-    return isa<RankedTensorType>(value.getType()) && getState(value).partial.has_value();
-  };
-  if (llvm::any_of(getCapturedTensors(op), [&](OpOperand *use) { return isPending(use->get()); }))
+                                                                 StateOf getState,
+                                                                 SmallVectorImpl<OpOperand *> *masked) const {
+  if (llvm::any_of(getCapturedTensors(op), [&](OpOperand *use) { return isPending(use->get(), getState); }))
     return failure();
-  bool pending = llvm::any_of(op->getOperands(), isPending);
+  bool pending = llvm::any_of(op->getOperands(), [&](Value value) { return isPending(value, getState); });
   Value carried = getCarried(op);
   if (carried && getState(carried).partial) {
     bool fits = isa<LoopLastOp>(op) ? pending : isAccumulator(cast<LoopCarryOp>(op));
@@ -207,7 +209,8 @@ FailureOr<SmallVector<AxisState>> FunctionRules::getResultStates(Operation *op, 
   if (pending && (carried || getSaidFactor(op, axis)))
     return failure();
   if (factor == FactorRule::kBlocked)
-    return pending ? flowPartial(op, getState) : FailureOr(SmallVector<AxisState>(op->getNumResults()));
+    return pending ? flowPartial(op, getState, masked)
+                   : FailureOr(SmallVector<AxisState>(op->getNumResults()));
   if (pending)
     return failure();
   return shardResults(getRule(op), factor);
@@ -253,30 +256,18 @@ SmallVector<OpOperand *> FunctionRules::findMasked(Operation *op, StateOf getSta
   return masked;
 }
 
-FailureOr<SmallVector<AxisState>> FunctionRules::flowPartial(Operation *op, StateOf getState) const {
+FailureOr<SmallVector<AxisState>> FunctionRules::flowPartial(Operation *op, StateOf getState,
+                                                             SmallVectorImpl<OpOperand *> *masked) const {
   FailureOr<SmallVector<Status>> statuses = getStatuses(op, getState);
   SmallVector<AxisState> results;
   if (failed(statuses))
     return failure();
   if (isLinear(op, *statuses, results))
     return results;
-  bool isMixed = !findMasked(op, getState, *statuses).empty();
-  if (!isMixed || !isLinear(op, *statuses, results))
+  SmallVector<OpOperand *> once = findMasked(op, getState, *statuses);
+  if (once.empty() || !isLinear(op, *statuses, results))
     return failure();
+  if (masked)
+    llvm::append_range(*masked, once);
   return results;
-}
-
-SmallVector<OpOperand *> FunctionRules::getMasked(Operation *op, int64_t factor, AxisAttr axis,
-                                                  StateOf getState) const {
-  auto isPending = [&](Value value) {
-    return isa<RankedTensorType>(value.getType()) && getState(value).partial.has_value();
-  };
-  SmallVector<AxisState> results;
-  if (factor != FactorRule::kBlocked || llvm::none_of(op->getOperands(), isPending) ||
-      failed(getResultStates(op, factor, axis, getState)))
-    return {};
-  FailureOr<SmallVector<Status>> statuses = getStatuses(op, getState);
-  if (failed(statuses) || getCarried(op) || isLinear(op, *statuses, results))
-    return {};
-  return findMasked(op, getState, *statuses);
 }

@@ -21,6 +21,9 @@ int64_t getBytes(Value tensor);
 /// Asks for the state of a tensor on the axis at hand.
 using StateOf = function_ref<AxisState(Value)>;
 
+/// Whether a value is a tensor that is pending over the axis at hand.
+bool isPending(Value value, StateOf getState);
+
 /// Asks for the state that a use needs of a complete tensor; none if that is not known.
 using UseStateOf = function_ref<std::optional<AxisState>(OpOperand &)>;
 
@@ -83,19 +86,18 @@ public:
 
   /// The states of the results when the op shards `factor` over `axis`, or, if it shards none, when partial
   /// operands may flow through. Failure: the op reads a partial value and is not linear in it, or says what
-  /// its result is, which completes it.
+  /// its result is, which completes it. Adds to `masked` the complete operands that an op which passes
+  /// pending sums reads as zeros on all members but one: what is added to a pending sum is added once.
   FailureOr<SmallVector<AxisState>> getResultStates(Operation *op, int64_t factor, AxisAttr axis,
-                                                    StateOf getState) const;
-
-  /// The complete operands that an op which passes pending sums reads as zeros on all members but one: what
-  /// is added to a pending sum is added once. None for ops that shard something or pass no sum.
-  SmallVector<OpOperand *> getMasked(Operation *op, int64_t factor, AxisAttr axis, StateOf getState) const;
+                                                    StateOf getState,
+                                                    SmallVectorImpl<OpOperand *> *masked = nullptr) const;
 
 private:
   bool divides(ValueRange values, ArrayRef<SmallVector<int64_t>> dimFactors, int64_t factor,
                AxisAttr axis) const;
   int64_t vote(Operation *op, AxisAttr axis, StateOf getState) const;
-  FailureOr<SmallVector<AxisState>> flowPartial(Operation *op, StateOf getState) const;
+  FailureOr<SmallVector<AxisState>> flowPartial(Operation *op, StateOf getState,
+                                                SmallVectorImpl<OpOperand *> *masked) const;
   FailureOr<SmallVector<Status>> getStatuses(Operation *op, StateOf getState) const;
   bool isLinear(Operation *op, ArrayRef<Status> operands, SmallVectorImpl<AxisState> &results) const;
   SmallVector<OpOperand *> findMasked(Operation *op, StateOf getState,

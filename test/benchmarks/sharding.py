@@ -19,7 +19,8 @@ PROGRAM = """
 import optax
 import epl
 import models
-epl.replicate = lambda *_, **__: epl.split(device_count=2, name="all")
+import shardings
+shardings.split_scopes(2)
 model = models.transformer({layers}, 128, 4, 64, 64, optax.adamw(1e-3))
 step = epl.parallelize(model.step, state=(0, 1), batch=(2, 3), devices="cpu:2")
 print(step.lower(*model.state, *model.batch).as_text(stage="input"))

@@ -24,13 +24,13 @@ if engine.startswith("jax"):
 
 import jax  # noqa: E402  # reads XLA_FLAGS and counts the cores when it is loaded
 import numpy as np  # noqa: E402
-from shardings import named_shardings  # noqa: E402
+from shardings import named_shardings, split_scopes  # noqa: E402
 
 import epl  # noqa: E402
 from models import DEEP, MODELS  # noqa: E402
 
 if engine.endswith("split"):
-    epl.replicate = lambda *_, **__: epl.split(device_count=devices, name="all")  # type: ignore[assignment]
+    split_scopes(devices)
 model = (MODELS | DEEP)[name]()
 ours = epl.parallelize(model.step, state=(0, 1), batch=(2, 3), devices=f"cpu:{devices}")
 
