@@ -13,17 +13,26 @@ fail() {
   exit 1
 }
 
-# run_steps NAME ...: calls run_NAME of each and ends with a table and the line "N passed, N failed"; fails if one did.
+# run_steps NAME ...: calls run_NAME of each and ends with the last lines of those that failed, a table and the
+# line "N passed, N failed"; fails if one did.
 run_steps() {
-  local passed=0 failed=0 summary='' name begin result
+  local passed=0 failed=0 summary='' reasons='' name begin result output
+  output=$(mktemp)
   for name in "$@"; do
     declare -F "run_$name" >/dev/null || fail "unknown step \"$name\""
     step "$name"
     begin=$SECONDS
-    if "run_$name"; then passed=$((passed + 1)) result=passed; else failed=$((failed + 1)) result=FAILED; fi
+    "run_$name" 2>&1 | tee "$output"
+    if [ "${PIPESTATUS[0]}" = 0 ]; then
+      passed=$((passed + 1)) result=passed
+    else
+      failed=$((failed + 1)) result=FAILED
+      reasons+=$'\n'"==> why $name failed"$'\n'$(tail -n 40 "$output" | cut -c 1-400)$'\n'
+    fi
     summary+=$(printf '%-14s %-7s %4ds' "$name" $result $((SECONDS - begin)))$'\n'
   done
-  printf '\n%s\n%d passed, %d failed\n' "$summary" $passed $failed
+  rm "$output"
+  printf '%s\n%s\n%d passed, %d failed\n' "$reasons" "$summary" $passed $failed
   [ $failed = 0 ]
 }
 
@@ -43,7 +52,7 @@ fuzz() {
   shift 2
   found=$(mktemp -d)
   build-fuzz/bin/EplWriteCorpus "$found" build/test/plans/*.eplan || return
-  build-fuzz/bin/"$target" -seed=1 -runs="$runs" -max_len=16384 -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
+  build-fuzz/bin/"$target" -seed=1 -runs="$runs" -max_len=16384 -timeout=10 -rss_limit_mb=2048 -verbosity=0 -print_funcs=0 \
     -print_final_stats=1 -artifact_prefix="$target-" "$@" "$found" test/fuzz/corpus
   local status=$?
   rm -r "$found"

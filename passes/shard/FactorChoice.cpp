@@ -133,11 +133,18 @@ int64_t FunctionRules::chooseFactor(Operation *op, AxisAttr axis, StateOf getSta
 int64_t FunctionRules::vote(Operation *op, AxisAttr axis, StateOf getState) const {
   const FactorRule &rule = getRule(op);
   bool splits = getUse(op, axis) == AxisUse::split;
+  // A sum that the op has made pending stays the choice, though other axes may have split more of its operands
+  // since, so that these do not divide as they are: they are distributed as the op needs them.
+  bool isSummed = llvm::any_of(op->getResults(), [&](Value value) { return isPending(value, getState); }) &&
+                  llvm::none_of(op->getOperands(), [&](Value value) { return isPending(value, getState); });
+  auto mayShard = [&](int64_t factor) {
+    return isSummed ? factor != FactorRule::kBlocked && rule.isReduction(factor) : canShard(op, factor, axis);
+  };
   SmallVector<int64_t> votes(rule.factors.size(), 0), samples = votes;
   for (auto [operand, factors] : llvm::zip_equal(op->getOperands(), rule.operands)) {
     AxisState state = factors.empty() ? AxisState() : getState(operand);
     int64_t factor = state.isSharded() ? factors[state.dim] : FactorRule::kBlocked;
-    if (canShard(op, factor, axis))
+    if (mayShard(factor))
       (splits && state.dim == batch->getDim(operand) ? samples : votes)[factor] += getBytes(operand);
   }
   if (llvm::all_of(votes, [](int64_t bytes) { return bytes == 0; }))

@@ -296,3 +296,27 @@ func.func @one_of_two_sums(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh
   %1 = arith.mulf %x, %0 : tensor<8xf32>
   return %1 : tensor<8xf32>
 }
+
+// -----
+
+epl.mesh @mesh axes ["data"=2, "model"=2]
+
+// "data" makes the second product a pending sum before "model" splits %h, too. That 4 devices do not divide the
+// columns of %h then is no reason to split its rows: it is distributed as the product needs it.
+// CHECK-LABEL: func.func @summed_before_split
+func.func @summed_before_split(%x: tensor<6x7xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {}]>},
+                               %w: tensor<7x6xf32> {epl.sharding = #epl.sharding<@mesh, [{}, {"model"}]>},
+                               %v: tensor<6x7xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {}]>}) -> tensor<6x7xf32> {
+  // CHECK: %[[H:.*]] = linalg.matmul {{.*}} [#epl.sharding<@mesh, [{"data"}, {"model"}]>]
+  // CHECK: %[[C:.*]] = epl.reshard %[[H]] to <@mesh, [{}, {"data"}]>
+  // CHECK: %[[Y:.*]] = linalg.matmul {{.*}} partial = sum{"data"}>]} ins(%[[C]],
+  // CHECK: epl.reshard %[[Y]] to <@mesh, [{}, {}]>
+  %c = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<6x6xf32>
+  %z = linalg.fill ins(%c : f32) outs(%e : tensor<6x6xf32>) -> tensor<6x6xf32>
+  %h = linalg.matmul ins(%x, %w : tensor<6x7xf32>, tensor<7x6xf32>) outs(%z : tensor<6x6xf32>) -> tensor<6x6xf32>
+  %e1 = tensor.empty() : tensor<6x7xf32>
+  %z1 = linalg.fill ins(%c : f32) outs(%e1 : tensor<6x7xf32>) -> tensor<6x7xf32>
+  %y = linalg.matmul ins(%h, %v : tensor<6x6xf32>, tensor<6x7xf32>) outs(%z1 : tensor<6x7xf32>) -> tensor<6x7xf32>
+  return %y : tensor<6x7xf32>
+}
