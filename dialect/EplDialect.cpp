@@ -28,6 +28,8 @@ LogicalResult EplDialect::verifyOperationAttribute(Operation *op, NamedAttribute
     return op->emitOpError() << "attribute \"" << name << "\" is not an #epl.work";
   if (name == kDefaultStrategyAttr && !isa<StrategyAttr>(value))
     return op->emitOpError() << "attribute \"" << name << "\" is not an #epl.strategy";
+  if (name == kCauseAttr && !isa<StringAttr>(value))
+    return op->emitOpError() << "attribute \"" << name << "\" is not a string";
   if (name == kGuardsAttr) {
     auto array = dyn_cast<ArrayAttr>(value);
     if (!array || array.empty() || !llvm::all_of(array, llvm::IsaPred<GuardAttr>))

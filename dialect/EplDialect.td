@@ -46,6 +46,9 @@ def Epl_Dialect : Dialect {
     static constexpr llvm::StringLiteral kWorkAttr = "epl.work";
     /// Shardings of an op's results (an array), from propagate to form-tasks, or of an argument, until localize.
     static constexpr llvm::StringLiteral kShardingAttr = "epl.sharding";
+    /// Attribute of reshards, and of the collectives that they become: for people, which tensor moves and which
+    /// ops are why, a string.
+    static constexpr llvm::StringLiteral kCauseAttr = "epl.cause";
     /// Attribute of tasks, and of ops between them, that are done in a branch only: an array of #epl.guard, all
     /// of which must hold. Where one does not, the op is not done and its results hold nothing.
     static constexpr llvm::StringLiteral kGuardsAttr = "epl.guards";

@@ -8,10 +8,10 @@
 
 #include "dialect/Loops.h"
 #include "dialect/Sharding.h"
+#include "dialect/SourceLocation.h"
 #include "passes/emit/BuildPlan.h"
 #include "passes/emit/PlanTypes.h"
 #include "passes/emit/ScopePath.h"
-#include "passes/emit/SourceLocation.h"
 #include "runtime/plan/Builder.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -63,7 +63,12 @@ private:
     std::string kind =
         work ? (work.getTaskgraph().getValue() + "." + stringifyWorkKind(work.getKind())).str() : "";
     std::string scope = getScopePath(op->getLoc());
-    return {scope.empty() ? name.str() : (name + " in " + scope).str(), getSourceLine(op->getLoc()), kind};
+    auto cause = op->getAttrOfType<StringAttr>(EplDialect::kCauseAttr);
+    return {scope.empty() ? name.str() : (name + " in " + scope).str(), getSourceLine(op->getLoc()), kind,
+            cause ? cause.str() : ""};
+  }
+  runtime::CommandInfo getInfo(Operation *collective, StringRef name) {
+    return getInfo(collective, name, collective->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr));
   }
   /// A new buffer for a tensor of that type, bound to `value`.
   uint32_t addBuffer(Value value, RankedTensorType type, StringRef name) {

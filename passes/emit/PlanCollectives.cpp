@@ -11,7 +11,7 @@ LogicalResult PlanBuilder::addAllReduce(AllReduceOp op) {
   uint32_t communicator = builder.addCommunicator(toStrings(op.getReducedAxes()));
   uint32_t source = buffers.lookup(op.getOperand());
   uint32_t target = addBuffer(op.getResult(), local, "all_reduce");
-  builder.allReduce(getInfo(op, "all_reduce", {}), communicator, getReductionKind(sharding.getReduction()),
+  builder.allReduce(getInfo(op, "all_reduce"), communicator, getReductionKind(sharding.getReduction()),
                     *getElementType(local.getElementType()), source, target, local.getNumElements());
   return success();
 }
@@ -39,7 +39,7 @@ LogicalResult PlanBuilder::addReduceScatter(ReduceScatterOp op) {
   reduce.target = addBuffer(op.getResult(), getLocalType(op, op.getType()), "reduce_scatter");
   reduce.shape.assign(local.getShape().begin(), local.getShape().end());
   reduce.sharding = getOwnSharding(to, from);
-  builder.reduceScatter(getInfo(op, "reduce_scatter", {}), std::move(reduce));
+  builder.reduceScatter(getInfo(op, "reduce_scatter"), std::move(reduce));
   return success();
 }
 
@@ -58,7 +58,7 @@ LogicalResult PlanBuilder::addExchange(Operation *op, StringRef name) {
     exchange.shape.push_back(local.getDimSize(dim) * getAxesSize(mesh, getOwnAxes(from, to, dim)));
   exchange.from = getOwnSharding(from, to);
   exchange.to = getOwnSharding(to, from);
-  builder.exchange(getInfo(op, name, {}), std::move(exchange));
+  builder.exchange(getInfo(op, name), std::move(exchange));
   return success();
 }
 
@@ -70,7 +70,7 @@ LogicalResult PlanBuilder::addAllGather(AllGatherOp op) {
   uint32_t communicator = builder.addCommunicator(toStrings(op.getGatheredAxes()));
   uint32_t source = buffers.lookup(op.getOperand());
   uint32_t target = addBuffer(op.getResult(), getLocalType(op, op.getType()), "all_gather");
-  builder.allGather(getInfo(op, "all_gather", {}), communicator, *getElementType(local.getElementType()),
-                    source, target, outer, inner);
+  builder.allGather(getInfo(op, "all_gather"), communicator, *getElementType(local.getElementType()), source,
+                    target, outer, inner);
   return success();
 }

@@ -95,7 +95,11 @@ private:
   }
 
   template <typename Op, typename... Args> Value createCollective(ShardingAttr to, Args... args) {
-    return toLocal(Op::create(localizer.builder, op.getLoc(), getDist(to), fromLocal(), args...));
+    auto collective = Op::create(localizer.builder, op.getLoc(), getDist(to), fromLocal(), args...);
+    for (StringRef name : {EplDialect::kWorkAttr, EplDialect::kCauseAttr})
+      if (Attribute value = op->getAttr(name))
+        collective->setAttr(name, value);
+    return toLocal(collective);
   }
 
   /// The value on the first members along the axes that become pending, the neutral element on the others.

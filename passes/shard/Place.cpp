@@ -6,7 +6,7 @@
 //   `placement` choose the values to complete. Then compare what each use needs with what its operand has:
 //   one `epl.reshard` for each value and target, right after the value, shared by all uses. A value that has
 //   several targets is first completed as far as all of them need it. Uniform values (empty tensors,
-//   constants, fills) are not resharded but made again.
+//   constants, fills) are not resharded but made again. Each reshard says which ops are why (Causes.h).
 // Invariant in: `epl-propagate` has run.
 // Invariant out: `epl-verify-sharded` holds; no constraint is left.
 // Reference: propagation of partial values in GSPMD (Xu et al., 2021); Shardy's insert-explicit-reshards.
@@ -16,6 +16,7 @@
 #include "passes/shard/Passes.h"
 
 #include "passes/shard/AxisPlacement.h"
+#include "passes/shard/Causes.h"
 #include "passes/shard/ReshardBuilder.h"
 
 namespace mlir::epl {
@@ -135,6 +136,7 @@ struct Place : epl::impl::PlacePassBase<Place> {
       mend(value, uses, program, mesh, builder);
     builder.eraseUnread();
     eraseIdentities(program);
+    explainReshards(program, mesh);
   }
 };
 } // namespace

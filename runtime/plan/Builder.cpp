@@ -119,6 +119,7 @@ template <typename ActionT> void Builder::add(CommandInfo info, uint32_t lane, A
   command.name = std::move(info.name);
   command.location = std::move(info.location);
   command.work = std::move(info.work);
+  command.cause = std::move(info.cause);
   command.action.Set(std::move(action));
   command.lane = lane;
   command.guards = guards;

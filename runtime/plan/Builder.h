@@ -22,6 +22,7 @@ struct CommandInfo {
   std::string name;     // of the kernel or the collective
   std::string location; // the user's source line, file:line
   std::string work;     // task graph and kind of work: tg0.forward
+  std::string cause{};  // of a collective: which tensor moves, and which ops are why
 };
 
 /// Indices that the functions return name things until `finish`, which drops buffers that nothing uses.

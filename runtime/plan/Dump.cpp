@@ -198,6 +198,8 @@ private:
       out << " work " << quoted(command.work);
     if (!command.location.empty())
       out << " at " << quoted(command.location);
+    if (!command.cause.empty())
+      out << " because " << quoted(command.cause);
     out << '\n';
   }
 

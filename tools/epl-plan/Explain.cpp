@@ -1,5 +1,6 @@
 #include "Explain.h"
 
+#include "Shardings.h"
 #include "Units.h"
 
 #include "runtime/plan/Lifetime.h"
@@ -14,7 +15,8 @@
 namespace epl::runtime::tool {
 namespace {
 
-constexpr size_t kRows = 10; // of each table
+constexpr size_t kRows = 10; // of the table of kernels
+constexpr size_t kWidth = 100;
 constexpr size_t kNameWidth = 22, kSourceWidth = 14;
 
 std::string right(const std::string &text, size_t width) {
@@ -32,18 +34,32 @@ std::string sourceText(const std::string &location) {
   return file.size() > kSourceWidth ? ".." + file.substr(file.size() - kSourceWidth + 2) : file;
 }
 
-/// The phase, or what kind of command it is.
+/// The phase of computations, else what kind of command it is.
 std::string phaseOf(const plan::CommandT &command) {
   std::string phase = phaseName(command);
-  return phase.empty() ? kindName(kindOf(command)) : phase;
+  CommandKind kind = kindOf(command);
+  return phase.empty() || kind == CommandKind::collective ? kindName(kind) : phase;
 }
 
-/// Commands that are shown as one: launches of a kernel, the two halves of an all-reduce.
+/// `text` in lines of up to `width` characters, if its words are no longer; each behind `indent` spaces.
+std::string wrapped(const std::string &text, size_t indent, size_t width) {
+  std::string result, line;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (!line.empty() && indent + line.size() + 1 + word.size() > width) {
+      result += std::string(indent, ' ') + line + '\n';
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return result + std::string(indent, ' ') + line + '\n';
+}
+
+/// Commands that are shown as one: launches of a kernel.
 struct Group {
   std::string name, source;
   CommandKind kind;
-  uint32_t first;       // command
-  uint32_t members = 1; // of a collective
+  uint32_t first; // command
   size_t calls = 0;
   Cost cost{};
   double best = 0; // nanoseconds on the machine model
@@ -68,6 +84,7 @@ public:
       out << guarded << " of them are in branches, shown as if all were taken"
           << (options.measured ? " that the timeline has" : "") << '\n';
     explainMemory();
+    explainHoldings();
     explainMachine();
     explainKernels();
     explainCollectives();
@@ -79,44 +96,20 @@ private:
     const plan::CommandT &command = *plan.commands[index];
     Cost cost = costOf(plan, mesh, command);
     Group &group = groupOf(index);
-    if (!isSecondHalf(command)) {
-      ++group.calls;
-      group.cost.payload += cost.payload;
-    }
+    ++group.calls;
     group.cost.flops += cost.flops;
     group.cost.bytes += cost.bytes;
     group.best += options.machine.nanoseconds(cost);
     group.time += options.measured ? (*options.measured)[index] : options.machine.nanoseconds(cost);
   }
 
-  /// Kernels and copies are grouped by name; a collective is one group, with its second half.
+  /// Kernels and copies are grouped by name; collectives have a table of their own.
   Group &groupOf(uint32_t index) {
     const plan::CommandT &command = *plan.commands[index];
-    CommandKind kind = kindOf(command);
-    Group fresh{command.name, sourceText(command.location), kind, index};
-    if (const auto *gather = command.action.AsGatherParts()) {
-      if (auto reduction = reduced.find(gather->buffer); reduction != reduced.end())
-        return groups[reduction->second];
-      fresh.members = mesh.memberCount(gather->communicator);
-    } else if (const auto *reduce = command.action.AsReducePart()) {
-      reduced[reduce->target] = groups.size();
-      fresh.members = mesh.memberCount(reduce->communicator);
-    } else if (const auto *gather = command.action.AsGatherBlocks()) {
-      fresh.members = mesh.memberCount(gather->communicator);
-    } else if (const auto *blocks = command.action.AsReduceBlocks()) {
-      fresh.members = mesh.memberCount(blocks->communicator);
-    } else if (const auto *exchange = command.action.AsExchangeBlocks()) {
-      fresh.members = mesh.memberCount(exchange->communicator);
-    } else if (auto [place, isNew] = named.try_emplace(command.name, groups.size()); !isNew) {
+    auto [place, isNew] = named.try_emplace(command.name, groups.size());
+    if (!isNew)
       return groups[place->second];
-    }
-    return groups.emplace_back(std::move(fresh));
-  }
-
-  /// Whether a command is the second half of a collective whose first half is counted already.
-  bool isSecondHalf(const plan::CommandT &command) const {
-    const auto *gather = command.action.AsGatherParts();
-    return gather && reduced.contains(gather->buffer);
+    return groups.emplace_back(Group{command.name, sourceText(command.location), kindOf(command), index});
   }
 
   void explainMemory() {
@@ -196,32 +189,53 @@ private:
         << left(group.name, kNameWidth) << ' ' << group.source << '\n';
   }
 
-  void explainCollectives() {
-    std::vector<const Group *> found;
-    double payload = 0, bytes = 0, time = 0;
-    for (const Group &group : groups)
-      if (group.kind == CommandKind::collective) {
-        found.push_back(&group);
-        payload += double(group.cost.payload);
-        bytes += double(group.cost.bytes);
-        time += group.time;
-      }
-    if (found.empty())
+  void explainHoldings() {
+    if (plan.devices < 2)
       return;
-    out << "\ncollectives: " << found.size() << " of " << bytesText(payload) << ", " << bytesText(bytes)
-        << " read and written by each device, " << timeText(time) << '\n'
-        << "     tensor     moved      time   GB/s members  collective" << std::string(kNameWidth - 8, ' ')
-        << "source\n";
-    for (size_t i = 0; i < std::min(kRows, found.size()); ++i) {
-      const Group &group = *found[i];
-      out << right(bytesText(double(group.cost.payload)), 11)
-          << right(bytesText(double(group.cost.bytes)), 10) << right(timeText(group.time), 10)
-          << right(numberText(ratio(double(group.cost.bytes), group.time)), 7)
-          << right(std::to_string(group.members), 8) << "  " << left(group.name, kNameWidth) << "  "
-          << group.source << '\n';
+    out << "\nwho holds what; [8/data, 4]: a device has its part along \"data\"; alike ones together\n"
+        << "    bytes  part  role      tensor\n";
+    for (const Holding &holding : holdingsOf(plan)) {
+      std::string part = holding.shares == 1 ? "all" : "1/" + std::to_string(holding.shares);
+      std::string count = holding.tensors == 1 ? "" : ", " + std::to_string(holding.tensors) + " of them";
+      out << right(bytesText(double(holding.bytes)), 9) << right(part, 6) << "  "
+          << left(plan::EnumNameSlotRole(holding.role), 8) << "  " << holding.name << ' ' << holding.tensor
+          << count << '\n';
     }
-    if (found.size() > kRows)
-      out << "  and " << found.size() - kRows << " more\n";
+  }
+
+  double timeOf(uint32_t command) const {
+    return options.measured ? (*options.measured)[command]
+                            : options.machine.nanoseconds(costOf(plan, mesh, *plan.commands[command]));
+  }
+
+  void explainCollectives() {
+    std::vector<Exchange> exchanges = exchangesOf(plan);
+    if (exchanges.empty())
+      return;
+    double total = 0;
+    for (const Exchange &exchange : exchanges)
+      for (uint32_t command : exchange.commands)
+        total += timeOf(command);
+    out << "\ncollectives: " << summary.collectives << ", a device receives "
+        << bytesText(double(summary.receivedBytes)) << ", " << timeText(total)
+        << "; in program order, alike ones together\n"
+        << "  calls  received      time   GB/s  devices  collective\n";
+    for (const Exchange &exchange : exchanges)
+      exchangeRow(exchange);
+  }
+
+  void exchangeRow(const Exchange &exchange) {
+    double time = 0, bytes = 0;
+    for (uint32_t command : exchange.commands) {
+      time += timeOf(command);
+      bytes += double(costOf(plan, mesh, *plan.commands[command]).bytes);
+    }
+    out << right(std::to_string(exchange.calls), 7) << right(bytesText(double(exchange.received)), 10)
+        << right(timeText(time), 10) << right(numberText(ratio(bytes, time)), 7)
+        << right(std::to_string(exchange.members), 9) << "  " << exchange.kind << " over " << exchange.axes
+        << (exchange.work.empty() ? "" : ", " + exchange.work) << '\n';
+    if (!exchange.cause.empty())
+      out << wrapped(exchange.cause, 9, kWidth);
   }
 
   const plan::PlanT &plan;
@@ -230,7 +244,6 @@ private:
   Summary summary;
   std::vector<Group> groups;
   std::map<std::string, size_t> named; // group of each kernel
-  std::map<uint32_t, size_t> reduced;  // group of the last reduction into each buffer
   std::ostringstream out;
 };
 

@@ -17,7 +17,8 @@ struct ExplainOptions {
   std::optional<std::vector<double>> measured;
 };
 
-/// The layout, the memory of a device, its ten most expensive kernels and the collectives, for 100 columns.
+/// The layout, the memory of a device, who holds what, the ten most expensive kernels, and the collectives
+/// with the ops that are why; for 100 columns, but for long names.
 /// Needs a verified plan.
 std::string explainPlan(const plan::PlanT &plan, const ExplainOptions &options);
 

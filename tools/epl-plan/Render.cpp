@@ -1,5 +1,6 @@
 #include "Render.h"
 
+#include "Shardings.h"
 #include "Units.h"
 
 #include "runtime/plan/Cost.h"
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <utility>
 
 namespace epl::runtime::tool {
 namespace {
@@ -15,7 +17,9 @@ namespace {
 // Sizes in pixels.
 constexpr int kBoxWidth = 112, kBoxHeight = 46, kColumn = kBoxWidth + 22, kRow = kBoxHeight + 50;
 constexpr int kMargin = 20, kLabel = 130, kHead = 112;
-constexpr size_t kLineLetters = 17; // what fits a box
+constexpr size_t kLineLetters = 17;                // what fits a box
+constexpr int kLine = 16, kCell = 18, kLetter = 6; // of the tables
+constexpr uint32_t kMostCells = 32;                // devices that the table of holdings draws
 
 constexpr const char *kStyle = R"(
   text { font-family: ui-monospace, monospace; font-size: 10px; fill: #222 }
@@ -25,6 +29,7 @@ constexpr const char *kStyle = R"(
   .compute .box { fill: #cfe3ff } .product .box { fill: #8fb8f5 }
   .collective .box { fill: #ffd9a8 } .copy .box { fill: #dcdcdc }
   .wait { fill: none; stroke: #b4441e; stroke-width: 1.3; marker-end: url(#head) }
+  .part { stroke: #444; stroke-width: 0.5 } .bold { font-weight: bold }
   .members { stroke-dasharray: 5 3 } .command:hover .box, .wait:hover { stroke-width: 2.5 }
 )";
 
@@ -101,7 +106,9 @@ public:
   }
 
   std::string run() {
-    int right = std::max(left(width) + kMargin, 900), bottom = top(uint32_t(plan.lanes.size())) + 6;
+    drawTables(top(uint32_t(plan.lanes.size())) + kLine);
+    std::string tables = std::exchange(out, std::ostringstream()).str();
+    int right = std::max({left(width) + kMargin, 900, tablesRight}), bottom = tablesBottom + 6;
     out << R"(<svg xmlns="http://www.w3.org/2000/svg" width=")" << right << R"(" height=")" << bottom
         << R"(" viewBox="0 0 )" << right << ' ' << bottom << "\">\n<style>" << kStyle << "</style>\n"
         << R"(<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7")"
@@ -115,7 +122,7 @@ public:
         drawWait(command, wait);
     for (uint32_t command = 0; command < plan.commands.size(); ++command)
       drawCommand(command);
-    out << "</svg>\n";
+    out << tables << "</svg>\n";
     return out.str();
   }
 
@@ -203,10 +210,11 @@ private:
     out << "</g>\n";
   }
 
-  /// The phase, or how much is moved.
+  /// The phase of computations, how much the others move.
   std::string phase(uint32_t index) const {
     const Cost &cost = costs[index];
-    if (std::string phase = phaseName(*plan.commands[index]); !phase.empty())
+    const plan::CommandT &command = *plan.commands[index];
+    if (std::string phase = phaseName(command); !phase.empty() && kindOf(command) == CommandKind::compute)
       return phase;
     return bytesText(double(cost.payload ? cost.payload : cost.bytes));
   }
@@ -220,17 +228,84 @@ private:
       text += ", " + command.work;
     if (!command.location.empty())
       text += "\n" + command.location;
+    if (!command.cause.empty())
+      text += "\n" + command.cause;
     if (cost.flops != 0)
       text += "\n" + flopsText(double(cost.flops));
     if (cost.payload != 0)
-      text += "\ntensor of " + bytesText(double(cost.payload));
+      text += "\ntensor of " + bytesText(double(cost.payload)) + ", " + bytesText(double(cost.received)) +
+              " received from other devices";
     return text + "\n" + bytesText(double(cost.bytes)) + " read and written";
+  }
+
+  /// Words of a table, which makes the picture wider where they need it.
+  void cell(int x, std::string_view words, const char *style = "name") {
+    text(x, tablesBottom, style, words);
+    tablesRight = std::max(tablesRight, x + int(words.size()) * kLetter + kMargin);
+  }
+
+  void drawTables(int y) {
+    tablesBottom = y;
+    if (plan.devices > 1)
+      drawHoldings();
+    drawExchanges();
+  }
+
+  /// A cell for each device: equal numbers are equal parts.
+  void drawHoldings() {
+    bool areCells = plan.devices <= kMostCells;
+    cell(kMargin, "Who holds what: the part of each device; a tensor [8/data, 4] is split along \"data\"",
+         "sub");
+    tablesBottom += kLine + 4;
+    int x = kMargin + (areCells ? int(plan.devices) * kCell + 10 : 0);
+    for (const Holding &holding : holdingsOf(plan)) {
+      for (uint32_t rank = 0; areCells && rank < plan.devices; ++rank)
+        drawPart(rank, holding);
+      cell(x, bytesText(double(holding.bytes)) + " a device");
+      cell(x + 110, plan::EnumNameSlotRole(holding.role));
+      cell(x + 170, holding.name + " " + holding.tensor +
+                        (holding.tensors == 1 ? "" : ", " + std::to_string(holding.tensors) + " of them"));
+      tablesBottom += kCell;
+    }
+    tablesBottom += kLine;
+  }
+
+  void drawPart(uint32_t rank, const Holding &holding) {
+    int x = kMargin + int(rank) * kCell;
+    uint32_t hue = holding.shares == 1 ? 0 : holding.parts[rank] * 360 / holding.shares;
+    out << "<rect class=\"part\" x=\"" << x << "\" y=\"" << tablesBottom - 12 << "\" width=\"" << kCell - 2
+        << "\" height=\"" << kCell - 2 << "\" fill=\"hsl(" << hue
+        << (holding.shares == 1 ? ", 0%, 88%)\"><title>" : ", 65%, 80%)\"><title>") << plan.device_kind << ':'
+        << rank << (holding.shares == 1 ? " has all" : " has part " + std::to_string(holding.parts[rank]))
+        << "</title></rect>\n";
+    text(x + 4, tablesBottom, "small", holding.shares == 1 ? "=" : std::to_string(holding.parts[rank]));
+  }
+
+  void drawExchanges() {
+    std::vector<Exchange> exchanges = exchangesOf(plan);
+    if (exchanges.empty())
+      return;
+    cell(kMargin, "Collectives in program order, alike ones together: what a device receives, and why",
+         "sub");
+    tablesBottom += kLine + 4;
+    for (const Exchange &exchange : exchanges) {
+      cell(kMargin, "#" + std::to_string(exchange.commands.front()));
+      cell(kMargin + 40, std::to_string(exchange.calls) + " x");
+      cell(kMargin + 80, exchange.kind + " over " + exchange.axes, "bold");
+      cell(kMargin + 260, std::to_string(exchange.members) + " devices");
+      cell(kMargin + 340, bytesText(double(exchange.received)));
+      cell(kMargin + 410, exchange.work);
+      cell(kMargin + 500, exchange.cause);
+      tablesBottom += kLine;
+    }
   }
 
   const plan::PlanT &plan;
   std::vector<Cost> costs;       // of each command
   std::vector<uint32_t> columns; // of each command
   uint32_t width = 0;            // columns
+  int tablesRight = 0;           // what they need of the picture's width
+  int tablesBottom = 0;          // where the next line of a table stands
   std::ostringstream out;
 };
 

@@ -77,9 +77,13 @@ int main(int argc, char **argv) {
   CLI::App *verifyCommand = app.add_subcommand(
       "verify", "Check a plan as the runtime does (sizes, races, use before definition) and print a summary");
   CLI::App *renderCommand = app.add_subcommand(
-      "render", "Draw a plan as SVG: a row for each lane, a box for each command, an arrow for each wait");
+      "render",
+      "Draw a plan as SVG: a row for each lane, a box for each command, an arrow for each wait; below, "
+      "who holds what, and every collective with its bytes and the ops that are why");
   CLI::App *explainCommand = app.add_subcommand(
-      "explain", "Report what a plan costs: its memory, its ten most expensive kernels, its collectives");
+      "explain",
+      "Report what a plan costs: its memory, who holds what, its ten most expensive kernels, and its "
+      "collectives with the ops that are why");
   for (CLI::App *command : {dumpCommand, verifyCommand, renderCommand, explainCommand})
     command->add_option("file", options.plan, "The plan file (.eplan)")->required();
   renderCommand->add_option("-o,--output", options.output, "The SVG file to write; default: standard output");

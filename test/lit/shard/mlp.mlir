@@ -6,19 +6,19 @@
 
 // CHECK: func.func public @main
 // CHECK-NOT: epl.reshard
-// CHECK: epl.reshard %{{.*}} to <@mesh, []> : tensor<f32>
+// CHECK: epl.reshard %{{.*}} to <@mesh, []>{{.*}} : tensor<f32>
 // CHECK-NOT: epl.reshard
-// CHECK: epl.reshard %{{.*}} to <@mesh, [{}]> : tensor<6xf32>
+// CHECK: epl.reshard %{{.*}} to <@mesh, [{}]>{{.*}} : tensor<6xf32>
 // CHECK-NOT: epl.reshard
-// CHECK: epl.reshard %{{.*}} to <@mesh, [{}]> : tensor<5xf32>
+// CHECK: epl.reshard %{{.*}} to <@mesh, [{}]>{{.*}} : tensor<5xf32>
 // CHECK-NOT: epl.reshard
-// CHECK: epl.reshard %{{.*}} to <@mesh, [{}]> : tensor<3xf32>
+// CHECK: epl.reshard %{{.*}} to <@mesh, [{}]>{{.*}} : tensor<3xf32>
 // CHECK-NOT: epl.reshard
-// CHECK: epl.reshard %{{.*}} to <@mesh, [{}, {}]> : tensor<4x6xf32>
+// CHECK: epl.reshard %{{.*}} to <@mesh, [{}, {}]>{{.*}} : tensor<4x6xf32>
 // CHECK-NOT: epl.reshard
-// CHECK: epl.reshard %{{.*}} to <@mesh, [{}, {}]> : tensor<6x5xf32>
+// CHECK: epl.reshard %{{.*}} to <@mesh, [{}, {}]>{{.*}} : tensor<6x5xf32>
 // CHECK-NOT: epl.reshard
-// CHECK: epl.reshard %{{.*}} to <@mesh, [{}, {}]> : tensor<5x3xf32>
+// CHECK: epl.reshard %{{.*}} to <@mesh, [{}, {}]>{{.*}} : tensor<5x3xf32>
 // CHECK-NOT: epl.reshard
 
 #map = affine_map<(d0, d1) -> ()>

@@ -45,15 +45,15 @@ func.func @step(%w: tensor<6x4xf32> {epl.role = "state", epl.name = "w"},
   %z0 = arith.constant {epl.work = #forward} dense<0.0> : tensor<16x4xf32>
   // V1-NOT: epl.reshard
   // V2-NOT: epl.reshard
-  // V3: %[[W0:.*]] = epl.reshard %arg0 to <@mesh, [{}, {}]> {epl.work = #epl.work<@tg0, forward>}
+  // V3: %[[W0:.*]] = epl.reshard %arg0 to <@mesh, [{}, {}]> {{[{].*}}epl.work = #epl.work<@tg0, forward>}
   // V3-NEXT: linalg.matmul {{.*}}%[[W0]]
-  // PLACED3: %[[W0:.*]] = epl.reshard %arg0 to <@mesh, [{}, {}]> {epl.work = #epl.work<@tg0, forward>}
+  // PLACED3: %[[W0:.*]] = epl.reshard %arg0 to <@mesh, [{}, {}]> {{[{].*}}epl.work = #epl.work<@tg0, forward>}
   // PLACED3: linalg.matmul {{.*}}%[[W0]]
   %y = linalg.matmul {epl.work = #forward} ins(%x, %w : tensor<16x6xf32>, tensor<6x4xf32>) outs(%z0 : tensor<16x4xf32>) -> tensor<16x4xf32>
   %z1 = arith.constant {epl.work = #backward} dense<0.0> : tensor<16x4xf32>
-  // V3: %[[W1:.*]] = epl.reshard %arg0 to <@mesh, [{}, {}]> {epl.work = #epl.work<@tg0, backward>}
+  // V3: %[[W1:.*]] = epl.reshard %arg0 to <@mesh, [{}, {}]> {{[{].*}}epl.work = #epl.work<@tg0, backward>}
   // V3-NEXT: linalg.matmul {{.*}}%[[W1]]
-  // PLACED3: %[[W1:.*]] = epl.reshard %arg0 to <@mesh, [{}, {}]> {epl.work = #epl.work<@tg0, backward>}
+  // PLACED3: %[[W1:.*]] = epl.reshard %arg0 to <@mesh, [{}, {}]> {{[{].*}}epl.work = #epl.work<@tg0, backward>}
   // PLACED3: linalg.matmul {{.*}}%[[W1]]
   %d = linalg.matmul {epl.work = #backward} ins(%x, %w : tensor<16x6xf32>, tensor<6x4xf32>) outs(%z1 : tensor<16x4xf32>) -> tensor<16x4xf32>
   %t = arith.mulf %y, %d {epl.work = #backward} : tensor<16x4xf32>
@@ -61,9 +61,9 @@ func.func @step(%w: tensor<6x4xf32> {epl.role = "state", epl.name = "w"},
   %half = arith.constant {epl.work = #backward} dense<0.5> : tensor<6x4xf32>
   // CHECK: %[[SUM:.*]] = linalg.matmul indexing_maps{{.*}}ins(%arg6
   // V1-NOT: epl.reshard
-  // V2-NEXT: %[[G:.*]] = epl.reshard %[[SUM]] to <@mesh, [{}, {"data"}]> {epl.work = #epl.work<@tg0, backward>}
+  // V2-NEXT: %[[G:.*]] = epl.reshard %[[SUM]] to <@mesh, [{}, {"data"}]> {{[{].*}}epl.work = #epl.work<@tg0, backward>}
   // V2-NEXT: arith.mulf %[[G]]
-  // V3-NEXT: %[[G:.*]] = epl.reshard %[[SUM]] to <@mesh, [{}, {"data"}]> {epl.work = #epl.work<@tg0, backward>}
+  // V3-NEXT: %[[G:.*]] = epl.reshard %[[SUM]] to <@mesh, [{}, {"data"}]> {{[{].*}}epl.work = #epl.work<@tg0, backward>}
   // V3-NEXT: arith.mulf %[[G]]
   // The norm reads the gradient: at v1 every device sums all of it.
   // PLACED1: %[[SUM:.*]] = linalg.matmul indexing_maps{{.*}} partial = sum{"data"}>

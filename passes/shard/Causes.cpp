@@ -1,0 +1,146 @@
+//===- Causes.cpp - Why values change their distribution ------------------===//
+//
+// Problem: a collective stands where a tensor moves; people ask which of their lines made it necessary.
+// Method: of each reshard, one sentence: the tensor as it is and as it is to be; who made it so, for a
+//   pending sum the op that summed first, seen through what passes the sum on; who reads it, seen through
+//   further reshards. Equal ops of one line are one reader.
+// Invariant in: the program is placed. Invariant out: the same, with an `epl.cause` on each reshard.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/shard/Causes.h"
+
+#include "dialect/SourceLocation.h"
+#include "passes/shard/Describe.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+using Axes = SmallVector<StringRef>;
+
+namespace {
+/// One reshard, with the axes on which it changes something.
+class Cause {
+public:
+  Cause(ReshardOp op, MeshOp mesh)
+      : before(op.getOperand()), after(op.getResult()), from(getSharding(before)), to(op.getSharding()) {
+    for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
+      if (getAxisState(from, axis.getName()) != getAxisState(to, axis.getName()))
+        changed.push_back(axis.getName());
+  }
+
+  std::string describe() const {
+    return describeChange() + ": " + describeMaker(findMaker()) + " " + describeBefore() + "; " +
+           describeReaders() + " " + describeAfter();
+  }
+
+private:
+  /// The tensor, and what becomes of its parts.
+  std::string describeChange() const {
+    std::string text = describeTensor(before, from.withoutPartial());
+    return from.getDims() == to.getDims() ? text
+                                          : text + " -> " + describeTensor(before, to.withoutPartial());
+  }
+
+  template <typename Predicate> Axes filter(ShardingAttr sharding, Predicate predicate) const {
+    Axes found;
+    llvm::copy_if(changed, std::back_inserter(found),
+                  [&](StringRef axis) { return predicate(getAxisState(sharding, axis)); });
+    return found;
+  }
+  Axes getPending(ShardingAttr sharding) const {
+    return filter(sharding, [](AxisState state) { return state.partial.has_value(); });
+  }
+  Axes getSplitting(ShardingAttr sharding) const {
+    return filter(sharding, [](AxisState state) { return state.isSharded(); });
+  }
+
+  /// Where the value got what is changed here: of a pending one the op that reduces.
+  Value findMaker() const {
+    Axes pending = getPending(from);
+    auto isPendingToo = [&](Value value) {
+      ShardingAttr sharding = isa<RankedTensorType>(value.getType()) ? getSharding(value) : ShardingAttr();
+      return sharding && llvm::any_of(sharding.getPartialAxes(),
+                                      [&](StringRef axis) { return llvm::is_contained(pending, axis); });
+    };
+    Value value = before;
+    llvm::SmallPtrSet<Operation *, 8> seen;
+    while (Operation *maker = value.getDefiningOp()) {
+      auto isEarlier = [&](Value operand) {
+        return isPendingToo(operand) && !operand.getDefiningOp<LoopCarryOp>();
+      };
+      auto next = llvm::find_if(maker->getOperands(), isEarlier);
+      if (next == maker->getOperands().end() || !seen.insert(maker).second)
+        break;
+      value = *next;
+    }
+    return value;
+  }
+
+  std::string describeBefore() const {
+    Axes pending = getPending(from), splitting = getSplitting(from);
+    std::string text;
+    if (!pending.empty())
+      text = (from.getReduction() == ReductionKind::sum
+                  ? "sums"
+                  : "takes the " + stringifyReductionKind(from.getReduction()).str()) +
+             " over " + llvm::join(pending, ", ");
+    if (!splitting.empty())
+      text += (text.empty() ? "is split over " : " and is split over ") + llvm::join(splitting, ", ");
+    return text.empty() ? "is whole" : text;
+  }
+
+  std::string describeAfter() const {
+    if (Axes splitting = getSplitting(to); !splitting.empty())
+      return "its part over " + llvm::join(splitting, ", ");
+    if (!getPending(to).empty())
+      return "it once";
+    return getPending(from).empty() ? "all of it"
+                                    : "the " + stringifyReductionKind(from.getReduction()).str();
+  }
+
+  void collectReaders(Value value, SetVector<Operation *> &readers) const {
+    for (Operation *user : value.getUsers()) {
+      Operation *top = value.getParentBlock()->findAncestorOpInBlock(*user);
+      if (isa<ReshardOp>(top))
+        collectReaders(top->getResult(0), readers);
+      else
+        readers.insert(top);
+    }
+  }
+
+  /// The first reader in program order, and how many others there are. The step's caller counts where nobody
+  /// else reads.
+  std::string describeReaders() const {
+    SetVector<Operation *> readers;
+    collectReaders(after, readers);
+    SmallVector<Operation *> sorted = readers.takeVector();
+    llvm::sort(sorted, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    std::vector<std::string> names;
+    for (Operation *reader : sorted)
+      if (std::string name = describeOp(reader);
+          !isa<func::ReturnOp>(reader) && !llvm::is_contained(names, name))
+        names.push_back(name);
+    if (names.empty())
+      return "the step returns";
+    size_t others = names.size() - 1;
+    if (others == 0)
+      return names.front() + " reads";
+    return names.front() + " and " + std::to_string(others) + (others == 1 ? " other read" : " others read");
+  }
+
+  Value before, after;
+  ShardingAttr from, to;
+  Axes changed;
+};
+} // namespace
+
+void mlir::epl::explainReshards(func::FuncOp program, MeshOp mesh) {
+  for (auto reshard : program.getOps<ReshardOp>())
+    reshard->setAttr(EplDialect::kCauseAttr,
+                     StringAttr::get(program.getContext(), Cause(reshard, mesh).describe()));
+}

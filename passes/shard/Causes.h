@@ -1,0 +1,12 @@
+//===- Causes.h - Why values change their distribution ----------*- C++ -*-===//
+#pragma once
+
+#include "passes/shard/AxisState.h"
+
+namespace mlir::epl {
+
+/// Gives each reshard of a placed program an `epl.cause`: the tensor, the op whose result is distributed
+/// otherwise than its readers need it, and the readers.
+void explainReshards(func::FuncOp program, MeshOp mesh);
+
+} // namespace mlir::epl
