@@ -133,8 +133,8 @@ int64_t FunctionRules::chooseFactor(Operation *op, AxisAttr axis, StateOf getSta
 int64_t FunctionRules::vote(Operation *op, AxisAttr axis, StateOf getState) const {
   const FactorRule &rule = getRule(op);
   bool splits = getUse(op, axis) == AxisUse::split;
-  // A sum that the op has made pending stays the choice, though other axes may have split more of its operands
-  // since, so that these do not divide as they are: they are distributed as the op needs them.
+  // A sum that the op has made pending stays the choice, though other axes may have split more of its
+  // operands since, so that these do not divide as they are: they are distributed as the op needs them.
   bool isSummed = llvm::any_of(op->getResults(), [&](Value value) { return isPending(value, getState); }) &&
                   llvm::none_of(op->getOperands(), [&](Value value) { return isPending(value, getState); });
   auto mayShard = [&](int64_t factor) {
