@@ -75,12 +75,14 @@ bool FunctionRules::canShard(Operation *op, int64_t factor, AxisAttr axis) const
   if (factor == FactorRule::kBlocked || !divides(op->getOperands(), rule.operands, factor, axis) ||
       !divides(op->getResults(), rule.results, factor, axis))
     return false;
-  if (!rule.isReduction(factor))
-    return true;
+  return !rule.isReduction(factor) || startsNeutral(op);
+}
+
+bool FunctionRules::startsNeutral(Operation *op) const {
   auto accumulating = dyn_cast<DestinationStyleOpInterface>(op);
   if (!accumulating)
     return true;
-  return llvm::all_of(llvm::zip_equal(rule.reductions, accumulating.getDpsInits()), [&](auto pair) {
+  return llvm::all_of(llvm::zip_equal(getRule(op).reductions, accumulating.getDpsInits()), [&](auto pair) {
     auto [kind, init] = pair;
     return zeros.isNeutral(kind, init);
   });
@@ -138,7 +140,8 @@ int64_t FunctionRules::vote(Operation *op, AxisAttr axis, StateOf getState) cons
   bool isSummed = llvm::any_of(op->getResults(), [&](Value value) { return isPending(value, getState); }) &&
                   llvm::none_of(op->getOperands(), [&](Value value) { return isPending(value, getState); });
   auto mayShard = [&](int64_t factor) {
-    return isSummed ? factor != FactorRule::kBlocked && rule.isReduction(factor) : canShard(op, factor, axis);
+    return isSummed ? factor != FactorRule::kBlocked && rule.isReduction(factor) && startsNeutral(op)
+                    : canShard(op, factor, axis);
   };
   SmallVector<int64_t> votes(rule.factors.size(), 0), samples = votes;
   for (auto [operand, factors] : llvm::zip_equal(op->getOperands(), rule.operands)) {

@@ -96,6 +96,8 @@ private:
   bool divides(ValueRange values, ArrayRef<SmallVector<int64_t>> dimFactors, int64_t factor,
                AxisAttr axis) const;
   int64_t vote(Operation *op, AxisAttr axis, StateOf getState) const;
+  /// Whether every member may start a reduction of the op from the initial values.
+  bool startsNeutral(Operation *op) const;
   FailureOr<SmallVector<AxisState>> flowPartial(Operation *op, StateOf getState,
                                                 SmallVectorImpl<OpOperand *> *masked) const;
   FailureOr<SmallVector<Status>> getStatuses(Operation *op, StateOf getState) const;
