@@ -9,6 +9,7 @@
 #include "runtime/executor/Session.h"
 #include "runtime/plan/Devices.h"
 #include "runtime/plan/Dump.h"
+#include "runtime/plan/Parts.h"
 #include "runtime/plan/Reader.h"
 #include "runtime/plan/Summary.h"
 #include "runtime/plan/Writer.h"
@@ -43,16 +44,17 @@ struct Slot {
 
 std::vector<Slot> slotsOf(const Plan &self) {
   std::vector<Slot> slots;
-  for (const auto &slot : self.plan->slots) {
-    slots.push_back({slot->name,
-                     plan::EnumNameSlotRole(slot->role),
-                     elementName(slot->type),
-                     TensorType::of(*slot).shape,
-                     slot->shape,
-                     slot->updates,
-                     slot->hidden,
+  for (uint32_t index = 0; index < self.plan->slots.size(); ++index) {
+    const plan::SlotT &slot = *self.plan->slots[index], &held = heldSlot(*self.plan, index);
+    slots.push_back({slot.name,
+                     plan::EnumNameSlotRole(slot.role),
+                     elementName(slot.type),
+                     TensorType::of(slot).shape,
+                     held.shape,
+                     slot.updates,
+                     slot.hidden,
                      {}});
-    for (const auto &dim : slot->sharding)
+    for (const auto &dim : held.sharding)
       slots.back().sharding.push_back(dim->axes);
   }
   return slots;
@@ -150,6 +152,9 @@ void bindPlan(nb::module_ &module) {
           "By one device from others in a step, all branches taken.")
       .def_prop_ro(
           "num_kernels", [](const Plan &self) { return self.summary.kernels; }, "Distinct kernels.")
+      .def_prop_ro(
+          "num_transfers", [](const Plan &self) { return self.summary.transfers; },
+          "Tensors that go from one mesh to another in a step.")
       .def_prop_ro(
           "num_collectives", [](const Plan &self) { return self.summary.collectives; }, "In a step.");
 }

@@ -8,18 +8,20 @@
 
 namespace epl::runtime {
 
-Actions::Actions(const plan::PlanT &plan, const Topology &topology) : image(plan.image) {
+Actions::Actions(const plan::PlanT &plan, const Topology &topology, const Image &image,
+                 const Channels &channels) {
   for (uint32_t communicator = 0; communicator < plan.communicators.size(); ++communicator)
     maxPointers = std::max<size_t>(maxPointers, topology.groupSize(communicator));
   for (const auto &command : plan.commands) {
-    bound.push_back(bind(plan, command->action));
+    bound.push_back(bind(plan, command->action, image, channels));
     guards.emplace_back(command->guards);
     if (const auto *launch = command->action.AsLaunch())
       maxPointers = std::max(maxPointers, launch->buffers.size());
   }
 }
 
-Actions::Bound Actions::bind(const plan::PlanT &plan, const plan::ActionUnion &action) const {
+Actions::Bound Actions::bind(const plan::PlanT &plan, const plan::ActionUnion &action, const Image &image,
+                             const Channels &channels) {
   switch (action.type) {
   case plan::Action::Launch: {
     const plan::LaunchT &launch = *action.AsLaunch();
@@ -44,6 +46,10 @@ Actions::Bound Actions::bind(const plan::PlanT &plan, const plan::ActionUnion &a
     return bindBlocks(plan, *action.AsReduceBlocks());
   case plan::Action::ExchangeBlocks:
     return bindBlocks(plan, *action.AsExchangeBlocks());
+  case plan::Action::Send:
+    return Send{channels, action.AsSend()->channel, action.AsSend()->source};
+  case plan::Action::Receive:
+    return Receive{channels, action.AsReceive()->channel, action.AsReceive()->target};
   case plan::Action::NONE:
     break;
   }
@@ -124,6 +130,14 @@ void Actions::ExchangeBlocks::run(const ActionContext &context) const {
   for (const Piece &piece : pieces[context.rank])
     copyBox(context.addresses.get(piece.holder, action.source),
             context.addresses.get(context.rank, action.target), piece.box, elementSize);
+}
+
+void Actions::Send::run(const ActionContext &context) const {
+  channels.send(channel, context.rank, context.addresses.get(context.rank, source));
+}
+
+void Actions::Receive::run(const ActionContext &context) const {
+  channels.receive(channel, context.rank, context.addresses.get(context.rank, target));
 }
 
 void Actions::Copy::run(const ActionContext &context) const {

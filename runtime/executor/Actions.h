@@ -5,6 +5,7 @@
 #include "runtime/collective/inproc/Combine.h"
 #include "runtime/device/cpu/Contraction.h"
 #include "runtime/device/cpu/Image.h"
+#include "runtime/executor/Channels.h"
 #include "runtime/executor/Topology.h"
 #include "runtime/plan/Blocks.h"
 
@@ -34,11 +35,11 @@ struct ActionContext {
   void **pointers;
 };
 
-/// Runs the actions of one plan, which must outlive it.
+/// Runs the actions of a plan for one mesh. That, its code and the channels must outlive it.
 class Actions {
 public:
   /// Throws Error if a kernel, the library of contractions, or a reduction is missing.
-  Actions(const plan::PlanT &plan, const Topology &topology);
+  Actions(const plan::PlanT &plan, const Topology &topology, const Image &image, const Channels &channels);
 
   /// Runs a command's action on one rank, in the calling thread; false if a guard does not hold, and nothing
   /// was done.
@@ -91,13 +92,23 @@ private:
     std::vector<std::vector<Piece>> pieces; // of each rank
     void run(const ActionContext &context) const;
   };
+  struct Send {
+    const Channels &channels;
+    uint32_t channel, source;
+    void run(const ActionContext &context) const;
+  };
+  struct Receive {
+    const Channels &channels;
+    uint32_t channel, target;
+    void run(const ActionContext &context) const;
+  };
   using Bound = std::variant<Launch, Contract, ReducePart, GatherParts, GatherBlocks, Copy, ReduceBlocks,
-                             ExchangeBlocks>;
-  Bound bind(const plan::PlanT &plan, const plan::ActionUnion &action) const;
+                             ExchangeBlocks, Send, Receive>;
+  static Bound bind(const plan::PlanT &plan, const plan::ActionUnion &action, const Image &image,
+                    const Channels &channels);
   static Bound bindBlocks(const plan::PlanT &plan, const plan::ReduceBlocksT &reduce);
   static Bound bindBlocks(const plan::PlanT &plan, const plan::ExchangeBlocksT &exchange);
 
-  Image image;
   std::vector<Bound> bound;
   std::vector<std::span<const plan::Guard>> guards; // of each command
   size_t maxPointers = 0;

@@ -2,9 +2,9 @@
 
 namespace epl::runtime {
 
-Frame::Frame(const Program &program, uint32_t numWorkers)
-    : addresses(program.topology().size(), program.plan().buffers.size()), workers(numWorkers),
-      trace(numWorkers), numRanks(program.topology().size()), numLanes(program.plan().lanes.size()),
+Frame::Mesh::Mesh(const Program &program)
+    : addresses(program.topology().size(), program.plan().buffers.size()),
+      numRanks(program.topology().size()), numLanes(program.plan().lanes.size()),
       progress(new Progress[numRanks * numLanes]) {
   for (uint32_t rank = 0; rank < numRanks; ++rank)
     arenas.emplace_back(program.plan().arena_size);
@@ -17,13 +17,11 @@ Frame::Frame(const Program &program, uint32_t numWorkers)
         addresses.set(rank, buffer, arenas[rank].data() + source.offset);
   }
   makeScratch(program);
-  for (uint32_t worker = 0; worker < numWorkers; ++worker)
-    makeWorker(program, worker);
 }
 
 /// State has storage of its own. An argument from the host needs scratch if it is not contiguous there; a
 /// result also on the ranks that hold a block that another rank gives.
-void Frame::makeScratch(const Program &program) {
+void Frame::Mesh::makeScratch(const Program &program) {
   for (size_t slot = 0; slot < program.numSlots(); ++slot) {
     const plan::SlotT &source = *program.plan().slots[slot];
     const SlotLayout &layout = program.layout(slot);
@@ -37,22 +35,36 @@ void Frame::makeScratch(const Program &program) {
   }
 }
 
-void Frame::beginStep() {
-  epoch += uint64_t(1) << 32;
+Frame::Frame(const LoadedPlan &plan, uint32_t numWorkers)
+    : workers(numWorkers), trace(numWorkers), numDevices(plan.numDevices()) {
+  size_t numPointers = 0;
+  for (uint32_t part = 0; part < plan.numPrograms(); ++part) {
+    meshes.emplace_back(plan.program(part));
+    numPointers = std::max(numPointers, plan.program(part).actions().numPointers());
+  }
   for (Worker &worker : workers)
-    worker.isPrepared = false;
+    worker.pointers.resize(numPointers);
+  deal(plan);
 }
 
-void Frame::makeWorker(const Program &program, uint32_t worker) {
-  Worker &self = workers[worker];
-  self.pointers.resize(program.actions().numPointers());
-  for (uint32_t rank = 0; rank < numRanks; ++rank) {
-    if (workerOf(rank) != worker)
-      continue;
-    Cursor &cursor = self.cursors.emplace_back(Cursor{rank, {}});
-    for (const auto &lane : program.plan().lanes)
-      cursor.lanes.push_back({lane->commands});
+/// Neighbouring devices go to one worker, whatever meshes they are of.
+void Frame::deal(const LoadedPlan &plan) {
+  for (uint32_t part = 0; part < plan.numPrograms(); ++part) {
+    const Program &program = plan.program(part);
+    for (uint32_t rank = 0; rank < program.topology().size(); ++rank) {
+      Worker &worker = workers[workerOf(plan.device(part, rank))];
+      Cursor &cursor = worker.cursors.emplace_back(Cursor{program, meshes[part], rank, {}});
+      for (const auto &lane : program.plan().lanes)
+        cursor.lanes.push_back({lane->commands});
+    }
   }
+}
+
+void Frame::beginStep() {
+  for (Mesh &mesh : meshes)
+    mesh.beginStep();
+  for (Worker &worker : workers)
+    worker.isPrepared = false;
 }
 
 } // namespace epl::runtime

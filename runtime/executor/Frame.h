@@ -5,6 +5,8 @@
 #include "runtime/device/cpu/Memory.h"
 #include "runtime/executor/Trace.h"
 
+#include <deque>
+
 namespace epl::runtime {
 
 /// Everything that a step changes besides arguments and results; made once, so that steps allocate nothing.
@@ -22,8 +24,56 @@ public:
     void advance() { ++head, wait = member = 0; }
     bool isDone() const { return head == commands.size(); }
   };
+  /// A buffer that is a slot.
+  struct SlotBuffer {
+    uint32_t buffer, slot;
+  };
+
+  /// The memory of the ranks of one program.
+  class Mesh {
+  public:
+    explicit Mesh(const Program &program);
+
+    /// Tells other ranks that the commands of a lane up to `place` have run.
+    void publish(uint32_t rank, Program::Place place) {
+      progress[size_t(rank) * numLanes + place.lane].count.store(epoch + place.position + 1,
+                                                                 std::memory_order_seq_cst);
+    }
+    /// Whether a rank has published that the command at `place`, or a later one, has run.
+    bool isPublished(uint32_t rank, Program::Place place) const {
+      uint64_t count = progress[size_t(rank) * numLanes + place.lane].count.load(std::memory_order_seq_cst);
+      return int64_t(count - epoch) > int64_t(place.position);
+    }
+    void beginStep() { epoch += uint64_t(1) << 32; }
+
+    /// Memory of a slot on a rank whose block cannot be in the caller's tensor.
+    std::byte *scratch(uint32_t slot, uint32_t rank) const {
+      return slotScratch[slot * numRanks + rank].data();
+    }
+
+    AddressTable addresses;
+    std::vector<SlotBuffer> slotBuffers;
+
+  private:
+    /// How many commands of one lane of one rank have run, as far as others may wait for them: written by the
+    /// rank's worker alone. The upper half counts steps, so that nothing has to be zeroed between them.
+    struct alignas(64) Progress {
+      std::atomic<uint64_t> count = 0;
+    };
+
+    void makeScratch(const Program &program);
+
+    uint32_t numRanks;
+    size_t numLanes;
+    uint64_t epoch = 0;
+    std::unique_ptr<Progress[]> progress;
+    std::vector<Memory> arenas, slotScratch;
+  };
+
   /// How far one rank has come: its lanes, and the first command in program order that may not have run.
   struct Cursor {
+    const Program &program;
+    Mesh &mesh;
     uint32_t rank;
     std::vector<Lane> lanes;
     uint32_t next = 0;
@@ -38,55 +88,27 @@ public:
     bool isPrepared = false;
     size_t left = 0; // commands
   };
-  /// A buffer that is a slot.
-  struct SlotBuffer {
-    uint32_t buffer, slot;
-  };
 
-  Frame(const Program &program, uint32_t numWorkers);
+  Frame(const LoadedPlan &plan, uint32_t numWorkers);
 
   uint32_t numWorkers() const { return uint32_t(workers.size()); }
-  uint32_t workerOf(uint32_t rank) const { return uint32_t(uint64_t(rank) * workers.size() / numRanks); }
+  uint32_t workerOf(uint32_t device) const {
+    return uint32_t(uint64_t(device) * workers.size() / numDevices);
+  }
 
   /// Begins a step: nothing has been prepared or published in it.
   void beginStep();
-  /// Tells other ranks that the commands of a lane up to `place` have run.
-  void publish(uint32_t rank, Program::Place place) {
-    progress[size_t(rank) * numLanes + place.lane].count.store(epoch + place.position + 1,
-                                                               std::memory_order_seq_cst);
-  }
-  /// Whether a rank has published that the command at `place`, or a later one, has run.
-  bool isPublished(uint32_t rank, Program::Place place) const {
-    uint64_t count = progress[size_t(rank) * numLanes + place.lane].count.load(std::memory_order_seq_cst);
-    return int64_t(count - epoch) > int64_t(place.position);
-  }
 
-  /// Memory of a slot on a rank whose block cannot be in the caller's tensor.
-  std::byte *scratch(uint32_t slot, uint32_t rank) const {
-    return slotScratch[slot * numRanks + rank].data();
-  }
-
-  AddressTable addresses;
-  std::vector<SlotBuffer> slotBuffers;
+  /// Of each program.
+  std::deque<Mesh> meshes;
   std::vector<Worker> workers;
   Clock::duration lastDuration = Clock::duration::max(); // of the step that ended last
   Trace trace;
 
 private:
-  /// How many commands of one lane of one rank have run, as far as others may wait for them: written by the
-  /// rank's worker alone. The upper half counts steps, so that nothing has to be zeroed between them.
-  struct alignas(64) Progress {
-    std::atomic<uint64_t> count = 0;
-  };
+  void deal(const LoadedPlan &plan);
 
-  void makeScratch(const Program &program);
-  void makeWorker(const Program &program, uint32_t worker);
-
-  uint32_t numRanks;
-  size_t numLanes;
-  uint64_t epoch = 0;
-  std::unique_ptr<Progress[]> progress;
-  std::vector<Memory> arenas, slotScratch;
+  uint32_t numDevices;
 };
 
 } // namespace epl::runtime

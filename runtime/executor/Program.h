@@ -1,15 +1,16 @@
-// A plan that is loaded on devices: checked, bound to code, its waits told by places in lanes.
+// What runs on one mesh of a loaded plan: bound to code, its waits told by places in lanes.
 #ifndef EPL_RUNTIME_EXECUTOR_PROGRAM_H
 #define EPL_RUNTIME_EXECUTOR_PROGRAM_H
 
 #include "runtime/executor/Actions.h"
 #include "runtime/executor/SlotLayout.h"
 
-#include <memory>
+#include <vector>
 
 namespace epl::runtime {
 
-/// Everything about a plan that no step changes. Commands are those of the plan, the same for every rank.
+/// Everything about a plan for one mesh that no step changes. Commands are those of the plan, the same for
+/// every rank. The plan, its code and the channels must outlive it.
 class Program {
 public:
   /// Where a command stands: the lane, and its place in it.
@@ -22,11 +23,13 @@ public:
     uint32_t communicator;
   };
 
-  /// `plan` has passed the verifier, as every plan that the reader gives has. Throws Error if it is for other
-  /// devices or another CPU, or if a kernel or a library is missing.
-  Program(std::shared_ptr<const plan::PlanT> plan, const std::string &devices);
+  /// `plan` is the whole plan or part `part` of it, and verified. Throws Error if a kernel or a library is
+  /// missing.
+  Program(const plan::PlanT &plan, uint32_t part, const Image &image, const Channels &channels);
 
-  const plan::PlanT &plan() const { return *source; }
+  const plan::PlanT &plan() const { return source; }
+  /// Which part of the whole plan it is.
+  uint32_t part() const { return partIndex; }
   const Topology &topology() const { return ranks; }
   const Actions &actions() const { return bound; }
   const SlotLayout &layout(size_t slot) const { return layouts[slot]; }
@@ -44,11 +47,11 @@ public:
   /// The communicators over which commands of other ranks wait for `command`.
   std::span<const uint32_t> listeners(uint32_t command) const { return listenerLists.of(command); }
 
-  /// Slots that are arguments come first, then the results.
-  size_t numArguments() const { return arguments; }
+  /// The channel that a command receives from or sends to; -1 for others.
+  int32_t receivedChannel(uint32_t command) const { return received[command]; }
+  int32_t sentChannel(uint32_t command) const { return sent[command]; }
+
   size_t numSlots() const { return layouts.size(); }
-  /// The result that updates a state argument, or -1.
-  int32_t updateOf(size_t argument) const { return updates[argument]; }
 
 private:
   /// A list for each command, all in one array.
@@ -65,21 +68,20 @@ private:
     }
   };
 
-  void findUpdates();
   void bindLanes();
   void bindWaits();
 
-  std::shared_ptr<const plan::PlanT> source;
+  const plan::PlanT &source;
+  uint32_t partIndex;
   Topology ranks;
   std::vector<SlotLayout> layouts;
   Actions bound;
-  size_t arguments = 0;
-  std::vector<int32_t> updates;
   std::vector<Place> places;
   std::vector<uint32_t> communicating, computing;
   Lists<Place> localLists;
   Lists<RemoteWait> remoteLists;
   Lists<uint32_t> listenerLists;
+  std::vector<int32_t> received, sent; // channel of each command
 };
 
 } // namespace epl::runtime

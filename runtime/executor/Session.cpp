@@ -14,9 +14,9 @@ struct Session::Use {
 };
 
 Session::Session(std::shared_ptr<const plan::PlanT> plan, const std::string &devices, Executor &executor)
-    : program(std::move(plan), devices), executor(executor),
-      frame(program, std::min(program.topology().size(), executor.maxWorkers())) {
-  for (const auto &slot : program.plan().slots)
+    : loaded(std::move(plan), devices), executor(executor),
+      frame(loaded, std::min(loaded.numDevices(), executor.maxWorkers())) {
+  for (const auto &slot : loaded.plan().slots)
     kinds.push_back(std::make_shared<StateBuffer::Kind>(slot->name, TensorType::of(*slot)));
 }
 
@@ -40,12 +40,12 @@ Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<
   std::vector<Use> uses = examine(arguments, donate);
   auto call = std::make_shared<Call>(executor, numCalls + 1, name);
   std::vector<Binding> bindings;
-  bindings.reserve(program.numSlots());
+  bindings.reserve(loaded.numSlots());
   for (size_t i = 0; i < arguments.size(); ++i)
     bindings.push_back(bind(i, arguments[i], uses[i]));
   std::vector<Result> results = bindResults(bindings, call);
   call->hold(ownersOf(arguments));
-  executor.submit(std::make_shared<Step>(program, frame, executor, call, std::move(bindings)), waits);
+  executor.submit(std::make_shared<Step>(loaded, frame, executor, call, std::move(bindings)), waits);
   calls.push_back(call);
   ++numCalls;
   newest = call;
@@ -71,8 +71,9 @@ std::vector<Session::Use> Session::examine(const std::vector<Argument> &argument
       continue;
     const std::shared_ptr<Storage> &storage = (*value)->use();
     memories.push_back(storage.get());
-    uses[i].donated = donate[i] && program.updateOf(i) >= 0;
-    if (storage->numRanks() == program.topology().size() && storage->layout() == program.layout(i) &&
+    uses[i].donated = donate[i] && loaded.updateOf(i) >= 0;
+    if (loaded.partsOf(i).size() == 1 && storage->numRanks() == loaded.numRanks(i) &&
+        storage->layout() == loaded.layout(i) &&
         (!(*value)->producer() || (*value)->producer()->runsOn(executor)))
       uses[i].storage = storage;
   }
@@ -96,7 +97,7 @@ void Session::checkType(size_t index, const TensorType &type) const {
 }
 
 std::shared_ptr<Storage> Session::newStorage(size_t slot) const {
-  return std::make_shared<Storage>(program.layout(slot), program.topology().size());
+  return std::make_shared<Storage>(loaded.layout(slot), loaded.numRanks(slot));
 }
 
 /// The argument's value in host memory, whatever layout it had.
@@ -108,7 +109,7 @@ HostTensor Session::hostValue(size_t slot, const Argument &argument) const {
 
 Binding Session::bind(size_t index, const Argument &argument, const Use &use) const {
   Binding binding;
-  bool updated = program.updateOf(index) >= 0;
+  bool updated = loaded.updateOf(index) >= 0;
   if (use.inPlace || (use.storage && !updated)) {
     binding.storage = use.storage;
   } else if (use.storage) {
@@ -127,7 +128,7 @@ Binding Session::bind(size_t index, const Argument &argument, const Use &use) co
 std::vector<Result> Session::bindResults(std::vector<Binding> &bindings,
                                          const std::shared_ptr<Call> &call) const {
   std::vector<Result> results;
-  for (size_t index = numArguments(); index < program.numSlots(); ++index) {
+  for (size_t index = numArguments(); index < loaded.numSlots(); ++index) {
     Binding &binding = bindings.emplace_back();
     if (int32_t argument = slot(index).updates; argument >= 0) {
       results.push_back(std::make_shared<StateBuffer>(kinds[argument], bindings[argument].storage, call));
@@ -145,7 +146,7 @@ std::shared_ptr<StateBuffer> Session::state(size_t index, const HostTensor &tens
     throw Error("slot " + std::to_string(index) + " of the plan is no argument");
   checkType(index, tensor.type);
   bool shared = slot(index).role != plan::SlotRole::state;
-  auto storage = std::make_shared<Storage>(program.layout(index), program.topology().size(), shared);
+  auto storage = std::make_shared<Storage>(loaded.layout(index), loaded.numRanks(index), shared);
   storage->copyFromHost(tensor.data);
   return std::make_shared<StateBuffer>(kinds[index], std::move(storage), nullptr);
 }
@@ -171,7 +172,7 @@ void Session::trace(bool on) {
 
 std::string Session::traceJson() {
   synchronize();
-  return frame.trace.json(program);
+  return frame.trace.json(loaded);
 }
 
 } // namespace epl::runtime

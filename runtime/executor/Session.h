@@ -52,7 +52,7 @@ struct Outcome {
 /// For one thread at a time.
 class Session {
 public:
-  /// Loads a verified plan on `devices` ("cpu:2"). Throws Error as Program does. The executor must outlive
+  /// Loads a verified plan on `devices` ("cpu:2"). Throws Error as LoadedPlan does. The executor must outlive
   /// the session and all that its calls gave.
   Session(std::shared_ptr<const plan::PlanT> plan, const std::string &devices,
           Executor &executor = Executor::shared());
@@ -60,8 +60,8 @@ public:
   ~Session();
   Session(const Session &) = delete;
 
-  const plan::PlanT &plan() const { return program.plan(); }
-  size_t numArguments() const { return program.numArguments(); }
+  const plan::PlanT &plan() const { return loaded.plan(); }
+  size_t numArguments() const { return loaded.numArguments(); }
 
   /// Queues a step and returns. `arguments` in the order of the slots; host tensors must stay as they are
   /// until the call has ended. A state argument that the plan updates and whose flag in `donate` is set is
@@ -102,7 +102,7 @@ private:
   std::vector<Result> bindResults(std::vector<Binding> &bindings, const std::shared_ptr<Call> &call) const;
   void releaseDone();
 
-  Program program;
+  LoadedPlan loaded;
   Executor &executor;
   Frame frame;
   std::vector<std::shared_ptr<const StateBuffer::Kind>> kinds; // of the slots

@@ -2,8 +2,9 @@
 // that runs the share (see Executor.cpp) alone moves its lanes on.
 // A command at the head of its lane is ready when what it waits for has run: on its own rank the thread knows
 // that; for others, each rank publishes how far its lanes have come in counters that it alone writes. So a
-// command that no other rank waits for costs no atomic operation, and no cache line has two writers. A worker
-// that finds nothing ready polls, then sleeps until one that it may wait for wakes it.
+// command that no other rank waits for costs no atomic operation, and no cache line has two writers. A
+// receive waits in the same way for those ranks of another mesh whose memory it reads. A worker that finds
+// nothing ready polls, then sleeps until one that it may wait for wakes it.
 #include "runtime/executor/Step.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ void Step::begin() {
   for (size_t slot = 0; slot < bindings.size(); ++slot)
     for (const auto &storage : {bindings[slot].storage, bindings[slot].source})
       if (storage && !storage->poison.empty())
-        call->fail("state \"" + program.plan().slots[slot]->name + "\" is lost: " + storage->poison);
+        call->fail("state \"" + plan.plan().slots[slot]->name + "\" is lost: " + storage->poison);
   frame.beginStep();
 }
 
@@ -30,15 +31,15 @@ bool Step::run(uint32_t worker) {
     return false;
   for (const Frame::Cursor &cursor : frame.workers[worker].cursors)
     if (!call->failed())
-      collect(cursor.rank);
+      collect(cursor);
   return true;
 }
 
 void Step::end() {
   std::string error = call->seal();
   if (!error.empty()) {
-    for (size_t argument = 0; argument < program.numArguments(); ++argument)
-      if (program.updateOf(argument) >= 0 && bindings[argument].storage->poison.empty())
+    for (size_t argument = 0; argument < plan.numArguments(); ++argument)
+      if (plan.updateOf(argument) >= 0 && bindings[argument].storage->poison.empty())
         bindings[argument].storage->poison = error;
   }
   frame.lastDuration = Frame::Clock::now() - began;
@@ -50,10 +51,10 @@ void Step::prepare(uint32_t worker) {
   Frame::Worker &self = frame.workers[worker];
   self.left = 0;
   for (Frame::Cursor &cursor : self.cursors) {
-    prepareRank(cursor.rank);
+    prepareRank(cursor);
     std::ranges::for_each(cursor.lanes, &Frame::Lane::rewind);
     cursor.next = 0;
-    self.left += program.numCommands();
+    self.left += cursor.program.numCommands();
   }
   self.isPrepared = true;
   if (prepared.fetch_add(1, std::memory_order_acq_rel) + 1 != numWorkers())
@@ -63,27 +64,35 @@ void Step::prepare(uint32_t worker) {
       executor.wake(other);
 }
 
-/// Sets the addresses of the slots on a rank and copies what has to be copied.
-void Step::prepareRank(uint32_t rank) {
-  for (uint32_t slot = 0; slot < program.numArguments(); ++slot) {
-    const Binding &binding = bindings[slot];
-    const SlotLayout &layout = program.layout(slot);
-    if (binding.source && layout.localBytes() != 0)
-      std::memcpy(binding.storage->data(rank), binding.source->data(rank), layout.localBytes());
-    else if (!binding.storage && !layout.isContiguous())
-      layout.copyToLocal(rank, binding.host.data, frame.scratch(slot, rank));
-  }
-  for (auto [buffer, slot] : frame.slotBuffers)
-    frame.addresses.set(rank, buffer, address(slot, rank));
+const Binding &Step::bindingOf(const Frame::Cursor &cursor, uint32_t slot) const {
+  return bindings[plan.wholeSlot({cursor.program.part(), slot})];
 }
 
-std::byte *Step::address(uint32_t slot, uint32_t rank) const {
-  const Binding &binding = bindings[slot];
-  const SlotLayout &layout = program.layout(slot);
+/// Sets the addresses of the slots on a rank and copies what has to be copied.
+void Step::prepareRank(const Frame::Cursor &cursor) {
+  const Program &program = cursor.program;
+  for (uint32_t slot = 0; slot < program.numSlots(); ++slot) {
+    if (program.plan().slots[slot]->role == plan::SlotRole::result)
+      break;
+    const Binding &binding = bindingOf(cursor, slot);
+    const SlotLayout &layout = program.layout(slot);
+    if (binding.source && layout.localBytes() != 0)
+      std::memcpy(binding.storage->data(cursor.rank), binding.source->data(cursor.rank), layout.localBytes());
+    else if (!binding.storage && !layout.isContiguous())
+      layout.copyToLocal(cursor.rank, binding.host.data, cursor.mesh.scratch(slot, cursor.rank));
+  }
+  for (auto [buffer, slot] : cursor.mesh.slotBuffers)
+    cursor.mesh.addresses.set(cursor.rank, buffer, address(cursor, slot));
+}
+
+std::byte *Step::address(const Frame::Cursor &cursor, uint32_t slot) const {
+  const Binding &binding = bindingOf(cursor, slot);
+  const SlotLayout &layout = cursor.program.layout(slot);
   if (binding.storage)
-    return binding.storage->data(rank);
-  bool inHost = layout.isContiguous() && (slot < program.numArguments() || layout.isPrimary(rank));
-  return inHost ? binding.host.data + layout.offset(rank) : frame.scratch(slot, rank);
+    return binding.storage->data(cursor.rank);
+  bool isArgument = cursor.program.plan().slots[slot]->role != plan::SlotRole::result;
+  bool inHost = layout.isContiguous() && (isArgument || layout.isPrimary(cursor.rank));
+  return inHost ? binding.host.data + layout.offset(cursor.rank) : cursor.mesh.scratch(slot, cursor.rank);
 }
 
 /// A collective reads other ranks' slots without waiting for any command: they must be prepared. False if the
@@ -122,7 +131,7 @@ bool Step::sweep(uint32_t worker, size_t &left) {
       continue;
     if (call->failed())
       return false;
-    runCommand(worker, cursor.rank, lane->commands[lane->head]);
+    runCommand(worker, cursor, lane->commands[lane->head]);
     lane->advance();
     --left;
     ran = true;
@@ -133,6 +142,7 @@ bool Step::sweep(uint32_t worker, size_t &left) {
 /// The lane whose head a rank should run now; null if no head is ready. First comes what communicates, since
 /// others wait for it; then program order, in which a command cannot wait for its own rank; then any lane.
 Frame::Lane *Step::nextLane(Frame::Cursor &cursor) const {
+  const Program &program = cursor.program;
   for (uint32_t lane : program.communicatingLanes())
     if (isReady(cursor, cursor.lanes[lane]))
       return &cursor.lanes[lane];
@@ -141,7 +151,7 @@ Frame::Lane *Step::nextLane(Frame::Cursor &cursor) const {
   if (cursor.next == program.numCommands())
     return nullptr;
   Frame::Lane &first = cursor.lanes[program.place(cursor.next).lane];
-  if (othersAreReady(cursor.rank, first))
+  if (othersAreReady(cursor, first))
     return &first;
   for (uint32_t lane : program.computingLanes())
     if (isReady(cursor, cursor.lanes[lane]))
@@ -153,58 +163,88 @@ bool Step::isReady(const Frame::Cursor &cursor, Frame::Lane &lane) const {
   if (lane.isDone())
     return false;
   auto hasRun = [&](Program::Place place) { return cursor.hasRun(place); };
-  return std::ranges::all_of(program.localWaits(lane.commands[lane.head]), hasRun) &&
-         othersAreReady(cursor.rank, lane);
+  return std::ranges::all_of(cursor.program.localWaits(lane.commands[lane.head]), hasRun) &&
+         othersAreReady(cursor, lane);
 }
 
 /// Whether other ranks have run what the head of a lane waits for. Begins where the look before it ended.
-bool Step::othersAreReady(uint32_t rank, Frame::Lane &lane) const {
-  std::span<const Program::RemoteWait> waits = program.remoteWaits(lane.commands[lane.head]);
+bool Step::othersAreReady(const Frame::Cursor &cursor, Frame::Lane &lane) const {
+  uint32_t command = lane.commands[lane.head];
+  std::span<const Program::RemoteWait> waits = cursor.program.remoteWaits(command);
   for (; lane.wait < waits.size(); ++lane.wait, lane.member = 0) {
     auto [place, communicator] = waits[lane.wait];
-    std::span<const uint32_t> members = program.topology().members(communicator, rank);
+    std::span<const uint32_t> members = cursor.program.topology().members(communicator, cursor.rank);
     for (; lane.member < members.size(); ++lane.member)
-      if (!frame.isPublished(members[lane.member], place))
+      if (!cursor.mesh.isPublished(members[lane.member], place))
         return false;
   }
-  return true;
+  int32_t channel = cursor.program.receivedChannel(command);
+  return channel < 0 || isSent(cursor, uint32_t(channel), lane.member);
 }
 
-void Step::runCommand(uint32_t worker, uint32_t rank, uint32_t command) {
+/// Whether all from whom a rank receives have sent; the first `seen` of them have.
+bool Step::isSent(const Frame::Cursor &cursor, uint32_t channel, uint32_t &seen) const {
+  PartCommand sender = plan.channels().sender(channel);
+  Program::Place place = plan.program(sender.part).place(sender.command);
+  std::span<const uint32_t> sources = plan.channels().sources(channel, cursor.rank);
+  while (seen < sources.size() && frame.meshes[sender.part].isPublished(sources[seen], place))
+    ++seen;
+  return seen == sources.size();
+}
+
+void Step::runCommand(uint32_t worker, const Frame::Cursor &cursor, uint32_t command) {
+  const Program &program = cursor.program;
   bool traced = frame.trace.isEnabled();
   Trace::Clock::time_point begin = traced ? Trace::Clock::now() : Trace::Clock::time_point();
   bool isDone = true;
   try {
-    isDone = program.actions().run(
-        command, {program.topology(), frame.addresses, rank, frame.workers[worker].pointers.data()});
+    isDone = program.actions().run(command, {program.topology(), cursor.mesh.addresses, cursor.rank,
+                                             frame.workers[worker].pointers.data()});
   } catch (const std::exception &error) {
     const plan::CommandT &source = *program.plan().commands[command];
     call->cancel("command \"" + source.name + "\"" +
                  (source.location.empty() ? "" : " of " + source.location) + " on rank " +
-                 std::to_string(rank) + ": " + error.what());
+                 std::to_string(plan.device(program.part(), cursor.rank)) + ": " + error.what());
     return;
   }
   if (traced && isDone)
-    frame.trace.record(worker, rank, command, call->index(), begin, Trace::Clock::now());
+    frame.trace.record(worker, {program.part(), cursor.rank, command}, call->index(), begin,
+                       Trace::Clock::now());
   if (!program.listeners(command).empty())
-    announce(worker, rank, command);
+    announce(worker, cursor, command);
+  if (int32_t channel = program.sentChannel(command); channel >= 0)
+    announceSent(worker, cursor, uint32_t(channel));
 }
 
 /// Tells other ranks that a command has run. Workers that poll see it by themselves.
-void Step::announce(uint32_t worker, uint32_t rank, uint32_t command) {
-  frame.publish(rank, program.place(command));
+void Step::announce(uint32_t worker, const Frame::Cursor &cursor, uint32_t command) {
+  const Program &program = cursor.program;
+  cursor.mesh.publish(cursor.rank, program.place(command));
   for (uint32_t communicator : program.listeners(command))
-    for (uint32_t member : program.topology().members(communicator, rank))
-      if (uint32_t owner = frame.workerOf(member); owner != worker)
+    for (uint32_t member : program.topology().members(communicator, cursor.rank))
+      if (uint32_t owner = frame.workerOf(plan.device(program.part(), member)); owner != worker)
         executor.wakeSleeper(owner);
 }
 
+/// The same for those who receive what a rank has sent.
+void Step::announceSent(uint32_t worker, const Frame::Cursor &cursor, uint32_t channel) {
+  cursor.mesh.publish(cursor.rank, cursor.program.place(plan.channels().sender(channel).command));
+  for (uint32_t listener : plan.channels().listeners(channel, cursor.rank))
+    if (uint32_t owner = frame.workerOf(plan.device(plan.channels().receiver(channel), listener));
+        owner != worker)
+      executor.wakeSleeper(owner);
+}
+
 /// Copies the results of a rank that could not be written to the caller's tensors.
-void Step::collect(uint32_t rank) {
-  for (uint32_t slot = program.numArguments(); slot < program.numSlots(); ++slot) {
+void Step::collect(const Frame::Cursor &cursor) {
+  const Program &program = cursor.program;
+  for (uint32_t slot = 0; slot < program.numSlots(); ++slot) {
+    const plan::SlotT &source = *program.plan().slots[slot];
     const SlotLayout &layout = program.layout(slot);
-    if (program.plan().slots[slot]->updates < 0 && !layout.isContiguous() && layout.isPrimary(rank))
-      layout.copyToGlobal(rank, frame.scratch(slot, rank), bindings[slot].host.data);
+    if (source.role == plan::SlotRole::result && source.updates < 0 && !layout.isContiguous() &&
+        layout.isPrimary(cursor.rank))
+      layout.copyToGlobal(cursor.rank, cursor.mesh.scratch(slot, cursor.rank),
+                          bindingOf(cursor, slot).host.data);
   }
 }
 

@@ -1,4 +1,4 @@
-// One run of a program over all ranks.
+// One run of a plan over all devices.
 #ifndef EPL_RUNTIME_EXECUTOR_STEP_H
 #define EPL_RUNTIME_EXECUTOR_STEP_H
 
@@ -7,8 +7,8 @@
 
 namespace epl::runtime {
 
-/// What a step finds in a slot: either per-rank storage or a tensor of the host. The call holds the owners of
-/// the caller's tensors.
+/// What a step finds in a slot of the plan: either per-rank storage or a tensor of the host. The call holds
+/// the owners of the caller's tensors.
 struct Binding {
   std::shared_ptr<Storage> storage;
   std::shared_ptr<Storage> source; // copied to `storage` before the commands run
@@ -19,11 +19,10 @@ struct Binding {
 /// commands, collect (copies of results).
 class Step : public Executor::Job {
 public:
-  /// `bindings` has one for each slot of the program; those of results that update a state are empty.
-  Step(const Program &program, Frame &frame, Executor &executor, std::shared_ptr<Call> call,
+  /// `bindings` has one for each slot of the plan; those of results that update a state are empty.
+  Step(const LoadedPlan &plan, Frame &frame, Executor &executor, std::shared_ptr<Call> call,
        std::vector<Binding> bindings)
-      : program(program), frame(frame), executor(executor), call(std::move(call)),
-        bindings(std::move(bindings)) {}
+      : plan(plan), frame(frame), executor(executor), call(std::move(call)), bindings(std::move(bindings)) {}
 
   uint32_t numWorkers() const override { return frame.numWorkers(); }
   void begin() override;
@@ -36,19 +35,22 @@ private:
   static constexpr std::chrono::milliseconds kLongestWithGuests{20};
 
   void prepare(uint32_t worker);
-  void prepareRank(uint32_t rank);
-  std::byte *address(uint32_t slot, uint32_t rank) const;
+  const Binding &bindingOf(const Frame::Cursor &cursor, uint32_t slot) const;
+  void prepareRank(const Frame::Cursor &cursor);
+  std::byte *address(const Frame::Cursor &cursor, uint32_t slot) const;
   bool awaitPrepared(uint32_t worker);
   bool runCommands(uint32_t worker);
   bool sweep(uint32_t worker, size_t &left);
   Frame::Lane *nextLane(Frame::Cursor &cursor) const;
   bool isReady(const Frame::Cursor &cursor, Frame::Lane &lane) const;
-  bool othersAreReady(uint32_t rank, Frame::Lane &lane) const;
-  void runCommand(uint32_t worker, uint32_t rank, uint32_t command);
-  void announce(uint32_t worker, uint32_t rank, uint32_t command);
-  void collect(uint32_t rank);
+  bool othersAreReady(const Frame::Cursor &cursor, Frame::Lane &lane) const;
+  bool isSent(const Frame::Cursor &cursor, uint32_t channel, uint32_t &seen) const;
+  void runCommand(uint32_t worker, const Frame::Cursor &cursor, uint32_t command);
+  void announce(uint32_t worker, const Frame::Cursor &cursor, uint32_t command);
+  void announceSent(uint32_t worker, const Frame::Cursor &cursor, uint32_t channel);
+  void collect(const Frame::Cursor &cursor);
 
-  const Program &program;
+  const LoadedPlan &plan;
   Frame &frame;
   Executor &executor;
   std::shared_ptr<Call> call;

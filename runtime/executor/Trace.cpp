@@ -36,8 +36,8 @@ static Json metadata(const char *what, uint32_t process, uint32_t thread, const 
           {"tid", thread}, {"ts", 0},      {"args", {{key, value}}}};
 }
 
-/// Names and order of the processes and threads: the steps, then the ranks with their lanes.
-static void addNames(const Program &program, Json &events) {
+/// Names and order of the processes and threads: the steps, then the devices with their lanes.
+static void addNames(const LoadedPlan &loaded, Json &events) {
   auto process = [&](uint32_t index, int order, const std::string &name) {
     events.push_back(metadata("process_name", index, 0, "name", name));
     events.push_back(metadata("process_sort_index", index, 0, "sort_index", order));
@@ -46,14 +46,16 @@ static void addNames(const Program &program, Json &events) {
     events.push_back(metadata("thread_name", index, lane, "name", name));
     events.push_back(metadata("thread_sort_index", index, lane, "sort_index", lane));
   };
-  const plan::PlanT &plan = program.plan();
-  uint32_t ranks = program.topology().size();
-  process(ranks, -1, plan.layout);
-  thread(ranks, 0, "steps");
-  for (uint32_t rank = 0; rank < ranks; ++rank) {
-    process(rank, int(rank), plan.device_kind + ":" + std::to_string(rank));
-    for (uint32_t lane = 0; lane < plan.lanes.size(); ++lane)
-      thread(rank, lane, laneName(plan, lane));
+  process(loaded.numDevices(), -1, loaded.plan().layout);
+  thread(loaded.numDevices(), 0, "steps");
+  for (uint32_t part = 0; part < loaded.numPrograms(); ++part) {
+    const Program &program = loaded.program(part);
+    for (uint32_t rank = 0; rank < program.topology().size(); ++rank) {
+      uint32_t device = loaded.device(part, rank);
+      process(device, int(device), program.plan().device_kind + ":" + std::to_string(device));
+      for (uint32_t lane = 0; lane < program.plan().lanes.size(); ++lane)
+        thread(device, lane, laneName(program.plan(), lane));
+    }
   }
 }
 
@@ -93,58 +95,69 @@ static Json duration(const std::string &name, const char *category, uint32_t pro
 /// The events of a recording. Times are in microseconds from its start.
 class Timeline {
 public:
-  explicit Timeline(const Program &program) : plan(program.plan()), ranks(program.topology().size()) {
-    addNames(program, events);
-    Mesh mesh(plan);
-    for (uint32_t command = 0; command < plan.commands.size(); ++command) {
-      costs.push_back(costOf(plan, mesh, *plan.commands[command]));
-      descriptions.push_back(describe(plan, command, costs.back()));
-    }
+  explicit Timeline(const LoadedPlan &loaded) : loaded(loaded) {
+    addNames(loaded, events);
+    for (uint32_t part = 0; part < loaded.numPrograms(); ++part)
+      describeAll(part);
   }
 
-  void add(uint32_t rank, uint32_t index, uint64_t call, double begin, double end) {
+  void add(Trace::Instance instance, uint64_t call, double begin, double end) {
     auto &[first, last] = steps.try_emplace(call, begin, end).first->second;
     first = std::min(first, begin);
     last = std::max(last, end);
-    Json args = descriptions[index];
+    const Cost &cost = costs[instance.part][instance.command];
+    Json args = descriptions[instance.part][instance.command];
     args["call"] = call;
     if (end > begin) {
-      if (costs[index].flops != 0)
-        args["GF/s"] = double(costs[index].flops) / (end - begin) * 1e-3;
-      args["GB/s"] = double(costs[index].bytes) / (end - begin) * 1e-3;
+      if (cost.flops != 0)
+        args["GF/s"] = double(cost.flops) / (end - begin) * 1e-3;
+      args["GB/s"] = double(cost.bytes) / (end - begin) * 1e-3;
     }
-    const plan::CommandT &command = *plan.commands[index];
+    const plan::CommandT &command = *loaded.program(instance.part).plan().commands[instance.command];
+    uint32_t device = loaded.device(instance.part, instance.rank);
     events.push_back(
-        duration(command.name, kindName(kindOf(command)), rank, command.lane, begin, end, std::move(args)));
+        duration(command.name, kindName(kindOf(command)), device, command.lane, begin, end, std::move(args)));
   }
 
   std::string finish() {
     for (const auto &[call, span] : steps)
-      events.push_back(duration("step " + std::to_string(call), "step", ranks, 0, span.first, span.second,
-                                {{"call", call}}));
+      events.push_back(duration("step " + std::to_string(call), "step", loaded.numDevices(), 0, span.first,
+                                span.second, {{"call", call}}));
     // Names come from users, who may write any bytes.
     return Json{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}}.dump(
         -1, ' ', false, Json::error_handler_t::replace);
   }
 
 private:
-  const plan::PlanT &plan;
-  uint32_t ranks;
+  void describeAll(uint32_t part) {
+    const plan::PlanT &plan = loaded.program(part).plan();
+    Mesh mesh(plan);
+    costs.emplace_back();
+    descriptions.emplace_back();
+    for (uint32_t command = 0; command < plan.commands.size(); ++command) {
+      costs.back().push_back(costOf(plan, mesh, *plan.commands[command]));
+      descriptions.back().push_back(describe(plan, command, costs.back().back()));
+      if (loaded.numPrograms() > 1)
+        descriptions.back().back()["part"] = part;
+    }
+  }
+
+  const LoadedPlan &loaded;
   Json events = Json::array();
-  std::vector<Cost> costs;                             // of each command
-  std::vector<Json> descriptions;                      // of each command
+  std::vector<std::vector<Cost>> costs;                // of each part's commands
+  std::vector<std::vector<Json>> descriptions;         // of each part's commands
   std::map<uint64_t, std::pair<double, double>> steps; // begin and end of each call
 };
 
-std::string Trace::json(const Program &program) const {
-  Timeline timeline(program);
+std::string Trace::json(const LoadedPlan &plan) const {
+  Timeline timeline(plan);
   auto microseconds = [&](Clock::time_point time) {
     return std::chrono::duration<double, std::micro>(time - start).count();
   };
   for (const Ring &ring : rings)
     for (size_t i = ring.count - std::min(ring.count, kCapacity); i < ring.count; ++i) {
       const Event &event = ring.events[i % kCapacity];
-      timeline.add(event.rank, event.command, event.call, microseconds(event.begin), microseconds(event.end));
+      timeline.add(event.instance, event.call, microseconds(event.begin), microseconds(event.end));
     }
   return timeline.finish();
 }

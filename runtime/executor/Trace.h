@@ -2,7 +2,7 @@
 #ifndef EPL_RUNTIME_EXECUTOR_TRACE_H
 #define EPL_RUNTIME_EXECUTOR_TRACE_H
 
-#include "runtime/executor/Program.h"
+#include "runtime/executor/LoadedPlan.h"
 
 #include <atomic>
 #include <chrono>
@@ -20,22 +20,26 @@ public:
   void enable(bool on);
   bool isEnabled() const { return enabled; }
 
-  void record(uint32_t worker, uint32_t rank, uint32_t command, uint64_t call, Clock::time_point begin,
+  /// A command of a rank of a part.
+  struct Instance {
+    uint32_t part, rank, command;
+  };
+  void record(uint32_t worker, Instance instance, uint64_t call, Clock::time_point begin,
               Clock::time_point end) {
     Ring &ring = rings[worker];
-    ring.events[ring.count++ % kCapacity] = {begin, end, rank, command, call};
+    ring.events[ring.count++ % kCapacity] = {begin, end, instance, call};
   }
 
   /// The recording in the JSON of Chrome's trace viewer, which Perfetto opens: a process that marks the
-  /// steps, one for each rank with a thread for each lane, and an event for each command with its index,
-  /// source line, work, bytes and speed. No step may be running.
-  std::string json(const Program &program) const;
+  /// steps, one for each device with a thread for each lane, and an event for each command with its index,
+  /// the part it is of if there are several, source line, work, bytes and speed. No step may be running.
+  std::string json(const LoadedPlan &plan) const;
 
 private:
   static constexpr size_t kCapacity = size_t(1) << 17;
   struct Event {
     Clock::time_point begin, end;
-    uint32_t rank, command;
+    Instance instance;
     uint64_t call;
   };
   struct alignas(64) Ring {

@@ -136,6 +136,15 @@ static std::vector<Access> actionAccesses(const plan::PlanT &plan, const Mesh &m
     return {rangeAccess(copy.source, false, {copy.from, copy.from + copy.size}),
             rangeAccess(copy.target, true, {copy.to, copy.to + copy.size})};
   }
+  case plan::Action::Send: {
+    const plan::SendT &send = *action.AsSend();
+    return {wholeAccess(send.source, false, bytesOf(send.type, partShape(plan, send.shape, send.sharding)))};
+  }
+  case plan::Action::Receive: {
+    const plan::ReceiveT &receive = *action.AsReceive();
+    return {wholeAccess(receive.target, true,
+                        bytesOf(receive.type, partShape(plan, receive.shape, receive.sharding)))};
+  }
   case plan::Action::NONE:
     break;
   }

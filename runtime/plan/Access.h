@@ -2,7 +2,8 @@
 // definition that edges, memory planning and the verifier share.
 //
 // Every write of every command goes to the executing rank's own memory; only collectives touch the memory of
-// other ranks, and they only read it. The rest of the library leans on this.
+// other ranks, and they only read it. The rest of the library leans on this. What a part of a plan sends to
+// another is in memory of the channel, which no other command touches: here a send reads, a receive writes.
 
 #ifndef EPL_RUNTIME_PLAN_ACCESS_H
 #define EPL_RUNTIME_PLAN_ACCESS_H

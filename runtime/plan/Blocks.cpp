@@ -107,15 +107,9 @@ SharedBox boxOf(const plan::PlanT &plan, const Mesh &mesh, const plan::ReduceBlo
   return share(whole, Distribution(plan, reduce.shape, reduce.sharding).boxAt(mesh.coordinates(rank)));
 }
 
-std::vector<Piece> piecesOf(const plan::PlanT &plan, const Mesh &mesh, const plan::ExchangeBlocksT &exchange,
-                            uint32_t rank) {
-  Distribution from(plan, exchange.shape, exchange.from), to(plan, exchange.shape, exchange.to);
-  Coordinates mine = mesh.coordinates(rank);
-  Box needed = to.boxAt(mine);
-  if (isEmpty(needed))
-    return {};
-  // The holders: one dimension after another, one for each part of it that is needed.
-  std::vector<Coordinates> holders{mine};
+/// Who holds the parts that make up `needed`, one of each: from `start` along the axes that split.
+static std::vector<Coordinates> holdersOf(const Distribution &from, const Box &needed, Coordinates start) {
+  std::vector<Coordinates> holders{std::move(start)};
   for (size_t dim = 0; dim < needed.size(); ++dim) {
     std::vector<Coordinates> next;
     for (Coordinates &holder : holders)
@@ -126,11 +120,37 @@ std::vector<Piece> piecesOf(const plan::PlanT &plan, const Mesh &mesh, const pla
       }
     holders = std::move(next);
   }
+  return holders;
+}
+
+std::vector<Piece> piecesOf(const plan::PlanT &plan, const Mesh &mesh, const plan::ExchangeBlocksT &exchange,
+                            uint32_t rank) {
+  Distribution from(plan, exchange.shape, exchange.from), to(plan, exchange.shape, exchange.to);
+  Coordinates mine = mesh.coordinates(rank);
+  Box needed = to.boxAt(mine);
+  if (isEmpty(needed))
+    return {};
   std::vector<Piece> pieces;
-  pieces.reserve(holders.size());
-  for (const Coordinates &holder : holders)
+  for (const Coordinates &holder : holdersOf(from, needed, mine))
     pieces.push_back({mesh.rankAt(holder), share(from.boxAt(holder), needed)});
   return pieces;
+}
+
+std::vector<std::vector<Piece>> fetchesOf(const plan::PlanT &from, const plan::SendT &send,
+                                          const plan::PlanT &to, const plan::ReceiveT &receive) {
+  Mesh senders(from), receivers(to);
+  Distribution sent(from, send.shape, send.sharding), received(to, receive.shape, receive.sharding);
+  std::vector<std::vector<Piece>> fetches(receivers.devices());
+  for (uint32_t rank = 0; rank < receivers.devices(); ++rank) {
+    Box needed = received.boxAt(receivers.coordinates(rank));
+    if (isEmpty(needed))
+      continue;
+    // What does not split the tensor says which of the copies: another one for each receiver.
+    Coordinates start = senders.coordinates(rank % senders.devices());
+    for (const Coordinates &holder : holdersOf(sent, needed, start))
+      fetches[rank].push_back({senders.rankAt(holder), share(sent.boxAt(holder), needed)});
+  }
+  return fetches;
 }
 
 } // namespace epl::runtime

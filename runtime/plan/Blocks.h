@@ -57,6 +57,11 @@ struct Piece {
 std::vector<Piece> piecesOf(const plan::PlanT &plan, const Mesh &mesh, const plan::ExchangeBlocksT &exchange,
                             uint32_t rank);
 
+/// For each rank that receives, where it finds its part of a channel's tensor: in what ranks of the sending
+/// part hold. Those that hold copies take turns, so that each serves as many.
+std::vector<std::vector<Piece>> fetchesOf(const plan::PlanT &from, const plan::SendT &send,
+                                          const plan::PlanT &to, const plan::ReceiveT &receive);
+
 } // namespace epl::runtime
 
 #endif // EPL_RUNTIME_PLAN_BLOCKS_H

@@ -205,6 +205,14 @@ void Builder::exchange(CommandInfo info, plan::ExchangeBlocksT exchange) {
   add(std::move(info), where, std::move(exchange));
 }
 
+void Builder::send(CommandInfo info, plan::SendT send) {
+  add(std::move(info), lane(plan::LaneKind::copy_out, -1), std::move(send));
+}
+
+void Builder::receive(CommandInfo info, plan::ReceiveT receive) {
+  add(std::move(info), lane(plan::LaneKind::copy_in, -1), std::move(receive));
+}
+
 void Builder::setImage(std::vector<uint8_t> image, std::string targetCpu,
                        std::vector<std::string> targetFeatures) {
   plan.image = std::move(image);
@@ -229,7 +237,7 @@ plan::PlanT Builder::finish() {
   addEdges(plan);
   elideEdges(plan);
   planMemory(plan);
-  requireValid(plan);
+  requireValidPart(plan);
   plan::PlanT finished = std::move(plan);
   *this = Builder(finished.device_kind);
   return finished;

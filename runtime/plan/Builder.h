@@ -66,13 +66,17 @@ public:
   // Reduce-scatter, and all-to-all or permutation, as the schema describes them.
   void reduceScatter(CommandInfo info, plan::ReduceBlocksT reduce);
   void exchange(CommandInfo info, plan::ExchangeBlocksT exchange);
+  // For a plan that is to be a part (Parts.h). What is received is in order of channels, on a lane of its
+  // own.
+  void send(CommandInfo info, plan::SendT send);
+  void receive(CommandInfo info, plan::ReceiveT receive);
 
   /// The compiled kernels: an ELF image and what it needs of a CPU.
   void setImage(std::vector<uint8_t> image, std::string targetCpu, std::vector<std::string> targetFeatures);
   void setProvenance(plan::ProvenanceT provenance);
 
-  /// The finished, verified plan. The builder is empty afterwards. Throws PlanError if what was added
-  /// makes no valid plan.
+  /// The finished, verified plan, for one mesh. The builder is empty afterwards. Throws PlanError if what was
+  /// added makes no valid plan.
   plan::PlanT finish();
 
 private:

@@ -16,6 +16,9 @@ CommandKind kindOf(const plan::CommandT &command) {
     return CommandKind::collective;
   case plan::Action::Copy:
     return CommandKind::copy;
+  case plan::Action::Send:
+  case plan::Action::Receive:
+    return CommandKind::transfer;
   case plan::Action::Launch:
   case plan::Action::Contract:
   case plan::Action::NONE:
@@ -25,7 +28,7 @@ CommandKind kindOf(const plan::CommandT &command) {
 }
 
 const char *kindName(CommandKind kind) {
-  static constexpr const char *names[] = {"compute", "collective", "copy"};
+  static constexpr const char *names[] = {"compute", "collective", "copy", "transfer"};
   return names[size_t(kind)];
 }
 
@@ -102,6 +105,14 @@ Cost costOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &com
     return costOfExchange(plan, mesh, *exchange);
   if (const auto *copy = action.AsCopy())
     return {.bytes = 2 * copy->size};
+  if (const auto *send = action.AsSend()) {
+    uint64_t part = plan.buffers[send->source]->size;
+    return {.bytes = 2 * part, .payload = part};
+  }
+  if (const auto *receive = action.AsReceive()) {
+    uint64_t part = plan.buffers[receive->target]->size;
+    return {.bytes = 2 * part, .payload = part, .received = part};
+  }
   return {};
 }
 

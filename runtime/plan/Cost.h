@@ -10,17 +10,18 @@
 
 namespace epl::runtime {
 
-/// The three kinds of commands that people tell apart.
-enum class CommandKind : uint8_t { compute, collective, copy };
+/// The kinds of commands that people tell apart.
+enum class CommandKind : uint8_t { compute, collective, copy, transfer };
 
 CommandKind kindOf(const plan::CommandT &command);
-const char *kindName(CommandKind kind); // compute, collective, copy
+const char *kindName(CommandKind kind); // compute, collective, copy, transfer
 
 struct Cost {
-  int64_t flops = 0;     // arithmetic; 0 where there is none
-  uint64_t bytes = 0;    // read and written, in whosever memory; an operand counts once for each
-  uint64_t payload = 0;  // of a collective: the tensor that is reduced, gathered or exchanged
-  uint64_t received = 0; // of a collective: what comes from other ranks; a mean where ranks differ
+  int64_t flops = 0;    // arithmetic; 0 where there is none
+  uint64_t bytes = 0;   // read and written, in whosever memory; an operand counts once for each
+  uint64_t payload = 0; // of a collective: the tensor that is reduced, gathered or exchanged
+  uint64_t received =
+      0; // of a collective or a receive: what comes from other ranks; a mean where ranks differ
 };
 
 /// Needs a command that passes the verifier's table checks.

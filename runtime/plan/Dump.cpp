@@ -29,6 +29,8 @@ public:
       dumpKernel(i);
     for (uint32_t i = 0; i < plan.lanes.size(); ++i)
       dumpLane(i);
+    for (uint32_t i = 0; i < plan.parts.size(); ++i)
+      dumpPart(i);
     return out.str();
   }
 
@@ -164,6 +166,16 @@ private:
         dumpCommand(command);
   }
 
+  /// part 1 from device 1 strides [2] slots [0, 3]
+  void dumpPart(uint32_t index) {
+    const plan::PartT &part = *plan.parts[index];
+    out << "\npart " << index << " from device " << part.first << " strides ";
+    numbers(part.strides);
+    out << " slots ";
+    numbers(part.slots);
+    out << '\n' << Dumper(*part.plan).run();
+  }
+
   void dumpCommand(uint32_t index) {
     const plan::CommandT &command = *plan.commands[index];
     out << "  " << commandName(plan, index) << ' ';
@@ -224,6 +236,10 @@ private:
       dumpExchange(*exchange);
     else if (const plan::CopyT *copy = action.AsCopy())
       dumpCopy(*copy);
+    else if (const plan::SendT *send = action.AsSend())
+      dumpTransfer("send b", send->source, " to", *send);
+    else if (const plan::ReceiveT *receive = action.AsReceive())
+      dumpTransfer("receive b", receive->target, " from", *receive);
     else
       out << "nothing";
   }
@@ -246,6 +262,15 @@ private:
     shardings(exchange.from);
     out << " to ";
     shardings(exchange.to);
+  }
+
+  /// send b3 to channel 0 8x4xf32 sharding [{"data"}, {}]
+  template <typename ActionT>
+  void dumpTransfer(const char *verb, uint32_t buffer, const char *direction, const ActionT &action) {
+    out << verb << buffer << direction << " channel " << action.channel << ' ';
+    tensor(action.shape, action.type);
+    out << " sharding ";
+    shardings(action.sharding);
   }
 
   /// b1 at 64 -> b2, 128 bytes

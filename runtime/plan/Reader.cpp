@@ -60,17 +60,21 @@ bool holdsForAll(const flatbuffers::Vector<flatbuffers::Offset<Table>> *tables, 
 /// Whether all vectors of eight-byte numbers are aligned: FlatBuffers' verifier asks where their length lies,
 /// and that has four bytes.
 bool hasAlignedVectors(const plan::Plan &plan) {
-  auto isAlignedBatch = [](const plan::Command *command) {
+  auto isAlignedShape = [](const auto *action) { return !action || isAligned(action->shape()); };
+  auto isAlignedAction = [&](const plan::Command *command) {
     const plan::Contract *contract = command->action_as_Contract();
-    return !contract || isAligned(contract->batch());
+    return (!contract || isAligned(contract->batch())) && isAlignedShape(command->action_as_ReduceBlocks()) &&
+           isAlignedShape(command->action_as_ExchangeBlocks()) && isAlignedShape(command->action_as_Send()) &&
+           isAlignedShape(command->action_as_Receive());
   };
   auto isAlignedSlot = [](const plan::Slot *slot) {
     return isAligned(slot->shape()) && isAligned(slot->caller_shape());
   };
-  return holdsForAll(plan.slots(), isAlignedSlot) &&
+  auto isAlignedPart = [](const plan::Part *part) { return hasAlignedVectors(*part->plan()); };
+  return holdsForAll(plan.parts(), isAlignedPart) && holdsForAll(plan.slots(), isAlignedSlot) &&
          holdsForAll(plan.kernels(),
                      [](const plan::Kernel *kernel) { return isAligned(kernel->operand_sizes()); }) &&
-         holdsForAll(plan.commands(), isAlignedBatch);
+         holdsForAll(plan.commands(), isAlignedAction);
 }
 
 /// Whether all of a plan may be read.

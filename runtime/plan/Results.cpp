@@ -29,6 +29,10 @@ void forEachBuffer(plan::CommandT &command, const std::function<void(uint32_t &)
     visit(exchange->source), visit(exchange->target);
   if (plan::CopyT *copy = action.AsCopy())
     visit(copy->source), visit(copy->target);
+  if (plan::SendT *send = action.AsSend())
+    visit(send->source);
+  if (plan::ReceiveT *receive = action.AsReceive())
+    visit(receive->target);
   for (plan::Guard &guard : command.guards) {
     uint32_t buffer = guard.buffer();
     visit(buffer);

@@ -10,21 +10,24 @@
 
 namespace epl::runtime {
 
+/// Of a plan with parts: counts of all of them, bytes of the rank that has most.
 struct Summary {
   uint32_t devices;
-  uint32_t kernels;       // distinct
-  uint32_t launches;      // of kernels, in a step of one rank
-  uint32_t contractions;  // library calls, in a step of one rank
-  uint32_t collectives;   // in a step; an all-reduce counts once
-  uint64_t arenaBytes;    // of one rank
-  uint64_t stateBytes;    // that one rank keeps between steps
-  uint64_t receivedBytes; // by one rank from others in a step, of all branches
+  uint32_t kernels = 0;       // distinct
+  uint32_t launches = 0;      // of kernels, in a step of one rank
+  uint32_t contractions = 0;  // library calls, in a step of one rank
+  uint32_t collectives = 0;   // in a step; an all-reduce counts once
+  uint32_t transfers = 0;     // between parts, in a step
+  uint64_t arenaBytes = 0;    // of one rank
+  uint64_t stateBytes = 0;    // that one rank keeps between steps
+  uint64_t receivedBytes = 0; // by one rank from others in a step, of all branches
   std::string layout;
 };
 
 Summary summarize(const plan::PlanT &plan);
 
-/// The spatial axes for people: "cpu:4 = data 2, model 2"; "cpu:1" without axes.
+/// The spatial axes for people: "cpu:4 = data 2, model 2"; "cpu:3 = [data 1] + [data 1, model 2]" of two
+/// parts; "cpu:1" without axes.
 std::string layoutLine(const plan::PlanT &plan);
 
 } // namespace epl::runtime

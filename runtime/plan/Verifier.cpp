@@ -22,16 +22,31 @@ std::vector<std::string> verifyTables(const plan::PlanT &plan) {
   return runStages(plan, {checkTables, checkCommands});
 }
 
-std::vector<std::string> verifyPlan(const plan::PlanT &plan) {
-  return runStages(plan, {checkTables, checkCommands, checkLayout, checkBranches, checkMemory});
+std::vector<std::string> verifyPart(const plan::PlanT &part) {
+  return runStages(part, {checkTables, checkCommands, checkLayout, checkBranches, checkMemory});
 }
 
-void requireValid(const plan::PlanT &plan) {
-  std::vector<std::string> messages = verifyPlan(plan);
+std::vector<std::string> verifyPlan(const plan::PlanT &plan) {
+  std::vector<std::string> messages = runStages(plan, {checkWhole});
+  if (!messages.empty())
+    return messages;
+  if (plan.parts.empty())
+    return verifyPart(plan);
+  for (size_t index = 0; index < plan.parts.size(); ++index)
+    for (const std::string &message : verifyPart(*plan.parts[index]->plan))
+      messages.push_back("part " + std::to_string(index) + ": " + message);
+  return messages.empty() ? runStages(plan, {checkTables, checkParts}) : messages;
+}
+
+static void require(std::vector<std::string> messages) {
   for (std::string &message : messages)
     message = "plan check: " + message;
   if (!messages.empty())
     throw PlanError(std::move(messages));
 }
+
+void requireValid(const plan::PlanT &plan) { require(verifyPlan(plan)); }
+
+void requireValidPart(const plan::PlanT &part) { require(verifyPart(part)); }
 
 } // namespace epl::runtime

@@ -10,6 +10,9 @@
 
 namespace epl::runtime {
 
+/// As verifyPlan, for a plan that is to be a part of another (schema: Part), or may be.
+std::vector<std::string> verifyPart(const plan::PlanT &part);
+
 /// Every rule that the plan breaks, as one message each; empty for a good plan. Checks of a later stage
 /// (commands, then order and memory) run only on a plan that passes the earlier ones.
 std::vector<std::string> verifyPlan(const plan::PlanT &plan);
@@ -17,8 +20,9 @@ std::vector<std::string> verifyPlan(const plan::PlanT &plan);
 /// The rules of tables and commands alone: what a plan must keep before edges and memory can be planned.
 std::vector<std::string> verifyTables(const plan::PlanT &plan);
 
-/// Throws PlanError with the messages of verifyPlan, if any.
+/// Throws PlanError with the messages of verifyPlan, or of verifyPart, if any.
 void requireValid(const plan::PlanT &plan);
+void requireValidPart(const plan::PlanT &part);
 
 } // namespace epl::runtime
 

@@ -61,6 +61,10 @@ private:
       return checkReduceBlocks(command, *reduce);
     if (const plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
       return checkExchangeBlocks(command, *exchange);
+    if (const plan::SendT *send = action.AsSend())
+      return checkTransfer(command, plan::LaneKind::copy_out, *send, send->source);
+    if (const plan::ReceiveT *receive = action.AsReceive())
+      return checkTransfer(command, plan::LaneKind::copy_in, *receive, receive->target);
     checkGatherBlocks(command, *action.AsGatherBlocks());
   }
 
@@ -208,6 +212,28 @@ private:
     if (begin > size || size - begin < bytes)
       fail(" copies ", bytes, " bytes at ", begin, " of buffer ", bufferName(plan, buffer), ", which has ",
            size);
+  }
+
+  /// Who sends and who receives must be sure of each other: no guards.
+  template <typename ActionT>
+  void checkTransfer(const plan::CommandT &command, plan::LaneKind kind, const ActionT &action,
+                     uint32_t buffer) {
+    if (plan.lanes[command.lane]->kind != kind)
+      fail(" is in lane ", command.lane, ", expected a lane of kind ", plan::EnumNameLaneKind(kind));
+    if (!command.guards.empty())
+      fail(" of channel ", action.channel, " has a guard, expected none");
+    if (requireSharding(action.shape, action.sharding))
+      requireSize(buffer, action.type, partShape(plan, action.shape, action.sharding));
+  }
+
+  void requireSize(uint32_t buffer, plan::ElementType type, const std::vector<int64_t> &extents) {
+    requireRoom(buffer, type, extents);
+    uint64_t bytes = elementBytes(type);
+    for (int64_t extent : extents)
+      bytes *= uint64_t(extent);
+    if (good && bytes != plan.buffers[buffer]->size)
+      fail(" moves ", bytes, " bytes of buffer ", bufferName(plan, buffer), ", which has ",
+           plan.buffers[buffer]->size);
   }
 
   void checkReducePart(const plan::CommandT &command, const plan::ReducePartT &reduce) {

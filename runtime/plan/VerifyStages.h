@@ -57,6 +57,12 @@ void checkBranches(const plan::PlanT &plan, Report &report);
 /// The plan on all ranks: no race, nothing read before it is written, every result written.
 void checkMemory(const plan::PlanT &plan, Report &report);
 
+/// What a plan is as a whole, and its parts are not: channels need parts; a plan with parts has nothing else.
+void checkWhole(const plan::PlanT &plan, Report &report);
+
+/// The parts of a plan together; each has passed all stages.
+void checkParts(const plan::PlanT &plan, Report &report);
+
 } // namespace epl::runtime
 
 #endif // EPL_RUNTIME_PLAN_VERIFYSTAGES_H

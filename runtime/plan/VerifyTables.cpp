@@ -72,10 +72,21 @@ private:
     }
     if (devices > maxDevices)
       report.add("axes make more than ", maxDevices, " devices");
-    else if (plan.devices != devices)
+    else if (plan.parts.empty() && plan.devices != devices)
       report.add("devices is ", plan.devices, ", expected the product of the spatial axes, ", devices);
+    else
+      checkPartDevices();
     if (plan.device_kind.empty())
       report.add("device kind is empty");
+  }
+
+  void checkPartDevices() {
+    uint64_t devices = 0;
+    for (const auto &part : plan.parts)
+      devices += part->plan->devices;
+    if (!plan.parts.empty() && (plan.devices != devices || devices > maxDevices))
+      report.add("devices is ", plan.devices, ", expected those of all parts, ", devices, ", at most ",
+                 maxDevices);
   }
 
   /// Whether `name` is a spatial axis that `used` does not hold yet; reports for `user` if not.

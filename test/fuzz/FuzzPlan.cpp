@@ -1,6 +1,6 @@
 #include "test/fuzz/FuzzPlan.h"
 
-#include "runtime/executor/Program.h"
+#include "runtime/executor/LoadedPlan.h"
 #include "runtime/plan/Dump.h"
 #include "runtime/plan/Error.h"
 #include "runtime/plan/Reader.h"
@@ -19,7 +19,7 @@ void tryPlan(std::span<const uint8_t> bytes) {
       std::abort();
     requireValid(*plan);
     plan->image.clear(); // foreign code is not for this process: kernels are then missing
-    Program(plan, "cpu:" + std::to_string(plan->devices));
+    LoadedPlan(plan, "cpu:" + std::to_string(plan->devices));
   } catch (const Error &) {
   }
 }

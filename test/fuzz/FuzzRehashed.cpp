@@ -53,6 +53,12 @@ void changeTable(plan::PlanT &plan, std::mt19937 &random) {
       list.erase(list.begin() + int64_t(random() % list.size()));
   };
   auto change = [&](auto &list) { random() % 2 ? exchange(list) : drop(list); };
+  if (!plan.parts.empty()) {
+    plan::PartT &part = *plan.parts[random() % plan.parts.size()];
+    return random() % 4   ? changeTable(*part.plan, random)
+           : random() % 2 ? change(part.slots)
+                          : change(plan.parts);
+  }
   switch (random() % 7) {
   case 0:
     return change(plan.commands);

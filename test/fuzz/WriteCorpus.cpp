@@ -51,6 +51,7 @@ int main(int count, char **arguments) {
     writePlan(plan, folder / (name + ".eplan"));
   };
   write(test::libraryPlan(), "library");
+  write(test::sideBySidePlan(), "side by side");
   for (const test::NamedPlan &named : test::allPlans())
     write(named.plan, named.name);
   for (int i = 2; i < count; ++i) {

@@ -15,21 +15,21 @@ TEST(Program, NamesBothDeviceCounts) {
   TestPlan plan(2);
   auto finished = plan.finish();
   EXPECT_THAT(
-      [&] { Program(finished, "cpu:3"); },
+      [&] { LoadedPlan(finished, "cpu:3"); },
       ThrowsMessage<Error>("the plan is for 2 devices (cpu:2 = data 2), found 3 devices (\"cpu:3\")"));
-  EXPECT_NO_THROW(Program(finished, "cpu:2"));
+  EXPECT_NO_THROW(LoadedPlan(finished, "cpu:2"));
 }
 
 TEST(Program, NamesTheMissingCpuFeature) {
   TestPlan plan(1);
   plan.plan.target_features = {"sse2", "avx9000"};
-  EXPECT_THAT([&] { Program(plan.finish(), "cpu:1"); }, ThrowsMessage<Error>(HasSubstr("\"avx9000\"")));
+  EXPECT_THAT([&] { LoadedPlan(plan.finish(), "cpu:1"); }, ThrowsMessage<Error>(HasSubstr("\"avx9000\"")));
 }
 
 TEST(Program, NamesTheMissingKernel) {
   TestPlan plan(1);
   plan.launch("nowhere", 1, {plan.buffer(8)});
-  EXPECT_THAT([&] { Program(plan.finish(), "cpu:1"); }, ThrowsMessage<Error>(HasSubstr("\"nowhere\"")));
+  EXPECT_THAT([&] { LoadedPlan(plan.finish(), "cpu:1"); }, ThrowsMessage<Error>(HasSubstr("\"nowhere\"")));
 }
 
 TEST(Program, TellsWaitsByPlacesInLanes) {
@@ -37,7 +37,8 @@ TEST(Program, TellsWaitsByPlacesInLanes) {
   plan.launch("coordinate", 0, {plan.buffer(8)});
   uint32_t first = plan.launch("coordinate", 0, {plan.buffer(8)});
   uint32_t second = plan.launch("coordinate", 0, {plan.buffer(8)}, {after(first), afterMembers(first, 1)});
-  Program program(plan.finish(), "cpu:6");
+  LoadedPlan loaded(plan.finish(), "cpu:6");
+  const Program &program = loaded.program(0);
   EXPECT_TRUE(program.localWaits(first).empty());
   EXPECT_TRUE(program.remoteWaits(first).empty());
   ASSERT_EQ(program.localWaits(second).size(), 1u);

@@ -82,8 +82,8 @@ std::vector<std::vector<std::byte>> makeArguments(const plan::PlanT &plan) {
 
 LaneMachine::LaneMachine(std::shared_ptr<const plan::PlanT> source,
                          const std::vector<std::vector<std::byte>> &arguments)
-    : plan(std::move(source)), arguments(arguments), program(plan, "cpu:" + std::to_string(plan->devices)),
-      addresses(plan->devices, plan->buffers.size()) {
+    : plan(std::move(source)), arguments(arguments), loaded(plan, "cpu:" + std::to_string(plan->devices)),
+      program(loaded.program(0)), addresses(plan->devices, plan->buffers.size()) {
   for (uint32_t rank = 0; rank < plan->devices; ++rank)
     arenas.emplace_back(plan->arena_size);
   for (size_t slot = 0; slot < plan->slots.size(); ++slot)
@@ -104,7 +104,7 @@ void LaneMachine::reset(uint64_t seed) {
     for (size_t slot = 0; slot < plan->slots.size(); ++slot) {
       const SlotLayout &layout = program.layout(slot);
       std::byte *place = slots[slot * plan->devices + rank].data();
-      if (slot < program.numArguments())
+      if (slot < loaded.numArguments())
         layout.copyToLocal(rank, arguments[slot].data(), place);
       else
         std::fill_n(place, layout.localBytes(), std::byte(seed * 41 + rank));

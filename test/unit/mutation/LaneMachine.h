@@ -7,7 +7,7 @@
 #define EPL_TEST_UNIT_MUTATION_LANEMACHINE_H
 
 #include "runtime/device/cpu/Memory.h"
-#include "runtime/executor/Program.h"
+#include "runtime/executor/LoadedPlan.h"
 
 #include <random>
 
@@ -18,7 +18,8 @@ std::vector<std::vector<std::byte>> makeArguments(const plan::PlanT &plan);
 
 class LaneMachine {
 public:
-  /// Throws Error as Program does. `arguments` in slot order; they outlive the machine.
+  /// For a plan without parts. Throws Error as LoadedPlan does. `arguments` in slot order; they outlive the
+  /// machine.
   LaneMachine(std::shared_ptr<const plan::PlanT> plan, const std::vector<std::vector<std::byte>> &arguments);
 
   /// The bytes of every slot of every rank after a step, all commands one after another in program order.
@@ -40,7 +41,8 @@ private:
 
   std::shared_ptr<const plan::PlanT> plan;
   const std::vector<std::vector<std::byte>> &arguments;
-  Program program;
+  LoadedPlan loaded;
+  const Program &program;
   AddressTable addresses;
   std::vector<Memory> arenas, slots; // of each rank; of each slot and rank
 };

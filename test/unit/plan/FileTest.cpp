@@ -118,8 +118,8 @@ TEST_F(PlanFile, TrailingBytesAreAnError) {
 
 TEST_F(PlanFile, AnotherVersionIsAnError) {
   plan::PlanT plan = trainingPlan(2);
-  plan.version = 7;
-  EXPECT_EQ(parseError(serializePlan(plan)), "plan file \"p.eplan\" has version 7: expected version 6");
+  plan.version = 8;
+  EXPECT_EQ(parseError(serializePlan(plan)), "plan file \"p.eplan\" has version 8: expected version 7");
 }
 
 TEST_F(PlanFile, AnInvalidPlanIsAnErrorThatNamesTheFile) {

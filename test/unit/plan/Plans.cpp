@@ -1,5 +1,7 @@
 #include "test/unit/plan/Plans.h"
 
+#include "runtime/plan/Parts.h"
+
 #include <algorithm>
 #include <random>
 
@@ -105,6 +107,28 @@ void PlanMaker::exchange(const std::string &name, uint32_t communicator, uint32_
   action.from = shardingOf(from);
   action.to = shardingOf(to);
   Builder::exchange({.name = name, .location = "", .work = "tg0.forward"}, std::move(action));
+}
+
+void PlanMaker::put(uint32_t channel, uint32_t source, int64_t size, const std::vector<std::string> &axes) {
+  plan::SendT send;
+  send.channel = channel;
+  send.type = plan::ElementType::i8;
+  send.source = source;
+  send.shape = {size};
+  send.sharding = shardingOf({axes});
+  Builder::send({.name = "send " + std::to_string(channel), .location = "", .work = "tg0.forward"},
+                std::move(send));
+}
+
+void PlanMaker::take(uint32_t channel, uint32_t target, int64_t size, const std::vector<std::string> &axes) {
+  plan::ReceiveT receive;
+  receive.channel = channel;
+  receive.type = plan::ElementType::i8;
+  receive.target = target;
+  receive.shape = {size};
+  receive.sharding = shardingOf({axes});
+  Builder::receive({.name = "receive " + std::to_string(channel), .location = "", .work = "tg0.forward"},
+                   std::move(receive));
 }
 
 plan::PlanT trainingPlan(uint32_t devices) {
@@ -280,6 +304,87 @@ plan::PlanT branchPlan() {
   maker.run("select", {p, t[3], t[4], w}, {t[5]}, {3});
   maker.setResult(wNew, t[5]);
   return maker.finish();
+}
+
+/// What both parts of sideBySidePlan do with the caller's slots, which are s0 to s5.
+static plan::PartT partOf(plan::PlanT plan, uint32_t first, std::vector<uint32_t> strides,
+                          std::vector<uint32_t> slots) {
+  plan::PartT part;
+  part.plan = std::make_unique<plan::PlanT>(std::move(plan));
+  part.first = first;
+  part.strides = std::move(strides);
+  part.slots = std::move(slots);
+  return part;
+}
+
+static plan::PlanT firstLayer() {
+  PlanMaker maker;
+  maker.axis("data", 2);
+  uint32_t data = maker.addCommunicator({"data"});
+  uint32_t w = maker.argument("w", SlotRole::state, 64);
+  uint32_t x = maker.argument("x", SlotRole::batch, 128, {"data"});
+  uint32_t wNew = maker.slot("w", SlotRole::result, 64, {}, 0);
+  uint32_t h = maker.buffer("h", 32), dh = maker.buffer("dh", 32), g = maker.buffer("g", 64),
+           next = maker.buffer("next", 64);
+  maker.run("layer1", {w, x}, {h});
+  maker.put(0, h, 64, {"data"});
+  maker.take(1, dh, 64, {"data"});
+  maker.run("grad1", {dh, x}, {g});
+  maker.sum("sum g1", data, g, g);
+  maker.run("update1", {w, g}, {next}, {0});
+  maker.setResult(wNew, next);
+  return maker.finish();
+}
+
+static plan::PlanT secondLayer() {
+  PlanMaker maker;
+  maker.axis("data", 2), maker.axis("model", 2);
+  uint32_t data = maker.addCommunicator({"data"}), model = maker.addCommunicator({"model"});
+  uint32_t v = maker.argument("v", SlotRole::state, 96, {"model"});
+  uint32_t x = maker.argument("x", SlotRole::batch, 128, {"data"});
+  uint32_t vNew = maker.slot("v", SlotRole::result, 96, {"model"}, 0);
+  uint32_t loss = maker.slot("loss", SlotRole::result, 4);
+  uint32_t h = maker.buffer("h", 32), y = maker.buffer("y", 48), total = maker.buffer("loss", 4),
+           dh = maker.buffer("dh", 32), g = maker.buffer("g", 48), next = maker.buffer("next", 48);
+  maker.take(0, h, 64, {"data"});
+  maker.run("layer2", {v, h}, {y});
+  maker.run("loss", {y, x}, {total});
+  maker.sum("sum loss", data, total, total);
+  maker.run("back2", {y, v}, {dh});
+  maker.sum("sum dh", model, dh, dh);
+  maker.put(1, dh, 64, {"data"});
+  maker.run("grad2", {y, h}, {g});
+  maker.sum("sum g2", data, g, g);
+  maker.run("update2", {v, g}, {next}, {0});
+  maker.setResult(vNew, next);
+  maker.setResult(loss, total);
+  return maker.finish();
+}
+
+plan::PlanT sideBySidePlan() {
+  auto slotOf = [](const char *name, SlotRole role, int64_t size, int32_t updates = -1) {
+    plan::SlotT slot;
+    slot.name = name;
+    slot.role = role;
+    slot.type = plan::ElementType::i8;
+    slot.shape = {size};
+    slot.sharding.push_back(std::make_unique<plan::DimShardingT>());
+    slot.updates = updates;
+    return slot;
+  };
+  std::vector<plan::SlotT> slots;
+  slots.push_back(slotOf("w", SlotRole::state, 64));
+  slots.push_back(slotOf("v", SlotRole::state, 96));
+  slots.push_back(slotOf("x", SlotRole::batch, 128));
+  slots.push_back(slotOf("loss", SlotRole::result, 4));
+  slots.push_back(slotOf("w", SlotRole::result, 64, 0));
+  slots.push_back(slotOf("v", SlotRole::result, 96, 1));
+  std::vector<plan::PartT> parts;
+  parts.push_back(partOf(firstLayer(), 0, {3}, {0, 2, 4}));
+  parts.push_back(partOf(secondLayer(), 1, {3, 1}, {1, 2, 5, 3}));
+  plan::PlanT common;
+  common.device_kind = "cpu";
+  return joinParts(std::move(common), std::move(slots), std::move(parts));
 }
 
 std::vector<NamedPlan> allPlans() {

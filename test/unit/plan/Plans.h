@@ -53,6 +53,11 @@ public:
   void exchange(const std::string &name, uint32_t communicator, uint32_t source, uint32_t target,
                 std::vector<int64_t> shape, const Axes &from, const Axes &to);
 
+  /// Sends or receives the whole of a buffer, the rank's part of a tensor of `size` elements split over
+  /// `axes`.
+  void put(uint32_t channel, uint32_t source, int64_t size, const std::vector<std::string> &axes);
+  void take(uint32_t channel, uint32_t target, int64_t size, const std::vector<std::string> &axes);
+
 private:
   std::map<uint32_t, uint64_t> sizes; // of each buffer
   std::map<std::string, uint32_t> axisSizes;
@@ -80,12 +85,16 @@ plan::PlanT partsPlan();
 /// A branch within a branch, sums within both, and kernels that select.
 plan::PlanT branchPlan();
 
+/// A layer on two devices beside one that is split over two, both replicated twice: activations go there,
+/// their gradients come back. Part 0 has devices 0 and 3.
+plan::PlanT sideBySidePlan();
+
 struct NamedPlan {
   std::string name;
   plan::PlanT plan;
 };
 
-/// All of the above.
+/// All of the above but those with parts.
 std::vector<NamedPlan> allPlans();
 
 /// A random program on a random mesh of up to 12 ranks.

@@ -1,0 +1,54 @@
+// What the parts of a plan send each other.
+#ifndef EPL_RUNTIME_EXECUTOR_CHANNELS_H
+#define EPL_RUNTIME_EXECUTOR_CHANNELS_H
+
+#include "runtime/device/cpu/Memory.h"
+#include "runtime/plan/Blocks.h"
+#include "runtime/plan/Parts.h"
+
+namespace epl::runtime {
+
+/// The memory of all channels of a plan, and who fetches what from whom. A rank that sends writes memory of
+/// its own, once in a step; ranks that receive wait for it, and a step begins after the one before it has
+/// ended: so nobody writes what another one reads.
+class Channels {
+public:
+  /// `plan` has passed the verifier.
+  explicit Channels(const plan::PlanT &plan);
+
+  /// The command that fills a channel.
+  PartCommand sender(uint32_t channel) const { return channels[channel].ends.send; }
+  /// The part whose ranks fetch from it.
+  uint32_t receiver(uint32_t channel) const { return channels[channel].ends.receive.part; }
+
+  /// The ranks of the sending part that a rank of the receiving one fetches from.
+  std::span<const uint32_t> sources(uint32_t channel, uint32_t receiver) const {
+    return channels[channel].sources[receiver];
+  }
+  /// The ranks of the receiving part that fetch from a rank of the sending one.
+  std::span<const uint32_t> listeners(uint32_t channel, uint32_t sender) const {
+    return channels[channel].listeners[sender];
+  }
+
+  /// Puts what a rank holds into its memory of the channel.
+  void send(uint32_t channel, uint32_t rank, const void *source) const;
+  /// Fetches what a rank needs.
+  void receive(uint32_t channel, uint32_t rank, void *target) const;
+
+private:
+  struct Channel {
+    ChannelEnds ends;
+    size_t elementSize;
+    size_t sentBytes;                                      // by each rank
+    std::vector<std::vector<Piece>> pieces;                // of each receiving rank
+    std::vector<std::vector<uint32_t>> sources, listeners; // of each receiving, each sending rank
+    std::vector<Memory> memory;                            // of each sending rank
+  };
+  static Channel open(const plan::PlanT &plan, ChannelEnds ends);
+
+  std::vector<Channel> channels;
+};
+
+} // namespace epl::runtime
+
+#endif // EPL_RUNTIME_EXECUTOR_CHANNELS_H

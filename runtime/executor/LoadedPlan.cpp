@@ -1,0 +1,59 @@
+#include "runtime/executor/LoadedPlan.h"
+
+#include "runtime/Error.h"
+#include "runtime/device/cpu/Features.h"
+#include "runtime/plan/Devices.h"
+#include "runtime/plan/Parts.h"
+
+#include <numeric>
+
+namespace epl::runtime {
+
+/// Checks what can be checked before anything is made of the plan.
+static void checkTarget(const plan::PlanT &plan, const std::string &text) {
+  Devices devices = Devices::parse(text);
+  auto count = [](uint32_t n) { return std::to_string(n) + (n == 1 ? " device" : " devices"); };
+  if (plan.device_kind != devices.kind)
+    throw Error("the plan is for devices of kind \"" + plan.device_kind + "\", found \"" + text + "\"");
+  if (plan.devices != devices.count)
+    throw Error("the plan is for " + count(plan.devices) +
+                (plan.layout.empty() ? "" : " (" + plan.layout + ")") + ", found " + count(devices.count) +
+                " (\"" + text + "\")");
+  checkCpuFeatures(plan.target_features);
+}
+
+static std::shared_ptr<const plan::PlanT> checked(std::shared_ptr<const plan::PlanT> plan,
+                                                  const std::string &devices) {
+  checkTarget(*plan, devices);
+  return plan;
+}
+
+LoadedPlan::LoadedPlan(std::shared_ptr<const plan::PlanT> plan, const std::string &devices)
+    : source(checked(std::move(plan), devices)), image(source->image), transfers(*source) {
+  std::vector<const plan::PlanT *> plans = meshPlansOf(*source);
+  for (uint32_t part = 0; part < plans.size(); ++part)
+    programs.emplace_back(*plans[part], part, image, transfers);
+  for (const auto &part : source->parts)
+    this->devices.push_back(devicesOf(*part));
+  if (source->parts.empty()) {
+    this->devices.emplace_back(source->devices);
+    std::iota(this->devices.back().begin(), this->devices.back().end(), 0);
+  }
+  bindSlots();
+}
+
+void LoadedPlan::bindSlots() {
+  const auto &slots = source->slots;
+  while (arguments < slots.size() && slots[arguments]->role != plan::SlotRole::result)
+    ++arguments;
+  updates.assign(arguments, -1);
+  for (size_t slot = arguments; slot < slots.size(); ++slot)
+    if (slots[slot]->updates >= 0)
+      updates[slots[slot]->updates] = int32_t(slot);
+  partSlots.resize(slots.size());
+  for (uint32_t part = 0; part < programs.size(); ++part)
+    for (uint32_t slot = 0; slot < programs[part].numSlots(); ++slot)
+      partSlots[wholeSlot({part, slot})].push_back({part, slot});
+}
+
+} // namespace epl::runtime

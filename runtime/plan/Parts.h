@@ -1,0 +1,40 @@
+// Plans of several meshes, whose parts run side by side.
+
+#ifndef EPL_RUNTIME_PLAN_PARTS_H
+#define EPL_RUNTIME_PLAN_PARTS_H
+
+#include "runtime/plan/plan_generated.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace epl::runtime {
+
+/// What runs on one mesh: the plan itself, or one of its parts.
+std::vector<const plan::PlanT *> meshPlansOf(const plan::PlanT &plan);
+
+/// The device that each rank of a part is.
+std::vector<uint32_t> devicesOf(const plan::PartT &part);
+
+/// A slot as those who hold it see it: itself, or that of the first part that has it.
+const plan::SlotT &heldSlot(const plan::PlanT &plan, uint32_t slot);
+
+/// Where a command is: which part, which of its commands.
+struct PartCommand {
+  uint32_t part, command;
+  bool operator==(const PartCommand &) const = default;
+};
+
+/// The commands that send and receive each channel. Needs a plan that passed the verifier.
+struct ChannelEnds {
+  PartCommand send, receive;
+};
+std::vector<ChannelEnds> channelsOf(const plan::PlanT &plan);
+
+/// One plan of several finished ones (Builder.h): `slots` are the caller's, without sharding. Takes what all
+/// share (image, target) from `common`. Throws PlanError if they make no valid plan.
+plan::PlanT joinParts(plan::PlanT common, std::vector<plan::SlotT> slots, std::vector<plan::PartT> parts);
+
+} // namespace epl::runtime
+
+#endif // EPL_RUNTIME_PLAN_PARTS_H
