@@ -43,6 +43,8 @@ LogicalResult EplDialect::verifyOperationAttribute(Operation *op, NamedAttribute
       return op->emitOpError() << "attribute \"" << name
                                << "\" is not an array of one #epl.sharding for each result";
   }
+  if (name == kMeshAttr && (!isa<FlatSymbolRefAttr>(value) || !isa<FunctionOpInterface>(op)))
+    return op->emitOpError() << "attribute \"" << name << "\" is not the name of a function's mesh";
   if (name == kScopesAttr) {
     auto scopes = dyn_cast<DictionaryAttr>(value);
     if (!scopes || !llvm::all_of(scopes, [](NamedAttribute s) { return isa<ScopeAttr>(s.getValue()); }))
@@ -63,7 +65,8 @@ LogicalResult EplDialect::verifyRegionArgAttribute(Operation *op, unsigned regio
     auto role = dyn_cast<StringAttr>(value);
     if (!role || !llvm::is_contained({"state", "batch", "constant"}, role.getValue()))
       return reject("\"state\", \"batch\" or \"constant\"");
-  } else if (name == kBatchDimAttr && !isa<IntegerAttr>(value)) {
+  } else if (llvm::is_contained({kBatchDimAttr, kPositionAttr, kChannelAttr}, name) &&
+             !isa<IntegerAttr>(value)) {
     return reject("an integer");
   } else if (name == kNameAttr && !isa<StringAttr>(value)) {
     return reject("a string");
@@ -74,8 +77,8 @@ LogicalResult EplDialect::verifyRegionArgAttribute(Operation *op, unsigned regio
   } else if (name == kCallerShapeAttr && !isa<DenseI64ArrayAttr>(value)) {
     return reject("an array of i64");
   }
-  const StringRef known[] = {kRoleAttr,   kBatchDimAttr, kNameAttr,
-                             kHiddenAttr, kShardingAttr, kCallerShapeAttr};
+  const StringRef known[] = {kRoleAttr,     kBatchDimAttr,    kNameAttr,     kHiddenAttr,
+                             kShardingAttr, kCallerShapeAttr, kPositionAttr, kChannelAttr};
   if (!llvm::is_contained(known, name))
     return op->emitOpError() << "argument " << index << " has an unknown attribute \"" << name
                              << "\", expected one of " << ArrayRef(known);
@@ -85,14 +88,15 @@ LogicalResult EplDialect::verifyRegionArgAttribute(Operation *op, unsigned regio
 LogicalResult EplDialect::verifyRegionResultAttribute(Operation *op, unsigned region, unsigned index,
                                                       NamedAttribute attr) {
   StringRef name = attr.getName();
-  if (name == kUpdatesAttr && !isa<IntegerAttr>(attr.getValue()))
+  if (llvm::is_contained({kUpdatesAttr, kPositionAttr, kChannelAttr}, name) &&
+      !isa<IntegerAttr>(attr.getValue()))
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index << " is not an integer";
   if (name == kNameAttr && !isa<StringAttr>(attr.getValue()))
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index << " is not a string";
   if (name == kCallerShapeAttr && !isa<DenseI64ArrayAttr>(attr.getValue()))
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index
                              << " is not an array of i64";
-  const StringRef known[] = {kUpdatesAttr, kNameAttr, kCallerShapeAttr};
+  const StringRef known[] = {kUpdatesAttr, kNameAttr, kCallerShapeAttr, kPositionAttr, kChannelAttr};
   if (!llvm::is_contained(known, name))
     return op->emitOpError() << "result " << index << " has an unknown attribute \"" << name
                              << "\", expected one of " << ArrayRef(known);

@@ -27,7 +27,7 @@ def Epl_Dialect : Dialect {
   let extraClassDeclaration = [{
     /// Argument attribute: "state", "batch" or "constant".
     static constexpr llvm::StringLiteral kRoleAttr = "epl.role";
-    /// Argument attribute of a batch: the dimension that counts samples.
+    /// Argument attribute of a batch, or of what comes by a channel: the dimension that counts samples.
     static constexpr llvm::StringLiteral kBatchDimAttr = "epl.batch_dim";
     /// Argument and result attribute: the name that the user knows it by.
     static constexpr llvm::StringLiteral kNameAttr = "epl.name";
@@ -38,6 +38,13 @@ def Epl_Dialect : Dialect {
     static constexpr llvm::StringLiteral kHiddenAttr = "epl.hidden";
     /// Result attribute: the index of the state argument of which this is the next value.
     static constexpr llvm::StringLiteral kUpdatesAttr = "epl.updates";
+    /// Function attribute, where there are several meshes: the one that the function is computed on.
+    static constexpr llvm::StringLiteral kMeshAttr = "epl.mesh";
+    /// Argument and result attribute of functions that were one: its position in that one.
+    static constexpr llvm::StringLiteral kPositionAttr = "epl.position";
+    /// Argument and result attribute: the number of the channel by which the value comes from the function of
+    /// another mesh, or goes to it.
+    static constexpr llvm::StringLiteral kChannelAttr = "epl.channel";
     /// Function attribute: the strategy of ops outside every scope.
     static constexpr llvm::StringLiteral kDefaultStrategyAttr = "epl.default_strategy";
     /// Function attribute: what the scope ids in location name stacks mean.

@@ -9,14 +9,28 @@ def Epl_MeshOp : Epl_Op<"mesh", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let description = [{
     ```mlir
     epl.mesh @mesh axes ["data"=2, "model"=4, "micro"=8 temporal]
+    epl.mesh @mesh1 axes ["data"=2, "model"=2] first 1 strides [3, 1]
     ```
+
+    The device at a position is `first` and, for each axis, the position along it times its stride; where these
+    are not said, 0 and devices in row-major order. Above, @mesh1 has devices 1, 2 and 4, 5.
 
     Constraints:
     - (C1) axis names are distinct.
     - (C2) the product of the sizes is at most 2147483647, so that no product of axes overflows.
+    - (C3) `first` is at least 0; there is one stride for each axis, at least 1 or that of a temporal axis, 0; no
+      device is above 2147483647.
+    - (C4) from lower strides to higher ones each is past the devices along those below it, so that no two
+      positions are one device.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, TypedArrayAttrBase<Epl_AxisAttr, "array of axes">:$axes);
-  let assemblyFormat = "$sym_name `axes` custom<Axes>($axes) attr-dict";
+  let arguments = (ins SymbolNameAttr:$sym_name, TypedArrayAttrBase<Epl_AxisAttr, "array of axes">:$axes,
+                       OptionalAttr<I64Attr>:$first, OptionalAttr<DenseI64ArrayAttr>:$strides);
+  let assemblyFormat = [{
+    $sym_name `axes` custom<Axes>($axes) (`first` $first^ `strides` $strides)? attr-dict
+  }];
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::ArrayAttr":$axes), [{
+    build($_builder, $_state, name, axes, /*first=*/::mlir::IntegerAttr(), /*strides=*/::mlir::DenseI64ArrayAttr());
+  }]>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The axis of that name, or null.
@@ -25,6 +39,10 @@ def Epl_MeshOp : Epl_Op<"mesh", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     int64_t getAxisPosition(::llvm::StringRef name);
     /// The number of devices: the product of the spatial axes.
     int64_t getNumDevices();
+    /// The device at the first position.
+    int64_t getFirstDevice() { return getFirst().value_or(0); }
+    /// How many devices further the next position along each axis is; 0 along temporal ones.
+    ::llvm::SmallVector<int64_t> getDeviceStrides();
   }];
 }
 

@@ -67,8 +67,37 @@ LogicalResult ConstrainOp::verify() {
 // The global program
 //===----------------------------------------------------------------------===//
 
+constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();
+
+static LogicalResult verifyDevices(MeshOp mesh) {
+  ArrayRef<int64_t> strides = *mesh.getStrides();
+  auto axes = llvm::to_vector(mesh.getAxes().getAsRange<AxisAttr>());
+  if (strides.size() != axes.size() || mesh.getFirstDevice() < 0) // (C3)
+    return mesh.emitOpError() << "has " << strides.size() << " strides and first device "
+                              << mesh.getFirstDevice() << ", expected one stride for each of " << axes.size()
+                              << " axes and a device of at least 0";
+  SmallVector<std::pair<int64_t, int64_t>> spans; // stride and size
+  for (auto [axis, stride] : llvm::zip_equal(axes, strides)) {
+    if (axis.getTemporal() ? stride != 0 : stride < 1 || stride > kMaxSize) // (C3)
+      return mesh.emitOpError() << "axis \"" << axis.getName() << "\" has stride " << stride << ", expected "
+                                << (axis.getTemporal() ? "0 of a temporal axis" : "at least 1");
+    if (axis.getSize() > 1 && !axis.getTemporal())
+      spans.push_back({stride, axis.getSize()});
+  }
+  llvm::sort(spans);
+  int64_t last = 0; // the highest device of the axes so far, counted from the first one
+  for (auto [stride, size] : spans) {
+    if (stride <= last) // (C4)
+      return mesh.emitOpError() << "has an axis of stride " << stride << ", expected more than " << last
+                                << ", which the axes of lower strides reach";
+    last += stride * (size - 1);
+    if (last + mesh.getFirstDevice() > kMaxSize) // (C3)
+      return mesh.emitOpError() << "has a device above " << kMaxSize;
+  }
+  return success();
+}
+
 LogicalResult MeshOp::verify() {
-  constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();
   llvm::StringSet<> names;
   int64_t size = 1;
   for (auto axis : getAxes().getAsRange<AxisAttr>()) {
@@ -78,7 +107,21 @@ LogicalResult MeshOp::verify() {
       return emitOpError() << "has more than " << kMaxSize << " positions";
     size *= axis.getSize();
   }
-  return success();
+  return getStrides() ? verifyDevices(*this) : success();
+}
+
+SmallVector<int64_t> MeshOp::getDeviceStrides() {
+  if (std::optional<ArrayRef<int64_t>> strides = getStrides())
+    return SmallVector<int64_t>(*strides);
+  SmallVector<int64_t> strides(getAxes().size(), 0);
+  int64_t stride = 1;
+  for (auto [own, axis] : llvm::reverse(llvm::zip_equal(strides, getAxes().getAsRange<AxisAttr>()))) {
+    if (axis.getTemporal())
+      continue;
+    own = stride;
+    stride *= axis.getSize();
+  }
+  return strides;
 }
 
 AxisAttr MeshOp::getAxis(StringRef name) {

@@ -11,16 +11,30 @@ MeshOp mlir::epl::lookupMesh(Operation *from, FlatSymbolRefAttr mesh) {
   return SymbolTable::lookupNearestSymbolFrom<MeshOp>(from, mesh);
 }
 
-FailureOr<MeshOp> mlir::epl::getOnlyMesh(ModuleOp module) {
+FailureOr<MeshOp> mlir::epl::getMesh(Operation *function) {
+  auto module = function->getParentOfType<ModuleOp>();
+  if (auto name = function->getAttrOfType<FlatSymbolRefAttr>(EplDialect::kMeshAttr)) {
+    if (MeshOp mesh = lookupMesh(module, name))
+      return mesh;
+    return function->emitOpError() << "is computed on unknown mesh " << name;
+  }
   auto meshes = llvm::to_vector(module.getOps<MeshOp>());
+  if (meshes.size() == 1)
+    return meshes[0];
   if (meshes.empty())
     return module.emitError("module has no epl.mesh");
-  if (meshes.size() > 1) {
-    InFlightDiagnostic error = meshes[1].emitError("several meshes are not supported yet");
-    error.attachNote(meshes[0].getLoc()) << "the first mesh is here";
-    return error;
-  }
-  return meshes[0];
+  InFlightDiagnostic error = function->emitOpError()
+                             << "has no \"" << EplDialect::kMeshAttr << "\", expected it as there are "
+                             << meshes.size() << " meshes";
+  error.attachNote(meshes[0].getLoc()) << "the first mesh is here";
+  return error;
+}
+
+SmallVector<TaskGraphOp> mlir::epl::getTaskGraphs(MeshOp mesh) {
+  auto isOn = [&](TaskGraphOp taskgraph) {
+    return !taskgraph.getMeshAttr() || taskgraph.getMeshAttr().getAttr() == mesh.getSymNameAttr();
+  };
+  return llvm::filter_to_vector(mesh->getParentOfType<ModuleOp>().getOps<TaskGraphOp>(), isOn);
 }
 
 ShardingAttr mlir::epl::getSharding(Value value) {

@@ -12,8 +12,12 @@ namespace mlir::epl {
 /// The mesh of a sharding, looked up from `from`; null if there is none.
 MeshOp lookupMesh(Operation *from, FlatSymbolRefAttr mesh);
 
-/// The mesh of a module, or failure with an error: exactly one is supported.
-FailureOr<MeshOp> getOnlyMesh(ModuleOp module);
+/// The mesh that a function is computed on: the one that `epl.mesh` of it names, else the only one of the
+/// module; failure with an error if there is none.
+FailureOr<MeshOp> getMesh(Operation *function);
+
+/// The task graphs of a mesh, in order: those that are on it, and those of which nothing is said.
+SmallVector<TaskGraphOp> getTaskGraphs(MeshOp mesh);
 
 /// The sharding of a value of a global program: what its reshard says, or the attribute `epl.sharding` of its
 /// op or argument; null if there is none.

@@ -10,9 +10,9 @@ using namespace mlir;
 using namespace mlir::epl;
 
 /// The counts over which task graphs are split, each once, ascending.
-static SmallVector<int64_t> getSplitCounts(ModuleOp module) {
+static SmallVector<int64_t> getSplitCounts(ArrayRef<TaskGraphOp> taskgraphs) {
   std::set<int64_t> counts;
-  for (auto taskgraph : module.getOps<TaskGraphOp>())
+  for (TaskGraphOp taskgraph : taskgraphs)
     if (taskgraph.getStrategy().getKind() == StrategyKind::split)
       counts.insert(taskgraph.getStrategy().getDeviceCount());
   return SmallVector<int64_t>(counts.begin(), counts.end());
@@ -31,8 +31,8 @@ static SmallVector<int64_t> getPrimePowers(int64_t number) {
 }
 
 /// Each prime power that counts share is a factor of the axis of just these counts.
-SmallVector<SplitAxis> mlir::epl::getSplitAxes(ModuleOp module) {
-  SmallVector<int64_t> counts = getSplitCounts(module);
+SmallVector<SplitAxis> mlir::epl::getSplitAxes(ArrayRef<TaskGraphOp> taskgraphs) {
+  SmallVector<int64_t> counts = getSplitCounts(taskgraphs);
   int64_t multiple = 1;
   for (int64_t count : counts)
     multiple = std::lcm(multiple, count);

@@ -22,9 +22,9 @@ struct SplitAxis {
   }
 };
 
-/// Axes such that the count of each task graph of the module that is split is the product of some of them,
-/// and that of a count that divides another one is of axes of that one: 2 and 4 give 2 x 2, 4 and 6 give 2 x
+/// Axes such that the count of each of the task graphs that is split is the product of some of them, and that
+/// of a count that divides another one is of axes of that one: 2 and 4 give 2 x 2, 4 and 6 give 2 x
 /// 2 x 3. The first, "model", has the most counts. None if nothing is split over more than one device.
-SmallVector<SplitAxis> getSplitAxes(ModuleOp module);
+SmallVector<SplitAxis> getSplitAxes(ArrayRef<TaskGraphOp> taskgraphs);
 
 } // namespace mlir::epl

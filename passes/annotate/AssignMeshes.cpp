@@ -1,17 +1,23 @@
 //===- AssignMeshes.cpp - Devices for the task graphs ---------------------===//
 //
 // Problem: a task graph says how many devices one replica wants, not which ones there are.
-// Method: all task graphs are on one mesh of all devices. What is split has an axis "model" of the devices of
-// a replica; there are as many replicas as fit, along the axis "data". Those that are split over other counts
-// have axes of their own where these do not divide each other; an axis that a task graph is not split over
-// is one more of its batch. A module may bring its own mesh, for arguments sharded by hand. Invariant in: at
-// most one mesh. Invariant out: every task graph is on the mesh. Reference: EPL's nested data parallelism,
-// and its layout of scopes that share devices.
+// Method: a lone task graph, and those that are to share their devices, are on one mesh of all devices. What
+// is split has an axis "model" of the devices of a replica; there are as many replicas as fit, along the axis
+// "data". Those that are split over other counts have axes of their own where these do not divide each other;
+// an axis that a task graph is not split over is one more of its batch. Other task graphs have a mesh each.
+// As many replicas of the model as fit stand one behind the other; in each the task graphs do, in their
+// order. So task graph i begins at the sum of the counts before it, and its next replica is the sum of all
+// counts further. One that is split has its devices along "model"; one that replicates over several slices
+// its batch over them, too, along "data2". A module may bring its own mesh, for arguments sharded by hand.
+// Invariant in: at most one mesh. Invariant out: every task graph is on a mesh. Reference: EPL's nested data
+// parallelism, its automatic layout, and that of scopes that share devices.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialect/SplitAxes.h"
 #include "passes/annotate/Passes.h"
+
+#include "llvm/ADT/STLExtras.h"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_ASSIGNMESHESPASS
@@ -21,9 +27,15 @@ namespace mlir::epl {
 using namespace mlir;
 using namespace mlir::epl;
 
+using TaskGraphs = ArrayRef<TaskGraphOp>;
+
+//===----------------------------------------------------------------------===//
+// One mesh for all
+//===----------------------------------------------------------------------===//
+
 /// The devices of one replica must divide them all.
-static LogicalResult verifyCounts(ModuleOp module, int64_t devices) {
-  for (auto taskgraph : module.getOps<TaskGraphOp>()) {
+static LogicalResult verifyCounts(TaskGraphs taskgraphs, int64_t devices) {
+  for (TaskGraphOp taskgraph : taskgraphs) {
     StrategyAttr strategy = taskgraph.getStrategy();
     if (devices % strategy.getDeviceCount() != 0)
       return emitError(taskgraph.getLoc())
@@ -33,18 +45,59 @@ static LogicalResult verifyCounts(ModuleOp module, int64_t devices) {
   return success();
 }
 
+static AxisAttr getAxis(OpBuilder &builder, StringRef name, int64_t size) {
+  return AxisAttr::get(builder.getContext(), name, size, /*temporal=*/false);
+}
+
 /// The axes of a mesh of `devices`: "data", and those that task graphs are split over.
-static ArrayAttr getAxes(OpBuilder &builder, ModuleOp module, int64_t devices) {
-  auto get = [&](StringRef name, int64_t size) -> Attribute {
-    return AxisAttr::get(builder.getContext(), name, size, /*temporal=*/false);
-  };
+static SmallVector<Attribute> getAxes(OpBuilder &builder, TaskGraphs taskgraphs, int64_t devices) {
   SmallVector<Attribute> axes = {Attribute()};
-  for (const SplitAxis &axis : getSplitAxes(module)) {
-    axes.push_back(get(axis.name, axis.size));
+  for (const SplitAxis &axis : getSplitAxes(taskgraphs)) {
+    axes.push_back(getAxis(builder, axis.name, axis.size));
     devices /= axis.size;
   }
-  axes.front() = get("data", devices);
-  return builder.getArrayAttr(axes);
+  axes.front() = getAxis(builder, "data", devices);
+  return axes;
+}
+
+//===----------------------------------------------------------------------===//
+// A mesh for each
+//===----------------------------------------------------------------------===//
+
+/// The devices of one replica of the model.
+static int64_t sumCounts(TaskGraphs taskgraphs) {
+  int64_t sum = 0;
+  for (TaskGraphOp taskgraph : taskgraphs)
+    sum += taskgraph.getStrategy().getDeviceCount();
+  return sum;
+}
+
+static LogicalResult verifySum(TaskGraphs taskgraphs, int64_t devices) {
+  int64_t sum = sumCounts(taskgraphs);
+  if (devices % sum == 0)
+    return success();
+  TaskGraphOp first = taskgraphs.front();
+  InFlightDiagnostic error = emitError(first.getLoc())
+                             << taskgraphs.size() << " task graphs over " << sum << " devices on " << devices
+                             << ", expected a number of devices that the sum of their device counts divides";
+  for (TaskGraphOp taskgraph : taskgraphs) {
+    Diagnostic &note = error.attachNote(taskgraph.getLoc());
+    if (std::optional<StringRef> name = taskgraph.getScopeName())
+      note << "\"" << *name << "\": ";
+    note << stringifyStrategyKind(taskgraph.getStrategy().getKind()) << " over "
+         << taskgraph.getStrategy().getDeviceCount() << " devices";
+  }
+  return error;
+}
+
+/// The axes of a task graph of its own devices, of which there are `replicas`.
+static SmallVector<Attribute> getOwnAxes(OpBuilder &builder, TaskGraphOp taskgraph, int64_t replicas) {
+  StrategyAttr strategy = taskgraph.getStrategy();
+  int64_t count = strategy.getDeviceCount();
+  SmallVector<Attribute> axes = getAxes(builder, taskgraph, replicas * count);
+  if (strategy.getKind() == StrategyKind::replicate && count > 1)
+    axes = {getAxis(builder, "data", replicas), getAxis(builder, "data2", count)};
+  return axes;
 }
 
 namespace {
@@ -57,32 +110,72 @@ struct AssignMeshesPass : epl::impl::AssignMeshesPassBase<AssignMeshesPass> {
       emitError(module.getLoc()) << "mesh of " << int64_t(devices) << " devices, expected at least 1";
       return signalPassFailure();
     }
-    FailureOr<MeshOp> mesh = getOrCreateMesh(module);
-    if (failed(mesh))
-      return signalPassFailure();
-    for (auto taskgraph : module.getOps<TaskGraphOp>())
-      taskgraph.setMesh(mesh->getSymName());
+    auto taskgraphs = llvm::to_vector(module.getOps<TaskGraphOp>());
+    auto meshes = module.getOps<MeshOp>();
+    LogicalResult placed = !meshes.empty()         ? useMesh(*meshes.begin(), taskgraphs)
+                           : sharesAll(taskgraphs) ? createMesh(module, taskgraphs)
+                                                   : createMeshes(module, taskgraphs);
+    if (failed(placed))
+      signalPassFailure();
   }
 
-  FailureOr<MeshOp> getOrCreateMesh(ModuleOp module) {
-    if (failed(verifyCounts(module, devices)))
+private:
+  /// On one device there is nothing to place: it is that of all who want one.
+  bool sharesAll(TaskGraphs taskgraphs) const {
+    return colocate || taskgraphs.size() < 2 ||
+           (devices == 1 && sumCounts(taskgraphs) == int64_t(taskgraphs.size()));
+  }
+
+  static void putOn(MeshOp mesh, TaskGraphs taskgraphs) {
+    for (TaskGraphOp taskgraph : taskgraphs)
+      taskgraph.setMesh(mesh.getSymName());
+  }
+
+  LogicalResult useMesh(MeshOp mesh, TaskGraphs taskgraphs) {
+    if (failed(verifyCounts(taskgraphs, devices)))
       return failure();
-    auto meshes = module.getOps<MeshOp>();
-    if (meshes.empty())
-      return createMesh(module);
-    MeshOp mesh = *meshes.begin();
     if (mesh.getNumDevices() != devices)
       return mesh.emitOpError() << "has " << mesh.getNumDevices() << " devices, expected "
                                 << int64_t(devices);
-    return mesh;
+    putOn(mesh, taskgraphs);
+    return success();
   }
 
-  FailureOr<MeshOp> createMesh(ModuleOp module) {
-    if (Operation *taken = module.lookupSymbol("mesh"))
+  static LogicalResult verifyFree(ModuleOp module, StringRef name) {
+    if (Operation *taken = module.lookupSymbol(name))
       return emitError(taken->getLoc())
-             << "symbol \"mesh\" is taken, expected it free for the mesh of the devices";
+             << "symbol \"" << name << "\" is taken, expected it free for the mesh of the devices";
+    return success();
+  }
+
+  LogicalResult createMesh(ModuleOp module, TaskGraphs taskgraphs) {
+    if (failed(verifyCounts(taskgraphs, devices)) || failed(verifyFree(module, "mesh")))
+      return failure();
     OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-    return MeshOp::create(builder, module.getLoc(), "mesh", getAxes(builder, module, devices));
+    ArrayAttr axes = builder.getArrayAttr(getAxes(builder, taskgraphs, devices));
+    putOn(MeshOp::create(builder, module.getLoc(), "mesh", axes), taskgraphs);
+    return success();
+  }
+
+  LogicalResult createMeshes(ModuleOp module, TaskGraphs taskgraphs) {
+    if (failed(verifySum(taskgraphs, devices)))
+      return failure();
+    OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+    int64_t first = 0, sum = sumCounts(taskgraphs);
+    for (auto [index, each] : llvm::enumerate(taskgraphs)) {
+      TaskGraphOp taskgraph = each;
+      std::string name = "mesh" + std::to_string(index);
+      if (failed(verifyFree(module, name)))
+        return failure();
+      SmallVector<Attribute> axes = getOwnAxes(builder, taskgraph, devices / sum);
+      SmallVector<int64_t> strides(axes.size(), 1); // of the axis of a replica's devices, if there is one
+      strides.front() = sum;
+      putOn(MeshOp::create(builder, taskgraph.getLoc(), name, builder.getArrayAttr(axes),
+                           builder.getI64IntegerAttr(first), builder.getDenseI64ArrayAttr(strides)),
+            taskgraph);
+      first += taskgraph.getStrategy().getDeviceCount();
+    }
+    return success();
   }
 };
 } // namespace

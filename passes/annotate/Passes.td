@@ -130,7 +130,7 @@ def FormTaskgraphsPass : Pass<"epl-form-taskgraphs", "::mlir::ModuleOp"> {
 }
 
 def AssignMeshesPass : Pass<"epl-assign-meshes", "::mlir::ModuleOp"> {
-  let summary = "Makes the mesh of devices and puts the task graphs on it";
+  let summary = "Makes the meshes of devices and puts the task graphs on them";
   let description = [{
     With `devices=4`:
 
@@ -150,7 +150,16 @@ def AssignMeshesPass : Pass<"epl-assign-meshes", "::mlir::ModuleOp"> {
     epl.taskgraph @tg0 strategy(<split, 2>) on @mesh
     ```
 
-    Task graphs that share devices have one mesh, of axes for all counts that they are split over. What a task graph
+    Several task graphs have devices of their own, replica by replica of the whole. With `devices=6`:
+
+    ```mlir
+    epl.mesh @mesh0 axes ["data"=2] first 0 strides [3]
+    epl.mesh @mesh1 axes ["data"=2, "model"=2] first 1 strides [3, 1]
+    epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh0
+    epl.taskgraph @tg1 strategy(<split, 2>) on @mesh1
+    ```
+
+    With `colocate` they share all devices. There is one mesh, of axes for all counts that they are split over. What a task graph
     is not split over is one more axis of its batch: of @tg0 "model" as well as "data".
 
     ```mlir
@@ -161,7 +170,8 @@ def AssignMeshesPass : Pass<"epl-assign-meshes", "::mlir::ModuleOp"> {
 
     A module may bring its mesh, of as many devices, with arguments sharded by hand on it.
   }];
-  let options = [Option<"devices", "devices", "int64_t", "1", "The number of devices of the mesh">];
+  let options = [Option<"devices", "devices", "int64_t", "1", "The number of devices of all meshes">,
+                 Option<"colocate", "colocate", "bool", "false", "several task graphs share all devices">];
   let dependentDialects = ["::mlir::epl::EplDialect"];
 }
 

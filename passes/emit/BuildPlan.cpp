@@ -24,8 +24,8 @@ using namespace mlir::epl;
 // Tables: mesh, kernels, slots
 //===----------------------------------------------------------------------===//
 
-LogicalResult PlanBuilder::addMesh() {
-  FailureOr<MeshOp> only = getOnlyMesh(module);
+LogicalResult PlanBuilder::addMesh(func::FuncOp func) {
+  FailureOr<MeshOp> only = getMesh(func);
   if (failed(only))
     return failure();
   mesh = *only;
@@ -230,7 +230,7 @@ FailureOr<plan::PlanT> PlanBuilder::build() {
   if (main == functions.end())
     return module.emitError() << "has no public function";
   func::FuncOp func = *main;
-  if (failed(addMesh()))
+  if (failed(addMesh(func)))
     return failure();
   for (unsigned i = 0; i < func.getNumArguments(); ++i)
     if (failed(addArgument(func, i)))

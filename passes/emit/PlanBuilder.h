@@ -34,7 +34,7 @@ public:
   FailureOr<plan::PlanT> build();
 
 private:
-  LogicalResult addMesh();
+  LogicalResult addMesh(func::FuncOp func);
   void addKernel(KernelOp kernel);
   LogicalResult addArgument(func::FuncOp func, unsigned index);
   LogicalResult addResult(func::FuncOp func, unsigned index);

@@ -95,8 +95,8 @@ LogicalResult mlir::epl::verifyNotPlaced(func::FuncOp function) {
   return success();
 }
 
-FailureOr<MeshOp> mlir::epl::getSpatialMesh(ModuleOp module) {
-  FailureOr<MeshOp> mesh = getOnlyMesh(module);
+static FailureOr<MeshOp> getSpatialMesh(func::FuncOp function) {
+  FailureOr<MeshOp> mesh = getMesh(function);
   if (failed(mesh))
     return failure();
   for (AxisAttr axis : mesh->getAxes().getAsRange<AxisAttr>())
@@ -105,14 +105,17 @@ FailureOr<MeshOp> mlir::epl::getSpatialMesh(ModuleOp module) {
   return mesh;
 }
 
-FailureOr<SmallVector<func::FuncOp>> mlir::epl::getPrograms(ModuleOp module) {
-  SmallVector<func::FuncOp> programs;
+FailureOr<SmallVector<Program>> mlir::epl::getPrograms(ModuleOp module) {
+  SmallVector<Program> programs;
   for (func::FuncOp function : module.getOps<func::FuncOp>()) {
     if (function.isDeclaration())
       continue;
+    FailureOr<MeshOp> mesh = getSpatialMesh(function);
+    if (failed(mesh))
+      return failure();
     if (!function.getBody().hasOneBlock() || !isa<func::ReturnOp>(function.getBody().front().getTerminator()))
       return function.emitOpError("has control flow, expected one block that returns");
-    programs.push_back(function);
+    programs.push_back({function, *mesh});
   }
   return programs;
 }

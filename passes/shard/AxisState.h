@@ -14,10 +14,16 @@
 
 namespace mlir::epl {
 
-/// The axes that seeds are for: data parallelism shards the batch over the first, `epl.split` parameters over
-/// the second, and over "model2" and so on where counts of devices differ.
+/// The axes that seeds are for: data parallelism shards the batch over the first, and over "data2" where a
+/// replica has several devices of its own, `epl.split` parameters over the second, and over "model2" and so
+/// on where counts of devices differ.
 inline constexpr llvm::StringLiteral kDataAxis = "data";
 inline constexpr llvm::StringLiteral kModelAxis = "model";
+
+/// Whether data parallelism shards the batch over an axis of that name, whatever the task graph.
+inline bool isDataAxis(StringRef name) {
+  return name.consume_front(kDataAxis) && llvm::all_of(name, llvm::isDigit);
+}
 
 /// Whether `epl.split` splits parameters over an axis of that name.
 inline bool isModelAxis(StringRef name) {
@@ -61,11 +67,15 @@ LogicalResult verifyShardingsPresent(func::FuncOp function);
 /// such.
 LogicalResult verifyNotPlaced(func::FuncOp function);
 
-/// The one mesh of the module, or failure with an error: temporal axes are not supported here yet.
-FailureOr<MeshOp> getSpatialMesh(ModuleOp module);
+/// A function of a module, and the mesh that it is computed on.
+struct Program {
+  func::FuncOp function;
+  MeshOp mesh;
+};
 
-/// The functions of the module that have a body, or failure with an error: a body is one block that returns.
-FailureOr<SmallVector<func::FuncOp>> getPrograms(ModuleOp module);
+/// The functions of the module that have a body, or failure with an error: a body is one block that returns,
+/// and temporal axes are not supported here yet.
+FailureOr<SmallVector<Program>> getPrograms(ModuleOp module);
 
 /// How errors call an argument: `argument "x"` if the user's name is known, else `argument 3`.
 std::string describeArgument(func::FuncOp function, unsigned argument);

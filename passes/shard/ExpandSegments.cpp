@@ -203,7 +203,6 @@ void SegmentExpander::process(Operation *op) {
 
 void SegmentExpander::returnResults() {
   Operation *terminator = function.getBody().front().getTerminator();
-  builder.setInsertionPoint(terminator);
   for (OpOperand &result : terminator->getOpOperands()) {
     BlockArgument argument = getUpdatedArgument(function, result.getOperandNumber());
     bool hasEntered = argument && llvm::is_contained(llvm::make_first_range(entered), argument);
@@ -214,6 +213,12 @@ void SegmentExpander::returnResults() {
           builder.getDenseI64ArrayAttr(cast<RankedTensorType>(argument.getType()).getShape()));
     else
       llvm::fill(widths, 0);
+    // What another mesh waits for is there when it is made.
+    auto made = expanded.find(result.get());
+    if (made != expanded.end() && function.getResultAttr(result.getOperandNumber(), EplDialect::kChannelAttr))
+      builder.setInsertionPointAfterValue(made->second);
+    else
+      builder.setInsertionPoint(terminator);
     result.set(getAs(result.get(), widths, terminator));
   }
 }
@@ -260,21 +265,23 @@ void SegmentExpander::run() {
 namespace {
 struct ExpandSegmentsPass : epl::impl::ExpandSegmentsPassBase<ExpandSegmentsPass> {
   void runOnOperation() override {
-    FailureOr<MeshOp> mesh = getSpatialMesh(getOperation());
-    FailureOr<SmallVector<func::FuncOp>> programs = getPrograms(getOperation());
-    if (failed(mesh) || failed(programs))
+    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation());
+    if (failed(programs))
       return signalPassFailure();
+    for (const Program &program : *programs)
+      run(program);
+  }
+
+  static void run(Program program) {
     SmallVector<int64_t> sizes;
-    for (AxisAttr axis : mesh->getAxes().getAsRange<AxisAttr>())
+    for (AxisAttr axis : program.mesh.getAxes().getAsRange<AxisAttr>())
       if (isModelAxis(axis.getName()) && axis.getSize() > 1)
         sizes.push_back(axis.getSize());
     if (sizes.empty())
       return;
-    for (func::FuncOp program : *programs) {
-      Segments segments(program, sizes);
-      if (!segments.isEmpty())
-        SegmentExpander(program, segments).run();
-    }
+    Segments segments(program.function, sizes);
+    if (!segments.isEmpty())
+      SegmentExpander(program.function, segments).run();
   }
 };
 } // namespace

@@ -8,8 +8,7 @@ using namespace mlir;
 using namespace mlir::epl;
 
 FunctionRules::FunctionRules(func::FuncOp function, MeshOp mesh)
-    : function(function), mesh(mesh), loops(function.getBody().front()), zeros(function),
-      taskgraphs(function->getParentOfType<ModuleOp>()) {
+    : function(function), mesh(mesh), loops(function.getBody().front()), zeros(function), taskgraphs(mesh) {
   Block &body = function.getBody().front();
   for (Operation &op : body) {
     rules[&op] = getFactorRule(&op);

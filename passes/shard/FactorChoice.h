@@ -57,10 +57,10 @@ public:
   /// that are there already, and a reduction may start on every member.
   bool canShard(Operation *op, int64_t factor, AxisAttr axis) const;
 
-  /// Whether some work shards samples over `axis`: all does over "data", that of a task graph over an axis
-  /// that it is not split over.
+  /// Whether some work shards samples over `axis`: all does over "data" and its like, that of a task graph
+  /// over an axis that it is not split over.
   bool isOfBatch(AxisAttr axis) const {
-    return axis.getName() == kDataAxis || taskgraphs.isMixed(axis.getName());
+    return isDataAxis(axis.getName()) || taskgraphs.isMixed(axis.getName());
   }
   /// What the task graph of `op` uses `axis` for.
   AxisUse getUse(Operation *op, AxisAttr axis) const { return taskgraphs.getUse(op, axis.getName()); }

@@ -15,6 +15,7 @@
 
 #include "dialect/Sharding.h"
 #include "passes/shard/Passes.h"
+#include "passes/shard/Rules.h"
 #include "passes/shard/TaskPartition.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -4,6 +4,39 @@
 
 include "mlir/Pass/PassBase.td"
 
+def SplitMeshesPass : Pass<"epl-split-meshes", "::mlir::ModuleOp"> {
+  let summary = "Deals a program out to the meshes of its task graphs, one function for each";
+  let description = [{
+    Forward and backward work stands on the mesh of its task graph. What applies gradients stands where most of
+    what it reads is, a state where it is updated. A value that another mesh reads becomes a result of one
+    function and an argument of the other, with the number of an `epl.channel`; an argument that counts samples
+    says so. What is made of constants alone, or of less than half as much, is made by each reader. With one mesh nothing happens.
+
+    ```mlir
+    func.func @main(%w: tensor<4xf32> {epl.role = "state"},
+                    %x: tensor<8x4xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) -> tensor<8x4xf32> {
+      %0 = linalg.generic {..., epl.work = #epl.work<@tg0, forward>} ins(%x, %w : ...) ...
+      %1 = linalg.generic {..., epl.work = #epl.work<@tg1, forward>} ins(%0 : ...) ...
+      return %1 : tensor<8x4xf32>
+    }
+    ```
+    ~~>
+    ```mlir
+    func.func @main.mesh0(%w: tensor<4xf32> {epl.position = 0 : i64, epl.role = "state"},
+                          %x: tensor<8x4xf32> {epl.batch_dim = 0 : i64, epl.position = 1 : i64, epl.role = "batch"})
+        -> (tensor<8x4xf32> {epl.channel = 0 : i64}) attributes {epl.mesh = @mesh0} {
+      %0 = linalg.generic {..., epl.work = #epl.work<@tg0, forward>} ins(%x, %w : ...) ...
+      return %0 : tensor<8x4xf32>
+    }
+    func.func @main.mesh1(%0: tensor<8x4xf32> {epl.batch_dim = 0 : i64, epl.channel = 0 : i64})
+        -> (tensor<8x4xf32> {epl.position = 0 : i64}) attributes {epl.mesh = @mesh1} {
+      %1 = linalg.generic {..., epl.work = #epl.work<@tg1, forward>} ins(%0 : ...) ...
+      return %1 : tensor<8x4xf32>
+    }
+    ```
+  }];
+}
+
 def SimplifyBranchesPass : Pass<"epl-simplify-branches", "::mlir::ModuleOp"> {
   let summary = "Takes the known side of selections within a branch";
   let description = [{

@@ -11,6 +11,7 @@ namespace {
 } // namespace
 
 void mlir::epl::buildShardPipeline(OpPassManager &pm, const ShardOptions &options) {
+  pm.addPass(createSplitMeshesPass());
   pm.addPass(createSimplifyBranchesPass());
   pm.addPass(createSinkLeafWorkPass());
   pm.addPass(createRematerializePass());

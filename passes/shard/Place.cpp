@@ -65,15 +65,15 @@ static Mismatches findMismatches(func::FuncOp program, MeshOp mesh, ArrayRef<Axi
 
 /// The work of the op of `program` in which `user` stands; that of the first op if it is the return, and that
 /// of the first task graph if there is no other op.
-static WorkAttr getWork(func::FuncOp program, Operation *user) {
+static WorkAttr getWork(func::FuncOp program, MeshOp mesh, Operation *user) {
   Block &body = program.getBody().front();
   for (Operation *op : {body.findAncestorOpInBlock(*user), &body.front()})
     if (auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr))
       return work;
-  auto taskgraphs = program->getParentOfType<ModuleOp>().getOps<TaskGraphOp>();
+  SmallVector<TaskGraphOp> taskgraphs = getTaskGraphs(mesh);
   if (taskgraphs.empty())
     return {};
-  auto name = FlatSymbolRefAttr::get((*taskgraphs.begin()).getSymNameAttr());
+  auto name = FlatSymbolRefAttr::get(taskgraphs.front().getSymNameAttr());
   return WorkAttr::get(program.getContext(), name, WorkKind::forward, std::nullopt);
 }
 
@@ -93,7 +93,7 @@ static void mend(Value value, ArrayRef<Mismatch> uses, func::FuncOp program, Mes
   bool agree = llvm::all_of(uses, [&](const Mismatch &use) { return use.needed == first; });
   ShardingAttr common = agree ? getSharding(value) : completeForAll(getSharding(value), uses, mesh);
   for (const Mismatch &use : uses) {
-    WorkAttr work = getWork(program, use.use->getOwner());
+    WorkAttr work = getWork(program, mesh, use.use->getOwner());
     use.use->set(builder.get(builder.get(value, common, work), use.needed, work));
   }
 }
@@ -115,15 +115,14 @@ static void eraseIdentities(func::FuncOp program) {
 namespace {
 struct Place : epl::impl::PlacePassBase<Place> {
   void runOnOperation() override {
-    FailureOr<MeshOp> mesh = getSpatialMesh(getOperation());
-    FailureOr<SmallVector<func::FuncOp>> programs = getPrograms(getOperation());
-    if (failed(mesh) || failed(programs))
+    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation());
+    if (failed(programs))
       return signalPassFailure();
-    for (func::FuncOp program : *programs)
-      if (failed(verifyNotPlaced(program)) || failed(verifyShardingsPresent(program)))
+    for (auto [function, mesh] : *programs)
+      if (failed(verifyNotPlaced(function)) || failed(verifyShardingsPresent(function)))
         return signalPassFailure();
-    for (func::FuncOp program : *programs)
-      place(program, *mesh);
+    for (auto [function, mesh] : *programs)
+      place(function, mesh);
   }
 
   void place(func::FuncOp program, MeshOp mesh) {

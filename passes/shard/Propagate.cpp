@@ -77,12 +77,11 @@ struct Propagate : epl::impl::PropagatePassBase<Propagate> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    FailureOr<MeshOp> mesh = getSpatialMesh(module);
-    FailureOr<SmallVector<func::FuncOp>> programs = getPrograms(module);
-    if (failed(mesh) || failed(programs) || failed(verifyLevel(module, Level::global)))
+    FailureOr<SmallVector<Program>> programs = getPrograms(module);
+    if (failed(programs) || failed(verifyLevel(module, Level::global)))
       return signalPassFailure();
-    for (func::FuncOp program : *programs)
-      if (failed(propagate(program, *mesh)))
+    for (auto [function, mesh] : *programs)
+      if (failed(propagate(function, mesh)))
         return signalPassFailure();
   }
 

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -375,6 +376,12 @@ static void printDims(raw_ostream &os, ArrayRef<SmallVector<int64_t>> values) {
     os << "]";
   });
   os << ")";
+}
+
+SetVector<Value> mlir::epl::getUsedValues(Operation *op) {
+  SetVector<Value> values(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), values);
+  return values;
 }
 
 void mlir::epl::printRule(raw_ostream &os, const FactorRule &rule) {

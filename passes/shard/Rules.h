@@ -48,6 +48,9 @@ bool isUniform(Operation *op);
 /// captured must be replicated and complete.
 SmallVector<OpOperand *> getCapturedTensors(Operation *op);
 
+/// All values from outside that `op` uses, those of its regions included.
+SetVector<Value> getUsedValues(Operation *op);
+
 /// Writes the rule as people read it, one list for each operand and result, "_" for a blocked dimension:
 /// `([d0, d2], [d2, d1], [d0, d1]) -> ([d0, d1]) reduces d2 by sum`.
 void printRule(raw_ostream &os, const FactorRule &rule);

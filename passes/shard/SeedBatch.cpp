@@ -4,8 +4,10 @@
 // Method: batch arguments are sharded on their batch dimension over the axis "data", and over those others
 //   over which all task graphs that read them shard their batch; all other arguments are replicated. So a
 //   batch is never gathered, and who wants less of it takes a slice. An axis of one device shards nothing.
+//   What comes from another mesh is sharded like a batch if it counts samples, as far as axes divide it, and
+//   left to propagation if not: its sender gives what is asked for.
 // Invariant in: roles are on the arguments; one mesh, with an axis "data" if there is a batch to shard.
-// Invariant out: every tensor argument has a sharding that fits; those that had one keep it.
+// Invariant out: every tensor argument but those of channels has a sharding that fits; who had one keeps it.
 // Reference: Shoeybi et al., "Megatron-LM", 2019, section 2 (data parallelism as a split of the batch).
 //
 //===----------------------------------------------------------------------===//
@@ -23,13 +25,19 @@ namespace mlir::epl {
 using namespace mlir;
 using namespace mlir::epl;
 
+static bool isReceived(BlockArgument argument) {
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  return bool(function.getArgAttr(argument.getArgNumber(), EplDialect::kChannelAttr));
+}
+
 /// The batch dimension of an argument, or -1 if it is no batch; an error if there is no such dimension.
 static FailureOr<int64_t> getBatchDim(func::FuncOp function, unsigned argument, RankedTensorType type) {
   auto role = function.getArgAttrOfType<StringAttr>(argument, EplDialect::kRoleAttr);
-  if (!role || role.getValue() != "batch")
+  bool isBatch = role && role.getValue() == "batch";
+  auto dim = function.getArgAttrOfType<IntegerAttr>(argument, EplDialect::kBatchDimAttr);
+  if (!isBatch && !(dim && isReceived(function.getArgument(argument))))
     return -1;
   std::string name = describeArgument(function, argument);
-  auto dim = function.getArgAttrOfType<IntegerAttr>(argument, EplDialect::kBatchDimAttr);
   if (!dim)
     return function.emitError() << name << " is a batch without \"" << EplDialect::kBatchDimAttr << "\"";
   if (dim.getInt() < 0 || dim.getInt() >= type.getRank())
@@ -48,7 +56,7 @@ static SmallVector<AxisAttr> getBatchAxes(BlockArgument argument, MeshOp mesh,
   llvm::erase_if(readers, [](Operation *op) { return op->hasTrait<OpTrait::IsTerminator>(); });
   return llvm::filter_to_vector(mesh.getAxes().getAsRange<AxisAttr>(), [&](AxisAttr axis) {
     auto takesBatch = [&](Operation *op) { return taskgraphs.takesBatch(op, axis.getName()); };
-    return axis.getName() == kDataAxis || (!readers.empty() && llvm::all_of(readers, takesBatch));
+    return isDataAxis(axis.getName()) || (!readers.empty() && llvm::all_of(readers, takesBatch));
   });
 }
 
@@ -79,6 +87,8 @@ static LogicalResult seedArgument(func::FuncOp function, BlockArgument argument,
   FailureOr<int64_t> dim = getBatchDim(function, argument.getArgNumber(), type);
   if (failed(dim))
     return failure();
+  if (isReceived(argument) && *dim < 0)
+    return success();
   auto sharding = ShardingAttr::getReplicated(FlatSymbolRefAttr::get(mesh.getSymNameAttr()), type.getRank());
   if (*dim >= 0 && !mesh.getAxis(kDataAxis))
     return mesh.emitOpError() << "has no axis \"" << kDataAxis << "\" to shard the batch over";
@@ -88,10 +98,12 @@ static LogicalResult seedArgument(func::FuncOp function, BlockArgument argument,
   llvm::erase_if(axes, [](AxisAttr axis) { return axis.getSize() == 1; });
   int64_t parts = 1;
   for (AxisAttr axis : axes) {
+    if (isReceived(argument) && type.getDimSize(*dim) % (parts * axis.getSize()) != 0)
+      continue;
     parts *= axis.getSize();
     sharding = withAxisState(sharding, mesh, axis.getName(), AxisState::sharded(*dim));
   }
-  if (!axes.empty() && failed(verifyDivides(function, argument, *dim, axes, parts)))
+  if (!axes.empty() && !isReceived(argument) && failed(verifyDivides(function, argument, *dim, axes, parts)))
     return failure();
   setSharding(argument, sharding);
   return success();
@@ -105,15 +117,15 @@ struct SeedBatch : epl::impl::SeedBatchPassBase<SeedBatch> {
   }
 
   LogicalResult seed() {
-    FailureOr<MeshOp> mesh = getSpatialMesh(getOperation());
-    FailureOr<SmallVector<func::FuncOp>> programs = getPrograms(getOperation());
-    if (failed(mesh) || failed(programs))
+    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation());
+    if (failed(programs))
       return failure();
-    TaskGraphAxes taskgraphs(getOperation());
-    for (func::FuncOp program : *programs)
-      for (BlockArgument argument : program.getArguments())
-        if (failed(seedArgument(program, argument, *mesh, taskgraphs)))
+    for (auto [function, mesh] : *programs) {
+      TaskGraphAxes taskgraphs(mesh);
+      for (BlockArgument argument : function.getArguments())
+        if (failed(seedArgument(function, argument, mesh, taskgraphs)))
           return failure();
+    }
     return success();
   }
 };

@@ -24,8 +24,8 @@ using namespace mlir;
 using namespace mlir::epl;
 
 /// Whether a scope is split, if only over one device.
-static bool hasSplit(ModuleOp module) {
-  return llvm::any_of(module.getOps<TaskGraphOp>(), [](TaskGraphOp taskgraph) {
+static bool hasSplit(MeshOp mesh) {
+  return llvm::any_of(getTaskGraphs(mesh), [](TaskGraphOp taskgraph) {
     return taskgraph.getStrategy().getKind() == StrategyKind::split;
   });
 }
@@ -39,7 +39,7 @@ static std::string listAxes(MeshOp mesh) {
 }
 
 static LogicalResult verifyKnown(ConstrainOp op, StringRef axis, MeshOp mesh) {
-  if (mesh.getAxis(axis) || (axis == kModelAxis && hasSplit(op->getParentOfType<ModuleOp>())))
+  if (mesh.getAxis(axis) || (axis == kModelAxis && hasSplit(mesh)))
     return success();
   return emitError(op.getLoc()) << "constraint names axis \"" << axis << "\", expected one of "
                                 << listAxes(mesh) << " of mesh \"" << mesh.getSymName() << "\""
@@ -94,13 +94,12 @@ static LogicalResult seed(ConstrainOp op, MeshOp mesh) {
 namespace {
 struct SeedConstraints : epl::impl::SeedConstraintsPassBase<SeedConstraints> {
   void runOnOperation() override {
-    FailureOr<MeshOp> mesh = getSpatialMesh(getOperation());
-    FailureOr<SmallVector<func::FuncOp>> programs = getPrograms(getOperation());
-    if (failed(mesh) || failed(programs))
+    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation());
+    if (failed(programs))
       return signalPassFailure();
-    for (func::FuncOp program : *programs)
-      for (auto op : llvm::make_early_inc_range(program.getOps<ConstrainOp>()))
-        if (failed(seed(op, *mesh)))
+    for (auto [function, mesh] : *programs)
+      for (auto op : llvm::make_early_inc_range(function.getOps<ConstrainOp>()))
+        if (failed(seed(op, mesh)))
           return signalPassFailure();
   }
 };

@@ -86,16 +86,15 @@ struct SeedSplit : epl::impl::SeedSplitPassBase<SeedSplit> {
   using SeedSplitPassBase::SeedSplitPassBase;
 
   void runOnOperation() override {
-    FailureOr<MeshOp> mesh = getSpatialMesh(getOperation());
-    FailureOr<SmallVector<func::FuncOp>> programs = getPrograms(getOperation());
-    if (failed(mesh) || failed(programs))
+    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation());
+    if (failed(programs))
       return signalPassFailure();
-    for (func::FuncOp program : *programs)
-      if (failed(verifySplitWishes(program, *mesh)))
+    for (auto [function, mesh] : *programs)
+      if (failed(verifySplitWishes(function, mesh)))
         return signalPassFailure();
-    for (AxisAttr axis : mesh->getAxes().getAsRange<AxisAttr>())
-      for (func::FuncOp program : *programs)
-        if (isModelAxis(axis.getName()) && failed(seed(program, *mesh, axis)))
+    for (auto [function, mesh] : *programs)
+      for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
+        if (isModelAxis(axis.getName()) && failed(seed(function, mesh, axis)))
           return signalPassFailure();
   }
 

@@ -191,7 +191,7 @@ void Seeder::run(ZeroLevel level) {
 SmallVector<Seeder::Sharing *> Seeder::getSharings(BlockArgument state) {
   SmallVector<Sharing *> own;
   for (Sharing &sharing : sharings)
-    if (sharing.axis.getName() == kDataAxis || getSharding(state).getDimOf(sharing.axis.getName()) < 0)
+    if (isDataAxis(sharing.axis.getName()) || getSharding(state).getDimOf(sharing.axis.getName()) < 0)
       own.push_back(&sharing);
   return own;
 }
@@ -301,16 +301,15 @@ struct SeedZero : epl::impl::SeedZeroPassBase<SeedZero> {
   using SeedZeroPassBase::SeedZeroPassBase;
 
   void runOnOperation() override {
-    FailureOr<MeshOp> mesh = getSpatialMesh(getOperation());
-    FailureOr<SmallVector<func::FuncOp>> programs = getPrograms(getOperation());
-    if (failed(mesh) || failed(programs))
+    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation());
+    if (failed(programs))
       return signalPassFailure();
     if (level == ZeroLevel::off)
       return;
-    for (func::FuncOp program : *programs) {
-      FunctionRules rules(program, *mesh);
+    for (auto [function, mesh] : *programs) {
+      FunctionRules rules(function, mesh);
       auto isShared = [&](AxisAttr axis) { return axis.getSize() > 1 && rules.isOfBatch(axis); };
-      auto axes = llvm::filter_to_vector(mesh->getAxes().getAsRange<AxisAttr>(), isShared);
+      auto axes = llvm::filter_to_vector(mesh.getAxes().getAsRange<AxisAttr>(), isShared);
       if (!axes.empty())
         Seeder(rules, axes).run(level);
     }

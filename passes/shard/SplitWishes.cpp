@@ -214,14 +214,14 @@ LogicalResult WishReader::failUnmatched(TaskGraphOp taskgraph, WishAttr wish, co
 //===----------------------------------------------------------------------===//
 
 /// Whether a task graph is split over the axis. A mesh that the module brings may have axes of its own.
-static bool isSplitOver(TaskGraphOp taskgraph, AxisAttr axis) {
-  SmallVector<SplitAxis> axes = getSplitAxes(taskgraph->getParentOfType<ModuleOp>());
+static bool isSplitOver(TaskGraphOp taskgraph, MeshOp mesh, AxisAttr axis) {
+  SmallVector<SplitAxis> axes = getSplitAxes(getTaskGraphs(mesh));
   const auto *known = llvm::find_if(axes, [&](const SplitAxis &each) { return each.name == axis.getName(); });
   return known == axes.end() || known->isSplit(taskgraph.getStrategy());
 }
 
 LogicalResult mlir::epl::verifySplitWishes(func::FuncOp program, MeshOp mesh) {
-  for (auto taskgraph : program->getParentOfType<ModuleOp>().getOps<TaskGraphOp>())
+  for (TaskGraphOp taskgraph : getTaskGraphs(mesh))
     if (failed(WishReader(program, mesh, AxisAttr()).read(taskgraph)))
       return failure();
   return success();
@@ -229,8 +229,8 @@ LogicalResult mlir::epl::verifySplitWishes(func::FuncOp program, MeshOp mesh) {
 
 FailureOr<SplitWishes> mlir::epl::getSplitWishes(func::FuncOp program, MeshOp mesh, AxisAttr axis) {
   WishReader reader(program, mesh, axis);
-  for (auto taskgraph : program->getParentOfType<ModuleOp>().getOps<TaskGraphOp>())
-    if (isSplitOver(taskgraph, axis) && failed(reader.read(taskgraph)))
+  for (TaskGraphOp taskgraph : getTaskGraphs(mesh))
+    if (isSplitOver(taskgraph, mesh, axis) && failed(reader.read(taskgraph)))
       return failure();
   return reader.getWishes();
 }

@@ -8,9 +8,10 @@
 using namespace mlir;
 using namespace mlir::epl;
 
-TaskGraphAxes::TaskGraphAxes(ModuleOp module) {
-  SmallVector<SplitAxis> axes = getSplitAxes(module);
-  for (auto taskgraph : module.getOps<TaskGraphOp>()) {
+TaskGraphAxes::TaskGraphAxes(MeshOp mesh) {
+  SmallVector<TaskGraphOp> taskgraphs = getTaskGraphs(mesh);
+  SmallVector<SplitAxis> axes = getSplitAxes(taskgraphs);
+  for (TaskGraphOp taskgraph : taskgraphs) {
     llvm::StringSet<> &own = splits[taskgraph.getSymNameAttr()];
     for (const SplitAxis &axis : axes)
       if (axis.isSplit(taskgraph.getStrategy()))
@@ -22,7 +23,7 @@ TaskGraphAxes::TaskGraphAxes(ModuleOp module) {
 
 bool TaskGraphAxes::takesBatch(Operation *op, StringRef axis) const {
   auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
-  return axis == kDataAxis ||
+  return isDataAxis(axis) ||
          (work && mixed.contains(axis) && !splits.lookup(work.getTaskgraph().getAttr()).contains(axis));
 }
 

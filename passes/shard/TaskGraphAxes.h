@@ -20,11 +20,11 @@ enum class AxisUse {
   split  ///< its task graph does not, and another one does
 };
 
-/// The axes over which each task graph of a module shards its batch: "data" and those of the other ones'
+/// The axes over which each task graph of a mesh shards its batch: "data" and those of the other ones'
 /// splits.
 class TaskGraphAxes {
 public:
-  explicit TaskGraphAxes(ModuleOp module);
+  explicit TaskGraphAxes(MeshOp mesh);
 
   /// Whether task graphs use an axis differently.
   bool isMixed(StringRef axis) const { return mixed.contains(axis); }

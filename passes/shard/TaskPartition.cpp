@@ -3,10 +3,11 @@
 #include "passes/shard/TaskPartition.h"
 
 #include "dialect/Sharding.h"
+#include "passes/shard/Rules.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Transforms/RegionUtils.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -46,12 +47,6 @@ bool mlir::epl::isMaterialized(Operation *op) {
   return llvm::any_of(op->getUsers(), llvm::IsaPred<FromLocalOp>);
 }
 
-SetVector<Value> mlir::epl::getUsedValues(Operation *op) {
-  SetVector<Value> values(op->operand_begin(), op->operand_end());
-  getUsedValuesDefinedAbove(op->getRegions(), values);
-  return values;
-}
-
 /// Whether the op is no elementwise work, which costs little beside a selection that reads its result.
 static bool isWorthGuarding(Operation *op) {
   auto generic = dyn_cast<linalg::LinalgOp>(op);
@@ -65,7 +60,8 @@ static bool isWorthGuarding(Operation *op) {
 
 TaskPartition::TaskPartition(Block &body) : loops(body), branches(body) {
   findWork(body);
-  size_t limit = body.getOperations().size();
+  findChannels(body);
+  size_t limit = body.getOperations().size() + received.size();
   for (Operation &op : body.without_terminator())
     if (standsBetweenTasks(&op) || (!isCast(&op) && (!isFree(&op) || isMaterialized(&op))))
       insert(&op, limit);
@@ -77,7 +73,8 @@ SmallVector<unsigned> TaskPartition::getOrder() const {
     NodeKey own(nodes[index].ancestors.count(), index);
     return std::pair(nodes[index].loop ? groups.lookup(nodes[index].loop) : own, own);
   };
-  SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, nodes.size()));
+  auto hasOps = [&](unsigned index) { return !nodes[index].ops.empty(); };
+  SmallVector<unsigned> order = llvm::filter_to_vector(llvm::seq<unsigned>(0, nodes.size()), hasOps);
   llvm::sort(order, [&](unsigned a, unsigned b) { return key(a) < key(b); });
   return order;
 }
@@ -156,8 +153,7 @@ void TaskPartition::insert(Operation *op, size_t limit) {
   SmallVector<Literal> guard = getGuard(op);
   for (auto [predicate, expected] : guard) {
     predicates.insert(predicate);
-    if (std::optional<unsigned> maker = findMaker(predicate))
-      producers.set(*maker);
+    addProducer(predicate, producers);
   }
   unsigned index = chooseNode(op, guard, producers);
   nodeOf[op] = index;
@@ -166,17 +162,57 @@ void TaskPartition::insert(Operation *op, size_t limit) {
 }
 
 /// The nodes that make what `op` reads, seen through casts and free ops.
-void TaskPartition::addProducers(Operation *op, llvm::BitVector &producers) const {
+void TaskPartition::addProducers(Operation *op, llvm::BitVector &producers) {
   for (Value value : getUsedValues(op)) {
     Operation *producer = value.getDefiningOp();
-    if (!producer)
-      continue;
-    bool isTransparent = isCast(producer) || (isFree(producer) && !isa<FromLocalOp>(op));
-    if (isTransparent)
+    if (producer && isFree(producer) && !isCast(producer) && !isa<FromLocalOp>(op))
       addProducers(producer, producers);
     else
-      producers.set(nodeOf.at(producer));
+      addProducer(value, producers);
   }
+}
+
+/// The node that makes `value`, seen through casts.
+void TaskPartition::addProducer(Value value, llvm::BitVector &producers) {
+  Operation *producer = value.getDefiningOp();
+  if (producer && isCast(producer))
+    addProducers(producer, producers);
+  else if (producer)
+    producers.set(nodeOf.at(producer));
+  else if (received.contains(value))
+    producers.set(getReceive(cast<BlockArgument>(value), producers.size()));
+}
+
+//===----------------------------------------------------------------------===//
+// Channels
+//===----------------------------------------------------------------------===//
+
+void TaskPartition::findChannels(Block &body) {
+  auto function = cast<FunctionOpInterface>(body.getParentOp());
+  for (BlockArgument argument : body.getArguments())
+    if (auto channel =
+            function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), EplDialect::kChannelAttr))
+      received[argument] = channel.getInt();
+  for (auto [index, result] : llvm::enumerate(body.getTerminator()->getOperands()))
+    if (auto channel = function.getResultAttrOfType<IntegerAttr>(index, EplDialect::kChannelAttr))
+      if (Operation *maker = getMaker(result))
+        sent.push_back({channel.getInt(), maker});
+}
+
+/// The node that stands for what comes by a channel. It depends on all that goes by channels of lower
+/// numbers, since what comes may be made of that: no task makes the one and reads the other.
+unsigned TaskPartition::getReceive(BlockArgument argument, size_t limit) {
+  auto [known, inserted] = receives.try_emplace(argument, nodes.size());
+  if (!inserted)
+    return known->second;
+  unsigned index = known->second;
+  nodes.push_back({WorkAttr(), LoopAttr(), {}, {}, llvm::BitVector(limit)});
+  llvm::BitVector producers(limit);
+  for (auto [channel, maker] : sent)
+    if (channel < received.lookup(argument) && nodeOf.contains(maker))
+      producers.set(nodeOf.at(maker));
+  addDependencies(index, producers);
+  return index;
 }
 
 /// A loop is left when the whole of its last turn is done. What follows thus joins no task before it.

@@ -14,16 +14,13 @@ bool isFree(Operation *op);
 /// Whether a free op must stand in a task all the same, since its result leaves the tasks as it is.
 bool isMaterialized(Operation *op);
 
-/// All values from outside that `op` uses, those of its regions included.
-SetVector<Value> getUsedValues(Operation *op);
-
 /// A task to be, or one op that stands between tasks.
 struct TaskNode {
-  WorkAttr work;              ///< null: no task
-  LoopAttr loop;              ///< in whose turns it is done, or null
-  SmallVector<Literal> guard; ///< where one of these does not hold it is not done
-  SmallVector<Operation *> ops;
-  llvm::BitVector ancestors; ///< the nodes that it depends on, directly or not
+  WorkAttr work;                ///< null: no task
+  LoopAttr loop;                ///< in whose turns it is done, or null
+  SmallVector<Literal> guard;   ///< where one of these does not hold it is not done
+  SmallVector<Operation *> ops; ///< none: something comes from another mesh
+  llvm::BitVector ancestors;    ///< the nodes that it depends on, directly or not
 };
 
 /// The partition of a localized function's block.
@@ -31,9 +28,9 @@ class TaskPartition {
 public:
   explicit TaskPartition(Block &body);
 
-  /// The nodes in dependency order, those of a loop together, and where it leaves a choice in the order of
-  /// their first ops. A node has more ancestors than each of its ancestors, and so has a loop, of which all
-  /// nodes count as one.
+  /// The nodes that have ops in dependency order, those of a loop together, and where it leaves a choice in
+  /// the order of their first ops. A node has more ancestors than each of its ancestors, and so has a loop,
+  /// of which all nodes count as one.
   SmallVector<unsigned> getOrder() const;
 
   const TaskNode &getNode(unsigned index) const { return nodes[index]; }
@@ -55,7 +52,10 @@ private:
   SmallVector<Literal> getGuard(Operation *op) const;
   bool canGuard(Value predicate) const;
   void insert(Operation *op, size_t limit);
-  void addProducers(Operation *op, llvm::BitVector &producers) const;
+  void addProducers(Operation *op, llvm::BitVector &producers);
+  void addProducer(Value value, llvm::BitVector &producers);
+  void findChannels(Block &body);
+  unsigned getReceive(BlockArgument argument, size_t limit);
   void addTurn(LoopAttr loop, llvm::BitVector &producers) const;
   unsigned chooseNode(Operation *op, ArrayRef<Literal> guard, const llvm::BitVector &producers);
   void addDependencies(unsigned index, const llvm::BitVector &producers);
@@ -66,6 +66,9 @@ private:
   llvm::SetVector<Value> predicates;
   std::vector<TaskNode> nodes;
   DenseMap<Operation *, unsigned> nodeOf;
+  DenseMap<Value, int64_t> received;                 ///< the channels of arguments
+  DenseMap<Value, unsigned> receives;                ///< their nodes
+  SmallVector<std::pair<int64_t, Operation *>> sent; ///< channels, and what makes their values
 };
 
 } // namespace mlir::epl

@@ -125,12 +125,11 @@ LogicalResult AxisVerifier::verifyReturn(func::ReturnOp op) {
 namespace {
 struct VerifySharded : epl::impl::VerifyShardedPassBase<VerifySharded> {
   void runOnOperation() override {
-    FailureOr<MeshOp> mesh = getSpatialMesh(getOperation());
-    FailureOr<SmallVector<func::FuncOp>> programs = getPrograms(getOperation());
-    if (failed(mesh) || failed(programs))
+    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation());
+    if (failed(programs))
       return signalPassFailure();
-    for (func::FuncOp program : *programs)
-      if (failed(verify(program, *mesh)))
+    for (auto [function, mesh] : *programs)
+      if (failed(verify(function, mesh)))
         return signalPassFailure();
     markAllAnalysesPreserved();
   }

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Channels.h"
 #include "passes/shard/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -54,7 +55,7 @@ namespace {
 struct VerifyTasksPass : epl::impl::VerifyTasksPassBase<VerifyTasksPass> {
   void runOnOperation() override {
     markAllAnalysesPreserved();
-    if (failed(verifyLevel(getOperation(), Level::tasks)))
+    if (failed(verifyLevel(getOperation(), Level::tasks)) || failed(verifyChannels(getOperation())))
       return signalPassFailure();
     for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
       if (failed(verifyFunction(function)))

@@ -22,5 +22,22 @@ epl.taskgraph @tg1 strategy(<replicate, 3>)
 
 // -----
 
+// expected-error@+3 {{2 task graphs over 3 devices on 2, expected a number of devices that the sum of their device counts divides}}
+// expected-note@+2 {{"body": replicate over 1 devices}}
+// expected-note@+2 {{split over 2 devices}}
+epl.taskgraph @tg2 strategy(<replicate, 1>) name("body")
+epl.taskgraph @tg3 strategy(<split, 2>)
+
+// -----
+
+// expected-error@+1 {{symbol "mesh1" is taken, expected it free for the mesh of the devices}}
+func.func @mesh1() {
+  return
+}
+epl.taskgraph @tg4 strategy(<replicate, 1>)
+epl.taskgraph @tg5 strategy(<replicate, 1>)
+
+// -----
+
 // expected-error@+1 {{has 3 devices, expected 2}}
 epl.mesh @own axes ["data"=3]

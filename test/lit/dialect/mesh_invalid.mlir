@@ -21,3 +21,39 @@ epl.mesh @mesh axes [""=1]
 // (C2)
 // expected-error@+1 {{'epl.mesh' op has more than 2147483647 positions}}
 epl.mesh @mesh axes ["data"=4294967296, "model"=4294967296]
+
+// -----
+
+// (C3)
+// expected-error@+1 {{has 1 strides and first device 0, expected one stride for each of 2 axes and a device of at least 0}}
+epl.mesh @mesh axes ["data"=2, "model"=2] first 0 strides [2]
+
+// -----
+
+// (C3)
+// expected-error@+1 {{has 1 strides and first device -1, expected one stride}}
+epl.mesh @mesh axes ["data"=2] first -1 strides [2]
+
+// -----
+
+// (C3)
+// expected-error@+1 {{axis "data" has stride 0, expected at least 1}}
+epl.mesh @mesh axes ["data"=2] first 0 strides [0]
+
+// -----
+
+// (C3)
+// expected-error@+1 {{axis "micro" has stride 1, expected 0 of a temporal axis}}
+epl.mesh @mesh axes ["micro"=2 temporal] first 0 strides [1]
+
+// -----
+
+// (C3)
+// expected-error@+1 {{has a device above 2147483647}}
+epl.mesh @mesh axes ["data"=2] first 1 strides [2147483647]
+
+// -----
+
+// (C4)
+// expected-error@+1 {{has an axis of stride 1, expected more than 1, which the axes of lower strides reach}}
+epl.mesh @mesh axes ["data"=2, "model"=2] first 0 strides [1, 1]

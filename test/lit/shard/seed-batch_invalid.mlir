@@ -58,13 +58,29 @@ func.func @temporal(%x: tensor<8xf32>) {
 
 // expected-note@+1 {{the first mesh is here}}
 epl.mesh @a axes ["data"=2]
-// expected-error@+1 {{several meshes are not supported yet}}
 epl.mesh @b axes ["data"=2]
+// expected-error@+1 {{has no "epl.mesh", expected it as there are 2 meshes}}
+func.func @several(%x: tensor<8xf32>) {
+  return
+}
+
+// -----
+
+epl.mesh @a axes ["data"=2]
+epl.mesh @b axes ["data"=2]
+// expected-error@+1 {{is computed on unknown mesh @c}}
+func.func @unknown(%x: tensor<8xf32>) attributes {epl.mesh = @c} {
+  return
+}
 
 // -----
 
 // expected-error@+1 {{module has no epl.mesh}}
-module {}
+module {
+  func.func @nowhere(%x: tensor<8xf32>) {
+    return
+  }
+}
 
 // -----
 

@@ -1,0 +1,68 @@
+//===- MeshAssignment.h - Which mesh an op and a value are on ---*- C++ -*-===//
+//
+// Forward and backward work is done where its task graph is. What applies gradients belongs to no task graph
+// by what the user wrote: it goes where what it reads is, so that an optimizer's state stands beside the
+// parameter, and the parameter beside the op that makes its gradient.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "dialect/Loops.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::epl {
+
+/// Deals the ops and arguments of a global program out to the meshes of its module, by number.
+class MeshAssignment {
+public:
+  explicit MeshAssignment(func::FuncOp function);
+
+  /// Fails, with an error at the loop, if the ops of a loop are of task graphs on several meshes.
+  LogicalResult run();
+
+  ArrayRef<MeshOp> getMeshes() const { return meshes; }
+  /// Whether each mesh that reads what an op makes does the op itself.
+  bool isRemade(Operation *op) const { return remade.contains(op); }
+  /// The mesh that does an op which is not remade.
+  unsigned getMesh(Operation *op) const { return places.lookup(op); }
+  /// The mesh on which `value` is; none if it is on all that read it: what is remade, and batches.
+  std::optional<unsigned> getMesh(Value value) const;
+  /// The meshes that read an argument, ascending.
+  SmallVector<unsigned> getReaders(BlockArgument argument) const;
+
+private:
+  void findRemade();
+  DenseSet<Operation *> findLeaves() const;
+  void findLoose();
+  LogicalResult settleLoops();
+  void placeFixed();
+  void placeByOperands();
+  void placeByReaders();
+  void placeRest();
+  void placeArguments();
+  std::optional<unsigned> placeByUse(BlockArgument argument) const;
+
+  static bool isBatch(BlockArgument argument);
+  bool isPlaced(Operation *op) const { return places.contains(op); }
+  SmallVector<Operation *> getUnit(Operation *op) const;
+  SmallVector<Operation *> getReaders(Value value) const;
+  SetVector<Value> getSources(Operation *op) const;
+  std::optional<unsigned> getStamped(Operation *op) const;
+  void place(Operation *op, unsigned mesh);
+
+  func::FuncOp function;
+  Block &body;
+  Loops loops;
+  SmallVector<MeshOp> meshes;
+  DenseMap<StringAttr, unsigned> taskgraphs; ///< the mesh of each
+  llvm::MapVector<LoopAttr, SmallVector<Operation *>> loopOps;
+  DenseSet<Operation *> free;   ///< what is made of nothing but constants and positions
+  DenseSet<Operation *> remade; ///< what is free, and what others make
+  DenseSet<Operation *> loose;  ///< what goes where its operands are
+  DenseMap<Operation *, unsigned> places;
+  DenseMap<BlockArgument, unsigned> homes; ///< of arguments that are no batches
+};
+
+} // namespace mlir::epl

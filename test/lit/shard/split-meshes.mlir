@@ -1,0 +1,225 @@
+// RUN: epl-opt %s --split-input-file --epl-split-meshes | FileCheck %s
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#none = affine_map<(d0, d1) -> ()>
+#lhs = affine_map<(d0, d1, d2) -> (d0, d2)>
+#rhs = affine_map<(d0, d1, d2) -> (d2, d1)>
+#rhsT = affine_map<(d0, d1, d2) -> (d1, d2)>
+#out = affine_map<(d0, d1, d2) -> (d0, d1)>
+#lhsT = affine_map<(d0, d1, d2) -> (d2, d0)>
+#fwd0 = #epl.work<@tg0, forward>
+#fwd1 = #epl.work<@tg1, forward>
+#bwd0 = #epl.work<@tg0, backward>
+#bwd1 = #epl.work<@tg1, backward>
+#apply1 = #epl.work<@tg1, apply>
+
+epl.mesh @mesh0 axes ["data"=2] first 0 strides [2]
+epl.mesh @mesh1 axes ["data"=2] first 1 strides [2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh0
+epl.taskgraph @tg1 strategy(<replicate, 1>) on @mesh1
+
+// Activations go forward by channel 0, their gradients back by channel 1; they count samples, and arguments say so.
+// The update of a state is done where the state is read, whatever its work says: that of @w0 by @tg0. The momentum of
+// @w1 is decayed where it is updated. The rate is of no batch and is read there most that the largest ops read it;
+// the other one receives it, not what is made of it in the shape of a parameter. Each makes its own zeros.
+//
+// CHECK-LABEL: func.func @step.mesh0
+// CHECK-SAME: %[[W0:.*]]: tensor<16x8xf32> {epl.position = 0 : i64, epl.role = "state"}
+// CHECK-SAME: %[[RATE:.*]]: tensor<f32> {epl.name = "rate", epl.position = 3 : i64, epl.role = "constant"}
+// CHECK-SAME: %[[X:.*]]: tensor<32x16xf32> {epl.batch_dim = 0 : i64, epl.position = 4 : i64, epl.role = "batch"}
+// CHECK-SAME: %[[UNREAD:.*]]: tensor<32xi32> {epl.batch_dim = 0 : i64, epl.position = 5 : i64, epl.role = "batch"}
+// CHECK-SAME: %[[DH:.*]]: tensor<32x8xf32> {epl.batch_dim = 0 : i64, epl.channel = 2 : i64}
+// CHECK-SAME: -> (tensor<16x8xf32> {epl.position = 0 : i64, epl.updates = 0 : i64}
+// CHECK-SAME: tensor<f32> {epl.channel = 0 : i64}, tensor<32x8xf32> {epl.channel = 1 : i64})
+// CHECK-SAME: attributes {epl.mesh = @mesh0}
+// CHECK-DAG: arith.constant
+// CHECK: %[[H:.*]] = linalg.generic {{.*}} ins(%[[X]], %[[W0]] : {{.*}}<@tg0, forward>
+// CHECK: %[[DW0:.*]] = linalg.generic {{.*}} ins(%[[X]], %[[DH]] : {{.*}}<@tg0, backward>
+// CHECK: linalg.generic {{.*}} ins(%[[RATE]] : tensor<f32>) outs({{.*}} : tensor<16x8xf32>) {{.*}}<@tg0, apply>
+// CHECK: %[[NEW:.*]] = linalg.generic {{.*}} ins(%[[W0]], %[[DW0]], {{.*}}<@tg0, apply>
+// CHECK: return %[[NEW]], %[[RATE]], %[[H]]
+//
+// CHECK-LABEL: func.func @step.mesh1
+// CHECK-SAME: %[[W1:.*]]: tensor<8x4xf32> {epl.position = 1 : i64, epl.role = "state"}
+// CHECK-SAME: %[[M1:.*]]: tensor<8x4xf32> {epl.position = 2 : i64, epl.role = "state"}
+// CHECK-SAME: %[[RATE:.*]]: tensor<f32> {epl.channel = 0 : i64}
+// CHECK-SAME: %[[H:.*]]: tensor<32x8xf32> {epl.batch_dim = 0 : i64, epl.channel = 1 : i64}
+// CHECK-SAME: -> (tensor<8x4xf32> {epl.position = 1 : i64, epl.updates = 0 : i64}
+// CHECK-SAME: tensor<8x4xf32> {epl.position = 2 : i64, epl.updates = 1 : i64}
+// CHECK-SAME: tensor<32x4xf32> {epl.name = "out", epl.position = 3 : i64}
+// CHECK-SAME: tensor<32x8xf32> {epl.channel = 2 : i64})
+// CHECK-SAME: attributes {epl.mesh = @mesh1}
+// CHECK-DAG: arith.constant
+// CHECK: %[[Y:.*]] = linalg.generic {{.*}} ins(%[[H]], %[[W1]] : {{.*}}<@tg1, forward>
+// CHECK: %[[DH:.*]] = linalg.generic {{.*}} ins(%[[Y]], %[[W1]] : {{.*}}<@tg1, backward>
+// CHECK: %[[DW1:.*]] = linalg.generic {{.*}} ins(%[[H]], %[[Y]] : {{.*}}<@tg1, backward>
+// CHECK: linalg.generic {{.*}} ins(%[[M1]] : {{.*}}<@tg1, forward>
+// CHECK: linalg.generic {{.*}} ins(%[[RATE]] : tensor<f32>) outs({{.*}} : tensor<8x4xf32>) {{.*}}<@tg1, apply>
+// CHECK: return {{.*}}, {{.*}}, %[[Y]], %[[DH]]
+// CHECK-NOT: func.func
+func.func public @step(%w0: tensor<16x8xf32> {epl.role = "state"}, %w1: tensor<8x4xf32> {epl.role = "state"},
+                       %m1: tensor<8x4xf32> {epl.role = "state"},
+                       %rate: tensor<f32> {epl.role = "constant", epl.name = "rate"},
+                       %x: tensor<32x16xf32> {epl.role = "batch", epl.batch_dim = 0 : i64},
+                       %unread: tensor<32xi32> {epl.role = "batch", epl.batch_dim = 0 : i64})
+    -> (tensor<16x8xf32> {epl.updates = 0 : i64}, tensor<8x4xf32> {epl.updates = 1 : i64},
+        tensor<8x4xf32> {epl.updates = 2 : i64}, tensor<32x4xf32> {epl.name = "out"}) {
+  %zero8 = arith.constant {epl.work = #fwd0} dense<0.0> : tensor<32x8xf32>
+  %zero4 = arith.constant {epl.work = #fwd0} dense<0.0> : tensor<32x4xf32>
+  %zero168 = arith.constant {epl.work = #fwd0} dense<0.0> : tensor<16x8xf32>
+  %zero84 = arith.constant {epl.work = #fwd0} dense<0.0> : tensor<8x4xf32>
+  %h = linalg.generic {indexing_maps = [#lhs, #rhs, #out], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w0 : tensor<32x16xf32>, tensor<16x8xf32>) outs(%zero8 : tensor<32x8xf32>) attrs = {epl.work = #fwd0} {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %0 = arith.mulf %a, %b : f32
+    %1 = arith.addf %0, %c : f32
+    linalg.yield %1 : f32
+  } -> tensor<32x8xf32>
+  %y = linalg.generic {indexing_maps = [#lhs, #rhs, #out], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%h, %w1 : tensor<32x8xf32>, tensor<8x4xf32>) outs(%zero4 : tensor<32x4xf32>) attrs = {epl.work = #fwd1} {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %0 = arith.mulf %a, %b : f32
+    %1 = arith.addf %0, %c : f32
+    linalg.yield %1 : f32
+  } -> tensor<32x4xf32>
+  %dh = linalg.generic {indexing_maps = [#lhs, #rhsT, #out], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%y, %w1 : tensor<32x4xf32>, tensor<8x4xf32>) outs(%zero8 : tensor<32x8xf32>) attrs = {epl.work = #bwd1} {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %0 = arith.mulf %a, %b : f32
+    %1 = arith.addf %0, %c : f32
+    linalg.yield %1 : f32
+  } -> tensor<32x8xf32>
+  %dw1 = linalg.generic {indexing_maps = [#lhsT, #rhs, #out], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%h, %y : tensor<32x8xf32>, tensor<32x4xf32>) outs(%zero84 : tensor<8x4xf32>) attrs = {epl.work = #bwd1} {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %0 = arith.mulf %a, %b : f32
+    %1 = arith.addf %0, %c : f32
+    linalg.yield %1 : f32
+  } -> tensor<8x4xf32>
+  %dw0 = linalg.generic {indexing_maps = [#lhsT, #rhs, #out], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %dh : tensor<32x16xf32>, tensor<32x8xf32>) outs(%zero168 : tensor<16x8xf32>) attrs = {epl.work = #bwd0} {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %0 = arith.mulf %a, %b : f32
+    %1 = arith.addf %0, %c : f32
+    linalg.yield %1 : f32
+  } -> tensor<16x8xf32>
+  %decayed = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%m1 : tensor<8x4xf32>) outs(%zero84 : tensor<8x4xf32>) attrs = {epl.work = #fwd0} {
+  ^bb0(%a: f32, %c: f32):
+    %0 = arith.addf %a, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<8x4xf32>
+  %rate168 = linalg.generic {indexing_maps = [#none, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%rate : tensor<f32>) outs(%zero168 : tensor<16x8xf32>) attrs = {epl.work = #apply1} {
+  ^bb0(%a: f32, %c: f32):
+    linalg.yield %a : f32
+  } -> tensor<16x8xf32>
+  %rate84 = linalg.generic {indexing_maps = [#none, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%rate : tensor<f32>) outs(%zero84 : tensor<8x4xf32>) attrs = {epl.work = #apply1} {
+  ^bb0(%a: f32, %c: f32):
+    linalg.yield %a : f32
+  } -> tensor<8x4xf32>
+  %new0 = linalg.generic {indexing_maps = [#id, #id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%w0, %dw0, %rate168 : tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>)
+      outs(%zero168 : tensor<16x8xf32>) attrs = {epl.work = #apply1} {
+  ^bb0(%a: f32, %b: f32, %r: f32, %c: f32):
+    %0 = arith.mulf %b, %r : f32
+    %1 = arith.subf %a, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<16x8xf32>
+  %newm1 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%decayed, %dw1 : tensor<8x4xf32>, tensor<8x4xf32>)
+      outs(%zero84 : tensor<8x4xf32>) attrs = {epl.work = #apply1} {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %0 = arith.addf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<8x4xf32>
+  %new1 = linalg.generic {indexing_maps = [#id, #id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%w1, %newm1, %rate84 : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>)
+      outs(%zero84 : tensor<8x4xf32>) attrs = {epl.work = #apply1} {
+  ^bb0(%a: f32, %b: f32, %r: f32, %c: f32):
+    %0 = arith.mulf %b, %r : f32
+    %1 = arith.subf %a, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<8x4xf32>
+  return %new0, %new1, %newm1, %y : tensor<16x8xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<32x4xf32>
+}
+
+// -----
+
+#v = affine_map<(d0) -> (d0)>
+#fwd0 = #epl.work<@tg0, forward>
+#fwd1 = #epl.work<@tg1, forward>
+#apply0 = #epl.work<@tg0, apply>
+#bwd1 = #epl.work<@tg1, backward>
+
+epl.mesh @mesh0 axes ["data"=2] first 0 strides [2]
+epl.mesh @mesh1 axes ["data"=2] first 1 strides [2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh0
+epl.taskgraph @tg1 strategy(<replicate, 1>) on @mesh1
+
+// A state that both read is where it is updated; the other receives it, and sends its part of the gradient. A state that
+// is returned as it is stays, an update by another state is received, one value may be returned twice, a constant is made
+// where its state is, and both read the batch.
+//
+// CHECK-LABEL: func.func @tied.mesh0
+// CHECK-SAME: %[[KEPT:.*]]: tensor<8xf32> {epl.position = 1 : i64, epl.role = "state"}
+// CHECK-SAME: %[[RESET:.*]]: tensor<8xf32> {epl.position = 3 : i64, epl.role = "state"}
+// CHECK-SAME: %[[X:.*]]: tensor<8xf32> {epl.batch_dim = 0 : i64, epl.position = 4 : i64, epl.role = "batch"}
+// CHECK-SAME: %[[E:.*]]: tensor<8xf32> {epl.channel = 0 : i64}
+// CHECK-SAME: -> (tensor<8xf32> {epl.position = 1 : i64, epl.updates = 0 : i64}
+// CHECK-SAME: tensor<8xf32> {epl.position = 3 : i64, epl.updates = 1 : i64}
+// CHECK-SAME: tensor<8xf32> {epl.position = 4 : i64}, tensor<8xf32> {epl.position = 5 : i64}, tensor<8xf32> {epl.position = 6 : i64}
+// CHECK-SAME: tensor<8xf32> {epl.channel = 1 : i64}, tensor<8xf32> {epl.channel = 2 : i64})
+// CHECK: %[[ZERO:.*]] = arith.constant
+// CHECK: %[[H:.*]] = linalg.generic {{.*}} ins(%[[X]], %[[E]]
+// CHECK: return %[[KEPT]], %[[ZERO]], %[[H]], %[[H]], %[[X]], %[[KEPT]], %[[H]]
+//
+// CHECK-LABEL: func.func @tied.mesh1
+// CHECK-SAME: %[[E:.*]]: tensor<8xf32> {epl.position = 0 : i64, epl.role = "state"}
+// CHECK-SAME: %[[COPY:.*]]: tensor<8xf32> {epl.position = 2 : i64, epl.role = "state"}
+// CHECK-SAME: %[[X:.*]]: tensor<8xf32> {epl.batch_dim = 0 : i64, epl.position = 4 : i64, epl.role = "batch"}
+// CHECK-SAME: %[[KEPT:.*]]: tensor<8xf32> {epl.channel = 1 : i64}
+// CHECK-SAME: %[[H:.*]]: tensor<8xf32> {epl.batch_dim = 0 : i64, epl.channel = 2 : i64}
+// CHECK-SAME: -> (tensor<8xf32> {epl.position = 0 : i64, epl.updates = 0 : i64}
+// CHECK-SAME: tensor<8xf32> {epl.position = 2 : i64, epl.updates = 1 : i64}, tensor<8xf32> {epl.channel = 0 : i64})
+// CHECK: linalg.generic {{.*}} ins(%[[H]], %[[E]], %[[COPY]] : {{.*}}<@tg1, forward>
+// CHECK: linalg.generic {{.*}} ins(%{{.*}}, %[[X]] : {{.*}}<@tg1, backward>
+// CHECK: %[[NEW:.*]] = linalg.generic {{.*}}<@tg1, apply>
+// CHECK: return %[[NEW]], %[[KEPT]], %[[E]]
+func.func public @tied(%e: tensor<8xf32> {epl.role = "state"}, %kept: tensor<8xf32> {epl.role = "state"},
+                       %copy: tensor<8xf32> {epl.role = "state"}, %reset: tensor<8xf32> {epl.role = "state"},
+                       %x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64})
+    -> (tensor<8xf32> {epl.updates = 0 : i64}, tensor<8xf32> {epl.updates = 1 : i64},
+        tensor<8xf32> {epl.updates = 2 : i64}, tensor<8xf32> {epl.updates = 3 : i64},
+        tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
+  %zero = arith.constant {epl.work = #fwd1} dense<0.0> : tensor<8xf32>
+  %h = linalg.generic {indexing_maps = [#v, #v, #v], iterator_types = ["parallel"]}
+      ins(%x, %e : tensor<8xf32>, tensor<8xf32>) outs(%zero : tensor<8xf32>) attrs = {epl.work = #fwd0} {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %0 = arith.mulf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<8xf32>
+  %y = linalg.generic {indexing_maps = [#v, #v, #v, #v], iterator_types = ["parallel"]}
+      ins(%h, %e, %copy : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) outs(%zero : tensor<8xf32>) attrs = {epl.work = #fwd1} {
+  ^bb0(%a: f32, %b: f32, %c: f32, %o: f32):
+    %0 = arith.mulf %a, %b : f32
+    %1 = arith.addf %0, %c : f32
+    linalg.yield %1 : f32
+  } -> tensor<8xf32>
+  %d = linalg.generic {indexing_maps = [#v, #v, #v], iterator_types = ["parallel"]}
+      ins(%y, %x : tensor<8xf32>, tensor<8xf32>) outs(%zero : tensor<8xf32>) attrs = {epl.work = #bwd1} {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %0 = arith.mulf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<8xf32>
+  %new = linalg.generic {indexing_maps = [#v, #v, #v, #v], iterator_types = ["parallel"]}
+      ins(%d, %y, %e : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) outs(%zero : tensor<8xf32>) attrs = {epl.work = #apply0} {
+  ^bb0(%a: f32, %b: f32, %c: f32, %o: f32):
+    %0 = arith.mulf %a, %b : f32
+    %1 = arith.addf %0, %c : f32
+    linalg.yield %1 : f32
+  } -> tensor<8xf32>
+  return %new, %kept, %kept, %zero, %h, %h, %x
+      : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}
