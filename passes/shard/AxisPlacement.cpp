@@ -2,6 +2,8 @@
 
 #include "passes/shard/AxisPlacement.h"
 
+#include "passes/shard/Enlarging.h"
+
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -159,14 +161,14 @@ int64_t AxisPlacement::getReshardedBytes(Value value) const {
   AxisState own = getState(value);
   if (!own.isSharded())
     return 0;
-  int64_t bytes = 0;
+  int64_t bytes = 0, moved = getMovedBytes(value);
   SmallVector<AxisState, 2> made = {own};
   for (OpOperand &use : value.getUses()) {
     AxisState needed = getNeededState(use);
     if (llvm::is_contained(made, needed))
       continue;
     made.push_back(needed);
-    bytes += needed.isSharded() ? getBytes(value) / axis.getSize() : getBytes(value);
+    bytes += needed.isSharded() ? moved / axis.getSize() : moved;
   }
   return bytes * rules.getLoops().getTurns(value);
 }

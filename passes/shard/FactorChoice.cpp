@@ -2,6 +2,8 @@
 
 #include "passes/shard/FactorChoice.h"
 
+#include "passes/shard/Enlarging.h"
+
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 
 using namespace mlir;
@@ -147,7 +149,7 @@ int64_t FunctionRules::vote(Operation *op, AxisAttr axis, StateOf getState) cons
     AxisState state = factors.empty() ? AxisState() : getState(operand);
     int64_t factor = state.isSharded() ? factors[state.dim] : FactorRule::kBlocked;
     if (mayShard(factor))
-      (splits && state.dim == batch->getDim(operand) ? samples : votes)[factor] += getBytes(operand);
+      (splits && state.dim == batch->getDim(operand) ? samples : votes)[factor] += getMovedBytes(operand);
   }
   if (llvm::all_of(votes, [](int64_t bytes) { return bytes == 0; }))
     votes = samples;

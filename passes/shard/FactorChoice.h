@@ -70,10 +70,10 @@ public:
   static std::optional<int64_t> getSaidFactor(Operation *op, AxisAttr axis);
 
   /// The factor that `axis` shards, or `FactorRule::kBlocked`. What the op says decides, else sharded
-  /// results; otherwise operands vote with their bytes, ties go to the lower factor: for a reduction, if the
-  /// results are pending. Operands that lost are gathered. Where task graphs use the axis differently, one
-  /// that shards its batch over it does so whatever its operands are, and in one that does not, the samples
-  /// of what comes from the others are sharded only if nothing else is.
+  /// results; otherwise operands vote with the bytes that would move, ties go to the lower factor: for a
+  /// reduction, if the results are pending. Operands that lost are gathered. Where task graphs use the axis
+  /// differently, one that shards its batch over it does so whatever its operands are, and in one that does
+  /// not, the samples of what comes from the others are sharded only if nothing else is.
   int64_t chooseFactor(Operation *op, AxisAttr axis, StateOf getState) const;
 
   /// The parallel factor by which `axis` gives all results of the op as their uses slice them, or

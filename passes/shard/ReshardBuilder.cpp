@@ -2,6 +2,8 @@
 
 #include "passes/shard/ReshardBuilder.h"
 
+#include "passes/shard/Enlarging.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
@@ -28,11 +30,14 @@ static int64_t getResultFactor(const FactorRule &rule, ShardingAttr sharding, Ax
 }
 
 bool ReshardBuilder::canRemake(Operation *op, ShardingAttr target) const {
-  auto axes = rules.getMesh().getAxes().getAsRange<AxisAttr>();
-  return op && isCheap(op) && !target.isPartial() && llvm::all_of(axes, [&](AxisAttr axis) {
-           return target.getDimOf(axis.getName()) < 0 ||
-                  rules.canShard(op, getResultFactor(rules.getRule(op), target, axis), axis);
-         });
+  if (!op || target.isPartial() || !(isCheap(op) || getEnlarged(op)))
+    return false;
+  return llvm::all_of(rules.getMesh().getAxes().getAsRange<AxisAttr>(), [&](AxisAttr axis) {
+    if (target.getDimOf(axis.getName()) >= 0)
+      return rules.canShard(op, getResultFactor(rules.getRule(op), target, axis), axis);
+    // Work that shards samples over the axis would do so in the copy, too.
+    return isCheap(op) || rules.getUse(op, axis) != AxisUse::batch;
+  });
 }
 
 Value ReshardBuilder::remake(Operation *op, ShardingAttr target, WorkAttr work) {

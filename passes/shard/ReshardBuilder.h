@@ -13,8 +13,9 @@ public:
   explicit ReshardBuilder(const FunctionRules &rules)
       : rules(rules), builder(rules.getFunction().getContext()) {}
 
-  /// `value` with sharding `target`, made right after `value`. What is made of constants is made again, the
-  /// rest resharded. `work` is that of the op that reads it: what reshards an argument belongs there.
+  /// `value` with sharding `target`, made right after `value`. What is made of constants is made again, and
+  /// what is larger than what it is made of (`getEnlarged`) of that, resharded; the rest is resharded. `work`
+  /// is that of the op that reads it: what reshards an argument belongs there.
   Value get(Value value, ShardingAttr target, WorkAttr work);
 
   /// Erases ops that had other copies made of them and are read by nobody now.

@@ -320,3 +320,33 @@ func.func @summed_before_split(%x: tensor<6x7xf32> {epl.sharding = #epl.sharding
   %y = linalg.matmul ins(%h, %v : tensor<6x6xf32>, tensor<6x7xf32>) outs(%z1 : tensor<6x7xf32>) -> tensor<6x7xf32>
   return %y : tensor<6x7xf32>
 }
+
+// -----
+
+epl.mesh @mesh axes ["data"=2]
+
+// What is needed whole is gathered before zeros make it larger, and before it is repeated.
+// CHECK-LABEL: func.func @gathered_small
+func.func @gathered_small(%x: tensor<4x3xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {}]>},
+                          %b: tensor<4xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}]>},
+                          %w: tensor<4x4x5xf32> {epl.sharding = #epl.sharding<@mesh, [{}, {"data"}, {}]>})
+    -> (tensor<3x6xf32>, tensor<4x4x5xf32>) {
+  // CHECK-DAG: %[[X:.*]] = epl.reshard %arg0 to <@mesh, [{}, {}]> {{.*}} : tensor<4x3xf32>
+  // CHECK-DAG: %[[P:.*]] = tensor.pad %[[X]] low[0, 1] high[0, 2]
+  // CHECK-DAG: %[[B:.*]] = epl.reshard %arg1 to <@mesh, [{}]> {{.*}} : tensor<4xf32>
+  // CHECK-DAG: linalg.broadcast ins(%[[B]] : tensor<4xf32>)
+  // CHECK-NOT: epl.reshard
+  // CHECK: return
+  %c = arith.constant 0.0 : f32
+  %p = tensor.pad %x low[0, 1] high[0, 2] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %c : f32
+  } {epl.sharding = [#epl.sharding<@mesh, [{"data"}, {}]>]} : tensor<4x3xf32> to tensor<4x6xf32>
+  %e = tensor.empty() : tensor<4x4x5xf32>
+  %r = linalg.broadcast ins(%b : tensor<4xf32>) outs(%e : tensor<4x4x5xf32>) dimensions = [1, 2]
+      {epl.sharding = [#epl.sharding<@mesh, [{"data"}, {}, {}]>]}
+  %s = arith.addf %w, %r {epl.sharding = [#epl.sharding<@mesh, [{}, {"data"}, {}]>]} : tensor<4x4x5xf32>
+  %q = tensor.extract_slice %p[0, 0] [3, 6] [1, 1] {epl.sharding = [#epl.sharding<@mesh, [{}, {}]>]}
+      : tensor<4x6xf32> to tensor<3x6xf32>
+  return %q, %s : tensor<3x6xf32>, tensor<4x4x5xf32>
+}
