@@ -5,6 +5,7 @@
 
 #include "runtime/plan/Lifetime.h"
 #include "runtime/plan/Names.h"
+#include "runtime/plan/Parts.h"
 #include "runtime/plan/Summary.h"
 
 #include <algorithm>
@@ -68,8 +69,9 @@ struct Group {
 
 class Explainer {
 public:
-  Explainer(const plan::PlanT &plan, const ExplainOptions &options)
-      : plan(plan), options(options), mesh(plan), summary(summarize(plan)) {
+  /// `measured`: what each command took, or null.
+  Explainer(const plan::PlanT &plan, const ExplainOptions &options, const std::vector<double> *measured)
+      : plan(plan), options(options), measured(measured), mesh(plan), summary(summarize(plan)) {
     for (uint32_t command = 0; command < plan.commands.size(); ++command)
       addCommand(command);
     std::ranges::sort(groups, {}, [](const Group &group) { return std::pair(-group.time, group.first); });
@@ -78,11 +80,14 @@ public:
   std::string run() {
     out << plan.layout << "\na step of a device: " << plan.commands.size() << " commands ("
         << summary.launches << " launches of " << summary.kernels << " kernels, " << summary.contractions
-        << " library calls, " << summary.collectives << " collectives)\n";
+        << " library calls, " << summary.collectives << " collectives";
+    if (summary.transfers != 0)
+      out << ", " << summary.transfers << " receives";
+    out << ")\n";
     auto isGuarded = [](const auto &command) { return !command->guards.empty(); };
     if (auto guarded = std::ranges::count_if(plan.commands, isGuarded))
       out << guarded << " of them are in branches, shown as if all were taken"
-          << (options.measured ? " that the timeline has" : "") << '\n';
+          << (measured ? " that the timeline has" : "") << '\n';
     explainMemory();
     explainHoldings();
     explainMachine();
@@ -100,7 +105,7 @@ private:
     group.cost.flops += cost.flops;
     group.cost.bytes += cost.bytes;
     group.best += options.machine.nanoseconds(cost);
-    group.time += options.measured ? (*options.measured)[index] : options.machine.nanoseconds(cost);
+    group.time += measured ? (*measured)[index] : options.machine.nanoseconds(cost);
   }
 
   /// Kernels and copies are grouped by name; collectives have a table of their own.
@@ -143,7 +148,7 @@ private:
   void explainMachine() {
     out << "\nmachine model: " << numberText(options.machine.gflops) << " GF/s and "
         << numberText(options.machine.gbps) << " GB/s a device (" << options.machineOrigin << ")\n";
-    if (options.measured)
+    if (measured)
       out << "times: measured, the median of steps and devices; of roof: model / measured (caches give over "
              "100 %)\n";
     else
@@ -165,7 +170,7 @@ private:
     out << "\nthe " << shown << " most expensive of " << kernels.size()
         << " kernels; all commands: " << timeText(total) << '\n'
         << "  share     time calls    flops    bytes  GF/s limit"
-        << (options.measured ? "  of roof  " : "  of peak  ") << left("kernel", kNameWidth) << " source\n";
+        << (measured ? "  of roof  " : "  of peak  ") << left("kernel", kNameWidth) << " source\n";
     double rest = 0;
     for (size_t i = 0; i < kernels.size(); ++i)
       if (i < shown)
@@ -179,8 +184,8 @@ private:
   void kernelRow(const Group &group, double total) {
     const Machine &machine = options.machine;
     // Without measurements: how much of the peak the bandwidth leaves.
-    double reach = options.measured ? ratio(group.best, group.time)
-                                    : ratio(machine.computeNanoseconds(group.cost), group.best);
+    double reach =
+        measured ? ratio(group.best, group.time) : ratio(machine.computeNanoseconds(group.cost), group.best);
     out << right(percentText(ratio(group.time, total)), 7) << right(timeText(group.time), 9)
         << right(std::to_string(group.calls), 6) << right(flopsText(double(group.cost.flops)), 9)
         << right(bytesText(double(group.cost.bytes)), 9)
@@ -204,8 +209,8 @@ private:
   }
 
   double timeOf(uint32_t command) const {
-    return options.measured ? (*options.measured)[command]
-                            : options.machine.nanoseconds(costOf(plan, mesh, *plan.commands[command]));
+    return measured ? (*measured)[command]
+                    : options.machine.nanoseconds(costOf(plan, mesh, *plan.commands[command]));
   }
 
   void explainCollectives() {
@@ -216,8 +221,9 @@ private:
     for (const Exchange &exchange : exchanges)
       for (uint32_t command : exchange.commands)
         total += timeOf(command);
-    out << "\ncollectives: " << summary.collectives << ", a device receives "
-        << bytesText(double(summary.receivedBytes)) << ", " << timeText(total)
+    out << "\ncollectives: " << summary.collectives
+        << (summary.transfers != 0 ? " and receives: " + std::to_string(summary.transfers) : "")
+        << ", a device receives " << bytesText(double(summary.receivedBytes)) << ", " << timeText(total)
         << "; in program order, alike ones together\n"
         << "  calls  received      time   GB/s  devices  collective\n";
     for (const Exchange &exchange : exchanges)
@@ -232,7 +238,7 @@ private:
     }
     out << right(std::to_string(exchange.calls), 7) << right(bytesText(double(exchange.received)), 10)
         << right(timeText(time), 10) << right(numberText(ratio(bytes, time)), 7)
-        << right(std::to_string(exchange.members), 9) << "  " << exchange.kind << " over " << exchange.axes
+        << right(std::to_string(exchange.members), 9) << "  " << exchange.kind << ' ' << exchange.route
         << (exchange.work.empty() ? "" : ", " + exchange.work) << '\n';
     if (!exchange.cause.empty())
       out << wrapped(exchange.cause, 9, kWidth);
@@ -240,6 +246,7 @@ private:
 
   const plan::PlanT &plan;
   const ExplainOptions &options;
+  const std::vector<double> *measured;
   Mesh mesh;
   Summary summary;
   std::vector<Group> groups;
@@ -250,7 +257,18 @@ private:
 } // namespace
 
 std::string explainPlan(const plan::PlanT &plan, const ExplainOptions &options) {
-  return Explainer(plan, options).run();
+  std::vector<const plan::PlanT *> parts = meshPlansOf(plan);
+  auto explain = [&](size_t part) {
+    return Explainer(*parts[part], options, options.measured.empty() ? nullptr : &options.measured[part])
+        .run();
+  };
+  if (plan.parts.empty())
+    return explain(0);
+  std::string text = plan.layout + "\n";
+  for (size_t part = 0; part < parts.size(); ++part)
+    text += "\n== part " + std::to_string(part) + " of " + std::to_string(parts.size()) + ", on " +
+            devicesText(*plan.parts[part]) + "\n" + explain(part);
+  return text;
 }
 
 } // namespace epl::runtime::tool

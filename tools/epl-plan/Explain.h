@@ -4,7 +4,6 @@
 
 #include "Machine.h"
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,12 +12,12 @@ namespace epl::runtime::tool {
 struct ExplainOptions {
   Machine machine;
   std::string machineOrigin; // where its numbers come from: "given", "measured here"
-  /// What each command took, in nanoseconds; without it, what it takes at best.
-  std::optional<std::vector<double>> measured;
+  /// What each command of each part took, in nanoseconds (Measured.h); without it, what they take at best.
+  std::vector<std::vector<double>> measured;
 };
 
 /// The layout, the memory of a device, who holds what, the ten most expensive kernels, and the collectives
-/// with the ops that are why; for 100 columns, but for long names.
+/// with the ops that are why; for 100 columns, but for long names. A plan with parts: of each part.
 /// Needs a verified plan.
 std::string explainPlan(const plan::PlanT &plan, const ExplainOptions &options);
 

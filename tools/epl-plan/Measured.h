@@ -9,9 +9,11 @@
 
 namespace epl::runtime::tool {
 
-/// The median over steps and ranks of what each command of `plan` took, in nanoseconds, from a timeline that
-/// a session of this plan wrote. Throws Error if the file is no such timeline or lacks a command.
-std::vector<double> measuredNanoseconds(const plan::PlanT &plan, const std::filesystem::path &timeline);
+/// The median over steps and ranks of what each command took, in nanoseconds, for each part of `plan` (one,
+/// if it has no parts), from a timeline that a session of this plan wrote. Throws Error if the file is no
+/// such timeline or lacks a command.
+std::vector<std::vector<double>> measuredNanoseconds(const plan::PlanT &plan,
+                                                     const std::filesystem::path &timeline);
 
 } // namespace epl::runtime::tool
 

@@ -5,6 +5,7 @@
 
 #include "runtime/plan/Cost.h"
 #include "runtime/plan/Names.h"
+#include "runtime/plan/Parts.h"
 #include "runtime/plan/Summary.h"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ constexpr const char *kStyle = R"(
   .lane { fill: #f6f7f9 } .order { stroke: #b8bec8; stroke-width: 1.5 }
   .box { stroke: #444; stroke-width: 0.7; rx: 4px }
   .compute .box { fill: #cfe3ff } .product .box { fill: #8fb8f5 }
-  .collective .box { fill: #ffd9a8 } .copy .box { fill: #dcdcdc }
+  .collective .box { fill: #ffd9a8 } .copy .box { fill: #dcdcdc } .transfer .box { fill: #c9e7c1 }
   .wait { fill: none; stroke: #b4441e; stroke-width: 1.3; marker-end: url(#head) }
   .part { stroke: #444; stroke-width: 0.5 } .bold { font-weight: bold }
   .members { stroke-dasharray: 5 3 } .command:hover .box, .wait:hover { stroke-width: 2.5 }
@@ -90,7 +91,9 @@ std::pair<std::string, std::string> inTwoLines(const std::string &name) {
 
 class Renderer {
 public:
-  explicit Renderer(const plan::PlanT &plan) : plan(plan), columns(plan.commands.size()) {
+  /// `devices`: who runs the plan; `prefix`: of the ids of its commands in the document.
+  Renderer(const plan::PlanT &plan, std::string devices, std::string prefix)
+      : plan(plan), devices(std::move(devices)), prefix(std::move(prefix)), columns(plan.commands.size()) {
     Mesh mesh(plan);
     std::vector<uint32_t> free(plan.lanes.size()); // the first free column of each lane
     for (uint32_t command = 0; command < plan.commands.size(); ++command) {
@@ -109,6 +112,7 @@ public:
     drawTables(top(uint32_t(plan.lanes.size())) + kLine);
     std::string tables = std::exchange(out, std::ostringstream()).str();
     int right = std::max({left(width) + kMargin, 900, tablesRight}), bottom = tablesBottom + 6;
+    size = {right, bottom};
     out << R"(<svg xmlns="http://www.w3.org/2000/svg" width=")" << right << R"(" height=")" << bottom
         << R"(" viewBox="0 0 )" << right << ' ' << bottom << "\">\n<style>" << kStyle << "</style>\n"
         << R"(<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7")"
@@ -125,6 +129,9 @@ public:
     out << tables << "</svg>\n";
     return out.str();
   }
+
+  /// Width and height of the picture, once it is drawn.
+  std::pair<int, int> size;
 
 private:
   static int left(uint32_t column) { return kMargin + kLabel + int(column) * kColumn; }
@@ -143,19 +150,16 @@ private:
       bytes += double(cost.bytes);
     }
     text(kMargin, 32, "head", plan.layout);
-    std::string device = plan.devices > 1
-                             ? "Every device, " + plan.device_kind + ":0 to " + plan.device_kind + ":" +
-                                   std::to_string(plan.devices - 1) + ", runs these lanes"
-                             : "One device runs these lanes";
     text(kMargin, 54, "sub",
-         device + ": " + std::to_string(plan.commands.size()) + " commands (" +
+         devices + ": " + std::to_string(plan.commands.size()) + " commands (" +
              std::to_string(summary.launches + summary.contractions) + " kernels, " +
              std::to_string(summary.collectives) + " collectives), " + flopsText(flops) + ", " +
              bytesText(bytes) + " read and written, arena " + bytesText(double(summary.arenaBytes)));
     const std::pair<const char *, const char *> legend[] = {{"compute", "kernel"},
                                                             {"product", "matrix product (library)"},
                                                             {"collective", "collective"},
-                                                            {"copy", "copy"}};
+                                                            {"copy", "copy"},
+                                                            {"transfer", "to or from another mesh"}};
     int x = kMargin;
     for (auto [kind, name] : legend) {
       out << "<g class=\"" << kind << "\"><rect class=\"box\" x=\"" << x
@@ -200,9 +204,9 @@ private:
     const plan::CommandT &command = *plan.commands[index];
     bool product = command.action.type == plan::Action::Contract;
     int x = left(columns[index]), y = top(command.lane);
-    out << "<g class=\"command " << (product ? "product" : kindName(kindOf(command))) << "\" id=\"c" << index
-        << "\"><title>" << xml(describe(index)) << "</title>\n<rect class=\"box\" x=\"" << x << "\" y=\"" << y
-        << "\" width=\"" << kBoxWidth << "\" height=\"" << kBoxHeight << "\"/>\n";
+    out << "<g class=\"command " << (product ? "product" : kindName(kindOf(command))) << "\" id=\"" << prefix
+        << 'c' << index << "\"><title>" << xml(describe(index)) << "</title>\n<rect class=\"box\" x=\"" << x
+        << "\" y=\"" << y << "\" width=\"" << kBoxWidth << "\" height=\"" << kBoxHeight << "\"/>\n";
     auto [first, second] = inTwoLines(command.name);
     text(x + 5, y + 13, "name", first);
     text(x + 5, y + 25, "name", second);
@@ -291,7 +295,7 @@ private:
     for (const Exchange &exchange : exchanges) {
       cell(kMargin, "#" + std::to_string(exchange.commands.front()));
       cell(kMargin + 40, std::to_string(exchange.calls) + " x");
-      cell(kMargin + 80, exchange.kind + " over " + exchange.axes, "bold");
+      cell(kMargin + 80, exchange.kind + " " + exchange.route, "bold");
       cell(kMargin + 260, std::to_string(exchange.members) + " devices");
       cell(kMargin + 340, bytesText(double(exchange.received)));
       cell(kMargin + 410, exchange.work);
@@ -301,6 +305,7 @@ private:
   }
 
   const plan::PlanT &plan;
+  std::string devices, prefix;
   std::vector<Cost> costs;       // of each command
   std::vector<uint32_t> columns; // of each command
   uint32_t width = 0;            // columns
@@ -311,6 +316,31 @@ private:
 
 } // namespace
 
-std::string renderPlan(const plan::PlanT &plan) { return Renderer(plan).run(); }
+/// Pictures of the parts, one below the other.
+static std::string renderParts(const plan::PlanT &plan) {
+  std::string pictures;
+  int width = 0, height = 0;
+  for (size_t part = 0; part < plan.parts.size(); ++part) {
+    std::string name = "Part " + std::to_string(part);
+    Renderer renderer(*plan.parts[part]->plan, name + ", on " + devicesText(*plan.parts[part]),
+                      "p" + std::to_string(part));
+    std::string picture = renderer.run();
+    picture.insert(picture.find(' '), " y=\"" + std::to_string(height) + "\"");
+    pictures += picture;
+    width = std::max(width, renderer.size.first);
+    height += renderer.size.second;
+  }
+  return R"(<svg xmlns="http://www.w3.org/2000/svg" width=")" + std::to_string(width) + R"(" height=")" +
+         std::to_string(height) + "\">\n" + pictures + "</svg>\n";
+}
+
+std::string renderPlan(const plan::PlanT &plan) {
+  if (!plan.parts.empty())
+    return renderParts(plan);
+  std::string devices = plan.devices > 1 ? "Every device, " + plan.device_kind + ":0 to " + plan.device_kind +
+                                               ":" + std::to_string(plan.devices - 1) + ", runs these lanes"
+                                         : "One device runs these lanes";
+  return Renderer(plan, devices, "").run();
+}
 
 } // namespace epl::runtime::tool

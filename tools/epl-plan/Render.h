@@ -11,7 +11,8 @@ namespace epl::runtime::tool {
 /// The commands of a verified plan as an SVG document: a row for each lane, a box for each command (an
 /// element of class "command"), an arrow for each wait (class "wait"). Time goes from left to right: a
 /// command stands right of all that it comes after. Below stand two tables: which device holds which part of
-/// each argument and result, and the collectives with what is received and the ops that are why.
+/// each argument and result, and the collectives with what is received and the ops that are why. The parts of
+/// a plan stand one below the other.
 std::string renderPlan(const plan::PlanT &plan);
 
 } // namespace epl::runtime::tool

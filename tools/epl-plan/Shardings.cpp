@@ -1,6 +1,7 @@
 #include "Shardings.h"
 
 #include "runtime/plan/Cost.h"
+#include "runtime/plan/Parts.h"
 
 #include <algorithm>
 #include <cctype>
@@ -82,12 +83,31 @@ int32_t communicatorOf(const plan::CommandT &command) {
   return -1;
 }
 
+/// What a command moves between devices goes over axes or comes from a channel; empty for other commands.
+std::string routeOf(const plan::PlanT &plan, const plan::CommandT &command) {
+  if (int32_t communicator = communicatorOf(command); communicator >= 0)
+    return "over " + join(plan.communicators[communicator]->axes, ", ");
+  const plan::ReceiveT *receive = command.action.AsReceive();
+  return receive ? "from channel " + std::to_string(receive->channel) : "";
+}
+
 /// The name of a collective without the scope that it stands in.
 std::string collectiveKind(const plan::CommandT &command) {
   return command.name.substr(0, command.name.find(" in "));
 }
 
 } // namespace
+
+std::string devicesText(const plan::PartT &part) {
+  constexpr size_t kMostNames = 8;
+  std::vector<uint32_t> devices = devicesOf(part);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(devices.size(), kMostNames); ++i)
+    names.push_back(part.plan->device_kind + ":" + std::to_string(devices[i]));
+  std::string rest =
+      devices.size() > kMostNames ? " and " + std::to_string(devices.size() - kMostNames) + " more" : "";
+  return join(names, ", ") + rest;
+}
 
 std::string tensorText(const plan::SlotT &slot) {
   std::string text = plan::EnumNameElementType(slot.type);
@@ -140,12 +160,12 @@ std::vector<Holding> holdingsOf(const plan::PlanT &plan) {
 std::vector<Exchange> exchangesOf(const plan::PlanT &plan) {
   Mesh mesh(plan);
   std::vector<Exchange> exchanges;
-  std::map<std::tuple<std::string, int32_t, std::string, std::string>, size_t> known;
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, size_t> known;
   std::map<uint32_t, size_t> reduced; // exchange of the last reduction into each buffer
   for (uint32_t index = 0; index < plan.commands.size(); ++index) {
     const plan::CommandT &command = *plan.commands[index];
-    int32_t communicator = communicatorOf(command);
-    if (communicator < 0)
+    std::string route = routeOf(plan, command);
+    if (route.empty())
       continue;
     uint64_t received = costOf(plan, mesh, command).received;
     if (const auto *gather = command.action.AsGatherParts())
@@ -156,16 +176,12 @@ std::vector<Exchange> exchangesOf(const plan::PlanT &plan) {
       }
     std::string kind = collectiveKind(command);
     const std::string &cause = command.cause.empty() ? command.location : command.cause;
-    auto [place, isNew] = known.try_emplace({kind, communicator, command.work, cause}, exchanges.size());
-    if (isNew)
-      exchanges.push_back({kind,
-                           join(plan.communicators[communicator]->axes, ", "),
-                           mesh.memberCount(communicator),
-                           command.work,
-                           cause,
-                           0,
-                           {},
-                           0});
+    auto [place, isNew] = known.try_emplace({kind, route, command.work, cause}, exchanges.size());
+    if (isNew) {
+      int32_t communicator = communicatorOf(command);
+      uint32_t members = communicator < 0 ? mesh.devices() : mesh.memberCount(uint32_t(communicator));
+      exchanges.push_back({kind, route, members, command.work, cause, 0, {}, 0});
+    }
     Exchange &exchange = exchanges[place->second];
     ++exchange.calls;
     exchange.commands.push_back(index);

@@ -11,6 +11,9 @@
 
 namespace epl::runtime::tool {
 
+/// The devices of a part: "cpu:1, cpu:2 and 6 more".
+std::string devicesText(const plan::PartT &part);
+
 /// A tensor as its caller sees it, with the axes that split its dimensions: `f32[32, 3x32/model]` is of
 /// 32 x 96, and a device has a part of each of the three segments of dimension 1.
 std::string tensorText(const plan::SlotT &slot);
@@ -29,10 +32,11 @@ struct Holding {
 /// In the order of the arguments, then of the results that update none.
 std::vector<Holding> holdingsOf(const plan::PlanT &plan);
 
-/// Collectives that are equal but for the place: those of a model's layers, or of a loop's turns.
+/// Collectives, or receives of what another part of the plan sends, that are equal but for the place: those
+/// of a model's layers, or of a loop's turns.
 struct Exchange {
-  std::string kind;  // all_reduce
-  std::string axes;  // "data, model"
+  std::string kind;  // all_reduce, receive
+  std::string route; // "over data, model"; of a receive "from channel 3"
   uint32_t members;  // of each
   std::string work;  // tg0.forward
   std::string cause; // the tensor and the ops that are why; the source line if the plan has no more

@@ -39,7 +39,9 @@ ExitCode verify(const std::string &path) {
   std::ostringstream text;
   text << path << ": " << summary.layout << ", " << summary.kernels << " kernels, " << summary.launches
        << " launches, " << summary.contractions << " contractions, " << summary.collectives
-       << " collectives, arena " << summary.arenaBytes << " bytes\n";
+       << " collectives, "
+       << (summary.transfers != 0 ? std::to_string(summary.transfers) + " transfers, " : "") << "arena "
+       << summary.arenaBytes << " bytes\n";
   print(text.str());
   return good;
 }
