@@ -77,7 +77,7 @@ static LogicalResult verifyOrder(FunctionOpInterface function) {
         getChannel(function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), EplDialect::kChannelAttr));
   int64_t latest = -1; // channel that was read so far
   for (Operation &op : body.without_terminator()) {
-    for (Value value : op.getOperands())
+    for (Value value : isa<PredicateOp>(op) ? ValueRange() : ValueRange(op.getOperands()))
       if (auto known = received.find(value); known != received.end())
         latest = std::max(latest, known->second);
     for (Value result : op.getResults())

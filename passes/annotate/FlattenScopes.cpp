@@ -6,9 +6,9 @@
 // apart in cse. One walk forwards reads what the user and the tracer say, and finds the kind of unmarked work
 // by data flow; two more walks give the ops outside every scope the task graph of a neighbour.
 // Invariant in: design 4.1, named linalg ops generalized. Invariant out: no scopes, no dead ops; every op has
-// an `epl.work`; `epl.scopes` describes the task graphs @tg0, @tg1 ... that these name, in order of first
-// use. Reference: EPL's rules of task graphs (strategy contexts); location names as JAX makes them
-// (NameStack.h).
+// an `epl.work`; `epl.scopes` describes the task graphs @tg0, @tg1 ... that these name, in the order in
+// which they begin. Reference: EPL's rules of task graphs (strategy contexts); location names as JAX makes
+// them (NameStack.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -73,6 +73,8 @@ private:
   std::optional<unsigned> getLastProducer(Operation *op);
   std::optional<unsigned> getFirstConsumer(Operation *op);
   void stampRest();
+
+  SmallVector<unsigned> getOrder();
 
   auto getOps() { return body.without_terminator(); }
   void forEachProducer(Operation *op, function_ref<void(Operation *)> visit);
@@ -235,17 +237,38 @@ void Stamper::stampRest() {
 // Attributes
 //===----------------------------------------------------------------------===//
 
+/// The task graphs in the order in which they begin to work on arguments, which is that of the user's scopes;
+/// constants stand anywhere.
+SmallVector<unsigned> Stamper::getOrder() {
+  llvm::SetVector<unsigned> order;
+  llvm::DenseSet<Operation *> started; // ops that depend on an argument
+  for (Operation &op : getOps()) {
+    bool starts = llvm::any_of(op.getOperands(), llvm::IsaPred<BlockArgument>);
+    forEachProducer(&op, [&](Operation *producer) { starts |= started.contains(producer); });
+    if (!starts)
+      continue;
+    started.insert(&op);
+    order.insert(*stamps.lookup(&op).taskgraph);
+  }
+  for (unsigned index = 0; index < taskgraphs.scopes.size(); ++index)
+    order.insert(index);
+  return order.takeVector();
+}
+
 void Stamper::write() {
   MLIRContext *context = func.getContext();
-  auto getSymbol = [&](unsigned index) { return StringAttr::get(context, "tg" + Twine(index)); };
+  SmallVector<unsigned> order = getOrder();
+  auto getSymbol = [&](unsigned index) {
+    return StringAttr::get(context, "tg" + Twine(llvm::find(order, index) - order.begin()));
+  };
   for (Operation &op : getOps()) {
     Stamp stamp = stamps.lookup(&op);
     auto symbol = FlatSymbolRefAttr::get(getSymbol(*stamp.taskgraph));
     op.setAttr(EplDialect::kWorkAttr, WorkAttr::get(context, symbol, stamp.kind, std::nullopt));
   }
   SmallVector<NamedAttribute> scopes;
-  for (auto [index, scope] : llvm::enumerate(taskgraphs.scopes))
-    scopes.emplace_back(getSymbol(index), scope);
+  for (unsigned index : order)
+    scopes.emplace_back(getSymbol(index), taskgraphs.scopes[index]);
   if (scopes.empty()) // a step that only returns its arguments may still have to move them
     scopes.emplace_back(getSymbol(0), ScopeAttr::get(context, StrategyKind::replicate, 1, "", {}));
   func->setAttr(EplDialect::kScopesAttr, DictionaryAttr::get(context, scopes));

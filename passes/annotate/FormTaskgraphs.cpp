@@ -1,12 +1,11 @@
 //===- FormTaskgraphs.cpp - Task graphs as symbols ------------------------===//
 //
 // Problem: the work of ops names task graphs that are entries of a table of the function.
-// Method: make an `epl.taskgraph` of each entry, in order. Scopes without a name and of one strategy are one
-// first: a part of a model that is called twice has two of them, and as long as all stages would run on the
-// same devices, nothing tells them apart. A name does, so that what is meant as stages is not lost silently.
-// Here is also where a step stops that asks for what the phases behind cannot do yet, because only here every
-// op knows its task graph. Invariant in: what epl-flatten-scopes leaves. Invariant out: one task graph, or
-// several that share their devices.
+// Method: make an `epl.taskgraph` of each entry, in order. Where all run on the same devices, scopes without
+// a name and of one strategy are one first: a part of a model that is called twice has two of them, and
+// nothing tells them apart. So are they where there are not devices enough for each to have its own: a
+// program whose layers have a scope each runs on few devices, too. A name keeps apart what is meant as
+// stages. Invariant in: what epl-flatten-scopes leaves. Invariant out: one task graph, or several.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,16 +32,12 @@ static Location getStart(func::FuncOp func, StringAttr symbol) {
   return start.value_or(func.getLoc());
 }
 
-static LogicalResult verifySupported(func::FuncOp func, DictionaryAttr scopes) {
-  if (scopes.size() < 2)
-    return success();
-  auto [first, second] = std::pair(scopes.begin()[0].getName(), scopes.begin()[1].getName());
-  InFlightDiagnostic error = emitError(getStart(func, second))
-                             << "several stages: not supported yet, expected scopes of one name, or of none "
-                                "and one strategy, or all "
-                                "on the same devices (\"cluster.colocate_split_and_replicate\")";
-  error.attachNote(getStart(func, first)) << "the first stage starts here";
-  return error;
+/// The devices that all scopes want together, each of its own.
+static int64_t sumCounts(DictionaryAttr scopes) {
+  int64_t sum = 0;
+  for (NamedAttribute entry : scopes)
+    sum += cast<ScopeAttr>(entry.getValue()).getDeviceCount();
+  return sum;
 }
 
 /// Gives the work of unnamed scopes to the first one of their strategy, and what they say of parameters; the
@@ -96,9 +91,8 @@ struct FormTaskgraphsPass : epl::impl::FormTaskgraphsPassBase<FormTaskgraphsPass
       auto scopes = func->getAttrOfType<DictionaryAttr>(EplDialect::kScopesAttr);
       if (!scopes)
         continue;
-      scopes = mergeUnnamed(func, scopes);
-      if (!colocate && failed(verifySupported(func, scopes)))
-        return signalPassFailure();
+      if (colocate || (!scopes.empty() && devices % sumCounts(scopes) != 0))
+        scopes = mergeUnnamed(func, scopes);
       formTaskgraphs(func, scopes);
     }
   }

@@ -74,7 +74,7 @@ def FlattenScopesPass : Pass<"epl-flatten-scopes", "::mlir::func::FuncOp"> {
   let summary = "Inlines scopes and stamps every op with the work that it belongs to";
   let description = [{
     Afterwards the function is one flat list, every op of it but the terminator has an `epl.work`, nothing is
-    dead, and `epl.scopes` has one entry for each task graph, in order of first use. A step without ops has one, too.
+    dead, and `epl.scopes` has one entry for each task graph, in the order in which they begin. A step without ops has one, too.
 
     The task graph is that of the region or of the scope in the op's location. Scopes of one name are the same
     one, with the `dims` of all of them; each without a name is its own. An op outside every scope belongs to the default strategy, if there is
@@ -113,8 +113,8 @@ def FlattenScopesPass : Pass<"epl-flatten-scopes", "::mlir::func::FuncOp"> {
 def FormTaskgraphsPass : Pass<"epl-form-taskgraphs", "::mlir::ModuleOp"> {
   let summary = "Makes an epl.taskgraph of each scope of a flat step";
   let description = [{
-    Scopes without a name that replicate, or split, over as many devices are one task graph, with the `dims` of all
-    of them. Several task graphs are an error, with the place, unless `colocate` says that they share their devices.
+    With `colocate`, or if the sum of the device counts of all scopes does not divide `devices`, scopes without a
+    name that replicate, or split, over as many devices are one task graph, with the `dims` of all of them.
 
     ```mlir
     func.func @main(...) attributes {epl.scopes = {tg0 = #epl.scope<replicate, 1, "encoder">}} { ... }
@@ -125,7 +125,8 @@ def FormTaskgraphsPass : Pass<"epl-form-taskgraphs", "::mlir::ModuleOp"> {
     func.func @main(...) { ... }
     ```
   }];
-  let options = [Option<"colocate", "colocate", "bool", "false", "several task graphs share all devices">];
+  let options = [Option<"colocate", "colocate", "bool", "false", "several task graphs share all devices">,
+                 Option<"devices", "devices", "int64_t", "1", "The number of devices of all task graphs">];
   let dependentDialects = ["::mlir::epl::EplDialect"];
 }
 

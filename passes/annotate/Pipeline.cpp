@@ -18,7 +18,7 @@ void mlir::epl::buildAnnotatePipeline(OpPassManager &pm, const AnnotateOptions &
   pm.addNestedPass<func::FuncOp>(createApplyDefaultsPass());
   pm.addNestedPass<func::FuncOp>(createGeneralizeOpsPass());
   pm.addNestedPass<func::FuncOp>(createFlattenScopesPass());
-  pm.addPass(createFormTaskgraphsPass({options.colocate}));
+  pm.addPass(createFormTaskgraphsPass({.colocate = options.colocate, .devices = options.devices}));
   pm.addNestedPass<func::FuncOp>(createCSEPass()); // not before: it merges ops of two task graphs
   pm.addPass(createAssignMeshesPass({.devices = options.devices, .colocate = options.colocate}));
   pm.addPass(createVerifyGlobalPass());

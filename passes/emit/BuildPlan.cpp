@@ -1,10 +1,10 @@
 //===- BuildPlan.cpp - From the last module to a plan ---------------------===//
 //
 // Problem: a plan is data for a runtime that knows no MLIR; the module says the same in ops.
-// Method: one walk in program order. Arguments and results become slots, every tensor that a launch or a
-// collective makes becomes a buffer, views share the buffer of what they view, and each launch and
-// collective becomes a command. A loop has the commands of all its turns. Lanes, waits and memory are the
-// plan builder's matter.
+// Method: one walk in program order for each function; where there are several, of as many meshes, their
+// plans are the parts of one. Arguments and results become slots, every tensor that a launch or a collective
+// makes becomes a buffer, views share the buffer of what they view, and each launch and collective becomes a
+// command. A loop has the commands of all its turns. Lanes, waits and memory are the plan builder's matter.
 // Invariant in: level "kernels"; every kernel is lowered, or matched to the matrix library.
 // Invariant out: a plan that the verifier accepted.
 //
@@ -13,9 +13,12 @@
 #include "passes/emit/PlanBuilder.h"
 
 #include "runtime/plan/Error.h"
+#include "runtime/plan/Parts.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
+
+#include <map>
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -24,11 +27,11 @@ using namespace mlir::epl;
 // Tables: mesh, kernels, slots
 //===----------------------------------------------------------------------===//
 
-LogicalResult PlanBuilder::addMesh(func::FuncOp func) {
-  FailureOr<MeshOp> only = getMesh(func);
-  if (failed(only))
+LogicalResult PlanBuilder::addMesh() {
+  FailureOr<MeshOp> own = mlir::epl::getMesh(func);
+  if (failed(own))
     return failure();
-  mesh = *only;
+  mesh = *own;
   for (auto axis : mesh.getAxes().getAsRange<AxisAttr>())
     builder.addAxis(axis.getName().str(), axis.getSize(), axis.getTemporal());
   return success();
@@ -55,7 +58,16 @@ void PlanBuilder::addKernel(KernelOp kernel) {
   kernels[kernel.getSymName()] = builder.addKernel(std::move(entry));
 }
 
-LogicalResult PlanBuilder::addSlot(func::FuncOp func, plan::SlotT slot, DistType type, DictionaryAttr attrs,
+std::vector<std::unique_ptr<plan::DimShardingT>> mlir::epl::toDimShardings(ShardingAttr sharding) {
+  std::vector<std::unique_ptr<plan::DimShardingT>> dims;
+  for (int64_t dim = 0; dim < sharding.getRank(); ++dim) {
+    dims.push_back(std::make_unique<plan::DimShardingT>());
+    dims.back()->axes = toStrings(sharding.getDimAxes(dim));
+  }
+  return dims;
+}
+
+LogicalResult PlanBuilder::addSlot(plan::SlotT slot, DistType type, DictionaryAttr attrs,
                                    StringRef defaultName) {
   auto name = attrs.getAs<StringAttr>(EplDialect::kNameAttr);
   slot.name = (name ? name.getValue() : defaultName).str();
@@ -67,16 +79,20 @@ LogicalResult PlanBuilder::addSlot(func::FuncOp func, plan::SlotT slot, DistType
   slot.shape.assign(type.getGlobal().getShape().begin(), type.getGlobal().getShape().end());
   if (auto seen = attrs.getAs<DenseI64ArrayAttr>(EplDialect::kCallerShapeAttr))
     slot.caller_shape.assign(seen.asArrayRef().begin(), seen.asArrayRef().end());
-  for (int64_t dim = 0; dim < type.getGlobal().getRank(); ++dim) {
-    auto sharding = std::make_unique<plan::DimShardingT>();
-    sharding->axes = toStrings(type.getSharding().getDimAxes(dim));
-    slot.sharding.push_back(std::move(sharding));
-  }
+  slot.sharding = toDimShardings(type.getSharding());
   builder.addSlot(std::move(slot));
   return success();
 }
 
-LogicalResult PlanBuilder::addArgument(func::FuncOp func, unsigned index) {
+static bool isChannel(DictionaryAttr attrs) { return attrs && attrs.contains(EplDialect::kChannelAttr); }
+
+/// Where the caller sees an argument or a result of one of several functions; `index` if there is one.
+static int64_t getPosition(DictionaryAttr attrs, unsigned index) {
+  auto position = attrs ? attrs.getAs<IntegerAttr>(EplDialect::kPositionAttr) : IntegerAttr();
+  return position ? position.getInt() : index;
+}
+
+LogicalResult PlanBuilder::addArgument(unsigned index) {
   DictionaryAttr attrs = func.getArgAttrDict(index);
   attrs = attrs ? attrs : DictionaryAttr::get(func.getContext());
   auto role = attrs.getAs<StringAttr>(EplDialect::kRoleAttr);
@@ -86,13 +102,13 @@ LogicalResult PlanBuilder::addArgument(func::FuncOp func, unsigned index) {
                                                      : plan::SlotRole::batch;
   slot.hidden = attrs.contains(EplDialect::kHiddenAttr);
   auto type = cast<DistType>(func.getArgument(index).getType());
-  if (failed(addSlot(func, std::move(slot), type, attrs, "arg" + std::to_string(index))))
+  if (failed(addSlot(std::move(slot), type, attrs, "arg" + std::to_string(getPosition(attrs, index)))))
     return failure();
   buffers[func.getArgument(index)] = builder.slotBuffer(index);
   return success();
 }
 
-LogicalResult PlanBuilder::addResult(func::FuncOp func, unsigned index) {
+LogicalResult PlanBuilder::addResult(unsigned index) {
   DictionaryAttr attrs = func.getResultAttrDict(index);
   attrs = attrs ? attrs : DictionaryAttr::get(func.getContext());
   plan::SlotT slot;
@@ -100,7 +116,7 @@ LogicalResult PlanBuilder::addResult(func::FuncOp func, unsigned index) {
   if (auto updates = attrs.getAs<IntegerAttr>(EplDialect::kUpdatesAttr))
     slot.updates = updates.getInt();
   auto type = cast<DistType>(func.getResultTypes()[index]);
-  return addSlot(func, std::move(slot), type, attrs, "result" + std::to_string(index));
+  return addSlot(std::move(slot), type, attrs, "result" + std::to_string(getPosition(attrs, index)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -185,9 +201,12 @@ LogicalResult PlanBuilder::addTask(TaskOp task) {
   Block &body = task.getBody().front();
   for (auto [argument, input] : llvm::zip_equal(body.getArguments(), task.getInputs()))
     buffers[argument] = buffers.lookup(input);
-  for (Operation &op : body)
+  for (Operation &op : body) {
     if (failed(addTaskOp(&op, task.getWork())))
       return failure();
+    for (Value result : op.getResults())
+      addSends(result, task.getWork());
+  }
   for (auto [result, value] : llvm::zip_equal(task.getResults(), body.getTerminator()->getOperands()))
     buffers[result] = buffers.lookup(value);
   return success();
@@ -216,48 +235,141 @@ LogicalResult PlanBuilder::addOp(Operation *op) {
       .Case([&](PermuteOp exchange) { return addExchange(exchange, "permute"); })
       .Case([&](AllGatherOp gather) { return addAllGather(gather); })
       .Case([&](func::ReturnOp ret) {
-        unsigned first = ret->getParentOfType<func::FuncOp>().getNumArguments();
+        unsigned slot = llvm::count_if(func.getArguments(), [&](BlockArgument argument) {
+          return !isChannel(func.getArgAttrDict(argument.getArgNumber()));
+        });
         for (auto [index, value] : llvm::enumerate(ret.getOperands()))
-          builder.setResult(first + index, buffers.lookup(value));
+          if (!isChannel(func.getResultAttrDict(index)))
+            builder.setResult(slot++, buffers.lookup(value));
         return success();
       })
       .Default([](Operation *other) { return other->emitOpError("is not supported in a plan yet"); });
 }
 
-FailureOr<plan::PlanT> PlanBuilder::build() {
-  auto functions = module.getOps<func::FuncOp>();
-  auto main = llvm::find_if(functions, [](func::FuncOp func) { return func.isPublic(); });
-  if (main == functions.end())
-    return module.emitError() << "has no public function";
-  func::FuncOp func = *main;
-  if (failed(addMesh(func)))
+LogicalResult PlanBuilder::add() {
+  if (failed(addMesh()))
     return failure();
+  findChannels();
   for (unsigned i = 0; i < func.getNumArguments(); ++i)
-    if (failed(addArgument(func, i)))
+    if (!isChannel(func.getArgAttrDict(i)) && failed(addArgument(i)))
       return failure();
   for (unsigned i = 0; i < func.getNumResults(); ++i)
-    if (failed(addResult(func, i)))
+    if (!isChannel(func.getResultAttrDict(i)) && failed(addResult(i)))
       return failure();
-  if (failed(addOps(func.front())))
-    return failure();
+  for (BlockArgument argument : func.getArguments())
+    addSends(argument, {});
+  return addOps(func.front());
+}
+
+//===----------------------------------------------------------------------===//
+// The plan
+//===----------------------------------------------------------------------===//
+
+/// What all that the module computes shares: the image of its kernels, and where it comes from.
+static plan::PlanT getCommon(ModuleOp module, const PlanOptions &options) {
+  plan::PlanT common;
+  common.device_kind = "cpu";
   for (BinaryOp binary : module.getOps<BinaryOp>()) {
     StringRef image = binary.getImage();
-    builder.setImage({image.bytes_begin(), image.bytes_end()}, binary.getCpu().str(),
-                     toStrings(llvm::to_vector(binary.getFeatures().getAsValueRange<StringAttr>())));
+    common.image.assign(image.bytes_begin(), image.bytes_end());
+    common.target_cpu = binary.getCpu().str();
+    common.target_features = toStrings(llvm::to_vector(binary.getFeatures().getAsValueRange<StringAttr>()));
   }
-  plan::ProvenanceT provenance;
-  provenance.producer = "epl-compile";
-  provenance.options = options.options;
-  provenance.source = options.source;
-  builder.setProvenance(std::move(provenance));
-  plan::PlanT plan = builder.finish();
+  common.provenance = std::make_unique<plan::ProvenanceT>();
+  common.provenance->producer = "epl-compile";
+  common.provenance->options = options.options;
+  common.provenance->source = options.source;
+  return common;
+}
+
+static FailureOr<plan::PlanT> buildWhole(func::FuncOp func, const PlanOptions &options) {
+  PlanBuilder builder(func);
+  if (failed(builder.add()))
+    return failure();
+  plan::PlanT common = getCommon(func->getParentOfType<ModuleOp>(), options);
+  builder.getBuilder().setImage(std::move(common.image), common.target_cpu, common.target_features);
+  builder.getBuilder().setProvenance(std::move(*common.provenance));
+  plan::PlanT plan = builder.getBuilder().finish();
   plan.layout = options.layout;
   return plan;
 }
 
+/// The slots of the whole plan that those of a function's plan are: arguments, then results, by position.
+static std::vector<uint32_t> getSlots(func::FuncOp func, uint32_t numArguments) {
+  std::vector<uint32_t> slots;
+  for (unsigned i = 0; i < func.getNumArguments(); ++i)
+    if (!isChannel(func.getArgAttrDict(i)))
+      slots.push_back(getPosition(func.getArgAttrDict(i), i));
+  for (unsigned i = 0; i < func.getNumResults(); ++i)
+    if (!isChannel(func.getResultAttrDict(i)))
+      slots.push_back(numArguments + getPosition(func.getResultAttrDict(i), i));
+  return slots;
+}
+
+/// How many arguments the caller has.
+static uint32_t countArguments(ArrayRef<func::FuncOp> functions) {
+  int64_t last = -1;
+  for (func::FuncOp func : functions)
+    for (unsigned i = 0; i < func.getNumArguments(); ++i)
+      if (!isChannel(func.getArgAttrDict(i)))
+        last = std::max(last, getPosition(func.getArgAttrDict(i), i));
+  return last + 1;
+}
+
+/// A slot of a part as the caller sees it.
+static plan::SlotT toWhole(const plan::SlotT &own, const plan::PartT &part) {
+  plan::SlotT slot = own;
+  for (auto &dim : slot.sharding)
+    dim->axes.clear();
+  if (slot.updates >= 0)
+    slot.updates = int32_t(part.slots[slot.updates]);
+  return slot;
+}
+
+static FailureOr<plan::PartT> buildPart(func::FuncOp func, uint32_t numArguments) {
+  PlanBuilder builder(func);
+  if (failed(builder.add()))
+    return failure();
+  MeshOp mesh = builder.getMesh();
+  plan::PartT part;
+  part.plan = std::make_unique<plan::PlanT>(builder.getBuilder().finish());
+  part.first = uint32_t(mesh.getFirstDevice());
+  for (int64_t stride : mesh.getDeviceStrides())
+    part.strides.push_back(uint32_t(stride));
+  part.slots = getSlots(func, numArguments);
+  return part;
+}
+
+/// A part for each mesh.
+static FailureOr<plan::PlanT> buildParts(ModuleOp module, ArrayRef<func::FuncOp> functions,
+                                         const PlanOptions &options) {
+  uint32_t numArguments = countArguments(functions);
+  std::vector<plan::PartT> parts;
+  std::map<uint32_t, plan::SlotT> slots;
+  for (func::FuncOp func : functions) {
+    FailureOr<plan::PartT> part = buildPart(func, numArguments);
+    if (failed(part))
+      return failure();
+    for (auto [index, slot] : llvm::enumerate(part->slots))
+      slots.try_emplace(slot, toWhole(*part->plan->slots[index], *part));
+    parts.push_back(std::move(*part));
+  }
+  std::vector<plan::SlotT> whole;
+  for (auto &[index, slot] : slots)
+    whole.push_back(std::move(slot));
+  return runtime::joinParts(getCommon(module, options), std::move(whole), std::move(parts));
+}
+
 FailureOr<plan::PlanT> mlir::epl::buildPlan(ModuleOp module, const PlanOptions &options) {
+  SmallVector<func::FuncOp> functions;
+  for (auto func : module.getOps<func::FuncOp>())
+    if (func.isPublic())
+      functions.push_back(func);
+  if (functions.empty())
+    return module.emitError() << "has no public function";
   try {
-    return PlanBuilder(module, options).build();
+    return functions.size() == 1 ? buildWhole(functions.front(), options)
+                                 : buildParts(module, functions, options);
   } catch (const runtime::PlanError &error) {
     return module.emitError() << error.what();
   }

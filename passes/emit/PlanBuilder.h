@@ -25,21 +25,30 @@ namespace plan = ::epl::runtime::plan;
 
 inline std::vector<std::string> toStrings(ArrayRef<StringRef> names) { return {names.begin(), names.end()}; }
 
-/// The state of one walk over a module.
+/// How the dimensions of a tensor are split, for a plan.
+std::vector<std::unique_ptr<plan::DimShardingT>> toDimShardings(ShardingAttr sharding);
+
+/// The state of one walk over a function: what one mesh does.
 class PlanBuilder {
 public:
-  PlanBuilder(ModuleOp module, const PlanOptions &options)
-      : module(module), options(options), builder("cpu") {}
+  explicit PlanBuilder(func::FuncOp func) : func(func), builder("cpu") {}
 
-  FailureOr<plan::PlanT> build();
+  /// Adds what the function does.
+  LogicalResult add();
+  /// To add what the whole module has, and to finish.
+  runtime::Builder &getBuilder() { return builder; }
+  MeshOp getMesh() const { return mesh; }
 
 private:
-  LogicalResult addMesh(func::FuncOp func);
+  LogicalResult addMesh();
   void addKernel(KernelOp kernel);
-  LogicalResult addArgument(func::FuncOp func, unsigned index);
-  LogicalResult addResult(func::FuncOp func, unsigned index);
-  LogicalResult addSlot(func::FuncOp func, plan::SlotT slot, DistType type, DictionaryAttr attrs,
-                        StringRef defaultName);
+  LogicalResult addArgument(unsigned index);
+  LogicalResult addResult(unsigned index);
+  LogicalResult addSlot(plan::SlotT slot, DistType type, DictionaryAttr attrs, StringRef defaultName);
+  void findChannels();
+  template <typename EndT> EndT makeEnd(DistType type, Attribute channel);
+  void addReceives(Operation *reader);
+  void addSends(Value value, WorkAttr work);
   void setGuards(Operation *op);
   LogicalResult addOps(Block &body);
   LogicalResult addLoop(ArrayRef<Operation *> ops, LoopAttr loop, const Loops &loops);
@@ -75,8 +84,7 @@ private:
     return buffers[value] = builder.addBuffer(name.str(), getByteSize(type));
   }
 
-  ModuleOp module;
-  const PlanOptions &options;
+  func::FuncOp func;
   runtime::Builder builder;
   MeshOp mesh;
   DenseMap<Value, uint32_t> buffers;
@@ -85,6 +93,9 @@ private:
   llvm::StringMap<uint32_t> kernels;
   /// What holds the predicate of each number, now.
   DenseMap<int64_t, uint32_t> predicates;
+  DenseMap<Operation *, SmallVector<BlockArgument>>
+      received;                                ///< what comes before an op, by ascending channel
+  DenseMap<Value, SmallVector<unsigned>> sent; ///< the results that a value is sent as
 };
 
 } // namespace mlir::epl

@@ -21,8 +21,12 @@ LogicalResult PlanBuilder::addOps(Block &body) {
     do
       ops.push_back(&*op++);
     while (loop && op != body.end() && loops.getLoop(&*op) == loop);
+    llvm::for_each(ops, [&](Operation *each) { addReceives(each); });
     if (failed(loop ? addLoop(ops, loop, loops) : addOp(ops.front())))
       return failure();
+    for (Operation *each : ops)
+      for (Value result : each->getResults())
+        addSends(result, each->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr));
   }
   return success();
 }

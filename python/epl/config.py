@@ -84,7 +84,7 @@ KEYS: dict[str, Key] = {
     "cluster.colocate_split_and_replicate": Key(
         False,
         "Run all scopes on the same devices: what replicates shards its batch over all of them, what is "
-        "split over groups of them; else a step has one kind of scope.",
+        "split over groups of them; else each scope has devices of its own.",
         has_effect=True,
     ),
     "optimizer.num_apply_group": Key(1, "In how many groups, one after another, the optimizer is applied."),

@@ -213,8 +213,9 @@ def split(
     least. `dims` says it for some of them, `epl.split(device_count=2, dims={"wq": 1, "wo": 0})`; the search
     decides about the others.
 
-    Scopes of several kinds or names in one step run on the same devices, with the setting
-    `cluster.colocate_split_and_replicate`: what comes from another scope is gathered or exchanged.
+    Several scopes in one step have devices of their own, in the order in which they are entered; what one
+    reads of another is sent. With the setting `cluster.colocate_split_and_replicate` they run on the same
+    devices: what comes from another scope is gathered or exchanged.
 
     Args:
       device_count: devices that share one copy of the operations, at least 1. It must divide the number of

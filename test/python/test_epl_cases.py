@@ -73,6 +73,44 @@ def test_case_10_one_replicate_takes_all_devices(devices: int) -> None:
     assert f"data {devices}" in check(epl.replicate, 8, devices).layout
 
 
+def stages(*scopes: Scoped) -> tuple[Callable[..., Any], Any, jax.Array, jax.Array]:
+    """Like `dense`, behind a layer in each of the scopes but the last one."""
+    head, params, x, y = dense(scopes[-1], 8)
+
+    def step(params: Any, x: jax.Array, y: jax.Array) -> tuple[Any, jax.Array]:
+        for scope in scopes[:-1]:
+            with scope():
+                x = jnp.tanh(x + x.mean(axis=1, keepdims=True))
+        return head(params, x, y)
+
+    return step, params, x, y
+
+
+@pytest.mark.parametrize(
+    ("case", "scopes", "devices", "first"),
+    [
+        (11, [epl.replicate] * 2, 4, ["data 2"] * 2),
+        (13, [epl.replicate] * 4, 4, ["data 1"] * 4),
+        (17, [lambda: epl.replicate(2)] * 2, 8, ["data 2, data2 2"] * 2),
+        (18, [epl.replicate] * 2, 8, ["data 4"] * 2),
+        (18, [epl.replicate] * 2, 2, ["data 1"] * 2),
+    ],
+)
+def test_cases_11_to_18_task_graphs_on_devices_of_their_own(
+    case: int, scopes: Any, devices: int, first: list[str]
+) -> None:
+    """Which devices these are, is in test/lit/annotate/epl-cases-placement.mlir."""
+    compiled = check_step(*stages(*scopes), devices)
+    assert compiled.layout == f"cpu:{devices} = " + " + ".join(f"[{axes}]" for axes in first), case
+
+
+def test_case_15_devices_that_the_sum_of_counts_does_not_divide() -> None:
+    step, params, x, y = stages(epl.replicate, lambda: epl.replicate(device_count=2))
+    parallel = epl.parallelize(step, state="params", batch=("x", "y"), devices=4)
+    with pytest.raises(epl.CompileError, match=r"2 task graphs over 3 devices on 4, expected .* divides"):
+        parallel(params, x, y)
+
+
 @pytest.mark.parametrize("config", [None, COLOCATED])
 def test_case_14_a_default_strategy_is_one_task_graph_on_all_devices(config: Any) -> None:
     epl.set_default_strategy(epl.replicate(device_count=1))

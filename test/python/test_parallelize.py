@@ -64,17 +64,17 @@ def test_a_batch_that_does_not_divide_gives_the_numbers() -> None:
 
 
 def test_an_error_of_the_compiler_names_the_users_line() -> None:
-    @epl.parallelize(batch="x", devices=2)
+    @epl.parallelize(batch="x", devices=3)
     def step(x: jax.Array) -> jax.Array:
         with epl.replicate():
             x = jnp.sin(x)
         with epl.replicate(name="head"):
             return jnp.cos(x)
 
-    with pytest.raises(epl.CompileError, match="several stages: not supported yet") as error:
+    with pytest.raises(epl.CompileError, match="2 task graphs over 2 devices on 3") as error:
         step(X)
     first = step.__wrapped__.__code__.co_firstlineno
-    assert error.value.place == epl.errors.Place(__file__, first + 5)
+    assert error.value.place == epl.errors.Place(__file__, first + 3)
 
 
 def test_a_failed_call_costs_no_state(scaled: epl.Parallelized) -> None:

@@ -295,7 +295,7 @@ int main(int argc, char **argv) {
       ->transform(CLI::CheckedTransformer(zeroLevels, CLI::ignore_case).description(""))
       ->type_name("LEVEL");
   app.add_flag("--colocate", options.colocate,
-               "run all scopes of the step on the same devices; without it a step has one kind of scope");
+               "run all scopes of the step on the same devices; without it each has devices of its own");
   app.add_flag("--timing", options.timing, "report the time of every phase and pass on stderr");
   app.add_flag(
       "--progress", options.progress,

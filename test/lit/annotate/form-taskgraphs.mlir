@@ -1,4 +1,4 @@
-// RUN: epl-opt %s --split-input-file --epl-form-taskgraphs | FileCheck %s
+// RUN: epl-opt %s --split-input-file --epl-form-taskgraphs=devices=2 | FileCheck %s
 
 // CHECK: epl.taskgraph @tg0 strategy(<replicate, 1>) name("encoder")
 // CHECK: func.func @named
@@ -70,4 +70,33 @@ func.func @wishes(%x: tensor<4xf32>) -> tensor<4xf32>
   %1 = math.sin %0 {epl.work = #epl.work<@tg1, forward>} : tensor<4xf32>
   %2 = math.cos %1 {epl.work = #epl.work<@tg2, forward>} : tensor<4xf32>
   return %2 : tensor<4xf32>
+}
+
+// -----
+
+// One of them has a name: four devices for two, or three, task graphs.
+// CHECK: epl.taskgraph @tg0 strategy(<replicate, 1>)
+// CHECK-NEXT: epl.taskgraph @tg2 strategy(<replicate, 1>) name("head")
+// CHECK: func.func @named_and_unnamed
+// CHECK: math.sin {{.*}}#epl.work<@tg0, forward>
+func.func @named_and_unnamed(%x: tensor<4xf32>) -> tensor<4xf32>
+    attributes {epl.scopes = {tg0 = #epl.scope<replicate, 1, "">, tg1 = #epl.scope<replicate, 1, "">,
+                              tg2 = #epl.scope<replicate, 1, "head">}} {
+  %0 = math.tanh %x {epl.work = #epl.work<@tg0, forward>} : tensor<4xf32>
+  %1 = math.sin %0 {epl.work = #epl.work<@tg1, forward>} : tensor<4xf32>
+  %2 = math.cos %1 {epl.work = #epl.work<@tg2, forward>} : tensor<4xf32>
+  return %2 : tensor<4xf32>
+}
+
+// -----
+
+// Two devices for two: each has its own, with a name or without.
+// CHECK: epl.taskgraph @tg0 strategy(<replicate, 1>)
+// CHECK-NEXT: epl.taskgraph @tg1 strategy(<replicate, 1>)
+// CHECK: func.func @apart
+func.func @apart(%x: tensor<4xf32>) -> tensor<4xf32>
+    attributes {epl.scopes = {tg0 = #epl.scope<replicate, 1, "">, tg1 = #epl.scope<replicate, 1, "">}} {
+  %0 = math.tanh %x {epl.work = #epl.work<@tg0, forward>} : tensor<4xf32>
+  %1 = math.sin %0 {epl.work = #epl.work<@tg1, forward>} : tensor<4xf32>
+  return %1 : tensor<4xf32>
 }

@@ -1,0 +1,86 @@
+//===- PlanChannels.cpp - What goes from mesh to mesh ---------------------===//
+//
+// Problem: a received value is an argument, a sent one a result; in a plan both are commands, and meshes that
+// wait for each other must not do so in a circle.
+// Method: a send stands behind the command that makes its value. A receive stands before the first reader of
+// its own value or of one of a later channel, so that receives are in the order of channels, on a lane of
+// their own. What makes a value that is sent stands before all that reads what comes by later channels
+// (`verifyChannels`): of all channels that are not done the first can always be.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/emit/PlanBuilder.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+/// The first op of the body that reads `value`; the last op of all if none does.
+static Operation *getFirstReader(Value value, Block &body) {
+  Operation *first = body.getTerminator();
+  for (Operation *user : value.getUsers())
+    if (Operation *reader = body.findAncestorOpInBlock(*user); reader->isBeforeInBlock(first))
+      first = reader;
+  return first;
+}
+
+/// The value that a send reads as soon as it is made: inside of the task that hands it out.
+static Value getMade(Value value) {
+  auto task = value.getDefiningOp<TaskOp>();
+  if (!task)
+    return value;
+  Value inner = task.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber());
+  return inner.getDefiningOp() ? inner : value;
+}
+
+void PlanBuilder::findChannels() {
+  Block &body = func.front();
+  Operation *next = body.getTerminator(); // the first reader of what comes by later channels
+  for (BlockArgument argument : llvm::reverse(body.getArguments())) { // of which channels ascend
+    if (!func.getArgAttr(argument.getArgNumber(), EplDialect::kChannelAttr))
+      break;
+    Operation *own = getFirstReader(argument, body);
+    next = own->isBeforeInBlock(next) ? own : next;
+    received[next].push_back(argument);
+  }
+  for (auto &[reader, arguments] : received)
+    std::reverse(arguments.begin(), arguments.end());
+  for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands()))
+    if (func.getResultAttr(index, EplDialect::kChannelAttr))
+      sent[getMade(value)].push_back(index);
+}
+
+/// The ends of a channel: which one, and how this mesh holds the tensor.
+template <typename EndT> EndT PlanBuilder::makeEnd(DistType type, Attribute channel) {
+  EndT end;
+  end.channel = uint32_t(cast<IntegerAttr>(channel).getInt());
+  end.type = *getElementType(type.getGlobal().getElementType());
+  end.shape.assign(type.getGlobal().getShape().begin(), type.getGlobal().getShape().end());
+  end.sharding = toDimShardings(type.getSharding());
+  return end;
+}
+
+void PlanBuilder::addReceives(Operation *reader) {
+  for (BlockArgument argument : received.lookup(reader)) {
+    auto type = cast<DistType>(argument.getType());
+    auto receive =
+        makeEnd<plan::ReceiveT>(type, func.getArgAttr(argument.getArgNumber(), EplDialect::kChannelAttr));
+    receive.target = addBuffer(argument, getLocalType(func, type), "receive");
+    builder.setGuards({});
+    builder.receive(getInfo(reader, "receive"), std::move(receive));
+  }
+}
+
+void PlanBuilder::addSends(Value value, WorkAttr work) {
+  auto own = sent.find(value);
+  if (own == sent.end())
+    return;
+  for (unsigned index : own->second) {
+    auto send = makeEnd<plan::SendT>(cast<DistType>(func.getResultTypes()[index]),
+                                     func.getResultAttr(index, EplDialect::kChannelAttr));
+    send.source = buffers.lookup(value);
+    Operation *maker = value.getDefiningOp();
+    builder.setGuards({});
+    builder.send(getInfo(maker ? maker : func.front().getTerminator(), "send", work), std::move(send));
+  }
+  sent.erase(own);
+}
