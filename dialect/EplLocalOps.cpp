@@ -2,6 +2,8 @@
 
 #include "dialect/Sharding.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 using namespace mlir::epl;
 
@@ -134,69 +136,139 @@ static LogicalResult verifyCompletes(Operation *op, ShardingAttr from, ShardingA
   return success();
 }
 
-LogicalResult AllReduceOp::verifySymbolUses(SymbolTableCollection &) {
-  DistType operand = getOperand().getType(), result = getType();
-  if (failed(verifyEnds(*this, operand, result)) || failed(verifySameMesh(*this, operand, result))) // (C1)
+static ShardingAttr getSharding(Type dist) { return cast<DistType>(dist).getSharding(); }
+
+static LogicalResult verifyPairs(Operation *op) {
+  if (op->getNumOperands() == op->getNumResults() && op->getNumOperands() > 0)
+    return success();
+  return op->emitOpError() << "has " << op->getNumOperands() << " operands and " << op->getNumResults()
+                           << " results, expected as many, and at least one";
+}
+
+/// The members of a collective of several tensors, and what they do, are those of its first tensor.
+static LogicalResult verifyAlike(Operation *op, size_t index, ArrayRef<StringRef> axes,
+                                 ArrayRef<StringRef> firstAxes) {
+  ShardingAttr sharding = getSharding(op->getOperand(index).getType()),
+               first = getSharding(op->getOperand(0).getType());
+  auto fail = [&](const Twine &found, const Twine &expected) {
+    return op->emitOpError() << "has operand " << index << " " << found << ", expected " << expected
+                             << " as operand 0";
+  };
+  if (sharding.getMesh() != first.getMesh())
+    return fail("on mesh \"" + sharding.getMesh().getValue() + "\"",
+                "\"" + first.getMesh().getValue() + "\"");
+  if (!isa<AllGatherOp>(op) && sharding.getReduction() != first.getReduction())
+    return fail("pending " + stringifyReductionKind(sharding.getReduction()),
+                stringifyReductionKind(first.getReduction()));
+  if (axes != firstAxes)
+    return fail("over axes " + llvm::join(axes, ", "), llvm::join(firstAxes, ", "));
+  return success();
+}
+
+/// The axes over which tensor `index` of a reduction is completed, in mesh order.
+static SmallVector<StringRef> getReducedAxes(Operation *op, size_t index) {
+  ShardingAttr from = getSharding(op->getOperand(index).getType()),
+               to = getSharding(op->getResult(index).getType());
+  return getReducedAxes(lookupMesh(op, from.getMesh()), from, to);
+}
+
+SmallVector<StringRef> AllReduceOp::getReducedAxes() { return ::getReducedAxes(*this, 0); }
+
+ReductionKind AllReduceOp::getReduction() { return ::getSharding(getOperand(0).getType()).getReduction(); }
+
+SmallVector<StringRef> ReduceScatterOp::getReducedAxes() { return ::getReducedAxes(*this, 0); }
+
+ReductionKind ReduceScatterOp::getReduction() {
+  return ::getSharding(getOperand(0).getType()).getReduction();
+}
+
+static LogicalResult verifyTensor(AllReduceOp op, DistType operand, DistType result) {
+  if (failed(verifyEnds(op, operand, result)) || failed(verifySameMesh(op, operand, result))) // (C1)
     return failure();
   if (operand.getSharding().getDims() != result.getSharding().getDims()) // (C1)
-    return emitOpError() << "changes the axes of a dimension, expected " << operand.getSharding().getDims();
-  if (failed(verifyCompletes(*this, operand.getSharding(), result.getSharding()))) // (C2)
+    return op.emitOpError() << "changes the axes of a dimension, expected "
+                            << operand.getSharding().getDims();
+  return verifyCompletes(op, operand.getSharding(), result.getSharding()); // (C2)
+}
+
+LogicalResult AllReduceOp::verifySymbolUses(SymbolTableCollection &) {
+  if (failed(verifyPairs(*this))) // (C4)
     return failure();
-  return verifySpatial(*this, operand, getReducedAxes()); // (C3)
+  for (size_t i = 0; i < getNumOperands(); ++i)
+    if (failed(verifyTensor(*this, cast<DistType>(getOperand(i).getType()),
+                            cast<DistType>(getResult(i).getType()))) ||
+        failed(verifyAlike(*this, i, ::getReducedAxes(*this, i), getReducedAxes()))) // (C5)
+      return failure();
+  return verifySpatial(*this, cast<DistType>(getOperand(0).getType()), getReducedAxes()); // (C3)
 }
 
-template <typename ReducingOp> static SmallVector<StringRef> getReducedAxes(ReducingOp op) {
-  ShardingAttr from = op.getOperand().getType().getSharding();
-  return getReducedAxes(lookupMesh(op, from.getMesh()), from, op.getType().getSharding());
-}
-
-SmallVector<StringRef> AllReduceOp::getReducedAxes() { return ::getReducedAxes(*this); }
-
-SmallVector<StringRef> ReduceScatterOp::getReducedAxes() { return ::getReducedAxes(*this); }
-
-LogicalResult ReduceScatterOp::verifySymbolUses(SymbolTableCollection &) {
-  DistType operand = getOperand().getType(), result = getType();
+static LogicalResult verifyTensor(ReduceScatterOp op, DistType operand, DistType result) {
   ShardingAttr from = operand.getSharding(), to = result.getSharding();
-  if (failed(verifyEnds(*this, operand, result)) || failed(verifySameMesh(*this, operand, result)) || // (C1)
-      failed(verifyCompletes(*this, from, to)))                                                       // (C2)
+  if (failed(verifyEnds(op, operand, result)) || failed(verifySameMesh(op, operand, result)) || // (C1)
+      failed(verifyCompletes(op, from, to)))                                                    // (C2)
     return failure();
   for (int64_t dim = 0; dim < from.getRank(); ++dim)
     if (!getOwnAxes(from, to, dim).empty()) // (C3)
-      return emitOpError() << "splits dimension " << dim << " by " << to.getDims()[dim]
-                           << ", expected axes that begin with " << from.getDims()[dim];
-  MeshOp mesh = lookupMesh(*this, from.getMesh());
-  for (StringRef axis : getReducedAxes())
+      return op.emitOpError() << "splits dimension " << dim << " by " << to.getDims()[dim]
+                              << ", expected axes that begin with " << from.getDims()[dim];
+  MeshOp mesh = lookupMesh(op, from.getMesh());
+  SmallVector<StringRef> reduced = getReducedAxes(mesh, from, to);
+  for (StringRef axis : reduced)
     if (to.getDimOf(axis) < 0) // (C3)
-      return emitOpError() << "completes axis \"" << axis << "\", which splits no dimension of the result";
-  return success(succeeded(verifySpatial(*this, operand, getReducedAxes())) && // (C4)
-                 succeeded(verifySpatial(*this, operand, getMovedAxes(mesh, from, to))));
+      return op.emitOpError() << "completes axis \"" << axis << "\", which splits no dimension of the result";
+  return success(succeeded(verifySpatial(op, operand, reduced)) && // (C4)
+                 succeeded(verifySpatial(op, operand, getMovedAxes(mesh, from, to))));
 }
 
-SmallVector<StringRef> AllGatherOp::getGatheredAxes() {
-  SmallVector<StringRef> from = getOperand().getType().getSharding().getDimAxes(getDim());
-  size_t kept = getType().getSharding().getDimAxes(getDim()).size();
+LogicalResult ReduceScatterOp::verifySymbolUses(SymbolTableCollection &) {
+  if (failed(verifyPairs(*this))) // (C5)
+    return failure();
+  for (size_t i = 0; i < getNumOperands(); ++i)
+    if (failed(verifyTensor(*this, cast<DistType>(getOperand(i).getType()),
+                            cast<DistType>(getResult(i).getType()))) ||
+        failed(verifyAlike(*this, i, ::getReducedAxes(*this, i), getReducedAxes()))) // (C6)
+      return failure();
+  return success();
+}
+
+/// The axes over which tensor `index` is joined, major to minor.
+static SmallVector<StringRef> getGatheredAxes(AllGatherOp op, size_t index) {
+  SmallVector<StringRef> from = getSharding(op.getOperand(index).getType()).getDimAxes(op.getDim());
+  size_t kept = getSharding(op.getResult(index).getType()).getDimAxes(op.getDim()).size();
   return SmallVector<StringRef>(llvm::drop_begin(from, kept));
 }
 
-LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &) {
-  DistType operand = getOperand().getType(), result = getType();
-  if (failed(verifyEnds(*this, operand, result)) || failed(verifySameMesh(*this, operand, result))) // (C1)
+SmallVector<StringRef> AllGatherOp::getGatheredAxes() { return ::getGatheredAxes(*this, 0); }
+
+static LogicalResult verifyTensor(AllGatherOp op, DistType operand, DistType result) {
+  if (failed(verifyEnds(op, operand, result)) || failed(verifySameMesh(op, operand, result))) // (C1)
     return failure();
   ShardingAttr from = operand.getSharding(), to = result.getSharding();
-  int64_t dim = getDim();
+  int64_t dim = op.getDim();
   if (dim < 0 || dim >= from.getRank()) // (C1)
-    return emitOpError() << "gathers dimension " << dim << " of a tensor of rank " << from.getRank();
+    return op.emitOpError() << "gathers dimension " << dim << " of a tensor of rank " << from.getRank();
   if (from.getPartial() != to.getPartial()) // (C1)
-    return emitOpError() << "changes the pending axes, expected " << from.getPartial();
+    return op.emitOpError() << "changes the pending axes, expected " << from.getPartial();
   for (int64_t d = 0; d < from.getRank(); ++d)
     if (d != dim && from.getDims()[d] != to.getDims()[d]) // (C1)
-      return emitOpError() << "changes the axes of dimension " << d << ", expected those of dimension " << dim
-                           << " only";
+      return op.emitOpError() << "changes the axes of dimension " << d << ", expected those of dimension "
+                              << dim << " only";
   SmallVector<StringRef> had = from.getDimAxes(dim), kept = to.getDimAxes(dim);
   if (kept.size() >= had.size() || ArrayRef(had).take_front(kept.size()) != ArrayRef(kept)) // (C2)
-    return emitOpError() << "leaves axes " << to.getDims()[dim] << ", expected a proper prefix of "
-                         << from.getDims()[dim];
-  return verifySpatial(*this, operand, getGatheredAxes()); // (C3)
+    return op.emitOpError() << "leaves axes " << to.getDims()[dim] << ", expected a proper prefix of "
+                            << from.getDims()[dim];
+  return success();
+}
+
+LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &) {
+  if (failed(verifyPairs(*this))) // (C4)
+    return failure();
+  for (size_t i = 0; i < getNumOperands(); ++i)
+    if (failed(verifyTensor(*this, cast<DistType>(getOperand(i).getType()),
+                            cast<DistType>(getResult(i).getType()))) ||
+        failed(verifyAlike(*this, i, ::getGatheredAxes(*this, i), getGatheredAxes()))) // (C5)
+      return failure();
+  return verifySpatial(*this, cast<DistType>(getOperand(0).getType()), getGatheredAxes()); // (C3)
 }
 
 static LogicalResult verifyExchange(Operation *op, DistType operand, DistType result) {

@@ -95,32 +95,41 @@ def Epl_PredicateOp : Epl_Op<"predicate", [Epl_TaskLevel, MemoryEffects<[MemWrit
 class Epl_CollectiveOp<string mnemonic> : Epl_Op<mnemonic, [Epl_TaskLevel, Pure,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
 
-def Epl_AllReduceOp : Epl_CollectiveOp<"all_reduce"> {
-  let summary = "completes a pending reduction on every member";
+/// A collective of several tensors, each an operand and its result, in one exchange of the members.
+class Epl_TensorsCollectiveOp<string mnemonic> : Epl_CollectiveOp<mnemonic> {
+  let arguments = (ins Variadic<Epl_DistType>:$operands);
+  let results = (outs Variadic<Epl_DistType>:$results);
+  let assemblyFormat = "$operands attr-dict `:` type($operands) `->` type($results)";
+}
+
+def Epl_AllReduceOp : Epl_TensorsCollectiveOp<"all_reduce"> {
+  let summary = "completes pending reductions on every member";
   let description = [{
     ```mlir
     %1 = epl.all_reduce %0 : !epl.dist<tensor<8xf32>, <@mesh, [{} ], partial = sum{"data"}>>
         -> !epl.dist<tensor<8xf32>, <@mesh, [{} ]>>
     ```
 
-    The axes are those pending on the operand and not on the result.
+    The axes are those pending on the operand and not on the result. Several tensors, each an operand and its
+    result, are completed by one exchange of the members.
 
     Constraints:
-    - (C1) operand and result have the same global type and mesh and the same axes on every dimension.
-    - (C2) the pending axes of the result are fewer, all of them the operand's, and by the same reduction.
+    - (C1) an operand and its result have the same global type and mesh and the same axes on every dimension.
+    - (C2) the pending axes of a result are fewer, all of them its operand's, and by the same reduction.
     - (C3) the axes exist in the mesh and are spatial.
+    - (C4) there are as many results as operands, and at least one.
+    - (C5) all tensors are completed over the same axes of one mesh, by the same reduction.
   }];
-  let arguments = (ins Epl_DistType:$operand);
-  let results = (outs Epl_DistType:$result);
-  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
   let extraClassDeclaration = [{
-    /// The axes over which the value is completed, in mesh order.
+    /// The axes over which the values are completed, in mesh order.
     ::llvm::SmallVector<::llvm::StringRef> getReducedAxes();
+    /// How they are completed.
+    ::mlir::epl::ReductionKind getReduction();
   }];
 }
 
-def Epl_ReduceScatterOp : Epl_CollectiveOp<"reduce_scatter"> {
-  let summary = "completes a pending reduction, of which each member keeps its part";
+def Epl_ReduceScatterOp : Epl_TensorsCollectiveOp<"reduce_scatter"> {
+  let summary = "completes pending reductions, of which each member keeps its part";
   let description = [{
     ```mlir
     %1 = epl.reduce_scatter %0 : !epl.dist<tensor<8x6xf32>, <@mesh, [{}, {} ], partial = sum{"data"}>>
@@ -128,21 +137,23 @@ def Epl_ReduceScatterOp : Epl_CollectiveOp<"reduce_scatter"> {
     ```
 
     The axes that were pending and are not any more split dimensions of the result. It may be split by further
-    axes over which the operand was replicated: then each member reads the part that it needs.
+    axes over which the operand was replicated: then each member reads the part that it needs. Several tensors,
+    each an operand and its result, are completed by one exchange of the members.
 
     Constraints:
-    - (C1) operand and result have the same global type and mesh.
-    - (C2) the pending axes of the result are fewer, all of them the operand's, and by the same reduction.
-    - (C3) the axes of each dimension of the operand are a prefix of the result's; each axis that is completed
+    - (C1) an operand and its result have the same global type and mesh.
+    - (C2) the pending axes of a result are fewer, all of them its operand's, and by the same reduction.
+    - (C3) the axes of each dimension of an operand are a prefix of its result's; each axis that is completed
       splits a dimension of the result.
     - (C4) the axes exist in the mesh and are spatial.
+    - (C5) there are as many results as operands, and at least one.
+    - (C6) all tensors are completed over the same axes of one mesh, by the same reduction.
   }];
-  let arguments = (ins Epl_DistType:$operand);
-  let results = (outs Epl_DistType:$result);
-  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
   let extraClassDeclaration = [{
-    /// The axes over which the value is completed, in mesh order.
+    /// The axes over which the values are completed, in mesh order.
     ::llvm::SmallVector<::llvm::StringRef> getReducedAxes();
+    /// How they are completed.
+    ::mlir::epl::ReductionKind getReduction();
   }];
 }
 
@@ -156,14 +167,18 @@ def Epl_AllGatherOp : Epl_CollectiveOp<"all_gather"> {
         -> !epl.dist<tensor<8xf32>, <@mesh, [{} ]>>
     ```
 
+    Several tensors, each an operand and its result, are joined by one exchange of the members.
+
     Constraints:
-    - (C1) operand and result have the same global type, mesh and pending axes, and differ in `dim` only.
-    - (C2) the axes of the result's `dim` are a proper prefix of the operand's.
+    - (C1) an operand and its result have the same global type, mesh and pending axes, and differ in `dim` only.
+    - (C2) the axes of a result's `dim` are a proper prefix of its operand's.
     - (C3) the axes exist in the mesh and are spatial.
+    - (C4) there are as many results as operands, and at least one.
+    - (C5) all tensors are joined over the same axes of one mesh, in the same order.
   }];
-  let arguments = (ins Epl_DistType:$operand, I64Attr:$dim);
-  let results = (outs Epl_DistType:$result);
-  let assemblyFormat = "$operand `dim` $dim attr-dict `:` type($operand) `->` type($result)";
+  let arguments = (ins Variadic<Epl_DistType>:$operands, I64Attr:$dim);
+  let results = (outs Variadic<Epl_DistType>:$results);
+  let assemblyFormat = "$operands `dim` $dim attr-dict `:` type($operands) `->` type($results)";
   let extraClassDeclaration = [{
     /// The axes that are gathered, major to minor.
     ::llvm::SmallVector<::llvm::StringRef> getGatheredAxes();

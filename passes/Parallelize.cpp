@@ -2,6 +2,7 @@
 
 #include "passes/Parallelize.h"
 
+#include "passes/pipeline/Passes.h"
 #include "passes/shard/Passes.h"
 
 using namespace mlir;
@@ -10,6 +11,7 @@ using namespace mlir::epl;
 void mlir::epl::buildParallelizePipeline(OpPassManager &pm, const AnnotateOptions &options) {
   buildAnnotatePipeline(pm, options);
   buildShardPipeline(pm, ShardOptions());
+  buildPipelinePipeline(pm);
 }
 
 void mlir::epl::registerParallelizePipeline() {

@@ -5,7 +5,7 @@
 
 namespace mlir::epl {
 
-/// Adds the phases that decide who computes what, in order: annotate, shard. In: a step as docs/design.md 4.1
+/// Adds the phases that decide who computes what, in order: annotate, shard, pipeline. In: a step as docs/design.md 4.1
 /// describes it. Out: tasks and collectives for each device of the mesh.
 void buildParallelizePipeline(OpPassManager &pm, const AnnotateOptions &options);
 

@@ -252,8 +252,9 @@ def tools_page() -> Iterator[str]:
     yield "# Tools\n"
     yield prose("""
         Programs in `build/bin`. `epl-opt` is MLIR's optimizer driver with the passes of
-        [annotate](passes-annotate.md), [shard](passes-shard.md) and [kernel](passes-kernel.md), each a flag
-        of its own, and their pipelines (`--epl-parallelize`, `--epl-kernel`, `--epl-codegen`).
+        [annotate](passes-annotate.md), [shard](passes-shard.md), [pipeline](passes-pipeline.md) and
+        [kernel](passes-kernel.md), each a flag of its own, and their pipelines (`--epl-parallelize`,
+        `--epl-kernel`, `--epl-codegen`).
         `epl-lsp-server` is a language server for `.mlir` files.""")
     subcommands = ("dump", "verify", "render", "explain")
     plain = ((tool,) for tool in ("epl-compile", "epl-run", "epl-plan"))

@@ -6,13 +6,21 @@ using namespace mlir;
 using namespace mlir::epl;
 
 LogicalResult PlanBuilder::addAllReduce(AllReduceOp op) {
-  ShardingAttr sharding = op.getOperand().getType().getSharding();
-  RankedTensorType local = getLocalType(op, op.getType());
-  uint32_t communicator = builder.addCommunicator(toStrings(op.getReducedAxes()));
-  uint32_t source = buffers.lookup(op.getOperand());
-  uint32_t target = addBuffer(op.getResult(), local, "all_reduce");
-  builder.allReduce(getInfo(op, "all_reduce"), communicator, getReductionKind(sharding.getReduction()),
-                    *getElementType(local.getElementType()), source, target, local.getNumElements());
+  plan::ReducePartT reduce;
+  reduce.communicator = builder.addCommunicator(toStrings(op.getReducedAxes()));
+  reduce.reduction = getReductionKind(op.getReduction());
+  for (auto [operand, result] : llvm::zip_equal(op.getOperands(), op.getResults())) {
+    RankedTensorType local = getLocalType(op, cast<DistType>(result.getType()));
+    plan::ReducedTensorT &tensor = reduce.tensors.emplace_back();
+    tensor.type = *getElementType(local.getElementType());
+    tensor.source = buffers.lookup(operand);
+    tensor.target = addBuffer(result, local, "all_reduce");
+    tensor.count = local.getNumElements();
+  }
+  std::string name = "all_reduce";
+  if (op.getNumOperands() > 1)
+    name += " of " + std::to_string(op.getNumOperands());
+  builder.allReduce(getInfo(op, name), std::move(reduce));
   return success();
 }
 
@@ -29,17 +37,19 @@ static std::vector<std::unique_ptr<plan::DimShardingT>> getOwnSharding(ShardingA
 }
 
 LogicalResult PlanBuilder::addReduceScatter(ReduceScatterOp op) {
-  ShardingAttr from = op.getOperand().getType().getSharding(), to = op.getType().getSharding();
-  RankedTensorType local = getLocalType(op, op.getOperand().getType());
-  plan::ReduceBlocksT reduce;
-  reduce.communicator = builder.addCommunicator(toStrings(op.getReducedAxes()));
-  reduce.reduction = getReductionKind(from.getReduction());
-  reduce.type = *getElementType(local.getElementType());
-  reduce.source = buffers.lookup(op.getOperand());
-  reduce.target = addBuffer(op.getResult(), getLocalType(op, op.getType()), "reduce_scatter");
-  reduce.shape.assign(local.getShape().begin(), local.getShape().end());
-  reduce.sharding = getOwnSharding(to, from);
-  builder.reduceScatter(getInfo(op, "reduce_scatter"), std::move(reduce));
+  for (auto [operand, result] : llvm::zip_equal(op.getOperands(), op.getResults())) {
+    auto source = cast<DistType>(operand.getType()), target = cast<DistType>(result.getType());
+    RankedTensorType local = getLocalType(op, source);
+    plan::ReduceBlocksT reduce;
+    reduce.communicator = builder.addCommunicator(toStrings(op.getReducedAxes()));
+    reduce.reduction = getReductionKind(op.getReduction());
+    reduce.type = *getElementType(local.getElementType());
+    reduce.source = buffers.lookup(operand);
+    reduce.target = addBuffer(result, getLocalType(op, target), "reduce_scatter");
+    reduce.shape.assign(local.getShape().begin(), local.getShape().end());
+    reduce.sharding = getOwnSharding(target.getSharding(), source.getSharding());
+    builder.reduceScatter(getInfo(op, "reduce_scatter"), std::move(reduce));
+  }
   return success();
 }
 
@@ -63,14 +73,16 @@ LogicalResult PlanBuilder::addExchange(Operation *op, StringRef name) {
 }
 
 LogicalResult PlanBuilder::addAllGather(AllGatherOp op) {
-  RankedTensorType local = getLocalType(op, op.getOperand().getType());
-  ArrayRef<int64_t> shape = local.getShape();
-  int64_t outer = llvm::product_of(shape.take_front(op.getDim()));
-  int64_t inner = llvm::product_of(shape.drop_front(op.getDim()));
   uint32_t communicator = builder.addCommunicator(toStrings(op.getGatheredAxes()));
-  uint32_t source = buffers.lookup(op.getOperand());
-  uint32_t target = addBuffer(op.getResult(), getLocalType(op, op.getType()), "all_gather");
-  builder.allGather(getInfo(op, "all_gather"), communicator, *getElementType(local.getElementType()), source,
-                    target, outer, inner);
+  for (auto [operand, result] : llvm::zip_equal(op.getOperands(), op.getResults())) {
+    RankedTensorType local = getLocalType(op, cast<DistType>(operand.getType()));
+    ArrayRef<int64_t> shape = local.getShape();
+    int64_t outer = llvm::product_of(shape.take_front(op.getDim()));
+    int64_t inner = llvm::product_of(shape.drop_front(op.getDim()));
+    uint32_t source = buffers.lookup(operand);
+    uint32_t target = addBuffer(result, getLocalType(op, cast<DistType>(result.getType())), "all_gather");
+    builder.allGather(getInfo(op, "all_gather"), communicator, *getElementType(local.getElementType()),
+                      source, target, outer, inner);
+  }
   return success();
 }

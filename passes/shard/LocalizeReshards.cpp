@@ -95,11 +95,12 @@ private:
   }
 
   template <typename Op, typename... Args> Value createCollective(ShardingAttr to, Args... args) {
-    auto collective = Op::create(localizer.builder, op.getLoc(), getDist(to), fromLocal(), args...);
+    Value partial = fromLocal();
+    auto collective = Op::create(localizer.builder, op.getLoc(), TypeRange{getDist(to)}, partial, args...);
     for (StringRef name : {EplDialect::kWorkAttr, EplDialect::kCauseAttr})
       if (Attribute value = op->getAttr(name))
         collective->setAttr(name, value);
-    return toLocal(collective);
+    return toLocal(collective->getResult(0));
   }
 
   /// The value on the first members along the axes that become pending, the neutral element on the others.

@@ -32,10 +32,13 @@ Actions::Bound Actions::bind(const plan::PlanT &plan, const plan::ActionUnion &a
     return Contract{Contraction(*action.AsContract()), *action.AsContract()};
   case plan::Action::ReducePart: {
     const plan::ReducePartT &reduce = *action.AsReducePart();
-    return ReducePart{combineFunction(reduce.reduction, reduce.type), reduce};
+    std::vector<CombineFunction> combine;
+    for (const plan::ReducedTensorT &tensor : reduce.tensors)
+      combine.push_back(combineFunction(reduce.reduction, tensor.type));
+    return ReducePart{std::move(combine), reduce};
   }
   case plan::Action::GatherParts:
-    return GatherParts{elementBytes(action.AsGatherParts()->type), *action.AsGatherParts()};
+    return GatherParts{*action.AsGatherParts()};
   case plan::Action::GatherBlocks:
     return GatherBlocks{elementBytes(action.AsGatherBlocks()->type), *action.AsGatherBlocks()};
   case plan::Action::Copy: {
@@ -105,15 +108,19 @@ static std::span<void *> memberBuffers(const ActionContext &context, uint32_t co
 }
 
 void Actions::ReducePart::run(const ActionContext &context) const {
-  reducePart(combine, memberBuffers(context, action.communicator, action.source),
-             context.topology.position(action.communicator, context.rank),
-             context.addresses.get(context.rank, action.target), action.count);
+  size_t self = context.topology.position(action.communicator, context.rank);
+  for (size_t i = 0; i < action.tensors.size(); ++i) {
+    const plan::ReducedTensorT &tensor = action.tensors[i];
+    reducePart(combine[i], memberBuffers(context, action.communicator, tensor.source), self,
+               context.addresses.get(context.rank, tensor.target), tensor.count);
+  }
 }
 
 void Actions::GatherParts::run(const ActionContext &context) const {
-  gatherParts(memberBuffers(context, action.communicator, action.buffer),
-              context.topology.position(action.communicator, context.rank),
-              context.addresses.get(context.rank, action.buffer), action.count, elementSize);
+  size_t self = context.topology.position(action.communicator, context.rank);
+  for (const plan::GatheredTensorT &tensor : action.tensors)
+    gatherParts(memberBuffers(context, action.communicator, tensor.buffer), self,
+                context.addresses.get(context.rank, tensor.buffer), tensor.count, elementBytes(tensor.type));
 }
 
 void Actions::GatherBlocks::run(const ActionContext &context) const {

@@ -60,12 +60,11 @@ private:
     void run(const ActionContext &context) const;
   };
   struct ReducePart {
-    CombineFunction combine;
+    std::vector<CombineFunction> combine; // of each tensor
     const plan::ReducePartT &action;
     void run(const ActionContext &context) const;
   };
   struct GatherParts {
-    size_t elementSize;
     const plan::GatherPartsT &action;
     void run(const ActionContext &context) const;
   };

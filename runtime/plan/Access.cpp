@@ -48,32 +48,57 @@ std::vector<Access> accesses(const plan::ContractT &contract) {
   return result;
 }
 
+/// Tensor `operand` of an all-reduce, which the members have `extent` of.
+template <typename TensorT>
+Access partAccess(uint32_t communicator, const TensorT &tensor, uint32_t operand, uint32_t buffer,
+                  Extent extent) {
+  return {.buffer = buffer,
+          .write = false,
+          .operand = operand,
+          .extent = extent,
+          .communicator = communicator,
+          .count = tensor.count,
+          .elementBytes = elementBytes(tensor.type)};
+}
+
+Access remotely(Access access) {
+  access.remote = true;
+  return access;
+}
+
+Access written(Access access) {
+  access.write = true;
+  return access;
+}
+
 std::vector<Access> accesses(const plan::ReducePartT &reduce) {
-  auto access = [&](uint32_t buffer, bool write, bool remote) {
-    return Access{.buffer = buffer,
-                  .write = write,
-                  .remote = remote,
-                  .extent = remote ? Extent::otherParts : Extent::ownPart,
-                  .communicator = reduce.communicator,
-                  .count = reduce.count,
-                  .elementBytes = elementBytes(reduce.type)};
-  };
-  // A rank reads its own part everywhere: seen from the memory's owner, the others read all other parts.
-  return {access(reduce.source, false, false), access(reduce.source, false, true),
-          access(reduce.target, true, false)};
+  std::vector<Access> reads, writes;
+  for (uint32_t i = 0; i < reduce.tensors.size(); ++i) {
+    const plan::ReducedTensorT &tensor = reduce.tensors[i];
+    auto access = [&](uint32_t buffer, Extent extent) {
+      return partAccess(reduce.communicator, tensor, i, buffer, extent);
+    };
+    reads.push_back(access(tensor.source, Extent::ownPart));
+    // A rank reads its own part everywhere: seen from the memory's owner, the others read all other parts.
+    reads.push_back(remotely(access(tensor.source, Extent::otherParts)));
+    writes.push_back(written(access(tensor.target, Extent::ownPart)));
+  }
+  std::ranges::move(writes, std::back_inserter(reads));
+  return reads;
 }
 
 std::vector<Access> accesses(const plan::GatherPartsT &gather) {
-  auto access = [&](bool write, bool remote) {
-    return Access{.buffer = gather.buffer,
-                  .write = write,
-                  .remote = remote,
-                  .extent = remote ? Extent::ownPart : Extent::otherParts,
-                  .communicator = gather.communicator,
-                  .count = gather.count,
-                  .elementBytes = elementBytes(gather.type)};
-  };
-  return {access(false, true), access(true, false)};
+  std::vector<Access> reads, writes;
+  for (uint32_t i = 0; i < gather.tensors.size(); ++i) {
+    const plan::GatheredTensorT &tensor = gather.tensors[i];
+    auto access = [&](Extent extent) {
+      return partAccess(gather.communicator, tensor, i, tensor.buffer, extent);
+    };
+    reads.push_back(remotely(access(Extent::ownPart)));
+    writes.push_back(written(access(Extent::otherParts)));
+  }
+  std::ranges::move(writes, std::back_inserter(reads));
+  return reads;
 }
 
 /// Every member reads of every other's `source`, and writes all of its `target`.

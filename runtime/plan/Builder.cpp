@@ -155,28 +155,24 @@ void Builder::copy(CommandInfo info, uint32_t source, uint32_t target) {
   copy(std::move(info), whole);
 }
 
-void Builder::allReduce(CommandInfo info, uint32_t communicator, plan::ReductionKind reduction,
-                        plan::ElementType type, uint32_t source, uint32_t target, int64_t count) {
-  if (isAlone(communicator)) {
-    if (source != target)
-      copy(std::move(info), source, target);
+void Builder::allReduce(CommandInfo info, plan::ReducePartT reduce) {
+  if (isAlone(reduce.communicator)) {
+    for (const plan::ReducedTensorT &tensor : reduce.tensors)
+      if (tensor.source != tensor.target)
+        copy(info, tensor.source, tensor.target);
     return;
   }
-  uint32_t where = lane(plan::LaneKind::communicate, int32_t(communicator));
-  plan::ReducePartT reduce;
-  reduce.communicator = communicator;
-  reduce.reduction = reduction;
-  reduce.type = type;
-  reduce.source = source;
-  reduce.target = target;
-  reduce.count = count;
-  add(info, where, reduce);
+  uint32_t where = lane(plan::LaneKind::communicate, int32_t(reduce.communicator));
   plan::GatherPartsT gather;
-  gather.communicator = communicator;
-  gather.type = type;
-  gather.buffer = target;
-  gather.count = count;
-  add(std::move(info), where, gather);
+  gather.communicator = reduce.communicator;
+  for (const plan::ReducedTensorT &tensor : reduce.tensors) {
+    plan::GatheredTensorT &gathered = gather.tensors.emplace_back();
+    gathered.type = tensor.type;
+    gathered.buffer = tensor.target;
+    gathered.count = tensor.count;
+  }
+  add(info, where, std::move(reduce));
+  add(std::move(info), where, std::move(gather));
 }
 
 void Builder::allGather(CommandInfo info, uint32_t communicator, plan::ElementType type, uint32_t source,

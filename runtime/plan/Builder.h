@@ -57,9 +57,8 @@ public:
   /// Copies a part, or all of `source`.
   void copy(CommandInfo info, plan::CopyT copy);
   void copy(CommandInfo info, uint32_t source, uint32_t target);
-  /// All-reduce of `count` elements, as a ReducePart and a GatherParts. `source` and `target` may be equal.
-  void allReduce(CommandInfo info, uint32_t communicator, plan::ReductionKind reduction,
-                 plan::ElementType type, uint32_t source, uint32_t target, int64_t count);
+  /// All-reduce of some tensors, as one ReducePart and one GatherParts.
+  void allReduce(CommandInfo info, plan::ReducePartT reduce);
   /// target[outer][member][inner] = the member's source[outer][inner].
   void allGather(CommandInfo info, uint32_t communicator, plan::ElementType type, uint32_t source,
                  uint32_t target, int64_t outer, int64_t inner);

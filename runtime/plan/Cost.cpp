@@ -57,16 +57,28 @@ static Cost costOfContract(const plan::PlanT &plan, const plan::ContractT &contr
 
 /// Reads its own part of all members' tensors, writes that part.
 static Cost costOfReduce(const Mesh &mesh, const plan::ReducePartT &reduce) {
-  uint64_t tensor = uint64_t(reduce.count) * elementBytes(reduce.type);
-  uint64_t part = tensor / mesh.memberCount(reduce.communicator);
-  return {.bytes = tensor + part, .payload = tensor, .received = tensor - part};
+  Cost cost;
+  for (const plan::ReducedTensorT &tensor : reduce.tensors) {
+    uint64_t bytes = uint64_t(tensor.count) * elementBytes(tensor.type);
+    uint64_t part = bytes / mesh.memberCount(reduce.communicator);
+    cost.bytes += bytes + part;
+    cost.payload += bytes;
+    cost.received += bytes - part;
+  }
+  return cost;
 }
 
 /// Reads and writes the parts of the others.
 static Cost costOfGather(const Mesh &mesh, const plan::GatherPartsT &gather) {
-  uint64_t tensor = uint64_t(gather.count) * elementBytes(gather.type);
-  uint64_t others = tensor - tensor / mesh.memberCount(gather.communicator);
-  return {.bytes = 2 * others, .payload = tensor, .received = others};
+  Cost cost;
+  for (const plan::GatheredTensorT &tensor : gather.tensors) {
+    uint64_t bytes = uint64_t(tensor.count) * elementBytes(tensor.type);
+    uint64_t others = bytes - bytes / mesh.memberCount(gather.communicator);
+    cost.bytes += 2 * others;
+    cost.payload += bytes;
+    cost.received += others;
+  }
+  return cost;
 }
 
 /// Reads its block of all members' tensors, writes it.

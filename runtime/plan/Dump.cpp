@@ -221,12 +221,9 @@ private:
     else if (const plan::ContractT *contract = action.AsContract())
       dumpContract(*contract);
     else if (const plan::ReducePartT *reduce = action.AsReducePart())
-      out << "reduce_part " << plan::EnumNameReductionKind(reduce->reduction) << " c" << reduce->communicator
-          << " b" << reduce->source << " -> b" << reduce->target << ' ' << reduce->count << 'x'
-          << plan::EnumNameElementType(reduce->type);
+      dumpReducePart(*reduce);
     else if (const plan::GatherPartsT *gather = action.AsGatherParts())
-      out << "gather_parts c" << gather->communicator << " b" << gather->buffer << ' ' << gather->count << 'x'
-          << plan::EnumNameElementType(gather->type);
+      dumpGatherParts(*gather);
     else if (const plan::GatherBlocksT *blocks = action.AsGatherBlocks())
       out << "gather_blocks c" << blocks->communicator << " b" << blocks->source << " -> b" << blocks->target
           << ' ' << blocks->outer << 'x' << blocks->inner << 'x' << plan::EnumNameElementType(blocks->type);
@@ -242,6 +239,25 @@ private:
       dumpTransfer("receive b", receive->target, " from", *receive);
     else
       out << "nothing";
+  }
+
+  /// sum c0 b1 -> b2 100xf32, b3 -> b4 1xf32
+  void dumpReducePart(const plan::ReducePartT &reduce) {
+    out << "reduce_part " << plan::EnumNameReductionKind(reduce.reduction) << " c" << reduce.communicator
+        << ' ';
+    list(reduce.tensors, ", ", [&](const plan::ReducedTensorT &each) {
+      out << 'b' << each.source << " -> b" << each.target << ' ';
+      tensor({each.count}, each.type);
+    });
+  }
+
+  /// c0 b2 100xf32, b4 1xf32
+  void dumpGatherParts(const plan::GatherPartsT &gather) {
+    out << "gather_parts c" << gather.communicator << ' ';
+    list(gather.tensors, ", ", [&](const plan::GatheredTensorT &each) {
+      out << 'b' << each.buffer << ' ';
+      tensor({each.count}, each.type);
+    });
   }
 
   /// sum c0 b1 -> b2 8x4xf32 to [{"data"}, {}]

@@ -42,7 +42,7 @@ public:
       if (const plan::LaunchT *launch = action.AsLaunch())
         shareInPlace(command, *launch);
       else if (const plan::ReducePartT *reduce = action.AsReducePart())
-        share(command, reduce->source, reduce->target, order.scopeOf(reduce->communicator));
+        shareSources(command, *reduce);
     }
     collectConflicts();
     plan.arena_size = UINT64_MAX;
@@ -125,6 +125,13 @@ private:
       if (std::count(launch.buffers.begin(), launch.buffers.end(), from) == 1)
         share(command, from, to, 0);
     }
+  }
+
+  /// Lets each target of an all-reduce take the place of its source.
+  void shareSources(uint32_t command, const plan::ReducePartT &reduce) {
+    for (const plan::ReducedTensorT &tensor : reduce.tensors)
+      if (std::ranges::count(reduce.tensors, tensor.source, &plan::ReducedTensorT::source) == 1)
+        share(command, tensor.source, tensor.target, order.scopeOf(reduce.communicator));
   }
 
   /// Lets the output `to` of a command take the place of the input `from`, if that dies there. The command

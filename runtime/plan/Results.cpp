@@ -18,9 +18,11 @@ void forEachBuffer(plan::CommandT &command, const std::function<void(uint32_t &)
   if (plan::ContractT *contract = action.AsContract())
     visit(contract->a), visit(contract->b), visit(contract->c);
   if (plan::ReducePartT *reduce = action.AsReducePart())
-    visit(reduce->source), visit(reduce->target);
+    for (plan::ReducedTensorT &tensor : reduce->tensors)
+      visit(tensor.source), visit(tensor.target);
   if (plan::GatherPartsT *gather = action.AsGatherParts())
-    visit(gather->buffer);
+    for (plan::GatheredTensorT &tensor : gather->tensors)
+      visit(tensor.buffer);
   if (plan::GatherBlocksT *gather = action.AsGatherBlocks())
     visit(gather->source), visit(gather->target);
   if (plan::ReduceBlocksT *reduce = action.AsReduceBlocks())

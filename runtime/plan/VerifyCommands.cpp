@@ -237,11 +237,19 @@ private:
   }
 
   void checkReducePart(const plan::CommandT &command, const plan::ReducePartT &reduce) {
-    if (!requireCommunicator(command, reduce.communicator))
+    if (!requireCommunicator(command, reduce.communicator) || !requireTensors(reduce.tensors.size()))
       return;
-    requireRoom(reduce.source, reduce.type, {reduce.count});
-    requireRoom(reduce.target, reduce.type, {reduce.count});
-    requireReduction(reduce.reduction, reduce.type);
+    for (const plan::ReducedTensorT &tensor : reduce.tensors) {
+      requireRoom(tensor.source, tensor.type, {tensor.count});
+      requireRoom(tensor.target, tensor.type, {tensor.count});
+      requireReduction(reduce.reduction, tensor.type);
+    }
+  }
+
+  bool requireTensors(size_t count) {
+    if (count == 0)
+      fail(" has no tensors, expected at least one");
+    return good;
   }
 
   void requireReduction(plan::ReductionKind reduction, plan::ElementType type) {
@@ -303,8 +311,10 @@ private:
   }
 
   void checkGatherParts(const plan::CommandT &command, const plan::GatherPartsT &gather) {
-    if (requireCommunicator(command, gather.communicator))
-      requireRoom(gather.buffer, gather.type, {gather.count});
+    if (!requireCommunicator(command, gather.communicator) || !requireTensors(gather.tensors.size()))
+      return;
+    for (const plan::GatheredTensorT &tensor : gather.tensors)
+      requireRoom(tensor.buffer, tensor.type, {tensor.count});
   }
 
   void checkGatherBlocks(const plan::CommandT &command, const plan::GatherBlocksT &gather) {

@@ -113,7 +113,7 @@ private:
     }
     if (action.AsContract())
       return in == 2; // accumulation: c itself
-    return action.AsReducePart() != nullptr;
+    return action.AsReducePart() && input.operand == output.operand;
   }
 
   /// The operands of one command on one rank do not meet, but where the command allows it.

@@ -1,7 +1,7 @@
 // RUN: epl-opt %s -epl-parallelize=devices=2 | FileCheck %s
 
 // Linear regression: loss = sum((x w - y)^2), w' = w - x^T (x w - y). The loss and the gradient are summed over
-// the members; everything else is local.
+// the members at once; everything else is local.
 
 // CHECK: epl.mesh @mesh axes ["data"=2]
 // CHECK: epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh name("model")
@@ -12,10 +12,9 @@
 // CHECK-SAME: -> (!epl.dist<tensor<4x3xf32>, <@mesh, [{}, {}]>> {epl.updates = 0 : i64}, !epl.dist<tensor<f32>, <@mesh, []>>)
 // CHECK: %[[P:.*]]:2 = epl.task <@tg0, forward>(%[[X]], %[[W]], %[[Y]])
 // CHECK-SAME: -> (!epl.dist<tensor<f32>, <@mesh, [], partial = sum{"data"}>>, !epl.dist<tensor<4x3xf32>, <@mesh, [{}, {}], partial = sum{"data"}>>)
-// CHECK: %[[LOSS:.*]] = epl.all_reduce %[[P]]#0
-// CHECK: %[[G:.*]] = epl.all_reduce %[[P]]#1
-// CHECK: %[[N:.*]] = epl.task <@tg0, forward>(%[[W]], %[[G]])
-// CHECK: return %[[N]], %[[LOSS]]
+// CHECK: %[[SUM:.*]]:2 = epl.all_reduce %[[P]]#0, %[[P]]#1
+// CHECK: %[[N:.*]] = epl.task <@tg0, forward>(%[[W]], %[[SUM]]#1)
+// CHECK: return %[[N]], %[[SUM]]#0
 
 
 func.func @main(%w: tensor<4x3xf32> {epl.role = "state"}, %x: tensor<8x4xf32> {epl.role = "batch", epl.batch_dim = 0 : i64},

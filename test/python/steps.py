@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -125,3 +126,12 @@ def assert_trains_as_jax(parallel: Any, step: Any, state: Any, x: Any, y: Any) -
         expected, expected_loss = jax.jit(step)(expected, x, y)
         np.testing.assert_allclose(loss, expected_loss, rtol=1e-5)
     assert_near(found, expected, 1e-4)
+
+
+def exchanged(local: str) -> dict[str, list[str]]:
+    """The tensors, "8x4xf32", that each kind of collective of a local program takes, together or alone."""
+    found: dict[str, list[str]] = {}
+    kinds = "all_reduce|all_gather|reduce_scatter|all_to_all|permute"
+    for kind, operands in re.findall(rf"= epl\.({kinds})\b.*? : (.*?) -> ", local):
+        found.setdefault(kind, []).extend(re.findall(r"tensor<(.*?)>", operands))
+    return found

@@ -16,7 +16,7 @@ import optax
 import pytest
 
 import epl
-from steps import assert_trains_as_jax
+from steps import assert_trains_as_jax, exchanged
 
 BATCH, WIDTH, FEATURES, CLASSES = 48, 12, 8, 24
 COLOCATED: dict[str, Any] = {"cluster.colocate_split_and_replicate": True}
@@ -103,11 +103,11 @@ def check(step: Any, state: Any, devices: int, classes: int = CLASSES, **config:
 
 def collectives(lowered: Any) -> dict[str, list[str]]:
     """The tensors that each kind of collective takes; not those of rank 0 and 1: losses, biases."""
-    found: dict[str, list[str]] = {}
-    for line in lowered.as_text("local").splitlines():
-        if match := re.search(r"epl\.(\w+) .*?: <tensor<(\w+x\w+)xf32>.*->", line):
-            found.setdefault(match[1], []).append(match[2])
-    return found
+    found = {
+        kind: [tensor.removesuffix("xf32") for tensor in tensors if re.fullmatch(r"\w+x\w+xf32", tensor)]
+        for kind, tensors in exchanged(lowered.as_text("local")).items()
+    }
+    return {kind: tensors for kind, tensors in found.items() if tensors}
 
 
 BODY, HEAD = "body", "head"

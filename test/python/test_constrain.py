@@ -18,17 +18,16 @@ import epl
 from conftest import Lower
 from epl.adapters.jax import loops
 from epl.errors import Place
-from steps import assert_near, assert_trains_as_jax
+from steps import assert_near, assert_trains_as_jax, exchanged
 
 X = jnp.ones((4, 8, 6))
 BATCH, LENGTH, WIDTH, HIDDEN, LAYERS = 8, 8, 16, 32, 4
 
 
 def collectives(step: epl.Parallelized, *args: Any) -> Counter[str]:
-    """How many collectives of each kind the local program has."""
-    text = step.lower(*args).as_text(stage="local")
-    kinds = re.findall(r"= epl\.(all_reduce|all_gather|reduce_scatter|all_to_all|permute)\b", text)
-    return Counter(kinds)
+    """How many tensors collectives of each kind take in the local program."""
+    found = exchanged(step.lower(*args).as_text(stage="local"))
+    return Counter({kind: len(tensors) for kind, tensors in found.items()})
 
 
 def constraints(text: str) -> list[str]:

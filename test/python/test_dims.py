@@ -15,7 +15,7 @@ from flax import nnx
 import epl
 from epl.adapters.jax.trace import trace
 from epl.errors import Place
-from steps import assert_near, assert_trains_as_jax
+from steps import assert_near, assert_trains_as_jax, exchanged
 from test_split import BATCH, LENGTH, VOCABULARY, transformer
 
 MEGATRON = {"[qkv]": 1, "o": 0, "blocks/*/up": 1, "state[0]['blocks'][*]['down']": 0, "words": 0}
@@ -31,7 +31,7 @@ def compiled(dims: dict[str, int | None] | None, devices: int) -> tuple[Any, Any
 
 
 def collectives(text: str) -> Counter[str]:
-    return Counter(re.findall(r"= epl\.(all_reduce|all_gather|reduce_scatter|all_to_all|permute)\b", text))
+    return Counter({kind: len(tensors) for kind, tensors in exchanged(text).items()})
 
 
 def shardings(text: str) -> dict[str, str]:

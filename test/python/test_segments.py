@@ -128,7 +128,11 @@ def collectives(parallel: Any, *arguments: Any) -> Counter[str]:
     Scalars do not count: how many there are of a norm depends on how many parameters there are.
     """
     dump = parallel.lower(*arguments).compile().plan.dump()
-    reductions = re.findall(r"reduce_part (\w+) \S+ \S+ -> \S+ (\d+)x", dump)
+    reductions = [
+        (kind, count)
+        for kind, tensors in re.findall(r"reduce_part (\w+) (.*?) reads", dump)
+        for count in re.findall(r" -> \w+ (\d+)x", tensors)
+    ]
     others = re.findall(r"reduce_blocks|exchange_blocks|gather_blocks", dump)
     return Counter([f"{kind} of {count}" for kind, count in reductions if count != "1"] + others)
 

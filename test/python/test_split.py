@@ -12,7 +12,7 @@ import optax
 import pytest
 
 import epl
-from steps import assert_near, assert_trains_as_jax
+from steps import assert_near, assert_trains_as_jax, exchanged
 from test_models import NAMES, train
 
 LENGTH, WIDTH, HEADS, VOCABULARY, BATCH = 8, 16, 2, 160, 4
@@ -90,9 +90,13 @@ def test_a_transformer_exchanges_what_megatron_does(devices: int) -> None:
     step, state = transformer(layers=2)
     x, y = np.random.default_rng(1).integers(0, VOCABULARY, (2, BATCH, LENGTH)).astype(np.int32)
     parallel = epl.parallelize(step, state="state", batch=("x", "y"), devices=devices)
-    compiled = parallel.lower(state, x, y).compile()
-    parameters = len(jax.tree.leaves(state[0]))
-    assert compiled.plan.num_collectives == 2 * 4 + 4 + 1 + (parameters + 1 if devices == 4 else 0)
+    lowered = parallel.lower(state, x, y)
+    compiled = lowered.compile()
+    parameters, sums = len(jax.tree.leaves(state[0])), exchanged(lowered.as_text("local"))
+    assert sums.keys() == {"all_reduce"}
+    assert len(sums["all_reduce"]) == 2 * 4 + 4 + 1 + (parameters + 1 if devices == 4 else 0)
+    # Each of these waits for the one before it; gradients and the loss are summed at once.
+    assert compiled.plan.num_collectives == 2 * 4 + 4 + 1 + (1 if devices == 4 else 0)
     if devices == 2:  # of a sum each of two devices receives as much as the tensor has
         features, rows = BATCH * LENGTH * WIDTH, BATCH * LENGTH
         assert compiled.plan.received_bytes == 4 * ((2 * 4 + 2) * features + 3 * rows)

@@ -11,6 +11,7 @@
 #include "passes/annotate/Passes.h"
 #include "passes/emit/BuildPlan.h"
 #include "passes/kernel/Passes.h"
+#include "passes/pipeline/Passes.h"
 #include "passes/shard/Passes.h"
 #include "runtime/plan/Devices.h"
 #include "runtime/plan/Error.h"
@@ -121,6 +122,7 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
     shardOptions.explainSplit = options.explainSplit;
     shardOptions.zero = options.zero;
     buildShardPipeline(pm, shardOptions);
+    buildPipelinePipeline(pm);
   };
   auto codegen = [&](OpPassManager &pm) {
     CodegenOptions codegenOptions;

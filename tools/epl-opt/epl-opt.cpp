@@ -3,6 +3,7 @@
 #include "passes/Parallelize.h"
 #include "passes/annotate/Passes.h"
 #include "passes/kernel/Passes.h"
+#include "passes/pipeline/Passes.h"
 #include "passes/shard/Passes.h"
 
 #include "mlir/InitAllDialects.h"
@@ -14,6 +15,7 @@ int main(int argc, char **argv) {
   mlir::registerAllPasses();
   mlir::epl::registerAnnotatePasses();
   mlir::epl::registerShardPasses();
+  mlir::epl::registerPipelinePasses();
   mlir::epl::registerKernelPasses();
   mlir::epl::registerParallelizePipeline();
   mlir::DialectRegistry registry;

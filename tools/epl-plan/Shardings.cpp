@@ -161,7 +161,7 @@ std::vector<Exchange> exchangesOf(const plan::PlanT &plan) {
   Mesh mesh(plan);
   std::vector<Exchange> exchanges;
   std::map<std::tuple<std::string, std::string, std::string, std::string>, size_t> known;
-  std::map<uint32_t, size_t> reduced; // exchange of the last reduction into each buffer
+  std::map<uint32_t, size_t> reduced; // exchange of the last reduction with each buffer as its first target
   for (uint32_t index = 0; index < plan.commands.size(); ++index) {
     const plan::CommandT &command = *plan.commands[index];
     std::string route = routeOf(plan, command);
@@ -169,7 +169,7 @@ std::vector<Exchange> exchangesOf(const plan::PlanT &plan) {
       continue;
     uint64_t received = costOf(plan, mesh, command).received;
     if (const auto *gather = command.action.AsGatherParts())
-      if (auto first = reduced.find(gather->buffer); first != reduced.end()) {
+      if (auto first = reduced.find(gather->tensors.front().buffer); first != reduced.end()) {
         exchanges[first->second].received += received;
         exchanges[first->second].commands.push_back(index);
         continue;
@@ -187,7 +187,7 @@ std::vector<Exchange> exchangesOf(const plan::PlanT &plan) {
     exchange.commands.push_back(index);
     exchange.received += received;
     if (const auto *reduce = command.action.AsReducePart())
-      reduced[reduce->target] = place->second;
+      reduced[reduce->tensors.front().target] = place->second;
   }
   return exchanges;
 }

@@ -46,7 +46,8 @@ Pairs sharing(const plan::PlanT &plan, const plan::ActionUnion &action) {
       if (int32_t input = kernel.in_place[output]; input >= 0)
         pairs.emplace_back(launch->buffers[size_t(input)], launch->buffers[kernel.num_inputs + output]);
   } else if (const plan::ReducePartT *reduce = action.AsReducePart()) {
-    pairs.emplace_back(reduce->source, reduce->target);
+    for (const plan::ReducedTensorT &tensor : reduce->tensors)
+      pairs.emplace_back(tensor.source, tensor.target);
   }
   return pairs;
 }

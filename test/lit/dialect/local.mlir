@@ -48,17 +48,17 @@ func.func @task(%x: !sharded, %y: !whole) {
 
 // CHECK-LABEL: func.func @collectives
 func.func @collectives(%pending: !pending, %both: !both, %sharded: !sharded, %two: !two) {
-  // CHECK: epl.all_reduce %{{.*}} : <tensor<8x4xf32>, <@mesh, [{"data"}, {}], partial = sum{"model"}>> -> <tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>
+  // CHECK: epl.all_reduce %{{.*}} : !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}], partial = sum{"model"}>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>
   %0 = epl.all_reduce %pending : !pending -> !sharded
-  // CHECK: epl.all_gather %{{.*}} dim 0 : <tensor<8x4xf32>, <@mesh, [{"data", "model"}, {}]>> -> <tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>
+  // CHECK: epl.all_gather %{{.*}} dim 0 : !epl.dist<tensor<8x4xf32>, <@mesh, [{"data", "model"}, {}]>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>
   %1 = epl.all_gather %both dim 0 : !both -> !sharded
-  // CHECK: epl.all_gather %{{.*}} dim 0 : {{.*}} -> <tensor<8x4xf32>, <@mesh, [{}, {}]>>
+  // CHECK: epl.all_gather %{{.*}} dim 0 : {{.*}} -> !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}]>>
   %2 = epl.all_gather %both dim 0 : !both -> !whole
-  // CHECK: epl.all_reduce %{{.*}} partial = sum{"data", "model"}>> -> <tensor<4xf32>, <@mesh, [{}], partial = sum{"data"}>>
+  // CHECK: epl.all_reduce %{{.*}} partial = sum{"data", "model"}>> -> !epl.dist<tensor<4xf32>, <@mesh, [{}], partial = sum{"data"}>>
   %4 = epl.all_reduce %two : !two -> !epl.dist<tensor<4xf32>, <@mesh, [{}], partial = sum{"data"}>>
-  // CHECK: epl.reduce_scatter %{{.*}} : <tensor<8x4xf32>, <@mesh, [{"data"}, {}], partial = sum{"model"}>> -> <tensor<8x4xf32>, <@mesh, [{"data", "model"}, {}]>>
+  // CHECK: epl.reduce_scatter %{{.*}} : !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}], partial = sum{"model"}>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{"data", "model"}, {}]>>
   %5 = epl.reduce_scatter %pending : !pending -> !both
-  // CHECK: epl.reduce_scatter %{{.*}} -> <tensor<4xf32>, <@mesh, [{"model"}], partial = sum{"data"}>>
+  // CHECK: epl.reduce_scatter %{{.*}} -> !epl.dist<tensor<4xf32>, <@mesh, [{"model"}], partial = sum{"data"}>>
   %6 = epl.reduce_scatter %two : !two -> !epl.dist<tensor<4xf32>, <@mesh, [{"model"}], partial = sum{"data"}>>
   // CHECK: epl.all_to_all %{{.*}} : <tensor<8x4xf32>, <@mesh, [{"data"}, {}]>> -> <tensor<8x4xf32>, <@mesh, [{}, {"data"}]>>
   %7 = epl.all_to_all %sharded : !sharded -> !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {"data"}]>>

@@ -495,3 +495,84 @@ func.func @predicate(%p: !epl.dist<tensor<i1>, <@mesh, [], partial = any{"data"}
   epl.predicate 0 %p : !epl.dist<tensor<i1>, <@mesh, [], partial = any{"data"}>>
   return
 }
+
+// -----
+
+// (C4) of epl.all_reduce
+epl.mesh @mesh axes ["data"=2]
+func.func @all_reduce(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>) {
+  // expected-error@+1 {{'epl.all_reduce' op has 2 operands and 1 results, expected as many, and at least one}}
+  %0 = epl.all_reduce %x, %x : !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>, !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>> -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+  return
+}
+
+// -----
+
+// (C5) of epl.all_reduce
+epl.mesh @mesh axes ["data"=2, "model"=2]
+func.func @all_reduce(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>, %y: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data", "model"}>>) {
+  // expected-error@+1 {{'epl.all_reduce' op has operand 1 over axes data, model, expected data as operand 0}}
+  %0:2 = epl.all_reduce %x, %y : !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>, !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data", "model"}>> -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>>, !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+  return
+}
+
+// -----
+
+// (C5) of epl.all_reduce
+epl.mesh @mesh axes ["data"=2]
+func.func @all_reduce(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>, %y: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = max{"data"}>>) {
+  // expected-error@+1 {{'epl.all_reduce' op has operand 1 pending max, expected sum as operand 0}}
+  %0:2 = epl.all_reduce %x, %y : !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>, !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = max{"data"}>> -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>>, !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+  return
+}
+
+// -----
+
+// (C5) of epl.all_reduce
+epl.mesh @mesh axes ["data"=2]
+epl.mesh @other axes ["data"=2]
+func.func @all_reduce(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>, %y: !epl.dist<tensor<8xf32>, <@other, [{}], partial = sum{"data"}>>) {
+  // expected-error@+1 {{'epl.all_reduce' op has operand 1 on mesh "other", expected "mesh" as operand 0}}
+  %0:2 = epl.all_reduce %x, %y : !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>, !epl.dist<tensor<8xf32>, <@other, [{}], partial = sum{"data"}>> -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>>, !epl.dist<tensor<8xf32>, <@other, [{}]>>
+  return
+}
+
+// -----
+
+// (C6) of epl.reduce_scatter
+epl.mesh @mesh axes ["data"=2, "model"=2]
+func.func @reduce_scatter(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>, %y: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"model"}>>) {
+  // expected-error@+1 {{'epl.reduce_scatter' op has operand 1 over axes model, expected data as operand 0}}
+  %0:2 = epl.reduce_scatter %x, %y : !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>, !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"model"}>> -> !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>, !epl.dist<tensor<8xf32>, <@mesh, [{"model"}]>>
+  return
+}
+
+// -----
+
+// (C5) of epl.reduce_scatter
+epl.mesh @mesh axes ["data"=2]
+func.func @reduce_scatter() {
+  // expected-error@+1 {{'epl.reduce_scatter' op has 0 operands and 0 results, expected as many, and at least one}}
+  "epl.reduce_scatter"() : () -> ()
+  return
+}
+
+// -----
+
+// (C5) of epl.all_gather
+epl.mesh @mesh axes ["data"=2, "model"=2]
+func.func @all_gather(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>, %y: !epl.dist<tensor<8xf32>, <@mesh, [{"data", "model"}]>>) {
+  // expected-error@+1 {{'epl.all_gather' op has operand 1 over axes data, model, expected data as operand 0}}
+  %0:2 = epl.all_gather %x, %y dim 0 : !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>, !epl.dist<tensor<8xf32>, <@mesh, [{"data", "model"}]>> -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>>, !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+  return
+}
+
+// -----
+
+// (C4) of epl.all_gather
+epl.mesh @mesh axes ["data"=2]
+func.func @all_gather(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>) {
+  // expected-error@+1 {{'epl.all_gather' op has 1 operands and 0 results, expected as many, and at least one}}
+  "epl.all_gather"(%x) {dim = 0 : i64} : (!epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>) -> ()
+  return
+}

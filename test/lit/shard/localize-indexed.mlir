@@ -43,7 +43,7 @@ func.func @gather(%table: tensor<64x8xf32> {epl.sharding = #rows},
 // CHECK: arith.subi
 // CHECK: %[[GRADIENT:.*]] = epl.scatter add {{.*}} : (tensor<2x3x8xf32>, tensor<16x8xf32>, tensor<2x3xi64>) -> tensor<16x8xf32>
 // CHECK: %[[PARTS:.*]] = epl.from_local %[[GRADIENT]] : tensor<16x8xf32> -> <tensor<64x8xf32>, <@mesh, [{"model"}, {}], partial = sum{"data"}>>
-// CHECK: epl.all_reduce %[[PARTS]] {{.*}} -> <tensor<64x8xf32>, <@mesh, [{"model"}, {}]>>
+// CHECK: epl.all_reduce %[[PARTS]] {{.*}} -> !epl.dist<tensor<64x8xf32>, <@mesh, [{"model"}, {}]>>
 func.func @scatter(%table: tensor<64x8xf32> {epl.sharding = #rows},
                    %tokens: tensor<4x3xi32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {}]>},
                    %rows: tensor<4x3x8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {}, {}]>}) -> tensor<64x8xf32> {
@@ -59,7 +59,7 @@ epl.mesh @mesh axes ["data"=2]
 
 // Positions that the members share among them are read at from the whole table.
 // CHECK-LABEL: func.func @shared_positions
-// CHECK: epl.all_gather {{.*}} -> <tensor<64x8xf32>, <@mesh, [{}, {}]>>
+// CHECK: epl.all_gather {{.*}} -> !epl.dist<tensor<64x8xf32>, <@mesh, [{}, {}]>>
 // CHECK: epl.gather {{.*}} : (tensor<64x8xf32>, tensor<2xi32>) -> tensor<2x8xf32>
 func.func @shared_positions(%table: tensor<64x8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {}]>},
                             %tokens: tensor<4xi32> {epl.sharding = #epl.sharding<@mesh, [{"data"}]>}) -> tensor<4x8xf32> {

@@ -11,14 +11,14 @@ epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 
 // CHECK-LABEL: func.func @partial_to_whole
 // CHECK: %[[P:.*]] = epl.from_local {{.*}} : tensor<4xf32> -> <tensor<4xf32>, <@mesh, [{}], partial = min{"data", "model"}>>
-// CHECK: epl.all_reduce %[[P]]{{.*}} : <tensor<4xf32>, <@mesh, [{}], partial = min{"data", "model"}>> -> <tensor<4xf32>, <@mesh, [{}]>>
+// CHECK: epl.all_reduce %[[P]]{{.*}} : !epl.dist<tensor<4xf32>, <@mesh, [{}], partial = min{"data", "model"}>> -> !epl.dist<tensor<4xf32>, <@mesh, [{}]>>
 func.func @partial_to_whole(%x: tensor<4xf32> {epl.sharding = #epl.sharding<@mesh, [{}], partial = min{"data", "model"}>}) -> tensor<4xf32> {
   %0 = epl.reshard %x to <@mesh, [{}]> {epl.work = #fwd} : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 
 // CHECK-LABEL: func.func @split_to_whole
-// CHECK: epl.all_gather {{.*}} dim 0{{.*}} : <tensor<12x4xf32>, <@mesh, [{"data"}, {}]>> -> <tensor<12x4xf32>, <@mesh, [{}, {}]>>
+// CHECK: epl.all_gather {{.*}} dim 0{{.*}} : !epl.dist<tensor<12x4xf32>, <@mesh, [{"data"}, {}]>> -> !epl.dist<tensor<12x4xf32>, <@mesh, [{}, {}]>>
 func.func @split_to_whole(%x: tensor<12x4xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {}]>}) -> tensor<12x4xf32> {
   %0 = epl.reshard %x to <@mesh, [{}, {}]> {epl.work = #fwd} : tensor<12x4xf32>
   return %0 : tensor<12x4xf32>
@@ -26,8 +26,8 @@ func.func @split_to_whole(%x: tensor<12x4xf32> {epl.sharding = #epl.sharding<@me
 
 // Both dimensions are gathered, one after the other.
 // CHECK-LABEL: func.func @two_dimensions
-// CHECK: epl.all_gather {{.*}} dim 0{{.*}} : <tensor<12x6xf32>, <@mesh, [{"data"}, {"model"}]>> -> <tensor<12x6xf32>, <@mesh, [{}, {"model"}]>>
-// CHECK: epl.all_gather {{.*}} dim 1{{.*}} : <tensor<12x6xf32>, <@mesh, [{}, {"model"}]>> -> <tensor<12x6xf32>, <@mesh, [{}, {}]>>
+// CHECK: epl.all_gather {{.*}} dim 0{{.*}} : !epl.dist<tensor<12x6xf32>, <@mesh, [{"data"}, {"model"}]>> -> !epl.dist<tensor<12x6xf32>, <@mesh, [{}, {"model"}]>>
+// CHECK: epl.all_gather {{.*}} dim 1{{.*}} : !epl.dist<tensor<12x6xf32>, <@mesh, [{}, {"model"}]>> -> !epl.dist<tensor<12x6xf32>, <@mesh, [{}, {}]>>
 func.func @two_dimensions(%x: tensor<12x6xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {"model"}]>}) -> tensor<12x6xf32> {
   %0 = epl.reshard %x to <@mesh, [{}, {}]> {epl.work = #fwd} : tensor<12x6xf32>
   return %0 : tensor<12x6xf32>
@@ -44,7 +44,7 @@ func.func @two_axes_on_one_dimension(%x: tensor<12x6xf32> {epl.sharding = #epl.s
 
 // Only the minor axis is gathered when the major one stays.
 // CHECK-LABEL: func.func @minor_axis
-// CHECK: epl.all_gather {{.*}} dim 0{{.*}} : <tensor<12xf32>, <@mesh, [{"data", "model"}]>> -> <tensor<12xf32>, <@mesh, [{"data"}]>>
+// CHECK: epl.all_gather {{.*}} dim 0{{.*}} : !epl.dist<tensor<12xf32>, <@mesh, [{"data", "model"}]>> -> !epl.dist<tensor<12xf32>, <@mesh, [{"data"}]>>
 // CHECK-NOT: extract_slice
 func.func @minor_axis(%x: tensor<12xf32> {epl.sharding = #epl.sharding<@mesh, [{"data", "model"}]>}) -> tensor<12xf32> {
   %0 = epl.reshard %x to <@mesh, [{"data"}]> {epl.work = #fwd} : tensor<12xf32>
@@ -82,7 +82,7 @@ func.func @handed_round(%x: tensor<4x4xf32> {epl.sharding = #epl.sharding<@squar
 
 // What is small is sliced, then moved: a sum is completed straight into parts, sliced along the other axis, too.
 // CHECK-LABEL: func.func @scattered
-// CHECK: epl.reduce_scatter {{.*}} : <tensor<6x6xf32>, <@mesh, [{}, {}], partial = sum{"data"}>> -> <tensor<6x6xf32>, <@mesh, [{"data"}, {"model"}]>>
+// CHECK: epl.reduce_scatter {{.*}} : !epl.dist<tensor<6x6xf32>, <@mesh, [{}, {}], partial = sum{"data"}>> -> !epl.dist<tensor<6x6xf32>, <@mesh, [{"data"}, {"model"}]>>
 // CHECK-NOT: tensor.extract_slice
 func.func @scattered(%x: tensor<6x6xf32> {epl.sharding = #epl.sharding<@mesh, [{}, {}], partial = sum{"data"}>}) -> tensor<6x6xf32> {
   %0 = epl.reshard %x to <@mesh, [{"data"}, {"model"}]> {epl.work = #fwd} : tensor<6x6xf32>
@@ -91,8 +91,8 @@ func.func @scattered(%x: tensor<6x6xf32> {epl.sharding = #epl.sharding<@mesh, [{
 
 // Sum, gather: of the smallest parts.
 // CHECK-LABEL: func.func @everything
-// CHECK: epl.reduce_scatter {{.*}} -> <tensor<6x4xf32>, <@mesh, [{"model"}, {"data"}]>>
-// CHECK: epl.all_gather {{.*}} dim 0 {{.*}} -> <tensor<6x4xf32>, <@mesh, [{}, {"data"}]>>
+// CHECK: epl.reduce_scatter {{.*}} -> !epl.dist<tensor<6x4xf32>, <@mesh, [{"model"}, {"data"}]>>
+// CHECK: epl.all_gather {{.*}} dim 0 {{.*}} -> !epl.dist<tensor<6x4xf32>, <@mesh, [{}, {"data"}]>>
 // CHECK-NOT: tensor.extract_slice
 func.func @everything(%x: tensor<6x4xf32> {epl.sharding = #epl.sharding<@mesh, [{"model"}, {}], partial = sum{"data"}>}) -> tensor<6x4xf32> {
   %0 = epl.reshard %x to <@mesh, [{}, {"data"}]> {epl.work = #fwd} : tensor<6x4xf32>
@@ -101,7 +101,7 @@ func.func @everything(%x: tensor<6x4xf32> {epl.sharding = #epl.sharding<@mesh, [
 
 // Only one of two sums is completed.
 // CHECK-LABEL: func.func @one_of_two
-// CHECK: epl.all_reduce {{.*}} partial = sum{"data", "model"}>> -> <tensor<4xf32>, <@mesh, [{}], partial = sum{"data"}>>
+// CHECK: epl.all_reduce {{.*}} partial = sum{"data", "model"}>> -> !epl.dist<tensor<4xf32>, <@mesh, [{}], partial = sum{"data"}>>
 func.func @one_of_two(%x: tensor<4xf32> {epl.sharding = #epl.sharding<@mesh, [{}], partial = sum{"data", "model"}>}) -> tensor<4xf32> {
   %0 = epl.reshard %x to <@mesh, [{}], partial = sum{"data"}> {epl.work = #fwd} : tensor<4xf32>
   return %0 : tensor<4xf32>

@@ -64,6 +64,45 @@ TEST(Session, ReducesAndGathersEveryType) {
     }
 }
 
+/// Tensors of several types and odd sizes by one command: what each has alone, whatever the others are.
+TEST(Session, ReducesSeveralTensorsAtOnce) {
+  for (uint32_t ranks : kRankCounts)
+    for (int64_t count : {0, 1, 15, 17, 37, 1000}) {
+      TestPlan plan(ranks);
+      auto batch = [&](const char *name, ElementType type, int64_t count) {
+        return plan.slotBuffer(plan.slot(SlotRole::batch, name, type, {ranks, count}, {{"data"}}));
+      };
+      auto result = [&](const char *name, ElementType type, int64_t count) {
+        return plan.slotBuffer(plan.slot(SlotRole::result, name, type, {count}));
+      };
+      uint32_t x = batch("x", ElementType::i64, count), y = batch("y", ElementType::f32, 1),
+               z = batch("z", ElementType::i16, 3 * count);
+      plan.allReduce(plan::ReductionKind::sum,
+                     {{ElementType::i64, x, result("x sum", ElementType::i64, count), count},
+                      {ElementType::f32, y, result("y sum", ElementType::f32, 1), 1},
+                      {ElementType::i16, z, result("z sum", ElementType::i16, 3 * count), 3 * count}},
+                     {});
+      Session session(plan.finish(), devices(ranks));
+      std::vector<int64_t> wide(ranks * count), wideSum(count);
+      std::vector<int16_t> narrow(3 * ranks * count), narrowSum(3 * count);
+      std::vector<float> one(ranks);
+      std::iota(wide.begin(), wide.end(), 0);
+      std::iota(narrow.begin(), narrow.end(), int16_t(0));
+      std::iota(one.begin(), one.end(), 1.0F);
+      for (size_t i = 0; i < wide.size(); ++i)
+        wideSum[i % size_t(count)] += wide[i];
+      for (size_t i = 0; i < narrow.size(); ++i)
+        narrowSum[i % size_t(3 * count)] += narrow[i];
+      Outcome outcome = session.call({tensor(ElementType::i64, {ranks, count}, wide),
+                                      tensor(ElementType::f32, {ranks, 1}, one),
+                                      tensor(ElementType::i16, {ranks, 3 * count}, narrow)},
+                                     {false, false, false}, "sums");
+      EXPECT_EQ(elements<int64_t>(outcome.results[0]), wideSum) << ranks << " ranks";
+      EXPECT_EQ(elements<float>(outcome.results[1]), std::vector<float>{float(ranks * (ranks + 1)) / 2});
+      EXPECT_EQ(elements<int16_t>(outcome.results[2]), narrowSum) << ranks << " ranks";
+    }
+}
+
 TEST(Session, GathersAndShardsResults) {
   for (uint32_t ranks : kRankCounts) {
     TestPlan plan(ranks);

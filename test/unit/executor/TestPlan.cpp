@@ -113,19 +113,28 @@ uint32_t TestPlan::copy(uint32_t source, uint32_t target, std::vector<plan::Wait
 uint32_t TestPlan::allReduce(plan::ReductionKind reduction, plan::ElementType type, uint32_t source,
                              uint32_t target, int64_t count, std::vector<plan::Wait> waits,
                              uint32_t communicator) {
+  return allReduce(reduction, {{type, source, target, count}}, std::move(waits), communicator);
+}
+
+uint32_t TestPlan::allReduce(plan::ReductionKind reduction, const std::vector<Reduced> &tensors,
+                             std::vector<plan::Wait> waits, uint32_t communicator) {
   plan::ReducePartT reduce;
   reduce.communicator = communicator;
   reduce.reduction = reduction;
-  reduce.type = type;
-  reduce.source = source;
-  reduce.target = target;
-  reduce.count = count;
-  uint32_t first = command("all_reduce", reduce, std::move(waits), communicator + 1);
   plan::GatherPartsT gather;
   gather.communicator = communicator;
-  gather.type = type;
-  gather.buffer = target;
-  gather.count = count;
+  for (auto [type, source, target, count] : tensors) {
+    plan::ReducedTensorT &reduced = reduce.tensors.emplace_back();
+    reduced.type = type;
+    reduced.source = source;
+    reduced.target = target;
+    reduced.count = count;
+    plan::GatheredTensorT &gathered = gather.tensors.emplace_back();
+    gathered.type = type;
+    gathered.buffer = target;
+    gathered.count = count;
+  }
+  uint32_t first = command("all_reduce", reduce, std::move(waits), communicator + 1);
   return command("all_reduce", gather, {afterMembers(first, communicator)}, communicator + 1);
 }
 

@@ -42,6 +42,14 @@ public:
   /// Both halves of an all-reduce; gives the second.
   uint32_t allReduce(plan::ReductionKind reduction, plan::ElementType type, uint32_t source, uint32_t target,
                      int64_t count, std::vector<plan::Wait> waits, uint32_t communicator = 0);
+  /// One of several tensors that are reduced by one command.
+  struct Reduced {
+    plan::ElementType type;
+    uint32_t source, target;
+    int64_t count;
+  };
+  uint32_t allReduce(plan::ReductionKind reduction, const std::vector<Reduced> &tensors,
+                     std::vector<plan::Wait> waits, uint32_t communicator = 0);
   uint32_t allGather(plan::ElementType type, uint32_t source, uint32_t target, int64_t outer, int64_t inner,
                      std::vector<plan::Wait> waits, uint32_t communicator = 0);
   uint32_t lane(plan::LaneKind kind);

@@ -20,6 +20,21 @@ void addEach(std::vector<Mutation> &list, const PlanT &plan, const std::string &
                       }});
 }
 
+/// A mutation for each tensor of each command whose action, an ActionT, is on a list of them.
+template <typename ActionT, typename Change>
+void addEachTensor(std::vector<Mutation> &list, const PlanT &plan, const std::string &what,
+                   const Change &change) {
+  size_t most = 0;
+  for (const auto &command : plan.commands)
+    if (command->action.type == plan::ActionUnionTraits<ActionT>::enum_value)
+      most = std::max(most, static_cast<const ActionT *>(command->action.value)->tensors.size());
+  for (size_t i = 0; i < most; ++i)
+    addEach<ActionT>(list, plan, "tensor " + std::to_string(i) + " " + what, [=](ActionT &action) {
+      if (i < action.tensors.size())
+        change(action.tensors[i]);
+    });
+}
+
 /// The fields of an action that name buffers.
 std::vector<uint32_t *> operandsOf(plan::CommandT &command) {
   std::vector<uint32_t *> fields;
@@ -30,9 +45,11 @@ std::vector<uint32_t *> operandsOf(plan::CommandT &command) {
   if (plan::ContractT *contract = action.AsContract())
     fields = {&contract->a, &contract->b, &contract->c};
   if (plan::ReducePartT *reduce = action.AsReducePart())
-    fields = {&reduce->source, &reduce->target};
+    for (plan::ReducedTensorT &tensor : reduce->tensors)
+      fields.insert(fields.end(), {&tensor.source, &tensor.target});
   if (plan::GatherPartsT *parts = action.AsGatherParts())
-    fields = {&parts->buffer};
+    for (plan::GatheredTensorT &tensor : parts->tensors)
+      fields.push_back(&tensor.buffer);
   if (plan::GatherBlocksT *blocks = action.AsGatherBlocks())
     fields = {&blocks->source, &blocks->target};
   if (plan::ReduceBlocksT *reduce = action.AsReduceBlocks())
@@ -101,14 +118,25 @@ std::vector<Mutation> chunks(const PlanT &plan) {
   std::vector<Mutation> list;
   for (int64_t by : {-64, -16, -1, 1, 16, 64}) {
     std::string what = "over " + std::to_string(by) + " more elements";
-    addEach<plan::ReducePartT>(list, plan, what, [=](plan::ReducePartT &reduce) { reduce.count += by; });
-    addEach<plan::GatherPartsT>(list, plan, what, [=](plan::GatherPartsT &parts) { parts.count += by; });
+    auto lengthen = [=](auto &tensor) { tensor.count += by; };
+    addEachTensor<plan::ReducePartT>(list, plan, what, lengthen);
+    addEachTensor<plan::GatherPartsT>(list, plan, what, lengthen);
     addEach<plan::GatherBlocksT>(list, plan, what, [=](plan::GatherBlocksT &blocks) { blocks.inner += by; });
     addEach<plan::ReduceBlocksT>(list, plan, what, stretch<plan::ReduceBlocksT>(by));
     addEach<plan::ExchangeBlocksT>(list, plan, what, stretch<plan::ExchangeBlocksT>(by));
   }
-  addEach<plan::ReducePartT>(list, plan, "over half", [](plan::ReducePartT &reduce) { reduce.count /= 2; });
-  addEach<plan::GatherPartsT>(list, plan, "over half", [](plan::GatherPartsT &parts) { parts.count /= 2; });
+  auto halve = [](auto &tensor) { tensor.count /= 2; };
+  addEachTensor<plan::ReducePartT>(list, plan, "over half", halve);
+  addEachTensor<plan::GatherPartsT>(list, plan, "over half", halve);
+  auto leaveOut = [](auto &action) { action.tensors.pop_back(); };
+  addEach<plan::ReducePartT>(list, plan, "without its last tensor", leaveOut);
+  addEach<plan::GatherPartsT>(list, plan, "without its last tensor", leaveOut);
+  auto repeat = [](auto &action) { action.tensors.push_back(action.tensors.front()); };
+  addEach<plan::ReducePartT>(list, plan, "with its first tensor twice", repeat);
+  addEach<plan::GatherPartsT>(list, plan, "with its first tensor twice", repeat);
+  auto turn = [](auto &action) { std::ranges::rotate(action.tensors, action.tensors.begin() + 1); };
+  addEach<plan::ReducePartT>(list, plan, "with its first tensor last", turn);
+  addEach<plan::GatherPartsT>(list, plan, "with its first tensor last", turn);
   addEach<plan::GatherBlocksT>(list, plan, "over half",
                                [](plan::GatherBlocksT &blocks) { blocks.outer /= 2; });
   return list;
@@ -157,8 +185,8 @@ std::vector<Mutation> widths(const PlanT &plan) {
     bool wide = action.type == plan::ElementType::f64 || action.type == plan::ElementType::i64;
     action.type = wide ? plan::ElementType::f32 : plan::ElementType::f64;
   };
-  addEach<plan::ReducePartT>(list, plan, "of another width", change);
-  addEach<plan::GatherPartsT>(list, plan, "of another width", change);
+  addEachTensor<plan::ReducePartT>(list, plan, "of another width", change);
+  addEachTensor<plan::GatherPartsT>(list, plan, "of another width", change);
   addEach<plan::GatherBlocksT>(list, plan, "of another width", change);
   addEach<plan::ReduceBlocksT>(list, plan, "of another width", change);
   addEach<plan::ExchangeBlocksT>(list, plan, "of another width", change);
@@ -173,8 +201,8 @@ std::vector<Mutation> reductions(const PlanT &plan) {
       reduce.reduction = plan::ReductionKind((int(reduce.reduction) + shift) % 6);
     });
   addEach<plan::ReducePartT>(list, plan, "of integers", [](plan::ReducePartT &reduce) {
-    if (reduce.type == plan::ElementType::f32)
-      reduce.type = plan::ElementType::i32;
+    if (reduce.tensors[0].type == plan::ElementType::f32)
+      reduce.tensors[0].type = plan::ElementType::i32;
     else
       reduce.reduction = plan::ReductionKind::max;
   });

@@ -123,8 +123,9 @@ TEST(Access, PartsAreThoseOfTheMemorysOwner) {
   plan.communicators[0]->axes = {"data"};
   Mesh mesh(plan);
   plan::ReducePartT reduce;
-  reduce.type = plan::ElementType::f32;
-  reduce.count = 100;
+  reduce.tensors.emplace_back();
+  reduce.tensors[0].type = plan::ElementType::f32;
+  reduce.tensors[0].count = 100;
   plan::CommandT command;
   command.action.Set(reduce);
   std::vector<Access> accesses = accessesOf(plan, mesh, command);

@@ -27,6 +27,16 @@ TEST(Cost, OfTheHalvesOfAnAllReduce) {
   EXPECT_EQ(kindOf(*plan.commands[6]), CommandKind::collective);
 }
 
+/// Six members: of 1, 37 and 128 bytes each owns about a sixth, whose share is rounded down.
+TEST(Cost, OfAnAllReduceOfSeveralTensors) {
+  plan::PlanT plan = sumsPlan();
+  Cost reduce = costOfCommand(plan, 2), gather = costOfCommand(plan, 3);
+  EXPECT_EQ(reduce.payload, 1U + 37 + 128);
+  EXPECT_EQ(reduce.bytes, 1U + (37 + 6) + (128 + 21));
+  EXPECT_EQ(gather.received, 1U + (37 - 6) + (128 - 21));
+  EXPECT_EQ(summarize(plan).collectives, 2U);
+}
+
 /// What is its own already comes from nobody.
 TEST(Cost, OfWhatOthersHold) {
   plan::PlanT blocks = blocksPlan(), gathers = gatherPlan();

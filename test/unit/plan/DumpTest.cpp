@@ -80,8 +80,11 @@ TEST(Dump, EveryAction) {
   add(contract);
   plan::ReducePartT reduce;
   reduce.reduction = plan::ReductionKind::max;
-  reduce.type = plan::ElementType::bf16;
-  reduce.source = 1, reduce.target = 2, reduce.count = 100;
+  reduce.tensors.resize(2);
+  reduce.tensors[0].type = plan::ElementType::bf16;
+  reduce.tensors[0].source = 1, reduce.tensors[0].target = 2, reduce.tensors[0].count = 100;
+  reduce.tensors[1].type = plan::ElementType::f32;
+  reduce.tensors[1].source = reduce.tensors[1].target = 3, reduce.tensors[1].count = 1;
   add(reduce);
   plan::GatherBlocksT blocks;
   blocks.type = plan::ElementType::f64;
@@ -112,7 +115,7 @@ TEST(Dump, EveryAction) {
       dumpPlan(plan),
       HasSubstr(
           "  #0 \"x\" contract f32 b1 x b2^T +> b3 m 4 n 5 k 6 lda 7 ldb 8 ldc 9 batch [2: 10 0 30]\n"
-          "  #1 \"x\" reduce_part max c0 b1 -> b2 100xbf16\n"
+          "  #1 \"x\" reduce_part max c0 b1 -> b2 100xbf16, b3 -> b3 1xf32\n"
           "  #2 \"x\" gather_blocks c0 b3 -> b4 8x16xf64\n"
           "  #3 \"x\" copy b0 -> b0, 0 bytes\n"
           "  #4 \"x\" contract f16 to f32 b1 x b2^T +> b3 m 4 n 5 k 6 lda 7 ldb 8 ldc 9 batch [2: 10 0 30]\n"

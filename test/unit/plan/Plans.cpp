@@ -65,8 +65,21 @@ void PlanMaker::run(const std::string &name, const std::vector<uint32_t> &inputs
 }
 
 void PlanMaker::sum(const std::string &name, uint32_t communicator, uint32_t source, uint32_t target) {
-  allReduce({.name = name, .location = "", .work = "tg0.backward"}, communicator, plan::ReductionKind::sum,
-            plan::ElementType::i8, source, target, int64_t(sizeOf(source)));
+  sum(name, communicator, {{source, target}});
+}
+
+void PlanMaker::sum(const std::string &name, uint32_t communicator,
+                    const std::vector<std::pair<uint32_t, uint32_t>> &tensors) {
+  plan::ReducePartT reduce;
+  reduce.communicator = communicator;
+  for (auto [source, target] : tensors) {
+    plan::ReducedTensorT &tensor = reduce.tensors.emplace_back();
+    tensor.type = plan::ElementType::i8;
+    tensor.source = source;
+    tensor.target = target;
+    tensor.count = int64_t(sizeOf(source));
+  }
+  allReduce({.name = name, .location = "", .work = "tg0.backward"}, std::move(reduce));
 }
 
 void PlanMaker::gather(const std::string &name, uint32_t communicator, uint32_t source, uint32_t target,
@@ -203,6 +216,29 @@ plan::PlanT meshPlan() {
   maker.sum("sum data again", data, t[4], t[4]);
   maker.run("e", {t[3], t[4]}, {t[5]}, {1});
   maker.setResult(r, t[5]);
+  return maker.finish();
+}
+
+plan::PlanT sumsPlan() {
+  PlanMaker maker;
+  maker.axis("data", 2);
+  maker.axis("model", 3);
+  uint32_t data = maker.addCommunicator({"data"}), both = maker.addCommunicator({"data", "model"});
+  uint32_t x = maker.argument("x", SlotRole::batch, 384, {"data", "model"});
+  uint32_t w = maker.argument("w", SlotRole::state, 128);
+  uint32_t wNew = maker.slot("w", SlotRole::result, 128, {}, 1), r = maker.slot("r", SlotRole::result, 37);
+  uint32_t one = maker.buffer("one", 1), odd = maker.buffer("odd", 37), large = maker.buffer("large", 128);
+  uint32_t oddSum = maker.buffer("odd sum", 37), twice = maker.buffer("twice", 128),
+           again = maker.buffer("again", 128), next = maker.buffer("next", 128),
+           end = maker.buffer("end", 37);
+  maker.run("a", {x}, {one, odd});
+  maker.run("b", {x, w}, {large});
+  maker.sum("sum all", both, {{one, one}, {odd, oddSum}, {large, large}});
+  maker.run("c", {large, one}, {twice}, {0});
+  maker.sum("sum twice", data, {{twice, next}, {twice, again}});
+  maker.run("d", {again, oddSum}, {end}, {1});
+  maker.setResult(wNew, next);
+  maker.setResult(r, end);
   return maker.finish();
 }
 
@@ -393,6 +429,7 @@ std::vector<NamedPlan> allPlans() {
     plans.push_back({"training on " + std::to_string(devices), trainingPlan(devices)});
   plans.push_back({"gather", gatherPlan()});
   plans.push_back({"mesh", meshPlan()});
+  plans.push_back({"sums", sumsPlan()});
   plans.push_back({"blocks", blocksPlan()});
   plans.push_back({"copy", copyPlan()});
   plans.push_back({"parts", partsPlan()});
@@ -479,12 +516,17 @@ private:
     defined.push_back(output);
   }
 
+  /// Of one to three tensors.
   void addSum(const std::string &name) {
-    uint32_t source = any(), target = source;
-    // Arguments are written only as results.
-    if (source < 3 || pick(2))
-      defined.push_back(target = fresh());
-    maker.sum(name, uint32_t(pick(memberCount.size())), source, target);
+    std::map<uint32_t, uint32_t> tensors; // source, target
+    for (uint64_t count = 1 + pick(3); count > 0; --count)
+      tensors[any()] = 0;
+    for (auto &[source, target] : tensors) {
+      target = source < 3 || pick(2) ? fresh() : source; // arguments are written only as results
+      if (target != source)
+        defined.push_back(target);
+    }
+    maker.sum(name, uint32_t(pick(memberCount.size())), {tensors.begin(), tensors.end()});
   }
 
   void addGather(const std::string &name) {

@@ -37,6 +37,9 @@ public:
 
   /// All-reduces the whole of `source`.
   void sum(const std::string &name, uint32_t communicator, uint32_t source, uint32_t target);
+  /// The same of pairs of source and target, by one command.
+  void sum(const std::string &name, uint32_t communicator,
+           const std::vector<std::pair<uint32_t, uint32_t>> &tensors);
 
   /// All-gathers the whole of `source`, cut into `outer` rows.
   void gather(const std::string &name, uint32_t communicator, uint32_t source, uint32_t target,
@@ -72,6 +75,10 @@ plan::PlanT gatherPlan();
 
 /// Sums over each axis of a 2 x 2 mesh and over both at once, into other buffers and in place.
 plan::PlanT meshPlan();
+
+/// Sums of several tensors at once, odd sizes and one byte among them, into other buffers and in place; one
+/// source twice.
+plan::PlanT sumsPlan();
 
 /// A sum that each member keeps a block of, an all-to-all, and a permutation, on a 2 x 2 mesh.
 plan::PlanT blocksPlan();

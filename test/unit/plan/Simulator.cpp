@@ -172,25 +172,29 @@ private:
 
   void runReducePart(uint32_t rank, const plan::ReducePartT &reduce) {
     std::vector<uint32_t> members = mesh.members(reduce.communicator, rank);
-    uint64_t bytes = elementBytes(reduce.type);
-    ElementRange part =
-        partOf(reduce.count, mesh.memberIndex(reduce.communicator, rank), uint32_t(members.size()));
-    for (uint64_t i = uint64_t(part.begin) * bytes; i < uint64_t(part.end) * bytes; ++i) {
-      uint64_t value = uint64_t(reduce.reduction);
-      for (uint32_t member : members)
-        value = mix(value, read(member, reduce.source, i));
-      put(reduce.target, i, value);
+    for (const plan::ReducedTensorT &tensor : reduce.tensors) {
+      uint64_t bytes = elementBytes(tensor.type);
+      ElementRange part =
+          partOf(tensor.count, mesh.memberIndex(reduce.communicator, rank), uint32_t(members.size()));
+      for (uint64_t i = uint64_t(part.begin) * bytes; i < uint64_t(part.end) * bytes; ++i) {
+        uint64_t value = uint64_t(reduce.reduction);
+        for (uint32_t member : members)
+          value = mix(value, read(member, tensor.source, i));
+        put(tensor.target, i, value);
+      }
     }
   }
 
   void runGatherParts(uint32_t rank, const plan::GatherPartsT &gather) {
     std::vector<uint32_t> members = mesh.members(gather.communicator, rank);
-    uint64_t bytes = elementBytes(gather.type);
-    for (uint32_t index = 0; index < members.size(); ++index) {
-      ElementRange part = partOf(gather.count, index, uint32_t(members.size()));
-      for (uint64_t i = uint64_t(part.begin) * bytes; i < uint64_t(part.end) * bytes; ++i)
-        if (members[index] != rank)
-          put(gather.buffer, i, read(members[index], gather.buffer, i));
+    for (const plan::GatheredTensorT &tensor : gather.tensors) {
+      uint64_t bytes = elementBytes(tensor.type);
+      for (uint32_t index = 0; index < members.size(); ++index) {
+        ElementRange part = partOf(tensor.count, index, uint32_t(members.size()));
+        for (uint64_t i = uint64_t(part.begin) * bytes; i < uint64_t(part.end) * bytes; ++i)
+          if (members[index] != rank)
+            put(tensor.buffer, i, read(members[index], tensor.buffer, i));
+      }
     }
   }
 

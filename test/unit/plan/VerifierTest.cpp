@@ -37,6 +37,7 @@ PlanT contractPlan() {
 plan::ContractT &contractOf(PlanT &plan) { return *plan.commands[0]->action.AsContract(); }
 plan::LaunchT &launchOf(PlanT &plan, size_t command) { return *plan.commands[command]->action.AsLaunch(); }
 plan::ReducePartT &reduceOf(PlanT &plan) { return *plan.commands[6]->action.AsReducePart(); }
+plan::ReducedTensorT &reducedOf(PlanT &plan) { return reduceOf(plan).tensors[0]; }
 plan::GatherPartsT &gatherOf(PlanT &plan) { return *plan.commands[7]->action.AsGatherParts(); }
 plan::GatherBlocksT &blocksOf(PlanT &plan) { return *plan.commands[0]->action.AsGatherBlocks(); }
 
@@ -233,24 +234,28 @@ const Case commands[] = {
     {"LaunchWorkspaceSize", training, [](PlanT &p) { p.buffers[6]->size = 99; },
      "command #1 \"layer2\" passes buffer b6 \"scratch\" of 99 bytes as workspace of kernel k1 \"layer2\", "
      "expected at least 100"},
-    {"WritesABatch", training, [](PlanT &p) { reduceOf(p).target = 2, reduceOf(p).count = 64; },
+    {"WritesABatch", training, [](PlanT &p) { reducedOf(p).target = 2, reducedOf(p).count = 64; },
      "command #6 \"sum g2\" writes slot s2 \"x\", which no result updates"},
-    {"ReduceCount", training, [](PlanT &p) { reduceOf(p).count = 193; },
+    {"ReduceCount", training, [](PlanT &p) { reducedOf(p).count = 193; },
      "command #6 \"sum g2\" needs 193 bytes of buffer b8 \"g2\", which has 192"},
-    {"ReduceNegativeCount", training, [](PlanT &p) { reduceOf(p).count = -1; },
+    {"ReduceNegativeCount", training, [](PlanT &p) { reducedOf(p).count = -1; },
      "command #6 \"sum g2\" has a count of -1"},
     {"ReduceHugeCount", training,
-     [](PlanT &p) { reduceOf(p).type = plan::ElementType::f64, reduceOf(p).count = INT64_MAX; },
+     [](PlanT &p) { reducedOf(p).type = plan::ElementType::f64, reducedOf(p).count = INT64_MAX; },
      "command #6 \"sum g2\" needs too many bytes of buffer b8 \"g2\", which has 192"},
-    {"ReduceType", training, [](PlanT &p) { reduceOf(p).type = plan::ElementType(40); },
+    {"ReduceType", training, [](PlanT &p) { reducedOf(p).type = plan::ElementType(40); },
      "command #6 \"sum g2\" has element type 40, which does not exist"},
     {"ReductionKind", training, [](PlanT &p) { reduceOf(p).reduction = plan::ReductionKind(40); },
      "command #6 \"sum g2\" has reduction 40, which does not exist"},
     {"ReductionOfNumbers", training, [](PlanT &p) { reduceOf(p).reduction = plan::ReductionKind::any; },
      "command #6 \"sum g2\" combines i8 by any"},
-    {"ReductionOfBooleans", training, [](PlanT &p) { reduceOf(p).type = plan::ElementType::i1; },
+    {"ReductionOfBooleans", training, [](PlanT &p) { reducedOf(p).type = plan::ElementType::i1; },
      "command #6 \"sum g2\" combines i1 by sum"},
-    {"GatherPartsCount", training, [](PlanT &p) { gatherOf(p).count = 300; },
+    {"ReduceNothing", training, [](PlanT &p) { reduceOf(p).tensors.clear(); },
+     "command #6 \"sum g2\" has no tensors, expected at least one"},
+    {"GatherPartsOfNothing", training, [](PlanT &p) { gatherOf(p).tensors.clear(); },
+     "command #7 \"sum g2\" has no tensors, expected at least one"},
+    {"GatherPartsCount", training, [](PlanT &p) { gatherOf(p).tensors[0].count = 300; },
      "command #7 \"sum g2\" needs 300 bytes of buffer b8 \"g2\", which has 192"},
     {"GatherBlocksSource", gatherPlan, [](PlanT &p) { blocksOf(p).inner = 17; },
      "command #0 \"gather model\" needs 68 bytes of buffer b0 \"w\", which has 64"},
