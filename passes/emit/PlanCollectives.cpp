@@ -5,6 +5,11 @@
 using namespace mlir;
 using namespace mlir::epl;
 
+/// What people see: the kind, and of how many tensors if there are several.
+static std::string getName(Operation *op, StringRef kind) {
+  return op->getNumOperands() > 1 ? (kind + " of " + Twine(op->getNumOperands())).str() : kind.str();
+}
+
 LogicalResult PlanBuilder::addAllReduce(AllReduceOp op) {
   plan::ReducePartT reduce;
   reduce.communicator = builder.addCommunicator(toStrings(op.getReducedAxes()));
@@ -17,10 +22,7 @@ LogicalResult PlanBuilder::addAllReduce(AllReduceOp op) {
     tensor.target = addBuffer(result, local, "all_reduce");
     tensor.count = local.getNumElements();
   }
-  std::string name = "all_reduce";
-  if (op.getNumOperands() > 1)
-    name += " of " + std::to_string(op.getNumOperands());
-  builder.allReduce(getInfo(op, name), std::move(reduce));
+  builder.allReduce(getInfo(op, getName(op, "all_reduce")), std::move(reduce));
   return success();
 }
 
@@ -37,19 +39,20 @@ static std::vector<std::unique_ptr<plan::DimShardingT>> getOwnSharding(ShardingA
 }
 
 LogicalResult PlanBuilder::addReduceScatter(ReduceScatterOp op) {
+  plan::ReduceBlocksT reduce;
+  reduce.communicator = builder.addCommunicator(toStrings(op.getReducedAxes()));
+  reduce.reduction = getReductionKind(op.getReduction());
   for (auto [operand, result] : llvm::zip_equal(op.getOperands(), op.getResults())) {
     auto source = cast<DistType>(operand.getType()), target = cast<DistType>(result.getType());
     RankedTensorType local = getLocalType(op, source);
-    plan::ReduceBlocksT reduce;
-    reduce.communicator = builder.addCommunicator(toStrings(op.getReducedAxes()));
-    reduce.reduction = getReductionKind(op.getReduction());
-    reduce.type = *getElementType(local.getElementType());
-    reduce.source = buffers.lookup(operand);
-    reduce.target = addBuffer(result, getLocalType(op, target), "reduce_scatter");
-    reduce.shape.assign(local.getShape().begin(), local.getShape().end());
-    reduce.sharding = getOwnSharding(target.getSharding(), source.getSharding());
-    builder.reduceScatter(getInfo(op, "reduce_scatter"), std::move(reduce));
+    plan::ReducedBlocksT &tensor = reduce.tensors.emplace_back();
+    tensor.type = *getElementType(local.getElementType());
+    tensor.source = buffers.lookup(operand);
+    tensor.target = addBuffer(result, getLocalType(op, target), "reduce_scatter");
+    tensor.shape.assign(local.getShape().begin(), local.getShape().end());
+    tensor.sharding = getOwnSharding(target.getSharding(), source.getSharding());
   }
+  builder.reduceScatter(getInfo(op, getName(op, "reduce_scatter")), std::move(reduce));
   return success();
 }
 
@@ -73,16 +76,18 @@ LogicalResult PlanBuilder::addExchange(Operation *op, StringRef name) {
 }
 
 LogicalResult PlanBuilder::addAllGather(AllGatherOp op) {
-  uint32_t communicator = builder.addCommunicator(toStrings(op.getGatheredAxes()));
+  plan::GatherBlocksT gather;
+  gather.communicator = builder.addCommunicator(toStrings(op.getGatheredAxes()));
   for (auto [operand, result] : llvm::zip_equal(op.getOperands(), op.getResults())) {
     RankedTensorType local = getLocalType(op, cast<DistType>(operand.getType()));
     ArrayRef<int64_t> shape = local.getShape();
-    int64_t outer = llvm::product_of(shape.take_front(op.getDim()));
-    int64_t inner = llvm::product_of(shape.drop_front(op.getDim()));
-    uint32_t source = buffers.lookup(operand);
-    uint32_t target = addBuffer(result, getLocalType(op, cast<DistType>(result.getType())), "all_gather");
-    builder.allGather(getInfo(op, "all_gather"), communicator, *getElementType(local.getElementType()),
-                      source, target, outer, inner);
+    plan::GatheredBlocksT &tensor = gather.tensors.emplace_back();
+    tensor.type = *getElementType(local.getElementType());
+    tensor.source = buffers.lookup(operand);
+    tensor.target = addBuffer(result, getLocalType(op, cast<DistType>(result.getType())), "all_gather");
+    tensor.outer = llvm::product_of(shape.take_front(op.getDim()));
+    tensor.inner = llvm::product_of(shape.drop_front(op.getDim()));
   }
+  builder.allGather(getInfo(op, getName(op, "all_gather")), std::move(gather));
   return success();
 }

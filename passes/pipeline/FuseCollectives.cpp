@@ -18,6 +18,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_FUSECOLLECTIVESPASS
@@ -50,9 +51,11 @@ public:
       : body(body), loops(body), maxBytes(maxBytes), smallBytes(smallBytes) {}
 
   void run() {
-    auto all = llvm::map_to_vector(body.getOps<AllReduceOp>(), [](AllReduceOp op) { return op; });
-    for (AllReduceOp op : all)
-      insert(op);
+    SmallVector<Operation *> all;
+    for (Operation &op : body)
+      if (isa<AllReduceOp, ReduceScatterOp, AllGatherOp>(op))
+        all.push_back(&op);
+    llvm::for_each(all, [&](Operation *op) { insert(op); });
     for (const Bucket &bucket : buckets)
       if (bucket.members.size() > 1)
         fuse(bucket.members);
@@ -60,17 +63,26 @@ public:
 
 private:
   /// Equal for collectives that may be one.
-  Attribute getKey(AllReduceOp op) const {
-    Builder builder(op.getContext());
+  Attribute getKey(Operation *op) const {
+    Builder builder(op->getContext());
     Attribute none = builder.getUnitAttr(), guards = op->getAttr(EplDialect::kGuardsAttr);
     LoopAttr loop = loops.getLoop(op);
-    return builder.getArrayAttr({cast<DistType>(op.getOperand(0).getType()).getSharding().getMesh(),
-                                 builder.getStrArrayAttr(op.getReducedAxes()),
-                                 builder.getI64IntegerAttr(int64_t(op.getReduction())),
-                                 guards ? guards : none, loop ? loop : none});
+    SmallVector<Attribute> key{builder.getStringAttr(op->getName().getStringRef()),
+                               cast<DistType>(op->getOperand(0).getType()).getSharding().getMesh(),
+                               guards ? guards : none, loop ? Attribute(loop) : none};
+    llvm::TypeSwitch<Operation *>(op)
+        .Case<AllReduceOp, ReduceScatterOp>([&](auto reduce) {
+          key.push_back(builder.getStrArrayAttr(reduce.getReducedAxes()));
+          key.push_back(builder.getI64IntegerAttr(int64_t(reduce.getReduction())));
+        })
+        .Case([&](AllGatherOp gather) {
+          key.push_back(builder.getStrArrayAttr(gather.getGatheredAxes()));
+          key.push_back(gather.getDimAttr());
+        });
+    return builder.getArrayAttr(key);
   }
 
-  void insert(AllReduceOp op) {
+  void insert(Operation *op) {
     int64_t bytes = getBytes(op);
     auto [last, isFirst] = open.try_emplace(getKey(op), buckets.size());
     if (!isFirst && mayJoin(bytes, buckets[last->second]) && moveTogether(op, buckets[last->second])) {
@@ -137,10 +149,12 @@ private:
       locations.push_back(member->getLoc());
     }
     OpBuilder builder(members.front());
-    auto fused = AllReduceOp::create(builder, builder.getFusedLoc(locations), TypeRange(ValueRange(results)),
-                                     operands);
-    fused->setDiscardableAttrs(getAttributes(members));
-    for (auto [old, result] : llvm::zip_equal(results, fused.getResults()))
+    OperationState state(builder.getFusedLoc(locations), members.front()->getName(), operands,
+                         TypeRange(ValueRange(results)));
+    state.propertiesAttr = members.front()->getPropertiesAsAttribute();
+    state.addAttributes(getAttributes(members).getValue());
+    Operation *fused = builder.create(state);
+    for (auto [old, result] : llvm::zip_equal(results, fused->getResults()))
       old.replaceAllUsesWith(result);
     llvm::for_each(members, [](Operation *member) { member->erase(); });
   }

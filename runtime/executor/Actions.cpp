@@ -40,7 +40,7 @@ Actions::Bound Actions::bind(const plan::PlanT &plan, const plan::ActionUnion &a
   case plan::Action::GatherParts:
     return GatherParts{*action.AsGatherParts()};
   case plan::Action::GatherBlocks:
-    return GatherBlocks{elementBytes(action.AsGatherBlocks()->type), *action.AsGatherBlocks()};
+    return GatherBlocks{*action.AsGatherBlocks()};
   case plan::Action::Copy: {
     const plan::CopyT &copy = *action.AsCopy();
     return Copy{copy.source, copy.target, copy.from, copy.to, copy.size};
@@ -62,12 +62,15 @@ Actions::Bound Actions::bind(const plan::PlanT &plan, const plan::ActionUnion &a
 /// Who combines what, for all ranks: computed once.
 Actions::Bound Actions::bindBlocks(const plan::PlanT &plan, const plan::ReduceBlocksT &reduce) {
   Mesh mesh(plan);
-  std::vector<SharedBox> boxes;
-  boxes.reserve(mesh.devices());
-  for (uint32_t rank = 0; rank < mesh.devices(); ++rank)
-    boxes.push_back(boxOf(plan, mesh, reduce, rank));
-  return ReduceBlocks{combineFunction(reduce.reduction, reduce.type), elementBytes(reduce.type), reduce,
-                      std::move(boxes)};
+  ReduceBlocks bound{reduce.communicator, {}};
+  for (const plan::ReducedBlocksT &tensor : reduce.tensors) {
+    std::vector<SharedBox> boxes;
+    boxes.reserve(mesh.devices());
+    for (uint32_t rank = 0; rank < mesh.devices(); ++rank)
+      boxes.push_back(boxOf(plan, mesh, tensor, rank));
+    bound.tensors.push_back({combineFunction(reduce.reduction, tensor.type), tensor, std::move(boxes)});
+  }
+  return bound;
 }
 
 Actions::Bound Actions::bindBlocks(const plan::PlanT &plan, const plan::ExchangeBlocksT &exchange) {
@@ -124,13 +127,17 @@ void Actions::GatherParts::run(const ActionContext &context) const {
 }
 
 void Actions::GatherBlocks::run(const ActionContext &context) const {
-  gatherBlocks(memberBuffers(context, action.communicator, action.source),
-               context.addresses.get(context.rank, action.target), action.outer, action.inner, elementSize);
+  for (const plan::GatheredBlocksT &tensor : action.tensors)
+    gatherBlocks(memberBuffers(context, action.communicator, tensor.source),
+                 context.addresses.get(context.rank, tensor.target), tensor.outer, tensor.inner,
+                 elementBytes(tensor.type));
 }
 
 void Actions::ReduceBlocks::run(const ActionContext &context) const {
-  reduceBox(combine, memberBuffers(context, action.communicator, action.source),
-            context.addresses.get(context.rank, action.target), boxes[context.rank], elementSize);
+  for (const Tensor &tensor : tensors)
+    reduceBox(tensor.combine, memberBuffers(context, communicator, tensor.action.source),
+              context.addresses.get(context.rank, tensor.action.target), tensor.boxes[context.rank],
+              elementBytes(tensor.action.type));
 }
 
 void Actions::ExchangeBlocks::run(const ActionContext &context) const {

@@ -69,7 +69,6 @@ private:
     void run(const ActionContext &context) const;
   };
   struct GatherBlocks {
-    size_t elementSize;
     const plan::GatherBlocksT &action;
     void run(const ActionContext &context) const;
   };
@@ -79,10 +78,13 @@ private:
     void run(const ActionContext &context) const;
   };
   struct ReduceBlocks {
-    CombineFunction combine;
-    size_t elementSize;
-    const plan::ReduceBlocksT &action;
-    std::vector<SharedBox> boxes; // of each rank
+    struct Tensor {
+      CombineFunction combine;
+      const plan::ReducedBlocksT &action;
+      std::vector<SharedBox> boxes; // of each rank
+    };
+    uint32_t communicator;
+    std::vector<Tensor> tensors;
     void run(const ActionContext &context) const;
   };
   struct ExchangeBlocks {

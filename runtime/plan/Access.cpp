@@ -101,20 +101,35 @@ std::vector<Access> accesses(const plan::GatherPartsT &gather) {
   return reads;
 }
 
-/// Every member reads of every other's `source`, and writes all of its `target`.
-std::vector<Access> exchangeAccesses(uint32_t communicator, uint32_t source, uint64_t sourceBytes,
-                                     uint32_t target, uint64_t targetBytes) {
-  Access own = wholeAccess(source, false, sourceBytes);
-  Access remote = own;
-  remote.remote = true;
-  remote.communicator = communicator;
-  return {own, remote, wholeAccess(target, true, targetBytes)};
+/// A tensor of which every member reads every other's `source`, and writes all of its `target`.
+struct Exchanged {
+  uint32_t source;
+  uint64_t sourceBytes;
+  uint32_t target;
+  uint64_t targetBytes;
+};
+
+std::vector<Access> exchangeAccesses(uint32_t communicator, const std::vector<Exchanged> &tensors) {
+  std::vector<Access> reads, writes;
+  for (uint32_t i = 0; i < tensors.size(); ++i) {
+    reads.push_back(wholeAccess(tensors[i].source, false, tensors[i].sourceBytes));
+    reads.back().operand = i;
+    reads.push_back(remotely(reads.back()));
+    reads.back().communicator = communicator;
+    writes.push_back(wholeAccess(tensors[i].target, true, tensors[i].targetBytes));
+    writes.back().operand = i;
+  }
+  std::ranges::move(writes, std::back_inserter(reads));
+  return reads;
 }
 
 std::vector<Access> accesses(const plan::GatherBlocksT &gather, const Mesh &mesh) {
-  uint64_t bytes = uint64_t(gather.outer) * uint64_t(gather.inner) * elementBytes(gather.type);
-  return exchangeAccesses(gather.communicator, gather.source, bytes, gather.target,
-                          bytes * mesh.memberCount(gather.communicator));
+  std::vector<Exchanged> tensors;
+  for (const plan::GatheredBlocksT &tensor : gather.tensors) {
+    uint64_t bytes = uint64_t(tensor.outer) * uint64_t(tensor.inner) * elementBytes(tensor.type);
+    tensors.push_back({tensor.source, bytes, tensor.target, bytes * mesh.memberCount(gather.communicator)});
+  }
+  return exchangeAccesses(gather.communicator, tensors);
 }
 
 uint64_t bytesOf(plan::ElementType type, const std::vector<int64_t> &shape) {
@@ -125,16 +140,20 @@ uint64_t bytesOf(plan::ElementType type, const std::vector<int64_t> &shape) {
 }
 
 std::vector<Access> accesses(const plan::PlanT &plan, const plan::ReduceBlocksT &reduce) {
-  std::vector<int64_t> block = partShape(plan, reduce.shape, reduce.sharding);
-  return exchangeAccesses(reduce.communicator, reduce.source, bytesOf(reduce.type, reduce.shape),
-                          reduce.target, bytesOf(reduce.type, block));
+  std::vector<Exchanged> tensors;
+  for (const plan::ReducedBlocksT &tensor : reduce.tensors) {
+    std::vector<int64_t> block = partShape(plan, tensor.shape, tensor.sharding);
+    tensors.push_back(
+        {tensor.source, bytesOf(tensor.type, tensor.shape), tensor.target, bytesOf(tensor.type, block)});
+  }
+  return exchangeAccesses(reduce.communicator, tensors);
 }
 
 std::vector<Access> accesses(const plan::PlanT &plan, const plan::ExchangeBlocksT &exchange) {
   std::vector<int64_t> source = partShape(plan, exchange.shape, exchange.from);
   std::vector<int64_t> target = partShape(plan, exchange.shape, exchange.to);
-  return exchangeAccesses(exchange.communicator, exchange.source, bytesOf(exchange.type, source),
-                          exchange.target, bytesOf(exchange.type, target));
+  return exchangeAccesses(exchange.communicator, {{exchange.source, bytesOf(exchange.type, source),
+                                                   exchange.target, bytesOf(exchange.type, target)}});
 }
 
 } // namespace

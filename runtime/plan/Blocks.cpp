@@ -100,11 +100,12 @@ std::vector<int64_t> partShape(const plan::PlanT &plan, const std::vector<int64_
   return part;
 }
 
-SharedBox boxOf(const plan::PlanT &plan, const Mesh &mesh, const plan::ReduceBlocksT &reduce, uint32_t rank) {
+SharedBox boxOf(const plan::PlanT &plan, const Mesh &mesh, const plan::ReducedBlocksT &tensor,
+                uint32_t rank) {
   Box whole;
-  for (int64_t extent : reduce.shape)
+  for (int64_t extent : tensor.shape)
     whole.push_back({0, extent});
-  return share(whole, Distribution(plan, reduce.shape, reduce.sharding).boxAt(mesh.coordinates(rank)));
+  return share(whole, Distribution(plan, tensor.shape, tensor.sharding).boxAt(mesh.coordinates(rank)));
 }
 
 /// Who holds the parts that make up `needed`, one of each: from `start` along the axes that split.

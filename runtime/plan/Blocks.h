@@ -45,7 +45,7 @@ std::vector<int64_t> partShape(const plan::PlanT &plan, const std::vector<int64_
                                const DimShardings &sharding);
 
 /// What `rank` combines: the box in the memory of each member, and in its own target.
-SharedBox boxOf(const plan::PlanT &plan, const Mesh &mesh, const plan::ReduceBlocksT &reduce, uint32_t rank);
+SharedBox boxOf(const plan::PlanT &plan, const Mesh &mesh, const plan::ReducedBlocksT &tensor, uint32_t rank);
 
 /// What a rank copies from the memory of one other, or from its own.
 struct Piece {

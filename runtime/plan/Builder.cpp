@@ -175,18 +175,14 @@ void Builder::allReduce(CommandInfo info, plan::ReducePartT reduce) {
   add(std::move(info), where, std::move(gather));
 }
 
-void Builder::allGather(CommandInfo info, uint32_t communicator, plan::ElementType type, uint32_t source,
-                        uint32_t target, int64_t outer, int64_t inner) {
-  if (isAlone(communicator))
-    return copy(std::move(info), source, target);
-  plan::GatherBlocksT gather;
-  gather.communicator = communicator;
-  gather.type = type;
-  gather.source = source;
-  gather.target = target;
-  gather.outer = outer;
-  gather.inner = inner;
-  add(std::move(info), lane(plan::LaneKind::communicate, int32_t(communicator)), gather);
+void Builder::allGather(CommandInfo info, plan::GatherBlocksT gather) {
+  if (isAlone(gather.communicator)) {
+    for (const plan::GatheredBlocksT &tensor : gather.tensors)
+      copy(info, tensor.source, tensor.target);
+    return;
+  }
+  uint32_t where = lane(plan::LaneKind::communicate, int32_t(gather.communicator));
+  add(std::move(info), where, std::move(gather));
 }
 
 void Builder::reduceScatter(CommandInfo info, plan::ReduceBlocksT reduce) {

@@ -59,10 +59,8 @@ public:
   void copy(CommandInfo info, uint32_t source, uint32_t target);
   /// All-reduce of some tensors, as one ReducePart and one GatherParts.
   void allReduce(CommandInfo info, plan::ReducePartT reduce);
-  /// target[outer][member][inner] = the member's source[outer][inner].
-  void allGather(CommandInfo info, uint32_t communicator, plan::ElementType type, uint32_t source,
-                 uint32_t target, int64_t outer, int64_t inner);
-  // Reduce-scatter, and all-to-all or permutation, as the schema describes them.
+  // All-gather, reduce-scatter, and all-to-all or permutation, as the schema describes them.
+  void allGather(CommandInfo info, plan::GatherBlocksT gather);
   void reduceScatter(CommandInfo info, plan::ReduceBlocksT reduce);
   void exchange(CommandInfo info, plan::ExchangeBlocksT exchange);
   // For a plan that is to be a part (Parts.h). What is received is in order of channels, on a lane of its

@@ -83,9 +83,23 @@ static Cost costOfGather(const Mesh &mesh, const plan::GatherPartsT &gather) {
 
 /// Reads its block of all members' tensors, writes it.
 static Cost costOfBlocks(const plan::PlanT &plan, const Mesh &mesh, const plan::ReduceBlocksT &reduce) {
-  uint64_t block = plan.buffers[reduce.target]->size;
-  uint64_t tensors = block * mesh.memberCount(reduce.communicator);
-  return {.bytes = tensors + block, .payload = tensors, .received = tensors - block};
+  uint64_t blocks = 0;
+  for (const plan::ReducedBlocksT &tensor : reduce.tensors)
+    blocks += plan.buffers[tensor.target]->size;
+  uint64_t tensors = blocks * mesh.memberCount(reduce.communicator);
+  return {.bytes = tensors + blocks, .payload = tensors, .received = tensors - blocks};
+}
+
+/// Reads all members' parts and writes them.
+static Cost costOfGather(const plan::PlanT &plan, const plan::GatherBlocksT &gather) {
+  Cost cost;
+  for (const plan::GatheredBlocksT &tensor : gather.tensors) {
+    uint64_t whole = plan.buffers[tensor.target]->size;
+    cost.bytes += 2 * whole;
+    cost.payload += whole;
+    cost.received += whole - plan.buffers[tensor.source]->size;
+  }
+  return cost;
 }
 
 static Cost costOfExchange(const plan::PlanT &plan, const Mesh &mesh, const plan::ExchangeBlocksT &exchange) {
@@ -107,10 +121,8 @@ Cost costOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &com
     return costOfReduce(mesh, *reduce);
   if (const auto *parts = action.AsGatherParts())
     return costOfGather(mesh, *parts);
-  if (const auto *blocks = action.AsGatherBlocks()) {
-    uint64_t tensor = plan.buffers[blocks->target]->size, part = plan.buffers[blocks->source]->size;
-    return {.bytes = 2 * tensor, .payload = tensor, .received = tensor - part};
-  }
+  if (const auto *blocks = action.AsGatherBlocks())
+    return costOfGather(plan, *blocks);
   if (const auto *reduce = action.AsReduceBlocks())
     return costOfBlocks(plan, mesh, *reduce);
   if (const auto *exchange = action.AsExchangeBlocks())

@@ -225,8 +225,7 @@ private:
     else if (const plan::GatherPartsT *gather = action.AsGatherParts())
       dumpGatherParts(*gather);
     else if (const plan::GatherBlocksT *blocks = action.AsGatherBlocks())
-      out << "gather_blocks c" << blocks->communicator << " b" << blocks->source << " -> b" << blocks->target
-          << ' ' << blocks->outer << 'x' << blocks->inner << 'x' << plan::EnumNameElementType(blocks->type);
+      dumpGatherBlocks(*blocks);
     else if (const plan::ReduceBlocksT *reduce = action.AsReduceBlocks())
       dumpReduceBlocks(*reduce);
     else if (const plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
@@ -260,13 +259,25 @@ private:
     });
   }
 
-  /// sum c0 b1 -> b2 8x4xf32 to [{"data"}, {}]
+  /// c0 b1 -> b2 1x16xf32, b3 -> b4 8x16xf32
+  void dumpGatherBlocks(const plan::GatherBlocksT &gather) {
+    out << "gather_blocks c" << gather.communicator << ' ';
+    list(gather.tensors, ", ", [&](const plan::GatheredBlocksT &each) {
+      out << 'b' << each.source << " -> b" << each.target << ' ';
+      tensor({each.outer, each.inner}, each.type);
+    });
+  }
+
+  /// sum c0 b1 -> b2 8x4xf32 to [{"data"}, {}], b3 -> b4 8xf32 to [{"data"}]
   void dumpReduceBlocks(const plan::ReduceBlocksT &reduce) {
     out << "reduce_blocks " << plan::EnumNameReductionKind(reduce.reduction) << " c" << reduce.communicator
-        << " b" << reduce.source << " -> b" << reduce.target << ' ';
-    tensor(reduce.shape, reduce.type);
-    out << " to ";
-    shardings(reduce.sharding);
+        << ' ';
+    list(reduce.tensors, ", ", [&](const plan::ReducedBlocksT &each) {
+      out << 'b' << each.source << " -> b" << each.target << ' ';
+      tensor(each.shape, each.type);
+      out << " to ";
+      shardings(each.sharding);
+    });
   }
 
   /// c0 b1 -> b2 8x4xf32 from [{"data"}, {}] to [{}, {"data"}]

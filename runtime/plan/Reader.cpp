@@ -63,7 +63,9 @@ bool hasAlignedVectors(const plan::Plan &plan) {
   auto isAlignedShape = [](const auto *action) { return !action || isAligned(action->shape()); };
   auto isAlignedAction = [&](const plan::Command *command) {
     const plan::Contract *contract = command->action_as_Contract();
-    return (!contract || isAligned(contract->batch())) && isAlignedShape(command->action_as_ReduceBlocks()) &&
+    const plan::ReduceBlocks *reduce = command->action_as_ReduceBlocks();
+    return (!contract || isAligned(contract->batch())) &&
+           (!reduce || holdsForAll(reduce->tensors(), isAlignedShape)) &&
            isAlignedShape(command->action_as_ExchangeBlocks()) && isAlignedShape(command->action_as_Send()) &&
            isAlignedShape(command->action_as_Receive());
   };

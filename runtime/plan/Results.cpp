@@ -24,9 +24,11 @@ void forEachBuffer(plan::CommandT &command, const std::function<void(uint32_t &)
     for (plan::GatheredTensorT &tensor : gather->tensors)
       visit(tensor.buffer);
   if (plan::GatherBlocksT *gather = action.AsGatherBlocks())
-    visit(gather->source), visit(gather->target);
+    for (plan::GatheredBlocksT &tensor : gather->tensors)
+      visit(tensor.source), visit(tensor.target);
   if (plan::ReduceBlocksT *reduce = action.AsReduceBlocks())
-    visit(reduce->source), visit(reduce->target);
+    for (plan::ReducedBlocksT &tensor : reduce->tensors)
+      visit(tensor.source), visit(tensor.target);
   if (plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
     visit(exchange->source), visit(exchange->target);
   if (plan::CopyT *copy = action.AsCopy())

@@ -283,11 +283,15 @@ private:
   }
 
   void checkReduceBlocks(const plan::CommandT &command, const plan::ReduceBlocksT &reduce) {
-    if (!requireCommunicator(command, reduce.communicator) || !requireSharding(reduce.shape, reduce.sharding))
+    if (!requireCommunicator(command, reduce.communicator) || !requireTensors(reduce.tensors.size()))
       return;
-    requireRoom(reduce.source, reduce.type, reduce.shape);
-    requireRoom(reduce.target, reduce.type, partShape(plan, reduce.shape, reduce.sharding));
-    requireReduction(reduce.reduction, reduce.type);
+    for (const plan::ReducedBlocksT &tensor : reduce.tensors) {
+      if (!requireSharding(tensor.shape, tensor.sharding))
+        return;
+      requireRoom(tensor.source, tensor.type, tensor.shape);
+      requireRoom(tensor.target, tensor.type, partShape(plan, tensor.shape, tensor.sharding));
+      requireReduction(reduce.reduction, tensor.type);
+    }
   }
 
   void checkExchangeBlocks(const plan::CommandT &command, const plan::ExchangeBlocksT &exchange) {
@@ -318,11 +322,13 @@ private:
   }
 
   void checkGatherBlocks(const plan::CommandT &command, const plan::GatherBlocksT &gather) {
-    if (!requireCommunicator(command, gather.communicator))
+    if (!requireCommunicator(command, gather.communicator) || !requireTensors(gather.tensors.size()))
       return;
-    requireRoom(gather.source, gather.type, {gather.outer, gather.inner});
-    requireRoom(gather.target, gather.type,
-                {gather.outer, gather.inner, int64_t(mesh.memberCount(gather.communicator))});
+    for (const plan::GatheredBlocksT &tensor : gather.tensors) {
+      requireRoom(tensor.source, tensor.type, {tensor.outer, tensor.inner});
+      requireRoom(tensor.target, tensor.type,
+                  {tensor.outer, tensor.inner, int64_t(mesh.memberCount(gather.communicator))});
+    }
   }
 
   void checkWrite(const Access &access) {

@@ -37,11 +37,12 @@ uint32_t allReduce(TestPlan &plan, uint32_t source, uint32_t, int64_t count, std
 uint32_t reduceScatter(TestPlan &plan, uint32_t source, uint32_t target, int64_t count,
                        std::vector<Wait> waits) {
   ReduceBlocksT reduce;
-  reduce.type = ElementType::f32;
-  reduce.source = source;
-  reduce.target = target;
-  reduce.shape = {count};
-  reduce.sharding = splitBy({{"data"}});
+  ReducedBlocksT &tensor = reduce.tensors.emplace_back();
+  tensor.type = ElementType::f32;
+  tensor.source = source;
+  tensor.target = target;
+  tensor.shape = {count};
+  tensor.sharding = splitBy({{"data"}});
   return plan.command("reduce_scatter", std::move(reduce), std::move(waits), 1);
 }
 

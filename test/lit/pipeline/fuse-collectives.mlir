@@ -194,6 +194,22 @@ func.func @loop(%a: !pending, %b: !whole) -> (!whole, !whole, !epl.dist<tensor<3
   return %0, %8, %6 : !whole, !whole, !epl.dist<tensor<3x8xf32>, <@mesh, [{}, {}]>>
 }
 
+// So it is with sums of which members keep parts, and with parts that they join, by dimension.
+// CHECK-LABEL: func.func @shared_state
+// CHECK-NEXT: %[[PARTS:.*]]:2 = epl.reduce_scatter %arg0, %arg1 :
+// CHECK-NEXT: %[[ROWS:.*]]:2 = epl.all_gather %[[PARTS]]#0, %[[PARTS]]#1 dim 0 :
+// CHECK-NEXT: %[[COLUMNS:.*]] = epl.all_gather %arg2 dim 1 :
+// CHECK-NEXT: return %[[ROWS]]#0, %[[ROWS]]#1, %[[COLUMNS]]
+func.func @shared_state(%a: !pending, %b: !pending, %c: !epl.dist<tensor<4x8xf32>, <@mesh, [{}, {"data"}]>>)
+    -> (!whole, !whole, !epl.dist<tensor<4x8xf32>, <@mesh, [{}, {}]>>) {
+  %0 = epl.reduce_scatter %a : !pending -> !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>
+  %1 = epl.all_gather %0 dim 0 : !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>> -> !whole
+  %2 = epl.reduce_scatter %b : !pending -> !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>
+  %3 = epl.all_gather %2 dim 0 : !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>> -> !whole
+  %4 = epl.all_gather %c dim 1 : !epl.dist<tensor<4x8xf32>, <@mesh, [{}, {"data"}]>> -> !epl.dist<tensor<4x8xf32>, <@mesh, [{}, {}]>>
+  return %1, %3, %4 : !whole, !whole, !epl.dist<tensor<4x8xf32>, <@mesh, [{}, {}]>>
+}
+
 // WHERE-DAG: #[[FIRST:.*]] = loc("first")
 // WHERE-DAG: #[[SECOND:.*]] = loc("second")
 // WHERE: #[[BOTH]] = loc(fused[#[[FIRST]], #[[SECOND]]])

@@ -142,11 +142,12 @@ uint32_t TestPlan::allGather(plan::ElementType type, uint32_t source, uint32_t t
                              int64_t inner, std::vector<plan::Wait> waits, uint32_t communicator) {
   plan::GatherBlocksT gather;
   gather.communicator = communicator;
-  gather.type = type;
-  gather.source = source;
-  gather.target = target;
-  gather.outer = outer;
-  gather.inner = inner;
+  plan::GatheredBlocksT &tensor = gather.tensors.emplace_back();
+  tensor.type = type;
+  tensor.source = source;
+  tensor.target = target;
+  tensor.outer = outer;
+  tensor.inner = inner;
   return command("all_gather", gather, std::move(waits), communicator + 1);
 }
 

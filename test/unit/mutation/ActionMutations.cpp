@@ -51,9 +51,11 @@ std::vector<uint32_t *> operandsOf(plan::CommandT &command) {
     for (plan::GatheredTensorT &tensor : parts->tensors)
       fields.push_back(&tensor.buffer);
   if (plan::GatherBlocksT *blocks = action.AsGatherBlocks())
-    fields = {&blocks->source, &blocks->target};
+    for (plan::GatheredBlocksT &tensor : blocks->tensors)
+      fields.insert(fields.end(), {&tensor.source, &tensor.target});
   if (plan::ReduceBlocksT *reduce = action.AsReduceBlocks())
-    fields = {&reduce->source, &reduce->target};
+    for (plan::ReducedBlocksT &tensor : reduce->tensors)
+      fields.insert(fields.end(), {&tensor.source, &tensor.target});
   if (plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
     fields = {&exchange->source, &exchange->target};
   if (plan::CopyT *copy = action.AsCopy())
@@ -121,8 +123,9 @@ std::vector<Mutation> chunks(const PlanT &plan) {
     auto lengthen = [=](auto &tensor) { tensor.count += by; };
     addEachTensor<plan::ReducePartT>(list, plan, what, lengthen);
     addEachTensor<plan::GatherPartsT>(list, plan, what, lengthen);
-    addEach<plan::GatherBlocksT>(list, plan, what, [=](plan::GatherBlocksT &blocks) { blocks.inner += by; });
-    addEach<plan::ReduceBlocksT>(list, plan, what, stretch<plan::ReduceBlocksT>(by));
+    auto widen = [=](plan::GatheredBlocksT &tensor) { tensor.inner += by; };
+    addEachTensor<plan::GatherBlocksT>(list, plan, what, widen);
+    addEachTensor<plan::ReduceBlocksT>(list, plan, what, stretch<plan::ReducedBlocksT>(by));
     addEach<plan::ExchangeBlocksT>(list, plan, what, stretch<plan::ExchangeBlocksT>(by));
   }
   auto halve = [](auto &tensor) { tensor.count /= 2; };
@@ -131,14 +134,20 @@ std::vector<Mutation> chunks(const PlanT &plan) {
   auto leaveOut = [](auto &action) { action.tensors.pop_back(); };
   addEach<plan::ReducePartT>(list, plan, "without its last tensor", leaveOut);
   addEach<plan::GatherPartsT>(list, plan, "without its last tensor", leaveOut);
+  addEach<plan::GatherBlocksT>(list, plan, "without its last tensor", leaveOut);
+  addEach<plan::ReduceBlocksT>(list, plan, "without its last tensor", leaveOut);
   auto repeat = [](auto &action) { action.tensors.push_back(action.tensors.front()); };
   addEach<plan::ReducePartT>(list, plan, "with its first tensor twice", repeat);
   addEach<plan::GatherPartsT>(list, plan, "with its first tensor twice", repeat);
+  addEach<plan::GatherBlocksT>(list, plan, "with its first tensor twice", repeat);
+  addEach<plan::ReduceBlocksT>(list, plan, "with its first tensor twice", repeat);
   auto turn = [](auto &action) { std::ranges::rotate(action.tensors, action.tensors.begin() + 1); };
   addEach<plan::ReducePartT>(list, plan, "with its first tensor last", turn);
   addEach<plan::GatherPartsT>(list, plan, "with its first tensor last", turn);
-  addEach<plan::GatherBlocksT>(list, plan, "over half",
-                               [](plan::GatherBlocksT &blocks) { blocks.outer /= 2; });
+  addEach<plan::GatherBlocksT>(list, plan, "with its first tensor last", turn);
+  addEach<plan::ReduceBlocksT>(list, plan, "with its first tensor last", turn);
+  addEachTensor<plan::GatherBlocksT>(list, plan, "over half",
+                                     [](plan::GatheredBlocksT &tensor) { tensor.outer /= 2; });
   return list;
 }
 
@@ -187,8 +196,8 @@ std::vector<Mutation> widths(const PlanT &plan) {
   };
   addEachTensor<plan::ReducePartT>(list, plan, "of another width", change);
   addEachTensor<plan::GatherPartsT>(list, plan, "of another width", change);
-  addEach<plan::GatherBlocksT>(list, plan, "of another width", change);
-  addEach<plan::ReduceBlocksT>(list, plan, "of another width", change);
+  addEachTensor<plan::GatherBlocksT>(list, plan, "of another width", change);
+  addEachTensor<plan::ReduceBlocksT>(list, plan, "of another width", change);
   addEach<plan::ExchangeBlocksT>(list, plan, "of another width", change);
   addEach<plan::ContractT>(list, plan, "of another width", change);
   return list;
@@ -211,11 +220,12 @@ std::vector<Mutation> reductions(const PlanT &plan) {
 
 std::vector<Mutation> blocks(const PlanT &plan) {
   std::vector<Mutation> list;
-  addEach<plan::GatherBlocksT>(list, plan, "with rows for columns",
-                               [](plan::GatherBlocksT &gather) { std::swap(gather.outer, gather.inner); });
+  addEachTensor<plan::GatherBlocksT>(list, plan, "with rows for columns", [](plan::GatheredBlocksT &tensor) {
+    std::swap(tensor.outer, tensor.inner);
+  });
   auto reverse = [](auto &dims) { std::reverse(dims.begin(), dims.end()); };
-  addEach<plan::ReduceBlocksT>(list, plan, "to parts of another dimension",
-                               [=](plan::ReduceBlocksT &reduce) { reverse(reduce.sharding); });
+  addEachTensor<plan::ReduceBlocksT>(list, plan, "to parts of another dimension",
+                                     [=](plan::ReducedBlocksT &tensor) { reverse(tensor.sharding); });
   addEach<plan::ExchangeBlocksT>(list, plan, "from parts of another dimension",
                                  [=](plan::ExchangeBlocksT &exchange) { reverse(exchange.from); });
   addEach<plan::ExchangeBlocksT>(list, plan, "to parts of another dimension",

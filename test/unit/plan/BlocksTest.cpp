@@ -16,8 +16,11 @@ using testing::HasSubstr;
 // The commands of blocksPlan.
 enum : uint32_t { scatterRows = 1, toColumns = 2, scatterBlocks = 3, swap = 5 };
 
-plan::ReduceBlocksT &scatterOf(plan::PlanT &plan, uint32_t command) {
+plan::ReduceBlocksT &reduceOf(plan::PlanT &plan, uint32_t command) {
   return *plan.commands[command]->action.AsReduceBlocks();
+}
+plan::ReducedBlocksT &scatterOf(plan::PlanT &plan, uint32_t command) {
+  return reduceOf(plan, command).tensors[0];
 }
 plan::ExchangeBlocksT &exchangeOf(plan::PlanT &plan, uint32_t command) {
   return *plan.commands[command]->action.AsExchangeBlocks();
@@ -109,7 +112,7 @@ TEST_P(BlocksRule, RejectsAPlanThatBreaksIt) {
 
 using plan::PlanT;
 const BlocksCase blocksCases[] = {
-    {"Communicator", [](PlanT &p) { scatterOf(p, scatterRows).communicator = 9; },
+    {"Communicator", [](PlanT &p) { reduceOf(p, scatterRows).communicator = 9; },
      "\"sum data\" names communicator 9 of 3"},
     {"ShardingRank", [](PlanT &p) { scatterOf(p, scatterRows).sharding.pop_back(); },
      "\"sum data\" has 2 dimensions and a sharding for 1"},
@@ -123,7 +126,9 @@ const BlocksCase blocksCases[] = {
      "\"sum data\" needs 80 bytes of buffer"},
     {"ScatterTarget", [](PlanT &p) { scatterOf(p, scatterRows).sharding[0]->axes.clear(); },
      "\"sum data\" needs 64 bytes of buffer"},
-    {"ScatterReduction", [](PlanT &p) { scatterOf(p, scatterRows).reduction = plan::ReductionKind::any; },
+    {"ScatterOfNothing", [](PlanT &p) { reduceOf(p, scatterRows).tensors.clear(); },
+     "has no tensors, expected at least one"},
+    {"ScatterReduction", [](PlanT &p) { reduceOf(p, scatterRows).reduction = plan::ReductionKind::any; },
      "\"sum data\" combines i8 by any"},
     {"ScatterNegative", [](PlanT &p) { scatterOf(p, scatterRows).shape = {-8, 8}; },
      "\"sum data\" has a count of -8"},

@@ -37,6 +37,13 @@ TEST(Cost, OfAnAllReduceOfSeveralTensors) {
   EXPECT_EQ(summarize(plan).collectives, 2U);
 }
 
+TEST(Cost, OfScatteringAndGatheringSeveralTensors) {
+  plan::PlanT plan = sharedStatePlan();
+  EXPECT_EQ(costOfCommand(plan, 1).received, 32U + 3);
+  EXPECT_EQ(costOfCommand(plan, 4).received, 32U + 3);
+  EXPECT_EQ(costOfCommand(plan, 4).payload, 64U + 6);
+}
+
 /// What is its own already comes from nobody.
 TEST(Cost, OfWhatOthersHold) {
   plan::PlanT blocks = blocksPlan(), gathers = gatherPlan();

@@ -87,18 +87,22 @@ TEST(Dump, EveryAction) {
   reduce.tensors[1].source = reduce.tensors[1].target = 3, reduce.tensors[1].count = 1;
   add(reduce);
   plan::GatherBlocksT blocks;
-  blocks.type = plan::ElementType::f64;
-  blocks.source = 3, blocks.target = 4, blocks.outer = 8, blocks.inner = 16;
+  blocks.tensors.resize(2);
+  blocks.tensors[0].type = plan::ElementType::f64;
+  blocks.tensors[0].source = 3, blocks.tensors[0].target = 4;
+  blocks.tensors[0].outer = 8, blocks.tensors[0].inner = 16;
+  blocks.tensors[1].source = 5, blocks.tensors[1].target = 6;
   add(blocks);
   add(plan::CopyT());
   contract.type = plan::ElementType::f16, contract.widens = true;
   add(std::move(contract));
   plan::ReduceBlocksT scatter;
-  scatter.type = plan::ElementType::f32;
-  scatter.source = 5, scatter.target = 6, scatter.shape = {8, 4};
-  scatter.sharding.push_back(std::make_unique<plan::DimShardingT>());
-  scatter.sharding.push_back(std::make_unique<plan::DimShardingT>());
-  scatter.sharding[1]->axes = {"data", "model"};
+  plan::ReducedBlocksT &scattered = scatter.tensors.emplace_back();
+  scattered.type = plan::ElementType::f32;
+  scattered.source = 5, scattered.target = 6, scattered.shape = {8, 4};
+  scattered.sharding.push_back(std::make_unique<plan::DimShardingT>());
+  scattered.sharding.push_back(std::make_unique<plan::DimShardingT>());
+  scattered.sharding[1]->axes = {"data", "model"};
   add(scatter);
   plan::ExchangeBlocksT exchange;
   exchange.type = plan::ElementType::i64;
@@ -116,7 +120,7 @@ TEST(Dump, EveryAction) {
       HasSubstr(
           "  #0 \"x\" contract f32 b1 x b2^T +> b3 m 4 n 5 k 6 lda 7 ldb 8 ldc 9 batch [2: 10 0 30]\n"
           "  #1 \"x\" reduce_part max c0 b1 -> b2 100xbf16, b3 -> b3 1xf32\n"
-          "  #2 \"x\" gather_blocks c0 b3 -> b4 8x16xf64\n"
+          "  #2 \"x\" gather_blocks c0 b3 -> b4 8x16xf64, b5 -> b6 0x0xi1\n"
           "  #3 \"x\" copy b0 -> b0, 0 bytes\n"
           "  #4 \"x\" contract f16 to f32 b1 x b2^T +> b3 m 4 n 5 k 6 lda 7 ldb 8 ldc 9 batch [2: 10 0 30]\n"
           "  #5 \"x\" reduce_blocks sum c0 b5 -> b6 8x4xf32 to [{}, {\"data\", \"model\"}]\n"

@@ -84,8 +84,22 @@ void PlanMaker::sum(const std::string &name, uint32_t communicator,
 
 void PlanMaker::gather(const std::string &name, uint32_t communicator, uint32_t source, uint32_t target,
                        int64_t outer) {
-  allGather({.name = name, .location = "", .work = "tg0.forward"}, communicator, plan::ElementType::i8,
-            source, target, outer, int64_t(sizeOf(source)) / outer);
+  gather(name, communicator, {{source, target}}, outer);
+}
+
+void PlanMaker::gather(const std::string &name, uint32_t communicator,
+                       const std::vector<std::pair<uint32_t, uint32_t>> &tensors, int64_t outer) {
+  plan::GatherBlocksT gather;
+  gather.communicator = communicator;
+  for (auto [source, target] : tensors) {
+    plan::GatheredBlocksT &tensor = gather.tensors.emplace_back();
+    tensor.type = plan::ElementType::i8;
+    tensor.source = source;
+    tensor.target = target;
+    tensor.outer = outer;
+    tensor.inner = int64_t(sizeOf(source)) / outer;
+  }
+  allGather({.name = name, .location = "", .work = "tg0.forward"}, std::move(gather));
 }
 
 static std::vector<std::unique_ptr<plan::DimShardingT>> shardingOf(const PlanMaker::Axes &axes) {
@@ -99,13 +113,21 @@ static std::vector<std::unique_ptr<plan::DimShardingT>> shardingOf(const PlanMak
 
 void PlanMaker::scatter(const std::string &name, uint32_t communicator, uint32_t source, uint32_t target,
                         std::vector<int64_t> shape, const Axes &to) {
+  scatter(name, communicator, {{source, target, std::move(shape), to}});
+}
+
+void PlanMaker::scatter(const std::string &name, uint32_t communicator,
+                        const std::vector<Scattered> &tensors) {
   plan::ReduceBlocksT reduce;
   reduce.communicator = communicator;
-  reduce.type = plan::ElementType::i8;
-  reduce.source = source;
-  reduce.target = target;
-  reduce.shape = std::move(shape);
-  reduce.sharding = shardingOf(to);
+  for (const Scattered &each : tensors) {
+    plan::ReducedBlocksT &tensor = reduce.tensors.emplace_back();
+    tensor.type = plan::ElementType::i8;
+    tensor.source = each.source;
+    tensor.target = each.target;
+    tensor.shape = each.shape;
+    tensor.sharding = shardingOf(each.to);
+  }
   reduceScatter({.name = name, .location = "", .work = "tg0.backward"}, std::move(reduce));
 }
 
@@ -239,6 +261,28 @@ plan::PlanT sumsPlan() {
   maker.run("d", {again, oddSum}, {end}, {1});
   maker.setResult(wNew, next);
   maker.setResult(r, end);
+  return maker.finish();
+}
+
+plan::PlanT sharedStatePlan() {
+  PlanMaker maker;
+  maker.axis("data", 2);
+  uint32_t data = maker.addCommunicator({"data"});
+  uint32_t w = maker.argument("w", SlotRole::state, 64), b = maker.argument("b", SlotRole::state, 6);
+  uint32_t x = maker.argument("x", SlotRole::batch, 128, {"data"});
+  uint32_t wNew = maker.slot("w", SlotRole::result, 64, {}, 0),
+           bNew = maker.slot("b", SlotRole::result, 6, {}, 1);
+  uint32_t gradient = maker.buffer("gradient", 64), bias = maker.buffer("bias", 6),
+           rows = maker.buffer("rows", 32), part = maker.buffer("part", 3),
+           newRows = maker.buffer("new rows", 32), newPart = maker.buffer("new part", 3),
+           next = maker.buffer("next", 64), nextBias = maker.buffer("next bias", 6);
+  maker.run("a", {x, w, b}, {gradient, bias});
+  maker.scatter("scatter", data, {{gradient, rows, {4, 16}, {{}, {"data"}}}, {bias, part, {6}, {{"data"}}}});
+  maker.run("update w", {rows}, {newRows}, {0});
+  maker.run("update b", {part}, {newPart});
+  maker.gather("gather", data, {{newRows, next}, {newPart, nextBias}}, 1);
+  maker.setResult(wNew, next);
+  maker.setResult(bNew, nextBias);
   return maker.finish();
 }
 
@@ -430,6 +474,7 @@ std::vector<NamedPlan> allPlans() {
   plans.push_back({"gather", gatherPlan()});
   plans.push_back({"mesh", meshPlan()});
   plans.push_back({"sums", sumsPlan()});
+  plans.push_back({"shared state", sharedStatePlan()});
   plans.push_back({"blocks", blocksPlan()});
   plans.push_back({"copy", copyPlan()});
   plans.push_back({"parts", partsPlan()});
@@ -530,21 +575,31 @@ private:
   }
 
   void addGather(const std::string &name) {
-    uint32_t communicator = uint32_t(pick(memberCount.size())), source = any();
-    uint32_t gathered = fresh(size * memberCount[communicator]), output = fresh();
-    maker.gather(name, communicator, source, gathered, pick(2) ? 4 : 1);
-    maker.run(name + " use", {gathered}, {output});
+    uint32_t communicator = uint32_t(pick(memberCount.size())), output = fresh();
+    std::vector<std::pair<uint32_t, uint32_t>> tensors; // one or two
+    std::vector<uint32_t> gathered;
+    for (uint64_t count = 1 + pick(2); count > 0; --count) {
+      gathered.push_back(fresh(size * memberCount[communicator]));
+      tensors.emplace_back(any(), gathered.back());
+    }
+    maker.gather(name, communicator, tensors, pick(2) ? 4 : 1);
+    maker.run(name + " use", gathered, {output});
     defined.push_back(output);
   }
 
   /// Blocks of rows, where the members can have equal ones.
   void addScatter(const std::string &name) {
-    uint32_t communicator = uint32_t(pick(memberCount.size())), source = any();
+    uint32_t communicator = uint32_t(pick(memberCount.size())), output = fresh();
     if (size % memberCount[communicator] != 0)
       return addSum(name);
-    uint32_t block = fresh(size / memberCount[communicator]), output = fresh();
-    maker.scatter(name, communicator, source, block, {size}, {memberAxes[communicator]});
-    maker.run(name + " use", {block}, {output});
+    std::vector<PlanMaker::Scattered> tensors; // one or two
+    std::vector<uint32_t> blocks;
+    for (uint64_t count = 1 + pick(2); count > 0; --count) {
+      blocks.push_back(fresh(size / memberCount[communicator]));
+      tensors.push_back({any(), blocks.back(), {size}, {memberAxes[communicator]}});
+    }
+    maker.scatter(name, communicator, tensors);
+    maker.run(name + " use", blocks, {output});
     defined.push_back(output);
   }
 

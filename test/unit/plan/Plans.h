@@ -44,6 +44,9 @@ public:
   /// All-gathers the whole of `source`, cut into `outer` rows.
   void gather(const std::string &name, uint32_t communicator, uint32_t source, uint32_t target,
               int64_t outer);
+  /// The same of pairs of source and target, by one command.
+  void gather(const std::string &name, uint32_t communicator,
+              const std::vector<std::pair<uint32_t, uint32_t>> &tensors, int64_t outer);
 
   /// How axes split the dimensions of a tensor.
   using Axes = std::vector<std::vector<std::string>>;
@@ -51,6 +54,13 @@ public:
   /// Reduce-scatters the whole of `source`, a tensor of `shape`, to the parts that `to` says.
   void scatter(const std::string &name, uint32_t communicator, uint32_t source, uint32_t target,
                std::vector<int64_t> shape, const Axes &to);
+  /// One of several tensors that are scattered by one command.
+  struct Scattered {
+    uint32_t source, target;
+    std::vector<int64_t> shape;
+    Axes to;
+  };
+  void scatter(const std::string &name, uint32_t communicator, const std::vector<Scattered> &tensors);
 
   /// Exchanges parts of a tensor of `shape`.
   void exchange(const std::string &name, uint32_t communicator, uint32_t source, uint32_t target,
@@ -79,6 +89,9 @@ plan::PlanT meshPlan();
 /// Sums of several tensors at once, odd sizes and one byte among them, into other buffers and in place; one
 /// source twice.
 plan::PlanT sumsPlan();
+
+/// Two gradients scattered at once, by other dimensions, and their states gathered at once.
+plan::PlanT sharedStatePlan();
 
 /// A sum that each member keeps a block of, an all-to-all, and a permutation, on a 2 x 2 mesh.
 plan::PlanT blocksPlan();

@@ -200,12 +200,14 @@ private:
 
   void runGatherBlocks(uint32_t rank, const plan::GatherBlocksT &gather) {
     std::vector<uint32_t> members = mesh.members(gather.communicator, rank);
-    uint64_t inner = uint64_t(gather.inner) * elementBytes(gather.type);
-    for (uint64_t outer = 0; outer < uint64_t(gather.outer); ++outer)
-      for (uint64_t index = 0; index < members.size(); ++index)
-        for (uint64_t i = 0; i < inner; ++i)
-          put(gather.target, (outer * members.size() + index) * inner + i,
-              read(members[index], gather.source, outer * inner + i));
+    for (const plan::GatheredBlocksT &tensor : gather.tensors) {
+      uint64_t inner = uint64_t(tensor.inner) * elementBytes(tensor.type);
+      for (uint64_t outer = 0; outer < uint64_t(tensor.outer); ++outer)
+        for (uint64_t index = 0; index < members.size(); ++index)
+          for (uint64_t i = 0; i < inner; ++i)
+            put(tensor.target, (outer * members.size() + index) * inner + i,
+                read(members[index], tensor.source, outer * inner + i));
+    }
   }
 
   using Index = std::vector<int64_t>;
@@ -260,17 +262,19 @@ private:
   }
 
   void runReduceBlocks(uint32_t rank, const plan::ReduceBlocksT &reduce) {
-    auto [begin, extents] = partAt(reduce.shape, reduce.sharding, rank);
-    uint64_t bytes = elementBytes(reduce.type);
-    forEachIndex(extents, [&, &begin = begin](const Index &index, int64_t place) {
-      int64_t source = placeIn(sum(begin, index), Index(index.size()), reduce.shape);
-      for (uint64_t byte = 0; byte < bytes; ++byte) {
-        uint64_t value = uint64_t(reduce.reduction);
-        for (uint32_t member : mesh.members(reduce.communicator, rank))
-          value = mix(value, read(member, reduce.source, uint64_t(source) * bytes + byte));
-        put(reduce.target, uint64_t(place) * bytes + byte, value);
-      }
-    });
+    for (const plan::ReducedBlocksT &tensor : reduce.tensors) {
+      auto [begin, extents] = partAt(tensor.shape, tensor.sharding, rank);
+      uint64_t bytes = elementBytes(tensor.type);
+      forEachIndex(extents, [&, &begin = begin](const Index &index, int64_t place) {
+        int64_t source = placeIn(sum(begin, index), Index(index.size()), tensor.shape);
+        for (uint64_t byte = 0; byte < bytes; ++byte) {
+          uint64_t value = uint64_t(reduce.reduction);
+          for (uint32_t member : mesh.members(reduce.communicator, rank))
+            value = mix(value, read(member, tensor.source, uint64_t(source) * bytes + byte));
+          put(tensor.target, uint64_t(place) * bytes + byte, value);
+        }
+      });
+    }
   }
 
   /// Among the members that hold an element, itself first, then the one with the fewest other coordinates.

@@ -39,7 +39,7 @@ plan::LaunchT &launchOf(PlanT &plan, size_t command) { return *plan.commands[com
 plan::ReducePartT &reduceOf(PlanT &plan) { return *plan.commands[6]->action.AsReducePart(); }
 plan::ReducedTensorT &reducedOf(PlanT &plan) { return reduceOf(plan).tensors[0]; }
 plan::GatherPartsT &gatherOf(PlanT &plan) { return *plan.commands[7]->action.AsGatherParts(); }
-plan::GatherBlocksT &blocksOf(PlanT &plan) { return *plan.commands[0]->action.AsGatherBlocks(); }
+plan::GatheredBlocksT &blocksOf(PlanT &plan) { return plan.commands[0]->action.AsGatherBlocks()->tensors[0]; }
 
 /// The training plan on two ranks is dumped in DumpTest.cpp: indices below are those of it.
 PlanT training() { return trainingPlan(2); }
