@@ -5,8 +5,8 @@
 
 namespace mlir::epl {
 
-/// Adds the phases that decide who computes what, in order: annotate, shard, pipeline. In: a step as docs/design.md 4.1
-/// describes it. Out: tasks and collectives for each device of the mesh.
+/// Adds the phases that decide who computes what, in order: annotate, shard, pipeline. In: a step as
+/// docs/design.md 4.1 describes it. Out: tasks and collectives for each device of the mesh.
 void buildParallelizePipeline(OpPassManager &pm, const AnnotateOptions &options);
 
 /// Registers the pipeline `epl-parallelize`.
