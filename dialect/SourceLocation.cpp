@@ -2,6 +2,8 @@
 
 #include "dialect/SourceLocation.h"
 
+#include "dialect/Loops.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -58,7 +60,7 @@ static StringRef getPrimitive(Location location) {
 }
 
 std::string mlir::epl::getOpName(Operation *op) {
-  if (StringRef primitive = getPrimitive(op->getLoc()); !primitive.empty())
+  if (StringRef primitive = getPrimitive(op->getLoc()); !primitive.empty() && !getEdgeLoop(op))
     return primitive.str();
   auto generic = dyn_cast<linalg::GenericOp>(op);
   if (!generic)

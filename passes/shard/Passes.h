@@ -33,6 +33,13 @@ struct ShardOptions : PassPipelineOptions<ShardOptions> {
                          llvm::cl::init(ZeroLevel::off), getZeroLevels()};
 };
 
+/// Adds the passes of the first half of the shard phase, which gives a global program its shardings and
+/// reshards.
+void buildPlacePipeline(OpPassManager &pm, const ShardOptions &options);
+
+/// Adds those of the second half, which makes the local program of it.
+void buildLocalizePipeline(OpPassManager &pm);
+
 /// Adds the passes of the shard phase, in order.
 void buildShardPipeline(OpPassManager &pm, const ShardOptions &options);
 

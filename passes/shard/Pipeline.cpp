@@ -10,7 +10,7 @@ namespace {
 #include "passes/shard/Passes.h.inc"
 } // namespace
 
-void mlir::epl::buildShardPipeline(OpPassManager &pm, const ShardOptions &options) {
+void mlir::epl::buildPlacePipeline(OpPassManager &pm, const ShardOptions &options) {
   pm.addPass(createSplitMeshesPass());
   pm.addPass(createSimplifyBranchesPass());
   pm.addPass(createSinkLeafWorkPass());
@@ -24,10 +24,18 @@ void mlir::epl::buildShardPipeline(OpPassManager &pm, const ShardOptions &option
   pm.addPass(createPropagatePass());
   pm.addPass(createPlacePass());
   pm.addPass(createVerifyShardedPass());
+}
+
+void mlir::epl::buildLocalizePipeline(OpPassManager &pm) {
   pm.addPass(createLocalizePass());
   pm.addPass(createVerifyLocalPass());
   pm.addPass(createFormTasksPass());
   pm.addPass(createVerifyTasksPass());
+}
+
+void mlir::epl::buildShardPipeline(OpPassManager &pm, const ShardOptions &options) {
+  buildPlacePipeline(pm, options);
+  buildLocalizePipeline(pm);
 }
 
 void mlir::epl::registerShardPasses() {

@@ -1,4 +1,4 @@
-"""The stages of a step: `Lowered` (MLIR text), `Compiled` (a plan with trees), `Executable` (a plan)."""
+"""The stages of a step: `Lowered` (program text), `Compiled` (a plan with trees), `Executable` (a plan)."""
 
 from __future__ import annotations
 
@@ -210,7 +210,17 @@ class Lowered:
     options: tuple[str, ...] = ()  # for the compiler; the reference has none
 
     def as_text(self, stage: str = "input") -> str:
-        """The MLIR text that is handed to the compiler (`input`), or that after a stage."""
+        """The program after a stage of the compiler.
+
+        `input` is the MLIR that it is handed. `global` is a listing for reading, not MLIR: the program on
+        whole tensors, a line for each operation, with the sharding of what it makes, `f32[8/data, 16]`, and
+        your source line; lines with a `*` are what devices receive from one another, with the operations
+        that are why. `local` is the MLIR of what one device computes, `kernel` that with its kernels.
+
+        Raises:
+          ArgumentError: for another stage.
+          CompileError: with the user's source line, if the step does not compile.
+        """
         if stage not in STAGES:
             raise ArgumentError(f"stage must be one of {', '.join(STAGES)}, found {stage!r}")
         if stage == "input":

@@ -84,6 +84,22 @@ def test_who_holds_what_and_why_it_moves(plan: Path) -> None:
     assert f"f32[8/model, 8]: dot_general {output} sums over data; mul {update} reads the sum" in flat
 
 
+def test_the_program_with_its_shardings_reads_well(lowered: Any) -> None:
+    text = lowered.as_text("global")
+    assert "devices: data 2, model 2\nscope tg0: split, 2 devices" in text
+    assert re.search(r"^ +params\['layers'\]\[0\]\['wqkv'\] +f32\[8, 3x8/model\] +state$", text, re.M)
+    # Every operation has its tensor and its line; what moves has the reason.
+    product, output = line_of("q, k, v"), line_of("return x + mixed")
+    made = r"\(x, params\['layers'\]\[0\]\['wqkv'\]\) +f32\[4/data, 6, 3, 8/model\]"
+    assert re.search(rf"dot_general{made} +test_explain.py:{product}$", text, re.M)
+    cause = f"dot_general test_explain.py:{output} sums over model"
+    (first, *_) = re.findall(rf"^  \* %(\d+) = all_reduce.* +f32\[4/data, 6, 8\] +{cause}", text, re.M)
+    assert re.search(rf"add\(x, %{first}\) ", text)
+    # Nothing of the dialects: no constants, empty tensors, maps or attributes.
+    assert not re.search(r"constant|empty|affine|linalg|tensor<|epl\.", text)
+    assert "params['layers'][0]['wqkv'] = %" in text.partition("\nresults\n")[2]
+
+
 def test_the_picture_has_who_holds_what_and_what_moves(plan: Path) -> None:
     picture = subprocess.run([BIN / "epl-plan", "render", plan], capture_output=True, text=True, check=True)
     texts = [element.text or "" for element in ElementTree.fromstring(picture.stdout).iter() if element.text]

@@ -230,8 +230,9 @@ def test_a_gradient_of_all_turns_is_summed_once() -> None:
 
 def test_what_no_result_needs_is_not_computed() -> None:
     text = lowered(dead).as_text(stage="global")
-    assert text.count("epl.loop_last <0") == 2  # a and b of three
-    assert "epl.loop_stack <0" in text
+    assert text.count(" = loop_last(") == 2  # a and b of three
+    assert " = loop_stack(" in text
+    assert ".forward, in each of the 6 turns of a loop\n" in text
 
 
 def test_splits_reach_into_turns() -> None:

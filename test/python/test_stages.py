@@ -37,7 +37,7 @@ def test_lower_takes_shapes_and_shares_the_plan(scaled: epl.Parallelized) -> Non
 def test_as_text_shows_every_stage(scaled: epl.Parallelized) -> None:
     lowered = scaled.lower(1.0, X)
     assert "epl.scopes" in lowered.as_text()
-    assert "epl.sharding" in lowered.as_text("global") or "epl.work" in lowered.as_text("global")
+    assert "\ndevices: data 2\nscope tg0: replicate, 1 device" in lowered.as_text("global")
     assert "!epl.dist<" in lowered.as_text("local")
     assert "epl.kernel" in lowered.as_text("kernel")
     with pytest.raises(ValueError, match="stage must be one of input, global, local, kernel, found 'plan'"):

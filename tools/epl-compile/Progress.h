@@ -9,7 +9,7 @@ namespace mlir::epl {
 /// 12/40 kernels". They go to stderr, and come in order.
 class Progress {
 public:
-  enum class Phase { parse, annotate, shard, kernel, codegen, plan };
+  enum class Phase { parse, annotate, shard, localize, kernel, codegen, plan };
 
   explicit Progress(bool enabled) : enabled(enabled) {}
 

@@ -12,6 +12,7 @@
 #include "passes/emit/BuildPlan.h"
 #include "passes/kernel/Passes.h"
 #include "passes/pipeline/Passes.h"
+#include "passes/shard/Listing.h"
 #include "passes/shard/Passes.h"
 #include "runtime/plan/Devices.h"
 #include "runtime/plan/Error.h"
@@ -121,7 +122,10 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
     ShardOptions shardOptions;
     shardOptions.explainSplit = options.explainSplit;
     shardOptions.zero = options.zero;
-    buildShardPipeline(pm, shardOptions);
+    buildPlacePipeline(pm, shardOptions);
+  };
+  auto localize = [&](OpPassManager &pm) {
+    buildLocalizePipeline(pm);
     buildPipelinePipeline(pm);
   };
   auto codegen = [&](OpPassManager &pm) {
@@ -135,7 +139,8 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
   };
   using Phase = Progress::Phase;
   return success(succeeded(run(Stage::global, Phase::annotate, "annotate", annotate)) &&
-                 succeeded(run(Stage::local, Phase::shard, "shard", shard)) &&
+                 succeeded(run(Stage::global, Phase::shard, "shard", shard)) &&
+                 succeeded(run(Stage::local, Phase::localize, "localize", localize)) &&
                  succeeded(run(Stage::kernel, Phase::kernel, "kernel", buildKernelPipeline)) &&
                  succeeded(run(Stage::plan, Phase::codegen, "codegen", codegen)));
 }
@@ -207,7 +212,10 @@ LogicalResult compile(const std::string &input, const Options &options, Reports 
   }
   std::string text;
   llvm::raw_string_ostream stream(text);
-  module->print(stream, OpPrintingFlags().useLocalScope());
+  if (options.stage == Stage::global)
+    printListing(*module, stream);
+  else
+    module->print(stream, OpPrintingFlags().useLocalScope());
   tool::print(text + "\n");
   return success();
 }
@@ -269,9 +277,10 @@ int main(int argc, char **argv) {
          "--devices", [&](const std::string &text) { options.devices = parseDevices(text); },
          "the devices to compile for: cpu:N (default cpu:1)")
       ->type_name("cpu:N");
-  app.add_option("--emit", options.stage,
-                 "print the module after a phase instead of writing a plan: input (as it came), global, "
-                 "local, kernel")
+  app.add_option(
+         "--emit", options.stage,
+         "print the program after a phase instead of writing a plan: input (as it came), global (whole "
+         "tensors with their shardings, a listing for reading), local (what a device computes), kernel")
       ->transform(CLI::CheckedTransformer(stages, CLI::ignore_case).description(""))
       ->type_name("STAGE");
   app.add_option(
