@@ -40,7 +40,7 @@ LogicalResult WishAttr::verify(EmitError emitError, StringRef pattern, std::opti
 }
 
 LogicalResult ScopeAttr::verify(EmitError emitError, StrategyKind kind, int64_t deviceCount, StringRef,
-                                ArrayRef<WishAttr> dims) {
+                                ArrayRef<WishAttr> dims, LocationAttr) {
   if (kind != StrategyKind::split && !dims.empty()) // (S2)
     return emitError() << "scope of kind \"" << stringifyStrategyKind(kind)
                        << "\" has \"dims\", expected \"split\"";
@@ -48,7 +48,7 @@ LogicalResult ScopeAttr::verify(EmitError emitError, StrategyKind kind, int64_t 
 }
 
 ScopeAttr ScopeAttr::withoutDims() const {
-  return get(getContext(), getKind(), getDeviceCount(), getName(), {});
+  return get(getContext(), getKind(), getDeviceCount(), getName(), {}, {});
 }
 
 ScopeAttr ScopeAttr::withDims(ArrayRef<WishAttr> more) const {
@@ -56,7 +56,7 @@ ScopeAttr ScopeAttr::withDims(ArrayRef<WishAttr> more) const {
   for (WishAttr wish : more)
     if (!llvm::is_contained(dims, wish))
       dims.push_back(wish);
-  return get(getContext(), getKind(), getDeviceCount(), getName(), dims);
+  return get(getContext(), getKind(), getDeviceCount(), getName(), dims, getPlace());
 }
 
 LogicalResult LoopAttr::verify(EmitError emitError, int64_t id, int64_t turns) {

@@ -78,7 +78,7 @@ def Epl_ScopeAttr : Epl_Attr<"Scope", "scope"> {
   let description = [{
     Front ends that cannot put regions round traced ops enter a named scope `epl.<id>` instead; the
     function's dictionary `epl.scopes` maps each id to one of these. `name` is the user's, "" if there is none,
-    `dims` what the user wants for parameters of a scope that is split.
+    `dims` what the user wants for parameters of a scope that is split, `place` where the scope is written.
 
     Example: `epl.scopes = {s0 = #epl.scope<replicate, 1, "encoder">, s1 = #epl.scope<split, 2, "", dims = [<"wq" = 1>]>}`.
 
@@ -87,10 +87,13 @@ def Epl_ScopeAttr : Epl_Attr<"Scope", "scope"> {
     - (S2) a scope with `dims` is split.
   }];
   let parameters = (ins EnumParameter<Epl_StrategyKind>:$kind, "int64_t":$deviceCount, StringRefParameter<>:$name,
-                        OptionalArrayRefParameter<"::mlir::epl::WishAttr">:$dims);
-  let assemblyFormat = "`<` $kind `,` $deviceCount `,` $name (`,` `dims` `=` `[` $dims^ `]`)? `>`";
+                        OptionalArrayRefParameter<"::mlir::epl::WishAttr">:$dims,
+                        OptionalParameter<"::mlir::LocationAttr">:$place);
+  let assemblyFormat = [{
+    `<` $kind `,` $deviceCount `,` $name (`,` `dims` `=` `[` $dims^ `]`)? (`at` $place^)? `>`
+  }];
   let extraClassDeclaration = [{
-    /// The same without `dims`: what makes two scopes one.
+    /// The same without `dims` and place: what makes two scopes one.
     ScopeAttr withoutDims() const;
     /// The same with what `more` says, too.
     ScopeAttr withDims(::llvm::ArrayRef<WishAttr> more) const;

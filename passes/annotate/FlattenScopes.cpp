@@ -196,7 +196,7 @@ unsigned Stamper::getDefault(Operation *op) {
   MLIRContext *context = func.getContext();
   auto kind = defaultStrategy ? defaultStrategy.getKind() : StrategyKind::replicate;
   int64_t devices = defaultStrategy ? defaultStrategy.getDeviceCount() : 1;
-  return taskgraphs.getOrCreate(ScopeAttr::get(context, kind, devices, "", {}), {UnitAttr::get(context), {}},
+  return taskgraphs.getOrCreate(ScopeAttr::get(context, kind, devices, "", {}, {}), {UnitAttr::get(context), {}},
                                 op);
 }
 
@@ -270,7 +270,7 @@ void Stamper::write() {
   for (unsigned index : order)
     scopes.emplace_back(getSymbol(index), taskgraphs.scopes[index]);
   if (scopes.empty()) // a step that only returns its arguments may still have to move them
-    scopes.emplace_back(getSymbol(0), ScopeAttr::get(context, StrategyKind::replicate, 1, "", {}));
+    scopes.emplace_back(getSymbol(0), ScopeAttr::get(context, StrategyKind::replicate, 1, "", {}, {}));
   func->setAttr(EplDialect::kScopesAttr, DictionaryAttr::get(context, scopes));
   func->removeAttr(EplDialect::kDefaultStrategyAttr);
 }

@@ -76,8 +76,8 @@ static void formTaskgraphs(func::FuncOp func, DictionaryAttr scopes) {
     StringAttr name = scope.getName().empty() ? StringAttr() : builder.getStringAttr(scope.getName());
     SmallVector<Attribute> wishes(scope.getDims());
     ArrayAttr dims = wishes.empty() ? ArrayAttr() : builder.getArrayAttr(wishes);
-    TaskGraphOp::create(builder, getStart(func, entry.getName()), entry.getName(), strategy,
-                        FlatSymbolRefAttr(), name, dims);
+    Location place = scope.getPlace() ? Location(scope.getPlace()) : getStart(func, entry.getName());
+    TaskGraphOp::create(builder, place, entry.getName(), strategy, FlatSymbolRefAttr(), name, dims);
   }
   func->removeAttr(EplDialect::kScopesAttr);
 }

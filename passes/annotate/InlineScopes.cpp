@@ -10,7 +10,7 @@ static ScopeAttr getScope(Operation *op) {
   auto get = [](auto scope) {
     StrategyAttr strategy = scope.getStrategy();
     return ScopeAttr::get(scope.getContext(), strategy.getKind(), strategy.getDeviceCount(),
-                          scope.getScopeName().value_or(""), {});
+                          scope.getScopeName().value_or(""), {}, {});
   };
   if (auto replicate = dyn_cast<ReplicateOp>(op))
     return get(replicate);

@@ -35,13 +35,63 @@ std::string mlir::epl::describeTensor(RankedTensorType type, ShardingAttr shardi
   return text;
 }
 
+static DenseI64ArrayAttr getCallerShape(BlockArgument argument) {
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  return function.getArgAttrOfType<DenseI64ArrayAttr>(argument.getArgNumber(), EplDialect::kCallerShapeAttr);
+}
+
 std::string mlir::epl::describeTensor(Value value, ShardingAttr sharding) {
-  DenseI64ArrayAttr callerShape;
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    callerShape =
-        cast<func::FuncOp>(argument.getOwner()->getParentOp())
-            .getArgAttrOfType<DenseI64ArrayAttr>(argument.getArgNumber(), EplDialect::kCallerShapeAttr);
-  return describeTensor(cast<RankedTensorType>(value.getType()), sharding, callerShape);
+  auto argument = dyn_cast<BlockArgument>(value);
+  return describeTensor(cast<RankedTensorType>(value.getType()), sharding,
+                        argument ? getCallerShape(argument) : DenseI64ArrayAttr());
+}
+
+RankedTensorType mlir::epl::getCallerType(BlockArgument argument) {
+  auto type = cast<RankedTensorType>(argument.getType());
+  DenseI64ArrayAttr shape = getCallerShape(argument);
+  return shape ? type.clone(shape.asArrayRef()) : type;
+}
+
+std::string mlir::epl::describeDim(BlockArgument argument, int64_t dim) {
+  auto type = cast<RankedTensorType>(argument.getType());
+  int64_t own = 0;
+  for (auto [seen, extent] : llvm::enumerate(getCallerType(argument).getShape())) {
+    int64_t segments = 1;
+    for (int64_t taken = 0; taken < extent || taken == 0; ++own) {
+      if (own == dim)
+        return "dimension " + std::to_string(seen) +
+               (segments > 1 ? " in each of " + std::to_string(segments) + " segments" : "");
+      taken = segments *= type.getDimSize(own);
+      if (extent == 0) // counts as one dimension
+        taken = 1;
+    }
+  }
+  llvm_unreachable("every dimension is part of one that the caller sees");
+}
+
+/// A name, cut before and behind each number.
+static SmallVector<StringRef> splitAtNumbers(StringRef name) {
+  SmallVector<StringRef> pieces;
+  while (!name.empty()) {
+    bool isNumber = llvm::isDigit(name.front());
+    StringRef piece = name.take_while([&](char c) { return llvm::isDigit(c) == isNumber; });
+    pieces.push_back(piece);
+    name = name.drop_front(piece.size());
+  }
+  return pieces;
+}
+
+std::string mlir::epl::describeArguments(func::FuncOp function, ArrayRef<BlockArgument> arguments) {
+  std::string first = describeArgument(function, arguments.front().getArgNumber());
+  SmallVector<StringRef> pieces = splitAtNumbers(first);
+  for (BlockArgument argument : arguments.drop_front()) {
+    std::string name = describeArgument(function, argument.getArgNumber());
+    SmallVector<StringRef> others = splitAtNumbers(name);
+    for (auto [piece, other] : llvm::zip(pieces, others))
+      if (piece != other)
+        piece = "*";
+  }
+  return llvm::join(pieces, "");
 }
 
 std::string mlir::epl::describeMaker(Value value) {

@@ -17,6 +17,16 @@ std::string describeTensor(RankedTensorType type, ShardingAttr sharding, DenseI6
 /// A value of a global program with a sharding; an argument as the caller sees it.
 std::string describeTensor(Value value, ShardingAttr sharding);
 
+/// The type that the caller of the function sees.
+RankedTensorType getCallerType(BlockArgument argument);
+
+/// What the caller calls a dimension of an argument: "dimension 1"; one of segments "dimension 1 in each of 3
+/// segments".
+std::string describeDim(BlockArgument argument, int64_t dim);
+
+/// How errors and remarks call arguments of one kind: numbers in which their names differ are "*".
+std::string describeArguments(func::FuncOp function, ArrayRef<BlockArgument> arguments);
+
 /// Who makes a value: `dot_general model.py:12`, or the name of an argument.
 std::string describeMaker(Value value);
 

@@ -29,6 +29,10 @@ struct ShardOptions : PassPipelineOptions<ShardOptions> {
                             llvm::cl::desc("Remark for each kind of parameter how it is split, what that "
                                            "costs and what was next"),
                             llvm::cl::init(false)};
+  Option<bool> explainSharding{*this, "explain-sharding",
+                               llvm::cl::desc("Remark where a value is wanted with two shardings which was "
+                                              "dropped, and why"),
+                               llvm::cl::init(false)};
   Option<ZeroLevel> zero{*this, "zero", llvm::cl::desc("What is shared over the axis \"data\""),
                          llvm::cl::init(ZeroLevel::off), getZeroLevels()};
 };

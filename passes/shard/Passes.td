@@ -284,6 +284,10 @@ def PlacePass : Pass<"epl-place", "::mlir::ModuleOp"> {
       return %1 : tensor<4xf32>
     ```
   }];
+  let options = [
+    Option<"explain", "explain", "bool", "false",
+           "remark where a value is wanted with two shardings which was dropped, and why">
+  ];
   let dependentDialects = ["EplDialect"];
 }
 

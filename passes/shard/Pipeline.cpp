@@ -22,7 +22,7 @@ void mlir::epl::buildPlacePipeline(OpPassManager &pm, const ShardOptions &option
   pm.addPass(createSeedSplitPass({options.explainSplit}));
   pm.addPass(createSeedZeroPass({options.zero}));
   pm.addPass(createPropagatePass());
-  pm.addPass(createPlacePass());
+  pm.addPass(createPlacePass({options.explainSharding}));
   pm.addPass(createVerifyShardedPass());
 }
 

@@ -17,6 +17,7 @@
 
 #include "passes/shard/AxisPlacement.h"
 #include "passes/shard/Causes.h"
+#include "passes/shard/Conflicts.h"
 #include "passes/shard/ReshardBuilder.h"
 
 namespace mlir::epl {
@@ -114,6 +115,8 @@ static void eraseIdentities(func::FuncOp program) {
 
 namespace {
 struct Place : epl::impl::PlacePassBase<Place> {
+  using PlacePassBase::PlacePassBase;
+
   void runOnOperation() override {
     FailureOr<SmallVector<Program>> programs = getPrograms(getOperation());
     if (failed(programs))
@@ -130,6 +133,8 @@ struct Place : epl::impl::PlacePassBase<Place> {
     SmallVector<AxisPlacement, 0> placements;
     for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
       placements.emplace_back(rules, axis).commit();
+    if (explain)
+      explainConflicts(rules, placements);
     ReshardBuilder builder(rules);
     for (auto &[value, uses] : findMismatches(program, mesh, placements))
       mend(value, uses, program, mesh, builder);

@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/shard/Describe.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/SplitSearch.h"
 #include "passes/shard/SplitWishes.h"
@@ -56,21 +57,23 @@ static DenseMap<BlockArgument, int64_t> getWishedDims(const SplitWishes &wishes)
 
 /// What was chosen for the parameters of a kind, and what it was chosen over.
 static void explainKind(func::FuncOp function, const ParameterKind &kind, const Propagation &result) {
-  InFlightDiagnostic remark = function.emitRemark() << kind.name << " of " << kind.members.front().getType();
+  BlockArgument first = kind.members.front();
+  InFlightDiagnostic remark = function.emitRemark()
+                              << describeArguments(function, kind.members) << " of " << getCallerType(first);
   if (kind.members.size() > 1)
     remark << ", " << kind.members.size() << " of them";
-  AxisState state = result.getState(kind.members.front());
+  AxisState state = result.getState(first);
   if (!state.isSharded())
     remark << ": not split";
   else
-    remark << ": split along dimension " << state.dim
+    remark << ": split along " << describeDim(first, state.dim)
            << (kind.wish    ? " as dims says"
                : kind.split ? ""
                             : " as others ask for");
   if (kind.bytes)
     remark << ", " << *kind.bytes << " bytes exchanged";
   if (kind.runnerUp)
-    remark << "; along dimension " << *kind.runnerUp << " " << *kind.runnerUpBytes;
+    remark << "; along " << describeDim(first, *kind.runnerUp) << " " << *kind.runnerUpBytes;
 }
 
 /// Which parameters stay whole because the user wants it.
@@ -78,7 +81,7 @@ static void explainWhole(func::FuncOp function, const SplitWishes &wishes) {
   for (const auto &[argument, wish] : wishes)
     if (!wish.state.isSharded())
       function.emitRemark() << describeArgument(function, argument.getArgNumber()) << " of "
-                            << argument.getType() << ": not split as dims says";
+                            << getCallerType(argument) << ": not split as dims says";
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include "passes/shard/SplitWishes.h"
 
 #include "dialect/SplitAxes.h"
+#include "passes/shard/Describe.h"
 
 #include "llvm/Support/GlobPattern.h"
 #include "llvm/Support/Regex.h"
@@ -132,14 +133,6 @@ LogicalResult WishReader::read(TaskGraphOp taskgraph, WishAttr wish, const Param
   return matched ? success() : failUnmatched(taskgraph, wish, parameters);
 }
 
-/// The type that the caller sees.
-static RankedTensorType getCallerType(func::FuncOp program, BlockArgument argument) {
-  auto type = cast<RankedTensorType>(argument.getType());
-  auto shape =
-      program.getArgAttrOfType<DenseI64ArrayAttr>(argument.getArgNumber(), EplDialect::kCallerShapeAttr);
-  return shape ? type.clone(shape.asArrayRef()) : type;
-}
-
 /// The dimension that is counted from the end if it is negative; nothing if the tensor has none such.
 static std::optional<int64_t> getDim(int64_t dim, RankedTensorType type) {
   int64_t counted = dim < 0 ? dim + type.getRank() : dim;
@@ -158,7 +151,7 @@ static int64_t getDimWithinSegments(int64_t dim, RankedTensorType caller, Ranked
 LogicalResult WishReader::add(TaskGraphOp taskgraph, WishAttr wish, BlockArgument parameter) {
   AxisState state;
   if (wish.getDim()) {
-    RankedTensorType type = getCallerType(program, parameter);
+    RankedTensorType type = getCallerType(parameter);
     std::optional<int64_t> dim = getDim(*wish.getDim(), type);
     if (!dim)
       return emitError(taskgraph, wish)
@@ -186,9 +179,9 @@ LogicalResult WishReader::verifyFits(TaskGraphOp taskgraph, WishAttr wish, Block
   int64_t parts = getAxesSize(mesh, split.getDimAxes(state.dim));
   if (extent % parts == 0)
     return success();
-  return emitError(taskgraph, wish) << ": dimension " << state.dim << " of " << describe(parameter)
-                                    << " of size " << extent << " is not divisible by " << parts
-                                    << ", the size of its axes";
+  return emitError(taskgraph, wish) << ": " << describeDim(parameter, state.dim) << " of "
+                                    << describe(parameter) << " of size " << extent << " is not divisible by "
+                                    << parts << ", the size of its axes";
 }
 
 //===----------------------------------------------------------------------===//

@@ -17,6 +17,7 @@ from epl.places import is_library
 
 _ERROR = re.compile(r"^(?:.*?: )?error: (?P<message>.*)$", re.M)
 _PLACE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):\d+: ", re.M)
+_REMARK = re.compile(r"^(?P<text>.*remark: .*)$", re.M)
 _NOTE = re.compile(r"^.*: note: (?!called from).*$", re.M)
 
 
@@ -56,10 +57,18 @@ def compile_plan(text: str, options: Sequence[str], name: str) -> bytes:
 
 def emit(text: str, devices: str, name: str, stage: str, more: Sequence[str] = ()) -> str:
     """The program after a stage of the compiler, as MLIR text; errors as in `load_or_compile`."""
-    return _run(text, [f"--devices={devices}", f"--emit={stage}", *more], name)
+    return _run(text, [f"--devices={devices}", f"--emit={stage}", *more], name)[0]
 
 
-def _run(text: str, options: Sequence[str], name: str) -> str:
+def explain(text: str, devices: str, name: str, more: Sequence[str] = ()) -> list[str]:
+    """What the compiler remarks on how it shards the program; errors as in `load_or_compile`."""
+    options = [f"--devices={devices}", "--emit=global", "--explain-split", "--explain-sharding", *more]
+    _, diagnostics = _run(text, options, name)
+    return [match["text"] for match in _REMARK.finditer(diagnostics)]
+
+
+def _run(text: str, options: Sequence[str], name: str) -> tuple[str, str]:
+    """What the compiler writes to standard output, and its diagnostics."""
     command = [str(runtime.compiler()), "-", *options, *(["--progress"] if progress.is_shown() else [])]
     with tempfile.TemporaryFile() as errors:
         # In a session of its own: Ctrl-C reaches this process only, which then ends the child.
@@ -77,10 +86,10 @@ def _run(text: str, options: Sequence[str], name: str) -> str:
             child.kill()
             child.communicate()
             raise
+        _, diagnostics = progress.split_diagnostics(progress.read_all(errors))
         if child.returncode != 0:
-            _, diagnostics = progress.split_diagnostics(progress.read_all(errors))
             raise _error(child.returncode, diagnostics, name)
-    return output
+    return output, diagnostics
 
 
 def _error(code: int, diagnostics: str, name: str) -> CompileError:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import site
+import sys
 import sysconfig
 import traceback
+import types
 from pathlib import Path
 
 from epl.errors import Place
@@ -29,3 +31,11 @@ def raising_place(error: BaseException) -> Place | None:
     frames = traceback.extract_tb(error.__traceback__)
     lines = (Place(frame.filename, frame.lineno or 0) for frame in reversed(frames))
     return next((place for place in lines if not is_library(place.file)), None)
+
+
+def calling_place() -> Place | None:
+    """The line of the user's own that is running in this thread, or None."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and is_library(frame.f_code.co_filename):
+        frame = frame.f_back
+    return Place(frame.f_code.co_filename, frame.f_lineno) if frame is not None else None

@@ -23,7 +23,8 @@ from types import TracebackType
 import jax
 
 from epl.adapters.jax import hooks
-from epl.errors import ScopeError
+from epl.errors import Place, ScopeError
+from epl.places import calling_place
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
@@ -39,13 +40,15 @@ class Kind(enum.Enum):
 class Strategy:
     """Kind, number of devices of one copy, and name ("" if none) of a scope.
 
-    `dims`: along which dimension parameters are split, or None, by the pattern that names them.
+    `dims`: along which dimension parameters are split, or None, by the pattern that names them. `place`:
+    where a step enters the scope.
     """
 
     kind: Kind
     device_count: int
     name: str = ""
     dims: tuple[tuple[str, int | None], ...] = ()
+    place: Place | None = dataclasses.field(default=None, compare=False)
 
     def __str__(self) -> str:
         name = f', name="{self.name}"' if self.name else ""
@@ -146,7 +149,7 @@ class Scope(contextlib.AbstractContextManager["Scope"], contextlib.ContextDecora
 
     def __enter__(self) -> Scope:
         table = _state.table
-        strategy = self.strategy
+        strategy = dataclasses.replace(self.strategy, place=calling_place())
         plain = strategy.name or strategy.kind.value
         block = table.entered(strategy) if table else jax.named_scope(plain)
         block.__enter__()

@@ -24,7 +24,7 @@ from epl.adapters.jax import trace as adapter
 from epl.array import register_with_flax
 from epl.calling import caller, signless
 from epl.check import CheckReport, compare
-from epl.compile import emit, load_or_compile
+from epl.compile import emit, explain, load_or_compile
 from epl.environment import Devices, current_devices, parse_devices
 from epl.errors import ArgumentError, CheckError, Error
 from epl.files import replace_file
@@ -226,6 +226,19 @@ class Lowered:
         if stage == "input":
             return self.program.text
         return emit(self.program.text, self.devices, self.signature.name, stage, self.options)
+
+    def explain(self) -> str:
+        """Why the step is sharded as it is, a line for each decision, with your source line.
+
+        For each kind of parameter of a split step: along which dimension it is split, the bytes that devices
+        exchange then, and the next best dimension. Where a value is wanted with two shardings: which is
+        kept, which is dropped, and why. Parameters and values of equal layers are one line.
+
+        Raises:
+          CompileError: with the user's source line, if the step does not compile.
+        """
+        lines = explain(self.program.text, self.devices, self.signature.name, self.options)
+        return "\n".join(line.replace("remark: ", "", 1) for line in lines)
 
     def compile(self) -> Compiled:
         """Compiles the step, once; prints the layout.

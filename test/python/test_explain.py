@@ -110,3 +110,46 @@ def test_the_picture_has_who_holds_what_and_what_moves(plan: Path) -> None:
     causes = [text for text in texts if re.search(r"; add test_explain.py:\d+ reads the sum$", text, re.M)]
     assert any("all_reduce" in text for text in causes)  # of a box
     assert any(text.startswith("f32[4/data, 6, 8]: dot_general") for text in causes)  # of the table
+
+
+def test_explain_says_what_was_chosen_and_what_was_next(lowered: Any) -> None:
+    text = lowered.explain()
+    # In the shape and by the dimensions that the user knows, layers together.
+    chosen = (
+        r"argument \"params\['layers'\]\[\*\]\['wqkv'\]\" of 'tensor<8x24xf32>', 2 of them: "
+        r"split along dimension 1 in each of 3 segments, \d+ bytes exchanged; along dimension 0 \d+"
+    )
+    assert re.search(rf"test_explain\.py:\d+: {chosen}$", text, re.M)
+    assert all(re.match(r"\S+:\d+: ", line) for line in text.splitlines())
+
+
+def test_explain_says_which_of_two_shardings_was_dropped() -> None:
+    @epl.parallelize(state="w", batch="x", devices=2)
+    def mixed(w: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        with epl.split(device_count=2, dims={"w": 1}):
+            hidden = jnp.tanh(x @ w)
+            rows = epl.constrain(hidden, {0: "model"})
+            return w, rows.sum()
+
+    text = mixed.lower(np.ones((4, 8), np.float32), np.ones((6, 4), np.float32)).explain()
+    constrained, product = (
+        f"test_explain.py:{line_of(begin)}" for begin in ("rows = epl.constrain(", "hidden = jnp.tanh(")
+    )
+    expected = rf'axis "model": \S+ {constrained} says dimension 0; dropped: tanh {product} f32\[6, 8/model\]'
+    assert re.search(expected, text), text
+
+
+def test_a_wish_that_cannot_be_met_names_the_scope() -> None:
+    @epl.parallelize(state="w", batch="x", devices=2)
+    def wished(w: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        x = x + 1
+        with epl.split(device_count=2, dims={"nothing": 1}):
+            y = x * 2
+            return w, (y @ w).sum()
+
+    with pytest.raises(
+        epl.CompileError, match='dims "nothing" = 1 names no parameter of the scope'
+    ) as caught:
+        wished.lower(np.ones((4, 8), np.float32), np.ones((6, 4), np.float32)).compile()
+    assert caught.value.place is not None
+    assert caught.value.place.line == line_of('with epl.split(device_count=2, dims={"nothing": 1})')

@@ -8,6 +8,7 @@
 
 #include "Nesting.h"
 
+#include "dialect/SourceLocation.h"
 #include "passes/annotate/Passes.h"
 #include "passes/emit/BuildPlan.h"
 #include "passes/kernel/Passes.h"
@@ -59,6 +60,7 @@ struct Options {
   bool reference = false;
   bool timing = false;
   bool explainSplit = false;
+  bool explainSharding = false;
   bool colocate = false;
   ZeroLevel zero = ZeroLevel::off;
   std::string cpu = "host";
@@ -121,6 +123,7 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
   auto shard = [&](OpPassManager &pm) {
     ShardOptions shardOptions;
     shardOptions.explainSplit = options.explainSplit;
+    shardOptions.explainSharding = options.explainSharding;
     shardOptions.zero = options.zero;
     buildPlacePipeline(pm, shardOptions);
   };
@@ -143,6 +146,20 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
                  succeeded(run(Stage::local, Phase::localize, "localize", localize)) &&
                  succeeded(run(Stage::kernel, Phase::kernel, "kernel", buildKernelPipeline)) &&
                  succeeded(run(Stage::plan, Phase::codegen, "codegen", codegen)));
+}
+
+/// Prints a remark, which explains and needs no source text below it, as lines "FILE:LINE: remark: ...".
+LogicalResult printRemark(Diagnostic &diagnostic) {
+  if (diagnostic.getSeverity() != DiagnosticSeverity::Remark)
+    return failure(); // for the handler before
+  auto print = [](Diagnostic &line, StringRef kind) {
+    std::string source = getSourceLine(line.getLocation());
+    llvm::errs() << source << (source.empty() ? "" : ": ") << kind << ": " << line.str() << "\n";
+  };
+  print(diagnostic, "remark");
+  for (Diagnostic &note : diagnostic.getNotes())
+    print(note, "note");
+  return success();
 }
 
 /// How the devices are used: `cpu:4 = data 2, model 2`. Axes of one device are left out beside others.
@@ -201,6 +218,7 @@ LogicalResult compile(const std::string &input, const Options &options, Reports 
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(file), SMLoc());
   SourceMgrDiagnosticHandler handler(sources, &context);
+  ScopedDiagnosticHandler remarks(&context, printRemark);
   TimingScope parsing = reports.begin(Progress::Phase::parse, "parse");
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
   parsing.stop();
@@ -300,6 +318,8 @@ int main(int argc, char **argv) {
       "--explain-split", options.explainSplit,
       "remark for each kind of parameter of a split step along which dimension it is split, the bytes that "
       "the devices exchange, and the runner-up");
+  app.add_flag("--explain-sharding", options.explainSharding,
+               "remark where a value is wanted with two shardings which was dropped, and why");
   app.add_option("--zero", options.zero,
                  "what devices share that compute the same: v1: the optimizer's state; v2: gradients too; "
                  "v3: parameters too; off (default): nothing")

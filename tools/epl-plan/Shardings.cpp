@@ -137,7 +137,8 @@ std::vector<Holding> holdingsOf(const plan::PlanT &plan) {
   std::vector<std::vector<std::string>> names; // of each, in pieces
   std::map<std::tuple<std::string, std::string, plan::SlotRole>, size_t> known;
   for (const auto &slot : plan.slots) {
-    if (slot->updates >= 0)
+    if (slot->updates >= 0 ||
+        slot->sharding.size() != slot->shape.size()) // of several meshes: the parts' matter
       continue;
     std::vector<std::string> pieces = piecesOf(slot->name);
     std::string tensor = tensorText(*slot);

@@ -17,8 +17,8 @@ epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.wish<"w0" = -2>, #ep
 // CHECK-SAME: "params['layers'][1]['w1']"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{}, {}]>
 // CHECK-SAME: "params['layers'][2]['w2']"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{"model"}, {}]>
 // CHECK-SAME: "opt[0].mu['w0']"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{}, {}]>
-// expected-remark@+3 {{argument "params['layers'][#]['w#']" of 'tensor<6x8xf32>': split along dimension 0 as dims says, 512 bytes exchanged; along dimension 1 512}}
-// expected-remark@+2 {{argument "params['layers'][#]['w#']" of 'tensor<8x4xf32>': split along dimension 0, 512 bytes exchanged; along dimension 1}}
+// expected-remark@+3 {{argument "params['layers'][0]['w0']" of 'tensor<6x8xf32>': split along dimension 0 as dims says, 512 bytes exchanged; along dimension 1 512}}
+// expected-remark@+2 {{argument "params['layers'][2]['w2']" of 'tensor<8x4xf32>': split along dimension 0, 512 bytes exchanged; along dimension 1}}
 // expected-remark@+1 {{argument "params['layers'][1]['w1']" of 'tensor<8x8xf32>': not split as dims says}}
 func.func @wishes(%w0: tensor<6x8xf32> {epl.role = "state", epl.name = "params['layers'][0]['w0']"},
                   %w1: tensor<8x8xf32> {epl.role = "state", epl.name = "params['layers'][1]['w1']"},
@@ -124,8 +124,8 @@ epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.wish<"qkv" = -1>, #e
 // CHECK-LABEL: func.func @segments
 // CHECK-SAME: "qkv"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{}, {}, {"model"}]>
 // CHECK-SAME: "out"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{}, {"model"}, {}]>
-// expected-remark@+2 {{argument "qkv" of 'tensor<6x3x8xf32>': split along dimension 2 as dims says}}
-// expected-remark@+1 {{argument "out" of 'tensor<2x4x6xf32>': split along dimension 1 as dims says}}
+// expected-remark@+2 {{argument "qkv" of 'tensor<6x24xf32>': split along dimension 1 in each of 3 segments as dims says}}
+// expected-remark@+1 {{argument "out" of 'tensor<8x6xf32>': split along dimension 0 in each of 2 segments as dims says}}
 func.func @segments(%w: tensor<6x3x8xf32> {epl.role = "state", epl.name = "qkv", epl.caller_shape = array<i64: 6, 24>},
                     %v: tensor<2x4x6xf32> {epl.role = "state", epl.name = "out", epl.caller_shape = array<i64: 8, 6>})
     -> (tensor<6x3x8xf32>, tensor<2x4x6xf32>) {

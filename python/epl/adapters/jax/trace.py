@@ -209,15 +209,17 @@ def _annotate_scopes(function: ir.Operation, scopes: Sequence[Strategy], default
 
 
 def _scope(strategy: Strategy) -> str:
-    """A scope as its attribute shows it: `split, 2, "", dims = [<"wq" = 1>, <"wo" whole>]`."""
+    """A scope as its attribute shows it: `split, 2, "", dims = [<"wq" = 1>] at loc("train.py":7:1)`."""
     text = f'{strategy.kind.value}, {strategy.device_count}, "{strategy.name}"'
-    if not strategy.dims:
+    if strategy.dims:
+        wishes = (
+            f"<{ir.StringAttr.get(pattern)} {'whole' if dim is None else f'= {dim}'}>"
+            for pattern, dim in strategy.dims
+        )
+        text += f", dims = [{', '.join(wishes)}]"
+    if strategy.place is None:
         return text
-    wishes = (
-        f"<{ir.StringAttr.get(pattern)} {'whole' if dim is None else f'= {dim}'}>"
-        for pattern, dim in strategy.dims
-    )
-    return f"{text}, dims = [{', '.join(wishes)}]"
+    return f"{text} at {ir.Location.file(strategy.place.file, strategy.place.line, 1)}"
 
 
 def _i64(value: int) -> ir.IntegerAttr:
