@@ -19,7 +19,8 @@ std::string getSourceLine(Location location);
 std::string getShortSourceLine(Location location);
 
 /// What the front end calls an op: the primitive at the end of its name stack, "dot_general". Without a name
-/// stack, and where a loop begins and ends, the op's own name; of a `linalg.generic` what it computes: "contraction", "addf".
+/// stack, and where a loop begins and ends, the op's own name; of a `linalg.generic` what it computes:
+/// "contraction", "addf".
 std::string getOpName(Operation *op);
 
 /// Name and line, for remarks and reports: `dot_general model.py:12`.

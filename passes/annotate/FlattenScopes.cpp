@@ -196,8 +196,8 @@ unsigned Stamper::getDefault(Operation *op) {
   MLIRContext *context = func.getContext();
   auto kind = defaultStrategy ? defaultStrategy.getKind() : StrategyKind::replicate;
   int64_t devices = defaultStrategy ? defaultStrategy.getDeviceCount() : 1;
-  return taskgraphs.getOrCreate(ScopeAttr::get(context, kind, devices, "", {}, {}), {UnitAttr::get(context), {}},
-                                op);
+  return taskgraphs.getOrCreate(ScopeAttr::get(context, kind, devices, "", {}, {}),
+                                {UnitAttr::get(context), {}}, op);
 }
 
 std::optional<unsigned> Stamper::getLastProducer(Operation *op) {
