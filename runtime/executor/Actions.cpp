@@ -33,6 +33,7 @@ Actions::Bound Actions::bind(const plan::PlanT &plan, const plan::ActionUnion &a
   case plan::Action::ReducePart: {
     const plan::ReducePartT &reduce = *action.AsReducePart();
     std::vector<CombineFunction> combine;
+    combine.reserve(reduce.tensors.size());
     for (const plan::ReducedTensorT &tensor : reduce.tensors)
       combine.push_back(combineFunction(reduce.reduction, tensor.type));
     return ReducePart{std::move(combine), reduce};
