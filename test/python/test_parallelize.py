@@ -74,7 +74,7 @@ def test_an_error_of_the_compiler_names_the_users_line() -> None:
     with pytest.raises(epl.CompileError, match="2 task graphs over 2 devices on 3") as error:
         step(X)
     first = step.__wrapped__.__code__.co_firstlineno
-    assert error.value.place == epl.errors.Place(__file__, first + 3)
+    assert error.value.place == epl.errors.Place(__file__, first + 2)  # the scope
 
 
 def test_a_failed_call_costs_no_state(scaled: epl.Parallelized) -> None:
