@@ -7,13 +7,6 @@
 
 namespace epl::runtime {
 
-static size_t bytesOf(const plan::PlanT &part, const plan::SendT &send) {
-  size_t bytes = elementBytes(send.type);
-  for (int64_t extent : partShape(part, send.shape, send.sharding))
-    bytes *= size_t(extent);
-  return bytes;
-}
-
 Channels::Channels(const plan::PlanT &plan) {
   for (ChannelEnds ends : channelsOf(plan))
     channels.push_back(open(plan, ends));
@@ -23,8 +16,13 @@ Channels::Channel Channels::open(const plan::PlanT &plan, ChannelEnds ends) {
   const plan::PlanT &from = *plan.parts[ends.send.part]->plan, &to = *plan.parts[ends.receive.part]->plan;
   const plan::SendT &send = *from.commands[ends.send.command]->action.AsSend();
   const plan::ReceiveT &receive = *to.commands[ends.receive.command]->action.AsReceive();
-  Channel channel{
-      ends, elementBytes(send.type), bytesOf(from, send), fetchesOf(from, send, to, receive), {}, {}, {}};
+  Channel channel{ends,
+                  elementBytes(send.type),
+                  tensorBytes(send.type, partShape(from, send.shape, send.sharding)),
+                  fetchesOf(from, send, to, receive),
+                  {},
+                  {},
+                  {}};
   channel.sources.resize(to.devices);
   channel.listeners.resize(from.devices);
   for (uint32_t rank = 0; rank < to.devices; ++rank)

@@ -132,19 +132,12 @@ std::vector<Access> accesses(const plan::GatherBlocksT &gather, const Mesh &mesh
   return exchangeAccesses(gather.communicator, tensors);
 }
 
-uint64_t bytesOf(plan::ElementType type, const std::vector<int64_t> &shape) {
-  uint64_t bytes = elementBytes(type);
-  for (int64_t extent : shape)
-    bytes *= uint64_t(extent);
-  return bytes;
-}
-
 std::vector<Access> accesses(const plan::PlanT &plan, const plan::ReduceBlocksT &reduce) {
   std::vector<Exchanged> tensors;
   for (const plan::ReducedBlocksT &tensor : reduce.tensors) {
     std::vector<int64_t> block = partShape(plan, tensor.shape, tensor.sharding);
-    tensors.push_back(
-        {tensor.source, bytesOf(tensor.type, tensor.shape), tensor.target, bytesOf(tensor.type, block)});
+    tensors.push_back({tensor.source, tensorBytes(tensor.type, tensor.shape), tensor.target,
+                       tensorBytes(tensor.type, block)});
   }
   return exchangeAccesses(reduce.communicator, tensors);
 }
@@ -152,8 +145,8 @@ std::vector<Access> accesses(const plan::PlanT &plan, const plan::ReduceBlocksT 
 std::vector<Access> accesses(const plan::PlanT &plan, const plan::ExchangeBlocksT &exchange) {
   std::vector<int64_t> source = partShape(plan, exchange.shape, exchange.from);
   std::vector<int64_t> target = partShape(plan, exchange.shape, exchange.to);
-  return exchangeAccesses(exchange.communicator, {{exchange.source, bytesOf(exchange.type, source),
-                                                   exchange.target, bytesOf(exchange.type, target)}});
+  return exchangeAccesses(exchange.communicator, {{exchange.source, tensorBytes(exchange.type, source),
+                                                   exchange.target, tensorBytes(exchange.type, target)}});
 }
 
 } // namespace
@@ -182,12 +175,13 @@ static std::vector<Access> actionAccesses(const plan::PlanT &plan, const Mesh &m
   }
   case plan::Action::Send: {
     const plan::SendT &send = *action.AsSend();
-    return {wholeAccess(send.source, false, bytesOf(send.type, partShape(plan, send.shape, send.sharding)))};
+    return {
+        wholeAccess(send.source, false, tensorBytes(send.type, partShape(plan, send.shape, send.sharding)))};
   }
   case plan::Action::Receive: {
     const plan::ReceiveT &receive = *action.AsReceive();
     return {wholeAccess(receive.target, true,
-                        bytesOf(receive.type, partShape(plan, receive.shape, receive.sharding)))};
+                        tensorBytes(receive.type, partShape(plan, receive.shape, receive.sharding)))};
   }
   case plan::Action::NONE:
     break;

@@ -23,6 +23,13 @@ uint64_t elementBytes(plan::ElementType type) {
   return 0;
 }
 
+uint64_t tensorBytes(plan::ElementType type, const std::vector<int64_t> &shape) {
+  uint64_t bytes = elementBytes(type);
+  for (int64_t extent : shape)
+    bytes *= uint64_t(extent);
+  return bytes;
+}
+
 ElementRange partOf(int64_t count, uint32_t index, uint32_t members) {
   // count * i / members without overflow. Parts that start at whole cache lines of the wider types keep two
   // members from writing one line.
@@ -106,10 +113,7 @@ std::vector<int64_t> localShape(const plan::PlanT &plan, const plan::SlotT &slot
 }
 
 uint64_t localBytes(const plan::PlanT &plan, const plan::SlotT &slot) {
-  uint64_t bytes = elementBytes(slot.type);
-  for (int64_t extent : localShape(plan, slot))
-    bytes *= uint64_t(extent);
-  return bytes;
+  return tensorBytes(slot.type, localShape(plan, slot));
 }
 
 } // namespace epl::runtime

@@ -14,6 +14,9 @@ namespace epl::runtime {
 /// Bytes of one element; an i1 takes one byte.
 uint64_t elementBytes(plan::ElementType type);
 
+/// Bytes of a tensor. Needs extents that are not negative, and a product that fits.
+uint64_t tensorBytes(plan::ElementType type, const std::vector<int64_t> &shape);
+
 /// The elements [begin, end) of a collective over `count` elements that member `index` of `members` owns: cut
 /// points are count * index / members, rounded down to a multiple of 16, and the last member's end is
 /// `count`.

@@ -228,12 +228,9 @@ private:
 
   void requireSize(uint32_t buffer, plan::ElementType type, const std::vector<int64_t> &extents) {
     requireRoom(buffer, type, extents);
-    uint64_t bytes = elementBytes(type);
-    for (int64_t extent : extents)
-      bytes *= uint64_t(extent);
-    if (good && bytes != plan.buffers[buffer]->size)
-      fail(" moves ", bytes, " bytes of buffer ", bufferName(plan, buffer), ", which has ",
-           plan.buffers[buffer]->size);
+    if (good && tensorBytes(type, extents) != plan.buffers[buffer]->size)
+      fail(" moves ", tensorBytes(type, extents), " bytes of buffer ", bufferName(plan, buffer),
+           ", which has ", plan.buffers[buffer]->size);
   }
 
   void checkReducePart(const plan::CommandT &command, const plan::ReducePartT &reduce) {

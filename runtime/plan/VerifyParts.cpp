@@ -126,7 +126,7 @@ private:
       checkEnds(channel, ends);
     }
     if (!report.failed())
-      checkOrder();
+      checkOrder(channels);
   }
 
   void checkEnds(uint32_t channel, const Ends &ends) {
@@ -148,17 +148,18 @@ private:
 
   /// Runs all parts together, as far as they come: each command behind those before it in its lane, those it
   /// waits for and, if it receives, the send.
-  void checkOrder() {
-    std::vector<ChannelEnds> channels = channelsOf(plan);
+  void checkOrder(const std::map<uint32_t, Ends> &channels) {
     std::vector<std::vector<bool>> done;
+    done.reserve(plan.parts.size());
     for (const auto &part : plan.parts)
       done.emplace_back(part->plan->commands.size());
     std::vector<std::vector<size_t>> heads; // of the lanes of each part
+    heads.reserve(plan.parts.size());
     for (const auto &part : plan.parts)
       heads.emplace_back(part->plan->lanes.size());
     auto isReady = [&](uint32_t part, const plan::CommandT &command) {
       if (const plan::ReceiveT *receive = command.action.AsReceive()) {
-        PartCommand send = channels[receive->channel].send;
+        PartCommand send = *channels.at(receive->channel).send;
         if (!done[send.part][send.command])
           return false;
       }
