@@ -269,6 +269,7 @@ LogicalResult PlanBuilder::add() {
 static plan::PlanT getCommon(ModuleOp module, const PlanOptions &options) {
   plan::PlanT common;
   common.device_kind = "cpu";
+  common.nodes = options.nodes;
   for (BinaryOp binary : module.getOps<BinaryOp>()) {
     StringRef image = binary.getImage();
     common.image.assign(image.bytes_begin(), image.bytes_end());
@@ -291,6 +292,7 @@ static FailureOr<plan::PlanT> buildWhole(func::FuncOp func, const PlanOptions &o
   builder.getBuilder().setProvenance(std::move(*common.provenance));
   plan::PlanT plan = builder.getBuilder().finish();
   plan.layout = options.layout;
+  plan.nodes = options.nodes;
   return plan;
 }
 

@@ -11,6 +11,7 @@ namespace mlir::epl {
 /// What a plan says of where it comes from.
 struct PlanOptions {
   std::string layout;  ///< for people: "cpu:2 = data 2"
+  uint32_t nodes = 1;  ///< of which ranks take a device each in turn
   std::string options; ///< of the compilation, as a command line
   std::string source;  ///< the file that was compiled
 };

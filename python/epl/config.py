@@ -78,7 +78,10 @@ KEYS: dict[str, Key] = {
     "amp.debug_log": Key(False, "Say which operations become 16 bits."),
     "amp.loss_scale": Key("dynamic", "What the loss is multiplied by: a number of at least 1, or found out."),
     "cluster.device_place_prefer_intra_node": Key(
-        True, "Keep a copy of the model within a node; else keep each of its stages there."
+        True,
+        "Place a copy of the model within a node; else place it across the nodes, so that the replicas of "
+        "each of its scopes are within one. Nodes are those of `cpu:WxG`.",
+        has_effect=True,
     ),
     "cluster.run_visible_devices": Key("", "The devices of each process that are used; all if empty."),
     "cluster.colocate_split_and_replicate": Key(

@@ -30,7 +30,8 @@ def init(devices: Devices | None = None, config: Config | Mapping[str, Value] | 
 
     Args:
       devices: `"cpu:N"` for N virtual devices in this process (N may exceed the cores), a count, or None
-        for one device per core that this process may use.
+        for one device per core that this process may use. `"cpu:WxG"` are W nodes of G devices each,
+        numbered node after node; see the setting `cluster.device_place_prefer_intra_node`.
       config: an `epl.Config` or its dict.
 
     Raises:

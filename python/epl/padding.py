@@ -11,6 +11,7 @@ Invariant out: all others see a call with a batch of the compiled size.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -117,7 +118,7 @@ def padded(signature: Signature, spec: Spec, known: Iterable[Spec], devices: str
         if (larger := samples(signature, other)) >= size
         if _alike(resized(signature, other, size), spec)
     ]
-    count = int(devices.rpartition(":")[2])
+    count = math.prod(int(factor) for factor in devices.rpartition(":")[2].split("x"))  # nodes, devices
     return resized(signature, spec, min(fitting, default=-(-size // count) * count))
 
 

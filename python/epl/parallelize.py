@@ -160,7 +160,9 @@ def _options(config: Config) -> tuple[str, ...]:
     """What a configuration says to the compiler."""
     level = config["zero.level"]
     zero = (f"--zero={'v1' if level == 'v0' else level}",) if level else ()
-    return (*zero, *(("--colocate",) if config["cluster.colocate_split_and_replicate"] else ()))
+    colocate = ("--colocate",) if config["cluster.colocate_split_and_replicate"] else ()
+    across = () if config["cluster.device_place_prefer_intra_node"] else ("--across-nodes",)
+    return (*zero, *colocate, *across)
 
 
 @overload

@@ -286,7 +286,7 @@ def load(path: PathLike, *, devices: Devices | None = None, like: Lowered | None
         raise ArgumentError(f"like must be a lowered step or None, found {like!r}")
     file = _path(path)
     plan = _guarded(runtime.module().Plan.load, os.fspath(file))
-    chosen = parse_devices(devices) if devices is not None else current_devices() or f"cpu:{plan.devices}"
+    chosen = parse_devices(devices) if devices is not None else current_devices() or plan.device_string
     if like is not None:
         lowered = like.with_devices(chosen)
         _check_slots(plan, lowered)

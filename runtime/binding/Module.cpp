@@ -141,6 +141,9 @@ void bindPlan(nb::module_ &module) {
       .def_prop_ro("slots", &slotsOf, "Arguments in order, then results in order.")
       .def_prop_ro("devices", [](const Plan &self) { return self.summary.devices; })
       .def_prop_ro(
+          "device_string", [](const Plan &self) { return devicesText(*self.plan); },
+          "What it runs on: cpu:4, or cpu:2x2 where its order of devices depends on nodes.")
+      .def_prop_ro(
           "layout", [](const Plan &self) { return self.summary.layout; }, "cpu:2 = data 2")
       .def_prop_ro(
           "arena_bytes", [](const Plan &self) { return self.summary.arenaBytes; }, "Of one device.")

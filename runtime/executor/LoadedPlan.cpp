@@ -4,6 +4,7 @@
 #include "runtime/device/cpu/Features.h"
 #include "runtime/plan/Devices.h"
 #include "runtime/plan/Parts.h"
+#include "runtime/plan/Summary.h"
 
 #include <numeric>
 
@@ -19,6 +20,9 @@ static void checkTarget(const plan::PlanT &plan, const std::string &text) {
     throw Error("the plan is for " + count(plan.devices) +
                 (plan.layout.empty() ? "" : " (" + plan.layout + ")") + ", found " + count(devices.count) +
                 " (\"" + text + "\")");
+  if (plan.nodes > 1 && plan.nodes != devices.nodes)
+    throw Error("the plan is for \"" + devicesText(plan) + "\", as it places stages on nodes, found \"" +
+                text + "\"");
   checkCpuFeatures(plan.target_features);
 }
 
@@ -34,11 +38,14 @@ LoadedPlan::LoadedPlan(std::shared_ptr<const plan::PlanT> plan, const std::strin
   for (uint32_t part = 0; part < plans.size(); ++part)
     programs.emplace_back(*plans[part], part, image, transfers);
   for (const auto &part : source->parts)
-    this->devices.push_back(devicesOf(*part));
+    this->devices.push_back(placesOf(*part));
   if (source->parts.empty()) {
     this->devices.emplace_back(source->devices);
     std::iota(this->devices.back().begin(), this->devices.back().end(), 0);
   }
+  for (std::vector<uint32_t> &ranks : this->devices)
+    for (uint32_t &device : ranks)
+      device = deviceAt(*source, device);
   bindSlots();
 }
 

@@ -11,16 +11,18 @@ namespace epl::runtime {
 /// As many devices as a plan may be for.
 inline constexpr uint32_t maxDevices = 1024;
 
-/// What a device string such as "cpu:4" names.
+/// What a device string such as "cpu:4" or "cpu:2x4" names. Devices are numbered node after node.
 struct Devices {
   std::string kind;
   uint32_t count;
+  uint32_t nodes = 1; ///< each has count / nodes devices
 
-  /// Takes "cpu:N" and a count N. Throws Error for all else, and unless N is from 1 to maxDevices.
+  /// Takes "cpu:N", "cpu:WxG" (W nodes of G devices each), and both without "cpu:". Throws Error for all
+  /// else, and unless there are from 1 to maxDevices devices.
   static Devices parse(const std::string &text);
 
-  /// The full form, "cpu:N".
-  std::string str() const { return kind + ":" + std::to_string(count); }
+  /// The full form: "cpu:N", or "cpu:WxG" for several nodes.
+  std::string str() const;
 };
 
 } // namespace epl::runtime

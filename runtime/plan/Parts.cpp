@@ -17,17 +17,21 @@ std::vector<const plan::PlanT *> meshPlansOf(const plan::PlanT &plan) {
   return plans;
 }
 
-std::vector<uint32_t> devicesOf(const plan::PartT &part) {
+std::vector<uint32_t> placesOf(const plan::PartT &part) {
   Mesh mesh(*part.plan);
-  std::vector<uint32_t> devices;
+  std::vector<uint32_t> places;
   for (uint32_t rank = 0; rank < mesh.devices(); ++rank) {
     std::vector<int64_t> coordinates = mesh.coordinates(rank);
-    uint32_t device = part.first;
+    uint32_t place = part.first;
     for (size_t axis = 0; axis < coordinates.size(); ++axis)
-      device += uint32_t(coordinates[axis]) * part.strides[axis];
-    devices.push_back(device);
+      place += uint32_t(coordinates[axis]) * part.strides[axis];
+    places.push_back(place);
   }
-  return devices;
+  return places;
+}
+
+uint32_t deviceAt(const plan::PlanT &plan, uint32_t place) {
+  return place % plan.nodes * (plan.devices / plan.nodes) + place / plan.nodes;
 }
 
 const plan::SlotT &heldSlot(const plan::PlanT &plan, uint32_t slot) {

@@ -13,8 +13,12 @@ namespace epl::runtime {
 /// What runs on one mesh: the plan itself, or one of its parts.
 std::vector<const plan::PlanT *> meshPlansOf(const plan::PlanT &plan);
 
-/// The device that each rank of a part is.
-std::vector<uint32_t> devicesOf(const plan::PartT &part);
+/// Where each rank of a part stands in the plan's order of devices.
+std::vector<uint32_t> placesOf(const plan::PartT &part);
+
+/// The device at a place of the plan's order, which takes a device of each node in turn; devices are numbered
+/// node after node. For a plan that says nothing of nodes they are the same.
+uint32_t deviceAt(const plan::PlanT &plan, uint32_t place);
 
 /// A slot as those who hold it see it: itself, or that of the first part that has it.
 const plan::SlotT &heldSlot(const plan::PlanT &plan, uint32_t slot);

@@ -1,6 +1,7 @@
 #include "runtime/plan/Summary.h"
 
 #include "runtime/plan/Cost.h"
+#include "runtime/plan/Devices.h"
 #include "runtime/plan/Mesh.h"
 #include "runtime/plan/Parts.h"
 
@@ -41,6 +42,10 @@ Summary summarize(const plan::PlanT &plan) {
   return summary;
 }
 
+std::string devicesText(const plan::PlanT &plan) {
+  return Devices{plan.device_kind, plan.devices, plan.nodes}.str();
+}
+
 static std::string axesText(const plan::PlanT &plan) {
   std::string text;
   for (const auto &axis : plan.axes)
@@ -53,7 +58,7 @@ std::string layoutLine(const plan::PlanT &plan) {
   std::string axes = axesText(plan);
   for (const auto &part : plan.parts)
     axes += (axes.empty() ? "[" : " + [") + axesText(*part->plan) + "]";
-  return plan.device_kind + ":" + std::to_string(plan.devices) + (axes.empty() ? "" : " = " + axes);
+  return devicesText(plan) + (axes.empty() ? "" : " = " + axes);
 }
 
 } // namespace epl::runtime

@@ -51,9 +51,13 @@ private:
         last += uint64_t(part.strides[axis]) * (part.plan->axes[axis]->size - 1);
     if (last >= plan.devices)
       return report.add(partName(index), " reaches device ", last, " of ", plan.devices);
-    for (uint32_t device : devicesOf(part))
-      if (auto [other, isFree] = taken.try_emplace(device, index); !isFree)
-        report.add(partName(index), " has device ", device, ", as part ", other->second, " does");
+    if (part.plan->nodes != 1)
+      report.add(partName(index), " is for ", part.plan->nodes,
+                 " nodes, expected this to be said of the whole");
+    for (uint32_t place : placesOf(part))
+      if (auto [other, isFree] = taken.try_emplace(place, index); !isFree)
+        report.add(partName(index), " has device ", deviceAt(plan, place), ", as part ", other->second,
+                   " does");
   }
 
   void checkSlots(uint32_t index) {

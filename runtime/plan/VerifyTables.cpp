@@ -29,6 +29,8 @@ public:
       report.add("version is ", plan.version, ", expected ", planVersion);
     if (plan.image.size() > maxImageBytes)
       report.add("image has ", plan.image.size(), " bytes, expected at most ", maxImageBytes);
+    if (plan.nodes == 0 || plan.devices % plan.nodes != 0)
+      report.add("plan has ", plan.devices, " devices on ", plan.nodes, " nodes, expected as many on each");
     checkAxes();
     if (report.failed())
       return; // products of axes may not fit

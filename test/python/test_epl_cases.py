@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -20,6 +22,7 @@ import pytest
 import epl
 from steps import assert_near
 
+BIN = Path(__file__).parents[2] / "build" / "bin"
 ROWS, WIDTH = 8, 12
 COLOCATED = {"cluster.colocate_split_and_replicate": True}
 Scoped = Callable[[], Any]
@@ -50,7 +53,9 @@ def check(scope: Scoped, columns: int, devices: int, config: Any = None) -> Any:
     return check_step(step, params, x, y, devices, config)
 
 
-def check_step(step: Any, params: Any, x: jax.Array, y: jax.Array, devices: int, config: Any = None) -> Any:
+def check_step(
+    step: Any, params: Any, x: jax.Array, y: jax.Array, devices: int | str, config: Any = None
+) -> Any:
     parallel = epl.parallelize(step, state="params", batch=("x", "y"), devices=devices, config=config)
     compiled = parallel.lower(params, x, y).compile()
     found = expected = params
@@ -102,6 +107,26 @@ def test_cases_11_to_18_task_graphs_on_devices_of_their_own(
     """Which devices these are, is in test/lit/annotate/epl-cases-placement.mlir."""
     compiled = check_step(*stages(*scopes), devices)
     assert compiled.layout == f"cpu:{devices} = " + " + ".join(f"[{axes}]" for axes in first), case
+
+
+@pytest.mark.parametrize(
+    ("intra", "placed"), [(True, ["cpu:0, cpu:2", "cpu:1, cpu:3"]), (False, ["cpu:0, cpu:1", "cpu:2, cpu:3"])]
+)
+def test_case_16_replicas_within_a_node_or_across(intra: bool, placed: list[str], tmp_path: Path) -> None:
+    """Nodes have devices 0 and 1, 2 and 3."""
+    config = {"cluster.device_place_prefer_intra_node": intra}
+    compiled = check_step(*stages(epl.replicate, epl.replicate), "cpu:2x2", config)
+    compiled.save(tmp_path / "step.eplan")
+    command = [BIN / "epl-plan", "explain", tmp_path / "step.eplan"]
+    explained = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert re.findall(r"== part \d of 2, on (.*)", explained) == placed
+    assert compiled.layout == ("cpu:4" if intra else "cpu:2x2") + " = [data 2] + [data 2]"
+    if intra:
+        epl.load(tmp_path / "step.eplan", devices="cpu:4")
+    else:
+        assert epl.load(tmp_path / "step.eplan").plan.device_string == "cpu:2x2"
+        with pytest.raises(epl.Error, match=r'is for "cpu:2x2", .* found "cpu:4"'):
+            epl.load(tmp_path / "step.eplan", devices="cpu:4")
 
 
 def test_case_15_devices_that_the_sum_of_counts_does_not_divide() -> None:

@@ -54,7 +54,7 @@ enum class Kernels { vectorized, loops };
 struct Options {
   std::vector<std::string> inputs;
   std::string output;
-  unsigned devices = 1;
+  Devices devices = {.kind = "cpu", .count = 1};
   Stage stage = Stage::plan;
   Kernels kernels = Kernels::vectorized;
   bool reference = false;
@@ -62,6 +62,7 @@ struct Options {
   bool explainSplit = false;
   bool explainSharding = false;
   bool colocate = false;
+  bool acrossNodes = false;
   ZeroLevel zero = ZeroLevel::off;
   std::string cpu = "host";
   bool progress = false;
@@ -76,9 +77,9 @@ struct Options {
   }
 };
 
-unsigned parseDevices(const std::string &text) {
+Devices parseDevices(const std::string &text) {
   try {
-    return Devices::parse(text).count;
+    return Devices::parse(text);
   } catch (const ::epl::runtime::Error &error) {
     throw CLI::ValidationError("--devices", error.what());
   }
@@ -114,7 +115,7 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
   };
   auto annotate = [&](OpPassManager &pm) {
     AnnotateOptions annotateOptions;
-    annotateOptions.devices = options.devices;
+    annotateOptions.devices = options.devices.count;
     annotateOptions.colocate = options.colocate;
     if (options.reference)
       pm.addPass(createStripPass());
@@ -163,24 +164,26 @@ LogicalResult printRemark(Diagnostic &diagnostic) {
 }
 
 /// How the devices are used: `cpu:4 = data 2, model 2`. Axes of one device are left out beside others.
-std::string describeLayout(ModuleOp module, const std::string &devices) {
+std::string describeLayout(ModuleOp module, const Devices &devices) {
   std::string layout;
   for (auto mesh : module.getOps<MeshOp>())
     for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
       if (axis.getSize() > 1)
         layout += (layout.empty() ? "" : ", ") + (axis.getName() + " " + Twine(axis.getSize())).str();
-  return "cpu:" + devices + " = " + (layout.empty() ? "data 1" : layout);
+  return devices.str() + " = " + (layout.empty() ? "data 1" : layout);
 }
 
 LogicalResult writePlan(ModuleOp module, const std::string &input, const Options &options) {
-  std::string devices = std::to_string(options.devices);
   PlanOptions planOptions;
-  planOptions.layout = describeLayout(module, devices);
-  planOptions.options = "--devices=cpu:" + devices + " --cpu=" + options.cpu;
+  planOptions.nodes = options.acrossNodes ? options.devices.nodes : 1;
+  planOptions.layout = describeLayout(module, {"cpu", options.devices.count, planOptions.nodes});
+  planOptions.options = "--devices=" + options.devices.str() + " --cpu=" + options.cpu;
   if (options.kernels == Kernels::loops)
     planOptions.options += " --kernels=loops";
   if (options.colocate)
     planOptions.options += " --colocate";
+  if (options.acrossNodes)
+    planOptions.options += " --across-nodes";
   if (options.zero != ZeroLevel::off)
     planOptions.options += " --zero=v" + std::to_string(int(options.zero));
   if (options.reference)
@@ -256,7 +259,7 @@ LogicalResult compileAll(const Options &options) {
 void checkUsage(const Options &options) {
   if (options.stage == Stage::plan && options.output.empty())
     throw CLI::RequiredError("-o");
-  if (options.reference && options.devices != 1)
+  if (options.reference && options.devices.count != 1)
     throw CLI::ValidationError("--reference", "the reference runs on one device");
   if (options.inputs.size() == 1 || options.stage != Stage::plan)
     return;
@@ -293,7 +296,7 @@ int main(int argc, char **argv) {
       ->type_name("FILE");
   app.add_option_function<std::string>(
          "--devices", [&](const std::string &text) { options.devices = parseDevices(text); },
-         "the devices to compile for: cpu:N (default cpu:1)")
+         "the devices to compile for: cpu:N, or cpu:WxG for W nodes of G devices each (default cpu:1)")
       ->type_name("cpu:N");
   app.add_option(
          "--emit", options.stage,
@@ -327,6 +330,9 @@ int main(int argc, char **argv) {
       ->type_name("LEVEL");
   app.add_flag("--colocate", options.colocate,
                "run all scopes of the step on the same devices; without it each has devices of its own");
+  app.add_flag("--across-nodes", options.acrossNodes,
+               "place a copy of the model across the nodes, so that the replicas of a scope are within one; "
+               "without it a copy is within a node as far as its devices are");
   app.add_flag("--timing", options.timing, "report the time of every phase and pass on stderr");
   app.add_flag(
       "--progress", options.progress,

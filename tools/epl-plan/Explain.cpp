@@ -267,7 +267,7 @@ std::string explainPlan(const plan::PlanT &plan, const ExplainOptions &options) 
   std::string text = plan.layout + "\n";
   for (size_t part = 0; part < parts.size(); ++part)
     text += "\n== part " + std::to_string(part) + " of " + std::to_string(parts.size()) + ", on " +
-            devicesText(*plan.parts[part]) + "\n" + explain(part);
+            deviceNames(plan, *plan.parts[part]) + "\n" + explain(part);
   return text;
 }
 

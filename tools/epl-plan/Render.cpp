@@ -322,7 +322,7 @@ static std::string renderParts(const plan::PlanT &plan) {
   int width = 0, height = 0;
   for (size_t part = 0; part < plan.parts.size(); ++part) {
     std::string name = "Part " + std::to_string(part);
-    Renderer renderer(*plan.parts[part]->plan, name + ", on " + devicesText(*plan.parts[part]),
+    Renderer renderer(*plan.parts[part]->plan, name + ", on " + deviceNames(plan, *plan.parts[part]),
                       "p" + std::to_string(part));
     std::string picture = renderer.run();
     picture.insert(picture.find(' '), " y=\"" + std::to_string(height) + "\"");

@@ -98,14 +98,14 @@ std::string collectiveKind(const plan::CommandT &command) {
 
 } // namespace
 
-std::string devicesText(const plan::PartT &part) {
+std::string deviceNames(const plan::PlanT &plan, const plan::PartT &part) {
   constexpr size_t kMostNames = 8;
-  std::vector<uint32_t> devices = devicesOf(part);
+  std::vector<uint32_t> places = placesOf(part);
   std::vector<std::string> names;
-  for (size_t i = 0; i < std::min(devices.size(), kMostNames); ++i)
-    names.push_back(part.plan->device_kind + ":" + std::to_string(devices[i]));
+  for (size_t i = 0; i < std::min(places.size(), kMostNames); ++i)
+    names.push_back(part.plan->device_kind + ":" + std::to_string(deviceAt(plan, places[i])));
   std::string rest =
-      devices.size() > kMostNames ? " and " + std::to_string(devices.size() - kMostNames) + " more" : "";
+      places.size() > kMostNames ? " and " + std::to_string(places.size() - kMostNames) + " more" : "";
   return join(names, ", ") + rest;
 }
 

@@ -12,7 +12,7 @@
 namespace epl::runtime::tool {
 
 /// The devices of a part: "cpu:1, cpu:2 and 6 more".
-std::string devicesText(const plan::PartT &part);
+std::string deviceNames(const plan::PlanT &plan, const plan::PartT &part);
 
 /// A tensor as its caller sees it, with the axes that split its dimensions: `f32[32, 3x32/model]` is of
 /// 32 x 96, and a device has a part of each of the three segments of dimension 1.

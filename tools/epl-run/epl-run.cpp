@@ -9,6 +9,7 @@
 #include "runtime/Error.h"
 #include "runtime/executor/Session.h"
 #include "runtime/plan/Reader.h"
+#include "runtime/plan/Summary.h"
 
 #include <cmath>
 #include <sstream>
@@ -30,8 +31,7 @@ class Run {
 public:
   Run(const std::string &path, const std::string &devices)
       : plan(std::make_shared<plan::PlanT>(readPlan(path))),
-        session(plan, devices.empty() ? plan->device_kind + ":" + std::to_string(plan->devices) : devices),
-        arguments(session.numArguments()) {}
+        session(plan, devices.empty() ? devicesText(*plan) : devices), arguments(session.numArguments()) {}
 
   void set(size_t slot, const HostTensor &value) { arguments[slot] = value; }
 

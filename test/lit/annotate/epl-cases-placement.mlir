@@ -10,7 +10,7 @@
 
 // EPL's own tests of the devices of task graphs, by the numbers that they have in reference/epl.md, section 7.
 
-// Cases 11 and 12: devices 0 and 2, 1 and 3.
+// Cases 11 and 12: devices 0 and 2, 1 and 3; of nodes 0 and 1 each with intra-node placement (16).
 // CASE11: epl.mesh @mesh0 axes ["data"=2] first 0 strides [2]
 // CASE11: epl.mesh @mesh1 axes ["data"=2] first 1 strides [2]
 // CASE11: @tg0 {{.*}} on @mesh0

@@ -15,9 +15,18 @@ TEST(Devices, ReadsKindAndCount) {
   EXPECT_EQ(Devices::parse("cpu:1024").count, maxDevices);
 }
 
+TEST(Devices, ReadsNodes) {
+  Devices devices = Devices::parse("cpu:2x6");
+  EXPECT_EQ(devices.nodes, 2u);
+  EXPECT_EQ(devices.count, 12u);
+  EXPECT_EQ(devices.str(), "cpu:2x6");
+  EXPECT_EQ(Devices::parse("3x1").str(), "cpu:3x1");
+  EXPECT_EQ(Devices::parse("cpu:1x4").str(), "cpu:4");
+}
+
 TEST(Devices, RefusesWhatIsNoDeviceString) {
-  for (std::string text :
-       {"", "cpu", "cpu:", ":2", "cpu:x", "cpu:2x", "cpu:+2", "cpu: 2", "cpu:--2", "CPU:2", "cpu:2:2", "2.0"})
+  for (std::string text : {"", "cpu", "cpu:", ":2", "cpu:x", "cpu:2x", "cpu:+2", "cpu: 2", "cpu:--2", "CPU:2",
+                           "cpu:2:2", "2.0", "cpu:x2", "cpu:2x2x2", "cpu:2X2"})
     EXPECT_THAT([&] { Devices::parse(text); },
                 ThrowsMessage<Error>("devices must be \"cpu:N\" or a count, found \"" + text + "\""));
   for (std::string text : {"cuda:0-3", "gpu", "tpu:2"})
@@ -27,10 +36,10 @@ TEST(Devices, RefusesWhatIsNoDeviceString) {
 }
 
 TEST(Devices, RefusesTooFewAndTooMany) {
-  for (std::string text : {"0", "-1", "cpu:0", "cpu:-4294967297"})
+  for (std::string text : {"0", "-1", "cpu:0", "cpu:-4294967297", "cpu:0x4", "cpu:2x-1"})
     EXPECT_THAT([&] { Devices::parse(text); },
                 ThrowsMessage<Error>("at least one device is needed, found \"" + text + "\""));
-  for (std::string text : {"1025", "cpu:4294967297", "cpu:99999999999999999999"})
+  for (std::string text : {"1025", "cpu:4294967297", "cpu:99999999999999999999", "cpu:2x513", "65536x65536"})
     EXPECT_THAT([&] { Devices::parse(text); },
                 ThrowsMessage<Error>("at most 1024 devices are supported, found \"" + text + "\""));
 }

@@ -43,8 +43,20 @@ TEST(Parts, SurviveAFile) {
 
 TEST(Parts, HaveTheirDevices) {
   PlanT plan = sideBySidePlan();
-  EXPECT_THAT(devicesOf(*plan.parts[0]), ElementsAre(0, 3));
-  EXPECT_THAT(devicesOf(*plan.parts[1]), ElementsAre(1, 2, 4, 5));
+  EXPECT_THAT(placesOf(*plan.parts[0]), ElementsAre(0, 3));
+  EXPECT_THAT(placesOf(*plan.parts[1]), ElementsAre(1, 2, 4, 5));
+}
+
+TEST(Parts, TakeADeviceOfEachNodeInTurn) {
+  PlanT plan = sideBySidePlan();
+  plan.nodes = 2; // devices 0 to 2, 3 to 5
+  EXPECT_THAT(verifyPlan(plan), testing::IsEmpty());
+  std::vector<uint32_t> devices;
+  for (uint32_t place = 0; place < plan.devices; ++place)
+    devices.push_back(deviceAt(plan, place));
+  EXPECT_THAT(devices, ElementsAre(0, 3, 1, 4, 2, 5));
+  EXPECT_EQ(layoutLine(plan), "cpu:2x3 = [data 2] + [data 2, model 2]");
+  EXPECT_EQ(parsePlan(serializePlan(plan), "p").nodes, 2u);
 }
 
 TEST(Parts, AreSummarizedTogether) {
@@ -87,6 +99,9 @@ const Case cases[] = {
     {"DeviceCount", [](PlanT &p) { p.devices = 5; }, "devices is 5, expected those of all parts, 6"},
     {"Strides", [](PlanT &p) { p.parts[0]->strides.clear(); },
      "part 0 has 0 strides, expected one for each of 1 axes"},
+    {"Nodes", [](PlanT &p) { p.nodes = 4; }, "plan has 6 devices on 4 nodes, expected as many on each"},
+    {"NoNodes", [](PlanT &p) { p.nodes = 0; }, "plan has 6 devices on 0 nodes, expected as many on each"},
+    {"NodesOfAPart", [](PlanT &p) { part(p, 0).nodes = 2; }, "part 0 is for 2 nodes, expected this"},
     {"BeyondTheDevices", [](PlanT &p) { p.parts[0]->strides = {UINT32_MAX}; },
      "part 0 reaches device 4294967295 of 6"},
     {"DeviceTwice", [](PlanT &p) { p.parts[0]->strides = {1}; }, "part 1 has device 1, as part 0 does"},
