@@ -151,17 +151,26 @@ Value SegmentExpander::remake(Value value, ArrayRef<int64_t> widths) {
 // The function
 //===----------------------------------------------------------------------===//
 
-ShardingAttr mlir::epl::expandSegments(ShardingAttr sharding, MeshOp mesh, ArrayRef<int64_t> widths) {
+std::optional<SmallVector<SmallVector<StringRef>>>
+mlir::epl::expandSegments(ArrayRef<SmallVector<StringRef>> dimAxes, MeshOp mesh, ArrayRef<int64_t> widths) {
   SmallVector<SmallVector<StringRef>> dims;
-  for (auto [dim, width] : llvm::enumerate(widths)) {
-    SmallVector<StringRef> axes = sharding.getDimAxes(dim);
+  for (auto [axes, width] : llvm::zip_equal(dimAxes, widths)) {
     if (width != 0)
       dims.emplace_back();
     if (width != 0 && width % getAxesSize(mesh, axes) != 0)
-      return {};
+      return std::nullopt;
     dims.push_back(axes);
   }
-  return ShardingAttr::get(sharding.getContext(), sharding.getMesh(), dims, sharding.getPartialAxes(),
+  return dims;
+}
+
+ShardingAttr mlir::epl::expandSegments(ShardingAttr sharding, MeshOp mesh, ArrayRef<int64_t> widths) {
+  SmallVector<SmallVector<StringRef>> axes = llvm::map_to_vector(
+      llvm::seq(sharding.getRank()), [&](int64_t dim) { return sharding.getDimAxes(dim); });
+  auto dims = expandSegments(axes, mesh, widths);
+  if (!dims)
+    return {};
+  return ShardingAttr::get(sharding.getContext(), sharding.getMesh(), *dims, sharding.getPartialAxes(),
                            sharding.getReduction());
 }
 
@@ -281,7 +290,7 @@ struct ExpandSegmentsPass : epl::impl::ExpandSegmentsPassBase<ExpandSegmentsPass
       return;
     Segments segments(program.function, sizes);
     if (!segments.isEmpty())
-      SegmentExpander(program.function, segments).run();
+      SegmentExpander(program.function, program.mesh, segments).run();
   }
 };
 } // namespace

@@ -331,6 +331,23 @@ bool SegmentExpander::expandReshard(ReshardOp op) {
   return true;
 }
 
+/// Who says how a whole is split says how each of its segments is.
+bool SegmentExpander::expandConstrain(ConstrainOp op) {
+  Widths widths = getWidths(op.getResult());
+  ConstraintAttr said = op.getConstraint();
+  SmallVector<SmallVector<StringRef>> axes =
+      llvm::map_to_vector(llvm::seq(said.getRank()), [&](int64_t dim) { return said.getDimAxes(dim); });
+  auto dims = expandSegments(axes, mesh, widths);
+  if (!dims)
+    return false;
+  auto constraint = ConstraintAttr::get(op.getContext(), *dims, said.getWholeAxes());
+  auto made = ConstrainOp::create(builder, op.getLoc(), expandSegments(getType(op.getResult()), widths),
+                                  getAs(op.getOperand(), widths, op), constraint);
+  made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  define(op.getResult(), made, widths);
+  return true;
+}
+
 /// The same op on other shapes.
 bool SegmentExpander::expandPointwise(Operation *op, ArrayRef<int64_t> operandWidths,
                                       ArrayRef<int64_t> resultWidths) {
@@ -373,6 +390,7 @@ bool SegmentExpander::expand(Operation *op) {
       .Case([&](tensor::CollapseShapeOp reshape) { return collapseShape(reshape); })
       .Case([&](arith::ConstantOp constant) { return expandConstant(constant); })
       .Case([&](ReshardOp reshard) { return expandReshard(reshard); })
+      .Case([&](ConstrainOp constrain) { return expandConstrain(constrain); })
       .Case<LoopCarryOp, LoopLastOp>(expandEach)
       .Case<LoopSliceOp, LoopStackOp>([&](auto edge) { return expandStack(edge); })
       .Case<tensor::BitcastOp, UnrealizedConversionCastOp>(

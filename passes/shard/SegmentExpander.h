@@ -18,8 +18,8 @@ namespace mlir::epl {
 /// Rewrites one function.
 class SegmentExpander {
 public:
-  SegmentExpander(func::FuncOp function, const Segments &segments)
-      : function(function), segments(segments), builder(function.getContext()) {}
+  SegmentExpander(func::FuncOp function, MeshOp mesh, const Segments &segments)
+      : function(function), mesh(mesh), segments(segments), builder(function.getContext()) {}
 
   void run();
 
@@ -54,10 +54,12 @@ private:
   bool collapseShape(tensor::CollapseShapeOp op);
   bool expandConstant(arith::ConstantOp op);
   bool expandReshard(ReshardOp op);
+  bool expandConstrain(ConstrainOp op);
   bool expandStack(Operation *op);
   bool expandPointwise(Operation *op, ArrayRef<int64_t> operandWidths, ArrayRef<int64_t> resultWidths);
 
   func::FuncOp function;
+  MeshOp mesh;
   const Segments &segments;
   OpBuilder builder;
   DenseMap<Value, Value> expanded; ///< of tensors with segments: what has them as dimensions
@@ -66,8 +68,12 @@ private:
   SmallVector<Operation *> dead;
 };
 
-/// A sharding with two dimensions in the place of each that has segments: the axes split each segment. Null
-/// if they cannot.
+/// For each dimension the axes that split it, with two dimensions in the place of each that has segments: the
+/// axes split each segment. Nothing if they cannot.
+std::optional<SmallVector<SmallVector<StringRef>>> expandSegments(ArrayRef<SmallVector<StringRef>> dimAxes,
+                                                                  MeshOp mesh, ArrayRef<int64_t> widths);
+
+/// The sharding likewise. Null if the axes cannot split each segment.
 ShardingAttr expandSegments(ShardingAttr sharding, MeshOp mesh, ArrayRef<int64_t> widths);
 
 } // namespace mlir::epl

@@ -196,8 +196,8 @@ void SegmentFinder::link(Operation *op) {
         linkFactors(op);
         cutConcatenate(concatenate);
       })
-      .Case<linalg::GenericOp, tensor::BitcastOp, UnrealizedConversionCastOp, ReshardOp, LoopCarryOp,
-            LoopLastOp, LoopSliceOp, LoopStackOp>([&](auto) { linkFactors(op); });
+      .Case<linalg::GenericOp, tensor::BitcastOp, UnrealizedConversionCastOp, ReshardOp, ConstrainOp,
+            LoopCarryOp, LoopLastOp, LoopSliceOp, LoopStackOp>([&](auto) { linkFactors(op); });
 }
 
 //===----------------------------------------------------------------------===//

@@ -25,7 +25,9 @@ def constrain(x: jax.typing.ArrayLike, dims: Mapping[int | None, AxisNames]) -> 
       x: an array of a step.
       dims: from dimensions, counted from the end if they are negative, to axes of the step's devices: "data",
         which the batch is split over, "model", which is that of `epl.split`, or both, major to minor. The
-        key None is for axes over which `x` is whole: `{None: "model"}` has it completed or gathered.
+        key None is for axes over which `x` is whole: `{None: "model"}` has it completed or gathered. Of a
+        dimension that the step cuts into equal segments, such as queries, keys and values of one product,
+        each segment is split.
 
     Raises:
       ArgumentError: for what is no dimension of `x` and for an axis that is named twice. That the axes are

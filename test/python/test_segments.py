@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 import re
 from collections import Counter
@@ -224,6 +225,28 @@ def trains(loss: Callable[..., jax.Array], params: Any, x: Any, y: Any, devices:
 def normal(*shape: int, seed: int = 0) -> jax.Array:
     values = np.random.default_rng(seed).normal(0, shape[0] ** -0.5, shape)
     return jnp.asarray(values, jnp.float32)
+
+
+def fused_attention(params: Any, x: jax.Array, y: jax.Array, constrained: str = "") -> jax.Array:
+    """`constrained`: the "flat" product, the dimension that "counts" all heads, or each one's "heads"."""
+
+    def say(where: str, h: jax.Array, dim: int) -> jax.Array:
+        return epl.constrain(h, {dim: "model"}) if where == constrained else h
+
+    h = say("flat", x @ params["qkv"], -1).reshape(4, 6, 12, 4)
+    q, k, v = (say("heads", each, 2) for each in jnp.split(say("counts", h, 2), 3, 2))
+    weights = jax.nn.softmax(jnp.einsum("bthe,bshe->bhts", q, k))
+    read = jnp.einsum("bhts,bshe->bthe", weights, v).reshape(4, 6, 16)
+    return ((read @ params["out"] - y) ** 2).mean()
+
+
+@pytest.mark.parametrize("devices", [2, 4])
+@pytest.mark.parametrize("where", ["flat", "counts", "heads"])
+def test_a_constraint_on_a_fused_product_costs_nothing(where: str, devices: int) -> None:
+    params = {"qkv": normal(8, 48), "out": normal(16, 8)}
+    data = np.asarray(normal(4, 6, 8)), np.asarray(normal(4, 6, 8, seed=2))
+    constrained = functools.partial(fused_attention, constrained=where)
+    assert trains(constrained, params, *data, devices) == trains(fused_attention, params, *data, devices)
 
 
 @pytest.mark.parametrize("layers", [2, 12])

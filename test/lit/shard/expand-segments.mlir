@@ -211,3 +211,24 @@ func.func @no_model(%a: tensor<8xf32> {epl.role = "state"}) -> (tensor<4xf32>, t
   %1 = tensor.extract_slice %a[4] [4] [1] : tensor<8xf32> to tensor<4xf32>
   return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+#work = #epl.work<@tg0, forward>
+epl.mesh @mesh axes ["data"=4, "model"=2]
+epl.taskgraph @tg0 strategy(<split, 2>) on @mesh
+
+// What is said of a whole dimension is said of each segment, unless the axes do not divide a segment.
+// CHECK-LABEL: func.func @constraints(
+// CHECK: epl.constrain %{{.*}} to <[{"data"}, {}, {"model"}]> {epl.work = {{.*}}} : tensor<4x2x12xf32>
+// CHECK: %[[FLAT:.*]] = tensor.collapse_shape
+// CHECK: epl.constrain %[[FLAT]] to <[{}, {"data", "model"}]> {epl.work = {{.*}}} : tensor<4x24xf32>
+// CHECK: epl.constrain %{{.*}} to <[{}, {}, {}], whole = {"model"}> {epl.work = {{.*}}} : tensor<4x2x12xf32>
+func.func @constraints(%w: tensor<4x24xf32> {epl.role = "state"}) -> (tensor<4x12xf32>, tensor<4x12xf32>) {
+  %a = epl.constrain %w to <[{"data"}, {"model"}]> {epl.work = #work} : tensor<4x24xf32>
+  %b = epl.constrain %a to <[{}, {"data", "model"}]> {epl.work = #work} : tensor<4x24xf32>
+  %c = epl.constrain %b to <[{}, {}], whole = {"model"}> {epl.work = #work} : tensor<4x24xf32>
+  %0 = tensor.extract_slice %c[0, 0] [4, 12] [1, 1] {epl.work = #work} : tensor<4x24xf32> to tensor<4x12xf32>
+  %1 = tensor.extract_slice %c[0, 12] [4, 12] [1, 1] {epl.work = #work} : tensor<4x24xf32> to tensor<4x12xf32>
+  return %0, %1 : tensor<4x12xf32>, tensor<4x12xf32>
+}
