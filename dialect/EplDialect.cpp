@@ -72,13 +72,13 @@ LogicalResult EplDialect::verifyRegionArgAttribute(Operation *op, unsigned regio
     return reject("a string");
   } else if (name == kHiddenAttr && !isa<UnitAttr>(value)) {
     return reject("a unit attribute");
-  } else if (name == kShardingAttr && !isa<ShardingAttr>(value)) {
+  } else if ((name == kShardingAttr || name == kArrivesAttr) && !isa<ShardingAttr>(value)) {
     return reject("an #epl.sharding");
   } else if (name == kCallerShapeAttr && !isa<DenseI64ArrayAttr>(value)) {
     return reject("an array of i64");
   }
-  const StringRef known[] = {kRoleAttr,     kBatchDimAttr,    kNameAttr,     kHiddenAttr,
-                             kShardingAttr, kCallerShapeAttr, kPositionAttr, kChannelAttr};
+  const StringRef known[] = {kRoleAttr,        kBatchDimAttr, kNameAttr,    kHiddenAttr, kShardingAttr,
+                             kCallerShapeAttr, kPositionAttr, kChannelAttr, kArrivesAttr};
   if (!llvm::is_contained(known, name))
     return op->emitOpError() << "argument " << index << " has an unknown attribute \"" << name
                              << "\", expected one of " << ArrayRef(known);

@@ -8,13 +8,15 @@
 // As many replicas of the model as fit stand one behind the other; in each the task graphs do, in their
 // order. So task graph i begins at the sum of the counts before it, and its next replica is the sum of all
 // counts further. One that is split has its devices along "model"; one that replicates over several slices
-// its batch over them, too, along "data2". A module may bring its own mesh, for arguments sharded by hand.
+// its batch over them, too, along "data2". A module may bring its own mesh, for arguments sharded by hand,
+// or that of an earlier step, on which its arguments arrive (Arrivals.h).
 // Invariant in: at most one mesh. Invariant out: every task graph is on a mesh. Reference: EPL's nested data
 // parallelism, its automatic layout, and that of scopes that share devices.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialect/SplitAxes.h"
+#include "passes/annotate/Arrivals.h"
 #include "passes/annotate/Passes.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -111,6 +113,9 @@ struct AssignMeshesPass : epl::impl::AssignMeshesPassBase<AssignMeshesPass> {
       return signalPassFailure();
     }
     auto taskgraphs = llvm::to_vector(module.getOps<TaskGraphOp>());
+    if (MeshOp mesh = getArrivalMesh(module);
+        mesh && !(sharesAll(taskgraphs) && canShare(mesh, taskgraphs, devices)))
+      dropArrivals(module);
     auto meshes = module.getOps<MeshOp>();
     LogicalResult placed = !meshes.empty()         ? useMesh(*meshes.begin(), taskgraphs)
                            : sharesAll(taskgraphs) ? createMesh(module, taskgraphs)

@@ -169,7 +169,9 @@ def AssignMeshesPass : Pass<"epl-assign-meshes", "::mlir::ModuleOp"> {
     epl.taskgraph @tg1 strategy(<split, 2>) on @mesh
     ```
 
-    A module may bring its mesh, of as many devices, with arguments sharded by hand on it.
+    A module may bring its mesh, of as many devices, with arguments sharded by hand on it. A mesh that `epl.arrives`
+    of arguments names is that of an earlier step: it is taken if all task graphs share their devices, it has as
+    many, and the axes over which they are split; else it goes, and what arrives is distributed anew.
   }];
   let options = [Option<"devices", "devices", "int64_t", "1", "The number of devices of all meshes">,
                  Option<"colocate", "colocate", "bool", "false", "several task graphs share all devices">];

@@ -21,7 +21,8 @@ using namespace mlir::epl;
 /// Shardings name axes of meshes that go.
 static void dropShardings(func::FuncOp func) {
   for (unsigned index = 0; index < func.getNumArguments(); ++index)
-    func.removeArgAttr(index, EplDialect::kShardingAttr);
+    for (StringRef name : {EplDialect::kShardingAttr, EplDialect::kArrivesAttr})
+      func.removeArgAttr(index, name);
   func.walk([](Operation *op) { op->removeDiscardableAttr(EplDialect::kShardingAttr); });
 }
 

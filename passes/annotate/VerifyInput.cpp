@@ -87,6 +87,18 @@ static LogicalResult verifyBatchDim(func::FuncOp func, unsigned index, bool isBa
   return success();
 }
 
+/// All arguments that arrive from an earlier step do so on one mesh, of which nothing else is said.
+static LogicalResult verifyArrival(func::FuncOp func, unsigned index) {
+  auto sharding = func.getArgAttrOfType<ShardingAttr>(index, EplDialect::kArrivesAttr);
+  if (!sharding)
+    return success();
+  auto meshes = func->getParentOfType<ModuleOp>().getOps<MeshOp>();
+  if (llvm::hasSingleElement(meshes) && (*meshes.begin()).getSymName() == sharding.getMesh().getValue())
+    return success();
+  return emitArgError(func, index) << " arrives on mesh " << sharding.getMesh()
+                                   << ", expected the only mesh of the module";
+}
+
 static LogicalResult verifyArg(func::FuncOp func, unsigned index) {
   Type type = func.getArgument(index).getType();
   if (StringRef fault = getTensorFault(type); !fault.empty())
@@ -94,6 +106,8 @@ static LogicalResult verifyArg(func::FuncOp func, unsigned index) {
   auto role = func.getArgAttrOfType<StringAttr>(index, EplDialect::kRoleAttr);
   if (!role)
     return emitArgError(func, index) << " has no \"epl.role\", expected \"state\", \"batch\" or \"constant\"";
+  if (failed(verifyArrival(func, index)))
+    return failure();
   return verifyBatchDim(func, index, role.getValue() == "batch");
 }
 

@@ -181,7 +181,7 @@ void SegmentExpander::enter(BlockArgument argument) {
   ShardingAttr sharding = getSharding(argument);
   bool isFree = !sharding ||
                 expandSegments(sharding, lookupMesh(function, sharding.getMesh()), widths) != ShardingAttr();
-  if (!isFloatState(argument) || !isFree)
+  if (!keepsSegments(argument) || !isFree)
     return define(argument, argument, none);
   auto type = expandSegments(cast<RankedTensorType>(argument.getType()), widths);
   auto cast =

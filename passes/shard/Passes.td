@@ -185,6 +185,23 @@ def SeedBatchPass : Pass<"epl-seed-batch", "::mlir::ModuleOp"> {
   let dependentDialects = ["EplDialect"];
 }
 
+def SeedLayoutsPass : Pass<"epl-seed-layouts", "::mlir::ModuleOp"> {
+  let summary = "Shards arguments as they arrive from an earlier step";
+  let description = [{
+    What `epl.arrives` says of an argument becomes its sharding, unless `dims` says how it is split, or the
+    argument is no such tensor: one that has segments in one of the steps only.
+
+    ```mlir
+    func.func @main(%w: tensor<8x4xf32> {epl.role = "constant", epl.arrives = #epl.sharding<@mesh, [{}, {"model"} ]>, epl.sharding = #epl.sharding<@mesh, [{}, {} ]>})
+    ```
+    ~~>
+    ```mlir
+    func.func @main(%w: tensor<8x4xf32> {epl.role = "constant", epl.sharding = #epl.sharding<@mesh, [{}, {"model"} ]>})
+    ```
+  }];
+  let dependentDialects = ["EplDialect"];
+}
+
 def SeedSplitPass : Pass<"epl-seed-split", "::mlir::ModuleOp"> {
   let summary = "Splits parameters over the axis \"model\", each along the dimension that costs least";
   let description = [{

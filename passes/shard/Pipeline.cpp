@@ -19,6 +19,7 @@ void mlir::epl::buildPlacePipeline(OpPassManager &pm, const ShardOptions &option
   pm.addPass(createSeedConstraintsPass());
   pm.addPass(createExpandSegmentsPass());
   pm.addPass(createSeedBatchPass());
+  pm.addPass(createSeedLayoutsPass());
   pm.addPass(createSeedSplitPass({options.explainSplit}));
   pm.addPass(createSeedZeroPass({options.zero}));
   pm.addPass(createPropagatePass());

@@ -285,6 +285,13 @@ bool SegmentFinder::spread() {
   return changed;
 }
 
+bool mlir::epl::keepsSegments(BlockArgument argument) {
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto type = dyn_cast<RankedTensorType>(argument.getType());
+  auto arrives = function.getArgAttrOfType<ShardingAttr>(argument.getArgNumber(), EplDialect::kArrivesAttr);
+  return isFloatState(argument) || (type && arrives && arrives.getRank() > type.getRank());
+}
+
 /// Segments of which no parameter is a part are of no use: only what parameters ask for is split.
 void SegmentFinder::keepParameters() {
   llvm::IntEqClasses related(classes.getNumClasses());
@@ -297,7 +304,7 @@ void SegmentFinder::keepParameters() {
   related.compress();
   SmallVector<bool> isKept(related.getNumClasses());
   for (BlockArgument argument : function.getArguments())
-    if (isFloatState(argument))
+    if (keepsSegments(argument))
       for (int64_t dim = 0; dim < cast<RankedTensorType>(argument.getType()).getRank(); ++dim)
         if (std::optional<Dim> found = getDim(argument, dim))
           isKept[related[classes[*found]]] = true;

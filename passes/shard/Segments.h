@@ -24,6 +24,9 @@ bool hasSegments(ArrayRef<int64_t> widths);
 /// The type with two dimensions in the place of each that has segments.
 RankedTensorType expandSegments(RankedTensorType type, ArrayRef<int64_t> widths);
 
+/// Whether an argument has its segments between steps, too: a state, or what arrives so from another step.
+bool keepsSegments(BlockArgument argument);
+
 /// Whether every element of a tensor is the same, made by an op that can make it in any shape: what is shared
 /// by ops that have nothing else in common.
 bool isSameEverywhere(Value tensor);

@@ -18,6 +18,7 @@ import numpy as np
 
 from epl import runtime
 from epl.adapters.jax import hooks
+from epl.sharding import Sharding
 
 
 class Array:
@@ -50,6 +51,13 @@ class Array:
     def nbytes(self) -> int:
         """Bytes of the elements, of one copy."""
         return self.size * self.dtype.itemsize
+
+    @property
+    def device_sharding(self) -> Sharding | None:
+        """How the devices hold it; None where all have copies, or where it is on one of several meshes."""
+        found = self.buffer.sharding
+        sharding = None if found is None else Sharding(*found)
+        return sharding if sharding is not None and any(sharding.dims) else None
 
     def block_until_ready(self) -> Array:
         """Waits for the step that makes the value; raises its error."""

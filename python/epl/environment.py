@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -68,6 +69,11 @@ def current_devices() -> str | None:
 def as_config(config: Config | Mapping[str, Value] | None) -> Config:
     """The configuration itself, or one made from a dict."""
     return config if isinstance(config, Config) else Config(config)
+
+
+def count_devices(devices: str) -> int:
+    """How many devices a string in full form names: `cpu:4` as `cpu:2x2`, two nodes of two."""
+    return math.prod(int(factor) for factor in devices.rpartition(":")[2].split("x"))
 
 
 def parse_devices(devices: Devices) -> str:

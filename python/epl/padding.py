@@ -11,7 +11,6 @@ Invariant out: all others see a call with a batch of the compiled size.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -22,6 +21,7 @@ import numpy as np
 
 from epl.adapters.jax import hooks
 from epl.adapters.jax.trace import Argument, Result, Traced
+from epl.environment import count_devices
 from epl.errors import ArgumentError
 from epl.signature import Signature, Spec, Static, is_key
 
@@ -118,7 +118,7 @@ def padded(signature: Signature, spec: Spec, known: Iterable[Spec], devices: str
         if (larger := samples(signature, other)) >= size
         if _alike(resized(signature, other, size), spec)
     ]
-    count = math.prod(int(factor) for factor in devices.rpartition(":")[2].split("x"))  # nodes, devices
+    count = count_devices(devices)
     return resized(signature, spec, min(fitting, default=-(-size // count) * count))
 
 

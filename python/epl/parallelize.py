@@ -8,6 +8,7 @@ import logging
 import re
 import types
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar, overload
 
 import jax
@@ -16,10 +17,11 @@ from epl import calling, debugging, padding
 from epl.adapters.jax import hooks
 from epl.adapters.jax import trace as adapter
 from epl.config import Config, Value
-from epl.environment import Devices, Settings, as_config, parse_devices, settings
+from epl.environment import Devices, Settings, as_config, count_devices, parse_devices, settings
 from epl.errors import ArgumentError, Error, Place
 from epl.padding import MaskedSignature, Padded
 from epl.scopes import Strategy, default_strategy
+from epl.sharding import arrivals
 from epl.signature import Batch, Parameters, Signature, Spec
 from epl.stages import Compiled, Lowered, mismatch
 
@@ -65,16 +67,16 @@ class Parallelized:
         key = (tuple(values), tree, calling.leaves().describe(leaves), static, self._context())
         compiled = self._compiled.get(key)
         if compiled is None:
-            spec, _ = self._signature.describe(values, static)
-            compiled = self._compiled[key] = self._lower(spec).compile().fit(spec)
+            spec, plain = self._signature.describe(values, static)
+            compiled = self._compiled[key] = self._lower(spec, plain).compile().fit(spec)
         result = debugging.call(compiled, leaves) if debugging.is_on() else compiled.call(leaves)
         return self._signature.returned(values, result)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Traces the step for such arguments (arrays or `jax.ShapeDtypeStruct`s) without compiling it."""
         self._check_outermost()
-        spec, _ = self._signature.bind(args, kwargs)
-        return self._lower(spec)
+        spec, leaves = self._signature.bind(args, kwargs)
+        return self._lower(spec, leaves)
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         """As the method of a class; `self` is a state, or a Python value if static_argnames has it."""
@@ -96,7 +98,8 @@ class Parallelized:
         x64: bool = jax.config.jax_enable_x64
         return settings(self._devices, self._config), default_strategy(), x64
 
-    def _lower(self, spec: Spec) -> Lowered:
+    def _lower(self, spec: Spec, leaves: Sequence[Any]) -> Lowered:
+        """The step for such arguments; traced at the first call, whose states' shardings it takes over."""
         chosen, default, _ = context = self._context()
         if isinstance(self._signature, MaskedSignature):
             known = [lowered.spec for (*_, other), lowered in self._lowered.items() if other == context]
@@ -104,7 +107,7 @@ class Parallelized:
         key = (spec, spec.weak_types, context)
         if key not in self._lowered:
             self._log_compilation(spec)
-            self._lowered[key] = self._trace(spec, chosen, default)
+            self._lowered[key] = self._trace(spec, leaves, chosen, default)
         return self._lowered[key]
 
     def _log_compilation(self, spec: Spec) -> None:
@@ -116,9 +119,15 @@ class Parallelized:
         else:
             _LOG.debug("%s: compiling anew for other settings or weak types", self._signature.name)
 
-    def _trace(self, spec: Spec, chosen: Settings, default: Strategy | None) -> Lowered:
+    def _trace(
+        self, spec: Spec, leaves: Sequence[Any], chosen: Settings, default: Strategy | None
+    ) -> Lowered:
         signature = self._signature
-        arguments = tuple(signature.arguments(spec))
+        found = arrivals(leaves, count_devices(chosen.devices))
+        arguments = tuple(
+            argument if argument.role == "batch" else replace(argument, arrives=sharding)
+            for argument, sharding in zip(signature.arguments(spec), found, strict=True)
+        )
 
         @functools.wraps(signature.function)
         def step(*leaves: Any) -> Any:
@@ -127,7 +136,7 @@ class Parallelized:
         names = [argument.name for argument in arguments]
         traced = adapter.trace(step, spec.leaves, signature.name, names)
         results = tuple(signature.results(spec, traced.out))
-        leaves, tree = jax.tree.flatten(traced.out)
+        out_leaves, tree = jax.tree.flatten(traced.out)
         masked = isinstance(signature, MaskedSignature)
         dims = padding.sample_dims(signature, spec, traced) if masked else ()
         program = adapter.lower(
@@ -144,7 +153,7 @@ class Parallelized:
             program,
             arguments,
             results,
-            tuple(leaves),
+            tuple(out_leaves),
             tree,
             chosen.devices,
             self._donate,

@@ -14,6 +14,7 @@
 #include "runtime/plan/Summary.h"
 #include "runtime/plan/Writer.h"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -69,11 +70,23 @@ nb::bytes toBytes(const Plan &self) {
   return nb::bytes(bytes.data(), bytes.size());
 }
 
-nb::tuple shapeOf(const TensorType &type) {
-  nb::list shape;
-  for (int64_t extent : type.shape)
-    shape.append(extent);
-  return nb::tuple(shape);
+/// A tuple of what `entries` are cast to.
+template <typename Entries> nb::tuple tupleOf(const Entries &entries) {
+  nb::list list;
+  for (const auto &entry : entries)
+    list.append(nb::cast(entry));
+  return nb::tuple(list);
+}
+
+nb::tuple shapeOf(const TensorType &type) { return tupleOf(type.shape); }
+
+nb::object shardingOf(const StateBuffer &self) {
+  if (!self.sharding())
+    return nb::none();
+  std::vector<nb::tuple> dims;
+  for (const std::vector<std::string> &axes : self.sharding()->dims)
+    dims.push_back(tupleOf(axes));
+  return nb::make_tuple(tupleOf(self.sharding()->axes), tupleOf(self.sharding()->shape), tupleOf(dims));
 }
 
 Argument argumentOf(const Session &session, size_t slot, nb::handle value) {
@@ -174,6 +187,10 @@ void bindResults(nb::module_ &module) {
       .def_prop_ro("dtype", [](const StateBuffer &self) { return elementName(self.type().element); })
       .def_prop_ro(
           "nbytes", [](const StateBuffer &self) { return self.type().bytes(); }, "Of one copy.")
+      .def_prop_ro(
+          "sharding", &shardingOf,
+          "How the devices of its mesh hold it: the axes with their sizes, the shape that is split, and the "
+          "axes that split each dimension. None if the state is on one of several meshes.")
       .def_prop_ro("is_donated", &StateBuffer::isDonated, "Whether a call has consumed the value.")
       .def_prop_ro(
           "is_ready", [](const StateBuffer &self) { return !self.producer() || self.producer()->done(); },

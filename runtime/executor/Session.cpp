@@ -13,11 +13,25 @@ struct Session::Use {
   bool inPlace = false;             // its storage becomes the result's
 };
 
+static std::optional<StateBuffer::Sharding> shardingOf(const plan::PlanT &plan, const plan::SlotT &slot) {
+  if (!plan.parts.empty())
+    return std::nullopt;
+  StateBuffer::Sharding sharding;
+  sharding.shape = slot.shape;
+  for (const auto &axis : plan.axes)
+    if (!axis->temporal)
+      sharding.axes.emplace_back(axis->name, axis->size);
+  for (const auto &dim : slot.sharding)
+    sharding.dims.push_back(dim->axes);
+  return sharding;
+}
+
 Session::Session(std::shared_ptr<const plan::PlanT> plan, const std::string &devices, Executor &executor)
     : loaded(std::move(plan), devices), executor(executor),
       frame(loaded, std::min(loaded.numDevices(), executor.maxWorkers())) {
   for (const auto &slot : loaded.plan().slots)
-    kinds.push_back(std::make_shared<StateBuffer::Kind>(slot->name, TensorType::of(*slot)));
+    kinds.push_back(std::make_shared<StateBuffer::Kind>(slot->name, TensorType::of(*slot),
+                                                        shardingOf(loaded.plan(), *slot)));
 }
 
 Session::~Session() {

@@ -8,6 +8,7 @@
 #include "runtime/executor/TensorType.h"
 
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace epl::runtime {
@@ -53,10 +54,18 @@ private:
 /// A value of a state: what one call made and the next consumes. For one thread at a time.
 class StateBuffer {
 public:
+  /// How the devices of a mesh hold a tensor.
+  struct Sharding {
+    std::vector<std::pair<std::string, uint32_t>> axes; ///< of the mesh, major first, with their sizes
+    std::vector<int64_t> shape;                         ///< that is split: the tensor's, or with segments
+    std::vector<std::vector<std::string>> dims;         ///< the axes that split each dimension of it
+  };
+
   /// What all values of one state share.
   struct Kind {
     std::string name;
     TensorType type;
+    std::optional<Sharding> sharding; ///< none if the state is on one of several meshes
   };
 
   StateBuffer(std::shared_ptr<const Kind> kind, std::shared_ptr<Storage> storage,
@@ -65,6 +74,7 @@ public:
 
   const std::string &name() const { return kind->name; }
   const TensorType &type() const { return kind->type; }
+  const std::optional<Sharding> &sharding() const { return kind->sharding; }
 
   /// The call that makes the value; null for a value that came from the host.
   const std::shared_ptr<Call> &producer() const { return call; }

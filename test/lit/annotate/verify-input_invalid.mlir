@@ -309,3 +309,19 @@ func.func @main(%c: tensor<i1> {epl.role = "constant"}) {
   }
   return
 }
+
+// -----
+
+epl.mesh @mesh axes ["data"=2]
+epl.mesh @other axes ["data"=2]
+// expected-error@+1 {{argument 0 arrives on mesh @mesh, expected the only mesh of the module}}
+func.func @main(%w: tensor<4xf32> {epl.role = "state", epl.arrives = #epl.sharding<@mesh, [{"data"} ]>}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{argument 0 arrives on mesh @mesh, expected the only mesh of the module}}
+func.func @main(%w: tensor<4xf32> {epl.role = "state", epl.arrives = #epl.sharding<@mesh, [{"data"} ]>}) {
+  return
+}

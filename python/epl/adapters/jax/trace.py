@@ -21,6 +21,9 @@ from epl.adapters.jax.support import EARLY, unsupported
 from epl.errors import Place
 from epl.places import raising_place
 from epl.scopes import ScopeTable, Strategy
+from epl.sharding import Sharding
+
+MESH = "mesh"
 
 # JAX then names the line of the user who called us, not ours.
 hooks.exclude_from_locations(str(Path(__file__).parents[2]))
@@ -32,11 +35,13 @@ class Argument:
 
     name: as the user would write it, `params['w1']`. role: state, batch or constant.
     batch_dim: for a batch, the dimension along which the devices share it.
+    arrives: for a state or a constant, how the devices hold it already; on one mesh in all arguments.
     """
 
     name: str
     role: str
     batch_dim: int | None = None
+    arrives: Sharding | None = None
 
 
 @dataclass(frozen=True)
@@ -140,6 +145,7 @@ def lower(
         hidden = legalize(module)
         _annotate(main_function(module), arguments, results, len(hidden))
         _annotate_scopes(main_function(module), traced.scopes, default)
+        _add_mesh(module, arguments)
         for attribute in list(module.operation.attributes):
             del module.operation.attributes[attribute]
         module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
@@ -179,6 +185,17 @@ def _annotate(
     )
 
 
+def _add_mesh(module: ir.Module, arguments: Sequence[Argument]) -> None:
+    """The mesh on which arguments arrive."""
+    arrives = next((argument.arrives for argument in arguments if argument.arrives), None)
+    if arrives is None:
+        return
+    axes = [ir.Attribute.parse(f'#epl.axis<"{name}" = {size}>') for name, size in arrives.axes]
+    attributes = {"sym_name": ir.StringAttr.get(MESH), "axes": ir.ArrayAttr.get(axes)}
+    with ir.InsertionPoint.at_block_begin(module.body):
+        ir.Operation.create("epl.mesh", attributes=attributes)
+
+
 def _argument_attributes(argument: Argument) -> dict[str, ir.Attribute]:
     attributes: dict[str, ir.Attribute] = {
         "epl.name": ir.StringAttr.get(argument.name),
@@ -186,6 +203,9 @@ def _argument_attributes(argument: Argument) -> dict[str, ir.Attribute]:
     }
     if argument.batch_dim is not None:
         attributes["epl.batch_dim"] = _i64(argument.batch_dim)
+    if argument.arrives is not None:
+        dims = ", ".join("{" + ", ".join(f'"{axis}"' for axis in dim) + "}" for dim in argument.arrives.dims)
+        attributes["epl.arrives"] = ir.Attribute.parse(f"#epl.sharding<@{MESH}, [{dims} ]>")
     return attributes
 
 
