@@ -2,8 +2,7 @@
 
 #include "dialect/Channels.h"
 
-#include "mlir/Interfaces/FunctionInterfaces.h"
-
+#include <limits>
 #include <map>
 
 using namespace mlir;
@@ -23,6 +22,40 @@ using Ends = std::map<int64_t, End>; // by channel
 static Type getGlobalType(Type type) {
   auto dist = dyn_cast<DistType>(type);
   return dist ? dist.getGlobal() : type;
+}
+
+bool mlir::epl::isReceived(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto function =
+      argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp()) : FunctionOpInterface();
+  return function && function.getArgAttr(argument.getArgNumber(), EplDialect::kChannelAttr);
+}
+
+ChannelUses::ChannelUses(FunctionOpInterface function) {
+  Block &body = function.getFunctionBody().front();
+  for (BlockArgument argument : body.getArguments())
+    if (auto channel =
+            function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), EplDialect::kChannelAttr))
+      received[argument] = channel.getInt();
+  for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands()))
+    if (auto channel = function.getResultAttrOfType<IntegerAttr>(index, EplDialect::kChannelAttr))
+      sent.try_emplace(value, channel.getInt()); // Ascending: the first is the lowest one.
+}
+
+int64_t ChannelUses::getLastRead(Operation *op) const {
+  int64_t last = -1;
+  for (Value operand : op->getOperands())
+    if (auto known = received.find(operand); known != received.end())
+      last = std::max(last, known->second);
+  return last;
+}
+
+int64_t ChannelUses::getFirstSent(Operation *op) const {
+  int64_t first = std::numeric_limits<int64_t>::max();
+  for (Value result : op->getResults())
+    if (auto known = sent.find(result); known != sent.end())
+      first = std::min(first, known->second);
+  return first;
 }
 
 /// `what` is "sender" or "receiver".
@@ -62,29 +95,16 @@ static LogicalResult verifyPair(int64_t channel, End sender, End receiver) {
   return error;
 }
 
-/// The channel of an argument or a result, or -1.
-static int64_t getChannel(IntegerAttr channel) { return channel ? channel.getInt() : -1; }
-
 /// Ops that make what is sent stand before those that read what is received later.
 static LogicalResult verifyOrder(FunctionOpInterface function) {
-  Block &body = function.getFunctionBody().front();
-  DenseMap<Value, int64_t> sent, received;
-  for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands()))
-    if (auto channel = function.getResultAttrOfType<IntegerAttr>(index, EplDialect::kChannelAttr))
-      sent.try_emplace(value, channel.getInt()); // Ascending: the first is the lowest one.
-  for (BlockArgument argument : body.getArguments())
-    received[argument] =
-        getChannel(function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), EplDialect::kChannelAttr));
+  ChannelUses uses(function);
   int64_t latest = -1; // channel that was read so far
-  for (Operation &op : body.without_terminator()) {
-    for (Value value : isa<PredicateOp>(op) ? ValueRange() : ValueRange(op.getOperands()))
-      if (auto known = received.find(value); known != received.end())
-        latest = std::max(latest, known->second);
-    for (Value result : op.getResults())
-      if (auto known = sent.find(result); known != sent.end() && known->second < latest)
-        return op.emitOpError() << "makes what is sent by channel " << known->second
-                                << ", expected it before what is received by channel " << latest
-                                << " is read";
+  for (Operation &op : function.getFunctionBody().front().without_terminator()) {
+    if (!isa<PredicateOp>(op))
+      latest = std::max(latest, uses.getLastRead(&op));
+    if (int64_t channel = uses.getFirstSent(&op); channel < latest)
+      return op.emitOpError() << "makes what is sent by channel " << channel
+                              << ", expected it before what is received by channel " << latest << " is read";
   }
   return success();
 }

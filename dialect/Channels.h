@@ -8,7 +8,27 @@
 
 #include "dialect/Epl.h"
 
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
 namespace mlir::epl {
+
+/// Whether `value` is an argument that comes from another mesh.
+bool isReceived(Value value);
+
+/// What the ops of a function have to do with channels. What comes by a channel may be made of what goes by
+/// those of lower numbers: who makes that stands before those who read this.
+class ChannelUses {
+public:
+  explicit ChannelUses(FunctionOpInterface function);
+
+  /// The last channel by which something comes that `op` reads; -1 if none does.
+  int64_t getLastRead(Operation *op) const;
+  /// The first channel by which a result of `op` goes; the largest number if none does.
+  int64_t getFirstSent(Operation *op) const;
+
+private:
+  DenseMap<Value, int64_t> received, sent;
+};
 
 /// Fails, with an error at a function, if a channel of the module has not exactly one sender and one
 /// receiver, on two meshes, of one global type; and at an op, if it makes what goes by a channel and stands

@@ -257,7 +257,8 @@ LogicalResult PlanBuilder::add() {
     if (!isChannel(func.getResultAttrDict(i)) && failed(addResult(i)))
       return failure();
   for (BlockArgument argument : func.getArguments())
-    addSends(argument, {});
+    if (!isChannel(func.getArgAttrDict(argument.getArgNumber())))
+      addSends(argument, {});
   return addOps(func.front());
 }
 

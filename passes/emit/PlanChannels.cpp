@@ -67,6 +67,7 @@ void PlanBuilder::addReceives(Operation *reader) {
     receive.target = addBuffer(argument, getLocalType(func, type), "receive");
     builder.setGuards({});
     builder.receive(getInfo(reader, "receive"), std::move(receive));
+    addSends(argument, {}); // what an identity of this mesh makes for another one
   }
 }
 

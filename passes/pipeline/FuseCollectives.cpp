@@ -6,12 +6,14 @@
 // all that reads the bucket's results stands behind it. What depends on a member of a bucket thus never joins
 // it, and no reader waits for what the program makes after it. A bucket that comes down gives up overlap with
 // the computation that it passes, and holds more before the first of it is read, so its bytes are bounded;
-// for a few bytes the wait is all that a collective costs, and they always join. Each element is combined as
-// before, in the order of the members. Invariant in and out: level "tasks". Reference: S. Li et al., PyTorch
+// for a few bytes the wait is all that a collective costs, and they always join. What goes to another mesh is
+// still made before what may be made of it there is read (Channels.h). Each element is combined as before, in
+// the order of the members. Invariant in and out: level "tasks". Reference: S. Li et al., PyTorch
 // Distributed: Experiences on Accelerating Data Parallel Training, 2020 (buckets of gradients).
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Channels.h"
 #include "dialect/Loops.h"
 #include "dialect/Sharding.h"
 #include "passes/pipeline/Passes.h"
@@ -48,7 +50,8 @@ struct Bucket {
 class Fuser {
 public:
   Fuser(Block &body, int64_t maxBytes, int64_t smallBytes)
-      : body(body), loops(body), maxBytes(maxBytes), smallBytes(smallBytes) {}
+      : body(body), loops(body), channels(cast<FunctionOpInterface>(body.getParentOp())), maxBytes(maxBytes),
+        smallBytes(smallBytes) {}
 
   void run() {
     SmallVector<Operation *> all;
@@ -99,7 +102,7 @@ private:
   }
 
   /// Moves `op` or the bucket so that `op` stands right behind it, if the program allows it.
-  static bool moveTogether(Operation *op, const Bucket &bucket) {
+  bool moveTogether(Operation *op, const Bucket &bucket) const {
     if (isReadyAt(op, bucket.members.front())) {
       op->moveAfter(bucket.members.back());
       return true;
@@ -111,17 +114,34 @@ private:
     return true;
   }
 
-  /// Whether all operands of `op` are made before `place`.
-  static bool isReadyAt(Operation *op, Operation *place) {
-    return llvm::all_of(op->getOperands(), [&](Value operand) {
+  /// Whether all operands of `op` are made before `place`, and what another mesh may make them of.
+  bool isReadyAt(Operation *op, Operation *place) const {
+    bool isMade = llvm::all_of(op->getOperands(), [&](Value operand) {
       Operation *maker = operand.getDefiningOp();
       return !maker || maker->isBeforeInBlock(place);
     });
+    return isMade && isSentBefore(place, op);
   }
 
-  /// Whether all that reads the results of `op` stands behind `place`.
-  static bool isReadBehind(Operation *op, Operation *place) {
-    return llvm::all_of(op->getUsers(), [&](Operation *user) { return place->isBeforeInBlock(user); });
+  /// Whether all that reads the results of `op`, here or on another mesh, stands behind `place`.
+  bool isReadBehind(Operation *op, Operation *place) const {
+    return llvm::all_of(op->getUsers(), [&](Operation *user) { return place->isBeforeInBlock(user); }) &&
+           isReadAfter(op, place);
+  }
+
+  /// Whether nothing from `begin` to `op` makes what goes by a channel before the last that `op` reads.
+  bool isSentBefore(Operation *begin, Operation *op) const {
+    int64_t read = channels.getLastRead(op);
+    return read < 0 || llvm::all_of(
+                           llvm::make_range(begin->getIterator(), op->getIterator()),
+                           [&](Operation &other) { return channels.getFirstSent(&other) > read; });
+  }
+
+  /// Whether nothing behind `op` up to `last` reads what comes by a channel after the first that `op` makes.
+  bool isReadAfter(Operation *op, Operation *last) const {
+    int64_t sent = channels.getFirstSent(op);
+    return llvm::all_of(llvm::make_range(op->getIterator(), std::next(last->getIterator())),
+                        [&](Operation &other) { return channels.getLastRead(&other) < sent; });
   }
 
   /// What all members have, and the causes of each.
@@ -161,6 +181,7 @@ private:
 
   Block &body;
   Loops loops;
+  ChannelUses channels;
   int64_t maxBytes, smallBytes;
   std::vector<Bucket> buckets;
   DenseMap<Attribute, size_t> open; ///< the last bucket of each key

@@ -3,7 +3,7 @@
 // Problem: a collective stands where a tensor moves; people ask which of their lines made it necessary.
 // Method: of each reshard, one sentence: the tensor as it is and as it is to be; who made it so, for a
 //   pending sum the op that summed first, seen through what passes the sum on; who reads it, seen through
-//   further reshards. Equal ops of one line are one reader.
+//   further reshards, or which mesh it is sent to. Equal ops of one line are one reader.
 // Invariant in: the program is placed. Invariant out: the same, with an `epl.cause` on each reshard.
 //
 //===----------------------------------------------------------------------===//
@@ -103,34 +103,73 @@ private:
                                     : "the " + stringifyReductionKind(from.getReduction()).str();
   }
 
-  void collectReaders(Value value, SetVector<Operation *> &readers) const {
-    for (Operation *user : value.getUsers()) {
-      Operation *top = value.getParentBlock()->findAncestorOpInBlock(*user);
-      if (isa<ReshardOp>(top))
-        collectReaders(top->getResult(0), readers);
+  /// The uses of `value`, seen through further reshards.
+  static void collectUses(Value value, SmallVectorImpl<OpOperand *> &uses) {
+    for (OpOperand &use : value.getUses())
+      if (auto reshard = dyn_cast<ReshardOp>(use.getOwner()))
+        collectUses(reshard.getResult(), uses);
       else
-        readers.insert(top);
-    }
+        uses.push_back(&use);
   }
 
-  /// The first reader in program order, and how many others there are. The step's caller counts where nobody
-  /// else reads.
+  /// The first reader in program order, and how many others there are; where no op of this mesh reads it, who
+  /// is sent it; where nobody is, the step's caller.
   std::string describeReaders() const {
-    SetVector<Operation *> readers;
-    collectReaders(after, readers);
-    SmallVector<Operation *> sorted = readers.takeVector();
-    llvm::sort(sorted, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-    std::vector<std::string> names;
-    for (Operation *reader : sorted)
-      if (std::string name = describeOp(reader);
-          !isa<func::ReturnOp>(reader) && !llvm::is_contained(names, name))
-        names.push_back(name);
-    if (names.empty())
+    SmallVector<OpOperand *> uses;
+    collectUses(after, uses);
+    Block &body = *Value(before).getParentBlock();
+    llvm::sort(uses, [&](OpOperand *a, OpOperand *b) {
+      Operation *first = body.findAncestorOpInBlock(*a->getOwner());
+      Operation *second = body.findAncestorOpInBlock(*b->getOwner());
+      return first == second ? a->getOperandNumber() < b->getOperandNumber() : first->isBeforeInBlock(second);
+    });
+    std::vector<std::string> readers, receivers;
+    auto add = [](std::vector<std::string> &names, std::string name) {
+      if (!llvm::is_contained(names, name))
+        names.push_back(std::move(name));
+    };
+    for (OpOperand *use : uses)
+      if (Operation *reader = body.findAncestorOpInBlock(*use->getOwner()); !isa<func::ReturnOp>(reader))
+        add(readers, describeOp(reader));
+      else if (std::string receiver = describeReceiver(*use); !receiver.empty())
+        add(receivers, std::move(receiver));
+    if (readers.empty() && receivers.empty())
       return "the step returns";
+    return readers.empty() ? describeAll(receivers, "is sent", "are sent")
+                           : describeAll(readers, "reads", "read");
+  }
+
+  /// "a reads", "a and 2 others read".
+  static std::string describeAll(ArrayRef<std::string> names, const std::string &one,
+                                 const std::string &several) {
     size_t others = names.size() - 1;
     if (others == 0)
-      return names.front() + " reads";
-    return names.front() + " and " + std::to_string(others) + (others == 1 ? " other read" : " others read");
+      return names.front() + " " + one;
+    return names.front() + " and " + std::to_string(others) + (others == 1 ? " other " : " others ") +
+           several;
+  }
+
+  /// The scope on whose devices a result is received, or else their mesh; empty if the caller gets it.
+  static std::string describeReceiver(OpOperand &result) {
+    auto function = result.getOwner()->getParentOfType<func::FuncOp>();
+    Attribute channel = function.getResultAttr(result.getOperandNumber(), EplDialect::kChannelAttr);
+    MeshOp mesh = channel ? findReceiver(function->getParentOfType<ModuleOp>(), channel) : MeshOp();
+    if (!mesh)
+      return {};
+    for (TaskGraphOp taskgraph : getTaskGraphs(mesh))
+      if (std::optional<StringRef> name = taskgraph.getScopeName())
+        return ("scope \"" + *name + "\"").str();
+    return ("mesh \"" + mesh.getSymName() + "\"").str();
+  }
+
+  /// The mesh that receives a channel.
+  static MeshOp findReceiver(ModuleOp module, Attribute channel) {
+    for (auto function : module.getOps<func::FuncOp>())
+      for (unsigned index = 0; index < function.getNumArguments(); ++index)
+        if (function.getArgAttr(index, EplDialect::kChannelAttr) == channel)
+          return module.lookupSymbol<MeshOp>(
+              function->getAttrOfType<FlatSymbolRefAttr>(EplDialect::kMeshAttr).getAttr());
+    return {};
   }
 
   Value before, after;

@@ -65,19 +65,25 @@ static int64_t sumBytes(ValueRange values) {
   return bytes;
 }
 
+/// Whether the op makes numbers, such as an element of a tensor: these cannot be sent.
+static bool makesScalars(Operation *op) {
+  return llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>) && isMemoryEffectFree(op);
+}
+
 /// What is made of constants is made by each reader, and so is what is at least twice as large as what it is
 /// made of, such as a scalar in the shape of a parameter: less is sent.
 void MeshAssignment::findRemade() {
   auto isFree = [&](Value value) { return free.contains(value.getDefiningOp()); };
   for (Operation &op : body.without_terminator()) {
-    if (!isElementwise(&op) || loops.getLoop(&op))
+    if (!(isElementwise(&op) || makesScalars(&op)) || loops.getLoop(&op))
       continue;
     SetVector<Value> sources = getUsedValues(&op);
     sources.remove_if(isFree);
     bool isReturned = llvm::any_of(op.getUsers(), llvm::IsaPred<func::ReturnOp>);
     if (sources.empty())
       free.insert(&op);
-    if (sources.empty() || (!isReturned && 2 * sumBytes(sources.getArrayRef()) <= sumBytes(op.getResults())))
+    if (sources.empty() || makesScalars(&op) ||
+        (!isReturned && 2 * sumBytes(sources.getArrayRef()) <= sumBytes(op.getResults())))
       remade.insert(&op);
   }
 }

@@ -2,6 +2,7 @@
 
 #include "passes/shard/ReshardBuilder.h"
 
+#include "dialect/Channels.h"
 #include "passes/shard/Enlarging.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -61,8 +62,21 @@ Value ReshardBuilder::remake(Operation *op, ShardingAttr target, WorkAttr work) 
   return copy;
 }
 
+/// The first op of the value's block that reads it.
+static Operation *getFirstReader(Value value) {
+  Operation *first = nullptr;
+  for (Operation *user : value.getUsers())
+    if (Operation *reader = value.getParentBlock()->findAncestorOpInBlock(*user);
+        !first || reader->isBeforeInBlock(first))
+      first = reader;
+  return first;
+}
+
 Value ReshardBuilder::reshard(Value value, ShardingAttr target, WorkAttr work) {
-  builder.setInsertionPointAfterValue(value);
+  if (isReceived(value)) // what is sent before may be what it is made of
+    builder.setInsertionPoint(getFirstReader(value));
+  else
+    builder.setInsertionPointAfterValue(value);
   auto reshard = ReshardOp::create(builder, value.getLoc(), value.getType(), value, target);
   if (Operation *source = value.getDefiningOp())
     work = source->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);

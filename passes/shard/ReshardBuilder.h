@@ -13,7 +13,8 @@ public:
   explicit ReshardBuilder(const FunctionRules &rules)
       : rules(rules), builder(rules.getFunction().getContext()) {}
 
-  /// `value` with sharding `target`, made right after `value`. What is made of constants is made again, and
+  /// `value` with sharding `target`, made right after `value`, of what another mesh sends before its first
+  /// reader. What is made of constants is made again, and
   /// what is larger than what it is made of (`getEnlarged`) of that, resharded; the rest is resharded. `work`
   /// is that of the op that reads it: what reshards an argument belongs there.
   Value get(Value value, ShardingAttr target, WorkAttr work);

@@ -14,6 +14,7 @@
 
 #include "passes/shard/Passes.h"
 
+#include "dialect/Channels.h"
 #include "passes/shard/AxisState.h"
 #include "passes/shard/TaskGraphAxes.h"
 
@@ -24,11 +25,6 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
-
-static bool isReceived(BlockArgument argument) {
-  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  return bool(function.getArgAttr(argument.getArgNumber(), EplDialect::kChannelAttr));
-}
 
 /// The batch dimension of an argument, or -1 if it is no batch; an error if there is no such dimension.
 static FailureOr<int64_t> getBatchDim(func::FuncOp function, unsigned argument, RankedTensorType type) {

@@ -36,20 +36,24 @@ class Refusal(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """A program and what it is compiled for: devices, a kind of kernels, a CPU, a level of ZeRO."""
+    """A program and what it is compiled for: a kind of kernels, a CPU, a level of ZeRO."""
 
     program: Program
-    devices: int
     kernels: str  # vectorized | loops | reference: loops without the scopes, on one device
     cpu: str = "host"
     zero: str = "off"  # v1 | v2 | v3
+
+    @property
+    def devices(self) -> int:
+        return 1 if self.kernels == "reference" else self.program.layout.devices
 
     @property
     def options(self) -> tuple[str, ...]:
         if self.kernels == "reference":
             return ("--reference",)
         zero = () if self.zero == "off" else (f"--zero={self.zero}",)
-        colocate = ("--colocate",) if self.program.layout.outside else ()
+        layout = self.program.layout
+        colocate = ("--colocate",) if layout.outside and not layout.apart else ()
         machine = (f"--devices=cpu:{self.devices}", f"--kernels={self.kernels}", f"--cpu={self.cpu}")
         return (*machine, *zero, *colocate)
 

@@ -118,6 +118,18 @@ def get_parts(expression: Expression) -> Iterator[Expression]:
     return (part for part in expression if isinstance(part, tuple))
 
 
+def get_loaded(expression: Expression) -> set[int]:
+    """The operands of which it loads elements."""
+    loaded = {expression[1]} if expression[0] == "load" else set()
+    return loaded.union(*map(get_loaded, get_parts(expression)))
+
+
+def renumber(expression: Expression, places: dict[int, int]) -> Expression:
+    """The same with what it loads from at other places among the operands."""
+    parts = tuple(renumber(part, places) if isinstance(part, tuple) else part for part in expression)
+    return ("load", places[parts[1]], *parts[2:]) if parts[0] == "load" else parts
+
+
 def bound(expression: Expression, operands: Sequence[Value], extents: tuple[int, ...]) -> int | None:
     """The largest magnitude of the value; None if it, or one on the way, exceeds what its type carries."""
     bounds: list[int] = []

@@ -14,7 +14,7 @@ from layout import Layout, make_sharding
 from moves import Moves
 from nest import Output, along
 from ops import Empty, Op
-from program import Argument, Program
+from program import Argument, Program, Region
 from sorts import Sorts
 from tensors import Value
 from values import INPUT_BOUND, MAX_ELEMENTS
@@ -36,7 +36,7 @@ class Generator(Elementwise, Branches, Moves, Indexed, Sorts):
             self._make_reduction: 5,
             self._make_contraction: 4,
             self._make_product: 2,
-            self._add_layer: 8 if "split" in (self.layout.strategy, *(self.layout.outside or ())) else 1,
+            self._add_layer: 8 if any(kind == "split" for kind, _ in self.layout.strategies) else 1,
             self._add_branch: 5,
             self._make_window: 1,
             self._make_arg_reduction: 1,
@@ -59,18 +59,38 @@ class Generator(Elementwise, Branches, Moves, Indexed, Sorts):
             self._add(self.random.choices(list(makers), list(makers.values()))[0]())
         results = self._make_results()
         cuts = sorted(self.random.randint(0, len(self.ops)) for _ in range(4))
-        colocated = self.layout.outside is not None
-        scope = (cuts[0], cuts[3]) if (colocated or self.roll(0.3)) and cuts[0] < cuts[3] else None
+        regions = self._make_regions(cuts[0], cuts[3])
         return Program(
             tuple(map(self._shard, self.arguments)),
             tuple(self.ops),
             tuple(results),
             phases=(cuts[1], cuts[2]) if self.roll(0.5) else None,
-            scope=scope,
-            default_strategy=colocated or (scope is None and (self.layout.says_strategy or self.roll(0.3))),
+            regions=regions,
+            default_strategy=self.layout.outside is not None
+            or (not regions and (self.layout.says_strategy or self.roll(0.3))),
             layout=self.layout,
             seed=self.seed,
         ).prune()
+
+    # Regions
+
+    def _make_regions(self, begin: int, end: int) -> tuple[Region, ...]:
+        """One of the ops between two positions, or several, one behind the other, if scopes are apart."""
+        if self.layout.apart:
+            return self._make_regions_apart()
+        one = self.layout.outside is not None or self.roll(0.3)
+        return (Region(begin, end),) if one and begin < end else ()
+
+    def _make_regions_apart(self) -> tuple[Region, ...]:
+        """Scopes in turn, in most programs also backwards, as gradients are made, or once more anyhow."""
+        turn = list(range(len(self.layout.scopes)))
+        again = self.random.choice([[], turn[::-1], self.random.choices(turn, k=2)])
+        order = turn + again
+        cuts = [self.random.randint(0, len(self.ops)) for _ in range(2 * len(order) - 2)]
+        if self.roll(0.5):  # without gaps
+            cuts = 2 * cuts[: len(order) - 1]
+        cuts = sorted([0, *cuts, len(self.ops)])
+        return tuple(map(Region, cuts[::2], cuts[1::2], order))
 
     # Arguments and results
 

@@ -34,7 +34,7 @@ class Layers(Contractions):
         """An extent of parameters; mostly one that can be split."""
         if self.roll(0.2):
             return self.random.choice([1, 3, 5, 6, 7, 12])
-        return self.layout.count * self.random.choice([1, 2, 3, 4])
+        return self.random.choice(self.layout.scopes)[1] * self.random.choice([1, 2, 3, 4])
 
     def _add_perceptron(self, base: Value) -> Value | None:
         """The features times a parameter, and something of each element."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import random
 from dataclasses import dataclass
 
 # The axes that split each dimension of an argument, in the order of the mesh.
 Sharding = tuple[tuple[str, ...], ...]
+
+# What a scope says: replicate or split, and the devices of a replica.
+Strategy = tuple[str, int]
 
 # Extents that meshes of up to 8 devices divide, and ones that they do not.
 SPLIT_EXTENTS = [1, 2, 3, 4, 5, 6, 7, 8, 12, 17, 24]
@@ -17,21 +21,44 @@ SPLIT_EXTENTS = [1, 2, 3, 4, 5, 6, 7, 8, 12, 17, 24]
 class Layout:
     """A strategy of a scope or of the whole step; with `mesh`, shardings stand on the arguments too.
 
-    With `outside`, what is outside of the scope has another strategy on the same devices, which divide the
-    batch then: who shards it over how many of them depends on who reads what.
+    With `outside`, what is outside of all scopes has another strategy on the same devices, which divide the
+    batch then: who shards it over how many of them depends on who reads what. With `apart`, each of several
+    scopes, and what is outside of them if that has a strategy, has devices of its own.
     """
 
     devices: int
     strategy: str = "replicate"  # or split
     count: int = 1  # devices of a replica
     mesh: tuple[tuple[str, int], ...] = ()
-    outside: tuple[str, int] | None = None
+    outside: Strategy | None = None
+    apart: bool = False
+    more: tuple[Strategy, ...] = ()  # of the scopes behind the first one
+
+    @property
+    def scopes(self) -> tuple[Strategy, ...]:
+        return ((self.strategy, self.count), *self.more)
+
+    @property
+    def strategies(self) -> tuple[Strategy, ...]:
+        return (*self.scopes, self.outside) if self.outside else self.scopes
+
+    @property
+    def replicas(self) -> int:
+        """How often all strategies stand side by side; one device is that of all."""
+        return max(self.devices // sum(count for _, count in self.strategies), 1)
+
+    @property
+    def batch_parts(self) -> int:
+        """What the extent of a batch is a multiple of where several strategies may shard it."""
+        return self.replicas * math.lcm(*(n for _, n in self.strategies)) if self.apart else self.devices
 
     @property
     def axes(self) -> dict[str, int]:
-        """The mesh that the compiler makes, or that the module brings."""
+        """The mesh that the compiler makes, or that the module brings; of several what all have."""
         if self.mesh:
             return dict(self.mesh)
+        if self.apart:
+            return {"data": self.replicas}
         split = self.count if self.strategy == "split" else 1
         return {"data": self.devices // split, "model": split}
 
@@ -42,25 +69,42 @@ class Layout:
 
     def find_fault(self) -> str | None:
         """What the compiler has to say of the count of devices, if it does not divide them."""
-        if not self.mesh and self.devices % self.count:
+        if not self.mesh and not self.apart and self.devices % self.count:
             return f"{self.strategy} over {self.count} devices on {self.devices},"
         return None
+
+    def keep(self, scopes: list[int], outside: bool) -> Layout:
+        """As many replicas of some of the strategies that are apart."""
+        kept, last = [self.scopes[scope] for scope in scopes], self.outside if outside else None
+        if not kept:
+            kept, last = [last or ("replicate", 1)], None
+        layout = lay_apart(self.devices, kept, last)
+        devices = self.replicas * sum(count for _, count in layout.strategies)
+        return dataclasses.replace(layout, devices=1 if self.devices == 1 else devices)
 
     def __str__(self) -> str:
         if self.mesh:
             return "mesh of " + ", ".join(f"{name} {size}" for name, size in self.mesh)
-        inside = f"{self.strategy} over {self.count}"
+        inside = " beside ".join(f"{kind} over {count}" for kind, count in self.scopes)
         outside = f" in {self.outside[0]} over {self.outside[1]}" if self.outside else ""
         return f"{inside}{outside} of {self.devices}"
 
 
+def lay_apart(devices: int, scopes: list[Strategy], outside: Strategy | None = None) -> Layout:
+    """Several strategies, each on devices of its own."""
+    (strategy, count), *more = scopes
+    return Layout(devices, strategy, count, outside=outside, apart=True, more=tuple(more))
+
+
 def make_layout(choices: random.Random, devices: int) -> Layout:
-    kind = choices.choices(["replicate", "split", "mesh", "colocated"], [5, 3, 3, 3])[0]
+    kind = choices.choices(["replicate", "split", "mesh", "colocated", "apart"], [5, 3, 3, 3, 4])[0]
     if kind == "mesh":
         return Layout(devices, mesh=_make_mesh(choices, devices))
     divisors = [count for count in range(1, devices + 1) if devices % count == 0]
     if kind == "colocated":
         return _make_colocated(choices, devices, divisors)
+    if kind == "apart":
+        return _make_apart(choices, devices, divisors)
     if choices.random() < 0.04:
         return Layout(devices, kind, choices.randint(1, 9))
     if kind == "split":
@@ -76,6 +120,15 @@ def _make_colocated(choices: random.Random, devices: int, divisors: list[int]) -
     )[0]
     inside, outside = (split, other) if choices.random() < 0.7 else (other, split)
     return Layout(devices, *inside, outside=outside)
+
+
+def _make_apart(choices: random.Random, devices: int, divisors: list[int]) -> Layout:
+    """Strategies over counts whose sum divides the devices; on one device over one each."""
+    total = choices.choice(divisors[1:] or [2])
+    cuts = sorted(choices.sample(range(1, total), choices.randint(1, min(3, total - 1))))
+    counts = [end - begin for begin, end in zip([0, *cuts], [*cuts, total], strict=True)]
+    scopes = [(choices.choice(["replicate", "split"]), count) for count in counts]
+    return lay_apart(devices, scopes, scopes.pop() if choices.random() < 0.2 else None)
 
 
 def _make_mesh(choices: random.Random, devices: int) -> tuple[tuple[str, int], ...]:
@@ -137,10 +190,11 @@ def make_constraint(
     """
     sharding: list[tuple[str, ...]] = [() for _ in shape]
     whole: tuple[str, ...] = ()
-    careless = choices.random() < 0.02 and not layout.outside
-    axes = {"data": layout.devices} if layout.outside else layout.axes  # which others there are, ops say
+    several = layout.apart or layout.outside is not None
+    careless = choices.random() < 0.02 and not several
+    axes = {"data": 1} if several else layout.axes  # which others there are, ops say
     axes = {name: size for name, size in axes.items() if size}  # none of too few devices
-    everything = math.prod(axes.values())
+    everything = layout.batch_parts if several else math.prod(axes.values())
     for name, size in axes.items():
         if not (careless or layout.mesh or layout.strategy == "split" or name != "model"):
             continue

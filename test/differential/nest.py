@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -110,6 +111,19 @@ class Nest(Op):
             )
             for result, output in zip(self.results, self.outputs, strict=True)
         ]
+
+    def trim(self) -> Nest:
+        """Without the captured tensors of which nothing is loaded."""
+        loaded = set().union(*(ex.get_loaded(output.body) for output in self.outputs))
+        captured = range(len(self.maps), len(self.operands) - self._count_starts())
+        kept = [k for k in range(len(self.operands)) if k not in captured or k in loaded]
+        places = {k: place for place, k in enumerate(kept)}
+        outputs = (
+            dataclasses.replace(output, body=ex.renumber(output.body, places)) for output in self.outputs
+        )
+        return dataclasses.replace(
+            self, operands=tuple(self.operands[k] for k in kept), outputs=tuple(outputs)
+        )
 
     def _count_starts(self) -> int:
         return sum(output.init is None for output in self.outputs)

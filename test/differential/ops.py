@@ -33,6 +33,10 @@ class Op:
         """What the compiler has to say of the op if the devices of the layout cannot have it so."""
         return None
 
+    def trim(self) -> Op:
+        """The op without operands that it does not read."""
+        return self
+
     @property
     def result(self) -> Value:
         """The first result, of most ops the only one."""

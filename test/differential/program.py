@@ -31,18 +31,27 @@ class Argument:
 
 
 @dataclass(frozen=True)
+class Region:
+    """The ops at positions from `begin` to `end`, in one of the layout's scopes."""
+
+    begin: int
+    end: int
+    scope: int = 0
+
+
+@dataclass(frozen=True)
 class Program:
     """A step: `results` in order, each with the index of the argument that it updates, or None.
 
     Ops before `phases[0]` are forward, from there to `phases[1]` backward, then apply: as locations say it.
-    Ops of `scope` (a range of positions) stand in a region.
+    Regions stand in their order.
     """
 
     arguments: tuple[Argument, ...]
     ops: tuple[Op, ...]
     results: tuple[tuple[Value, int | None], ...]
     phases: tuple[int, int] | None = None
-    scope: tuple[int, int] | None = None
+    regions: tuple[Region, ...] = ()
     default_strategy: bool = False  # says that ops outside of a scope have a strategy too
     layout: Layout = field(default_factory=lambda: Layout(1))
     seed: int = field(default=0, compare=False)
@@ -63,41 +72,67 @@ class Program:
 
     def find_fault(self) -> str | None:
         """What the compiler has to say if the program cannot be divided among its devices."""
-        if self.layout.outside:
+        if self.layout.outside or self.layout.apart:
             return None
-        begin, end = self.scope or (0, 0)
-        says_strategy = self.ops and (self.default_strategy or begin < end)
+        says_strategy = self.ops and (self.default_strategy or self.regions)
         layout = self.layout if says_strategy else Layout(self.layout.devices, mesh=self.layout.mesh)
         faults = (part.find_fault(layout) for part in (*self.ops, *self.arguments))
         return layout.find_fault() or next(filter(None, faults), None)
 
     def prune(self) -> Program:
-        """Without the ops and arguments that no result needs. States stay: their updates name them."""
+        """Without the ops and arguments that no result needs, and scopes without ops.
+
+        States stay: their updates name them.
+        """
+        ops = [op.trim() for op in self.ops]
         needed = {value.id for value, _ in self.results}
         kept = []
-        for position in reversed(range(len(self.ops))):
-            if any(value.id in needed for value in self.ops[position].results):
+        for position in reversed(range(len(ops))):
+            if any(value.id in needed for value in ops[position].results):
                 kept.append(position)
-                needed.update(operand.id for operand in self.ops[position].operands)
+                needed.update(operand.id for operand in ops[position].operands)
         arguments = [a for a in self.arguments if a.role == "state" or a.value.id in needed]
         place = {argument.value.id: index for index, argument in enumerate(arguments)}
+        spans = [_move((region.begin, region.end), kept) for region in self.regions]
+        regions = [
+            Region(*span, region.scope)
+            for span, region in zip(spans, self.regions, strict=True)
+            if span[0] < span[1]
+        ]
         return dataclasses.replace(
             self,
             arguments=tuple(arguments),
-            ops=tuple(self.ops[position] for position in reversed(kept)),
+            ops=tuple(ops[position] for position in reversed(kept)),
             results=tuple(
                 (value, None if updates is None else place[self.arguments[updates].value.id])
                 for value, updates in self.results
             ),
-            phases=_move(self.phases, kept),
-            scope=_move(self.scope, kept),
-        )
+            phases=self.phases and _move(self.phases, kept),
+            regions=tuple(regions),
+        )._fit_layout()
+
+    def _fit_layout(self) -> Program:
+        """With devices only for the task graphs that are there, where each has its own."""
+        if not self.layout.apart:
+            return self
+        used = sorted({region.scope for region in self.regions})
+        default = self.default_strategy and self._has_default()
+        regions = (dataclasses.replace(region, scope=used.index(region.scope)) for region in self.regions)
+        layout = self.layout.keep(used, default)
+        return dataclasses.replace(self, regions=tuple(regions), default_strategy=default, layout=layout)
+
+    def _has_default(self) -> bool:
+        """Whether forward work on values is outside of all scopes: that of the default strategy.
+
+        Of work that is not forward, too, what its operands are filled with may be.
+        """
+        forward = self.phases[0] if self.phases else len(self.ops)
+        inside = {position for region in self.regions for position in range(region.begin, region.end)}
+        return any(op.operands for op in (self.ops[i] for i in range(forward) if i not in inside))
 
 
-def _move(span: tuple[int, int] | None, kept: list[int]) -> tuple[int, int] | None:
+def _move(span: tuple[int, int], kept: list[int]) -> tuple[int, int]:
     """The span of the ops at positions `kept` that were in `span`."""
-    if span is None:
-        return None
     begin, end = (sum(position < edge for position in kept) for edge in span)
     return (begin, end)
 
@@ -115,11 +150,12 @@ def _write(program: Program) -> Iterator[str]:
     if layout.mesh:
         yield write_mesh(layout.mesh)
     yield f"func.func @main({arguments}) -> ({results}) {attributes}{{"
-    begin, end = program.scope or (0, 0)
-    yield from _write_ops(program, range(begin), names, fresh)
-    if begin < end:
-        yield from _write_scope(program, range(begin, end), names, fresh)
-    yield from _write_ops(program, range(end, len(program.ops)), names, fresh)
+    written = 0
+    for region in program.regions:
+        yield from _write_ops(program, range(written, region.begin), names, fresh)
+        yield from _write_region(program, region, names, fresh)
+        written = region.end
+    yield from _write_ops(program, range(written, len(program.ops)), names, fresh)
     values = [value for value, _ in program.results]
     yield f"return {join(*(names[v.id] for v in values))} : {join(*(v.type for v in values))}"
     yield "}"
@@ -149,15 +185,18 @@ def _write_ops(program: Program, positions: range, names: Names, fresh: Iterator
             yield f'{last} loc("jit(step)/{marker}op{position}")'
 
 
-def _write_scope(program: Program, positions: range, names: Names, fresh: Iterator[str]) -> Iterator[str]:
-    """A region of ops; outside of it what it yields has other names."""
+def _write_region(program: Program, region: Region, names: Names, fresh: Iterator[str]) -> Iterator[str]:
+    """The ops of a region; outside of it what it yields has other names. Scopes of several have a name."""
+    positions = range(region.begin, region.end)
     used = {operand.id for op in program.ops[positions.stop :] for operand in op.operands}
     used |= {value.id for value, _ in program.results}
     made = [value for position in positions for value in program.ops[position].results]
     yielded = [value for value in made if value.id in used]
     types = join(*(value.type for value in yielded))
     outside = {value.id: f"%s{value.id}" for value in yielded}
-    scope = f"epl.{program.layout.strategy} devices({program.layout.count})"
+    kind, count = program.layout.scopes[region.scope]
+    again = sum(other.scope == region.scope for other in program.regions) > 1
+    scope = f"epl.{kind}" + (f' name("s{region.scope}")' if again else "") + f" devices({count})"
     yield f"{join(*outside.values())} = {scope} -> {types} {{" if yielded else f"{scope} {{"
     yield from _write_ops(program, positions, names, fresh)
     if yielded:

@@ -44,7 +44,7 @@ def make_case(seed: int) -> Case:
     cpu = choices.choice(get_cpus()) if kernels == "vectorized" else "host"
     program = make_program(seed, make_layout(choices, devices))
     zero = choices.choice(["off", "off", "off", "v1", "v2", "v3"]) if kernels == "loops" else "off"
-    return Case(program, 1 if kernels == "reference" else devices, kernels, cpu, zero)
+    return Case(program, kernels, cpu, zero)
 
 
 @functools.cache

@@ -9,9 +9,9 @@ from functools import partial
 
 import expression as ex
 from check import Case
-from layout import Layout, Sharding
+from layout import Layout, Sharding, lay_apart
 from nest import Nest
-from program import Argument, Program
+from program import Argument, Program, Region
 from tensors import Value
 
 # Smaller cases, the smallest first; none if the edit does not apply.
@@ -34,8 +34,8 @@ def _get_edits(program: Program) -> list[Edit]:
     cuts = [partial(_cut, op.result.id) for op in reversed(program.ops)]
     bodies = [partial(_simplify, op.result.id) for op in program.ops]
     shardings = [partial(_drop_sharding, argument.value.id) for argument in program.arguments]
-    layouts: list[Edit] = [*shardings, _drop_zero, _replicate, _drop_axes, _take_two_devices]
-    return [*results, *cuts, *bodies, _drop_scope, _drop_phases, *layouts, _take_loops]
+    layouts: list[Edit] = [*shardings, _drop_zero, _replicate, _drop_axes, _take_two_devices, _take_fewer]
+    return [*results, *cuts, *bodies, _drop_regions, _drop_phases, *layouts, _take_loops]
 
 
 def _with(case: Case, program: Program) -> Case:
@@ -71,8 +71,10 @@ def _cut(value_id: int, case: Case) -> Iterator[Case]:
     shorter = dataclasses.replace(
         program,
         ops=program.ops[:position] + program.ops[position + 1 :],
-        phases=_shift(program.phases, position),
-        scope=_shift(program.scope, position),
+        phases=program.phases and _shift(program.phases, position),
+        regions=tuple(
+            Region(*_shift((region.begin, region.end), position), region.scope) for region in program.regions
+        ),
     )
     batches = {a.value.type.shape[a.batch_dim] for a in program.arguments if a.role == "batch"}
     values = program.ops[position].results
@@ -105,14 +107,17 @@ def _simplify(value_id: int, case: Case) -> Iterator[Case]:
                 yield _with(case, dataclasses.replace(program, ops=tuple(ops)))
 
 
-def _shift(span: tuple[int, int] | None, removed: int) -> tuple[int, int] | None:
+def _shift(span: tuple[int, int], removed: int) -> tuple[int, int]:
     """A span of positions after the op at `removed` went away."""
-    return span and (span[0] - (removed < span[0]), span[1] - (removed < span[1]))
+    return (span[0] - (removed < span[0]), span[1] - (removed < span[1]))
 
 
-def _drop_scope(case: Case) -> Iterator[Case]:
-    if case.program.scope:
-        yield _with(case, dataclasses.replace(case.program, scope=None))
+def _drop_regions(case: Case) -> Iterator[Case]:
+    """Without all regions, then without one of them."""
+    regions = case.program.regions
+    for kept in ((), *(regions[:i] + regions[i + 1 :] for i in range(len(regions)))):
+        if kept != regions:
+            yield _with(case, dataclasses.replace(case.program, regions=kept))
 
 
 def _drop_phases(case: Case) -> Iterator[Case]:
@@ -134,15 +139,15 @@ def _drop_sharding(value_id: int, case: Case) -> Iterator[Case]:
 
 
 def _lay_out(case: Case, layout: Layout) -> Iterator[Case]:
-    """Another layout, without the axes that it lacks, if the program can be divided so."""
+    """Another layout, without the axes and scopes that it lacks, if the program can be divided so."""
     names = dict(layout.mesh)
     arguments = tuple(
         dataclasses.replace(a, sharding=_keep_axes(a.sharding, names)) for a in case.program.arguments
     )
-    program = dataclasses.replace(case.program, layout=layout, arguments=arguments)
+    regions = tuple(region for region in case.program.regions if region.scope < len(layout.scopes))
+    program = dataclasses.replace(case.program, layout=layout, arguments=arguments, regions=regions)
     if layout != case.program.layout and not program.find_fault():
-        devices = 1 if case.kernels == "reference" else layout.devices
-        yield dataclasses.replace(_with(case, program), devices=devices)
+        yield _with(case, program)
 
 
 def _keep_axes(sharding: Sharding | None, names: dict[str, int]) -> Sharding | None:
@@ -165,11 +170,22 @@ def _drop_axes(case: Case) -> Iterator[Case]:
 
 def _take_two_devices(case: Case) -> Iterator[Case]:
     layout = case.program.layout
-    if layout.devices > 2 and len(layout.mesh) < 2:
+    if layout.devices > 2 and len(layout.mesh) < 2 and not layout.apart:
         mesh = tuple((name, 2) for name, _ in layout.mesh)
         outside = layout.outside and (layout.outside[0], min(layout.outside[1], 2))
         if not outside or layout.devices % 2 == 0:  # then two divide the batch
             yield from _lay_out(case, Layout(2, layout.strategy, min(layout.count, 2), mesh, outside))
+
+
+def _take_fewer(case: Case) -> Iterator[Case]:
+    """One replica of scopes that are apart, then one device for each of them; all that divided still does."""
+    layout = case.program.layout
+    if layout.apart and layout.devices > 1:
+        total = sum(count for _, count in layout.strategies)
+        yield from _lay_out(case, dataclasses.replace(layout, devices=total))
+        scopes = [(kind, 1) for kind, _ in layout.scopes]
+        outside = layout.outside and (layout.outside[0], 1)
+        yield from _lay_out(case, lay_apart(layout.replicas * len(layout.strategies), scopes, outside))
 
 
 def _take_loops(case: Case) -> Iterator[Case]:

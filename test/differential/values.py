@@ -32,15 +32,16 @@ class Values:
             list(ELEMENTS), list(ELEMENTS.values()), k=self.random.randint(1, 3)
         )
         self.extents = self.random.choice([EXTENTS, EXTENTS, LONG_EXTENTS])
-        if layout.mesh or layout.outside or layout.strategy == "split":
+        if layout.mesh or layout.outside or layout.apart or layout.strategy == "split":
             self.extents = SPLIT_EXTENTS
         if self.roll(0.03):
             self.extents = [*EXTENTS, 0]
         parts = layout.axes.get("data", 1)
+        several = layout.apart or layout.outside is not None
         self.batch = (
-            layout.devices if layout.outside else self.random.choice([parts, layout.devices])
+            layout.batch_parts if several else self.random.choice([parts, layout.devices])
         ) * self.random.choice([1, 2, 3, 4])
-        if self.roll(0.02) and not layout.outside:
+        if self.roll(0.02) and not several:
             self.batch += 1
         self.arguments: list[Argument] = []
         self.ops: list[Op] = []

@@ -223,3 +223,45 @@ func.func public @tied(%e: tensor<8xf32> {epl.role = "state"}, %kept: tensor<8xf
   return %new, %kept, %kept, %zero, %h, %h, %x
       : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+#v = affine_map<(d0) -> (d0)>
+#none = affine_map<(d0) -> ()>
+#fwd0 = #epl.work<@tg0, forward>
+#fwd1 = #epl.work<@tg1, forward>
+
+epl.mesh @mesh0 axes ["data"=1] first 0 strides [2]
+epl.mesh @mesh1 axes ["data"=1] first 1 strides [2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh0
+epl.taskgraph @tg1 strategy(<replicate, 1>) on @mesh1
+
+// A number cannot be sent: the tensor is of which it is an element.
+//
+// CHECK-LABEL: func.func @scalar.mesh0
+// CHECK-SAME: -> (tensor<1xf32> {epl.channel = 0 : i64})
+// CHECK-NOT: tensor.extract
+// CHECK-LABEL: func.func @scalar.mesh1
+// CHECK-SAME: %[[SCALE:arg1]]: tensor<1xf32> {epl.channel = 0 : i64}
+// CHECK: %[[NUMBER:.*]] = tensor.extract %[[SCALE]]
+// CHECK: ins(%{{.*}}, %[[NUMBER]] : tensor<8xf32>, f32)
+func.func public @scalar(%x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64},
+                         %s: tensor<1xf32> {epl.role = "constant"}) -> tensor<8xf32> {
+  %e0 = tensor.empty() {epl.work = #fwd0} : tensor<1xf32>
+  %scale = linalg.generic {indexing_maps = [#v, #v], iterator_types = ["parallel"]}
+      ins(%s : tensor<1xf32>) outs(%e0 : tensor<1xf32>) attrs = {epl.work = #fwd0} {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.negf %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<1xf32>
+  %i = arith.constant {epl.work = #fwd0} 0 : index
+  %number = tensor.extract %scale[%i] {epl.work = #fwd0} : tensor<1xf32>
+  %e1 = tensor.empty() {epl.work = #fwd1} : tensor<8xf32>
+  %y = linalg.generic {indexing_maps = [#v, #none, #v], iterator_types = ["parallel"]}
+      ins(%x, %number : tensor<8xf32>, f32) outs(%e1 : tensor<8xf32>) attrs = {epl.work = #fwd1} {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.mulf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<8xf32>
+  return %y : tensor<8xf32>
+}
