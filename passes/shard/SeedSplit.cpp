@@ -5,7 +5,7 @@
 //   not shard its batch over it. What the user wishes for a parameter is done (SplitWishes.h); which
 //   dimension of each other one is, a search decides (SplitSearch.h); optimizer state, biases and gains
 //   follow by propagation. Task graphs that are split over different counts have further axes, "model2" and
-//   so on: each is searched after the others.
+//   so on: each is searched after the others. Experts are spread over replicas at last (SpreadExperts.h).
 // Invariant in: `epl-seed-batch` has run: every tensor argument has a sharding.
 // Invariant out: those of states are split on "model" as well, if there is such an axis; who was so before is
 //   split as before.
@@ -18,6 +18,9 @@
 #include "passes/shard/Passes.h"
 #include "passes/shard/SplitSearch.h"
 #include "passes/shard/SplitWishes.h"
+#include "passes/shard/SpreadExperts.h"
+
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_SEEDSPLITPASS
@@ -96,17 +99,28 @@ struct SeedSplit : epl::impl::SeedSplitPassBase<SeedSplit> {
       if (failed(verifySplitWishes(function, mesh)))
         return signalPassFailure();
     for (auto [function, mesh] : *programs)
-      for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
-        if (isModelAxis(axis.getName()) && failed(seed(function, mesh, axis)))
-          return signalPassFailure();
+      if (failed(seed(function, mesh)))
+        return signalPassFailure();
   }
 
-  LogicalResult seed(func::FuncOp program, MeshOp mesh, AxisAttr axis) {
+  LogicalResult seed(func::FuncOp program, MeshOp mesh) {
+    llvm::SmallSetVector<BlockArgument, 8> searched;
+    for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
+      if (isModelAxis(axis.getName()) && failed(seed(program, mesh, axis, searched)))
+        return failure();
+    spreadExperts(program, mesh, searched.getArrayRef(), explain);
+    return success();
+  }
+
+  /// Adds to `searched` the states that the axis may split.
+  LogicalResult seed(func::FuncOp program, MeshOp mesh, AxisAttr axis,
+                     llvm::SmallSetVector<BlockArgument, 8> &searched) {
     FailureOr<SplitWishes> wishes = getSplitWishes(program, mesh, axis);
     if (failed(wishes))
       return failure();
     FunctionRules rules(program, mesh);
     SmallVector<BlockArgument> states = getOpenStates(program, axis, *wishes);
+    searched.insert_range(states);
     DenseMap<BlockArgument, int64_t> wished = getWishedDims(*wishes);
     SplitSearch search(rules, axis, states, wished);
     Propagation result = search.run();

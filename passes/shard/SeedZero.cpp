@@ -187,11 +187,19 @@ void Seeder::run(ZeroLevel level) {
       remarkWhole(sharing);
 }
 
+/// Whether the axis shards a dimension of a state that others shard as well: experts, which stay where they
+/// are.
+static bool isSpread(BlockArgument state, AxisAttr axis) {
+  int64_t dim = getSharding(state).getDimOf(axis.getName());
+  return dim >= 0 && getSharding(state).getDimAxes(dim).size() > 1;
+}
+
 /// The axes along which there are copies of a state: "data", and those that it is not split over.
 SmallVector<Seeder::Sharing *> Seeder::getSharings(BlockArgument state) {
   SmallVector<Sharing *> own;
   for (Sharing &sharing : sharings)
-    if (isDataAxis(sharing.axis.getName()) || getSharding(state).getDimOf(sharing.axis.getName()) < 0)
+    if (!isSpread(state, sharing.axis) &&
+        (isDataAxis(sharing.axis.getName()) || getSharding(state).getDimOf(sharing.axis.getName()) < 0))
       own.push_back(&sharing);
   return own;
 }

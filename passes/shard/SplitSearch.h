@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "passes/shard/Propagation.h"
+#include "passes/shard/StepCost.h"
 
 namespace mlir::epl {
 
@@ -39,25 +39,15 @@ public:
   ArrayRef<ParameterKind> getKinds() const { return kinds; }
 
 private:
-  /// What a choice costs; the first counts most.
-  struct Cost {
-    int64_t multiplyAdds, bytes;
-    bool operator<(Cost other) const {
-      return std::tie(multiplyAdds, bytes) < std::tie(other.multiplyAdds, other.bytes);
-    }
-  };
-
-  void collectContractions();
   void collectKinds(const DenseMap<BlockArgument, int64_t> &wishes);
   SmallVector<int64_t> getSplittableDims(BlockArgument argument, int64_t &firstUse) const;
   /// A choice, propagated.
   struct Candidate {
     Propagation program;
-    Cost cost;
+    StepCost cost;
   };
 
   Candidate propagate() const;
-  Cost getCost(const Propagation &program) const;
   /// The program if `kind` is split along `dim`.
   Candidate tryDim(ParameterKind &kind, int64_t dim);
   bool isDecided(const ParameterKind &kind, const Propagation &program) const;
@@ -67,8 +57,8 @@ private:
   const FunctionRules &rules;
   AxisAttr axis;
   ArrayRef<BlockArgument> open;
-  llvm::MapVector<Operation *, int64_t> contractions; ///< with their multiply-adds
-  DenseMap<Operation *, int64_t> positions;           ///< of all ops in the program
+  StepCosts costs;
+  DenseMap<Operation *, int64_t> positions; ///< of all ops in the program
   std::vector<ParameterKind> kinds;
 };
 

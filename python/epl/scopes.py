@@ -214,7 +214,8 @@ def split(
 
     Along which dimension each parameter is split is searched for: the devices compute least, then exchange
     least. `dims` says it for some of them, `epl.split(device_count=2, dims={"wq": 1, "wo": 0})`; the search
-    decides about the others.
+    decides about the others. Experts that are split are spread over replicas as well, where that exchanges
+    less: every device has some of them, and tokens travel.
 
     Several scopes in one step have devices of their own, in the order in which they are entered; what one
     reads of another is sent. With the setting `cluster.colocate_split_and_replicate` they run on the same
