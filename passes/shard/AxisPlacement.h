@@ -25,6 +25,14 @@ public:
   /// The state that a use of a tensor needs of it.
   AxisState getNeededState(OpOperand &use) const;
 
+  /// The state of a value as its op makes it.
+  AxisState getState(Value value) const {
+    auto known = settled.find(value);
+    return known == settled.end() ? states(value) : known->second;
+  }
+  /// Whether a value is made pending, and completed right after.
+  bool isCompleted(Value value) const { return completed.contains(value); }
+
   /// The bytes that completing and resharding on this axis moves, as if other axes split nothing: of a tensor
   /// once where members gather it or get their parts of its sum, twice where all get the sum, and its part of
   /// one member where its parts are exchanged.
@@ -44,10 +52,6 @@ private:
   void solve();
   void sliceSettled();
   int64_t getReshardedBytes(Value value) const;
-  AxisState getState(Value value) const {
-    auto known = settled.find(value);
-    return known == settled.end() ? states(value) : known->second;
-  }
   SmallVector<unsigned> getIndices(ValueRange values) const;
 
   const FunctionRules &rules;

@@ -35,6 +35,10 @@ struct ShardOptions : PassPipelineOptions<ShardOptions> {
                                llvm::cl::init(false)};
   Option<ZeroLevel> zero{*this, "zero", llvm::cl::desc("What is shared over the axis \"data\""),
                          llvm::cl::init(ZeroLevel::off), getZeroLevels()};
+  Option<bool> sequenceParallel{*this, "sequence-parallel",
+                                llvm::cl::desc("Share among the devices of a split what all would compute "
+                                               "whole between its sums and its products"),
+                                llvm::cl::init(false)};
 };
 
 /// Adds the passes of the first half of the shard phase, which gives a global program its shardings and

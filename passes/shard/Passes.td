@@ -257,6 +257,33 @@ def SeedZeroPass : Pass<"epl-seed-zero", "::mlir::ModuleOp"> {
   let dependentDialects = ["EplDialect"];
 }
 
+def SeedSequencePass : Pass<"epl-seed-sequence", "::mlir::ModuleOp"> {
+  let summary = "Shards what every device of a split computes whole between a sum and its products";
+  let description = [{
+    After a product split along what it sums over, all devices get the sum, and compute norms, dropout and
+    residual additions alike up to the next product. Such a region is sharded along a dimension in which it is
+    parallel, samples or positions: constraints scatter the sums that enter it and gather what leaves it.
+    The same bytes move, and each device computes and keeps its part. The gradient of what the region broadcasts, such as a norm's
+    gain, is one more pending sum. A region stays whole if the axis divides no such dimension, which a remark
+    says, or if devices would exchange more.
+
+    ```mlir
+    %y = linalg.matmul ins(%h, %down : ...) ... // sums over a dimension that "model" splits
+    %x1 = arith.addf %x, %y : tensor<8x4xf32>
+    %2 = linalg.matmul ins(%x1, %up : ...) ... // "model" splits the columns of %up
+    ```
+    ~~>
+    ```mlir
+    %y = linalg.matmul ins(%h, %down : ...) ...
+    %0 = epl.constrain %y to <[{"model"}, {} ]> : tensor<8x4xf32>
+    %x1 = arith.addf %x, %0 : tensor<8x4xf32>
+    %1 = epl.constrain %x1 to <[{}, {} ], whole = {"model"}> : tensor<8x4xf32>
+    %2 = linalg.matmul ins(%1, %up : ...) ...
+    ```
+  }];
+  let dependentDialects = ["EplDialect"];
+}
+
 def PropagatePass : Pass<"epl-propagate", "::mlir::ModuleOp"> {
   let summary = "Gives every value a sharding, starting from those of the arguments";
   let description = [{

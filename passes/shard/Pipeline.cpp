@@ -22,6 +22,8 @@ void mlir::epl::buildPlacePipeline(OpPassManager &pm, const ShardOptions &option
   pm.addPass(createSeedLayoutsPass());
   pm.addPass(createSeedSplitPass({options.explainSplit}));
   pm.addPass(createSeedZeroPass({options.zero}));
+  if (options.sequenceParallel)
+    pm.addPass(createSeedSequencePass());
   pm.addPass(createPropagatePass());
   pm.addPass(createPlacePass({options.explainSharding}));
   pm.addPass(createVerifyShardedPass());

@@ -1,4 +1,4 @@
-"""`epl.Config`: EPL's ten categories of settings, as `"category.attribute"` keys.
+"""`epl.Config`: EPL's ten categories of settings and `split`, as `"category.attribute"` keys.
 
 A value comes from the dict given to `Config`, else from the environment (`EPL_<CATEGORY>_<ATTRIBUTE>`),
 else from the default. An unknown key, a value of the wrong type or one that is not allowed is an error. A
@@ -88,6 +88,12 @@ KEYS: dict[str, Key] = {
         False,
         "Run all scopes on the same devices: what replicates shards its batch over all of them, what is "
         "split over groups of them; else each scope has devices of its own.",
+        has_effect=True,
+    ),
+    "split.sequence_parallel": Key(
+        False,
+        "Share among the devices of a split what each would compute whole between its sums and its products: "
+        "norms, dropout, residual additions. The same bytes are exchanged, and less is kept.",
         has_effect=True,
     ),
     "optimizer.num_apply_group": Key(1, "In how many groups, one after another, the optimizer is applied."),

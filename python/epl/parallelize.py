@@ -171,7 +171,8 @@ def _options(config: Config) -> tuple[str, ...]:
     zero = (f"--zero={'v1' if level == 'v0' else level}",) if level else ()
     colocate = ("--colocate",) if config["cluster.colocate_split_and_replicate"] else ()
     across = () if config["cluster.device_place_prefer_intra_node"] else ("--across-nodes",)
-    return (*zero, *colocate, *across)
+    sequence = ("--sequence-parallel",) if config["split.sequence_parallel"] else ()
+    return (*zero, *colocate, *across, *sequence)
 
 
 @overload

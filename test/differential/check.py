@@ -36,12 +36,14 @@ class Refusal(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """A program and what it is compiled for: a kind of kernels, a CPU, a level of ZeRO."""
+    """A program and what it is compiled for: a kind of kernels, a CPU, a level of ZeRO, and whether what a
+    split leaves whole between its sums and products is shared."""
 
     program: Program
     kernels: str  # vectorized | loops | reference: loops without the scopes, on one device
     cpu: str = "host"
     zero: str = "off"  # v1 | v2 | v3
+    sequence: bool = False
 
     @property
     def devices(self) -> int:
@@ -55,7 +57,8 @@ class Case:
         layout = self.program.layout
         colocate = ("--colocate",) if layout.outside and not layout.apart else ()
         machine = (f"--devices=cpu:{self.devices}", f"--kernels={self.kernels}", f"--cpu={self.cpu}")
-        return (*machine, *zero, *colocate)
+        sequence = ("--sequence-parallel",) if self.sequence else ()
+        return (*machine, *zero, *colocate, *sequence)
 
     def find_fault(self) -> str | None:
         """What the compiler has to say if the program cannot be divided among the devices."""

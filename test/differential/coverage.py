@@ -19,7 +19,8 @@ class Coverage:
     def __init__(self) -> None:
         self.programs = 0
         self.counts: dict[str, Counter[str]] = {
-            kind: Counter() for kind in ("ops", "types", "arguments", "layouts", "faults", "ZeRO", "kernels")
+            kind: Counter()
+            for kind in ("ops", "types", "arguments", "layouts", "faults", "ZeRO", "sequence", "kernels")
         }
 
     def add(self, case: Case) -> None:
@@ -31,6 +32,7 @@ class Coverage:
         self.counts["layouts"][str(case.program.layout)] += 1
         self.counts["faults"][str(case.find_fault() is not None)] += 1
         self.counts["ZeRO"][case.zero] += 1
+        self.counts["sequence"][str(case.sequence)] += 1
         self.counts["kernels"][f"{case.kernels} for {case.cpu}"] += 1
 
     def __str__(self) -> str:

@@ -44,7 +44,8 @@ def make_case(seed: int) -> Case:
     cpu = choices.choice(get_cpus()) if kernels == "vectorized" else "host"
     program = make_program(seed, make_layout(choices, devices))
     zero = choices.choice(["off", "off", "off", "v1", "v2", "v3"]) if kernels == "loops" else "off"
-    return Case(program, kernels, cpu, zero)
+    sequence = kernels == "loops" and choices.random() < 0.5
+    return Case(program, kernels, cpu, zero, sequence)
 
 
 @functools.cache

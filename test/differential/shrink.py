@@ -34,7 +34,8 @@ def _get_edits(program: Program) -> list[Edit]:
     cuts = [partial(_cut, op.result.id) for op in reversed(program.ops)]
     bodies = [partial(_simplify, op.result.id) for op in program.ops]
     shardings = [partial(_drop_sharding, argument.value.id) for argument in program.arguments]
-    layouts: list[Edit] = [*shardings, _drop_zero, _replicate, _drop_axes, _take_two_devices, _take_fewer]
+    options = [_drop_zero, _drop_sequence]
+    layouts: list[Edit] = [*shardings, *options, _replicate, _drop_axes, _take_two_devices, _take_fewer]
     return [*results, *cuts, *bodies, _drop_regions, _drop_phases, *layouts, _take_loops]
 
 
@@ -123,6 +124,11 @@ def _drop_regions(case: Case) -> Iterator[Case]:
 def _drop_phases(case: Case) -> Iterator[Case]:
     if case.program.phases:
         yield _with(case, dataclasses.replace(case.program, phases=None))
+
+
+def _drop_sequence(case: Case) -> Iterator[Case]:
+    if case.sequence:
+        yield dataclasses.replace(case, sequence=False)
 
 
 def _drop_zero(case: Case) -> Iterator[Case]:

@@ -13,11 +13,11 @@ import epl
 from epl.config import KEYS, environment_name
 
 
-def test_has_the_ten_categories_of_epl() -> None:
+def test_has_the_ten_categories_of_epl_and_split() -> None:
     categories = {key.partition(".")[0] for key in epl.Config()}
     assert categories == {
         "auto", "io", "communication", "pipeline", "gradient_checkpoint",
-        "zero", "offload", "amp", "cluster", "optimizer",
+        "zero", "offload", "amp", "cluster", "optimizer", "split",
     }  # fmt: skip
 
 

@@ -64,6 +64,7 @@ struct Options {
   bool colocate = false;
   bool acrossNodes = false;
   ZeroLevel zero = ZeroLevel::off;
+  bool sequenceParallel = false;
   std::string cpu = "host";
   bool progress = false;
 
@@ -126,6 +127,7 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
     shardOptions.explainSplit = options.explainSplit;
     shardOptions.explainSharding = options.explainSharding;
     shardOptions.zero = options.zero;
+    shardOptions.sequenceParallel = options.sequenceParallel;
     buildPlacePipeline(pm, shardOptions);
   };
   auto localize = [&](OpPassManager &pm) {
@@ -328,6 +330,9 @@ int main(int argc, char **argv) {
                  "v3: parameters too; off (default): nothing")
       ->transform(CLI::CheckedTransformer(zeroLevels, CLI::ignore_case).description(""))
       ->type_name("LEVEL");
+  app.add_flag("--sequence-parallel", options.sequenceParallel,
+               "share among the devices of a split what each would compute whole between its sums and its "
+               "products: norms, dropout, residual additions");
   app.add_flag("--colocate", options.colocate,
                "run all scopes of the step on the same devices; without it each has devices of its own");
   app.add_flag("--across-nodes", options.acrossNodes,
