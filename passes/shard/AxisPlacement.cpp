@@ -186,13 +186,28 @@ int64_t AxisPlacement::getTraffic() const {
   return bytes;
 }
 
+/// Whether a reshard reads its operand as it is on this axis: nothing is pending, and what is sharded there
+/// divides by the axes of both.
+bool AxisPlacement::staysBefore(ReshardOp reshard) const {
+  AxisState own = getState(reshard.getOperand());
+  if (!own.isSharded())
+    return !own.partial;
+  llvm::SmallSetVector<StringRef, 4> axes;
+  axes.insert(axis.getName());
+  axes.insert_range(reshard.getSharding().getDimAxes(own.dim));
+  if (ShardingAttr sharding = getSharding(reshard.getOperand()))
+    axes.insert_range(sharding.getDimAxes(own.dim));
+  int64_t size = cast<RankedTensorType>(reshard.getType()).getDimSize(own.dim);
+  return size % getAxesSize(rules.getMesh(), axes.getArrayRef()) == 0;
+}
+
 AxisState AxisPlacement::getCompleteState(OpOperand &use) const {
   if (isa<func::ReturnOp>(use.getOwner())) {
     BlockArgument updated = rules.getUpdatedArgument(use.getOperandNumber());
     return updated ? getState(updated) : AxisState::sharded(getState(use.get()).dim);
   }
-  if (AxisState own = getState(use.get()); isa<ReshardOp>(use.getOwner()) && !own.partial)
-    return own;
+  if (auto reshard = dyn_cast<ReshardOp>(use.getOwner()); reshard && staysBefore(reshard))
+    return getState(use.get());
   auto choice = choices.find(use.getOwner());
   if (choice == choices.end()) // Captured inside of an op.
     return {};

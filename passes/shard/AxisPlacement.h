@@ -47,6 +47,7 @@ private:
   bool isMasked(OpOperand &use) const;
   int64_t getBytesToComplete(Value value) const;
   bool demoteCarries();
+  bool staysBefore(ReshardOp reshard) const;
   /// The state that a use needs of a value that is complete.
   AxisState getCompleteState(OpOperand &use) const;
   void solve();

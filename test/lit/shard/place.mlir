@@ -350,3 +350,24 @@ func.func @gathered_small(%x: tensor<4x3xf32> {epl.sharding = #epl.sharding<@mes
       : tensor<4x6xf32> to tensor<3x6xf32>
   return %q, %s : tensor<3x6xf32>, tensor<4x4x5xf32>
 }
+
+// -----
+
+epl.mesh @mesh axes ["data"=2, "model"=2]
+epl.taskgraph @tg0 strategy(<split, 2>) on @mesh
+
+#backward = #epl.work<@tg0, backward>
+
+// A reshard changes both axes of a dimension: it does not divide by both, so it is never sharded over both.
+// CHECK-LABEL: func.func @axes_change_places
+func.func @axes_change_places(
+    %x: tensor<8x16x2xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {}, {"model"}]>}) -> tensor<16x2xf32> {
+  %z = arith.constant {epl.work = #backward} dense<0.0> : tensor<16x2xf32>
+  // CHECK: %[[SUM:.*]] = linalg.reduce {{.*}}[{}, {"model"}], partial = sum{"data"}>
+  %p = linalg.reduce {arith.addf} ins(%x : tensor<8x16x2xf32>) outs(%z : tensor<16x2xf32>) dimensions = [0] {epl.work = #backward}
+  // CHECK-NEXT: %[[MOVED:.*]] = epl.reshard %[[SUM]] to <@mesh, [{"model"}, {"data"}]>
+  %r = epl.reshard %p to <@mesh, [{"model"}, {"data"}]> {epl.work = #backward} : tensor<16x2xf32>
+  // CHECK-NEXT: math.sin %[[MOVED]]
+  %s = math.sin %r {epl.work = #backward} : tensor<16x2xf32>
+  return %s : tensor<16x2xf32>
+}
