@@ -26,8 +26,8 @@ inline llvm::cl::ValuesClass getZeroLevels() {
 /// What the shard phase may be told.
 struct ShardOptions : PassPipelineOptions<ShardOptions> {
   Option<bool> explainSplit{*this, "explain-split",
-                            llvm::cl::desc("Remark for each kind of parameter how it is split, what that "
-                                           "costs and what was next"),
+                            llvm::cl::desc("Remark, as a table, for each kind of parameter how it is "
+                                           "split, what that costs and what was next"),
                             llvm::cl::init(false)};
   Option<bool> explainSharding{*this, "explain-sharding",
                                llvm::cl::desc("Remark where a value is wanted with two shardings which was "

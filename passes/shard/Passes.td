@@ -224,7 +224,7 @@ def SeedSplitPass : Pass<"epl-seed-split", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"explain", "explain", "bool", "false",
-           "remark for each kind of parameter what was chosen, what it costs and what was next">
+           "remark as a table, for each kind of parameter, what was chosen, what it costs and what was next">
   ];
   let dependentDialects = ["EplDialect"];
 }

@@ -14,8 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/shard/Describe.h"
 #include "passes/shard/Passes.h"
+#include "passes/shard/SplitReport.h"
 #include "passes/shard/SplitSearch.h"
 #include "passes/shard/SplitWishes.h"
 #include "passes/shard/SpreadExperts.h"
@@ -58,35 +58,6 @@ static DenseMap<BlockArgument, int64_t> getWishedDims(const SplitWishes &wishes)
   return dims;
 }
 
-/// What was chosen for the parameters of a kind, and what it was chosen over.
-static void explainKind(func::FuncOp function, const ParameterKind &kind, const Propagation &result) {
-  BlockArgument first = kind.members.front();
-  InFlightDiagnostic remark = function.emitRemark()
-                              << describeArguments(function, kind.members) << " of " << getCallerType(first);
-  if (kind.members.size() > 1)
-    remark << ", " << kind.members.size() << " of them";
-  AxisState state = result.getState(first);
-  if (!state.isSharded())
-    remark << ": not split";
-  else
-    remark << ": split along " << describeDim(first, state.dim)
-           << (kind.wish    ? " as dims says"
-               : kind.split ? ""
-                            : " as others ask for");
-  if (kind.bytes)
-    remark << ", " << *kind.bytes << " bytes exchanged";
-  if (kind.runnerUp)
-    remark << "; along " << describeDim(first, *kind.runnerUp) << " " << *kind.runnerUpBytes;
-}
-
-/// Which parameters stay whole because the user wants it.
-static void explainWhole(func::FuncOp function, const SplitWishes &wishes) {
-  for (const auto &[argument, wish] : wishes)
-    if (!wish.state.isSharded())
-      function.emitRemark() << describeArgument(function, argument.getArgNumber()) << " of "
-                            << getCallerType(argument) << ": not split as dims says";
-}
-
 namespace {
 struct SeedSplit : epl::impl::SeedSplitPassBase<SeedSplit> {
   using SeedSplitPassBase::SeedSplitPassBase;
@@ -126,11 +97,8 @@ struct SeedSplit : epl::impl::SeedSplitPassBase<SeedSplit> {
     Propagation result = search.run();
     for (BlockArgument state : states)
       setSharding(state, withAxisState(getSharding(state), mesh, axis.getName(), result.getState(state)));
-    if (explain) {
-      for (const ParameterKind &kind : search.getKinds())
-        explainKind(program, kind, result);
-      explainWhole(program, *wishes);
-    }
+    if (explain)
+      explainSplit(program, axis, search.getKinds(), result, *wishes);
     auto isByHand = [&](BlockArgument argument) { return isSplit(argument, axis); };
     if (search.getKinds().empty() && wishes->empty() && llvm::none_of(program.getArguments(), isByHand))
       program.emitWarning() << "no parameter has a dimension that " << axis.getSize()

@@ -17,7 +17,7 @@ from epl.places import is_library
 
 _ERROR = re.compile(r"^(?:.*?: )?error: (?P<message>.*)$", re.M)
 _PLACE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):\d+: ", re.M)
-_REMARK = re.compile(r"^(?P<text>.*remark: .*)$", re.M)
+_REMARK = re.compile(r"^(?P<text>.*remark: .*(?:\n\| .*)*)$", re.M)  # a table's lines begin with "| "
 _NOTE = re.compile(r"^.*: note: (?!called from).*$", re.M)
 
 

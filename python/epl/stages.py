@@ -228,10 +228,10 @@ class Lowered:
         return emit(self.program.text, self.devices, self.signature.name, stage, self.options)
 
     def explain(self) -> str:
-        """Why the step is sharded as it is, a line for each decision, with your source line.
+        """Why the step is sharded as it is, with your source lines.
 
-        For each kind of parameter of a split step: along which dimension it is split, the bytes that devices
-        exchange then, and the next best dimension. Where a value is wanted with two shardings: which is
+        Of a split step a table, whose lines begin with "| ": for each kind of parameter along which dimension
+        it is split, the bytes that devices exchange then, and the next best dimension with its bytes. Where a value is wanted with two shardings: which is
         kept, which is dropped, and why. Parameters and values of equal layers are one line.
 
         Raises:

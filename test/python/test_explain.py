@@ -116,11 +116,16 @@ def test_explain_says_what_was_chosen_and_what_was_next(lowered: Any) -> None:
     text = lowered.explain()
     # In the shape and by the dimensions that the user knows, layers together.
     chosen = (
-        r"argument \"params\['layers'\]\[\*\]\['wqkv'\]\" of 'tensor<8x24xf32>', 2 of them: "
-        r"split along dimension 1 in each of 3 segments, \d+ bytes exchanged; along dimension 0 \d+"
+        r"\| params\['layers'\]\[\*\]\['wqkv'\], 2 of them +\| tensor<8x24xf32> +"
+        r"\| dimension 1 in each of 3 segments +\| +\d+ \| dimension 0 +\| +\d+ \|"
     )
-    assert re.search(rf"test_explain\.py:\d+: {chosen}$", text, re.M)
-    assert all(re.match(r"\S+:\d+: ", line) for line in text.splitlines())
+    assert re.search(rf"^{chosen}$", text, re.M)
+    table = [line for line in text.splitlines() if line.startswith("| ")]
+    assert table[0].split() == "| parameter | type | split along | bytes | runner-up | bytes |".split()
+    bars = [[at for at, character in enumerate(line) if character == "|"] for line in table]
+    assert bars == [bars[0]] * len(table)
+    assert all(re.match(r"\S+:\d+: ", line) for line in text.splitlines() if line not in table)
+    assert lowered.explain() == text
 
 
 def test_explain_says_which_of_two_shardings_was_dropped() -> None:

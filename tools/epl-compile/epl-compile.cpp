@@ -321,8 +321,8 @@ int main(int argc, char **argv) {
       ->type_name("CPU");
   app.add_flag(
       "--explain-split", options.explainSplit,
-      "remark for each kind of parameter of a split step along which dimension it is split, the bytes that "
-      "the devices exchange, and the runner-up");
+      "remark, as a table, for each kind of parameter of a split step along which dimension it is split, the "
+      "bytes that the devices exchange, and the runner-up with its bytes");
   app.add_flag("--explain-sharding", options.explainSharding,
                "remark where a value is wanted with two shardings which was dropped, and why");
   app.add_option("--zero", options.zero,

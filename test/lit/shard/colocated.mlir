@@ -5,8 +5,9 @@
 // quarter of the batch; a pair gathers those of its half, and each of it computes the sum for half of the classes.
 // Only the head's parameters are split. The gradient of the features goes back in parts.
 
-// CHECK-NOT: remark: argument "body"
-// CHECK: remark: argument "head" of 'tensor<8x16xf32>': split along dimension 1
+// CHECK-NOT: | body
+// CHECK: remark: axis "model" of size {{[0-9]}}: how it splits parameters
+// CHECK: | head {{ *}}| tensor<8x16xf32> | dimension 1
 // CHECK: epl.mesh @mesh axes ["data"=2, "model"=2]
 // CHECK: func.func @main(%{{.*}}: !epl.dist<tensor<6x8xf32>, <@mesh, [{}, {}]>>
 // CHECK-SAME: %{{.*}}: !epl.dist<tensor<8x16xf32>, <@mesh, [{}, {"model"}]>>

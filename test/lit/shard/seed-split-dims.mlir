@@ -17,9 +17,7 @@ epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.wish<"w0" = -2>, #ep
 // CHECK-SAME: "params['layers'][1]['w1']"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{}, {}]>
 // CHECK-SAME: "params['layers'][2]['w2']"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{"model"}, {}]>
 // CHECK-SAME: "opt[0].mu['w0']"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{}, {}]>
-// expected-remark@+3 {{argument "params['layers'][0]['w0']" of 'tensor<6x8xf32>': split along dimension 0 as dims says, 512 bytes exchanged; along dimension 1 512}}
-// expected-remark@+2 {{argument "params['layers'][2]['w2']" of 'tensor<8x4xf32>': split along dimension 0, 512 bytes exchanged; along dimension 1}}
-// expected-remark@+1 {{argument "params['layers'][1]['w1']" of 'tensor<8x8xf32>': not split as dims says}}
+// expected-remark@+1 {{axis "model" of size 2: how it splits parameters, and the bytes that its devices exchange}}
 func.func @wishes(%w0: tensor<6x8xf32> {epl.role = "state", epl.name = "params['layers'][0]['w0']"},
                   %w1: tensor<8x8xf32> {epl.role = "state", epl.name = "params['layers'][1]['w1']"},
                   %w2: tensor<8x4xf32> {epl.role = "state", epl.name = "params['layers'][2]['w2']"},
@@ -66,9 +64,7 @@ epl.taskgraph @tg0 strategy(<split, 2>) on @mesh
 // CHECK-SAME: "params['block'].c.value"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{}, {"model"}]>
 // CHECK-SAME: "params['block']['cd']"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{}, {"model"}]>
 // CHECK-SAME: "params['block']['e']"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{}, {}]>
-// expected-remark@+3 {{argument "params['a.b']['w']" of 'tensor<4x4xf32>': split along dimension 0 as dims says}}
-// expected-remark@+2 {{argument "params['block'].c.value" of 'tensor<4x4xf32>': split along dimension 1 as dims says}}
-// expected-remark@+1 {{argument "params['block']['cd']" of 'tensor<4x4xf32>': split along dimension 1 as dims says}}
+// expected-remark@+1 {{axis "model" of size 2: how it splits parameters, and the bytes that its devices exchange}}
 func.func @patterns(%a: !w {epl.role = "state", epl.name = "params['a.b']['w']"},
                     %b: !w {epl.role = "state", epl.name = "params['block'].c.value"},
                     %c: !w {epl.role = "state", epl.name = "params['block']['cd']"},
@@ -104,9 +100,8 @@ epl.taskgraph @tg1 strategy(<split, 3>) on @mesh dims([#epl.wish<"w" = 1>])
 // A task graph wishes for the axes that it is split over, and contradicts nobody on others.
 // CHECK-LABEL: func.func @several
 // CHECK-SAME: "w"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{"model"}, {"model2"}]>
-// expected-remark@+3 {{argument "w" of 'tensor<6x6xf32>': split along dimension 0 as dims says}}
-// expected-remark@+2 {{argument "w" of 'tensor<6x6xf32>': split along dimension 1 as dims says}}
-// expected-remark@+1 {{argument "v" of 'tensor<6xf32>': not split as dims says}}
+// expected-remark@+2 {{axis "model" of size 2: how it splits parameters, and the bytes that its devices exchange}}
+// expected-remark@+1 {{axis "model2" of size 3: how it splits parameters, and the bytes that its devices exchange}}
 func.func @several(%w: tensor<6x6xf32> {epl.role = "state", epl.name = "w"},
                    %v: tensor<6xf32> {epl.role = "state", epl.name = "v"}) -> (tensor<6x6xf32>, tensor<6x6xf32>, tensor<6xf32>) {
   %0 = math.sin %w {epl.work = #epl.work<@tg0, forward>} : tensor<6x6xf32>
@@ -124,8 +119,7 @@ epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.wish<"qkv" = -1>, #e
 // CHECK-LABEL: func.func @segments
 // CHECK-SAME: "qkv"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{}, {}, {"model"}]>
 // CHECK-SAME: "out"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{}, {"model"}, {}]>
-// expected-remark@+2 {{argument "qkv" of 'tensor<6x24xf32>': split along dimension 1 in each of 3 segments as dims says}}
-// expected-remark@+1 {{argument "out" of 'tensor<8x6xf32>': split along dimension 0 in each of 2 segments as dims says}}
+// expected-remark@+1 {{axis "model" of size 2: how it splits parameters, and the bytes that its devices exchange}}
 func.func @segments(%w: tensor<6x3x8xf32> {epl.role = "state", epl.name = "qkv", epl.caller_shape = array<i64: 6, 24>},
                     %v: tensor<2x4x6xf32> {epl.role = "state", epl.name = "out", epl.caller_shape = array<i64: 8, 6>})
     -> (tensor<6x3x8xf32>, tensor<2x4x6xf32>) {

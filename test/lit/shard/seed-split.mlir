@@ -17,8 +17,7 @@ epl.mesh @mesh axes ["data"=2, "model"=2]
 // CHECK-SAME: "params['out']"{{.*}}epl.sharding = #epl.sharding<@mesh, [{"model"}, {}]>
 // CHECK-SAME: "step"{{.*}}epl.sharding = #epl.sharding<@mesh, []>
 // CHECK-SAME: "x"{{.*}}epl.sharding = #epl.sharding<@mesh, [{"data"}, {}]>
-// expected-remark@+2 {{argument "params['h0']" of 'tensor<6x8xf32>': split along dimension 1, 256 bytes exchanged; along dimension 0}}
-// expected-remark@+1 {{argument "params['out']" of 'tensor<8x4xf32>': split along dimension 0 as others ask for, 256 bytes exchanged; along dimension 1}}
+// expected-remark@+1 {{axis "model" of size 2: how it splits parameters, and the bytes that its devices exchange}}
 func.func @perceptron(%w0: tensor<6x8xf32> {epl.role = "state", epl.name = "params['h0']"},
                       %bias: tensor<8xf32> {epl.role = "state", epl.name = "params['bias']"},
                       %w1: tensor<8x4xf32> {epl.role = "state", epl.name = "params['out']"},

@@ -4,8 +4,10 @@
 // A region that is split, on twice as many devices: each pair holds halves of the parameters and shares its half of
 // the batch.
 
-// CHECK: remark: argument "up" of 'tensor<6x8xf32>': split along dimension 1, 256 bytes exchanged; along dimension 0
-// CHECK: remark: argument "down" of 'tensor<8x4xf32>': split along dimension 0, 256 bytes exchanged; along dimension 1
+// CHECK: remark: axis "model" of size 2: how it splits parameters, and the bytes that its devices exchange
+// CHECK-NEXT: {{^}}| parameter | type            | split along | bytes | runner-up   | bytes |{{$}}
+// CHECK-NEXT: {{^}}| up        | tensor<6x8xf32> | dimension 1 |   256 | dimension 0 |   {{[0-9]+}} |{{$}}
+// CHECK-NEXT: {{^}}| down      | tensor<8x4xf32> | dimension 0 |   256 | dimension 1 |   {{[0-9]+}} |{{$}}
 // CHECK: epl.mesh @mesh axes ["data"=2, "model"=2]
 // CHECK: func.func @main(%{{.*}}: !epl.dist<tensor<6x8xf32>, <@mesh, [{}, {"model"}]>>
 // CHECK-SAME: %{{.*}}: !epl.dist<tensor<8x4xf32>, <@mesh, [{"model"}, {}]>>
