@@ -53,6 +53,11 @@ LogicalResult EplDialect::verifyOperationAttribute(Operation *op, NamedAttribute
   return success();
 }
 
+static bool isListOfArrays(Attribute value) {
+  auto list = dyn_cast<ArrayAttr>(value);
+  return list && llvm::all_of(list, llvm::IsaPred<DenseI64ArrayAttr>);
+}
+
 LogicalResult EplDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned index,
                                                    NamedAttribute attr) {
   StringRef name = attr.getName();
@@ -76,9 +81,11 @@ LogicalResult EplDialect::verifyRegionArgAttribute(Operation *op, unsigned regio
     return reject("an #epl.sharding");
   } else if (name == kCallerShapeAttr && !isa<DenseI64ArrayAttr>(value)) {
     return reject("an array of i64");
+  } else if (name == kCallerPartsAttr && !isListOfArrays(value)) {
+    return reject("a list of arrays of i64");
   }
-  const StringRef known[] = {kRoleAttr,        kBatchDimAttr, kNameAttr,    kHiddenAttr, kShardingAttr,
-                             kCallerShapeAttr, kPositionAttr, kChannelAttr, kArrivesAttr};
+  const StringRef known[] = {kRoleAttr,        kBatchDimAttr,    kNameAttr,     kHiddenAttr,  kShardingAttr,
+                             kCallerShapeAttr, kCallerPartsAttr, kPositionAttr, kChannelAttr, kArrivesAttr};
   if (!llvm::is_contained(known, name))
     return op->emitOpError() << "argument " << index << " has an unknown attribute \"" << name
                              << "\", expected one of " << ArrayRef(known);
@@ -96,7 +103,11 @@ LogicalResult EplDialect::verifyRegionResultAttribute(Operation *op, unsigned re
   if (name == kCallerShapeAttr && !isa<DenseI64ArrayAttr>(attr.getValue()))
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index
                              << " is not an array of i64";
-  const StringRef known[] = {kUpdatesAttr, kNameAttr, kCallerShapeAttr, kPositionAttr, kChannelAttr};
+  if (name == kCallerPartsAttr && !isListOfArrays(attr.getValue()))
+    return op->emitOpError() << "attribute \"" << name << "\" of result " << index
+                             << " is not a list of arrays of i64";
+  const StringRef known[] = {kUpdatesAttr,     kNameAttr,     kCallerShapeAttr,
+                             kCallerPartsAttr, kPositionAttr, kChannelAttr};
   if (!llvm::is_contained(known, name))
     return op->emitOpError() << "result " << index << " has an unknown attribute \"" << name
                              << "\", expected one of " << ArrayRef(known);

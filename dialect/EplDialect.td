@@ -31,9 +31,13 @@ def Epl_Dialect : Dialect {
     static constexpr llvm::StringLiteral kBatchDimAttr = "epl.batch_dim";
     /// Argument and result attribute: the name that the user knows it by.
     static constexpr llvm::StringLiteral kNameAttr = "epl.name";
-    /// Argument and result attribute: the shape that the caller sees; the program's type has the same elements
-    /// in the same order, with dimensions of segments taken apart.
+    /// Argument and result attribute: the shape that the caller sees; the program's type has the same elements,
+    /// with dimensions of segments or parts taken apart, in the same order but for `epl.caller_parts`.
     static constexpr llvm::StringLiteral kCallerShapeAttr = "epl.caller_shape";
+    /// Argument and result attribute: for each dimension of the program's type a list, empty or of the extents of
+    /// parts that the caller sees one behind the other in this dimension and the next. These are (shares, extent
+    /// of one), and each share has an equal piece of each part, in their order.
+    static constexpr llvm::StringLiteral kCallerPartsAttr = "epl.caller_parts";
     /// Argument attribute (unit): a closed-over array that the front end hoisted.
     static constexpr llvm::StringLiteral kHiddenAttr = "epl.hidden";
     /// Result attribute: the index of the state argument of which this is the next value.

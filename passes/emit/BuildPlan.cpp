@@ -67,6 +67,18 @@ std::vector<std::unique_ptr<plan::DimShardingT>> mlir::epl::toDimShardings(Shard
   return dims;
 }
 
+static std::vector<std::unique_ptr<plan::CallerPartsT>> toCallerParts(ArrayAttr dims) {
+  std::vector<std::unique_ptr<plan::CallerPartsT>> parts;
+  for (auto [dim, list] : llvm::enumerate(dims.getAsRange<DenseI64ArrayAttr>())) {
+    if (list.empty())
+      continue;
+    parts.push_back(std::make_unique<plan::CallerPartsT>());
+    parts.back()->dim = dim;
+    parts.back()->extents.assign(list.asArrayRef().begin(), list.asArrayRef().end());
+  }
+  return parts;
+}
+
 LogicalResult PlanBuilder::addSlot(plan::SlotT slot, DistType type, DictionaryAttr attrs,
                                    StringRef defaultName) {
   auto name = attrs.getAs<StringAttr>(EplDialect::kNameAttr);
@@ -79,6 +91,8 @@ LogicalResult PlanBuilder::addSlot(plan::SlotT slot, DistType type, DictionaryAt
   slot.shape.assign(type.getGlobal().getShape().begin(), type.getGlobal().getShape().end());
   if (auto seen = attrs.getAs<DenseI64ArrayAttr>(EplDialect::kCallerShapeAttr))
     slot.caller_shape.assign(seen.asArrayRef().begin(), seen.asArrayRef().end());
+  if (auto parts = attrs.getAs<ArrayAttr>(EplDialect::kCallerPartsAttr))
+    slot.caller_parts = toCallerParts(parts);
   slot.sharding = toDimShardings(type.getSharding());
   builder.addSlot(std::move(slot));
   return success();

@@ -52,6 +52,12 @@ RankedTensorType mlir::epl::getCallerType(BlockArgument argument) {
   return shape ? type.clone(shape.asArrayRef()) : type;
 }
 
+ArrayRef<int64_t> mlir::epl::getCallerParts(BlockArgument argument, int64_t dim) {
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto parts = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), EplDialect::kCallerPartsAttr);
+  return parts ? cast<DenseI64ArrayAttr>(parts[dim]).asArrayRef() : ArrayRef<int64_t>();
+}
+
 std::string mlir::epl::describeDim(BlockArgument argument, int64_t dim) {
   auto type = cast<RankedTensorType>(argument.getType());
   int64_t own = 0;
@@ -60,7 +66,9 @@ std::string mlir::epl::describeDim(BlockArgument argument, int64_t dim) {
     for (int64_t taken = 0; taken < extent || taken == 0; ++own) {
       if (own == dim)
         return "dimension " + std::to_string(seen) +
-               (segments > 1 ? " in each of " + std::to_string(segments) + " segments" : "");
+               (segments == 1 ? ""
+                              : " in each of " + std::to_string(segments) +
+                                    (getCallerParts(argument, dim - 1).empty() ? " segments" : " shares"));
       taken = segments *= type.getDimSize(own);
       if (extent == 0) // counts as one dimension
         taken = 1;

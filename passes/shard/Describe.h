@@ -20,6 +20,10 @@ std::string describeTensor(Value value, ShardingAttr sharding);
 /// The type that the caller of the function sees.
 RankedTensorType getCallerType(BlockArgument argument);
 
+/// The parts that the caller sees in dimension `dim` of a function's argument and the next one; empty if
+/// these are no shares of parts.
+ArrayRef<int64_t> getCallerParts(BlockArgument argument, int64_t dim);
+
 /// What the caller calls a dimension of an argument: "dimension 1"; one of segments "dimension 1 in each of 3
 /// segments".
 std::string describeDim(BlockArgument argument, int64_t dim);

@@ -13,11 +13,6 @@
 using namespace mlir;
 using namespace mlir::epl;
 
-/// The dimension that dimension `dim` begins as in the form `widths`.
-static int64_t getPosition(ArrayRef<int64_t> widths, int64_t dim) {
-  return dim + llvm::count_if(widths.take_front(dim), [](int64_t width) { return width != 0; });
-}
-
 static RankedTensorType getType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 //===----------------------------------------------------------------------===//
@@ -34,52 +29,54 @@ static void forEachAccess(linalg::GenericOp op, function_ref<void(Value, AffineM
 
 /// For each loop the extent of the segments that it runs along, or 0; nothing if one runs along them in other
 /// ways than from the first element to the last.
-static std::optional<Widths> getLoopWidths(linalg::GenericOp op, const Segments &segments) {
-  Widths loops(op.getNumLoops(), 0);
+static std::optional<Form> getLoopForm(linalg::GenericOp op, const Segments &segments) {
+  Form loops(op.getNumLoops());
   bool fits = true;
   forEachAccess(op, [&](Value value, AffineMap map) {
-    for (auto [width, expr] : llvm::zip(segments.getWidths(value), map.getResults())) {
-      if (width == 0)
+    for (auto [dim, expr] : llvm::zip(segments.getForm(value), map.getResults())) {
+      if (!dim.isTwo())
         continue;
       auto loop = dyn_cast<AffineDimExpr>(expr);
-      fits &= loop && (loops[loop.getPosition()] == 0 || loops[loop.getPosition()] == width);
+      fits &= loop && (!loops[loop.getPosition()].isTwo() || loops[loop.getPosition()] == dim);
       if (loop)
-        loops[loop.getPosition()] = width;
+        loops[loop.getPosition()] = dim;
     }
   });
   forEachAccess(op, [&](Value, AffineMap map) {
     for (AffineExpr expr : map.getResults())
       for (unsigned loop = 0; loop < loops.size(); ++loop)
-        fits &= isa<AffineDimExpr>(expr) || loops[loop] == 0 || !expr.isFunctionOfDim(loop);
+        fits &= isa<AffineDimExpr>(expr) || !loops[loop].isTwo() || !expr.isFunctionOfDim(loop);
   });
+  for (auto index : op.getBody()->getOps<linalg::IndexOp>())
+    fits &= !loops[index.getDim()].parts; // positions in shares are not those in the whole
   return fits ? std::optional(loops) : std::nullopt;
 }
 
 /// The form of a tensor that is read or written through `map`.
-static Widths getAccessWidths(AffineMap map, ArrayRef<int64_t> loops) {
-  return llvm::map_to_vector<6>(map.getResults(), [&](AffineExpr expr) -> int64_t {
+static Form getAccessForm(AffineMap map, ArrayRef<DimForm> loops) {
+  return llvm::map_to_vector<6>(map.getResults(), [&](AffineExpr expr) -> DimForm {
     auto loop = dyn_cast<AffineDimExpr>(expr);
-    return loop ? loops[loop.getPosition()] : 0;
+    return loop ? loops[loop.getPosition()] : DimForm();
   });
 }
 
-static AffineMap expandMap(AffineMap map, ArrayRef<int64_t> loops) {
+static AffineMap expandMap(AffineMap map, ArrayRef<DimForm> loops) {
   MLIRContext *context = map.getContext();
   SmallVector<AffineExpr> renamed, results;
   for (unsigned loop = 0; loop < loops.size(); ++loop)
     renamed.push_back(getAffineDimExpr(getPosition(loops, loop), context));
   for (AffineExpr expr : map.getResults()) {
     results.push_back(expr.replaceDims(renamed));
-    if (auto loop = dyn_cast<AffineDimExpr>(expr); loop && loops[loop.getPosition()] != 0)
+    if (auto loop = dyn_cast<AffineDimExpr>(expr); loop && loops[loop.getPosition()].isTwo())
       results.push_back(getAffineDimExpr(getPosition(loops, loop.getPosition()) + 1, context));
   }
   return AffineMap::get(getPosition(loops, loops.size()), 0, results, context);
 }
 
 /// The position along a loop of old is the segment's, and the one within.
-static void expandIndices(linalg::GenericOp op, ArrayRef<int64_t> loops) {
+static void expandIndices(linalg::GenericOp op, ArrayRef<DimForm> loops) {
   for (auto index : llvm::to_vector(op.getBody()->getOps<linalg::IndexOp>())) {
-    int64_t width = loops[index.getDim()], position = getPosition(loops, index.getDim());
+    int64_t width = loops[index.getDim()].inner, position = getPosition(loops, index.getDim());
     index.setDim(position);
     if (width == 0)
       continue;
@@ -94,7 +91,7 @@ static void expandIndices(linalg::GenericOp op, ArrayRef<int64_t> loops) {
 }
 
 bool SegmentExpander::expandGeneric(linalg::GenericOp op) {
-  std::optional<Widths> loops = getLoopWidths(op, segments);
+  std::optional<Form> loops = getLoopForm(op, segments);
   if (!loops)
     return false;
   SmallVector<Value> inputs, inits;
@@ -102,19 +99,19 @@ bool SegmentExpander::expandGeneric(linalg::GenericOp op) {
   SmallVector<utils::IteratorType> iterators;
   for (OpOperand &operand : op->getOpOperands()) {
     AffineMap map = op.getMatchingIndexingMap(&operand);
-    Value value = getAs(operand.get(), getAccessWidths(map, *loops), op);
+    Value value = getAs(operand.get(), getAccessForm(map, *loops), op);
     (op.isDpsInit(&operand) ? inits : inputs).push_back(value);
     maps.push_back(expandMap(map, *loops));
   }
-  for (auto [kind, width] : llvm::zip_equal(op.getIteratorTypesArray(), *loops))
-    iterators.append(width == 0 ? 1 : 2, kind);
+  for (auto [kind, loop] : llvm::zip_equal(op.getIteratorTypesArray(), *loops))
+    iterators.append(loop.isTwo() ? 2 : 1, kind);
   auto made = linalg::GenericOp::create(builder, op.getLoc(), TypeRange(ValueRange(inits)), inputs, inits,
                                         maps, iterators);
   made.getRegion().takeBody(op.getRegion());
   made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   expandIndices(made, *loops);
   for (auto [init, result] : llvm::zip_equal(op.getDpsInitsMutable(), made.getResults()))
-    define(op.getTiedOpResult(&init), result, getAccessWidths(op.getMatchingIndexingMap(&init), *loops));
+    define(op.getTiedOpResult(&init), result, getAccessForm(op.getMatchingIndexingMap(&init), *loops));
   return true;
 }
 
@@ -127,114 +124,161 @@ namespace {
 struct SegmentSlice {
   SmallVector<OpFoldResult> offsets, sizes, strides;
   SmallVector<int64_t> shape; ///< of the slice
-  Widths widths;              ///< of the slice
+  Form form;                  ///< of the slice
 
   void add(Builder &builder, int64_t offset, int64_t size, int64_t stride) {
     offsets.push_back(builder.getIndexAttr(offset));
     sizes.push_back(builder.getIndexAttr(size));
     strides.push_back(builder.getIndexAttr(stride));
   }
+  bool addSegments(Builder &builder, DimForm dim, int64_t offset, int64_t size);
+  bool addParts(Builder &builder, DimForm dim, int64_t extent, int64_t offset, int64_t size);
 };
 } // namespace
 
-/// Nothing if the slice takes parts of segments. Of one segment only the inner dimension is left.
-static std::optional<SegmentSlice> sliceSegments(OffsetSizeAndStrideOpInterface op, ArrayRef<int64_t> widths,
+/// Of one segment only the inner dimension is left. False if the slice takes parts of segments.
+bool SegmentSlice::addSegments(Builder &builder, DimForm dim, int64_t offset, int64_t size) {
+  if (offset % dim.inner != 0 || size % dim.inner != 0)
+    return false;
+  add(builder, offset / dim.inner, size / dim.inner, 1);
+  add(builder, 0, dim.inner, 1);
+  if (size != dim.inner)
+    shape.push_back(size / dim.inner);
+  shape.push_back(dim.inner);
+  form.push_back(size == dim.inner ? DimForm() : dim);
+  return true;
+}
+
+/// False if the slice cuts across a part.
+bool SegmentSlice::addParts(Builder &builder, DimForm dim, int64_t extent, int64_t offset, int64_t size) {
+  std::optional<DimForm> range = getRangeForm(dim, extent, offset, size);
+  if (!range)
+    return false;
+  int64_t shares = extent / dim.inner;
+  add(builder, 0, shares, 1);
+  add(builder, offset / shares, range->inner, 1);
+  shape.append({shares, range->inner});
+  form.push_back(*range);
+  return true;
+}
+
+/// Nothing if the slice cuts across a segment or a part.
+static std::optional<SegmentSlice> sliceSegments(OffsetSizeAndStrideOpInterface op, RankedTensorType whole,
+                                                 ArrayRef<DimForm> form,
                                                  const llvm::SmallBitVector &dropped) {
   Builder builder(op.getContext());
   SegmentSlice slice;
-  for (auto [dim, width] : llvm::enumerate(widths)) {
-    if (op.isDynamicOffset(dim) || op.isDynamicSize(dim) || op.isDynamicStride(dim))
+  for (auto [index, dim] : llvm::enumerate(form)) {
+    if (op.isDynamicOffset(index) || op.isDynamicSize(index) || op.isDynamicStride(index))
       return std::nullopt;
-    int64_t offset = op.getStaticOffset(dim), size = op.getStaticSize(dim), stride = op.getStaticStride(dim);
-    if (width == 0) {
+    int64_t offset = op.getStaticOffset(index), size = op.getStaticSize(index);
+    int64_t stride = op.getStaticStride(index);
+    if (!dim.isTwo()) {
       slice.add(builder, offset, size, stride);
-      if (!dropped.test(dim)) {
+      if (!dropped.test(index)) {
         slice.shape.push_back(size);
-        slice.widths.push_back(0);
+        slice.form.push_back({});
       }
       continue;
     }
-    if (stride != 1 || offset % width != 0 || size % width != 0)
+    if (stride != 1 || !(dim.parts ? slice.addParts(builder, dim, whole.getDimSize(index), offset, size)
+                                   : slice.addSegments(builder, dim, offset, size)))
       return std::nullopt;
-    slice.add(builder, offset / width, size / width, 1);
-    slice.add(builder, 0, width, 1);
-    if (size != width)
-      slice.shape.push_back(size / width);
-    slice.shape.push_back(width);
-    slice.widths.push_back(size == width ? 0 : width);
   }
   return slice;
 }
 
 bool SegmentExpander::expandExtractSlice(tensor::ExtractSliceOp op) {
-  Widths widths = getWidths(op.getSource());
-  std::optional<SegmentSlice> slice = sliceSegments(op, widths, op.getDroppedDims());
+  Form form = getForm(op.getSource());
+  std::optional<SegmentSlice> slice = sliceSegments(op, op.getSourceType(), form, op.getDroppedDims());
   if (!slice)
     return false;
   auto type = RankedTensorType::get(slice->shape, op.getType().getElementType());
-  auto made = tensor::ExtractSliceOp::create(builder, op.getLoc(), type, getAs(op.getSource(), widths, op),
+  auto made = tensor::ExtractSliceOp::create(builder, op.getLoc(), type, getAs(op.getSource(), form, op),
                                              slice->offsets, slice->sizes, slice->strides);
   made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  define(op.getResult(), made, slice->widths);
+  define(op.getResult(), made, slice->form);
   return true;
 }
 
 bool SegmentExpander::expandInsertSlice(tensor::InsertSliceOp op) {
-  Widths widths = getWidths(op.getResult());
-  std::optional<SegmentSlice> slice = sliceSegments(op, widths, op.getDroppedDims());
+  Form form = getForm(op.getResult());
+  std::optional<SegmentSlice> slice = sliceSegments(op, op.getType(), form, op.getDroppedDims());
   if (!slice)
     return false;
-  Value source = getAs(op.getSource(), slice->widths, op), dest = getAs(op.getDest(), widths, op);
+  Value source = getAs(op.getSource(), slice->form, op), dest = getAs(op.getDest(), form, op);
   auto made = tensor::InsertSliceOp::create(builder, op.getLoc(), source, dest, slice->offsets, slice->sizes,
                                             slice->strides);
   made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  define(op.getResult(), made, widths);
+  define(op.getResult(), made, form);
   return true;
 }
 
-/// What is one segment becomes one of the outer dimension.
+/// The form of a dimension that becomes `size` elements from `offset` on of one of `form`; nothing if it
+/// covers a part in part. What is one segment becomes one of the outer dimension.
+static std::optional<DimForm> getSourceForm(DimForm form, int64_t extent, int64_t offset, int64_t size) {
+  if (form.parts)
+    return getRangeForm(form, extent, offset, size);
+  int64_t unit = std::max<int64_t>(form.inner, 1);
+  return offset % unit == 0 && size % unit == 0 ? std::optional(form) : std::nullopt;
+}
+
 bool SegmentExpander::expandPad(tensor::PadOp op) {
-  Widths widths = getWidths(op.getResult());
-  SmallVector<int64_t> low, high;
-  for (auto [dim, width] : llvm::enumerate(widths)) {
-    int64_t below = op.getStaticLow()[dim], above = op.getStaticHigh()[dim];
-    int64_t unit = std::max<int64_t>(width, 1);
-    if (ShapedType::isDynamic(below) || ShapedType::isDynamic(above) || below % unit != 0 ||
-        above % unit != 0 || op.getSourceType().getDimSize(dim) % unit != 0)
-      return false;
-    low.push_back(below / unit);
-    high.push_back(above / unit);
-    if (width != 0) {
-      low.push_back(0);
-      high.push_back(0);
-    }
-  }
-  if (!op.getConstantPaddingValue())
+  Form form = getForm(op.getResult()), sourceForm;
+  RankedTensorType type = getType(op.getResult());
+  if (!op.getConstantPaddingValue() || !op.getLow().empty() || !op.getHigh().empty())
     return false;
-  Value source = getAs(op.getSource(), widths, op);
-  auto made = tensor::PadOp::create(builder, op.getLoc(), expandSegments(getType(op.getResult()), widths),
-                                    source, low, high, ValueRange(), ValueRange(), op.getNofold());
+  SmallVector<int64_t> low, high;
+  for (auto [index, dim] : llvm::enumerate(form)) {
+    int64_t below = op.getStaticLow()[index], above = op.getStaticHigh()[index];
+    int64_t extent = type.getDimSize(index);
+    std::optional<DimForm> source = getSourceForm(dim, extent, below, extent - below - above);
+    if (!source)
+      return false;
+    sourceForm.push_back(*source);
+    auto add = [&](SmallVector<int64_t> &padding, int64_t size) {
+      if (dim.parts)
+        padding.append({0, size / (extent / dim.inner)});
+      else if (dim.isTwo())
+        padding.append({size / dim.inner, 0});
+      else
+        padding.push_back(size);
+    };
+    add(low, below);
+    add(high, above);
+  }
+  Value source = getAs(op.getSource(), sourceForm, op);
+  auto made = tensor::PadOp::create(builder, op.getLoc(), expandSegments(type, form), source, low, high,
+                                    ValueRange(), ValueRange(), op.getNofold());
   made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   made.getRegion().takeBody(op.getRegion());
   for (size_t index = made.getRegion().getNumArguments(); index < low.size(); ++index)
     made.getRegion().addArgument(builder.getIndexType(), op.getLoc());
-  define(op.getResult(), made, widths);
+  define(op.getResult(), made, form);
   return true;
 }
 
 bool SegmentExpander::expandConcatenate(ConcatenateOp op) {
-  Widths widths = getWidths(op.getResult());
-  int64_t width = std::max<int64_t>(widths[op.getDim()], 1);
-  for (Value operand : op.getOperands())
-    if (getType(operand).getDimSize(op.getDim()) % width != 0)
+  Form form = getForm(op.getResult());
+  RankedTensorType type = getType(op.getResult());
+  int64_t dim = op.getDim(), offset = 0;
+  SmallVector<Form> forms;
+  for (Value operand : op.getOperands()) {
+    int64_t size = getType(operand).getDimSize(dim);
+    std::optional<DimForm> own = getSourceForm(form[dim], type.getDimSize(dim), offset, size);
+    if (!own)
       return false;
+    forms.push_back(form);
+    forms.back()[dim] = *own;
+    offset += size;
+  }
   SmallVector<Value> operands;
-  for (Value operand : op.getOperands())
-    operands.push_back(getAs(operand, widths, op));
-  auto made = ConcatenateOp::create(builder, op.getLoc(), expandSegments(getType(op.getResult()), widths),
-                                    operands, getPosition(widths, op.getDim()));
+  for (auto [operand, own] : llvm::zip_equal(op.getOperands(), forms))
+    operands.push_back(getAs(operand, own, op));
+  auto made = ConcatenateOp::create(builder, op.getLoc(), expandSegments(type, form), operands,
+                                    getPosition(form, dim) + (form[dim].parts ? 1 : 0));
   made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  define(op.getResult(), made, widths);
+  define(op.getResult(), made, form);
   return true;
 }
 
@@ -242,9 +286,9 @@ bool SegmentExpander::expandConcatenate(ConcatenateOp op) {
 // Reshapes
 //===----------------------------------------------------------------------===//
 
-/// The dimensions of `shape`, in the form `widths`, that the dimensions `group` of it become.
-static SmallVector<int64_t> getGroup(ArrayRef<int64_t> widths, const ReassociationIndices &group) {
-  int64_t begin = getPosition(widths, group.front()), end = getPosition(widths, group.back() + 1);
+/// The dimensions of `shape`, in the form `form`, that the dimensions `group` of it become.
+static SmallVector<int64_t> getGroup(ArrayRef<DimForm> form, const ReassociationIndices &group) {
+  int64_t begin = getPosition(form, group.front()), end = getPosition(form, group.back() + 1);
   return llvm::to_vector(llvm::seq(begin, end));
 }
 
@@ -252,17 +296,17 @@ static SmallVector<int64_t> getGroup(ArrayRef<int64_t> widths, const Reassociati
 /// which has the shape `shape`. Segments of the coarse side that no dimension of the fine side begins with
 /// are dropped from `coarse`.
 static SmallVector<ReassociationIndices> regroup(ArrayRef<ReassociationIndices> groups,
-                                                 ArrayRef<int64_t> shape, ArrayRef<int64_t> fine,
-                                                 RankedTensorType whole, MutableArrayRef<int64_t> coarse) {
+                                                 ArrayRef<int64_t> shape, ArrayRef<DimForm> fine,
+                                                 RankedTensorType whole, MutableArrayRef<DimForm> coarse) {
   SmallVector<ReassociationIndices> result;
   for (auto [dim, group] : llvm::enumerate(groups)) {
     SmallVector<int64_t> dims = group.empty() ? SmallVector<int64_t>() : getGroup(fine, group);
-    int64_t outer = coarse[dim] == 0 ? 0 : whole.getDimSize(dim) / coarse[dim], product = 1;
+    int64_t outer = coarse[dim].isTwo() ? whole.getDimSize(dim) / coarse[dim].inner : 0, product = 1;
     size_t split = 0;
     while (outer != 0 && split < dims.size() && product < outer)
       product *= shape[dims[split++]];
     if (outer == 0 || product != outer || split == dims.size()) {
-      coarse[dim] = 0;
+      coarse[dim] = {};
       result.emplace_back(dims.begin(), dims.end());
       continue;
     }
@@ -270,6 +314,24 @@ static SmallVector<ReassociationIndices> regroup(ArrayRef<ReassociationIndices> 
     result.emplace_back(dims.begin() + split, dims.end());
   }
   return result;
+}
+
+/// Whether parts of a dimension of the coarse side are those of the first one that it becomes on the fine
+/// side, and no other dimension of that has parts: then reshaping keeps the order within shares.
+static bool haveSameParts(ArrayRef<ReassociationIndices> groups, RankedTensorType fineType,
+                          ArrayRef<DimForm> fine, ArrayRef<DimForm> coarse) {
+  auto isInOrder = [&](const ReassociationIndices &group, DimForm whole) {
+    const auto *major = llvm::find_if(group, [&](int64_t dim) { return fineType.getDimSize(dim) > 1; });
+    int64_t minor = 1;
+    for (const auto *dim = major; dim != group.end(); ++dim)
+      minor *= dim == major ? 1 : fineType.getDimSize(*dim);
+    for (int64_t dim : group)
+      if (fine[dim].parts && (major == group.end() || dim != *major || !whole.parts))
+        return false;
+    return !whole.parts || (major != group.end() && multiply(fine[*major], minor) == whole);
+  };
+  return llvm::all_of(llvm::enumerate(groups),
+                      [&](auto each) { return isInOrder(each.value(), coarse[each.index()]); });
 }
 
 /// `made` in the shape `type`, reshaped as `op` reshapes it if it has another one.
@@ -284,7 +346,9 @@ static Value reshapeTo(OpBuilder &builder, OpT op, RankedTensorType type, Value 
 }
 
 bool SegmentExpander::expandShape(tensor::ExpandShapeOp op) {
-  Widths fine = getWidths(op.getResult()), coarse = getWidths(op.getSrc());
+  Form fine = getForm(op.getResult()), coarse = getForm(op.getSrc());
+  if (!haveSameParts(op.getReassociationIndices(), op.getResultType(), fine, coarse))
+    return false;
   auto type = expandSegments(op.getResultType(), fine);
   SmallVector<ReassociationIndices> groups =
       regroup(op.getReassociationIndices(), type.getShape(), fine, op.getSrcType(), coarse);
@@ -293,7 +357,9 @@ bool SegmentExpander::expandShape(tensor::ExpandShapeOp op) {
 }
 
 bool SegmentExpander::collapseShape(tensor::CollapseShapeOp op) {
-  Widths fine = getWidths(op.getSrc()), coarse = getWidths(op.getResult());
+  Form fine = getForm(op.getSrc()), coarse = getForm(op.getResult());
+  if (!haveSameParts(op.getReassociationIndices(), op.getSrcType(), fine, coarse))
+    return false;
   Value made = getAs(op.getSrc(), fine, op);
   SmallVector<ReassociationIndices> groups =
       regroup(op.getReassociationIndices(), getType(made).getShape(), fine, op.getResultType(), coarse);
@@ -308,65 +374,64 @@ bool SegmentExpander::collapseShape(tensor::CollapseShapeOp op) {
 
 bool SegmentExpander::expandConstant(arith::ConstantOp op) {
   auto elements = dyn_cast<DenseElementsAttr>(op.getValue());
-  if (!elements)
+  Form form = getForm(op);
+  if (!elements || llvm::any_of(form, [](DimForm dim) { return dim.parts != nullptr; }))
     return false;
-  Widths widths = getWidths(op);
   auto made =
-      arith::ConstantOp::create(builder, op.getLoc(), elements.reshape(expandSegments(getType(op), widths)));
+      arith::ConstantOp::create(builder, op.getLoc(), elements.reshape(expandSegments(getType(op), form)));
   made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  define(op, made, widths);
+  define(op, made, form);
   return true;
 }
 
 bool SegmentExpander::expandReshard(ReshardOp op) {
-  Widths widths = getWidths(op.getResult());
-  ShardingAttr sharding =
-      expandSegments(op.getSharding(), lookupMesh(op, op.getSharding().getMesh()), widths);
+  Form form = getForm(op.getResult());
+  ShardingAttr sharding = expandSegments(op.getSharding(), mesh, getType(op.getResult()), form);
   if (!sharding)
     return false;
-  auto made = ReshardOp::create(builder, op.getLoc(), expandSegments(getType(op.getResult()), widths),
-                                getAs(op.getOperand(), widths, op), sharding);
+  auto made = ReshardOp::create(builder, op.getLoc(), expandSegments(getType(op.getResult()), form),
+                                getAs(op.getOperand(), form, op), sharding);
   made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  define(op.getResult(), made, widths);
+  define(op.getResult(), made, form);
   return true;
 }
 
 /// Who says how a whole is split says how each of its segments is.
 bool SegmentExpander::expandConstrain(ConstrainOp op) {
-  Widths widths = getWidths(op.getResult());
+  Form form = getForm(op.getResult());
   ConstraintAttr said = op.getConstraint();
   SmallVector<SmallVector<StringRef>> axes =
       llvm::map_to_vector(llvm::seq(said.getRank()), [&](int64_t dim) { return said.getDimAxes(dim); });
-  auto dims = expandSegments(axes, mesh, widths);
+  auto dims = expandSegments(axes, mesh, getType(op.getResult()), form);
   if (!dims)
     return false;
   auto constraint = ConstraintAttr::get(op.getContext(), *dims, said.getWholeAxes());
-  auto made = ConstrainOp::create(builder, op.getLoc(), expandSegments(getType(op.getResult()), widths),
-                                  getAs(op.getOperand(), widths, op), constraint);
+  auto made = ConstrainOp::create(builder, op.getLoc(), expandSegments(getType(op.getResult()), form),
+                                  getAs(op.getOperand(), form, op), constraint);
   made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  define(op.getResult(), made, widths);
+  define(op.getResult(), made, form);
   return true;
 }
 
 /// The same op on other shapes.
-bool SegmentExpander::expandPointwise(Operation *op, ArrayRef<int64_t> operandWidths,
-                                      ArrayRef<int64_t> resultWidths) {
+bool SegmentExpander::expandPointwise(Operation *op, ArrayRef<DimForm> operandForm,
+                                      ArrayRef<DimForm> resultForm) {
   IRMapping mapping;
-  mapping.map(op->getOperand(0), getAs(op->getOperand(0), operandWidths, op));
+  mapping.map(op->getOperand(0), getAs(op->getOperand(0), operandForm, op));
   Operation *made = builder.clone(*op, mapping);
-  made->getResult(0).setType(expandSegments(getType(op->getResult(0)), resultWidths));
-  define(op->getResult(0), made->getResult(0), resultWidths);
+  made->getResult(0).setType(expandSegments(getType(op->getResult(0)), resultForm));
+  define(op->getResult(0), made->getResult(0), resultForm);
   return true;
 }
 
 /// Dimension 0 of a stack counts turns.
 bool SegmentExpander::expandStack(Operation *op) {
-  Widths widths = getWidths(op->getResult(0));
+  Form form = getForm(op->getResult(0));
   if (isa<LoopStackOp>(op))
-    return widths[0] == 0 && expandPointwise(op, ArrayRef(widths).drop_front(), widths);
-  Widths stack = widths;
-  stack.insert(stack.begin(), 0);
-  return expandPointwise(op, stack, widths);
+    return !form[0].isTwo() && expandPointwise(op, ArrayRef(form).drop_front(), form);
+  Form stack = form;
+  stack.insert(stack.begin(), DimForm());
+  return expandPointwise(op, stack, form);
 }
 
 bool SegmentExpander::expand(Operation *op) {
@@ -377,8 +442,8 @@ bool SegmentExpander::expand(Operation *op) {
            getType(op->getOperand(0)).getShape() == getType(op->getResult(0)).getShape();
   };
   auto expandEach = [&](Operation *each) {
-    Widths widths = getWidths(each->getResult(0));
-    return expandPointwise(each, widths, widths);
+    Form form = getForm(each->getResult(0));
+    return expandPointwise(each, form, form);
   };
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case([&](linalg::GenericOp generic) { return expandGeneric(generic); })

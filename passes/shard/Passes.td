@@ -136,14 +136,15 @@ def SeedConstraintsPass : Pass<"epl-seed-constraints", "::mlir::ModuleOp"> {
 }
 
 def ExpandSegmentsPass : Pass<"epl-expand-segments", "::mlir::ModuleOp"> {
-  let summary = "Makes dimensions of the equal segments that a dimension is cut into";
+  let summary = "Makes dimensions of the segments or parts that a dimension is cut into";
   let description = [{
     A dimension that slices cut into segments of one extent, or that a concatenation makes of them, becomes two
     in all tensors that share it: (segments, extent of each). Axes can split the inner one, and slices at the
     border of segments move nothing then. The elements of an argument keep their order, and it keeps the
-    caller's shape in `epl.caller_shape`. Nothing happens without an axis of a split, to dimensions that no parameter
-    has a part in, and to segments whose extent the axis does not divide. Where an op has no such form,
-    reshapes stand before and behind it.
+    caller's shape in `epl.caller_shape`. Parts of different extents, if an axis divides each, become (shares, extent of one)
+    instead, a piece of every part in each share; the caller's order is in `epl.caller_parts` then. Nothing
+    happens without an axis of a split, to dimensions that no parameter has a part in, and to parts that the
+    axis does not divide. Where an op has no such form, it gets the tensor as it was.
 
     ```mlir
     epl.mesh @mesh axes ["model"=2]

@@ -1,7 +1,7 @@
 //===- SegmentExpander.h - Segments as dimensions of their own --*- C++ -*-===//
 //
-// What the files of epl-expand-segments share: the walk that rewrites a function (ExpandSegments.cpp) and
-// what becomes of each kind of op (ExpandSegmentsOps.cpp).
+// What the files of epl-expand-segments share: the walk that rewrites a function (ExpandSegments.cpp),
+// what becomes of each kind of op (ExpandSegmentsOps.cpp), and the order of parts (SegmentShares.cpp).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -26,20 +26,22 @@ public:
 private:
   // Values. An op is built from operands in the form that it wants, whatever form they have, and says the
   // form of what it makes.
-  Widths getWidths(Value value) const { return segments.getWidths(value); }
-  Value getAs(Value value, ArrayRef<int64_t> wanted, Operation *user);
-  void define(Value old, Value made, ArrayRef<int64_t> widths);
-  Value reshape(Value value, RankedTensorType whole, ArrayRef<int64_t> from, ArrayRef<int64_t> to,
+  Form getForm(Value value) const { return segments.getForm(value); }
+  Value getAs(Value value, ArrayRef<DimForm> wanted, Operation *user);
+  void define(Value old, Value made, ArrayRef<DimForm> form);
+  Value reshape(Value value, RankedTensorType whole, ArrayRef<DimForm> from, ArrayRef<DimForm> to,
                 Attribute work);
-  Value remake(Value value, ArrayRef<int64_t> widths);
-  Value remake(Operation *op, RankedTensorType type, ArrayRef<int64_t> widths, OpBuilder &at);
+  Value reshapeSegments(Value value, RankedTensorType whole, ArrayRef<DimForm> from, ArrayRef<DimForm> to);
+  Value remake(Value value, ArrayRef<DimForm> form);
+  Value remake(Operation *op, RankedTensorType type, ArrayRef<DimForm> form, OpBuilder &at);
   Attribute getWork(Operation *op);
-  bool isSegmented(Value value) const { return hasSegments(getWidths(value)); }
+  bool isSegmented(Value value) const { return hasSegments(getForm(value)); }
 
   // The function.
   void enter(BlockArgument argument);
   void process(Operation *op);
   void returnResults();
+  SmallVector<NamedAttribute> getCallerAttrs(BlockArgument argument);
   void finishArguments();
   void eraseDead();
 
@@ -56,24 +58,32 @@ private:
   bool expandReshard(ReshardOp op);
   bool expandConstrain(ConstrainOp op);
   bool expandStack(Operation *op);
-  bool expandPointwise(Operation *op, ArrayRef<int64_t> operandWidths, ArrayRef<int64_t> resultWidths);
+  bool expandPointwise(Operation *op, ArrayRef<DimForm> operandForm, ArrayRef<DimForm> resultForm);
 
   func::FuncOp function;
   MeshOp mesh;
   const Segments &segments;
   OpBuilder builder;
   DenseMap<Value, Value> expanded; ///< of tensors with segments: what has them as dimensions
-  DenseMap<Value, SmallVector<std::pair<Widths, Value>>> remade;
+  DenseMap<Value, SmallVector<std::pair<Form, Value>>> remade;
   SmallVector<std::pair<BlockArgument, UnrealizedConversionCastOp>> entered;
   SmallVector<Operation *> dead;
 };
 
-/// For each dimension the axes that split it, with two dimensions in the place of each that has segments: the
-/// axes split each segment. Nothing if they cannot.
+/// For each dimension of `type` the axes that split it, with two dimensions in the place of each that is
+/// written so: the axes split each segment, or the shares of parts. Nothing if they cannot.
 std::optional<SmallVector<SmallVector<StringRef>>> expandSegments(ArrayRef<SmallVector<StringRef>> dimAxes,
-                                                                  MeshOp mesh, ArrayRef<int64_t> widths);
+                                                                  MeshOp mesh, RankedTensorType type,
+                                                                  ArrayRef<DimForm> form);
 
-/// The sharding likewise. Null if the axes cannot split each segment.
-ShardingAttr expandSegments(ShardingAttr sharding, MeshOp mesh, ArrayRef<int64_t> widths);
+/// The sharding likewise. Null if the axes cannot split each segment or the shares.
+ShardingAttr expandSegments(ShardingAttr sharding, MeshOp mesh, RankedTensorType type,
+                            ArrayRef<DimForm> form);
+
+/// Of (shares, extent of one), dimensions `at` and `at + 1`, one dimension of the parts behind each other.
+Value joinShares(OpBuilder &builder, Value value, int64_t at, ArrayRef<int64_t> parts);
+
+/// The inverse, of dimension `at`.
+Value dealShares(OpBuilder &builder, Value value, int64_t at, ArrayRef<int64_t> parts, int64_t shares);
 
 } // namespace mlir::epl

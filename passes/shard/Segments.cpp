@@ -1,4 +1,4 @@
-//===- Segments.cpp - Dimensions that are cut into equal segments ---------===//
+//===- Segments.cpp - Dimensions that are cut into parts ------------------===//
 
 #include "passes/shard/Segments.h"
 #include "dialect/Loops.h"
@@ -10,21 +10,47 @@
 #include "llvm/ADT/IntEqClasses.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <set>
+
 using namespace mlir;
 using namespace mlir::epl;
 
-bool mlir::epl::hasSegments(ArrayRef<int64_t> widths) {
-  return llvm::any_of(widths, [](int64_t width) { return width != 0; });
+bool mlir::epl::hasSegments(ArrayRef<DimForm> form) {
+  return llvm::any_of(form, [](DimForm dim) { return dim.isTwo(); });
 }
 
-RankedTensorType mlir::epl::expandSegments(RankedTensorType type, ArrayRef<int64_t> widths) {
+int64_t mlir::epl::getPosition(ArrayRef<DimForm> form, int64_t dim) {
+  return dim + llvm::count_if(form.take_front(dim), [](DimForm each) { return each.isTwo(); });
+}
+
+RankedTensorType mlir::epl::expandSegments(RankedTensorType type, ArrayRef<DimForm> form) {
   SmallVector<int64_t> shape;
-  for (auto [extent, width] : llvm::zip_equal(type.getShape(), widths))
-    if (width != 0)
-      shape.append({extent / width, width});
+  for (auto [extent, dim] : llvm::zip_equal(type.getShape(), form))
+    if (dim.isTwo())
+      shape.append({extent / dim.inner, dim.inner});
     else
       shape.push_back(extent);
   return RankedTensorType::get(shape, type.getElementType());
+}
+
+std::optional<DimForm> mlir::epl::getRangeForm(DimForm form, int64_t extent, int64_t offset, int64_t size) {
+  SmallVector<int64_t> taken;
+  int64_t begin = 0, end = offset + size, shares = extent / form.inner;
+  if (offset < 0 || end > extent) // padding that takes away
+    return std::nullopt;
+  for (int64_t part : form.parts.asArrayRef()) {
+    bool isInside = begin >= offset && begin + part <= end;
+    if (!isInside && begin < end && begin + part > offset)
+      return std::nullopt;
+    if (isInside)
+      taken.push_back(part);
+    begin += part;
+  }
+  if (taken.empty())
+    return std::nullopt;
+  auto parts =
+      taken.size() == 1 ? DenseI64ArrayAttr() : DenseI64ArrayAttr::get(form.parts.getContext(), taken);
+  return DimForm{size / shares, parts};
 }
 
 /// Whether a map reads the same element for all loops.
@@ -72,7 +98,7 @@ public:
   SegmentFinder(func::FuncOp function, ArrayRef<int64_t> axisSizes)
       : function(function), axisSizes(axisSizes) {}
 
-  DenseMap<Value, Widths> run();
+  DenseMap<Value, Form> run();
 
 private:
   Block &getBody() { return function.getBody().front(); }
@@ -89,11 +115,13 @@ private:
   void cutPad(tensor::PadOp op);
   void cutConcatenate(ConcatenateOp op);
   void seed();
+  DimForm makeParts(ArrayRef<const Cut *> cuts);
   bool spread();
-  bool setWidth(Dim dim, int64_t width);
+  bool setForm(Dim dim, DimForm form);
+  bool canSplit(DimForm form) const;
   void keepParameters();
 
-  int64_t &widthOf(Dim dim) { return widths[classes[dim]]; }
+  DimForm &formOf(Dim dim) { return forms[classes[dim]]; }
 
   func::FuncOp function;
   ArrayRef<int64_t> axisSizes;
@@ -102,7 +130,7 @@ private:
   llvm::IntEqClasses classes;
   SmallVector<Cut> cuts;
   SmallVector<Nest> nests;
-  SmallVector<int64_t> widths; ///< of segments, by class; 0: none
+  Form forms; ///< of dimensions, by class
 };
 } // namespace
 
@@ -244,7 +272,8 @@ void SegmentFinder::cutConcatenate(ConcatenateOp op) {
 // Segments
 //===----------------------------------------------------------------------===//
 
-/// A dimension has segments where all that is cut out of it has one size, in at least two places.
+/// A dimension has equal segments where all that is cut out of it has one size, in at least two places, and
+/// parts where sizes differ.
 void SegmentFinder::seed() {
   llvm::MapVector<unsigned, SmallVector<const Cut *>> byClass;
   for (const Cut &cut : cuts)
@@ -256,16 +285,72 @@ void SegmentFinder::seed() {
           return cut->size == one.size && cut->offset % one.size == 0;
         });
     bool isTaken = llvm::any_of(members, [&](const Cut *cut) { return cut->offset != one.offset; });
-    if (isRegular && isTaken)
-      widths[index] = one.size;
+    if (isTaken)
+      forms[index] = isRegular ? DimForm{one.size} : makeParts(members);
   }
 }
 
-bool SegmentFinder::setWidth(Dim dim, int64_t width) {
-  if (widthOf(dim) != 0 || width >= extents[dim] || extents[dim] % width != 0)
+/// Parts from border to border of what is cut, if some number of devices divides each of them: all axes
+/// together, or else the largest that does.
+DimForm SegmentFinder::makeParts(ArrayRef<const Cut *> cuts) {
+  int64_t extent = extents[cuts.front()->whole];
+  if (extent == 0 || llvm::any_of(cuts, [&](const Cut *cut) { return extents[cut->whole] != extent; }))
+    return {};
+  std::set<int64_t> borders = {0, extent};
+  for (const Cut *cut : cuts)
+    borders.insert({cut->offset, cut->offset + cut->size});
+  SmallVector<int64_t> parts;
+  for (auto border = borders.begin(); *border != extent; ++border)
+    parts.push_back(*std::next(border) - *border);
+  SmallVector<int64_t> counts = llvm::to_vector(axisSizes);
+  counts.push_back(llvm::product_of(axisSizes));
+  llvm::sort(counts, std::greater<>());
+  for (int64_t count : counts)
+    if (llvm::all_of(parts, [&](int64_t part) { return part % count == 0; }))
+      return {extent / count, DenseI64ArrayAttr::get(function.getContext(), parts)};
+  return {};
+}
+
+bool SegmentFinder::setForm(Dim dim, DimForm form) {
+  if (formOf(dim).isTwo() || form.inner >= extents[dim] || extents[dim] % form.inner != 0)
     return false;
-  widthOf(dim) = width;
+  formOf(dim) = form;
   return true;
+}
+
+DimForm mlir::epl::multiply(DimForm form, int64_t factor) {
+  if (!form.parts)
+    return {form.inner * factor};
+  SmallVector<int64_t> parts =
+      llvm::map_to_vector(form.parts.asArrayRef(), [&](int64_t part) { return part * factor; });
+  return {form.inner * factor, DenseI64ArrayAttr::get(form.parts.getContext(), parts)};
+}
+
+/// The inverse, of a dimension of `extent` elements; nothing if a piece of a part would end within an
+/// element.
+static std::optional<DimForm> divide(DimForm form, int64_t extent, int64_t factor) {
+  if (form.inner % factor != 0)
+    return std::nullopt;
+  if (!form.parts)
+    return DimForm{form.inner / factor};
+  int64_t shares = extent / form.inner;
+  SmallVector<int64_t> parts;
+  for (int64_t part : form.parts.asArrayRef()) {
+    if (part % (factor * shares) != 0)
+      return std::nullopt;
+    parts.push_back(part / factor);
+  }
+  return DimForm{form.inner / factor, DenseI64ArrayAttr::get(form.parts.getContext(), parts)};
+}
+
+/// What a range of a dimension is written as; nothing if it is a dimension of one.
+static std::optional<DimForm> getPartForm(DimForm form, int64_t extent, const Cut &cut) {
+  if (!form.parts)
+    return cut.size > form.inner && cut.size % form.inner == 0 && cut.offset % form.inner == 0
+               ? std::optional(form)
+               : std::nullopt;
+  std::optional<DimForm> range = getRangeForm(form, extent, cut.offset, cut.size);
+  return range && range->parts ? range : std::nullopt;
 }
 
 /// One round from dimensions with segments to those that they are laid out as and to parts of several
@@ -273,15 +358,16 @@ bool SegmentFinder::setWidth(Dim dim, int64_t width) {
 bool SegmentFinder::spread() {
   bool changed = false;
   for (const Nest &nest : nests) {
-    if (int64_t width = widthOf(nest.major))
-      changed |= setWidth(nest.flat, width * nest.inner);
-    if (int64_t width = widthOf(nest.flat); width != 0 && width % nest.inner == 0)
-      changed |= setWidth(nest.major, width / nest.inner);
+    if (DimForm form = formOf(nest.major); form.isTwo())
+      changed |= setForm(nest.flat, multiply(form, nest.inner));
+    if (DimForm form = formOf(nest.flat); form.isTwo())
+      if (std::optional<DimForm> major = divide(form, extents[nest.flat], nest.inner))
+        changed |= setForm(nest.major, *major);
   }
   for (const Cut &cut : cuts)
-    if (int64_t width = widthOf(cut.whole);
-        width != 0 && cut.part && cut.size > width && cut.size % width == 0 && cut.offset % width == 0)
-      changed |= setWidth(*cut.part, width);
+    if (DimForm form = formOf(cut.whole); form.isTwo() && cut.part)
+      if (std::optional<DimForm> part = getPartForm(form, extents[cut.whole], cut))
+        changed |= setForm(*cut.part, *part);
   return changed;
 }
 
@@ -292,14 +378,19 @@ bool mlir::epl::keepsSegments(BlockArgument argument) {
   return isFloatState(argument) || (type && arrives && arrives.getRank() > type.getRank());
 }
 
+/// Whether some axis splits the parts.
+bool SegmentFinder::canSplit(DimForm form) const {
+  return form.parts || llvm::any_of(axisSizes, [&](int64_t size) { return form.inner % size == 0; });
+}
+
 /// Segments of which no parameter is a part are of no use: only what parameters ask for is split.
 void SegmentFinder::keepParameters() {
   llvm::IntEqClasses related(classes.getNumClasses());
   for (const Nest &nest : nests)
-    if (widthOf(nest.flat) != 0 && widthOf(nest.major) != 0)
+    if (formOf(nest.flat).isTwo() && formOf(nest.major).isTwo())
       related.join(classes[nest.flat], classes[nest.major]);
   for (const Cut &cut : cuts)
-    if (cut.part && widthOf(cut.whole) != 0 && (cut.joins || widthOf(*cut.part) != 0))
+    if (cut.part && formOf(cut.whole).isTwo() && (cut.joins || formOf(*cut.part).isTwo()))
       related.join(classes[cut.whole], classes[*cut.part]);
   related.compress();
   SmallVector<bool> isKept(related.getNumClasses());
@@ -308,13 +399,12 @@ void SegmentFinder::keepParameters() {
       for (int64_t dim = 0; dim < cast<RankedTensorType>(argument.getType()).getRank(); ++dim)
         if (std::optional<Dim> found = getDim(argument, dim))
           isKept[related[classes[*found]]] = true;
-  for (unsigned index = 0; index < widths.size(); ++index)
-    if (!isKept[related[index]] ||
-        llvm::none_of(axisSizes, [&](int64_t size) { return widths[index] % size == 0; }))
-      widths[index] = 0;
+  for (auto [index, form] : llvm::enumerate(forms))
+    if (!isKept[related[index]] || !canSplit(form))
+      form = {};
 }
 
-DenseMap<Value, Widths> SegmentFinder::run() {
+DenseMap<Value, Form> SegmentFinder::run() {
   for (BlockArgument argument : function.getArguments())
     number(argument);
   for (Operation &op : getBody())
@@ -324,17 +414,17 @@ DenseMap<Value, Widths> SegmentFinder::run() {
     link(&op);
   linkEnds();
   classes.compress();
-  widths.assign(classes.getNumClasses(), 0);
+  forms.assign(classes.getNumClasses(), {});
   seed();
   while (spread())
     ;
   keepParameters();
 
-  DenseMap<Value, Widths> found;
+  DenseMap<Value, Form> found;
   for (auto [value, dim] : first) {
-    Widths each;
+    Form each;
     for (int64_t i = 0; i < cast<RankedTensorType>(value.getType()).getRank(); ++i)
-      each.push_back(widthOf(dim + i));
+      each.push_back(formOf(dim + i));
     if (hasSegments(each))
       found[value] = each;
   }
@@ -342,12 +432,12 @@ DenseMap<Value, Widths> SegmentFinder::run() {
 }
 
 Segments::Segments(func::FuncOp function, ArrayRef<int64_t> axisSizes)
-    : widths(SegmentFinder(function, axisSizes).run()) {}
+    : forms(SegmentFinder(function, axisSizes).run()) {}
 
-Widths Segments::getWidths(Value tensor) const {
-  auto found = widths.find(tensor);
-  if (found != widths.end())
+Form Segments::getForm(Value tensor) const {
+  auto found = forms.find(tensor);
+  if (found != forms.end())
     return found->second;
   auto type = dyn_cast<RankedTensorType>(tensor.getType());
-  return Widths(type ? type.getRank() : 0, 0);
+  return Form(type ? type.getRank() : 0);
 }

@@ -139,13 +139,15 @@ static std::optional<int64_t> getDim(int64_t dim, RankedTensorType type) {
   return counted >= 0 && counted < type.getRank() ? std::optional(counted) : std::nullopt;
 }
 
-/// The dimension of `type` for one that the caller sees. Of segments it is that within each of them.
-static int64_t getDimWithinSegments(int64_t dim, RankedTensorType caller, RankedTensorType type) {
+/// The parameter's own dimension for one that the caller sees. Of segments it is that within each of them, of
+/// parts the one that counts shares.
+static int64_t getOwnDim(BlockArgument parameter, int64_t dim) {
+  RankedTensorType caller = getCallerType(parameter), type = cast<RankedTensorType>(parameter.getType());
   int64_t last = -1;
   for (int64_t extent : caller.getShape().take_front(dim + 1))
     for (int64_t taken = type.getDimSize(++last); taken < extent;)
       taken *= type.getDimSize(++last);
-  return last;
+  return last > 0 && !getCallerParts(parameter, last - 1).empty() ? last - 1 : last;
 }
 
 LogicalResult WishReader::add(TaskGraphOp taskgraph, WishAttr wish, BlockArgument parameter) {
@@ -156,8 +158,7 @@ LogicalResult WishReader::add(TaskGraphOp taskgraph, WishAttr wish, BlockArgumen
     if (!dim)
       return emitError(taskgraph, wish)
              << ": " << describe(parameter) << " of " << type << " has " << type.getRank() << " dimensions";
-    auto own = cast<RankedTensorType>(parameter.getType());
-    state = AxisState::sharded(getDimWithinSegments(*dim, type, own));
+    state = AxisState::sharded(getOwnDim(parameter, *dim));
   }
   auto [known, isNew] = wishes.insert({parameter, {wish, state}});
   if (!isNew && known->second.state != state)

@@ -135,8 +135,11 @@ void bindPlan(nb::module_ &module) {
       .def_ro("hidden", &Slot::hidden, "Whether the front end added the argument.")
       .def_prop_ro(
           "sharded_shape", [](const Slot &self) { return nb::tuple(nb::cast(self.sharded)); },
-          "The shape that `sharding` splits: `shape`, or one of the same elements in the same order, where a "
-          "dimension of equal segments is two, (segments, extent of each).")
+          "The shape that `sharding` splits: `shape`, or one of the same elements, where a dimension of "
+          "equal "
+          "segments is two, (segments, extent of each), and one of other parts is (shares, extent of one "
+          "share "
+          "of each part).")
       .def_ro("sharding", &Slot::sharding, "The mesh axes that split each dimension of `sharded_shape`.");
   nb::class_<Plan>(module, "Plan", "What one step does on every device; verified.")
       .def_static(

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace epl::runtime {
 
@@ -14,75 +15,132 @@ static size_t axisIndex(const plan::PlanT &plan, const std::string &name) {
 }
 
 SlotLayout::SlotLayout(const plan::PlanT &plan, const plan::SlotT &slot, const Topology &topology)
-    : allBytes(TensorType::of(slot).bytes()), rankBytes(allBytes), runBytes(elementBytes(slot.type)),
-      offsets(topology.size()), primary(topology.size(), true) {
+    : allBytes(TensorType::of(slot).bytes()), rankBytes(epl::runtime::localBytes(plan, slot)),
+      primary(topology.size(), true) {
   std::vector<bool> splits(plan.axes.size());
-  size_t span = allBytes; // bytes of what is left of the current dimension and all inside it
-  for (size_t dim = 0; dim < slot.shape.size(); ++dim) {
-    size_t extent = size_t(slot.shape[dim]);
-    for (const std::string &name : slot.sharding[dim]->axes) {
-      size_t axis = axisIndex(plan, name), size = plan.axes[axis]->size;
-      extent /= size;
-      span /= size;
-      rankBytes /= size;
-      splits[axis] = true;
-      for (uint32_t rank = 0; rank < topology.size(); ++rank)
-        offsets[rank] += size_t(topology.coordinates(rank)[axis]) * span;
-    }
-    span = extent == 0 ? 0 : span / extent;
-    addLoop(extent, span);
-  }
-  foldRuns();
-  for (uint32_t rank = 0; rank < topology.size(); ++rank)
+  for (const auto &dim : slot.sharding)
+    for (const std::string &name : dim->axes)
+      splits[axisIndex(plan, name)] = true;
+  for (uint32_t rank = 0; rank < topology.size(); ++rank) {
+    blocks.push_back(allBytes == 0 ? std::vector<Block>(1)
+                                   : blocksOf(slot, rangesOf(plan, slot, topology.coordinates(rank))));
+    contiguous &= blocks[rank].size() == 1 && blocks[rank].front().loops.empty();
     for (size_t axis = 0; axis < splits.size(); ++axis)
       if (!splits[axis] && topology.coordinates(rank)[axis] != 0)
         primary[rank] = false;
+  }
 }
 
-/// Takes the innermost loops that are contiguous as one run.
-void SlotLayout::foldRuns() {
-  if (allBytes == 0)
-    loops.clear();
-  while (!loops.empty() && loops.back().stride == runBytes) {
-    runBytes *= loops.back().extent;
-    loops.pop_back();
+/// What a rank holds of each dimension of the slot's own shape.
+std::vector<SlotLayout::Range> SlotLayout::rangesOf(const plan::PlanT &plan, const plan::SlotT &slot,
+                                                    std::span<const int64_t> coordinates) {
+  std::vector<Range> ranges(slot.shape.size());
+  size_t global = elementBytes(slot.type), local = global;
+  for (size_t dim = slot.shape.size(); dim-- > 0;) {
+    Range &range = ranges[dim] = {0, size_t(slot.shape[dim]), global, local};
+    global *= range.extent;
+    for (const std::string &name : slot.sharding[dim]->axes) {
+      size_t axis = axisIndex(plan, name);
+      range.extent /= plan.axes[axis]->size;
+      range.begin += size_t(coordinates[axis]) * range.extent;
+    }
+    local *= range.extent;
+  }
+  return ranges;
+}
+
+std::vector<SlotLayout::Block> SlotLayout::blocksOf(const plan::SlotT &slot, std::span<const Range> ranges) {
+  std::vector<Block> blocks(1, Block{.run = elementBytes(slot.type)});
+  auto parts = slot.caller_parts.begin();
+  for (size_t dim = 0; dim < ranges.size(); ++dim) {
+    if (parts != slot.caller_parts.end() && (*parts)->dim == dim) {
+      addParts(blocks, slot, **parts++, ranges);
+      ++dim; // both dimensions are done
+      continue;
+    }
+    for (Block &block : blocks) {
+      block.global += ranges[dim].begin * ranges[dim].globalStride;
+      block.addLoop(ranges[dim].extent, ranges[dim].globalStride, ranges[dim].localStride);
+    }
+  }
+  for (Block &block : blocks)
+    block.foldRuns();
+  return blocks;
+}
+
+/// Every block, of each part that the rank holds some of. The outer dimension counts the pieces of a part,
+/// the inner one runs along one piece of each part, one behind the other.
+void SlotLayout::addParts(std::vector<Block> &blocks, const plan::SlotT &slot,
+                          const plan::CallerPartsT &parts, std::span<const Range> ranges) {
+  const Range &outer = ranges[parts.dim], &inner = ranges[parts.dim + 1];
+  size_t count = size_t(slot.shape[parts.dim]);
+  std::vector<Block> whole = std::exchange(blocks, {});
+  size_t offset = 0, first = 0; // of a part for the caller, of its piece along `inner`
+  for (int64_t extent : parts.extents) {
+    size_t piece = size_t(extent) / count;
+    size_t begin = std::max(first, inner.begin), end = std::min(first + piece, inner.begin + inner.extent);
+    for (Block block : whole) {
+      if (begin >= end)
+        break;
+      block.global += (offset + outer.begin * piece + begin - first) * inner.globalStride;
+      block.local += (begin - inner.begin) * inner.localStride;
+      block.addLoop(outer.extent, piece * inner.globalStride, outer.localStride);
+      block.addLoop(end - begin, inner.globalStride, inner.localStride);
+      blocks.push_back(std::move(block));
+    }
+    offset += size_t(extent);
+    first += piece;
   }
 }
 
 /// Appends a loop, merged with the one around it where the two are one.
-void SlotLayout::addLoop(size_t extent, size_t stride) {
+void SlotLayout::Block::addLoop(size_t extent, size_t globalStride, size_t localStride) {
   if (extent == 1)
     return;
-  if (!loops.empty() && loops.back().stride == extent * stride)
-    loops.back() = {loops.back().extent * extent, stride};
+  if (!loops.empty() && loops.back().global == extent * globalStride &&
+      loops.back().local == extent * localStride)
+    loops.back() = {loops.back().extent * extent, globalStride, localStride};
   else
-    loops.push_back({extent, stride});
+    loops.push_back({extent, globalStride, localStride});
 }
 
-/// Calls copyRun(offset in the block as it lies in the global tensor, offset in local storage) for every run.
-template <typename CopyRun> void SlotLayout::forEachRun(CopyRun copyRun) const {
-  std::vector<size_t> index(loops.size());
-  size_t global = 0;
-  for (size_t local = 0; local < rankBytes; local += runBytes) {
-    copyRun(global, local);
-    for (size_t loop = loops.size(); loop-- > 0;) {
-      global += loops[loop].stride;
-      if (++index[loop] < loops[loop].extent)
-        break;
-      global -= loops[loop].stride * loops[loop].extent;
-      index[loop] = 0;
-    }
+/// Takes the innermost loops that are contiguous as one run.
+void SlotLayout::Block::foldRuns() {
+  while (!loops.empty() && loops.back().global == run && loops.back().local == run) {
+    run *= loops.back().extent;
+    loops.pop_back();
   }
 }
 
+/// Calls copyRun(offset in the global tensor, offset in local storage) for every run.
+template <typename CopyRun> void SlotLayout::Block::forEachRun(CopyRun copyRun) const {
+  std::vector<size_t> index(loops.size());
+  size_t from = global, to = local;
+  auto advance = [&] { // false behind the last run
+    for (size_t loop = loops.size(); loop-- > 0;) {
+      from += loops[loop].global;
+      to += loops[loop].local;
+      if (++index[loop] < loops[loop].extent)
+        return true;
+      from -= loops[loop].global * loops[loop].extent;
+      to -= loops[loop].local * loops[loop].extent;
+      index[loop] = 0;
+    }
+    return false;
+  };
+  do
+    copyRun(from, to);
+  while (advance());
+}
+
 void SlotLayout::copyToLocal(uint32_t rank, const std::byte *global, std::byte *local) const {
-  forEachRun(
-      [&](size_t from, size_t to) { std::memcpy(local + to, global + offsets[rank] + from, runBytes); });
+  for (const Block &block : blocks[rank])
+    block.forEachRun([&](size_t from, size_t to) { std::memcpy(local + to, global + from, block.run); });
 }
 
 void SlotLayout::copyToGlobal(uint32_t rank, const std::byte *local, std::byte *global) const {
-  forEachRun(
-      [&](size_t to, size_t from) { std::memcpy(global + offsets[rank] + to, local + from, runBytes); });
+  for (const Block &block : blocks[rank])
+    block.forEachRun([&](size_t to, size_t from) { std::memcpy(global + to, local + from, block.run); });
 }
 
 } // namespace epl::runtime

@@ -5,11 +5,13 @@
 #include "runtime/executor/Topology.h"
 
 #include <cstddef>
+#include <span>
+#include <vector>
 
 namespace epl::runtime {
 
-/// The part of a slot's global tensor (row-major) that every rank holds, as a strided block of bytes. Blocks
-/// of all ranks have one shape and differ in their offset.
+/// The part of a slot's global tensor (row-major as the caller has it) that every rank holds, as strided
+/// blocks of bytes: one, or several where the caller's order is another one (`caller_parts` of a slot).
 class SlotLayout {
 public:
   SlotLayout(const plan::PlanT &plan, const plan::SlotT &slot, const Topology &topology);
@@ -17,38 +19,57 @@ public:
   size_t globalBytes() const { return allBytes; }
   size_t localBytes() const { return rankBytes; }
 
-  /// Whether a rank's block is one run of bytes in the global tensor: then no copy is needed.
-  bool isContiguous() const { return loops.empty(); }
+  /// Whether what a rank holds is one run of bytes in the global tensor: then no copy is needed.
+  bool isContiguous() const { return contiguous; }
   /// Whether every rank holds the whole tensor.
   bool isReplicated() const { return rankBytes == allBytes; }
-  /// Whether `rank` is the first of those that hold its block: the one that gives a result's block.
+  /// Whether `rank` is the first of those that hold its elements: the one that gives a result's.
   bool isPrimary(uint32_t rank) const { return primary[rank]; }
 
-  /// First byte of a rank's block in the global tensor.
-  size_t offset(uint32_t rank) const { return offsets[rank]; }
+  /// First byte of what a rank holds in the global tensor, where that is contiguous.
+  size_t offset(uint32_t rank) const { return blocks[rank].front().global; }
 
-  /// Copies a rank's block out of the global tensor into its contiguous local storage, and back.
+  /// Copies what a rank holds out of the global tensor into its contiguous local storage, and back.
   void copyToLocal(uint32_t rank, const std::byte *global, std::byte *local) const;
   void copyToGlobal(uint32_t rank, const std::byte *local, std::byte *global) const;
 
-  /// Whether every rank holds the same block under both.
+  /// Whether every rank holds the same elements, in the same order, under both.
   bool operator==(const SlotLayout &other) const = default;
 
 private:
-  /// One loop of the strided copy, outermost first; the stride is in the global tensor.
+  /// One loop of a strided copy: its strides in the global tensor and in local storage.
   struct Loop {
-    size_t extent, stride;
+    size_t extent, global, local;
     bool operator==(const Loop &) const = default;
   };
 
-  void addLoop(size_t extent, size_t stride);
-  void foldRuns();
-  template <typename CopyRun> void forEachRun(CopyRun copyRun) const;
+  /// Bytes that a loop nest copies, run by run.
+  struct Block {
+    size_t global = 0, local = 0; // first byte in the global tensor, and in local storage
+    size_t run = 0;               // contiguous in both
+    std::vector<Loop> loops = {}; // outermost first
+
+    void addLoop(size_t extent, size_t globalStride, size_t localStride);
+    void foldRuns();
+    template <typename CopyRun> void forEachRun(CopyRun copyRun) const;
+    bool operator==(const Block &) const = default;
+  };
+
+  /// What one rank holds of a dimension.
+  struct Range {
+    size_t begin, extent;
+    size_t globalStride, localStride;
+  };
+
+  static std::vector<Range> rangesOf(const plan::PlanT &plan, const plan::SlotT &slot,
+                                     std::span<const int64_t> coordinates);
+  static std::vector<Block> blocksOf(const plan::SlotT &slot, std::span<const Range> ranges);
+  static void addParts(std::vector<Block> &blocks, const plan::SlotT &slot, const plan::CallerPartsT &parts,
+                       std::span<const Range> ranges);
 
   size_t allBytes, rankBytes;
-  size_t runBytes; // contiguous in both
-  std::vector<Loop> loops;
-  std::vector<size_t> offsets;
+  bool contiguous = true;
+  std::vector<std::vector<Block>> blocks; // of each rank; one at least
   std::vector<bool> primary;
 };
 

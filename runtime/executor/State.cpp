@@ -52,7 +52,7 @@ HostTensor StateBuffer::toHost() const {
   use();
   wait();
   const std::shared_ptr<Storage> &storage = use(); // again: waiting may have brought an error
-  if (!storage->layout().isReplicated())
+  if (!storage->layout().isReplicated() || !storage->layout().isContiguous())
     return copyToHost();
   ++storage->numViews;
   std::shared_ptr<const void> view(storage->data(0), [storage](const void *) { --storage->numViews; });

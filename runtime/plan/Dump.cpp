@@ -102,6 +102,11 @@ private:
     if (!slot.caller_shape.empty()) {
       out << " seen as ";
       list(slot.caller_shape, "x", [&](int64_t extent) { out << extent; });
+      for (const auto &parts : slot.caller_parts) {
+        out << " with parts ";
+        list(parts->extents, "+", [&](int64_t extent) { out << extent; });
+        out << " in " << parts->dim;
+      }
     }
     if (slot.updates != -1)
       out << " updates s" << slot.updates;

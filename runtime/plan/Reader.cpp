@@ -70,7 +70,9 @@ bool hasAlignedVectors(const plan::Plan &plan) {
            isAlignedShape(command->action_as_Receive());
   };
   auto isAlignedSlot = [](const plan::Slot *slot) {
-    return isAligned(slot->shape()) && isAligned(slot->caller_shape());
+    return isAligned(slot->shape()) && isAligned(slot->caller_shape()) &&
+           holdsForAll(slot->caller_parts(),
+                       [](const plan::CallerParts *parts) { return isAligned(parts->extents()); });
   };
   auto isAlignedPart = [](const plan::Part *part) { return hasAlignedVectors(*part->plan()); };
   return holdsForAll(plan.parts(), isAlignedPart) && holdsForAll(plan.slots(), isAlignedSlot) &&

@@ -7,6 +7,7 @@
 #include "runtime/plan/Order.h"
 #include "runtime/plan/Writer.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -151,14 +152,35 @@ private:
 
   /// `bytes`: what the slot's shape takes.
   void checkCallerShape(const std::string &user, const plan::SlotT &slot, uint64_t bytes) {
+    if (slot.caller_shape.empty() && !slot.caller_parts.empty())
+      return report.add(user, " has parts, but no shape that the caller sees");
     if (slot.caller_shape.empty())
       return;
+    checkCallerParts(user, slot);
     uint64_t seen = elementBytes(slot.type);
     for (int64_t extent : slot.caller_shape)
       if (extent < 0 || __builtin_mul_overflow(seen, uint64_t(extent), &seen))
         return report.add(user, " has size ", extent, " in the shape that the caller sees");
     if (seen != bytes)
       report.add(user, " has ", bytes, " bytes, and ", seen, " in the shape that the caller sees");
+  }
+
+  void checkCallerParts(const std::string &user, const plan::SlotT &slot) {
+    size_t next = 0;
+    for (const auto &parts : slot.caller_parts) {
+      if (parts->dim < next || size_t(parts->dim) + 1 >= slot.shape.size())
+        return report.add(user, " has parts of dimension ", parts->dim, ", expected one from ", next, " to ",
+                          int64_t(slot.shape.size()) - 2);
+      next = size_t(parts->dim) + 2;
+      int64_t count = slot.shape[parts->dim], sum = 0, expected = 0;
+      for (int64_t extent : parts->extents)
+        if (extent <= 0 || count <= 0 || extent % count != 0 || __builtin_add_overflow(sum, extent, &sum))
+          return report.add(user, " has a part of size ", extent, " of dimension ", parts->dim,
+                            ", expected a multiple of ", count);
+      if (__builtin_mul_overflow(count, slot.shape[parts->dim + 1], &expected) || sum != expected)
+        return report.add(user, " has parts of size ", sum, " of dimension ", parts->dim, ", expected ",
+                          count, " x ", slot.shape[parts->dim + 1]);
+    }
   }
 
   void checkUpdates() {
@@ -184,6 +206,11 @@ private:
 
   static bool sameTensor(const plan::SlotT &a, const plan::SlotT &b) {
     if (a.type != b.type || a.shape != b.shape || a.caller_shape != b.caller_shape)
+      return false;
+    auto isEqual = [](const auto &left, const auto &right) {
+      return left->dim == right->dim && left->extents == right->extents;
+    };
+    if (!std::ranges::equal(a.caller_parts, b.caller_parts, isEqual))
       return false;
     for (size_t dim = 0; dim < a.shape.size(); ++dim)
       if (a.sharding[dim]->axes != b.sharding[dim]->axes)

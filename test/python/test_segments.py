@@ -1,4 +1,4 @@
-"""Products that are cut into equal segments, as a transformer's queries, keys and values are: no exchange."""
+"""Products that are cut into segments, as a transformer's queries, keys and values are: no exchange."""
 
 from __future__ import annotations
 
@@ -283,9 +283,9 @@ def test_gates_of_a_recurrent_cell() -> None:
     trains(loss, params, np.asarray(normal(4, 5, 6)), normal(4, 3, seed=2))
 
 
-@pytest.mark.parametrize("sizes", [(8, 4, 4), (4, 12), (6, 6, 6), (3, 3)])
+@pytest.mark.parametrize("sizes", [(8, 4, 4), (4, 12), (6, 6, 6), (3, 3), (3, 9)])
 def test_parts_of_any_sizes_are_right(sizes: tuple[int, ...]) -> None:
-    """Those that are not equal, or that two devices do not divide, are exchanged."""
+    """Those that two devices do not divide are exchanged."""
     params = {"w": normal(8, sum(sizes)), "b": normal(sum(sizes)), "out": normal(sum(sizes), 8)}
     borders = np.cumsum(sizes)[:-1].tolist()
 
@@ -294,7 +294,9 @@ def test_parts_of_any_sizes_are_right(sizes: tuple[int, ...]) -> None:
         h = jnp.concatenate([jnp.tanh(each) * (i + 1) for i, each in enumerate(cut)], -1)
         return ((h @ params["out"] - y) ** 2).mean()
 
-    trains(loss, params, normal(4, 8, seed=1), normal(4, 8, seed=2), devices=4)
+    counts = trains(loss, params, normal(4, 8, seed=1), normal(4, 8, seed=2), devices=4)
+    exchanges = counts["exchange_blocks"] + counts["gather_blocks"] + counts["reduce_blocks"]
+    assert (exchanges == 0) == all(size % 2 == 0 for size in sizes)
 
 
 def test_parameters_beside_the_products() -> None:

@@ -88,12 +88,12 @@ func.func private @role(tensor<4xf32>, tensor<4xf32> {epl.role = 1})
 
 // -----
 
-// expected-error@+1 {{argument 0 has an unknown attribute "epl.rolle", expected one of epl.role, epl.batch_dim, epl.name, epl.hidden, epl.sharding, epl.caller_shape}}
+// expected-error@+1 {{argument 0 has an unknown attribute "epl.rolle", expected one of epl.role, epl.batch_dim, epl.name, epl.hidden, epl.sharding, epl.caller_shape, epl.caller_parts}}
 func.func private @misspelled_role(tensor<4xf32> {epl.rolle = "state"})
 
 // -----
 
-// expected-error@+1 {{result 0 has an unknown attribute "epl.update", expected one of epl.updates, epl.name, epl.caller_shape}}
+// expected-error@+1 {{result 0 has an unknown attribute "epl.update", expected one of epl.updates, epl.name, epl.caller_shape, epl.caller_parts}}
 func.func private @misspelled_updates(tensor<4xf32>) -> (tensor<4xf32> {epl.update = 0})
 
 // -----

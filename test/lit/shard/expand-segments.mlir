@@ -180,23 +180,22 @@ func.func @positions(%w: tensor<8xf32> {epl.role = "state", epl.sharding = #epl.
   return %0, %1, %g : tensor<4xf32>, tensor<4xf32>, tensor<3xf32>
 }
 
-// Not: parts of several sizes, one part alone, parts that two devices do not divide, parts in which no
-// parameter has a part.
+// Not: one part alone, parts that two devices do not divide, parts in which no parameter has a part.
 // CHECK-LABEL: func.func @other_parts(
 // CHECK-NOT: caller_shape
 // CHECK-NOT: _shape
 // CHECK: return
 func.func @other_parts(%a: tensor<12xf32> {epl.role = "state"}, %b: tensor<8xf32> {epl.role = "state"},
                        %c: tensor<6xf32> {epl.role = "state"}, %d: tensor<8xf32> {epl.role = "batch"})
-    -> (tensor<8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<3xf32>, tensor<3xf32>, tensor<4xf32>, tensor<4xf32>) {
-  %0 = tensor.extract_slice %a[0] [8] [1] {epl.work = #work} : tensor<12xf32> to tensor<8xf32>
-  %1 = tensor.extract_slice %a[8] [4] [1] {epl.work = #work} : tensor<12xf32> to tensor<4xf32>
+    -> (tensor<7xf32>, tensor<5xf32>, tensor<4xf32>, tensor<3xf32>, tensor<3xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0 = tensor.extract_slice %a[0] [7] [1] {epl.work = #work} : tensor<12xf32> to tensor<7xf32>
+  %1 = tensor.extract_slice %a[7] [5] [1] {epl.work = #work} : tensor<12xf32> to tensor<5xf32>
   %2 = tensor.extract_slice %b[0] [4] [1] {epl.work = #work} : tensor<8xf32> to tensor<4xf32>
   %3 = tensor.extract_slice %c[0] [3] [1] {epl.work = #work} : tensor<6xf32> to tensor<3xf32>
   %4 = tensor.extract_slice %c[3] [3] [1] {epl.work = #work} : tensor<6xf32> to tensor<3xf32>
   %5 = tensor.extract_slice %d[0] [4] [1] {epl.work = #work} : tensor<8xf32> to tensor<4xf32>
   %6 = tensor.extract_slice %d[4] [4] [1] {epl.work = #work} : tensor<8xf32> to tensor<4xf32>
-  return %0, %1, %2, %3, %4, %5, %6 : tensor<8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<3xf32>, tensor<3xf32>, tensor<4xf32>, tensor<4xf32>
+  return %0, %1, %2, %3, %4, %5, %6 : tensor<7xf32>, tensor<5xf32>, tensor<4xf32>, tensor<3xf32>, tensor<3xf32>, tensor<4xf32>, tensor<4xf32>
 }
 
 // -----

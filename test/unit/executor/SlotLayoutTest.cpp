@@ -79,6 +79,57 @@ INSTANTIATE_TEST_SUITE_P(Shardings, SlotLayoutTest,
                                          Case{{3, 4, 5}, {{"model"}, {"data"}}},
                                          Case{{3, 12}, {{}, {"data", "model"}}}, Case{{6, 0}, {{"model"}}}));
 
+/// The caller's dimension 1 has parts of 6, 12 and 6: (3, 8), of which each row has 2, 4 and 2 elements.
+void makeParts(Fixture &fixture) {
+  plan::SlotT &slot = *fixture.plan.plan.slots[0];
+  slot.caller_shape = {2, 24, 5};
+  slot.caller_parts.push_back(std::make_unique<plan::CallerPartsT>());
+  slot.caller_parts[0]->dim = 1;
+  slot.caller_parts[0]->extents = {6, 12, 6};
+}
+
+/// Where the caller has the element at `index` of {2, 3, 8, 5}, straight from the definition.
+int64_t callerElement(const std::vector<int64_t> &index) {
+  int64_t row = index[1], column = index[2];
+  int64_t position = column < 2   ? row * 2 + column
+                     : column < 6 ? 6 + row * 4 + column - 2
+                                  : 18 + row * 2 + column - 6;
+  return (index[0] * 24 + position) * 5 + index[3];
+}
+
+class SlotPartsTest : public testing::TestWithParam<Sharding> {};
+
+TEST_P(SlotPartsTest, CopiesAShareOfEachPart) {
+  Case c{{2, 3, 8, 5}, GetParam()};
+  Fixture fixture(c);
+  makeParts(fixture);
+  SlotLayout layout = fixture.layout();
+  Topology topology = fixture.topology();
+  EXPECT_FALSE(layout.isContiguous());
+  std::vector<int64_t> global(240), gathered(240, -1);
+  std::iota(global.begin(), global.end(), 0);
+  for (uint32_t rank = 0; rank < 6; ++rank) {
+    std::vector<int64_t> expected, found(layout.localBytes() / 8);
+    for (int64_t element : global)
+      if (std::vector<int64_t> index = indexOf(c.shape, element);
+          belongs(c, topology.coordinates(rank), index))
+        expected.push_back(callerElement(index));
+    layout.copyToLocal(rank, reinterpret_cast<std::byte *>(global.data()),
+                       reinterpret_cast<std::byte *>(found.data()));
+    EXPECT_EQ(found, expected) << "rank " << rank;
+    if (layout.isPrimary(rank))
+      layout.copyToGlobal(rank, reinterpret_cast<std::byte *>(found.data()),
+                          reinterpret_cast<std::byte *>(gathered.data()));
+  }
+  EXPECT_EQ(gathered, global) << "the primary ranks hold everything";
+}
+
+INSTANTIATE_TEST_SUITE_P(Shardings, SlotPartsTest,
+                         testing::Values(Sharding{{}, {}, {}, {}}, Sharding{{}, {"model"}, {}, {}},
+                                         Sharding{{"data"}, {"model"}, {}, {}},
+                                         Sharding{{}, {"model"}, {"data"}, {}},
+                                         Sharding{{}, {}, {"data"}, {}}));
+
 TEST(SlotLayout, OnlyTheFirstDimensionIsContiguous) {
   EXPECT_TRUE(Fixture({{4, 6}, {}}).layout().isContiguous());
   EXPECT_TRUE(Fixture({{4, 6}, {{"data"}}}).layout().isContiguous());

@@ -44,6 +44,18 @@ plan::GatheredBlocksT &blocksOf(PlanT &plan) { return plan.commands[0]->action.A
 /// The training plan on two ranks is dumped in DumpTest.cpp: indices below are those of it.
 PlanT training() { return trainingPlan(2); }
 
+/// The slot, of 128 elements, in two shares of parts.
+void setParts(plan::SlotT &slot, std::vector<int64_t> extents, uint32_t dim = 0) {
+  slot.shape = {2, 64};
+  slot.caller_shape = {128};
+  slot.sharding.resize(2);
+  for (auto &each : slot.sharding)
+    each = std::make_unique<plan::DimShardingT>();
+  slot.caller_parts.push_back(std::make_unique<plan::CallerPartsT>());
+  slot.caller_parts[0]->dim = dim;
+  slot.caller_parts[0]->extents = std::move(extents);
+}
+
 struct Case {
   const char *name;
   PlanT (*make)();
@@ -65,7 +77,7 @@ TEST_P(VerifierRule, RejectsAPlanThatBreaksIt) {
 std::string nameOf(const testing::TestParamInfo<Case> &info) { return info.param.name; }
 
 const Case tables[] = {
-    {"Version", training, [](PlanT &p) { p.version = 9; }, "version is 9, expected 8"},
+    {"Version", training, [](PlanT &p) { p.version = 10; }, "version is 10, expected 9"},
     {"Image", training, [](PlanT &p) { p.image.resize((1 << 28) + 1); },
      "image has 268435457 bytes, expected at most 268435456"},
     {"DeviceKind", training, [](PlanT &p) { p.device_kind = ""; }, "device kind is empty"},
@@ -123,6 +135,24 @@ const Case tables[] = {
     {"CallerShapeNegativeSize", training, [](PlanT &p) { p.slots[0]->caller_shape = {-1, 128}; },
      "slot s0 \"w1\" has size -1 in the shape that the caller sees"},
     {"UpdatesAnotherCallerShape", training, [](PlanT &p) { p.slots[3]->caller_shape = {2, 64}; },
+     "slot s3 \"w1\" updates slot s0 \"w1\" of another type, shape or sharding"},
+    {"CallerPartsWithoutShape", training,
+     [](PlanT &p) {
+       setParts(*p.slots[0], {64, 64});
+       p.slots[0]->caller_shape.clear();
+     },
+     "slot s0 \"w1\" has parts, but no shape that the caller sees"},
+    {"CallerPartsDimension", training, [](PlanT &p) { setParts(*p.slots[0], {64, 64}, 1); },
+     "slot s0 \"w1\" has parts of dimension 1, expected one from 0 to 0"},
+    {"CallerPartsSize", training, [](PlanT &p) { setParts(*p.slots[0], {65, 63}); },
+     "slot s0 \"w1\" has a part of size 65 of dimension 0, expected a multiple of 2"},
+    {"CallerPartsSum", training, [](PlanT &p) { setParts(*p.slots[0], {64, 62}); },
+     "slot s0 \"w1\" has parts of size 126 of dimension 0, expected 2 x 64"},
+    {"UpdatesOtherCallerParts", training,
+     [](PlanT &p) {
+       setParts(*p.slots[0], {30, 98});
+       setParts(*p.slots[3], {98, 30});
+     },
      "slot s3 \"w1\" updates slot s0 \"w1\" of another type, shape or sharding"},
     {"ArgumentUpdates", training, [](PlanT &p) { p.slots[2]->updates = 0; },
      "slot s2 \"x\" updates a slot but is no result"},
