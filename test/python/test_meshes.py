@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -65,10 +66,13 @@ def data(seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
     return x, random.integers(0, CLASSES, ROWS).astype(np.int32)
 
 
-def check(step: Any, state: tuple[Any, ...], devices: int, batches: int = 3) -> Any:
+def check(
+    step: Any, state: tuple[Any, ...], devices: int, batches: int = 3, config: dict[str, Any] | None = None
+) -> Any:
     """Some steps, all results but the last one the next state, as `jax.jit` takes them; the compiled one."""
     names = tuple(range(len(state)))
-    parallel = epl.parallelize(step, state=names, batch=(len(state), len(state) + 1), devices=devices)
+    batch = (len(state), len(state) + 1)
+    parallel = epl.parallelize(step, state=names, batch=batch, devices=devices, config=config)
     compiled = parallel.lower(*state, *data()).compile()
     found = expected = state
     for seed in range(batches):
@@ -105,6 +109,27 @@ def test_optimizers_across_meshes(optimizer: optax.GradientTransformation, devic
     scopes = BODY_AND_HEAD["replicate, replicate"]
     params = parameters(2)
     check(training_step(optimizer, layered(scopes)), (params, optimizer.init(params)), devices)
+
+
+@pytest.mark.parametrize(
+    ("kind", "level"),
+    [
+        *itertools.product(["replicate, replicate", "replicate, split", "four"], ["v1", "v2", "v3"]),
+        ("replicate(2), split(3)", "v1"),
+        ("replicate(2), split(3)", "v2"),
+    ],
+)
+def test_levels_of_zero_share_the_state_of_a_scope_among_its_devices(kind: str, level: str) -> None:
+    """Those that have copies: of the body, which is larger, all that it has in both replicas."""
+    scopes, optimizer = BODY_AND_HEAD[kind], optax.adam(1e-2, eps=1e-3)
+    params = parameters(len(scopes))
+    step = training_step(optimizer, layered(scopes))
+    config = {"zero.level": level}
+    compiled = check(step, (params, optimizer.init(params)), 2 * count(scopes), config=config)
+    body, shares = 4 * (WIDTH * WIDTH + WIDTH), 2 * count(scopes[:1])
+    kept = body + 2 * body // shares if level in ("v1", "v2") else 3 * body // shares
+    counter = 4  # there or beside the head
+    assert compiled.plan.state_bytes in (kept, kept + counter)
 
 
 @pytest.mark.parametrize("devices", [3, 6])

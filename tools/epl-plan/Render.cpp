@@ -9,6 +9,7 @@
 #include "runtime/plan/Summary.h"
 
 #include <algorithm>
+#include <numeric>
 #include <sstream>
 #include <utility>
 
@@ -91,9 +92,11 @@ std::pair<std::string, std::string> inTwoLines(const std::string &name) {
 
 class Renderer {
 public:
-  /// `devices`: who runs the plan; `prefix`: of the ids of its commands in the document.
-  Renderer(const plan::PlanT &plan, std::string devices, std::string prefix)
-      : plan(plan), devices(std::move(devices)), prefix(std::move(prefix)), columns(plan.commands.size()) {
+  /// `devices`: who runs the plan; `prefix`: of the ids of its commands in the document; `numbers`: the
+  /// device that each rank is.
+  Renderer(const plan::PlanT &plan, std::string devices, std::string prefix, std::vector<uint32_t> numbers)
+      : plan(plan), devices(std::move(devices)), prefix(std::move(prefix)), numbers(std::move(numbers)),
+        columns(plan.commands.size()) {
     Mesh mesh(plan);
     std::vector<uint32_t> free(plan.lanes.size()); // the first free column of each lane
     for (uint32_t command = 0; command < plan.commands.size(); ++command) {
@@ -280,7 +283,8 @@ private:
     out << "<rect class=\"part\" x=\"" << x << "\" y=\"" << tablesBottom - 12 << "\" width=\"" << kCell - 2
         << "\" height=\"" << kCell - 2 << "\" fill=\"hsl(" << hue
         << (holding.shares == 1 ? ", 0%, 88%)\"><title>" : ", 65%, 80%)\"><title>") << plan.device_kind << ':'
-        << rank << (holding.shares == 1 ? " has all" : " has part " + std::to_string(holding.parts[rank]))
+        << numbers[rank]
+        << (holding.shares == 1 ? " has all" : " has part " + std::to_string(holding.parts[rank]))
         << "</title></rect>\n";
     text(x + 4, tablesBottom, "small", holding.shares == 1 ? "=" : std::to_string(holding.parts[rank]));
   }
@@ -306,6 +310,7 @@ private:
 
   const plan::PlanT &plan;
   std::string devices, prefix;
+  std::vector<uint32_t> numbers; // of each rank
   std::vector<Cost> costs;       // of each command
   std::vector<uint32_t> columns; // of each command
   uint32_t width = 0;            // columns
@@ -316,6 +321,13 @@ private:
 
 } // namespace
 
+/// The devices at these places of the plan's order.
+static std::vector<uint32_t> devicesAt(const plan::PlanT &plan, std::vector<uint32_t> places) {
+  for (uint32_t &place : places)
+    place = deviceAt(plan, place);
+  return places;
+}
+
 /// Pictures of the parts, one below the other.
 static std::string renderParts(const plan::PlanT &plan) {
   std::string pictures;
@@ -323,7 +335,7 @@ static std::string renderParts(const plan::PlanT &plan) {
   for (size_t part = 0; part < plan.parts.size(); ++part) {
     std::string name = "Part " + std::to_string(part);
     Renderer renderer(*plan.parts[part]->plan, name + ", on " + deviceNames(plan, *plan.parts[part]),
-                      "p" + std::to_string(part));
+                      "p" + std::to_string(part), devicesAt(plan, placesOf(*plan.parts[part])));
     std::string picture = renderer.run();
     picture.insert(picture.find(' '), " y=\"" + std::to_string(height) + "\"");
     pictures += picture;
@@ -340,7 +352,9 @@ std::string renderPlan(const plan::PlanT &plan) {
   std::string devices = plan.devices > 1 ? "Every device, " + plan.device_kind + ":0 to " + plan.device_kind +
                                                ":" + std::to_string(plan.devices - 1) + ", runs these lanes"
                                          : "One device runs these lanes";
-  return Renderer(plan, devices, "").run();
+  std::vector<uint32_t> places(plan.devices);
+  std::iota(places.begin(), places.end(), 0);
+  return Renderer(plan, devices, "", devicesAt(plan, places)).run();
 }
 
 } // namespace epl::runtime::tool

@@ -176,7 +176,8 @@ std::vector<Exchange> exchangesOf(const plan::PlanT &plan) {
         continue;
       }
     std::string kind = collectiveKind(command);
-    const std::string &cause = command.cause.empty() ? command.location : command.cause;
+    std::string source = command.location.substr(command.location.rfind('/') + 1);
+    std::string cause = command.cause.empty() ? source : command.cause;
     auto [place, isNew] = known.try_emplace({kind, route, command.work, cause}, exchanges.size());
     if (isNew) {
       int32_t communicator = communicatorOf(command);
