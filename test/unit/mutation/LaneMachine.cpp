@@ -82,61 +82,75 @@ std::vector<std::vector<std::byte>> makeArguments(const plan::PlanT &plan) {
 
 LaneMachine::LaneMachine(std::shared_ptr<const plan::PlanT> source,
                          const std::vector<std::vector<std::byte>> &arguments)
-    : plan(std::move(source)), arguments(arguments), loaded(plan, "cpu:" + std::to_string(plan->devices)),
-      program(loaded.program(0)), addresses(plan->devices, plan->buffers.size()) {
-  for (uint32_t rank = 0; rank < plan->devices; ++rank)
-    arenas.emplace_back(plan->arena_size);
-  for (size_t slot = 0; slot < plan->slots.size(); ++slot)
-    for (uint32_t rank = 0; rank < plan->devices; ++rank)
-      slots.emplace_back(program.layout(slot).localBytes());
-  for (uint32_t buffer = 0; buffer < plan->buffers.size(); ++buffer)
-    for (uint32_t rank = 0; rank < plan->devices; ++rank) {
-      const plan::BufferT &place = *plan->buffers[buffer];
-      addresses.set(rank, buffer,
-                    place.slot < 0 ? arenas[rank].data() + place.offset
-                                   : slots[size_t(place.slot) * plan->devices + rank].data());
+    : plan(std::move(source)), arguments(arguments), loaded(plan, "cpu:" + std::to_string(plan->devices)) {
+  for (uint32_t index = 0; index < loaded.numPrograms(); ++index)
+    addPart(index);
+}
+
+void LaneMachine::addPart(uint32_t index) {
+  const Program &program = loaded.program(index);
+  const plan::PlanT &own = program.plan();
+  Part &part = parts.emplace_back(&own, &program, AddressTable(own.devices, own.buffers.size()));
+  for (uint32_t rank = 0; rank < own.devices; ++rank)
+    part.arenas.emplace_back(own.arena_size);
+  for (size_t slot = 0; slot < own.slots.size(); ++slot)
+    for (uint32_t rank = 0; rank < own.devices; ++rank)
+      part.slots.emplace_back(program.layout(slot).localBytes());
+  for (uint32_t buffer = 0; buffer < own.buffers.size(); ++buffer)
+    for (uint32_t rank = 0; rank < own.devices; ++rank) {
+      const plan::BufferT &place = *own.buffers[buffer];
+      part.addresses.set(rank, buffer,
+                         place.slot < 0 ? part.arenas[rank].data() + place.offset
+                                        : part.slot(uint32_t(place.slot), rank));
     }
 }
 
 void LaneMachine::reset(uint64_t seed) {
-  for (uint32_t rank = 0; rank < plan->devices; ++rank) {
-    std::fill_n(arenas[rank].data(), plan->arena_size, std::byte(seed * 37 + rank));
-    for (size_t slot = 0; slot < plan->slots.size(); ++slot) {
-      const SlotLayout &layout = program.layout(slot);
-      std::byte *place = slots[slot * plan->devices + rank].data();
-      if (slot < loaded.numArguments())
-        layout.copyToLocal(rank, arguments[slot].data(), place);
-      else
-        std::fill_n(place, layout.localBytes(), std::byte(seed * 41 + rank));
+  for (uint32_t index = 0; index < parts.size(); ++index) {
+    Part &part = parts[index];
+    for (uint32_t rank = 0; rank < part.plan->devices; ++rank) {
+      std::fill_n(part.arenas[rank].data(), part.plan->arena_size, std::byte(seed * 37 + rank));
+      for (uint32_t slot = 0; slot < part.plan->slots.size(); ++slot) {
+        const SlotLayout &layout = part.program->layout(slot);
+        size_t whole = loaded.wholeSlot({index, slot});
+        if (whole < loaded.numArguments())
+          layout.copyToLocal(rank, arguments[whole].data(), part.slot(slot, rank));
+        else
+          std::fill_n(part.slot(slot, rank), layout.localBytes(), std::byte(seed * 41 + rank));
+      }
     }
   }
 }
 
 /// The storage of results that update a slot is that slot's: theirs is never written.
-std::vector<std::byte> LaneMachine::slotBytes() const {
+std::vector<std::byte> LaneMachine::slotBytes() {
   std::vector<std::byte> bytes;
-  for (size_t slot = 0; slot < plan->slots.size(); ++slot)
-    for (uint32_t rank = 0; rank < plan->devices && plan->slots[slot]->updates < 0; ++rank) {
-      const std::byte *place = slots[slot * plan->devices + rank].data();
-      bytes.insert(bytes.end(), place, place + program.layout(slot).localBytes());
+  for (size_t whole = 0; whole < plan->slots.size(); ++whole) {
+    if (plan->slots[whole]->updates >= 0 || loaded.partsOf(whole).size() > 1)
+      continue;
+    auto [index, slot] = loaded.ownerOf(whole);
+    for (uint32_t rank = 0; rank < parts[index].plan->devices; ++rank) {
+      const std::byte *place = parts[index].slot(slot, rank);
+      bytes.insert(bytes.end(), place, place + loaded.layout(whole).localBytes());
     }
+  }
   return bytes;
 }
 
-std::span<std::byte> LaneMachine::bytesOf(uint32_t rank, uint32_t buffer, uint64_t size) const {
+std::span<std::byte> LaneMachine::Part::bytesOf(uint32_t rank, uint32_t buffer, uint64_t size) const {
   return {static_cast<std::byte *>(addresses.get(rank, buffer)), size};
 }
 
 /// Reads and spoils what compiled code is going to read and write. Collectives and copies are code that the
 /// sanitizer sees.
-void LaneMachine::touch(uint32_t rank, const plan::CommandT &command, uint8_t garbage) {
+void LaneMachine::Part::touch(uint32_t rank, const plan::CommandT &command, uint8_t garbage) {
   if (const plan::LaunchT *launch = command.action.AsLaunch())
     touchLaunch(rank, *launch, garbage);
   if (const plan::ContractT *contract = command.action.AsContract())
     touchContract(rank, *contract, garbage);
 }
 
-void LaneMachine::touchLaunch(uint32_t rank, const plan::LaunchT &launch, uint8_t garbage) {
+void LaneMachine::Part::touchLaunch(uint32_t rank, const plan::LaunchT &launch, uint8_t garbage) {
   const plan::KernelT &kernel = *plan->kernels[launch.kernel];
   for (uint32_t i = 0; i < kernel.num_inputs; ++i)
     read(bytesOf(rank, launch.buffers[i], kernel.operand_sizes[i]));
@@ -151,7 +165,7 @@ void LaneMachine::touchLaunch(uint32_t rank, const plan::LaunchT &launch, uint8_
     spoil(bytesOf(rank, launch.buffers.back(), kernel.workspace), garbage);
 }
 
-void LaneMachine::touchContract(uint32_t rank, const plan::ContractT &contract, uint8_t garbage) {
+void LaneMachine::Part::touchContract(uint32_t rank, const plan::ContractT &contract, uint8_t garbage) {
   auto each = [&](ContractOperand operand, uint32_t buffer, auto visit) {
     size_t width = elementBytes(typeOf(contract, operand));
     forEachElement(dimsOf(contract, operand), 0, [&](int64_t index) {
@@ -164,62 +178,89 @@ void LaneMachine::touchContract(uint32_t rank, const plan::ContractT &contract, 
        [&](std::span<std::byte> bytes) { contract.accumulate ? rewrite(bytes) : spoil(bytes, garbage); });
 }
 
-void LaneMachine::runCommand(uint32_t rank, uint32_t command, uint8_t garbage) {
-  std::vector<void *> pointers(program.actions().numPointers());
+void LaneMachine::Part::run(uint32_t rank, uint32_t command, uint8_t garbage) {
+  std::vector<void *> pointers(program->actions().numPointers());
   touch(rank, *plan->commands[command], garbage);
-  program.actions().run(command, {program.topology(), addresses, rank, pointers.data()});
+  program->actions().run(command, {program->topology(), addresses, rank, pointers.data()});
 }
 
 std::vector<std::byte> LaneMachine::runInProgramOrder() {
   reset(0);
-  for (uint32_t command = 0; command < plan->commands.size(); ++command)
-    for (uint32_t rank = 0; rank < plan->devices; ++rank)
-      runCommand(rank, command, 0);
+  std::vector<uint32_t> next(parts.size());
+  auto isReady = [&](uint32_t part) {
+    int32_t channel = parts[part].program->receivedChannel(next[part]);
+    if (channel < 0)
+      return true;
+    PartCommand sender = loaded.channels().sender(uint32_t(channel));
+    return sender.command < next[sender.part];
+  };
+  for (bool ran = true; ran;) {
+    ran = false;
+    for (uint32_t part = 0; part < parts.size(); ++part)
+      for (; next[part] < parts[part].plan->commands.size() && isReady(part); ++next[part], ran = true)
+        for (uint32_t rank = 0; rank < parts[part].plan->devices; ++rank)
+          parts[part].run(rank, next[part], 0);
+  }
   return slotBytes();
 }
 
-/// One run on threads: which commands have ended on which ranks.
+/// One run on threads: which commands have ended on which ranks of which parts.
 class LaneMachine::Run {
 public:
-  Run(LaneMachine &machine, uint64_t seed)
-      : machine(machine), seed(seed), ended(machine.plan->devices * machine.plan->commands.size()) {}
+  Run(LaneMachine &machine, uint64_t seed) : machine(machine), seed(seed) {
+    for (const Part &part : machine.parts)
+      ended.emplace_back(part.plan->devices * part.plan->commands.size());
+  }
 
   void run() {
     std::vector<std::jthread> threads;
-    for (uint32_t rank = 0; rank < machine.plan->devices; ++rank)
-      for (size_t lane = 0; lane < machine.plan->lanes.size(); ++lane)
-        if (!machine.plan->lanes[lane]->commands.empty())
-          threads.emplace_back([this, rank, lane] { runLane(rank, lane); });
+    for (uint32_t part = 0; part < machine.parts.size(); ++part)
+      for (uint32_t rank = 0; rank < machine.parts[part].plan->devices; ++rank)
+        for (size_t lane = 0; lane < machine.parts[part].plan->lanes.size(); ++lane)
+          if (!machine.parts[part].plan->lanes[lane]->commands.empty())
+            threads.emplace_back([this, part, rank, lane] { runLane(part, rank, lane); });
   }
 
 private:
-  std::atomic<bool> &flag(uint32_t rank, uint32_t command) {
-    return ended[rank * machine.plan->commands.size() + command];
+  std::atomic<bool> &flag(uint32_t part, uint32_t rank, uint32_t command) {
+    return ended[part][rank * machine.parts[part].plan->commands.size() + command];
   }
 
-  void runLane(uint32_t rank, size_t lane) {
-    std::mt19937_64 random(seed * 1000 + rank * 64 + lane);
-    for (uint32_t command : machine.plan->lanes[lane]->commands) {
-      for (const plan::Wait &wait : machine.plan->commands[command]->waits)
-        await(rank, wait);
+  void runLane(uint32_t index, uint32_t rank, size_t lane) {
+    Part &part = machine.parts[index];
+    std::mt19937_64 random(seed * 1000 + index * 4096 + rank * 64 + lane);
+    for (uint32_t command : part.plan->lanes[lane]->commands) {
+      for (const plan::Wait &wait : part.plan->commands[command]->waits)
+        await(index, rank, wait);
+      awaitSends(index, rank, command);
       if (random() % 4 == 0)
         std::this_thread::sleep_for(std::chrono::microseconds(random() % 100));
-      machine.runCommand(rank, command, uint8_t(random()));
-      flag(rank, command).store(true, std::memory_order_release);
-      flag(rank, command).notify_all();
+      part.run(rank, command, uint8_t(random()));
+      flag(index, rank, command).store(true, std::memory_order_release);
+      flag(index, rank, command).notify_all();
     }
   }
 
-  void await(uint32_t rank, const plan::Wait &wait) {
+  void await(uint32_t part, uint32_t rank, const plan::Wait &wait) {
     if (wait.scope() == plan::WaitScope::self)
-      return flag(rank, wait.command()).wait(false, std::memory_order_acquire);
-    for (uint32_t member : machine.program.topology().members(wait.communicator(), rank))
-      flag(member, wait.command()).wait(false, std::memory_order_acquire);
+      return flag(part, rank, wait.command()).wait(false, std::memory_order_acquire);
+    for (uint32_t member : machine.parts[part].program->topology().members(wait.communicator(), rank))
+      flag(part, member, wait.command()).wait(false, std::memory_order_acquire);
+  }
+
+  void awaitSends(uint32_t part, uint32_t rank, uint32_t command) {
+    int32_t channel = machine.parts[part].program->receivedChannel(command);
+    if (channel < 0)
+      return;
+    const Channels &channels = machine.loaded.channels();
+    PartCommand sender = channels.sender(uint32_t(channel));
+    for (uint32_t source : channels.sources(uint32_t(channel), rank))
+      flag(sender.part, source, sender.command).wait(false, std::memory_order_acquire);
   }
 
   LaneMachine &machine;
   uint64_t seed;
-  std::vector<std::atomic<bool>> ended;
+  std::vector<std::vector<std::atomic<bool>>> ended;
 };
 
 std::vector<std::byte> LaneMachine::runFreely(uint64_t seed) {

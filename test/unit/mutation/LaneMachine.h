@@ -18,11 +18,12 @@ std::vector<std::vector<std::byte>> makeArguments(const plan::PlanT &plan);
 
 class LaneMachine {
 public:
-  /// For a plan without parts. Throws Error as LoadedPlan does. `arguments` in slot order; they outlive the
-  /// machine.
+  /// Throws Error as LoadedPlan does. `arguments` in slot order; they outlive the machine.
   LaneMachine(std::shared_ptr<const plan::PlanT> plan, const std::vector<std::vector<std::byte>> &arguments);
 
-  /// The bytes of every slot of every rank after a step, all commands one after another in program order.
+  /// The bytes of every slot of every rank after a step, all commands one after another in program order,
+  /// those of a part as far as others have sent what it receives. Of what several parts have, batches,
+  /// nothing.
   std::vector<std::byte> runInProgramOrder();
 
   /// The same on threads, with random pauses. What nothing has written differs from seed to seed.
@@ -31,20 +32,29 @@ public:
 private:
   class Run;
 
+  /// The ranks of one mesh.
+  struct Part {
+    const plan::PlanT *plan;
+    const Program *program;
+    AddressTable addresses;
+    std::vector<Memory> arenas, slots; // of each rank; of each slot and rank
+
+    std::byte *slot(uint32_t index, uint32_t rank) { return slots[index * plan->devices + rank].data(); }
+    std::span<std::byte> bytesOf(uint32_t rank, uint32_t buffer, uint64_t size) const;
+    void touch(uint32_t rank, const plan::CommandT &command, uint8_t garbage);
+    void touchLaunch(uint32_t rank, const plan::LaunchT &launch, uint8_t garbage);
+    void touchContract(uint32_t rank, const plan::ContractT &contract, uint8_t garbage);
+    void run(uint32_t rank, uint32_t command, uint8_t garbage);
+  };
+
+  void addPart(uint32_t index);
   void reset(uint64_t seed);
-  std::vector<std::byte> slotBytes() const;
-  std::span<std::byte> bytesOf(uint32_t rank, uint32_t buffer, uint64_t size) const;
-  void touch(uint32_t rank, const plan::CommandT &command, uint8_t garbage);
-  void touchLaunch(uint32_t rank, const plan::LaunchT &launch, uint8_t garbage);
-  void touchContract(uint32_t rank, const plan::ContractT &contract, uint8_t garbage);
-  void runCommand(uint32_t rank, uint32_t command, uint8_t garbage);
+  std::vector<std::byte> slotBytes();
 
   std::shared_ptr<const plan::PlanT> plan;
   const std::vector<std::vector<std::byte>> &arguments;
   LoadedPlan loaded;
-  const Program &program;
-  AddressTable addresses;
-  std::vector<Memory> arenas, slots; // of each rank; of each slot and rank
+  std::vector<Part> parts;
 };
 
 } // namespace epl::runtime::test

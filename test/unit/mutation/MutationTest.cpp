@@ -107,7 +107,7 @@ public:
     original = dumpPlan(plan);
     expected = judge.original();
     for (const MutationClass &kind : mutationClasses()) {
-      std::vector<Mutation> mutations = kind.of(plan);
+      std::vector<Mutation> mutations = mutationsOf(kind, plan);
       for (size_t index : sample(mutations.size()))
         add(plan, kind, mutations[index], judge);
     }
@@ -123,6 +123,18 @@ public:
   size_t leastTotal() const { return limit == 0 ? 1000 : 250 * std::min<size_t>(limit, 4); }
 
 private:
+  /// Those of the plan, or of each of its parts and of what there is between them.
+  static std::vector<Mutation> mutationsOf(const MutationClass &kind, const plan::PlanT &plan) {
+    std::vector<Mutation> list = kind.of(plan);
+    for (size_t part = 0; part < plan.parts.size(); ++part)
+      for (Mutation &own : kind.of(*plan.parts[part]->plan))
+        list.push_back({"part " + std::to_string(part) + ": " + own.what, std::move(own.names),
+                        [part, change = std::move(own.change)](plan::PlanT &mutant) {
+                          change(*mutant.parts[part]->plan);
+                        }});
+    return list;
+  }
+
   /// As many as wanted, spread over all.
   std::vector<size_t> sample(size_t count) const {
     size_t wanted = limit == 0 ? count : std::min(limit, count);

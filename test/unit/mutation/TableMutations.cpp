@@ -105,7 +105,8 @@ std::vector<Mutation> shapes(const PlanT &plan) {
       list.push_back({name + " shorter", {}, [=](PlanT &mutant) { --mutant.slots[slot]->shape[dim]; }});
       list.push_back({name + " whole", {}, [=](PlanT &mutant) {
                         std::vector<std::string> &axes = mutant.slots[slot]->sharding[dim]->axes;
-                        axes = axes.empty() ? std::vector{mutant.axes[0]->name} : std::vector<std::string>();
+                        std::string first = mutant.axes.empty() ? "x" : mutant.axes[0]->name;
+                        axes = axes.empty() ? std::vector{first} : std::vector<std::string>();
                       }});
     }
   }

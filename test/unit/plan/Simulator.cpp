@@ -425,6 +425,8 @@ plan::PlanT withoutReuse(const plan::PlanT &plan) {
       buffer->offset = result.arena_size;
       result.arena_size += (buffer->size + 63) / 64 * 64;
     }
+  for (const auto &part : result.parts)
+    *part->plan = withoutReuse(*part->plan);
   return result;
 }
 
