@@ -1,6 +1,7 @@
 //===- SplitSearch.cpp - Which dimension of each parameter is split -------===//
 
 #include "passes/shard/SplitSearch.h"
+#include "passes/shard/FactorChoice.h"
 #include "passes/shard/ParameterReads.h"
 
 using namespace mlir;
@@ -24,14 +25,16 @@ SplitSearch::SplitSearch(const FunctionRules &rules, AxisAttr axis, ArrayRef<Blo
 // Candidates
 //===----------------------------------------------------------------------===//
 
-/// The dimensions of `argument` that a contraction or a gather of the forward work can shard; `firstUse` goes
-/// back to the position of the first such contraction.
-SmallVector<int64_t> SplitSearch::getSplittableDims(BlockArgument argument, int64_t &firstUse) const {
+/// The dimensions of `argument` that a contraction or a gather of the forward work can shard; these
+/// contractions are added to what is known of `kind`.
+SmallVector<int64_t> SplitSearch::getSplittableDims(BlockArgument argument, ParameterKind &kind) const {
   llvm::SmallSetVector<int64_t, 4> found;
   auto isContraction = [&](Operation *op) { return costs.isContraction(op); };
   walkReads(rules, axis, argument, isContraction, [&](const ParameterRead &read) {
-    if (costs.isContraction(read.op))
-      firstUse = std::min(firstUse, positions.lookup(read.op));
+    if (costs.isContraction(read.op)) {
+      kind.firstUse = std::min(kind.firstUse, positions.lookup(read.op));
+      kind.multiplyAdds += costs.getMultiplyAdds(read.op);
+    }
     for (auto [dim, factor] : llvm::zip_equal(read.dims, read.factors))
       if (dim >= 0 && rules.canShard(read.op, factor, axis))
         found.insert(dim);
@@ -41,12 +44,19 @@ SmallVector<int64_t> SplitSearch::getSplittableDims(BlockArgument argument, int6
   return result;
 }
 
+/// The order in which the program multiplies by them.
+static bool precedes(const ParameterKind &a, const ParameterKind &b) {
+  return std::pair(a.firstUse, a.members.front().getArgNumber()) <
+         std::pair(b.firstUse, b.members.front().getArgNumber());
+}
+
 void SplitSearch::collectKinds(const DenseMap<BlockArgument, int64_t> &wishes) {
   for (BlockArgument argument : open) {
-    int64_t firstUse = positions.size();
-    SmallVector<int64_t> dims = getSplittableDims(argument, firstUse);
-    auto found = wishes.find(argument);
-    std::optional<int64_t> wish = found == wishes.end() ? std::nullopt : std::optional(found->second);
+    ParameterKind found;
+    found.firstUse = int64_t(positions.size());
+    SmallVector<int64_t> dims = getSplittableDims(argument, found);
+    auto wished = wishes.find(argument);
+    std::optional<int64_t> wish = wished == wishes.end() ? std::nullopt : std::optional(wished->second);
     if (dims.empty() && !wish)
       continue;
     std::string name = getKindName(argument);
@@ -55,16 +65,18 @@ void SplitSearch::collectKinds(const DenseMap<BlockArgument, int64_t> &wishes) {
              kind.wish == wish;
     });
     if (known == kinds.end()) {
-      kinds.push_back({name, {}, dims, firstUse, wish, wish});
-      known = std::prev(kinds.end());
+      found.name = name;
+      found.dims = dims;
+      found.wish = found.split = wish;
+      found.members = {argument};
+      kinds.push_back(std::move(found));
+      continue;
     }
-    known->firstUse = std::min(known->firstUse, firstUse);
+    known->firstUse = std::min(known->firstUse, found.firstUse);
+    known->multiplyAdds += found.multiplyAdds;
     known->members.push_back(argument);
   }
-  llvm::sort(kinds, [](const ParameterKind &a, const ParameterKind &b) {
-    return std::pair(a.firstUse, a.members.front().getArgNumber()) <
-           std::pair(b.firstUse, b.members.front().getArgNumber());
-  });
+  llvm::sort(kinds, precedes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -78,8 +90,23 @@ SplitSearch::Candidate SplitSearch::propagate() const {
       if (kind.split)
         program.seed(member, AxisState::sharded(*kind.split));
   program.run();
-  StepCost cost = costs.get(program, axis);
+  SmallVector<const DenseSet<Operation *> *> later;
+  for (const ParameterKind &kind : kinds)
+    if (!isDecided(kind, program))
+      later.push_back(&kind.products);
+  StepCost cost = costs.get(program, axis, later);
   return {std::move(program), cost};
+}
+
+void SplitSearch::findProducts() {
+  for (ParameterKind &kind : kinds)
+    for (int64_t dim : kind.multiplyAdds ? kind.dims : SmallVector<int64_t>()) {
+      Propagation program(rules, axis, open);
+      for (BlockArgument member : kind.members)
+        program.seed(member, AxisState::sharded(dim));
+      program.run();
+      kind.products.insert_range(costs.getSplit(program));
+    }
 }
 
 SplitSearch::Candidate SplitSearch::tryDim(ParameterKind &kind, int64_t dim) {
@@ -94,9 +121,10 @@ bool SplitSearch::isDecided(const ParameterKind &kind, const Propagation &progra
                       [&](BlockArgument member) { return program.getState(member).isSharded(); });
 }
 
-/// Splits a kind along its best dimension.
+/// Splits a kind along its best dimension. A table that nothing multiplies by stays whole if more than it has would
+/// be exchanged for it in every step.
 void SplitSearch::decide(ParameterKind &kind, std::optional<Candidate> &now) {
-  now.reset();
+  std::optional<Candidate> whole = std::exchange(now, std::nullopt);
   for (int64_t dim : kind.dims) {
     Candidate candidate = tryDim(kind, dim);
     if (now && !(candidate.cost < now->cost))
@@ -104,6 +132,26 @@ void SplitSearch::decide(ParameterKind &kind, std::optional<Candidate> &now) {
     now.emplace(std::move(candidate));
     kind.split = dim;
   }
+  int64_t bytes = 0;
+  for (BlockArgument member : kind.members)
+    bytes += getBytes(member);
+  if (kind.multiplyAdds == 0 && now->cost.bytes - whole->cost.bytes > bytes) {
+    kind.split.reset();
+    now.emplace(std::move(*whole));
+  }
+}
+
+void SplitSearch::decideOpen(std::optional<Candidate> &now) {
+  for (ParameterKind &kind : kinds)
+    if (!isDecided(kind, now->program))
+      decide(kind, now);
+}
+
+SplitSearch::Candidate SplitSearch::change(ParameterKind &kind, int64_t dim) {
+  kind.split = dim;
+  std::optional<Candidate> candidate(propagate());
+  decideOpen(candidate);
+  return std::move(*candidate);
 }
 
 /// Tries the other dimensions of a kind; whether one is better than what there is, and is taken.
@@ -114,12 +162,14 @@ bool SplitSearch::improve(ParameterKind &kind, std::optional<Candidate> &now) {
   for (int64_t dim : kind.dims) {
     if (dim == state.dim)
       continue;
-    Candidate other = tryDim(kind, dim);
+    auto splits = llvm::map_to_vector(kinds, [](const ParameterKind &each) { return each.split; });
+    Candidate other = change(kind, dim);
     if (!kind.wish && other.cost < now->cost) {
-      kind.split = dim;
       now.emplace(std::move(other));
       return true;
     }
+    for (auto [each, split] : llvm::zip_equal(kinds, splits))
+      each.split = split;
     if (next && !(other.cost < *next))
       continue;
     next = other.cost;
@@ -129,16 +179,32 @@ bool SplitSearch::improve(ParameterKind &kind, std::optional<Candidate> &now) {
   return false;
 }
 
-Propagation SplitSearch::run() {
+SplitSearch::Candidate SplitSearch::search() {
   std::optional<Candidate> now(propagate());
-  for (ParameterKind &kind : kinds)
-    if (!isDecided(kind, now->program))
-      decide(kind, now);
+  decideOpen(now);
   bool better = true;
   for (int round = 0; better && round < kMaxRounds; ++round) {
     better = false;
     for (ParameterKind &kind : kinds)
       better |= improve(kind, now);
   }
-  return std::move(now->program);
+  return std::move(*now);
+}
+
+Propagation SplitSearch::run() {
+  findProducts();
+  std::vector<ParameterKind> undecided = kinds;
+  Candidate found = search();
+  std::vector<ParameterKind> chosen = std::exchange(kinds, std::move(undecided));
+  auto doesMore = [](const ParameterKind &a, const ParameterKind &b) {
+    return a.multiplyAdds == b.multiplyAdds ? precedes(a, b) : a.multiplyAdds > b.multiplyAdds;
+  };
+  llvm::sort(kinds, doesMore);
+  Candidate other = search();
+  if (!(other.cost < found.cost)) {
+    kinds = std::move(chosen);
+    return std::move(found.program);
+  }
+  llvm::sort(kinds, precedes);
+  return std::move(other.program);
 }

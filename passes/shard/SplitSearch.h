@@ -1,10 +1,11 @@
 //===- SplitSearch.h - Which dimension of each parameter is split -*- C++ -*-===//
 //
-// A choice of dimensions is worth what the propagated program costs: the multiply-adds that each member of
-// the axis does, then the bytes that they exchange. Parameters of equal types whose names differ in numbers
-// only, those of a model's layers, are decided together, in the order in which the program first multiplies
-// by them; what earlier choices shard by propagation follows. Then single choices are changed as long as that
-// is better. What the user wishes is no choice; what it costs is known as for one.
+// A choice of dimensions is worth what the propagated program costs (StepCost.h). Parameters of equal types
+// whose names differ in numbers only, those of a model's layers, are decided together, one kind after the
+// other; what earlier choices shard by propagation follows, and products that only what is undecided yet can
+// split count as split. Then single choices are changed as long as that is better. What is decided first
+// counts most, so two orders are tried: that in which the program first multiplies by them, and most work
+// first. What the user wishes is no choice; what it costs is known as for one.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -18,7 +19,9 @@ struct ParameterKind {
   std::string name; ///< of the members, with "#" for each number
   SmallVector<BlockArgument> members;
   SmallVector<int64_t> dims;                 ///< those that the axis can split
-  int64_t firstUse;                          ///< the position of the first op that multiplies by a member
+  int64_t firstUse = 0;                      ///< the position of the first op that multiplies by a member
+  int64_t multiplyAdds = 0;                  ///< of the forward products with members
+  DenseSet<Operation *> products = {};       ///< that are split if nothing but this kind is
   std::optional<int64_t> wish = {};          ///< the one that the user wants
   std::optional<int64_t> split = {};         ///< the one that was chosen; none if propagation decides
   std::optional<int64_t> bytes = {};         ///< that the program exchanges as chosen
@@ -40,7 +43,8 @@ public:
 
 private:
   void collectKinds(const DenseMap<BlockArgument, int64_t> &wishes);
-  SmallVector<int64_t> getSplittableDims(BlockArgument argument, int64_t &firstUse) const;
+  SmallVector<int64_t> getSplittableDims(BlockArgument argument, ParameterKind &kind) const;
+  void findProducts();
   /// A choice, propagated.
   struct Candidate {
     Propagation program;
@@ -48,11 +52,16 @@ private:
   };
 
   Candidate propagate() const;
-  /// The program if `kind` is split along `dim`.
+  /// The program if `kind` is split along `dim`, and all else is as it is.
   Candidate tryDim(ParameterKind &kind, int64_t dim);
+  /// Splits `kind` along `dim`, and then those that were split because others asked for it, and are not now.
+  Candidate change(ParameterKind &kind, int64_t dim);
+  void decideOpen(std::optional<Candidate> &now);
   bool isDecided(const ParameterKind &kind, const Propagation &program) const;
   void decide(ParameterKind &kind, std::optional<Candidate> &now);
   bool improve(ParameterKind &kind, std::optional<Candidate> &now);
+  /// Decides all kinds in their order; the program as chosen.
+  Candidate search();
 
   const FunctionRules &rules;
   AxisAttr axis;

@@ -118,7 +118,7 @@ void ExpertSearch::run(bool explain) {
     shared.push_back(&experts);
     Propagation next = propagate(shared);
     StepCost nextCost = costs.get(next, axis);
-    bool isBetter = nextCost < cost;
+    bool isBetter = nextCost.multiplyAdds <= cost.multiplyAdds && nextCost.bytes < cost.bytes;
     if (explain)
       remark(experts, isBetter, isBetter ? nextCost.bytes : cost.bytes,
              isBetter ? cost.bytes : nextCost.bytes);

@@ -21,10 +21,24 @@ StepCosts::StepCosts(const FunctionRules &rules) : rules(rules) {
   }
 }
 
-StepCost StepCosts::get(const Propagation &program, AxisAttr axis) const {
+DenseSet<Operation *> StepCosts::getSplit(const Propagation &program) const {
+  DenseSet<Operation *> split;
+  for (Operation *op : llvm::make_first_range(contractions))
+    if (program.getChoice(op) != FactorRule::kBlocked)
+      split.insert(op);
+  return split;
+}
+
+StepCost StepCosts::get(const Propagation &program, AxisAttr axis,
+                        ArrayRef<const DenseSet<Operation *> *> others) const {
   StepCost cost = {0, 0};
-  for (auto [op, volume] : contractions)
-    cost.multiplyAdds += program.getChoice(op) == FactorRule::kBlocked ? volume : volume / axis.getSize();
+  for (auto [op, volume] : contractions) {
+    auto has = [contraction = op](const DenseSet<Operation *> *other) {
+      return other->contains(contraction);
+    };
+    bool isSplit = program.getChoice(op) != FactorRule::kBlocked || llvm::any_of(others, has);
+    cost.multiplyAdds += isSplit ? volume / axis.getSize() : volume;
+  }
   cost.bytes = AxisPlacement(rules, axis, [&](Value value) { return program.getState(value); }).getTraffic();
   return cost;
 }
