@@ -121,8 +121,8 @@ bool SplitSearch::isDecided(const ParameterKind &kind, const Propagation &progra
                       [&](BlockArgument member) { return program.getState(member).isSharded(); });
 }
 
-/// Splits a kind along its best dimension. A table that nothing multiplies by stays whole if more than it has would
-/// be exchanged for it in every step.
+/// Splits a kind along its best dimension. A table that nothing multiplies by stays whole if more than it has
+/// would be exchanged for it in every step.
 void SplitSearch::decide(ParameterKind &kind, std::optional<Candidate> &now) {
   std::optional<Candidate> whole = std::exchange(now, std::nullopt);
   for (int64_t dim : kind.dims) {
