@@ -13,6 +13,7 @@
 #include "dialect/SourceLocation.h"
 #include "passes/shard/Describe.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringExtras.h"
@@ -182,4 +183,17 @@ void mlir::epl::explainReshards(func::FuncOp program, MeshOp mesh) {
   for (auto reshard : program.getOps<ReshardOp>())
     reshard->setAttr(EplDialect::kCauseAttr,
                      StringAttr::get(program.getContext(), Cause(reshard, mesh).describe()));
+}
+
+void mlir::epl::remarkSums(func::FuncOp program) {
+  llvm::MapVector<StringAttr, SmallVector<ReshardOp>> sums;
+  for (auto reshard : program.getOps<ReshardOp>()) {
+    if (getSharding(reshard.getOperand()).getPartialAxes() != reshard.getSharding().getPartialAxes())
+      sums[reshard->getAttrOfType<StringAttr>(EplDialect::kCauseAttr)].push_back(reshard);
+  }
+  for (auto &[cause, reshards] : sums) {
+    InFlightDiagnostic remark = reshards.front().emitRemark() << "completed: " << cause.getValue();
+    if (reshards.size() > 1)
+      remark << "; " << reshards.size() << " like this";
+  }
 }

@@ -9,4 +9,8 @@ namespace mlir::epl {
 /// otherwise than its readers need it, and the readers.
 void explainReshards(func::FuncOp program, MeshOp mesh);
 
+/// Remarks where pending sums and other reductions are completed and for whom, once for equal ones of several
+/// layers.
+void remarkSums(func::FuncOp program);
+
 } // namespace mlir::epl

@@ -31,7 +31,8 @@ struct ShardOptions : PassPipelineOptions<ShardOptions> {
                             llvm::cl::init(false)};
   Option<bool> explainSharding{*this, "explain-sharding",
                                llvm::cl::desc("Remark where a value is wanted with two shardings which was "
-                                              "dropped, and why"),
+                                              "dropped, and why, and where each pending reduction is "
+                                              "completed, and for whom"),
                                llvm::cl::init(false)};
   Option<ZeroLevel> zero{*this, "zero", llvm::cl::desc("What is shared over the axis \"data\""),
                          llvm::cl::init(ZeroLevel::off), getZeroLevels()};

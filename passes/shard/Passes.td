@@ -333,7 +333,8 @@ def PlacePass : Pass<"epl-place", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"explain", "explain", "bool", "false",
-           "remark where a value is wanted with two shardings which was dropped, and why">
+           "remark where a value is wanted with two shardings which was dropped, and why, and where each pending "
+           "reduction is completed, and for whom">
   ];
   let dependentDialects = ["EplDialect"];
 }

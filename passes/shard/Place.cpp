@@ -141,6 +141,8 @@ struct Place : epl::impl::PlacePassBase<Place> {
     builder.eraseUnread();
     eraseIdentities(program);
     explainReshards(program, mesh);
+    if (explain)
+      remarkSums(program);
   }
 };
 } // namespace

@@ -193,12 +193,14 @@ SplitSearch::Candidate SplitSearch::search() {
 
 Propagation SplitSearch::run() {
   findProducts();
-  std::vector<ParameterKind> undecided = kinds;
-  Candidate found = search();
-  std::vector<ParameterKind> chosen = std::exchange(kinds, std::move(undecided));
   auto doesMore = [](const ParameterKind &a, const ParameterKind &b) {
     return a.multiplyAdds == b.multiplyAdds ? precedes(a, b) : a.multiplyAdds > b.multiplyAdds;
   };
+  if (llvm::is_sorted(kinds, doesMore))
+    return search().program;
+  std::vector<ParameterKind> undecided = kinds;
+  Candidate found = search();
+  std::vector<ParameterKind> chosen = std::exchange(kinds, std::move(undecided));
   llvm::sort(kinds, doesMore);
   Candidate other = search();
   if (!(other.cost < found.cost)) {

@@ -232,8 +232,8 @@ class Lowered:
 
         Of a split step a table, whose lines begin with "| ": for each kind of parameter along which dimension
         it is split, the bytes that devices exchange then, and the next best dimension with its bytes. Where a
-        value is wanted with two shardings: which is kept, which is dropped, and why. Parameters and values of
-        equal layers are one line.
+        value is wanted with two shardings: which is kept, which is dropped, and why. Of each pending sum:
+        where it is completed, and for whom. Parameters and values of equal layers are one line.
 
         Raises:
           CompileError: with the user's source line, if the step does not compile.

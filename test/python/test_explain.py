@@ -127,6 +127,9 @@ def test_explain_says_what_was_chosen_and_what_was_next(lowered: Any) -> None:
     assert bars == [bars[0]] * len(table)
     assert all(re.match(r"\S+:\d+: ", line) for line in text.splitlines() if line not in table)
     assert lowered.explain() == text
+    # Where sums are completed, those of both layers in one line.
+    output = f"test_explain.py:{line_of('return x + mixed')}"
+    assert f": completed: f32[4/data, 6, 8]: dot_general {output} sums over model; add {output} reads" in text
 
 
 def test_explain_says_which_of_two_shardings_was_dropped() -> None:

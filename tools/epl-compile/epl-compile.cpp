@@ -324,7 +324,8 @@ int main(int argc, char **argv) {
       "remark, as a table, for each kind of parameter of a split step along which dimension it is split, the "
       "bytes that the devices exchange, and the runner-up with its bytes");
   app.add_flag("--explain-sharding", options.explainSharding,
-               "remark where a value is wanted with two shardings which was dropped, and why");
+               "remark where a value is wanted with two shardings which was dropped, and why, and where each "
+               "pending reduction is completed, and for whom");
   app.add_option("--zero", options.zero,
                  "what devices share that compute the same: v1: the optimizer's state; v2: gradients too; "
                  "v3: parameters too; off (default): nothing")

@@ -2,6 +2,9 @@
 
 // RUN: epl-opt %s -epl-propagate -epl-place | FileCheck %s
 // RUN: epl-opt %s -epl-propagate -epl-place -epl-localize -epl-form-tasks | FileCheck %s --check-prefix=LOCAL
+// RUN: epl-opt %s -epl-propagate -epl-place=explain -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK --implicit-check-not="completed:"
+// REMARK: remark: completed: f32[8/data, 4]: dot_general model.py:3 sums over model; exp model.py:5 reads the sum
+// REMARK: remark: completed: f32[4]: addf model.py:11 takes the max over data; the step returns the max
 
 #forward = #epl.work<@tg0, forward>
 #rows = #epl.sharding<@mesh, [{"data"}, {}]>
