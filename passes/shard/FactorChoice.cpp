@@ -71,10 +71,27 @@ bool FunctionRules::divides(ValueRange values, ArrayRef<SmallVector<int64_t>> di
   return true;
 }
 
+/// Whether the operands' dimensions of a factor divide by the axis and those that shard the factor in
+/// results: of a reshape that joins two dimensions, the result's is larger than the operand's.
+bool FunctionRules::dividesWithResults(Operation *op, int64_t factor, AxisAttr axis) const {
+  const FactorRule &rule = getRule(op);
+  int64_t parts = 1;
+  for (auto [result, factors] : llvm::zip_equal(op->getResults(), rule.results))
+    for (auto [dim, each] : llvm::enumerate(factors))
+      if (each == factor)
+        parts = std::max(parts, getOtherParts(mesh, result, dim, axis.getName()));
+  for (auto [operand, factors] : llvm::zip_equal(op->getOperands(), rule.operands))
+    for (auto [dim, each] : llvm::enumerate(factors))
+      if (each == factor &&
+          cast<RankedTensorType>(operand.getType()).getDimSize(dim) % (parts * axis.getSize()) != 0)
+        return false;
+  return true;
+}
+
 bool FunctionRules::canShard(Operation *op, int64_t factor, AxisAttr axis) const {
   const FactorRule &rule = getRule(op);
   if (factor == FactorRule::kBlocked || !divides(op->getOperands(), rule.operands, factor, axis) ||
-      !divides(op->getResults(), rule.results, factor, axis))
+      !divides(op->getResults(), rule.results, factor, axis) || !dividesWithResults(op, factor, axis))
     return false;
   return !rule.isReduction(factor) || startsNeutral(op);
 }

@@ -95,6 +95,7 @@ public:
 private:
   bool divides(ValueRange values, ArrayRef<SmallVector<int64_t>> dimFactors, int64_t factor,
                AxisAttr axis) const;
+  bool dividesWithResults(Operation *op, int64_t factor, AxisAttr axis) const;
   int64_t vote(Operation *op, AxisAttr axis, StateOf getState) const;
   /// Whether every member may start a reduction of the op from the initial values.
   bool startsNeutral(Operation *op) const;

@@ -263,3 +263,18 @@ func.func @captured_pending(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mes
   } -> tensor<8x4xf32>
   return %y : tensor<8x4xf32>
 }
+
+// -----
+
+epl.mesh @mesh axes ["data"=2, "model"=2]
+
+// Two axes divide what a reshape joins, but not the dimension of its operand that is the major part: one shards that.
+// CHECK-LABEL: func.func @joined
+// CHECK: tensor.collapse_shape {{.*}}epl.sharding = [#epl.sharding<@mesh, [{}, {"data"}]>]
+// CHECK: epl.constrain {{.*}}epl.sharding = [#epl.sharding<@mesh, [{}, {"data", "model"}]>]
+func.func @joined(%x: tensor<2x2x2xf32> {epl.sharding = #epl.sharding<@mesh, [{}, {}, {}]>}) -> tensor<2x4xf32> {
+  %0 = math.exp %x : tensor<2x2x2xf32>
+  %1 = tensor.collapse_shape %0 [[0], [1, 2]] : tensor<2x2x2xf32> into tensor<2x4xf32>
+  %2 = epl.constrain %1 to <[{}, {"data", "model"}]> : tensor<2x4xf32>
+  return %2 : tensor<2x4xf32>
+}
