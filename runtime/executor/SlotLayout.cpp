@@ -134,11 +134,15 @@ template <typename CopyRun> void SlotLayout::Block::forEachRun(CopyRun copyRun) 
 }
 
 void SlotLayout::copyToLocal(uint32_t rank, const std::byte *global, std::byte *local) const {
+  if (rankBytes == 0)
+    return; // there may be no memory
   for (const Block &block : blocks[rank])
     block.forEachRun([&](size_t from, size_t to) { std::memcpy(local + to, global + from, block.run); });
 }
 
 void SlotLayout::copyToGlobal(uint32_t rank, const std::byte *local, std::byte *global) const {
+  if (rankBytes == 0)
+    return; // there may be no memory
   for (const Block &block : blocks[rank])
     block.forEachRun([&](size_t to, size_t from) { std::memcpy(global + to, local + from, block.run); });
 }
