@@ -187,10 +187,9 @@ void mlir::epl::explainReshards(func::FuncOp program, MeshOp mesh) {
 
 void mlir::epl::remarkSums(func::FuncOp program) {
   llvm::MapVector<StringAttr, SmallVector<ReshardOp>> sums;
-  for (auto reshard : program.getOps<ReshardOp>()) {
+  for (auto reshard : program.getOps<ReshardOp>())
     if (getSharding(reshard.getOperand()).getPartialAxes() != reshard.getSharding().getPartialAxes())
       sums[reshard->getAttrOfType<StringAttr>(EplDialect::kCauseAttr)].push_back(reshard);
-  }
   for (auto &[cause, reshards] : sums) {
     InFlightDiagnostic remark = reshards.front().emitRemark() << "completed: " << cause.getValue();
     if (reshards.size() > 1)

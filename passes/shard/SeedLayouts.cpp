@@ -2,10 +2,9 @@
 //
 // Problem: a state that an earlier step made is on the devices as that step wanted it. A step that wants it
 //   otherwise distributes it anew in every call.
-// Method: the shardings that arguments arrive in (`epl.arrives`) are seeds, as if they were by hand. Not
-// those
-//   of parameters of which the user says otherwise (`dims`), nor what does not fit the argument: one that has
-//   segments in one of the steps only.
+// Method: the shardings that arguments arrive in (`epl.arrives`) are seeds, as if they were by hand. Left out
+//   are parameters of which the user says otherwise (`dims`), and what does not fit the argument: one that
+//   has segments in one of the steps only.
 // Invariant in: `epl-seed-batch` has run: every tensor argument has a sharding; arguments arrive on the mesh.
 // Invariant out: the same, and no `epl.arrives`.
 // Reference: jax.jit without in_shardings, which takes arguments as they are.
@@ -50,15 +49,20 @@ static FailureOr<DenseSet<BlockArgument>> getWished(func::FuncOp program, MeshOp
 }
 
 static LogicalResult seed(func::FuncOp program, MeshOp mesh) {
+  auto arrives = [&](BlockArgument argument) {
+    return program.getArgAttrOfType<ShardingAttr>(argument.getArgNumber(), EplDialect::kArrivesAttr);
+  };
+  if (llvm::none_of(program.getArguments(), arrives))
+    return success();
   FailureOr<DenseSet<BlockArgument>> wished = getWished(program, mesh);
   if (failed(wished))
     return failure();
   for (BlockArgument argument : program.getArguments()) {
-    auto arrives = dyn_cast_or_null<ShardingAttr>(
-        program.removeArgAttr(argument.getArgNumber(), EplDialect::kArrivesAttr));
-    if (arrives && !wished->contains(argument) && getSharding(argument).isReplicated() &&
-        fits(arrives, cast<RankedTensorType>(argument.getType()), mesh))
-      setSharding(argument, arrives);
+    ShardingAttr sharding = arrives(argument);
+    program.removeArgAttr(argument.getArgNumber(), EplDialect::kArrivesAttr);
+    if (sharding && !wished->contains(argument) && getSharding(argument).isReplicated() &&
+        fits(sharding, cast<RankedTensorType>(argument.getType()), mesh))
+      setSharding(argument, sharding);
   }
   return success();
 }

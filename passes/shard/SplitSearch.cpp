@@ -99,14 +99,17 @@ SplitSearch::Candidate SplitSearch::propagate() const {
 }
 
 void SplitSearch::findProducts() {
-  for (ParameterKind &kind : kinds)
-    for (int64_t dim : kind.multiplyAdds ? kind.dims : SmallVector<int64_t>()) {
+  for (ParameterKind &kind : kinds) {
+    if (kind.multiplyAdds == 0)
+      continue;
+    for (int64_t dim : kind.dims) {
       Propagation program(rules, axis, open);
       for (BlockArgument member : kind.members)
         program.seed(member, AxisState::sharded(dim));
       program.run();
       kind.products.insert_range(costs.getSplit(program));
     }
+  }
 }
 
 SplitSearch::Candidate SplitSearch::tryDim(ParameterKind &kind, int64_t dim) {
