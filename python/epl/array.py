@@ -1,15 +1,14 @@
 """`epl.Array`: a state of a step, say a parameter, that stays on EPL's devices between steps.
 
-It goes wherever JAX and NumPy take an array: `jax.jit`, `jnp`, `np.asarray`, `jax.tree`, arithmetic. There
-its contents are copied to JAX's first CPU device. As the argument of a parallelized step it is passed as it
-is, and a step that updates it takes its memory: using it afterwards is a `DonatedError`.
+It is a `jax.Array` and goes wherever JAX, NumPy and the libraries round them take one. What JAX computes
+with it is done on JAX's devices; where EPL's devices hold whole copies, JAX reads one of them without making
+its own. As the argument of a parallelized step it is passed as it is, and a step that updates it takes its
+memory: using it afterwards is a `DonatedError`.
 """
 
 from __future__ import annotations
 
-import operator
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -18,18 +17,23 @@ import numpy as np
 
 from epl import runtime
 from epl.adapters.jax import hooks
+from epl.adapters.jax.shardings import jax_sharding
 from epl.sharding import Sharding
 
 
-class Array:
+class Array(jax.Array):
     """The value of a state after a step, perhaps not computed yet.
 
-    Reading it waits for the step, and raises that step's error if it has failed.
+    Reading it waits for the step, and raises that step's error if it has failed. What is not defined here, it
+    does as the `jax.Array` of the same value.
     """
 
     __slots__ = ("__weakref__", "buffer", "dtype", "shape")
+    dtype: np.dtype[Any]  # of an object, where JAX's class has a property
+    shape: tuple[int, ...]
     weak_type = False
     __array_priority__ = 100  # numpy leaves mixed arithmetic to us, as it does to jax.Array
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, buffer: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
         """Wraps a `StateBuffer` of the runtime; `dtype` may be the unsigned type of the same size."""
@@ -48,16 +52,65 @@ class Array:
         return int(np.prod(self.shape))
 
     @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the elements, of one copy."""
         return self.size * self.dtype.itemsize
 
     @property
+    def aval(self) -> Any:
+        """The array as JAX sees it when it traces: its shape and dtype."""
+        return hooks.shaped_array(self.shape, self.dtype)
+
+    @property
     def device_sharding(self) -> Sharding | None:
         """How the devices hold it; None where all have copies, or where it is on one of several meshes."""
-        found = self.buffer.sharding
-        sharding = None if found is None else Sharding(*found)
+        sharding = self._held
         return sharding if sharding is not None and any(sharding.dims) else None
+
+    @property
+    def _held(self) -> Sharding | None:
+        found = self.buffer.sharding
+        return None if found is None else Sharding(*found)
+
+    @property
+    def sharding(self) -> jax.sharding.Sharding:
+        """How EPL's devices hold it, over JAX's CPU devices where there are as many.
+
+        Else a `SingleDeviceSharding` that says how it is held.
+        """
+        return jax_sharding(self._held, self.shape)
+
+    @property
+    def device(self) -> Any:
+        """JAX's device, or the sharding if it is on several."""
+        devices = self.devices()
+        return self.sharding if len(devices) > 1 else next(iter(devices))
+
+    def devices(self) -> set[jax.Device]:
+        """The devices of `sharding`."""
+        return set(self.sharding.device_set)
+
+    @property
+    def committed(self) -> bool:
+        """Whether JAX computes with it on its own devices only: where these are several."""
+        return len(self.devices()) > 1
+
+    _committed = committed  # which JAX reads
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Always: all devices are of this process."""
+        return True
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device of `sharding` has the whole array."""
+        return bool(self.sharding.is_fully_replicated)
 
     def block_until_ready(self) -> Array:
         """Waits for the step that makes the value; raises its error."""
@@ -69,14 +122,27 @@ class Array:
         return bool(self.buffer.is_ready)
 
     def is_deleted(self) -> bool:
-        """Whether a step has taken the memory, as `jax.Array.is_deleted`."""
-        return bool(self.buffer.is_donated)
+        """Whether its memory is gone: to a step, or by `delete`."""
+        return bool(self.buffer.is_deleted)
+
+    def delete(self) -> None:
+        """Lets go of the memory now. Steps that read it already are not disturbed."""
+        self.buffer.delete()
 
     def copy(self) -> Array:
         """A copy on the same devices, which outlives the donation of this array."""
         return Array(self._read(self.buffer.copy), self.dtype, self.shape)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    def __copy__(self) -> Array:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Array:
+        return self.copy()
+
+    def copy_to_host_async(self) -> None:
+        """Does nothing: the value is in the host's memory."""
+
+    def __array__(self, dtype: Any = None, context: None = None, copy: bool | None = None) -> Any:
         """The value; a read-only view where the devices hold whole copies, unless `copy` is true."""
         value: np.ndarray[Any, Any] = self._read(self.buffer.numpy).view(self.dtype)
         if dtype is not None and np.dtype(dtype) != value.dtype:
@@ -84,13 +150,21 @@ class Array:
         return np.array(value) if copy else value
 
     def to_jax(self) -> jax.Array:
-        """The value in memory of its own: a view would keep the next step from working in place."""
-        value: jax.Array = jnp.array(np.asarray(self), copy=True)
-        return value
+        """The value on JAX's first CPU device.
+
+        Where EPL's devices hold whole copies it is read where it lies: while the result lives, no step works
+        in that memory.
+        """
+        return hooks.adopter(self.shape, self.dtype)(np.asarray(self))
+
+    def _placed(self) -> jax.Array:
+        """The value as `sharding` says."""
+        value = self.to_jax()
+        return jax.device_put(value, self.sharding) if self.committed else value
 
     def __jax_array__(self) -> jax.Array:
         """What `jnp` functions call; `jax.jit` and its like use the handlers registered below."""
-        return self.to_jax()
+        return self._placed()
 
     def _read(self, action: Callable[[], Any]) -> Any:
         try:
@@ -98,34 +172,10 @@ class Array:
         except runtime.module().Error as error:
             raise runtime.translated(error) from None
 
-    def __getattr__(self, name: str) -> Any:
-        """The methods of `jax.Array` (`sum`, `astype`, `at`, ...), on a copy."""
-        if name.startswith("_") or not hasattr(jax.Array, name):
-            raise AttributeError(f'"epl.Array" has no attribute "{name}"')
-        return getattr(self.to_jax(), name)
-
-    def __getitem__(self, index: Any) -> jax.Array:
-        return self.to_jax()[index]
-
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of an array without dimensions")
         return self.shape[0]
-
-    def __iter__(self) -> Iterator[jax.Array]:
-        return iter(self.to_jax())
-
-    def __bool__(self) -> bool:
-        return bool(np.asarray(self))
-
-    def __int__(self) -> int:
-        return int(np.asarray(self))
-
-    def __float__(self) -> float:
-        return float(np.asarray(self))
-
-    def __index__(self) -> int:
-        return operator.index(np.asarray(self)[()])
 
     def __reduce__(self) -> tuple[Callable[[Any], jax.Array], tuple[np.ndarray[Any, Any]]]:
         """Pickles the value; it comes back as a `jax.Array`: devices do not outlive a process."""
@@ -133,49 +183,35 @@ class Array:
 
     def __repr__(self) -> str:
         kind = f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
-        if self.buffer.is_donated:
-            return f"epl.Array({kind}, donated)"
+        if self.is_deleted():
+            return f"epl.Array({kind}, {'donated' if self.buffer.is_donated else 'deleted'})"
         return f"epl.Array({np.array2string(np.asarray(self), separator=', ', prefix='epl.Array(')}, {kind})"
+
+    def __str__(self) -> str:
+        return str(np.asarray(self))
 
     def __format__(self, spec: str) -> str:
         return format(np.asarray(self)[()] if self.ndim == 0 else np.asarray(self), spec)
 
-    __hash__ = None  # type: ignore[assignment]
+
+def as_jax(value: Any) -> Any:
+    """An `epl.Array` as a `jax.Array` of JAX's own, anything else as it is."""
+    return value._placed() if isinstance(value, Array) else value
 
 
-def _forward(name: str) -> Callable[..., Any]:
-    def method(self: Array, *operands: Any) -> Any:
-        return getattr(self.to_jax(), name)(*map(as_jax, operands))
+def _forward_method(name: str) -> Callable[..., Any]:
+    def method(self: Array, *operands: Any, **options: Any) -> Any:
+        return getattr(self._placed(), name)(*map(as_jax, operands), **options)
 
     method.__name__ = name
     return method
 
 
-_UNARY = ("neg", "pos", "abs", "invert", "round")
-_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-_ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
-_BITS = ("and", "or", "xor", "lshift", "rshift")
-_REFLECTED = tuple(f"r{name}" for name in (*_ARITHMETIC, *_BITS))
-for _name in (*_UNARY, *_COMPARISONS, *_ARITHMETIC, *_BITS, *_REFLECTED):
-    setattr(Array, f"__{_name}__", _forward(f"__{_name}__"))
+def _forward_property(name: str) -> property:
+    return property(lambda self: getattr(self._placed(), name))
 
 
-def as_jax(value: Any) -> Any:
-    """An `epl.Array` as a `jax.Array`, anything else as it is."""
-    return value.to_jax() if isinstance(value, Array) else value
+for _name, _is_property in hooks.array_attributes(set(vars(Array))):
+    setattr(Array, _name, _forward_property(_name) if _is_property else _forward_method(_name))
 
-
-hooks.register_array(Array, Array.to_jax)
-
-_flax_knows = False
-
-
-def register_with_flax() -> None:
-    """Lets `flax.serialization` write states, once the program uses flax at all; called with every step."""
-    global _flax_knows
-    if _flax_knows or "flax.serialization" not in sys.modules:
-        return
-    serialization: Any = sys.modules["flax.serialization"]
-    restore = lambda _, value: jnp.asarray(value)  # noqa: E731
-    serialization.register_serialization_state(Array, np.array, restore, override=True)
-    _flax_knows = True
+hooks.register_array(Array, Array._placed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -21,7 +21,7 @@ from epl.signature import DTYPES, is_key
 def leaves() -> Any:
     """The runtime's reader of leaves (runtime/binding/Leaves.h)."""
     dtypes = [jnp.dtype(name) for name in sorted(DTYPES)]
-    return runtime.module().Leaves(Array, hooks.ARRAY_TYPE, np.ndarray, dtypes, to_host)
+    return runtime.module().Leaves(Array, hooks.ARRAY_TYPE, np.ndarray, hooks.KEY_TYPE, dtypes, to_host)
 
 
 def caller(session: Any, name: str, slots: Sequence[Any], kinds: Sequence[Any], hidden: Sequence[Any]) -> Any:
@@ -58,17 +58,14 @@ def signless(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return value.view(f"i{value.dtype.itemsize}") if value.dtype.kind == "u" else value
 
 
-def _form(slot: Any, kind: Any) -> tuple[Callable[[Any], Any] | None, Any, tuple[int, ...]]:
-    """What a result becomes: states stay on the devices, except typed keys: JAX has no foreign ones."""
+def _form(slot: Any, kind: Any) -> tuple[Any, Any, Any, tuple[int, ...]]:
+    """What a result becomes, as runtime/binding/Caller.h has it: states stay on the devices."""
+    is_state, wrap = slot.updates >= 0, None
     dtype = kind.dtype
     if is_key(dtype):
-        return functools.partial(_key, dtype), dtype, slot.shape
-    if slot.updates >= 0:
-        return None, np.dtype(dtype), slot.shape
-    return hooks.adopter(slot.shape, np.dtype(dtype), kind.weak_type), dtype, slot.shape
-
-
-def _key(dtype: Any, value: np.ndarray[Any, Any]) -> jax.Array:
-    data = jnp.asarray(np.array(value).view(np.uint32))
-    key: jax.Array = jax.random.wrap_key_data(data, impl=hooks.key_implementation(dtype))
-    return key
+        wrap, dtype = hooks.key_wrapper(dtype), np.uint32
+    if is_state:
+        return None, wrap, np.dtype(dtype), slot.shape
+    adopt = hooks.adopter(slot.shape, np.dtype(dtype), kind.weak_type)
+    make = adopt if wrap is None else lambda value: wrap(adopt(value))
+    return make, None, dtype, slot.shape

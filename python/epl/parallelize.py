@@ -6,6 +6,7 @@ import functools
 import inspect
 import logging
 import re
+import threading
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -52,6 +53,7 @@ class Parallelized:
         self._lowered: dict[Any, Lowered] = {}
         # The plans by what is quick to see of a call; several entries may share one.
         self._compiled: dict[Any, Compiled | Padded] = {}
+        self._tracing = threading.Lock()
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -99,7 +101,14 @@ class Parallelized:
         return settings(self._devices, self._config), default_strategy(), x64
 
     def _lower(self, spec: Spec, leaves: Sequence[Any]) -> Lowered:
-        """The step for such arguments; traced at the first call, whose states' shardings it takes over."""
+        """The step for such arguments; traced at the first call, whose states' shardings it takes over.
+
+        By one thread at a time: those that come with the same arguments find what the first one has traced.
+        """
+        with self._tracing:
+            return self._find_or_trace(spec, leaves)
+
+    def _find_or_trace(self, spec: Spec, leaves: Sequence[Any]) -> Lowered:
         chosen, default, _ = context = self._context()
         if isinstance(self._signature, MaskedSignature):
             known = [lowered.spec for (*_, other), lowered in self._lowered.items() if other == context]

@@ -21,17 +21,19 @@ import numpy as np
 
 from epl import runtime
 from epl.adapters.jax import trace as adapter
-from epl.array import register_with_flax
 from epl.calling import caller, signless
 from epl.check import CheckReport, compare
 from epl.compile import emit, explain, load_or_compile
 from epl.environment import Devices, current_devices, parse_devices
 from epl.errors import ArgumentError, CheckError, Error
 from epl.files import replace_file
+from epl.once import Once
 from epl.padding import Padded, fit
 from epl.signature import Signature, Spec, check_leaf
 
 PathLike = str | os.PathLike[str]
+
+_COMPILING = Once()  # steps, by identity
 
 STAGES = ("input", "global", "local", "kernel")
 
@@ -86,7 +88,6 @@ class Executable:
         On Ctrl-C the step runs to its end, and the arrays that it consumed hold the updated state: without
         the results, the caller would have neither.
         """
-        register_with_flax()
         try:
             results: list[Any] = self._caller(leaves, donate)
         except runtime.module().Error as error:
@@ -242,12 +243,13 @@ class Lowered:
         return "\n".join(line.replace("remark: ", "", 1) for line in lines)
 
     def compile(self) -> Compiled:
-        """Compiles the step, once; prints the layout.
+        """Compiles the step, once, however many threads ask for it; prints the layout.
 
         Raises:
           CompileError: with the user's source line, if the step does not compile.
         """
-        return self._compiled
+        compiled: Compiled = _COMPILING.run(id(self), lambda: self._compiled)
+        return compiled
 
     @functools.cached_property
     def _compiled(self) -> Compiled:

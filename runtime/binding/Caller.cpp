@@ -51,10 +51,11 @@ void Caller::await(const nb::list &leaves, const Outcome &outcome) const {
   } catch (nb::python_error &) {
     for (size_t index = 0; index < outcome.results.size(); ++index) {
       int32_t slot = session.plan().slots[session.numArguments() + index]->updates;
-      if (slot < 0 || size_t(slot) >= leaves.size() || !reader.isOwn(leaves[slot]))
+      if (slot < 0 || size_t(slot) >= leaves.size())
         continue;
-      if (nb::cast<StateBuffer &>(leaves[slot].attr("buffer")).isDonated())
-        leaves[slot].attr("buffer") = std::get<std::shared_ptr<StateBuffer>>(outcome.results[index]);
+      nb::object array = reader.ownArray(leaves[slot]);
+      if (array.is_valid() && nb::cast<StateBuffer &>(array.attr("buffer")).isDonated())
+        array.attr("buffer") = std::get<std::shared_ptr<StateBuffer>>(outcome.results[index]);
     }
     throw;
   }
@@ -68,7 +69,8 @@ nb::object Caller::resultOf(size_t index, const Result &result) const {
                            : toNumpy(std::get<std::shared_ptr<HostResult>>(result)->get(), true));
   nb::object buffer = nb::cast(*state);
   PyObject *arguments[] = {buffer.ptr(), form.dtype.ptr(), form.shape.ptr()};
-  return owned(PyObject_Vectorcall(arrayType.ptr(), arguments, 3, nullptr));
+  nb::object array = owned(PyObject_Vectorcall(arrayType.ptr(), arguments, 3, nullptr));
+  return form.wrap.is_none() ? array : owned(PyObject_CallOneArg(form.wrap.ptr(), array.ptr()));
 }
 
 } // namespace epl::runtime::binding

@@ -9,10 +9,10 @@ namespace epl::runtime::binding {
 /// A session that is called with leaves and gives the front end's arrays.
 class Caller {
 public:
-  /// What a result becomes: the front end's array of that dtype and shape or, if `make` is not None, what
-  /// that gives for a NumPy array.
+  /// What a result becomes: what `make` gives for a NumPy array or, if that is None, the front end's array of
+  /// that dtype and shape, which `wrap`, if it is not None, makes a key of.
   struct Form {
-    nanobind::object make, dtype, shape;
+    nanobind::object make, wrap, dtype, shape;
   };
 
   /// `session`, `leaves` and `arrayType` are Python's objects. `forms` has one for each result, `hidden` the

@@ -14,10 +14,13 @@ static nb::object attribute(nb::handle object, PyObject *name) {
   return owned(PyObject_GetAttr(object.ptr(), name));
 }
 
-Leaves::Leaves(nb::object ownType, nb::object jaxType, nb::object numpyType, const nb::list &knownDtypes,
-               nb::object convert)
-    : own(std::move(ownType)), jax(std::move(jaxType)), numpy(std::move(numpyType)),
-      toHost(std::move(convert)) {
+static nb::object baseArray(nb::handle key) {
+  static PyObject *const kBaseArray = PyUnicode_InternFromString("_base_array");
+  return attribute(key, kBaseArray);
+}
+
+Leaves::Leaves(Types types, const nb::list &knownDtypes, nb::object convert)
+    : types(std::move(types)), toHost(std::move(convert)) {
   for (nb::handle dtype : knownDtypes)
     dtypes.push_back(nb::borrow(dtype));
 }
@@ -42,19 +45,22 @@ static void appendShape(nb::handle shape, std::string &text) {
   }
 }
 
-/// Appends the description of a number or an array of a known type and dtype; false, with nothing appended,
-/// for other leaves.
+/// Appends the description of a number, a key, or an array of a known type and dtype; false, with nothing
+/// appended, for other leaves.
 bool Leaves::describeKnown(nb::handle leaf, std::string &text) const {
-  static PyObject *const kShape = PyUnicode_InternFromString("shape");
-  static PyObject *const kDtype = PyUnicode_InternFromString("dtype");
-  static PyObject *const kWeakType = PyUnicode_InternFromString("weak_type");
   if (char tag = scalarTag(leaf)) {
     text += tag;
     return true;
   }
-  bool isJax = Py_TYPE(leaf.ptr()) == typeOf(jax);
-  bool isNumpy = Py_TYPE(leaf.ptr()) == typeOf(numpy);
-  if (!isJax && !isNumpy && !isOwn(leaf))
+  return is(leaf, types.key) ? describeKey(leaf, text) : describeArray(leaf, text);
+}
+
+bool Leaves::describeArray(nb::handle leaf, std::string &text) const {
+  static PyObject *const kShape = PyUnicode_InternFromString("shape");
+  static PyObject *const kDtype = PyUnicode_InternFromString("dtype");
+  static PyObject *const kWeakType = PyUnicode_InternFromString("weak_type");
+  bool isJax = is(leaf, types.jax), isNumpy = is(leaf, types.numpy);
+  if (!isJax && !isNumpy && !is(leaf, types.own))
     return false;
   nb::object dtype = attribute(leaf, kDtype);
   auto known = std::find_if(dtypes.begin(), dtypes.end(), [&](const auto &other) { return other.is(dtype); });
@@ -63,6 +69,19 @@ bool Leaves::describeKnown(nb::handle leaf, std::string &text) const {
   text += isNumpy ? 'n' : isJax && attribute(leaf, kWeakType).is(nb::bool_(true)) ? 'w' : 'a';
   text += char(known - dtypes.begin());
   appendShape(attribute(leaf, kShape), text);
+  return true;
+}
+
+/// A key is its generator, an object that lives as long as the process, and an array of numbers.
+bool Leaves::describeKey(nb::handle leaf, std::string &text) const {
+  static PyObject *const kImpl = PyUnicode_InternFromString("_impl");
+  nb::object generator = attribute(leaf, kImpl);
+  const PyObject *pointer = generator.ptr();
+  std::string described = "k";
+  described.append(reinterpret_cast<const char *>(&pointer), sizeof pointer);
+  if (!describeArray(baseArray(leaf), described))
+    return false;
+  text += described;
   return true;
 }
 
@@ -87,13 +106,19 @@ nb::object Leaves::describe(const nb::list &leaves) const {
   return others.empty() ? nb::object(known) : nb::make_tuple(known, nb::tuple(others));
 }
 
+nb::object Leaves::ownArray(nb::handle leaf) const {
+  nb::object array = is(leaf, types.key) ? baseArray(leaf) : nb::borrow(leaf);
+  return is(array, types.own) ? array : nb::object();
+}
+
 Argument Leaves::argument(nb::handle leaf, const plan::SlotT &slot) const {
   static PyObject *const kBuffer = PyUnicode_InternFromString("buffer");
-  if (isOwn(leaf))
+  if (is(leaf, types.own))
     return nb::cast<std::shared_ptr<StateBuffer>>(attribute(leaf, kBuffer));
+  if (is(leaf, types.key))
+    return argument(baseArray(leaf), slot);
   // JAX lends the memory of most of its arrays; for others NumPy makes a copy.
-  if (Py_TYPE(leaf.ptr()) == typeOf(jax) && slot.type != plan::ElementType::bf16 &&
-      PyObject_CheckBuffer(leaf.ptr()))
+  if (is(leaf, types.jax) && slot.type != plan::ElementType::bf16 && PyObject_CheckBuffer(leaf.ptr()))
     if (std::optional<HostTensor> tensor = tryBorrow(leaf))
       return *std::move(tensor);
   return fromNumpy(toHost(leaf), slot.type, slot.name);

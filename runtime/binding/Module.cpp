@@ -213,6 +213,8 @@ void bindResults(nb::module_ &module) {
             return toNumpy(self.toHost(), false);
           },
           "The value, read-only: a view where the devices hold whole copies.")
+      .def("delete", &StateBuffer::remove, "Lets go of the memory; the value cannot be used afterwards.")
+      .def_prop_ro("is_deleted", &StateBuffer::isGone, "Whether it was deleted, or a call has consumed it.")
       .def(
           "copy",
           [](StateBuffer &self) {
@@ -236,21 +238,28 @@ void bindResults(nb::module_ &module) {
           "The value.");
 }
 
-/// (make, dtype, shape) of every result.
+/// (make, wrap, dtype, shape) of every result.
 std::vector<Caller::Form> formsOf(const nb::list &forms) {
   std::vector<Caller::Form> parsed;
   for (nb::handle form : forms)
-    parsed.push_back({form[0], form[1], form[2]});
+    parsed.push_back({form[0], form[1], form[2], form[3]});
   return parsed;
 }
 
 void bindCaller(nb::module_ &module) {
   nb::class_<Leaves>(module, "Leaves", "What leaves are, and where their elements lie.")
       .def(
-          nb::init<nb::object, nb::object, nb::object, nb::list, nb::object>(), "own_type"_a, "jax_type"_a,
-          "numpy_type"_a, "dtypes"_a, "to_host"_a,
-          "The types of the front end's, JAX's and NumPy's arrays, the dtypes that are one object each, and\n"
-          "a function that gives any other leaf as an array in memory that nobody else writes.")
+          "__init__",
+          [](Leaves *self, nb::object own, nb::object jax, nb::object numpy, nb::object key,
+             const nb::list &dtypes, nb::object toHost) {
+            new (self) Leaves({std::move(own), std::move(jax), std::move(numpy), std::move(key)}, dtypes,
+                              std::move(toHost));
+          },
+          "own_type"_a, "jax_type"_a, "numpy_type"_a, "key_type"_a, "dtypes"_a, "to_host"_a,
+          "The types of the front end's, JAX's and NumPy's arrays and of JAX's typed keys, the dtypes that "
+          "are\n"
+          "one object each, and a function that gives any other leaf as an array in memory that nobody else\n"
+          "writes.")
       .def("describe", &Leaves::describe, "leaves"_a,
            "A hashable description: equal ones have equal shapes, dtypes and weak types.");
   nb::class_<Caller>(module, "Caller", "A session that is called with leaves and gives arrays.")
@@ -262,9 +271,10 @@ void bindCaller(nb::module_ &module) {
                               std::move(hidden), std::move(name));
           },
           "session"_a, "leaves"_a, "array_type"_a, "forms"_a, "hidden"_a, "name"_a,
-          "`forms` has (make, dtype, shape) for every result: array_type(buffer, dtype, shape) or, if make "
-          "is\n"
-          "not None, make(NumPy array). `hidden` are the last arguments of every call.")
+          "`forms` has (make, wrap, dtype, shape) for every result: make(NumPy array) or, if make is None,\n"
+          "array_type(buffer, dtype, shape), which wrap is called with unless it is None. `hidden` are the "
+          "last\n"
+          "arguments of every call.")
       .def("__call__", &Caller::call, "leaves"_a, "donate"_a,
            "Runs a step; waits for it if a result is made of a NumPy array. `donate`: whether states are\n"
            "consumed.");

@@ -43,6 +43,8 @@ void StateBuffer::wait() const {
 const std::shared_ptr<Storage> &StateBuffer::use() const {
   if (isDonated())
     throw DonatedError("state \"" + name() + "\" was donated by " + consumer->describe());
+  if (isGone())
+    throw Error("state \"" + name() + "\" was deleted");
   if (call && call->done() && !memory->poison.empty())
     throw Error("state \"" + name() + "\" is lost: " + memory->poison);
   return memory;

@@ -84,6 +84,12 @@ public:
   /// Whether a call has consumed the value, so that it cannot be used again.
   bool isDonated() const { return consumer != nullptr; }
 
+  /// Lets go of the memory: the value cannot be used again. Of one that was donated there is nothing to
+  /// remove.
+  void remove() { memory.reset(); }
+  /// Whether it was donated or removed.
+  bool isGone() const { return memory == nullptr; }
+
   /// The value in host memory, after waiting. A replicated value is a view of the first rank's memory,
   /// without a copy: nobody may write it, and while its owner lives no step writes it either. Throws Error if
   /// the value was donated or its call failed.
@@ -94,7 +100,8 @@ public:
   std::shared_ptr<StateBuffer> copy() const;
 
   // For sessions.
-  /// The memory; throws DonatedError if the value was donated, Error if it is known to be lost.
+  /// The memory; throws DonatedError if the value was donated, Error if it was removed or is known to be
+  /// lost.
   const std::shared_ptr<Storage> &use() const;
   /// Lets go of the memory: who keeps the handle does not keep that.
   void donate(std::shared_ptr<const Call> to) {

@@ -2,8 +2,9 @@
 
 Its kernels do next to nothing. Rows, one JSON object a line: an asynchronous call (one that returns states
 alone), as long as it holds the caller, beside the dispatch of `jax.jit`; a call that waits for its loss,
-beside `jax.jit`, and what Python adds there to the runtime's own call on prepared arguments. Rounds are
-interleaved; each list has one figure for each round, the median of its calls.
+beside `jax.jit`, and what Python adds there to the runtime's own call on prepared arguments; the same call
+with a typed random key among its states. Rounds are interleaved; each list has one figure for each round, the
+median of its calls.
 
     python call_overhead.py [--rounds N]
 """
@@ -35,6 +36,13 @@ def states_only(params: Any, x: Any, y: Any) -> Any:
 def with_loss(params: Any, x: Any, y: Any) -> Any:
     """A step that returns its states and a loss."""
     return states_only(params, x, y), x[0, 0] + y[0]
+
+
+def with_key(state: Any, x: Any, y: Any) -> Any:
+    """A step whose first state is a typed random key."""
+    key, params = state
+    params, loss = with_loss(params, x, y)
+    return (jax.random.split(key)[0], params), loss
 
 
 def arguments() -> tuple[Any, Any, Any]:
@@ -93,7 +101,10 @@ def build() -> dict[str, tuple[Callable[[Any], Any], Any]]:
 
     step = parallel(with_loss)
     buffers = [leaf.buffer for leaf in jax.tree.leaves(step(first, x, y)[0])]
+    keyed = functools.partial(epl.parallelize, state="state", batch=("x", "y"), devices=1)
     return {
+        "with a key": (waiting(keyed(with_key)), (jax.random.key(0), fresh())),
+        "with a key, jax.jit": (waiting(compiled(with_key)), (jax.random.key(0), fresh())),
         "asynchronous": (bare(parallel(states_only)), fresh()),
         "asynchronous, jax.jit": (bare(compiled(states_only)), fresh()),
         "with a loss": (waiting(step), fresh()),
@@ -131,7 +142,18 @@ def rows(times: dict[str, list[float]]) -> list[dict[str, Any]]:
             "peer": times["asynchronous, jax.jit"],
         },
         {"what": f"{step}, Python's share", "ours": share, "goal": GOAL},
-        {"what": f"{step}, with its loss / jax.jit", "ours": total, "peer": times["with a loss, jax.jit"]},
+        {
+            "what": f"{step}, with its loss / jax.jit",
+            "ours": total,
+            "peer": times["with a loss, jax.jit"],
+            "goal": 1.0,
+        },
+        {
+            "what": f"{step} and a typed key, with its loss / jax.jit",
+            "ours": times["with a key"],
+            "peer": times["with a key, jax.jit"],
+            "goal": 1.0,
+        },
     ]
 
 

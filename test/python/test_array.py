@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 import epl
+from processes import run_python
 
 VALUES = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
 
@@ -33,8 +36,8 @@ def test_describes_itself(array: epl.Array) -> None:
     assert len(array) == 3
     assert repr(array).startswith("epl.Array([[ 1.,  2.,  3.,  4.],")
     assert repr(array).endswith("float32[3,4])")
-    assert not isinstance(array, jax.Array)
-    with pytest.raises(AttributeError, match=r'"epl.Array" has no attribute "shapes"'):
+    assert isinstance(array, jax.Array)
+    with pytest.raises(AttributeError, match="has no attribute 'shapes'"):
         _ = array.shapes
     with pytest.raises(TypeError, match="unhashable"):
         hash(array)
@@ -110,3 +113,117 @@ def test_scalars_convert(keep: epl.Parallelized) -> None:
     )
     with pytest.raises(TypeError, match="without dimensions"):
         len(three)
+
+
+OBJECTS = ("addressable_shards", "at", "global_shards", "traceback")  # new ones at each access
+OWN = (
+    *("__annotations__", "__class__", "__del__", "__dict__", "__doc__", "__init__", "__module__", "__new__"),
+    *("__numpy_dtype__", "__slots__", "__str__", "__weakref__"),
+)
+
+
+def attributes() -> list[str]:
+    """What a `jax.Array` has."""
+    names = dir(jnp.zeros(1))
+    return [name for name in names if name not in OWN and (name[0] != "_" or name.startswith("__"))]
+
+
+@pytest.mark.parametrize("name", attributes())
+def test_has_what_a_jax_array_has(array: epl.Array, name: str) -> None:
+    """Each attribute is there; those that are values have the value that JAX's array has."""
+    peer = jnp.asarray(VALUES)
+    try:
+        expected = getattr(peer, name)
+    except (AttributeError, NotImplementedError) as error:  # says what to use instead
+        with pytest.raises(type(error), match=re.escape(str(error))):
+            getattr(array, name)
+        return
+    found = getattr(array, name)
+    assert callable(found) == callable(expected)
+    if callable(expected) or name in OBJECTS:
+        return
+    if isinstance(expected, jax.Array | np.ndarray):
+        np.testing.assert_array_equal(found, expected)
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("sum", (0,)),
+        ("reshape", (4, 3)),
+        ("astype", (jnp.int32,)),
+        ("tolist", ()),
+        ("tobytes", ()),
+        ("item", (5,)),
+        ("dot", (VALUES.T,)),
+        ("__divmod__", (2.0,)),
+        ("clone", ()),
+        ("devices", ()),
+        ("platform", ()),
+        ("on_device_size_in_bytes", ()),
+        ("__dlpack_device__", ()),
+    ],
+)
+def test_methods_give_what_jax_arrays_give(array: epl.Array, name: str, args: tuple[Any, ...]) -> None:
+    expected, found = getattr(jnp.asarray(VALUES), name)(*args), getattr(array, name)(*args)
+    jax.tree.map(np.testing.assert_array_equal, found, expected)
+
+
+def test_goes_into_dlpack(array: epl.Array) -> None:
+    np.testing.assert_array_equal(np.from_dlpack(array), VALUES)
+    np.testing.assert_array_equal(jnp.from_dlpack(array), VALUES)
+    assert np.from_dlpack(array).ctypes.data == np.asarray(array).ctypes.data
+
+
+def test_can_be_deleted(keep: epl.Parallelized) -> None:
+    array = keep(VALUES)
+    array.delete()
+    array.delete()
+    assert array.is_deleted()
+    assert repr(array) == "epl.Array(float32[3,4], deleted)"
+    with pytest.raises(epl.Error, match='state "state" was deleted'):
+        _ = array + 1
+    with pytest.raises(epl.Error, match='state "state" was deleted'):
+        keep(array)
+
+
+def test_copies_stay_on_the_devices(array: epl.Array) -> None:
+    for copied in (array.copy(), copy.copy(array), copy.deepcopy({"a": array})["a"]):
+        assert isinstance(copied, epl.Array)
+        np.testing.assert_array_equal(copied, VALUES)
+
+
+def test_says_how_it_is_held(array: epl.Array) -> None:
+    assert isinstance(array.sharding, jax.sharding.SingleDeviceSharding)
+    assert repr(array.sharding) == "HeldByEpl(mesh data=2: [whole, whole]; for JAX whole on cpu:0)"
+    assert array.sharding.device_set == {jax.devices("cpu")[0]}
+    assert (array.committed, array.is_fully_addressable, array.is_fully_replicated) == (False, True, True)
+
+
+def test_has_a_named_sharding_where_jax_has_the_devices() -> None:
+    """In a process whose JAX has four CPU devices; EPL's mesh has two."""
+    found = run_python(
+        """
+        import epl, jax, jax.numpy as jnp, numpy as np
+        from jax.sharding import NamedSharding, PartitionSpec as P
+        def step(w, x):
+            with epl.split(2):
+                return w * 2, jnp.tanh(x @ w).sum()
+        parallel = epl.parallelize(step, state=0, batch=1, devices=2)
+        w, _ = parallel(np.ones((4, 8), np.float32), np.ones((6, 4), np.float32))
+        held = w.sharding
+        assert isinstance(held, NamedSharding) and held.spec == P(None, "model"), held
+        assert held.mesh.shape["model"] == 2 and w.devices() == set(jax.devices()[:2])
+        assert w.committed and not w.is_fully_replicated
+        assert [shard.data.shape for shard in w.addressable_shards] == [(4, 4), (4, 4)]
+        assert w.addressable_data(1).shape == (4, 4)
+        twice = jax.jit(lambda v: v * 2)(w)
+        assert twice.sharding.is_equivalent_to(held, 2), twice.sharding
+        np.testing.assert_array_equal(twice, np.full((4, 8), 4))
+        np.testing.assert_array_equal(w + jnp.ones((4, 8)), np.full((4, 8), 3))
+        """,
+        XLA_FLAGS="--xla_force_host_platform_device_count=4",
+    )
+    assert found == ""

@@ -81,12 +81,33 @@ def test_a_view_that_is_gone_does_not_count(add: epl.Parallelized) -> None:
     assert address(add(state)) == held
 
 
-def test_a_jax_array_is_no_view(add: epl.Parallelized) -> None:
+@pytest.mark.parametrize("use", [jnp.asarray, jax.device_put, epl.Array.to_jax, jax.jit(lambda v: v)])
+def test_a_jax_array_keeps_its_value(add: epl.Parallelized, use: Callable[[Any], Any]) -> None:
     state = add(VALUES)
-    held, made = address(state), [jnp.asarray(state), jax.device_put(state), state.to_jax(), state + 0]
+    made = use(state)
+    after = add(state)
+    np.testing.assert_array_equal(made, VALUES + 1)
+    np.testing.assert_array_equal(after, VALUES + 2)
+
+
+def test_a_jax_array_is_a_view_while_it_lives(add: epl.Parallelized) -> None:
+    state = add(VALUES)
+    held = address(state)
+    view = state.to_jax()
+    assert view.unsafe_buffer_pointer() == held
+    state = add(state)
+    assert address(state) != held  # a step does not write where the view reads
+    held = address(state)
+    del view
     assert address(add(state)) == held
-    for value in made:
-        np.testing.assert_array_equal(value, VALUES + 1)
+
+
+def test_what_jax_computes_does_not_keep_the_memory(add: epl.Parallelized) -> None:
+    state = add(VALUES)
+    held = address(state)
+    computed = [state + 0, jax.jit(lambda v: v * 2)(state), state.sum()]
+    jax.block_until_ready(computed)
+    assert address(add(state)) == held
 
 
 @pytest.mark.parametrize("make", [np.array, jnp.array, lambda v: jnp.array(v).astype(jnp.bfloat16)])

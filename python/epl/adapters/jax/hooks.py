@@ -7,6 +7,7 @@ public way).
 
 from __future__ import annotations
 
+import functools
 import traceback
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,6 +19,7 @@ from jax._src.array import ArrayImpl
 from jax._src.interpreters import partial_eval, pxla
 from jax._src.lax import parallel
 from jax._src.lib import xla_client
+from jax._src.random import prng
 
 from epl.errors import Error, Place
 
@@ -25,6 +27,9 @@ VERSION = "0.10.2"
 
 ARRAY_TYPE = ArrayImpl
 """The type of concrete arrays."""
+
+KEY_TYPE = prng.PRNGKeyArray
+"""The type of typed random keys: a generator (`_impl`) and an array of its numbers (`_base_array`)."""
 
 if jax.__version__ != VERSION:
     raise Error(
@@ -52,6 +57,34 @@ def register_array(array_type: type, to_jax: Callable[[Any], jax.Array]) -> None
     dtypes.canonicalize_value_handlers[array_type] = lambda value: value
 
 
+_NOT_FORWARDED = frozenset(
+    (
+        *("__annotations__", "__class__", "__del__", "__dict__", "__getattribute__", "__getstate__"),
+        *("__hash__", "__init__", "__init_subclass__", "__module__", "__new__", "__numpy_dtype__"),
+        *("__reduce_ex__", "__setattr__", "__sizeof__", "__slots__", "__subclasshook__", "__weakref__"),
+        *("_npy_value", "_replace_with", "_rewrap_with_aval_and_sharding"),
+    )
+)
+
+
+def array_attributes(own: set[str]) -> Iterator[tuple[str, bool]]:
+    """What a `jax.Array` has that an array type of EPL with attributes `own` does not define.
+
+    Yields:
+      The name, and whether it is a property.
+    """
+    for name in dir(ARRAY_TYPE):
+        value = getattr(ARRAY_TYPE, name)
+        if name not in own | _NOT_FORWARDED and value is not getattr(object, name, None):
+            yield name, not callable(value) or name == "at"
+
+
+def shaped_array(shape: tuple[int, ...], dtype: Any) -> Any:
+    """An array as JAX sees it when it traces."""
+    return core.ShapedArray(shape, dtype)
+
+
+@functools.lru_cache(maxsize=4096)
 def adopter(shape: tuple[int, ...], dtype: Any, weak_type: bool = False) -> Callable[[Any], jax.Array]:
     """A quick `jnp.asarray` for numpy arrays of one kind, which nobody writes afterwards.
 
@@ -70,9 +103,16 @@ def adopter(shape: tuple[int, ...], dtype: Any, weak_type: bool = False) -> Call
     return adopt
 
 
-def key_implementation(dtype: Any) -> Any:
-    """The generator of a typed key's dtype, as `jax.random.wrap_key_data` takes it."""
-    return dtype._impl
+def key_wrapper(dtype: Any) -> Callable[[jax.Array], jax.Array]:
+    """Makes typed keys of that dtype of arrays of their numbers, which are not checked."""
+    generator = dtype._impl
+
+    def wrap(numbers: jax.Array) -> jax.Array:
+        key: jax.Array = KEY_TYPE.__new__(KEY_TYPE)
+        key._impl, key._consumed, key._base_array = generator, False, numbers  # type: ignore[attr-defined]
+        return key
+
+    return wrap
 
 
 def equations(jaxpr: Any, caller: Place | None = None) -> Iterator[tuple[str, list[str], Place | None]]:
