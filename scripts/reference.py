@@ -23,24 +23,35 @@ GENERATED = "<!-- Made by scripts/docs; change the sources instead. -->\n"
 
 
 def config_page() -> Iterator[str]:
-    from epl.config import KEYS, Key, environment_name
+    from epl.config import environment_name
+    from epl.config_keys import KEYS
 
     yield "# Settings\n"
     yield prose("""
         Keys of `epl.Config`. A value comes from the dict given to it, else from the environment variable,
-        else it is the default. Keys without effect in this version take their default only: anything else is
-        an error.""")
+        else it is the default. Keys without effect yet take their default only: all else is an error.""")
     category = ""
     for name, key in KEYS.items():
+        if key.instead:
+            continue
         if not name.startswith(f"{category}."):
             category = name.partition(".")[0]
             yield f"\n## {category}\n"
-        kind = type(key.default).__name__ if key != Key("dynamic", key.meaning) else "str or float"
+        kind = type(key.default).__name__
         allowed = ", one of " + ", ".join(f'`"{word}"`' for word in key.allowed) if key.allowed else ""
-        effect = "" if key.has_effect else " No effect in this version."
+        effect = "" if key.has_effect else " No effect yet."
         default = f'"{key.default}"' if isinstance(key.default, str) else key.default
         yield f"- `{name}`: {kind}{allowed}, default `{default}`, environment `{environment_name(name)}`."
         yield f"  {key.meaning}{effect}"
+    yield "\n## EPL's, not here\n"
+    yield prose("""
+        Settings of EPL that mean nothing here. They are known and take their default; anything else is an
+        error that says what to do.""")
+    yield "| Setting | In EPL | Here |"
+    yield "|---|---|---|"
+    for name, key in KEYS.items():
+        if key.instead:
+            yield f"| `{name}` | {key.meaning} | {key.instead[0].upper()}{key.instead[1:]}. |"
     yield ""
 
 

@@ -11,7 +11,7 @@ def VerifyInputPass : Pass<"epl-verify-input", "::mlir::ModuleOp"> {
 
     - Of the dialect's attributes the function has `epl.default_strategy` and `epl.scopes` at most.
     - Its arguments are ranked tensors of static shape. Each has an `epl.role`; batches, and only they, have an
-      `epl.batch_dim`, and all of them count the same number of samples.
+      `epl.batch_dim`. Batches may differ in length: nodes and edges of a graph.
     - `epl.updates` of a result names a state argument of the same type, no two results the same one. A state
       without an update is kept as it is (evaluation).
     - Its ops are structured ops of linalg on tensors, ops of tensor, arith, math and scf, scopes, and the ops of

@@ -111,29 +111,6 @@ static LogicalResult verifyArg(func::FuncOp func, unsigned index) {
   return verifyBatchDim(func, index, role.getValue() == "batch");
 }
 
-/// All batches hold the same number of samples. Their `epl.batch_dim`s must have been verified.
-static LogicalResult verifyBatchExtents(func::FuncOp func) {
-  std::optional<unsigned> first;
-  auto getExtent = [&](unsigned index) {
-    auto dim = func.getArgAttrOfType<IntegerAttr>(index, EplDialect::kBatchDimAttr);
-    return cast<RankedTensorType>(func.getArgument(index).getType()).getDimSize(dim.getInt());
-  };
-  for (unsigned index = 0; index < func.getNumArguments(); ++index) {
-    if (!func.getArgAttr(index, EplDialect::kBatchDimAttr))
-      continue;
-    if (!first)
-      first = index;
-    if (getExtent(index) == getExtent(*first))
-      continue;
-    InFlightDiagnostic error = emitArgError(func, index)
-                               << " has " << getExtent(index) << " samples, expected " << getExtent(*first);
-    error.attachNote(func.getArgument(*first).getLoc())
-        << describeArg(func, *first) << " has " << getExtent(*first) << " samples";
-    return error;
-  }
-  return success();
-}
-
 static LogicalResult verifyUpdate(func::FuncOp func, unsigned index, int64_t arg) {
   auto emitResultError = [&] {
     return emitError(func.getLoc()) << describe("result", index, func.getResultAttrDict(index));
@@ -293,7 +270,7 @@ static LogicalResult verifyStep(func::FuncOp func) {
   for (unsigned index = 0; index < func.getNumArguments(); ++index)
     if (failed(verifyArg(func, index)))
       result = failure();
-  if (failed(result) || failed(verifyBatchExtents(func)) || failed(verifyResults(func)))
+  if (failed(result) || failed(verifyResults(func)))
     return failure();
   return verifyBody(func);
 }

@@ -169,7 +169,8 @@ def SeedBatchPass : Pass<"epl-seed-batch", "::mlir::ModuleOp"> {
   let summary = "Shards the batch dimension of batch arguments over the axis \"data\"";
   let description = [{
     Arguments of role "batch" are sharded on their `epl.batch_dim`, also over other axes over which every task
-    graph that reads them shards its batch; all others are replicated. Arguments that have a sharding keep it. An axis of one device shards nothing.
+    graph that reads them shards its batch; all others are replicated. Arguments that have a sharding keep it. An axis
+    of one device shards nothing. Batches may differ in length; that of each must divide.
 
     ```mlir
     epl.mesh @mesh axes ["data"=2]

@@ -4,6 +4,7 @@
 // Method: batch arguments are sharded on their batch dimension over the axis "data", and over those others
 //   over which all task graphs that read them shard their batch; all other arguments are replicated. So a
 //   batch is never gathered, and who wants less of it takes a slice. An axis of one device shards nothing.
+//   Batches may differ in length (nodes and edges of a graph): each is sharded by itself, and must divide.
 //   What comes from another mesh is sharded like a batch if it counts samples, as far as axes divide it, and
 //   left to propagation if not: its sender gives what is asked for.
 // Invariant in: roles are on the arguments; one mesh, with an axis "data" if there is a batch to shard.
@@ -72,7 +73,8 @@ static LogicalResult verifyDivides(func::FuncOp function, BlockArgument argument
     return success();
   return function.emitError() << "dimension " << dim << " of " << name << " of size " << type.getDimSize(dim)
                               << " is not divisible by " << describe(axes) << " of size " << parts
-                              << ": drop what is over, or pad it (\"pad_batch\" of the front end)";
+                              << ": drop what is over, pad it (\"pad_batch\" of the front end), or leave it "
+                                 "whole on every device (None as its axis in \"batch\")";
 }
 
 static LogicalResult seedArgument(func::FuncOp function, BlockArgument argument, MeshOp mesh,

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from epl.adapters.jax import constraints as adapter
 from epl.errors import ArgumentError
 from epl.scopes import is_traced
+from epl.values import as_integer
 
 AxisNames = str | Sequence[str]
 
@@ -39,7 +40,9 @@ def constrain(x: jax.typing.ArrayLike, dims: Mapping[int | None, AxisNames]) -> 
             f"constrain takes numbers, found {array.dtype}: constrain what is drawn with the key"
         )
     if not isinstance(dims, Mapping):
-        raise ArgumentError(f'constrain takes a dict such as {{1: "model"}}, found {dims!r}')
+        raise ArgumentError(
+            f'constrain takes a dict from dimensions to axes such as {{1: "model"}}, found {dims!r}'
+        )
     axes: list[tuple[str, ...]] = [()] * array.ndim
     whole: tuple[str, ...] = ()
     for key, names in dims.items():
@@ -52,10 +55,14 @@ def constrain(x: jax.typing.ArrayLike, dims: Mapping[int | None, AxisNames]) -> 
 
 
 def _dimension(key: object, array: jax.Array) -> int:
-    if not isinstance(key, int) or isinstance(key, bool) or not -array.ndim <= key < array.ndim:
+    dim = as_integer(key)
+    if dim is None or not -array.ndim <= dim < array.ndim:
         of = jax.typeof(array).str_short(short_dtypes=True)
-        raise ArgumentError(f"constrain names dimension {key!r} of {of}, which has {array.ndim} dimensions")
-    return key % array.ndim
+        turned = f": write {{0: {key!r}}}" if isinstance(key, str) else ""
+        raise ArgumentError(
+            f"constrain names dimension {key!r} of {of}, which has {array.ndim} dimensions{turned}"
+        )
+    return dim % array.ndim
 
 
 def _axes(names: object) -> tuple[str, ...]:

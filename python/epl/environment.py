@@ -12,6 +12,7 @@ from epl import runtime
 from epl.config import Config, Value
 from epl.errors import ConfigError, Error
 from epl.scopes import set_default_strategy
+from epl.values import as_integer
 
 Devices = str | int
 
@@ -77,10 +78,15 @@ def count_devices(devices: str) -> int:
 
 
 def parse_devices(devices: Devices) -> str:
-    """The full form, `cpu:N`, of `"cpu:N"` or a count N; the runtime's parser decides."""
-    if isinstance(devices, bool) or not isinstance(devices, (str, int)):
+    """The full form, `cpu:N`, of `"cpu:N"` (or `"CPU: N"`) or a count N; the runtime's parser decides."""
+    if isinstance(devices, (Config, Mapping)):
+        raise ConfigError(f'devices must be "cpu:N" or a count, found {devices!r}: write config={devices!r}')
+    count = as_integer(devices)
+    if count is None and not isinstance(devices, str):
         raise ConfigError(f'devices must be "cpu:N" or a count, found {devices!r}')
-    text = str(devices).encode(errors="backslashreplace").decode()  # C++ takes no lone surrogates
+    text = (
+        str(devices if count is None else count).encode(errors="backslashreplace").decode()
+    )  # C++ takes no lone surrogates
     try:
         return str(runtime.module().parse_devices(text))
     except runtime.module().Error as error:

@@ -5,6 +5,9 @@ or not divide among the devices. Method: it is padded to the size of a plan that
 multiple of the devices, by repeating its last sample; the parameter `mask` of the step, filled here, is True
 for the samples that are real. What a step returns per sample is cut to these. Which results those are is not
 guessed from their sizes: the step is traced a second time, for twice the batch.
+Batches may differ in length, such as nodes and edges of a graph: an argument `edges` that has a parameter
+`mask_edges` beside it is padded by itself. So the step says which lengths there are, not the data, where two
+may be equal by chance. Each is doubled by itself.
 Invariant out: all others see a call with a batch of the compiled size.
 """
 
@@ -28,14 +31,19 @@ from epl.signature import Signature, Spec, Static, is_key
 _LOG = logging.getLogger("epl")
 
 MASK = "mask"
-Dims = tuple[int, ...]
+Shape = tuple[int, ...]
+Sizes = Mapping[str, int]  # of what each mask says which samples are real, by the mask's name
+SampleDims = tuple[tuple[int, str], ...]  # of a result: dimensions, each with its mask
 
 
 class MaskedSignature(Signature):
-    """The parameters of a step whose `mask`, a batch, says which samples are real; a call may leave it out.
+    """The parameters of a step whose masks, batches, say which samples are real; a call may leave them out.
+
+    `masks` are, by the name of a mask, the batch arguments that it is for: `mask_x` for `x`, `mask` for those
+    without a mask of their own.
 
     Raises:
-      ArgumentError: for a step without a batch or such a parameter, or with one that a call cannot leave out.
+      ArgumentError: for a step without a batch or such parameters, or with one that a call cannot leave out.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -43,29 +51,52 @@ class MaskedSignature(Signature):
         if not self.batch:
             raise ArgumentError(f"pad_batch: {self.name} has no batch, name its parameters in batch")
         parameters = dict(self._signature.parameters)
-        if MASK not in parameters:
-            raise ArgumentError(
-                f'pad_batch: {self.name} has no parameter "mask": add it, which EPL sets to True for real '
-                "samples [batch], and weigh with it what is summed over the batch, for example "
-                "jnp.sum(loss * mask) / jnp.sum(mask)"
-            )
-        if MASK in (*self.state, *self.static) or self.batch.setdefault(MASK, 0) != 0:
-            raise ArgumentError(f'pad_batch: "mask" of {self.name} must be a batch along axis 0')
-        parameters[MASK] = parameters[MASK].replace(default=None)
+        self.masks = self._find_masks(parameters)
+        for mask in self.masks:
+            if mask in (*self.state, *self.static) or self.batch.setdefault(mask, 0) != 0:
+                raise ArgumentError(f'pad_batch: "{mask}" of {self.name} must be a batch along axis 0')
+            parameters[mask] = parameters[mask].replace(default=None)
         try:
             self._signature = self._signature.replace(parameters=tuple(parameters.values()))
         except ValueError:
+            masks = ", ".join(f'"{mask}"' for mask in self.masks)
             raise ArgumentError(
-                f'pad_batch: a call may leave out "mask" of {self.name}: put it behind the parameters that '
+                f"pad_batch: a call may leave out {masks} of {self.name}: put it behind the parameters that "
                 "have no default"
             ) from None
+
+    def _find_masks(self, parameters: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+        """The batch arguments by their masks; what the step itself names in batch is data, except `mask`."""
+        taken = {*self.state, *self.batch, *self.static}
+        arguments = [name for name in self.batch if name != MASK]
+        own = {f"{MASK}_{name}": (name,) for name in arguments}
+        own = {mask: names for mask, names in own.items() if mask in parameters and mask not in taken}
+        rest = tuple(name for name in arguments if (name,) not in own.values())
+        if rest and MASK not in parameters:
+            raise ArgumentError(
+                f'pad_batch: {self.name} has no parameter "mask": add it, which EPL sets to True for real '
+                "samples [batch], and weigh with it what is summed over the batch, for example "
+                "jnp.sum(loss * mask) / jnp.sum(mask); what has a length of its own has a mask of its own, "
+                f'"{MASK}_{rest[-1]}" for "{rest[-1]}"'
+            )
+        if not rest and MASK in parameters:
+            raise ArgumentError(
+                f'pad_batch: each batch argument of {self.name} has a mask of its own, "mask" is for none: '
+                "leave it out"
+            )
+        return {**({MASK: rest} if rest else {}), **own}
+
+    def mask_of(self, name: str) -> str:
+        """The mask of a batch argument; a mask is its own."""
+        return next(mask for mask, names in self.masks.items() if name in (mask, *names))
 
     def match(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], Static]:
         """As in every signature; a mask that is left out, or None, is True for all samples."""
         values, static = super().match(args, kwargs)
-        if values[MASK] is None:
-            sizes = (size for name in self.batch if name != MASK for size in self._sizes(name, values[name]))
-            values[MASK] = np.ones(next(sizes, 0), bool)
+        for mask, names in self.masks.items():
+            if values[mask] is None:
+                sizes = (size for name in names for size in self._sizes(name, values[name]))
+                values[mask] = np.ones(next(sizes, 0), bool)
         return values, static
 
     def _sizes(self, name: str, value: Any) -> Iterable[int]:
@@ -75,83 +106,110 @@ class MaskedSignature(Signature):
                 yield np.shape(leaf)[argument.batch_dim]
 
 
-def samples(signature: Signature, spec: Spec) -> int:
-    """The size of the batch.
+def samples(signature: MaskedSignature, spec: Spec) -> dict[str, int]:
+    """The sizes of the batch, by mask.
 
     Raises:
-      ArgumentError: if it is 0, or if parts of it have other sizes.
+      ArgumentError: if one is 0, or if what has one mask has several sizes.
     """
-    arguments = signature.arguments(spec)
-    sizes = {
-        argument.name: shape[argument.batch_dim]
-        for argument, (shape, _) in zip(arguments, spec.kinds, strict=True)
-        if argument.batch_dim is not None
-    }
-    first = next(iter(sizes))
-    for name, size in sizes.items():
-        if size != sizes[first]:
+    found: dict[str, tuple[str, int]] = {}
+    leaves = zip(signature.arguments(spec), spec.kinds, spec.owners, strict=True)
+    for argument, (shape, _), owner in leaves:
+        if argument.batch_dim is None:
+            continue
+        size = shape[argument.batch_dim]
+        first, expected = found.setdefault(signature.mask_of(owner), (argument.name, size))
+        if size != expected:
             raise ArgumentError(
-                f'pad_batch: "{name}" is a batch of {size} samples, but "{first}" is one of {sizes[first]}'
+                f'pad_batch: "{argument.name}" is a batch of {size} samples, but "{first}" is one of '
+                f"{expected}: {_remedy(signature, argument.name, owner)}"
             )
-    if sizes[first] == 0:
-        raise ArgumentError(f"pad_batch: the batch of {signature.name} is empty")
-    return sizes[first]
+        if size == 0:
+            raise ArgumentError(f'pad_batch: the batch of {signature.name} is empty: "{argument.name}"')
+    return {mask: size for mask, (_, size) in found.items()}
 
 
-def resized(signature: Signature, spec: Spec, size: int) -> Spec:
-    """The same arguments with another number of samples."""
+def _remedy(signature: MaskedSignature, leaf: str, owner: str) -> str:
+    """What to do with a leaf of another length than others that have its mask."""
+    if owner in signature.masks:
+        return "a mask has a value for each of the samples"
+    if leaf != owner:
+        return "what has a length of its own must be an argument of its own, with a mask of its own"
+    return f'what has a length of its own must have a mask of its own, the parameter "{MASK}_{owner}"'
 
-    def kind(argument: Argument, shape: Dims, dtype: Any) -> tuple[Dims, Any]:
+
+def resized(signature: MaskedSignature, spec: Spec, sizes: Sizes) -> Spec:
+    """The same arguments with other numbers of samples; masks that `sizes` has not keep theirs."""
+
+    def kind(argument: Argument, owner: str, shape: Shape, dtype: Any) -> tuple[Shape, Any]:
         dim = argument.batch_dim
-        return shape if dim is None else (*shape[:dim], size, *shape[dim + 1 :]), dtype
+        size = None if dim is None else sizes.get(signature.mask_of(owner))
+        return shape if dim is None or size is None else (*shape[:dim], size, *shape[dim + 1 :]), dtype
 
-    pairs = zip(signature.arguments(spec), spec.kinds, strict=True)
-    return replace(spec, kinds=tuple(kind(argument, *old) for argument, old in pairs))
+    leaves = zip(signature.arguments(spec), spec.owners, spec.kinds, strict=True)
+    return replace(spec, kinds=tuple(kind(argument, owner, *old) for argument, owner, old in leaves))
 
 
-def padded(signature: Signature, spec: Spec, known: Iterable[Spec], devices: str) -> Spec:
+def padded(signature: MaskedSignature, spec: Spec, known: Iterable[Spec], devices: str) -> Spec:
     """The smallest of the known specs that such a batch fits into, else the next that the devices share."""
-    size = samples(signature, spec)
+    sizes = samples(signature, spec)
     fitting = [
         larger
         for other in known
-        if (larger := samples(signature, other)) >= size
-        if _alike(resized(signature, other, size), spec)
+        if _alike(resized(signature, other, sizes), spec)
+        if _fits(sizes, larger := samples(signature, other))
     ]
     count = count_devices(devices)
-    return resized(signature, spec, min(fitting, default=-(-size // count) * count))
+    multiples = {mask: -(-size // count) * count for mask, size in sizes.items()}
+    return resized(signature, spec, min(fitting, key=lambda larger: sum(larger.values()), default=multiples))
+
+
+def _fits(sizes: Sizes, larger: Sizes) -> bool:
+    return all(size <= larger[mask] for mask, size in sizes.items())
 
 
 def _alike(one: Spec, other: Spec) -> bool:
     return one == other and one.weak_types == other.weak_types
 
 
-def sample_dims(signature: Signature, spec: Spec, traced: Traced) -> tuple[Dims, ...]:
-    """The dimensions of every result that have an entry for each sample.
+def sample_dims(signature: MaskedSignature, spec: Spec, traced: Traced) -> tuple[SampleDims, ...]:
+    """The dimensions of every result that have an entry for each sample, and of which samples.
 
     Raises:
       ArgumentError: if that cannot be seen, or if padding would change what the step returns for sure.
     """
-    size = samples(signature, spec)
-    leaves = resized(signature, spec, 2 * size).leaves
-    try:
-        twice = jax.eval_shape(lambda *leaves: signature.call(spec, leaves), *leaves)
-    except Exception as error:
-        raise ArgumentError(
-            f"pad_batch: {signature.name} takes no batch of {2 * size} samples, which shows what it returns "
-            "per sample: write the size of the batch, not a number"
-        ) from error
     results = signature.results(spec, traced.out)
-    pairs = zip(jax.tree.leaves(traced.out), jax.tree.leaves(twice), strict=True)
-    dims_of = tuple(
-        _dims(signature, result, size, small.shape, large.shape)
-        for result, (small, large) in zip(results, pairs, strict=True)
-    )
-    _check_mask_is_read(signature, spec, traced, [not dims for dims in dims_of])
-    return dims_of
+    dims_of: list[SampleDims] = [()] * len(results)
+    for mask, size in samples(signature, spec).items():
+        twice = _traced_twice(signature, spec, mask, size)
+        pairs = zip(jax.tree.leaves(traced.out), jax.tree.leaves(twice), strict=True)
+        for index, (small, large) in enumerate(pairs):
+            dims = _dims(signature, results[index], size, small.shape, large.shape)
+            dims_of[index] += tuple((dim, mask) for dim in dims)
+        whole = [all(other != mask for _, other in dims) for dims in dims_of]
+        _check_mask_is_read(signature, spec, traced, mask, whole)
+    return tuple(dims_of)
 
 
-def _dims(signature: Signature, result: Result, size: int, small: Dims, large: Dims) -> Dims:
+def _traced_twice(signature: MaskedSignature, spec: Spec, mask: str, size: int) -> Any:
+    """What the step returns, as JAX describes it, for twice the samples of a mask."""
+    leaves = resized(signature, spec, {mask: 2 * size}).leaves
+    try:
+        return jax.eval_shape(lambda *leaves: signature.call(spec, leaves), *leaves)
+    except Exception as error:
+        names = ", ".join(f'"{name}"' for name in signature.masks[mask])
+        several = (
+            "; arguments that must be as long as one another have one mask, as parts of one argument"
+            if len(signature.masks) > 1
+            else ""
+        )
+        raise ArgumentError(
+            f"pad_batch: {signature.name} takes no batch of {2 * size} samples ({names}), which shows what "
+            f"it returns per sample: write the size of the batch, not a number{several}"
+        ) from error
+
+
+def _dims(signature: Signature, result: Result, size: int, small: Shape, large: Shape) -> tuple[int, ...]:
     dims = tuple(dim for dim, pair in enumerate(zip(small, large, strict=True)) if pair == (size, 2 * size))
     if any(a != b for dim, (a, b) in enumerate(zip(small, large, strict=True)) if dim not in dims):
         raise ArgumentError(
@@ -166,13 +224,15 @@ def _dims(signature: Signature, result: Result, size: int, small: Dims, large: D
     return dims
 
 
-def _check_mask_is_read(signature: Signature, spec: Spec, traced: Traced, whole: Sequence[bool]) -> None:
+def _check_mask_is_read(
+    signature: MaskedSignature, spec: Spec, traced: Traced, mask: str, whole: Sequence[bool]
+) -> None:
     """What is made of all samples (results that are `whole`) depends on the mask, or on the padding."""
     read = hooks.read_arguments(traced.stage, whole)
     names = {owner for owner, is_read in zip(spec.owners, read, strict=True) if is_read}
-    if MASK not in names and names & set(signature.batch):
+    if mask not in names and names & set(signature.masks[mask]):
         raise ArgumentError(
-            f'pad_batch: {signature.name} does not use its "mask", and what it makes of all samples would '
+            f'pad_batch: {signature.name} does not use its "{mask}", and what it makes of all samples would '
             "depend on those that a batch is padded with"
         )
 
@@ -195,17 +255,22 @@ class Runnable(Protocol):
 class Padded:
     """A compiled step that is called with fewer samples than it was compiled for."""
 
-    def __init__(self, compiled: Runnable, count: int) -> None:
+    def __init__(self, compiled: Runnable, signature: MaskedSignature, counts: Sizes) -> None:
         self.lowered = compiled.lowered
         self.name = compiled.name
         self._compiled = compiled
-        self._count = count
-        size = samples(self.lowered.signature, self.lowered.spec)
+        self._counts = counts
+        sizes = samples(signature, self.lowered.spec)
         pairs = zip(self.lowered.arguments, self.lowered.spec.owners, strict=True)
-        self._leaves = [(argument.batch_dim, owner == MASK) for argument, owner in pairs]
+        self._leaves = [
+            (dim, signature.mask_of(owner), owner in signature.masks)
+            if dim is not None
+            else (None, "", False)
+            for dim, owner in ((argument.batch_dim, owner) for argument, owner in pairs)
+        ]
         # The last sample again and again.
-        self._rows = np.minimum(np.arange(size), count - 1)
-        _LOG.debug("%s: batches of %d are padded to %d", self.name, count, size)
+        self._rows = {mask: np.minimum(np.arange(size), counts[mask] - 1) for mask, size in sizes.items()}
+        _LOG.debug("%s: batches of %s are padded to %s", self.name, _text(counts), _text(sizes))
 
     def call(self, leaves: list[Any], *, donate: bool | None = None) -> Any:
         """Runs a step on the leaves of its arguments; as `Compiled.call`."""
@@ -213,21 +278,27 @@ class Padded:
         out, tree = jax.tree.flatten(self._compiled.call(full, donate=donate))
         return tree.unflatten(map(self._cut, out, self.lowered.sample_dims))
 
-    def _pad(self, leaf: Any, dim: int | None, is_mask: bool) -> Any:
+    def _pad(self, leaf: Any, dim: int | None, mask: str, is_mask: bool) -> Any:
         if dim is None:
             return leaf
         if is_key(getattr(leaf, "dtype", None)):
-            return jnp.take(leaf, self._rows, axis=dim)
-        result = np.take(np.asarray(leaf), self._rows, axis=dim)
+            return jnp.take(leaf, self._rows[mask], axis=dim)
+        result = np.take(np.asarray(leaf), self._rows[mask], axis=dim)
         if is_mask:
-            result[self._count :] = 0
+            result[self._counts[mask] :] = 0
         return result
 
-    def _cut(self, leaf: Any, dims: Dims) -> Any:
+    def _cut(self, leaf: Any, dims: SampleDims) -> Any:
         if not dims:
             return leaf
-        index = tuple(slice(self._count) if dim in dims else slice(None) for dim in range(leaf.ndim))
-        return leaf[index] if is_key(leaf.dtype) else jnp.array(np.asarray(leaf)[index])
+        index = [slice(None)] * leaf.ndim
+        for dim, mask in dims:
+            index[dim] = slice(self._counts[mask])
+        return leaf[tuple(index)] if is_key(leaf.dtype) else jnp.array(np.asarray(leaf)[tuple(index)])
+
+
+def _text(sizes: Sizes) -> str:
+    return " and ".join(map(str, sizes.values()))
 
 
 def fit(compiled: Runnable, spec: Spec) -> Padded | None:
@@ -235,5 +306,7 @@ def fit(compiled: Runnable, spec: Spec) -> Padded | None:
     signature, own = compiled.lowered.signature, compiled.lowered.spec
     if not isinstance(signature, MaskedSignature):
         return None
-    count, size = samples(signature, spec), samples(signature, own)
-    return Padded(compiled, count) if count < size and resized(signature, spec, size) == own else None
+    counts, sizes = samples(signature, spec), samples(signature, own)
+    if counts.keys() != sizes.keys() or resized(signature, spec, sizes) != own or not _fits(counts, sizes):
+        return None
+    return Padded(compiled, signature, counts)

@@ -146,8 +146,9 @@ class Parallelized:
         traced = adapter.trace(step, spec.leaves, signature.name, names)
         results = tuple(signature.results(spec, traced.out))
         out_leaves, tree = jax.tree.flatten(traced.out)
-        masked = isinstance(signature, MaskedSignature)
-        dims = padding.sample_dims(signature, spec, traced) if masked else ()
+        dims: tuple[padding.SampleDims, ...] = ()
+        if isinstance(signature, MaskedSignature):
+            dims = padding.sample_dims(signature, spec, traced)
         program = adapter.lower(
             traced,
             arguments,

@@ -13,18 +13,21 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import enum
+import functools
 import itertools
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
+from typing import Generic, NoReturn, ParamSpec
 
 import jax
 
 from epl.adapters.jax import hooks
 from epl.errors import Place, ScopeError
 from epl.places import calling_place
+from epl.values import as_integer
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
@@ -129,6 +132,9 @@ class ScopeTable:
 class _State(threading.local):
     table: ScopeTable | None = None
 
+    def __init__(self) -> None:
+        self.outside: list[Strategy] = []  # scopes that are open and in no step
+
 
 _state = _State()
 _tokens = itertools.count()
@@ -150,8 +156,7 @@ class Scope(contextlib.AbstractContextManager["Scope"], contextlib.ContextDecora
     def __enter__(self) -> Scope:
         table = _state.table
         strategy = dataclasses.replace(self.strategy, place=calling_place())
-        plain = strategy.name or strategy.kind.value
-        block = table.entered(strategy) if table else jax.named_scope(plain)
+        block = table.entered(strategy) if table else _outside(strategy)
         block.__enter__()
         self._open.append(block)
         return self
@@ -165,6 +170,22 @@ class Scope(contextlib.AbstractContextManager["Scope"], contextlib.ContextDecora
         return str(self.strategy)
 
 
+@contextlib.contextmanager
+def _outside(strategy: Strategy) -> Iterator[None]:
+    """A scope that no step enters is a name only."""
+    _state.outside.append(strategy)
+    try:
+        with jax.named_scope(strategy.name or strategy.kind.value):
+            yield
+    finally:
+        _state.outside.pop()
+
+
+def scope_outside() -> Strategy | None:
+    """The scope in which this thread runs and which no step has entered: it says nothing to a step's call."""
+    return _state.outside[-1] if _state.outside else None
+
+
 def is_traced() -> bool:
     """Whether this thread traces a step."""
     return _state.table is not None
@@ -173,13 +194,26 @@ def is_traced() -> bool:
 def _scope(
     kind: Kind, device_count: int, name: str | None, dims: Mapping[str, int | None] | None = None
 ) -> Scope:
-    if isinstance(device_count, bool) or not isinstance(device_count, int):
-        raise ScopeError(f"device_count of epl.{kind.value} must be an integer, found {device_count!r}")
-    if device_count < 1:
-        raise ScopeError(f"device_count of epl.{kind.value} must be at least 1, found {device_count}")
+    count = as_integer(device_count)
+    if count is None:
+        raise ScopeError(
+            f"device_count of epl.{kind.value} must be an integer, found {device_count!r}"
+            f"{_meant(kind, device_count)}"
+        )
+    if count < 1:
+        raise ScopeError(f"device_count of epl.{kind.value} must be at least 1, found {count}")
     if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
         raise ScopeError(f"name of epl.{kind.value} may hold letters, digits and _ . - only, found {name!r}")
-    return Scope(Strategy(kind, device_count, name or "", _wishes(dims)))
+    return Scope(Strategy(kind, count, name or "", _wishes(dims)))
+
+
+def _meant(kind: Kind, given: object) -> str:
+    """What to write instead of what was given as device_count."""
+    if isinstance(given, str) and given.strip().isdigit():
+        return f": write epl.{kind.value}({int(given)})"
+    if isinstance(given, str):
+        return f': write epl.{kind.value}(name="{given}")'
+    return f": decorate with @epl.{kind.value}()" if callable(given) else ""
 
 
 def _wishes(dims: Mapping[str, int | None] | None) -> tuple[tuple[str, int | None], ...]:
@@ -188,11 +222,36 @@ def _wishes(dims: Mapping[str, int | None] | None) -> tuple[tuple[str, int | Non
     for pattern, dim in (dims or {}).items():
         if not isinstance(pattern, str) or not pattern:
             raise ScopeError(f"dims of epl.split names parameters by strings, found {pattern!r}")
-        if isinstance(dim, bool) or not isinstance(dim, int | None):
+        if dim is not None and as_integer(dim) is None:
             raise ScopeError(f'dims of epl.split: "{pattern}" must be a dimension or None, found {dim!r}')
-    return tuple((dims or {}).items())
+    return tuple((pattern, as_integer(dim)) for pattern, dim in (dims or {}).items())
 
 
+_Parameters = ParamSpec("_Parameters")
+
+
+class _MakesScope(Generic[_Parameters]):
+    """`epl.replicate` and `epl.split`: functions that say so if `with` gets them without being called."""
+
+    def __init__(self, function: Callable[_Parameters, Scope]) -> None:
+        self._function = function
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> Scope:
+        return self._function(*args, **kwargs)
+
+    def __enter__(self) -> NoReturn:
+        name = self._function.__name__
+        raise ScopeError(f"`with epl.{name}:` enters no scope: call it, `with epl.{name}():`")
+
+    def __exit__(self, *_: object) -> None:
+        raise AssertionError("what cannot be entered is not left")
+
+    def __repr__(self) -> str:
+        return f"epl.{self._function.__name__}"
+
+
+@_MakesScope
 def replicate(device_count: int = 1, name: str | None = None) -> Scope:
     """Scope whose operations are copied: each copy works on its part of the batch.
 
@@ -207,6 +266,7 @@ def replicate(device_count: int = 1, name: str | None = None) -> Scope:
     return _scope(Kind.REPLICATE, device_count, name)
 
 
+@_MakesScope
 def split(
     device_count: int = 1, name: str | None = None, dims: Mapping[str, int | None] | None = None
 ) -> Scope:
@@ -217,9 +277,10 @@ def split(
     decides about the others. Experts that are split are spread over replicas as well, where that exchanges
     less: every device has some of them, and tokens travel.
 
-    Several scopes in one step have devices of their own, in the order in which they are entered; what one
-    reads of another is sent. With the setting `cluster.colocate_split_and_replicate` they run on the same
-    devices: what comes from another scope is gathered or exchanged.
+    Each scope of a step has devices of its own, in the order in which they are entered; what one reads of
+    another is sent. But scopes without a name, of one kind and count, are one scope where the devices are no
+    multiple of what all scopes together ask for. With the setting `cluster.colocate_split_and_replicate` all
+    run on the same devices: what comes from another scope is gathered or exchanged.
 
     Args:
       device_count: devices that share one copy of the operations, at least 1. It must divide the number of
@@ -254,7 +315,8 @@ def set_default_strategy(scope: Scope | None) -> None:
             f"set_default_strategy has no end inside a traced step: write `with {scope}:` round the code"
         )
     if scope is not None and not (isinstance(scope, Scope) and scope.strategy.kind is Kind.REPLICATE):
-        raise ScopeError(f"the default strategy must be epl.replicate(...) or None, found {scope!r}")
+        called = ": call it" if isinstance(scope, _MakesScope) else ""
+        raise ScopeError(f"the default strategy must be epl.replicate(...) or None, found {scope!r}{called}")
     _default = scope.strategy if scope else None
 
 

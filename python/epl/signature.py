@@ -16,8 +16,9 @@ import numpy as np
 from epl.adapters import nnx
 from epl.adapters.jax import trace as adapter
 from epl.errors import ArgumentError, StateError, UnsupportedError
+from epl.parameters import ParameterNames, Parameters, as_sequence
+from epl.values import as_integer
 
-Parameters = str | int | Sequence[str | int]
 Batch = Parameters | Mapping[str | int, Any]
 Static = tuple[tuple[str, Any], ...]
 
@@ -79,30 +80,22 @@ class Signature:
         self.function = function
         self.name = getattr(function, "__name__", type(function).__name__)
         self._signature = _signature(function)
-        self.state = tuple(self._names(state, "state"))
-        axes = batch if isinstance(batch, Mapping) else dict.fromkeys(_sequence(batch, "batch"), 0)
-        self.batch = dict(zip(self._names(tuple(axes), "batch"), axes.values(), strict=True))
-        self.static = tuple(self._names(static, "static_argnames"))
+        self._names = ParameterNames(self._signature, self.name)
+        self.state = tuple(self._names.resolve(state, "state"))
+        axes = batch if isinstance(batch, Mapping) else dict.fromkeys(as_sequence(batch, "batch"), 0)
+        found = self._names.resolve(tuple(axes), "batch")
+        self.batch = dict(zip(found, axes.values(), strict=True))
+        self.static = tuple(self._names.resolve(static, "static_argnames"))
+        self._check_distinct(found)
         self._positional = () if self.static else _positional(self._signature)
-        roles = [*self.state, *self.batch, *self.static]
-        if twice := next((name for name in roles if roles.count(name) > 1), None):
+
+    def _check_distinct(self, batch: Sequence[str]) -> None:
+        roles = [*self.state, *batch, *self.static]
+        owners = {name.partition("[")[0] for name in roles if "[" in name}
+        if twice := next((name for name in roles if roles.count(name) > 1 or name in owners), None):
             raise ArgumentError(
                 f'parameter "{twice}" of {self.name} is named twice in state, batch and static_argnames'
             )
-
-    def _names(self, given: Parameters, what: str) -> list[str]:
-        names = list(self._signature.parameters)
-        found = []
-        for item in _sequence(given, what):
-            if isinstance(item, int) and not isinstance(item, bool) and -len(names) <= item < len(names):
-                found.append(names[item])
-            elif item in names:
-                found.append(str(item))
-            else:
-                raise ArgumentError(
-                    f"{what} names {item!r}, but {self.name} has the parameters ({', '.join(names)})"
-                )
-        return found
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Spec, list[Any]]:
         """Matches a call's arguments with the parameters: what they are, and their leaves.
@@ -127,17 +120,13 @@ class Signature:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
             raise ArgumentError(f"{self.name}: {error}") from None
-        given = set(bound.arguments)
+        left = set(self._signature.parameters) - set(bound.arguments) - {*self.state, *self.batch}
         bound.apply_defaults()
-        static = tuple((name, bound.arguments.pop(name)) for name in self.static)
+        arguments = self._names.expand(bound.arguments)
+        static = tuple((name, arguments.pop(name)) for name in self.static)
         for name, value in static:
             _check_hashable(name, value)
-        values = {
-            name: nnx.split(value)
-            for name, value in bound.arguments.items()
-            if name in given or name in self.state or name in self.batch
-        }
-        return values, static
+        return {name: nnx.split(value) for name, value in arguments.items() if name not in left}, static
 
     def describe(self, values: Mapping[str, Any], static: Static) -> tuple[Spec, list[Any]]:
         """What such arguments are, and their leaves: arrays, Python numbers, `jax.ShapeDtypeStruct`s.
@@ -185,7 +174,7 @@ class Signature:
         arguments = {**spec.by_parameter(leaves), **dict(spec.static)}
         splits = {name: value for name, value in arguments.items() if isinstance(value, nnx.Split)}
         objects = {name: value.merge() for name, value in splits.items()}
-        arguments |= objects
+        arguments = self._names.collapse(arguments | objects)
         ordered = {name: arguments[name] for name in self._signature.parameters if name in arguments}
         rebuilt = inspect.BoundArguments(self._signature, ordered)
         out = self.function(*rebuilt.args, **rebuilt.kwargs)
@@ -236,14 +225,6 @@ def _signature(function: Any) -> inspect.Signature:
         raise ArgumentError(f"function must be a step, a Python function, found {function!r}") from error
 
 
-def _sequence(given: Any, what: str) -> Sequence[Any]:
-    if isinstance(given, (str, int)):
-        return (given,)
-    if not isinstance(given, (list, tuple, set, frozenset)):
-        raise ArgumentError(f"{what} must be names or positions of parameters, found {given!r}")
-    return tuple(given)
-
-
 def _positional(signature: inspect.Signature) -> tuple[str, ...]:
     """The parameters, if a call that gives as many positional arguments gives all of them in this order."""
     kinds = {parameter.kind for parameter in signature.parameters.values()}
@@ -260,9 +241,10 @@ def _broadcast_axes(name: str, axes: Any, value: Any) -> list[int | None]:
 
     try:
         jax.tree.map(add, axes, value, is_leaf=lambda axis: axis is None)
-    except ValueError as error:
+    except ValueError:
         raise ArgumentError(
-            f'the axes of batch argument "{name}" are no prefix of its tree: {error}'
+            f'the axes of batch argument "{name}" are no prefix of its tree: expected an axis, or axes as in '
+            f"{jax.tree.structure(value)}, found {axes!r}"
         ) from None
     return full
 
@@ -270,12 +252,15 @@ def _broadcast_axes(name: str, axes: Any, value: Any) -> list[int | None]:
 def _batch_argument(name: str, axis: Any, leaf: Any) -> adapter.Argument:
     if axis is None:
         return adapter.Argument(name, "constant")
-    rank = np.ndim(leaf)
-    if isinstance(axis, bool) or not isinstance(axis, int):
+    rank, dim = np.ndim(leaf), as_integer(axis)
+    if dim is None:
         raise ArgumentError(f'the batch axis of "{name}" must be an integer or None, found {axis!r}')
-    if not -rank <= axis < rank:
-        raise ArgumentError(f'"{name}" is a batch along axis {axis}, but has only {rank} dimensions')
-    return adapter.Argument(name, "batch", axis % rank)
+    if not -rank <= dim < rank:
+        raise ArgumentError(
+            f'"{name}" is a batch along axis {dim}, but has only {rank} dimensions: make lists arrays with '
+            "np.asarray; what all devices have whole gets None as its axis, or is no batch"
+        )
+    return adapter.Argument(name, "batch", dim % rank)
 
 
 def _kind(leaf: Any) -> tuple[tuple[int, ...], Any]:
@@ -297,8 +282,8 @@ def _kind(leaf: Any) -> tuple[tuple[int, ...], Any]:
         )
     else:
         raise ArgumentError(
-            f"must be an array, found {type(leaf).__name__}: "
-            "name it in static_argnames if it is part of the program"
+            f"must be an array, found {type(leaf).__name__}: name it in static_argnames if it is part of the "
+            "program; out of a tree of arrays take it, and let the step close over it"
         )
     if not _is_supported(kind[1]):
         raise UnsupportedError(f"has dtype {np.dtype(kind[1]).name}, which is not supported yet")
@@ -347,8 +332,9 @@ def _check_hashable(name: str, value: Any) -> None:
     try:
         hash(value)
     except TypeError:
+        instead = "no static argument" if hasattr(value, "dtype") else "a tuple, or another value with a hash"
         raise ArgumentError(
-            f'static argument "{name}" must be hashable, found {type(value).__name__}'
+            f'static argument "{name}" must be hashable, found {type(value).__name__}: make it {instead}'
         ) from None
 
 

@@ -28,8 +28,9 @@ from epl.environment import Devices, current_devices, parse_devices
 from epl.errors import ArgumentError, CheckError, Error
 from epl.files import replace_file
 from epl.once import Once
-from epl.padding import Padded, fit
+from epl.padding import Padded, SampleDims, fit
 from epl.signature import Signature, Spec, check_leaf
+from epl.slots import check_slots
 
 PathLike = str | os.PathLike[str]
 
@@ -207,7 +208,7 @@ class Lowered:
     out_tree: Any
     devices: str
     donate: bool
-    sample_dims: tuple[tuple[int, ...], ...] = ()  # of the results, with `pad_batch`
+    sample_dims: tuple[SampleDims, ...] = ()  # of the results, with `pad_batch`
     options: tuple[str, ...] = ()  # for the compiler; the reference has none
 
     def as_text(self, stage: str = "input") -> str:
@@ -292,21 +293,12 @@ def load(path: PathLike, *, devices: Devices | None = None, like: Lowered | None
     chosen = parse_devices(devices) if devices is not None else current_devices() or plan.device_string
     if like is not None:
         lowered = like.with_devices(chosen)
-        _check_slots(plan, lowered)
+        check_slots(plan, lowered)
         return Compiled(plan, lowered)
     hidden: list[np.ndarray[Any, Any]] = []
     if slots := [slot for slot in plan.slots if slot.hidden]:
         hidden = _read_hidden(_hidden_path(file), plan, slots)
     return Executable(plan, chosen, file.stem, hidden)
-
-
-def _check_slots(plan: Any, lowered: Lowered) -> None:
-    found = [slot.name for slot in plan.slots if slot.role != "result" and not slot.hidden]
-    expected = [argument.name for argument in lowered.arguments]
-    if found != expected:
-        raise Error(
-            f"the plan is not one of {lowered.signature.name}: expected arguments {expected}, found {found}"
-        )
 
 
 def _path(path: Any) -> Path:

@@ -22,12 +22,24 @@ static uint32_t saturate(const std::string &text) {
   return count;
 }
 
+/// Without spaces at the ends, in lower-case letters.
+static std::string trim(const std::string &text) {
+  constexpr const char *spaces = " \t\n\r";
+  size_t first = text.find_first_not_of(spaces);
+  if (first == std::string::npos)
+    return "";
+  std::string trimmed = text.substr(first, text.find_last_not_of(spaces) - first + 1);
+  std::transform(trimmed.begin(), trimmed.end(), trimmed.begin(),
+                 [](char c) { return 'A' <= c && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  return trimmed;
+}
+
 Devices Devices::parse(const std::string &text) {
   size_t colon = text.find(':');
-  std::string kind = colon == std::string::npos ? "cpu" : text.substr(0, colon);
-  std::string count = text.substr(colon + 1); // npos + 1 is 0: a count alone
+  std::string kind = colon == std::string::npos ? "cpu" : trim(text.substr(0, colon));
+  std::string count = trim(text.substr(colon + 1)); // npos + 1 is 0: a count alone
   for (const char *later : {"cuda", "gpu", "tpu"})
-    if (kind == later || text == later)
+    if (kind == later || count == later)
       throw Error("devices must be \"cpu:N\" or a count, found \"" + text + "\", which is not supported yet");
   size_t times = count.find('x');
   std::string nodes = times == std::string::npos ? "1" : count.substr(0, times);

@@ -193,7 +193,7 @@ def test_rows_may_be_split_over_all_devices() -> None:
         ({0: "data", 1: "data"}, 'constrain names axis "data" twice'),
         ({1: "model", None: "model"}, 'constrain names axis "model" twice'),
         ({1: "model", -2: "model"}, 'constrain names axis "model" twice'),
-        ("model", "constrain takes a dict such as"),
+        ("model", "constrain takes a dict from dimensions to axes such as"),
     ],
 )
 def test_what_it_cannot_mean_is_an_error(dims: Any, message: str) -> None:

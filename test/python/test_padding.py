@@ -160,7 +160,7 @@ def test_nans_of_padded_steps_are_found() -> None:
 
 def test_without_the_option_the_error_names_it() -> None:
     step = epl.parallelize(lambda x: x.sum(), batch="x", devices=2, name="total")
-    with pytest.raises(epl.CompileError, match=r'size 7 is not divisible .* or pad it \("pad_batch"'):
+    with pytest.raises(epl.CompileError, match=r'size 7 is not divisible .* pad it \("pad_batch"'):
         step(X[:7])
 
 

@@ -1,7 +1,7 @@
 // RUN: epl-opt %s --split-input-file --epl-verify-input | FileCheck %s
 
 // Everything that a step may hold: every role, a state that is not updated, scalars as tensors, scopes, a mesh, a
-// constraint, nested regions.
+// constraint, nested regions, batches of several lengths.
 
 // CHECK: epl.mesh @mesh
 epl.mesh @mesh axes ["data"=2]
@@ -11,6 +11,7 @@ func.func @step(
     %frozen: tensor<4xbf16> {epl.role = "state"},
     %x: tensor<64x8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64},
     %y: tensor<3x64xi32> {epl.role = "batch", epl.batch_dim = 1 : i64},
+    %edges: tensor<96x2xi32> {epl.role = "batch", epl.batch_dim = 0 : i64},
     %rate: tensor<f32> {epl.role = "constant"},
     %table: tensor<4xi1> {epl.role = "constant", epl.hidden})
     -> (tensor<8x4xf32> {epl.updates = 0 : i64}, tensor<f32> {epl.name = "loss"}) {

@@ -131,16 +131,6 @@ func.func @main(%x: tensor<4xf32> {epl.role = "batch", epl.batch_dim = -1 : i64}
 
 // -----
 
-func.func @main(
-    // expected-note@+1 {{argument 0 "x" has 64 samples}}
-    %x: tensor<64x8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64, epl.name = "x"},
-    // expected-error@+1 {{argument 1 "y" has 32 samples, expected 64}}
-    %y: tensor<64x32xf32> {epl.role = "batch", epl.batch_dim = 1 : i64, epl.name = "y"}) {
-  return
-}
-
-// -----
-
 // Each argument reports for itself.
 func.func @main(
     // expected-error@+1 {{argument 0 has no "epl.role"}}

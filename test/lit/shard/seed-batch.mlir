@@ -14,6 +14,15 @@ func.func @roles(%w: tensor<3x4xf32> {epl.role = "state"},
   return
 }
 
+// Batches may differ in length.
+// CHECK-LABEL: func.func @lengths
+// CHECK-SAME: tensor<8xf32> {epl.batch_dim = 0 : i64, epl.role = "batch", epl.sharding = #epl.sharding<@mesh, [{"data"}]>}
+// CHECK-SAME: tensor<32xi32> {epl.batch_dim = 0 : i64, epl.role = "batch", epl.sharding = #epl.sharding<@mesh, [{"data"}]>}
+func.func @lengths(%nodes: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64},
+                   %edges: tensor<32xi32> {epl.role = "batch", epl.batch_dim = 0 : i64}) {
+  return
+}
+
 // An argument keeps the sharding that it has.
 // CHECK-LABEL: func.func @declared
 // CHECK-SAME: epl.sharding = #epl.sharding<@mesh, [{}, {"data"}]>

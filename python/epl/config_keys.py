@@ -1,0 +1,135 @@
+"""EPL's settings: the keys of `epl.Config`, what they mean, and which have no place here and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Value = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class Key:
+    """A setting: its default, which fixes its type, its meaning, and the values allowed.
+
+    `allowed` holds lower-case words; if it is empty, all values of the type are. `has_effect` says whether
+    anything but the default is taken in this version. `instead`: of a key of EPL that means nothing here, the
+    reason and what to do.
+    """
+
+    default: Value
+    meaning: str
+    allowed: tuple[str, ...] = ()
+    has_effect: bool = False
+    instead: str = ""
+
+
+_FILES = "a step takes arrays, not names of files: read them as you like, and give the step the whole batch"
+
+KEYS: dict[str, Key] = {
+    "auto.auto_parallel": Key(False, "Choose the stages of a pipeline; scopes are not allowed then."),
+    "io.slicing": Key(False, "Share the list of input files among the processes.", instead=_FILES),
+    "io.unbalanced_io_slicing": Key(
+        False, "Give some processes one file more if they do not divide evenly.", instead=_FILES
+    ),
+    "io.drop_last_files": Key(False, "Drop the last files if they do not divide evenly.", instead=_FILES),
+    "communication.sparse_as_dense": Key(
+        False,
+        "Turn sparse gradients into dense ones before they are summed.",
+        instead="gradients of JAX are dense already: leave it out",
+    ),
+    "communication.max_splits": Key(
+        5, "How many groups the gradients are fused into before they are summed."
+    ),
+    "communication.num_communicators": Key(2, "How many sums of gradients may be under way at a time."),
+    "communication.fp16": Key(False, "Sum gradients in 16 bits."),
+    "communication.fp16_scale": Key(128, "What gradients are multiplied by before they become 16 bits."),
+    "communication.clip_after_allreduce": Key(
+        False,
+        "Clip the summed gradients, not those of each device.",
+        instead="a gradient in a step is that of the whole batch: clip it there, "
+        "for example with optax.clip_by_global_norm",
+    ),
+    "communication.gradients_reduce_method": Key(
+        "mean",
+        "How the gradients of the copies are combined.",
+        ("mean", "sum"),
+        instead="the loss of the step says it: write loss.sum() or loss.mean()",
+    ),
+    "pipeline.num_stages": Key(-1, "How many stages `auto.auto_parallel` makes; -1 if it is off."),
+    "pipeline.num_micro_batch": Key(1, "How many micro-batches a batch is cut into."),
+    "pipeline.strategy": Key(
+        "preferbackward",
+        "In which order a stage takes micro-batches: all forward first (GPipe), backward as soon as possible "
+        "(1F1B), and that with the optimizer overlapped.",
+        ("preferforward", "preferbackward", "preferbackwardoptimizer"),
+    ),
+    "gradient_checkpoint.type": Key(
+        "", "Which values are computed again for the gradient, not kept.", ("", "collection", "auto")
+    ),
+    "gradient_checkpoint.end_taskgraph": Key(-1, 'The last task graph that "auto" looks at; -1 for all.'),
+    "gradient_checkpoint.check_gradients": Key(
+        False,
+        "Compare the gradients with those without checkpoints.",
+        instead="it compares graphs of TensorFlow: compiled.check(...) compares all results with those of "
+        "one device",
+    ),
+    "zero.level": Key(
+        "",
+        "What devices that compute the same share among them, where each would have a copy: the optimizer's "
+        "state (v1), its gradients too (v2), parameters too (v3). v0 is v1: EPL's v0 sums whole gradients on "
+        "every device, here parts are summed where they are read.",
+        ("", "v0", "v1", "v2", "v3"),
+        has_effect=True,
+    ),
+    "offload.level": Key(
+        "",
+        "Keep parameters in the memory of the host (v0).",
+        ("", "v0"),
+        instead="it places variables of TensorFlow: share states among the devices with zero.level",
+    ),
+    "amp.level": Key(
+        "",
+        "Compute in 16 bits what stands it (O1).",
+        ("", "o1"),
+        instead="a step says its types: write x.astype(jnp.bfloat16), or give layers a dtype",
+    ),
+    "amp.debug_log": Key(
+        False,
+        "Say which operations become 16 bits.",
+        instead='nothing becomes 16 bits by itself: lowered.as_text("global") shows the type of each value',
+    ),
+    "amp.loss_scale": Key(
+        "dynamic",
+        "What the loss is multiplied by: a number of at least 1, or found out.",
+        instead="the gradients are in the step: multiply the loss there and divide its gradients; bfloat16 "
+        "needs neither",
+    ),
+    "cluster.device_place_prefer_intra_node": Key(
+        True,
+        "Place a copy of the model within a node; else place it across the nodes, so that the replicas of "
+        "each of its scopes are within one. Nodes are those of `cpu:WxG`.",
+        has_effect=True,
+    ),
+    "cluster.run_visible_devices": Key(
+        "",
+        "The devices of each process that are used; all if empty.",
+        instead='devices are named: write epl.init(devices="cpu:2")',
+    ),
+    "cluster.colocate_split_and_replicate": Key(
+        False,
+        "Run all scopes on the same devices: what replicates shards its batch over all of them, what is "
+        "split over groups of them; else each scope has devices of its own.",
+        has_effect=True,
+    ),
+    "split.sequence_parallel": Key(
+        False,
+        "Share among the devices of a split what each would compute whole between its sums and its products: "
+        "norms, dropout, residual additions. The same bytes are exchanged, and less is kept.",
+        has_effect=True,
+    ),
+    "optimizer.num_apply_group": Key(
+        1,
+        "In how many groups, one after another, the optimizer is applied.",
+        instead="updates of parameters share their work memory already: leave it out",
+    ),
+}
