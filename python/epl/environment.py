@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from epl import runtime
-from epl.config import Config, Value
+from epl.config import Config
+from epl.config_keys import Value
 from epl.errors import ConfigError, Error
 from epl.scopes import set_default_strategy
 from epl.values import as_integer

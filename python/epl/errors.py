@@ -33,6 +33,14 @@ class CheckError(Error, AssertionError):
     """A plan and its reference plan differ by more than the tolerance."""
 
 
+class NotParallelWarning(UserWarning):
+    """Devices do work that they could share; the step is right, and no quicker for them."""
+
+
+class RecompileWarning(UserWarning):
+    """A step is compiled again and again for calls that differ in the same way."""
+
+
 @dataclass(frozen=True)
 class Place:
     """A line of the user's source: `file`, `line` (1-based, 0 if unknown)."""

@@ -17,14 +17,18 @@ import jax
 from epl import calling, debugging, padding
 from epl.adapters.jax import hooks
 from epl.adapters.jax import trace as adapter
-from epl.config import Config, Value
+from epl.advice import Recompilations, check_scope_outside
+from epl.config import Config
+from epl.config_keys import Value
+from epl.differences import difference
 from epl.environment import Devices, Settings, as_config, count_devices, parse_devices, settings
 from epl.errors import ArgumentError, Error, Place
 from epl.padding import MaskedSignature, Padded
+from epl.parameters import Parameters
 from epl.scopes import Strategy, default_strategy
 from epl.sharding import arrivals
-from epl.signature import Batch, Parameters, Signature, Spec
-from epl.stages import Compiled, Lowered, mismatch
+from epl.signature import Batch, Signature, Spec
+from epl.stages import Compiled, Lowered
 
 _LOG = logging.getLogger("epl")
 
@@ -34,8 +38,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class Parallelized:
     """A parallelized step. A call with new shapes, dtypes or static values compiles it.
 
-    The logger "epl" says at level DEBUG what is new. With `jax_debug_nans` or `jax_debug_infs` set, a call
-    donates nothing, and one whose results hold what is sought runs in JAX too, which names your line.
+    The logger "epl" says at level INFO why it is compiled anew; the third time for one reason is a
+    `RecompileWarning`. With `jax_debug_nans` or `jax_debug_infs` set, a call donates nothing, and one whose
+    results hold what is sought runs in JAX too, which names your line.
     """
 
     def __init__(
@@ -51,6 +56,7 @@ class Parallelized:
         self._config = config
         self._donate = donate
         self._lowered: dict[Any, Lowered] = {}
+        self._recompilations = Recompilations()
         # The plans by what is quick to see of a call; several entries may share one.
         self._compiled: dict[Any, Compiled | Padded] = {}
         self._tracing = threading.Lock()
@@ -78,7 +84,7 @@ class Parallelized:
         """Traces the step for such arguments (arrays or `jax.ShapeDtypeStruct`s) without compiling it."""
         self._check_outermost()
         spec, leaves = self._signature.bind(args, kwargs)
-        return self._lower(spec, leaves)
+        return self._lower(spec, leaves, is_call=False)
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         """As the method of a class; `self` is a state, or a Python value if static_argnames has it."""
@@ -94,28 +100,30 @@ class Parallelized:
                 f"{self._signature.name} is parallelized and cannot be called under jax.jit, grad, vmap or "
                 "another step: put the transformation inside the step"
             )
+        check_scope_outside(self._signature.name)
 
     def _context(self) -> tuple[Settings, Strategy | None, bool]:
         """What a plan depends on besides the arguments."""
         x64: bool = jax.config.jax_enable_x64
         return settings(self._devices, self._config), default_strategy(), x64
 
-    def _lower(self, spec: Spec, leaves: Sequence[Any]) -> Lowered:
+    def _lower(self, spec: Spec, leaves: Sequence[Any], *, is_call: bool = True) -> Lowered:
         """The step for such arguments; traced at the first call, whose states' shardings it takes over.
 
         By one thread at a time: those that come with the same arguments find what the first one has traced.
         """
         with self._tracing:
-            return self._find_or_trace(spec, leaves)
+            return self._find_or_trace(spec, leaves, is_call)
 
-    def _find_or_trace(self, spec: Spec, leaves: Sequence[Any]) -> Lowered:
+    def _find_or_trace(self, spec: Spec, leaves: Sequence[Any], is_call: bool) -> Lowered:
         chosen, default, _ = context = self._context()
         if isinstance(self._signature, MaskedSignature):
             known = [lowered.spec for (*_, other), lowered in self._lowered.items() if other == context]
             spec = padding.padded(self._signature, spec, known, chosen.devices)
         key = (spec, spec.weak_types, context)
         if key not in self._lowered:
-            self._log_compilation(spec)
+            if is_call:
+                self._log_compilation(spec)
             self._lowered[key] = self._trace(spec, leaves, chosen, default)
         return self._lowered[key]
 
@@ -123,10 +131,8 @@ class Parallelized:
         last = next(reversed(self._lowered.values()), None)
         if last is None:
             _LOG.debug("%s: first call", self._signature.name)
-        elif last.spec != spec:
-            _LOG.debug("%s: compiling anew", mismatch(last, spec))
         else:
-            _LOG.debug("%s: compiling anew for other settings or weak types", self._signature.name)
+            self._recompilations.add(self._signature.name, difference(last, spec))
 
     def _trace(
         self, spec: Spec, leaves: Sequence[Any], chosen: Settings, default: Strategy | None

@@ -21,9 +21,11 @@ import numpy as np
 
 from epl import runtime
 from epl.adapters.jax import trace as adapter
+from epl.advice import advise
 from epl.calling import caller, signless
 from epl.check import CheckReport, compare
 from epl.compile import emit, explain, load_or_compile
+from epl.differences import mismatch
 from epl.environment import Devices, current_devices, parse_devices
 from epl.errors import ArgumentError, CheckError, Error
 from epl.files import replace_file
@@ -255,7 +257,9 @@ class Lowered:
     @functools.cached_property
     def _compiled(self) -> Compiled:
         compiled = self._compile(reference=False)
-        print(f"{self.signature.name}: {compiled.layout}", file=sys.stderr, flush=True)
+        name, has_batch = self.signature.name, any(a.batch_dim is not None for a in self.arguments)
+        scopes = advise(self.program, name, compiled.layout, has_batch)
+        print(f"{name}: {compiled.layout}{scopes}", file=sys.stderr, flush=True)
         return compiled
 
     def compile_reference(self) -> Compiled:
@@ -361,16 +365,3 @@ def _guarded(action: Any, *args: Any, **options: Any) -> Any:
         return action(*args, **options)
     except runtime.module().Error as error:
         raise runtime.translated(error) from None
-
-
-def mismatch(lowered: Lowered, found: Spec) -> str:
-    """What a call has that a step was not compiled for."""
-    name, expected = lowered.signature.name, lowered.spec
-    if expected.trees != found.trees:
-        return f"{name} was compiled for arguments {dict(expected.trees)}, found {dict(found.trees)}"
-    if expected.static != found.static:
-        return f"{name} was compiled for {dict(expected.static)}, found {dict(found.static)}"
-    changed = zip(lowered.arguments, expected.kinds, found.kinds, strict=True)
-    argument, *kinds = next(item for item in changed if item[1] != item[2])
-    old, new = (f"{dtype}{list(shape)}" for shape, dtype in kinds)
-    return f'{name} was compiled for "{argument.name}" as {old}, found {new}'

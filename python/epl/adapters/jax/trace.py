@@ -63,10 +63,15 @@ class Traced:
 
 @dataclass(frozen=True)
 class Program:
-    """A step as MLIR text, and the values of the hidden arguments that follow the user's ones."""
+    """A step as MLIR text, and the values of the hidden arguments that follow the user's ones.
+
+    scopes: those that operations stand in, in the order in which the step enters them. place: of the step.
+    """
 
     text: str
     hidden: tuple[np.ndarray, ...]
+    scopes: tuple[Strategy, ...] = ()
+    place: Place | None = None
 
 
 def trace(
@@ -150,7 +155,9 @@ def lower(
             del module.operation.attributes[attribute]
         module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
         text = module.operation.get_asm(enable_debug_info=True, assume_verified=True)  # as the compiler does
-        return Program(text, tuple(hidden))
+        used = {int(index) for index in re.findall(r"\bepl\.s(\d+)\b", text)}
+        scopes = (scope for index, scope in enumerate(traced.scopes) if index in used)
+        return Program(text, tuple(hidden), tuple(scopes), place)
 
 
 def _refuse_early(stage: Any) -> None:

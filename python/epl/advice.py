@@ -1,0 +1,143 @@
+"""What a user should know of a compiled step: which scopes share devices, and what is not parallel.
+
+A step that is not parallel is right, and slow; nothing else would say so. Each warning stands at the user's
+line and names what to write.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+
+from epl.adapters.jax import trace as adapter
+from epl.differences import Difference
+from epl.environment import count_devices
+from epl.errors import NotParallelWarning, Place, RecompileWarning
+from epl.places import calling_place
+from epl.scopes import Kind, Strategy, scope_outside
+
+_LOG = logging.getLogger("epl")
+_MOST = 3  # so many times a step is compiled anew for one reason before a warning
+
+Group = list[Strategy]
+
+
+def advise(program: adapter.Program, name: str, layout: str, has_batch: bool) -> str:
+    """Warns of what is not parallel in a compiled step; what to add to its layout, "" if nothing.
+
+    Args:
+      program: the step.
+      name: of the step.
+      layout: of its plan: `cpu:2 = data 2`, with brackets round each of several meshes.
+      has_batch: whether devices share one of its arguments.
+    """
+    devices, _, axes = layout.partition(" = ")
+    meshes = axes.split(" + ") if axes.startswith("[") else [axes]
+    copies = max((int(size) for size in re.findall(r"\bdata2? (\d+)", axes)), default=1)
+    if copies > 1 and not has_batch and "epl.constrain" not in program.text:
+        _warn_no_batch(program, name, layout)
+    groups = _groups(program.scopes, count_devices(devices))
+    if len(meshes) == len(groups) > 1:
+        _warn_stages(groups, name, layout)
+    return _describe(groups, program.scopes, meshes, count_devices(devices))
+
+
+def _groups(scopes: Sequence[Strategy], devices: int) -> list[Group]:
+    """The scopes that are one task graph, as passes/annotate/FormTaskgraphs.cpp forms them.
+
+    Each scope has devices of its own; but scopes without a name, of one kind and count, are one scope where
+    the devices are no multiple of what all scopes together ask for.
+    """
+    suffice = devices % max(1, sum(scope.device_count for scope in scopes)) == 0
+    groups: dict[object, Group] = {}
+    for index, scope in enumerate(scopes):
+        alone = suffice or scope.name
+        groups.setdefault(index if alone else (scope.kind, scope.device_count), []).append(scope)
+    return list(groups.values())
+
+
+def _describe(groups: list[Group], scopes: Sequence[Strategy], meshes: Sequence[str], devices: int) -> str:
+    if len(scopes) < 2 or devices < 2:
+        return ""
+    if len(meshes) > 1:
+        listed = f": {', '.join(map(_listed, groups))}" if len(groups) == len(meshes) else ""
+        number = f"{len(groups)} scopes" if listed else "scopes"
+        return f"; {number}, devices of their own{listed}; `cluster.colocate_split_and_replicate` shares them"
+    if len(groups) > 1:
+        return f"; {len(groups)} scopes share the devices: {', '.join(map(_listed, groups))}"
+    wanted = sum(scope.device_count for scope in scopes)
+    why = f", since {devices} devices are no multiple of {wanted}" if devices % wanted else ""
+    return f"; {len(scopes)} scopes are one{why}: {_listed(scopes)}"
+
+
+def _listed(group: Sequence[Strategy]) -> str:
+    """`split "head" (train.py:7)`; some places of those that are one."""
+    first = group[0]
+    places = [f"{scope.place.file.rpartition('/')[2]}:{scope.place.line}" for scope in group if scope.place]
+    places = list(dict.fromkeys(places))
+    shown = ", ".join(places[:3]) + (", ..." if len(places) > 3 else "")
+    name = f' "{first.name}"' if first.name else ""
+    return f"{first.kind.value}{name}" + (f" ({shown})" if shown else "")
+
+
+def _warn_no_batch(program: adapter.Program, name: str, layout: str) -> None:
+    _warn(
+        NotParallelWarning,
+        f"{name} has no batch, so that devices along data do the same work ({layout}): name the arguments "
+        'that hold samples, batch=("x",), or have the devices share what the step makes itself, '
+        'epl.constrain(x, {0: "data"})',
+        program.place,
+    )
+
+
+def _warn_stages(groups: list[Group], name: str, layout: str) -> None:
+    """Of `replicate` scopes alike that only their places tell apart."""
+    alike: dict[int, Group] = {}
+    for group in groups:
+        if group[0].kind is Kind.REPLICATE and not group[0].name:
+            alike.setdefault(group[0].device_count, []).append(group[0])
+    for first, second, *_ in (scopes for scopes in alike.values() if len(scopes) > 1):
+        _warn(
+            NotParallelWarning,
+            f"this epl.replicate of {name} and that of {first.place} have devices of their own ({layout}), "
+            "so that no device works on both: give them names if they are stages, "
+            'epl.replicate(name="stage_0"), one name if they are one scope, or set '
+            "cluster.colocate_split_and_replicate",
+            second.place,
+        )
+
+
+def check_scope_outside(name: str) -> None:
+    """Warns of a call inside a scope, which does not reach the step's operations."""
+    if (scope := scope_outside()) is not None:
+        _warn(
+            NotParallelWarning,
+            f"{name} is called inside {scope}, which is not for it: write the scope inside the step, round "
+            "the operations that it is for",
+            calling_place(),
+        )
+
+
+class Recompilations:
+    """Says why a step is compiled anew, and warns where one reason comes again and again."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def add(self, name: str, found: Difference) -> None:
+        """Logs a recompilation of a step; the third one for one reason is a warning."""
+        text = f"{name} was compiled for {found.text}: compiling anew"
+        _LOG.info("%s", text)
+        reason = found.kind, found.name
+        self._counts[reason] += 1
+        if self._counts[reason] == _MOST:
+            _warn(RecompileWarning, f"{text} for the {_MOST}rd time: {found.remedy}", calling_place())
+
+
+def _warn(category: type[Warning], message: str, place: Place | None) -> None:
+    """At the user's line, each time: who compiles a step again wants to know it again."""
+    place = place or Place("<step>")
+    warnings.warn_explicit(message, category, place.file, place.line)
