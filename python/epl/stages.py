@@ -237,13 +237,25 @@ class Lowered:
         Of a split step a table, whose lines begin with "| ": for each kind of parameter along which dimension
         it is split, the bytes that devices exchange then, and the next best dimension with its bytes. Where a
         value is wanted with two shardings: which is kept, which is dropped, and why. Of each pending sum:
-        where it is completed, and for whom. Parameters and values of equal layers are one line.
+        where it is completed, and for whom. Parameters and values of equal layers are one line. Which batch
+        arguments every device has whole, because their axis is None.
 
         Raises:
           CompileError: with the user's source line, if the step does not compile.
         """
         lines = explain(self.program.text, self.devices, self.signature.name, self.options)
-        return "\n".join(line.replace("remark: ", "", 1) for line in lines)
+        return "\n".join([*(line.replace("remark: ", "", 1) for line in lines), *self._whole()])
+
+    def _whole(self) -> list[str]:
+        """A line about the batch arguments that the user has said are not shared, if there are some."""
+        pairs = zip(self.arguments, self.spec.owners, strict=True)
+        names = [f'"{a.name}"' for a, owner in pairs if owner in self.signature.batch and a.batch_dim is None]
+        verb = (
+            "is whole on every device: None is its"
+            if len(names) == 1
+            else "are whole on every device: None is their"
+        )
+        return [f"{', '.join(names)} {verb} axis in batch"] if names else []
 
     def compile(self) -> Compiled:
         """Compiles the step, once, however many threads ask for it; prints the layout.
