@@ -76,7 +76,8 @@ private:
   LogicalResult read(TaskGraphOp taskgraph, WishAttr wish, const Parameters &parameters);
   LogicalResult add(TaskGraphOp taskgraph, WishAttr wish, BlockArgument parameter);
   LogicalResult verifyFits(TaskGraphOp taskgraph, WishAttr wish, BlockArgument parameter, AxisState state);
-  LogicalResult failUnmatched(TaskGraphOp taskgraph, WishAttr wish, const Parameters &parameters);
+  LogicalResult failUnmatched(TaskGraphOp taskgraph, WishAttr wish, const Parameters &parameters,
+                              const llvm::GlobPattern &glob);
   Parameters getParameters(TaskGraphOp taskgraph);
   InFlightDiagnostic emitError(TaskGraphOp taskgraph, WishAttr wish);
   std::string describe(BlockArgument argument) { return describeArgument(program, argument.getArgNumber()); }
@@ -130,7 +131,7 @@ LogicalResult WishReader::read(TaskGraphOp taskgraph, WishAttr wish, const Param
     if (failed(add(taskgraph, wish, parameter)))
       return failure();
   }
-  return matched ? success() : failUnmatched(taskgraph, wish, parameters);
+  return matched ? success() : failUnmatched(taskgraph, wish, parameters, *glob);
 }
 
 /// The dimension that is counted from the end if it is negative; nothing if the tensor has none such.
@@ -193,13 +194,25 @@ InFlightDiagnostic WishReader::emitError(TaskGraphOp taskgraph, WishAttr wish) {
   return mlir::emitError(taskgraph.getLoc()) << "dims " << describeWish(wish);
 }
 
-LogicalResult WishReader::failUnmatched(TaskGraphOp taskgraph, WishAttr wish, const Parameters &parameters) {
+/// Lists the parameters, and what has such a name and is none: weights of an evaluation are constants.
+LogicalResult WishReader::failUnmatched(TaskGraphOp taskgraph, WishAttr wish, const Parameters &parameters,
+                                        const llvm::GlobPattern &glob) {
   InFlightDiagnostic error = emitError(taskgraph, wish) << " names no parameter of the scope";
   Diagnostic &note = error.attachNote() << "the scope has " << parameters.size() << " parameters";
   for (const auto &[index, parameter] : llvm::enumerate(ArrayRef(parameters).take_front(kMostListed)))
     note << (index ? ", " : ": ") << describe(parameter.first);
   if (parameters.size() > kMostListed)
     note << " and others";
+  for (BlockArgument argument : program.getArguments()) {
+    auto name = program.getArgAttrOfType<StringAttr>(argument.getArgNumber(), EplDialect::kNameAttr);
+    auto role = program.getArgAttrOfType<StringAttr>(argument.getArgNumber(), EplDialect::kRoleAttr);
+    if (!name || !role || role.getValue() == "state" || !glob.match(getPath(name.getValue())))
+      continue;
+    error.attachNote() << describe(argument)
+                       << " is no state, and parameters are states: name it in \"state\", or "
+                       << "constrain it in the step, epl.constrain(..., {1: \"model\"})";
+    break;
+  }
   return error;
 }
 

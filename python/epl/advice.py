@@ -26,7 +26,7 @@ Group = list[Strategy]
 
 
 def advise(program: adapter.Program, name: str, layout: str, has_batch: bool) -> str:
-    """Warns of what is not parallel in a compiled step; what to add to its layout, "" if nothing.
+    """Warns of what is not parallel in a compiled step; which scopes share devices, "" if all are one.
 
     Args:
       program: the step.
@@ -65,12 +65,12 @@ def _describe(groups: list[Group], scopes: Sequence[Strategy], meshes: Sequence[
     if len(meshes) > 1:
         listed = f": {', '.join(map(_listed, groups))}" if len(groups) == len(meshes) else ""
         number = f"{len(groups)} scopes" if listed else "scopes"
-        return f"; {number}, devices of their own{listed}; `cluster.colocate_split_and_replicate` shares them"
+        return f"{number}, devices of their own{listed}; `cluster.colocate_split_and_replicate` shares them"
     if len(groups) > 1:
-        return f"; {len(groups)} scopes share the devices: {', '.join(map(_listed, groups))}"
+        return f"{len(groups)} scopes share the devices: {', '.join(map(_listed, groups))}"
     wanted = sum(scope.device_count for scope in scopes)
     why = f", since {devices} devices are no multiple of {wanted}" if devices % wanted else ""
-    return f"; {len(scopes)} scopes are one{why}: {_listed(scopes)}"
+    return f"{len(scopes)} scopes are one{why}: {_listed(scopes)}"
 
 
 def _listed(group: Sequence[Strategy]) -> str:

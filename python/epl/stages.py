@@ -258,7 +258,10 @@ class Lowered:
         return [f"{', '.join(names)} {verb} axis in batch"] if names else []
 
     def compile(self) -> Compiled:
-        """Compiles the step, once, however many threads ask for it; prints the layout.
+        """Compiles the step, once, however many threads ask for it.
+
+        Prints the layout, and which scopes share devices. Warns (`NotParallelWarning`) if devices do work that
+        they could share.
 
         Raises:
           CompileError: with the user's source line, if the step does not compile.
@@ -271,7 +274,8 @@ class Lowered:
         compiled = self._compile(reference=False)
         name, has_batch = self.signature.name, any(a.batch_dim is not None for a in self.arguments)
         scopes = advise(self.program, name, compiled.layout, has_batch)
-        print(f"{name}: {compiled.layout}{scopes}", file=sys.stderr, flush=True)
+        lines = [f"{name}: {compiled.layout}", *([f"  {scopes}"] if scopes else [])]
+        print("\n".join(lines), file=sys.stderr, flush=True)
         return compiled
 
     def compile_reference(self) -> Compiled:

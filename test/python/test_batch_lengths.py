@@ -263,7 +263,7 @@ def test_a_length_without_a_mask_is_an_error_whose_remedy_works() -> None:
         (
             lambda x, y, mask, mask_y: jnp.sum(x * mask * y * mask_y),
             (np.arange(8.0), np.arange(8.0)),
-            r"takes no batch \"x\" of 16 .*must be as long as one another have one mask, as parts of one",
+            r"takes no batch of 16 samples .*must be as long as one another have one mask, as parts of one",
         ),
         (
             lambda x, y, mask, mask_y: jnp.concatenate([x * mask, y * mask_y]),

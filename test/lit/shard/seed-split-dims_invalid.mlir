@@ -4,8 +4,9 @@
 #apply = #epl.work<@tg0, apply>
 
 epl.mesh @mesh axes ["data"=1, "model"=2]
-// expected-error@+2 {{dims "wk" = 1 names no parameter of the scope}}
-// expected-note@+1 {{the scope has 1 parameters: argument "params['w']"}}
+// expected-error@+3 {{dims "wk" = 1 names no parameter of the scope}}
+// expected-note@+2 {{the scope has 1 parameters: argument "params['w']"}}
+// expected-note@+1 {{argument "wk" is no state, and parameters are states: name it in "state", or constrain it in the step, epl.constrain(..., {1: "model"})}}
 epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.wish<"wk" = 1>])
 
 // A state that the forward work does not read is no parameter, nor is what is no state.

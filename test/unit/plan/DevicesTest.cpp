@@ -26,8 +26,8 @@ TEST(Devices, ReadsNodes) {
 }
 
 TEST(Devices, RefusesWhatIsNoDeviceString) {
-  for (std::string text : {"", "cpu", "cpu:", ":2", "cpu:x", "cpu:2x", "cpu:+2", "cpu:1 2", "cpu:--2", "c pu:2",
-                           "cpu:2:2", "2.0", "cpu:x2", "cpu:2x2x2", "cpu:2 x2", " ", "cpu 2"})
+  for (std::string text : {"", "cpu", "cpu:", ":2", "cpu:x", "cpu:2x", "cpu:+2", "cpu:1 2", "cpu:--2",
+                           "c pu:2", "cpu:2:2", "2.0", "cpu:x2", "cpu:2x2x2", "cpu:2 x2", " ", "cpu 2"})
     EXPECT_THAT([&] { Devices::parse(text); },
                 ThrowsMessage<Error>("devices must be \"cpu:N\" or a count, found \"" + text + "\""));
   for (std::string text : {"cuda:0-3", "gpu", "tpu:2", "GPU: 2"})
