@@ -2,11 +2,14 @@
 //
 // Problem: named ops (matmul, fill, transpose) and elementwise ops on tensors hide their indexing maps behind
 // names. Method: upstream's patterns in one walk. Not its passes: they fold, and merge constants. First a
-// softmax is taken apart, and concatenations become the one op that has a factor rule. Invariant out: every
-// linalg op is a linalg.generic; arith and math compute on scalars only; no tensor.concat.
+// softmax is taken apart, concatenations become the one op that has a factor rule, and a stack of what is the
+// same in all turns of a loop becomes a broadcast: what is done once is no part of the loop, and has nothing to
+// leave it. Invariant out: every linalg op is a linalg.generic; arith and math compute on scalars only; no
+// tensor.concat; what a loop stacks depends on the turn.
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Loops.h"
 #include "passes/annotate/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -47,6 +50,26 @@ static void dropUnreadInits(linalg::GenericOp op) {
   }
 }
 
+static void broadcastStack(epl::LoopStackOp op) {
+  IRRewriter rewriter(op);
+  auto type = cast<RankedTensorType>(op.getType());
+  AffineMap whole = rewriter.getMultiDimIdentityMap(type.getRank());
+  SmallVector<utils::IteratorType> iterators(type.getRank(), utils::IteratorType::parallel);
+  Value init = tensor::EmptyOp::create(rewriter, op.getLoc(), type.getShape(), type.getElementType());
+  rewriter.replaceOpWithNewOp<linalg::GenericOp>(
+      op, TypeRange(type), op.getOperand(), init, ArrayRef{whole.dropResult(0), whole}, iterators,
+      [](OpBuilder &builder, Location loc, ValueRange elements) {
+        linalg::YieldOp::create(builder, loc, elements.front());
+      });
+}
+
+static void broadcastInvariantStacks(Block &body) {
+  epl::Loops loops(body);
+  for (auto op : llvm::make_early_inc_range(body.getOps<epl::LoopStackOp>()))
+    if (!loops.getLoop(op.getOperand()))
+      broadcastStack(op);
+}
+
 namespace {
 struct GeneralizeOpsPass : epl::impl::GeneralizeOpsPassBase<GeneralizeOpsPass> {
   void runOnOperation() override {
@@ -57,6 +80,7 @@ struct GeneralizeOpsPass : epl::impl::GeneralizeOpsPassBase<GeneralizeOpsPass> {
     linalg::populateElementwiseToLinalgConversionPatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     getOperation().walk(dropUnreadInits);
+    broadcastInvariantStacks(getOperation().getBody().front());
   }
 };
 } // namespace
