@@ -100,13 +100,16 @@ LogicalResult EplDialect::verifyRegionResultAttribute(Operation *op, unsigned re
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index << " is not an integer";
   if (name == kNameAttr && !isa<StringAttr>(attr.getValue()))
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index << " is not a string";
+  if (name == kHiddenAttr && !isa<UnitAttr>(attr.getValue()))
+    return op->emitOpError() << "attribute \"" << name << "\" of result " << index
+                             << " is not a unit attribute";
   if (name == kCallerShapeAttr && !isa<DenseI64ArrayAttr>(attr.getValue()))
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index
                              << " is not an array of i64";
   if (name == kCallerPartsAttr && !isListOfArrays(attr.getValue()))
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index
                              << " is not a list of arrays of i64";
-  const StringRef known[] = {kUpdatesAttr,     kNameAttr,     kCallerShapeAttr,
+  const StringRef known[] = {kUpdatesAttr,     kNameAttr,     kHiddenAttr, kCallerShapeAttr,
                              kCallerPartsAttr, kPositionAttr, kChannelAttr};
   if (!llvm::is_contained(known, name))
     return op->emitOpError() << "result " << index << " has an unknown attribute \"" << name

@@ -38,7 +38,8 @@ def Epl_Dialect : Dialect {
     /// parts that the caller sees one behind the other in this dimension and the next. These are (shares, extent
     /// of one), and each share has an equal piece of each part, in their order.
     static constexpr llvm::StringLiteral kCallerPartsAttr = "epl.caller_parts";
-    /// Argument attribute (unit): a closed-over array that the front end hoisted.
+    /// Argument and result attribute (unit): a closed-over array that the front end hoisted; what the front end
+    /// reports of a step (values that are printed, checks) beside what the step returns.
     static constexpr llvm::StringLiteral kHiddenAttr = "epl.hidden";
     /// Result attribute: the index of the state argument of which this is the next value.
     static constexpr llvm::StringLiteral kUpdatesAttr = "epl.updates";

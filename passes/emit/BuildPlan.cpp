@@ -127,6 +127,7 @@ LogicalResult PlanBuilder::addResult(unsigned index) {
   attrs = attrs ? attrs : DictionaryAttr::get(func.getContext());
   plan::SlotT slot;
   slot.role = plan::SlotRole::result;
+  slot.hidden = attrs.contains(EplDialect::kHiddenAttr);
   if (auto updates = attrs.getAs<IntegerAttr>(EplDialect::kUpdatesAttr))
     slot.updates = updates.getInt();
   auto type = cast<DistType>(func.getResultTypes()[index]);

@@ -1,6 +1,8 @@
 """EPL parallelizes a training step that is written for one device by a few `with` lines."""
 
 from epl.array import Array
+from epl.bounds import bounded_while
+from epl.checks import check
 from epl.config import Config
 from epl.constraints import constrain
 from epl.environment import init
@@ -15,6 +17,7 @@ from epl.errors import (
     RecompileWarning,
     ScopeError,
     StateError,
+    StepError,
     UnsupportedError,
 )
 from epl.merging import GraphKeys, add_to_collection, get_all_collections, get_collection
@@ -41,8 +44,11 @@ __all__ = [
     "RecompileWarning",
     "ScopeError",
     "StateError",
+    "StepError",
     "UnsupportedError",
     "add_to_collection",
+    "bounded_while",
+    "check",
     "constrain",
     "get_all_collections",
     "get_collection",

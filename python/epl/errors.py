@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 class Error(RuntimeError):
@@ -50,6 +51,19 @@ class Place:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" if self.line else self.file
+
+
+class StepError(Error):
+    """A step has run to its end, but a check of it failed (`epl.check`), or a loop had turns left to do.
+
+    `place` is the user's source line. `results` is what the step has made, as it would have returned it.
+    Arrays that it was given to donate are its new states by now, and so are objects of flax.nnx.
+    """
+
+    def __init__(self, message: str, place: Place | None = None) -> None:
+        super().__init__(message)
+        self.place = place
+        self.results: Any = None
 
 
 class CompileError(Error):

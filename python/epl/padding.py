@@ -25,7 +25,7 @@ import numpy as np
 from epl.adapters.jax import hooks
 from epl.adapters.jax.trace import Argument, Result, Traced
 from epl.environment import count_devices
-from epl.errors import ArgumentError
+from epl.errors import ArgumentError, StepError
 from epl.signature import Signature, Spec, Static, is_key
 
 _LOG = logging.getLogger("epl")
@@ -275,8 +275,15 @@ class Padded:
     def call(self, leaves: list[Any], *, donate: bool | None = None) -> Any:
         """Runs a step on the leaves of its arguments; as `Compiled.call`."""
         full = [self._pad(leaf, *kind) for leaf, kind in zip(leaves, self._leaves, strict=True)]
-        out, tree = jax.tree.flatten(self._compiled.call(full, donate=donate))
-        return tree.unflatten(map(self._cut, out, self.lowered.sample_dims))
+        try:
+            return self._cut_all(self._compiled.call(full, donate=donate))
+        except StepError as error:
+            error.results = self._cut_all(error.results)
+            raise
+
+    def _cut_all(self, results: Any) -> Any:
+        leaves, tree = jax.tree.flatten(results)
+        return tree.unflatten(map(self._cut, leaves, self.lowered.sample_dims))
 
     def _pad(self, leaf: Any, dim: int | None, mask: str, is_mask: bool) -> Any:
         if dim is None:

@@ -22,7 +22,7 @@ from epl.config import Config
 from epl.config_keys import Value
 from epl.differences import difference
 from epl.environment import Devices, Settings, as_config, count_devices, parse_devices, settings
-from epl.errors import ArgumentError, Error, Place
+from epl.errors import ArgumentError, Error, Place, StepError
 from epl.padding import MaskedSignature, Padded
 from epl.parameters import Parameters
 from epl.scopes import Strategy, default_strategy
@@ -50,8 +50,10 @@ class Parallelized:
         devices: str | None,
         config: Config | None,
         donate: bool,
+        debug: bool = False,
     ) -> None:
         self._signature = signature
+        self._debug = debug
         self._devices = devices
         self._config = config
         self._donate = donate
@@ -67,6 +69,7 @@ class Parallelized:
 
         Raises:
           CompileError, StateError, DonatedError: as the names say.
+          StepError: for a check that failed (`epl.check`), and a loop that did not end within its bound.
           FloatingPointError: for a result that is not a number, if `jax_debug_nans` is set.
         """
         self._check_outermost()
@@ -77,7 +80,11 @@ class Parallelized:
         if compiled is None:
             spec, plain = self._signature.describe(values, static)
             compiled = self._compiled[key] = self._lower(spec, plain).compile().fit(spec)
-        result = debugging.call(compiled, leaves) if debugging.is_on() else compiled.call(leaves)
+        try:
+            result = debugging.call(compiled, leaves) if debugging.is_on() else compiled.call(leaves)
+        except StepError as error:
+            error.results = self._signature.returned(values, error.results)
+            raise
         return self._signature.returned(values, result)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -162,6 +169,7 @@ class Parallelized:
             name=signature.name,
             place=_definition(signature.function),
             default=default,
+            debug=self._debug,
         )
         return Lowered(
             signature,
@@ -202,6 +210,7 @@ def parallelize(
     static_argnames: str | Sequence[str] = ...,
     donate: bool = ...,
     pad_batch: bool = ...,
+    debug: bool = ...,
     name: str | None = ...,
 ) -> Parallelized: ...
 
@@ -217,6 +226,7 @@ def parallelize(
     static_argnames: str | Sequence[str] = ...,
     donate: bool = ...,
     pad_batch: bool = ...,
+    debug: bool = ...,
     name: str | None = ...,
 ) -> Callable[[Callable[..., Any]], Parallelized]: ...
 
@@ -231,6 +241,7 @@ def parallelize(
     static_argnames: str | Sequence[str] = (),
     donate: bool = True,
     pad_batch: bool = False,
+    debug: bool = False,
     name: str | None = None,
 ) -> Parallelized | Callable[[Callable[..., Any]], Parallelized]:
     """Parallelizes a step, as a decorator (with or without arguments) or as a function.
@@ -256,6 +267,9 @@ def parallelize(
         it weighs with the mask (a mask of the call's own is padded with zeros). Results per sample are cut
         to the real ones: those dimensions that grow when the step is traced for twice the batch. Statistics
         of the batch, such as BatchNorm's, need the mask too.
+      debug: whether the step shows what `jax.debug.print` and `jax.debug.callback` in it show: whole values,
+        in the order of the program, when the step has ended; a call waits for that. They are further results
+        of the plan. Otherwise they are left out, with one warning.
       name: of the step, in messages and timelines; default the function's.
 
     Returns:
@@ -267,11 +281,11 @@ def parallelize(
     """
     if function is None:
         options: dict[str, Any] = {"devices": devices, "config": config, "donate": donate, "name": name}
-        options["pad_batch"] = pad_batch
+        options |= {"pad_batch": pad_batch, "debug": debug}
         return functools.partial(
             parallelize, state=state, batch=batch, static_argnames=static_argnames, **options
         )
-    for option, value in {"donate": donate, "pad_batch": pad_batch}.items():
+    for option, value in {"donate": donate, "pad_batch": pad_batch, "debug": debug}.items():
         if not isinstance(value, bool):
             raise ArgumentError(f"{option} must be True or False, found {value!r}")
     if name is not None and not isinstance(name, str):
@@ -281,7 +295,7 @@ def parallelize(
     signature.name = re.sub(r"\W", "_", name or signature.name)
     own_devices = None if devices is None else parse_devices(devices)
     own_config = None if config is None else as_config(config)
-    return Parallelized(function, signature, own_devices, own_config, donate)
+    return Parallelized(function, signature, own_devices, own_config, donate, debug)
 
 
 def _definition(function: Callable[..., Any]) -> Place:

@@ -19,18 +19,20 @@ from typing import Any
 import jax
 import numpy as np
 
-from epl import runtime
+from epl import reports, runtime
 from epl.adapters.jax import trace as adapter
 from epl.advice import advise
+from epl.array import Array
 from epl.calling import caller, signless
-from epl.check import CheckReport, compare
+from epl.comparison import CheckReport, compare
 from epl.compile import emit, explain, load_or_compile
 from epl.differences import mismatch
 from epl.environment import Devices, current_devices, parse_devices
-from epl.errors import ArgumentError, CheckError, Error
+from epl.errors import ArgumentError, CheckError, Error, StepError
 from epl.files import replace_file
 from epl.once import Once
 from epl.padding import Padded, SampleDims, fit
+from epl.reports import Report
 from epl.signature import Signature, Spec, check_leaf
 from epl.slots import check_slots
 
@@ -56,17 +58,26 @@ class Executable:
         name: str,
         hidden: Sequence[np.ndarray[Any, Any]] = (),
         kinds: Sequence[Any] | None = None,
+        reported: Sequence[Report] = (),
     ) -> None:
-        """`kinds`: of the results, `jax.ShapeDtypeStruct`s, if not the plan's own."""
+        """Puts a plan on devices.
+
+        Args:
+          kinds: of the results, `jax.ShapeDtypeStruct`s, if not the plan's own.
+          reported: what the hidden results say.
+        """
         self.plan = plan
         self.name = name
         self._hidden = tuple(hidden)
         self._session = _guarded(runtime.module().Session, plan, devices)
         self._inputs = [slot for slot in plan.slots if slot.role != "result" and not slot.hidden]
         results = [slot for slot in plan.slots if slot.role == "result"]
+        self._reports = tuple(reported)
+        self._returned = [slot for slot in results if not slot.hidden]
         first = len(self._inputs)
         uploaded = [self._session.state(first + i, signless(v)) for i, v in enumerate(self._hidden)]
-        kinds = kinds or [jax.ShapeDtypeStruct(slot.shape, np.dtype(slot.dtype)) for slot in results]
+        kinds = kinds or [jax.ShapeDtypeStruct(slot.shape, np.dtype(slot.dtype)) for slot in self._returned]
+        kinds = [*kinds, *(kind for report in reported for kind in report.kinds)]
         self._caller = caller(self._session, name, results, kinds, uploaded)
 
     @property
@@ -85,17 +96,43 @@ class Executable:
             check_leaf(leaf, slot.name)
         return self.run(list(leaves), donate=True)
 
-    def run(self, leaves: list[Any], *, donate: bool) -> list[Any]:
+    def run(self, leaves: list[Any], *, donate: bool, prints: bool = True) -> list[Any]:
         """Runs a step on the user's arrays; `donate`: whether it consumes the `epl.Array`s of its states.
 
-        On Ctrl-C the step runs to its end, and the arrays that it consumed hold the updated state: without
-        the results, the caller would have neither.
+        On Ctrl-C, and when a check fails, the step runs to its end, and the arrays that it consumed hold the
+        updated state: without the results, the caller would have neither.
+
+        Raises:
+          StepError: for a check that failed; its `results` are the list.
         """
         try:
             results: list[Any] = self._caller(leaves, donate)
         except runtime.module().Error as error:
             raise runtime.translated(error) from None
-        return results
+        return self._report(leaves, results, prints) if self._reports else results
+
+    def _report(self, leaves: list[Any], results: list[Any], prints: bool) -> list[Any]:
+        """The results without the hidden ones, after what they say."""
+        number = len(self._returned)
+        returned, hidden = results[:number], results[number:]
+        shown = self._reports if prints else reports.without_prints(self._reports)
+        try:
+            error = reports.show(shown, hidden, self.name)
+        except BaseException:  # of the user's function that shows a value
+            self._hand_back(leaves, returned)
+            raise
+        if error is None:
+            return returned
+        self._hand_back(leaves, returned)
+        error.results = returned
+        raise error
+
+    def _hand_back(self, leaves: list[Any], results: list[Any]) -> None:
+        """Lets the arrays that a step has consumed hold its new states."""
+        for slot, result in zip(self._returned, results, strict=True):
+            leaf = leaves[slot.updates] if slot.updates >= 0 else None
+            if isinstance(leaf, Array) and isinstance(result, Array) and leaf.buffer.is_donated:
+                leaf.buffer = result.buffer
 
     @contextlib.contextmanager
     def trace(self, path: PathLike) -> Iterator[None]:
@@ -112,16 +149,17 @@ class Executable:
             _write(target, self._session.trace_json().encode())
 
     def save(self, path: PathLike) -> None:
-        """Writes the plan, and hidden constants beside it, to `<path>.hidden.npz`.
+        """Writes the plan, and what is hidden beside it, to `<path>.hidden.npz`: constants, checks, prints.
 
         Raises:
           Error: if a file cannot be written, with the system's reason, for example a full disk. What stood
             at its path before is still there.
         """
         target = _path(path)
-        if self._hidden:
+        if self._hidden or self._reports:
             with tempfile.SpooledTemporaryFile() as file:
-                np.savez(file, *self._hidden, plan=_digest(self.plan))
+                text = np.array(reports.to_text(self._reports))
+                np.savez(file, *self._hidden, plan=_digest(self.plan), reports=text)
                 file.seek(0)
                 _write(_hidden_path(target), file.read())
         _guarded(self.plan.save, os.fspath(target))
@@ -132,7 +170,7 @@ class Compiled(Executable):
 
     def __init__(self, plan: Any, lowered: Lowered) -> None:
         name, hidden = lowered.signature.name, lowered.program.hidden
-        super().__init__(plan, lowered.devices, name, hidden, lowered.out_leaves)
+        super().__init__(plan, lowered.devices, name, hidden, lowered.out_leaves, lowered.program.reports)
         self.lowered = lowered
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -140,11 +178,17 @@ class Compiled(Executable):
 
         Raises:
           ArgumentError: if the arguments have other trees, shapes or dtypes than the step was compiled for.
+          StepError: for a check that failed.
         """
         signature = self.lowered.signature
         values, static = signature.match(args, kwargs)
         spec, leaves = signature.describe(values, static)
-        return signature.returned(values, self.fit(spec).call(leaves))
+        try:
+            result = self.fit(spec).call(leaves)
+        except StepError as error:
+            error.results = signature.returned(values, error.results)
+            raise
+        return signature.returned(values, result)
 
     def fit(self, spec: Spec) -> Compiled | Padded:
         """What runs a step on such arguments: the plan itself; with `pad_batch` also on a smaller batch.
@@ -158,10 +202,19 @@ class Compiled(Executable):
             return smaller
         raise ArgumentError(mismatch(self.lowered, spec))
 
-    def call(self, leaves: list[Any], *, donate: bool | None = None) -> Any:
-        """Runs a step on the leaves of its arguments; `donate` stands for the step's own choice."""
+    def call(self, leaves: list[Any], *, donate: bool | None = None, prints: bool = True) -> Any:
+        """Runs a step on the leaves of its arguments; `donate` stands for the step's own choice.
+
+        Raises:
+          StepError: for a check that failed; its `results` are what the step would give.
+        """
         lowered = self.lowered
-        results = self.run(leaves, donate=lowered.donate if donate is None else donate)
+        donates = lowered.donate if donate is None else donate
+        try:
+            results = self.run(leaves, donate=donates, prints=prints)
+        except StepError as error:
+            error.results = lowered.out_tree.unflatten(error.results)
+            raise
         return lowered.out_tree.unflatten(results)
 
     def check(self, *args: Any, rtol: float = 1e-5, atol: float = 1e-6, **kwargs: Any) -> CheckReport:
@@ -184,7 +237,7 @@ class Compiled(Executable):
         if spec != self.lowered.spec:
             raise ArgumentError(mismatch(self.lowered, spec))
         found = jax.tree.leaves(self.call(leaves, donate=False))
-        expected = jax.tree.leaves(self._reference.call(leaves, donate=False))
+        expected = jax.tree.leaves(self._reference.call(leaves, donate=False, prints=False))
         names = [result.name for result in self.lowered.results]
         triples = zip(names, found, expected, strict=True)
         report = CheckReport(tuple(compare(*triple, rtol=rtol, atol=atol) for triple in triples))
@@ -315,10 +368,9 @@ def load(path: PathLike, *, devices: Devices | None = None, like: Lowered | None
         lowered = like.with_devices(chosen)
         check_slots(plan, lowered)
         return Compiled(plan, lowered)
-    hidden: list[np.ndarray[Any, Any]] = []
-    if slots := [slot for slot in plan.slots if slot.hidden]:
-        hidden = _read_hidden(_hidden_path(file), plan, slots)
-    return Executable(plan, chosen, file.stem, hidden)
+    slots = [slot for slot in plan.slots if slot.hidden]
+    hidden, said = _read_hidden(_hidden_path(file), plan, slots) if slots else ([], ())
+    return Executable(plan, chosen, file.stem, hidden, reported=said)
 
 
 def _path(path: Any) -> Path:
@@ -348,20 +400,26 @@ def _digest(plan: Any) -> np.ndarray[Any, Any]:
     return np.frombuffer(hashlib.sha256(plan.to_bytes()).digest(), np.uint8)
 
 
-def _read_hidden(path: Path, plan: Any, slots: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-    """The hidden constants of a plan, in the order of its slots."""
+def _read_hidden(
+    path: Path, plan: Any, slots: Sequence[Any]
+) -> tuple[list[np.ndarray[Any, Any]], tuple[Report, ...]]:
+    """The hidden constants of a plan, in the order of its slots, and what its hidden results say."""
     if not path.exists():
         raise Error(f'the plan needs constants from "{path}", which is missing')
+    constants = [slot for slot in slots if slot.role != "result"]
     try:
         with path.open("rb") as file, np.load(file) as saved:
-            arrays = [saved[f"arr_{index}"] for index in range(len(slots))]
+            arrays = [saved[f"arr_{index}"] for index in range(len(constants))]
+            text = str(saved["reports"])
             same = np.array_equal(saved["plan"], _digest(plan))
     except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         raise Error(f'"{path}" does not hold the constants of the plan: {error}') from None
     if not same:
         raise Error(f'"{path}" holds the constants of another plan')
+    said = reports.from_text(text, [slot.shape for slot in slots if slot.role == "result"])
     # numpy's format knows bfloat16 as two bytes.
-    return [a.view(s.dtype) if a.dtype.kind == "V" else a for a, s in zip(arrays, slots, strict=True)]
+    pairs = zip(arrays, constants, strict=True)
+    return [a.view(slot.dtype) if a.dtype.kind == "V" else a for a, slot in pairs], said
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -132,7 +132,7 @@ void bindPlan(nb::module_ &module) {
       .def_prop_ro(
           "shape", [](const Slot &self) { return nb::tuple(nb::cast(self.shape)); }, "Global shape.")
       .def_ro("updates", &Slot::updates, "For a result: the index of the state that it updates, or -1.")
-      .def_ro("hidden", &Slot::hidden, "Whether the front end added the argument.")
+      .def_ro("hidden", &Slot::hidden, "Whether the front end added the argument or result.")
       .def_prop_ro(
           "sharded_shape", [](const Slot &self) { return nb::tuple(nb::cast(self.sharded)); },
           "The shape that `sharding` splits: `shape`, or one of the same elements, where a dimension of "

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from epl.check import CheckReport, compare
+from epl.comparison import CheckReport, compare
 
 NAN, INF = np.nan, np.inf
 

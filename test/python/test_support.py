@@ -33,8 +33,6 @@ def double(inputs: Any, outputs: Any) -> None:
 
 # By primitive: a step that uses it, and the types that the error shows.
 REFUSED: dict[str, tuple[Callable[[jax.Array], Any], str]] = {
-    "debug_print": (lambda x: jax.debug.print("{}", x), "f32[8,6]"),
-    "debug_callback": (lambda x: jax.debug.callback(print, x), "f32[8,6]"),
     "pure_callback": (lambda x: jax.pure_callback(lambda v: v, x, x), "f32[8,6]"),
     "io_callback": (lambda x: io_callback(lambda v: v, x, x), "f32[8,6]"),
     "while": (lambda x: lax.while_loop(lambda v: v[0, 0] < 3, lambda v: v + 1, x), "f32[8,6]"),
@@ -115,25 +113,6 @@ def test_long_lists_of_types_are_cut(lower: Lower) -> None:
         epl.UnsupportedError, match=r"of f32\[2\], f32\[3\], f32\[4\], f32\[5\] and 2 more is"
     ):
         lower(step, X)
-
-
-SAMPLERS: dict[str, Callable[[jax.Array], jax.Array]] = {
-    "gamma": lambda key: jax.random.gamma(key, 2.0, (3,)),
-    "beta": lambda key: jax.random.beta(key, 2.0, 2.0, (3,)),
-    "poisson": lambda key: jax.random.poisson(key, 3.0, (3,)),
-    "binomial": lambda key: jax.random.binomial(key, 5, 0.5, (3,)),
-    "own": lambda key: lax.while_loop(
-        lambda v: jax.random.uniform(v) < 0.9, lambda v: jax.random.split(v)[0], key
-    ),
-}
-
-
-@pytest.mark.parametrize("name", SAMPLERS)
-def test_samplers_that_reject(lower: Lower, name: str) -> None:
-    with pytest.raises(epl.UnsupportedError, match="draw outside of the step") as error:
-        lower(SAMPLERS[name], jax.random.key(0))
-    assert error.value.message.startswith('"while" of ')
-    assert error.value.message.endswith(support.DRAW_INSTEAD)
 
 
 def test_every_refused_primitive_has_a_step() -> None:

@@ -93,7 +93,14 @@ func.func private @misspelled_role(tensor<4xf32> {epl.rolle = "state"})
 
 // -----
 
-// expected-error@+1 {{result 0 has an unknown attribute "epl.update", expected one of epl.updates, epl.name, epl.caller_shape, epl.caller_parts}}
+// expected-error@+1 {{attribute "epl.hidden" of result 0 is not a unit attribute}}
+func.func @f(%x: tensor<f32>) -> (tensor<f32> {epl.hidden = 1 : i64}) {
+  return %x : tensor<f32>
+}
+
+// -----
+
+// expected-error@+1 {{result 0 has an unknown attribute "epl.update", expected one of epl.updates, epl.name, epl.hidden, epl.caller_shape, epl.caller_parts}}
 func.func private @misspelled_updates(tensor<4xf32>) -> (tensor<4xf32> {epl.update = 0})
 
 // -----

@@ -8,28 +8,32 @@ scalar integers that are known (counters, bounds, indices made of them) become c
 condition of a loop of constant length is known at every iteration. Of a long loop the body is cloned once
 (`loops.py`). Where the index of a `case` is not known, the operations of all branches stand there and the
 results are selected by scalars that stand before them, so that the compiler sees what only one branch needs
-(passes/shard/Branches.h). Long functions of elements, such as those that make random bits, stay calls
-(`maps.py`).
+(passes/shard/Branches.h). A loop whose length the step computes has as many turns as its bound says, each of
+them a branch (`whiles.py`). Long functions of elements, such as those that make random bits, stay calls
+(`maps.py`). What the step reports is recorded where it is met (`reports.py`).
 Invariant out: one function, `main`, without other calls and control flow; an operation's name stack is its
 chain of call sites.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
-from epl.adapters.jax import loops, scalars
+from epl.adapters.jax import loops, reports, scalars, whiles
 from epl.adapters.jax.locations import unsupported_operation, user_place
 from epl.adapters.jax.maps import call_map, is_map
+from epl.adapters.jax.reports import Record
 from epl.adapters.jax.simplify import compare, constant
 from epl.errors import UnsupportedError
 
 MAX_OPERATIONS = 200_000  # that are cloned: about half a minute
 
-MOST_INNER = 2_000  # operations of an inner loop that each turn of an outer one has, unrolled
+MOST_INNER = 5_000  # operations of an inner loop that each turn of an outer one has, unrolled
 
 Values = dict[ir.Value, ir.Value]
 
@@ -38,14 +42,23 @@ class _LongInnerLoop(Exception):  # noqa: N818  # a choice, no error
     """The loop inside is the one to keep."""
 
 
-def flatten(module: ir.Module) -> dict[str, ir.Operation]:
+@dataclass(frozen=True)
+class Flat:
+    """The functions that are still called, by `maps.MAP`, and what the step reports, in program order."""
+
+    maps: dict[str, ir.Operation]
+    records: list[Record]
+
+
+def flatten(module: ir.Module, sites: Sequence[reports.Site] = ()) -> Flat:
     """Flattens `main`, takes the other functions out. Recursion does not occur: JAX unrolls it.
 
-    Returns:
-      The functions that are still called, by `maps.MAP`.
+    Args:
+      sites: what the module's custom calls report.
 
     Raises:
-      UnsupportedError: for a loop whose length is computed by the step, or that is very long.
+      UnsupportedError: for a loop whose length is computed by the step and that has no bound, or that is very
+        long.
     """
     functions = {
         ir.StringAttr(op.attributes["sym_name"]).value: op.operation
@@ -54,7 +67,7 @@ def flatten(module: ir.Module) -> dict[str, ir.Operation]:
     }
     main = functions.pop("main")
     maps = {name: function for name, function in functions.items() if is_map(function)}
-    flattener = _Flattener(functions, maps)
+    flattener = _Flattener(functions, maps, sites)
     for op in [view.operation for view in main.regions[0].blocks[0].operations]:
         with ir.InsertionPoint(op):
             results = flattener.replaced(op, {}, None)
@@ -67,22 +80,31 @@ def flatten(module: ir.Module) -> dict[str, ir.Operation]:
             function.detach_from_parent()
         else:
             function.erase()
-    return maps
+    return Flat(maps, flattener.records)
 
 
 class _Flattener:
     """Makes operations at the insertion point. `values` are what those of an outer block have become."""
 
-    def __init__(self, functions: dict[str, ir.Operation], maps: dict[str, ir.Operation]) -> None:
-        self._functions, self._maps = functions, maps
-        self._rules: dict[str, Callable[..., list[ir.Value]]] = {
+    def __init__(
+        self,
+        functions: dict[str, ir.Operation],
+        maps: dict[str, ir.Operation],
+        sites: Sequence[reports.Site],
+    ) -> None:
+        self._functions, self._maps, self._sites = functions, maps, sites
+        self.records: list[Record] = []
+        self._guards: list[tuple[ir.Value, bool]] = []  # of the branches round the insertion point
+        self._rules: dict[str, Callable[..., list[ir.Value] | None]] = {
             "func.call": self._call,
             "stablehlo.while": self._while,
             "stablehlo.case": self._case,
+            "stablehlo.custom_call": self._custom_call,
         }
         self._cloned = 0
         self._loops = 0
         self._is_in_loop = False
+        self._has_bounds = False
         self._chosen: dict[tuple[ir.Value, int], ir.Value] = {}
 
     def replaced(self, op: ir.Operation, values: Values, caller: ir.Location | None) -> list[ir.Value] | None:
@@ -112,6 +134,7 @@ class _Flattener:
         self._cloned += 1
         if self._cloned > MAX_OPERATIONS:
             message = f"loops of more than {MAX_OPERATIONS} operations in all are not supported yet"
+            message += ": lower the bounds of epl.bounded_while" if self._has_bounds else ""
             raise UnsupportedError(message, user_place(_called_at(op.location, caller)))
 
         def adopt(nested: ir.Operation) -> ir.WalkResult:
@@ -133,6 +156,17 @@ class _Flattener:
             return call_map(self._maps[name], arguments, location)
         return self._block(self._functions[name].regions[0].blocks[0], arguments, {}, location)
 
+    def _custom_call(
+        self, op: ir.Operation, values: Values, caller: ir.Location | None
+    ) -> list[ir.Value] | None:
+        if not reports.is_report(op):
+            return None
+        operands = [values.get(value, value) for value in op.operands]
+        with _called_at(op.location, caller) as location:
+            place = user_place(location)
+            self.records.append(reports.record(op, self._sites, operands, self._guards, place))
+        return []
+
     def _while(self, op: ir.Operation, values: Values, caller: ir.Location | None) -> list[ir.Value]:
         carried = [values.get(value, value) for value in op.operands]
         results = None if self._is_in_loop else self._kept(op, carried, values, caller)
@@ -142,23 +176,38 @@ class _Flattener:
         self, op: ir.Operation, carried: list[ir.Value], values: Values, caller: ir.Location | None
     ) -> list[ir.Value] | None:
         """The results of a loop that stays one; None if it is one to unroll."""
-        turn = loops.Turn([value.type for value in carried])
-        cloned, self._is_in_loop = self._cloned, True
-        chosen = dict(self._chosen)
+
+        def clone(turn: loops.Turn) -> loops.Loop:
+            [goes_on], following = (
+                self._block(region.blocks[0], turn.arguments, values, caller) for region in op.regions
+            )
+            return loops.Loop(turn, carried, goes_on, following, self._reported())
+
+        return self._written([value.type for value in carried], clone, _called_at(op.location, caller))
+
+    def _reported(self) -> list[ir.Value]:
+        return [value for record in self.records for value in record.values]
+
+    def _written(
+        self, types: Sequence[ir.Type], clone: Callable[[loops.Turn], loops.Loop], location: ir.Location
+    ) -> list[ir.Value] | None:
+        """The results of the loop whose turn `clone` clones; None if it is one to unroll."""
+        turn, chosen, outer = loops.Turn(types), dict(self._chosen), self.records
+        cloned, self._is_in_loop, self.records = self._cloned, True, []
         try:
             with ir.InsertionPoint(turn.block):
-                [goes_on], following = (
-                    self._block(region.blocks[0], turn.arguments, values, caller) for region in op.regions
-                )
-            loop = loops.Loop(turn, carried, goes_on, following)
+                loop = clone(turn)
             if loop.is_kept:
+                results = loop.write(self._loops, location)
+                stacks = iter(loop.stacks)
+                outer += [r.stacked(self._loops, loop.turns, stacks) for r in self.records]
                 self._loops += 1
-                return loop.write(self._loops - 1, _called_at(op.location, caller))
+                return results
         except (_LongInnerLoop, UnsupportedError):  # such as for one whose length depends on the turn
             pass
         finally:
             turn.erase()
-            self._chosen = chosen
+            self._chosen, self.records = chosen, outer
             self._is_in_loop = False
         self._cloned = cloned
         return None
@@ -167,17 +216,81 @@ class _Flattener:
         self, op: ir.Operation, carried: list[ir.Value], values: Values, caller: ir.Location | None
     ) -> list[ir.Value]:
         condition, body = (region.blocks[0] for region in op.regions)
+        location = _called_at(op.location, caller)
+        follower = whiles.Follower(self._functions, lambda value: values.get(value, value))
+        if (bound := whiles.bound(op, carried, location, follower)) is not None:
+            return self._bounded(op, bound, carried, values, caller)
         before = self._cloned
         while True:
-            if self._is_in_loop and self._cloned - before > MOST_INNER:
-                raise _LongInnerLoop
+            self._check_inner(before)
             [goes_on] = self._block(condition, carried, values, caller)
             known = scalars.known(goes_on)
             if known is None:
-                raise unsupported_operation(op, _called_at(op.location, caller))
+                raise unsupported_operation(op, location)
             if not known:
                 return carried
             carried = self._block(body, carried, values, caller)
+
+    def _check_inner(self, before: int) -> None:
+        """A loop inside another one is unrolled, if that makes no more operations than this."""
+        if self._is_in_loop and self._cloned - before > MOST_INNER:
+            raise _LongInnerLoop
+
+    def _bounded(
+        self,
+        op: ir.Operation,
+        bound: whiles.Bound,
+        carried: list[ir.Value],
+        values: Values,
+        caller: ir.Location | None,
+    ) -> list[ir.Value]:
+        """A loop whose length the step computes: as many turns as its bound says, each of them a branch."""
+        self._has_bounds = True
+        carried = [*carried, *self._block(op.regions[0].blocks[0], carried, values, caller)]
+
+        def clone(turn: loops.Turn) -> loops.Loop:
+            following = self._branch_turn(op, turn.arguments, values, caller)
+            return loops.Loop(turn, carried, bound.turns, following, self._reported())
+
+        location = _called_at(op.location, caller)
+        types = [value.type for value in carried]
+        results = None if self._is_in_loop else self._written(types, clone, location)
+        if results is None:
+            before, results = self._cloned, carried
+            for _ in range(bound.turns):
+                self._check_inner(before)
+                results = self._branch_turn(op, results, values, caller)
+        *results, goes_on = results
+        if not bound.sure:
+            with location:
+                place = user_place(location)
+                reports.add_unended(self.records, goes_on, bound.message, self._guards, place)
+        return results
+
+    def _branch_turn(
+        self, op: ir.Operation, arguments: Sequence[ir.Value], values: Values, caller: ir.Location | None
+    ) -> list[ir.Value]:
+        """A turn that is skipped when the loop, as the last argument says, has ended."""
+        *carried, goes_on = arguments
+        condition, body = (region.blocks[0] for region in op.regions)
+        with self._taking([(goes_on, True)]):
+            following = self._block(body, carried, values, caller)
+            following += self._block(condition, following, values, caller)
+        with _called_at(op.location, caller):
+            ended = [*carried, constant(goes_on.type, 0)]
+            return [
+                a if a == b else stablehlo.SelectOp(goes_on, a, b).result
+                for a, b in zip(following, ended, strict=True)
+            ]
+
+    @contextlib.contextmanager
+    def _taking(self, guards: reports.Guards) -> Iterator[None]:
+        """Within, operations are those of a branch that is taken where these predicates hold."""
+        self._guards += guards
+        try:
+            yield
+        finally:
+            del self._guards[len(self._guards) - len(guards) :]
 
     def _case(self, op: ir.Operation, values: Values, caller: ir.Location | None) -> list[ir.Value]:
         index = values.get(op.operands[0], op.operands[0])
@@ -187,12 +300,18 @@ class _Flattener:
             return self._block(branches[chosen], [], values, caller)
         with _called_at(op.location, caller):
             are_chosen = [self._is_chosen(index, position) for position in range(len(branches) - 1)]
-        *firsts, results = (self._block(branch, [], values, caller) for branch in branches)
+        guards: list[reports.Guards] = [[(is_chosen, True)] for is_chosen in are_chosen]
+        guards.append([(is_chosen, False) for is_chosen in are_chosen])
+        results_of = []
+        for branch, taken in zip(branches, guards, strict=True):
+            with self._taking(taken):
+                results_of.append(self._block(branch, [], values, caller))
+        *firsts, results = results_of
         with _called_at(op.location, caller):
-            for is_chosen, branch in reversed(list(zip(are_chosen, firsts, strict=True))):
+            for is_chosen, first in reversed(list(zip(are_chosen, firsts, strict=True))):
                 results = [
                     a if a == b else stablehlo.SelectOp(is_chosen, a, b).result
-                    for a, b in zip(branch, results, strict=True)
+                    for a, b in zip(first, results, strict=True)
                 ]
         return results
 

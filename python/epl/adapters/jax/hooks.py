@@ -7,16 +7,18 @@ public way).
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import threading
 import traceback
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import jax
-from jax._src import config, core, dtypes, source_info_util
+from jax._src import config, core, debugging, dtypes, source_info_util
 from jax._src.array import ArrayImpl
-from jax._src.interpreters import partial_eval, pxla
+from jax._src.interpreters import mlir, partial_eval, pxla
 from jax._src.lax import parallel
 from jax._src.lib import xla_client
 from jax._src.random import prng
@@ -115,6 +117,91 @@ def key_wrapper(dtype: Any) -> Callable[[jax.Array], jax.Array]:
     return wrap
 
 
+DEBUG_EFFECT = debugging.debug_effect
+"""Of what is there for its effect, has no results, and stays where it stands under every transformation."""
+
+Emit = Callable[[Any, Sequence[Any], Callable[..., Any]], None]
+"""Writes what stands for a print: from the lowering rule's context, its operands, and what shows values."""
+
+
+class _Step(threading.local):
+    is_traced = False
+    emit: Emit | None = None
+
+
+_step = _Step()
+
+
+@contextlib.contextmanager
+def tracing_step() -> Iterator[None]:
+    """Within, `jax.debug.print(..., ordered=True)` is like any other: a step is shown in its order anyway.
+
+    JAX threads tokens through a program for what is ordered.
+    """
+    previous, _step.is_traced = _step.is_traced, True
+    try:
+        yield
+    finally:
+        _step.is_traced = previous
+
+
+@contextlib.contextmanager
+def printing_by(emit: Emit) -> Iterator[None]:
+    """Within, `jax.debug.print` and `jax.debug.callback` are lowered to what `emit` writes."""
+    previous, _step.emit = _step.emit, emit
+    try:
+        yield
+    finally:
+        _step.emit = previous
+
+
+def kept_in_recomputation(primitive: Any) -> None:
+    """Lets `jax.checkpoint` do with a primitive of the debug effect what it does with prints."""
+    rule = partial_eval.partial_eval_jaxpr_custom_rules[debugging.debug_print_p]
+    rule = functools.partial(rule.func, **{**rule.keywords, "primitive": primitive})
+    partial_eval.partial_eval_jaxpr_custom_rules[primitive] = rule
+
+
+def _teach_prints(primitive: Any, abstract: Callable[..., Any], lowering: Callable[..., Any]) -> None:
+    """Adds to a primitive of `jax.debug` what it is in a step; everywhere else it is what it was."""
+
+    def abstract_eval(*avals: Any, **params: Any) -> Any:
+        results, effects = abstract(*avals, **params)
+        return results, {DEBUG_EFFECT} if _step.is_traced else effects
+
+    def lower_print(context: Any, *operands: Any, **params: Any) -> Any:
+        if _step.emit is None:
+            return lowering(context, *operands, **params)
+        _step.emit(context, operands, functools.partial(primitive.impl, **params))
+        return []
+
+    primitive.def_effectful_abstract_eval(abstract_eval)
+    mlir.register_lowering(primitive, lower_print, platform="tpu", cacheable=False)
+
+
+_teach_prints(
+    debugging.debug_print_p, debugging.debug_print_abstract_eval, debugging.debug_print_lowering_rule
+)
+_teach_prints(
+    debugging.debug_callback_p, debugging.debug_callback_abstract_eval, debugging.debug_callback_lowering
+)
+
+
+def plain_format(show: Callable[..., Any]) -> tuple[str, tuple[str, ...]] | None:
+    """The format of a print and the names of its values, "" for positional ones.
+
+    None if it is more than that: a function of the user's, a tree, a value that is no array, a log.
+    """
+    params = show.keywords if isinstance(show, functools.partial) else {}
+    if "fmt" not in params or params["static_args"] or params["logging_record"]:
+        return None
+    leaves = [object() for _ in range(params["in_tree"].num_leaves)]
+    args, kwargs = jax.tree.unflatten(params["in_tree"], leaves)
+    if [*args, *kwargs.values()] != leaves:
+        return None
+    return params["fmt"], ("",) * len(args) + tuple(kwargs)
+
+
 def equations(jaxpr: Any, caller: Place | None = None) -> Iterator[tuple[str, list[str], Place | None]]:
     """The primitives of a jaxpr, inner ones too, with types of operands, and the user's innermost line."""
     for equation in jaxpr.eqns:
@@ -126,8 +213,10 @@ def equations(jaxpr: Any, caller: Place | None = None) -> Iterator[tuple[str, li
 
 
 def read_arguments(stage: Any, results: Sequence[bool]) -> list[bool]:
-    """Which arguments of a traced step those of its results read that are marked."""
-    _, used = partial_eval.dce_jaxpr(stage.jaxpr.jaxpr, list(results))
+    """Which arguments of a traced step those of its results read that are marked; prints read nothing."""
+    jaxpr = stage.jaxpr.jaxpr
+    silent = [equation for equation in jaxpr.eqns if DEBUG_EFFECT not in equation.effects or equation.outvars]
+    _, used = partial_eval.dce_jaxpr(jaxpr.replace(eqns=silent), list(results))
     return list(used)
 
 

@@ -10,7 +10,8 @@ an `UnsupportedError` with the user's line.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,8 +25,10 @@ from epl.adapters.jax.locations import unsupported_operation
 from epl.adapters.jax.loops import LOOP_EDGES
 from epl.adapters.jax.maps import MAP, lower_maps
 from epl.adapters.jax.pooling import lower_pooling
+from epl.adapters.jax.reports import Site
 from epl.adapters.jax.simplify import fold_broadcasts, operations, simplify
 from epl.adapters.jax.sorting import attach_comparators, raise_sorts
+from epl.reports import Report
 
 HOIST_BYTES = 1024  # closed-over arrays above this size become hidden arguments
 _HEX_ELEMENTS = 100
@@ -39,18 +42,27 @@ _CAPTURING = frozenset(
 _LEFT_OVER = frozenset({"builtin.unrealized_conversion_cast", "tensor.extract"})
 
 
-def legalize(module: ir.Module) -> list[np.ndarray]:
+@dataclass(frozen=True)
+class Hidden:
+    """What `main` has beside what the step has, behind it: values of arguments, and what results report."""
+
+    arguments: list[np.ndarray]
+    reports: list[Report]
+
+
+def legalize(module: ir.Module, sites: Sequence[Site] = ()) -> Hidden:
     """Rewrites the module in place, as this file's head says.
 
-    Returns:
-      The values of the hidden arguments, which are the last ones of `main`.
+    Args:
+      sites: what the custom calls of prints and checks stand for.
 
     Raises:
       UnsupportedError: for an operation that has no form there.
     """
     expand(module)
     fold_broadcasts(module)
-    maps = flatten(module)
+    flat = flatten(module, sites)
+    _return_too(module, [value for record in flat.records for value in record.values])
     raise_indexing(module)
     lower_pooling(module)
     # Removes what nothing uses, which is no error then.
@@ -65,9 +77,9 @@ def legalize(module: ir.Module) -> list[np.ndarray]:
     attach_comparators(module)
     _run(module, "canonicalize")
     _make_signless(module)
-    lower_maps(module, maps)
+    lower_maps(module, flat.maps)
     _refuse(module, _is_foreign)
-    return hidden
+    return Hidden(hidden, [record.report for record in flat.records])
 
 
 def expand(module: ir.Module) -> None:
@@ -159,6 +171,18 @@ def _retype_function(function: ir.Operation) -> None:
     function.attributes["function_type"] = ir.TypeAttr.get(types)
     for name, count in (("arg_attrs", len(types.inputs)), ("res_attrs", len(types.results))):
         function.attributes[name] = ir.ArrayAttr.get([ir.DictAttr.get({})] * count)
+
+
+def _return_too(module: ir.Module, values: Sequence[ir.Value]) -> None:
+    """Makes values of the entry function further results of it."""
+    function = main_function(module)
+    block = function.regions[0].blocks[0]
+    returned = block.operations[len(block.operations) - 1].operation
+    with ir.InsertionPoint(returned):
+        operands = [*returned.operands, *values]
+        ir.Operation.create(returned.name, operands=operands, loc=returned.location)
+    returned.erase()
+    _retype_function(function)
 
 
 def _raise_concatenations(module: ir.Module) -> None:

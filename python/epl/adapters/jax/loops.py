@@ -58,26 +58,35 @@ class Loop:
     Args:
       turn: holds the operations of the condition and the body.
       initial: the carried values before the first turn.
-      goes_on: the condition, in the turn.
+      goes_on: the condition, in the turn, or the number of turns.
       following: what the turn makes of the carried values.
+      reported: what the step reports of every turn.
     """
 
     def __init__(
-        self, turn: Turn, initial: Sequence[ir.Value], goes_on: ir.Value, following: Sequence[ir.Value]
+        self,
+        turn: Turn,
+        initial: Sequence[ir.Value],
+        goes_on: ir.Value | int,
+        following: Sequence[ir.Value],
+        reported: Sequence[ir.Value] = (),
     ) -> None:
+        self._reported = list(reported)
+        self.stacks: list[ir.Value] = []
+        """Behind the loop what was reported of every turn, when it is written."""
         self._arguments, self._initial, self._following = turn.arguments, list(initial), list(following)
         self._operations = [view.operation for view in turn.block.operations]
         self._numbers: dict[ir.Value, list[np.ndarray]] = {}  # of scalar integers that are known in all turns
         self._after: dict[int, np.ndarray] = {}  # position of a counter to its number after the last turn
-        self._turns = self._count(goes_on)
+        self.turns = goes_on if isinstance(goes_on, int) else self._count(goes_on)
         self._updates = self._find_updates()
         self._slices = self._find_slices()
 
     @property
     def is_kept(self) -> bool:
         """Whether the loop has a known length and is better not unrolled."""
-        size = self._turns * len(self._operations)
-        if self._turns < FEWEST_TURNS or not FEWEST_OPERATIONS <= size <= MOST_OPERATIONS:
+        size = self.turns * len(self._operations)
+        if self.turns < FEWEST_TURNS or not FEWEST_OPERATIONS <= size <= MOST_OPERATIONS:
             return False
         return size > MOST_UNROLLED or not any(map(self._reads_elsewhere, self._moved()))
 
@@ -151,12 +160,12 @@ class Loop:
         """Whether a part is the turn's row of a stack that has one for each turn."""
         if stack.rank == 0 or list(part.shape) != [1, *stack.shape[1:]]:
             return False
-        return bool(stack.shape[0] == self._turns) and self._is_reversed(starts[0]) is not None
+        return bool(stack.shape[0] == self.turns) and self._is_reversed(starts[0]) is not None
 
     def _is_reversed(self, position: ir.Value) -> bool | None:
         """Whether a position counts the turns down (True) or up (False); None if it does neither."""
         numbers = [int(number) for number in self._numbers.get(position, [])]
-        up = list(range(self._turns))
+        up = list(range(self.turns))
         return False if numbers == up else True if numbers == up[::-1] else None
 
     def _moved(self) -> list[ir.Operation]:
@@ -176,7 +185,7 @@ class Loop:
 
     def write(self, number: int, location: ir.Location) -> list[ir.Value]:
         """Writes the loop to the insertion point, as loop `number` of the step; returns what it makes."""
-        self._attribute = ir.Attribute.parse(f"#epl.loop<{number}, turns = {self._turns}>")
+        self._attribute = ir.Attribute.parse(f"#epl.loop<{number}, turns = {self.turns}>")
         moved = self._moved()
         with location:
             self._enter(moved)
@@ -193,6 +202,7 @@ class Loop:
             elif i not in self._after and i not in self._updates:
                 self._replace(argument, self._edge("carry", argument.type, self._initial[i], index=i))
         carried = [value for i, value in enumerate(self._following) if i not in self._after]
+        carried += self._reported
         for value, numbers in list(self._numbers.items()):
             if value in carried or any(use.owner.operation in moved for use in value.uses):
                 table = self._from_table(value.type, numbers)
@@ -206,10 +216,11 @@ class Loop:
     def _replace(self, old: ir.Value, new: ir.Value) -> None:
         old.replace_all_uses_with(new)
         self._following = [new if value == old else value for value in self._following]
+        self._reported = [new if value == old else value for value in self._reported]
 
     def _from_table(self, type_: ir.Type, numbers: Sequence[np.ndarray]) -> ir.Value:
         """A known number of each turn, as a slice of all of them."""
-        table = ir.RankedTensorType.get([self._turns], type_.element_type)
+        table = ir.RankedTensorType.get([self.turns], type_.element_type)
         values = ir.DenseElementsAttr.get(np.array(numbers), type=table)
         return self._sliced(stablehlo.ConstantOp(values).result, reverse=False)
 
@@ -236,7 +247,12 @@ class Loop:
                 results.append(
                     initial if value == initial else self._edge("last", initial.type, value, index=i)
                 )
+        self.stacks = [self._stacked(value) for value in self._reported]
         return results
+
+    def _stacked(self, value: ir.Value) -> ir.Value:
+        stack = ir.RankedTensorType.get([self.turns, *value.type.shape], value.type.element_type)
+        return self._edge("stack", stack, value)
 
     def _edge(
         self, name: str, type_: ir.Type, operand: ir.Value, *, index: int | None = None, reverse: bool = False

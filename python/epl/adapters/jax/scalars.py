@@ -40,13 +40,16 @@ _RULES: dict[str, Callable[..., Any]] = {
 
 def known(value: ir.Value) -> np.ndarray | None:
     """The number that a scalar constant of an integer type is, else None."""
+    return None if value.type.rank else repeated(value)
+
+
+def repeated(value: ir.Value) -> np.ndarray | None:
+    """The number that every element of a constant of an integer type is, else None."""
     owner = producer(value, "stablehlo.constant")
-    if owner is None or value.type.rank != 0:
+    if owner is None or (dtype := _dtype(value.type.element_type)) is None:
         return None
-    if (dtype := _dtype(value.type.element_type)) is None:
-        return None
-    attribute = ir.DenseElementsAttr(owner.attributes["value"]).get_splat_value()
-    return np.array(attribute.value, dtype)
+    attribute = ir.DenseElementsAttr(owner.attributes["value"])
+    return np.array(attribute.get_splat_value().value, dtype) if attribute.is_splat else None
 
 
 def fold(op: ir.Operation, operands: Sequence[ir.Value]) -> int | None:
@@ -59,10 +62,14 @@ def fold(op: ir.Operation, operands: Sequence[ir.Value]) -> int | None:
 
 def is_scalar(op: ir.Operation) -> bool:
     """Whether an operation makes one scalar integer by a rule of this file."""
+    return has_rule(op) and op.results[0].type.rank == 0
+
+
+def has_rule(op: ir.Operation) -> bool:
+    """Whether an operation makes integers, each of those at the same place, by a rule of this file."""
     if op.name != "stablehlo.compare" and op.name not in _RULES:
         return False
-    type_ = op.results[0].type
-    return type_.rank == 0 and _dtype(type_.element_type) is not None
+    return _dtype(op.results[0].type.element_type) is not None
 
 
 def evaluate(op: ir.Operation, numbers: Sequence[np.ndarray | None]) -> np.ndarray | None:

@@ -6,7 +6,6 @@ row.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -30,7 +29,7 @@ SUPPORTED: dict[str, tuple[str, ...]] = {
     "Indexing and sorting": ("gather", "scatter", "dynamic_slice", "dynamic_update_slice", "sort"),
     "Structure": ("while", "case", "composite", "optimization_barrier", "return"),
 }
-"""Operations of StableHLO that compile; loops if their length is known, branches whatever decides them."""
+"""Operations of StableHLO that compile; loops if their length is known or bounded, all branches."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +51,18 @@ class Refused:
 REFUSED: tuple[Refused, ...] = (
     Refused(
         "callbacks into Python",
-        ("debug_print", "debug_callback", "pure_callback", "io_callback"),
+        ("pure_callback", "io_callback"),
         (),
-        "a plan runs without Python; return the value, and print or use it after the step",
+        "a plan runs without Python; return the value and use it after the step, or look at it with "
+        "jax.debug.callback and debug=True",
         early=True,
     ),
     Refused(
-        "loops whose length the step computes, in jax.random.gamma, gammainc and svd too",
+        "loops whose length the step computes and nothing bounds, in jax.random.gamma and gammainc too",
         ("while",),
         (),
-        "devices keep one schedule; use scan or fori_loop with a constant length, and jnp.where in it",
+        "devices keep one schedule; write `with epl.bounded_while(64):` round it, with the most iterations "
+        "that it may take",
     ),
     Refused(
         "collectives and axes of devices",
@@ -130,11 +131,8 @@ REFUSED: tuple[Refused, ...] = (
 )
 """Operations that are errors, with what to do instead."""
 
-DRAW_INSTEAD = (
-    "devices keep one schedule; draw outside of the step what jax.random draws until it is accepted, as from "
-    "gamma, beta and poisson; in a loop of your own use scan or fori_loop with a constant length"
-)
-"""What to do about a loop with a random key whose length the step computes."""
+PRINTS = ("debug_print", "debug_callback")
+"""What a step shows with `debug=True` and leaves out otherwise."""
 
 ELEMENTS_INSTEAD = "convert to a type of 8 bits or more that NumPy has, or bfloat16"
 """What to do about element types that no plan holds: complex numbers apart, those of float8 and int4."""
@@ -151,7 +149,6 @@ UNSEEN: tuple[str, ...] = _words(
 _INSTEAD = {name: row.instead for row in REFUSED for name in (*row.operations, *row.primitives)}
 EARLY = frozenset(name for row in REFUSED if row.early for name in row.primitives)
 _MOST_KINDS = 4
-_KEY = re.compile(r"ui32\[(.*,)?2\]")  # threefry's
 
 
 def unsupported(
@@ -168,8 +165,7 @@ def unsupported(
     more = f" and {len(shown) - _MOST_KINDS} more" if len(shown) > _MOST_KINDS else ""
     known = "" if operation in (None, primitive) else f" ({operation})"
     of = f" of {', '.join(shown[:_MOST_KINDS])}{more}" if shown else ""
-    draws = operation == "while" and any(_KEY.fullmatch(kind) for kind in shown)
-    instead = DRAW_INSTEAD if draws else _INSTEAD.get(primitive) or _INSTEAD.get(operation or "")
+    instead = _INSTEAD.get(primitive) or _INSTEAD.get(operation or "")
     instead = instead or _about_elements(shown)
     advice = f": {instead}" if instead else ""
     return UnsupportedError(f'"{primitive}"{known}{of} is not supported{advice}', place)

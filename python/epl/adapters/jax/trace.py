@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +18,11 @@ from jaxlib.mlir import ir
 from epl.adapters.jax import hooks
 from epl.adapters.jax.constraints import PLATFORM
 from epl.adapters.jax.legalize import legalize, main_function
-from epl.adapters.jax.support import EARLY, unsupported
+from epl.adapters.jax.reports import lowering
+from epl.adapters.jax.support import EARLY, PRINTS, unsupported
 from epl.errors import Place
 from epl.places import raising_place
+from epl.reports import Report
 from epl.scopes import ScopeTable, Strategy
 from epl.sharding import Sharding
 
@@ -63,13 +66,15 @@ class Traced:
 
 @dataclass(frozen=True)
 class Program:
-    """A step as MLIR text, and the values of the hidden arguments that follow the user's ones.
+    """A step as MLIR text.
 
+    hidden: values of the arguments that follow the user's. reports: what the results behind the user's say.
     scopes: those that operations stand in, in the order in which the step enters them. place: of the step.
     """
 
     text: str
     hidden: tuple[np.ndarray, ...]
+    reports: tuple[Report, ...] = ()
     scopes: tuple[Strategy, ...] = ()
     place: Place | None = None
 
@@ -97,7 +102,7 @@ def trace(
     wrapper.__name__ = wrapper.__qualname__ = name
     wrapper.__signature__ = inspect.signature(lambda *leaves: leaves)  # type: ignore[attr-defined]
     table = ScopeTable()
-    with table.active():
+    with table.active(), hooks.tracing_step():
         staged = jax.jit(wrapper, keep_unused=True)
         try:
             stage = staged.trace(*arguments)
@@ -130,6 +135,7 @@ def lower(
     name: str,
     place: Place,
     default: Strategy | None = None,
+    debug: bool = False,
 ) -> Program:
     """Lowers a traced step to linalg and annotates its entry function.
 
@@ -138,17 +144,23 @@ def lower(
       results: of the step, in the order of the leaves of `traced.out`.
       place: where the step is defined; what the compiler finds wrong with an argument is reported there.
       default: strategy of what stands in no scope.
+      debug: whether what the step prints is among its hidden results; it is left out otherwise, with a
+        warning.
 
     Raises:
       UnsupportedError: for an operation that the compiler has no input form of.
     """
     _refuse_early(traced.stage)
-    module = hooks.lower(traced.stage, PLATFORM, place)
+    if not debug:
+        _warn_of_prints(traced.stage, name)
+    with lowering(prints=debug) as sites:
+        module = hooks.lower(traced.stage, PLATFORM, place)
     module.context.allow_unregistered_dialects = True
     with module.context, ir.Location.unknown():
         _name_arguments(main_function(module), arguments, place)
-        hidden = legalize(module)
-        _annotate(main_function(module), arguments, results, len(hidden))
+        hidden = legalize(module, sites)
+        reported = [report.name for report in hidden.reports for _ in report.kinds]
+        _annotate(main_function(module), arguments, results, len(hidden.arguments), reported)
         _annotate_scopes(main_function(module), traced.scopes, default)
         _add_mesh(module, arguments)
         for attribute in list(module.operation.attributes):
@@ -157,7 +169,7 @@ def lower(
         text = module.operation.get_asm(enable_debug_info=True, assume_verified=True)  # as the compiler does
         used = {int(index) for index in re.findall(r"\bepl\.s(\d+)\b", text)}
         scopes = (scope for index, scope in enumerate(traced.scopes) if index in used)
-        return Program(text, tuple(hidden), tuple(scopes), place)
+        return Program(text, tuple(hidden.arguments), tuple(hidden.reports), tuple(scopes), place)
 
 
 def _refuse_early(stage: Any) -> None:
@@ -165,6 +177,17 @@ def _refuse_early(stage: Any) -> None:
     for primitive, kinds, place in hooks.equations(stage.jaxpr.jaxpr):
         if primitive in EARLY:
             raise unsupported(primitive, None, kinds, place)
+
+
+def _warn_of_prints(stage: Any, name: str) -> None:
+    """Says, once for a step, that what it prints is left out."""
+    places = [place for primitive, _, place in hooks.equations(stage.jaxpr.jaxpr) if primitive in PRINTS]
+    if not places:
+        return
+    first = places[0] or Place("<step>")
+    more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+    message = f"{first}: {name} leaves out what it prints here{more}: give debug=True to epl.parallelize"
+    warnings.warn_explicit(message, UserWarning, first.file, first.line)
 
 
 def _name_arguments(function: ir.Operation, arguments: Sequence[Argument], place: Place) -> None:
@@ -179,7 +202,11 @@ def _name_arguments(function: ir.Operation, arguments: Sequence[Argument], place
 
 
 def _annotate(
-    function: ir.Operation, arguments: Sequence[Argument], results: Sequence[Result], hidden: int
+    function: ir.Operation,
+    arguments: Sequence[Argument],
+    results: Sequence[Result],
+    hidden: int,
+    reported: Sequence[str],
 ) -> None:
     attributes = [_argument_attributes(argument) for argument in arguments]
     attributes += [
@@ -187,9 +214,9 @@ def _annotate(
         for index in range(hidden)
     ]
     function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in attributes])
-    function.attributes["res_attrs"] = ir.ArrayAttr.get(
-        [ir.DictAttr.get(_result_attributes(r)) for r in results]
-    )
+    attributes = [_result_attributes(result) for result in results]
+    attributes += [{**_result_attributes(Result(name)), "epl.hidden": ir.UnitAttr.get()} for name in reported]
+    function.attributes["res_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in attributes])
 
 
 def _add_mesh(module: ir.Module, arguments: Sequence[Argument]) -> None:
