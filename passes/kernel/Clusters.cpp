@@ -4,14 +4,16 @@
 // Method: greedy. Every op starts alone; in program order each op tries to join the groups of what it reads,
 // then the groups of others that read the same.
 // Two groups join if their domains fit (Clusters.h), every value between them is read where it is made, no
-// path leads from one to the other through a third, and the result is not too large. A value with many uses
-// is shared: nothing but clones is ever computed twice. Compare `FusionPlanner` in XLA:GPU.
+// path leads from one to the other through a third (AcyclicPartition.h), and the result is not too large. A
+// value with many uses is shared: nothing but clones is ever computed twice. Compare `FusionPlanner` in
+// XLA:GPU.
 //
 // In: a flat block. Out: a partition of its ops, acyclic.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/kernel/Clusters.h"
+#include "passes/kernel/AcyclicPartition.h"
 #include "passes/kernel/Iteration.h"
 #include "passes/kernel/OpRoles.h"
 
@@ -25,12 +27,10 @@ struct Node {
   Operation *op;
   OpRole role;
   Iteration iteration;
-  SmallVector<unsigned> users; ///< nodes that read its results
 };
 
-/// A group in the making and the loop nest that it needs.
-struct Cluster {
-  SmallVector<unsigned> nodes; ///< sorted
+/// The loop nest that a group needs.
+struct Nest {
   SmallVector<int64_t> shape;
   std::optional<unsigned> rowSplit, colSplit; ///< set by reductions, rowSplit by values of rows too; equal
   bool opaque = false;
@@ -43,25 +43,30 @@ public:
 
 private:
   void addNode(Operation &op);
-  /// Joins clusters that read each other's values, in program order.
+  /// Joins groups that read each other's values, in program order.
   void joinMakersAndReaders();
-  /// Joins clusters of one shape that read each element of the same tensor, so that it is read once.
+  /// Joins groups of one shape that read each element of the same tensor, so that it is read once.
   void joinReaders();
-  /// Joins the clusters if they may.
+  /// Joins the groups if they may.
   void tryJoin(unsigned a, unsigned b);
-  bool fits(const Cluster &joined) const;
-  /// Whether each value that `joined` makes and reads is read where it is made.
-  bool readsWhereMade(const Cluster &joined, unsigned node) const;
-  bool dependsThroughOther(unsigned from, unsigned to) const;
-  /// The node of `joined` that makes what is read, or null if that comes from outside.
-  const Node *getMaker(const Cluster &joined, const Read &read) const;
+  /// Whether the two are small enough to be one.
+  bool fits(unsigned a, unsigned b) const;
+  /// Whether each value that groups `a` and `b`, which share a nest, make and read is read where it is made.
+  bool readsWhereMade(const Nest &nest, unsigned a, unsigned b) const;
+  /// The node that makes what is read, if it does not come from outside of the block.
+  std::optional<unsigned> findMaker(const Read &read) const;
+  bool isIn(std::optional<unsigned> node, unsigned a, unsigned b) const;
+  /// The nodes of both groups.
+  auto getNodes(unsigned a, unsigned b) const {
+    return llvm::concat<const unsigned>(parts.getNodes(a), parts.getNodes(b));
+  }
 
   const GroupLimits limits;
   SmallVector<Node> nodes;
-  SmallVector<Cluster> clusters;   ///< by their first node; joined ones are empty
-  SmallVector<unsigned> clusterOf; ///< of each node
+  AcyclicPartition parts;
+  SmallVector<Nest> nests; ///< of each part
   DenseMap<Operation *, unsigned> nodeOf;
-  DenseSet<std::pair<unsigned, unsigned>> refused; ///< clusters that may not join as all clusters are now
+  DenseSet<std::pair<unsigned, unsigned>> refused; ///< groups that may not join as all groups are now
 };
 
 Grouping::Grouping(Block &body, const GroupLimits &limits) : limits(limits) {
@@ -73,21 +78,20 @@ void Grouping::addNode(Operation &op) {
   OpRole role = getOpRole(&op);
   if (role == OpRole::clone || role == OpRole::view)
     return;
-  unsigned index = nodes.size();
-  nodeOf[&op] = index;
-  clusterOf.push_back(index);
   Iteration iteration = getIteration(&op);
+  SmallVector<unsigned> sources;
   for (const Read &read : iteration.reads)
-    if (Operation *source = read.source.getDefiningOp())
-      nodes[nodeOf.lookup(source)].users.push_back(index);
-  Cluster cluster{{index}, iteration.shape, {}, {}, role == OpRole::contraction};
-  cluster.opaque |= iteration.kind == Iteration::Kind::opaque;
+    if (std::optional<unsigned> maker = findMaker(read))
+      sources.push_back(*maker);
+  nodeOf[&op] = parts.addNode(sources);
+  Nest nest{iteration.shape, {}, {}, role == OpRole::contraction};
+  nest.opaque |= iteration.kind == Iteration::Kind::opaque;
   if (iteration.kind == Iteration::Kind::rowReduction)
-    cluster.rowSplit = iteration.split;
+    nest.rowSplit = iteration.split;
   if (iteration.kind == Iteration::Kind::colReduction)
-    cluster.colSplit = iteration.split;
-  clusters.push_back(std::move(cluster));
-  nodes.push_back({&op, role, std::move(iteration), {}});
+    nest.colSplit = iteration.split;
+  nests.push_back(std::move(nest));
+  nodes.push_back({&op, role, std::move(iteration)});
 }
 
 /// The one of two optional numbers that is set, if they do not contradict.
@@ -99,13 +103,13 @@ bool unify(std::optional<unsigned> &into, std::optional<unsigned> other) {
   return true;
 }
 
-/// The loop nest that both clusters fit in, if there is one.
-std::optional<Cluster> joinNests(const Cluster &a, const Cluster &b) {
+/// The loop nest that both groups fit in, if there is one.
+std::optional<Nest> joinNests(const Nest &a, const Nest &b) {
   if (a.opaque || b.opaque)
     return std::nullopt;
   if (a.shape.size() > b.shape.size())
     return joinNests(b, a);
-  Cluster joined = b;
+  Nest joined = b;
   if (!ArrayRef(b.shape).take_front(a.shape.size()).equals(a.shape))
     return std::nullopt;
   if (a.shape.size() < b.shape.size()) { // a computes values of b's rows
@@ -119,85 +123,66 @@ std::optional<Cluster> joinNests(const Cluster &a, const Cluster &b) {
   std::optional<unsigned> split = joined.rowSplit; // what is reduced by columns are the same rows
   if (!unify(split, joined.colSplit))
     return std::nullopt;
-  joined.nodes.append(a.nodes);
-  llvm::sort(joined.nodes);
   return joined;
 }
 
-const Node *Grouping::getMaker(const Cluster &joined, const Read &read) const {
+std::optional<unsigned> Grouping::findMaker(const Read &read) const {
   auto it = nodeOf.find(read.source.getDefiningOp());
-  return it != nodeOf.end() && llvm::is_contained(joined.nodes, it->second) ? &nodes[it->second] : nullptr;
+  return it == nodeOf.end() ? std::nullopt : std::optional(it->second);
 }
 
-bool Grouping::readsWhereMade(const Cluster &joined, unsigned node) const {
-  return llvm::all_of(nodes[node].iteration.reads, [&](const Read &read) {
-    const Node *maker = getMaker(joined, read);
-    return !maker || (maker->iteration.kind != Iteration::Kind::colReduction && read.isPrefix() &&
-                      (read.loops.size() == joined.shape.size() || read.loops.size() == joined.rowSplit));
+bool Grouping::isIn(std::optional<unsigned> node, unsigned a, unsigned b) const {
+  return node && (parts.getPart(*node) == a || parts.getPart(*node) == b);
+}
+
+bool Grouping::readsWhereMade(const Nest &nest, unsigned a, unsigned b) const {
+  auto isReadWhereMade = [&](const Read &read) {
+    std::optional<unsigned> maker = findMaker(read);
+    return !isIn(maker, a, b) ||
+           (nodes[*maker].iteration.kind != Iteration::Kind::colReduction && read.isPrefix() &&
+            (read.loops.size() == nest.shape.size() || read.loops.size() == nest.rowSplit));
+  };
+  return llvm::all_of(getNodes(a, b), [&](unsigned node) {
+    return llvm::all_of(nodes[node].iteration.reads, isReadWhereMade);
   });
 }
 
-bool Grouping::fits(const Cluster &joined) const {
+bool Grouping::fits(unsigned a, unsigned b) const {
   int64_t ops = 0;
   llvm::SmallDenseSet<Value> operands;
-  for (unsigned index : joined.nodes) {
+  for (unsigned index : getNodes(a, b)) {
     const Node &node = nodes[index];
     node.op->walk([&](Operation *) { ++ops; });
     for (const Read &read : node.iteration.reads)
-      if (!getMaker(joined, read))
+      if (!isIn(findMaker(read), a, b))
         operands.insert(read.source);
-    if (!llvm::all_of(node.users, [&](unsigned user) { return llvm::is_contained(joined.nodes, user); }))
+    if (!llvm::all_of(parts.getUsers(index), [&](unsigned user) { return isIn(user, a, b); }))
       operands.insert(node.op->getResult(0));
   }
   return ops <= limits.maxOps && int64_t(operands.size()) <= limits.maxOperands;
 }
 
-bool Grouping::dependsThroughOther(unsigned from, unsigned to) const {
-  // Users stand behind what they read, so that nothing behind the last node of `to` matters.
-  unsigned last = clusters[to].nodes.back();
-  SmallVector<unsigned> work{from};
-  llvm::SmallDenseSet<unsigned> seen{from};
-  while (!work.empty()) {
-    unsigned current = work.pop_back_val();
-    for (unsigned node : clusters[current].nodes) {
-      for (unsigned user : nodes[node].users) {
-        unsigned next = clusterOf[user];
-        if (next == to && current != from)
-          return true;
-        if (next != to && clusters[next].nodes.front() < last && seen.insert(next).second)
-          work.push_back(next);
-      }
-    }
-  }
-  return false;
-}
-
 void Grouping::tryJoin(unsigned a, unsigned b) {
-  // Clusters read the same tensor by many of their nodes, but one answer holds for all.
+  // Groups read the same tensor by many of their nodes, but one answer holds for all.
   if (a == b || !refused.insert(std::minmax({a, b})).second)
     return;
-  std::optional<Cluster> joined = joinNests(clusters[a], clusters[b]);
-  if (!joined || !fits(*joined) ||
-      !llvm::all_of(joined->nodes, [&](unsigned node) { return readsWhereMade(*joined, node); }) ||
-      dependsThroughOther(a, b) || dependsThroughOther(b, a))
+  std::optional<Nest> nest = joinNests(nests[a], nests[b]);
+  if (!nest || !fits(a, b) || !readsWhereMade(*nest, a, b) || !parts.tryJoin(a, b))
     return;
   refused.clear();
-  unsigned into = std::min(a, b);
-  for (unsigned node : joined->nodes)
-    clusterOf[node] = into;
-  clusters[std::max(a, b)].nodes.clear();
-  clusters[into] = std::move(*joined);
+  nests[a] = nests[b] = std::move(*nest); // the group has one of the numbers
 }
 
 void Grouping::joinMakersAndReaders() {
   for (unsigned node : llvm::seq<unsigned>(0, nodes.size()))
     for (const Read &read : nodes[node].iteration.reads)
-      if (Operation *source = read.source.getDefiningOp())
-        tryJoin(clusterOf[nodeOf.lookup(source)], clusterOf[node]);
+      if (std::optional<unsigned> maker = findMaker(read))
+        tryJoin(parts.getPart(*maker), parts.getPart(node));
 }
 
 void Grouping::joinReaders() {
   DenseMap<Value, SmallVector<unsigned>> readersOf;
+  auto getShape = [&](unsigned node) { return ArrayRef(nests[parts.getPart(node)].shape); };
   for (unsigned node : llvm::seq<unsigned>(0, nodes.size())) {
     const Iteration &iteration = nodes[node].iteration;
     for (const Read &read : iteration.reads) {
@@ -205,8 +190,8 @@ void Grouping::joinReaders() {
         continue;
       SmallVector<unsigned> &readers = readersOf[read.source];
       for (unsigned other : readers)
-        if (clusters[clusterOf[other]].shape == clusters[clusterOf[node]].shape)
-          tryJoin(clusterOf[other], clusterOf[node]);
+        if (getShape(other) == getShape(node))
+          tryJoin(parts.getPart(other), parts.getPart(node));
       readers.push_back(node);
     }
   }
@@ -216,12 +201,11 @@ SmallVector<Group> Grouping::run() {
   joinMakersAndReaders();
   joinReaders();
   SmallVector<Group> groups;
-  for (const Cluster &cluster : clusters) {
-    if (cluster.nodes.empty())
-      continue;
-    bool alone = nodes[cluster.nodes.front()].role == OpRole::contraction;
+  for (unsigned part : parts.getOrder()) {
+    ArrayRef<unsigned> members = parts.getNodes(part);
+    bool alone = nodes[members.front()].role == OpRole::contraction;
     groups.push_back({alone ? KernelKind::contraction : KernelKind::fusion, {}});
-    for (unsigned node : cluster.nodes)
+    for (unsigned node : members)
       groups.back().ops.push_back(nodes[node].op);
   }
   return groups;

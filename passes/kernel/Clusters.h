@@ -23,9 +23,13 @@ struct GroupLimits {
 /// - reductions are of the dimensions behind the rows, or of the rows (and are read by no one inside);
 /// - a value is read inside at the iteration that makes it, or in each element of its row;
 /// - what comes from outside is read by maps that choose dimensions; if the innermost loop walks the tensor
-/// at
-///   all, it walks its innermost dimension.
+///   at all, it walks its innermost dimension.
 /// The groups have no cyclic dependencies.
 SmallVector<Group> groupOps(Block &body, const GroupLimits &limits);
+
+/// The groups that the results of the block need, each behind those that it reads, directly or by way of ops
+/// of no group; of several orders the one in which results, and what is read for them, are first needed.
+/// Fails if groups need one another.
+FailureOr<SmallVector<const Group *>> orderGroups(Block &body, ArrayRef<Group> groups);
 
 } // namespace mlir::epl

@@ -2,7 +2,8 @@
 //
 // Problem: a task is a flat list of small ops; one launch for each would spend the step on memory traffic.
 // Method: `groupOps` decides which ops share a kernel (Clusters.h). Here each group becomes an isolated
-// `epl.cluster`: what it reads is built before it, what is cheap is cloned into it.
+// `epl.cluster`, in an order that `orderGroups` finds anew: what it reads is built before it, what is cheap
+// is cloned into it.
 //
 // In: tasks with flat bodies of pure ops on local tensors. Out: task bodies hold clusters and views only.
 //
@@ -105,7 +106,8 @@ private:
 class ClusterBuilder {
 public:
   explicit ClusterBuilder(Block &body) : body(body), builder(body.getTerminator()) {}
-  void run(ArrayRef<Group> groups);
+  /// Builds the groups, each of which stands behind those that it reads.
+  void run(ArrayRef<const Group *> groups);
 
 private:
   void build(const Group &group);
@@ -132,14 +134,21 @@ bool ClusterBuilder::isInside(Value value, const Group &group) {
 }
 
 bool ClusterBuilder::escapes(Value value, const Group &group) {
-  return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    user = body.findAncestorOpInBlock(*user);
-    if (user == body.getTerminator())
+  llvm::SetVector<Operation *> readers;
+  auto addReaders = [&](Value read) {
+    for (Operation *user : read.getUsers())
+      readers.insert(body.findAncestorOpInBlock(*user));
+  };
+  addReaders(value);
+  for (size_t next = 0; next < readers.size(); ++next) { // which grows
+    Operation *reader = readers[next];
+    auto it = groupOf.find(reader);
+    if (reader == body.getTerminator() || (it != groupOf.end() && it->second != &group))
       return true;
-    if (auto it = groupOf.find(user); it != groupOf.end())
-      return it->second != &group;
-    return llvm::any_of(user->getResults(), [&](Value result) { return escapes(result, group); });
-  });
+    if (it == groupOf.end())
+      llvm::for_each(reader->getResults(), addReaders);
+  }
+  return false;
 }
 
 void ClusterBuilder::build(const Group &group) {
@@ -171,9 +180,7 @@ Value ClusterBuilder::outside(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
     return value;
-  if (auto it = groupOf.find(op); it != groupOf.end()) {
-    build(*it->second);
-  } else if (getOpRole(op) == OpRole::view) {
+  if (getOpRole(op) == OpRole::view) {
     mapping.map(op->getOperand(0), outside(op->getOperand(0)));
     builder.clone(*op, mapping);
   } else { // cheap, but a result of the task
@@ -189,12 +196,14 @@ void eraseDeadOps(Block &body) {
       op.erase();
 }
 
-void ClusterBuilder::run(ArrayRef<Group> groups) {
+void ClusterBuilder::run(ArrayRef<const Group *> groups) {
   SmallVector<Operation *> old =
       llvm::map_to_vector(body.without_terminator(), [](Operation &op) { return &op; });
-  for (const Group &group : groups)
-    for (Operation *op : group.ops)
-      groupOf[op] = &group;
+  for (const Group *group : groups)
+    for (Operation *op : group->ops)
+      groupOf[op] = group;
+  for (const Group *group : groups)
+    build(*group);
   for (OpOperand &result : body.getTerminator()->getOpOperands())
     result.set(outside(result.get()));
   for (Operation *op : llvm::reverse(old))
@@ -219,13 +228,22 @@ struct FormKernelsPass : epl::impl::FormKernelsBase<FormKernelsPass> {
   void runOnOperation() override {
     SmallVector<TaskOp> tasks;
     getOperation().walk([&](TaskOp task) { tasks.push_back(task); });
-    for (TaskOp task : tasks) {
-      Block &body = task.getBody().front();
-      if (failed(verifyBody(body)))
-        return signalPassFailure();
-      eraseDeadOps(body);
-      ClusterBuilder(body).run(groupOps(body, {maxOps, maxOperands}));
-    }
+    if (llvm::any_of(tasks, [&](TaskOp task) { return failed(formClusters(task)); }))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult formClusters(TaskOp task) {
+    Block &body = task.getBody().front();
+    if (failed(verifyBody(body)))
+      return failure();
+    eraseDeadOps(body);
+    SmallVector<Group> groups = groupOps(body, {maxOps, maxOperands});
+    FailureOr<SmallVector<const Group *>> order = orderGroups(body, groups);
+    if (failed(order))
+      return task.emitOpError() << "has clusters that need one another: this is a bug of EPL";
+    ClusterBuilder(body).run(*order);
+    return success();
   }
 };
 

@@ -4,6 +4,7 @@
 #include "passes/kernel/OpRoles.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -35,6 +36,7 @@ public:
 private:
   void readThrough(Operation *op, Value value, std::optional<SmallVector<unsigned>> loops);
   Iteration &iteration;
+  DenseSet<Value> scalars; ///< looked through already
 };
 } // namespace
 
@@ -81,8 +83,11 @@ void ReadCollector::readThrough(Operation *op, Value value, std::optional<SmallV
     for (int64_t extent : broadcast.getStaticLoopRanges())
       numbers.push_back(extent == 1 ? std::nullopt : std::optional<unsigned>(*next++));
     Value source = broadcast.getOperand(0);
+    read(broadcast.getOperand(1), std::nullopt); // cloned with it, though its elements do not matter
     return read(source, getLoops(broadcast.getIndexingMapsArray().front(), source, numbers));
   }
+  if (!isa<ShapedType>(value.getType()) && !scalars.insert(value).second)
+    return;
   for (Value operand : getReadValues(op)) // a scalar, or made of constants
     read(operand, SmallVector<unsigned>());
 }
@@ -174,9 +179,10 @@ Iteration mlir::epl::getIteration(Operation *op) {
                    known ? getLoops(generic.getMatchingIndexingMap(&operand), operand.get(), numbers)
                          : std::nullopt);
   }
-  for (Value value : getReadValues(op))
-    if (!llvm::is_contained(op->getOperands(), value))
-      collector.read(value, SmallVector<unsigned>());
+  llvm::SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  for (Value value : captured) // at computed positions, whether or not it is an operand too
+    collector.read(value, SmallVector<unsigned>());
   bool inOrder = llvm::all_of(generic.getDpsInitsMutable(), [&](OpOperand &init) {
     auto loops = getLoops(generic.getMatchingIndexingMap(&init), init.get(), numbers);
     return loops && llvm::is_sorted(*loops);

@@ -381,3 +381,93 @@ func.func @product_of_magnitudes(%arg0: !m) -> !m {
   }
   return %r : !m
 }
+
+// -----
+
+epl.mesh @mesh axes ["data"=1]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+!v = !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+!w = !epl.dist<tensor<4xf32>, <@mesh, [{}]>>
+!m = !epl.dist<tensor<4x8xf32>, <@mesh, [{}, {}]>>
+#id = affine_map<(d0) -> (d0)>
+#id2 = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#col = affine_map<(d0, d1) -> (d1)>
+
+// Both readers of %x stay apart, though the op that leads from the exponential to the sum by way of the
+// product stands behind the sum: the second vector shares the kernel of the first, which the sum reads.
+// CHECK-LABEL: func.func @detour
+// CHECK: %[[E:.*]] = epl.cluster fusion(%{{.*}}) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+// CHECK: %[[P:.*]] = epl.cluster contraction(%{{.*}}, %[[E]]{{.*}}) : (tensor<4xf32>, tensor<4x8xf32>{{.*}}) -> tensor<8xf32>
+// CHECK: %[[V:.*]]:2 = epl.cluster fusion(%{{.*}}, %[[P]]) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+// CHECK: %[[S:.*]] = epl.cluster fusion(%{{.*}}, %[[V]]#0) : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+// CHECK: epl.yield %[[S]], %[[V]]#1
+func.func @detour(%arg0: !m, %arg1: !v, %arg2: !w) -> (!m, !v) {
+  %r:2 = epl.task <@tg0, forward> (%arg0, %arg1, %arg2) : (!m, !v, !w) -> (!m, !v) {
+  ^bb0(%x: tensor<4x8xf32>, %v: tensor<8xf32>, %w: tensor<4xf32>):
+    %z = arith.constant dense<0.0> : tensor<8xf32>
+    %e = tensor.empty() : tensor<8xf32>
+    %e2 = tensor.empty() : tensor<4x8xf32>
+    %first = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%v : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %y = math.exp %a : f32
+      linalg.yield %y : f32
+    } -> tensor<8xf32>
+    %exp = linalg.generic {indexing_maps = [#id2, #id2], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<4x8xf32>) outs(%e2 : tensor<4x8xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %y = math.exp %a : f32
+      linalg.yield %y : f32
+    } -> tensor<4x8xf32>
+    %sum = linalg.generic {indexing_maps = [#id2, #col, #id2], iterator_types = ["parallel", "parallel"]} ins(%x, %first : tensor<4x8xf32>, tensor<8xf32>) outs(%e2 : tensor<4x8xf32>) {
+    ^bb0(%a: f32, %b: f32, %o: f32):
+      %y = arith.addf %a, %b : f32
+      linalg.yield %y : f32
+    } -> tensor<4x8xf32>
+    %product = linalg.generic {indexing_maps = [#row, #id2, #col], iterator_types = ["reduction", "parallel"]} ins(%w, %exp : tensor<4xf32>, tensor<4x8xf32>) outs(%z : tensor<8xf32>) {
+    ^bb0(%a: f32, %b: f32, %o: f32):
+      %m = arith.mulf %a, %b : f32
+      %y = arith.addf %o, %m : f32
+      linalg.yield %y : f32
+    } -> tensor<8xf32>
+    %second = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]} ins(%first, %product : tensor<8xf32>, tensor<8xf32>) outs(%e : tensor<8xf32>) {
+    ^bb0(%a: f32, %b: f32, %o: f32):
+      %y = arith.mulf %a, %b : f32
+      linalg.yield %y : f32
+    } -> tensor<8xf32>
+    epl.yield %sum, %second : tensor<4x8xf32>, tensor<8xf32>
+  }
+  return %r#0, %r#1 : !m, !v
+}
+
+// -----
+
+epl.mesh @mesh axes ["data"=1]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+!v = !epl.dist<tensor<4xf32>, <@mesh, [{}]>>
+#id = affine_map<(d0) -> (d0)>
+
+// What is read at computed positions is made before, also if it is read element by element too.
+// CHECK-LABEL: func.func @computed
+// CHECK-COUNT-2: epl.cluster fusion
+func.func @computed(%arg0: !v) -> !v {
+  %r = epl.task <@tg0, forward> (%arg0) : (!v) -> !v {
+  ^bb0(%x: tensor<4xf32>):
+    %c3 = arith.constant 3 : index
+    %e = tensor.empty() : tensor<4xf32>
+    %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %y = math.exp %a : f32
+      linalg.yield %y : f32
+    } -> tensor<4xf32>
+    %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%0 : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %i = linalg.index 0 : index
+      %j = arith.subi %c3, %i : index
+      %b = tensor.extract %0[%j] : tensor<4xf32>
+      %y = arith.addf %a, %b : f32
+      linalg.yield %y : f32
+    } -> tensor<4xf32>
+    epl.yield %1 : tensor<4xf32>
+  }
+  return %r : !v
+}
