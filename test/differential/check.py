@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from derivatives import Derivatives
 from program import Argument, Program
 from tensors import DTYPES
 from values import INPUT_BOUND
@@ -60,9 +61,21 @@ class Case:
         sequence = ("--sequence-parallel",) if self.sequence else ()
         return (*machine, *zero, *colocate, *sequence)
 
+    @property
+    def size(self) -> int:
+        """The ops of the program."""
+        return len(self.program.ops)
+
+    def text(self) -> str:
+        """The program as MLIR."""
+        return self.program.text()
+
     def find_fault(self) -> str | None:
         """What the compiler has to say if the program cannot be divided among the devices."""
         return None if self.kernels == "reference" else self.program.find_fault()
+
+
+AnyCase = Case | Derivatives
 
 
 @dataclass(frozen=True)
@@ -81,18 +94,32 @@ def _runtime() -> Any:
     return _epl_runtime
 
 
-def check(cases: list[Case]) -> Iterator[Verdict]:
+def check(cases: list[AnyCase]) -> Iterator[Verdict]:
     """A verdict for each case, as soon as there is one."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for number, case in enumerate(cases):
-            (folder / f"{number}.mlir").write_text(case.program.text())
-        for options in sorted({case.options for case in cases}):
-            numbers = [number for number, case in enumerate(cases) if case.options == options]
+        programs = [(number, case) for number, case in enumerate(cases) if isinstance(case, Case)]
+        for number, case in programs:
+            (folder / f"{number}.mlir").write_text(case.text())
+        for options in sorted({case.options for _, case in programs}):
+            numbers = [number for number, case in programs if case.options == options]
             if len(numbers) > 1:
                 _compile_together(options, [folder / f"{number}.mlir" for number in numbers])
-        for number, case in enumerate(cases):
-            yield _judge(case, folder / f"{number}.mlir")
+        for number, any_case in enumerate(cases):
+            if isinstance(any_case, Case):
+                yield _judge(any_case, folder / f"{number}.mlir")
+            else:
+                yield _judge_derivatives(any_case)
+
+
+def _judge_derivatives(step: Derivatives) -> Verdict:
+    from derivative_steps import find_difference  # JAX, which takes seconds to load
+
+    try:
+        difference = find_difference(step)
+    except Exception as error:  # whatever it is, no step may raise it
+        return Verdict("failed", f"{type(error).__name__}: {error}")
+    return Verdict("failed", difference) if difference else Verdict("passed")
 
 
 def _compile_together(options: tuple[str, ...], files: list[Path]) -> None:

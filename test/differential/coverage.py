@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from check import Case
+from check import AnyCase, Case
+from derivatives import Derivatives
 
 # Ops as the compiler reads them: in bodies too.
 OP = re.compile(r"\b(?:arith|epl|linalg|math|tensor)\.[a-z_0-9]+")
@@ -22,10 +23,22 @@ class Coverage:
             kind: Counter()
             for kind in ("ops", "types", "arguments", "layouts", "faults", "ZeRO", "sequence", "kernels")
         }
+        self.counts |= {kind: Counter() for kind in ("derivatives", "derivatives on", "updates")}
 
-    def add(self, case: Case) -> None:
+    def add(self, case: AnyCase) -> None:
         self.programs += 1
-        text = case.program.text()
+        if isinstance(case, Derivatives):
+            self._add_derivatives(case)
+        else:
+            self._add_program(case)
+
+    def _add_derivatives(self, step: Derivatives) -> None:
+        self.counts["derivatives"].update(" of ".join((*reversed(t.operators), "u")) for t in step.terms)
+        self.counts["derivatives on"][" ".join(step.options)] += 1
+        self.counts["updates"][step.update] += 1
+
+    def _add_program(self, case: Case) -> None:
+        text = case.text()
         self.counts["ops"].update(set(OP.findall(text)) - ATTRIBUTES)
         self.counts["types"].update(set(ELEMENT.findall(text)))
         self.counts["arguments"].update({_describe(a.role, a.batch_dim) for a in case.program.arguments})

@@ -1,5 +1,7 @@
 """Differential fuzzing: random programs, compiled for several devices, must give NumPy's numbers exactly.
 
+One program of eighty is a step of JAX with derivatives of derivatives (derivatives.py), beside `jax.jit`.
+
     run.py --programs 2000 --seed 0    the programs of seeds 0 to 1999
     run.py --fresh 500                 programs that nobody has tried before
     run.py --forever                   the same without end, until Ctrl-C or SIGTERM
@@ -27,17 +29,21 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from check import TIMEOUT, Case, Verdict, check
+from check import TIMEOUT, AnyCase, Case, Verdict, check
 from coverage import Coverage
+from derivatives import make_derivatives
 from generate import make_program
 from layout import make_layout
 from shrink import shrink
 
 BATCH = 100  # programs of one process
 MAX_SHRUNK = 5  # more would take long and hardly tell more
+DERIVATIVES = 80  # the last of so many seeds is that of a step with derivatives, which takes seconds
 
 
-def make_case(seed: int) -> Case:
+def make_case(seed: int) -> AnyCase:
+    if seed % DERIVATIVES == DERIVATIVES - 1:
+        return make_derivatives(seed)
     choices = random.Random(seed)
     devices = choices.choice([1, 2, 2, 2, 3, 4, 4, 5, 6, 7, 8, 8])
     kernels = choices.choices(["vectorized", "loops", "reference"], [5, 4, 1])[0]
@@ -56,7 +62,7 @@ def get_cpus() -> list[str]:
     return ["host", "host", *(cpu if flag in flags else "host" for cpu, flag in needs.items())]
 
 
-def check_in_process(cases: list[Case]) -> list[Verdict]:
+def check_in_process(cases: list[AnyCase]) -> list[Verdict]:
     """The verdicts of a process; it ends early where a case makes it crash or hang.
 
     A session of its own keeps it from Ctrl-C, which is for this process.
@@ -91,7 +97,7 @@ def check_from_stdin() -> int:
     return 0
 
 
-def check_seeds(seeds: Iterable[int]) -> list[tuple[int, Case, Verdict]]:
+def check_seeds(seeds: Iterable[int]) -> list[tuple[int, AnyCase, Verdict]]:
     cases = [(seed, make_case(seed)) for seed in seeds]
     verdicts: list[Verdict] = []
     while len(verdicts) < len(cases):  # the next process starts behind the case that ended the last one
@@ -118,13 +124,13 @@ class Run:
                         if verdict.outcome != "passed":
                             self._report(seed, case, verdict)
 
-    def _report(self, seed: int, case: Case, verdict: Verdict) -> None:
+    def _report(self, seed: int, case: AnyCase, verdict: Verdict) -> None:
         self.wrong.append(seed)
         print(f"\nseed {seed} {verdict.outcome} on {' '.join(case.options)}:\n{verdict.text}", flush=True)
         if len(self.wrong) > MAX_SHRUNK:
             return
         small = shrink(case, lambda other: check_in_process([other])[0].outcome == verdict.outcome)
-        print(f"shrunk to {len(small.program.ops)} ops on {' '.join(small.options)}:\n{small.program.text()}")
+        print(f"shrunk to {small.size} ops on {' '.join(small.options)}:\n{small.text()}")
         print(check_in_process([small])[0].text, flush=True)
 
     def finish(self) -> int:

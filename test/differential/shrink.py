@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from typing import Any
 
 import expression as ex
-from check import Case
+from check import AnyCase, Case
+from derivatives import Derivatives
 from layout import Layout, Sharding, lay_apart
 from nest import Nest
 from program import Argument, Program, Region
@@ -18,12 +20,13 @@ from tensors import Value
 Edit = Callable[[Case], Iterator[Case]]
 
 
-def shrink(case: Case, fails: Callable[[Case], bool]) -> Case:
+def shrink(case: AnyCase, fails: Callable[[AnyCase], bool]) -> AnyCase:
     """Applies every edit that leaves the case failing, until none does."""
-    before = None
+    before: AnyCase | None = None
     while case != before:
         before = case
-        for edit in _get_edits(case.program):
+        edits: Iterable[Any] = case.edits() if isinstance(case, Derivatives) else _get_edits(case.program)
+        for edit in edits:
             case = next(filter(fails, edit(case)), case)
     return case
 
