@@ -1,5 +1,6 @@
 """EPL parallelizes a training step that is written for one device by a few `with` lines."""
 
+from epl import torch
 from epl.array import Array
 from epl.bounds import bounded_while
 from epl.checks import check
@@ -59,4 +60,5 @@ __all__ = [
     "replicate",
     "set_default_strategy",
     "split",
+    "torch",
 ]

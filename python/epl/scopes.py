@@ -79,6 +79,14 @@ class Strategy:
         return dataclasses.replace(self, dims=tuple(dims.items()))
 
 
+Annotation = Callable[[int], contextlib.AbstractContextManager[None]]
+
+
+def _unannotated(_: int) -> contextlib.AbstractContextManager[None]:
+    """JAX itself traces: names of scopes are annotation enough."""
+    return contextlib.nullcontext()
+
+
 class ScopeTable:
     """The scopes that one trace of a step has entered; `strategies[k]` belongs to `epl.s<k>`."""
 
@@ -86,6 +94,7 @@ class ScopeTable:
         self.strategies: list[Strategy] = []
         self.current: Strategy | None = None
         self.collections: dict[str, list[jax.Array]] = {}
+        self.annotation: Annotation = _unannotated
         # Distinguishes traces, so that no inner jit of this one reuses a trace that carries ids of another
         # one.
         self._token = next(_tokens)
@@ -123,10 +132,17 @@ class ScopeTable:
         scope_id = self.scope_id(strategy)
         self.current = strategy
         try:
-            with _retrace((self._token, scope_id)), jax.named_scope(f"epl.s{scope_id}"):
+            with self.annotation(scope_id), self.named(scope_id, "{}"):
                 yield
         finally:
             self.current = None
+
+    @contextlib.contextmanager
+    def named(self, scope_id: int, transform: str) -> Iterator[None]:
+        """Runs the block under a scope's private name, in the transforms that `transform` writes round it."""
+        name = transform.format(f"epl.s{scope_id}")
+        with _retrace((self._token, scope_id)), jax.named_scope(name):
+            yield
 
 
 class _State(threading.local):
@@ -184,6 +200,34 @@ def _outside(strategy: Strategy) -> Iterator[None]:
 def scope_outside() -> Strategy | None:
     """The scope in which this thread runs and which no step has entered: it says nothing to a step's call."""
     return _state.outside[-1] if _state.outside else None
+
+
+@contextlib.contextmanager
+def annotating(annotation: Annotation) -> Iterator[None]:
+    """A foreign tracer runs in the block: it annotates what it records in a scope with the scope's id."""
+    table = _state.table
+    if table is None:
+        yield
+        return
+    table.annotation = annotation
+    try:
+        yield
+    finally:
+        table.annotation = _unannotated
+
+
+def replayed(scope_id: int | None, transform: str) -> contextlib.AbstractContextManager[None]:
+    """Where what a foreign tracer has recorded in a scope is traced by JAX.
+
+    Args:
+      scope_id: that it was annotated with; None: it stood in no scope.
+      transform: of differentiation, round the scope's name: `"transpose(jvp({}))"` for backward work.
+    """
+    table = _state.table
+    if table is None or scope_id is None:
+        name = transform.format("")
+        return jax.named_scope(name) if name else contextlib.nullcontext()
+    return table.named(scope_id, transform)
 
 
 def is_traced() -> bool:

@@ -28,6 +28,7 @@ from epl.adapters.jax.pooling import lower_pooling
 from epl.adapters.jax.reports import Site
 from epl.adapters.jax.simplify import fold_broadcasts, operations, simplify
 from epl.adapters.jax.sorting import attach_comparators, raise_sorts
+from epl.adapters.jax.windows import lower_windows
 from epl.reports import Report
 
 HOIST_BYTES = 1024  # closed-over arrays above this size become hidden arguments
@@ -61,6 +62,7 @@ def legalize(module: ir.Module, sites: Sequence[Site] = ()) -> Hidden:
     """
     expand(module)
     fold_broadcasts(module)
+    lower_windows(module)
     flat = flatten(module, sites)
     _return_too(module, [value for record in flat.records for value in record.values])
     raise_indexing(module)

@@ -9,13 +9,11 @@ Invariant out: what is left selects or combines otherwise than JAX's max and min
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass
-
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
 from epl.adapters.jax.simplify import compare, constant, direction, is_zero, operations
+from epl.adapters.jax.windows import Windows, scalar, windows_of
 
 
 def lower_pooling(module: ir.Module) -> None:
@@ -29,51 +27,11 @@ def lower_pooling(module: ir.Module) -> None:
         op.erase()
 
 
-@dataclass(frozen=True)
-class _Windows:
-    """`counts` windows over a tensor of shape `shape`, the first one `low` before its begin."""
-
-    shape: list[int]
-    extents: list[int]
-    strides: list[int]
-    low: list[int]
-    counts: list[int]
-
-    @property
-    def padded(self) -> list[int]:
-        """The shape that holds all windows and the whole operand."""
-        reach = [(n - 1) * s + w for n, s, w in zip(self.counts, self.strides, self.extents, strict=True)]
-        return [max(r, before + n) for r, before, n in zip(reach, self.low, self.shape, strict=True)]
-
-    def pad(self, value: ir.Value, fill: ir.Value) -> ir.Value:
-        """The operand with its padding."""
-        high = [p - before - n for p, before, n in zip(self.padded, self.low, self.shape, strict=True)]
-        return _pad(value, fill, self.low, high, [0] * len(high))
-
-    def at(self, padded: ir.Value, offset: tuple[int, ...]) -> ir.Value:
-        """What stands at an offset of every window."""
-        ends = [o + (n - 1) * s + 1 for o, n, s in zip(offset, self.counts, self.strides, strict=True)]
-        bounds = [ir.DenseI64ArrayAttr.get(list(numbers)) for numbers in (offset, ends, self.strides)]
-        return stablehlo.SliceOp(padded, *bounds).result
-
-    def spread(self, values: ir.Value, offset: tuple[int, ...]) -> ir.Value:
-        """A value of every window at its offset of the padded operand, 0 elsewhere."""
-        ends = [o + (n - 1) * s + 1 for o, n, s in zip(offset, self.counts, self.strides, strict=True)]
-        high = [p - end for p, end in zip(self.padded, ends, strict=True)]
-        return _pad(values, _scalar(values, 0), list(offset), high, [s - 1 for s in self.strides])
-
-    def unpad(self, padded: ir.Value) -> ir.Value:
-        """The operand's own part."""
-        ends = [before + n for before, n in zip(self.low, self.shape, strict=True)]
-        bounds = [ir.DenseI64ArrayAttr.get(list(numbers)) for numbers in (self.low, ends, [1] * len(ends))]
-        return stablehlo.SliceOp(padded, *bounds).result
-
-
 def _gradient(op: ir.Operation, how: str) -> ir.Value:
     operand, source, _ = op.operands
-    windows = _windows(op)
-    offsets = list(itertools.product(*map(range, windows.extents)))
-    padded = windows.pad(operand, _scalar(operand, 0))
+    windows = windows_of(op, source)
+    offsets = windows.offsets
+    padded = windows.pad(operand, scalar(operand, 0))
     inside = None
     if windows.padded != windows.shape:
         boolean = ir.IntegerType.get_signless(1)
@@ -89,7 +47,7 @@ def _gradient(op: ir.Operation, how: str) -> ir.Value:
 
 
 def _kept_offsets(
-    windows: _Windows,
+    windows: Windows,
     padded: ir.Value,
     inside: ir.Value | None,
     offsets: list[tuple[int, ...]],
@@ -112,21 +70,6 @@ def _kept_offsets(
     return kept
 
 
-def _windows(op: ir.Operation) -> _Windows:
-    operand, source, _ = op.operands
-    ones = [1] * operand.type.rank
-
-    def numbers(name: str) -> list[int]:
-        return list(ir.DenseI64ArrayAttr(op.attributes[name])) if name in op.attributes else ones
-
-    low = [0] * operand.type.rank
-    if "padding" in op.attributes:
-        flat = list(ir.DenseIntElementsAttr(op.attributes["padding"]))
-        low = [int(number) for number in flat[::2]]
-    shape, counts = list(operand.type.shape), list(source.type.shape)
-    return _Windows(shape, numbers("window_dimensions"), numbers("window_strides"), low, counts)
-
-
 def _selection(op: ir.Operation) -> str | None:
     """How the element that is kept compares to a later one: "GE" of max pooling, "LE" of min pooling."""
     block = op.regions[0].blocks[0]
@@ -140,13 +83,3 @@ def _adds(op: ir.Operation) -> bool:
     block = op.regions[1].blocks[0]
     first, *rest = (view.operation for view in block.operations)
     return first.name == "stablehlo.add" and len(rest) == 1 and set(first.operands) == set(block.arguments)
-
-
-def _scalar(like: ir.Value, number: int) -> ir.Value:
-    return constant(ir.RankedTensorType.get([], like.type.element_type), number)
-
-
-def _pad(value: ir.Value, fill: ir.Value, low: list[int], high: list[int], interior: list[int]) -> ir.Value:
-    if not any([*low, *high, *interior]):
-        return value
-    return stablehlo.PadOp(value, fill, *(ir.DenseI64ArrayAttr.get(n) for n in (low, high, interior))).result

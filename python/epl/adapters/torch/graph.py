@@ -1,0 +1,195 @@
+"""A step of a torch module as one graph: loss, gradients and what becomes of buffers.
+
+Problem: what torch differentiates is what its autograd sees, `no_grad`, `autograd.Function`, writes through
+views, autocast included; no other system differentiates the same.
+Method: torch traces its own autograd on shapes alone, as AOTAutograd does, and makes the graph functional.
+Nodes carry marks: the scope that they were traced in, the lines that called torch, whether they belong to the
+backward work. A backward node takes the marks of the forward node that torch's sequence numbers tie it to.
+Invariant out: a flat graph of ATen operators without mutation.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from epl.adapters.torch import hooks, lines
+from epl.adapters.torch.support import BRANCH, MASK, SHAPELESS, explained
+from epl.errors import ArgumentError, Error, Place, UnsupportedError
+from epl.places import raising_place
+from epl.scopes import annotating
+
+SCOPE = "epl.scope"
+BACKWARD = "epl.backward"
+
+
+@dataclasses.dataclass(frozen=True)
+class Graph:
+    """A traced step.
+
+    module: torch's GraphModule; its arguments are parameters, buffers and inputs, flat, its results what the
+    loss function returns, gradients and new buffers. spec: the tree of what the loss function returns.
+    used: names of the parameters that have gradients, in their order. buffers: names of the new ones.
+    """
+
+    module: Any
+    spec: Any
+    used: tuple[str, ...]
+    buffers: tuple[str, ...]
+
+    def split(self, results: list[Any]) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
+        """What the loss function returns, flat, gradients and buffers by name, from flat results."""
+        first, second = self.spec.num_leaves, self.spec.num_leaves + len(self.used)
+        gradients = dict(zip(self.used, results[first:second], strict=True))
+        return results[:first], gradients, dict(zip(self.buffers, results[second:], strict=True))
+
+
+class _Recorder:
+    """The function that torch traces, and what it learns while it runs."""
+
+    def __init__(
+        self,
+        module: Any,
+        loss_fn: Callable[..., Any],
+        names: tuple[list[str], list[str]],
+        inputs: Any,
+        wanted: frozenset[str] | None,
+    ) -> None:
+        self.module = module
+        self.loss_fn = loss_fn
+        self.parameters, self.buffers = names
+        self.inputs = inputs
+        self.wanted = wanted
+        self.spec: Any = None
+        self.used: tuple[str, ...] = ()
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        first, second = len(self.parameters), len(self.parameters) + len(self.buffers)
+        parameters = {
+            name: leaf.detach().requires_grad_(self.wanted is not None and name in self.wanted)
+            for name, leaf in zip(self.parameters, leaves[:first], strict=True)
+        }
+        buffers = {n: leaf.clone() for n, leaf in zip(self.buffers, leaves[first:second], strict=True)}
+        returned, buffers = self._run(parameters, buffers, list(leaves[second:]))
+        flat, self.spec = pytree.tree_flatten(returned)
+        gradients = [] if self.wanted is None else self._differentiate(flat[0], parameters)
+        return [*(leaf.detach() for leaf in flat), *gradients, *(buffers[n].detach() for n in self.buffers)]
+
+    def _run(
+        self, parameters: dict[str, Any], buffers: dict[str, Any], inputs: list[Any]
+    ) -> tuple[Any, dict[str, Any]]:
+        arguments = pytree.tree_unflatten(inputs, self.inputs)
+        with hooks.substituted(self.module, {**parameters, **buffers}):
+            with annotating(lambda scope: hooks.annotated({SCOPE: scope})), lines.Lines():
+                returned = self.loss_fn(self.module, arguments)
+            after = dict(self.module.named_buffers())
+            _check_attributes(self.module)
+        _check_returned(self.loss_fn, returned, differentiate=self.wanted is not None)
+        return returned, {name: after.get(name, buffers[name]) for name in self.buffers}
+
+    def _differentiate(self, loss: Any, parameters: Mapping[str, Any]) -> list[Any]:
+        wanted = [name for name in self.parameters if name in (self.wanted or ())]
+        with hooks.annotated({BACKWARD: True}), lines.Lines():
+            found = hooks.gradients(loss, [parameters[name] for name in wanted])
+        pairs = [(name, grad) for name, grad in zip(wanted, found, strict=True) if grad is not None]
+        self.used = tuple(name for name, _ in pairs)
+        return [grad for _, grad in pairs]
+
+
+def trace(
+    module: Any,
+    loss_fn: Callable[..., Any],
+    parameters: Mapping[str, Any],
+    buffers: Mapping[str, Any],
+    inputs: Any,
+    wanted: frozenset[str] | None,
+) -> Graph:
+    """Traces `loss_fn(module, inputs)` for tensors of such shapes and dtypes.
+
+    Args:
+      module, loss_fn: of the user.
+      parameters, buffers: tensors by their names in the module.
+      inputs: a tree of tensors and Python values.
+      wanted: parameters to differentiate with respect to; None: no gradients at all.
+
+    Raises:
+      ArgumentError: if the function does not return a scalar first.
+      UnsupportedError: for what cannot be traced, with the user's line.
+    """
+    flat, spec = pytree.tree_flatten(inputs)
+    leaves = [*parameters.values(), *buffers.values(), *flat]
+    recorder = _Recorder(module, loss_fn, (list(parameters), list(buffers)), spec, wanted)
+    try:
+        graph = hooks.trace(recorder, leaves, _relate)
+    except Exception as error:
+        if (row := _row(error)) is None or isinstance(error, Error):
+            raise
+        raise explained(row, raising_place(error)) from error
+    return Graph(graph, recorder.spec, recorder.used, tuple(buffers))
+
+
+def _row(error: Exception) -> Any:
+    """What a failure of the trace means."""
+    if isinstance(error, hooks.SHAPES):
+        return MASK
+    if isinstance(error, hooks.BRANCHES) or "value out of a tracing tensor" in str(error):
+        return BRANCH
+    return SHAPELESS if isinstance(error, hooks.UNTRACEABLE) else None
+
+
+def _relate(graph: Any) -> None:
+    """Gives backward nodes the marks of their forward nodes."""
+    forward: dict[int, dict[str, Any]] = {}
+    for node in graph.nodes:
+        number, marks = hooks.sequence_number(node), hooks.marks(node)
+        if number is None:
+            continue
+        if BACKWARD not in marks:
+            forward.setdefault(number, marks)
+        elif number in forward:
+            hooks.set_marks(node, {**forward[number], **marks, **_inherited(forward[number])})
+
+
+def _inherited(marks: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: marks[name] for name in (SCOPE, lines.FRAMES) if name in marks}
+
+
+def _check_returned(loss_fn: Callable[..., Any], returned: Any, *, differentiate: bool) -> None:
+    name = getattr(loss_fn, "__name__", type(loss_fn).__name__)
+    flat = pytree.tree_leaves(returned)
+    if strange := next((leaf for leaf in flat if not isinstance(leaf, torch.Tensor)), None):
+        raise ArgumentError(
+            f"{name} must return tensors, found {type(strange).__name__}: return the loss, or (loss, tensors)"
+        )
+    if not flat or (differentiate and (flat[0].ndim != 0 or not flat[0].is_floating_point())):
+        found = f"{flat[0].dtype} of shape {tuple(flat[0].shape)}" if flat else "nothing"
+        raise ArgumentError(
+            f"{name} must return the loss first, one floating-point number, found {found}: "
+            "reduce it, as by .mean()"
+        )
+    if differentiate and flat[0].grad_fn is None:
+        raise ArgumentError(
+            f"the loss that {name} returns does not depend on parameters of the optimizer: "
+            "compute it with gradients enabled"
+        )
+
+
+def _check_attributes(module: Any) -> None:
+    """Refuses what a module keeps of the step beside its buffers: it would be no tensor afterwards."""
+    for path, part in module.named_modules():
+        for name, value in vars(part).items():
+            if isinstance(value, torch.Tensor) and hooks.is_traced(value):
+                raise UnsupportedError(
+                    f'"{".".join(filter(None, (path, name)))}" is assigned a tensor of the step: '
+                    "register it by register_buffer, or return it with the loss",
+                    _place_of(part),
+                )
+
+
+def _place_of(module: Any) -> Place | None:
+    code = getattr(type(module).forward, "__code__", None)
+    return Place(code.co_filename, code.co_firstlineno) if code else None

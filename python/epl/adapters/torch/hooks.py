@@ -1,0 +1,201 @@
+"""Everything private that EPL uses of PyTorch and torchax, and nothing else.
+
+When one of the pinned versions moves, this file moves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch._decomp import core_aten_decompositions, get_decompositions
+from torch._functorch._aot_autograd.logging_utils import setup_stacktrace_preservation_hooks
+from torch._guards import detect_fake_mode
+from torch._subclasses import fake_tensor
+from torch.func import functionalize
+from torch.fx import traceback
+from torch.fx.experimental import proxy_tensor, symbolic_shapes
+from torch.nn.utils import stateless
+
+from epl.adapters.jax import hooks as jax_hooks
+from epl.errors import Error
+
+VERSIONS = {"torch": "2.12.1", "torchax": "0.0.13"}
+
+for _name, _version in VERSIONS.items():
+    if (_found := metadata.version(_name).partition("+")[0]) != _version:
+        raise Error(
+            f'epl.torch works with {_name} {_version}, found {_found}: pip install "{_name}=={_version}"'
+        )
+
+with warnings.catch_warnings():  # of its own deprecations
+    warnings.simplefilter("ignore")
+    import torchax
+    import torchax.device_module
+    from torchax.tensor import OperatorNotFound
+
+    ENVIRONMENT = torchax.default_env()
+
+# It has registered a device that does not exist: torch.optim asks devices that are there for their streams.
+torchax.device_module.is_available = lambda: False
+
+PACKAGES = tuple(str(Path(package.__file__).parent) for package in (torch, torchax))
+"""Folders whose frames are no lines of a model."""
+
+for _folder in PACKAGES:
+    jax_hooks.exclude_from_locations(_folder)
+
+BRANCHES: tuple[type[Exception], ...] = (
+    fake_tensor.DataDependentOutputException,
+    symbolic_shapes.GuardOnDataDependentSymNode,
+)
+"""What tracing raises where Python asks for a value."""
+
+SHAPES: tuple[type[Exception], ...] = (fake_tensor.DynamicOutputShapeException,)
+"""What tracing raises for a result whose shape depends on values."""
+
+UNTRACEABLE: tuple[type[Exception], ...] = (fake_tensor.UnsupportedOperatorException,)
+"""What tracing raises for an operator of which torch knows no shapes."""
+
+_MORE = """
+    native_batch_norm _native_batch_norm_legit_functional _native_batch_norm_legit
+    _native_batch_norm_legit_no_training _batch_norm_with_update native_group_norm native_group_norm_backward
+    native_dropout"""
+_KEPT = frozenset({torch.ops.aten.embedding_dense_backward.default})  # index_put's form is another one
+
+
+@functools.cache
+def _decompositions() -> Mapping[Any, Callable[..., Any]]:
+    """What torch itself writes with other operators: gradients above all, and what changes buffers."""
+    more = [getattr(torch.ops.aten, name) for name in _MORE.split()]
+    found = {**dict(core_aten_decompositions().items()), **get_decompositions(more)}
+    return {operator: found[operator] for operator in found if operator not in _KEPT}
+
+
+class _Replay(torch.fx.Interpreter):  # type: ignore[misc]
+    """Runs a graph so that the nodes of a trace of it carry the metadata of its nodes."""
+
+    def run_node(self, node: Any) -> Any:
+        with traceback.set_current_meta(node):
+            return super().run_node(node)
+
+
+def trace(function: Callable[..., Any], leaves: list[Any], relate: Callable[[Any], None]) -> Any:
+    """A function of tensors as a graph of ATen operators without mutation, on shapes alone.
+
+    Args:
+      function: of flat tensors, gives a flat list of them; may differentiate by `gradients`.
+      leaves: tensors of the shapes that it is traced for.
+      relate: called with the graph before functionalization, when backward nodes still know their forward
+        nodes; it completes the nodes' annotations.
+    """
+    options: dict[str, Any] = {"tracing_mode": "fake", "_allow_non_fake_inputs": True}
+    with traceback.preserve_node_meta():
+        graph = proxy_tensor.make_fx(function, **options)(*leaves)
+        relate(graph.graph)
+        replay = functionalize(lambda *values: _Replay(graph).run(*values), remove="mutations")
+        functional = proxy_tensor.make_fx(replay, _decompositions(), **options)(*leaves)
+    functional.graph.eliminate_dead_code()
+    return functional
+
+
+def annotated(marks: Mapping[str, Any]) -> contextlib.AbstractContextManager[None]:
+    """Nodes that are traced in the block carry these marks."""
+    marked: contextlib.AbstractContextManager[None] = traceback.annotate(dict(marks))
+    return marked
+
+
+def marks(node: Any) -> dict[str, Any]:
+    """The marks of a node."""
+    return node.meta.get("custom") or {}
+
+
+def set_marks(node: Any, marks: Mapping[str, Any]) -> None:
+    """Replaces the marks of a node."""
+    node.meta["custom"] = dict(marks)
+
+
+def sequence_number(node: Any) -> int | None:
+    """What ties a backward node to the forward node of the same number; None for accumulations."""
+    return None if node.meta.get("is_gradient_acc") else node.meta.get("seq_nr")
+
+
+def gradients(loss: Any, tensors: list[Any]) -> list[Any]:
+    """The gradients of a loss while it is traced; None where it does not depend on a tensor."""
+    setup_stacktrace_preservation_hooks([loss.grad_fn])
+    return list(torch.autograd.grad(loss, tensors, allow_unused=True))
+
+
+@contextlib.contextmanager
+def substituted(module: Any, tensors: dict[str, Any]) -> Iterator[None]:
+    """The module has other tensors as parameters and buffers in the block, under all names of tied ones."""
+    with stateless._reparametrize_module(module, dict(tensors), tie_weights=True):
+        yield
+
+
+def is_traced(value: Any) -> bool:
+    """Whether a tensor belongs to a trace, and means nothing outside of it."""
+    return detect_fake_mode(value) is not None or isinstance(value, fake_tensor.FakeTensor)
+
+
+def node_value(node: Any) -> Any:
+    """The tensors, without elements, that a node makes."""
+    return node.meta.get("val")
+
+
+def constant(module: Any, name: str) -> Any:
+    """A tensor that the traced function closed over."""
+    return functools.reduce(getattr, name.split("."), module)
+
+
+def lower(target: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """An operator on arrays of JAX, as torchax has it.
+
+    Raises:
+      LookupError: if it does not have it.
+    """
+    try:
+        operator = ENVIRONMENT._get_op_or_decomp(target)
+    except OperatorNotFound:
+        raise LookupError(str(target)) from None
+    if operator.is_jax_function:
+        environment = {"env": ENVIRONMENT} if operator.needs_env else {}
+        return operator.func(*args, **kwargs, **environment)
+    wrapped, options = ENVIRONMENT.j2t_iso((args, kwargs))
+    with ENVIRONMENT, torch.no_grad():
+        return ENVIRONMENT.t2j_iso(operator.func(*wrapped, **options))
+
+
+@contextlib.contextmanager
+def random_key(key: Any) -> Iterator[None]:
+    """Operators that draw take their bits from a key of JAX in the block."""
+    with ENVIRONMENT.override_property(prng=key):
+        yield
+
+
+@contextlib.contextmanager
+def without_fused_libraries() -> Iterator[None]:
+    """Convolutions and recurrent layers are traced as the operators that torch differentiates itself."""
+    before = torch._C._get_mkldnn_enabled()
+    torch._C._set_mkldnn_enabled(False)
+    try:
+        yield
+    finally:
+        torch._C._set_mkldnn_enabled(before)
+
+
+def draws(graph: Any) -> bool:
+    """Whether a graph has operators that draw random numbers."""
+    tags = (getattr(node.target, "tags", ()) for node in graph.graph.nodes)
+    return any(torch.Tag.nondeterministic_seeded in found for found in tags)
+
+
+def mark_stepped(optimizer: Any) -> None:
+    """A scheduler of torch warns unless the optimizer has made a step."""
+    optimizer._opt_called = True

@@ -1,0 +1,151 @@
+"""The arguments of a call: which are tensors, what the devices share, what is part of the program."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+import torch
+from torch.utils import _pytree as pytree
+
+from epl.adapters.torch.tensors import to_host
+from epl.array import Array
+from epl.errors import ArgumentError
+
+_ARRAYS = (torch.Tensor, np.ndarray, np.generic, jax.Array, Array)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A call's arguments.
+
+    batch, constant: arrays by the names of leaves, `ids` or `batch.ids`, that the devices share, or have
+    whole. order: their names as the loss function gets them. static: all other leaves by their number, part
+    of the program. spec: the tree of all leaves.
+    """
+
+    batch: dict[str, Any]
+    constant: dict[str, Any]
+    axes: dict[str, int]
+    order: tuple[str | None, ...]
+    static: tuple[tuple[int, Any], ...]
+    spec: Any
+
+    @property
+    def key(self) -> Any:
+        """What the program depends on, besides shapes and dtypes."""
+        return self.order, self.static, tuple(self.axes.items()), repr(self.spec)
+
+    def rebuild(self, arrays: Mapping[str, Any]) -> Any:
+        """The tree of arguments, with these in place of the arrays."""
+        static = dict(self.static)
+        flat = [static[i] if name is None else arrays[name] for i, name in enumerate(self.order)]
+        return pytree.tree_unflatten(flat, self.spec)
+
+
+class Parameters:
+    """The parameters of a loss function, without the module, and which of them are batches.
+
+    Args:
+      batch: names, or a dict from names to the dimension that counts samples; None: all, along dimension 0.
+
+    Raises:
+      ArgumentError: for a name that the function does not have.
+    """
+
+    def __init__(self, function: Callable[..., Any], batch: Any) -> None:
+        self.function = function
+        self.name = getattr(function, "__name__", type(function).__name__)
+        parameters = list(inspect.signature(function).parameters.values())
+        if not parameters:
+            raise ArgumentError(
+                f"{self.name} must have the module as its first parameter, found no parameters"
+            )
+        self._signature = inspect.Signature(parameters[1:])
+        self._axes = _axes(batch)
+        of_any_name = (p.name for p in parameters[1:] if p.kind is inspect.Parameter.VAR_KEYWORD)
+        self._keywords = next(of_any_name, None)
+        names = [parameter.name for parameter in parameters[1:]]
+        for name in self._axes or ():
+            if name not in names and self._keywords is None:
+                raise ArgumentError(
+                    f"batch names {name!r}, but {self.name} has, after the module, "
+                    f"the parameters ({', '.join(names)})"
+                )
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Inputs:
+        """Matches a call's arguments with the parameters.
+
+        Raises:
+          ArgumentError: if they do not match, or what is no tensor cannot be part of the program.
+        """
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentError(f"{self.name}: {error}") from None
+        pairs, spec = pytree.tree_flatten_with_path(dict(bound.arguments))
+        split: tuple[dict[str, Any], dict[str, Any]] = {}, {}
+        axes: dict[str, int] = {}
+        order: list[str | None] = []
+        static = []
+        for index, (path, leaf) in enumerate(pairs):
+            steps = self._steps(path)
+            name = ".".join(steps)
+            if not isinstance(leaf, _ARRAYS):
+                static.append((index, _static(name, leaf)))
+                order.append(None)
+                continue
+            order.append(name)
+            axis = self._axis(steps[0], leaf)
+            split[axis is None][name] = host(leaf)
+            if axis is not None:
+                axes[name] = axis
+        return Inputs(*split, axes, tuple(order), tuple(static), spec)
+
+    def _steps(self, path: Sequence[Any]) -> list[str]:
+        """The steps of the path to a leaf; one that is passed by a keyword of any name begins with that."""
+        steps = [str(getattr(key, "key", getattr(key, "idx", getattr(key, "name", key)))) for key in path]
+        return steps[1:] if steps[0] == self._keywords else steps
+
+    def _axis(self, name: str, leaf: Any) -> int | None:
+        """The batch dimension of an array of a parameter."""
+        if self._axes is None:
+            return 0 if leaf.ndim else None
+        return self._axes.get(name)
+
+    def call(self, module: Any, arguments: Mapping[str, Any]) -> Any:
+        """Calls the loss function."""
+        bound = inspect.BoundArguments(self._signature, dict(arguments))
+        return self.function(module, *bound.args, **bound.kwargs)
+
+
+def host(value: Any) -> Any:
+    """A tensor or array as one of NumPy's, or as the `epl.Array` that it is."""
+    if isinstance(value, torch.Tensor):
+        return to_host(value)
+    return value if isinstance(value, Array) else np.asarray(value)
+
+
+def _axes(batch: Any) -> dict[str, int] | None:
+    if batch is None:
+        return None
+    if isinstance(batch, Mapping):
+        return {str(name): axis for name, axis in batch.items() if axis is not None}
+    names = (batch,) if isinstance(batch, str) else tuple(batch)
+    if strange := next((name for name in names if not isinstance(name, str)), None):
+        raise ArgumentError(f"batch must be names of parameters of the loss function, found {strange!r}")
+    return dict.fromkeys(names, 0)
+
+
+def _static(name: str, value: Any) -> Any:
+    try:
+        hash(value)
+    except TypeError:
+        raise ArgumentError(
+            f'"{name}" must be a tensor or a hashable Python value, found {type(value).__name__}'
+        ) from None
+    return value

@@ -1,0 +1,224 @@
+"""Operators of ATen that torchax has not, or has otherwise than torch, on arrays of JAX.
+
+Gradients of convolutions and poolings above all: torchax leaves differentiation to JAX, a graph of torch has
+them as operators.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import torch
+
+from epl.adapters.torch import hooks
+from epl.adapters.torch.tensors import jax_dtype
+
+_ATEN = torch.ops.aten
+
+_FEW = 8  # elements of a line that a scatter writes by comparing
+
+SAME = frozenset(
+    {
+        _ATEN.alias.default,
+        _ATEN.detach.default,
+        _ATEN.lift_fresh.default,
+        _ATEN.lift_fresh_copy.default,
+        _ATEN.clone.default,
+        _ATEN.contiguous.default,
+    }
+)
+"""Operators whose result is their operand: arrays of JAX do not change."""
+
+
+def _to_copy(x: Any, *, dtype: Any = None, **_: Any) -> Any:
+    return x if dtype is None else x.astype(jax_dtype(dtype))
+
+
+def _convolution_backward(grad: Any, x: Any, weight: Any, _bias: Any, *rest: Any) -> tuple[Any, Any, Any]:
+    *settings, wanted = rest
+    run = lambda x, weight: hooks.lower(_ATEN.convolution.default, (x, weight, None, *settings), {})  # noqa: E731
+    of_x, of_weight = jax.vjp(run, x, weight)[1](grad)
+    of_bias = grad.sum((0, *range(2, grad.ndim)))
+    return tuple(
+        made if want else None for made, want in zip((of_x, of_weight, of_bias), wanted, strict=True)
+    )  # type: ignore[return-value]
+
+
+def _pairs(values: Any, count: int) -> list[int]:
+    numbers = [values] if isinstance(values, int) else list(values)
+    return numbers * count if len(numbers) == 1 else numbers
+
+
+def _max_pool(
+    x: Any, window: Any, strides: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> tuple[Any, Any]:
+    """The largest element of each window, the first of equal ones or NaN, and its position."""
+    extents, steps = _pairs(window, 2), _pairs(strides or window, 2)
+    low, gaps = _pairs(padding, 2), _pairs(dilation, 2)
+    shape = x.shape[-2:]
+    outer = x.ndim - 2
+    pads = [(0, 0)] * outer + [
+        (before, _high(before, extent, window, step, gap, ceil_mode=ceil_mode))
+        for before, extent, window, step, gap in zip(low, shape, extents, steps, gaps, strict=True)
+    ]
+    least = -jnp.inf if jnp.issubdtype(x.dtype, jnp.floating) else jnp.iinfo(x.dtype).min
+    positions = jnp.broadcast_to(jnp.arange(shape[0] * shape[1], dtype=jnp.int32).reshape(shape), x.shape)
+
+    def larger(kept: Any, other: Any) -> Any:
+        stays = (kept[0] > other[0]) | ((kept[0] == other[0]) & (kept[1] <= other[1])) | (kept[0] != kept[0])
+        return jnp.where(stays, kept[0], other[0]), jnp.where(stays, kept[1], other[1])
+
+    first = (jnp.asarray(least, x.dtype), jnp.int32(np.iinfo(np.int32).max))
+    sizes = [1] * outer + extents, [1] * outer + steps
+    values, places = jax.lax.reduce_window(
+        (x, positions), first, larger, *sizes, pads, window_dilation=[1] * outer + gaps
+    )
+    return values, places
+
+
+def _high(low: int, extent: int, window: int, step: int, gap: int, *, ceil_mode: bool) -> int:
+    """Padding behind a dimension: torch's windows begin inside the operand or the padding before it."""
+    span = (window - 1) * gap + 1
+    room = extent + 2 * low - span
+    count = (-(-room // step) if ceil_mode else room // step) + 1
+    if ceil_mode and (count - 1) * step >= extent + low:
+        count -= 1
+    return max(0, (count - 1) * step + span - extent - low)
+
+
+def _max_pool_backward(
+    grad: Any,
+    x: Any,
+    window: Any,
+    strides: Any,
+    padding: Any,
+    dilation: Any,
+    _ceil_mode: bool,
+    indices: Any,
+) -> Any:
+    """Each offset of a window gives back the gradient of the windows whose largest element stands there.
+
+    Args:
+      grad, indices: [..., *counts of windows]; positions in the flat spatial dimensions of `x`.
+    """
+    extents, steps = _pairs(window, 2), _pairs(strides or window, 2)
+    low, gaps = _pairs(padding, 2), _pairs(dilation, 2)
+    shape, counts = x.shape[-2:], grad.shape[-2:]
+    total = jnp.zeros(x.shape, grad.dtype)
+    for offset in itertools.product(*map(range, extents)):
+        begins = [o * gap - before for o, gap, before in zip(offset, gaps, low, strict=True)]
+        mine = jnp.where(indices == _positions(begins, steps, counts, shape), grad, 0)
+        ends = [begin + (n - 1) * step + 1 for begin, n, step in zip(begins, counts, steps, strict=True)]
+        spread = [(b, n - e, s - 1) for b, n, e, s in zip(begins, shape, ends, steps, strict=True)]
+        pads = [(0, 0, 0)] * (x.ndim - 2) + spread
+        total += jax.lax.pad(mine, jnp.zeros((), grad.dtype), pads)
+    return total
+
+
+def _positions(
+    begins: Sequence[int], steps: Sequence[int], counts: Sequence[int], shape: Sequence[int]
+) -> Any:
+    """The flat position of an offset in every window; -1 where it is padding."""
+    flat, inside = jnp.zeros(counts, jnp.int64), jnp.ones(counts, bool)
+    for dim, (begin, step, count, extent) in enumerate(zip(begins, steps, counts, shape, strict=True)):
+        along = begin + step * jnp.arange(count, dtype=jnp.int64)
+        line = along.reshape([count if i == dim else 1 for i in range(len(counts))])
+        flat, inside = flat * extent + line, inside & (line >= 0) & (line < extent)
+    return jnp.where(inside, flat, -1)
+
+
+def _gather(x: Any, dim: int, index: Any, **_: Any) -> Any:
+    """x[i, j, index[i, j, k]] for `dim` 2, as a look-up in a batch, which shards along other dimensions."""
+    if not x.ndim:
+        return jnp.broadcast_to(x, index.shape)
+    axis = dim % x.ndim
+    others = [slice(None) if d == axis else slice(extent) for d, extent in enumerate(index.shape)]
+    return jnp.take_along_axis(x[tuple(others)], index, axis, mode="promise_in_bounds")
+
+
+def _scattered(combine: Callable[[Any, Any], Any], operator: Any) -> Callable[..., Any]:
+    """Writes few elements of a line by comparing positions, which shards; more by torchax's scatter."""
+
+    def scatter(x: Any, dim: int, index: Any, source: Any, **options: Any) -> Any:
+        axis = dim % x.ndim if x.ndim else 0
+        rest = [extent for d, extent in enumerate(x.shape) if d != axis]
+        count = index.shape[axis] if x.ndim else 0
+        if not 0 < count <= _FEW or rest != [n for d, n in enumerate(index.shape) if d != axis] or options:
+            return hooks.lower(operator, (x, dim, index, source), options)
+        positions = jax.lax.broadcasted_iota(index.dtype, x.shape, axis)
+        for turn in range(count):
+            here = jax.lax.slice_in_dim(index, turn, turn + 1, axis=axis)
+            many = isinstance(source, jax.Array) and source.ndim
+            value = jax.lax.slice_in_dim(source, turn, turn + 1, axis=axis) if many else source
+            x = jnp.where(positions == here, combine(x, jnp.asarray(value, x.dtype)), x)
+        return x
+
+    return scatter
+
+
+def _embedding(weight: Any, indices: Any, *_: Any) -> Any:
+    return weight.at[indices].get(mode="promise_in_bounds")
+
+
+def _embedding_backward(grad: Any, indices: Any, count: int, padding: int, by_frequency: bool) -> Any:
+    if by_frequency:
+        raise LookupError("scale_grad_by_freq")
+    if padding >= 0:
+        grad = jnp.where((indices == padding)[..., None], 0, grad)
+    return jnp.zeros((count, grad.shape[-1]), grad.dtype).at[indices].add(grad, mode="promise_in_bounds")
+
+
+def _linear_backward(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """The gradient of an operator that is linear in its operand, from (gradient, shape of operand, ...)."""
+
+    def backward(grad: Any, x: Any, *settings: Any, **options: Any) -> Any:
+        shape = x.shape if isinstance(x, jax.Array) else tuple(x)
+        operand = jax.ShapeDtypeStruct(shape, grad.dtype)
+        run = functools.partial(lambda x: forward(x, *settings, **options))
+        (made,) = jax.linear_transpose(run, operand)(grad)
+        return made
+
+    return backward
+
+
+def _of(operator: Any) -> Callable[..., Any]:
+    return lambda *args, **kwargs: hooks.lower(operator, args, kwargs)
+
+
+def _bernoulli(x: Any, p: float = 0.5, **_: Any) -> Any:
+    drawn = jax.random.uniform(_next_key(), x.shape, jnp.float32) < jnp.float32(p)
+    return drawn.astype(x.dtype)
+
+
+def _bernoulli_each(p: Any, **_: Any) -> Any:
+    drawn = jax.random.uniform(_next_key(), p.shape, jnp.float32) < p
+    return drawn.astype(p.dtype)
+
+
+def _next_key() -> Any:
+    return hooks.ENVIRONMENT.get_and_rotate_prng_key()
+
+
+OWN: dict[Any, Callable[..., Any]] = {
+    _ATEN._to_copy.default: _to_copy,
+    _ATEN.convolution_backward.default: _convolution_backward,
+    _ATEN.max_pool2d_with_indices.default: _max_pool,
+    _ATEN.max_pool2d_with_indices_backward.default: _max_pool_backward,
+    _ATEN.avg_pool2d_backward.default: _linear_backward(_of(_ATEN.avg_pool2d.default)),
+    _ATEN._adaptive_avg_pool2d_backward.default: _linear_backward(_of(_ATEN._adaptive_avg_pool2d.default)),
+    _ATEN.gather.default: _gather,
+    _ATEN.scatter.value: _scattered(lambda _, new: new, _ATEN.scatter.value),
+    _ATEN.scatter.src: _scattered(lambda _, new: new, _ATEN.scatter.src),
+    _ATEN.scatter_add.default: _scattered(jnp.add, _ATEN.scatter_add.default),
+    _ATEN.embedding.default: _embedding,
+    _ATEN.embedding_dense_backward.default: _embedding_backward,
+    _ATEN.bernoulli.p: _bernoulli,
+    _ATEN.bernoulli.default: _bernoulli_each,
+}
+"""By the operator's overload."""

@@ -1,0 +1,53 @@
+"""What a step of a torch module may not do, and what to write instead.
+
+The rows are what errors and docs/reference/torch.md are made of; a test runs the example of each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from epl.errors import Place, UnsupportedError
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Something that is an error: in words, an example of it, and what the user writes instead."""
+
+    what: str
+    example: str
+    instead: str
+    rewritten: str
+
+
+BRANCH = Refused(
+    "control flow of Python on the values of tensors",
+    "x * 2 if x.sum() > 0 else x",
+    "devices keep one schedule; select with torch.where, or compute the number outside of the step",
+    "torch.where(x.sum() > 0, x * 2, x)",
+)
+MASK = Refused(
+    "shapes that depend on the values of tensors",
+    "x[x > 0].sum()",
+    "devices keep one schedule; keep the shape, and weigh with the mask or select with torch.where",
+    "torch.where(x > 0, x, 0).sum()",
+)
+SHAPELESS = Refused(
+    "operators of which torch knows no shapes",
+    "torch.sparse.mm(x.to_sparse(), x.T)",
+    "write it with other operators",
+    "x @ x.T",
+)
+OPERATOR = Refused(
+    "operators that torchax does not have",
+    "torch.histc(x, 4)",
+    "write it with other operators",
+    "torch.stack([(torch.floor(x) == i).sum() for i in range(4)])",
+)
+ROWS = (BRANCH, MASK, SHAPELESS, OPERATOR)
+
+
+def explained(row: Refused, place: Place | None, detail: str = "") -> UnsupportedError:
+    """The error about a row, with the user's line; `detail` names the operator."""
+    subject = f'"{detail}": ' if detail else ""
+    return UnsupportedError(f"{subject}{row.what} are not supported: {row.instead}", place)
