@@ -62,8 +62,8 @@ class Convolutional(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.first, self.norm = nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8)
-        self.second, self.norm2 = nn.Conv2d(8, 8, 3, stride=2), nn.BatchNorm2d(8)
+        self.first, self.norm = nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8)
+        self.second, self.norm2 = nn.Conv2d(8, 8, 3, stride=2, bias=False), nn.BatchNorm2d(8)
         self.head = nn.Linear(8, 10)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -214,3 +214,22 @@ def make(name: str, scope: str = "replicate") -> Case:
     """A model by its name, the same in every call."""
     torch.manual_seed(0)
     return MODELS[name](SCOPES[scope])
+
+
+def eager(module: nn.Module, loss: Callable[..., Any], optimizer: torch.optim.Optimizer, *batch: Any) -> float:
+    """A training step as torch makes it; its loss."""
+    optimizer.zero_grad()
+    value = loss(module, *batch)
+    value.backward()
+    optimizer.step()
+    return value.item()
+
+
+def assert_same_state(found: Any, expected: Any, tolerance: float = 1e-5) -> None:
+    """Equal keys and integers; elements within a tolerance of the largest one of their tensor, or of 0.01."""
+    assert list(found) == list(expected)
+    for name, tensor in expected.items():
+        assert (found[name].dtype, found[name].shape) == (tensor.dtype, tensor.shape), name
+        gap = (found[name].double() - tensor.double()).abs().max().item()
+        largest = max(tensor.double().abs().max().item(), 1e-2) if tensor.is_floating_point() else 0
+        assert gap <= tolerance * largest, f"{name}: {gap} of {largest}"

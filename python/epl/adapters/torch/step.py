@@ -113,7 +113,8 @@ class Training:
         functools.update_wrapper(step, self._loss.function)  # errors about arguments name its line
         step.__signature__ = inspect.signature(step, follow_wrapped=False)
         axes: dict[str | int, Any] = {"batch": dict(inputs.axes)} if inputs.batch else {}
-        return parallelize(step, state=state, batch=axes, name=name, **self._options)
+        made: Parallelized = parallelize(step, state=state, batch=axes, name=name, **self._options)
+        return made
 
     def _step(self, inputs: Inputs, program: Any) -> Callable[..., Any]:
         """The training step as a function for JAX."""
