@@ -12,9 +12,9 @@ pytest.importorskip("torch")
 pytest.importorskip("torchax")
 
 import torch
-from torch_models import MODELS, assert_same_state, eager, make
 
 import epl
+from torch_models import MODELS, assert_same_state, eager, make
 
 LAYOUTS = [
     *((name, "replicate", 2) for name in MODELS),

@@ -216,7 +216,9 @@ def make(name: str, scope: str = "replicate") -> Case:
     return MODELS[name](SCOPES[scope])
 
 
-def eager(module: nn.Module, loss: Callable[..., Any], optimizer: torch.optim.Optimizer, *batch: Any) -> float:
+def eager(
+    module: nn.Module, loss: Callable[..., Any], optimizer: torch.optim.Optimizer, *batch: Any
+) -> float:
     """A training step as torch makes it; its loss."""
     optimizer.zero_grad()
     value = loss(module, *batch)

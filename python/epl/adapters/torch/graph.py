@@ -18,7 +18,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from epl.adapters.torch import hooks, lines
-from epl.adapters.torch.support import BRANCH, MASK, SHAPELESS, explained
+from epl.adapters.torch.support import BRANCH, MASK, OPERATOR, explained
 from epl.errors import ArgumentError, Error, Place, UnsupportedError
 from epl.places import raising_place
 from epl.scopes import annotating
@@ -56,13 +56,11 @@ class _Recorder:
         module: Any,
         loss_fn: Callable[..., Any],
         names: tuple[list[str], list[str]],
-        inputs: Any,
         wanted: frozenset[str] | None,
     ) -> None:
         self.module = module
         self.loss_fn = loss_fn
         self.parameters, self.buffers = names
-        self.inputs = inputs
         self.wanted = wanted
         self.spec: Any = None
         self.used: tuple[str, ...] = ()
@@ -82,10 +80,9 @@ class _Recorder:
     def _run(
         self, parameters: dict[str, Any], buffers: dict[str, Any], inputs: list[Any]
     ) -> tuple[Any, dict[str, Any]]:
-        arguments = pytree.tree_unflatten(inputs, self.inputs)
         with hooks.substituted(self.module, {**parameters, **buffers}):
             with annotating(lambda scope: hooks.annotated({SCOPE: scope})), lines.Lines():
-                returned = self.loss_fn(self.module, arguments)
+                returned = self.loss_fn(self.module, inputs)
             after = dict(self.module.named_buffers())
             _check_attributes(self.module)
         _check_returned(self.loss_fn, returned, differentiate=self.wanted is not None)
@@ -105,7 +102,7 @@ def trace(
     loss_fn: Callable[..., Any],
     parameters: Mapping[str, Any],
     buffers: Mapping[str, Any],
-    inputs: Any,
+    inputs: list[Any],
     wanted: frozenset[str] | None,
 ) -> Graph:
     """Traces `loss_fn(module, inputs)` for tensors of such shapes and dtypes.
@@ -113,16 +110,15 @@ def trace(
     Args:
       module, loss_fn: of the user.
       parameters, buffers: tensors by their names in the module.
-      inputs: a tree of tensors and Python values.
+      inputs: tensors.
       wanted: parameters to differentiate with respect to; None: no gradients at all.
 
     Raises:
       ArgumentError: if the function does not return a scalar first.
       UnsupportedError: for what cannot be traced, with the user's line.
     """
-    flat, spec = pytree.tree_flatten(inputs)
-    leaves = [*parameters.values(), *buffers.values(), *flat]
-    recorder = _Recorder(module, loss_fn, (list(parameters), list(buffers)), spec, wanted)
+    leaves = [*parameters.values(), *buffers.values(), *inputs]
+    recorder = _Recorder(module, loss_fn, (list(parameters), list(buffers)), wanted)
     try:
         graph = hooks.trace(recorder, leaves, _relate)
     except Exception as error:
@@ -138,7 +134,7 @@ def _row(error: Exception) -> Any:
         return MASK
     if isinstance(error, hooks.BRANCHES) or "value out of a tracing tensor" in str(error):
         return BRANCH
-    return SHAPELESS if isinstance(error, hooks.UNTRACEABLE) else None
+    return OPERATOR if isinstance(error, hooks.UNTRACEABLE) else None
 
 
 def _relate(graph: Any) -> None:

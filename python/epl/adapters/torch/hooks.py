@@ -22,6 +22,7 @@ from torch.func import functionalize
 from torch.fx import traceback
 from torch.fx.experimental import proxy_tensor, symbolic_shapes
 from torch.nn.utils import stateless
+from torch.utils import _pytree as pytree
 
 from epl.adapters.jax import hooks as jax_hooks
 from epl.errors import Error
@@ -194,6 +195,19 @@ def draws(graph: Any) -> bool:
     """Whether a graph has operators that draw random numbers."""
     tags = (getattr(node.target, "tags", ()) for node in graph.graph.nodes)
     return any(torch.Tag.nondeterministic_seeded in found for found in tags)
+
+
+def asks_for_a_value(node: Any) -> bool:
+    """Whether a node gives Python the value of a tensor."""
+    return torch.Tag.data_dependent_output in getattr(node.target, "tags", ())
+
+
+def has_a_shape_of_values(node: Any) -> bool:
+    """Whether the shape that a node makes depends on values."""
+    if torch.Tag.dynamic_output_shape in getattr(node.target, "tags", ()):
+        made = pytree.tree_leaves(node_value(node))
+        return any(isinstance(n, torch.SymInt) for tensor in made for n in getattr(tensor, "shape", ()))
+    return False
 
 
 def mark_stepped(optimizer: Any) -> None:

@@ -40,10 +40,15 @@ class Inputs:
         """What the program depends on, besides shapes and dtypes."""
         return self.order, self.static, tuple(self.axes.items()), repr(self.spec)
 
-    def rebuild(self, arrays: Mapping[str, Any]) -> Any:
+    @property
+    def names(self) -> list[str]:
+        """The arrays, in the order of the arguments."""
+        return [name for name in self.order if name is not None]
+
+    def rebuild(self, arrays: Sequence[Any]) -> Any:
         """The tree of arguments, with these in place of the arrays."""
-        static = dict(self.static)
-        flat = [static[i] if name is None else arrays[name] for i, name in enumerate(self.order)]
+        static, rest = dict(self.static), iter(arrays)
+        flat = [static[i] if name is None else next(rest) for i, name in enumerate(self.order)]
         return pytree.tree_unflatten(flat, self.spec)
 
 

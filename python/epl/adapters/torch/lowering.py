@@ -20,7 +20,7 @@ import torch
 from epl.adapters.torch import hooks, lines
 from epl.adapters.torch.graph import BACKWARD, SCOPE, Graph
 from epl.adapters.torch.operators import OWN, SAME
-from epl.adapters.torch.support import OPERATOR, explained
+from epl.adapters.torch.support import BRANCH, MASK, OPERATOR, Refused, explained
 from epl.adapters.torch.tensors import jax_dtype, to_host
 from epl.errors import Error, UnsupportedError
 from epl.scopes import replayed
@@ -64,13 +64,14 @@ def _run_node(node: Any, args: Any, kwargs: dict[str, Any], differentiated: bool
 
 
 def _apply(node: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    target = node.target
-    if target in SAME:
+    if node.target in SAME:
         return args[0]
-    if own := OWN.get(target):
-        return own(*args, **kwargs)
+    if row := _refused(node):
+        raise explained(row, lines.place(node), _name(node))
     try:
-        return hooks.lower(target, *_without_places(args, kwargs))
+        if own := OWN.get(node.target):
+            return own(*args, **kwargs)
+        return hooks.lower(node.target, *_without_places(args, kwargs))
     except LookupError:
         raise explained(OPERATOR, lines.place(node), _name(node)) from None
     except Error:
@@ -80,6 +81,12 @@ def _apply(node: Any, args: Any, kwargs: dict[str, Any]) -> Any:
             f'"{_name(node)}": torchax cannot lower it ({type(error).__name__}: {error}): {OPERATOR.instead}',
             lines.place(node),
         ) from error
+
+
+def _refused(node: Any) -> Refused | None:
+    if hooks.asks_for_a_value(node):
+        return BRANCH
+    return MASK if hooks.has_a_shape_of_values(node) else None
 
 
 def _name(node: Any) -> str:

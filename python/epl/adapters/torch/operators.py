@@ -6,7 +6,6 @@ them as operators.
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -174,21 +173,29 @@ def _embedding_backward(grad: Any, indices: Any, count: int, padding: int, by_fr
     return jnp.zeros((count, grad.shape[-1]), grad.dtype).at[indices].add(grad, mode="promise_in_bounds")
 
 
-def _linear_backward(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """The gradient of an operator that is linear in its operand, from (gradient, shape of operand, ...)."""
-
-    def backward(grad: Any, x: Any, *settings: Any, **options: Any) -> Any:
-        shape = x.shape if isinstance(x, jax.Array) else tuple(x)
-        operand = jax.ShapeDtypeStruct(shape, grad.dtype)
-        run = functools.partial(lambda x: forward(x, *settings, **options))
-        (made,) = jax.linear_transpose(run, operand)(grad)
-        return made
-
-    return backward
+def _transposed(operator: Any, shape: Any, grad: Any, settings: Sequence[Any]) -> Any:
+    """The gradient of an operator that is linear in its first operand, which has a shape."""
+    run = lambda x: hooks.lower(operator, (x, *settings), {})  # noqa: E731
+    (made,) = jax.vjp(run, jnp.zeros(tuple(shape), grad.dtype))[1](grad)
+    return made
 
 
-def _of(operator: Any) -> Callable[..., Any]:
-    return lambda *args, **kwargs: hooks.lower(operator, args, kwargs)
+def _pooled(operator: Any) -> Callable[..., Any]:
+    """The gradient of a pooling or padding, called with (gradient, operand, settings of the operator)."""
+    return lambda grad, x, *settings: _transposed(operator, x.shape, grad, settings)
+
+
+def _adaptive_backward(grad: Any, x: Any) -> Any:
+    return _transposed(_ATEN._adaptive_avg_pool2d.default, x.shape, grad, (grad.shape[-2:],))
+
+
+def _resized(operator: Any) -> Callable[..., Any]:
+    """The gradient of a resizing, called with (gradient, size of result, of operand, settings)."""
+    return lambda grad, made, size, *settings: _transposed(operator, size, grad, (made, *settings))
+
+
+def _exponential(x: Any, rate: float = 1.0, **_: Any) -> Any:
+    return (jax.random.exponential(_next_key(), x.shape, jnp.float32) / rate).astype(x.dtype)
 
 
 def _bernoulli(x: Any, p: float = 0.5, **_: Any) -> Any:
@@ -210,8 +217,13 @@ OWN: dict[Any, Callable[..., Any]] = {
     _ATEN.convolution_backward.default: _convolution_backward,
     _ATEN.max_pool2d_with_indices.default: _max_pool,
     _ATEN.max_pool2d_with_indices_backward.default: _max_pool_backward,
-    _ATEN.avg_pool2d_backward.default: _linear_backward(_of(_ATEN.avg_pool2d.default)),
-    _ATEN._adaptive_avg_pool2d_backward.default: _linear_backward(_of(_ATEN._adaptive_avg_pool2d.default)),
+    _ATEN.avg_pool2d_backward.default: _pooled(_ATEN.avg_pool2d.default),
+    _ATEN.avg_pool3d_backward.default: _pooled(_ATEN.avg_pool3d.default),
+    _ATEN.replication_pad2d_backward.default: _pooled(_ATEN.replication_pad2d.default),
+    _ATEN._adaptive_avg_pool2d_backward.default: _adaptive_backward,
+    _ATEN.upsample_nearest2d_backward.default: _resized(_ATEN.upsample_nearest2d.default),
+    _ATEN.upsample_bilinear2d_backward.default: _resized(_ATEN.upsample_bilinear2d.default),
+    _ATEN.exponential.default: _exponential,
     _ATEN.gather.default: _gather,
     _ATEN.scatter.value: _scattered(lambda _, new: new, _ATEN.scatter.value),
     _ATEN.scatter.src: _scattered(lambda _, new: new, _ATEN.scatter.src),

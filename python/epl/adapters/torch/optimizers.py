@@ -146,7 +146,6 @@ class TorchOptimizer:
             )
         self.names = tuple(names[id(parameter)] for parameter in self._parameters())
         self._steps = np.zeros(len(self.names))
-        self._read_steps()
 
     def _parameters(self) -> list[Any]:
         return [parameter for group in self._optimizer.param_groups for parameter in group["params"]]
@@ -182,6 +181,7 @@ class TorchOptimizer:
 
     def init(self) -> Any:
         """The state that torch's optimizer has now, zeros where it has none yet."""
+        self._read_steps()
         trees: dict[str, dict[str, Any]] = {}
         for name, parameter, group in zip(self.names, self._parameters(), self._groups(), strict=True):
             entry = self._optimizer.state.get(parameter, {})
@@ -240,7 +240,6 @@ class TorchOptimizer:
     def load_state_dict(self, state: Any) -> Any:
         """The inverse of `state_dict`: torch's optimizer takes it over; gives the state of the step."""
         self._optimizer.load_state_dict(state)
-        self._read_steps()
         return self.init()
 
     def write_back(self, state: Any) -> None:

@@ -158,23 +158,22 @@ class Training:
         """Traces the module and runs the graph on JAX's tracers."""
         rest = {name: lookup(buffers, name) for name in self._rest()}
         empty = {name: _empty(array) for name, array in {**params, **rest}.items()}
-        empty_inputs = {name: _empty(array) for name, array in arrays.items()}
         wanted = (
             frozenset(n for n in self._optimizer.names if self._named[n].requires_grad) if train else None
         )
         with _tracing(self.module, train=train):
             graph = graphs.trace(
                 self.module,
-                self._loss.call,
+                lambda module, tensors: self._loss.call(module, inputs.rebuild(tensors)),
                 {name: empty[name] for name in params},
                 {name: empty[name] for name in rest},
-                inputs.rebuild(empty_inputs),
+                [_empty(arrays[name]) for name in inputs.names],
                 wanted,
             )
         leaves = [
             *params.values(),
             *rest.values(),
-            *(arrays[name] for name in inputs.order if name is not None),
+            *(arrays[name] for name in inputs.names),
         ]
         with warnings.catch_warnings():  # torchax asks for what JAX has otherwise
             warnings.simplefilter("ignore")

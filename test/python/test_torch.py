@@ -1,0 +1,429 @@
+"""What a step of a torch module means, beside torch: autograd, modes, states, dropout."""
+
+from __future__ import annotations
+
+import copy
+import io
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("torchax")
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+import epl
+from torch_models import Convolutional, Encoder, assert_same_state, eager, labels
+
+Forward = Callable[["Net", torch.Tensor], torch.Tensor]
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
+
+class Net(nn.Module):
+    """Two layers, which a function puts together."""
+
+    def __init__(self, forward: Forward, scope: Any = epl.replicate) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(16, 16), nn.Linear(16, 4)
+        self.run = forward
+        self.scope = scope
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with self.scope():
+            return self.run(self, x)
+
+
+def plain(net: Net, x: torch.Tensor) -> torch.Tensor:
+    return net.b(F.relu(net.a(x)))
+
+
+def loss(module: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return F.cross_entropy(module(x).float(), y)
+
+
+def batch() -> tuple[torch.Tensor, torch.Tensor]:
+    torch.manual_seed(1)
+    return torch.randn(8, 16), torch.randint(0, 4, (8,))
+
+
+def net(forward: Forward = plain, scope: Any = epl.replicate) -> Net:
+    torch.manual_seed(0)
+    return Net(forward, scope)
+
+
+def sgd(module: nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.SGD(module.parameters(), 0.1)
+
+
+def assert_trains_as_torch(
+    module: nn.Module, loss_fn: Any, *data: Any, tolerance: float = 1e-5, make: Any = sgd, rounds: int = 3
+) -> epl.torch.Step:
+    """Some steps on two devices beside torch; gives ours."""
+    theirs = copy.deepcopy(module)
+    optimizer = make(theirs)
+    step = epl.torch.parallelize(module, loss_fn, make(module), devices=2)
+    for _ in range(rounds):
+        found = step(*data)
+        np.testing.assert_allclose(found, eager(theirs, loss_fn, optimizer, *data), rtol=tolerance)
+    assert_same_state(step.state_dict()["module"], theirs.state_dict(), tolerance)
+    return step
+
+
+def without_gradient(net: Net, x: torch.Tensor) -> torch.Tensor:
+    with torch.no_grad():
+        target = net.a(x)
+    return net.b(target + net.a(x))
+
+
+class Straight(torch.autograd.Function):
+    """Rounds, and lets gradients through."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return torch.round(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        return 2 * gradient
+
+
+def through_a_view(net: Net, x: torch.Tensor) -> torch.Tensor:
+    h = net.a(x).clone()
+    h.view(8, 4, 4)[:, 0] = 0
+    return net.b(h)
+
+
+def in_place(net: Net, x: torch.Tensor) -> torch.Tensor:
+    h = net.a(x).clone()
+    h[:, :4] = 0
+    h[:, 4:8] += 1
+    return net.b(h.mul_(2))
+
+
+def hooked(net: Net, x: torch.Tensor) -> torch.Tensor:
+    h = net.a(x)
+    h.register_hook(lambda gradient: 3 * gradient)
+    return net.b(h)
+
+
+def picked(net: Net, x: torch.Tensor) -> torch.Tensor:
+    h = net.a(x)
+    values, indices = h.topk(3)
+    return net.b(torch.zeros_like(h).scatter(1, indices, values) + h.gather(1, indices).sum(1, keepdim=True))
+
+
+FORWARDS: dict[str, Forward] = {
+    "plain": plain,
+    "no_grad": without_gradient,
+    "detach": lambda net, x: net.b(net.a(x).detach() + net.a(x)),
+    "autograd.Function": lambda net, x: net.b(Straight.apply(3 * net.a(x))),
+    "write through a view": through_a_view,
+    "writes in place": in_place,
+    "hook of a gradient": hooked,
+    "float64 inside": lambda net, x: net.b(net.a(x).double().cumsum(1).float()),
+    "tensors made in forward": lambda net, x: net.b(
+        net.a(x) * torch.arange(16.0) + torch.tensor([1.0, 2.0] * 8)
+    ),
+    "closed-over tensor": lambda net, x, c=torch.linspace(0, 1, 16): net.b(net.a(x) * c),  # noqa: B008
+    "checkpoint": lambda net, x: net.b(checkpoint(net.a, x, use_reentrant=False)),
+    "top-k, scatter, gather": picked,
+    "integers": lambda net, x: net.b(net.a(x)) * (torch.arange(8) // 3 % 2)[:, None],
+    "einsum": lambda net, x: net.b(torch.einsum("bi,ij->bj", x, net.a.weight)),
+    "sort": lambda net, x: net.b(net.a(x).sort(1, descending=True).values),
+    "clamp, where": lambda net, x: net.b(torch.where(x > 0, net.a(x).clamp(-0.5, 0.5), x)),
+}
+
+
+@pytest.mark.parametrize("name", FORWARDS)
+def test_differentiates_as_torch(name: str) -> None:
+    assert_trains_as_torch(net(FORWARDS[name]), loss, *batch())
+
+
+def penalized(module: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    x = x.detach().requires_grad_()
+    value = loss(module, x, y)
+    (gradient,) = torch.autograd.grad(value, x, create_graph=True)
+    return value + (gradient**2).sum()
+
+
+def test_gradient_penalty() -> None:
+    assert_trains_as_torch(net(lambda net, x: net.b(torch.tanh(net.a(x)))), penalized, *batch())
+
+
+def test_ignored_labels_weights_and_smoothing() -> None:
+    def smooth(module: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        weight = torch.tensor([1.0, 2.0, 3.0, 4.0])
+        return F.cross_entropy(module(x), torch.where(y == 0, -100, y), weight, label_smoothing=0.1)
+
+    assert_trains_as_torch(net(), smooth, *batch())
+
+
+@pytest.mark.parametrize("where", ["forward", "call"])
+def test_autocast(where: str) -> None:
+    def narrow(net: Net, x: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return plain(net, x)
+
+    if where == "forward":
+        step = assert_trains_as_torch(net(narrow), loss, *batch(), tolerance=2e-2)
+        assert "bf16" in step.lower(*batch()).as_text()
+        return
+    module = net()
+    step = epl.torch.parallelize(module, loss, sgd(module), devices=2)
+    assert "bf16" not in step.lower(*batch()).as_text()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert "bf16" in step.lower(*batch()).as_text()
+
+
+def test_a_module_of_bfloat16() -> None:
+    x, y = batch()
+    step = assert_trains_as_torch(net().bfloat16(), loss, x.bfloat16(), y, tolerance=3e-2)
+    assert all(value.dtype is torch.bfloat16 for value in step.state_dict()["module"].values())
+
+
+def test_tied_weights_are_one_state() -> None:
+    torch.manual_seed(0)
+    module = Encoder()
+    ids = torch.randint(0, 64, (8, 16))
+    language = lambda module, ids: F.cross_entropy(module(ids).flatten(0, 1), ids.flatten())  # noqa: E731
+    step = assert_trains_as_torch(module, language, ids)
+    state = step.state_dict()["module"]
+    assert torch.equal(state["head.weight"], state["tokens.weight"])
+    assert "params['head']['weight']" not in step.lower(ids).as_text()
+
+
+def test_batch_norm_trains_and_evaluates_as_torch() -> None:
+    torch.manual_seed(0)
+    ours = Convolutional()
+    theirs = copy.deepcopy(ours)
+    data = torch.randn(8, 3, 16, 16), labels()
+    step = epl.torch.parallelize(ours, loss, sgd(ours), devices=2)
+    optimizer = sgd(theirs)
+    for _ in range(2):
+        step(*data)
+        eager(theirs, loss, optimizer, *data)
+    assert_same_state(step.state_dict()["module"], theirs.state_dict())
+    before = step.state_dict()["module"]
+    found = step.evaluate(*data)
+    assert ours.training
+    assert_same_state(step.state_dict()["module"], before, 0)
+    with torch.no_grad():
+        np.testing.assert_allclose(found, loss(theirs.eval(), *data), rtol=1e-5)
+
+
+def test_the_mode_of_every_submodule_counts() -> None:
+    torch.manual_seed(0)
+    ours = Convolutional()
+    ours.norm.eval()
+    step = assert_trains_as_torch(ours, loss, torch.randn(8, 3, 16, 16), labels())
+    state = step.state_dict()["module"]
+    assert state["norm.num_batches_tracked"] == 0
+    assert state["norm2.num_batches_tracked"] == 3
+
+
+def test_a_buffer_that_is_assigned_anew() -> None:
+    class Counting(Net):
+        def __init__(self) -> None:
+            super().__init__(plain)
+            self.register_buffer("average", torch.zeros(16))
+            self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.average = 0.9 * self.average + 0.1 * x.mean(0)
+            self.calls += 1
+            return super().forward(x + self.average)
+
+    torch.manual_seed(0)
+    step = assert_trains_as_torch(Counting(), loss, *batch())
+    assert step.state_dict()["module"]["calls"] == 3
+
+
+def test_parameters_that_are_frozen_unused_or_not_given_stay() -> None:
+    module = net(lambda net, x: net.b(x))
+    module.b.bias.requires_grad_(False)
+    step = assert_trains_as_torch(
+        module, loss, *batch(), make=lambda m: torch.optim.AdamW(m.parameters(), 0.1, weight_decay=0.1)
+    )
+    assert list(step.state_dict()["optimizer"]["state"]) == [2]
+    module = net()
+    given = assert_trains_as_torch(
+        module, loss, *batch(), make=lambda m: torch.optim.SGD(m.b.parameters(), 0.1)
+    )
+    assert "transpose" in given.lower(*batch()).as_text()
+    assert torch.equal(given.state_dict()["module"]["a.weight"], module.a.weight)
+
+
+def test_what_the_loss_function_returns_comes_back() -> None:
+    def verbose(module: nn.Module, x: torch.Tensor, y: torch.Tensor) -> Any:
+        logits = module(x)
+        return F.cross_entropy(logits, y), {"logits": logits, "right": (logits.argmax(1) == y).sum()}
+
+    module, data = net(), batch()
+    with torch.no_grad():
+        _, expected = verbose(module, *data)
+    step = epl.torch.parallelize(module, verbose, sgd(module), devices=2)
+    for value, found in (step.evaluate(*data), step(*data)):
+        assert value.shape == ()
+        torch.testing.assert_close(found["logits"], expected["logits"])
+        assert found["right"].dtype is torch.int64
+        assert found["right"] == expected["right"]
+
+
+def test_arguments_of_all_kinds() -> None:
+    def weighed(
+        module: nn.Module, data: Any, scale: torch.Tensor, *, power: int = 1, **more: Any
+    ) -> torch.Tensor:
+        x, y = data["x"], data["labels"][0]
+        return (loss(module, x, y) * scale.sum() + more["extra"].mean()) ** power
+
+    x, y = batch()
+    data = {"x": x.numpy(), "labels": [jnp.asarray(y.numpy())]}
+    module = net()
+    step = epl.torch.parallelize(module, weighed, sgd(module), batch=("data", "extra"), devices=2)
+    scale, extra = torch.ones(3), torch.ones(8)
+    with torch.no_grad():
+        expected = weighed(module, {"x": x, "labels": [y]}, scale, power=2, extra=extra)
+    np.testing.assert_allclose(step(data, scale, power=2, extra=extra), expected, rtol=1e-5)
+    text = step.lower(data, scale, power=2, extra=extra).as_text()
+    assert "batch['data.labels.0']" in text
+    assert "batch['extra']" in text
+    assert "constant['scale']" in text
+
+
+def test_another_batch_dimension() -> None:
+    turned = lambda module, x, y: loss(module, x.T, y)  # noqa: E731
+    x, y = batch()
+    module = net()
+    step = epl.torch.parallelize(module, turned, sgd(module), batch={"x": 1, "y": 0}, devices=2)
+    with torch.no_grad():
+        expected = loss(module, x, y)
+    np.testing.assert_allclose(step(x.T, y), expected, rtol=1e-5)
+    assert "f32[16, 8/data]" in step.lower(x.T, y).as_text("global")
+
+
+class Dropping(nn.Module):
+    """Half of what it gets, doubled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with epl.replicate():
+            return F.dropout(x, 0.5, self.training) * self.scale
+
+
+def dropped(module: nn.Module, x: torch.Tensor) -> Any:
+    kept = module(x)
+    return kept.mean(), kept
+
+
+def test_dropout_is_seeded_and_drawn_anew() -> None:
+    x = torch.ones(64, 64)
+
+    def masks(seed: int, devices: int) -> list[torch.Tensor]:
+        module = Dropping()
+        step = epl.torch.parallelize(module, dropped, sgd(module), seed=seed, devices=devices)
+        return [step(x)[1] for _ in range(2)]
+
+    first, second = masks(0, 2)
+    assert set((first != 0).flatten().tolist()) == {True, False}
+    assert 0.45 < (first != 0).float().mean() < 0.55
+    assert first[first != 0].unique().numel() == 1
+    assert not torch.equal(first != 0, second != 0)
+    again = masks(0, 1)
+    assert torch.equal(first != 0, again[0] != 0)
+    assert torch.equal(second != 0, again[1] != 0)
+    assert not torch.equal(first != 0, masks(1, 2)[0] != 0)
+
+
+def test_evaluation_drops_nothing() -> None:
+    module = Dropping()
+    step = epl.torch.parallelize(module, dropped, sgd(module), devices=2)
+    assert torch.equal(step.evaluate(torch.ones(8, 8))[1], torch.ones(8, 8))
+
+
+def test_a_checkpoint_goes_on_where_it_was_written() -> None:
+    def begin() -> tuple[Net, torch.optim.Optimizer, epl.torch.Step]:
+        module = net(lambda net, x: net.b(F.dropout(net.a(x), 0.5, net.training)))
+        optimizer = torch.optim.Adam(module.parameters(), 0.01)
+        return module, optimizer, epl.torch.parallelize(module, loss, optimizer, devices=2)
+
+    _, _, step = begin()
+    data = batch()
+    step(*data)
+    file = io.BytesIO()
+    torch.save(step.state_dict(), file)
+    expected = [step(*data) for _ in range(3)]
+    file.seek(0)
+    module, optimizer, other = begin()
+    other.load_state_dict(torch.load(file))
+    assert optimizer.state_dict()["state"][0]["step"] == 1
+    assert torch.equal(module.a.weight, other.state_dict()["module"]["a.weight"])
+    assert [other(*data) for _ in range(3)] == expected
+    assert_same_state(other.state_dict()["module"], step.state_dict()["module"], 0)
+
+
+def test_a_state_goes_to_torch_and_back() -> None:
+    ours, data = net(), batch()
+    theirs = copy.deepcopy(ours)
+    make = lambda module: torch.optim.Adam(module.parameters(), 0.01, amsgrad=True)  # noqa: E731
+    optimizers = make(ours), make(theirs)
+    step = epl.torch.parallelize(ours, loss, optimizers[0], devices=2)
+    for _ in range(2):
+        step(*data)
+        eager(theirs, loss, optimizers[1], *data)
+    step.write_back()
+    assert_same_state(ours.state_dict(), theirs.state_dict())
+    for module, optimizer in zip((ours, theirs), optimizers, strict=True):
+        eager(module, loss, optimizer, *data)  # torch goes on
+    step.read_module()
+    for _ in range(2):
+        step(*data)
+        eager(theirs, loss, optimizers[1], *data)
+    assert_same_state(step.state_dict()["module"], theirs.state_dict())
+
+
+def test_split_devices_share_parameters() -> None:
+    module = net(scope=lambda: epl.split(device_count=2, dims={"a/weight": 0}))
+    step = epl.torch.parallelize(module, loss, sgd(module), devices=2)
+    step(*batch())
+    lowered = step.lower(*batch())
+    assert "f32[16/model, 16]" in lowered.as_text("global")
+    assert "a" in lowered.explain()
+    step.check(*batch())
+
+
+def test_the_same_program_serves_all_calls(caplog: pytest.LogCaptureFixture) -> None:
+    module = net()
+    step = epl.torch.parallelize(module, loss, sgd(module), devices=2)
+    with caplog.at_level(logging.DEBUG, "epl"):
+        for _ in range(3):
+            step(*batch())
+    assert [record.message for record in caplog.records if record.name == "epl"] == ["Net: first call"]
+
+
+def test_lines_are_those_of_the_model() -> None:
+    module = net()
+    step = epl.torch.parallelize(module, loss, sgd(module), devices=2)
+    listing = step.lower(*batch()).as_text("global")
+    line = plain.__code__.co_firstlineno + 1
+    forward, _, backward = listing.partition("tg0.backward")
+    assert f"test_torch.py:{line}" in forward
+    assert f"test_torch.py:{line}" in backward
+    assert "site-packages/torch" not in listing
+
+
+@pytest.mark.parametrize("scope", [epl.replicate, lambda: epl.split(device_count=2)])
+def test_what_is_made_at_compile_time_is_correct(scope: Any) -> None:
+    module = net(scope=scope)
+    step = epl.torch.parallelize(module, loss, torch.optim.AdamW(module.parameters(), 0.01), devices=2)
+    step.check(*batch())
