@@ -29,11 +29,17 @@ from epl.errors import Error
 
 VERSIONS = {"torch": "2.12.1", "torchax": "0.0.13"}
 
-for _name, _version in VERSIONS.items():
-    if (_found := metadata.version(_name).partition("+")[0]) != _version:
+
+def check_version(name: str, found: str) -> None:
+    """Raises `Error` unless a package is the pinned version, on any platform."""
+    if found.partition("+")[0] != (expected := VERSIONS[name]):
         raise Error(
-            f'epl.torch works with {_name} {_version}, found {_found}: pip install "{_name}=={_version}"'
+            f'epl.torch works with {name} {expected}, found {found}: pip install "{name}=={expected}"'
         )
+
+
+for _package in VERSIONS:
+    check_version(_package, metadata.version(_package))
 
 with warnings.catch_warnings():  # of its own deprecations
     warnings.simplefilter("ignore")
