@@ -313,8 +313,8 @@ class Lowered:
     def compile(self) -> Compiled:
         """Compiles the step, once, however many threads ask for it.
 
-        Prints the layout, and which scopes share devices. Warns (`NotParallelWarning`) if devices do work that
-        they could share.
+        Prints the layout, and which scopes share devices. Warns (`NotParallelWarning`) if devices do work
+        that they could share.
 
         Raises:
           CompileError: with the user's source line, if the step does not compile.

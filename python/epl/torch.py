@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from epl.check import CheckReport
-from epl.config import Config, Value
+from epl.comparison import CheckReport
+from epl.config import Config
+from epl.config_keys import Value
 from epl.environment import Devices
 from epl.errors import Error
 from epl.stages import Lowered

@@ -17,8 +17,8 @@ struct Devices {
   uint32_t count;
   uint32_t nodes = 1; ///< each has count / nodes devices
 
-  /// Takes "cpu:N", "cpu:WxG" (W nodes of G devices each), and both without "cpu:"; also in capital letters, and
-  /// with spaces round the kind and the count. Throws Error for all else, and unless there are from 1 to
+  /// Takes "cpu:N", "cpu:WxG" (W nodes of G devices each), and both without "cpu:"; also in capital letters,
+  /// and with spaces round the kind and the count. Throws Error for all else, and unless there are from 1 to
   /// maxDevices devices.
   static Devices parse(const std::string &text);
 
