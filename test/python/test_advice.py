@@ -20,6 +20,8 @@ W, X = jnp.asarray(np.random.default_rng(0).normal(size=(3, 4)), jnp.float32), n
 COLOCATED = {"cluster.colocate_split_and_replicate": True}
 HERE = Path(__file__).name
 
+pytestmark = pytest.mark.filterwarnings("error")
+
 
 def step(w: Any, x: Any) -> Any:
     return w - (x @ w).mean(), (x @ w).sum()
