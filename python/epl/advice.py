@@ -11,6 +11,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from epl.adapters.jax import trace as adapter
 from epl.differences import Difference
@@ -23,6 +24,8 @@ _LOG = logging.getLogger("epl")
 _MOST = 3  # so many times a step is compiled anew for one reason before a warning
 
 Group = list[Strategy]
+
+_shown: dict[str, dict[Any, Any]] = {}  # by file, as `warnings` keeps it for a module
 
 
 def advise(program: adapter.Program, name: str, layout: str, has_batch: bool) -> str:
@@ -138,6 +141,7 @@ class Recompilations:
 
 
 def _warn(category: type[Warning], message: str, place: Place | None) -> None:
-    """At the user's line, each time: who compiles a step again wants to know it again."""
+    """At the user's line, once unless the user's filters say otherwise: calls stand in loops."""
     place = place or Place("<step>")
-    warnings.warn_explicit(message, category, place.file, place.line)
+    shown = _shown.setdefault(place.file, {})
+    warnings.warn_explicit(message, category, place.file, place.line, registry=shown)

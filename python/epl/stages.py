@@ -21,7 +21,7 @@ import numpy as np
 
 from epl import reports, runtime
 from epl.adapters.jax import trace as adapter
-from epl.advice import advise
+from epl.advice import advise, check_scope_outside
 from epl.array import Array
 from epl.calling import caller, signless
 from epl.comparison import CheckReport, compare
@@ -181,6 +181,7 @@ class Compiled(Executable):
           StepError: for a check that failed.
         """
         signature = self.lowered.signature
+        check_scope_outside(signature.name)
         values, static = signature.match(args, kwargs)
         spec, leaves = signature.describe(values, static)
         try:

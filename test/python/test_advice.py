@@ -122,6 +122,17 @@ def test_a_scope_round_the_call_is_a_warning_at_each_call() -> None:
     parallel(W, X)  # behind the scope
 
 
+def test_a_loop_inside_of_a_scope_warns_once() -> None:
+    parallel = epl.parallelize(step, state=0, batch=1, devices=2)
+    compiled = parallel.lower(W, X).compile()
+    for call in (parallel, compiled):
+        with warnings.catch_warnings(record=True) as shown, epl.replicate():
+            warnings.simplefilter("default")
+            for _ in range(5):
+                call(W, X)
+        assert len(shown) == 1
+
+
 def test_a_scope_that_an_error_leaves_is_closed() -> None:
     parallel = epl.parallelize(step, state=0, batch=1, devices=2)
     with pytest.raises(ZeroDivisionError), epl.replicate():
