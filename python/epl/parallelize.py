@@ -248,13 +248,13 @@ def parallelize(
 
     Args:
       function: the step, written for one device and the whole batch; its scopes say how it is parallelized.
-      state: parameters (names or positions) that the step returns updated, in this order, as its first
-        results, with the same tree, shapes and dtypes. A lone result and no state are fine. Objects of
-        flax.nnx (modules, optimizers, metrics, `Rngs`, variables) are updated in place instead, and not
-        returned.
+      state: parameters (names or positions, those in `*args` and `**kwargs` too) that the step returns
+        updated, in this order, as its first results, with the same tree, shapes and dtypes. A lone result
+        and no state are fine. Objects of flax.nnx (modules, optimizers, metrics, `Rngs`, variables) are
+        updated in place instead, and not returned.
       batch: parameters whose leaves the devices share along dimension 0, or a dict from parameters to
-        prefixes of axes as in `jax.vmap` (None: not shared). All other parameters are constants, whole on
-        every device.
+        prefixes of axes as in `jax.vmap` (None: not shared). They may differ in length, as nodes and edges of
+        a graph; each length must divide. All other parameters are constants, whole on every device.
       devices: `"cpu:N"` or a count; default those of `epl.init`.
       config: an `epl.Config` or its dict; default that of `epl.init`.
       static_argnames: parameters that are Python values, part of the program.
@@ -266,7 +266,9 @@ def parallelize(
         which a call leaves out: bool [batch], False for what is padding. What the step sums over the batch
         it weighs with the mask (a mask of the call's own is padded with zeros). Results per sample are cut
         to the real ones: those dimensions that grow when the step is traced for twice the batch. Statistics
-        of the batch, such as BatchNorm's, need the mask too.
+        of the batch, such as BatchNorm's, need the mask too. Where batches differ in length, the argument
+        `edges` has a mask of its own, the parameter `mask_edges`, by which it is padded and cut; `mask` is
+        that of all arguments without one.
       debug: whether the step shows what `jax.debug.print` and `jax.debug.callback` in it show: whole values,
         in the order of the program, when the step has ended; a call waits for that. They are further results
         of the plan. Otherwise they are left out, with one warning.

@@ -299,6 +299,8 @@ class _MakesScope(Generic[_Parameters]):
 def replicate(device_count: int = 1, name: str | None = None) -> Scope:
     """Scope whose operations are copied: each copy works on its part of the batch.
 
+    Of several scopes in one step each has devices of its own; see `epl.split`.
+
     Args:
       device_count: devices that one copy takes, at least 1; they slice its part of the batch among them. It
         must divide the number of devices.

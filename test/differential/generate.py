@@ -102,11 +102,12 @@ class Generator(Elementwise, Branches, Moves, Indexed, Sorts):
         ):
             for _ in range(self.random.randint(least, most)):
                 shape = [self.random.choice(self.extents) for _ in range(self.random.randint(0, 2))]
-                while math.prod(shape) * self.batch > MAX_ELEMENTS:
+                length = self.batch * (self.random.choice([2, 3]) if self.roll(0.15) else 1)
+                while math.prod(shape) * length > MAX_ELEMENTS:
                     shape.pop()
                 batch_dim = self.random.choice([0, 0, 0, len(shape)])
                 if role == "batch":
-                    shape.insert(batch_dim, self.batch)
+                    shape.insert(batch_dim, length)  # batches may differ in length
                 element = "i1" if self.roll(0.08) else self._pick_element()
                 value = self._new(tuple(shape), element, 1 if element == "i1" else INPUT_BOUND)
                 self.arguments.append(Argument(value, role, batch_dim))
