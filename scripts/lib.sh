@@ -3,6 +3,7 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 python=$root/.venv/bin/python
+torch_python=$root/.venv-torch/bin/python # scripts/setup --torch makes it
 
 # step TEXT: a heading with the seconds since the script began.
 step() { printf '\n==> [%3ds] %s\n' "$SECONDS" "$*"; }

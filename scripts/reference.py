@@ -149,6 +149,7 @@ def errors_page() -> Iterator[str]:
 
 def operations_page() -> Iterator[str]:
     from epl.adapters.jax import support
+    from epl.adapters.torch import support as torch_support
     from epl.signature import DTYPES
 
     yield "# Operations\n"
@@ -181,6 +182,15 @@ def operations_page() -> Iterator[str]:
         `with_sharding_constraint`, with one warning, and the names that flax gives to axes: EPL derives every
         sharding, and `epl.constrain` says one. `optimization_barrier`: EPL does not merge what is computed
         again.""")
+    yield "## PyTorch\n"
+    yield prose("""
+        What a step of `epl.torch.parallelize` may not do, besides what becomes one of the errors above
+        (torch.fft and torch.linalg).""")
+    yield "| What | Example | Instead | Written so |"
+    yield "|---|---|---|---|"
+    for refused in torch_support.ROWS:
+        yield f"| {refused.what} | `{refused.example}` | {refused.instead} | `{refused.rewritten}` |"
+    yield "| other optimizers of torch than SGD, Adam, AdamW | `RMSprop` | use one of optax | `optax.rmsprop` |"
 
 
 def marked(names: tuple[str, ...]) -> str:
@@ -218,8 +228,24 @@ def python_page() -> Iterator[str]:
             for member in public_members(thing):
                 yield f"### {name}.{member}\n"
                 yield from documented(getattr(thing, member), f"{name}.{member}")
+        elif inspect.ismodule(thing):
+            yield f"{inspect.getdoc(thing)}\n"
+            for part in thing.__all__:
+                yield f"## epl.{name}.{part}\n"
+                yield from part_of(getattr(thing, part), f"epl.{name}.{part}")
         else:
             yield from documented(thing, f"epl.{name}")
+
+
+def part_of(thing: Any, name: str) -> Iterator[str]:
+    """A function or a class that users do not construct."""
+    if not inspect.isclass(thing):
+        yield from documented(thing, name)
+        return
+    yield docstring(thing)
+    for member in public_members(thing):
+        yield f"### {thing.__name__}.{member}\n"
+        yield from documented(getattr(thing, member), f"{thing.__name__}.{member}")
 
 
 def public_members(kind: type) -> list[str]:

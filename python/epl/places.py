@@ -17,6 +17,7 @@ from epl.errors import Place
 def _library_roots() -> tuple[str, ...]:
     paths = {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
     paths.update(site.getsitepackages())
+    paths.update(path for path in sys.path if path.endswith(("site-packages", "dist-packages")))
     paths.add(str(Path(__file__).parent))
     return tuple(f"{path}/" for path in paths)
 

@@ -15,6 +15,8 @@ from epl.environment import Devices
 from epl.errors import Error
 from epl.stages import Lowered
 
+__all__ = ["Step", "parallelize"]
+
 if TYPE_CHECKING:
     from epl.adapters.torch.step import Training
 
@@ -38,7 +40,7 @@ class Step:
             any tree; Python values are part of the program.
 
         Raises:
-          UnsupportedError: for what docs/reference/torch.md lists, with your line.
+          UnsupportedError: for what docs/reference/operations.md lists, with your line.
           CompileError, ArgumentError: as of a step of JAX.
         """
         return self._training(args, kwargs)

@@ -71,7 +71,9 @@ def named_files(document: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/epl.md", "docs/tour.md", "docs/tutorial.md"])
+@pytest.mark.parametrize(
+    "document", ["README.md", "docs/epl.md", "docs/torch.md", "docs/tour.md", "docs/tutorial.md"]
+)
 def test_every_file_named_exists(document: str) -> None:
     files = named_files(document)
     assert files

@@ -56,6 +56,34 @@ def transposed_convolution(x: jax.Array) -> Any:
     return upsample(*operands), jax.grad(lambda *o: (upsample(*o) ** 2).sum(), (0, 1))(*operands)
 
 
+def positions(
+    window: tuple[int, int], strides: tuple[int, int], padding: Any, dilation: tuple[int, int] = (1, 1)
+) -> Operation:
+    """Max pooling that says where the largest elements stand: a reduction of two operands."""
+
+    def larger(left: Any, right: Any) -> Any:
+        stays = (left[0] > right[0]) | ((left[0] == right[0]) & (left[1] <= right[1]))
+        return jnp.where(stays, left[0], right[0]), jnp.where(stays, left[1], right[1])
+
+    def operation(x: jax.Array) -> Any:
+        images = jnp.round(8 * image(x, 6, 5))  # with equal elements
+        places = jnp.broadcast_to(jnp.arange(30, dtype=jnp.int32).reshape(6, 5), images.shape)
+        first = (jnp.float32(-jnp.inf), jnp.int32(1000))
+        pads = padding if isinstance(padding, str) else ((0, 0), *padding)
+        sizes = (1, *window), (1, *strides), pads
+        return jax.lax.reduce_window((images, places), first, larger, *sizes, window_dilation=(1, *dilation))
+
+    return operation
+
+
+def several_sums(x: jax.Array) -> Any:
+    """A reduction of three operands whose initial values count."""
+    images = image(x, 6)
+    add = lambda left, right: (left[0] + right[0], left[1] * right[1], jnp.maximum(left[2], right[2]))  # noqa: E731
+    initial = (jnp.float32(3), jnp.float32(0.5), jnp.float32(0.25))
+    return jax.lax.reduce_window((images, images + 1, images), initial, add, (1, 3), (1, 1), "VALID")
+
+
 def pooling(kind: str, window: tuple[int, int], strides: tuple[int, int], padding: Any) -> Operation:
     """Pooling of images as flax does it, with its gradient."""
 
@@ -130,6 +158,10 @@ GROUPS: dict[str, dict[str, Operation]] = {
         "max": pooling("max", (2, 2), (2, 2), "VALID"),
         "max, overlapping": pooling("max", (3, 3), (2, 2), "SAME"),
         "max, padded": pooling("max", (3, 2), (1, 2), ((1, 1), (0, 1))),
+        "positions": positions((2, 2), (2, 2), "VALID"),
+        "positions, overlapping": positions((3, 3), (2, 2), "SAME"),
+        "positions, dilated": positions((2, 2), (1, 2), ((1, 0), (0, 1)), (2, 1)),
+        "several sums": several_sums,
         "average": pooling("avg", (2, 2), (2, 2), "VALID"),
         "average, overlapping": pooling("avg", (3, 3), (2, 2), "SAME"),
         "average, padded": pooling("avg", (3, 2), (1, 2), ((1, 1), (0, 1))),

@@ -45,6 +45,7 @@ class Training:
         self._name = name or type(module).__name__
         self._options = options
         self._named = dict(module.named_parameters())
+        self._parts = tuple(module.modules())
         self._optimizer: Optimizer = optimizer(given, self._named)
         self._programs: dict[Any, Parallelized] = {}
         self._graphs: dict[Any, graphs.Graph] = {}
@@ -99,7 +100,7 @@ class Training:
 
     def _prepare(self, args: Any, kwargs: Any) -> tuple[Any, Parallelized, tuple[Any, ...]]:
         inputs = self._loss.bind(args, kwargs)
-        modes = tuple(part.training for part in self.module.modules())
+        modes = tuple(part.training for part in self._parts)
         key = ("train", inputs.key, modes, self._frozen(), self._optimizer.key(), _ambient())
         if key not in self._programs:
             self._programs[key] = self._parallelize(self._step(inputs, key), inputs, self._name, STATES)

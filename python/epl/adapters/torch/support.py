@@ -1,6 +1,6 @@
 """What a step of a torch module may not do, and what to write instead.
 
-The rows are what errors and docs/reference/torch.md are made of; a test runs the example of each.
+The rows are what errors and docs/reference/operations.md are made of; a test runs both forms of each.
 """
 
 from __future__ import annotations
