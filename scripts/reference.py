@@ -190,7 +190,7 @@ def operations_page() -> Iterator[str]:
     yield "|---|---|---|---|"
     for refused in torch_support.ROWS:
         yield f"| {refused.what} | `{refused.example}` | {refused.instead} | `{refused.rewritten}` |"
-    yield "| other optimizers of torch than SGD, Adam, AdamW | `RMSprop` | use one of optax | `optax.rmsprop` |"
+    yield "| other optimizers of torch than SGD, Adam, AdamW | `RMSprop` | use optax | `optax.rmsprop` |"
 
 
 def marked(names: tuple[str, ...]) -> str:
