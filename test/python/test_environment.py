@@ -20,7 +20,7 @@ def test_a_count_and_its_string_are_the_same(count: int) -> None:
     )
 
 
-@pytest.mark.parametrize("devices", ["", "cpu", "cpu:", "cpu:two", "cpu:2,3", "cpu :2", "2cpu", "cpu:1.5"])
+@pytest.mark.parametrize("devices", ["", "cpu", "cpu:", "cpu:two", "cpu:2,3", "cpu 2", "2cpu", "cpu:1.5"])
 def test_bad_device_strings_are_named(devices: str) -> None:
     with pytest.raises(epl.ConfigError, match=f'devices must be "cpu:N" or a count, found "{devices}"'):
         epl.init(devices)

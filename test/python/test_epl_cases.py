@@ -26,8 +26,6 @@ BIN = Path(__file__).parents[2] / "build" / "bin"
 ROWS, WIDTH = 8, 12
 COLOCATED = {"cluster.colocate_split_and_replicate": True}
 Scoped = Callable[[], Any]
-# EPL's cases have stages without names.
-UNNAMED = pytest.mark.filterwarnings("ignore:this epl.replicate of step and that of:UserWarning")
 
 
 def dense(scope: Scoped, columns: int) -> tuple[Callable[..., Any], Any, jax.Array, jax.Array]:
@@ -93,7 +91,6 @@ def stages(*scopes: Scoped) -> tuple[Callable[..., Any], Any, jax.Array, jax.Arr
     return step, params, x, y
 
 
-@UNNAMED
 @pytest.mark.parametrize(
     ("case", "scopes", "devices", "first"),
     [
@@ -112,7 +109,6 @@ def test_cases_11_to_18_task_graphs_on_devices_of_their_own(
     assert compiled.layout == f"cpu:{devices} = " + " + ".join(f"[{axes}]" for axes in first), case
 
 
-@UNNAMED
 @pytest.mark.parametrize(
     ("intra", "placed"), [(True, ["cpu:0, cpu:2", "cpu:1, cpu:3"]), (False, ["cpu:0, cpu:1", "cpu:2, cpu:3"])]
 )
