@@ -95,6 +95,7 @@ class ScopeTable:
         self.current: Strategy | None = None
         self.collections: dict[str, list[jax.Array]] = {}
         self.annotation: Annotation = _unannotated
+        self.repeats = False  # forward work runs once more, in scopes that it has entered before
         # Distinguishes traces, so that no inner jit of this one reuses a trace that carries ids of another
         # one.
         self._token = next(_tokens)
@@ -125,6 +126,9 @@ class ScopeTable:
     @contextlib.contextmanager
     def entered(self, strategy: Strategy) -> Iterator[None]:
         """Runs the block inside the private named scope of `strategy`."""
+        if self.repeats:
+            yield
+            return
         if self.current is not None:
             raise ScopeError(
                 f"{strategy} is entered inside {self.current}: scopes do not nest, leave the outer one first"
@@ -214,6 +218,20 @@ def annotating(annotation: Annotation) -> Iterator[None]:
         yield
     finally:
         table.annotation = _unannotated
+
+
+@contextlib.contextmanager
+def repeating() -> Iterator[None]:
+    """A foreign tracer runs forward work again in the block, whose scopes are known from the first time."""
+    table = _state.table
+    if table is None:
+        yield
+        return
+    table.repeats = True
+    try:
+        yield
+    finally:
+        table.repeats = False
 
 
 def replayed(scope_id: int | None, transform: str) -> contextlib.AbstractContextManager[None]:

@@ -411,6 +411,42 @@ def test_the_same_program_serves_all_calls(caplog: pytest.LogCaptureFixture) -> 
     assert [record.message for record in caplog.records if record.name == "epl"] == ["Net: first call"]
 
 
+def test_a_scope_inside_a_checkpoint_is_entered_once() -> None:
+    class Recomputed(Net):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return checkpoint(super().forward, x, use_reentrant=False)
+
+    torch.manual_seed(0)
+    step = assert_trains_as_torch(Recomputed(plain), loss, *batch())
+    listing = step.lower(*batch()).as_text("global")
+    assert "devices: data 2" in listing
+    assert listing.count("scope tg") == 1
+
+
+def test_scopes_of_two_halves_have_devices_of_their_own() -> None:
+    class Halves(Net):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            with epl.replicate(name="first"):
+                h = F.relu(self.a(x))
+            with epl.replicate(name="second"):
+                return self.b(h)
+
+    torch.manual_seed(0)
+    step = assert_trains_as_torch(Halves(plain), loss, *batch())
+    local = step.lower(*batch()).as_text("local")
+    assert "@mesh1" in local
+
+
+def test_scopes_do_not_nest() -> None:
+    def inner(net: Net, x: torch.Tensor) -> torch.Tensor:
+        with epl.split(device_count=2):
+            return plain(net, x)
+
+    module = net(inner)
+    with pytest.raises(epl.ScopeError, match="scopes do not nest, leave the outer one first"):
+        epl.torch.parallelize(module, loss, sgd(module), devices=2)(*batch())
+
+
 def test_lines_are_those_of_the_model() -> None:
     module = net()
     step = epl.torch.parallelize(module, loss, sgd(module), devices=2)

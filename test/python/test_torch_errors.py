@@ -108,6 +108,21 @@ def test_a_tensor_that_is_kept_as_an_attribute() -> None:
     torch.testing.assert_close(returned, expected)
 
 
+def test_a_parameter_that_is_read_past_the_module() -> None:
+    module = Scaled(torch.tanh)
+    held = list(module.parameters())
+    with pytest.raises(epl.UnsupportedError, match=rf'{HERE}:.*\("w"\) is read past the module'):
+        parallel(module, lambda m, x: m(x).mean() + held[0].square().sum())(samples())
+    assert_runs(module, lambda m, x: m(x).mean() + m.w.square().sum(), samples())
+    critic = nn.Linear(4, 1)
+    with pytest.raises(epl.UnsupportedError, match=r"or freeze it by requires_grad_\(False\)"):
+        parallel(module, lambda m, x: critic(m(x)).mean())(samples())
+    both = nn.ModuleDict({"maker": module, "critic": critic})
+    assert_runs(both, lambda m, x: m["critic"](m["maker"](x)).mean(), samples())
+    critic.requires_grad_(False)
+    assert_runs(Scaled(torch.tanh), lambda m, x: critic(m(x)).mean(), samples())
+
+
 def test_losses_that_are_none() -> None:
     module = Scaled(torch.tanh)
     with pytest.raises(epl.ArgumentError, match=r"float32 of shape \(8, 4\): reduce it, as by .mean\(\)"):

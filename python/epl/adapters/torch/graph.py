@@ -21,7 +21,7 @@ from epl.adapters.torch import hooks, lines
 from epl.adapters.torch.support import BRANCH, MASK, OPERATOR, explained
 from epl.errors import ArgumentError, Error, Place, UnsupportedError
 from epl.places import raising_place
-from epl.scopes import annotating
+from epl.scopes import annotating, repeating
 
 SCOPE = "epl.scope"
 BACKWARD = "epl.backward"
@@ -72,25 +72,26 @@ class _Recorder:
             for name, leaf in zip(self.parameters, leaves[:first], strict=True)
         }
         buffers = {n: leaf.clone() for n, leaf in zip(self.buffers, leaves[first:second], strict=True)}
-        returned, buffers = self._run(parameters, buffers, list(leaves[second:]))
-        flat, self.spec = pytree.tree_flatten(returned)
-        gradients = [] if self.wanted is None else self._differentiate(flat[0], parameters)
+        # A checkpoint runs parts of the module again while gradients are computed: on these tensors, too.
+        with hooks.substituted(self.module, {**parameters, **buffers}):
+            flat = self._run(list(leaves[second:]))
+            gradients = [] if self.wanted is None else self._differentiate(flat[0], parameters)
+            buffers |= {n: tensor for n, tensor in self.module.named_buffers() if n in buffers}
+            _check_attributes(self.module)
         return [*(leaf.detach() for leaf in flat), *gradients, *(buffers[n].detach() for n in self.buffers)]
 
-    def _run(
-        self, parameters: dict[str, Any], buffers: dict[str, Any], inputs: list[Any]
-    ) -> tuple[Any, dict[str, Any]]:
-        with hooks.substituted(self.module, {**parameters, **buffers}):
-            with annotating(lambda scope: hooks.annotated({SCOPE: scope})), lines.Lines():
-                returned = self.loss_fn(self.module, inputs)
-            after = dict(self.module.named_buffers())
-            _check_attributes(self.module)
+    def _run(self, inputs: list[Any]) -> list[Any]:
+        """What the loss function returns, flat."""
+        with annotating(lambda scope: hooks.annotated({SCOPE: scope})), lines.Lines():
+            returned = self.loss_fn(self.module, inputs)
         _check_returned(self.loss_fn, returned, differentiate=self.wanted is not None)
-        return returned, {name: after.get(name, buffers[name]) for name in self.buffers}
+        flat: list[Any]
+        flat, self.spec = pytree.tree_flatten(returned)
+        return flat
 
     def _differentiate(self, loss: Any, parameters: Mapping[str, Any]) -> list[Any]:
         wanted = [name for name in self.parameters if name in (self.wanted or ())]
-        with hooks.annotated({BACKWARD: True}), lines.Lines():
+        with hooks.annotated({BACKWARD: True}), lines.Lines(), repeating():
             found = hooks.gradients(loss, [parameters[name] for name in wanted])
         pairs = [(name, grad) for name, grad in zip(wanted, found, strict=True) if grad is not None]
         self.used = tuple(name for name, _ in pairs)
@@ -125,7 +126,24 @@ def trace(
         if (row := _row(error)) is None or isinstance(error, Error):
             raise
         raise explained(row, raising_place(error)) from error
+    _check_constants(module, graph)
     return Graph(graph, recorder.spec, recorder.used, tuple(buffers))
+
+
+def _check_constants(module: Any, graph: Any) -> None:
+    """Refuses tensors that are trained but are no arguments: the program would keep their present values."""
+    names = {id(tensor): name for name, tensor in [*module.named_parameters(), *module.named_buffers()]}
+    for node in graph.graph.nodes:
+        tensor = hooks.constant(graph, node.target) if node.op == "get_attr" else None
+        if tensor is None or not (tensor.requires_grad or id(tensor) in names):
+            continue
+        reader = next(iter(node.users), node)
+        raise UnsupportedError(
+            f'a tensor {tuple(tensor.shape)} that changes ("{names.get(id(tensor), "of no module here")}") '
+            "is read past the module: read it from the module that the loss function is given, which may "
+            "hold other modules, or freeze it by requires_grad_(False)",
+            lines.place(reader),
+        )
 
 
 def _row(error: Exception) -> Any:
