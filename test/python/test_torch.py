@@ -1,11 +1,10 @@
-"""What a step of a torch module means, beside torch: autograd, modes, states, dropout."""
+"""What a step of a torch module means: modes, states, arguments, dropout, scopes, lines."""
 
 from __future__ import annotations
 
 import copy
 import io
 import logging
-from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -22,171 +21,9 @@ from torch.utils.checkpoint import checkpoint
 
 import epl
 from torch_models import Convolutional, Encoder, assert_same_state, eager, labels
+from torch_steps import Net, assert_trains_as_torch, batch, loss, net, plain, sgd
 
-Forward = Callable[["Net", torch.Tensor], torch.Tensor]
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-
-
-class Net(nn.Module):
-    """Two layers, which a function puts together."""
-
-    def __init__(self, forward: Forward, scope: Any = epl.replicate) -> None:
-        super().__init__()
-        self.a, self.b = nn.Linear(16, 16), nn.Linear(16, 4)
-        self.run = forward
-        self.scope = scope
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        with self.scope():
-            return self.run(self, x)
-
-
-def plain(net: Net, x: torch.Tensor) -> torch.Tensor:
-    return net.b(F.relu(net.a(x)))
-
-
-def loss(module: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    return F.cross_entropy(module(x).float(), y)
-
-
-def batch() -> tuple[torch.Tensor, torch.Tensor]:
-    torch.manual_seed(1)
-    return torch.randn(8, 16), torch.randint(0, 4, (8,))
-
-
-def net(forward: Forward = plain, scope: Any = epl.replicate) -> Net:
-    torch.manual_seed(0)
-    return Net(forward, scope)
-
-
-def sgd(module: nn.Module) -> torch.optim.Optimizer:
-    return torch.optim.SGD(module.parameters(), 0.1)
-
-
-def assert_trains_as_torch(
-    module: nn.Module, loss_fn: Any, *data: Any, tolerance: float = 1e-5, make: Any = sgd, rounds: int = 3
-) -> epl.torch.Step:
-    """Some steps on two devices beside torch; gives ours."""
-    theirs = copy.deepcopy(module)
-    optimizer = make(theirs)
-    step = epl.torch.parallelize(module, loss_fn, make(module), devices=2)
-    for _ in range(rounds):
-        found = step(*data)
-        np.testing.assert_allclose(found, eager(theirs, loss_fn, optimizer, *data), rtol=tolerance)
-    assert_same_state(step.state_dict()["module"], theirs.state_dict(), tolerance)
-    return step
-
-
-def without_gradient(net: Net, x: torch.Tensor) -> torch.Tensor:
-    with torch.no_grad():
-        target = net.a(x)
-    return net.b(target + net.a(x))
-
-
-class Straight(torch.autograd.Function):
-    """Rounds, and lets gradients through."""
-
-    @staticmethod
-    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-        return torch.round(x)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
-        return 2 * gradient
-
-
-def through_a_view(net: Net, x: torch.Tensor) -> torch.Tensor:
-    h = net.a(x).clone()
-    h.view(8, 4, 4)[:, 0] = 0
-    return net.b(h)
-
-
-def in_place(net: Net, x: torch.Tensor) -> torch.Tensor:
-    h = net.a(x).clone()
-    h[:, :4] = 0
-    h[:, 4:8] += 1
-    return net.b(h.mul_(2))
-
-
-def hooked(net: Net, x: torch.Tensor) -> torch.Tensor:
-    h = net.a(x)
-    h.register_hook(lambda gradient: 3 * gradient)
-    return net.b(h)
-
-
-def picked(net: Net, x: torch.Tensor) -> torch.Tensor:
-    h = net.a(x)
-    values, indices = h.topk(3)
-    return net.b(torch.zeros_like(h).scatter(1, indices, values) + h.gather(1, indices).sum(1, keepdim=True))
-
-
-FORWARDS: dict[str, Forward] = {
-    "plain": plain,
-    "no_grad": without_gradient,
-    "detach": lambda net, x: net.b(net.a(x).detach() + net.a(x)),
-    "autograd.Function": lambda net, x: net.b(Straight.apply(3 * net.a(x))),
-    "write through a view": through_a_view,
-    "writes in place": in_place,
-    "hook of a gradient": hooked,
-    "float64 inside": lambda net, x: net.b(net.a(x).double().cumsum(1).float()),
-    "tensors made in forward": lambda net, x: net.b(
-        net.a(x) * torch.arange(16.0) + torch.tensor([1.0, 2.0] * 8)
-    ),
-    "closed-over tensor": lambda net, x, c=torch.linspace(0, 1, 16): net.b(net.a(x) * c),  # noqa: B008
-    "checkpoint": lambda net, x: net.b(checkpoint(net.a, x, use_reentrant=False)),
-    "top-k, scatter, gather": picked,
-    "integers": lambda net, x: net.b(net.a(x)) * (torch.arange(8) // 3 % 2)[:, None],
-    "einsum": lambda net, x: net.b(torch.einsum("bi,ij->bj", x, net.a.weight)),
-    "sort": lambda net, x: net.b(net.a(x).sort(1, descending=True).values),
-    "clamp, where": lambda net, x: net.b(torch.where(x > 0, net.a(x).clamp(-0.5, 0.5), x)),
-}
-
-
-@pytest.mark.parametrize("name", FORWARDS)
-def test_differentiates_as_torch(name: str) -> None:
-    assert_trains_as_torch(net(FORWARDS[name]), loss, *batch())
-
-
-def penalized(module: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    x = x.detach().requires_grad_()
-    value = loss(module, x, y)
-    (gradient,) = torch.autograd.grad(value, x, create_graph=True)
-    return value + (gradient**2).sum()
-
-
-def test_gradient_penalty() -> None:
-    assert_trains_as_torch(net(lambda net, x: net.b(torch.tanh(net.a(x)))), penalized, *batch())
-
-
-def test_ignored_labels_weights_and_smoothing() -> None:
-    def smooth(module: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        weight = torch.tensor([1.0, 2.0, 3.0, 4.0])
-        return F.cross_entropy(module(x), torch.where(y == 0, -100, y), weight, label_smoothing=0.1)
-
-    assert_trains_as_torch(net(), smooth, *batch())
-
-
-@pytest.mark.parametrize("where", ["forward", "call"])
-def test_autocast(where: str) -> None:
-    def narrow(net: Net, x: torch.Tensor) -> torch.Tensor:
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            return plain(net, x)
-
-    if where == "forward":
-        step = assert_trains_as_torch(net(narrow), loss, *batch(), tolerance=2e-2)
-        assert "bf16" in step.lower(*batch()).as_text()
-        return
-    module = net()
-    step = epl.torch.parallelize(module, loss, sgd(module), devices=2)
-    assert "bf16" not in step.lower(*batch()).as_text()
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert "bf16" in step.lower(*batch()).as_text()
-
-
-def test_a_module_of_bfloat16() -> None:
-    x, y = batch()
-    step = assert_trains_as_torch(net().bfloat16(), loss, x.bfloat16(), y, tolerance=3e-2)
-    assert all(value.dtype is torch.bfloat16 for value in step.state_dict()["module"].values())
 
 
 def test_tied_weights_are_one_state() -> None:
@@ -453,8 +290,8 @@ def test_lines_are_those_of_the_model() -> None:
     listing = step.lower(*batch()).as_text("global")
     line = plain.__code__.co_firstlineno + 1
     forward, _, backward = listing.partition("tg0.backward")
-    assert f"test_torch.py:{line}" in forward
-    assert f"test_torch.py:{line}" in backward
+    assert f"torch_steps.py:{line}" in forward
+    assert f"torch_steps.py:{line}" in backward
     assert "site-packages/torch" not in listing
 
 
