@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from epl import progress, runtime
+from epl import crash, progress, runtime
 from epl.cache import plan_cache, plan_key
 from epl.errors import CompileError, Place
 from epl.places import is_library
@@ -87,17 +86,15 @@ def _run(text: str, options: Sequence[str], name: str) -> tuple[str, str]:
             child.communicate()
             raise
         _, diagnostics = progress.split_diagnostics(progress.read_all(errors))
+        if child.returncode < 0:
+            message = crash.describe(-child.returncode, diagnostics, name, text, command)
+            raise CompileError(message, None, diagnostics)
         if child.returncode != 0:
             raise _error(child.returncode, diagnostics, name)
     return output, diagnostics
 
 
 def _error(code: int, diagnostics: str, name: str) -> CompileError:
-    if code < 0:
-        reason = (
-            f'epl-compile was ended by {signal.Signals(-code).name} on step "{name}": this is a bug of EPL'
-        )
-        return CompileError(f"{reason}\n{diagnostics}".rstrip(), None, diagnostics)
     first = _ERROR.search(diagnostics)
     if first is None:
         message = f'epl-compile failed on step "{name}" with exit code {code}\n{diagnostics}'

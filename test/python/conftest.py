@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from steps import scale
 Lower = Callable[..., adapter.Program]
 MlirOpt = Callable[[str], str]
 WritePlan = Callable[[str], Path]
+Fake = Callable[[str], None]
 BUILD = Path(__file__).parents[2] / "build"
 
 
@@ -126,3 +128,16 @@ def _no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 def scaled() -> epl.Parallelized:
     """`steps.scale` on two devices."""
     return epl.parallelize(scale, state="state", batch="x", devices=2)
+
+
+@pytest.fixture
+def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
+    """Installs a shell script as the compiler."""
+
+    def install(script: str) -> None:
+        program = tmp_path / "epl-compile"
+        program.write_text("#!/bin/sh\n" + textwrap.dedent(script))
+        program.chmod(0o755)
+        monkeypatch.setenv("EPL_COMPILE", str(program))
+
+    return install

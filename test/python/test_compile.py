@@ -6,30 +6,14 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import epl
+from conftest import Fake
 from epl.compile import compile_plan, emit
-
-Fake = Callable[[str], None]
-
-
-@pytest.fixture
-def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
-    """Installs a shell script as the compiler."""
-
-    def install(script: str) -> None:
-        program = tmp_path / "epl-compile"
-        program.write_text("#!/bin/sh\n" + textwrap.dedent(script))
-        program.chmod(0o755)
-        monkeypatch.setenv("EPL_COMPILE", str(program))
-
-    return install
 
 
 def test_passes_the_text_and_the_options(compiler: Fake) -> None:
@@ -78,12 +62,6 @@ def test_diagnostics_without_a_place(compiler: Fake) -> None:
     with pytest.raises(epl.CompileError, match=r"^batch of 9 does not divide by 2$") as error:
         compile_plan("", ["--devices=cpu:2"], "step")
     assert error.value.place is None
-
-
-def test_a_crash_names_the_signal(compiler: Fake) -> None:
-    compiler("echo assertion >&2; kill -SEGV $$")
-    with pytest.raises(epl.CompileError, match='SIGSEGV on step "step": this is a bug of EPL\nassertion'):
-        compile_plan("", ["--devices=cpu:2"], "step")
 
 
 def test_a_silent_failure_names_the_exit_code(compiler: Fake) -> None:

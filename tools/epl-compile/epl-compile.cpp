@@ -19,6 +19,7 @@
 #include "runtime/plan/Error.h"
 #include "runtime/plan/Writer.h"
 #include "tools/Tool.h"
+#include "tools/epl-compile/CrashReport.h"
 #include "tools/epl-compile/Progress.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
@@ -34,7 +35,6 @@
 #include "mlir/Support/Timing.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 
@@ -92,7 +92,8 @@ struct Reports {
   TimingScope timing;
 
   /// A phase begins, and ends with the scope.
-  TimingScope begin(Progress::Phase phase, StringRef name) {
+  TimingScope begin(Progress::Phase phase, const char *name) {
+    setCrashPhase(name);
     progress.begin(phase);
     return timing.nest(name);
   }
@@ -101,7 +102,7 @@ struct Reports {
 /// Runs the phases up to `options.stage`. MLIR's own verifier looks at what a phase leaves, not at what each
 /// of its passes does: it would take a third of the time. Tests run it behind every pass.
 LogicalResult runPhases(ModuleOp module, const Options &options, Reports &reports) {
-  auto run = [&](Stage stage, Progress::Phase phase, StringRef name,
+  auto run = [&](Stage stage, Progress::Phase phase, const char *name,
                  function_ref<void(OpPassManager &)> build) -> LogicalResult {
     if (stage > options.stage)
       return success();
@@ -220,6 +221,7 @@ LogicalResult compile(const std::string &input, const Options &options, Reports 
       llvm::errs() << *problem << "\n";
       return failure();
     }
+  setCrashInput(input, file->getBuffer());
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(file), SMLoc());
   SourceMgrDiagnosticHandler handler(sources, &context);
@@ -243,7 +245,7 @@ LogicalResult compile(const std::string &input, const Options &options, Reports 
   return success();
 }
 
-/// Compiles what can be compiled.
+/// Compiles what can be compiled. What EPL throws is an error of the step; nothing else is expected.
 LogicalResult compileAll(const Options &options) {
   DefaultTimingManager timing; // prints when it goes
   timing.setEnabled(options.timing);
@@ -276,7 +278,7 @@ void checkUsage(const Options &options) {
 } // namespace
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
+  installCrashReport(argc, argv);
   Options options;
   const std::map<std::string, Stage> stages = {{"input", Stage::input},
                                                {"global", Stage::global},
@@ -290,6 +292,7 @@ int main(int argc, char **argv) {
   CLI::App app("Compiles an annotated training step for one device into a plan for several.\n"
                "Exit codes: 0 done, 1 a step could not be compiled, 2 wrong usage.",
                "epl-compile");
+  app.set_version_flag("--version", getVersions(), "print the versions of EPL and LLVM, and this CPU's name");
   app.add_option("inputs", options.inputs,
                  "the step: MLIR text, - for standard input; several are compiled one after another")
       ->required();
@@ -344,6 +347,13 @@ int main(int argc, char **argv) {
       "--progress", options.progress,
       "report on stderr how far the compilation is, as lines \"progress: 81% codegen, 12/40 kernels\"");
   app.parse_complete_callback([&] { checkUsage(options); });
-  return tool::runTool(app, argc, argv,
-                       [&] { return failed(compileAll(options)) ? tool::failed : tool::good; });
+  return tool::runTool(app, argc, argv, [&] {
+    try {
+      return failed(compileAll(options)) ? tool::failed : tool::good;
+    } catch (const ::epl::runtime::Error &) {
+      throw;
+    } catch (const std::exception &error) {
+      crash(error.what());
+    }
+  });
 }
