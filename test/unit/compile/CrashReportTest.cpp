@@ -2,6 +2,7 @@
 
 #include "tools/epl-compile/CrashReport.h"
 
+#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -52,14 +53,16 @@ volatile bool goesOn = true;
 
 class CrashReportDeathTest : public testing::Test {
 protected:
-  void SetUp() override {
-    testing::FLAGS_gtest_death_test_style = "threadsafe";
+  CrashReportDeathTest() {
+    llvm::sys::fs::createUniqueDirectory("crash-report-test", folder);
     setenv("TMPDIR", folder.c_str(), 1);
-    llvm::sys::fs::create_directories(folder);
   }
-  void TearDown() override { llvm::sys::fs::remove_directories(folder); }
+  ~CrashReportDeathTest() override {
+    unsetenv("TMPDIR");
+    llvm::sys::fs::remove_directories(folder);
+  }
 
-  std::string folder = testing::TempDir() + "epl-crash-report-test";
+  llvm::SmallString<128> folder;
 };
 
 TEST_F(CrashReportDeathTest, OfASignalThatSomebodySends) {
@@ -90,7 +93,7 @@ TEST_F(CrashReportDeathTest, MemoryThatRunsOutIsAnError) {
 }
 
 TEST_F(CrashReportDeathTest, KeepsAStepThatIsNoFile) {
-  EXPECT_EXIT((begin(), raise(SIGABRT)), KilledBySignal(SIGABRT), HasSubstr(folder + "/epl-crash-"));
+  EXPECT_EXIT((begin(), raise(SIGABRT)), KilledBySignal(SIGABRT), HasSubstr((folder + "/epl-crash-").str()));
   std::error_code error;
   llvm::sys::fs::directory_iterator file(folder, error);
   ASSERT_FALSE(error);
@@ -100,16 +103,17 @@ TEST_F(CrashReportDeathTest, KeepsAStepThatIsNoFile) {
 }
 
 TEST_F(CrashReportDeathTest, NamesAStepThatIsAFile) {
-  std::string file = folder + "/step.mlir";
+  std::string file = (folder + "/step.mlir").str();
   EXPECT_FALSE(llvm::writeToOutput(file, [](llvm::raw_ostream &) { return llvm::Error::success(); }));
   EXPECT_EXIT((begin(file.c_str()), raise(SIGABRT)), KilledBySignal(SIGABRT),
               testing::Not(HasSubstr("/epl-crash-")));
 }
 
 TEST_F(CrashReportDeathTest, SaysIfItCannotKeepTheStep) {
-  setenv("TMPDIR", "/nonexistent", 1);
+  std::string missing = (folder + "/missing").str();
+  setenv("TMPDIR", missing.c_str(), 1);
   EXPECT_EXIT((begin(), raise(SIGABRT)), KilledBySignal(SIGABRT),
-              HasSubstr("could not be kept as \"/nonexistent/epl-crash-"));
+              HasSubstr("could not be kept as \"" + missing + "/epl-crash-"));
 }
 
 } // namespace
