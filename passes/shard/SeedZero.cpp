@@ -3,8 +3,9 @@
 // Problem: under data parallelism every device keeps and updates all of the optimizer's state, and all of the
 //   parameters.
 // Method: seeds; propagation and placement do the rest. v1: each state of the optimizer is sharded over the
-//   axis "data", along its outermost dimension that the axis divides and no other axis shards. So the sum of
-//   a gradient is scattered into the parts that devices update, and parameters are gathered when they are
+//   axis "data", along its outermost dimension that the axis divides and no other axis shards; along one that
+//   loops take apart, or that its update sums over, only if there is no other (CutDims.h). So the sum of a
+//   gradient is scattered into the parts that devices update, and parameters are gathered when they are
 //   returned. Where task graphs share devices, what only those read that shard their batch over another axis,
 //   too, is sharded over that as well. v2: gradients are resharded so where they are summed, whatever reads
 //   them. v3: parameters are
@@ -18,6 +19,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/shard/CutDims.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/Propagation.h"
 
@@ -82,6 +84,7 @@ private:
 
   SmallVector<Sharing *> getSharings(BlockArgument state);
   SmallVector<OpOperand *> getReads(BlockArgument state, ArrayRef<Sharing *> own) const;
+  SmallVector<int64_t> getDims(BlockArgument state) const;
   ShardingAttr getSharded(BlockArgument state, ArrayRef<Sharing *> own) const;
   ShardingAttr getWhole(BlockArgument state, ArrayRef<Sharing *> own) const;
   void shardState(BlockArgument state, ArrayRef<Sharing *> own);
@@ -91,6 +94,7 @@ private:
   void remarkWhole(const Sharing &sharing) const;
 
   const FunctionRules &rules;
+  CutDims cuts;
   std::vector<Sharing> sharings;
 };
 } // namespace
@@ -122,12 +126,18 @@ bool Model::isReadBy(Operation *user) const {
          llvm::any_of(op->getResults(), [&](Value result) { return read.contains(result); });
 }
 
+/// Whether two tensors have one shape: a concatenation passes a sum on, but as a part of another tensor.
+static bool isSameShape(Value a, Value b) {
+  return cast<RankedTensorType>(a.getType()).getShape() == cast<RankedTensorType>(b.getType()).getShape();
+}
+
 /// Back through ops that pass one sum on, element by element.
 Value Model::getOrigin(Value sum) const {
   while (Operation *op = sum.getDefiningOp()) {
     llvm::SmallSetVector<Value, 2> passed;
     for (auto [operand, factors] : llvm::zip_equal(op->getOperands(), rules.getRule(op).operands))
-      if (isPending(operand) && factors == rules.getRule(op).results[cast<OpResult>(sum).getResultNumber()])
+      if (isPending(operand) && isSameShape(operand, sum) &&
+          factors == rules.getRule(op).results[cast<OpResult>(sum).getResultNumber()])
         passed.insert(operand);
       else if (isPending(operand))
         return sum;
@@ -163,7 +173,7 @@ llvm::SmallSetVector<Value, 2> Model::getGradients(BlockArgument parameter) cons
 // Seeds
 //===----------------------------------------------------------------------===//
 
-Seeder::Seeder(const FunctionRules &rules, ArrayRef<AxisAttr> axes) : rules(rules) {
+Seeder::Seeder(const FunctionRules &rules, ArrayRef<AxisAttr> axes) : rules(rules), cuts(rules) {
   for (AxisAttr axis : axes)
     sharings.push_back({axis, Model(rules, axis), {}});
 }
@@ -213,17 +223,28 @@ SmallVector<OpOperand *> Seeder::getReads(BlockArgument state, ArrayRef<Sharing 
   return reads;
 }
 
-/// The sharding of a state with each axis on the outermost dimension that can have it, if one can.
+/// The dimensions of a state, those first that are best sharded: not what its update sums over, and not what
+/// layers are stacked along; else the outermost.
+SmallVector<int64_t> Seeder::getDims(BlockArgument state) const {
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(state.getType()).getRank()));
+  auto getRank = [&](int64_t dim) {
+    return std::tuple(cuts.isContracted(state, dim), cuts.isCut(state, dim), dim);
+  };
+  llvm::sort(dims, [&](int64_t a, int64_t b) { return getRank(a) < getRank(b); });
+  return dims;
+}
+
+/// The sharding of a state with each axis on the first of these dimensions that can have it, if one can.
 ShardingAttr Seeder::getSharded(BlockArgument state, ArrayRef<Sharing *> own) const {
   auto type = cast<RankedTensorType>(state.getType());
   ShardingAttr given = getSharding(state), sharding = given;
+  SmallVector<int64_t> dims = getDims(state);
   for (Sharing *sharing : own) {
     auto canHaveIt = [&](int64_t dim) {
       int64_t parts = sharing->axis.getSize() * getAxesSize(rules.getMesh(), sharding.getDimAxes(dim));
       return given.getDimAxes(dim).empty() && !type.isDynamicDim(dim) && type.getDimSize(dim) % parts == 0;
     };
-    auto dims = llvm::seq<int64_t>(0, type.getRank());
-    auto dim = llvm::find_if(dims, canHaveIt);
+    const auto *dim = llvm::find_if(dims, canHaveIt);
     if (sharding.getDimOf(sharing->axis.getName()) < 0 && dim != dims.end())
       sharding = withAxisState(sharding, rules.getMesh(), sharing->axis.getName(), AxisState::sharded(*dim));
   }
