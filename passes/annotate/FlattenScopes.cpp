@@ -4,7 +4,9 @@
 // of a region, and cse merges equal ops of two scopes into one that has the location of the first. Method:
 // inline the regions, then give each op an attribute that says where it belongs. Attributes keep unequal ops
 // apart in cse. One walk forwards reads what the user and the tracer say, and finds the kind of unmarked work
-// by data flow; two more walks give the ops outside every scope the task graph of a neighbour.
+// by data flow; two more walks give the ops outside every scope the task graph of a neighbour. The turns of a
+// loop are one work: where a scope marks some of it, the rest belongs to that; else all of it goes where most
+// of what it reads is made, so that a loop's gradient is with the loop.
 // Invariant in: design 4.1, named linalg ops generalized. Invariant out: no scopes, no dead ops; every op has
 // an `epl.work`; `epl.scopes` describes the task graphs @tg0, @tg1 ... that these name, in the order in
 // which they begin. Reference: EPL's rules of task graphs (strategy contexts); location names as JAX makes
@@ -13,11 +15,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Loops.h"
+#include "passes/annotate/DeadOps.h"
 #include "passes/annotate/InlineScopes.h"
 #include "passes/annotate/NameStack.h"
 #include "passes/annotate/Passes.h"
 
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::epl {
@@ -72,6 +74,11 @@ private:
   unsigned getDefault(Operation *op);
   std::optional<unsigned> getLastProducer(Operation *op);
   std::optional<unsigned> getFirstConsumer(Operation *op);
+  void findMarkedLoops();
+  LoopAttr getUnmarkedLoop(Operation *op);
+  bool isNeighbour(Operation *op, Operation *other);
+  std::optional<unsigned> getMostRead(LoopAttr loop);
+  void stampLoop(LoopAttr loop, std::optional<unsigned> taskgraph);
   void stampRest();
 
   SmallVector<unsigned> getOrder();
@@ -84,15 +91,17 @@ private:
   const llvm::DenseMap<Operation *, RegionScope> &regions;
   DictionaryAttr table;
   StrategyAttr defaultStrategy;
+  Loops loops;
   TaskGraphs taskgraphs;
   llvm::DenseMap<Operation *, Stamp> stamps;
+  llvm::DenseMap<LoopAttr, unsigned> marked; ///< loops with scopes in their turns, and the first one's graph
 };
 } // namespace
 
 Stamper::Stamper(func::FuncOp func, const llvm::DenseMap<Operation *, RegionScope> &regions)
     : func(func), body(func.getBody().front()), regions(regions),
       table(func->getAttrOfType<DictionaryAttr>(EplDialect::kScopesAttr)),
-      defaultStrategy(func->getAttrOfType<StrategyAttr>(EplDialect::kDefaultStrategyAttr)) {}
+      defaultStrategy(func->getAttrOfType<StrategyAttr>(EplDialect::kDefaultStrategyAttr)), loops(body) {}
 
 LogicalResult Stamper::run() {
   for (Operation &op : getOps())
@@ -203,7 +212,7 @@ unsigned Stamper::getDefault(Operation *op) {
 std::optional<unsigned> Stamper::getLastProducer(Operation *op) {
   Operation *last = nullptr;
   forEachProducer(op, [&](Operation *producer) {
-    if (stamps.lookup(producer).taskgraph && (!last || last->isBeforeInBlock(producer)))
+    if (isNeighbour(op, producer) && (!last || last->isBeforeInBlock(producer)))
       last = producer;
   });
   return last ? stamps.lookup(last).taskgraph : std::nullopt;
@@ -213,24 +222,78 @@ std::optional<unsigned> Stamper::getFirstConsumer(Operation *op) {
   Operation *first = nullptr;
   for (Operation *user : op->getUsers()) {
     Operation *consumer = body.findAncestorOpInBlock(*user);
-    if (stamps.lookup(consumer).taskgraph && (!first || consumer->isBeforeInBlock(first)))
+    if (isNeighbour(op, consumer) && (!first || consumer->isBeforeInBlock(first)))
       first = consumer;
   }
   return first ? stamps.lookup(first).taskgraph : std::nullopt;
 }
 
+void Stamper::findMarkedLoops() {
+  for (Operation &op : getOps())
+    if (LoopAttr loop = loops.getLoop(&op); loop && stamps[&op].taskgraph)
+      marked.try_emplace(loop, *stamps[&op].taskgraph);
+}
+
+/// The loop of an op, if no scope marks work of it.
+LoopAttr Stamper::getUnmarkedLoop(Operation *op) {
+  LoopAttr loop = loops.getLoop(op);
+  return marked.contains(loop) ? LoopAttr() : loop;
+}
+
+/// Whether `op` may get the task graph of `other`: work of a loop that scopes mark gets one of these.
+bool Stamper::isNeighbour(Operation *op, Operation *other) {
+  LoopAttr loop = loops.getLoop(op);
+  return stamps.lookup(other).taskgraph && (!marked.contains(loop) || loops.getLoop(other) == loop);
+}
+
+static int64_t getBytes(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape())
+    return 0;
+  Type element = tensor.getElementType();
+  return tensor.getNumElements() * (element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 64);
+}
+
+/// The task graph that makes the most of what a loop reads from outside; the first of several.
+std::optional<unsigned> Stamper::getMostRead(LoopAttr loop) {
+  llvm::SetVector<Value> read;
+  for (Operation &op : getOps())
+    if (loops.getLoop(&op) == loop)
+      op.walk([&](Operation *inner) { read.insert_range(inner->getOperands()); });
+  llvm::MapVector<unsigned, int64_t> bytes;
+  for (Value value : read)
+    if (Operation *producer = value.getDefiningOp(); producer && stamps.lookup(producer).taskgraph)
+      bytes[*stamps.lookup(producer).taskgraph] += getBytes(value.getType());
+  auto *most = llvm::max_element(bytes, [](auto &a, auto &b) { return a.second < b.second; });
+  return most == bytes.end() ? std::nullopt : std::optional(most->first);
+}
+
+void Stamper::stampLoop(LoopAttr loop, std::optional<unsigned> taskgraph) {
+  for (Operation &op : getOps())
+    if (loops.getLoop(&op) == loop)
+      stamps[&op].taskgraph = taskgraph;
+}
+
 /// Producers first, because what follows a stage (a loss, an optimizer) runs with it; then consumers, for
-/// what stands before the first scope; then the default.
+/// what stands before the first scope; then the default. A loop has all its producers before what leaves it.
 void Stamper::stampRest() {
+  findMarkedLoops();
+  auto visit = [&](Operation &op, function_ref<std::optional<unsigned>(LoopAttr)> find) {
+    LoopAttr loop = getUnmarkedLoop(&op);
+    if (stamps[&op].taskgraph || (loop && !leavesLoop(&op)))
+      return;
+    if (loop)
+      stampLoop(loop, find(loop));
+    else
+      stamps[&op].taskgraph = find({});
+  };
   for (Operation &op : getOps())
-    if (!stamps[&op].taskgraph)
-      stamps[&op].taskgraph = getLastProducer(&op);
+    visit(op, [&](LoopAttr loop) { return loop ? getMostRead(loop) : getLastProducer(&op); });
   for (Operation &op : llvm::reverse(getOps()))
-    if (!stamps[&op].taskgraph)
-      stamps[&op].taskgraph = getFirstConsumer(&op);
+    visit(op, [&](LoopAttr) { return getFirstConsumer(&op); });
   for (Operation &op : getOps())
-    if (!stamps[&op].taskgraph)
-      stamps[&op].taskgraph = getDefault(&op);
+    if (auto known = marked.find(loops.getLoop(&op)); !stamps[&op].taskgraph)
+      stamps[&op].taskgraph = known == marked.end() ? getDefault(&op) : known->second;
 }
 
 //===----------------------------------------------------------------------===//
@@ -273,37 +336,6 @@ void Stamper::write() {
     scopes.emplace_back(getSymbol(0), ScopeAttr::get(context, StrategyKind::replicate, 1, "", {}, {}));
   func->setAttr(EplDialect::kScopesAttr, DictionaryAttr::get(context, scopes));
   func->removeAttr(EplDialect::kDefaultStrategyAttr);
-}
-
-/// The ops that the results of the step depend on. A carried value depends on what a turn makes of it.
-static llvm::SetVector<Operation *> findLiveOps(Block &body) {
-  Loops loops(body);
-  llvm::SetVector<Operation *> live;
-  for (Operation &op : body)
-    if (op.hasTrait<OpTrait::IsTerminator>() || (!wouldOpBeTriviallyDead(&op) && !isa<LoopLastOp>(op)))
-      live.insert(&op);
-  for (size_t next = 0; next < live.size(); ++next) {
-    if (auto carry = dyn_cast<LoopCarryOp>(live[next]))
-      live.insert(loops.getLast(carry));
-    live[next]->walk([&](Operation *inner) {
-      for (Value operand : inner->getOperands())
-        if (Operation *producer = operand.getDefiningOp(); producer && producer->getBlock() == &body)
-          live.insert(producer);
-    });
-  }
-  return live;
-}
-
-static unsigned eraseDeadOps(Block &body) {
-  unsigned count = 0;
-  llvm::SetVector<Operation *> live = findLiveOps(body);
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body))) {
-    if (live.contains(&op))
-      continue;
-    op.erase();
-    ++count;
-  }
-  return count;
 }
 
 namespace {

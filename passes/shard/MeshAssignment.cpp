@@ -31,17 +31,15 @@ MeshAssignment::MeshAssignment(func::FuncOp function)
       loopOps[loop].push_back(&op);
 }
 
-LogicalResult MeshAssignment::run() {
+void MeshAssignment::run() {
   findRemade();
   findLoose();
-  if (failed(settleLoops()))
-    return failure();
+  settleLoops();
   placeFixed();
   placeByOperands();
   placeByReaders();
   placeRest();
   placeArguments();
-  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -171,38 +169,13 @@ void MeshAssignment::place(Operation *op, unsigned mesh) {
     places[member] = mesh;
 }
 
-/// How errors call the scope that an op belongs to.
-static std::string describeScope(Operation *op) {
-  auto module = op->getParentOfType<ModuleOp>();
-  auto taskgraph = module.lookupSymbol<TaskGraphOp>(getWork(op).getTaskgraph().getAttr());
-  std::optional<StringRef> name = taskgraph.getScopeName();
-  return name ? ("scope \"" + *name + "\"").str()
-              : ("task graph \"" + taskgraph.getSymName() + "\", a scope without a name").str();
-}
-
 /// A loop is where the work of its turns is. What enters and leaves it has no say.
-LogicalResult MeshAssignment::settleLoops() {
+void MeshAssignment::settleLoops() {
   for (auto &[loop, ops] : loopOps) {
-    Operation *first = nullptr;
-    for (Operation *op : ops) {
-      std::optional<unsigned> mesh = getStamped(op);
-      if (getEdgeLoop(op) || loose.contains(op) || !mesh)
-        continue;
-      if (!first) {
-        first = op;
-        place(op, *mesh);
-      } else if (*getStamped(first) != *mesh) {
-        InFlightDiagnostic error = emitError(ops.front()->getLoc())
-                                   << "the loop of " << loop.getTurns() << " turns is part of "
-                                   << describeScope(first) << " and of " << describeScope(op)
-                                   << ", which have devices of their own, expected one of them";
-        error.attachNote(first->getLoc()) << "work of the first one is here";
-        error.attachNote(op->getLoc()) << "work of the other one is here";
-        return error;
-      }
-    }
+    auto isFixed = [&](Operation *op) { return !getEdgeLoop(op) && !loose.contains(op) && getStamped(op); };
+    if (auto *first = llvm::find_if(ops, isFixed); first != ops.end())
+      place(*first, *getStamped(*first));
   }
-  return success();
 }
 
 void MeshAssignment::placeFixed() {

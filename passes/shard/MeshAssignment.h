@@ -19,8 +19,7 @@ class MeshAssignment {
 public:
   explicit MeshAssignment(func::FuncOp function);
 
-  /// Fails, with an error at the loop, if the ops of a loop are of task graphs on several meshes.
-  LogicalResult run();
+  void run();
 
   ArrayRef<MeshOp> getMeshes() const { return meshes; }
   /// Whether each mesh that reads what an op makes does the op itself.
@@ -36,7 +35,7 @@ private:
   void findRemade();
   DenseSet<Operation *> findLeaves() const;
   void findLoose();
-  LogicalResult settleLoops();
+  void settleLoops();
   void placeFixed();
   void placeByOperands();
   void placeByReaders();

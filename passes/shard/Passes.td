@@ -4,10 +4,34 @@
 
 include "mlir/Pass/PassBase.td"
 
+def UnrollLoopsPass : Pass<"epl-unroll-loops", "::mlir::ModuleOp"> {
+  let summary = "Unrolls loops of which several meshes have a part";
+  let description = [{
+    The ops of a loop whose turns have forward or backward work of task graphs on several meshes are written
+    down for each turn, so that each can send and receive. A remark says so; of more than 20,000 operations it
+    is an error. All other loops stay.
+
+    ```mlir
+    %0 = epl.loop_carry <0, turns = 2> 0 %x : tensor<8xf32> -> tensor<8xf32>
+    %1 = math.sin %0 {epl.work = #epl.work<@tg0, forward>} : tensor<8xf32>
+    %2 = math.cos %1 {epl.work = #epl.work<@tg1, forward>} : tensor<8xf32>
+    %3 = epl.loop_last <0, turns = 2> 0 %2 : tensor<8xf32>
+    ```
+    ~~>
+    ```mlir
+    %1 = math.sin %x {epl.work = #epl.work<@tg0, forward>} : tensor<8xf32>
+    %2 = math.cos %1 {epl.work = #epl.work<@tg1, forward>} : tensor<8xf32>
+    %3 = math.sin %2 {epl.work = #epl.work<@tg0, forward>} : tensor<8xf32>
+    %4 = math.cos %3 {epl.work = #epl.work<@tg1, forward>} : tensor<8xf32>
+    ```
+  }];
+  let dependentDialects = ["EplDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def SplitMeshesPass : Pass<"epl-split-meshes", "::mlir::ModuleOp"> {
   let summary = "Deals a program out to the meshes of its task graphs, one function for each";
   let description = [{
-    Forward and backward work stands on the mesh of its task graph. What applies gradients stands where most of
+    Forward and backward work stands on the mesh of its task graph, a loop as a whole. What applies gradients stands where most of
     what it reads is, a state where it is updated. A value that another mesh reads becomes a result of one
     function and an argument of the other, with the number of an `epl.channel`; an argument that counts samples
     says so. What is made of constants alone, or of less than half as much, is made by each reader. With one mesh nothing happens.

@@ -11,6 +11,7 @@ namespace {
 } // namespace
 
 void mlir::epl::buildPlacePipeline(OpPassManager &pm, const ShardOptions &options) {
+  pm.addPass(createUnrollLoopsPass());
   pm.addPass(createSplitMeshesPass());
   pm.addPass(createSimplifyBranchesPass());
   pm.addPass(createSinkLeafWorkPass());

@@ -1,18 +1,17 @@
 //===- SplitMeshes.cpp - One function for each mesh -----------------------===//
 //
 // Problem: task graphs with devices of their own are one flat list of ops, but shardings, collectives and
-// plans
-//   are those of one mesh.
+//   plans are those of one mesh.
 // Method: the list is dealt out (MeshAssignment.h), one function for each mesh, with its ops in their order.
-// A
-//   value that another mesh reads is a result of the one and an argument of the other, joined by the number
+//   A value that another mesh reads is a result of the one and an argument of the other, joined by the number
 //   of a channel: one for each value and mesh that receives it, ascending with the place where the value is
 //   made. So no two functions wait for each other: of all that is not done yet, what stands first in the list
 //   of old can be done. A batch is an argument of each mesh that reads it, any other argument is where it is
 //   updated, or else read most, and is received by others; what is made of nothing but constants is made
 //   again. Which dimension of a received value counts samples only the whole program shows: it is said at the
 //   argument.
-// Invariant in: a global program, every op with its `epl.work`, every task graph on a mesh.
+// Invariant in: a global program, every op with its `epl.work`, every task graph on a mesh; those of the
+//   forward and backward work in the turns of one loop are on one mesh.
 // Invariant out: the same; where there are several meshes, every function has its `epl.mesh`, and every
 //   position of the old signature is in some function: batches in each that reads them, all else in one.
 // Reference: Xu et al., "GSPMD", 2021, section 3.3 (pipelines); docs/design.md, 4.5.
@@ -296,7 +295,8 @@ struct SplitMeshes : epl::impl::SplitMeshesPassBase<SplitMeshes> {
 
   static LogicalResult split(func::FuncOp function) {
     MeshAssignment assignment(function);
-    return success(succeeded(assignment.run()) && succeeded(MeshSplitter(function, assignment).run()));
+    assignment.run();
+    return MeshSplitter(function, assignment).run();
   }
 };
 } // namespace

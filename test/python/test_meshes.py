@@ -192,21 +192,6 @@ def test_a_loop_within_a_scope() -> None:
     check(training_step(optimizer, loss), (params, optimizer.init(params)), 4)
 
 
-def test_a_loop_over_several_scopes_is_an_error() -> None:
-    def step(w: jax.Array, x: jax.Array, y: jax.Array) -> Any:
-        def turn(h: jax.Array, _: None) -> tuple[jax.Array, None]:
-            with epl.replicate(name="a"):
-                h = jnp.tanh(h @ w)
-            with epl.replicate(name="b"):
-                return jnp.sin(h @ w), None
-
-        return w, jax.lax.scan(turn, x, length=100)[0].sum()
-
-    parallel = epl.parallelize(step, state="w", batch=("x", "y"), devices=2)
-    with pytest.raises(epl.CompileError, match=r'loop of 100 turns is part of scope "a" and of scope "b"'):
-        parallel(jnp.eye(WIDTH), *data())
-
-
 def test_a_branch_by_a_predicate_of_another_mesh() -> None:
     def step(w: jax.Array, x: jax.Array, y: jax.Array) -> Any:
         with epl.replicate(name="a"):

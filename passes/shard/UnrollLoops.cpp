@@ -1,0 +1,288 @@
+//===- UnrollLoops.cpp - Loops of which several meshes have a part --------===//
+//
+// Problem: what is done in the turns of a loop is dealt out to meshes as one unit, for a channel carries one
+//   value. A loop whose turns have scopes on devices of their own, such as epochs of a step with two
+//   networks, would send in every turn.
+// Method: such a loop is unrolled: each turn has ops, and so channels, of its own. A part of a stack that one
+//   loop makes and another one reads is passed on as it is; of tables of numbers each turn has its constant.
+//   What applies gradients has no say: it goes where what it reads is. A loop that would become too many ops
+//   is an error which says what else to write.
+// Invariant in: a global program, every op with its `epl.work`, every task graph on a mesh.
+// Invariant out: the same; the forward and backward work in the turns of a loop is on one mesh.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/shard/Passes.h"
+
+#include "dialect/Loops.h"
+#include "dialect/Sharding.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_UNROLLLOOPSPASS
+#include "passes/shard/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+/// The ops of all turns of a loop that is unrolled: about as many as compile in half a minute.
+static constexpr int64_t kMostOps = 20'000;
+
+static WorkAttr getWork(Operation *op) { return op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr); }
+
+namespace {
+/// The ops of a loop, in program order, and two of them on different meshes, if there are such.
+struct LoopOps {
+  SmallVector<Operation *> ops;
+  Operation *first = nullptr, *other = nullptr;
+};
+
+/// Unrolls loops of one function.
+class Unroller {
+public:
+  explicit Unroller(func::FuncOp function);
+
+  LogicalResult run();
+
+private:
+  StringAttr getMesh(Operation *op) const;
+  void findLoops();
+  LogicalResult verifyLength(LoopAttr loop, const LoopOps &found) const;
+  void unroll(LoopAttr loop, ArrayRef<Operation *> ops);
+  void beginTurn(ArrayRef<Operation *> ops, int64_t turn, IRMapping &values);
+  Value getPart(LoopSliceOp slice, int64_t turn);
+  Value cutPart(LoopSliceOp slice, int64_t part);
+  Value makeStack(LoopStackOp stack, ArrayRef<Value> parts);
+  template <typename OpT, typename... Args> Value make(Operation *work, Args &&...args);
+
+  Block &body;
+  Loops loops;
+  OpBuilder builder;
+  DenseMap<StringAttr, StringAttr> meshes; ///< of task graphs
+  llvm::MapVector<LoopAttr, LoopOps> found;
+  DenseMap<int64_t, Value> carried;             ///< of the loop at hand, by index
+  DenseMap<Value, SmallVector<Value>> unrolled; ///< the parts of stacks
+};
+} // namespace
+
+Unroller::Unroller(func::FuncOp function) : body(function.front()), loops(body), builder(function) {
+  auto module = function->getParentOfType<ModuleOp>();
+  for (TaskGraphOp taskgraph : module.getOps<TaskGraphOp>())
+    if (FlatSymbolRefAttr mesh = taskgraph.getMeshAttr())
+      meshes[taskgraph.getSymNameAttr()] = mesh.getAttr();
+}
+
+//===----------------------------------------------------------------------===//
+// Which loops
+//===----------------------------------------------------------------------===//
+
+/// The mesh of forward and backward work; null of what else there is: it goes with that.
+StringAttr Unroller::getMesh(Operation *op) const {
+  WorkAttr work = getWork(op);
+  bool isFixed = work && work.getKind() != WorkKind::apply && !getEdgeLoop(op);
+  return isFixed ? meshes.lookup(work.getTaskgraph().getAttr()) : StringAttr();
+}
+
+void Unroller::findLoops() {
+  for (Operation &op : body) {
+    LoopAttr loop = loops.getLoop(&op);
+    if (!loop)
+      continue;
+    LoopOps &own = found[loop];
+    own.ops.push_back(&op);
+    if (!getMesh(&op))
+      continue;
+    if (!own.first)
+      own.first = &op;
+    else if (!own.other && getMesh(&op) != getMesh(own.first))
+      own.other = &op;
+  }
+}
+
+/// How errors call the scope that an op belongs to.
+static std::string describeScope(Operation *op) {
+  auto module = op->getParentOfType<ModuleOp>();
+  auto taskgraph = module.lookupSymbol<TaskGraphOp>(getWork(op).getTaskgraph().getAttr());
+  std::optional<StringRef> name = taskgraph.getScopeName();
+  return name ? ("scope \"" + *name + "\"").str()
+              : ("task graph \"" + taskgraph.getSymName() + "\", a scope without a name").str();
+}
+
+/// Says that a loop is unrolled, or that it is too long for that.
+LogicalResult Unroller::verifyLength(LoopAttr loop, const LoopOps &found) const {
+  int64_t size = loop.getTurns() * int64_t(found.ops.size());
+  Location place = found.ops.front()->getLoc();
+  bool isShort = size <= kMostOps;
+  InFlightDiagnostic said = isShort ? emitRemark(place) : emitError(place);
+  said << "the loop of " << loop.getTurns() << " turns is part of " << describeScope(found.first)
+       << " and of " << describeScope(found.other) << ": these have devices of their own, ";
+  if (isShort)
+    said << "so it is unrolled";
+  else
+    said << "but unrolled it would be " << size << " operations, expected at most " << kMostOps
+         << "; give both scopes one name, or let them share devices "
+            "(\"cluster.colocate_split_and_replicate\"), "
+            "or write a loop for each";
+  said.attachNote(found.first->getLoc()) << "work of the first one is here";
+  said.attachNote(found.other->getLoc()) << "work of the other one is here";
+  return success(isShort);
+}
+
+//===----------------------------------------------------------------------===//
+// Turns
+//===----------------------------------------------------------------------===//
+
+/// A value in the place and the work of `work`.
+template <typename OpT, typename... Args> Value Unroller::make(Operation *work, Args &&...args) {
+  auto op = OpT::create(builder, work->getLoc(), std::forward<Args>(args)...);
+  op->setAttr(EplDialect::kWorkAttr, getWork(work));
+  return op->getResult(0);
+}
+
+/// The reshape between a tensor and that tensor as one row.
+static SmallVector<ReassociationIndices> getRowGroups(int64_t rank) {
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    groups.push_back(dim == 0 ? ReassociationIndices{0, 1} : ReassociationIndices{dim + 1});
+  return groups;
+}
+
+static RankedTensorType getRowType(RankedTensorType part) {
+  SmallVector<int64_t> shape = {1};
+  llvm::append_range(shape, part.getShape());
+  return RankedTensorType::get(shape, part.getElementType());
+}
+
+/// Part `part` of a constant; null of others.
+static DenseElementsAttr getConstantPart(LoopSliceOp slice, int64_t part) {
+  DenseElementsAttr stack;
+  auto type = cast<RankedTensorType>(slice.getType());
+  if (!matchPattern(slice.getOperand(), m_Constant(&stack)))
+    return {};
+  if (stack.isSplat())
+    return stack.resizeSplat(type);
+  auto elements = llvm::to_vector(stack.getValues<Attribute>());
+  return DenseElementsAttr::get(
+      type, ArrayRef(elements).slice(part * type.getNumElements(), type.getNumElements()));
+}
+
+Value Unroller::cutPart(LoopSliceOp slice, int64_t part) {
+  auto type = cast<RankedTensorType>(slice.getType());
+  if (DenseElementsAttr constant = getConstantPart(slice, part))
+    return make<arith::ConstantOp>(slice, constant);
+  RankedTensorType row = getRowType(type);
+  SmallVector<OpFoldResult> offsets(row.getRank(), builder.getIndexAttr(0)), sizes,
+      strides(row.getRank(), builder.getIndexAttr(1));
+  offsets.front() = builder.getIndexAttr(part);
+  for (int64_t extent : row.getShape())
+    sizes.push_back(builder.getIndexAttr(extent));
+  Value cut = make<tensor::ExtractSliceOp>(slice, row, slice.getOperand(), offsets, sizes, strides);
+  return make<tensor::CollapseShapeOp>(slice, type, cut, getRowGroups(type.getRank()));
+}
+
+static int64_t getPosition(auto edge, int64_t turn) {
+  return edge.getReverse() ? edge.getLoop().getTurns() - 1 - turn : turn;
+}
+
+Value Unroller::getPart(LoopSliceOp slice, int64_t turn) {
+  int64_t part = getPosition(slice, turn);
+  auto parts = unrolled.find(slice.getOperand());
+  return parts == unrolled.end() ? cutPart(slice, part) : parts->second[part];
+}
+
+Value Unroller::makeStack(LoopStackOp stack, ArrayRef<Value> parts) {
+  SmallVector<Value> rows;
+  for (Value part : parts) {
+    auto type = cast<RankedTensorType>(part.getType());
+    rows.push_back(make<tensor::ExpandShapeOp>(stack, getRowType(type), part, getRowGroups(type.getRank())));
+  }
+  return make<ConcatenateOp>(stack, stack.getType(), rows, /*dim=*/int64_t(0));
+}
+
+/// What enters the turn.
+void Unroller::beginTurn(ArrayRef<Operation *> ops, int64_t turn, IRMapping &values) {
+  for (Operation *op : ops)
+    if (auto carry = dyn_cast<LoopCarryOp>(op)) {
+      Value &value = carried[carry.getIndex()];
+      value = turn == 0 ? carry.getInit() : value;
+      values.map(carry.getResult(), value);
+    } else if (auto slice = dyn_cast<LoopSliceOp>(op)) {
+      values.map(slice.getResult(), getPart(slice, turn));
+    }
+}
+
+/// All of the loop stands before what leaves it, and so does all that it reads.
+void Unroller::unroll(LoopAttr loop, ArrayRef<Operation *> ops) {
+  builder.setInsertionPoint(*llvm::find_if(ops, leavesLoop));
+  llvm::MapVector<Operation *, SmallVector<Value>> stacks;
+  for (int64_t turn = 0; turn < loop.getTurns(); ++turn) {
+    IRMapping values;
+    beginTurn(ops, turn, values);
+    for (Operation *op : ops)
+      if (!getEdgeLoop(op))
+        builder.clone(*op, values);
+    for (Operation *op : ops)
+      if (auto last = dyn_cast<LoopLastOp>(op))
+        carried[last.getIndex()] = values.lookupOrDefault(last.getOperand());
+      else if (auto stack = dyn_cast<LoopStackOp>(op)) {
+        stacks[op].resize(loop.getTurns());
+        stacks[op][getPosition(stack, turn)] = values.lookupOrDefault(stack.getOperand());
+      }
+  }
+  for (Operation *op : ops)
+    if (auto last = dyn_cast<LoopLastOp>(op))
+      last.replaceAllUsesWith(carried.lookup(last.getIndex()));
+  for (auto &[op, parts] : stacks) {
+    Value whole = makeStack(cast<LoopStackOp>(op), parts);
+    op->getResult(0).replaceAllUsesWith(whole);
+    unrolled[whole] = parts;
+  }
+  for (Operation *op : llvm::reverse(ops))
+    op->erase();
+}
+
+/// Erases stacks of which only parts were read.
+static void eraseUnread(Value stack) {
+  Operation *concatenate = stack.getDefiningOp();
+  if (!concatenate->use_empty())
+    return;
+  auto rows = llvm::to_vector(concatenate->getOperands());
+  concatenate->erase();
+  for (Value row : rows)
+    if (row.use_empty())
+      row.getDefiningOp()->erase();
+}
+
+LogicalResult Unroller::run() {
+  findLoops();
+  for (auto &[loop, own] : found) {
+    if (!own.other)
+      continue;
+    if (failed(verifyLength(loop, own)))
+      return failure();
+    unroll(loop, own.ops);
+    carried.clear();
+  }
+  llvm::for_each(llvm::make_first_range(unrolled), eraseUnread);
+  return success();
+}
+
+namespace {
+struct UnrollLoops : epl::impl::UnrollLoopsPassBase<UnrollLoops> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (llvm::range_size(module.getOps<MeshOp>()) < 2)
+      return;
+    for (auto function : module.getOps<func::FuncOp>())
+      if (!function.isExternal() && failed(Unroller(function).run()))
+        return signalPassFailure();
+  }
+};
+} // namespace
