@@ -211,6 +211,27 @@ def SeedBatchPass : Pass<"epl-seed-batch", "::mlir::ModuleOp"> {
   let dependentDialects = ["EplDialect"];
 }
 
+def SeedTurnsPass : Pass<"epl-seed-turns", "::mlir::ModuleOp"> {
+  let summary = "Shards the samples of a turn where a loop takes the batch part by part";
+  let description = [{
+    A reshape of the batch to (turns, samples of a turn), of which a loop, unrolled or not, takes one turn after
+    the other, is constrained to be sharded along the samples of a turn. Where axes do not divide these, a
+    warning says that devices compute alike.
+
+    ```mlir
+    %0 = tensor.expand_shape %x [[0, 1], [2]] output_shape [4, 2, 8] : tensor<8x8xf32> into tensor<4x2x8xf32>
+    %1 = epl.loop_slice <0, turns = 4> %0 : tensor<4x2x8xf32> -> tensor<2x8xf32>
+    ```
+    ~~>
+    ```mlir
+    %0 = tensor.expand_shape %x [[0, 1], [2]] output_shape [4, 2, 8] : tensor<8x8xf32> into tensor<4x2x8xf32>
+    %1 = epl.constrain %0 to <[{}, {"data"}, {} ]> : tensor<4x2x8xf32>
+    %2 = epl.loop_slice <0, turns = 4> %1 : tensor<4x2x8xf32> -> tensor<2x8xf32>
+    ```
+  }];
+  let dependentDialects = ["EplDialect"];
+}
+
 def SeedLayoutsPass : Pass<"epl-seed-layouts", "::mlir::ModuleOp"> {
   let summary = "Shards arguments as they arrive from an earlier step";
   let description = [{

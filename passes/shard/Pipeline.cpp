@@ -20,6 +20,7 @@ void mlir::epl::buildPlacePipeline(OpPassManager &pm, const ShardOptions &option
   pm.addPass(createSeedConstraintsPass());
   pm.addPass(createExpandSegmentsPass());
   pm.addPass(createSeedBatchPass());
+  pm.addPass(createSeedTurnsPass());
   pm.addPass(createSeedLayoutsPass());
   pm.addPass(createSeedSplitPass({options.explainSplit}));
   pm.addPass(createSeedZeroPass({options.zero}));
