@@ -14,7 +14,7 @@ NAME = "epl.bounded_while."
 
 
 class bounded_while(contextlib.AbstractContextManager[None], contextlib.ContextDecorator):  # noqa: N801
-    """Bounds the loops inside whose length the step computes: `with epl.bounded_while(64):`.
+    """Bounds the loops inside whose length the step computes: `with epl.bounded_while(16):`.
 
     Devices keep one schedule, so such a loop (`jax.lax.while_loop`, those in `jax.random.gamma` and `poisson`
     too) has all its iterations in the plan; those that come after its end are skipped. A loop that has not

@@ -33,7 +33,8 @@ from epl.errors import UnsupportedError
 
 MAX_OPERATIONS = 200_000  # that are cloned: about half a minute
 
-MOST_INNER = 5_000  # operations of an inner loop that each turn of an outer one has, unrolled
+MOST_INNER = 2_000  # operations of an inner loop that each turn of an outer one has, unrolled
+MOST_INNER_BRANCHES = 10_000  # of one whose length the step computes: few of them run
 
 Values = dict[ir.Value, ir.Value]
 
@@ -222,7 +223,7 @@ class _Flattener:
             return self._bounded(op, bound, carried, values, caller)
         before = self._cloned
         while True:
-            self._check_inner(before)
+            self._check_inner(before, MOST_INNER)
             [goes_on] = self._block(condition, carried, values, caller)
             known = scalars.known(goes_on)
             if known is None:
@@ -231,9 +232,9 @@ class _Flattener:
                 return carried
             carried = self._block(body, carried, values, caller)
 
-    def _check_inner(self, before: int) -> None:
+    def _check_inner(self, before: int, most: int) -> None:
         """A loop inside another one is unrolled, if that makes no more operations than this."""
-        if self._is_in_loop and self._cloned - before > MOST_INNER:
+        if self._is_in_loop and self._cloned - before > most:
             raise _LongInnerLoop
 
     def _bounded(
@@ -258,7 +259,7 @@ class _Flattener:
         if results is None:
             before, results = self._cloned, carried
             for _ in range(bound.turns):
-                self._check_inner(before)
+                self._check_inner(before, MOST_INNER_BRANCHES)
                 results = self._branch_turn(op, results, values, caller)
         *results, goes_on = results
         if not bound.sure:

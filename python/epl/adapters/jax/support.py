@@ -61,7 +61,7 @@ REFUSED: tuple[Refused, ...] = (
         "loops whose length the step computes and nothing bounds, in jax.random.gamma and gammainc too",
         ("while",),
         (),
-        "devices keep one schedule; write `with epl.bounded_while(64):` round it, with the most iterations "
+        "devices keep one schedule; write `with epl.bounded_while(16):` round it, with the most iterations "
         "that it may take",
     ),
     Refused(

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from jaxlib.mlir import ir
@@ -25,9 +26,17 @@ from epl.bounds import NAME
 MOST_TURNS = 2_048  # that a program shows: beyond, a bound was not meant as one
 
 _NAME = re.compile(rf"(?:^|[/(]){re.escape(NAME)}(\d+)(?=$|[/)])")
-_SAME = ("stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.convert")
+_SAME = ("stablehlo.broadcast_in_dim", "stablehlo.reshape")
 
-Numbers = dict[ir.Value, np.ndarray | None]
+
+class Known(NamedTuple):
+    """A number, or true or false. sure: whatever the elements of a batch do."""
+
+    number: np.ndarray
+    sure: bool = True
+
+
+Knowns = Sequence[Known | None]
 
 
 def stated_bound(location: ir.Location) -> int | None:
@@ -67,11 +76,11 @@ def bound(
     """
     stated = stated_bound(location)
     shown = follower.shown_bound(op, carried, min(MOST_TURNS, stated or MOST_TURNS))
-    if follower.is_decided or (shown is None and stated is None):
+    if follower.is_length_known or (shown is None and stated is None):
         return None
-    if stated is None or (shown is not None and shown.turns <= stated):
-        assert shown is not None
+    if shown is not None and (stated is None or (shown.sure and shown.turns <= stated)):
         return replace(shown, message=_message(shown.turns, "state a bound with"))
+    assert stated is not None
     return Bound(stated, False, _message(stated, "raise the bound of"))
 
 
@@ -89,40 +98,35 @@ class Follower:
 
     def __init__(self, functions: Mapping[str, ir.Operation], outer: Callable[[ir.Value], ir.Value]) -> None:
         self._functions, self._outer = functions, outer
-        self._numbers: Numbers = {}
+        self._known: dict[ir.Value, Known | None] = {}
         self._slices: dict[tuple[ir.Block, tuple[ir.Value, ...]], list[ir.Operation]] = {}
-        self._sure = True
-        self.is_decided = True
-        """Whether it is known in every turn that was followed if there is a next one."""
+        self.is_length_known = True
+        """Whether it is known for sure in every turn that was followed if there is a next one."""
 
     def shown_bound(self, op: ir.Operation, carried: Sequence[ir.Value], most: int) -> Bound | None:
         """How many turns a `while` has from these carried values on; None if no number up to `most` shows."""
         condition, body = (region.blocks[0] for region in op.regions)
-        now = [_constant(value) for value in carried]
+        now: Knowns = [_constant(value) for value in carried]
         for turn in range(most + 1):
             [goes_on] = self._follow(condition, now, [True])
-            self.is_decided &= goes_on is not None
-            if goes_on is not None and not goes_on:
-                return Bound(turn, self._sure)
-            following = self._follow(body, now, [turn == 0 or number is not None for number in now])
+            self.is_length_known &= goes_on is not None and goes_on.sure
+            if goes_on is not None and not goes_on.number:
+                return Bound(turn, goes_on.sure)
+            following = self._follow(body, now, [turn == 0 or known is not None for known in now])
             if following == now:
                 return None
             now = following
         return None
 
-    def _follow(
-        self, block: ir.Block, arguments: Sequence[np.ndarray | None], asked: Sequence[bool]
-    ) -> list[np.ndarray | None]:
+    def _follow(self, block: ir.Block, arguments: Knowns, asked: Sequence[bool]) -> list[Known | None]:
         """What is known of those values that a block returns which are asked for."""
-        for argument, number in zip(block.arguments, arguments, strict=True):
-            self._numbers[argument] = number
+        self._known.update(zip(block.arguments, arguments, strict=True))
         *body, terminator = (view.operation for view in block.operations)
         returned = [v for v, is_asked in zip(terminator.operands, asked, strict=True) if is_asked]
         for op in self._needed(block, body, returned):
-            for result, number in zip(op.results, self._results(op), strict=True):
-                self._numbers[result] = number
+            self._known.update(zip(op.results, self._results(op), strict=True))
         return [
-            self._number(value) if is_asked else None
+            self._look_up(value) if is_asked else None
             for value, is_asked in zip(terminator.operands, asked, strict=True)
         ]
 
@@ -141,49 +145,57 @@ class Follower:
             self._slices[key] = operations[::-1]
         return self._slices[key]
 
-    def _number(self, value: ir.Value) -> np.ndarray | None:
-        return self._numbers[value] if value in self._numbers else _constant(self._outer(value))
+    def _look_up(self, value: ir.Value) -> Known | None:
+        return self._known[value] if value in self._known else _constant(self._outer(value))
 
-    def _results(self, op: ir.Operation) -> list[np.ndarray | None]:
-        known = [self._number(operand) for operand in op.operands]
+    def _results(self, op: ir.Operation) -> Knowns:
+        known = [self._look_up(operand) for operand in op.operands]
         if op.name == "func.call":
             name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
             return self._follow(self._functions[name].regions[0].blocks[0], known, [True] * len(op.results))
         if op.name == "stablehlo.constant":
             return [_constant(op.results[0])]
-        if op.name in _SAME[:2]:
+        if op.name in _SAME:
             return known
         if op.name == "stablehlo.reduce" and len(known) == 2:
-            return [self._reduced(op, known)]
+            return [_reduced(op, known)]
         if len(op.results) != 1 or not scalars.has_rule(op):
             return [None] * len(op.results)
-        return [self._selected(known) if op.name == "stablehlo.select" else _evaluate(op, known)]
-
-    def _selected(self, known: Sequence[np.ndarray | None]) -> np.ndarray | None:
-        predicate, on_true, on_false = known
-        if predicate is None:
-            if on_true is not None:
-                self._sure &= on_false is not None and bool(on_true == on_false)
-            return on_true
-        return on_true if predicate else on_false
-
-    def _reduced(self, op: ir.Operation, known: Sequence[np.ndarray | None]) -> np.ndarray | None:
-        """Whether any, or all, of equal bools hold."""
-        first = op.regions[0].blocks[0].operations[0].operation
-        if first.name not in ("stablehlo.or", "stablehlo.and"):
-            return None
-        return _evaluate(first, known)
+        return [_selected(*known) if op.name == "stablehlo.select" else _evaluate(op, known)]
 
 
-def _evaluate(op: ir.Operation, known: Sequence[np.ndarray | None]) -> np.ndarray | None:
+def _selected(predicate: Known | None, on_true: Known | None, on_false: Known | None) -> Known | None:
+    """What a selection gives; an element of a batch that has not ended takes the first."""
+    if predicate is not None:
+        chosen = on_true if predicate.number else on_false
+        return None if chosen is None else Known(chosen.number, chosen.sure and predicate.sure)
+    if on_true is None:
+        return None
+    same = on_false is not None and bool(on_true.number == on_false.number)
+    return Known(on_true.number, same and on_true.sure and on_false is not None and on_false.sure)
+
+
+def _reduced(op: ir.Operation, known: Knowns) -> Known | None:
+    """Whether any, or all, of equal bools hold."""
+    first = op.regions[0].blocks[0].operations[0].operation
+    return _evaluate(first, known) if first.name in ("stablehlo.or", "stablehlo.and") else None
+
+
+def _evaluate(op: ir.Operation, known: Knowns) -> Known | None:
     """As `scalars.evaluate`; an `and` of bools is known once one of them is false, an `or` if one is true."""
-    if op.name in ("stablehlo.and", "stablehlo.or") and (sure := [n for n in known if n is not None]):
+    there = [value for value in known if value is not None]
+    if op.name in ("stablehlo.and", "stablehlo.or"):
         decides = op.name == "stablehlo.or"
-        if found := [number for number in sure if number.dtype == bool and bool(number) == decides]:
-            return found[0]
-    return scalars.evaluate(op, known)
+        for value in sorted(there, key=lambda value: not value.sure):
+            if value.number.dtype == bool and bool(value.number) == decides:
+                return value
+    if len(there) < len(known):
+        return None
+    number = scalars.evaluate(op, [value.number for value in there])
+    return None if number is None else Known(number, all(value.sure for value in there))
 
 
-def _constant(value: ir.Value) -> np.ndarray | None:
+def _constant(value: ir.Value) -> Known | None:
     """The number that all elements of a constant are, if they are integers or bools."""
-    return scalars.repeated(value)
+    number = scalars.repeated(value)
+    return None if number is None else Known(number)
