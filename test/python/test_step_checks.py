@@ -234,7 +234,7 @@ def test_wrong_calls() -> None:
         epl.check(True, None)  # type: ignore[arg-type]
     with pytest.raises(epl.ArgumentError, match=r"'{} {}' with 1 values: .*; write {{ and }} for braces"):
         epl.check(True, "{} {}", 1.0)
-    with pytest.raises(epl.ArgumentError, match="'{name}' with 0 values"):
+    with pytest.raises(epl.ArgumentError, match=r"'{name}' with 0 values"):
         epl.check(True, "{name}")
     epl.check(True, "{{}}")
 
