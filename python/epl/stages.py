@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import math
 import os
 import sys
-import tempfile
-import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from epl import reports, runtime
+from epl import hidden, reports, runtime
 from epl.adapters.jax import trace as adapter
 from epl.advice import advise, check_scope_outside
 from epl.array import Array
@@ -47,8 +43,7 @@ class Executable:
     """A plan on its devices, called with flat arguments in the order of its slots.
 
     `plan` is the runtime's plan (devices, layout, arena_bytes, state_bytes, received_bytes, num_kernels,
-    num_collectives, slots);
-    `hidden` are the values of the slots that the caller does not pass (arrays that the step closed over).
+    num_collectives, slots).
     """
 
     def __init__(
@@ -56,19 +51,20 @@ class Executable:
         plan: Any,
         devices: str,
         name: str,
-        hidden: Sequence[np.ndarray[Any, Any]] = (),
+        constants: Sequence[np.ndarray[Any, Any]] = (),
         kinds: Sequence[Any] | None = None,
         reported: Sequence[Report] = (),
     ) -> None:
         """Puts a plan on devices.
 
         Args:
+          constants: values of the slots that the caller does not pass (arrays that the step closed over).
           kinds: of the results, `jax.ShapeDtypeStruct`s, if not the plan's own.
           reported: what the hidden results say.
         """
         self.plan = plan
         self.name = name
-        self._hidden = tuple(hidden)
+        self._hidden = tuple(constants)
         self._session = _guarded(runtime.module().Session, plan, devices)
         self._inputs = [slot for slot in plan.slots if slot.role != "result" and not slot.hidden]
         results = [slot for slot in plan.slots if slot.role == "result"]
@@ -114,10 +110,10 @@ class Executable:
     def _report(self, leaves: list[Any], results: list[Any], prints: bool) -> list[Any]:
         """The results without the hidden ones, after what they say."""
         number = len(self._returned)
-        returned, hidden = results[:number], results[number:]
+        returned, said = results[:number], results[number:]
         shown = self._reports if prints else reports.without_prints(self._reports)
         try:
-            error = reports.show(shown, hidden, self.name)
+            error = reports.show(shown, said, self.name)
         except BaseException:  # of the user's function that shows a value
             self._hand_back(leaves, returned)
             raise
@@ -157,11 +153,7 @@ class Executable:
         """
         target = _path(path)
         if self._hidden or self._reports:
-            with tempfile.SpooledTemporaryFile() as file:
-                text = np.array(reports.to_text(self._reports))
-                np.savez(file, *self._hidden, plan=_digest(self.plan), reports=text)
-                file.seek(0)
-                _write(_hidden_path(target), file.read())
+            _write(hidden.path_of(target), hidden.to_bytes(self.plan, self._hidden, self._reports))
         _guarded(self.plan.save, os.fspath(target))
 
 
@@ -169,8 +161,8 @@ class Compiled(Executable):
     """A compiled step: called as the step itself, with the same trees, shapes and dtypes."""
 
     def __init__(self, plan: Any, lowered: Lowered) -> None:
-        name, hidden = lowered.signature.name, lowered.program.hidden
-        super().__init__(plan, lowered.devices, name, hidden, lowered.out_leaves, lowered.program.reports)
+        name, program = lowered.signature.name, lowered.program
+        super().__init__(plan, lowered.devices, name, program.hidden, lowered.out_leaves, program.reports)
         self.lowered = lowered
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -370,8 +362,8 @@ def load(path: PathLike, *, devices: Devices | None = None, like: Lowered | None
         check_slots(plan, lowered)
         return Compiled(plan, lowered)
     slots = [slot for slot in plan.slots if slot.hidden]
-    hidden, said = _read_hidden(_hidden_path(file), plan, slots) if slots else ([], ())
-    return Executable(plan, chosen, file.stem, hidden, reported=said)
+    constants, said = hidden.read(hidden.path_of(file), plan, slots) if slots else ([], ())
+    return Executable(plan, chosen, file.stem, constants, reported=said)
 
 
 def _path(path: Any) -> Path:
@@ -390,37 +382,6 @@ def _path(path: Any) -> Path:
 def _check_tolerance(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
         raise ArgumentError(f"{name} must be a finite number of at least 0, found {value!r}")
-
-
-def _hidden_path(path: Path) -> Path:
-    return path.with_name(f"{path.name}.hidden.npz")
-
-
-def _digest(plan: Any) -> np.ndarray[Any, Any]:
-    """What ties a file of hidden constants to its plan."""
-    return np.frombuffer(hashlib.sha256(plan.to_bytes()).digest(), np.uint8)
-
-
-def _read_hidden(
-    path: Path, plan: Any, slots: Sequence[Any]
-) -> tuple[list[np.ndarray[Any, Any]], tuple[Report, ...]]:
-    """The hidden constants of a plan, in the order of its slots, and what its hidden results say."""
-    if not path.exists():
-        raise Error(f'the plan needs constants from "{path}", which is missing')
-    constants = [slot for slot in slots if slot.role != "result"]
-    try:
-        with path.open("rb") as file, np.load(file) as saved:
-            arrays = [saved[f"arr_{index}"] for index in range(len(constants))]
-            text = str(saved["reports"])
-            same = np.array_equal(saved["plan"], _digest(plan))
-    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-        raise Error(f'"{path}" does not hold the constants of the plan: {error}') from None
-    if not same:
-        raise Error(f'"{path}" holds the constants of another plan')
-    said = reports.from_text(text, [slot.shape for slot in slots if slot.role == "result"])
-    # numpy's format knows bfloat16 as two bytes.
-    pairs = zip(arrays, constants, strict=True)
-    return [a.view(slot.dtype) if a.dtype.kind == "V" else a for a, slot in pairs], said
 
 
 def _write(path: Path, content: bytes) -> None:
