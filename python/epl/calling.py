@@ -66,6 +66,12 @@ def _form(slot: Any, kind: Any) -> tuple[Any, Any, Any, tuple[int, ...]]:
         wrap, dtype = hooks.key_wrapper(dtype), np.uint32
     if is_state:
         return None, wrap, np.dtype(dtype), slot.shape
+    if slot.hidden and wrap is None:  # is looked at here, in every step: NumPy is quicker
+        return functools.partial(_viewed, np.dtype(dtype)), None, dtype, slot.shape
     adopt = hooks.adopter(slot.shape, np.dtype(dtype), kind.weak_type)
     make = adopt if wrap is None else lambda value: wrap(adopt(value))
     return make, None, dtype, slot.shape
+
+
+def _viewed(dtype: Any, value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return value if value.dtype == dtype else value.view(dtype)

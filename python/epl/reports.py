@@ -58,7 +58,7 @@ class Check:
 
         held: whether any fails; where there are dimensions, the condition itself; the values.
         """
-        if not np.any(held[0]):
+        if not held[0].any():
             return None
         values = [np.asarray(value) for value in held[1:]]
         if not self.dims:
@@ -140,7 +140,7 @@ def _in_order(group: list[tuple[Report, Parts]]) -> Iterator[tuple[Report, Parts
     """The reports of one loop turn by turn, or as they are where there is none."""
     if group[0][0].loop is None:
         yield from group
-    elif any(isinstance(report.what, Print) or np.any(held[0]) for report, held in group):
+    elif any(isinstance(report.what, Print) or held[0].any() for report, held in group):
         for turn in range(group[0][0].turns):
             yield from ((report, [_turn(value, turn) for value in held]) for report, held in group)
 
