@@ -3,8 +3,8 @@
 // Problem: named ops (matmul, fill, transpose) and elementwise ops on tensors hide their indexing maps behind
 // names. Method: upstream's patterns in one walk. Not its passes: they fold, and merge constants. First a
 // softmax is taken apart, concatenations become the one op that has a factor rule, and a stack of what is the
-// same in all turns of a loop becomes a broadcast: what is done once is no part of the loop, and has nothing to
-// leave it. Invariant out: every linalg op is a linalg.generic; arith and math compute on scalars only; no
+// same in all turns of a loop becomes a broadcast: what is done once is no part of the loop, and has nothing
+// to leave it. Invariant out: every linalg op is a linalg.generic; arith and math compute on scalars only; no
 // tensor.concat; what a loop stacks depends on the turn.
 //
 //===----------------------------------------------------------------------===//
@@ -56,11 +56,11 @@ static void broadcastStack(epl::LoopStackOp op) {
   AffineMap whole = rewriter.getMultiDimIdentityMap(type.getRank());
   SmallVector<utils::IteratorType> iterators(type.getRank(), utils::IteratorType::parallel);
   Value init = tensor::EmptyOp::create(rewriter, op.getLoc(), type.getShape(), type.getElementType());
-  rewriter.replaceOpWithNewOp<linalg::GenericOp>(
-      op, TypeRange(type), op.getOperand(), init, ArrayRef{whole.dropResult(0), whole}, iterators,
-      [](OpBuilder &builder, Location loc, ValueRange elements) {
-        linalg::YieldOp::create(builder, loc, elements.front());
-      });
+  rewriter.replaceOpWithNewOp<linalg::GenericOp>(op, TypeRange(type), op.getOperand(), init,
+                                                 ArrayRef{whole.dropResult(0), whole}, iterators,
+                                                 [](OpBuilder &builder, Location loc, ValueRange elements) {
+                                                   linalg::YieldOp::create(builder, loc, elements.front());
+                                                 });
 }
 
 static void broadcastInvariantStacks(Block &body) {
