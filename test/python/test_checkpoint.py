@@ -77,7 +77,8 @@ def test_pickled_training_goes_on(train: epl.Parallelized, trained: TrainState) 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_pickle_keeps_dtype_and_shape(keep: epl.Parallelized, dtype: str, protocol: int) -> None:
+def test_pickle_keeps_dtype_and_shape(dtype: str, protocol: int) -> None:
+    keep = epl.parallelize(lambda state: state, state="state", devices=2, name="keep")
     array = keep(jnp.arange(6).reshape(2, 3).astype(dtype))
     assert_equal(pickle.loads(pickle.dumps(array, protocol)), array)
 
