@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -59,4 +60,7 @@ def build(body: Scope, head: Scope) -> Model:
             logits = normalized(x) @ p["head"]
             return optax.softmax_cross_entropy_with_integer_labels(logits, tokens[:, 1:]).mean()
 
-    return trained(loss, params, adam(), lambda r: integers(r, WORDS, 12, LENGTH + 1))
+    model = trained(loss, params, adam(), lambda r: integers(r, WORDS, 12, LENGTH + 1))
+    # The first position's heads are one value times a score, which may be small and is normalized away: of
+    # the gradient through that, jax.jit itself has 4 digits (6e-5 off from its f64).
+    return dataclasses.replace(model, tolerance=1e-4)
