@@ -1,5 +1,5 @@
 # The project's CMake functions. Two worlds: the runtime (exceptions, no LLVM) and the compiler (MLIR's
-# flags, libMLIR.so). A target belongs to one of them by the function that makes it.
+# flags, EplLlvm). A target belongs to one of them by the function that makes it.
 
 set(EPL_WARNINGS -Wall -Wextra -Werror -Wno-unused-parameter)
 if(EPL_SANITIZE)
@@ -33,11 +33,13 @@ function(epl_add_runtime_tool name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS})
 endfunction()
 
-# epl_find_mlir(): finds MLIR and sets what the compiler's functions need. Debian's package does not say
-# that it wants the dynamic library, and its lit is not where AddLLVM looks.
+# epl_find_mlir(): finds MLIR and the linker lld, sets what the compiler's functions need, and makes EplLlvm.
+# Debian's package does not say that it wants the dynamic library, and its lit is not where AddLLVM looks.
 macro(epl_find_mlir)
   option(MLIR_LINK_MLIR_DYLIB "Link libMLIR.so" ON)
   find_package(MLIR 22.1 REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+  find_path(EPL_LLD_INCLUDE lld/Common/Driver.h HINTS ${LLVM_INCLUDE_DIRS} REQUIRED
+            DOC "The folder of lld's headers (Debian: liblld-22-dev)")
   list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
   set(LLVM_RUNTIME_OUTPUT_INTDIR ${CMAKE_BINARY_DIR}/bin)
   set(LLVM_LIBRARY_OUTPUT_INTDIR ${CMAKE_BINARY_DIR}/lib)
@@ -45,7 +47,33 @@ macro(epl_find_mlir)
   include(AddLLVM)
   include(AddMLIR)
   separate_arguments(LLVM_DEFINITIONS_LIST NATIVE_COMMAND ${LLVM_DEFINITIONS})
+  epl_make_llvm()
 endmacro()
+
+# epl_make_llvm(): the target EplLlvm, all that a program of the compiler links of LLVM: its shared libraries and,
+# as Debian has it in no shared one, lld's archives. With EPL_STATIC_LLVM archives only, of which the linker
+# takes what is used: such a program needs no LLVM where it runs.
+function(epl_make_llvm)
+  set(archives ${LLVM_LIBRARY_DIR}/liblldELF.a ${LLVM_LIBRARY_DIR}/liblldCommon.a)
+  add_library(EplLlvm INTERFACE)
+  if(NOT EPL_STATIC_LLVM)
+    target_link_libraries(EplLlvm INTERFACE ${archives} MLIR LLVM -l:libzstd.a -l:libz.a)
+    return()
+  endif()
+  file(GLOB mlir ${LLVM_LIBRARY_DIR}/libMLIR*.a)
+  list(FILTER mlir EXCLUDE REGEX "/libMLIR(CAPI|.*Test)[^/]*$")
+  execute_process(
+    COMMAND ${LLVM_TOOLS_BINARY_DIR}/llvm-config --link-static --libfiles x86 passes lto dtlto option
+            debuginfodwarf orcjit windowsdriver
+    OUTPUT_VARIABLE llvm OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(llvm)
+  list(FILTER llvm EXCLUDE REGEX Polly) # OneTarget.cpp stands in for it
+  list(APPEND archives ${mlir} ${llvm})
+  string(REPLACE ";" "," archives "${archives}")
+  target_sources(EplLlvm INTERFACE ${CMAKE_SOURCE_DIR}/cmake/OneTarget.cpp)
+  target_link_libraries(EplLlvm INTERFACE "$<LINK_GROUP:RESCAN,${archives}>" -l:libzstd.a -l:libz.a ${CMAKE_DL_LIBS})
+  target_link_options(EplLlvm INTERFACE -Wl,--gc-sections)
+endfunction()
 
 # epl_compiler_flags(<target> <exceptions>): MLIR's headers as system headers, our warnings, and no exceptions
 # but where the compiler meets the runtime.
@@ -81,7 +109,7 @@ function(epl_add_compiler_library name)
   cmake_parse_arguments(ARG "EXCEPTIONS" "" "SOURCES;DEPENDS;LINK_LIBS" ${ARGN})
   foreach(lib ${ARG_LINK_LIBS})
     if(lib MATCHES "^MLIR.+")
-      message(FATAL_ERROR "${name} links ${lib}: link MLIR (the dynamic library) only")
+      message(FATAL_ERROR "${name} links ${lib}: programs link EplLlvm, libraries nothing of LLVM")
     endif()
   endforeach()
   add_library(${name} STATIC ${ARG_SOURCES})
@@ -89,7 +117,7 @@ function(epl_add_compiler_library name)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
-  target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS} MLIR LLVM)
+  target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS})
 endfunction()
 
 # epl_add_compiler_tool(<name> [EXCEPTIONS] SOURCES ... [LINK_LIBS ...]): a program of the compiler, in bin/.
@@ -98,5 +126,5 @@ function(epl_add_compiler_tool name)
   add_executable(${name} ${ARG_SOURCES})
   epl_compiler_flags(${name} ${ARG_EXCEPTIONS})
   epl_sanitizer_options(${name})
-  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} MLIR LLVM)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} EplLlvm)
 endfunction()

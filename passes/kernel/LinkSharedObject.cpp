@@ -1,10 +1,10 @@
 //===- LinkSharedObject.cpp - One shared object of several object files ----------===//
 //
-// Problem: a plan carries one ELF image; LLVM's linker is a program, not a library.
+// Problem: a plan carries one ELF image, which takes a linker.
 //
-// Method: one call of ld.lld on temporary files, which never outlive the call. The C library that this
-// process runs on is linked by path, so that the image names what it needs and the linker reports what nobody
-// has.
+// Method: lld, linked into this program, reads and writes temporary files, which never outlive the call. The
+// C library that this process runs on is linked by path, so that the image names what it needs and the linker
+// reports what nobody has.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,11 +13,15 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include "lld/Common/Driver.h"
 
 #include <dlfcn.h>
 #include <link.h>
+#include <mutex>
+
+LLD_HAS_DRIVER(elf)
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -58,13 +62,6 @@ private:
 
 } // namespace
 
-static std::string findLinker() {
-  if (llvm::sys::fs::can_execute(EPL_LLD))
-    return EPL_LLD;
-  llvm::ErrorOr<std::string> found = llvm::sys::findProgramByName("ld.lld");
-  return found ? *found : "";
-}
-
 // The file of a library that this process can load.
 static std::string findLibrary(const char *name) {
   void *library = dlopen(name, RTLD_LAZY);
@@ -75,22 +72,38 @@ static std::string findLibrary(const char *name) {
   return dlinfo(library, RTLD_DI_LINKMAP, static_cast<void *>(&map)) == 0 ? map->l_name : name;
 }
 
-static std::string readFile(StringRef path) {
+// lld's state is global: one link at a time. One that failed may be followed by others, unless lld crashed.
+static LogicalResult runLinker(ArrayRef<const char *> arguments, std::string &error) {
+  static std::mutex mutex;
+  static bool crashed = false;
+  std::lock_guard lock(mutex);
+  if (crashed) {
+    error = "cannot link kernels: the linker crashed before in this process";
+    return failure();
+  }
+  std::string log;
+  llvm::raw_string_ostream stream(log);
+  lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
+  crashed = !result.canRunAgain;
+  if (result.retCode == 0)
+    return success();
+  error = "cannot link kernels: " + StringRef(log).rtrim().str();
+  return failure();
+}
+
+static FailureOr<ObjectBytes> readFile(StringRef path, std::string &error) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  return buffer ? (*buffer)->getBuffer().str() : "";
+  if (buffer)
+    return ObjectBytes((*buffer)->getBufferStart(), (*buffer)->getBufferEnd());
+  error = "cannot read \"" + path.str() + "\": " + buffer.getError().message();
+  return failure();
 }
 
 FailureOr<ObjectBytes> mlir::epl::linkSharedObject(ArrayRef<ObjectBytes> objects, std::string &error) {
-  std::string linker = findLinker(), libm = findLibrary("libm.so.6"), libc = findLibrary("libc.so.6");
-  if (linker.empty()) {
-    error = "cannot find the linker \"ld.lld\"";
-    return failure();
-  }
   TemporaryFiles files;
-  FailureOr<std::string> image = files.create("so", error), log = files.create("log", error);
-  if (failed(image) || failed(log))
+  FailureOr<std::string> image = files.create("so", error);
+  if (failed(image))
     return failure();
-  SmallVector<StringRef> arguments = {linker, "-shared", "-z", "defs", "--as-needed", "-s", "-o", *image};
   SmallVector<std::string> inputs;
   for (const ObjectBytes &object : objects) {
     FailureOr<std::string> path = files.create("o", error);
@@ -98,13 +111,12 @@ FailureOr<ObjectBytes> mlir::epl::linkSharedObject(ArrayRef<ObjectBytes> objects
       return failure();
     inputs.push_back(*path);
   }
-  inputs.append({libm, libc});
-  arguments.append(inputs.begin(), inputs.end());
-  std::optional<StringRef> redirects[] = {StringRef(), StringRef(*log), StringRef(*log)};
-  if (llvm::sys::ExecuteAndWait(linker, arguments, std::nullopt, redirects, 0, 0, &error) != 0) {
-    error = "cannot link kernels: " + StringRef(error.empty() ? readFile(*log) : error).rtrim().str();
+  inputs.append({findLibrary("libm.so.6"), findLibrary("libc.so.6")});
+  SmallVector<const char *> arguments = {"ld.lld",      "-shared", "-z", "defs",
+                                         "--as-needed", "-s",      "-o", image->c_str()};
+  for (const std::string &input : inputs)
+    arguments.push_back(input.c_str());
+  if (failed(runLinker(arguments, error)))
     return failure();
-  }
-  std::string bytes = readFile(*image);
-  return ObjectBytes(bytes.begin(), bytes.end());
+  return readFile(*image, error);
 }
