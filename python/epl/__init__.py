@@ -1,6 +1,6 @@
 """EPL parallelizes a training step that is written for one device by a few `with` lines."""
 
-from epl import torch
+from epl import torch, versions
 from epl.array import Array
 from epl.bounds import bounded_while
 from epl.checks import check
@@ -26,6 +26,14 @@ from epl.parallelize import Parallelized, parallelize
 from epl.runtime import live_bytes
 from epl.scopes import replicate, set_default_strategy, split
 from epl.stages import Compiled, Executable, Lowered, load
+
+
+def __getattr__(name: str) -> str:
+    """`epl.__version__`, which needs the runtime: its build knows it."""
+    if name == "__version__":
+        return versions.version()
+    raise AttributeError(f'module "{__name__}" has no attribute "{name}"')
+
 
 __all__ = [
     "ArgumentError",

@@ -1,17 +1,21 @@
-"""Finds the runtime's Python module and the compiler's program, which the build makes."""
+"""Finds the runtime's Python module, its libraries and the programs, which the build makes.
+
+Where the package is installed, by a wheel, the programs are in its folder `bin` and the module beside it, else all
+are in `build/` of the repository.
+"""
 
 from __future__ import annotations
 
 import functools
 import importlib
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 from epl.errors import DonatedError, Error
 
+_PACKAGE = Path(__file__).parent
 _ROOT = Path(__file__).parents[2]
 
 
@@ -22,9 +26,21 @@ def module() -> Any:
     if built.is_dir() and str(built) not in sys.path:
         sys.path.append(str(built))
     try:
-        return importlib.import_module("_epl_runtime")
+        module = importlib.import_module("_epl_runtime")
     except ImportError as error:
-        raise Error(f"the runtime is not built: run scripts/setup ({error})") from error
+        raise Error(f"{_missing('the runtime')} ({error})") from error
+    for variable, path in bundled_libraries().items():
+        module.offer_library(variable, path)
+    return module
+
+
+def bundled_libraries() -> dict[str, str]:
+    """Libraries that Python packages bring, by the environment variables that name others instead."""
+    try:
+        import scipy_openblas32 as openblas
+    except ImportError:  # then Debian's, which the runtime looks for
+        return {}
+    return {"EPL_OPENBLAS": str(Path(openblas.get_lib_dir()) / openblas.get_library(fullname=True))}
 
 
 def translated(error: Exception) -> Error:
@@ -40,13 +56,27 @@ def live_bytes() -> int:
 
 
 def compiler() -> Path:
-    """The program `epl-compile`: named by EPL_COMPILE, else the repository's build, else on the PATH."""
+    """The program `epl-compile`: named by EPL_COMPILE, else as `program` finds it."""
     if named := os.environ.get("EPL_COMPILE"):
         if not os.access(named, os.X_OK):
             raise Error(f'EPL_COMPILE names "{named}", which is not a program')
         return Path(named)
-    built = _ROOT / "build" / "bin" / "epl-compile"
-    found = built if built.exists() else shutil.which("epl-compile")
-    if found is None:
-        raise Error("epl-compile is not built: run scripts/setup, or name it in EPL_COMPILE")
-    return Path(found)
+    try:
+        return program("epl-compile")
+    except Error as error:
+        raise Error(f"{error}, or name it in EPL_COMPILE") from error
+
+
+def program(name: str) -> Path:
+    """A program of the package: in its folder, else in the repository's build. Raises Error if in neither."""
+    for folder in (_PACKAGE / "bin", _ROOT / "build" / "bin"):
+        if os.access(folder / name, os.X_OK):
+            return folder / name
+    raise Error(_missing(name))
+
+
+def _missing(what: str) -> str:
+    """That a part is not there, and how one gets it: in a clone of the repository, else as a package."""
+    if (_ROOT / "CMakeLists.txt").exists():
+        return f"{what} is not built: run scripts/setup"
+    return f'{what} is not part of this installation in "{_PACKAGE}": install the whole wheel of epl with pip'

@@ -6,6 +6,8 @@
 #include "runtime/binding/Caller.h"
 #include "runtime/binding/Waiting.h"
 #include "runtime/device/cpu/Features.h"
+#include "runtime/device/cpu/Libraries.h"
+#include "runtime/device/cpu/Library.h"
 #include "runtime/executor/Session.h"
 #include "runtime/plan/Devices.h"
 #include "runtime/plan/Dump.h"
@@ -327,6 +329,12 @@ NB_MODULE(_epl_runtime, module) {
       "text"_a, "The full form, cpu:N, of how devices are written.");
   module.def("live_bytes", &epl::runtime::Memory::liveBytes,
              "Bytes of states, results and work memory that the process holds.");
+  module.attr("version") = EPL_VERSION;
+  module.def("offer_library", &epl::runtime::Library::offer, "variable"_a, "path"_a,
+             "Where to look for the library that an environment variable, say EPL_OPENBLAS, may name.");
+  module.def("libraries", &epl::runtime::describeLibraries,
+             "Names of the numeric libraries, and where each is or why it is not there. Loads them.");
+  module.def("cpu_level", &epl::runtime::describeLevel, "What this CPU has: x86-64 to x86-64-v4.");
   module.def("host_cpu", &epl::runtime::describeCpu, "The model and the features of this CPU, as one text.");
   bindPlan(module);
   bindResults(module);

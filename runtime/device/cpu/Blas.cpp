@@ -35,8 +35,9 @@ Library openLibrary() {
   ScopedVariable coreType("OPENBLAS_CORETYPE", chooseCoreType());
   if (std::optional<Library> library = Library::find("OpenBLAS", "EPL_OPENBLAS", kLibraryPaths))
     return *library;
-  throw Error("the plan's contractions need OpenBLAS: install Debian's package \"libopenblas0-pthread\", or "
-              "name a libopenblas.so.0 in the environment variable EPL_OPENBLAS");
+  throw Error("the plan's contractions need OpenBLAS: install the Python package \"scipy-openblas32\" or "
+              "Debian's \"libopenblas0-pthread\", or name a libopenblas.so.0 in the environment variable "
+              "EPL_OPENBLAS");
 }
 
 // CBLAS's enumerators.
@@ -52,12 +53,14 @@ template <typename Scalar, typename Gemm> void multiplyWith(Gemm gemm, const Pro
 
 Blas::Blas() {
   Library library = openLibrary();
+  path = library.path();
   int (*getParallel)() = nullptr;
   library.bind("openblas_get_parallel", getParallel);
   if (getParallel() == 0)
     throw Error("the OpenBLAS that was loaded is built for one thread only and is not safe to call from "
                 "several, expected a build for threads such as Debian's \"libopenblas0-pthread\"");
   library.bind("openblas_get_corename", coreNameFunction);
+  library.bind("openblas_get_config", configFunction);
   library.bind("cblas_sgemm", sgemm);
   library.bind("cblas_dgemm", dgemm);
 }
@@ -66,6 +69,8 @@ const Blas &Blas::get() {
   static const Blas blas;
   return blas;
 }
+
+std::string Blas::describe() const { return path + " (" + configFunction() + ", " + coreName() + ")"; }
 
 void Blas::multiply(const Product<float> &product) const { multiplyWith(sgemm, product); }
 void Blas::multiply(const Product<double> &product) const { multiplyWith(dgemm, product); }

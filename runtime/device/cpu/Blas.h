@@ -13,12 +13,15 @@ namespace epl::runtime {
 /// not meet it.
 class Blas {
 public:
-  /// The library, loaded at the first call: from $EPL_OPENBLAS (a path) or from where Debian installs
-  /// libopenblas0-pthread. Throws Error if there is none.
+  /// The library, loaded at the first call: from $EPL_OPENBLAS (a path), from the Python package
+  /// "scipy-openblas32" or from where Debian installs libopenblas0-pthread. Throws Error if there is none.
   static const Blas &get();
 
   /// The kernels that OpenBLAS runs on this CPU, in its own words: SkylakeX, Haswell, ...
   std::string coreName() const { return coreNameFunction(); }
+
+  /// For reports: "/usr/lib/libopenblas.so.0 (OpenBLAS 0.3.21 ..., SkylakeX)".
+  std::string describe() const;
 
   /// Safe to call from several threads.
   void multiply(const Product<float> &product) const;
@@ -31,7 +34,9 @@ private:
 
   Blas();
 
+  std::string path;
   char *(*coreNameFunction)();
+  char *(*configFunction)();
   Gemm<float> sgemm;
   Gemm<double> dgemm;
 };

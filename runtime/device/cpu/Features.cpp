@@ -128,6 +128,16 @@ std::string describeCpu() {
   return text;
 }
 
+std::string describeLevel() {
+  std::string level;
+  for (const Level &next : kLevels) {
+    if (!std::ranges::all_of(next.adds, cpuSupports))
+      break;
+    level = next.name;
+  }
+  return level;
+}
+
 unsigned availableCores() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) == 0)

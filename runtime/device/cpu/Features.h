@@ -21,6 +21,9 @@ void checkCpuFeatures(const std::vector<std::string> &features);
 /// feature.
 std::string describeCpu();
 
+/// The highest level of the psABI, "x86-64" to "x86-64-v4", all of whose features this CPU has.
+std::string describeLevel();
+
 /// The number of cores that this process may run on.
 unsigned availableCores();
 

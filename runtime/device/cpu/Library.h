@@ -26,13 +26,22 @@ private:
 /// of its own does not meet it.
 class Library {
 public:
-  /// Opens the library that the environment variable `variable` names, or if it is not set the first of
-  /// `paths` that exists. Nothing if there is none, or if the variable is empty. Throws Error if the library
-  /// that the variable names cannot be loaded. `name` is for messages.
+  /// Opens the library that the environment variable `variable` names, or if it is not set the one that
+  /// `offer` was told, or the first of `paths` that exists. Nothing if there is none, or if the variable is
+  /// empty. Throws Error if the library that the variable names cannot be loaded. `name` is for messages.
   static std::optional<Library> find(const char *name, const char *variable,
                                      std::span<const char *const> paths);
 
-  /// Sets `function` to the library's function `symbol`. Throws Error if it has none.
+  /// Where to look for the library of `variable` first, for who knows what was installed with this runtime.
+  /// For libraries that are loaded later.
+  static void offer(const std::string &variable, const std::string &path);
+
+  /// The file that it was loaded from.
+  std::string path() const;
+
+  /// Sets `function` to the library's function `symbol`. Throws Error if it has none. OpenBLAS's Python
+  /// package "scipy-openblas32" has "scipy_" before all of its names: what is asked for by the plain one is
+  /// found too.
   template <typename Function> void bind(const char *symbol, Function &function) const {
     function = reinterpret_cast<Function>(address(symbol));
   }

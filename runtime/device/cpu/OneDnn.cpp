@@ -33,7 +33,18 @@ static int chooseInstructions() {
   return cpuSupports("avx2") ? kAvx2 : cpuSupports("avx") ? kAvx : kSse41;
 }
 
-OneDnn::OneDnn(const Library &library) {
+static std::string describeLibrary(const Library &library) {
+  struct Version {
+    int major, minor, patch; // and more that is not ours
+  };
+  const Version *(*getVersion)() = nullptr;
+  library.bind("dnnl_version", getVersion);
+  const Version &version = *getVersion();
+  return library.path() + " (oneDNN " + std::to_string(version.major) + "." + std::to_string(version.minor) +
+         "." + std::to_string(version.patch) + ")";
+}
+
+OneDnn::OneDnn(const Library &library) : description(describeLibrary(library)) {
   int (*setMaxInstructions)(int) = nullptr;
   library.bind("dnnl_set_max_cpu_isa", setMaxInstructions);
   setMaxInstructions(chooseInstructions());
@@ -48,6 +59,8 @@ const OneDnn *OneDnn::get() {
   static const std::optional<OneDnn> oneDnn = library ? std::optional(OneDnn(*library)) : std::nullopt;
   return oneDnn ? &*oneDnn : nullptr;
 }
+
+std::string OneDnn::describe() const { return description; }
 
 const OneDnn *OneDnn::getIfAhead(int64_t m, int64_t n, int64_t k) {
   constexpr int64_t kFewestProducts = int64_t(1) << 19;

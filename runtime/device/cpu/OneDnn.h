@@ -23,6 +23,9 @@ public:
   /// Whether it has products of bf16. They are fast on CPUs with instructions for them, and slow on others.
   bool hasBFloat16() const { return gemmBFloat16; }
 
+  /// For reports: "/usr/lib/x86_64-linux-gnu/libdnnl.so.2 (oneDNN 2.6.3)".
+  std::string describe() const;
+
   /// Safe to call from several threads. Throws Error if the library gives up, for want of memory.
   void multiply(const Product<float> &product) const;
   void multiply(const Product<BFloat16, float> &product) const;
@@ -37,6 +40,7 @@ private:
   template <typename Element>
   void multiplyBy(Gemm<Element> gemm, const Product<Element, float> &product) const;
 
+  std::string description;
   Gemm<float> sgemm;
   Gemm<BFloat16> gemmBFloat16;
   int (*getNumThreads)();

@@ -1,0 +1,32 @@
+"""The commands `epl-compile`, `epl-plan` and `epl-run` of an installed package: they become the programs."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from epl import runtime
+from epl.errors import Error
+
+
+def epl_compile() -> None:
+    """Becomes the program `epl-compile`; ends the process with an error if there is none."""
+    _become("epl-compile")
+
+
+def epl_plan() -> None:
+    """Becomes the program `epl-plan`; ends the process with an error if there is none."""
+    _become("epl-plan")
+
+
+def epl_run() -> None:
+    """Becomes the program `epl-run`, which finds the libraries of this installation; as above."""
+    _become("epl-run")
+
+
+def _become(name: str) -> None:
+    try:
+        program = runtime.program(name)
+    except Error as error:
+        sys.exit(f"error: {error}")
+    os.execve(program, [name, *sys.argv[1:]], {**runtime.bundled_libraries(), **os.environ})
