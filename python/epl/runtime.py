@@ -1,7 +1,7 @@
 """Finds the runtime's Python module, its libraries and the programs, which the build makes.
 
-Where the package is installed, by a wheel, the programs are in its folder `bin` and the module beside it, else all
-are in `build/` of the repository.
+Where a wheel installed the package, the programs are in its folder `bin` and the module beside it; else
+all are in `build/` of the repository.
 """
 
 from __future__ import annotations
