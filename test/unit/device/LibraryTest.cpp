@@ -22,9 +22,7 @@ int answerOf(const Library &library) {
 
 } // namespace
 
-TEST(Library, HasNothingWhereThereIsNone) {
-  EXPECT_FALSE(Library::find("test", "EPL_TEST_NONE", kNowhere));
-}
+TEST(Library, HasNothingWhereThereIsNone) { EXPECT_FALSE(Library::find("test", "EPL_TEST_NONE", kNowhere)); }
 
 TEST(Library, FindsNamesWithThePrefixOfThePythonPackage) {
   std::optional<Library> library = Library::find("test", "EPL_TEST_PATHS", kFirst);
