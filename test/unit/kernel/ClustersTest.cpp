@@ -114,11 +114,12 @@ private:
     line("  linalg.yield {0} : f32\n  } -> {1}", op.empty() ? "%b" : "%y", kKinds[made].type);
   }
 
-  /// An exponential of any tensor.
+  /// An exponential of any tensor, or the sum of two.
   void writeSmall(int kind) {
-    std::string source = use(kind);
-    line("{0} = linalg.exp ins({1} : {2}) outs(%empty{3} : {2}) -> {2}", add(kind), source, kKinds[kind].type,
-         kind);
+    bool isSum = pick(2);
+    std::string a = use(kind), more = isSum ? ", " + use(kind) : "", type = kKinds[kind].type;
+    line("{0} = linalg.{1} ins({2}{3} : {4}{5}) outs(%empty{6} : {4}) -> {4}", add(kind),
+         isSum ? "add" : "exp", a, more, type, isSum ? ", " + type : "", kind);
   }
 
   void writeProduct() {
