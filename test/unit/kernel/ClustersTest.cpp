@@ -44,7 +44,7 @@ public:
       line("%empty{0} = tensor.empty() : {1}", kind, kKinds[kind].type);
       line("%zero{0} = arith.constant dense<0.0> : {1}", kind, kKinds[kind].type);
     }
-    for (int ops = 5 + pick(40); ops > 0; --ops)
+    for (int ops = 5 + pick(80); ops > 0; --ops)
       writeOp();
     for (int kind = 0; kind < kCount; ++kind)
       for (const std::string &value : values[kind]) {
@@ -64,10 +64,10 @@ private:
     values[kind].push_back(formatv("%v{0}", count++));
     return values[kind].back();
   }
-  /// Mostly one of the last values of a kind.
+  /// One of the last values of a kind, or any.
   std::string use(int kind) {
     int size = int(values[kind].size());
-    return values[kind][pick(3) ? std::max(0, size - 1 - pick(3)) : pick(size)];
+    return values[kind][pick(2) ? std::max(0, size - 1 - pick(3)) : pick(size)];
   }
 
   void writeOp() {
@@ -181,7 +181,8 @@ TEST_F(Clusters, OfRandomProgramsDoNotNeedOneAnother) {
     std::string text = ProgramWriter(seed).write();
     SCOPED_TRACE("seed " + std::to_string(seed) + ":\n" + text);
     Block &body = parse(text);
-    SmallVector<Group> groups = groupOps(body, {/*maxOps=*/250, /*maxOperands=*/48});
+    SmallVector<Group> groups =
+        groupOps(body, {/*maxOps=*/seed % 3 ? 10 * (seed % 7 + 1) : 250, /*maxOperands=*/48});
     DenseSet<Operation *> members;
     for (const Group &group : groups)
       members.insert(group.ops.begin(), group.ops.end());
