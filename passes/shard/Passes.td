@@ -216,7 +216,7 @@ def SeedTurnsPass : Pass<"epl-seed-turns", "::mlir::ModuleOp"> {
   let description = [{
     A reshape of the batch to (turns, samples of a turn), of which a loop, unrolled or not, takes one turn after
     the other, is constrained to be sharded along the samples of a turn. Where axes do not divide these, a
-    warning says that devices compute alike.
+    remark says that devices compute alike.
 
     ```mlir
     %0 = tensor.expand_shape %x [[0, 1], [2]] output_shape [4, 2, 8] : tensor<8x8xf32> into tensor<4x2x8xf32>

@@ -5,8 +5,8 @@
 //   and compute, all samples of every turn.
 // Method: the samples of a turn are sharded. A constraint at the reshape says so: the batch is exchanged
 // once,
-//   before the loop. Where axes do not divide the samples of a turn, a warning says that devices compute
-//   alike.
+//   before the loop. Where samples are taken one by one, or axes do not divide those of a turn, a remark says
+//   that devices compute alike.
 // Invariant in: `epl-seed-batch` has run, constraints name axes of the mesh that have several devices.
 // Invariant out: the same.
 //
@@ -41,6 +41,7 @@ private:
   int64_t getTurnsDim(tensor::ExpandShapeOp op) const;
   SmallVector<StringRef> getAxes(Operation *op);
   void seed(tensor::ExpandShapeOp op, int64_t turns);
+  void remarkSingle(LoopSliceOp slice);
 
   func::FuncOp function;
   MeshOp mesh;
@@ -79,9 +80,9 @@ void TurnSeeder::seed(tensor::ExpandShapeOp op, int64_t turns) {
     own.push_back(axis);
     if (type.getDimSize(turns + 1) % getAxesSize(mesh, own) == 0)
       continue;
-    op.emitWarning() << "each of " << type.getDimSize(turns) << " turns takes " << type.getDimSize(turns + 1)
-                     << " samples, which " << getAxesSize(mesh, own)
-                     << " devices do not divide: each computes all of them";
+    emitRemark(op.getLoc()) << "each of " << type.getDimSize(turns) << " turns takes "
+                            << type.getDimSize(turns + 1) << " samples, which " << getAxesSize(mesh, own)
+                            << " devices do not divide: each computes all of them";
     own.pop_back();
   }
   if (own.empty())
@@ -94,8 +95,21 @@ void TurnSeeder::seed(tensor::ExpandShapeOp op, int64_t turns) {
   op.getResult().replaceAllUsesExcept(constrain, constrain);
 }
 
+/// Says that a loop takes the samples of an argument one by one: no device can have a part of a turn.
+void TurnSeeder::remarkSingle(LoopSliceOp slice) {
+  auto argument = dyn_cast<BlockArgument>(slice.getOperand());
+  if (argument && batch.getDim(argument) == 0 && !getAxes(slice).empty())
+    emitRemark(slice.getLoc())
+        << "the loop of " << slice.getLoop().getTurns() << " turns takes the samples of "
+        << describeArgument(function, argument.getArgNumber())
+        << " one by one: every device computes all of them; map them with \"jax.vmap\", or "
+           "several in a turn (\"batch_size\" of \"jax.lax.map\")";
+}
+
 /// What a user constrains is left as it is.
 void TurnSeeder::run() {
+  for (auto slice : function.getOps<LoopSliceOp>())
+    remarkSingle(slice);
   for (auto op : llvm::to_vector(function.getOps<tensor::ExpandShapeOp>()))
     if (int64_t turns = getTurnsDim(op);
         turns >= 0 && llvm::none_of(op->getUsers(), llvm::IsaPred<ConstrainOp>))

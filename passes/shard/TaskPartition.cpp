@@ -63,8 +63,26 @@ TaskPartition::TaskPartition(Block &body) : loops(body), branches(body) {
   findChannels(body);
   size_t limit = body.getOperations().size() + received.size();
   for (Operation &op : body.without_terminator())
-    if (standsBetweenTasks(&op) || (!isCast(&op) && (!isFree(&op) || isMaterialized(&op))))
-      insert(&op, limit);
+    if (leavesLoop(&op))
+      leaving[getEdgeLoop(&op)].push_back(&op);
+  for (Operation &op : body.without_terminator())
+    visit(&op, limit);
+}
+
+/// Inserts an op behind those that it depends on. What leaves a loop depends on all that does.
+void TaskPartition::visit(Operation *op, size_t limit) {
+  if (!visited.insert(op).second)
+    return;
+  auto visitProducers = [&](Operation *reader) {
+    for (Value value : getUsedValues(reader))
+      if (Operation *producer = value.getDefiningOp())
+        visit(producer, limit);
+  };
+  visitProducers(op);
+  if (leavesLoop(op))
+    llvm::for_each(leaving[getEdgeLoop(op)], visitProducers);
+  if (standsBetweenTasks(op) || (!isCast(op) && (!isFree(op) || isMaterialized(op))))
+    insert(op, limit);
 }
 
 SmallVector<unsigned> TaskPartition::getOrder() const {
@@ -215,8 +233,11 @@ unsigned TaskPartition::getReceive(BlockArgument argument, size_t limit) {
   return index;
 }
 
-/// A loop is left when the whole of its last turn is done. What follows thus joins no task before it.
-void TaskPartition::addTurn(LoopAttr loop, llvm::BitVector &producers) const {
+/// A loop is left when the whole of its last turn is done, and what else leaves it is made. What follows thus
+/// joins no task before it.
+void TaskPartition::addTurn(LoopAttr loop, llvm::BitVector &producers) {
+  for (Operation *op : leaving[loop])
+    addProducers(op, producers);
   for (auto [index, node] : llvm::enumerate(nodes))
     if (node.loop == loop && !(node.ops.size() == 1 && leavesLoop(node.ops.front())))
       producers.set(index);

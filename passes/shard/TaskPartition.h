@@ -51,12 +51,13 @@ private:
   void findWork(Block &body);
   SmallVector<Literal> getGuard(Operation *op) const;
   bool canGuard(Value predicate) const;
+  void visit(Operation *op, size_t limit);
   void insert(Operation *op, size_t limit);
   void addProducers(Operation *op, llvm::BitVector &producers);
   void addProducer(Value value, llvm::BitVector &producers);
   void findChannels(Block &body);
   unsigned getReceive(BlockArgument argument, size_t limit);
-  void addTurn(LoopAttr loop, llvm::BitVector &producers) const;
+  void addTurn(LoopAttr loop, llvm::BitVector &producers);
   unsigned chooseNode(Operation *op, ArrayRef<Literal> guard, const llvm::BitVector &producers);
   void addDependencies(unsigned index, const llvm::BitVector &producers);
 
@@ -64,6 +65,8 @@ private:
   Branches branches;
   llvm::DenseSet<Value> worthwhile; ///< the predicates of branches with more than elementwise work
   llvm::SetVector<Value> predicates;
+  DenseMap<LoopAttr, SmallVector<Operation *>> leaving; ///< the ops that leave each loop
+  llvm::DenseSet<Operation *> visited;
   std::vector<TaskNode> nodes;
   DenseMap<Operation *, unsigned> nodeOf;
   DenseMap<Value, int64_t> received;                 ///< the channels of arguments

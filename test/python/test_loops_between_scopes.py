@@ -27,14 +27,14 @@ def keep_short_loops(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def train(step: Any, state: State, batch: State, devices: int, **options: Any) -> epl.Compiled:
-    """Three steps as `jax.jit` takes them."""
+    """Three steps as `jax.jit` takes them; the compiled one."""
     states = tuple(range(len(state)))
     batches = tuple(range(len(state), len(state) + len(batch)))
     parallel = epl.parallelize(step, state=states, batch=batches, devices=devices, name="step", **options)
     compiled = parallel.lower(*state, *batch).compile()
     found = expected = state
     for _ in range(3):
-        *found, value = parallel(*found, *batch)
+        *found, value = compiled(*found, *batch)
         *expected, expected_value = jax.jit(step)(*expected, *batch)
         np.testing.assert_allclose(value, expected_value, rtol=1e-4)
     assert_near(tuple(found), tuple(expected), 1e-4)

@@ -39,7 +39,7 @@ func.func @unrolled(%x: tensor<4x3xf32> {epl.role = "batch", epl.batch_dim = 0 :
 // CHECK-LABEL: func.func @odd
 // CHECK-NOT: epl.constrain
 func.func @odd(%x: tensor<12x3xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) -> tensor<4x3x3xf32> {
-  // expected-warning@below {{each of 4 turns takes 3 samples, which 2 devices do not divide: each computes all of them}}
+  // expected-remark@below {{each of 4 turns takes 3 samples, which 2 devices do not divide: each computes all of them}}
   %0 = tensor.expand_shape %x [[0, 1], [2]] output_shape [4, 3, 3] {epl.work = #forward} : tensor<12x3xf32> into tensor<4x3x3xf32>
   %1 = epl.loop_slice <0, turns = 4> %0 {epl.work = #forward} : tensor<4x3x3xf32> -> tensor<3x3xf32>
   %2 = math.sin %1 {epl.work = #forward} : tensor<3x3xf32>
@@ -58,4 +58,13 @@ func.func @whole(%x: tensor<8x4xf32> {epl.role = "batch", epl.batch_dim = 0 : i6
   %2 = epl.constrain %1 to <[{"data"}, {}, {}]> {epl.work = #forward} : tensor<4x2x4xf32>
   %3 = tensor.extract_slice %2[1, 0, 0] [1, 2, 4] [1, 1, 1] {epl.work = #forward} : tensor<4x2x4xf32> to tensor<2x4xf32>
   return %0, %3 : tensor<8x2x2xf32>, tensor<2x4xf32>
+}
+
+// CHECK-LABEL: func.func @single
+func.func @single(%x: tensor<4x3xf32> {epl.role = "batch", epl.batch_dim = 0 : i64, epl.name = "x"}) -> tensor<4x3xf32> {
+  // expected-remark@below {{the loop of 4 turns takes the samples of argument "x" one by one: every device computes all of them; map them with "jax.vmap", or several in a turn ("batch_size" of "jax.lax.map")}}
+  %1 = epl.loop_slice <0, turns = 4> %x {epl.work = #forward} : tensor<4x3xf32> -> tensor<3xf32>
+  %2 = math.sin %1 {epl.work = #forward} : tensor<3xf32>
+  %3 = epl.loop_stack <0, turns = 4> %2 {epl.work = #forward} : tensor<3xf32> -> tensor<4x3xf32>
+  return %3 : tensor<4x3xf32>
 }
