@@ -47,7 +47,8 @@ def difference(lowered: Lowered, found: Spec) -> Difference:
 
 def _of_trees(expected: Spec, found: Spec) -> Difference:
     old, new = dict(expected.trees), dict(found.trees)
-    name = next((name for name in (*old, *new) if old.get(name) != new.get(name)), "")
+    both = old.keys() & new.keys()  # a tree cannot be compared with None
+    name = next((name for name in (*old, *new) if name not in both or old[name] != new[name]), "")
     if not name:
         text = f"arguments in the order ({', '.join(old)}), found ({', '.join(new)})"
         return Difference("tree", "", text, "give the arguments in one order")
@@ -57,8 +58,11 @@ def _of_trees(expected: Spec, found: Spec) -> Difference:
 
 
 def _of_static(expected: Spec, found: Spec) -> Difference:
-    pairs = zip(expected.static, found.static, strict=True)
-    name, old, new = next((name, old, new) for (name, old), (_, new) in pairs if old != new)
+    before, now = dict(expected.static), dict(found.static)
+    both = before.keys() & now.keys()
+    names = (*before, *now)
+    name = next((name for name in names if name not in both or before[name] != now[name]), "")
+    old, new = (values.get(name, "nothing") for values in (before, now))
     remedy = "each value is a program of its own: pass numbers as arrays, not in static_argnames"
     return Difference("static", name, f'"{name}" = {old!r}, found {new!r}', remedy)
 

@@ -29,7 +29,7 @@ def check_slots(plan: Any, lowered: Lowered) -> None:
         name,
         "results",
         [(r.name, _result(r.updates), *_plain(leaf)) for r, leaf in results],
-        [(s.name, _result(s.updates), *_plain(s)) for s in plan.slots if s.role == "result"],
+        [(s.name, _result(s.updates), *_plain(s)) for s in plan.slots if s.role == "result" and not s.hidden],
     )
 
 

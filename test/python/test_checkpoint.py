@@ -98,7 +98,8 @@ def test_flax_restores_a_train_state(train: epl.Parallelized, trained: TrainStat
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_flax_keeps_dtype_and_shape(keep: epl.Parallelized, dtype: str) -> None:
+def test_flax_keeps_dtype_and_shape(dtype: str) -> None:
+    keep = epl.parallelize(lambda state: state, state="state", devices=2, name="keep")
     array = keep(jnp.arange(6).reshape(2, 3).astype(dtype))
     restored = serialization.msgpack_restore(
         serialization.msgpack_serialize(serialization.to_state_dict(array))

@@ -56,6 +56,7 @@ def test_integers_and_booleans() -> None:
     assert_agrees(step, ({name: jnp.asarray([1, 0, 1], name) for name in (*INTEGERS, "bool")},), X, rounds=3)
 
 
+@pytest.mark.filterwarnings("ignore:step was compiled for")  # they change types on purpose
 def test_64_bits_switched_on_and_off() -> None:
     def step(state: Any, x: jax.Array) -> Any:
         with epl.replicate():
@@ -75,6 +76,7 @@ def test_64_bits_switched_on_and_off() -> None:
     assert [len(parallel._lowered) for parallel in steps] == [4, 4]
 
 
+@pytest.mark.filterwarnings("ignore:step was compiled for")  # they change types on purpose
 def test_scalars_weak_types_and_constants_as_results() -> None:
     def step(x: jax.Array, a: Any, b: Any, c: Any) -> Any:
         with epl.replicate():
