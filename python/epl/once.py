@@ -55,3 +55,22 @@ class Once:
 
 class _Interrupted(Exception):  # noqa: N818  (no error: the next thread takes over)
     """The thread that worked was interrupted."""
+
+
+_MAKING = Once()  # by object and attribute
+
+
+def kept(owner: Any, name: str, make: Callable[[], Any]) -> Any:
+    """The attribute `name` of an object, which `make` gives when it is first asked for.
+
+    However many threads ask, it is made once. Those that ask for that of another object do not wait, as they
+    do with `functools.cached_property` of Python 3.11, which has one lock for all objects.
+    """
+    attributes = vars(owner)
+
+    def find_or_make() -> Any:
+        if name not in attributes:
+            attributes[name] = make()
+        return attributes[name]
+
+    return _MAKING.run((id(owner), name), find_or_make)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 import os
 import sys
@@ -26,15 +25,13 @@ from epl.differences import mismatch
 from epl.environment import Devices, current_devices, parse_devices
 from epl.errors import ArgumentError, CheckError, Error, StepError
 from epl.files import replace_file
-from epl.once import Once
+from epl.once import kept
 from epl.padding import Padded, SampleDims, fit
 from epl.reports import Report
 from epl.signature import Signature, Spec, check_leaf
 from epl.slots import check_slots
 
 PathLike = str | os.PathLike[str]
-
-_COMPILING = Once()  # steps, by identity
 
 STAGES = ("input", "global", "local", "kernel")
 
@@ -238,9 +235,11 @@ class Compiled(Executable):
             raise CheckError(f"{self.name} differs from its reference (rtol={rtol}, atol={atol})\n{report}")
         return report
 
-    @functools.cached_property
+    @property
     def _reference(self) -> Compiled:
-        return self.lowered.with_devices("cpu:1").compile_reference()
+        make = self.lowered.with_devices("cpu:1").compile_reference
+        reference: Compiled = kept(self, "_kept_reference", make)
+        return reference
 
 
 @dataclass(frozen=True)
@@ -312,11 +311,10 @@ class Lowered:
         Raises:
           CompileError: with the user's source line, if the step does not compile.
         """
-        compiled: Compiled = _COMPILING.run(id(self), lambda: self._compiled)
+        compiled: Compiled = kept(self, "_compiled", self._compile_and_tell)
         return compiled
 
-    @functools.cached_property
-    def _compiled(self) -> Compiled:
+    def _compile_and_tell(self) -> Compiled:
         compiled = self._compile(reference=False)
         name, has_batch = self.signature.name, any(a.batch_dim is not None for a in self.arguments)
         scopes = advise(self.program, name, compiled.layout, has_batch)

@@ -82,6 +82,43 @@ def test_goes_into_gradients(array: epl.Array) -> None:
     np.testing.assert_array_equal(jax.grad(lambda v: (v**2).sum())(array), 2 * VALUES)
 
 
+def test_goes_into_gradients_by_hand(array: epl.Array) -> None:
+    """As cotangents, which JAX adds, and as what a rule of the user's closes over or returns."""
+
+    @jax.custom_vjp
+    def scale(v: Any) -> Any:
+        return v * array
+
+    scale.defvjp(lambda v: (scale(v), None), lambda _, cotangent: (array,))
+    _, pull = jax.vjp(lambda v: (v, v), array)
+    np.testing.assert_array_equal(pull((array, array))[0], 2 * VALUES)
+    ones = jnp.ones((3, 4))
+    np.testing.assert_array_equal(jax.jit(scale)(ones), VALUES)
+    np.testing.assert_array_equal(jax.grad(lambda v: (scale(v) + scale(v)).sum())(ones), 2 * VALUES)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda v: jax.jit(lambda x: x * v)(2.0),
+        lambda v: jax.lax.scan(lambda c, _: (c + v, None), jnp.zeros((3, 4)), None, length=2)[0],
+        lambda v: jax.jit(lambda x: x * v).lower(2.0).compile()(2.0),
+        lambda v: epl.parallelize(lambda x: x * v, devices=2, name="double")(2.0),
+    ],
+)
+def test_programs_close_over_it(array: epl.Array, use: Callable[[Any], Any]) -> None:
+    np.testing.assert_array_equal(use(array), 2 * VALUES)
+
+
+def test_the_transfer_guard_takes_it_for_an_array(array: epl.Array) -> None:
+    add = epl.parallelize(lambda state, x: (state + x, x.sum()), state="state", devices=2, name="add")
+    one = jnp.ones(())
+    with jax.transfer_guard("disallow"):
+        state, total = add(array, one)
+        np.testing.assert_array_equal(jnp.add(state, one), VALUES + 2)
+    assert total == 1
+
+
 def test_is_a_leaf_of_trees(array: epl.Array) -> None:
     assert jax.tree.leaves({"a": array}) == [array] or jax.tree.leaves({"a": array})[0] is array
     assert jax.block_until_ready({"a": array})["a"] is array

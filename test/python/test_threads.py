@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import epl
+from epl import stages
 from epl.once import Once
 
 THREADS = 8
@@ -49,6 +50,19 @@ def test_other_shapes_are_other_steps() -> None:
     parallel = epl.parallelize(lambda x: x.sum(), batch="x", devices=2, name="add")
     found = all_at_once(lambda index: float(parallel(np.ones((2 + 2 * (index % 3), 3), np.float32))))
     assert found == [3 * (2 + 2 * (index % 3)) for index in range(THREADS)]
+
+
+def test_other_shapes_are_compiled_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    both, compile_plan = threading.Barrier(2), stages.load_or_compile
+
+    def compile_beside_another(*args: Any) -> Any:
+        both.wait(timeout=60)
+        return compile_plan(*args)
+
+    monkeypatch.setattr(stages, "load_or_compile", compile_beside_another)
+    parallel = epl.parallelize(lambda x: x.sum(), batch="x", devices=2, name="add")
+    found = all_at_once(lambda index: float(parallel(np.ones((2 + 2 * (index % 2), 3), np.float32))))
+    assert found == [3 * (2 + 2 * (index % 2)) for index in range(THREADS)]
 
 
 def test_an_error_reaches_all() -> None:

@@ -1,8 +1,8 @@
 """Everything private that EPL uses of JAX, and nothing else: when the pinned JAX moves, this file moves.
 
-`jax.jit`, `jnp` and `device_put` take only types that JAX knows. A foreign array type needs three entries:
-how to see it abstractly, how to put it on devices, and that it is canonical already (docs of JAX offer no
-public way).
+`jax.jit`, `jnp` and `device_put` take only types that JAX knows. A foreign array type needs five entries:
+how to see it abstractly, how to put it on devices, that it is canonical already, how to write it as a
+constant, and how to add two of them as cotangents (docs of JAX offer no public way).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import jax
-from jax._src import config, core, debugging, dtypes, source_info_util
+from jax._src import ad_util, config, core, debugging, dtypes, source_info_util
 from jax._src.array import ArrayImpl
 from jax._src.interpreters import mlir, partial_eval, pxla
 from jax._src.lax import parallel
-from jax._src.lib import xla_client
+from jax._src.lib import guard_lib, xla_client
 from jax._src.random import prng
 
 from epl.errors import Error, Place
@@ -57,6 +57,10 @@ def register_array(array_type: type, to_jax: Callable[[Any], jax.Array]) -> None
     core.pytype_aval_mappings[array_type] = lambda value: core.ShapedArray(value.shape, value.dtype)
     pxla.shard_arg_handlers[array_type] = shard
     dtypes.canonicalize_value_handlers[array_type] = lambda value: value
+    # Constants of a program: a typed key asks for those of the exact type of its numbers.
+    mlir.register_constant_handler(array_type, lambda value, _: mlir.ir_constant(to_jax(value)))
+    # Sums of cotangents that the user hands over.
+    ad_util.raw_jaxval_adders[array_type] = ad_util.raw_jaxval_adders[ARRAY_TYPE]
 
 
 _NOT_FORWARDED = frozenset(
@@ -91,7 +95,7 @@ def adopter(shape: tuple[int, ...], dtype: Any, weak_type: bool = False) -> Call
     """A quick `jnp.asarray` for numpy arrays of one kind, which nobody writes afterwards.
 
     The array comes to JAX's first CPU device, not committed to it. Elements of another type of that size are
-    taken for `dtype`.
+    taken for `dtype`. To `jax.transfer_guard` it is an explicit transfer.
     """
     device = jax.devices("cpu")[0]
     aval = core.ShapedArray(shape, dtype, weak_type=weak_type)
@@ -99,7 +103,12 @@ def adopter(shape: tuple[int, ...], dtype: Any, weak_type: bool = False) -> Call
 
     def adopt(value: Any) -> jax.Array:
         viewed = value if value.dtype == dtype else value.view(dtype)
-        array: jax.Array = xla_client.batched_device_put(aval, sharding, [viewed], [device], False)
+        guard = guard_lib.thread_local_state()
+        outside, guard.explicit_device_put = guard.explicit_device_put, True
+        try:
+            array: jax.Array = xla_client.batched_device_put(aval, sharding, [viewed], [device], False)
+        finally:
+            guard.explicit_device_put = outside
         return array
 
     return adopt
