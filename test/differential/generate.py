@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import expression as ex
 from branches import Branches
-from elementwise import Elementwise
 from indexed import Indexed
 from layout import Layout, make_sharding
 from moves import Moves
@@ -17,6 +16,7 @@ from ops import Empty, Op
 from program import Argument, Program, Region
 from sorts import Sorts
 from tensors import Value
+from turns import Loop, Turns
 from values import INPUT_BOUND, MAX_ELEMENTS
 
 
@@ -25,7 +25,7 @@ def make_program(seed: int, layout: Layout) -> Program:
     return Generator(seed, layout).run()
 
 
-class Generator(Elementwise, Branches, Moves, Indexed, Sorts):
+class Generator(Turns, Branches, Moves, Indexed, Sorts):
     """Adds random ops to a program, then results."""
 
     def run(self) -> Program:
@@ -50,6 +50,7 @@ class Generator(Elementwise, Branches, Moves, Indexed, Sorts):
             self._make_gather: 2,
             self._make_scatter: 2,
             self._make_sort: 1,
+            self._make_loop: 3,
             self._make_constant: 1,
             self._make_constrain: 3,
             self._make_spread: 1,
@@ -141,7 +142,7 @@ class Generator(Elementwise, Branches, Moves, Indexed, Sorts):
 
     def _make_again(self) -> Op | None:
         """An op once more, perhaps on other operands: what the compiler may compute or compile just once."""
-        op = self.random.choice([op for op in self.ops if not isinstance(op, Empty)] or [None])
+        op = self.random.choice([op for op in self.ops if not isinstance(op, Empty | Loop)] or [None])
         if op is None:
             return None
         operands = tuple(self._pick_like(operand) if self.roll(0.7) else operand for operand in op.operands)

@@ -37,6 +37,10 @@ class Op:
         """The op without operands that it does not read."""
         return self
 
+    def keep(self, needed: set[int]) -> Op:
+        """The op as far as these values depend on it, some of its results among them."""
+        return self
+
     @property
     def result(self) -> Value:
         """The first result, of most ops the only one."""

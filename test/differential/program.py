@@ -90,6 +90,7 @@ class Program:
         for position in reversed(range(len(ops))):
             if any(value.id in needed for value in ops[position].results):
                 kept.append(position)
+                ops[position] = ops[position].keep(needed)
                 needed.update(operand.id for operand in ops[position].operands)
         arguments = [a for a in self.arguments if a.role == "state" or a.value.id in needed]
         place = {argument.value.id: index for index, argument in enumerate(arguments)}
