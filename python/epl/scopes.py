@@ -346,6 +346,9 @@ def split(
     multiple of what all scopes together ask for. With the setting `cluster.colocate_split_and_replicate` all
     run on the same devices: what comes from another scope is gathered or exchanged.
 
+    A loop in no scope runs where most of what it reads is made. A loop over several scopes with devices of
+    their own is unrolled, if that makes at most 20,000 operations.
+
     Args:
       device_count: devices that share one copy of the operations, at least 1. It must divide the number of
         devices; there are as many copies as fit, each with its part of the batch.
