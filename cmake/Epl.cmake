@@ -128,3 +128,24 @@ function(epl_add_compiler_tool name)
   epl_sanitizer_options(${name})
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} EplLlvm)
 endfunction()
+
+# epl_find_in_package(<variable> <package> <pattern>): a file of a Python package that is installed.
+function(epl_find_in_package variable package pattern)
+  execute_process(
+    COMMAND ${Python3_EXECUTABLE} -c "import importlib.metadata as m
+print(next(f.locate() for f in m.files('${package}') if f.match('${pattern}')), end='')"
+    OUTPUT_VARIABLE file COMMAND_ERROR_IS_FATAL ANY)
+  set(${variable} ${file} PARENT_SCOPE)
+endfunction()
+
+# epl_install_licenses(): those of what is inside a wheel's files, as Debian and the Python packages have them.
+function(epl_install_licenses)
+  foreach(package libboost1.74-dev libcli11-dev libflatbuffers-dev libxxhash-dev libzstd-dev llvm-22-dev
+          nlohmann-json3-dev zlib1g-dev)
+    install(FILES /usr/share/doc/${package}/copyright DESTINATION epl/licenses RENAME ${package}.txt)
+  endforeach()
+  foreach(package nanobind scipy-openblas32)
+    epl_find_in_package(license ${package} LICENSE*)
+    install(FILES ${license} DESTINATION epl/licenses RENAME ${package}.txt)
+  endforeach()
+endfunction()

@@ -290,16 +290,17 @@ def docstring(thing: Any) -> str:
 def tools_page() -> Iterator[str]:
     yield "# Tools\n"
     yield prose("""
-        Programs in `build/bin`. `epl-opt` is MLIR's optimizer driver with the passes of
+        Programs in `build/bin`; an installed package has the commands `epl` (`python -m epl`), `epl-compile`,
+        `epl-run` and `epl-plan`. `epl-opt` is MLIR's optimizer driver with the passes of
         [annotate](passes-annotate.md), [shard](passes-shard.md), [pipeline](passes-pipeline.md) and
         [kernel](passes-kernel.md), each a flag of its own, and their pipelines (`--epl-parallelize`,
         `--epl-kernel`, `--epl-codegen`).
         `epl-lsp-server` is a language server for `.mlir` files.""")
     subcommands = ("dump", "verify", "render", "explain")
-    plain = ((tool,) for tool in ("epl-compile", "epl-run", "epl-plan"))
+    plain = (("python", "-m", "epl"), *((tool,) for tool in ("epl-compile", "epl-run", "epl-plan")))
     for command in (*plain, *(("epl-plan", subcommand) for subcommand in subcommands)):
-        program = ROOT / "build" / "bin" / command[0]
-        environment = {**os.environ, "COLUMNS": "100"}
+        program = sys.executable if command[0] == "python" else ROOT / "build" / "bin" / command[0]
+        environment = {**os.environ, "COLUMNS": "100", "PYTHONPATH": str(ROOT / "python")}
         text = subprocess.run(
             [program, *command[1:], "--help"], capture_output=True, text=True, check=True, env=environment
         ).stdout

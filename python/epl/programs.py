@@ -20,7 +20,7 @@ def epl_plan() -> None:
 
 
 def epl_run() -> None:
-    """Becomes the program `epl-run`, which finds the libraries of this installation; as above."""
+    """Becomes the program `epl-run`; ends the process with an error if there is none."""
     _become("epl-run")
 
 
@@ -29,4 +29,4 @@ def _become(name: str) -> None:
         program = runtime.program(name)
     except Error as error:
         sys.exit(f"error: {error}")
-    os.execve(program, [name, *sys.argv[1:]], {**runtime.bundled_libraries(), **os.environ})
+    os.execv(program, [name, *sys.argv[1:]])

@@ -26,21 +26,9 @@ def module() -> Any:
     if built.is_dir() and str(built) not in sys.path:
         sys.path.append(str(built))
     try:
-        module = importlib.import_module("_epl_runtime")
+        return importlib.import_module("_epl_runtime")
     except ImportError as error:
         raise Error(f"{_missing('the runtime')} ({error})") from error
-    for variable, path in bundled_libraries().items():
-        module.offer_library(variable, path)
-    return module
-
-
-def bundled_libraries() -> dict[str, str]:
-    """Libraries that Python packages bring, by the environment variables that name others instead."""
-    try:
-        import scipy_openblas32 as openblas
-    except ImportError:  # then Debian's, which the runtime looks for
-        return {}
-    return {"EPL_OPENBLAS": str(Path(openblas.get_lib_dir()) / openblas.get_library(fullname=True))}
 
 
 def translated(error: Exception) -> Error:

@@ -7,7 +7,6 @@
 #include "runtime/binding/Waiting.h"
 #include "runtime/device/cpu/Features.h"
 #include "runtime/device/cpu/Libraries.h"
-#include "runtime/device/cpu/Library.h"
 #include "runtime/executor/Session.h"
 #include "runtime/plan/Devices.h"
 #include "runtime/plan/Dump.h"
@@ -330,8 +329,6 @@ NB_MODULE(_epl_runtime, module) {
   module.def("live_bytes", &epl::runtime::Memory::liveBytes,
              "Bytes of states, results and work memory that the process holds.");
   module.attr("version") = EPL_VERSION;
-  module.def("offer_library", &epl::runtime::Library::offer, "variable"_a, "path"_a,
-             "Where to look for the library that an environment variable, say EPL_OPENBLAS, may name.");
   module.def("libraries", &epl::runtime::describeLibraries,
              "Names of the numeric libraries, and where each is or why it is not there. Loads them.");
   module.def("cpu_level", &epl::runtime::describeLevel, "What this CPU has: x86-64 to x86-64-v4.");

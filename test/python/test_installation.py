@@ -83,7 +83,7 @@ def test_the_report_names_versions_paths_and_the_cpu() -> None:
 def test_the_report_says_what_is_missing() -> None:
     parts = report(EPL_OPENBLAS="", EPL_ONEDNN="/nowhere/libdnnl.so", EPL_COMPILE="/nowhere/epl-compile")
     assert parts["OpenBLAS"].startswith(
-        "not found: the plan's contractions need OpenBLAS: install the Python"
+        "not found: the plan's contractions need OpenBLAS: install the whole wheel"
     )
     assert "/nowhere/libdnnl.so" in parts["oneDNN"]
     assert parts["compiler"] == 'not found: EPL_COMPILE names "/nowhere/epl-compile", which is not a program'
@@ -144,17 +144,12 @@ def test_an_installed_package_finds_its_programs(site: Path) -> None:
     assert missing.stderr.startswith("error: epl-plan is not part of this installation")
 
 
-def test_the_library_of_a_python_package_goes_before_the_systems(site: Path) -> None:
-    """OpenBLAS by a package `scipy_openblas32`: here one that offers the system's under another path."""
+def test_the_library_of_the_installation_goes_before_the_systems(site: Path) -> None:
     path = runtime.module().libraries()[0][1].split(" (")[0]
-    package = site / "scipy_openblas32"
-    package.mkdir()
-    (package / "libscipy_openblas.so").symlink_to(path)
-    (package / "__init__.py").write_text(
-        "def get_lib_dir():\n    return __path__[0]\n"
-        "def get_library(fullname=False):\n    return 'libscipy_openblas.so'\n"
-    )
+    bundled = site / "epl" / "lib" / "libepl_openblas.so"
+    bundled.parent.mkdir()
     code = "from epl import runtime; print(runtime.module().libraries()[0][1])"
-    assert in_site(site, code).stdout.startswith(f"{package / 'libscipy_openblas.so'} (OpenBLAS")
-    (package / "libscipy_openblas.so").unlink()
     assert in_site(site, code).stdout.startswith(f"{path} (OpenBLAS")
+    bundled.symlink_to(path)
+    assert in_site(site, code).stdout.startswith(f"{bundled} (OpenBLAS")
+    assert in_site(site, code, EPL_OPENBLAS=path).stdout.startswith(f"{path} (OpenBLAS")

@@ -33,11 +33,13 @@ const char *chooseCoreType() {
 Library openLibrary() {
   ScopedVariable threads("OPENBLAS_NUM_THREADS", "1");
   ScopedVariable coreType("OPENBLAS_CORETYPE", chooseCoreType());
-  if (std::optional<Library> library = Library::find("OpenBLAS", "EPL_OPENBLAS", kLibraryPaths))
+  if (std::optional<Library> library =
+          Library::find("OpenBLAS", "EPL_OPENBLAS", "libepl_openblas.so", kLibraryPaths))
     return *library;
-  throw Error("the plan's contractions need OpenBLAS: install the Python package \"scipy-openblas32\" or "
-              "Debian's \"libopenblas0-pthread\", or name a libopenblas.so.0 in the environment variable "
-              "EPL_OPENBLAS");
+  throw Error(
+      "the plan's contractions need OpenBLAS: install the whole wheel of epl, which has one, or Debian's "
+      "package \"libopenblas0-pthread\", or name a libopenblas.so.0 in the environment variable "
+      "EPL_OPENBLAS");
 }
 
 // CBLAS's enumerators.

@@ -13,8 +13,8 @@ namespace epl::runtime {
 /// not meet it.
 class Blas {
 public:
-  /// The library, loaded at the first call: from $EPL_OPENBLAS (a path), from the Python package
-  /// "scipy-openblas32" or from where Debian installs libopenblas0-pthread. Throws Error if there is none.
+  /// The library, loaded at the first call: from $EPL_OPENBLAS (a path), the one that is installed
+  /// with the runtime or from where Debian installs libopenblas0-pthread. Throws Error if there is none.
   static const Blas &get();
 
   /// The kernels that OpenBLAS runs on this CPU, in its own words: SkylakeX, Haswell, ...

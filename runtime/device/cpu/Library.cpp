@@ -4,9 +4,8 @@
 
 #include <cstdlib>
 #include <dlfcn.h>
+#include <filesystem>
 #include <link.h>
-#include <map>
-#include <mutex>
 
 namespace epl::runtime {
 
@@ -25,31 +24,31 @@ ScopedVariable::~ScopedVariable() {
 
 static void *open(const char *path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL); }
 
-namespace {
-/// Paths by the variables that go before them.
-struct Offers {
-  std::mutex mutex;
-  std::map<std::string, std::string> paths;
-
-  static Offers &get() {
-    static Offers offers;
-    return offers;
-  }
-};
-} // namespace
-
-void Library::offer(const std::string &variable, const std::string &path) {
-  std::lock_guard lock(Offers::get().mutex);
-  Offers::get().paths[variable] = path;
+/// The folder of the program or Python module that this is a part of; empty if the system does not say.
+static std::filesystem::path findOwnFolder() {
+  Dl_info info;
+  link_map *map = nullptr;
+  void *here = reinterpret_cast<void *>(&findOwnFolder);
+  if (dladdr1(here, &info, reinterpret_cast<void **>(&map), RTLD_DL_LINKMAP) == 0)
+    return {};
+  std::error_code none; // a program has no name in the map
+  std::filesystem::path path =
+      *map->l_name ? map->l_name : std::filesystem::read_symlink("/proc/self/exe", none);
+  return path.parent_path();
 }
 
-static void *openOffered(const char *variable) {
-  std::lock_guard lock(Offers::get().mutex);
-  auto found = Offers::get().paths.find(variable);
-  return found == Offers::get().paths.end() ? nullptr : open(found->second.c_str());
+/// The library of this name that was installed with us: the module lies beside the package, programs in its
+/// "bin".
+static void *openInstalled(const char *file) {
+  std::filesystem::path folder = findOwnFolder();
+  for (const char *relative : {"epl/lib", "../lib"})
+    if (std::filesystem::path path = folder / relative / file; folder.is_absolute())
+      if (void *handle = open(path.lexically_normal().c_str()))
+        return handle;
+  return nullptr;
 }
 
-std::optional<Library> Library::find(const char *name, const char *variable,
+std::optional<Library> Library::find(const char *name, const char *variable, const char *file,
                                      std::span<const char *const> paths) {
   if (const char *path = std::getenv(variable)) {
     if (*path == '\0')
@@ -58,7 +57,7 @@ std::optional<Library> Library::find(const char *name, const char *variable,
       return Library(name, handle);
     throw Error(std::string("cannot load the ") + name + " that " + variable + " names: " + dlerror());
   }
-  if (void *handle = openOffered(variable))
+  if (void *handle = openInstalled(file))
     return Library(name, handle);
   for (const char *path : paths)
     if (void *handle = open(path))

@@ -26,15 +26,12 @@ private:
 /// of its own does not meet it.
 class Library {
 public:
-  /// Opens the library that the environment variable `variable` names, or if it is not set the one that
-  /// `offer` was told, or the first of `paths` that exists. Nothing if there is none, or if the variable is
-  /// empty. Throws Error if the library that the variable names cannot be loaded. `name` is for messages.
-  static std::optional<Library> find(const char *name, const char *variable,
+  /// Opens the library that the environment variable `variable` names, or if it is not set the one that is
+  /// installed with the runtime as `file`, or the first of `paths` that exists. Nothing if there is none, or
+  /// if the variable is empty. Throws Error if the library that the variable names cannot be loaded. `name`
+  /// is for messages.
+  static std::optional<Library> find(const char *name, const char *variable, const char *file,
                                      std::span<const char *const> paths);
-
-  /// Where to look for the library of `variable` first, for who knows what was installed with this runtime.
-  /// For libraries that are loaded later.
-  static void offer(const std::string &variable, const std::string &path);
 
   /// The file that it was loaded from.
   std::string path() const;

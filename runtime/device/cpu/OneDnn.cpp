@@ -22,7 +22,7 @@ static std::optional<Library> openLibrary() {
   if (!cpuSupports("sse4.1")) // it has nothing for less
     return std::nullopt;
   ScopedVariable bind("OMP_PROC_BIND", "false"); // goes before GOMP_CPU_AFFINITY
-  return Library::find("oneDNN", "EPL_ONEDNN", kLibraryPaths);
+  return Library::find("oneDNN", "EPL_ONEDNN", "libepl_dnnl.so", kLibraryPaths);
 }
 
 /// oneDNN's number of the instructions that it may use; it looks itself at what the CPU has.

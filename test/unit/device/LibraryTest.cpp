@@ -22,10 +22,12 @@ int answerOf(const Library &library) {
 
 } // namespace
 
-TEST(Library, HasNothingWhereThereIsNone) { EXPECT_FALSE(Library::find("test", "EPL_TEST_NONE", kNowhere)); }
+TEST(Library, HasNothingWhereThereIsNone) {
+  EXPECT_FALSE(Library::find("test", "EPL_TEST_NONE", "libnothing.so", kNowhere));
+}
 
 TEST(Library, FindsNamesWithThePrefixOfThePythonPackage) {
-  std::optional<Library> library = Library::find("test", "EPL_TEST_PATHS", kFirst);
+  std::optional<Library> library = Library::find("test", "EPL_TEST_PATHS", "libnothing.so", kFirst);
   ASSERT_TRUE(library);
   EXPECT_EQ(answerOf(*library), 1);
   EXPECT_EQ(library->path(), EPL_PREFIXED_1);
@@ -36,23 +38,18 @@ TEST(Library, FindsNamesWithThePrefixOfThePythonPackage) {
               testing::ThrowsMessage<Error>(testing::HasSubstr("no function \"epl_question\"")));
 }
 
-TEST(Library, PrefersTheVariableThenTheOfferThenThePaths) {
-  Library::offer("EPL_TEST_OFFER", EPL_PREFIXED_2);
-  EXPECT_EQ(answerOf(*Library::find("test", "EPL_TEST_OFFER", kFirst)), 2);
+TEST(Library, PrefersTheVariableThenTheInstalledThenThePaths) {
+  auto find = [] { return Library::find("test", "EPL_TEST_NAMED", "libepl_test.so", kFirst); };
+  EXPECT_EQ(answerOf(*find()), 2);
   {
-    ScopedVariable named("EPL_TEST_OFFER", EPL_PREFIXED_1);
-    EXPECT_EQ(answerOf(*Library::find("test", "EPL_TEST_OFFER", kFirst)), 1);
+    ScopedVariable named("EPL_TEST_NAMED", EPL_PREFIXED_1);
+    EXPECT_EQ(answerOf(*find()), 1);
   }
   {
-    ScopedVariable none("EPL_TEST_OFFER", "");
-    EXPECT_FALSE(Library::find("test", "EPL_TEST_OFFER", kFirst));
+    ScopedVariable none("EPL_TEST_NAMED", "");
+    EXPECT_FALSE(find());
   }
-  ScopedVariable wrong("EPL_TEST_OFFER", "/nowhere/libnothing.so");
-  EXPECT_THAT([] { Library::find("test", "EPL_TEST_OFFER", kFirst); },
-              testing::ThrowsMessage<Error>(testing::HasSubstr("that EPL_TEST_OFFER names")));
-}
-
-TEST(Library, AnOfferThatIsGoneIsPassedOver) {
-  Library::offer("EPL_TEST_GONE", "/nowhere/libnothing.so");
-  EXPECT_EQ(answerOf(*Library::find("test", "EPL_TEST_GONE", kFirst)), 1);
+  ScopedVariable wrong("EPL_TEST_NAMED", "/nowhere/libnothing.so");
+  EXPECT_THAT([&] { find(); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("that EPL_TEST_NAMED names")));
 }
