@@ -34,7 +34,8 @@ def Epl_ReductionKind : Epl_Enum<"ReductionKind", "how partial values combine", 
 
 def Epl_KernelKind : I32EnumAttr<"KernelKind", "what a kernel is made of", [
   I32EnumAttrCase<"fusion", 0>,
-  I32EnumAttrCase<"contraction", 1>
+  I32EnumAttrCase<"contraction", 1>,
+  I32EnumAttrCase<"factorization", 2>
 ]> {
   let cppNamespace = "::mlir::epl";
 }

@@ -8,7 +8,8 @@ def Epl_ClusterOp : Epl_Op<"cluster", [Epl_KernelLevel, IsolatedFromAbove, Recur
     SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "ops that become one kernel";
   let description = [{
-    A `fusion` of elementwise ops, reductions and data movement, or one `contraction`.
+    A `fusion` of elementwise ops, reductions and data movement, one `contraction`, or one `factorization`: an
+    op on whole matrices whose operands are the cluster's.
 
     ```mlir
     %1 = epl.cluster fusion (%0) : (tensor<4xf32>) -> (tensor<4xf32>) {
@@ -45,6 +46,8 @@ def Epl_KernelOp : Epl_Op<"kernel", [Epl_KernelLevel, IsolatedFromAbove, Symbol,
     - `gemm`: the call of the matrix library that runs it instead of code of its own; `a` and `b` are the
       first two inputs.
     - `copies`: the kernel copies these bytes of its inputs to its only result; no code runs it.
+
+    A kernel of kind `factorization` is a library's: its op says all.
 
     ```mlir
     epl.kernel @k0 fusion {

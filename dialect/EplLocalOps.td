@@ -2,7 +2,7 @@
 #ifndef EPL_LOCAL_OPS
 #define EPL_LOCAL_OPS
 
-include "dialect/EplIndexedOps.td"
+include "dialect/EplMatrixOps.td"
 
 def Epl_ToLocalOp : Epl_Op<"to_local", [Epl_LocalLevel, Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "the local tensor of a distributed value";

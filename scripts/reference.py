@@ -169,6 +169,11 @@ def operations_page() -> Iterator[str]:
         the end are skipped. Of branches (`case`) the one that is taken is computed. `jax.debug.print` and
         `jax.debug.callback` show values after the step (`debug=True`), and `epl.check` fails it;
         `checkify.checkify` of a function inside the step gives its error as a value.""")
+    yield prose(f"""
+        What is done on whole matrices, LAPACK does: JAX's {marked(support.FACTORIZATIONS)}, so `jnp.linalg`
+        and `jax.scipy.linalg` where they are made of these, with gradients. Devices share a batch of
+        matrices, and the right-hand sides of a system, by its other dimensions. float32 and float64;
+        numbers of 16 bits are converted to float32 and back.""")
     yield "## Errors\n"
     yield "| What | Primitives of JAX | Operations of StableHLO | Instead |"
     yield "|---|---|---|---|"
@@ -187,7 +192,7 @@ def operations_page() -> Iterator[str]:
     yield "## PyTorch\n"
     yield prose("""
         What a step of `epl.torch.parallelize` may not do, besides what becomes one of the errors above
-        (torch.fft and torch.linalg).""")
+        (torch.fft).""")
     yield "| What | Example | Instead | Written so |"
     yield "|---|---|---|---|"
     for refused in torch_support.ROWS:

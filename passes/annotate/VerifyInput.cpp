@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Loops.h"
+#include "dialect/Matrices.h"
 #include "passes/annotate/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -171,7 +172,7 @@ static bool isKnown(Operation *op) {
   return isa_and_nonnull<tensor::TensorDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect>(
              dialect) ||
          isScope(op) || isa<YieldOp, ConstrainOp, ConcatenateOp, GatherOp, ScatterOp, SortOp>(op) ||
-         op->hasTrait<LoopEdge>();
+         isMatrixOp(op) || op->hasTrait<LoopEdge>();
 }
 
 static LogicalResult verifyKnown(Operation *op) {

@@ -24,7 +24,7 @@ using namespace mlir;
 using namespace mlir::epl;
 
 //===----------------------------------------------------------------------===//
-// Tables: mesh, kernels, slots
+// Tables: mesh, slots
 //===----------------------------------------------------------------------===//
 
 LogicalResult PlanBuilder::addMesh() {
@@ -35,27 +35,6 @@ LogicalResult PlanBuilder::addMesh() {
   for (auto axis : mesh.getAxes().getAsRange<AxisAttr>())
     builder.addAxis(axis.getName().str(), axis.getSize(), axis.getTemporal());
   return success();
-}
-
-void PlanBuilder::addKernel(KernelOp kernel) {
-  Block &body = kernel.getBody().front();
-  plan::KernelT entry;
-  entry.name = entry.symbol = kernel.getSymName().str();
-  entry.form = kernel.getForm().value_or("").str();
-  entry.num_inputs = body.getNumArguments();
-  entry.num_outputs = body.getTerminator()->getNumOperands();
-  for (Type type : body.getArgumentTypes())
-    entry.operand_sizes.push_back(getByteSize(cast<RankedTensorType>(type)));
-  for (Type type : body.getTerminator()->getOperandTypes())
-    entry.operand_sizes.push_back(getByteSize(cast<RankedTensorType>(type)));
-  entry.workspace = kernel.getWorkspace().value_or(0);
-  entry.extent = kernel.getExtent().value_or(1);
-  entry.flops = kernel.getFlops().value_or(0);
-  if (auto inPlace = kernel.getInPlace())
-    entry.in_place.assign(inPlace->begin(), inPlace->end());
-  else
-    entry.in_place.assign(entry.num_outputs, -1);
-  kernels[kernel.getSymName()] = builder.addKernel(std::move(entry));
 }
 
 std::vector<std::unique_ptr<plan::DimShardingT>> mlir::epl::toDimShardings(ShardingAttr sharding) {
@@ -179,31 +158,33 @@ void PlanBuilder::addCopies(LaunchOp launch, KernelOp kernel, WorkAttr work) {
   }
 }
 
-void PlanBuilder::addLaunch(LaunchOp launch, WorkAttr work) {
+LogicalResult PlanBuilder::addLaunch(LaunchOp launch, WorkAttr work) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(launch, launch.getKernelAttr());
-  if (kernel.getGemm())
-    return addContraction(launch, kernel, *kernel.getGemm(), work);
-  if (kernel.getCopies())
-    return addCopies(launch, kernel, work);
-  if (!kernels.contains(kernel.getSymName()))
-    addKernel(kernel);
+  if (kernel.getGemm()) {
+    addContraction(launch, kernel, *kernel.getGemm(), work);
+    return success();
+  }
+  if (kernel.getCopies()) {
+    addCopies(launch, kernel, work);
+    return success();
+  }
+  FailureOr<KernelEntry> entry = addKernel(kernel);
+  if (failed(entry))
+    return failure();
   std::vector<uint32_t> operands;
   for (Value input : launch.getInputs())
     operands.push_back(buffers.lookup(input));
   for (Value result : launch.getResults())
     operands.push_back(addBuffer(result, cast<RankedTensorType>(result.getType()), kernel.getSymName()));
-  if (int64_t workspace = kernel.getWorkspace().value_or(0))
-    operands.push_back(builder.addBuffer((kernel.getSymName() + ".workspace").str(), workspace));
-  builder.launch(getInfo(launch, kernel.getSymName(), work), kernels[kernel.getSymName()],
-                 std::move(operands));
+  if (entry->workspace > 0)
+    operands.push_back(builder.addBuffer((kernel.getSymName() + ".workspace").str(), entry->workspace));
+  builder.launch(getInfo(launch, kernel.getSymName(), work), entry->index, std::move(operands));
+  return success();
 }
 
 LogicalResult PlanBuilder::addTaskOp(Operation *op, WorkAttr work) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case([&](LaunchOp launch) {
-        addLaunch(launch, work);
-        return success();
-      })
+      .Case([&](LaunchOp launch) { return addLaunch(launch, work); })
       .Case<tensor::ExpandShapeOp, tensor::CollapseShapeOp>([&](auto view) {
         buffers[view.getResult()] = buffers.lookup(view.getSrc());
         return success();

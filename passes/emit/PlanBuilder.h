@@ -1,7 +1,7 @@
 //===- PlanBuilder.h - The walk that makes a plan ---------------*- C++ -*-===//
 //
 // What the files of plan building share: the driver, tables and launches (BuildPlan.cpp), collectives
-// (PlanCollectives.cpp) and loops (PlanLoops.cpp).
+// (PlanCollectives.cpp), kernels (PlanKernels.cpp) and loops (PlanLoops.cpp).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -41,7 +41,12 @@ public:
 
 private:
   LogicalResult addMesh();
-  void addKernel(KernelOp kernel);
+  /// Where a kernel stands in the plan's table, and the bytes that a launch works in.
+  struct KernelEntry {
+    uint32_t index;
+    uint64_t workspace;
+  };
+  FailureOr<KernelEntry> addKernel(KernelOp kernel);
   LogicalResult addArgument(unsigned index);
   LogicalResult addResult(unsigned index);
   LogicalResult addSlot(plan::SlotT slot, DistType type, DictionaryAttr attrs, StringRef defaultName);
@@ -60,7 +65,7 @@ private:
   LogicalResult addOp(Operation *op);
   LogicalResult addTask(TaskOp task);
   LogicalResult addTaskOp(Operation *op, WorkAttr work);
-  void addLaunch(LaunchOp launch, WorkAttr work);
+  LogicalResult addLaunch(LaunchOp launch, WorkAttr work);
   void addContraction(LaunchOp launch, KernelOp kernel, GemmAttr gemm, WorkAttr work);
   void addCopies(LaunchOp launch, KernelOp kernel, WorkAttr work);
   LogicalResult addAllReduce(AllReduceOp op);
@@ -90,7 +95,7 @@ private:
   DenseMap<Value, uint32_t> buffers;
   /// The parts of stacks that only slices read.
   DenseMap<Value, SmallVector<uint32_t>> stacks;
-  llvm::StringMap<uint32_t> kernels;
+  llvm::StringMap<KernelEntry> kernels;
   /// What holds the predicate of each number, now.
   DenseMap<int64_t, uint32_t> predicates;
   DenseMap<Operation *, SmallVector<BlockArgument>>

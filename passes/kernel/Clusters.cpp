@@ -197,14 +197,19 @@ void Grouping::joinReaders() {
   }
 }
 
+KernelKind getKernelKind(OpRole role) {
+  if (role == OpRole::contraction)
+    return KernelKind::contraction;
+  return role == OpRole::factorization ? KernelKind::factorization : KernelKind::fusion;
+}
+
 SmallVector<Group> Grouping::run() {
   joinMakersAndReaders();
   joinReaders();
   SmallVector<Group> groups;
   for (unsigned part : parts.getOrder()) {
     ArrayRef<unsigned> members = parts.getNodes(part);
-    bool alone = nodes[members.front()].role == OpRole::contraction;
-    groups.push_back({alone ? KernelKind::contraction : KernelKind::fusion, {}});
+    groups.push_back({getKernelKind(nodes[members.front()].role), {}});
     for (unsigned node : members)
       groups.back().ops.push_back(nodes[node].op);
   }

@@ -68,6 +68,15 @@ public:
     copy->setDiscardableAttrs(DictionaryAttr::get(op.getContext()));
   }
 
+  /// The same for a factorization, whose operands are a library's.
+  void cloneFactorization(Operation *op) {
+    SmallVector<Value> operands =
+        llvm::map_to_vector(op->getOperands(), [&](Value input) { return addInput(input); });
+    Operation *copy = builder.clone(*op, mapping);
+    copy->setOperands(operands);
+    copy->setDiscardableAttrs(DictionaryAttr::get(op->getContext()));
+  }
+
   /// Ends the block with `results` and gives it away.
   Block *finish(ArrayRef<Value> results, Location loc) {
     YieldOp::create(builder, loc, llvm::map_to_vector(results, [&](Value result) { return inside(result); }));
@@ -158,10 +167,13 @@ void ClusterBuilder::build(const Group &group) {
   for (Operation *op : group.ops) {
     if (group.kind == KernelKind::contraction)
       cluster.cloneContraction(cast<linalg::GenericOp>(op));
+    else if (group.kind == KernelKind::factorization)
+      cluster.cloneFactorization(op);
     else
       cluster.clone(op);
-    llvm::copy_if(op->getResults(), std::back_inserter(results),
-                  [&](Value result) { return escapes(result, group); });
+    llvm::copy_if(op->getResults(), std::back_inserter(results), [&](Value result) {
+      return group.kind == KernelKind::factorization || escapes(result, group); // a library writes them all
+    });
   }
   Operation *first = group.ops.front();
   Block *block = cluster.finish(results, first->getLoc());

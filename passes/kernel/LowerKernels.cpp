@@ -68,8 +68,13 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
       return signalPassFailure();
     }
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
-      if (!kernel.getGemm() && !kernel.getCopies() && failed(lower(kernel, target->getVectorBits())))
+      if (isCode(kernel) && failed(lower(kernel, target->getVectorBits())))
         return signalPassFailure();
+  }
+
+  /// Whether neither a library nor the runtime does what the kernel says.
+  static bool isCode(KernelOp kernel) {
+    return !kernel.getGemm() && !kernel.getCopies() && kernel.getKind() != KernelKind::factorization;
   }
 
   LogicalResult lower(KernelOp kernel, unsigned vectorBits) {

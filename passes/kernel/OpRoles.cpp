@@ -1,6 +1,7 @@
 //===- OpRoles.cpp - What an op is to the clustering ----------------------===//
 
 #include "passes/kernel/OpRoles.h"
+#include "dialect/Matrices.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -143,6 +144,8 @@ static bool isContracted(tensor::InsertSliceOp op) {
 OpRole mlir::epl::getOpRole(Operation *op) {
   if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
     return OpRole::view;
+  if (isMatrixOp(op))
+    return OpRole::factorization;
   if (auto slice = dyn_cast<tensor::InsertSliceOp>(op); slice && isContracted(slice))
     return OpRole::clone;
   auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };

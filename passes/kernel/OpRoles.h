@@ -10,10 +10,11 @@ namespace mlir::epl {
 
 /// What an op of a task body is to the clustering.
 enum class OpRole {
-  clone,       ///< so cheap that every cluster that reads it computes it again
-  view,        ///< a reshape: free, wherever it stands
-  contraction, ///< a kernel of its own
-  fusion       ///< may share a kernel with others
+  clone,         ///< so cheap that every cluster that reads it computes it again
+  view,          ///< a reshape: free, wherever it stands
+  contraction,   ///< a kernel of its own
+  factorization, ///< a library's kernel
+  fusion         ///< may share a kernel with others
 };
 
 OpRole getOpRole(Operation *op);

@@ -68,6 +68,8 @@ int getVagueness(Operation *op) {
 std::string getHint(ClusterOp cluster) {
   if (cluster.getKind() == KernelKind::contraction)
     return "matmul";
+  if (auto factorize = dyn_cast<FactorizeOp>(cluster.getBody().front().front()))
+    return stringifyFactorizationKind(factorize.getKind()).str();
   llvm::SetVector<StringRef> words;
   for (int vagueness : {0, 1, 2}) {
     if (vagueness == 2 && !words.empty())

@@ -149,19 +149,21 @@ SmallVector<Status> mlir::epl::evaluate(Operation *op, ArrayRef<Status> operands
                                         function_ref<Status(Value)> getCaptured) {
   if (auto linalg = dyn_cast<linalg::LinalgOp>(op); linalg && linalg.hasPureTensorSemantics())
     return evaluateLinalg(linalg, operands, getCaptured);
-  Status status = TypeSwitch<Operation *, Status>(op)
-                      .Case<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ExtractSliceOp,
-                            tensor::CastOp, ReshardOp, ConstrainOp>([&](auto) { return operands[0]; })
-                      .Case<LoopSliceOp, LoopStackOp, LoopLastOp>([&](auto) { return operands[0]; })
-                      .Case<tensor::InsertSliceOp>([&](auto) { return join(operands[0], operands[1]); })
-                      .Case<ConcatenateOp>([&](auto) { return joinAll(operands); })
-                      .Case<GatherOp>([&](auto) { return evaluateIndexed(op, operands, 1); })
-                      .Case<ScatterOp>([&](auto) { return evaluateIndexed(op, operands, 2); })
-                      .Case([&](tensor::PadOp pad) { return evaluatePad(pad, operands, getCaptured); })
-                      .Case([&](arith::ConstantOp constant) { return evaluateScalar(constant, operands); })
-                      .Default([&](Operation *other) {
-                        return OpTrait::hasElementwiseMappableTraits(other) ? evaluateScalar(other, operands)
-                                                                            : evaluateOpaque(operands);
-                      });
+  Status status =
+      TypeSwitch<Operation *, Status>(op)
+          .Case<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ExtractSliceOp, tensor::CastOp,
+                ReshardOp, ConstrainOp>([&](auto) { return operands[0]; })
+          .Case<LoopSliceOp, LoopStackOp, LoopLastOp>([&](auto) { return operands[0]; })
+          .Case<tensor::InsertSliceOp>([&](auto) { return join(operands[0], operands[1]); })
+          .Case<ConcatenateOp>([&](auto) { return joinAll(operands); })
+          .Case<GatherOp>([&](auto) { return evaluateIndexed(op, operands, 1); })
+          .Case<ScatterOp>([&](auto) { return evaluateIndexed(op, operands, 2); })
+          .Case<TriangularSolveOp>([&](auto) { return evaluateQuotient(operands[1], operands[0]); })
+          .Case([&](tensor::PadOp pad) { return evaluatePad(pad, operands, getCaptured); })
+          .Case([&](arith::ConstantOp constant) { return evaluateScalar(constant, operands); })
+          .Default([&](Operation *other) {
+            return OpTrait::hasElementwiseMappableTraits(other) ? evaluateScalar(other, operands)
+                                                                : evaluateOpaque(operands);
+          });
   return SmallVector<Status>(op->getNumResults(), status);
 }

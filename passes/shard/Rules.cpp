@@ -3,6 +3,7 @@
 #include "passes/shard/Rules.h"
 
 #include "dialect/Indexed.h"
+#include "dialect/Matrices.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -316,6 +317,27 @@ static FactorRule getStackRule(Operation *op, bool slices) {
   return rule;
 }
 
+/// Matrices are taken whole, those of a batch by themselves.
+static FactorRule getMatrixRule(Operation *op) {
+  FactorRule rule = getBlockedRule(op);
+  for (int64_t dim = 0; dim < getNumBatchDims(op); ++dim) {
+    SmallVector<DimRef> dims;
+    for (auto *side : {&rule.operands, &rule.results})
+      for (SmallVector<int64_t> &entry : *side)
+        dims.push_back({entry, dim});
+    link(rule, dims);
+  }
+  return rule;
+}
+
+/// Right-hand sides are solved by themselves.
+static FactorRule getTriangularSolveRule(TriangularSolveOp op) {
+  FactorRule rule = getMatrixRule(op);
+  int64_t dim = getNumBatchDims(op) + (op.getLeft() ? 1 : 0);
+  link(rule, {{rule.operands[1], dim}, {rule.results[0], dim}});
+  return rule;
+}
+
 static FactorRule getUniformRule(Operation *op) {
   FactorRule rule = getBlockedRule(op);
   for (int64_t dim = 0; dim < getRank(op->getResult(0)); ++dim)
@@ -342,6 +364,8 @@ FactorRule mlir::epl::getFactorRule(Operation *op) {
       .Case([](LoopSliceOp slice) { return getStackRule(slice, /*slices=*/true); })
       .Case([](LoopStackOp stack) { return getStackRule(stack, /*slices=*/false); })
       .Case([](SortOp sort) { return getPointwiseRule(sort, sort.getDim()); })
+      .Case([](FactorizeOp factorize) { return getMatrixRule(factorize); })
+      .Case([](TriangularSolveOp solve) { return getTriangularSolveRule(solve); })
       .Case<ReshardOp, ConstrainOp>([](auto same) { return getPointwiseRule(same); })
       .Default([](Operation *other) { return getBlockedRule(other); });
 }
@@ -358,45 +382,8 @@ SmallVector<OpOperand *> mlir::epl::getCapturedTensors(Operation *op) {
   return captured;
 }
 
-//===----------------------------------------------------------------------===//
-// Printing
-//===----------------------------------------------------------------------===//
-
-static void printDims(raw_ostream &os, ArrayRef<SmallVector<int64_t>> values) {
-  auto printDim = [&](int64_t factor) {
-    if (factor == FactorRule::kBlocked)
-      os << "_";
-    else
-      os << "d" << factor;
-  };
-  os << "(";
-  llvm::interleaveComma(values, os, [&](ArrayRef<int64_t> dims) {
-    os << "[";
-    llvm::interleaveComma(dims, os, printDim);
-    os << "]";
-  });
-  os << ")";
-}
-
 SetVector<Value> mlir::epl::getUsedValues(Operation *op) {
   SetVector<Value> values(op->operand_begin(), op->operand_end());
   getUsedValuesDefinedAbove(op->getRegions(), values);
   return values;
-}
-
-void mlir::epl::printRule(raw_ostream &os, const FactorRule &rule) {
-  printDims(os, rule.operands);
-  os << " -> ";
-  printDims(os, rule.results);
-  SmallVector<int64_t> reductions;
-  for (int64_t factor = 0; factor < static_cast<int64_t>(rule.factors.size()); ++factor)
-    if (rule.isReduction(factor) &&
-        llvm::any_of(rule.operands, [&](ArrayRef<int64_t> dims) { return llvm::is_contained(dims, factor); }))
-      reductions.push_back(factor);
-  if (reductions.empty())
-    return;
-  os << " reduces ";
-  llvm::interleaveComma(reductions, os, [&](int64_t factor) { os << "d" << factor; });
-  os << " by ";
-  llvm::interleaveComma(rule.reductions, os, [&](ReductionKind kind) { os << stringifyReductionKind(kind); });
 }

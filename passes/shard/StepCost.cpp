@@ -2,6 +2,7 @@
 
 #include "passes/shard/StepCost.h"
 
+#include "dialect/Matrices.h"
 #include "passes/shard/AxisPlacement.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -9,16 +10,23 @@
 using namespace mlir;
 using namespace mlir::epl;
 
+/// The multiply-adds of a contraction or a factorization, none of other ops.
+static std::optional<int64_t> countMultiplyAdds(Operation *op) {
+  if (isMatrixOp(op))
+    return getMatrixFlops(op) / 2;
+  auto linalg = dyn_cast<linalg::LinalgOp>(op);
+  if (!linalg || (!linalg::isaContractionOpInterface(linalg) && !linalg::isaConvolutionOpInterface(linalg)))
+    return std::nullopt;
+  int64_t volume = 1;
+  for (int64_t extent : linalg.getStaticLoopRanges())
+    volume *= ShapedType::isDynamic(extent) ? 1 : extent;
+  return volume;
+}
+
 StepCosts::StepCosts(const FunctionRules &rules) : rules(rules) {
-  for (auto linalg : rules.getFunction().getBody().front().getOps<linalg::LinalgOp>()) {
-    Operation *op = linalg;
-    if (!linalg::isaContractionOpInterface(linalg) && !linalg::isaConvolutionOpInterface(linalg))
-      continue;
-    int64_t volume = rules.getLoops().getTurns(op->getResult(0));
-    for (int64_t extent : linalg.getStaticLoopRanges())
-      volume *= ShapedType::isDynamic(extent) ? 1 : extent;
-    contractions[op] = volume;
-  }
+  for (Operation &op : rules.getFunction().getBody().front())
+    if (std::optional<int64_t> volume = countMultiplyAdds(&op))
+      contractions[&op] = *volume * rules.getLoops().getTurns(op.getResult(0));
 }
 
 DenseSet<Operation *> StepCosts::getSplit(const Propagation &program) const {

@@ -2,6 +2,7 @@
 
 #include "passes/shard/TaskPartition.h"
 
+#include "dialect/Matrices.h"
 #include "dialect/Sharding.h"
 #include "passes/shard/Rules.h"
 
@@ -50,7 +51,7 @@ bool mlir::epl::isMaterialized(Operation *op) {
 /// Whether the op is no elementwise work, which costs little beside a selection that reads its result.
 static bool isWorthGuarding(Operation *op) {
   auto generic = dyn_cast<linalg::LinalgOp>(op);
-  return standsBetweenTasks(op) || isa<ScatterOp, SortOp>(op) ||
+  return standsBetweenTasks(op) || isMatrixOp(op) || isa<ScatterOp, SortOp>(op) ||
          (generic && generic.getNumReductionLoops() > 0);
 }
 

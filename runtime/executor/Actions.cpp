@@ -26,6 +26,8 @@ Actions::Bound Actions::bind(const plan::PlanT &plan, const plan::ActionUnion &a
   case plan::Action::Launch: {
     const plan::LaunchT &launch = *action.AsLaunch();
     const plan::KernelT &kernel = *plan.kernels[launch.kernel];
+    if (kernel.factorization)
+      return Factorize{Factorization(*kernel.factorization), kernel.extent, launch.buffers};
     return Launch{image.find(kernel.symbol), kernel.extent, launch.buffers};
   }
   case plan::Action::Contract:
@@ -92,10 +94,20 @@ bool Actions::run(uint32_t command, const ActionContext &context) const {
   return true;
 }
 
-void Actions::Launch::run(const ActionContext &context) const {
+/// Where a launch finds its buffers.
+static void *const *findBuffers(const ActionContext &context, std::span<const uint32_t> buffers) {
   for (size_t i = 0; i < buffers.size(); ++i)
     context.pointers[i] = context.addresses.get(context.rank, buffers[i]);
-  entry(context.pointers, context.topology.coordinates(context.rank).data(), 0, extent);
+  return context.pointers;
+}
+
+void Actions::Launch::run(const ActionContext &context) const {
+  void *const *operands = findBuffers(context, buffers);
+  entry(operands, context.topology.coordinates(context.rank).data(), 0, extent);
+}
+
+void Actions::Factorize::run(const ActionContext &context) const {
+  factorization.run(findBuffers(context, buffers), 0, extent);
 }
 
 void Actions::Contract::run(const ActionContext &context) const {

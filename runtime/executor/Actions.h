@@ -4,6 +4,7 @@
 
 #include "runtime/collective/inproc/Combine.h"
 #include "runtime/device/cpu/Contraction.h"
+#include "runtime/device/cpu/Factorization.h"
 #include "runtime/device/cpu/Image.h"
 #include "runtime/executor/Channels.h"
 #include "runtime/executor/Topology.h"
@@ -38,7 +39,7 @@ struct ActionContext {
 /// Runs the actions of a plan for one mesh. That, its code and the channels must outlive it.
 class Actions {
 public:
-  /// Throws Error if a kernel, the library of contractions, or a reduction is missing.
+  /// Throws Error if a kernel, the library of contractions and factorizations, or a reduction is missing.
   Actions(const plan::PlanT &plan, const Topology &topology, const Image &image, const Channels &channels);
 
   /// Runs a command's action on one rank, in the calling thread; false if a guard does not hold, and nothing
@@ -50,6 +51,12 @@ public:
 private:
   struct Launch {
     KernelEntry entry;
+    int64_t extent;
+    std::span<const uint32_t> buffers;
+    void run(const ActionContext &context) const;
+  };
+  struct Factorize { // a launch of a library's kernel
+    Factorization factorization;
     int64_t extent;
     std::span<const uint32_t> buffers;
     void run(const ActionContext &context) const;
@@ -103,8 +110,8 @@ private:
     uint32_t channel, target;
     void run(const ActionContext &context) const;
   };
-  using Bound = std::variant<Launch, Contract, ReducePart, GatherParts, GatherBlocks, Copy, ReduceBlocks,
-                             ExchangeBlocks, Send, Receive>;
+  using Bound = std::variant<Launch, Factorize, Contract, ReducePart, GatherParts, GatherBlocks, Copy,
+                             ReduceBlocks, ExchangeBlocks, Send, Receive>;
   static Bound bind(const plan::PlanT &plan, const plan::ActionUnion &action, const Image &image,
                     const Channels &channels);
   static Bound bindBlocks(const plan::PlanT &plan, const plan::ReduceBlocksT &reduce);

@@ -156,8 +156,24 @@ private:
     numbers(kernel.operand_sizes);
     out << " in_place ";
     numbers(kernel.in_place);
-    out << " workspace " << kernel.workspace << " extent " << kernel.extent << " flops " << kernel.flops
-        << '\n';
+    out << " workspace " << kernel.workspace << " extent " << kernel.extent << " flops " << kernel.flops;
+    if (kernel.factorization)
+      dumpFactorization(*kernel.factorization);
+    out << '\n';
+  }
+
+  /// triangular_solve f32 8x3 left lower
+  void dumpFactorization(const plan::FactorizationT &factorization) {
+    out << " factorization " << plan::EnumNameFactorizationKind(factorization.kind) << ' ';
+    tensor({factorization.rows, factorization.columns}, factorization.type);
+    if (factorization.kind == plan::FactorizationKind::orthogonal)
+      out << " of " << factorization.reflectors;
+    const std::pair<bool, const char *> flags[] = {
+        {factorization.vectors, " vectors"},     {factorization.full, " full"},
+        {factorization.left, " left"},           {factorization.lower, " lower"},
+        {factorization.transpose, " transpose"}, {factorization.unit_diagonal, " unit_diagonal"}};
+    for (auto [is, name] : flags)
+      out << (is ? name : "");
   }
 
   void dumpLane(uint32_t index) {

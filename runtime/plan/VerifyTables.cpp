@@ -3,6 +3,7 @@
 
 #include "runtime/plan/VerifyStages.h"
 
+#include "runtime/plan/Factorizations.h"
 #include "runtime/plan/Names.h"
 #include "runtime/plan/Order.h"
 #include "runtime/plan/Writer.h"
@@ -264,6 +265,28 @@ private:
       else if (!taken.insert(input).second)
         report.add(user, " writes two outputs over input ", input);
     }
+    if (kernel.factorization)
+      checkFactorization(user, kernel);
+  }
+
+  /// What the library reads, writes and works in is what the launches of the kernel say.
+  void checkFactorization(const std::string &user, const plan::KernelT &kernel) {
+    const plan::FactorizationT &factorization = *kernel.factorization;
+    if (std::string fault = faultOf(factorization); !fault.empty())
+      return report.add(user, fault);
+    FactorizationMemory memory = memoryOf(factorization);
+    std::vector<uint64_t> sizes = memory.inputs;
+    sizes.insert(sizes.end(), memory.outputs.begin(), memory.outputs.end());
+    bool fits = kernel.num_inputs == memory.inputs.size() && kernel.operand_sizes.size() == sizes.size();
+    for (size_t i = 0; fits && i < sizes.size(); ++i)
+      fits = !__builtin_mul_overflow(sizes[i], uint64_t(kernel.extent), &sizes[i]) &&
+             sizes[i] == kernel.operand_sizes[i];
+    if (!fits || kernel.workspace != memory.workspace)
+      report.add(user, " has operands or a workspace of other sizes than ",
+                 plan::EnumNameFactorizationKind(factorization.kind), " of ", kernel.extent, " matrices of ",
+                 factorization.rows, " x ", factorization.columns, " has");
+    if (std::ranges::any_of(kernel.in_place, [](int32_t input) { return input != -1; }))
+      report.add(user, " writes over an input, which no factorization does");
   }
 
   /// Lanes hold every command once, in program order: then no cycle of lane order and waits can be.

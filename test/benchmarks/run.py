@@ -35,6 +35,14 @@ def call_overhead(effort: Effort) -> Iterator[table.Row]:
         yield table.Row(**found)
 
 
+def factorizations(effort: Effort) -> Iterator[table.Row]:
+    """Factorizations of a matrix on one core, in a process of its own."""
+    program = Path(__file__).parent / "factorizations.py"
+    calls = "1" if effort.quick else "5"
+    for found in native.lines(sys.executable, str(program), "--rounds", str(effort.rounds), "--calls", calls):
+        yield table.Row(**found)
+
+
 def groups() -> dict[str, Group]:
     """What can be measured, by name."""
     result: dict[str, Group] = {}
@@ -57,6 +65,7 @@ def groups() -> dict[str, Group]:
     result["sharding"] = sharding.sharding
     result["executor"] = native.executor
     result["call"] = call_overhead
+    result["factorizations"] = factorizations
     return result
 
 

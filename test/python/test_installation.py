@@ -83,7 +83,7 @@ def test_the_report_names_versions_paths_and_the_cpu() -> None:
 def test_the_report_says_what_is_missing() -> None:
     parts = report(EPL_OPENBLAS="", EPL_ONEDNN="/nowhere/libdnnl.so", EPL_COMPILE="/nowhere/epl-compile")
     assert parts["OpenBLAS"].startswith(
-        "not found: the plan's contractions need OpenBLAS: install the whole wheel"
+        "not found: the plan's products or factorizations need OpenBLAS: install the whole wheel"
     )
     assert "/nowhere/libdnnl.so" in parts["oneDNN"]
     assert parts["compiler"] == 'not found: EPL_COMPILE names "/nowhere/epl-compile", which is not a program'

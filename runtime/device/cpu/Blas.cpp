@@ -37,9 +37,9 @@ Library openLibrary() {
           Library::find("OpenBLAS", "EPL_OPENBLAS", "libepl_openblas.so", kLibraryPaths))
     return *library;
   throw Error(
-      "the plan's contractions need OpenBLAS: install the whole wheel of epl, which has one, or Debian's "
-      "package \"libopenblas0-pthread\", or name a libopenblas.so.0 in the environment variable "
-      "EPL_OPENBLAS");
+      "the plan's products or factorizations need OpenBLAS: install the whole wheel of epl, which has "
+      "one, or Debian's package \"libopenblas0-pthread\", or name a libopenblas.so.0 in the environment "
+      "variable EPL_OPENBLAS");
 }
 
 // CBLAS's enumerators.
@@ -53,9 +53,7 @@ template <typename Scalar, typename Gemm> void multiplyWith(Gemm gemm, const Pro
 
 } // namespace
 
-Blas::Blas() {
-  Library library = openLibrary();
-  path = library.path();
+Blas::Blas() : library(openLibrary()) {
   int (*getParallel)() = nullptr;
   library.bind("openblas_get_parallel", getParallel);
   if (getParallel() == 0)
@@ -72,7 +70,9 @@ const Blas &Blas::get() {
   return blas;
 }
 
-std::string Blas::describe() const { return path + " (" + configFunction() + ", " + coreName() + ")"; }
+std::string Blas::describe() const {
+  return library.path() + " (" + configFunction() + ", " + coreName() + ")";
+}
 
 void Blas::multiply(const Product<float> &product) const { multiplyWith(sgemm, product); }
 void Blas::multiply(const Product<double> &product) const { multiplyWith(dgemm, product); }

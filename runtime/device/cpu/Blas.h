@@ -1,7 +1,8 @@
-// Matrix products by OpenBLAS, loaded when the first plan needs it.
+// OpenBLAS, loaded when the first plan needs it, and its matrix products. Lapack.h has its factorizations.
 #ifndef EPL_RUNTIME_DEVICE_CPU_BLAS_H
 #define EPL_RUNTIME_DEVICE_CPU_BLAS_H
 
+#include "runtime/device/cpu/Library.h"
 #include "runtime/device/cpu/Product.h"
 
 #include <string>
@@ -27,6 +28,11 @@ public:
   void multiply(const Product<float> &product) const;
   void multiply(const Product<double> &product) const;
 
+  /// Sets `function` to the library's function `symbol`. Throws Error if it has none.
+  template <typename Function> void bind(const char *symbol, Function &function) const {
+    library.bind(symbol, function);
+  }
+
 private:
   template <typename Scalar>
   using Gemm = void (*)(int order, int transA, int transB, int m, int n, int k, Scalar alpha, const Scalar *a,
@@ -34,7 +40,7 @@ private:
 
   Blas();
 
-  std::string path;
+  Library library;
   char *(*coreNameFunction)();
   char *(*configFunction)();
   Gemm<float> sgemm;

@@ -34,7 +34,10 @@ func.func @step(
       %before = arith.cmpf olt, %a, %b : f32
       epl.yield %before : i1
     }
-    epl.yield %sorted : tensor<64x4xf32>
+    %square = tensor.extract_slice %sorted[0, 0] [4, 4] [1, 1] : tensor<64x4xf32> to tensor<4x4xf32>
+    %l = epl.factorize cholesky %square : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    %solved = epl.triangular_solve %l, %sorted : tensor<4x4xf32>, tensor<64x4xf32>
+    epl.yield %solved : tensor<64x4xf32>
   }
   %5 = scf.for %i = %c0 to %c1 step %c1 iter_args(%sum = %rate) -> tensor<f32> {
     %6 = arith.addf %sum, %sum : tensor<f32>

@@ -208,3 +208,18 @@ func.func @sums(%u: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}
   %2 = epl.scatter max %u into %zero[%i] of [0] operand_dims [-1] index_dims [0] : (tensor<8xf32>, !v, tensor<8xi32>) -> !v
   return
 }
+
+// What is solved is linear in the right-hand side, not in the matrix; a factorization is not linear at all.
+// CHECK-LABEL: func.func @matrices
+func.func @matrices(%x: tensor<8x4x4xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {}, {}]>}, %a: tensor<4x4xf32>) {
+  %zero = arith.constant dense<0.0> : tensor<4x4xf32>
+  // CHECK: %[[P:.*]] = linalg.reduce {{.*}} partial = sum{"data"}>
+  %p = linalg.reduce { arith.addf } ins(%x : tensor<8x4x4xf32>) outs(%zero : tensor<4x4xf32>) dimensions = [0]
+  // CHECK: epl.triangular_solve %{{.*}}, %[[P]] left {epl.sharding = [#epl.sharding<@mesh, [{}, {}], partial = sum{"data"}>]}
+  %0 = epl.triangular_solve %a, %p left : tensor<4x4xf32>, tensor<4x4xf32>
+  // CHECK: epl.triangular_solve %[[P]], %{{.*}} left {epl.sharding = [#epl.sharding<@mesh, [{}, {}]>]}
+  %1 = epl.triangular_solve %p, %a left : tensor<4x4xf32>, tensor<4x4xf32>
+  // CHECK: epl.factorize cholesky %[[P]] {epl.sharding = [#epl.sharding<@mesh, [{}, {}]>]}
+  %2 = epl.factorize cholesky %p : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  return
+}

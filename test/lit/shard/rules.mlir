@@ -186,6 +186,19 @@ func.func @sort(%a: tensor<8x6x4xf32>, %b: tensor<8x6x4xi32>) {
   return
 }
 
+// Matrices are taken whole, those of a batch by themselves, and right-hand sides too.
+func.func @matrices(%a: tensor<8x6x6xf32>, %factors: tensor<8x6xf32>, %b: tensor<8x6x3xf32>, %c: tensor<8x3x6xf32>) {
+  // expected-remark@+1 {{rule ([d0, _, _]) -> ([d0, _, _], [d0, _], [d0, _])}}
+  %0:3 = epl.factorize lu %a : (tensor<8x6x6xf32>) -> (tensor<8x6x6xf32>, tensor<8x6xi32>, tensor<8x6xi32>)
+  // expected-remark@+1 {{rule ([d0, _, _], [d0, _]) -> ([d0, _, _])}}
+  %1 = epl.factorize orthogonal %a, %factors : (tensor<8x6x6xf32>, tensor<8x6xf32>) -> tensor<8x6x6xf32>
+  // expected-remark@+1 {{rule ([d0, _, _], [d0, _, d1]) -> ([d0, _, d1])}}
+  %2 = epl.triangular_solve %a, %b left lower : tensor<8x6x6xf32>, tensor<8x6x3xf32>
+  // expected-remark@+1 {{rule ([d0, _, _], [d0, d1, _]) -> ([d0, d1, _])}}
+  %3 = epl.triangular_solve %a, %c lower : tensor<8x6x6xf32>, tensor<8x3x6xf32>
+  return
+}
+
 func.func @concatenate(%a: tensor<8x6xf32>, %b: tensor<8x2xf32>) -> tensor<8x8xf32> {
   // expected-remark@+1 {{rule ([d0, _], [d0, _]) -> ([d0, _])}}
   %0 = epl.concatenate %a, %b dim 1 : (tensor<8x6xf32>, tensor<8x2xf32>) -> tensor<8x8xf32>

@@ -179,6 +179,37 @@ std::vector<Mutation> kernelCode(const PlanT &plan) {
       eachKernel(plan, "of another symbol", [](plan::KernelT &kernel) { kernel.symbol += "x"; }));
 }
 
+template <typename Change>
+std::vector<Mutation> eachFactorization(const PlanT &plan, const char *what, const Change &change) {
+  std::vector<Mutation> mutations;
+  for (size_t i = 0; i < plan.kernels.size(); ++i)
+    if (plan.kernels[i]->factorization)
+      mutations.push_back({"k" + std::to_string(i) + ' ' + what, {}, [=](PlanT &mutant) {
+                             change(*mutant.kernels[i]->factorization);
+                           }});
+  return mutations;
+}
+
+/// What a library is asked for; one that needs other memory than the kernel has is rejected.
+std::vector<Mutation> factorizations(const PlanT &plan) {
+  auto each = [&](const char *what, auto change) { return eachFactorization(plan, what, change); };
+  using Shape = plan::FactorizationT;
+  return join(
+      each("of another kind",
+           [](Shape &shape) {
+             bool last = shape.kind == plan::FactorizationKind::MAX;
+             shape.kind = last ? plan::FactorizationKind::MIN : plan::FactorizationKind(int(shape.kind) + 1);
+           }),
+      each("of another type", [](Shape &shape) { shape.type = plan::ElementType::f64; }),
+      each("with a row more", [](Shape &shape) { ++shape.rows; }),
+      each("with a column less", [](Shape &shape) { --shape.columns; }),
+      each("with vectors", [](Shape &shape) { shape.vectors = !shape.vectors; }),
+      each("from the other side", [](Shape &shape) { shape.left = !shape.left; }),
+      each("of the other triangle", [](Shape &shape) { shape.lower = !shape.lower; }),
+      each("transposed", [](Shape &shape) { shape.transpose = !shape.transpose; }),
+      each("with another diagonal", [](Shape &shape) { shape.unit_diagonal = !shape.unit_diagonal; }));
+}
+
 } // namespace
 
 std::vector<MutationClass> tableMutations() {
@@ -194,6 +225,7 @@ std::vector<MutationClass> tableMutations() {
           {"lane changed", Promise::harmless, lanes},
           {"kernel's operands changed", Promise::harmless, kernelOperands},
           {"kernel never in place", Promise::anotherProgram, inPlace},
+          {"factorization changed", Promise::anotherProgram, factorizations},
           {"kernel's code described wrongly", Promise::trusted, kernelCode}};
 }
 

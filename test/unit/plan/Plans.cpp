@@ -1,5 +1,6 @@
 #include "test/unit/plan/Plans.h"
 
+#include "runtime/plan/Factorizations.h"
 #include "runtime/plan/Parts.h"
 
 #include <algorithm>
@@ -47,9 +48,26 @@ void PlanMaker::run(const std::string &name, const std::vector<uint32_t> &inputs
                     int64_t workspace) {
   plan::KernelT kernel;
   kernel.name = kernel.symbol = name;
+  kernel.extent = 1;
+  run(std::move(kernel), inputs, outputs, inPlace, workspace);
+}
+
+void PlanMaker::factorize(const std::string &name, const plan::FactorizationT &factorization, int64_t count,
+                          const std::vector<uint32_t> &inputs, const std::vector<uint32_t> &outputs) {
+  plan::KernelT kernel;
+  kernel.name = kernel.symbol = name;
+  kernel.extent = count;
+  kernel.factorization = std::make_unique<plan::FactorizationT>(factorization);
+  uint64_t workspace = memoryOf(factorization).workspace;
+  run(std::move(kernel), inputs, outputs, {}, workspace > 0 ? int64_t(buffer("work", workspace)) : -1);
+}
+
+void PlanMaker::run(plan::KernelT kernel, const std::vector<uint32_t> &inputs,
+                    const std::vector<uint32_t> &outputs, const std::vector<int32_t> &inPlace,
+                    int64_t workspace) {
+  std::string name = kernel.name;
   kernel.num_inputs = uint32_t(inputs.size());
   kernel.num_outputs = uint32_t(outputs.size());
-  kernel.extent = 1;
   kernel.in_place = inPlace.empty() ? std::vector<int32_t>(outputs.size(), -1) : inPlace;
   std::vector<uint32_t> buffers = inputs;
   buffers.insert(buffers.end(), outputs.begin(), outputs.end());
@@ -467,6 +485,27 @@ plan::PlanT sideBySidePlan() {
   return joinParts(std::move(common), std::move(slots), std::move(parts));
 }
 
+plan::PlanT factorizationPlan() {
+  PlanMaker maker;
+  constexpr int64_t matrices = 2 * 3 * 3 * 4, columns = 2 * 3 * 4;
+  uint32_t a = maker.argument("a", SlotRole::batch, matrices),
+           b = maker.argument("b", SlotRole::batch, columns);
+  uint32_t result = maker.slot("x", SlotRole::result, columns);
+  uint32_t v = maker.buffer("v", matrices), w = maker.buffer("w", columns), x = maker.buffer("x", columns);
+  plan::FactorizationT eigh;
+  eigh.kind = plan::FactorizationKind::eigh;
+  eigh.type = plan::ElementType::f32;
+  eigh.rows = eigh.columns = 3;
+  maker.factorize("eigh", eigh, 2, {a}, {v, w});
+  plan::FactorizationT solve = eigh;
+  solve.kind = plan::FactorizationKind::triangular_solve;
+  solve.columns = 1;
+  solve.left = solve.lower = true;
+  maker.factorize("solve", solve, 2, {v, b}, {x});
+  maker.setResult(result, x);
+  return maker.finish();
+}
+
 std::vector<NamedPlan> allPlans() {
   std::vector<NamedPlan> plans;
   for (uint32_t devices : {1, 2, 3, 4})
@@ -479,6 +518,7 @@ std::vector<NamedPlan> allPlans() {
   plans.push_back({"copy", copyPlan()});
   plans.push_back({"parts", partsPlan()});
   plans.push_back({"branch", branchPlan()});
+  plans.push_back({"factorization", factorizationPlan()});
   return plans;
 }
 

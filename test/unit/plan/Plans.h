@@ -35,6 +35,10 @@ public:
   void run(const std::string &name, const std::vector<uint32_t> &inputs, const std::vector<uint32_t> &outputs,
            const std::vector<int32_t> &inPlace = {}, int64_t workspace = -1);
 
+  /// The same by a library, for `count` matrices. With room for what it works in.
+  void factorize(const std::string &name, const plan::FactorizationT &factorization, int64_t count,
+                 const std::vector<uint32_t> &inputs, const std::vector<uint32_t> &outputs);
+
   /// All-reduces the whole of `source`.
   void sum(const std::string &name, uint32_t communicator, uint32_t source, uint32_t target);
   /// The same of pairs of source and target, by one command.
@@ -72,6 +76,9 @@ public:
   void take(uint32_t channel, uint32_t target, int64_t size, const std::vector<std::string> &axes);
 
 private:
+  void run(plan::KernelT kernel, const std::vector<uint32_t> &inputs, const std::vector<uint32_t> &outputs,
+           const std::vector<int32_t> &inPlace, int64_t workspace);
+
   std::map<uint32_t, uint64_t> sizes; // of each buffer
   std::map<std::string, uint32_t> axisSizes;
 };
@@ -104,6 +111,9 @@ plan::PlanT partsPlan();
 
 /// A branch within a branch, sums within both, and kernels that select.
 plan::PlanT branchPlan();
+
+/// Eigenvectors of two matrices of 3 x 3, and a system whose matrix they are: kernels of a library.
+plan::PlanT factorizationPlan();
 
 /// A layer on two devices beside one that is split over two, both replicated twice: activations go there,
 /// their gradients come back. Part 0 has devices 0 and 3.

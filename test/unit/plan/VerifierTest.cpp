@@ -35,6 +35,9 @@ PlanT contractPlan() {
 }
 
 plan::ContractT &contractOf(PlanT &plan) { return *plan.commands[0]->action.AsContract(); }
+plan::FactorizationT &factorizationOf(PlanT &plan, size_t kernel) {
+  return *plan.kernels[kernel]->factorization;
+}
 plan::LaunchT &launchOf(PlanT &plan, size_t command) { return *plan.commands[command]->action.AsLaunch(); }
 plan::ReducePartT &reduceOf(PlanT &plan) { return *plan.commands[6]->action.AsReducePart(); }
 plan::ReducedTensorT &reducedOf(PlanT &plan) { return reduceOf(plan).tensors[0]; }
@@ -77,7 +80,7 @@ TEST_P(VerifierRule, RejectsAPlanThatBreaksIt) {
 std::string nameOf(const testing::TestParamInfo<Case> &info) { return info.param.name; }
 
 const Case tables[] = {
-    {"Version", training, [](PlanT &p) { p.version = 10; }, "version is 10, expected 9"},
+    {"Version", training, [](PlanT &p) { p.version = 11; }, "version is 11, expected 10"},
     {"Image", training, [](PlanT &p) { p.image.resize((1 << 28) + 1); },
      "image has 268435457 bytes, expected at most 268435456"},
     {"DeviceKind", training, [](PlanT &p) { p.device_kind = ""; }, "device kind is empty"},
@@ -193,6 +196,29 @@ const Case tables[] = {
     {"KernelInPlaceTwice", training,
      [](PlanT &p) { p.kernels[2]->in_place = {0, 0}, p.kernels[2]->operand_sizes[1] = 256; },
      "kernel k2 \"loss\" writes two outputs over input 0"},
+    {"FactorizationOfNoKind", factorizationPlan,
+     [](PlanT &p) { factorizationOf(p, 0).kind = plan::FactorizationKind(9); },
+     "kernel k0 \"eigh\" factors by kind 9, which does not exist"},
+    {"FactorizationOfIntegers", factorizationPlan,
+     [](PlanT &p) { factorizationOf(p, 0).type = plan::ElementType::i32; },
+     "kernel k0 \"eigh\" factors elements of type 3, expected f32 or f64"},
+    {"FactorizationOfNoSquare", factorizationPlan, [](PlanT &p) { factorizationOf(p, 0).columns = 2; },
+     "kernel k0 \"eigh\" factors 3 x 2, expected a square"},
+    {"FactorizationOfOtherSizes", factorizationPlan, [](PlanT &p) { factorizationOf(p, 1).columns = 2; },
+     "kernel k1 \"solve\" has operands or a workspace of other sizes than triangular_solve of 2 matrices of "
+     "3 x 2 has"},
+    {"FactorizationOfOtherOperands", factorizationPlan,
+     [](PlanT &p) {
+       factorizationOf(p, 1).kind = plan::FactorizationKind::cholesky, factorizationOf(p, 1).columns = 3;
+     },
+     "kernel k1 \"solve\" has operands or a workspace of other sizes than cholesky of 2 matrices of 3 x 3 "
+     "has"},
+    {"FactorizationOfMoreMatrices", factorizationPlan, [](PlanT &p) { p.kernels[0]->extent = 3; },
+     "kernel k0 \"eigh\" has operands or a workspace of other sizes than eigh of 3 matrices of 3 x 3 has"},
+    {"FactorizationInTooLittleMemory", factorizationPlan, [](PlanT &p) { --p.kernels[0]->workspace; },
+     "kernel k0 \"eigh\" has operands or a workspace of other sizes than eigh of 2 matrices of 3 x 3 has"},
+    {"FactorizationInPlace", factorizationPlan, [](PlanT &p) { p.kernels[0]->in_place = {0, -1}; },
+     "kernel k0 \"eigh\" writes over an input, which no factorization does"},
     {"LaneKind", training, [](PlanT &p) { p.lanes[0]->kind = plan::LaneKind(9); },
      "lane 0 has kind 9, which does not exist"},
     {"LaneOfNoCommunicator", training, [](PlanT &p) { p.lanes[1]->communicator = 4; },

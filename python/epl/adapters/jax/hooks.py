@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import jax
+import jax.lax.linalg  # which registers what a step lowers otherwise
 from jax._src import ad_util, config, core, debugging, dtypes, source_info_util
 from jax._src.array import ArrayImpl
 from jax._src.interpreters import mlir, partial_eval, pxla
-from jax._src.lax import parallel
+from jax._src.lax import linalg, parallel
 from jax._src.lib import guard_lib, xla_client
 from jax._src.random import prng
 
@@ -135,6 +136,7 @@ Emit = Callable[[Any, Sequence[Any], Callable[..., Any]], None]
 
 class _Step(threading.local):
     is_traced = False
+    is_lowered = False
     emit: Emit | None = None
 
 
@@ -253,6 +255,54 @@ def exclude_from_locations(path: str) -> None:
     source_info_util.register_exclusion(path)
 
 
+MATRIX_PRIMITIVES = {
+    primitive.name: primitive
+    for primitive in (
+        linalg.cholesky_p,
+        linalg.eigh_p,
+        linalg.geqp3_p,
+        linalg.geqrf_p,
+        linalg.householder_product_p,
+        linalg.lu_p,
+        linalg.svd_p,
+        linalg.triangular_solve_p,
+    )
+}
+"""What LAPACK does on whole matrices, by name."""
+
+
+def result_types(context: Any) -> list[Any]:
+    """The types of StableHLO that a primitive's results have."""
+    return [mlir.aval_to_ir_type(context.module_context, aval) for aval in context.avals_out]
+
+
+lower_function = mlir.lower_fun
+"""Makes a lowering rule of a function that calls JAX."""
+
+
+def lower_in_steps(primitive: Any, platform: str, rule: Callable[..., Any]) -> None:
+    """Lowers a primitive by `rule` in steps, which are lowered for that platform; others as before."""
+    before = mlir._platform_specific_lowerings[platform].get(primitive) or mlir._lowerings.get(primitive)
+
+    def lower_either(context: Any, *operands: Any, **params: Any) -> Any:
+        if _step.is_lowered:
+            return rule(context, *operands, **params)
+        if before is None:
+            raise NotImplementedError(f"{primitive} has no lowering for platform {platform}")
+        return before.rule(context, *operands, **params)
+
+    mlir.register_lowering(primitive, lower_either, platform=platform)
+
+
+@contextlib.contextmanager
+def _lowering_step() -> Iterator[None]:
+    previous, _step.is_lowered = _step.is_lowered, True
+    try:
+        yield
+    finally:
+        _step.is_lowered = previous
+
+
 def lower(stage: Any, platform: str, definition: Place) -> Any:
     """A traced step as a StableHLO module whose locations end at the line of the step's definition.
 
@@ -263,5 +313,5 @@ def lower(stage: Any, platform: str, definition: Place) -> Any:
     call = lambda: stage.lower(lowering_platforms=(platform,))  # noqa: E731
     where = {"co_filename": definition.file, "co_firstlineno": definition.line, "co_qualname": stage.fun_name}
     caller = types.FunctionType(call.__code__.replace(**where), {}, closure=call.__closure__)
-    with partial_eval.TracebackScope():
+    with partial_eval.TracebackScope(), _lowering_step():
         return caller().compiler_ir("stablehlo")

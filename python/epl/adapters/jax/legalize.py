@@ -19,6 +19,7 @@ from jaxlib.mlir import ir, passmanager
 from jaxlib.mlir.dialects import stablehlo
 
 from epl.adapters.jax.constraints import CONSTRAIN, raise_constraints
+from epl.adapters.jax.factorizations import raise_factorizations
 from epl.adapters.jax.flatten import flatten
 from epl.adapters.jax.indexing import raise_indexing
 from epl.adapters.jax.locations import unsupported_operation
@@ -74,6 +75,7 @@ def legalize(module: ir.Module, sites: Sequence[Site] = ()) -> Hidden:
     hidden = _hoist_constants(module)
     _raise_concatenations(module)
     raise_constraints(module)
+    raise_factorizations(module)
     raise_sorts(module)
     _run(module, "stablehlo-legalize-to-linalg")
     attach_comparators(module)

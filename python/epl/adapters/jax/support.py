@@ -31,6 +31,9 @@ SUPPORTED: dict[str, tuple[str, ...]] = {
 }
 """Operations of StableHLO that compile; loops if their length is known or bounded, all branches."""
 
+FACTORIZATIONS = _words("cholesky eigh geqrf householder_product lu svd triangular_solve")
+"""Primitives of JAX that compile to calls of LAPACK, before they are operations of StableHLO."""
+
 
 @dataclass(frozen=True)
 class Refused:
@@ -97,18 +100,13 @@ REFUSED: tuple[Refused, ...] = (
         "write it with jax.numpy: kernels are made by EPL",
     ),
     Refused(
-        "decompositions and solvers",
-        ("cholesky", "triangular_solve", "lu", "eigh", "geqrf", "householder_product"),
-        ("cholesky", "triangular_solve"),
-        "compute it outside of the step",
-    ),
-    Refused(
         "decompositions that JAX has for some platforms",
         ("eig", "schur"),
         (),
         "compute it outside of the step",
         early=True,
     ),
+    Refused("QR decompositions with pivots", ("geqp3",), (), "use jnp.linalg.qr, or svd for the rank"),
     Refused("approximate top-k", ("approx_top_k",), (), "use jax.lax.top_k", early=True),
     Refused(
         "complex numbers and Fourier transforms",
@@ -139,10 +137,10 @@ ELEMENTS_INSTEAD = "convert to a type of 8 bits or more that NumPy has, or bfloa
 
 UNSEEN: tuple[str, ...] = _words(
     """after_all async_done async_start batch_norm_grad batch_norm_inference batch_norm_training broadcast
-    create_token dot dynamic_broadcast_in_dim dynamic_conv dynamic_gather dynamic_iota dynamic_pad
+    cholesky create_token dot dynamic_broadcast_in_dim dynamic_conv dynamic_gather dynamic_iota dynamic_pad
     dynamic_reshape einsum get_dimension_size get_tuple_element if infeed logistic map outfeed
-    real_dynamic_slice recv send set_dimension_size torch_index_select tuple unary_einsum uniform_dequantize
-    uniform_quantize"""
+    real_dynamic_slice recv send set_dimension_size torch_index_select triangular_solve tuple unary_einsum
+    uniform_dequantize uniform_quantize"""
 )
 """Operations that JAX does not make of a step with static shapes; errors if it does."""
 
