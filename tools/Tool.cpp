@@ -52,7 +52,8 @@ static ExitCode parseAndRun(CLI::App &app, int argc, char **argv, const std::fun
 }
 
 int runTool(CLI::App &app, int argc, char **argv, const std::function<ExitCode()> &body) {
-  app.set_version_flag("--version", app.get_name() + " " EPL_VERSION, "print the version and exit");
+  if (!app.get_version_ptr())
+    app.set_version_flag("--version", app.get_name() + " " EPL_VERSION, "print the version and exit");
   occupyClosedStreams();
   std::signal(SIGXFSZ, SIG_IGN); // a file over the limit is an error of its write
   try {

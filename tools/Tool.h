@@ -12,8 +12,9 @@ namespace epl::runtime::tool {
 
 enum ExitCode { good = 0, failed = 1, badUsage = 2 };
 
-/// Parses the command line, which knows --version, and runs `body`. Wrong usage gives 2; an exception of
-/// `body` is an error on standard error, one line for each message, and gives 1.
+/// Parses the command line and runs `body`. --version prints the name and EPL's version, unless `app` has a
+/// flag of its own for it. Wrong usage gives 2; an exception of `body` is an error on standard error, one
+/// line for each message, and gives 1.
 int runTool(CLI::App &app, int argc, char **argv, const std::function<ExitCode()> &body);
 
 /// Writes to standard output, at once. Throws Error if not all of it arrives: on a full disk, or if the

@@ -272,6 +272,10 @@ SmallVector<unsigned> MeshAssignment::getReaders(BlockArgument argument) const {
   std::set<unsigned> readers;
   for (Operation *reader : getReaders(Value(argument)))
     readers.insert(places.lookup(reader));
+  for (OpOperand &use : argument.getUses())
+    if (isa<func::ReturnOp>(use.getOwner()))
+      if (auto home = homes.find(getUpdatedArgument(function, use.getOperandNumber())); home != homes.end())
+        readers.insert(home->second);
   return SmallVector<unsigned>(readers.begin(), readers.end());
 }
 

@@ -28,7 +28,7 @@ public:
   unsigned getMesh(Operation *op) const { return places.lookup(op); }
   /// The mesh on which `value` is; none if it is on all that read it: what is remade, and batches.
   std::optional<unsigned> getMesh(Value value) const;
-  /// The meshes that read an argument, ascending.
+  /// The meshes that read an argument, or return it as the new value of a state of theirs; ascending.
   SmallVector<unsigned> getReaders(BlockArgument argument) const;
 
 private:

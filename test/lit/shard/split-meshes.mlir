@@ -265,3 +265,36 @@ func.func public @scalar(%x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 
   } -> tensor<8xf32>
   return %y : tensor<8xf32>
 }
+
+// -----
+
+#v = affine_map<(d0) -> (d0)>
+#fwd1 = #epl.work<@tg1, forward>
+
+epl.mesh @mesh0 axes ["data"=1] first 0 strides [2]
+epl.mesh @mesh1 axes ["data"=1] first 1 strides [2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh0
+epl.taskgraph @tg1 strategy(<replicate, 1>) on @mesh1
+
+// A batch that is kept as a state is an argument of the mesh of the state, whoever else reads it.
+//
+// CHECK-LABEL: func.func @kept.mesh0
+// CHECK-SAME: %[[LAST:arg0]]: tensor<8xf32> {epl.position = 0 : i64, epl.role = "state"}
+// CHECK-SAME: %[[X:arg1]]: tensor<8xf32> {epl.batch_dim = 0 : i64, epl.position = 1 : i64, epl.role = "batch"}
+// CHECK-SAME: -> (tensor<8xf32> {epl.position = 0 : i64, epl.updates = 0 : i64})
+// CHECK: return %[[X]]
+// CHECK-LABEL: func.func @kept.mesh1
+// CHECK-SAME: %[[X:arg0]]: tensor<8xf32> {epl.batch_dim = 0 : i64, epl.position = 1 : i64, epl.role = "batch"}
+// CHECK: ins(%[[X]] : tensor<8xf32>)
+func.func public @kept(%last: tensor<8xf32> {epl.role = "state"},
+                       %x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64})
+    -> (tensor<8xf32> {epl.updates = 0 : i64}, tensor<8xf32>) {
+  %e = tensor.empty() {epl.work = #fwd1} : tensor<8xf32>
+  %y = linalg.generic {indexing_maps = [#v, #v], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) attrs = {epl.work = #fwd1} {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.negf %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<8xf32>
+  return %x, %y : tensor<8xf32>, tensor<8xf32>
+}
