@@ -15,7 +15,6 @@ from nest import Output, along
 from ops import Empty, Op
 from program import Argument, Program, Region
 from sorts import Sorts
-from systems import Systems
 from tensors import Value
 from turns import Loop, Turns
 from values import INPUT_BOUND, MAX_ELEMENTS
@@ -26,7 +25,7 @@ def make_program(seed: int, layout: Layout) -> Program:
     return Generator(seed, layout).run()
 
 
-class Generator(Turns, Branches, Moves, Indexed, Sorts, Systems):
+class Generator(Turns, Branches, Moves, Indexed, Sorts):
     """Adds random ops to a program, then results."""
 
     def run(self) -> Program:
@@ -52,7 +51,6 @@ class Generator(Turns, Branches, Moves, Indexed, Sorts, Systems):
             self._make_scatter: 2,
             self._make_sort: 1,
             self._make_loop: 3,
-            self._make_solve: 1,
             self._make_constant: 1,
             self._make_constrain: 3,
             self._make_spread: 1,
