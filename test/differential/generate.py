@@ -15,6 +15,7 @@ from nest import Output, along
 from ops import Empty, Op
 from program import Argument, Program, Region
 from sorts import Sorts
+from systems import Systems
 from tensors import Value
 from turns import Loop, Turns
 from values import INPUT_BOUND, MAX_ELEMENTS
@@ -25,7 +26,7 @@ def make_program(seed: int, layout: Layout) -> Program:
     return Generator(seed, layout).run()
 
 
-class Generator(Turns, Branches, Moves, Indexed, Sorts):
+class Generator(Turns, Branches, Moves, Indexed, Sorts, Systems):
     """Adds random ops to a program, then results."""
 
     def run(self) -> Program:
@@ -51,6 +52,7 @@ class Generator(Turns, Branches, Moves, Indexed, Sorts):
             self._make_scatter: 2,
             self._make_sort: 1,
             self._make_loop: 3,
+            self._make_solve: 1,
             self._make_constant: 1,
             self._make_constrain: 3,
             self._make_spread: 1,
