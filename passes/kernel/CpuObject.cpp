@@ -28,6 +28,7 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Analysis/VectorUtils.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -146,40 +147,27 @@ static void prepareFunctions(llvm::Module &module, ArrayRef<NestAlias> aliases, 
   }
 }
 
-/// The lane that a masked store writes, if it is one that the mask, a constant, says; else none.
-static std::optional<unsigned> getOnlyLane(const llvm::IntrinsicInst &store) {
-  auto *mask = dyn_cast<llvm::Constant>(store.getArgOperand(store.arg_size() - 1));
-  auto *type = mask ? dyn_cast<llvm::FixedVectorType>(mask->getType()) : nullptr;
-  std::optional<unsigned> lane;
-  for (unsigned i = 0; type && i < type->getNumElements(); ++i) {
-    llvm::Constant *element = mask->getAggregateElement(i);
-    if (!element || !(element->isNullValue() || element->isOneValue()) || (lane && element->isOneValue()))
-      return std::nullopt;
-    if (element->isOneValue())
-      lane = i;
-  }
-  return lane;
+/// Of a value that was truncated to 8 or 16 bits, LLVM 22 writes the lane as it was before, 32 bits: over
+/// what lies behind it (X86, combineMaskedStore). So what masks one lane stores an element.
+static void storeLane(llvm::IntrinsicInst &store) {
+  llvm::Value *vector = store.getArgOperand(0), *mask = store.getArgOperand(2);
+  int lane = isa<llvm::ConstantVector>(mask) ? llvm::possiblyDemandedEltsInMask(mask).exactLogBase2() : -1;
+  if (lane < 0)
+    return;
+  llvm::IRBuilder<> b(&store);
+  llvm::Value *element = b.CreateExtractElement(vector, lane);
+  llvm::Value *address = b.CreateConstInBoundsGEP1_64(element->getType(), store.getArgOperand(1), lane);
+  uint64_t offset = lane * store.getDataLayout().getTypeStoreSize(element->getType());
+  b.CreateAlignedStore(element, address, commonAlignment(store.getParamAlign(1).valueOrOne(), offset));
+  store.eraseFromParent();
 }
 
-/// Masked stores of one lane become stores of an element. Of a value that was truncated to 8 or 16 bits, LLVM
-/// 22 writes the lane as it was before, 32 bits: over what lies behind it (X86, combineMaskedStore).
 static void storeLanes(llvm::Module &module) {
-  SmallVector<llvm::IntrinsicInst *> stores;
   for (llvm::Function &function : module)
-    for (llvm::Instruction &instruction : llvm::instructions(function))
+    for (llvm::Instruction &instruction : llvm::make_early_inc_range(llvm::instructions(function)))
       if (auto *call = dyn_cast<llvm::IntrinsicInst>(&instruction);
-          call && call->getIntrinsicID() == llvm::Intrinsic::masked_store && getOnlyLane(*call))
-        stores.push_back(call);
-  for (llvm::IntrinsicInst *store : stores) {
-    llvm::IRBuilder<> b(store);
-    llvm::Value *vector = store->getArgOperand(0);
-    unsigned lane = *getOnlyLane(*store);
-    llvm::Type *element = cast<llvm::VectorType>(vector->getType())->getElementType();
-    llvm::Value *address = b.CreateConstInBoundsGEP1_64(element, store->getArgOperand(1), lane);
-    uint64_t bytes = module.getDataLayout().getTypeStoreSize(element);
-    b.CreateAlignedStore(b.CreateExtractElement(vector, lane), address, llvm::Align(bytes & -bytes));
-    store->eraseFromParent();
-  }
+          call && call->getIntrinsicID() == llvm::Intrinsic::masked_store)
+        storeLane(*call);
 }
 
 static llvm::Error optimize(llvm::Module &module, llvm::TargetMachine &machine) {

@@ -33,6 +33,8 @@ static double getElement(const Bytes &bytes, Type type, int64_t index) {
   switch (llvm::divideCeil(type.getIntOrFloatBitWidth(), 8)) {
   case 1:
     return read(int8_t());
+  case 2:
+    return read(int16_t());
   case 4:
     return read(int32_t());
   default:
@@ -55,6 +57,8 @@ static void setElement(Bytes &bytes, Type type, int64_t index, double number) {
   switch (llvm::divideCeil(type.getIntOrFloatBitWidth(), 8)) {
   case 1:
     return write(int8_t(number));
+  case 2:
+    return write(int16_t(number));
   case 4:
     return write(int32_t(number));
   default:
