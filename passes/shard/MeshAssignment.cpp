@@ -272,10 +272,11 @@ SmallVector<unsigned> MeshAssignment::getReaders(BlockArgument argument) const {
   std::set<unsigned> readers;
   for (Operation *reader : getReaders(Value(argument)))
     readers.insert(places.lookup(reader));
-  for (OpOperand &use : argument.getUses())
-    if (isa<func::ReturnOp>(use.getOwner()))
-      if (auto home = homes.find(getUpdatedArgument(function, use.getOperandNumber())); home != homes.end())
-        readers.insert(home->second);
+  for (OpOperand &result : body.getTerminator()->getOpOperands()) {
+    BlockArgument updated = getUpdatedArgument(function, result.getOperandNumber());
+    if (updated && !isBatch(updated) && result.get() == argument)
+      readers.insert(homes.lookup(updated));
+  }
   return SmallVector<unsigned>(readers.begin(), readers.end());
 }
 
