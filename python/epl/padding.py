@@ -13,8 +13,9 @@ Invariant out: all others see a call with a batch of the compiled size.
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -25,7 +26,7 @@ import numpy as np
 from epl.adapters.jax import hooks
 from epl.adapters.jax.trace import Argument, Result, Traced
 from epl.environment import count_devices
-from epl.errors import ArgumentError, StepError
+from epl.errors import ArgumentError, Error, StepError
 from epl.signature import Signature, Spec, Static, is_key
 
 _LOG = logging.getLogger("epl")
@@ -162,6 +163,23 @@ def padded(signature: MaskedSignature, spec: Spec, known: Iterable[Spec], device
     count = count_devices(devices)
     multiples = {mask: -(-size // count) * count for mask, size in sizes.items()}
     return resized(signature, spec, min(fitting, key=lambda larger: sum(larger.values()), default=multiples))
+
+
+@contextlib.contextmanager
+def noting_sizes(signature: MaskedSignature, given: Spec, spec: Spec) -> Iterator[None]:
+    """What a step raises when it is traced for a larger batch than the given one says so."""
+    try:
+        yield
+    except Error:
+        raise
+    except Exception as error:
+        sizes, larger = samples(signature, given), samples(signature, spec)
+        if sizes != larger:
+            error.add_note(
+                f"pad_batch: {signature.name} is traced with a batch of {_text(larger)} samples for one of "
+                f"{_text(sizes)}: write the size of the batch, not a number, and make what is per sample a batch"
+            )
+        raise
 
 
 def _fits(sizes: Sizes, larger: Sizes) -> bool:

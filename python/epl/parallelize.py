@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import logging
@@ -124,14 +125,17 @@ class Parallelized:
 
     def _find_or_trace(self, spec: Spec, leaves: Sequence[Any], is_call: bool) -> Lowered:
         chosen, default, _ = context = self._context()
+        tracing: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
         if isinstance(self._signature, MaskedSignature):
             known = [lowered.spec for (*_, other), lowered in self._lowered.items() if other == context]
-            spec = padding.padded(self._signature, spec, known, chosen.devices)
+            given, spec = spec, padding.padded(self._signature, spec, known, chosen.devices)
+            tracing = padding.noting_sizes(self._signature, given, spec)
         key = (spec, spec.weak_types, context)
         if key not in self._lowered:
             if is_call:
                 self._log_compilation(spec)
-            self._lowered[key] = self._trace(spec, leaves, chosen, default)
+            with tracing:
+                self._lowered[key] = self._trace(spec, leaves, chosen, default)
         return self._lowered[key]
 
     def _log_compilation(self, spec: Spec) -> None:
