@@ -177,7 +177,8 @@ def noting_sizes(signature: MaskedSignature, given: Spec, spec: Spec) -> Iterato
         if sizes != larger:
             error.add_note(
                 f"pad_batch: {signature.name} is traced with a batch of {_text(larger)} samples for one of "
-                f"{_text(sizes)}: write the size of the batch, not a number, and make what is per sample a batch"
+                f"{_text(sizes)}: write the size of the batch, not a number, and make what is per sample a "
+                "batch"
             )
         raise
 

@@ -83,7 +83,7 @@ def constrained_numbers(x: Any) -> Any:
 
 
 def per_sample(last: Any, x: Any, mask: Any) -> Any:
-    return x * mask[:, None], jnp.sum((x - last).sum(1) * mask)
+    return x * mask[:, None], jnp.sum((x - last[0]).sum(1) * mask)
 
 
 def of_the_batch(last: Any, x: Any, mask: Any) -> Any:
@@ -181,7 +181,7 @@ def test_a_size_as_a_number_that_jax_refuses() -> None:
     with pytest.raises(TypeError, match="cannot reshape") as caught:
         padded(step, X)
     assert caught.value.__notes__[-1] == (
-        "pad_batch: step is traced with a batch of 8 samples for one of 7: write the size of the batch, not a "
-        "number, and make what is per sample a batch"
+        "pad_batch: step is traced with a batch of 8 samples for one of 7: write the size of the batch, not "
+        "a number, and make what is per sample a batch"
     )
     padded(lambda x, mask: jnp.sum(x.reshape(len(x), 3, 1).sum((1, 2)) * mask), X)
