@@ -14,6 +14,7 @@
 #include "passes/kernel/CpuObject.h"
 #include "passes/kernel/KernelFunction.h"
 #include "passes/kernel/Passes.h"
+#include "passes/kernel/SignalStack.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -106,6 +107,7 @@ struct CodegenCpu : mlir::epl::impl::CodegenCpuBase<CodegenCpu> {
         progress(++done, nests.size());
     };
     auto run = [&](Share &share) {
+      SignalStack handlers;
       share.object = compileCpuObject(share.text, share.aliases, target, style, share.error, count);
     };
     SmallVector<std::thread> workers;

@@ -112,14 +112,20 @@ std::optional<unsigned> TaskPartition::findMaker(Value predicate) const {
 }
 
 bool TaskPartition::isUsedOutside(Value value, unsigned index) const {
-  return predicates.contains(value) || llvm::any_of(value.getUsers(), [&](Operation *user) {
-           Operation *op = value.getParentBlock()->findAncestorOpInBlock(*user);
-           if (isa<FromLocalOp>(op))
-             return true;
-           if (isFree(op))
-             return llvm::any_of(op->getResults(), [&](Value made) { return isUsedOutside(made, index); });
-           return nodeOf.at(op) != index;
-         });
+  llvm::SetVector<Value> carried; // the value and what free ops make of it, each once
+  carried.insert(value);
+  for (size_t i = 0; i < carried.size(); ++i) {
+    if (predicates.contains(carried[i]))
+      return true;
+    for (Operation *user : carried[i].getUsers()) {
+      Operation *op = value.getParentBlock()->findAncestorOpInBlock(*user);
+      if (isa<FromLocalOp>(op) || (!isFree(op) && nodeOf.at(op) != index))
+        return true;
+      if (isFree(op))
+        carried.insert_range(op->getResults());
+    }
+  }
+  return false;
 }
 
 /// Of each loop the number of nodes that it depends on as a whole, and its first node.
@@ -182,12 +188,17 @@ void TaskPartition::insert(Operation *op, size_t limit) {
 
 /// The nodes that make what `op` reads, seen through casts and free ops.
 void TaskPartition::addProducers(Operation *op, llvm::BitVector &producers) {
-  for (Value value : getUsedValues(op)) {
-    Operation *producer = value.getDefiningOp();
-    if (producer && isFree(producer) && !isCast(producer) && !isa<FromLocalOp>(op))
-      addProducers(producer, producers);
-    else
-      addProducer(value, producers);
+  llvm::SetVector<Operation *> readers; // the op and what it sees through, each once
+  readers.insert(op);
+  for (size_t i = 0; i < readers.size(); ++i) {
+    Operation *reader = readers[i];
+    for (Value value : getUsedValues(reader)) {
+      Operation *producer = value.getDefiningOp();
+      if (producer && (isCast(producer) || (isFree(producer) && !isa<FromLocalOp>(reader))))
+        readers.insert(producer);
+      else
+        addProducer(value, producers);
+    }
   }
 }
 
