@@ -16,7 +16,7 @@ from typing import Any
 from epl.adapters.jax import trace as adapter
 from epl.differences import Difference
 from epl.environment import count_devices
-from epl.errors import NotParallelWarning, Place, RecompileWarning
+from epl.errors import CopyWarning, NotParallelWarning, Place, RecompileWarning
 from epl.places import calling_place
 from epl.scopes import Kind, Strategy, scope_outside
 
@@ -111,6 +111,16 @@ def _warn_stages(groups: list[Group], name: str, layout: str) -> None:
             "cluster.colocate_split_and_replicate",
             second.place,
         )
+
+
+def warn_of_copies(name: str) -> None:
+    """Warns of a step of a module that another step has trained without writing the module back."""
+    _warn(
+        CopyWarning,
+        f"{name} trains a copy of tensors that another step has trained: give share=, that step, to "
+        "epl.torch.parallelize to train the same ones, or call its write_back() before",
+        calling_place(),
+    )
 
 
 def check_scope_outside(name: str) -> None:

@@ -42,6 +42,10 @@ class RecompileWarning(UserWarning):
     """A step is compiled again and again for calls that differ in the same way."""
 
 
+class CopyWarning(UserWarning):
+    """Two steps of one module train copies of its tensors, which know nothing of one another."""
+
+
 @dataclass(frozen=True)
 class Place:
     """A line of the user's source: `file`, `line` (1-based, 0 if unknown)."""

@@ -12,7 +12,7 @@ from epl.comparison import CheckReport
 from epl.config import Config
 from epl.config_keys import Value
 from epl.environment import Devices
-from epl.errors import Error
+from epl.errors import ArgumentError, Error
 from epl.stages import Lowered
 
 __all__ = ["Step", "parallelize"]
@@ -76,11 +76,14 @@ class Step:
         self._training.load_state_dict(state)
 
     def write_back(self) -> None:
-        """Writes the tensors of the step into the module and torch's optimizer."""
+        """Writes what it trains, buffers and the optimizer's state into the module and torch's optimizer."""
         self._training.write_back()
 
     def read_module(self) -> None:
-        """Takes over what was changed in the module and torch's optimizer: weights that were loaded, say."""
+        """Takes over what was changed in the module and torch's optimizer: weights that were loaded, say.
+
+        An optimizer of optax goes on with its state.
+        """
         self._training.read_module()
 
 
@@ -90,6 +93,7 @@ def parallelize(
     optimizer: Any,
     *,
     batch: str | Sequence[str] | Mapping[str, int | None] | None = None,
+    share: Step | None = None,
     devices: Devices | None = None,
     config: Config | Mapping[str, Value] | None = None,
     seed: int = 0,
@@ -109,6 +113,9 @@ def parallelize(
         schedulers of torch work on it, or one of optax. Parameters that it does not have stay as they are.
       batch: parameters of `loss_fn` whose tensors the devices share along dimension 0, or a dict from them to
         that dimension (None: not shared). By default all tensors that have dimensions.
+      share: another step, with whose module this one's has tensors in common (generator and critic, each
+        with an optimizer): each sees what the other has made of them. Otherwise the step begins with a copy
+        of what the module has.
       devices: `"cpu:N"` or a count; default those of `epl.init`.
       config: an `epl.Config` or its dict; default that of `epl.init`.
       seed: of random numbers.
@@ -120,8 +127,13 @@ def parallelize(
       Error: if PyTorch is not installed, or in another version.
     """
     training = _training_class()
+    if not isinstance(share, Step | None):
+        raise ArgumentError(f"share must be a step of epl.torch.parallelize or None, found {share!r}")
+    other = share._training if share else None
     options = {"devices": devices, "config": config}
-    return Step(training(module, loss_fn, optimizer, batch=batch, name=name, seed=seed, options=options))
+    return Step(
+        training(module, loss_fn, optimizer, batch=batch, share=other, name=name, seed=seed, options=options)
+    )
 
 
 def _training_class() -> type[Training]:

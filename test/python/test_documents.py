@@ -61,7 +61,7 @@ def test_the_tutorial_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.Mo
 def named_files(document: str) -> set[str]:
     """Paths in backquotes, and targets of links; a bare file name is in the folder of the path before it."""
     found, folder = set(), Path()
-    text = (ROOT / document).read_text()
+    text = re.sub(r"^```.*?^```", "", (ROOT / document).read_text(), flags=re.DOTALL | re.MULTILINE)
     for path, target in re.findall(r"`([\w/-]+\.(?:cpp|h|py|td|fbs|md))`|\]\((?!https?:)([^)#]+)\)", text):
         if target:
             found.add(os.path.normpath(Path(document).parent / target))

@@ -185,6 +185,7 @@ def test_a_group_that_is_added_later() -> None:
     optimizer.add_param_group({"params": [module.extra]})
     with pytest.raises(epl.ArgumentError, match=r"have changed: call epl.torch.parallelize again"):
         step(samples())
+    step.write_back()
     again = epl.torch.parallelize(module, lambda m, x: (m(x) * m.extra).mean(), optimizer, devices=2)
     again(samples())
     assert again.state_dict()["module"]["extra"] != 1

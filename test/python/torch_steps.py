@@ -54,12 +54,18 @@ def sgd(module: nn.Module) -> torch.optim.Optimizer:
 
 
 def assert_trains_as_torch(
-    module: nn.Module, loss_fn: Any, *data: Any, tolerance: float = 1e-5, make: Any = sgd, rounds: int = 3
+    module: nn.Module,
+    loss_fn: Any,
+    *data: Any,
+    tolerance: float = 1e-5,
+    make: Any = sgd,
+    rounds: int = 3,
+    **options: Any,
 ) -> epl.torch.Step:
     """Some steps on two devices beside torch; gives ours."""
     theirs = copy.deepcopy(module)
     optimizer = make(theirs)
-    step = epl.torch.parallelize(module, loss_fn, make(module), devices=2)
+    step = epl.torch.parallelize(module, loss_fn, make(module), devices=2, **options)
     for _ in range(rounds):
         found = step(*data)
         np.testing.assert_allclose(found, eager(theirs, loss_fn, optimizer, *data), rtol=tolerance)

@@ -11,7 +11,7 @@ Invariant out: a flat graph of ATen operators without mutation.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -27,25 +27,35 @@ SCOPE = "epl.scope"
 BACKWARD = "epl.backward"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Graph:
     """A traced step.
 
     module: torch's GraphModule; its arguments are parameters, buffers and inputs, flat, its results what the
     loss function returns, gradients and new buffers. spec: the tree of what the loss function returns.
-    used: names of the parameters that have gradients, in their order. buffers: names of the new ones.
+    present: which of its leaves are tensors, and not None. used: names of the parameters that have gradients,
+    in their order. buffers: names of the new ones.
     """
 
     module: Any
     spec: Any
+    present: tuple[bool, ...]
     used: tuple[str, ...]
     buffers: tuple[str, ...]
 
     def split(self, results: list[Any]) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
         """What the loss function returns, flat, gradients and buffers by name, from flat results."""
-        first, second = self.spec.num_leaves, self.spec.num_leaves + len(self.used)
+        first = sum(self.present)
+        second = first + len(self.used)
         gradients = dict(zip(self.used, results[first:second], strict=True))
         return results[:first], gradients, dict(zip(self.buffers, results[second:], strict=True))
+
+    def rebuild(self, tensors: Iterable[Any]) -> Any:
+        """What the loss function returns, of its tensors."""
+        rest = iter(tensors)
+        return pytree.tree_unflatten(
+            [next(rest) if is_there else None for is_there in self.present], self.spec
+        )
 
 
 class _Recorder:
@@ -63,6 +73,7 @@ class _Recorder:
         self.parameters, self.buffers = names
         self.wanted = wanted
         self.spec: Any = None
+        self.present: tuple[bool, ...] = ()
         self.used: tuple[str, ...] = ()
 
     def __call__(self, *leaves: Any) -> list[Any]:
@@ -85,9 +96,9 @@ class _Recorder:
         with annotating(lambda scope: hooks.annotated({SCOPE: scope})), lines.Lines():
             returned = self.loss_fn(self.module, inputs)
         _check_returned(self.loss_fn, returned, differentiate=self.wanted is not None)
-        flat: list[Any]
         flat, self.spec = pytree.tree_flatten(returned)
-        return flat
+        self.present = tuple(leaf is not None for leaf in flat)
+        return [leaf for leaf in flat if leaf is not None]
 
     def _differentiate(self, loss: Any, parameters: Mapping[str, Any]) -> list[Any]:
         wanted = [name for name in self.parameters if name in (self.wanted or ())]
@@ -127,7 +138,7 @@ def trace(
             raise
         raise explained(row, raising_place(error)) from error
     _check_constants(module, graph)
-    return Graph(graph, recorder.spec, recorder.used, tuple(buffers))
+    return Graph(graph, recorder.spec, recorder.present, recorder.used, tuple(buffers))
 
 
 def _check_constants(module: Any, graph: Any) -> None:
@@ -175,9 +186,13 @@ def _inherited(marks: Mapping[str, Any]) -> dict[str, Any]:
 def _check_returned(loss_fn: Callable[..., Any], returned: Any, *, differentiate: bool) -> None:
     name = getattr(loss_fn, "__name__", type(loss_fn).__name__)
     flat = pytree.tree_leaves(returned)
-    if strange := next((leaf for leaf in flat if not isinstance(leaf, torch.Tensor)), None):
+    for strange in (leaf for leaf in flat if not isinstance(leaf, torch.Tensor | None)):
         raise ArgumentError(
             f"{name} must return tensors, found {type(strange).__name__}: return the loss, or (loss, tensors)"
+        )
+    if flat and flat[0] is None:
+        raise ArgumentError(
+            f"{name} must return the loss first, found None: return the loss, or (loss, tensors)"
         )
     if not flat or (differentiate and (flat[0].ndim != 0 or not flat[0].is_floating_point())):
         found = f"{flat[0].dtype} of shape {tuple(flat[0].shape)}" if flat else "nothing"

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from importlib import metadata
@@ -184,6 +186,20 @@ def random_key(key: Any) -> Iterator[None]:
     """Operators that draw take their bits from a key of JAX in the block."""
     with ENVIRONMENT.override_property(prng=key):
         yield
+
+
+TRACING = threading.RLock()
+"""Held by who traces: torch's tracers, its switches and a module's tensors are the process's."""
+
+
+def as_written() -> contextlib.AbstractContextManager[Any]:
+    """What is compiled by `torch.compile` runs as it is written in the block: it is traced."""
+    if "torch._dynamo" not in sys.modules:  # a second to import, and there where something is compiled
+        return contextlib.nullcontext()
+    unchecked: contextlib.AbstractContextManager[Any] = sys.modules["torch._dynamo"].config.patch(
+        error_on_nested_fx_trace=False
+    )
+    return unchecked
 
 
 @contextlib.contextmanager

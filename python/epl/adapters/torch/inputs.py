@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 import jax
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
-from epl.adapters.torch.tensors import to_host
+from epl.adapters.torch.tensors import has_dtype, to_host
 from epl.array import Array
 from epl.errors import ArgumentError
 
@@ -38,7 +38,8 @@ class Inputs:
     @property
     def key(self) -> Any:
         """What the program depends on, besides shapes and dtypes."""
-        return self.order, self.static, tuple(self.axes.items()), repr(self.spec)
+        values = tuple((index, type(value), _exact(value)) for index, value in self.static)
+        return self.order, values, tuple(self.axes.items()), repr(self.spec)
 
     @property
     def names(self) -> list[str]:
@@ -106,7 +107,7 @@ class Parameters:
                 continue
             order.append(name)
             axis = self._axis(steps[0], leaf)
-            split[axis is None][name] = host(leaf)
+            split[axis is None][name] = _host(name, leaf)
             if axis is not None:
                 axes[name] = axis
         return Inputs(*split, axes, tuple(order), tuple(static), spec)
@@ -128,11 +129,31 @@ class Parameters:
         return self.function(module, *bound.args, **bound.kwargs)
 
 
-def host(value: Any) -> Any:
-    """A tensor or array as one of NumPy's, or as the `epl.Array` that it is."""
-    if isinstance(value, torch.Tensor):
-        return to_host(value)
-    return value if isinstance(value, Array) else np.asarray(value)
+def _host(name: str, value: Any) -> Any:
+    """A tensor or array as one of NumPy's, or as the `epl.Array` that it is.
+
+    Raises:
+      ArgumentError: for a tensor that is no array of numbers.
+    """
+    if not isinstance(value, torch.Tensor):
+        return value if isinstance(value, Array) else np.asarray(value)
+    if instead := _no_array(value):
+        raise ArgumentError(f'"{name}" must be a tensor that is an array of numbers, found {instead}')
+    return to_host(value)
+
+
+def _no_array(tensor: Any) -> str:
+    """What a tensor is that has no elements of its own in order, and what to do; else ""."""
+    if tensor.is_nested:
+        return "a nested one: pad it, as by .to_padded_tensor(0.0), and give a mask with it"
+    if tensor.layout != torch.strided:
+        return f"one of layout {str(tensor.layout).removeprefix('torch.')}: convert it, as by .to_dense()"
+    if tensor.is_meta:
+        return "one without elements, on device meta"
+    if tensor.is_quantized or not has_dtype(tensor.dtype):
+        convert = ".dequantize()" if tensor.is_quantized else ".float()"
+        return f"one of {tensor.dtype}: convert it, as by {convert}"
+    return ""
 
 
 def _axes(batch: Any) -> dict[str, int] | None:
@@ -147,10 +168,34 @@ def _axes(batch: Any) -> dict[str, int] | None:
 
 
 def _static(name: str, value: Any) -> Any:
-    try:
-        hash(value)
-    except TypeError:
+    """A leaf that is part of the program.
+
+    Raises:
+      ArgumentError: if it can change without a call seeing that: it is not hashable, compares by identity, or
+        holds tensors.
+    """
+    kind = type(value).__name__
+    if any(isinstance(leaf, _ARRAYS) for leaf in pytree.tree_leaves(_attributes(value))):
+        register = f", or call torch.export.register_dataclass({kind}) once" if is_dataclass(value) else ""
         raise ArgumentError(
-            f'"{name}" must be a tensor or a hashable Python value, found {type(value).__name__}'
-        ) from None
+            f'"{name}" holds tensors where a call does not see them, found {kind}: give them in a dict or '
+            f"a tuple{register}"
+        )
+    if not isinstance(value, Hashable) or (type(value).__hash__ is object.__hash__ and not callable(value)):
+        raise ArgumentError(
+            f'"{name}" must be a tensor or a hashable Python value, found {kind}: give what the '
+            "step needs of it in a dict or a tuple"
+        )
     return value
+
+
+def _attributes(value: Any) -> list[Any]:
+    if isinstance(value, type):
+        return []
+    slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ())]
+    return [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
+
+
+def _exact(value: Any) -> Any:
+    """A value that tells zeros apart by their signs; NaN is itself."""
+    return value.hex() if isinstance(value, float) else value

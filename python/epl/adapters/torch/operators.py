@@ -173,6 +173,108 @@ def _embedding_backward(grad: Any, indices: Any, count: int, padding: int, by_fr
     return jnp.zeros((count, grad.shape[-1]), grad.dtype).at[indices].add(grad, mode="promise_in_bounds")
 
 
+class _Bags:
+    """How `aten._embedding_bag` puts rows together: the values of `mode`."""
+
+    SUM, MEAN, MAX = range(3)
+
+
+def _embedding_bag(
+    weight: Any,
+    indices: Any,
+    offsets: Any,
+    by_frequency: bool = False,
+    mode: int = _Bags.SUM,
+    _sparse: bool = False,
+    weights: Any = None,
+    ends: bool = False,
+    padding: int = -1,
+) -> tuple[Any, Any, Any, Any]:
+    """The rows of each bag put together.
+
+    Returns:
+      these [bags, columns]; the bag of each index, which torch leaves out where it sums without padding; the
+      size of each bag; of the largest element of each column its row.
+    """
+    if by_frequency:
+        raise LookupError("scale_grad_by_freq")
+    bags, columns = offsets.shape[0] - ends, weight.shape[1]
+    bag = _bag_of_each(indices, offsets, bags)
+    kept = indices != padding
+    sizes = jnp.zeros(bags, offsets.dtype).at[bag].add(kept.astype(offsets.dtype))
+    rows = _embedding(weight, indices)
+    if weights is not None:
+        rows *= weights[:, None]
+    if mode == _Bags.MAX:
+        made, largest = _largest(rows, kept, bag, bags, indices)
+        return made, bag, sizes, largest
+    made = jnp.zeros((bags, columns), rows.dtype).at[bag].add(jnp.where(kept[:, None], rows, 0))
+    if mode == _Bags.MEAN:
+        return made / jnp.maximum(sizes, 1)[:, None].astype(made.dtype), bag, sizes, sizes
+    is_told = padding >= 0 or weight.dtype not in (jnp.float32, jnp.float16)
+    return made, bag if is_told else bag[:0], sizes, sizes
+
+
+def _bag_of_each(indices: Any, offsets: Any, bags: int) -> Any:
+    """The bag of each index; of bags that begin at the same index all but the last are empty."""
+    begins = jnp.zeros(indices.shape, offsets.dtype).at[offsets[:bags]].add(1, mode="drop")
+    return jnp.cumsum(begins) - 1
+
+
+def _largest(rows: Any, kept: Any, bag: Any, bags: int, indices: Any) -> tuple[Any, Any]:
+    """The largest elements [bags, columns], 0 in empty bags, and the indices of their rows, -1 there."""
+    shape, count = (bags, rows.shape[1]), rows.shape[0]
+    offered = jnp.where(kept[:, None], rows, -jnp.inf)
+    most = jnp.full(shape, -jnp.inf, rows.dtype).at[bag].max(offered)
+    is_most = kept[:, None] & (offered == most[bag])
+    position = jnp.where(is_most, jnp.arange(count)[:, None], count)
+    first = jnp.full(shape, count).at[bag].min(position)
+    is_empty = first == count
+    return jnp.where(is_empty, 0, most), jnp.where(is_empty, -1, indices[jnp.minimum(first, count - 1)])
+
+
+def _embedding_bag_backward(
+    grad: Any,
+    indices: Any,
+    offsets: Any,
+    _bag: Any,
+    sizes: Any,
+    largest: Any,
+    count: int,
+    _by_frequency: bool,
+    mode: int,
+    _sparse: bool,
+    weights: Any,
+    padding: int = -1,
+) -> Any:
+    """The gradient of the rows [count, columns] for that of the bags."""
+    made = jnp.zeros((count, grad.shape[1]), grad.dtype)
+    if mode == _Bags.MAX:
+        here = jnp.where(largest < 0, 0, grad)
+        return made.at[jnp.maximum(largest, 0), jnp.arange(grad.shape[1])].add(here)
+    if mode == _Bags.MEAN:
+        grad /= jnp.maximum(sizes, 1)[:, None].astype(grad.dtype)
+    each = grad[_bag_of_each(indices, offsets, grad.shape[0])]
+    if weights is not None:
+        each *= weights[:, None]
+    return made.at[indices].add(jnp.where((indices == padding)[:, None], 0, each), mode="promise_in_bounds")
+
+
+def _embedding_bag_weights_backward(
+    grad: Any, weight: Any, indices: Any, offsets: Any, _bag: Any, _mode: int, padding: int = -1
+) -> Any:
+    bag = _bag_of_each(indices, offsets, grad.shape[0])
+    each = (grad[bag] * _embedding(weight, indices)).sum(-1)
+    return jnp.where(indices == padding, 0, each)
+
+
+def _weight_norm_backward(grad: Any, v: Any, g: Any, norms: Any, dim: int) -> tuple[Any, Any]:
+    """Of `g * v / norms`; norms are over all dimensions but one."""
+    others = tuple(d for d in range(v.ndim) if d != dim % v.ndim)
+    along = (grad * v).sum(others, keepdims=True)
+    return g / norms * (grad - v * (along / (norms * norms))), along / norms
+
+
 def _transposed(operator: Any, shape: Any, grad: Any, settings: Sequence[Any]) -> Any:
     """The gradient of an operator that is linear in its first operand, which has a shape."""
     run = lambda x: hooks.lower(operator, (x, *settings), {})  # noqa: E731
@@ -230,6 +332,10 @@ OWN: dict[Any, Callable[..., Any]] = {
     _ATEN.scatter_add.default: _scattered(jnp.add, _ATEN.scatter_add.default),
     _ATEN.embedding.default: _embedding,
     _ATEN.embedding_dense_backward.default: _embedding_backward,
+    _ATEN._embedding_bag.default: _embedding_bag,
+    _ATEN._embedding_bag_backward.default: _embedding_bag_backward,
+    _ATEN._embedding_bag_per_sample_weights_backward.default: _embedding_bag_weights_backward,
+    _ATEN._weight_norm_interface_backward.default: _weight_norm_backward,
     _ATEN.bernoulli.p: _bernoulli,
     _ATEN.bernoulli.default: _bernoulli_each,
 }

@@ -9,7 +9,7 @@ Source: torch/optim/sgd.py, adam.py (`_single_tensor_sgd`, `_single_tensor_adam`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -36,8 +36,11 @@ class Optimizer(Protocol):
     def numbers(self) -> np.ndarray[Any, Any]:
         """What a call passes."""
 
-    def init(self) -> Any:
-        """The state to begin with."""
+    def read(self, state: Any) -> Any:
+        """The state that the user's object has; of one that has none `state`, or what to begin with."""
+
+    def completed(self, state: Any) -> Any:
+        """The state with what the optimizer's settings need now."""
 
     def update(self, params: Arrays, gradients: Arrays, state: Any, numbers: Any) -> tuple[Arrays, Any]:
         """New parameters and state, while JAX traces."""
@@ -59,11 +62,13 @@ class Optimizer(Protocol):
 class _Kind:
     """An optimizer of torch.
 
-    slots: its tensors for each parameter, in a group. flags: settings of a group that are part of the
-    program. numbers: of a row. update: new parameter and slots.
+    slots: its tensors for each parameter, in a group. counts: whether it counts the steps of a group, as
+    those that have made its slots. flags: settings of a group that are part of the program. numbers: of a
+    row. update: new parameter and slots.
     """
 
     slots: Callable[[Any], tuple[str, ...]]
+    counts: Callable[[Any], bool]
     flags: Callable[[Any], tuple[bool, ...]]
     numbers: Callable[[Any, float], list[float]]
     update: Callable[..., tuple[Any, tuple[Any, ...]]]
@@ -109,16 +114,19 @@ def _adam(param: Any, grad: Any, slots: Any, numbers: Any, flags: Any) -> tuple[
 
 _SGD = _Kind(
     lambda group: ("momentum_buffer",) if group["momentum"] else (),
+    lambda group: bool(group["momentum"]),
     lambda group: (bool(group["nesterov"]), bool(group["maximize"])),
     _sgd_numbers,
     _sgd,
 )
 _ADAM = _Kind(
     lambda group: ("exp_avg", "exp_avg_sq", *(["max_exp_avg_sq"] if group["amsgrad"] else [])),
+    lambda _: True,
     lambda group: (bool(group["amsgrad"]), bool(group["maximize"]), bool(group["decoupled_weight_decay"])),
     _adam_numbers,
     _adam,
 )
+_SLOTS = ("momentum_buffer", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 _KINDS = {torch.optim.SGD: _SGD, torch.optim.Adam: _ADAM, torch.optim.AdamW: _ADAM}
 
 
@@ -146,6 +154,7 @@ class TorchOptimizer:
             )
         self.names = tuple(names[id(parameter)] for parameter in self._parameters())
         self._steps = np.zeros(len(self.names))
+        self._slots: list[tuple[str, ...]] = [() for _ in self.names]  # that the state has of each parameter
 
     def _parameters(self) -> list[Any]:
         return [parameter for group in self._optimizer.param_groups for parameter in group["params"]]
@@ -163,8 +172,6 @@ class TorchOptimizer:
     def _rows(self) -> tuple[list[tuple[Any, float]], tuple[int, ...]]:
         """Group and count of steps of each row, this step included; the row of each parameter."""
         indices = [i for i, group in enumerate(self._optimizer.param_groups) for _ in group["params"]]
-        if len(indices) != len(self.names):
-            raise ArgumentError("the optimizer's parameters have changed: call epl.torch.parallelize again")
         pairs = list(zip(indices, self._steps + 1, strict=True))
         kinds = list(dict.fromkeys(pairs))
         groups = self._optimizer.param_groups
@@ -173,38 +180,67 @@ class TorchOptimizer:
     def key(self) -> Any:
         """Flags and slots of every group, and which parameters have the same numbers."""
         groups = self._optimizer.param_groups
-        return self._rows()[1], tuple((self._kind.flags(g), self._kind.slots(g)) for g in groups)
+        used = tuple((self._kind.flags(group), self._kind.slots(group)) for group in groups)
+        return self._rows()[1], used, tuple(self._slots)
 
     def numbers(self) -> np.ndarray[Any, Any]:
         """A row of numbers for each kind of parameter, float64."""
         return np.array([self._kind.numbers(group, steps) for group, steps in self._rows()[0]])
 
-    def init(self) -> Any:
+    def read(self, state: Any) -> Any:
         """The state that torch's optimizer has now, zeros where it has none yet."""
+        del state
         self._read_steps()
         trees: dict[str, dict[str, Any]] = {}
-        for name, parameter, group in zip(self.names, self._parameters(), self._groups(), strict=True):
+        for index, (name, parameter, group) in enumerate(self._all()):
             entry = self._optimizer.state.get(parameter, {})
-            for slot in self._kind.slots(group):
-                kept = entry.get(slot)
-                trees.setdefault(slot, {})[name] = to_host(
-                    torch.zeros_like(parameter) if kept is None else kept
-                )
+            kept = {slot: entry[slot] for slot in _SLOTS if entry.get(slot) is not None}
+            needed = self._kind.slots(group)
+            self._slots[index] = tuple(slot for slot in _SLOTS if slot in kept or slot in needed)
+            for slot in self._slots[index]:
+                tensor = kept[slot] if slot in kept else torch.zeros_like(parameter)
+                trees.setdefault(slot, {})[name] = np.array(to_host(tensor))
         return {slot: nested(tree) for slot, tree in trees.items()}
+
+    def completed(self, state: Any) -> Any:
+        """The state with zeros for slots that a group's new settings need; others are kept, as torch does."""
+        if len(self._parameters()) != len(self.names):
+            raise ArgumentError("the optimizer's parameters have changed: call epl.torch.parallelize again")
+        missing: dict[str, dict[str, Any]] = {}
+        for index, (name, parameter, group) in enumerate(self._all()):
+            for slot in self._kind.slots(group):
+                if slot not in self._slots[index]:
+                    missing.setdefault(slot, {})[name] = np.zeros_like(to_host(parameter))
+                    self._slots[index] += (slot,)
+        for slot, new in missing.items():
+            flat = {name: lookup(state[slot], name) for name in self._having(slot) if name not in new}
+            state = {**state, slot: nested({**flat, **new})}
+        return state
+
+    def _having(self, slot: str) -> list[str]:
+        """The parameters whose state has a slot."""
+        return [name for name, slots in zip(self.names, self._slots, strict=True) if slot in slots]
+
+    def _all(self) -> Iterator[tuple[str, Any, Any]]:
+        """Name, parameter and group of each."""
+        return zip(self.names, self._parameters(), self._groups(), strict=True)
 
     def update(self, params: Arrays, gradients: Arrays, state: Any, numbers: Any) -> tuple[Arrays, Any]:
         """The parameters and the state after a step, while JAX traces."""
         rows = self._rows()[1]
         updated = dict(params)
         trees: dict[str, dict[str, Any]] = {slot: {} for slot in state}
-        for name, group, row in zip(self.names, self._groups(), rows, strict=True):
-            slots = self._kind.slots(group)
-            values = [lookup(state[slot], name) for slot in slots]
+        for name, kept, group, row in zip(self.names, self._slots, self._groups(), rows, strict=True):
+            values = {slot: lookup(state[slot], name) for slot in kept}
             if name in gradients:
+                used = self._kind.slots(group)
                 line = [numbers[row, column] for column in range(numbers.shape[1])]
-                flags = self._kind.flags(group)
-                updated[name], values = self._one(params[name], gradients[name], values, line, flags)
-            for slot, value in zip(slots, values, strict=True):
+                old = [values[slot] for slot in used]
+                updated[name], new = self._one(
+                    params[name], gradients[name], old, line, self._kind.flags(group)
+                )
+                values |= dict(zip(used, new, strict=True))
+            for slot, value in values.items():
                 trees[slot][name] = value
         return updated, {slot: nested(tree) for slot, tree in trees.items()}
 
@@ -219,14 +255,14 @@ class TorchOptimizer:
 
     def stepped(self, used: Sequence[str]) -> None:
         """Counts a step of the parameters that have a gradient."""
-        self._steps += [name in used for name in self.names]
+        made = set(used)
+        self._steps += [name in made and self._kind.counts(group) for name, _, group in self._all()]
         hooks.mark_stepped(self._optimizer)
 
     def _entries(self, state: Any) -> dict[int, dict[str, Any]]:
         """Torch's state of each parameter that has made a step, by its number."""
         found = {}
-        for index, (name, group) in enumerate(zip(self.names, self._groups(), strict=True)):
-            slots = self._kind.slots(group)
+        for index, (name, slots) in enumerate(zip(self.names, self._slots, strict=True)):
             if not slots or not self._steps[index]:
                 continue
             count = {"step": torch.tensor(float(self._steps[index]))} if self._kind is _ADAM else {}
@@ -240,7 +276,7 @@ class TorchOptimizer:
     def load_state_dict(self, state: Any) -> Any:
         """The inverse of `state_dict`: torch's optimizer takes it over; gives the state of the step."""
         self._optimizer.load_state_dict(state)
-        return self.init()
+        return self.read(None)
 
     def write_back(self, state: Any) -> None:
         """Torch's optimizer takes the state of the step over."""
@@ -263,10 +299,16 @@ class OptaxOptimizer:
         """Nothing is passed at a call."""
         return np.zeros((0, 0))
 
-    def init(self) -> Any:
-        """The first state."""
+    def read(self, state: Any) -> Any:
+        """No object of the user's holds the state: it is kept, or begins."""
+        if state is not None:
+            return state
         flat = {name: jnp.asarray(to_host(self._parameters[name])) for name in self.names}
         return self._transformation.init(nested(flat))
+
+    def completed(self, state: Any) -> Any:
+        """The settings of optax do not change."""
+        return state
 
     def update(self, params: Arrays, gradients: Arrays, state: Any, numbers: Any) -> tuple[Arrays, Any]:
         """The parameters and the state after a step; a parameter that is not used has the gradient zero."""

@@ -12,6 +12,10 @@ import torch
 
 from epl.errors import ArgumentError
 
+_INTEGERS = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64")
+_FLOATS = ("bfloat16", "float16", "float32", "float64", "complex64", "complex128")
+_DTYPES = frozenset(["bool", *_INTEGERS, *_FLOATS])
+
 
 @functools.cache
 def jax_dtype(dtype: Any) -> Any:
@@ -20,11 +24,18 @@ def jax_dtype(dtype: Any) -> Any:
     Raises:
       ArgumentError: if there is none.
     """
-    name = str(dtype).removeprefix("torch.")
-    try:
-        return jnp.dtype(name)
-    except TypeError:
-        raise ArgumentError(f"tensors of {dtype} are not supported: convert them, as by .float()") from None
+    if not has_dtype(dtype):
+        raise ArgumentError(f"tensors of {dtype} are not supported: convert them, as by .float()")
+    return jnp.dtype(_name(dtype))
+
+
+def has_dtype(dtype: Any) -> bool:
+    """Whether steps take tensors of a dtype."""
+    return _name(dtype) in _DTYPES
+
+
+def _name(dtype: Any) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 @functools.cache
