@@ -8,6 +8,7 @@ guessed from their sizes: the step is traced a second time, for twice the batch.
 Batches may differ in length, such as nodes and edges of a graph: an argument `edges` that has a parameter
 `mask_edges` beside it is padded by itself. So the step says which lengths there are, not the data, where two
 may be equal by chance. Each is doubled by itself.
+Before a step's first padded call, `padding_check.py` compares what it gives for two ways to pad.
 Invariant out: all others see a call with a batch of the compiled size.
 """
 
@@ -17,7 +18,7 @@ import contextlib
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +28,7 @@ from epl.adapters.jax import hooks
 from epl.adapters.jax.trace import Argument, Result, Traced
 from epl.environment import count_devices
 from epl.errors import ArgumentError, Error, StepError
+from epl.padding_check import Runnable, check_padding
 from epl.signature import Signature, Spec, Static, is_key
 
 _LOG = logging.getLogger("epl")
@@ -256,21 +258,6 @@ def _check_mask_is_read(
         )
 
 
-class Runnable(Protocol):
-    """What padding uses of a compiled step (`epl.stages.Compiled`)."""
-
-    @property
-    def name(self) -> str:
-        """Of the step."""
-
-    @property
-    def lowered(self) -> Any:
-        """The step before it was compiled, an `epl.stages.Lowered`."""
-
-    def call(self, leaves: list[Any], *, donate: bool | None = None) -> Any:
-        """Runs a step on the leaves of its arguments."""
-
-
 class Padded:
     """A compiled step that is called with fewer samples than it was compiled for."""
 
@@ -287,13 +274,19 @@ class Padded:
             else (None, "", False)
             for dim, owner in ((argument.batch_dim, owner) for argument, owner in pairs)
         ]
+        self._masks = tuple(sizes)
         # The last sample again and again.
         self._rows = {mask: np.minimum(np.arange(size), counts[mask] - 1) for mask, size in sizes.items()}
+        # All samples again, for comparison.
+        self._others = {mask: np.arange(size) % counts[mask] for mask, size in sizes.items()}
         _LOG.debug("%s: batches of %s are padded to %s", self.name, _text(counts), _text(sizes))
 
     def call(self, leaves: list[Any], *, donate: bool | None = None) -> Any:
         """Runs a step on the leaves of its arguments; as `Compiled.call`."""
-        full = [self._pad(leaf, *kind) for leaf, kind in zip(leaves, self._leaves, strict=True)]
+        full = self._padded(leaves, self._rows)
+        if any((self._rows[mask] != self._others[mask]).any() for mask in self._masks):
+            others = self._padded(leaves, self._others)
+            check_padding(self._compiled, (full, others), self._cut_all, self._masks)
         try:
             return self._cut_all(self._compiled.call(full, donate=donate))
         except StepError as error:
@@ -304,12 +297,15 @@ class Padded:
         leaves, tree = jax.tree.flatten(results)
         return tree.unflatten(map(self._cut, leaves, self.lowered.sample_dims))
 
-    def _pad(self, leaf: Any, dim: int | None, mask: str, is_mask: bool) -> Any:
+    def _padded(self, leaves: list[Any], rows: Mapping[str, Any]) -> list[Any]:
+        return [self._pad(leaf, rows, *kind) for leaf, kind in zip(leaves, self._leaves, strict=True)]
+
+    def _pad(self, leaf: Any, rows: Mapping[str, Any], dim: int | None, mask: str, is_mask: bool) -> Any:
         if dim is None:
             return leaf
         if is_key(getattr(leaf, "dtype", None)):
-            return jnp.take(leaf, self._rows[mask], axis=dim)
-        result = np.take(np.asarray(leaf), self._rows[mask], axis=dim)
+            return jnp.take(leaf, rows[mask], axis=dim)
+        result = np.take(np.asarray(leaf), rows[mask], axis=dim)
         if is_mask:
             result[self._counts[mask] :] = 0
         return result

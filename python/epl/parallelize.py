@@ -270,9 +270,10 @@ def parallelize(
         which a call leaves out: bool [batch], False for what is padding. What the step sums over the batch
         it weighs with the mask (a mask of the call's own is padded with zeros). Results per sample are cut
         to the real ones: those dimensions that grow when the step is traced for twice the batch. Statistics
-        of the batch, such as BatchNorm's, need the mask too. Where batches differ in length, the argument
-        `edges` has a mask of its own, the parameter `mask_edges`, by which it is padded and cut; `mask` is
-        that of all arguments without one.
+        of the batch, such as BatchNorm's, need the mask too; its size is `mask.sum()`, where `x.shape[0]` is
+        that of the padded one. A result that depends on what is padded is an error of the first such call.
+        Where batches differ in length, the argument `edges` has a mask of its own, the parameter
+        `mask_edges`, by which it is padded and cut; `mask` is that of all arguments without one.
       debug: whether the step shows what `jax.debug.print` and `jax.debug.callback` in it show: whole values,
         in the order of the program, when the step has ended; a call waits for that. They are further results
         of the plan. Otherwise they are left out, with one warning.

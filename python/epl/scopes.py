@@ -118,7 +118,7 @@ class ScopeTable:
         """Collects the scopes that this thread enters in the block."""
         previous, _state.table = _state.table, self
         try:
-            with _retrace((self._token, -1)):
+            with _retrace((self._token, -1, 0)):
                 yield
         finally:
             _state.table = previous
@@ -140,6 +140,7 @@ class ScopeTable:
                 yield
         finally:
             self.current = None
+            hooks.set_user_context(_retrace, (self._token, -1, len(self.strategies)))
 
     @contextlib.contextmanager
     def named(self, scope_id: int, transform: str) -> Iterator[None]:
@@ -158,7 +159,8 @@ class _State(threading.local):
 
 _state = _State()
 _tokens = itertools.count()
-# jax.jit keeps a trace per value of a user context: an inner jitted function is traced once for every scope.
+# jax.jit keeps a trace per value of a user context: an inner jitted function is traced once for every scope,
+# and outside of them anew once there are more: it may enter one itself, and each call then has its own.
 _retrace = jax.make_user_context(default_value=None)
 _default: Strategy | None = None
 

@@ -17,10 +17,11 @@ from epl.adapters import nnx
 from epl.adapters.jax import trace as adapter
 from epl.errors import ArgumentError, StateError, UnsupportedError
 from epl.parameters import ParameterNames, Parameters, as_sequence
+from epl.statics import StaticValue
 from epl.values import as_integer
 
 Batch = Parameters | Mapping[str | int, Any]
-Static = tuple[tuple[str, Any], ...]
+Static = tuple[tuple[str, StaticValue], ...]
 
 _INTEGERS = frozenset(f"{kind}int{bits}" for kind in ("", "u") for bits in (8, 16, 32, 64))
 DTYPES = _INTEGERS | {"bool", "float16", "bfloat16", "float32", "float64"}
@@ -32,13 +33,14 @@ class Spec:
 
     trees: of the parameters that hold arrays, by name. kinds: shape and dtype of every leaf. weak_types:
     whether a leaf takes the dtype of what it meets, as Python scalars do; it changes what JAX traces, not
-    what a plan takes.
+    what a plan takes. numbers: leaves of states that come as Python scalars; their types are not weak.
     """
 
     trees: tuple[tuple[str, Any], ...]
     kinds: tuple[tuple[tuple[int, ...], Any], ...]
-    static: tuple[tuple[str, Any], ...]
+    static: Static
     weak_types: tuple[bool, ...] = field(compare=False)
+    numbers: tuple[int, ...] = field(compare=False)
 
     @property
     def leaves(self) -> list[jax.ShapeDtypeStruct]:
@@ -123,9 +125,7 @@ class Signature:
         left = set(self._signature.parameters) - set(bound.arguments) - {*self.state, *self.batch}
         bound.apply_defaults()
         arguments = self._names.expand(bound.arguments)
-        static = tuple((name, arguments.pop(name)) for name in self.static)
-        for name, value in static:
-            _check_hashable(name, value)
+        static = tuple((name, _static(name, arguments.pop(name))) for name in self.static)
         return {name: nnx.split(value) for name, value in arguments.items() if name not in left}, static
 
     def describe(self, values: Mapping[str, Any], static: Static) -> tuple[Spec, list[Any]]:
@@ -141,11 +141,12 @@ class Signature:
             kinds = tuple(map(_kind, leaves))
         except (ArgumentError, UnsupportedError) as error:
             raise type(error)(_about_leaf(values, str(error))) from None
-        weak = [
-            _is_weak(leaf) and name not in self.state for name, (part, _) in flat.items() for leaf in part
-        ]
+        weak = list(map(_is_weak, leaves))
+        in_state = [name in self.state for name, (part, _) in flat.items() for _ in part]
+        numbers = tuple(i for i, pair in enumerate(zip(weak, in_state, strict=True)) if all(pair))
+        kept = tuple(is_weak and not state for is_weak, state in zip(weak, in_state, strict=True))
         trees = tuple((name, tree) for name, (_, tree) in flat.items())
-        return Spec(trees, kinds, static, tuple(weak)), leaves
+        return Spec(trees, kinds, static, kept, numbers), leaves
 
     def arguments(self, spec: Spec) -> list[adapter.Argument]:
         """Names and roles of the leaves."""
@@ -171,7 +172,8 @@ class Signature:
         Raises:
           StateError: if it changes such an object that is no state.
         """
-        arguments = {**spec.by_parameter(leaves), **dict(spec.static)}
+        static = {name: constant.value for name, constant in spec.static}
+        arguments = {**spec.by_parameter(leaves), **static}
         splits = {name: value for name, value in arguments.items() if isinstance(value, nnx.Split)}
         objects = {name: value.merge() for name, value in splits.items()}
         arguments = self._names.collapse(arguments | objects)
@@ -202,8 +204,9 @@ class Signature:
                 f"expected at least {len(states)} results, found {len(parts)}"
             )
         checked = [*zip(in_place.items(), updates, strict=True), *zip(states.items(), parts, strict=False)]
+        numbers = [self.arguments(spec)[i].name for i in spec.numbers]
         for (name, expected), part in checked:
-            _check_state(self.name, name, expected, part)
+            _check_state(self.name, name, expected, part, numbers)
         owners = [name for name, tree in trees.items() for _ in jax.tree.leaves(tree)]
         owned = list(enumerate(zip(owners, self.arguments(spec), strict=True)))
         results = [
@@ -328,9 +331,10 @@ def is_key(dtype: Any) -> bool:
     return bool(jnp.issubdtype(dtype, jax.dtypes.prng_key))
 
 
-def _check_hashable(name: str, value: Any) -> None:
+def _static(name: str, value: Any) -> StaticValue:
     try:
         hash(value)
+        return StaticValue(value)
     except TypeError:
         instead = "no static argument" if hasattr(value, "dtype") else "a tuple, or another value with a hash"
         raise ArgumentError(
@@ -338,7 +342,7 @@ def _check_hashable(name: str, value: Any) -> None:
         ) from None
 
 
-def _check_state(step: str, name: str, expected: Any, found: Any) -> None:
+def _check_state(step: str, name: str, expected: Any, found: Any, numbers: Sequence[str]) -> None:
     if (tree := jax.tree.structure(expected)) != jax.tree.structure(found):
         raise StateError(
             f'{step} must return its state "{name}" with the same tree: expected {tree}, '
@@ -355,7 +359,18 @@ def _check_state(step: str, name: str, expected: Any, found: Any) -> None:
         changed = "; ".join(wrong[:3])
         raise StateError(
             f'{step} must return its state "{name}" with the same shapes and dtypes: {changed}{more}'
+            f"{_about_numbers(numbers)}"
         )
+
+
+def _about_numbers(numbers: Sequence[str]) -> str:
+    if not numbers:
+        return ""
+    names = ", ".join(f'"{name}"' for name in numbers)
+    return (
+        f"; a Python number is an array of its own dtype once it is a state ({names}): give it in the dtype "
+        "that the step computes in, as by jnp.asarray(0.1, jnp.bfloat16)"
+    )
 
 
 def _text(leaf: Any) -> str:

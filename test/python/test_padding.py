@@ -199,6 +199,43 @@ def test_calls_that_cannot_be_padded(function: Any, arguments: Any, message: str
         step(*arguments)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, mask: x[::-1],
+        lambda x, mask: jnp.roll(x, -1, 0),
+        lambda x, mask: jnp.sort(x, 0),
+        lambda x, mask: jax.nn.softmax(x, 0),
+        lambda x, mask: jnp.cumsum(x[::-1], 0)[::-1],
+        lambda x, mask: jnp.abs(x[:, None] - x[None]).sum((1, 2)),
+    ],
+)
+def test_results_per_sample_that_depend_on_others(function: Any) -> None:
+    """They would come out with what is padded in them, though each has an entry for each sample."""
+    x = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)
+    step = epl.parallelize(function, batch="x", devices=2, pad_batch=True)
+    for _ in range(2):
+        with pytest.raises(epl.ArgumentError, match="depends on what a batch is padded with"):
+            step(x)
+    whole = epl.parallelize(function, batch="x", devices=2, pad_batch=True)(x[:6])
+    assert_near(whole, function(x[:6], np.ones(6, bool)), 1e-5)
+
+
+def test_the_padding_is_looked_at_once_and_leaves_no_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    @epl.parallelize(state="total", batch="x", devices=2, pad_batch=True, debug=True)
+    def step(total: jax.Array, x: jax.Array, mask: jax.Array) -> Any:
+        jax.debug.print("a call")
+        epl.check(x.sum() > -1e6, "too small")
+        return total + jnp.sum(x * mask[:, None]), x * 2
+
+    total = jnp.zeros(())
+    for count in (7, 5, 7):
+        total, doubled = step(total, np.ones((count, 3), np.float32))
+        assert doubled.shape == (count, 3)
+    assert total == 3 * 19
+    assert capsys.readouterr().out.count("a call") == 3
+
+
 def test_a_state_per_sample_cannot_be_padded() -> None:
     step = epl.parallelize(
         lambda last, x, mask: (x * mask[:, None], jnp.sum((x - last[0]).sum(1) * mask)),

@@ -90,6 +90,10 @@ def of_the_batch(last: Any, x: Any, mask: Any) -> Any:
     return jnp.sum((x - last).sum(1) * mask)
 
 
+def run_unpadded() -> Any:
+    return padded(lambda x, mask: x - x.mean(0), X[:6])
+
+
 CASES: list[tuple[str, Callable[[], Any], str, Callable[[], Any]]] = [
     (
         "scopes that nest",
@@ -156,6 +160,18 @@ CASES: list[tuple[str, Callable[[], Any], str, Callable[[], Any]]] = [
         lambda: padded(lambda x, mask: (x * mask[:, None]).ravel(), X),
         r"has the shape \[24\] for 8 samples and .*: return what is per sample in a dimension of its own",
         lambda: padded(lambda x, mask: x * mask[:, None], X),
+    ),
+    (
+        "statistics of the batch",
+        lambda: padded(lambda x, mask: x - x.mean(0), X),
+        r'"result\[0\]" of _lambda_ depends on what a batch is padded with: weigh with "mask" what is',
+        lambda: [padded(lambda x, mask: x - (x * mask[:, None]).sum(0) / mask.sum(), X), run_unpadded()],
+    ),
+    (
+        "statistics in a loss",
+        lambda: padded(lambda x, mask: (x * x.mean(0) * mask[:, None]).sum(), X),
+        "depends on what a batch is padded with: weigh with",
+        lambda: padded(lambda x, mask: ((x * mask[:, None]).sum(0) ** 2 / mask.sum()).sum(), X),
     ),
     (
         "a state per sample",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -130,6 +131,27 @@ def test_inner_jits_are_traced_once_per_scope(lower: Lower) -> None:
 
     traced(step)
     assert count == 2
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit, jax.checkpoint])
+@pytest.mark.parametrize("is_named", [False, True])
+def test_each_call_of_a_helper_enters_its_scope(lower: Lower, transform: Any, is_named: bool) -> None:
+    """Whether JAX traces a helper at each call or keeps its first trace; a scope with a name is one."""
+
+    @transform
+    def helper(x: jax.Array) -> jax.Array:
+        with epl.replicate(name="layer" if is_named else None):
+            return jnp.sin(x)
+
+    def step(x: jax.Array) -> jax.Array:
+        for _ in range(2):
+            x = helper(x)
+        return helper(x)
+
+    text = lower(step, X).text
+    assert [f"epl.s{i}" in text for i in range(4)] == [True, not is_named, not is_named, False]
+    differentiated = lower(jax.grad(lambda x: step(x).sum()), X).text
+    assert ("epl.s2" in differentiated) == (not is_named)
 
 
 def test_ids_do_not_leak_from_an_earlier_trace(lower: Lower) -> None:

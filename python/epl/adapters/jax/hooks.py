@@ -40,6 +40,11 @@ if jax.__version__ != VERSION:
     )
 
 
+def set_user_context(context: Any, value: Any) -> None:
+    """Changes the value of a user context in the `with` that has set it; its end restores the one before."""
+    context._obj.set_local(value)
+
+
 def trace_state_clean() -> bool:
     """Whether no JAX transformation (jit, grad, vmap, ...) is tracing on this thread."""
     return bool(core.trace_state_clean())

@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 from epl.adapters.torch.tensors import has_dtype, to_host
 from epl.array import Array
 from epl.errors import ArgumentError
+from epl.statics import StaticValue
 
 _ARRAYS = (torch.Tensor, np.ndarray, np.generic, jax.Array, Array)
 
@@ -32,14 +33,13 @@ class Inputs:
     constant: dict[str, Any]
     axes: dict[str, int]
     order: tuple[str | None, ...]
-    static: tuple[tuple[int, Any], ...]
+    static: tuple[tuple[int, StaticValue], ...]
     spec: Any
 
     @property
     def key(self) -> Any:
         """What the program depends on, besides shapes and dtypes."""
-        values = tuple((index, type(value), _exact(value)) for index, value in self.static)
-        return self.order, values, tuple(self.axes.items()), repr(self.spec)
+        return self.order, self.static, tuple(self.axes.items()), repr(self.spec)
 
     @property
     def names(self) -> list[str]:
@@ -49,7 +49,7 @@ class Inputs:
     def rebuild(self, arrays: Sequence[Any]) -> Any:
         """The tree of arguments, with these in place of the arrays."""
         static, rest = dict(self.static), iter(arrays)
-        flat = [static[i] if name is None else next(rest) for i, name in enumerate(self.order)]
+        flat = [static[i].value if name is None else next(rest) for i, name in enumerate(self.order)]
         return pytree.tree_unflatten(flat, self.spec)
 
 
@@ -167,7 +167,7 @@ def _axes(batch: Any) -> dict[str, int] | None:
     return dict.fromkeys(names, 0)
 
 
-def _static(name: str, value: Any) -> Any:
+def _static(name: str, value: Any) -> StaticValue:
     """A leaf that is part of the program.
 
     Raises:
@@ -186,7 +186,7 @@ def _static(name: str, value: Any) -> Any:
             f'"{name}" must be a tensor or a hashable Python value, found {kind}: give what the '
             "step needs of it in a dict or a tuple"
         )
-    return value
+    return StaticValue(value)
 
 
 def _attributes(value: Any) -> list[Any]:
@@ -194,8 +194,3 @@ def _attributes(value: Any) -> list[Any]:
         return []
     slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ())]
     return [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
-
-
-def _exact(value: Any) -> Any:
-    """A value that tells zeros apart by their signs; NaN is itself."""
-    return value.hex() if isinstance(value, float) else value
