@@ -76,7 +76,8 @@ struct CodegenCpu : mlir::epl::impl::CodegenCpuBase<CodegenCpu> {
   void runOnOperation() override {
     FailureOr<CpuTarget> target = getCpuTarget(cpu);
     if (failed(target)) {
-      getOperation().emitError() << "unknown CPU \"" << cpu << "\"";
+      getOperation().emitError() << "unknown CPU \"" << cpu << "\" (--cpu or EPL_CPU), expected "
+                                 << kCpuNames;
       return signalPassFailure();
     }
     SmallVector<func::FuncOp> nests;

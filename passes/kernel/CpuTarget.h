@@ -14,6 +14,10 @@ namespace mlir::epl {
 /// The machine that kernels run on.
 constexpr llvm::StringLiteral kCpuTriple = "x86_64-unknown-linux-gnu";
 
+/// What users may call a CPU.
+constexpr llvm::StringLiteral kCpuNames =
+    "host, a level (x86-64, x86-64-v2, x86-64-v3, x86-64-v4) or a name of LLVM such as znver4";
+
 /// A CPU by name and the features that code for it may use. The features are a closed list, so that a runtime
 /// can check each of them by CPUID; the name only tunes.
 struct CpuTarget {

@@ -64,7 +64,8 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
   void runOnOperation() override {
     FailureOr<CpuTarget> target = getCpuTarget(cpu);
     if (failed(target)) {
-      getOperation().emitError() << "unknown CPU \"" << cpu << "\"";
+      getOperation().emitError() << "unknown CPU \"" << cpu << "\" (--cpu or EPL_CPU), expected "
+                                 << kCpuNames;
       return signalPassFailure();
     }
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))

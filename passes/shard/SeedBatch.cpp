@@ -71,10 +71,11 @@ static LogicalResult verifyDivides(func::FuncOp function, BlockArgument argument
     return function.emitError() << "dimension " << dim << " of " << name << " is dynamic";
   if (type.getDimSize(dim) % parts == 0)
     return success();
-  return function.emitError() << "dimension " << dim << " of " << name << " of size " << type.getDimSize(dim)
-                              << " is not divisible by " << describe(axes) << " of size " << parts
-                              << ": drop what is over, pad it (\"pad_batch\" of the front end), or leave it "
-                                 "whole on every device (None as its axis in \"batch\")";
+  return function.emitError()
+         << "dimension " << dim << " of " << name << " of size " << type.getDimSize(dim)
+         << " is not divisible by " << describe(axes) << " of size " << parts
+         << ": drop what is over, pad it (\"pad_batch\" of epl.parallelize), or leave it "
+            "whole on every device (None as its axis in \"batch\")";
 }
 
 static LogicalResult seedArgument(func::FuncOp function, BlockArgument argument, MeshOp mesh,

@@ -18,15 +18,17 @@ static constexpr size_t kMostListed = 8;
 // Names and patterns
 //===----------------------------------------------------------------------===//
 
-/// Takes a key in brackets off the front of a name: `['wq']`, `["wq"]`, `[0]`, or `[*]` of a pattern. Empty
-/// if none is there: another set of characters is none.
-static StringRef takeKey(StringRef &text) {
+/// Takes a key in brackets off the front of a name: `['wq']`, `["wq"]`, `[0]`, or `[*]` of a pattern. None if
+/// there is none: another set of characters is none. A key may be empty.
+static std::optional<StringRef> takeKey(StringRef &text) {
   static const llvm::Regex regex(R"re(^\[('([^']*)'|"([^"]*)"|([0-9]+|\*))\])re");
   SmallVector<StringRef> groups;
   if (!text.starts_with("[") || !regex.match(text, &groups))
-    return {};
+    return std::nullopt;
   text = text.drop_front(groups[0].size());
-  return *llvm::find_if(ArrayRef(groups).drop_front(2), [](StringRef group) { return !group.empty(); });
+  ArrayRef<StringRef> keys = ArrayRef(groups).drop_front(2);
+  const StringRef *key = llvm::find_if(keys, [](StringRef group) { return !group.empty(); });
+  return key == keys.end() ? StringRef() : *key;
 }
 
 /// "/params/h/0/wq/" of "params['h'][0]['wq']".
@@ -40,14 +42,14 @@ static std::string getPath(StringRef text) {
         path += '/';
   };
   while (!text.empty()) {
-    StringRef key = takeKey(text);
-    if (key.empty()) {
+    std::optional<StringRef> key = takeKey(text);
+    if (!key) {
       append(text.take_front());
       text = text.drop_front();
       continue;
     }
     append("/");
-    append(key);
+    append(*key);
     append("/");
   }
   append("/");

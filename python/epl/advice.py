@@ -28,20 +28,21 @@ Group = list[Strategy]
 _shown: dict[str, dict[Any, Any]] = {}  # by file, as `warnings` keeps it for a module
 
 
-def advise(program: adapter.Program, name: str, layout: str, has_batch: bool) -> str:
+def advise(program: adapter.Program, name: str, layout: str, arguments: Sequence[adapter.Argument]) -> str:
     """Warns of what is not parallel in a compiled step; which scopes share devices, "" if all are one.
 
     Args:
       program: the step.
       name: of the step.
       layout: of its plan: `cpu:2 = data 2`, with brackets round each of several meshes.
-      has_batch: whether devices share one of its arguments.
+      arguments: of the step.
     """
     devices, _, axes = layout.partition(" = ")
     meshes = axes.split(" + ") if axes.startswith("[") else [axes]
     copies = max((int(size) for size in re.findall(r"\bdata2? (\d+)", axes)), default=1)
+    has_batch = any(argument.batch_dim is not None for argument in arguments)
     if copies > 1 and not has_batch and "epl.constrain" not in program.text:
-        _warn_no_batch(program, name, layout)
+        _warn_no_batch(program, name, layout, all(argument.role == "state" for argument in arguments))
     groups = _groups(program.scopes, count_devices(devices))
     if len(meshes) == len(groups) > 1:
         _warn_stages(groups, name, layout)
@@ -86,12 +87,12 @@ def _listed(group: Sequence[Strategy]) -> str:
     return f"{first.kind.value}{name}" + (f" ({shown})" if shown else "")
 
 
-def _warn_no_batch(program: adapter.Program, name: str, layout: str) -> None:
+def _warn_no_batch(program: adapter.Program, name: str, layout: str, has_states_only: bool) -> None:
+    named = "" if has_states_only else 'name the arguments that hold samples, batch=("x",), or '
     _warn(
         NotParallelWarning,
-        f"{name} has no batch, so that devices along data do the same work ({layout}): name the arguments "
-        'that hold samples, batch=("x",), or have the devices share what the step makes itself, '
-        'epl.constrain(x, {0: "data"})',
+        f"{name} has no batch, so that devices along data do the same work ({layout}): {named}have the "
+        'devices share what the step makes itself, epl.constrain(x, {0: "data"})',
         program.place,
     )
 

@@ -8,6 +8,7 @@ from types import TracebackType
 import jax
 
 from epl.errors import ArgumentError
+from epl.values import as_integer
 
 NAME = "epl.bounded_while."
 """In a name scope: what the number behind it says of."""
@@ -34,9 +35,10 @@ class bounded_while(contextlib.AbstractContextManager[None], contextlib.ContextD
     """
 
     def __init__(self, max: int) -> None:  # noqa: A002
-        if isinstance(max, bool) or not isinstance(max, int) or max < 1:
+        count = as_integer(max)
+        if count is None or count < 1:
             raise ArgumentError(f"bounded_while takes a number of iterations, at least 1, found {max!r}")
-        self._max = max
+        self._max = count
         self._open: list[contextlib.AbstractContextManager[None]] = []
 
     def __enter__(self) -> None:

@@ -316,8 +316,8 @@ class Lowered:
 
     def _compile_and_tell(self) -> Compiled:
         compiled = self._compile(reference=False)
-        name, has_batch = self.signature.name, any(a.batch_dim is not None for a in self.arguments)
-        scopes = advise(self.program, name, compiled.layout, has_batch)
+        name = self.signature.name
+        scopes = advise(self.program, name, compiled.layout, self.arguments)
         lines = [f"{name}: {compiled.layout}", *([f"  {scopes}"] if scopes else [])]
         print("\n".join(lines), file=sys.stderr, flush=True)
         return compiled

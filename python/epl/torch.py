@@ -32,6 +32,17 @@ class Step:
     def __init__(self, training: Training) -> None:
         self._training = training
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """A step is not copied or pickled: it has programs and memory of devices.
+
+        Raises:
+          Error: always.
+        """
+        raise Error(
+            "a step of epl.torch.parallelize cannot be copied or pickled: keep its state_dict(), and make "
+            "another step of a copy of the module"
+        )
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Makes a step on a batch: forward, backward, update, of buffers (BatchNorm's, say) too.
 

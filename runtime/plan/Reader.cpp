@@ -122,7 +122,7 @@ std::vector<uint8_t> readBytes(const std::filesystem::path &path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   auto check = [&](bool good) {
     if (!good)
-      throw PlanError("cannot read plan file \"" + path.string() + "\": " + std::strerror(errno));
+      throw PlanError("cannot read \"" + path.string() + "\": " + std::strerror(errno));
   };
   check(file.is_open());
   check(!std::filesystem::is_directory(path) || (errno = EISDIR, false));

@@ -54,6 +54,22 @@ def test_no_batch_is_a_warning_at_the_step() -> None:
     parallel(W, X)  # once
 
 
+def test_a_step_of_states_alone_has_nothing_to_name() -> None:
+    def step(w: Any) -> Any:
+        with epl.replicate():
+            return w * 2, w.sum()
+
+    with pytest.warns(epl.NotParallelWarning, match=r"\(cpu:2 = data 2\): have the devices share what"):
+        epl.parallelize(step, state="w", devices=2)(jnp.ones(4))
+
+    def shared(w: Any) -> Any:
+        with epl.replicate():
+            w = epl.constrain(w, {0: "data"})
+            return w * 2, w.sum()
+
+    check(shared, jnp.ones(4), batch=())
+
+
 def test_the_remedies_for_no_batch() -> None:
     check(step, W, X, batch=("x",))
 

@@ -151,8 +151,8 @@ def test_what_does_not_divide_is_an_error_whose_remedies_work() -> None:
         epl.parallelize(named, state=(0, 1), batch=names, devices=2)(*start, *data)
     assert (
         'dimension 0 of argument "senders" of size 37 is not divisible by axis "data" of size 2: drop what '
-        'is over, pad it ("pad_batch" of the front end), or leave it whole on every device (None as its axis '
-        'in "batch")'
+        'is over, pad it ("pad_batch" of epl.parallelize), or leave it whole on every device (None as its '
+        'axis in "batch")'
     ) in str(error.value)
     dropped = [value if len(value) == 16 else value[:36] for value in data]
     whole = {"x": 0, "senders": None, "receivers": None, "weights": None, "y": 0}

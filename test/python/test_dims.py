@@ -206,3 +206,15 @@ def test_what_is_no_wish_is_an_error(dims: Any, message: str) -> None:
 def test_a_scope_shows_its_wishes() -> None:
     scope = epl.split(2, "all", {"wq": 1, "wo": None})
     assert repr(scope) == "epl.split(device_count=2, name=\"all\", dims={'wq': 1, 'wo': None})"
+
+
+def test_a_key_may_be_empty() -> None:
+    def step(params: Any, x: Any) -> Any:
+        with epl.split(2, dims={"c": 0}):
+            return params, (x @ params[""] @ params["c"]).sum()
+
+    params = {"": jnp.eye(4), "c": jnp.ones((4, 2))}
+    parallel = epl.parallelize(step, state="params", batch="x", devices=2)
+    x = jnp.arange(8.0).reshape(2, 4)
+    assert parallel(params, x)[1] == jax.jit(step)(params, x)[1]
+    assert "f32[4/model, 2]" in parallel.lower(params, x).as_text("global")

@@ -155,4 +155,4 @@ def test_a_plan_names_the_features_of_the_cpu_that_it_is_compiled_for(folder: Pa
     assert shell("epl-run m.eplan", folder).returncode == 0  # on any CPU
     result = shell("epl-compile step.mlir --cpu=i9000 -o m.eplan", folder)
     assert result.returncode == 1
-    assert 'error: unknown CPU "i9000"' in result.stderr
+    assert 'error: unknown CPU "i9000" (--cpu or EPL_CPU), expected host, a level (x86-64' in result.stderr

@@ -51,6 +51,11 @@ def in_place(net: Net, x: torch.Tensor) -> torch.Tensor:
     return net.b(h.mul_(2))
 
 
+def profiled(net: Net, x: torch.Tensor) -> torch.Tensor:
+    with torch.profiler.record_function("both"):
+        return net.b(F.relu(net.a(x)))
+
+
 def hooked(net: Net, x: torch.Tensor) -> torch.Tensor:
     h = net.a(x)
     h.register_hook(lambda gradient: 3 * gradient)
@@ -77,6 +82,9 @@ FORWARDS: dict[str, Forward] = {
     ),
     "closed-over tensor": lambda net, x, c=torch.linspace(0, 1, 16): net.b(net.a(x) * c),  # noqa: B008
     "checkpoint": lambda net, x: net.b(checkpoint(net.a, x, use_reentrant=False)),
+    "checkpoint of the older kind": lambda net, x: checkpoint(net.b, F.relu(net.a(x)), use_reentrant=True),
+    "such a checkpoint of an input": lambda net, x: net.b(checkpoint(net.a, x, use_reentrant=True)),
+    "profiled": profiled,
     "top-k, scatter, gather": picked,
     "integers": lambda net, x: net.b(net.a(x)) * (torch.arange(8) // 3 % 2)[:, None],
     "einsum": lambda net, x: net.b(torch.einsum("bi,ij->bj", x, net.a.weight)),
@@ -85,6 +93,7 @@ FORWARDS: dict[str, Forward] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad")
 @pytest.mark.parametrize("name", FORWARDS)
 def test_differentiates_as_torch(name: str) -> None:
     assert_trains_as_torch(net(FORWARDS[name]), loss, *batch())

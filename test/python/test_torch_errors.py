@@ -134,6 +134,54 @@ def test_losses_that_are_none() -> None:
         parallel(module, lambda module, x: module(x).mean().detach())(samples())
 
 
+def test_hooks_that_are_not_called() -> None:
+    module = Scaled(torch.tanh)
+    module.w.register_post_accumulate_grad_hook(lambda parameter: None)
+    with pytest.raises(epl.UnsupportedError, match=r'"w" has a hook by register_post_accumulate_grad_hook'):
+        parallel(module)(samples())
+    changed = Scaled(torch.tanh)
+    changed.w.register_hook(torch.zeros_like)
+    step = parallel(changed)
+    step(samples())
+    assert step.state_dict()["module"]["w"] == 2
+    step.write_back()
+    optimizer = torch.optim.SGD(changed.parameters(), 0.1)
+    handle = optimizer.register_step_pre_hook(lambda *_: None)
+    with pytest.raises(epl.ArgumentError, match=r"hooks of its steps, .*: change gradients by register_hook"):
+        epl.torch.parallelize(changed, mean, optimizer, devices=2)
+    handle.remove()
+    epl.torch.parallelize(changed, mean, optimizer, devices=2)(samples())
+
+
+@pytest.mark.parametrize(
+    "asking", [lambda x: f"{x.sum():.3f}", lambda x: x.detach().numpy(), lambda x: int(x.sum())]
+)
+def test_what_asks_for_a_value_names_the_line(asking: Callable[..., Any]) -> None:
+    with pytest.raises(epl.UnsupportedError, match=f"{HERE}:.*decisions of Python on the values of tensors"):
+        parallel(Scaled(lambda x: (asking(x), x)[1]))(samples())
+
+
+def test_a_frozen_module_and_one_that_was_scripted() -> None:
+    frozen = Scaled(torch.tanh).requires_grad_(False)
+    optimizer = torch.optim.SGD(frozen.parameters(), 0.1)
+    step = epl.torch.parallelize(frozen, mean, optimizer, devices=2)
+    with pytest.raises(epl.ArgumentError, match=r"no parameter of the optimizer .*requires_grad_\(\)"):
+        step(samples())
+    frozen.requires_grad_()
+    step(samples())
+    linear = nn.Linear(4, 1)
+    with pytest.raises(epl.ArgumentError, match="found RecursiveScriptModule: give the module"):
+        parallel(torch.jit.script(linear))
+    parallel(linear)(samples())
+
+
+def test_weight_norm_of_the_older_kind() -> None:
+    module = nn.utils.weight_norm(nn.Linear(4, 1))
+    with pytest.raises(epl.UnsupportedError, match=r"use that of torch\.nn\.utils\.parametrizations"):
+        parallel(module)(samples())
+    parallel(nn.utils.parametrizations.weight_norm(nn.Linear(4, 1)))(samples())
+
+
 def test_no_grad_round_a_call_changes_nothing() -> None:
     module = Scaled(torch.tanh)
     step = parallel(module)

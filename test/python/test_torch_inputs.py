@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import enum
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +19,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import epl
-from torch_steps import batch, net, sgd
+from torch_steps import assert_trains_as_torch, batch, net, sgd
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"
@@ -61,6 +63,12 @@ class Registered:
 @dataclasses.dataclass(frozen=True)
 class Settings:
     scale: float
+
+
+class Settled:
+    """Settings that compare by identity."""
+
+    scale = 1.0
 
 
 class Mode(enum.Enum):
@@ -110,9 +118,9 @@ def test_a_registered_dataclass_is_a_tree() -> None:
 
 def test_what_compares_by_identity_is_no_part_of_a_program() -> None:
     with pytest.raises(
-        epl.ArgumentError, match=r'"by" must be .* hashable .* found object: give what the step'
+        epl.ArgumentError, match=r'"by" must be .* hashable .* found Settled: give what the step'
     ):
-        parallel(scaled)(*batch(), object())
+        parallel(scaled)(*batch(), Settled())
     with pytest.raises(
         epl.ArgumentError, match=r'"by" must be a tensor or a hashable Python value, found bytearray'
     ):
@@ -221,3 +229,40 @@ def test_the_loss_comes_first() -> None:
         epl.ArgumentError, match="must return the loss first, found None: return the loss, or"
     ):
         parallel(none_first)(*batch())
+
+
+@pytest.mark.parametrize("value", [None, torch.float32, "name", Mode.once, len, (None, 1), {"a": None}])
+def test_what_is_no_tensor_is_part_of_the_program(value: Any) -> None:
+    def told(module: nn.Module, x: torch.Tensor, other: Any = 0) -> torch.Tensor:
+        return module(x).mean() * (2 if repr(other) == repr(value) else 1)
+
+    step, x = parallel(told), batch()[0]
+    for given in ((), (value,), ()):
+        torch.testing.assert_close(step.evaluate(x, *given), told(net(), x, *given).detach())
+    assert len(step._training._programs) == 2
+
+
+def slope(module: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    """How far the gradient with respect to the input is from length 1."""
+    (gradient,) = torch.autograd.grad(torch.tanh(module(x)).sum(), x, create_graph=True)
+    return (gradient.square().sum(-1) - 1).square().mean()
+
+
+def test_an_input_that_is_differentiated() -> None:
+    x = batch()[0].requires_grad_()
+    assert_trains_as_torch(net(), slope, x)
+    torch.testing.assert_close(parallel(slope).evaluate(x), slope(net(), x).detach())
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        parallel(slope)(x.detach())
+
+
+def test_a_step_is_not_copied() -> None:
+    step = parallel(with_none)
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(epl.Error, match=r"keep its state_dict\(\), and make another step of a copy"):
+            copied(step)
+    step(*batch())
+    module = net()
+    other = epl.torch.parallelize(module, with_none, sgd(module), devices=2)
+    other.load_state_dict(step.state_dict())
+    torch.testing.assert_close(other.evaluate(*batch()), step.evaluate(*batch()))

@@ -71,6 +71,75 @@ def test_norms_of_weights(dim: int) -> None:
     assert_trains_as_torch(scoped(module), square, torch.randn(8, 4), make=adam)
 
 
+class Matrices(nn.Module):
+    """Parameters that matrices of a batch are multiplied with, and what is made of these."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.w, self.b = nn.Parameter(torch.randn(6, 6)), nn.Parameter(torch.randn(6, 2))
+        self.function = function
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with epl.replicate():
+            return self.function(x * self.w + 6 * torch.eye(6), x, self.b)
+
+
+def normal(a: torch.Tensor, x: torch.Tensor, _: torch.Tensor) -> torch.Tensor:
+    """The density of a normal distribution, as a Gaussian process has it."""
+    factor = torch.linalg.cholesky(a @ a.mT)
+    distribution = torch.distributions.MultivariateNormal(
+        torch.zeros(6), scale_tril=factor, validate_args=False
+    )
+    return distribution.log_prob(x[:, 0])
+
+
+MATRICES: dict[str, Any] = {
+    "solve": lambda a, x, b: torch.linalg.solve(a, x),
+    "solve of one right side for all": lambda a, x, b: torch.linalg.solve(a, b),
+    "solve of vectors": lambda a, x, b: torch.linalg.solve(a, x[..., 0]),
+    "solve from the right": lambda a, x, b: torch.linalg.solve(a, x, left=False),
+    "solve of the transpose": lambda a, x, b: torch.linalg.solve(a.mT, x),
+    "det": lambda a, x, b: torch.linalg.det(a).log(),
+    "det of the transpose": lambda a, x, b: torch.linalg.det(a.mT).log(),
+    "slogdet": lambda a, x, b: torch.linalg.slogdet(a)[1],
+    "logdet of the transpose": lambda a, x, b: torch.logdet(a.mT),
+    "lu": lambda a, x, b: torch.linalg.lu(a)[2],
+    "lu_factor, lu_solve": lambda a, x, b: torch.linalg.lu_solve(*torch.linalg.lu_factor(a), x),
+    "qr": lambda a, x, b: torch.linalg.qr(a)[1],
+    "eigh": lambda a, x, b: torch.linalg.eigh(a @ a.mT)[1].square() * torch.arange(6.0),
+    "diagonal": lambda a, x, b: torch.diagonal(a, 1, -2, -1),
+    "diagonal of other dimensions": lambda a, x, b: torch.diagonal(a, -2, 2, 0),
+    "normal": normal,
+}
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_matrices(name: str) -> None:
+    torch.manual_seed(0)
+    sgd = lambda module: torch.optim.SGD(module.parameters(), 0.01)  # noqa: E731
+    assert_trains_as_torch(
+        Matrices(MATRICES[name]), square, torch.randn(8, 6, 6), make=sgd, tolerance=1e-4, rounds=2
+    )
+
+
+class Conditioned(nn.Module):
+    """Its gradient writes a part of a dimension that is counted from the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(4, 4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with epl.replicate():
+            return torch.linalg.cond(self.w) + 0 * x.sum()
+
+
+def test_condition_numbers() -> None:
+    torch.manual_seed(1)
+    sgd = lambda module: torch.optim.SGD(module.parameters(), 1e-3)  # noqa: E731
+    assert_trains_as_torch(Conditioned(), square, torch.randn(8, 4), make=sgd, rounds=1)
+
+
 def scoped(module: nn.Module) -> nn.Module:
     """The module in one `replicate`."""
 

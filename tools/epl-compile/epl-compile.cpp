@@ -307,12 +307,12 @@ int main(int argc, char **argv) {
          "--emit", options.stage,
          "print the program after a phase instead of writing a plan: input (as it came), global (whole "
          "tensors with their shardings, a listing for reading), local (what a device computes), kernel")
-      ->transform(CLI::CheckedTransformer(stages, CLI::ignore_case).description(""))
+      ->transform(tool::isOneOf(stages))
       ->type_name("STAGE");
   app.add_option(
          "--kernels", options.kernels,
          "vectorized (default): fused nests on vectors; loops: plain loops, op by op, compiled quickly")
-      ->transform(CLI::CheckedTransformer(kernels, CLI::ignore_case).description(""))
+      ->transform(tool::isOneOf(kernels))
       ->type_name("MODE");
   app.add_flag("--reference", options.reference,
                "compile the unparallelized program: scopes stripped, one device, plain loops");
@@ -332,7 +332,7 @@ int main(int argc, char **argv) {
   app.add_option("--zero", options.zero,
                  "what devices share that compute the same: v1: the optimizer's state; v2: gradients too; "
                  "v3: parameters too; off (default): nothing")
-      ->transform(CLI::CheckedTransformer(zeroLevels, CLI::ignore_case).description(""))
+      ->transform(tool::isOneOf(zeroLevels))
       ->type_name("LEVEL");
   app.add_flag("--sequence-parallel", options.sequenceParallel,
                "share among the devices of a split what each would compute whole between its sums and its "

@@ -10,8 +10,10 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/PrettyStackTrace.h"
 
 int main(int argc, char **argv) {
+  llvm::setBugReportMsg("error: epl-opt has crashed: please send us the input and the arguments\n");
   mlir::registerAllPasses();
   mlir::epl::registerAnnotatePasses();
   mlir::epl::registerShardPasses();

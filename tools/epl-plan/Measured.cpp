@@ -63,7 +63,8 @@ std::vector<std::vector<double>> measuredNanoseconds(const plan::PlanT &plan,
   try {
     durations = durationsOf(parts, Json::parse(bytes.begin(), bytes.end()), path.string());
   } catch (const Json::exception &error) {
-    throw PlanError("\"" + path.string() + "\" is not a timeline: " + error.what());
+    throw PlanError("\"" + path.string() +
+                    "\" is not a timeline as compiled.trace and epl-run --trace write it: " + error.what());
   }
   std::vector<std::vector<double>> medians;
   for (size_t part = 0; part < parts.size(); ++part)

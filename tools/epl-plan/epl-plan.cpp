@@ -93,11 +93,11 @@ int main(int argc, char **argv) {
       ->add_option("--gflops", options.gflops,
                    "Peak of a device in 10^9 operations a second; default: measured with the library of "
                    "matrix products")
-      ->check(CLI::PositiveNumber);
+      ->check(isPositive());
   explainCommand
       ->add_option("--gbps", options.gbps,
                    "Bandwidth of a device in 10^9 bytes a second; default: measured by copying memory")
-      ->check(CLI::PositiveNumber);
+      ->check(isPositive());
   explainCommand->add_option("--trace", options.trace,
                              "A timeline of this plan (compiled.trace, epl-run --trace): its times are shown "
                              "instead of estimates");

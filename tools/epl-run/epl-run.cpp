@@ -134,10 +134,10 @@ int main(int argc, char **argv) {
                  "random:SEED, or a folder with si.bin for the argument in slot i: its elements, row-major")
       ->capture_default_str();
   app.add_option("--steps", options.steps, "How many steps to run; states go from each to the next")
-      ->check(CLI::PositiveNumber)
+      ->check(isPositive())
       ->capture_default_str();
   app.add_option("--int-range", options.integerRange, "Random integers are at least 0 and below this")
-      ->check(CLI::PositiveNumber)
+      ->check(isPositive())
       ->capture_default_str();
   app.add_option("--reference", options.reference,
                  "A plan of the same step (epl-compile --reference): every result of every step is compared");

@@ -1,5 +1,5 @@
 // RUN: epl-opt %s --epl-codegen-cpu=cpu=z80 -split-input-file -verify-diagnostics
 
-// expected-error @+1 {{unknown CPU "z80"}}
+// expected-error @+1 {{unknown CPU "z80" (--cpu or EPL_CPU), expected host, a level}}
 module {
 }

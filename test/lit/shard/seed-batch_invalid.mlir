@@ -1,7 +1,7 @@
 // RUN: epl-opt %s -split-input-file -verify-diagnostics -epl-seed-batch
 
 epl.mesh @mesh axes ["data"=2]
-// expected-error@+1 {{dimension 0 of argument "x" of size 127 is not divisible by axis "data" of size 2: drop what is over, pad it ("pad_batch" of the front end), or leave it whole on every device (None as its axis in "batch")}}
+// expected-error@+1 {{dimension 0 of argument "x" of size 127 is not divisible by axis "data" of size 2: drop what is over, pad it ("pad_batch" of epl.parallelize), or leave it whole on every device (None as its axis in "batch")}}
 func.func @named(%x: tensor<127x4xf32> {epl.role = "batch", epl.batch_dim = 0 : i64, epl.name = "x"}) {
   return
 }

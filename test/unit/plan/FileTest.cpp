@@ -188,9 +188,9 @@ TEST_F(PlanFile, BytesMayStartAnywhere) {
 
 TEST_F(PlanFile, MissingFilesAndFoldersAreErrors) {
   EXPECT_EQ(errorOf([&] { readPlan("/nonexistent/p.eplan"); }),
-            "cannot read plan file \"/nonexistent/p.eplan\": No such file or directory");
+            "cannot read \"/nonexistent/p.eplan\": No such file or directory");
   EXPECT_EQ(errorOf([&] { readPlan(folder); }),
-            "cannot read plan file \"" + folder.string() + "\": Is a directory");
+            "cannot read \"" + folder.string() + "\": Is a directory");
   EXPECT_EQ(errorOf([&] { writePlan(trainingPlan(2), "/nonexistent/p.eplan"); }),
             "cannot create \"/nonexistent/p.eplan\": No such file or directory");
 }

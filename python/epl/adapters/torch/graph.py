@@ -18,9 +18,9 @@ import torch
 from torch.utils import _pytree as pytree
 
 from epl.adapters.torch import hooks, lines
-from epl.adapters.torch.support import BRANCH, MASK, OPERATOR, explained
+from epl.adapters.torch.support import BACKWARD_INSIDE, BRANCH, GENERATOR, MASK, OPERATOR, explained
 from epl.errors import ArgumentError, Error, Place, UnsupportedError
-from epl.places import raising_place
+from epl.places import calling_place, raising_place
 from epl.scopes import annotating, repeating
 
 SCOPE = "epl.scope"
@@ -66,12 +66,15 @@ class _Recorder:
         module: Any,
         loss_fn: Callable[..., Any],
         names: tuple[list[str], list[str]],
+        differentiated: list[bool],
         wanted: frozenset[str] | None,
     ) -> None:
         self.module = module
         self.loss_fn = loss_fn
         self.parameters, self.buffers = names
+        self.differentiated = differentiated
         self.wanted = wanted
+        self.hooks = {} if wanted is None else {name: _hooks_of(module, name) for name in wanted}
         self.spec: Any = None
         self.present: tuple[bool, ...] = ()
         self.used: tuple[str, ...] = ()
@@ -84,8 +87,12 @@ class _Recorder:
         }
         buffers = {n: leaf.clone() for n, leaf in zip(self.buffers, leaves[first:second], strict=True)}
         # A checkpoint runs parts of the module again while gradients are computed: on these tensors, too.
+        inputs = [
+            leaf.detach().requires_grad_() if wants else leaf
+            for leaf, wants in zip(leaves[second:], self.differentiated, strict=True)
+        ]
         with hooks.substituted(self.module, {**parameters, **buffers}):
-            flat = self._run(list(leaves[second:]))
+            flat = self._run(inputs)
             gradients = [] if self.wanted is None else self._differentiate(flat[0], parameters)
             buffers |= {n: tensor for n, tensor in self.module.named_buffers() if n in buffers}
             _check_attributes(self.module)
@@ -93,8 +100,13 @@ class _Recorder:
 
     def _run(self, inputs: list[Any]) -> list[Any]:
         """What the loss function returns, flat."""
-        with annotating(lambda scope: hooks.annotated({SCOPE: scope})), lines.Lines():
+        marked = annotating(lambda scope: hooks.annotated({SCOPE: scope}))
+        with marked, lines.Lines(), hooks.without_backward(_refuse_backward):
             returned = self.loss_fn(self.module, inputs)
+        if self.wanted is not None and not self.wanted:
+            raise ArgumentError(
+                "no parameter of the optimizer requires gradients: call requires_grad_() of what is trained"
+            )
         _check_returned(self.loss_fn, returned, differentiate=self.wanted is not None)
         flat, self.spec = pytree.tree_flatten(returned)
         self.present = tuple(leaf is not None for leaf in flat)
@@ -106,7 +118,15 @@ class _Recorder:
             found = hooks.gradients(loss, [parameters[name] for name in wanted])
         pairs = [(name, grad) for name, grad in zip(wanted, found, strict=True) if grad is not None]
         self.used = tuple(name for name, _ in pairs)
-        return [grad for _, grad in pairs]
+        with hooks.annotated({BACKWARD: True}), lines.Lines():
+            return [self._hooked(name, grad) for name, grad in pairs]
+
+    def _hooked(self, name: str, gradient: Any) -> Any:
+        """What the hooks of a parameter make of its gradient."""
+        for hook in self.hooks[name]:
+            changed = hook(gradient)
+            gradient = gradient if changed is None else changed
+        return gradient
 
 
 def trace(
@@ -122,7 +142,7 @@ def trace(
     Args:
       module, loss_fn: of the user.
       parameters, buffers: tensors by their names in the module.
-      inputs: tensors.
+      inputs: tensors; those that require gradients do so in the loss function.
       wanted: parameters to differentiate with respect to; None: no gradients at all.
 
     Raises:
@@ -130,7 +150,8 @@ def trace(
       UnsupportedError: for what cannot be traced, with the user's line.
     """
     leaves = [*parameters.values(), *buffers.values(), *inputs]
-    recorder = _Recorder(module, loss_fn, (list(parameters), list(buffers)), wanted)
+    differentiated = [tensor.requires_grad for tensor in inputs]
+    recorder = _Recorder(module, loss_fn, (list(parameters), list(buffers)), differentiated, wanted)
     try:
         graph = hooks.trace(recorder, leaves, _relate)
     except Exception as error:
@@ -139,6 +160,25 @@ def trace(
         raise explained(row, raising_place(error)) from error
     _check_constants(module, graph)
     return Graph(graph, recorder.spec, recorder.present, recorder.used, tuple(buffers))
+
+
+def _refuse_backward(*_: Any, **__: Any) -> None:
+    raise explained(BACKWARD_INSIDE, calling_place())
+
+
+def _hooks_of(module: Any, name: str) -> list[Callable[[Any], Any]]:
+    """The hooks of a parameter that change its gradient.
+
+    Raises:
+      UnsupportedError: for hooks of another kind: a step has no `.grad`.
+    """
+    parameter = module.get_parameter(name)
+    if parameter._post_accumulate_grad_hooks:
+        raise UnsupportedError(
+            f'"{name}" has a hook by register_post_accumulate_grad_hook, and a step has no .grad: change the '
+            "gradient in one by register_hook"
+        )
+    return list((parameter._backward_hooks or {}).values())
 
 
 def _check_constants(module: Any, graph: Any) -> None:
@@ -161,8 +201,10 @@ def _row(error: Exception) -> Any:
     """What a failure of the trace means."""
     if isinstance(error, hooks.SHAPES):
         return MASK
-    if isinstance(error, hooks.BRANCHES) or "value out of a tracing tensor" in str(error):
+    if isinstance(error, hooks.BRANCHES) or any(text in str(error) for text in hooks.ASKS_FOR_A_VALUE):
         return BRANCH
+    if "torch._C.Generator" in str(error):
+        return GENERATOR
     return OPERATOR if isinstance(error, hooks.UNTRACEABLE) else None
 
 
@@ -214,9 +256,15 @@ def _check_attributes(module: Any) -> None:
             if isinstance(value, torch.Tensor) and hooks.is_traced(value):
                 raise UnsupportedError(
                     f'"{".".join(filter(None, (path, name)))}" is assigned a tensor of the step: '
-                    "register it by register_buffer, or return it with the loss",
+                    f"{_instead_of_attribute(part, name)}",
                     _place_of(part),
                 )
+
+
+def _instead_of_attribute(part: Any, name: str) -> str:
+    if f"{name}_g" in part._parameters or f"{name}_orig" in part._parameters:
+        return "it is of a norm of torch.nn.utils: use that of torch.nn.utils.parametrizations"
+    return "register it by register_buffer, or return it with the loss"
 
 
 def _place_of(module: Any) -> Place | None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
@@ -25,6 +26,7 @@ from torch.fx import traceback
 from torch.fx.experimental import proxy_tensor, symbolic_shapes
 from torch.nn.utils import stateless
 from torch.utils import _pytree as pytree
+from torch.utils import checkpoint
 
 from epl.adapters.jax import hooks as jax_hooks
 from epl.errors import Error
@@ -65,6 +67,13 @@ BRANCHES: tuple[type[Exception], ...] = (
     symbolic_shapes.GuardOnDataDependentSymNode,
 )
 """What tracing raises where Python asks for a value."""
+
+ASKS_FOR_A_VALUE = (
+    "value out of a tracing tensor",
+    "passed to FakeTensor.__format__",
+    ".numpy() is not supported for tensor subclasses",
+)
+"""Words of torch's other errors where Python asks for a value."""
 
 SHAPES: tuple[type[Exception], ...] = (fake_tensor.DynamicOutputShapeException,)
 """What tracing raises for a result whose shape depends on values."""
@@ -193,9 +202,32 @@ TRACING = threading.RLock()
 
 
 def as_written() -> contextlib.AbstractContextManager[Any]:
-    """What is compiled by `torch.compile` runs as it is written in the block: it is traced."""
-    if "torch._dynamo" not in sys.modules:  # a second to import, and there where something is compiled
-        return contextlib.nullcontext()
+    """What is compiled by `torch.compile` runs as it is written in the block: it is traced.
+
+    So does a checkpoint of the kind that calls `backward` itself: it is of the other kind.
+    """
+    stack = contextlib.ExitStack()
+    stack.enter_context(mock.patch.object(checkpoint.CheckpointFunction, "apply", _checkpointed))
+    if "torch._dynamo" in sys.modules:  # a second to import, and there where something is compiled
+        stack.enter_context(_inside_dynamo())
+    return stack
+
+
+@contextlib.contextmanager
+def without_backward(instead: Callable[..., None]) -> Iterator[None]:
+    """Who calls `backward` in the block calls this."""
+    with mock.patch.object(torch.Tensor, "backward", instead), mock.patch("torch.autograd.backward", instead):
+        yield
+
+
+def _checkpointed(function: Callable[..., Any], preserve: bool, *args: Any) -> Any:
+    if not any(isinstance(arg, torch.Tensor) and arg.requires_grad for arg in args):
+        with torch.no_grad():  # what it reads besides its arguments has no gradients then
+            return function(*args)
+    return checkpoint.checkpoint(function, *args, use_reentrant=False, preserve_rng_state=preserve)
+
+
+def _inside_dynamo() -> contextlib.AbstractContextManager[Any]:
     unchecked: contextlib.AbstractContextManager[Any] = sys.modules["torch._dynamo"].config.patch(
         error_on_nested_fx_trace=False
     )
@@ -235,3 +267,8 @@ def has_a_shape_of_values(node: Any) -> bool:
 def mark_stepped(optimizer: Any) -> None:
     """A scheduler of torch warns unless the optimizer has made a step."""
     optimizer._opt_called = True
+
+
+def has_step_hooks(optimizer: Any) -> bool:
+    """Whether functions of the user's are to be called round the optimizer's steps."""
+    return bool(optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks)

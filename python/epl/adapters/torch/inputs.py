@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import types
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from typing import Any
@@ -17,6 +19,7 @@ from epl.array import Array
 from epl.errors import ArgumentError
 from epl.statics import StaticValue
 
+_WRITTEN_IN_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _ARRAYS = (torch.Tensor, np.ndarray, np.generic, jax.Array, Array)
 
 
@@ -26,7 +29,8 @@ class Inputs:
 
     batch, constant: arrays by the names of leaves, `ids` or `batch.ids`, that the devices share, or have
     whole. order: their names as the loss function gets them. static: all other leaves by their number, part
-    of the program. spec: the tree of all leaves.
+    of the program. spec: the tree of all leaves. differentiated: arrays with `requires_grad`, which the loss
+    function differentiates itself.
     """
 
     batch: dict[str, Any]
@@ -35,11 +39,12 @@ class Inputs:
     order: tuple[str | None, ...]
     static: tuple[tuple[int, StaticValue], ...]
     spec: Any
+    differentiated: frozenset[str] = frozenset()
 
     @property
     def key(self) -> Any:
         """What the program depends on, besides shapes and dtypes."""
-        return self.order, self.static, tuple(self.axes.items()), repr(self.spec)
+        return self.order, self.static, tuple(self.axes.items()), repr(self.spec), self.differentiated
 
     @property
     def names(self) -> list[str]:
@@ -97,7 +102,7 @@ class Parameters:
         split: tuple[dict[str, Any], dict[str, Any]] = {}, {}
         axes: dict[str, int] = {}
         order: list[str | None] = []
-        static = []
+        static, differentiated = [], []
         for index, (path, leaf) in enumerate(pairs):
             steps = self._steps(path)
             name = ".".join(steps)
@@ -106,11 +111,13 @@ class Parameters:
                 order.append(None)
                 continue
             order.append(name)
+            if isinstance(leaf, torch.Tensor) and leaf.requires_grad:
+                differentiated.append(name)
             axis = self._axis(steps[0], leaf)
             split[axis is None][name] = _host(name, leaf)
             if axis is not None:
                 axes[name] = axis
-        return Inputs(*split, axes, tuple(order), tuple(static), spec)
+        return Inputs(*split, axes, tuple(order), tuple(static), spec, frozenset(differentiated))
 
     def _steps(self, path: Sequence[Any]) -> list[str]:
         """The steps of the path to a leaf; one that is passed by a keyword of any name begins with that."""
@@ -123,10 +130,15 @@ class Parameters:
             return 0 if leaf.ndim else None
         return self._axes.get(name)
 
-    def call(self, module: Any, arguments: Mapping[str, Any]) -> Any:
-        """Calls the loss function."""
-        bound = inspect.BoundArguments(self._signature, dict(arguments))
-        return self.function(module, *bound.args, **bound.kwargs)
+    def of_tensors(self, inputs: Inputs) -> Callable[[Any, Sequence[Any]], Any]:
+        """The loss function, called with the module and the tensors of a call."""
+
+        @functools.wraps(self.function)
+        def call(module: Any, tensors: Sequence[Any]) -> Any:
+            bound = inspect.BoundArguments(self._signature, dict(inputs.rebuild(tensors)))
+            return self.function(module, *bound.args, **bound.kwargs)
+
+        return call
 
 
 def _host(name: str, value: Any) -> Any:
@@ -175,13 +187,13 @@ def _static(name: str, value: Any) -> StaticValue:
         holds tensors.
     """
     kind = type(value).__name__
-    if any(isinstance(leaf, _ARRAYS) for leaf in pytree.tree_leaves(_attributes(value))):
+    if _holds_tensors(value, set()):
         register = f", or call torch.export.register_dataclass({kind}) once" if is_dataclass(value) else ""
         raise ArgumentError(
             f'"{name}" holds tensors where a call does not see them, found {kind}: give them in a dict or '
             f"a tuple{register}"
         )
-    if not isinstance(value, Hashable) or (type(value).__hash__ is object.__hash__ and not callable(value)):
+    if not isinstance(value, Hashable) or (_compares_by_identity(type(value)) and not callable(value)):
         raise ArgumentError(
             f'"{name}" must be a tensor or a hashable Python value, found {kind}: give what the '
             "step needs of it in a dict or a tuple"
@@ -189,8 +201,24 @@ def _static(name: str, value: Any) -> StaticValue:
     return StaticValue(value)
 
 
+def _compares_by_identity(kind: type) -> bool:
+    """Of a class written in Python: None, say, and dtypes are what they are."""
+    hashes: list[Any] = [kind.__hash__, object.__hash__]
+    return hashes[0] is hashes[1] and bool(kind.__flags__ & _WRITTEN_IN_PYTHON)
+
+
+def _holds_tensors(value: Any, seen: set[int]) -> bool:
+    """Whether tensors are somewhere in what an object consists of."""
+    if id(value) in seen:
+        return False
+    seen.add(id(value))
+    leaves = pytree.tree_leaves(_attributes(value))
+    return any(isinstance(leaf, _ARRAYS) or _holds_tensors(leaf, seen) for leaf in leaves)
+
+
 def _attributes(value: Any) -> list[Any]:
-    if isinstance(value, type):
-        return []
-    slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ())]
+    if isinstance(value, (type, types.ModuleType, types.FunctionType, types.MethodType)):
+        return []  # what a function reads besides its arguments is of the program
+    named = [getattr(cls, "__slots__", ()) for cls in type(value).__mro__]
+    slots = [name for names in named for name in ([names] if isinstance(names, str) else names)]
     return [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]

@@ -17,13 +17,15 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 
-from epl.adapters.torch import hooks, lines
+from epl.adapters.torch import hooks, lines, matrices
 from epl.adapters.torch.graph import BACKWARD, SCOPE, Graph
-from epl.adapters.torch.operators import OWN, SAME
+from epl.adapters.torch.operators import NOTHING, OWN, SAME
 from epl.adapters.torch.support import BRANCH, MASK, OPERATOR, Refused, explained
 from epl.adapters.torch.tensors import jax_dtype, to_host
 from epl.errors import Error, UnsupportedError
 from epl.scopes import replayed
+
+_OWN = {**OWN, **matrices.OWN}
 
 
 def run(graph: Graph, leaves: Sequence[Any], key: Any, *, differentiated: bool) -> list[Any]:
@@ -66,11 +68,13 @@ def _run_node(node: Any, args: Any, kwargs: dict[str, Any], differentiated: bool
 def _apply(node: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     if node.target in SAME:
         return args[0]
+    if node.target in NOTHING:
+        return None
     if row := _refused(node):
         raise explained(row, lines.place(node), _name(node))
     try:
-        if own := OWN.get(node.target):
-            return own(*args, **kwargs)
+        if own := _OWN.get(node.target):
+            return own(*args, **kwargs, **matrices.options(node))
         return hooks.lower(node.target, *_without_places(args, kwargs))
     except LookupError:
         raise explained(OPERATOR, lines.place(node), _name(node)) from None

@@ -34,6 +34,14 @@ SAME = frozenset(
 )
 """Operators whose result is their operand: arrays of JAX do not change."""
 
+NOTHING = frozenset(
+    {
+        torch.ops.profiler._record_function_enter_new.default,
+        torch.ops.profiler._record_function_exit._RecordFunction,
+    }
+)
+"""Operators that compute nothing."""
+
 
 def _to_copy(x: Any, *, dtype: Any = None, **_: Any) -> Any:
     return x if dtype is None else x.astype(jax_dtype(dtype))
@@ -159,6 +167,15 @@ def _scattered(combine: Callable[[Any, Any], Any], operator: Any) -> Callable[..
         return x
 
     return scatter
+
+
+def _slice_scatter(
+    x: Any, source: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Any:
+    """Torchax writes the whole array where `dim` counts from the end."""
+    index = [slice(None)] * x.ndim
+    index[dim] = slice(start, end, step)
+    return x.at[tuple(index)].set(source)
 
 
 def _embedding(weight: Any, indices: Any, *_: Any) -> Any:
@@ -330,6 +347,7 @@ OWN: dict[Any, Callable[..., Any]] = {
     _ATEN.scatter.value: _scattered(lambda _, new: new, _ATEN.scatter.value),
     _ATEN.scatter.src: _scattered(lambda _, new: new, _ATEN.scatter.src),
     _ATEN.scatter_add.default: _scattered(jnp.add, _ATEN.scatter_add.default),
+    _ATEN.slice_scatter.default: _slice_scatter,
     _ATEN.embedding.default: _embedding,
     _ATEN.embedding_dense_backward.default: _embedding_backward,
     _ATEN._embedding_bag.default: _embedding_bag,

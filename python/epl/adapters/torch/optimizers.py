@@ -145,6 +145,11 @@ class TorchOptimizer:
                 f'optimizer "{type(optimizer).__name__}" of torch is not supported: '
                 f"use torch.optim's {known}, or an optimizer of optax"
             )
+        if hooks.has_step_hooks(optimizer):
+            raise ArgumentError(
+                f'optimizer "{type(optimizer).__name__}" has hooks of its steps, which are not called: '
+                "change gradients by register_hook of the parameters"
+            )
         self._kind = kind
         self._optimizer = optimizer
         names = {id(parameter): name for name, parameter in parameters.items()}

@@ -195,16 +195,16 @@ class Training:
     def _trace(
         self, inputs: Inputs, params: Arrays, rest: Arrays, arrays: Arrays, *, train: bool
     ) -> graphs.Graph:
-        with _tracing(self.module, train=train):
+        with _tracing(self.module, train=train, differentiates=train or bool(inputs.differentiated)):
             empty = {name: _empty(array) for name, array in {**params, **rest}.items()}
             named = self._tensors.parameters
             trained = frozenset(name for name in self._optimizer.names if named[name].requires_grad)
             return graphs.trace(
                 self.module,
-                lambda module, tensors: self._loss.call(module, inputs.rebuild(tensors)),
+                self._loss.of_tensors(inputs),
                 {name: empty[name] for name in params},
                 {name: empty[name] for name in rest},
-                [_empty(arrays[name]) for name in inputs.names],
+                [_empty(arrays[name]).requires_grad_(name in inputs.differentiated) for name in inputs.names],
                 trained if train else None,
             )
 
@@ -256,6 +256,11 @@ class _Returned:
 def _check(module: Any, loss_fn: Any) -> None:
     if not isinstance(module, torch.nn.Module):
         raise ArgumentError(f"module must be a torch.nn.Module, found {type(module).__name__}")
+    if scripted := next((p for p in module.modules() if isinstance(p, torch.jit.ScriptModule)), None):
+        raise ArgumentError(
+            f"module must be written in Python, found {type(scripted).__name__}: give the module that it was "
+            "made of"
+        )
     if isinstance(module, (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)):
         raise ArgumentError(
             f"module must be one for a single device, found {type(module).__name__}: give its .module, which "
@@ -278,14 +283,14 @@ def _ambient() -> Any:
     return autocast, torch.get_default_dtype()
 
 
-def _tracing(module: Any, *, train: bool) -> Any:
+def _tracing(module: Any, *, train: bool, differentiates: bool) -> Any:
     """Where a module is traced: as operators that torch differentiates one by one."""
     stack = contextlib.ExitStack()
     stack.enter_context(torch.inference_mode(False))
     stack.enter_context(hooks.as_written())
     stack.enter_context(sdpa_kernel(SDPBackend.MATH))
     stack.enter_context(hooks.without_fused_libraries())
-    stack.enter_context(torch.enable_grad() if train else torch.no_grad())
+    stack.enter_context(torch.enable_grad() if differentiates else torch.no_grad())
     if not train:
         for part in module.modules():
             stack.callback(setattr, part, "training", part.training)

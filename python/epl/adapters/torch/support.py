@@ -21,7 +21,7 @@ class Refused:
 
 
 BRANCH = Refused(
-    "control flow of Python on the values of tensors",
+    "decisions of Python on the values of tensors",
     "x * 2 if x.sum() > 0 else x",
     "devices keep one schedule; select with torch.where, or compute the number outside of the step",
     "torch.where(x.sum() > 0, x * 2, x)",
@@ -38,7 +38,19 @@ OPERATOR = Refused(
     "write it with other operators",
     "F.max_pool2d(x[None, None], (4, 2))",
 )
-ROWS = (BRANCH, MASK, OPERATOR)
+BACKWARD_INSIDE = Refused(
+    "calls of backward() in the loss function",
+    "(lambda y: (y.mean().backward(), y)[1])(x)",
+    "return the loss, which the step differentiates; gradients within it are those of torch.autograd.grad",
+    "x",
+)
+GENERATOR = Refused(
+    "generators of random numbers",
+    "x + torch.rand(4, generator=torch.Generator())",
+    "leave the generator out: a step has a key of its own, which seed= begins",
+    "x + 0 * torch.rand(4)",
+)
+ROWS = (BRANCH, MASK, OPERATOR, BACKWARD_INSIDE, GENERATOR)
 
 
 def explained(row: Refused, place: Place | None, detail: str = "") -> UnsupportedError:
