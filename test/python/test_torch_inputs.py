@@ -266,3 +266,23 @@ def test_a_step_is_not_copied() -> None:
     other = epl.torch.parallelize(module, with_none, sgd(module), devices=2)
     other.load_state_dict(step.state_dict())
     torch.testing.assert_close(other.evaluate(*batch()), step.evaluate(*batch()))
+
+
+def test_a_teacher_is_a_part_of_the_module() -> None:
+    def taught(module: nn.Module, x: torch.Tensor, teacher: nn.Module) -> torch.Tensor:
+        return F.mse_loss(module(x), teacher(x))
+
+    x = batch()[0]
+    torch.manual_seed(3)
+    teacher = nn.Linear(16, 4)
+    with pytest.raises(epl.ArgumentError, match=r'"teacher" .* found the module Linear: make it a part of'):
+        parallel(taught)(x, teacher)
+    both = nn.ModuleDict({"student": net(), "teacher": teacher})
+    step = epl.torch.parallelize(
+        both,
+        lambda both, x: taught(both["student"], x, both["teacher"]),
+        torch.optim.SGD(both["student"].parameters(), 0.1),
+        devices=2,
+    )
+    torch.testing.assert_close(step(x), taught(net(), x, teacher).detach())
+    torch.testing.assert_close(step.state_dict()["module"]["teacher.weight"], teacher.weight.detach())

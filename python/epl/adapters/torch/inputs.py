@@ -187,6 +187,11 @@ def _static(name: str, value: Any) -> StaticValue:
         holds tensors.
     """
     kind = type(value).__name__
+    if isinstance(value, torch.nn.Module):
+        raise ArgumentError(
+            f'"{name}" must be a tensor or a hashable Python value, found the module {kind}: make it a part '
+            "of the one that is trained, say both in an nn.ModuleDict; what no optimizer has stays as it is"
+        )
     if _holds_tensors(value, set()):
         register = f", or call torch.export.register_dataclass({kind}) once" if is_dataclass(value) else ""
         raise ArgumentError(
