@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 
-from epl.adapters.torch import hooks, lines, matrices
+from epl.adapters.torch import gradients, hooks, lines, matrices
 from epl.adapters.torch.graph import BACKWARD, SCOPE, Graph
 from epl.adapters.torch.operators import NOTHING, OWN, SAME
 from epl.adapters.torch.support import BRANCH, MASK, OPERATOR, Refused, explained
@@ -25,7 +25,7 @@ from epl.adapters.torch.tensors import jax_dtype, to_host
 from epl.errors import Error, UnsupportedError
 from epl.scopes import replayed
 
-_OWN = {**OWN, **matrices.OWN}
+_OWN = {**OWN, **gradients.OWN, **matrices.OWN}
 
 
 def run(graph: Graph, leaves: Sequence[Any], key: Any, *, differentiated: bool) -> list[Any]:

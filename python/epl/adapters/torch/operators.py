@@ -1,18 +1,15 @@
 """Operators of ATen that torchax has not, or has otherwise than torch, on arrays of JAX.
 
-Gradients of convolutions and poolings above all: torchax leaves differentiation to JAX, a graph of torch has
-them as operators.
+Gradients of convolutions and the like are in `gradients.py`, matrices in `matrices.py`.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import torch
 
 from epl.adapters.torch import hooks
@@ -45,99 +42,6 @@ NOTHING = frozenset(
 
 def _to_copy(x: Any, *, dtype: Any = None, **_: Any) -> Any:
     return x if dtype is None else x.astype(jax_dtype(dtype))
-
-
-def _convolution_backward(grad: Any, x: Any, weight: Any, _bias: Any, *rest: Any) -> tuple[Any, Any, Any]:
-    *settings, wanted = rest
-    run = lambda x, weight: hooks.lower(_ATEN.convolution.default, (x, weight, None, *settings), {})  # noqa: E731
-    of_x, of_weight = jax.vjp(run, x, weight)[1](grad)
-    of_bias = grad.sum((0, *range(2, grad.ndim)))
-    return tuple(
-        made if want else None for made, want in zip((of_x, of_weight, of_bias), wanted, strict=True)
-    )  # type: ignore[return-value]
-
-
-def _pairs(values: Any, count: int) -> list[int]:
-    numbers = [values] if isinstance(values, int) else list(values)
-    return numbers * count if len(numbers) == 1 else numbers
-
-
-def _max_pool(
-    x: Any, window: Any, strides: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
-) -> tuple[Any, Any]:
-    """The largest element of each window, the first of equal ones or NaN, and its position."""
-    extents, steps = _pairs(window, 2), _pairs(strides or window, 2)
-    low, gaps = _pairs(padding, 2), _pairs(dilation, 2)
-    shape = x.shape[-2:]
-    outer = x.ndim - 2
-    pads = [(0, 0)] * outer + [
-        (before, _high(before, extent, window, step, gap, ceil_mode=ceil_mode))
-        for before, extent, window, step, gap in zip(low, shape, extents, steps, gaps, strict=True)
-    ]
-    least = -jnp.inf if jnp.issubdtype(x.dtype, jnp.floating) else jnp.iinfo(x.dtype).min
-    positions = jnp.broadcast_to(jnp.arange(shape[0] * shape[1], dtype=jnp.int32).reshape(shape), x.shape)
-
-    def larger(kept: Any, other: Any) -> Any:
-        stays = (kept[0] > other[0]) | ((kept[0] == other[0]) & (kept[1] <= other[1])) | (kept[0] != kept[0])
-        return jnp.where(stays, kept[0], other[0]), jnp.where(stays, kept[1], other[1])
-
-    first = (jnp.asarray(least, x.dtype), jnp.int32(np.iinfo(np.int32).max))
-    sizes = [1] * outer + extents, [1] * outer + steps
-    values, places = jax.lax.reduce_window(
-        (x, positions), first, larger, *sizes, pads, window_dilation=[1] * outer + gaps
-    )
-    return values, places
-
-
-def _high(low: int, extent: int, window: int, step: int, gap: int, *, ceil_mode: bool) -> int:
-    """Padding behind a dimension: torch's windows begin inside the operand or the padding before it."""
-    span = (window - 1) * gap + 1
-    room = extent + 2 * low - span
-    count = (-(-room // step) if ceil_mode else room // step) + 1
-    if ceil_mode and (count - 1) * step >= extent + low:
-        count -= 1
-    return max(0, (count - 1) * step + span - extent - low)
-
-
-def _max_pool_backward(
-    grad: Any,
-    x: Any,
-    window: Any,
-    strides: Any,
-    padding: Any,
-    dilation: Any,
-    _ceil_mode: bool,
-    indices: Any,
-) -> Any:
-    """Each offset of a window gives back the gradient of the windows whose largest element stands there.
-
-    Args:
-      grad, indices: [..., *counts of windows]; positions in the flat spatial dimensions of `x`.
-    """
-    extents, steps = _pairs(window, 2), _pairs(strides or window, 2)
-    low, gaps = _pairs(padding, 2), _pairs(dilation, 2)
-    shape, counts = x.shape[-2:], grad.shape[-2:]
-    total = jnp.zeros(x.shape, grad.dtype)
-    for offset in itertools.product(*map(range, extents)):
-        begins = [o * gap - before for o, gap, before in zip(offset, gaps, low, strict=True)]
-        mine = jnp.where(indices == _positions(begins, steps, counts, shape), grad, 0)
-        ends = [begin + (n - 1) * step + 1 for begin, n, step in zip(begins, counts, steps, strict=True)]
-        spread = [(b, n - e, s - 1) for b, n, e, s in zip(begins, shape, ends, steps, strict=True)]
-        pads = [(0, 0, 0)] * (x.ndim - 2) + spread
-        total += jax.lax.pad(mine, jnp.zeros((), grad.dtype), pads)
-    return total
-
-
-def _positions(
-    begins: Sequence[int], steps: Sequence[int], counts: Sequence[int], shape: Sequence[int]
-) -> Any:
-    """The flat position of an offset in every window; -1 where it is padding."""
-    flat, inside = jnp.zeros(counts, jnp.int64), jnp.ones(counts, bool)
-    for dim, (begin, step, count, extent) in enumerate(zip(begins, steps, counts, shape, strict=True)):
-        along = begin + step * jnp.arange(count, dtype=jnp.int64)
-        line = along.reshape([count if i == dim else 1 for i in range(len(counts))])
-        flat, inside = flat * extent + line, inside & (line >= 0) & (line < extent)
-    return jnp.where(inside, flat, -1)
 
 
 def _gather(x: Any, dim: int, index: Any, **_: Any) -> Any:
@@ -292,27 +196,6 @@ def _weight_norm_backward(grad: Any, v: Any, g: Any, norms: Any, dim: int) -> tu
     return g / norms * (grad - v * (along / (norms * norms))), along / norms
 
 
-def _transposed(operator: Any, shape: Any, grad: Any, settings: Sequence[Any]) -> Any:
-    """The gradient of an operator that is linear in its first operand, which has a shape."""
-    run = lambda x: hooks.lower(operator, (x, *settings), {})  # noqa: E731
-    (made,) = jax.vjp(run, jnp.zeros(tuple(shape), grad.dtype))[1](grad)
-    return made
-
-
-def _pooled(operator: Any) -> Callable[..., Any]:
-    """The gradient of a pooling or padding, called with (gradient, operand, settings of the operator)."""
-    return lambda grad, x, *settings: _transposed(operator, x.shape, grad, settings)
-
-
-def _adaptive_backward(grad: Any, x: Any) -> Any:
-    return _transposed(_ATEN._adaptive_avg_pool2d.default, x.shape, grad, (grad.shape[-2:],))
-
-
-def _resized(operator: Any) -> Callable[..., Any]:
-    """The gradient of a resizing, called with (gradient, size of result, of operand, settings)."""
-    return lambda grad, made, size, *settings: _transposed(operator, size, grad, (made, *settings))
-
-
 def _exponential(x: Any, rate: float = 1.0, **_: Any) -> Any:
     return (jax.random.exponential(_next_key(), x.shape, jnp.float32) / rate).astype(x.dtype)
 
@@ -333,15 +216,6 @@ def _next_key() -> Any:
 
 OWN: dict[Any, Callable[..., Any]] = {
     _ATEN._to_copy.default: _to_copy,
-    _ATEN.convolution_backward.default: _convolution_backward,
-    _ATEN.max_pool2d_with_indices.default: _max_pool,
-    _ATEN.max_pool2d_with_indices_backward.default: _max_pool_backward,
-    _ATEN.avg_pool2d_backward.default: _pooled(_ATEN.avg_pool2d.default),
-    _ATEN.avg_pool3d_backward.default: _pooled(_ATEN.avg_pool3d.default),
-    _ATEN.replication_pad2d_backward.default: _pooled(_ATEN.replication_pad2d.default),
-    _ATEN._adaptive_avg_pool2d_backward.default: _adaptive_backward,
-    _ATEN.upsample_nearest2d_backward.default: _resized(_ATEN.upsample_nearest2d.default),
-    _ATEN.upsample_bilinear2d_backward.default: _resized(_ATEN.upsample_bilinear2d.default),
     _ATEN.exponential.default: _exponential,
     _ATEN.gather.default: _gather,
     _ATEN.scatter.value: _scattered(lambda _, new: new, _ATEN.scatter.value),
