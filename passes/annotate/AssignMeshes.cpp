@@ -79,9 +79,12 @@ static LogicalResult verifySum(TaskGraphs taskgraphs, int64_t devices) {
   if (devices % sum == 0)
     return success();
   TaskGraphOp first = taskgraphs.front();
-  InFlightDiagnostic error = emitError(first.getLoc())
-                             << taskgraphs.size() << " task graphs over " << sum << " devices on " << devices
-                             << ", expected a number of devices that the sum of their device counts divides";
+  InFlightDiagnostic error =
+      emitError(first.getLoc())
+      << taskgraphs.size() << " task graphs over " << sum << " devices on " << devices
+      << ", expected a number of devices that the sum of their device counts divides, "
+         "or cluster.colocate_split_and_replicate (--colocate), with which they share the "
+         "devices";
   for (TaskGraphOp taskgraph : taskgraphs) {
     Diagnostic &note = error.attachNote(taskgraph.getLoc());
     if (std::optional<StringRef> name = taskgraph.getScopeName())

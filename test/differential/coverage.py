@@ -43,7 +43,7 @@ class Coverage:
         self.counts["types"].update(set(ELEMENT.findall(text)))
         self.counts["arguments"].update({_describe(a.role, a.batch_dim) for a in case.program.arguments})
         self.counts["layouts"][str(case.program.layout)] += 1
-        self.counts["faults"][str(case.find_fault() is not None)] += 1
+        self.counts["faults"][str(bool(case.find_faults()))] += 1
         self.counts["ZeRO"][case.zero] += 1
         self.counts["sequence"][str(case.sequence)] += 1
         self.counts["kernels"][f"{case.kernels} for {case.cpu}"] += 1

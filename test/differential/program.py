@@ -70,14 +70,15 @@ class Program:
     def text(self) -> str:
         return "\n".join(_write(self)) + "\n"
 
-    def find_fault(self) -> str | None:
-        """What the compiler has to say if the program cannot be divided among its devices."""
+    def find_faults(self) -> list[str]:
+        """What the compiler has to say, one of it, if the program cannot be divided among its devices."""
         if self.layout.outside or self.layout.apart:
-            return None
+            return []
         says_strategy = self.ops and (self.default_strategy or self.regions)
         layout = self.layout if says_strategy else Layout(self.layout.devices, mesh=self.layout.mesh)
         faults = (part.find_fault(layout) for part in (*self.ops, *self.arguments))
-        return layout.find_fault() or next(filter(None, faults), None)
+        fault = layout.find_fault()
+        return [fault] if fault else [fault for fault in faults if fault]
 
     def prune(self) -> Program:
         """Without the ops and arguments that no result needs, and scopes without ops.

@@ -155,7 +155,7 @@ def _lay_out(case: Case, layout: Layout) -> Iterator[Case]:
     )
     regions = tuple(region for region in case.program.regions if region.scope < len(layout.scopes))
     program = dataclasses.replace(case.program, layout=layout, arguments=arguments, regions=regions)
-    if layout != case.program.layout and not program.find_fault():
+    if layout != case.program.layout and not program.find_faults():
         yield _with(case, program)
 
 

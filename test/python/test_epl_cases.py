@@ -132,8 +132,10 @@ def test_case_16_replicas_within_a_node_or_across(intra: bool, placed: list[str]
 def test_case_15_devices_that_the_sum_of_counts_does_not_divide() -> None:
     step, params, x, y = stages(epl.replicate, lambda: epl.replicate(device_count=2))
     parallel = epl.parallelize(step, state="params", batch=("x", "y"), devices=4)
-    with pytest.raises(epl.CompileError, match=r"2 task graphs over 3 devices on 4, expected .* divides"):
+    with pytest.raises(epl.CompileError, match=r"2 task graphs over 3 devices on 4, expected .*, or clust"):
         parallel(params, x, y)
+    shared = epl.parallelize(step, state="params", batch=("x", "y"), devices=4, config=COLOCATED)
+    shared.lower(params, x, y).compile().check(params, x, y)
 
 
 @pytest.mark.parametrize("config", [None, COLOCATED])

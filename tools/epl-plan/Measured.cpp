@@ -67,6 +67,7 @@ std::vector<std::vector<double>> measuredNanoseconds(const plan::PlanT &plan,
                     "\" is not a timeline as compiled.trace and epl-run --trace write it: " + error.what());
   }
   std::vector<std::vector<double>> medians;
+  medians.reserve(parts.size());
   for (size_t part = 0; part < parts.size(); ++part)
     medians.push_back(mediansOf(*parts[part], std::move(durations[part]), path.string()));
   return medians;

@@ -22,7 +22,7 @@ epl.taskgraph @tg1 strategy(<replicate, 3>)
 
 // -----
 
-// expected-error@+3 {{2 task graphs over 3 devices on 2, expected a number of devices that the sum of their device counts divides}}
+// expected-error@+3 {{2 task graphs over 3 devices on 2, expected a number of devices that the sum of their device counts divides, or cluster.colocate_split_and_replicate (--colocate), with which they share the devices}}
 // expected-note@+2 {{"body": replicate over 1 devices}}
 // expected-note@+2 {{split over 2 devices}}
 epl.taskgraph @tg2 strategy(<replicate, 1>) name("body")

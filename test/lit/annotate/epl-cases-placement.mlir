@@ -25,7 +25,7 @@
 // CASE14: epl.mesh @mesh axes ["data"=2]{{$}}
 // CASE14-NOT: epl.mesh
 
-// CASE15: error: 2 task graphs over 3 devices on 4, expected a number of devices that the sum of their device counts divides
+// CASE15: error: 2 task graphs over 3 devices on 4, expected a number of devices that the sum of their device counts divides, or cluster.colocate_split_and_replicate
 
 // Devices 0, 1 and 4, 5; 2, 3 and 6, 7.
 // CASE17: epl.mesh @mesh0 axes ["data"=2, "data2"=2] first 0 strides [4, 1]

@@ -189,8 +189,7 @@ TEST_F(PlanFile, BytesMayStartAnywhere) {
 TEST_F(PlanFile, MissingFilesAndFoldersAreErrors) {
   EXPECT_EQ(errorOf([&] { readPlan("/nonexistent/p.eplan"); }),
             "cannot read \"/nonexistent/p.eplan\": No such file or directory");
-  EXPECT_EQ(errorOf([&] { readPlan(folder); }),
-            "cannot read \"" + folder.string() + "\": Is a directory");
+  EXPECT_EQ(errorOf([&] { readPlan(folder); }), "cannot read \"" + folder.string() + "\": Is a directory");
   EXPECT_EQ(errorOf([&] { writePlan(trainingPlan(2), "/nonexistent/p.eplan"); }),
             "cannot create \"/nonexistent/p.eplan\": No such file or directory");
 }
