@@ -15,6 +15,7 @@ Invariant out: all others see a call with a batch of the compiled size.
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -274,19 +275,19 @@ class Padded:
             else (None, "", False)
             for dim, owner in ((argument.batch_dim, owner) for argument, owner in pairs)
         ]
-        self._masks = tuple(sizes)
         # The last sample again and again.
         self._rows = {mask: np.minimum(np.arange(size), counts[mask] - 1) for mask, size in sizes.items()}
         # All samples again, for comparison.
         self._others = {mask: np.arange(size) % counts[mask] for mask, size in sizes.items()}
+        self._differ = any((rows != self._others[mask]).any() for mask, rows in self._rows.items())
         _LOG.debug("%s: batches of %s are padded to %s", self.name, _text(counts), _text(sizes))
 
     def call(self, leaves: list[Any], *, donate: bool | None = None) -> Any:
         """Runs a step on the leaves of its arguments; as `Compiled.call`."""
         full = self._padded(leaves, self._rows)
-        if any((self._rows[mask] != self._others[mask]).any() for mask in self._masks):
-            others = self._padded(leaves, self._others)
-            check_padding(self._compiled, (full, others), self._cut_all, self._masks)
+        if self._differ:
+            others = functools.partial(self._padded, leaves, self._others)
+            check_padding(self._compiled, full, others, self._cut_all, self._rows)
         try:
             return self._cut_all(self._compiled.call(full, donate=donate))
         except StepError as error:

@@ -40,12 +40,17 @@ class Runnable(Protocol):
 
 
 def check_padding(
-    compiled: Runnable, paddings: Iterable[list[Any]], cut: Callable[[Any], Any], masks: Iterable[str]
+    compiled: Runnable,
+    padded: list[Any],
+    otherwise: Callable[[], list[Any]],
+    cut: Callable[[Any], Any],
+    masks: Iterable[str],
 ) -> None:
     """Checks a compiled step once.
 
     Args:
-      paddings: the same arguments, padded in two ways.
+      padded: the arguments of a call.
+      otherwise: gives the same, padded in another way.
       cut: from what the step gives to that of the real samples.
       masks: names of the step's masks, for the message.
 
@@ -54,7 +59,7 @@ def check_padding(
     """
     if compiled in _checked:
         return
-    found, other = (jax.tree.leaves(cut(_run(compiled, leaves))) for leaves in paddings)
+    found, other = (jax.tree.leaves(cut(_run(compiled, leaves))) for leaves in (padded, otherwise()))
     for result, one, two in zip(compiled.lowered.results, found, other, strict=True):
         if not compare(result.name, one, two, rtol=_RTOL, atol=_ATOL).passes:
             names = " and ".join(f'"{mask}"' for mask in masks)
