@@ -74,12 +74,9 @@ struct CodegenCpu : mlir::epl::impl::CodegenCpuBase<CodegenCpu> {
       : CodegenCpuBase(options), progress(std::move(progress)) {}
 
   void runOnOperation() override {
-    FailureOr<CpuTarget> target = getCpuTarget(cpu);
-    if (failed(target)) {
-      getOperation().emitError() << "unknown CPU \"" << cpu << "\" (--cpu or EPL_CPU), expected "
-                                 << kCpuNames;
+    FailureOr<CpuTarget> target = getCpuTarget(getOperation(), cpu);
+    if (failed(target))
       return signalPassFailure();
-    }
     SmallVector<func::FuncOp> nests;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (function->hasAttr(kKernelAttr))

@@ -2,6 +2,8 @@
 
 #include "passes/kernel/CpuTarget.h"
 
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Operation.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/MC/MCSubtargetInfo.h"
@@ -48,5 +50,14 @@ FailureOr<CpuTarget> mlir::epl::getCpuTarget(StringRef cpu) {
   for (StringRef feature : kFeatures)
     if (cpu == "host" ? present.lookup(feature) : subtarget->checkFeatures(("+" + feature).str()))
       target.features.push_back(feature.str());
+  return target;
+}
+
+FailureOr<CpuTarget> mlir::epl::getCpuTarget(Operation *op, StringRef cpu) {
+  FailureOr<CpuTarget> target = getCpuTarget(cpu);
+  if (failed(target))
+    op->emitError() << "unknown CPU \"" << cpu
+                    << "\" (--cpu or EPL_CPU), expected host, a level (x86-64, x86-64-v2, x86-64-v3, "
+                       "x86-64-v4) or a name of LLVM such as znver4";
   return target;
 }

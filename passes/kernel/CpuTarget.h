@@ -9,14 +9,14 @@
 
 #include <string>
 
+namespace mlir {
+class Operation;
+}
+
 namespace mlir::epl {
 
 /// The machine that kernels run on.
 constexpr llvm::StringLiteral kCpuTriple = "x86_64-unknown-linux-gnu";
-
-/// What users may call a CPU.
-constexpr llvm::StringLiteral kCpuNames =
-    "host, a level (x86-64, x86-64-v2, x86-64-v3, x86-64-v4) or a name of LLVM such as znver4";
 
 /// A CPU by name and the features that code for it may use. The features are a closed list, so that a runtime
 /// can check each of them by CPUID; the name only tunes.
@@ -34,5 +34,8 @@ struct CpuTarget {
 /// The target called `cpu`; "host" is the machine that compiles. Fails for a name that LLVM does not know.
 /// Readies LLVM's backend for it.
 FailureOr<CpuTarget> getCpuTarget(StringRef cpu);
+
+/// The same; an unknown name is an error of `op`.
+FailureOr<CpuTarget> getCpuTarget(Operation *op, StringRef cpu);
 
 } // namespace mlir::epl

@@ -62,12 +62,9 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
   using LowerKernelsBase::LowerKernelsBase;
 
   void runOnOperation() override {
-    FailureOr<CpuTarget> target = getCpuTarget(cpu);
-    if (failed(target)) {
-      getOperation().emitError() << "unknown CPU \"" << cpu << "\" (--cpu or EPL_CPU), expected "
-                                 << kCpuNames;
+    FailureOr<CpuTarget> target = getCpuTarget(getOperation(), cpu);
+    if (failed(target))
       return signalPassFailure();
-    }
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
       if (isCode(kernel) && failed(lower(kernel, target->getVectorBits())))
         return signalPassFailure();

@@ -1,7 +1,5 @@
 //===- SignalStack.h - Where a thread's handlers of signals run -*- C++ -*-===//
-
-#ifndef EPL_PASSES_KERNEL_SIGNALSTACK_H
-#define EPL_PASSES_KERNEL_SIGNALSTACK_H
+#pragma once
 
 #include <csignal>
 #include <memory>
@@ -30,5 +28,3 @@ private:
 };
 
 } // namespace mlir::epl
-
-#endif // EPL_PASSES_KERNEL_SIGNALSTACK_H

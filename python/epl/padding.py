@@ -169,18 +169,18 @@ def padded(signature: MaskedSignature, spec: Spec, known: Iterable[Spec], device
 
 
 @contextlib.contextmanager
-def noting_sizes(signature: MaskedSignature, given: Spec, spec: Spec) -> Iterator[None]:
+def noting_sizes(signature: Signature, given: Spec, spec: Spec) -> Iterator[None]:
     """What a step raises when it is traced for a larger batch than the given one says so."""
     try:
         yield
     except Error:
         raise
     except Exception as error:
-        sizes, larger = samples(signature, given), samples(signature, spec)
-        if sizes != larger:
+        if given != spec and isinstance(signature, MaskedSignature):
+            larger, sizes = (_text(samples(signature, each)) for each in (spec, given))
             error.add_note(
-                f"pad_batch: {signature.name} is traced with a batch of {_text(larger)} samples for one of "
-                f"{_text(sizes)}: write the size of the batch, not a number, and make what is per sample a "
+                f"pad_batch: {signature.name} is traced with a batch of {larger} samples for one of "
+                f"{sizes}: write the size of the batch, not a number, and make what is per sample a "
                 "batch"
             )
         raise

@@ -16,10 +16,8 @@ import jax
 from epl.comparison import compare
 from epl.errors import ArgumentError, StepError
 
-_RTOL, _ATOL = (
-    1e-5,
-    1e-6,
-)  # as of Compiled.check: 0 times what is padded is 0, but sums may be formed otherwise
+# As of Compiled.check: 0 times what is padded is 0, but sums may be formed otherwise.
+_RTOL, _ATOL = 1e-5, 1e-6
 
 _checked: weakref.WeakSet[Any] = weakref.WeakSet()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import logging
@@ -125,16 +124,15 @@ class Parallelized:
 
     def _find_or_trace(self, spec: Spec, leaves: Sequence[Any], is_call: bool) -> Lowered:
         chosen, default, _ = context = self._context()
-        tracing: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+        given = spec
         if isinstance(self._signature, MaskedSignature):
             known = [lowered.spec for (*_, other), lowered in self._lowered.items() if other == context]
-            given, spec = spec, padding.padded(self._signature, spec, known, chosen.devices)
-            tracing = padding.noting_sizes(self._signature, given, spec)
+            spec = padding.padded(self._signature, spec, known, chosen.devices)
         key = (spec, spec.weak_types, context)
         if key not in self._lowered:
             if is_call:
                 self._log_compilation(spec)
-            with tracing:
+            with padding.noting_sizes(self._signature, given, spec):
                 self._lowered[key] = self._trace(spec, leaves, chosen, default)
         return self._lowered[key]
 

@@ -118,10 +118,14 @@ class ScopeTable:
         """Collects the scopes that this thread enters in the block."""
         previous, _state.table = _state.table, self
         try:
-            with _retrace((self._token, -1, 0)):
+            with _retrace(self._outside()):
                 yield
         finally:
             _state.table = previous
+
+    def _outside(self) -> tuple[int, int, int]:
+        """What JAX keeps a trace for outside of all scopes."""
+        return self._token, -1, len(self.strategies)
 
     @contextlib.contextmanager
     def entered(self, strategy: Strategy) -> Iterator[None]:
@@ -140,7 +144,7 @@ class ScopeTable:
                 yield
         finally:
             self.current = None
-            hooks.set_user_context(_retrace, (self._token, -1, len(self.strategies)))
+            hooks.set_user_context(_retrace, self._outside())
 
     @contextlib.contextmanager
     def named(self, scope_id: int, transform: str) -> Iterator[None]:

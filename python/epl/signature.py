@@ -204,11 +204,12 @@ class Signature:
                 f"expected at least {len(states)} results, found {len(parts)}"
             )
         checked = [*zip(in_place.items(), updates, strict=True), *zip(states.items(), parts, strict=False)]
-        numbers = [self.arguments(spec)[i].name for i in spec.numbers]
+        arguments = self.arguments(spec)
+        numbers = [arguments[i].name for i in spec.numbers]
         for (name, expected), part in checked:
             _check_state(self.name, name, expected, part, numbers)
         owners = [name for name, tree in trees.items() for _ in jax.tree.leaves(tree)]
-        owned = list(enumerate(zip(owners, self.arguments(spec), strict=True)))
+        owned = list(enumerate(zip(owners, arguments, strict=True)))
         results = [
             adapter.Result(argument.name, i)
             for name in (*in_place, *states)

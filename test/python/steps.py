@@ -11,10 +11,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import pytest
 
 import epl
 
 Step = Callable[..., Any]
+
+Mistake = tuple[str, Callable[[], Any], str, Callable[[], Any]]
+"""Its name, what makes it, a pattern of the error, and what the error says to do."""
+
+
+def assert_what_the_error_says_works(case: Mistake) -> None:
+    _, mistake, message, remedy = case
+    with pytest.raises(epl.Error, match=message):
+        mistake()
+    remedy()
 
 
 def mlp_parameters(sizes: tuple[int, ...] = (12, 32, 24, 10)) -> dict[str, jax.Array]:

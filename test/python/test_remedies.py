@@ -15,7 +15,7 @@ import pytest
 
 import epl
 from epl.config_keys import KEYS
-from steps import assert_near
+from steps import Mistake, assert_near, assert_what_the_error_says_works
 
 S, X = jnp.zeros(3), np.ones((4, 3), np.float32)
 
@@ -53,7 +53,7 @@ def enter(scope: Any) -> None:
         pass
 
 
-MISTAKES: list[tuple[str, Callable[[], Any], str, Callable[[], Any]]] = [
+MISTAKES: list[Mistake] = [
     (
         "a scope that is not called",
         lambda: run(whole(epl.replicate), S, X),
@@ -196,11 +196,8 @@ MISTAKES: list[tuple[str, Callable[[], Any], str, Callable[[], Any]]] = [
 
 
 @pytest.mark.parametrize("case", MISTAKES, ids=[name for name, *_ in MISTAKES])
-def test_what_the_error_says_works(case: tuple[str, Callable[[], Any], str, Callable[[], Any]]) -> None:
-    _, mistake, message, remedy = case
-    with pytest.raises(epl.Error, match=message):
-        mistake()
-    remedy()
+def test_what_the_error_says_works(case: Mistake) -> None:
+    assert_what_the_error_says_works(case)
 
 
 @pytest.mark.parametrize("devices", ["cpu: 2", "CPU:2", " Cpu : 2 ", np.int64(2), "2"])

@@ -22,14 +22,17 @@ from epl.adapters.torch import hooks
 _ATEN = torch.ops.aten
 
 
-def _convolution_backward(grad: Any, x: Any, weight: Any, _bias: Any, *rest: Any) -> tuple[Any, Any, Any]:
+def _convolution_backward(grad: Any, x: Any, weight: Any, _bias: Any, *rest: Any) -> tuple[Any, ...]:
     *settings, wanted = rest
     run = lambda x, weight: hooks.lower(_ATEN.convolution.default, (x, weight, None, *settings), {})  # noqa: E731
     of_x, of_weight = jax.vjp(run, x, weight)[1](grad)
     of_bias = grad.sum((0, *range(2, grad.ndim)))
-    return tuple(
-        made if want else None for made, want in zip((of_x, of_weight, of_bias), wanted, strict=True)
-    )  # type: ignore[return-value]
+    return _those_wanted((of_x, of_weight, of_bias), wanted)
+
+
+def _those_wanted(gradients: Sequence[Any], wanted: Sequence[bool]) -> tuple[Any, ...]:
+    """None in the place of gradients that torch has no use for."""
+    return tuple(made if want else None for made, want in zip(gradients, wanted, strict=True))
 
 
 def _each(values: Any, count: int) -> list[int]:
@@ -151,10 +154,10 @@ def _resized(operator: Any) -> Callable[..., Any]:
 def _sampled(operator: Any) -> Callable[..., Any]:
     """The gradients of a sampling at a grid's places, of the operand and of the grid."""
 
-    def backward(grad: Any, x: Any, grid: Any, *rest: Any) -> tuple[Any, Any]:
+    def backward(grad: Any, x: Any, grid: Any, *rest: Any) -> tuple[Any, ...]:
         *settings, wanted = rest
-        gradients = jax.vjp(lambda x, grid: hooks.lower(operator, (x, grid, *settings), {}), x, grid)[1](grad)
-        return tuple(g if want else None for g, want in zip(gradients, wanted, strict=True))  # type: ignore[return-value]
+        run = lambda x, grid: hooks.lower(operator, (x, grid, *settings), {})  # noqa: E731
+        return _those_wanted(jax.vjp(run, x, grid)[1](grad), wanted)
 
     return backward
 
@@ -174,6 +177,15 @@ def _shrink_backward(grad: Any, x: Any, bound: float) -> Any:
     return jnp.where(jnp.abs(x) > bound, grad, 0)
 
 
+_LINEAR = {
+    _pooled: "avg_pool2d avg_pool3d replication_pad1d replication_pad2d replication_pad3d",
+    _resized: """
+        upsample_nearest1d upsample_nearest2d upsample_nearest3d
+        _upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d
+        upsample_linear1d upsample_bilinear2d upsample_trilinear3d upsample_bicubic2d""",
+}
+"""Operators by what their gradients are made of."""
+
 OWN: dict[Any, Callable[..., Any]] = {
     _ATEN.convolution_backward.default: _convolution_backward,
     _ATEN.max_pool2d_with_indices.default: functools.partial(_max_pool, 2),
@@ -187,29 +199,9 @@ OWN: dict[Any, Callable[..., Any]] = {
     _ATEN.hardshrink_backward.default: _shrink_backward,
     _ATEN.softshrink_backward.default: _shrink_backward,
     **{
-        getattr(_ATEN, f"{name}_backward").default: _pooled(getattr(_ATEN, name).default)
-        for name in (
-            "avg_pool2d",
-            "avg_pool3d",
-            "replication_pad1d",
-            "replication_pad2d",
-            "replication_pad3d",
-        )
-    },
-    **{
-        getattr(_ATEN, f"{name}_backward").default: _resized(getattr(_ATEN, name).default)
-        for name in (
-            "upsample_nearest1d",
-            "upsample_nearest2d",
-            "upsample_nearest3d",
-            "_upsample_nearest_exact1d",
-            "_upsample_nearest_exact2d",
-            "_upsample_nearest_exact3d",
-            "upsample_linear1d",
-            "upsample_bilinear2d",
-            "upsample_trilinear3d",
-            "upsample_bicubic2d",
-        )
+        getattr(_ATEN, f"{name}_backward").default: kind(getattr(_ATEN, name).default)
+        for kind, names in _LINEAR.items()
+        for name in names.split()
     },
 }
 """By the operator's overload."""

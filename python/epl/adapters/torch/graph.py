@@ -86,11 +86,11 @@ class _Recorder:
             for name, leaf in zip(self.parameters, leaves[:first], strict=True)
         }
         buffers = {n: leaf.clone() for n, leaf in zip(self.buffers, leaves[first:second], strict=True)}
-        # A checkpoint runs parts of the module again while gradients are computed: on these tensors, too.
         inputs = [
             leaf.detach().requires_grad_() if wants else leaf
             for leaf, wants in zip(leaves[second:], self.differentiated, strict=True)
         ]
+        # A checkpoint runs parts of the module again while gradients are computed: on these tensors, too.
         with hooks.substituted(self.module, {**parameters, **buffers}):
             flat = self._run(inputs)
             gradients = [] if self.wanted is None else self._differentiate(flat[0], parameters)
@@ -173,12 +173,12 @@ def _hooks_of(module: Any, name: str) -> list[Callable[[Any], Any]]:
       UnsupportedError: for hooks of another kind: a step has no `.grad`.
     """
     parameter = module.get_parameter(name)
-    if parameter._post_accumulate_grad_hooks:
+    if hooks.has_accumulation_hooks(parameter):
         raise UnsupportedError(
             f'"{name}" has a hook by register_post_accumulate_grad_hook, and a step has no .grad: change the '
             "gradient in one by register_hook"
         )
-    return list((parameter._backward_hooks or {}).values())
+    return hooks.gradient_hooks(parameter)
 
 
 def _check_constants(module: Any, graph: Any) -> None:
@@ -203,7 +203,7 @@ def _row(error: Exception) -> Any:
         return MASK
     if isinstance(error, hooks.BRANCHES) or any(text in str(error) for text in hooks.ASKS_FOR_A_VALUE):
         return BRANCH
-    if "torch._C.Generator" in str(error):
+    if hooks.TAKES_A_GENERATOR in str(error):
         return GENERATOR
     return OPERATOR if isinstance(error, hooks.UNTRACEABLE) else None
 
@@ -262,7 +262,8 @@ def _check_attributes(module: Any) -> None:
 
 
 def _instead_of_attribute(part: Any, name: str) -> str:
-    if f"{name}_g" in part._parameters or f"{name}_orig" in part._parameters:
+    own = dict(part.named_parameters(recurse=False))
+    if f"{name}_g" in own or f"{name}_orig" in own:
         return "it is of a norm of torch.nn.utils: use that of torch.nn.utils.parametrizations"
     return "register it by register_buffer, or return it with the loss"
 

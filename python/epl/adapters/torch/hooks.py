@@ -75,6 +75,9 @@ ASKS_FOR_A_VALUE = (
 )
 """Words of torch's other errors where Python asks for a value."""
 
+TAKES_A_GENERATOR = "torch._C.Generator"
+"""What its error names where an operator is given a generator of random numbers."""
+
 SHAPES: tuple[type[Exception], ...] = (fake_tensor.DynamicOutputShapeException,)
 """What tracing raises for a result whose shape depends on values."""
 
@@ -208,8 +211,9 @@ def as_written() -> contextlib.AbstractContextManager[Any]:
     """
     stack = contextlib.ExitStack()
     stack.enter_context(mock.patch.object(checkpoint.CheckpointFunction, "apply", _checkpointed))
-    if "torch._dynamo" in sys.modules:  # a second to import, and there where something is compiled
-        stack.enter_context(_inside_dynamo())
+    # It takes a second to import, and is there where something is compiled.
+    if dynamo := sys.modules.get("torch._dynamo"):
+        stack.enter_context(dynamo.config.patch(error_on_nested_fx_trace=False))
     return stack
 
 
@@ -225,13 +229,6 @@ def _checkpointed(function: Callable[..., Any], preserve: bool, *args: Any) -> A
         with torch.no_grad():  # what it reads besides its arguments has no gradients then
             return function(*args)
     return checkpoint.checkpoint(function, *args, use_reentrant=False, preserve_rng_state=preserve)
-
-
-def _inside_dynamo() -> contextlib.AbstractContextManager[Any]:
-    unchecked: contextlib.AbstractContextManager[Any] = sys.modules["torch._dynamo"].config.patch(
-        error_on_nested_fx_trace=False
-    )
-    return unchecked
 
 
 @contextlib.contextmanager
@@ -272,3 +269,18 @@ def mark_stepped(optimizer: Any) -> None:
 def has_step_hooks(optimizer: Any) -> bool:
     """Whether functions of the user's are to be called round the optimizer's steps."""
     return bool(optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks)
+
+
+def gradient_hooks(parameter: Any) -> list[Callable[[Any], Any]]:
+    """What `register_hook` has registered for a parameter."""
+    return list((parameter._backward_hooks or {}).values())
+
+
+def has_accumulation_hooks(parameter: Any) -> bool:
+    """Whether `register_post_accumulate_grad_hook` has registered something for a parameter."""
+    return bool(parameter._post_accumulate_grad_hooks)
+
+
+def own_parts(module: Any) -> tuple[Any, ...]:
+    """What identifies a module's own submodules, parameters and buffers; a buffer may be assigned anew."""
+    return (*map(id, module._modules.values()), *map(id, module._parameters.values()), *module._buffers)

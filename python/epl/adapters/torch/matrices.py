@@ -52,10 +52,14 @@ def _turned(x: Any) -> Any:
     return jnp.swapaxes(x, -1, -2)
 
 
-def _factors(x: Any) -> tuple[Any, Any]:
-    """The factors in one matrix, and pivots as torch counts them, from 1."""
-    factors, pivots, _ = jax.lax.linalg.lu(x)
+def _factors(x: Any, *, transposed: bool = False) -> tuple[Any, Any]:
+    """The factors of a matrix, or of its transpose, in one, and pivots as torch counts them, from 1."""
+    factors, pivots, _ = jax.lax.linalg.lu(_turned(x) if transposed else x)
     return factors, pivots + 1
+
+
+def _diagonal(factors: Any) -> Any:
+    return jnp.diagonal(factors, axis1=-2, axis2=-1)
 
 
 def _fine(x: Any) -> Any:
@@ -85,29 +89,28 @@ def _solve(
     a: Any, b: Any, *, left: bool = True, check_errors: bool = False, transposed: bool = False
 ) -> tuple[Any, Any, Any, Any]:
     del check_errors
-    factors, pivots = _factors(_turned(a) if transposed else a)
+    factors, pivots = _factors(a, transposed=transposed)
     is_vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
     found = _lu_solve(factors, pivots, b[..., None] if is_vector else b, left=left, adjoint=transposed)
     return found[..., 0] if is_vector else found, factors, pivots, _fine(a)
 
 
-def _sign(factors: Any, pivots: Any) -> Any:
-    """The sign of a determinant: that of the diagonal, and of the exchanges of rows."""
+def _times_parity(product: Any, pivots: Any) -> Any:
+    """A product over the diagonal, negative for an odd number of exchanges of rows."""
     exchanged = pivots != jnp.arange(1, pivots.shape[-1] + 1, dtype=pivots.dtype)
-    odd = jnp.where(exchanged.sum(-1) % 2 == 1, -1, 1).astype(factors.dtype)
-    return odd * jnp.prod(jnp.sign(jnp.diagonal(factors, axis1=-2, axis2=-1)), axis=-1)
+    return jnp.where(exchanged.sum(-1) % 2 == 1, -product, product)
 
 
 def _determinant(a: Any, *, transposed: bool = False) -> tuple[Any, Any, Any]:
-    factors, pivots = _factors(_turned(a) if transposed else a)
-    size = jnp.prod(jnp.abs(jnp.diagonal(factors, axis1=-2, axis2=-1)), axis=-1)
-    return _sign(factors, pivots) * size, factors, pivots
+    factors, pivots = _factors(a, transposed=transposed)
+    return _times_parity(jnp.prod(_diagonal(factors), axis=-1), pivots), factors, pivots
 
 
 def _log_determinant(a: Any, *, transposed: bool = False) -> tuple[Any, Any, Any, Any]:
-    factors, pivots = _factors(_turned(a) if transposed else a)
-    size = jnp.log(jnp.abs(jnp.diagonal(factors, axis1=-2, axis2=-1))).sum(-1)
-    return _sign(factors, pivots), size, factors, pivots
+    factors, pivots = _factors(a, transposed=transposed)
+    diagonal = _diagonal(factors)
+    sign = _times_parity(jnp.prod(jnp.sign(diagonal), axis=-1), pivots)
+    return sign, jnp.log(jnp.abs(diagonal)).sum(-1), factors, pivots
 
 
 def _lu_factor(a: Any, *, pivot: bool = True, check_errors: bool = False) -> tuple[Any, Any, Any]:

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from epl.adapters.torch import hooks
-from epl.adapters.torch.tensors import lookup, nested, to_host, to_torch
+from epl.adapters.torch.tensors import copied, lookup, nested, to_host, to_torch
 from epl.errors import ArgumentError
 
 Arrays = Mapping[str, Any]
@@ -203,8 +203,8 @@ class TorchOptimizer:
             needed = self._kind.slots(group)
             self._slots[index] = tuple(slot for slot in _SLOTS if slot in kept or slot in needed)
             for slot in self._slots[index]:
-                tensor = kept[slot] if slot in kept else torch.zeros_like(parameter)
-                trees.setdefault(slot, {})[name] = np.array(to_host(tensor))
+                array = copied(kept[slot]) if slot in kept else _zeros(parameter)
+                trees.setdefault(slot, {})[name] = array
         return {slot: nested(tree) for slot, tree in trees.items()}
 
     def completed(self, state: Any) -> Any:
@@ -215,16 +215,13 @@ class TorchOptimizer:
         for index, (name, parameter, group) in enumerate(self._all()):
             for slot in self._kind.slots(group):
                 if slot not in self._slots[index]:
-                    missing.setdefault(slot, {})[name] = np.zeros_like(to_host(parameter))
+                    missing.setdefault(slot, {})[name] = _zeros(parameter)
                     self._slots[index] += (slot,)
         for slot, new in missing.items():
-            flat = {name: lookup(state[slot], name) for name in self._having(slot) if name not in new}
-            state = {**state, slot: nested({**flat, **new})}
+            having = [name for name, slots in zip(self.names, self._slots, strict=True) if slot in slots]
+            flat = {name: new[name] if name in new else lookup(state[slot], name) for name in having}
+            state = {**state, slot: nested(flat)}
         return state
-
-    def _having(self, slot: str) -> list[str]:
-        """The parameters whose state has a slot."""
-        return [name for name, slots in zip(self.names, self._slots, strict=True) if slot in slots]
 
     def _all(self) -> Iterator[tuple[str, Any, Any]]:
         """Name, parameter and group of each."""
@@ -286,6 +283,11 @@ class TorchOptimizer:
     def write_back(self, state: Any) -> None:
         """Torch's optimizer takes the state of the step over."""
         self._optimizer.load_state_dict(self.state_dict(state))
+
+
+def _zeros(parameter: Any) -> np.ndarray[Any, Any]:
+    """What a slot of a parameter begins with."""
+    return np.zeros_like(to_host(parameter))
 
 
 class OptaxOptimizer:

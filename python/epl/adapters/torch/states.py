@@ -6,13 +6,13 @@ generator and its critic, have the same cells. The module keeps what it had unti
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
-from epl.adapters.torch.tensors import lookup, nested, to_host, to_torch
+from epl.adapters.torch import hooks
+from epl.adapters.torch.tensors import copied, lookup, nested, to_torch
 from epl.errors import ArgumentError
 
 
@@ -38,10 +38,12 @@ class Tensors:
         self._module = module
         self.parameters = dict(module.named_parameters())
         self.trained = tuple(trained)
-        self._signs = _signs(module)
-        found = self._all()
+        self._parts = [(part, hooks.own_parts(part)) for part in module.modules()]
+        updated, found = set(trained), self._all()
         known = shared.by_id() if shared else {}
         self._cells = {name: known.get(id(tensor)) or _Cell() for name, tensor in found.items()}
+        # What is not trained: parameters that no optimizer has, buffers.
+        self.rest = tuple(name for name in self._cells if name not in updated)
         self._read([name for name, cell in self._cells.items() if cell.array is None])
 
     def _tensors(self) -> dict[str, Any]:
@@ -60,20 +62,14 @@ class Tensors:
         own, others = self.by_id(), other.by_id()
         return any(own[key] is not others[key] for key in own.keys() & others.keys())
 
-    @property
-    def rest(self) -> list[str]:
-        """Names of what is not trained: parameters that no optimizer has, buffers."""
-        trained = set(self.trained)
-        return [name for name in self._cells if name not in trained]
-
     def read(self) -> None:
         """Takes over what the module has, in memory of its own."""
         self._read(self._cells)
 
-    def _read(self, names: Sequence[str] | Mapping[str, Any]) -> None:
+    def _read(self, names: Iterable[str]) -> None:
         tensors = self._tensors()
         for name in names:
-            self._cells[name].array = np.array(to_host(tensors[name]))
+            self._cells[name].array = copied(tensors[name])
 
     def trees(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is trained and the rest, by the steps of their names."""
@@ -106,22 +102,13 @@ class Tensors:
 
     def check_module(self) -> None:
         """Raises `ArgumentError` if submodules or parameters are not those that the step was made of."""
-        for part, signs in self._signs:
-            if _sign(part) != signs:
+        for part, expected in self._parts:
+            if hooks.own_parts(part) != expected:
                 path = next(path for path, other in self._module.named_modules() if other is part)
                 raise ArgumentError(
                     f"{_described(path, part)} has other submodules, parameters or buffers than when "
                     "epl.torch.parallelize was called: write back what was trained and call it again"
                 )
-
-
-def _signs(module: Any) -> list[tuple[Any, tuple[Any, ...]]]:
-    return [(part, _sign(part)) for part in module.modules()]
-
-
-def _sign(part: Any) -> tuple[Any, ...]:
-    """What identifies the parts of a module; a buffer may be assigned anew."""
-    return (*map(id, part._modules.values()), *map(id, part._parameters.values()), *part._buffers)
 
 
 def _described(path: str, part: Any) -> str:

@@ -61,6 +61,11 @@ def to_host(tensor: Any) -> np.ndarray[Any, Any]:
     return array.view(jnp.bfloat16) if tensor.dtype is torch.bfloat16 else array
 
 
+def copied(tensor: Any) -> np.ndarray[Any, Any]:
+    """A tensor's elements, in memory of their own."""
+    return np.array(to_host(tensor))
+
+
 def to_torch(array: Any) -> Any:
     """A tensor of its own memory with an array's elements."""
     host = np.array(array)
