@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Bytes.h"
 #include "dialect/Loops.h"
 #include "passes/annotate/DeadOps.h"
 #include "passes/annotate/InlineScopes.h"
@@ -246,14 +247,6 @@ bool Stamper::isNeighbour(Operation *op, Operation *other) {
   return stamps.lookup(other).taskgraph && (!marked.contains(loop) || loops.getLoop(other) == loop);
 }
 
-static int64_t getBytes(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || !tensor.hasStaticShape())
-    return 0;
-  Type element = tensor.getElementType();
-  return tensor.getNumElements() * (element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 64);
-}
-
 /// The task graph that makes the most of what a loop reads from outside; the first of several.
 std::optional<unsigned> Stamper::getMostRead(LoopAttr loop) {
   llvm::SetVector<Value> read;
@@ -263,7 +256,7 @@ std::optional<unsigned> Stamper::getMostRead(LoopAttr loop) {
   llvm::MapVector<unsigned, int64_t> bytes;
   for (Value value : read)
     if (Operation *producer = value.getDefiningOp(); producer && stamps.lookup(producer).taskgraph)
-      bytes[*stamps.lookup(producer).taskgraph] += getBytes(value.getType());
+      bytes[*stamps.lookup(producer).taskgraph] += getBytes(value);
   auto *most = llvm::max_element(bytes, [](auto &a, auto &b) { return a.second < b.second; });
   return most == bytes.end() ? std::nullopt : std::optional(most->first);
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "dialect/Bytes.h"
 #include "dialect/Loops.h"
 #include "dialect/Sharding.h"
 #include "dialect/SourceLocation.h"
@@ -86,7 +87,7 @@ private:
   }
   /// A new buffer for a tensor of that type, bound to `value`.
   uint32_t addBuffer(Value value, RankedTensorType type, StringRef name) {
-    return buffers[value] = builder.addBuffer(name.str(), getByteSize(type));
+    return buffers[value] = builder.addBuffer(name.str(), getBytes(type));
   }
 
   func::FuncOp func;

@@ -90,9 +90,9 @@ FailureOr<PlanBuilder::KernelEntry> PlanBuilder::addKernel(KernelOp kernel) {
   entry.num_inputs = body.getNumArguments();
   entry.num_outputs = body.getTerminator()->getNumOperands();
   for (Type type : body.getArgumentTypes())
-    entry.operand_sizes.push_back(getByteSize(cast<RankedTensorType>(type)));
+    entry.operand_sizes.push_back(getBytes(cast<RankedTensorType>(type)));
   for (Type type : body.getTerminator()->getOperandTypes())
-    entry.operand_sizes.push_back(getByteSize(cast<RankedTensorType>(type)));
+    entry.operand_sizes.push_back(getBytes(cast<RankedTensorType>(type)));
   if (auto inPlace = kernel.getInPlace())
     entry.in_place.assign(inPlace->begin(), inPlace->end());
   else

@@ -75,7 +75,7 @@ void PlanBuilder::addSlice(LoopSliceOp op, int64_t part) {
   plan::CopyT copy;
   copy.source = buffers.lookup(op.getOperand());
   copy.target = addBuffer(op, type, "slice");
-  copy.size = getByteSize(type);
+  copy.size = getBytes(type);
   copy.from = part * copy.size;
   addCopy(op, "slice", copy);
 }
@@ -92,7 +92,7 @@ void PlanBuilder::addPart(LoopStackOp op, int64_t part) {
   plan::CopyT copy;
   copy.source = made;
   copy.target = buffers.lookup(op);
-  copy.size = getByteSize(getLocalType(op, cast<DistType>(op.getOperand().getType())));
+  copy.size = getBytes(getLocalType(op, cast<DistType>(op.getOperand().getType())));
   copy.to = part * copy.size;
   addCopy(op, "stack", copy);
 }

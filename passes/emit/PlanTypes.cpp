@@ -31,10 +31,6 @@ std::optional<plan::ElementType> mlir::epl::getElementType(Type type) {
   }
 }
 
-int64_t mlir::epl::getByteSize(RankedTensorType type) {
-  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-}
-
 plan::ReductionKind mlir::epl::getReductionKind(ReductionKind kind) {
   switch (kind) {
   case ReductionKind::sum:

@@ -9,9 +9,6 @@ namespace mlir::epl {
 /// The plan's name of an element type; nothing for types that the runtime has no memory for.
 std::optional<::epl::runtime::plan::ElementType> getElementType(Type type);
 
-/// Bytes of a contiguous tensor; an i1 is stored as a byte.
-int64_t getByteSize(RankedTensorType type);
-
 /// The plan's name of a reduction.
 ::epl::runtime::plan::ReductionKind getReductionKind(ReductionKind kind);
 

@@ -2,6 +2,8 @@
 
 #include "passes/kernel/KernelFunction.h"
 
+#include "dialect/Bytes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -107,7 +109,7 @@ Value KernelFunction::allocate(RankedTensorType type) {
   builder.setInsertionPointAfterValue(end);
   MemRefType buffer = getBufferType(type);
   Value offset = arith::ConstantIndexOp::create(builder, workspaceBytes);
-  int64_t bytes = buffer.getNumElements() * llvm::divideCeil(buffer.getElementTypeBitWidth(), 8);
+  int64_t bytes = buffer.getNumElements() * getElementBytes(buffer.getElementType());
   workspaceBytes = llvm::alignTo(workspaceBytes + bytes, kWorkspaceAlignment);
   Value workspace = function.getArgument(numInputs + numOutputs);
   return memref::ViewOp::create(builder, buffer, workspace, offset, ValueRange());

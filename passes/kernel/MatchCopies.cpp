@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Bytes.h"
 #include "passes/kernel/Expression.h"
 #include "passes/kernel/Passes.h"
 
@@ -23,19 +24,12 @@ namespace mlir::epl {
 using namespace mlir;
 using namespace mlir::epl;
 
-/// A boolean is a byte.
-static int64_t getElementBytes(RankedTensorType type) {
-  return llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-}
-
-static int64_t getBytes(RankedTensorType type) { return type.getNumElements() * getElementBytes(type); }
-
 /// How many bytes into its source the elements of a slice begin that lie side by side there; none otherwise.
 static std::optional<int64_t> getOffset(tensor::ExtractSliceOp slice) {
   auto isDynamic = [](ArrayRef<int64_t> values) { return llvm::any_of(values, ShapedType::isDynamic); };
   if (isDynamic(slice.getStaticOffsets()) || !slice.hasUnitStride())
     return std::nullopt;
-  int64_t offset = 0, stride = getElementBytes(slice.getSourceType());
+  int64_t offset = 0, stride = getElementBytes(slice.getSourceType().getElementType());
   bool isWhole = true; // all dimensions so far, from the last one on
   for (int64_t dim = slice.getSourceType().getRank() - 1; dim >= 0; --dim) {
     int64_t extent = slice.getSourceType().getDimSize(dim), size = slice.getStaticSizes()[dim];

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Bytes.h"
 #include "dialect/Channels.h"
 #include "dialect/Loops.h"
 #include "dialect/Sharding.h"
@@ -31,12 +32,10 @@ using namespace mlir;
 using namespace mlir::epl;
 
 /// Bytes of the operands on a device.
-static int64_t getBytes(Operation *op) {
+static int64_t getOperandBytes(Operation *op) {
   int64_t bytes = 0;
-  for (Type type : op->getOperandTypes()) {
-    RankedTensorType local = getLocalType(op, cast<DistType>(type));
-    bytes += llvm::divideCeil(local.getNumElements() * local.getElementTypeBitWidth(), 8);
-  }
+  for (Type type : op->getOperandTypes())
+    bytes += getBytes(getLocalType(op, cast<DistType>(type)));
   return bytes;
 }
 
@@ -86,7 +85,7 @@ private:
   }
 
   void insert(Operation *op) {
-    int64_t bytes = getBytes(op);
+    int64_t bytes = getOperandBytes(op);
     auto [last, isFirst] = open.try_emplace(getKey(op), buckets.size());
     if (!isFirst && mayJoin(bytes, buckets[last->second]) && moveTogether(op, buckets[last->second])) {
       buckets[last->second].members.push_back(op);

@@ -2,6 +2,7 @@
 
 #include "passes/shard/AxisPlacement.h"
 
+#include "dialect/Bytes.h"
 #include "passes/shard/Enlarging.h"
 
 #include "llvm/ADT/SetVector.h"

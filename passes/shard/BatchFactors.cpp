@@ -2,7 +2,7 @@
 
 #include "passes/shard/BatchFactors.h"
 
-#include "passes/shard/FactorChoice.h"
+#include "dialect/Bytes.h"
 
 using namespace mlir;
 using namespace mlir::epl;

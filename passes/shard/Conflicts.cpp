@@ -11,6 +11,7 @@
 
 #include "passes/shard/Conflicts.h"
 
+#include "dialect/Bytes.h"
 #include "dialect/SourceLocation.h"
 #include "passes/shard/Describe.h"
 

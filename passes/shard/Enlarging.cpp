@@ -2,7 +2,8 @@
 
 #include "passes/shard/Enlarging.h"
 
-#include "passes/shard/FactorChoice.h"
+#include "dialect/Bytes.h"
+#include "passes/shard/Rules.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

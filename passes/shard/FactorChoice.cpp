@@ -106,13 +106,6 @@ bool FunctionRules::startsNeutral(Operation *op) const {
   });
 }
 
-int64_t mlir::epl::getBytes(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  Type element = type.getElementType();
-  int64_t bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 64;
-  return type.hasStaticShape() ? llvm::divideCeil(type.getNumElements() * bits, 8) : 0;
-}
-
 bool mlir::epl::isPending(Value value, StateOf getState) {
   return isa<RankedTensorType>(value.getType()) && getState(value).partial.has_value();
 }

@@ -15,9 +15,6 @@
 
 namespace mlir::epl {
 
-/// The size of a tensor, rounded up; 0 if its shape is dynamic.
-int64_t getBytes(Value tensor);
-
 /// Asks for the state of a tensor on the axis at hand.
 using StateOf = function_ref<AxisState(Value)>;
 

@@ -2,6 +2,7 @@
 
 #include "passes/shard/MeshAssignment.h"
 
+#include "dialect/Bytes.h"
 #include "dialect/Sharding.h"
 #include "passes/shard/AxisState.h"
 #include "passes/shard/FactorChoice.h"

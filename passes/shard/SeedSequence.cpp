@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Bytes.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/SequenceRegion.h"
 

@@ -19,6 +19,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Bytes.h"
 #include "passes/shard/CutDims.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/Propagation.h"

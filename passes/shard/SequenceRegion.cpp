@@ -2,6 +2,7 @@
 
 #include "passes/shard/SequenceRegion.h"
 
+#include "dialect/Bytes.h"
 #include "passes/shard/Enlarging.h"
 
 using namespace mlir;

@@ -1,6 +1,8 @@
 //===- SplitSearch.cpp - Which dimension of each parameter is split -------===//
 
 #include "passes/shard/SplitSearch.h"
+
+#include "dialect/Bytes.h"
 #include "passes/shard/FactorChoice.h"
 #include "passes/shard/ParameterReads.h"
 

@@ -1,0 +1,20 @@
+//===- Bytes.cpp - The memory that tensors take ---------------------------===//
+
+#include "dialect/Bytes.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+int64_t mlir::epl::getElementBytes(Type element) {
+  return element.isIntOrFloat() ? int64_t(llvm::divideCeil(element.getIntOrFloatBitWidth(), 8)) : 8;
+}
+
+int64_t mlir::epl::getBytes(RankedTensorType type) {
+  return type.hasStaticShape() ? type.getNumElements() * getElementBytes(type.getElementType()) : 0;
+}
+
+int64_t mlir::epl::getBytes(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type ? getBytes(type) : 0;
+}

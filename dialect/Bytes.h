@@ -1,0 +1,18 @@
+//===- Bytes.h - The memory that tensors take -------------------*- C++ -*-===//
+#pragma once
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Value.h"
+
+namespace mlir::epl {
+
+/// The bytes of an element in memory: a boolean has one, an index eight.
+int64_t getElementBytes(Type element);
+
+/// The bytes of a tensor whose elements lie side by side; 0 if its shape is dynamic.
+int64_t getBytes(RankedTensorType type);
+
+/// The same of a value; 0 for what is no tensor.
+int64_t getBytes(Value value);
+
+} // namespace mlir::epl
