@@ -13,7 +13,7 @@
 #include "passes/emit/PlanBuilder.h"
 
 #include "runtime/plan/Error.h"
-#include "runtime/plan/Parts.h"
+#include "runtime/plan/JoinParts.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -2,7 +2,6 @@
 
 #include "passes/kernel/ContractionLoops.h"
 
-#include "passes/kernel/KernelFunction.h"
 #include "passes/kernel/NarrowFloats.h"
 #include "passes/kernel/OpRoles.h"
 #include "passes/kernel/Phases.h"

@@ -14,7 +14,6 @@
 
 #include "passes/kernel/FusionPlan.h"
 
-#include "passes/kernel/KernelFunction.h"
 
 #include <numeric>
 

@@ -3,6 +3,7 @@
 #include "passes/kernel/KernelFunction.h"
 
 #include "dialect/Bytes.h"
+#include "passes/kernel/StridedAccess.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -26,13 +27,6 @@ Type mlir::epl::getStorageType(Type element) {
 
 MemRefType mlir::epl::getBufferType(RankedTensorType type) {
   return MemRefType::get({type.getNumElements()}, getStorageType(type.getElementType()));
-}
-
-SmallVector<int64_t> mlir::epl::getStrides(ArrayRef<int64_t> shape) {
-  SmallVector<int64_t> strides(shape.size(), 1);
-  for (int64_t dim = int64_t(shape.size()) - 2; dim >= 0; --dim)
-    strides[dim] = strides[dim + 1] * shape[dim + 1];
-  return strides;
 }
 
 Value mlir::epl::linearize(ImplicitLocOpBuilder &b, ValueRange indices, ArrayRef<int64_t> shape) {

@@ -56,8 +56,6 @@ private:
 Type getStorageType(Type element);
 /// The linear memref of a tensor.
 MemRefType getBufferType(RankedTensorType type);
-/// Row-major strides, in elements.
-SmallVector<int64_t> getStrides(ArrayRef<int64_t> shape);
 /// The linear index of an element.
 Value linearize(ImplicitLocOpBuilder &b, ValueRange indices, ArrayRef<int64_t> shape);
 /// Loads or stores one element at a linear index; `element` is the tensor's element type.

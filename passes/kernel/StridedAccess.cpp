@@ -2,12 +2,17 @@
 
 #include "passes/kernel/StridedAccess.h"
 
-#include "passes/kernel/KernelFunction.h"
-
 #include <numeric>
 
 using namespace mlir;
 using namespace mlir::epl;
+
+SmallVector<int64_t> mlir::epl::getStrides(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> strides(shape.size(), 1);
+  for (int64_t dim = int64_t(shape.size()) - 2; dim >= 0; --dim)
+    strides[dim] = strides[dim + 1] * shape[dim + 1];
+  return strides;
+}
 
 StridedAccess StridedAccess::along(size_t dim, size_t rank) {
   StridedAccess access = constant(0, rank);

@@ -12,6 +12,9 @@ namespace mlir::epl {
 /// The extents of a loop nest, outermost first.
 using Extents = SmallVector<int64_t>;
 
+/// Row-major strides, in elements.
+SmallVector<int64_t> getStrides(ArrayRef<int64_t> shape);
+
 /// An integer that depends on the point of a domain: `offset + sum of strides[d] * point[d]`. It names an
 /// element of a tensor by its linear index, or a position along one dimension.
 struct StridedAccess {

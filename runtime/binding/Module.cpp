@@ -11,7 +11,7 @@
 #include "runtime/plan/Devices.h"
 #include "runtime/plan/Dump.h"
 #include "runtime/plan/Parts.h"
-#include "runtime/plan/Reader.h"
+#include "runtime/plan/ReadVerified.h"
 #include "runtime/plan/Summary.h"
 #include "runtime/plan/Writer.h"
 

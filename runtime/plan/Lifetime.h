@@ -10,6 +10,9 @@
 
 namespace epl::runtime {
 
+/// Bytes that every offset and the size of the arena are a multiple of: a cache line, and the widest vector.
+inline constexpr uint64_t arenaAlignment = 64;
+
 /// An arena buffer that holds data from the command `first` to the command `last`, both included, when the
 /// commands run in program order.
 struct Lifetime {

@@ -1,6 +1,7 @@
 #include "runtime/plan/Memory.h"
 
 #include "runtime/plan/Access.h"
+#include "runtime/plan/Lifetime.h"
 #include "runtime/plan/Order.h"
 
 #include <algorithm>

@@ -1,9 +1,6 @@
 #include "runtime/plan/Parts.h"
 
 #include "runtime/plan/Mesh.h"
-#include "runtime/plan/Summary.h"
-#include "runtime/plan/Verifier.h"
-#include "runtime/plan/Writer.h"
 
 namespace epl::runtime {
 
@@ -58,20 +55,6 @@ std::vector<ChannelEnds> channelsOf(const plan::PlanT &plan) {
         at(receive->channel).receive = {part, command};
   }
   return ends;
-}
-
-plan::PlanT joinParts(plan::PlanT common, std::vector<plan::SlotT> slots, std::vector<plan::PartT> parts) {
-  common.version = planVersion;
-  common.devices = 0;
-  for (plan::SlotT &slot : slots)
-    common.slots.push_back(std::make_unique<plan::SlotT>(std::move(slot)));
-  for (plan::PartT &part : parts) {
-    common.devices += part.plan->devices;
-    common.parts.push_back(std::make_unique<plan::PartT>(std::move(part)));
-  }
-  common.layout = layoutLine(common);
-  requireValid(common);
-  return common;
 }
 
 } // namespace epl::runtime

@@ -35,10 +35,6 @@ struct ChannelEnds {
 };
 std::vector<ChannelEnds> channelsOf(const plan::PlanT &plan);
 
-/// One plan of several finished ones (Builder.h): `slots` are the caller's, without sharding. Takes what all
-/// share (image, target) from `common`. Throws PlanError if they make no valid plan.
-plan::PlanT joinParts(plan::PlanT common, std::vector<plan::SlotT> slots, std::vector<plan::PartT> parts);
-
 } // namespace epl::runtime
 
 #endif // EPL_RUNTIME_PLAN_PARTS_H

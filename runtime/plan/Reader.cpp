@@ -2,7 +2,6 @@
 
 #include "runtime/plan/Error.h"
 #include "runtime/plan/Hash.h"
-#include "runtime/plan/Verifier.h"
 #include "runtime/plan/Writer.h"
 
 #include <algorithm>
@@ -108,16 +107,6 @@ plan::PlanT parsePlanUnverified(std::span<const uint8_t> bytes, const std::strin
   return plan;
 }
 
-plan::PlanT parsePlan(std::span<const uint8_t> bytes, const std::string &name) {
-  plan::PlanT plan = parsePlanUnverified(bytes, name);
-  std::vector<std::string> messages = verifyPlan(plan);
-  for (std::string &message : messages)
-    message = "plan file \"" + name + "\": " + message;
-  if (!messages.empty())
-    throw PlanError(std::move(messages));
-  return plan;
-}
-
 std::vector<uint8_t> readBytes(const std::filesystem::path &path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   auto check = [&](bool good) {
@@ -131,7 +120,5 @@ std::vector<uint8_t> readBytes(const std::filesystem::path &path) {
   check(bool(file.read(reinterpret_cast<char *>(bytes.data()), std::streamsize(bytes.size()))));
   return bytes;
 }
-
-plan::PlanT readPlan(const std::filesystem::path &path) { return parsePlan(readBytes(path), path.string()); }
 
 } // namespace epl::runtime

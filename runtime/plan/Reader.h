@@ -1,5 +1,5 @@
-// Plan files to plans. The reader trusts nothing: whatever the bytes are, the result is a verified plan or a
-// PlanError that names the file, what was expected and what was found.
+// The bytes of plan files to plans. What is read here is well-formed, and no more: ReadVerified.h gives plans that
+// are proved.
 
 #ifndef EPL_RUNTIME_PLAN_READER_H
 #define EPL_RUNTIME_PLAN_READER_H
@@ -10,21 +10,16 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace epl::runtime {
 
-/// Reads a plan from the bytes of a plan file and verifies it (Verifier.h). `name` stands for the bytes in
-/// errors. Throws PlanError.
-plan::PlanT parsePlan(std::span<const uint8_t> bytes, const std::string &name);
-
-/// Like parsePlan, without the plan verifier: for tools that show what is wrong with a plan.
+/// Reads a plan from the bytes of a plan file, without the plan verifier: for tools that show what is wrong with a
+/// plan. `name` stands for the bytes in errors. Throws PlanError if they are damaged or of another version.
 plan::PlanT parsePlanUnverified(std::span<const uint8_t> bytes, const std::string &name);
 
 /// The bytes of a file. Throws PlanError.
 std::vector<uint8_t> readBytes(const std::filesystem::path &path);
-
-/// Reads and verifies a plan file. Throws PlanError.
-plan::PlanT readPlan(const std::filesystem::path &path);
 
 } // namespace epl::runtime
 

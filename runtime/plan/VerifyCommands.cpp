@@ -4,7 +4,7 @@
 
 #include "runtime/plan/Access.h"
 #include "runtime/plan/Blocks.h"
-#include "runtime/plan/Memory.h"
+#include "runtime/plan/Lifetime.h"
 #include "runtime/plan/Names.h"
 #include "runtime/plan/Origins.h"
 

@@ -5,7 +5,7 @@
 
 #include "test/unit/plan/Plans.h"
 
-#include "runtime/plan/Reader.h"
+#include "runtime/plan/ReadVerified.h"
 #include "runtime/plan/Writer.h"
 
 #include <algorithm>

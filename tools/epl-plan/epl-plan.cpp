@@ -7,6 +7,7 @@
 #include "tools/Tool.h"
 
 #include "runtime/plan/Dump.h"
+#include "runtime/plan/ReadVerified.h"
 #include "runtime/plan/Reader.h"
 #include "runtime/plan/Summary.h"
 #include "runtime/plan/Verifier.h"

@@ -8,7 +8,7 @@
 
 #include "runtime/Error.h"
 #include "runtime/executor/Session.h"
-#include "runtime/plan/Reader.h"
+#include "runtime/plan/ReadVerified.h"
 #include "runtime/plan/Summary.h"
 
 #include <cmath>

@@ -4,8 +4,8 @@
 //
 //   live_bytes PLAN...     prints {"arena": bytes, "bound": bytes} for each
 #include "runtime/plan/Access.h"
-#include "runtime/plan/Memory.h"
-#include "runtime/plan/Reader.h"
+#include "runtime/plan/Lifetime.h"
+#include "runtime/plan/ReadVerified.h"
 
 #include <algorithm>
 #include <iostream>

@@ -4,7 +4,7 @@
 
 #include "runtime/Error.h"
 #include "runtime/plan/Origins.h"
-#include "runtime/plan/Parts.h"
+#include "runtime/plan/JoinParts.h"
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>

@@ -13,7 +13,7 @@
 #include "test/unit/plan/Simulator.h"
 
 #include "runtime/plan/Dump.h"
-#include "runtime/plan/Reader.h"
+#include "runtime/plan/ReadVerified.h"
 #include "runtime/plan/Verifier.h"
 
 #include <gtest/gtest.h>

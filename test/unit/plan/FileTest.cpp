@@ -1,7 +1,7 @@
 // Plan files: what is written is read, and whatever else the bytes are, the reader gives a PlanError.
 
 #include "runtime/plan/Error.h"
-#include "runtime/plan/Reader.h"
+#include "runtime/plan/ReadVerified.h"
 #include "runtime/plan/Writer.h"
 
 #include "test/unit/plan/Plans.h"

@@ -4,7 +4,7 @@
 
 #include "runtime/plan/Blocks.h"
 #include "runtime/plan/Dump.h"
-#include "runtime/plan/Reader.h"
+#include "runtime/plan/ReadVerified.h"
 #include "runtime/plan/Summary.h"
 #include "runtime/plan/Verifier.h"
 #include "runtime/plan/Writer.h"

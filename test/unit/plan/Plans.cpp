@@ -1,7 +1,7 @@
 #include "test/unit/plan/Plans.h"
 
 #include "runtime/plan/Factorizations.h"
-#include "runtime/plan/Parts.h"
+#include "runtime/plan/JoinParts.h"
 
 #include <algorithm>
 #include <random>
