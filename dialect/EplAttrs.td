@@ -60,7 +60,7 @@ def Epl_StrategyAttr : Epl_Attr<"Strategy", "strategy"> {
 def Epl_WishAttr : Epl_Attr<"Wish", "wish"> {
   let summary = "along which dimension the user wants parameters split";
   let description = [{
-    `pattern` names parameters of a scope that is split (`passes/shard/SplitWishes.h` says how), `dim` is their
+    `pattern` names parameters of a scope that is split (`passes/shard/seed/split/SplitWishes.h` says how), `dim` is their
     dimension that the devices of the scope share, counted from the end if it is negative. Without one the
     parameters stay whole.
 

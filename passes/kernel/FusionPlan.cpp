@@ -14,7 +14,6 @@
 
 #include "passes/kernel/FusionPlan.h"
 
-
 #include <numeric>
 
 using namespace mlir;

@@ -1,5 +1,5 @@
-// Plan files to plans that can run. Nothing is trusted: whatever the bytes are, the result is a verified plan or
-// a PlanError that names the file, what was expected and what was found.
+// Plan files to plans that can run. Nothing is trusted: whatever the bytes are, the result is a verified plan
+// or a PlanError that names the file, what was expected and what was found.
 
 #ifndef EPL_RUNTIME_PLAN_READ_VERIFIED_H
 #define EPL_RUNTIME_PLAN_READ_VERIFIED_H

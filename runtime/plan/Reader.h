@@ -1,5 +1,5 @@
-// The bytes of plan files to plans. What is read here is well-formed, and no more: ReadVerified.h gives plans that
-// are proved.
+// The bytes of plan files to plans. What is read here is well-formed, and no more: ReadVerified.h gives plans
+// that are proved.
 
 #ifndef EPL_RUNTIME_PLAN_READER_H
 #define EPL_RUNTIME_PLAN_READER_H
@@ -14,8 +14,9 @@
 
 namespace epl::runtime {
 
-/// Reads a plan from the bytes of a plan file, without the plan verifier: for tools that show what is wrong with a
-/// plan. `name` stands for the bytes in errors. Throws PlanError if they are damaged or of another version.
+/// Reads a plan from the bytes of a plan file, without the plan verifier: for tools that show what is wrong
+/// with a plan. `name` stands for the bytes in errors. Throws PlanError if they are damaged or of another
+/// version.
 plan::PlanT parsePlanUnverified(std::span<const uint8_t> bytes, const std::string &name);
 
 /// The bytes of a file. Throws PlanError.

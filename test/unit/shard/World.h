@@ -7,7 +7,7 @@
 #pragma once
 
 #include "dialect/Sharding.h"
-#include "passes/shard/PlanReshard.h"
+#include "passes/shard/analysis/PlanReshard.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"

@@ -1,0 +1,126 @@
+//===- AxisState.cpp - Shardings, one axis at a time ----------------------===//
+
+#include "passes/shard/analysis/AxisState.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+void mlir::epl::setSharding(Value value, ShardingAttr sharding) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    function.setArgAttr(argument.getArgNumber(), EplDialect::kShardingAttr, sharding);
+    return;
+  }
+  auto result = cast<OpResult>(value);
+  SmallVector<Attribute> shardings;
+  for (OpResult each : result.getOwner()->getResults()) {
+    auto type = dyn_cast<RankedTensorType>(each.getType());
+    ShardingAttr old = getSharding(each);
+    shardings.push_back(old ? old
+                            : ShardingAttr::getReplicated(sharding.getMesh(), type ? type.getRank() : 0));
+  }
+  shardings[result.getResultNumber()] = sharding;
+  result.getOwner()->setAttr(EplDialect::kShardingAttr, ArrayAttr::get(sharding.getContext(), shardings));
+}
+
+AxisState mlir::epl::getAxisState(ShardingAttr sharding, StringRef axis) {
+  if (llvm::is_contained(sharding.getPartialAxes(), axis))
+    return AxisState::pending(sharding.getReduction());
+  return AxisState::sharded(sharding.getDimOf(axis));
+}
+
+/// `axes` with `axis` or without it, in mesh order.
+static SmallVector<StringRef> withAxis(SmallVector<StringRef> axes, MeshOp mesh, StringRef axis,
+                                       bool present) {
+  llvm::erase(axes, axis);
+  if (present)
+    axes.push_back(axis);
+  llvm::sort(axes,
+             [&](StringRef a, StringRef b) { return mesh.getAxisPosition(a) < mesh.getAxisPosition(b); });
+  return axes;
+}
+
+ShardingAttr mlir::epl::withAxisState(ShardingAttr sharding, MeshOp mesh, StringRef axis, AxisState state) {
+  SmallVector<SmallVector<StringRef>> dims;
+  for (int64_t dim = 0; dim < sharding.getRank(); ++dim)
+    dims.push_back(withAxis(sharding.getDimAxes(dim), mesh, axis, dim == state.dim));
+  SmallVector<StringRef> partial = withAxis(sharding.getPartialAxes(), mesh, axis, state.partial.has_value());
+  return ShardingAttr::get(sharding.getContext(), sharding.getMesh(), dims, partial,
+                           state.partial.value_or(sharding.getReduction()));
+}
+
+bool mlir::epl::isFloatState(BlockArgument argument) {
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), EplDialect::kRoleAttr);
+  auto type = dyn_cast<RankedTensorType>(argument.getType());
+  return role && role.getValue() == "state" && type && isa<FloatType>(type.getElementType());
+}
+
+BlockArgument mlir::epl::getUpdatedArgument(func::FuncOp function, unsigned result) {
+  auto updates = function.getResultAttrOfType<IntegerAttr>(result, EplDialect::kUpdatesAttr);
+  if (!updates || updates.getInt() < 0 || updates.getInt() >= function.getNumArguments())
+    return {};
+  BlockArgument argument = function.getArgument(updates.getInt());
+  return argument.getType() == function.getResultTypes()[result] ? argument : BlockArgument();
+}
+
+/// Checks the sharding of one value; `owner` is blamed.
+static LogicalResult verifyPresent(Operation *owner, Value value, const Twine &name) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type)
+    return success();
+  ShardingAttr sharding = getSharding(value);
+  if (!sharding)
+    return owner->emitOpError() << name << " has no \"" << EplDialect::kShardingAttr << "\"";
+  return verifySharding(owner, sharding, type, name);
+}
+
+LogicalResult mlir::epl::verifyShardingsPresent(func::FuncOp function) {
+  for (BlockArgument argument : function.getArguments())
+    if (failed(verifyPresent(function, argument, describeArgument(function, argument.getArgNumber()))))
+      return failure();
+  for (Operation &op : function.getBody().front())
+    for (OpResult result : op.getResults())
+      if (failed(verifyPresent(&op, result, "result " + Twine(result.getResultNumber()))))
+        return failure();
+  return success();
+}
+
+LogicalResult mlir::epl::verifyNotPlaced(func::FuncOp function) {
+  for (auto reshard : function.getOps<ReshardOp>())
+    if (reshard.getSharding().isPartial())
+      return reshard.emitOpError("leaves a value pending in a program that is still to be sharded");
+  return success();
+}
+
+static FailureOr<MeshOp> getSpatialMesh(func::FuncOp function) {
+  FailureOr<MeshOp> mesh = getMesh(function);
+  if (failed(mesh))
+    return failure();
+  for (AxisAttr axis : mesh->getAxes().getAsRange<AxisAttr>())
+    if (axis.getTemporal())
+      return mesh->emitError() << "temporal axis \"" << axis.getName() << "\" is not supported yet";
+  return mesh;
+}
+
+FailureOr<SmallVector<Program>> mlir::epl::getPrograms(ModuleOp module) {
+  SmallVector<Program> programs;
+  for (func::FuncOp function : module.getOps<func::FuncOp>()) {
+    if (function.isDeclaration())
+      continue;
+    FailureOr<MeshOp> mesh = getSpatialMesh(function);
+    if (failed(mesh))
+      return failure();
+    if (!function.getBody().hasOneBlock() || !isa<func::ReturnOp>(function.getBody().front().getTerminator()))
+      return function.emitOpError("has control flow, expected one block that returns");
+    programs.push_back({function, *mesh});
+  }
+  return programs;
+}
+
+std::string mlir::epl::describeArgument(func::FuncOp function, unsigned argument) {
+  auto name = function.getArgAttrOfType<StringAttr>(argument, EplDialect::kNameAttr);
+  return name ? ("argument \"" + name.getValue() + "\"").str() : "argument " + std::to_string(argument);
+}

@@ -1,0 +1,55 @@
+//===- Enlarging.cpp - Tensors that are larger than what they say ---------===//
+
+#include "passes/shard/analysis/Enlarging.h"
+
+#include "dialect/Bytes.h"
+#include "passes/shard/analysis/Rules.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+static bool isMadeOfConstants(Value value) {
+  Operation *source = value.getDefiningOp();
+  return !isa<RankedTensorType>(value.getType()) || (source && isUniform(source));
+}
+
+/// The operand that an elementwise op repeats: the only tensor that it reads.
+static Value getRepeated(linalg::LinalgOp op) {
+  if (op.getNumReductionLoops() != 0 || op->getNumResults() != 1)
+    return {};
+  Value repeated;
+  for (Value operand : op->getOperands()) {
+    if (isMadeOfConstants(operand))
+      continue;
+    if (repeated)
+      return {};
+    repeated = operand;
+  }
+  return repeated;
+}
+
+Value mlir::epl::getEnlarged(Operation *op) {
+  Value source;
+  if (auto pad = dyn_cast<tensor::PadOp>(op))
+    source = pad.getSource();
+  else if (auto insert = dyn_cast<tensor::InsertSliceOp>(op))
+    source = isMadeOfConstants(insert.getDest()) ? insert.getSource() : Value();
+  else if (auto linalg = dyn_cast<linalg::LinalgOp>(op))
+    source = getRepeated(linalg);
+  bool isLarger = source && isa<RankedTensorType>(source.getType()) &&
+                  getBytes(source) < getBytes(op->getResult(0)) && getCapturedTensors(op).empty();
+  return isLarger ? source : Value();
+}
+
+int64_t mlir::epl::getMovedBytes(Value value) {
+  for (Operation *op = value.getDefiningOp(); op; op = value.getDefiningOp()) {
+    Value source = getEnlarged(op);
+    if (!source)
+      break;
+    value = source;
+  }
+  return getBytes(value);
+}

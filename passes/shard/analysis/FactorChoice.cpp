@@ -1,0 +1,294 @@
+//===- FactorChoice.cpp - Which factor of an op is sharded ----------------===//
+
+#include "passes/shard/analysis/FactorChoice.h"
+
+#include "passes/shard/analysis/Enlarging.h"
+
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+FunctionRules::FunctionRules(func::FuncOp function, MeshOp mesh)
+    : function(function), mesh(mesh), loops(function.getBody().front()), zeros(function), taskgraphs(mesh) {
+  Block &body = function.getBody().front();
+  for (Operation &op : body) {
+    rules[&op] = getFactorRule(&op);
+    if (SmallVector<OpOperand *> captured = mlir::epl::getCapturedTensors(&op); !captured.empty())
+      captures[&op] = captured;
+  }
+  for (auto [result, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
+    updatedArguments.push_back(mlir::epl::getUpdatedArgument(function, result));
+    if (updatedArguments.back())
+      updates[updatedArguments.back()] = value;
+  }
+  if (taskgraphs.isAnyMixed())
+    batch.emplace(function, loops, [&](Operation *op) -> const FactorRule & { return getRule(op); });
+}
+
+ArrayRef<OpOperand *> FunctionRules::getCapturedTensors(Operation *op) const {
+  auto captured = captures.find(op);
+  return captured == captures.end() ? ArrayRef<OpOperand *>() : captured->second;
+}
+
+Value FunctionRules::getCarried(Operation *op) const {
+  auto carry = dyn_cast<LoopCarryOp>(op);
+  if (auto last = dyn_cast<LoopLastOp>(op))
+    carry = loops.getCarry(last);
+  return carry ? carry.getResult() : Value();
+}
+
+bool FunctionRules::isAccumulator(LoopCarryOp carry) const {
+  if (!carry.getResult().hasOneUse() || !zeros.isZero(carry.getInit()))
+    return false;
+  Operation *user = *carry.getResult().user_begin();
+  return user->getNumResults() == 1 && user->getResult(0).hasOneUse() &&
+         loops.getLast(carry).getOperand() == user->getResult(0);
+}
+
+/// The number of parts that axes other than `axis` split dimension `dim` into.
+static int64_t getOtherParts(MeshOp mesh, Value value, int64_t dim, StringRef axis) {
+  ShardingAttr sharding = getSharding(value);
+  if (!sharding)
+    return 1;
+  SmallVector<StringRef> axes = sharding.getDimAxes(dim);
+  llvm::erase(axes, axis);
+  return getAxesSize(mesh, axes);
+}
+
+bool FunctionRules::divides(Value value, int64_t dim, AxisAttr axis) const {
+  auto type = cast<RankedTensorType>(value.getType());
+  int64_t parts = axis.getSize() * getOtherParts(mesh, value, dim, axis.getName());
+  return !type.isDynamicDim(dim) && type.getDimSize(dim) % parts == 0;
+}
+
+bool FunctionRules::divides(ValueRange values, ArrayRef<SmallVector<int64_t>> dimFactors, int64_t factor,
+                            AxisAttr axis) const {
+  for (auto [value, factors] : llvm::zip_equal(values, dimFactors))
+    for (auto [dim, each] : llvm::enumerate(factors))
+      if (each == factor && !divides(value, dim, axis))
+        return false;
+  return true;
+}
+
+/// Whether the operands' dimensions of a factor divide by the axis and those that shard the factor in
+/// results: of a reshape that joins two dimensions, the result's is larger than the operand's.
+bool FunctionRules::dividesWithResults(Operation *op, int64_t factor, AxisAttr axis) const {
+  const FactorRule &rule = getRule(op);
+  int64_t parts = 1;
+  for (auto [result, factors] : llvm::zip_equal(op->getResults(), rule.results))
+    for (auto [dim, each] : llvm::enumerate(factors))
+      if (each == factor)
+        parts = std::max(parts, getOtherParts(mesh, result, dim, axis.getName()));
+  for (auto [operand, factors] : llvm::zip_equal(op->getOperands(), rule.operands))
+    for (auto [dim, each] : llvm::enumerate(factors))
+      if (each == factor &&
+          cast<RankedTensorType>(operand.getType()).getDimSize(dim) % (parts * axis.getSize()) != 0)
+        return false;
+  return true;
+}
+
+bool FunctionRules::canShard(Operation *op, int64_t factor, AxisAttr axis) const {
+  const FactorRule &rule = getRule(op);
+  if (factor == FactorRule::kBlocked || !divides(op->getOperands(), rule.operands, factor, axis) ||
+      !divides(op->getResults(), rule.results, factor, axis) || !dividesWithResults(op, factor, axis))
+    return false;
+  return !rule.isReduction(factor) || startsNeutral(op);
+}
+
+bool FunctionRules::startsNeutral(Operation *op) const {
+  auto accumulating = dyn_cast<DestinationStyleOpInterface>(op);
+  if (!accumulating)
+    return true;
+  return llvm::all_of(llvm::zip_equal(getRule(op).reductions, accumulating.getDpsInits()), [&](auto pair) {
+    auto [kind, init] = pair;
+    return zeros.isNeutral(kind, init);
+  });
+}
+
+bool mlir::epl::isPending(Value value, StateOf getState) {
+  return isa<RankedTensorType>(value.getType()) && getState(value).partial.has_value();
+}
+
+/// Votes for `lookups` count only if there are no others.
+static void dropLookups(MutableArrayRef<int64_t> votes, ArrayRef<int64_t> lookups) {
+  auto isOther = [&](auto vote) { return vote.value() > 0 && !llvm::is_contained(lookups, vote.index()); };
+  if (llvm::any_of(llvm::enumerate(votes), isOther))
+    for (int64_t lookup : lookups)
+      votes[lookup] = 0;
+}
+
+/// Dimension `i` of these ops is factor `i`; none is -1, that is, blocked.
+std::optional<int64_t> FunctionRules::getSaidFactor(Operation *op, AxisAttr axis) {
+  if (auto reshard = dyn_cast<ReshardOp>(op))
+    return reshard.getSharding().getDimOf(axis.getName());
+  if (auto constrain = dyn_cast<ConstrainOp>(op))
+    return constrain.getConstraint().getDimOf(axis.getName());
+  return std::nullopt;
+}
+
+int64_t FunctionRules::chooseFactor(Operation *op, AxisAttr axis, StateOf getState) const {
+  const FactorRule &rule = getRule(op);
+  if (std::optional<int64_t> said = getSaidFactor(op, axis))
+    return *said;
+  if (Value carried = getCarried(op)) {
+    AxisState state = getState(carried);
+    return state.isSharded() ? rule.results[0][state.dim] : FactorRule::kBlocked;
+  }
+  for (auto [result, factors] : llvm::zip_equal(op->getResults(), rule.results))
+    if (AxisState state = factors.empty() ? AxisState() : getState(result); state.isSharded())
+      return factors[state.dim];
+  if (getUse(op, axis) == AxisUse::batch && canShard(op, batch->getFactor(op), axis))
+    return batch->getFactor(op);
+  return vote(op, axis, getState);
+}
+
+int64_t FunctionRules::vote(Operation *op, AxisAttr axis, StateOf getState) const {
+  const FactorRule &rule = getRule(op);
+  bool splits = getUse(op, axis) == AxisUse::split;
+  // A sum that the op has made pending stays the choice, though other axes may have split more of its
+  // operands since, so that these do not divide as they are: they are distributed as the op needs them.
+  bool isSummed = llvm::any_of(op->getResults(), [&](Value value) { return isPending(value, getState); }) &&
+                  llvm::none_of(op->getOperands(), [&](Value value) { return isPending(value, getState); });
+  auto mayShard = [&](int64_t factor) {
+    return isSummed ? factor != FactorRule::kBlocked && rule.isReduction(factor) && startsNeutral(op)
+                    : canShard(op, factor, axis);
+  };
+  SmallVector<int64_t> votes(rule.factors.size(), 0), samples = votes;
+  for (auto [operand, factors] : llvm::zip_equal(op->getOperands(), rule.operands)) {
+    AxisState state = factors.empty() ? AxisState() : getState(operand);
+    int64_t factor = state.isSharded() ? factors[state.dim] : FactorRule::kBlocked;
+    if (mayShard(factor))
+      (splits && state.dim == batch->getDim(operand) ? samples : votes)[factor] += getMovedBytes(operand);
+  }
+  if (llvm::all_of(votes, [](int64_t bytes) { return bytes == 0; }))
+    votes = samples;
+  dropLookups(votes, rule.lookups);
+  auto winner = llvm::max_element(votes);
+  return winner == votes.end() || *winner == 0 ? FactorRule::kBlocked : winner - votes.begin();
+}
+
+std::optional<AxisState> mlir::epl::getSlicedState(Value value, UseStateOf getUseState) {
+  std::optional<AxisState> sliced;
+  for (OpOperand &use : value.getUses()) {
+    std::optional<AxisState> state = getUseState(use);
+    if (!state || !state->isSharded() || (sliced && *sliced != *state))
+      return std::nullopt;
+    sliced = state;
+  }
+  return sliced;
+}
+
+int64_t FunctionRules::chooseSlicedFactor(Operation *op, AxisAttr axis, UseStateOf getUseState) const {
+  int64_t wanted = FactorRule::kBlocked;
+  for (auto [result, factors] : llvm::zip_equal(op->getResults(), getRule(op).results)) {
+    if (result.use_empty())
+      continue;
+    std::optional<AxisState> sliced = getSlicedState(result, getUseState);
+    int64_t factor = sliced ? factors[sliced->dim] : FactorRule::kBlocked;
+    if (factor == FactorRule::kBlocked || (wanted != FactorRule::kBlocked && wanted != factor))
+      return FactorRule::kBlocked;
+    wanted = factor;
+  }
+  return wanted != FactorRule::kBlocked && canShard(op, wanted, axis) ? wanted : FactorRule::kBlocked;
+}
+
+AxisState FunctionRules::getOperandState(Operation *op, unsigned operand, int64_t factor) const {
+  if (factor == FactorRule::kBlocked)
+    return {};
+  ArrayRef<int64_t> factors = getRule(op).operands[operand];
+  auto dim = llvm::find(factors, factor);
+  return dim == factors.end() ? AxisState() : AxisState::sharded(dim - factors.begin());
+}
+
+/// The states of the results of an op that shards `factor`.
+static SmallVector<AxisState> shardResults(const FactorRule &rule, int64_t factor) {
+  SmallVector<AxisState> states;
+  for (auto [factors, reduction] : llvm::zip_equal(rule.results, rule.reductions)) {
+    auto dim = llvm::find(factors, factor);
+    if (dim != factors.end())
+      states.push_back(AxisState::sharded(dim - factors.begin()));
+    else
+      states.push_back(rule.isReduction(factor) ? AxisState::pending(reduction) : AxisState());
+  }
+  return states;
+}
+
+FailureOr<SmallVector<AxisState>> FunctionRules::getResultStates(Operation *op, int64_t factor, AxisAttr axis,
+                                                                 StateOf getState,
+                                                                 SmallVectorImpl<OpOperand *> *masked) const {
+  if (llvm::any_of(getCapturedTensors(op), [&](OpOperand *use) { return isPending(use->get(), getState); }))
+    return failure();
+  bool pending = llvm::any_of(op->getOperands(), [&](Value value) { return isPending(value, getState); });
+  Value carried = getCarried(op);
+  if (carried && getState(carried).partial) {
+    bool fits = isa<LoopLastOp>(op) ? pending : isAccumulator(cast<LoopCarryOp>(op));
+    if (!fits)
+      return failure();
+    return SmallVector<AxisState>{getState(carried)};
+  }
+  if (pending && (carried || getSaidFactor(op, axis)))
+    return failure();
+  if (factor == FactorRule::kBlocked)
+    return pending ? flowPartial(op, getState, masked)
+                   : FailureOr(SmallVector<AxisState>(op->getNumResults()));
+  if (pending)
+    return failure();
+  return shardResults(getRule(op), factor);
+}
+
+/// Only sums flow; other reductions are completed where they are made.
+FailureOr<SmallVector<Status>> FunctionRules::getStatuses(Operation *op, StateOf getState) const {
+  SmallVector<Status> statuses;
+  for (Value operand : op->getOperands()) {
+    AxisState state = isa<RankedTensorType>(operand.getType()) ? getState(operand) : AxisState();
+    if (state.partial && *state.partial != ReductionKind::sum)
+      return failure();
+    statuses.push_back(state.partial ? Status::partial : zeros.getStatus(operand));
+  }
+  return statuses;
+}
+
+/// Whether the results of an op on operands of these statuses are sums, or complete; then sets their states.
+bool FunctionRules::isLinear(Operation *op, ArrayRef<Status> operands,
+                             SmallVectorImpl<AxisState> &results) const {
+  results.clear();
+  for (Status status : evaluate(op, operands, [&](Value value) { return zeros.getStatus(value); })) {
+    if (status == Status::illegal)
+      return false;
+    results.push_back(status == Status::partial ? AxisState::pending(ReductionKind::sum) : AxisState());
+  }
+  return true;
+}
+
+/// Takes all complete inputs for sums of which one member has all. What an op starts from is not masked.
+SmallVector<OpOperand *> FunctionRules::findMasked(Operation *op, StateOf getState,
+                                                   MutableArrayRef<Status> statuses) const {
+  SmallVector<OpOperand *> masked;
+  auto accumulating = dyn_cast<DestinationStyleOpInterface>(op);
+  for (auto [use, status] : llvm::zip_equal(op->getOpOperands(), statuses)) {
+    bool isInput =
+        isa<RankedTensorType>(use.get().getType()) && !(accumulating && accumulating.isDpsInit(&use));
+    if (!isInput || status != Status::normal || !getState(use.get()).isReplicated())
+      continue;
+    status = Status::partial;
+    masked.push_back(&use);
+  }
+  return masked;
+}
+
+FailureOr<SmallVector<AxisState>> FunctionRules::flowPartial(Operation *op, StateOf getState,
+                                                             SmallVectorImpl<OpOperand *> *masked) const {
+  FailureOr<SmallVector<Status>> statuses = getStatuses(op, getState);
+  SmallVector<AxisState> results;
+  if (failed(statuses))
+    return failure();
+  if (isLinear(op, *statuses, results))
+    return results;
+  SmallVector<OpOperand *> once = findMasked(op, getState, *statuses);
+  if (once.empty() || !isLinear(op, *statuses, results))
+    return failure();
+  if (masked)
+    llvm::append_range(*masked, once);
+  return results;
+}

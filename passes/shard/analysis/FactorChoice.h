@@ -1,0 +1,120 @@
+//===- FactorChoice.h - Which factor of an op is sharded --------*- C++ -*-===//
+//
+// On one axis an op shards one factor or none. The choice follows from the states of its results and
+// operands, in the same way wherever it is asked: propagation computes states from choices, placement and
+// verification recover the choices from the states.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "dialect/Loops.h"
+#include "passes/shard/analysis/AxisState.h"
+#include "passes/shard/analysis/BatchFactors.h"
+#include "passes/shard/analysis/TaskGraphAxes.h"
+#include "passes/shard/analysis/Zero.h"
+
+namespace mlir::epl {
+
+/// Asks for the state of a tensor on the axis at hand.
+using StateOf = function_ref<AxisState(Value)>;
+
+/// Whether a value is a tensor that is pending over the axis at hand.
+bool isPending(Value value, StateOf getState);
+
+/// Asks for the state that a use needs of a complete tensor; none if that is not known.
+using UseStateOf = function_ref<std::optional<AxisState>(OpOperand &)>;
+
+/// The state that all uses of a replicated value slice it to, if they do and agree.
+std::optional<AxisState> getSlicedState(Value value, UseStateOf getUseState);
+
+/// The rules of a function's ops and what is known of its values: what decisions are made from.
+class FunctionRules {
+public:
+  FunctionRules(func::FuncOp function, MeshOp mesh);
+
+  func::FuncOp getFunction() const { return function; }
+  MeshOp getMesh() const { return mesh; }
+  const FactorRule &getRule(Operation *op) const { return rules.find(op)->second; }
+  /// The argument that a result of the function updates, or null.
+  BlockArgument getUpdatedArgument(unsigned result) const { return updatedArguments[result]; }
+  /// The uses of tensors from outside in the regions of `op` (see `mlir::epl::getCapturedTensors`).
+  ArrayRef<OpOperand *> getCapturedTensors(Operation *op) const;
+  /// What the function returns in the place of `argument`, or null.
+  Value getUpdate(BlockArgument argument) const { return updates.lookup(argument); }
+
+  const Loops &getLoops() const { return loops; }
+  /// Whether a carried value can be a pending sum in all turns: it starts at zero, and what is made of it is
+  /// the next turn's and nothing else. That each turn only adds to it is what the rules of its ops say.
+  bool isAccumulator(LoopCarryOp carry) const;
+
+  /// Whether `axis` divides dimension `dim` of a tensor together with the other axes that are there already.
+  bool divides(Value value, int64_t dim, AxisAttr axis) const;
+
+  /// Whether `axis` can shard `factor`: it divides every dimension of the factor together with the other axes
+  /// that are there already, and a reduction may start on every member.
+  bool canShard(Operation *op, int64_t factor, AxisAttr axis) const;
+
+  /// Whether some work shards samples over `axis`: all does over "data" and its like, that of a task graph
+  /// over an axis that it is not split over.
+  bool isOfBatch(AxisAttr axis) const {
+    return isDataAxis(axis.getName()) || taskgraphs.isMixed(axis.getName());
+  }
+  /// What the task graph of `op` uses `axis` for.
+  AxisUse getUse(Operation *op, AxisAttr axis) const { return taskgraphs.getUse(op, axis.getName()); }
+
+  /// The factor that an op shards whatever its operands are, or `FactorRule::kBlocked`: of reshards, and of
+  /// constraints that say something of the axis.
+  static std::optional<int64_t> getSaidFactor(Operation *op, AxisAttr axis);
+
+  /// The factor that `axis` shards, or `FactorRule::kBlocked`. What the op says decides, else sharded
+  /// results; otherwise operands vote with the bytes that would move, ties go to the lower factor: for a
+  /// reduction, if the results are pending. Operands that lost are gathered. Where task graphs use the axis
+  /// differently, one that shards its batch over it does so whatever its operands are, and in one that does
+  /// not, the samples of what comes from the others are sharded only if nothing else is.
+  int64_t chooseFactor(Operation *op, AxisAttr axis, StateOf getState) const;
+
+  /// The parallel factor by which `axis` gives all results of the op as their uses slice them, or
+  /// `FactorRule::kBlocked`.
+  int64_t chooseSlicedFactor(Operation *op, AxisAttr axis, UseStateOf getUseState) const;
+
+  /// The state that an operand must have when the op shards `factor`; what does not depend on it is
+  /// replicated.
+  AxisState getOperandState(Operation *op, unsigned operand, int64_t factor) const;
+
+  /// The states of the results when the op shards `factor` over `axis`, or, if it shards none, when partial
+  /// operands may flow through. Failure: the op reads a partial value and is not linear in it, or says what
+  /// its result is, which completes it. Adds to `masked` the complete operands that an op which passes
+  /// pending sums reads as zeros on all members but one: what is added to a pending sum is added once.
+  FailureOr<SmallVector<AxisState>> getResultStates(Operation *op, int64_t factor, AxisAttr axis,
+                                                    StateOf getState,
+                                                    SmallVectorImpl<OpOperand *> *masked = nullptr) const;
+
+private:
+  bool divides(ValueRange values, ArrayRef<SmallVector<int64_t>> dimFactors, int64_t factor,
+               AxisAttr axis) const;
+  bool dividesWithResults(Operation *op, int64_t factor, AxisAttr axis) const;
+  int64_t vote(Operation *op, AxisAttr axis, StateOf getState) const;
+  /// Whether every member may start a reduction of the op from the initial values.
+  bool startsNeutral(Operation *op) const;
+  FailureOr<SmallVector<AxisState>> flowPartial(Operation *op, StateOf getState,
+                                                SmallVectorImpl<OpOperand *> *masked) const;
+  FailureOr<SmallVector<Status>> getStatuses(Operation *op, StateOf getState) const;
+  bool isLinear(Operation *op, ArrayRef<Status> operands, SmallVectorImpl<AxisState> &results) const;
+  SmallVector<OpOperand *> findMasked(Operation *op, StateOf getState,
+                                      MutableArrayRef<Status> statuses) const;
+  /// The carried value whose state the op's result has, too; null for ops that are no ends of one.
+  Value getCarried(Operation *op) const;
+
+  func::FuncOp function;
+  MeshOp mesh;
+  Loops loops;
+  ZeroAnalysis zeros;
+  DenseMap<Operation *, FactorRule> rules;
+  DenseMap<Operation *, SmallVector<OpOperand *>> captures; ///< of the ops that capture tensors
+  SmallVector<BlockArgument> updatedArguments;              ///< of each result of the function
+  DenseMap<Value, Value> updates;                           ///< of arguments
+  TaskGraphAxes taskgraphs;
+  std::optional<BatchFactors> batch; ///< where task graphs use an axis differently
+};
+
+} // namespace mlir::epl

@@ -1,0 +1,289 @@
+//===- MeshAssignment.cpp - Which mesh an op and a value are on -----------===//
+
+#include "passes/shard/prepare/MeshAssignment.h"
+
+#include "dialect/Bytes.h"
+#include "dialect/Sharding.h"
+#include "passes/shard/analysis/AxisState.h"
+#include "passes/shard/analysis/FactorChoice.h"
+#include "passes/shard/analysis/Rules.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <set>
+
+using namespace mlir;
+using namespace mlir::epl;
+
+static WorkAttr getWork(Operation *op) { return op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr); }
+
+MeshAssignment::MeshAssignment(func::FuncOp function)
+    : function(function), body(function.front()), loops(body) {
+  auto module = function->getParentOfType<ModuleOp>();
+  for (MeshOp mesh : module.getOps<MeshOp>()) {
+    for (TaskGraphOp taskgraph : getTaskGraphs(mesh))
+      taskgraphs.try_emplace(taskgraph.getSymNameAttr(), meshes.size());
+    meshes.push_back(mesh);
+  }
+  for (Operation &op : body.without_terminator())
+    if (LoopAttr loop = loops.getLoop(&op))
+      loopOps[loop].push_back(&op);
+}
+
+void MeshAssignment::run() {
+  findRemade();
+  findLoose();
+  settleLoops();
+  placeFixed();
+  placeByOperands();
+  placeByReaders();
+  placeRest();
+  placeArguments();
+}
+
+//===----------------------------------------------------------------------===//
+// Kinds of ops
+//===----------------------------------------------------------------------===//
+
+/// Whether an op only lays out, fills or computes element by element.
+static bool isElementwise(Operation *op) {
+  if (isa<arith::ArithDialect>(op->getDialect()) ||
+      isa<tensor::EmptyOp, tensor::SplatOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
+    return true;
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  return generic && generic.getNumReductionLoops() == 0;
+}
+
+/// The bytes of the tensors among `values`.
+static int64_t sumBytes(ValueRange values) {
+  int64_t bytes = 0;
+  for (Value value : values)
+    bytes += isa<RankedTensorType>(value.getType()) ? getBytes(value) : 0;
+  return bytes;
+}
+
+/// Whether the op makes numbers, such as an element of a tensor: these cannot be sent.
+static bool makesScalars(Operation *op) {
+  return llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>) && isMemoryEffectFree(op);
+}
+
+/// What is made of constants is made by each reader, and so is what is at least twice as large as what it is
+/// made of, such as a scalar in the shape of a parameter: less is sent.
+void MeshAssignment::findRemade() {
+  auto isFree = [&](Value value) { return free.contains(value.getDefiningOp()); };
+  for (Operation &op : body.without_terminator()) {
+    if (!(isElementwise(&op) || makesScalars(&op)) || loops.getLoop(&op))
+      continue;
+    SetVector<Value> sources = getUsedValues(&op);
+    sources.remove_if(isFree);
+    bool isReturned = llvm::any_of(op.getUsers(), llvm::IsaPred<func::ReturnOp>);
+    if (sources.empty())
+      free.insert(&op);
+    if (sources.empty() || makesScalars(&op) ||
+        (!isReturned && 2 * sumBytes(sources.getArrayRef()) <= sumBytes(op.getResults())))
+      remade.insert(&op);
+  }
+}
+
+/// The ops that depend on no batch, nor on what a turn of a loop makes.
+DenseSet<Operation *> MeshAssignment::findLeaves() const {
+  DenseSet<Operation *> leaves;
+  auto isLeaf = [&](Value value) {
+    Operation *producer = value.getDefiningOp();
+    return producer ? leaves.contains(producer) : !isBatch(cast<BlockArgument>(value));
+  };
+  for (Operation &op : body.without_terminator())
+    if (!loops.getLoop(&op) && llvm::all_of(getUsedValues(&op), isLeaf))
+      leaves.insert(&op);
+  return leaves;
+}
+
+/// Gradients are applied by ops of the kind apply, and by those on states alone of which nobody else reads
+/// the result: a decayed moment, a count of steps.
+void MeshAssignment::findLoose() {
+  DenseSet<Operation *> leaves = findLeaves();
+  auto isLooseUse = [&](OpOperand &use) {
+    Operation *user = body.findAncestorOpInBlock(*use.getOwner());
+    return isa<func::ReturnOp>(user) ? bool(getUpdatedArgument(function, use.getOperandNumber()))
+                                     : loose.contains(user);
+  };
+  for (Operation &op : llvm::reverse(body.without_terminator())) {
+    WorkAttr work = getWork(&op);
+    if (free.contains(&op) || !work)
+      continue;
+    bool isLeaf = work.getKind() == WorkKind::forward && leaves.contains(&op) && !op.use_empty() &&
+                  llvm::all_of(op.getUses(), isLooseUse);
+    if (work.getKind() == WorkKind::apply || isLeaf)
+      loose.insert(&op);
+  }
+}
+
+/// The ops that are placed together: those of a loop.
+SmallVector<Operation *> MeshAssignment::getUnit(Operation *op) const {
+  LoopAttr loop = loops.getLoop(op);
+  return loop ? loopOps.lookup(loop) : SmallVector<Operation *>{op};
+}
+
+/// The ops of the body that read `value`, or what is made of it again, and have a place.
+SmallVector<Operation *> MeshAssignment::getReaders(Value value) const {
+  llvm::SetVector<Operation *> found;
+  auto addUsers = [&](Value read) {
+    for (Operation *user : read.getUsers())
+      found.insert(body.findAncestorOpInBlock(*user));
+  };
+  addUsers(value);
+  for (size_t next = 0; next < found.size(); ++next)
+    if (Operation *reader = found[next]; isRemade(reader))
+      llvm::for_each(reader->getResults(), addUsers);
+  SmallVector<Operation *> readers =
+      llvm::filter_to_vector(found, [&](Operation *reader) { return isPlaced(reader); });
+  llvm::sort(readers, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return readers;
+}
+
+/// What `op` would have others send: what it reads, and what that is made of where that is made again.
+SetVector<Value> MeshAssignment::getSources(Operation *op) const {
+  SetVector<Value> found = getUsedValues(op);
+  auto isMadeHere = [&](Value value) { return value.getDefiningOp() && isRemade(value.getDefiningOp()); };
+  for (size_t next = 0; next < found.size(); ++next)
+    if (isMadeHere(found[next]))
+      found.insert_range(getUsedValues(found[next].getDefiningOp()));
+  found.remove_if(isMadeHere);
+  return found;
+}
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+/// The mesh of the task graph that an op is stamped with.
+std::optional<unsigned> MeshAssignment::getStamped(Operation *op) const {
+  WorkAttr work = getWork(op);
+  auto known = work ? taskgraphs.find(work.getTaskgraph().getAttr()) : taskgraphs.end();
+  return known == taskgraphs.end() ? std::nullopt : std::optional(known->second);
+}
+
+void MeshAssignment::place(Operation *op, unsigned mesh) {
+  for (Operation *member : getUnit(op))
+    places[member] = mesh;
+}
+
+/// A loop is where the work of its turns is. What enters and leaves it has no say.
+void MeshAssignment::settleLoops() {
+  for (auto &[loop, ops] : loopOps) {
+    auto isFixed = [&](Operation *op) { return !getEdgeLoop(op) && !loose.contains(op) && getStamped(op); };
+    if (auto *first = llvm::find_if(ops, isFixed); first != ops.end())
+      place(*first, *getStamped(*first));
+  }
+}
+
+void MeshAssignment::placeFixed() {
+  for (Operation &op : body.without_terminator())
+    if (std::optional<unsigned> mesh = getStamped(&op);
+        mesh && !isPlaced(&op) && !isRemade(&op) && !loose.contains(&op) && !loops.getLoop(&op))
+      place(&op, *mesh);
+}
+
+/// Bytes for each mesh, in the order in which they were found.
+using Votes = llvm::MapVector<unsigned, int64_t>;
+
+/// The mesh of the most bytes, the first one of several.
+static std::optional<unsigned> getWinner(const Votes &votes) {
+  const auto *best = llvm::max_element(votes, [](auto &a, auto &b) { return a.second < b.second; });
+  return best == votes.end() ? std::nullopt : std::optional(best->first);
+}
+
+/// What an op would have others send is least where most of what it reads is. Ties go to what it reads first.
+void MeshAssignment::placeByOperands() {
+  for (Operation &op : body.without_terminator()) {
+    if (isRemade(&op) || isPlaced(&op) || (loops.getLoop(&op) && !leavesLoop(&op)))
+      continue;
+    Votes votes;
+    for (Operation *member : getUnit(&op))
+      for (Value value : getSources(member))
+        if (Operation *producer = value.getDefiningOp();
+            producer && isPlaced(producer) && isa<RankedTensorType>(value.getType()))
+          votes[places.lookup(producer)] += getBytes(value);
+    if (std::optional<unsigned> mesh = getWinner(votes))
+      place(&op, *mesh);
+  }
+}
+
+/// What reads arguments only goes with its first reader.
+void MeshAssignment::placeByReaders() {
+  for (Operation &op : llvm::reverse(body.without_terminator())) {
+    if (isRemade(&op) || isPlaced(&op))
+      continue;
+    Operation *first = nullptr;
+    for (Value result : op.getResults())
+      for (Operation *reader : getReaders(result))
+        first = first && first->isBeforeInBlock(reader) ? first : reader;
+    if (first)
+      place(&op, places.lookup(first));
+  }
+}
+
+/// What is only returned stands beside the first other reader of what it reads.
+void MeshAssignment::placeRest() {
+  for (Operation &op : body.without_terminator()) {
+    if (isRemade(&op) || isPlaced(&op))
+      continue;
+    std::optional<unsigned> mesh = getStamped(&op);
+    for (Value value : getSources(&op))
+      if (SmallVector<Operation *> readers = getReaders(value); !readers.empty())
+        mesh = places.lookup(readers.front());
+    place(&op, mesh.value_or(0));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+bool MeshAssignment::isBatch(BlockArgument argument) {
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), EplDialect::kRoleAttr);
+  return role && role.getValue() == "batch";
+}
+
+/// The mesh whose ops that read the argument are the largest.
+std::optional<unsigned> MeshAssignment::placeByUse(BlockArgument argument) const {
+  Votes votes;
+  for (Operation *reader : getReaders(Value(argument)))
+    votes[places.lookup(reader)] += sumBytes(reader->getOperands()) + sumBytes(reader->getResults());
+  return getWinner(votes);
+}
+
+/// An argument that is updated is where that is done, if an op does it.
+void MeshAssignment::placeArguments() {
+  for (BlockArgument argument : body.getArguments())
+    if (!isBatch(argument))
+      homes[argument] = placeByUse(argument).value_or(0);
+  for (OpOperand &result : body.getTerminator()->getOpOperands()) {
+    BlockArgument updated = getUpdatedArgument(function, result.getOperandNumber());
+    Operation *producer = result.get().getDefiningOp();
+    if (updated && producer && !isRemade(producer) && !isBatch(updated))
+      homes[updated] = places.lookup(producer);
+  }
+}
+
+SmallVector<unsigned> MeshAssignment::getReaders(BlockArgument argument) const {
+  std::set<unsigned> readers;
+  for (Operation *reader : getReaders(Value(argument)))
+    readers.insert(places.lookup(reader));
+  for (OpOperand &result : body.getTerminator()->getOpOperands()) {
+    BlockArgument updated = getUpdatedArgument(function, result.getOperandNumber());
+    if (updated && !isBatch(updated) && result.get() == argument)
+      readers.insert(homes.lookup(updated));
+  }
+  return SmallVector<unsigned>(readers.begin(), readers.end());
+}
+
+std::optional<unsigned> MeshAssignment::getMesh(Value value) const {
+  if (Operation *producer = value.getDefiningOp())
+    return isRemade(producer) ? std::nullopt : std::optional(places.lookup(producer));
+  auto home = homes.find(cast<BlockArgument>(value));
+  return home == homes.end() ? std::nullopt : std::optional(home->second);
+}

@@ -1,0 +1,63 @@
+//===- SimplifyBranches.cpp - In a branch, selections by its predicate are known ------===//
+//
+// Problem: what one branch of a forward computation leaves for the same branch of the backward one goes
+// through a selection, since the other branch leaves zeros in its place: a copy of each such value, made and
+// kept whichever branch is taken. Method: where a use matters only while a predicate has one value, a
+// selection by that predicate is the side that is taken then. In and out: a global program; what a branch
+// computes changes only where nobody reads it. Reference: Branches.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/shard/Passes.h"
+#include "passes/shard/analysis/Branches.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_SIMPLIFYBRANCHESPASS
+#include "passes/shard/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+/// What `value` is where all of `guard` holds.
+static Value resolve(Value value, ArrayRef<Literal> guard) {
+  while (Operation *op = value.getDefiningOp()) {
+    std::optional<Selection> selection = matchSelection(op);
+    if (!selection)
+      break;
+    Value taken = llvm::is_contained(guard, Literal{selection->predicate, true})    ? selection->onTrue
+                  : llvm::is_contained(guard, Literal{selection->predicate, false}) ? selection->onFalse
+                                                                                    : Value();
+    if (!taken)
+      break;
+    value = taken;
+  }
+  return value;
+}
+
+static void simplifyBranches(Block &body) {
+  Branches branches(body);
+  if (branches.empty())
+    return;
+  for (Operation &op : body.without_terminator())
+    for (OpOperand &use : op.getOpOperands())
+      use.set(resolve(use.get(), branches.getGuard(use)));
+  SmallVector<Operation *> ops =
+      llvm::map_to_vector(body.without_terminator(), [](Operation &op) { return &op; });
+  for (Operation *op : llvm::reverse(ops))
+    if (isOpTriviallyDead(op))
+      op->erase();
+}
+
+namespace {
+struct SimplifyBranches : epl::impl::SimplifyBranchesPassBase<SimplifyBranches> {
+  void runOnOperation() override {
+    for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
+      if (!function.isExternal())
+        simplifyBranches(function.front());
+  }
+};
+} // namespace

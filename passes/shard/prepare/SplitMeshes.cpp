@@ -1,0 +1,302 @@
+//===- SplitMeshes.cpp - One function for each mesh -----------------------===//
+//
+// Problem: task graphs with devices of their own are one flat list of ops, but shardings, collectives and
+//   plans are those of one mesh.
+// Method: the list is dealt out (MeshAssignment.h), one function for each mesh, with its ops in their order.
+//   A value that another mesh reads is a result of the one and an argument of the other, joined by the number
+//   of a channel: one for each value and mesh that receives it, ascending with the place where the value is
+//   made. So no two functions wait for each other: of all that is not done yet, what stands first in the list
+//   of old can be done. A batch is an argument of each mesh that reads it, any other argument is where it is
+//   updated, or else read most, and is received by others; what is made of nothing but constants is made
+//   again. Which dimension of a received value counts samples only the whole program shows: it is said at the
+//   argument.
+// Invariant in: a global program, every op with its `epl.work`, every task graph on a mesh; those of the
+//   forward and backward work in the turns of one loop are on one mesh.
+// Invariant out: the same; where there are several meshes, every function has its `epl.mesh`, and every
+//   position of the old signature is in some function: batches in each that reads them, all else in one.
+// Reference: Xu et al., "GSPMD", 2021, section 3.3 (pipelines); docs/design.md, 4.5.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/shard/Passes.h"
+#include "passes/shard/analysis/BatchFactors.h"
+#include "passes/shard/prepare/MeshAssignment.h"
+
+#include "dialect/Sharding.h"
+#include "passes/shard/analysis/AxisState.h"
+
+#include "mlir/IR/IRMapping.h"
+
+#include <set>
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_SPLITMESHESPASS
+#include "passes/shard/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+namespace {
+/// A value on its way from one mesh to another.
+struct Channel {
+  Value value;
+  unsigned from, to;
+};
+
+/// What one function of the result takes and gives, in values of the old one.
+struct Signature {
+  SmallVector<Value> arguments, results;
+  SmallVector<DictionaryAttr> argumentAttrs, resultAttrs;
+};
+
+/// Deals one function out to the meshes.
+class MeshSplitter {
+public:
+  MeshSplitter(func::FuncOp function, const MeshAssignment &assignment)
+      : function(function), body(function.front()), assignment(assignment), builder(function) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult need(Value value, unsigned mesh);
+  LogicalResult findChannels();
+  void numberChannels(Value value);
+  void findBatchDims();
+
+  unsigned getResultMesh(OpOperand &result);
+  SmallVector<unsigned> getArgumentMeshes(BlockArgument argument);
+  Signature getSignature(unsigned mesh);
+  DictionaryAttr getChannelAttrs(int64_t channel, Value received);
+  DictionaryAttr withPosition(DictionaryAttr attrs, int64_t position, std::optional<int64_t> updates);
+
+  LogicalResult write(unsigned mesh);
+  void cloneInto(Block &block, Operation *op, unsigned mesh, IRMapping &mapping);
+  void setWork(Operation *op, unsigned mesh);
+
+  func::FuncOp function;
+  Block &body;
+  const MeshAssignment &assignment;
+  OpBuilder builder;
+  DenseSet<std::pair<Value, unsigned>> needed; ///< what a mesh reads
+  DenseMap<Value, std::set<unsigned>> receivers;
+  SmallVector<Channel> channels;
+  DenseMap<Value, int64_t> batchDims; ///< of the values that have one
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Channels
+//===----------------------------------------------------------------------===//
+
+/// Says that `mesh` reads `value`, or what it is made of if that is made again.
+LogicalResult MeshSplitter::need(Value value, unsigned mesh) {
+  if (!needed.insert({value, mesh}).second)
+    return success();
+  Operation *producer = value.getDefiningOp();
+  if (producer && assignment.isRemade(producer))
+    return success(
+        llvm::all_of(getUsedValues(producer), [&](Value source) { return succeeded(need(source, mesh)); }));
+  std::optional<unsigned> home = assignment.getMesh(value);
+  if (!home || *home == mesh)
+    return success();
+  if (!isa<RankedTensorType>(value.getType()))
+    return emitError(value.getLoc()) << "value of type " << value.getType()
+                                     << " is read on another mesh than it is made on, expected a tensor";
+  receivers[value].insert(mesh);
+  return success();
+}
+
+LogicalResult MeshSplitter::findChannels() {
+  for (Operation &op : body.without_terminator())
+    for (Value value : getUsedValues(&op))
+      if (!assignment.isRemade(&op) && failed(need(value, assignment.getMesh(&op))))
+        return failure();
+  for (OpOperand &result : body.getTerminator()->getOpOperands())
+    if (failed(need(result.get(), getResultMesh(result))))
+      return failure();
+  llvm::for_each(body.getArguments(), [&](Value value) { numberChannels(value); });
+  for (Operation &op : body.without_terminator())
+    llvm::for_each(op.getResults(), [&](Value value) { numberChannels(value); });
+  return success();
+}
+
+void MeshSplitter::numberChannels(Value value) {
+  for (unsigned mesh : receivers.lookup(value))
+    channels.push_back({value, *assignment.getMesh(value), mesh});
+}
+
+void MeshSplitter::findBatchDims() {
+  DenseMap<Operation *, FactorRule> rules;
+  for (Operation &op : body)
+    rules[&op] = getFactorRule(&op);
+  Loops loops(body);
+  BatchFactors factors(function, loops,
+                       [&](Operation *op) -> const FactorRule & { return rules.find(op)->second; });
+  for (const Channel &channel : channels)
+    if (int64_t dim = factors.getDim(channel.value); dim >= 0)
+      batchDims[channel.value] = dim;
+}
+
+//===----------------------------------------------------------------------===//
+// Signatures
+//===----------------------------------------------------------------------===//
+
+/// A batch that nobody reads is still the caller's to give.
+SmallVector<unsigned> MeshSplitter::getArgumentMeshes(BlockArgument argument) {
+  if (std::optional<unsigned> home = assignment.getMesh(argument))
+    return {*home};
+  SmallVector<unsigned> readers = assignment.getReaders(argument);
+  return readers.empty() ? SmallVector<unsigned>{0} : readers;
+}
+
+/// An update is returned where its argument is, anything else where it is made.
+unsigned MeshSplitter::getResultMesh(OpOperand &result) {
+  if (BlockArgument updated = getUpdatedArgument(function, result.getOperandNumber()))
+    return getArgumentMeshes(updated).front();
+  if (auto argument = dyn_cast<BlockArgument>(result.get()))
+    return getArgumentMeshes(argument).front();
+  return assignment.getMesh(result.get()).value_or(0);
+}
+
+DictionaryAttr MeshSplitter::withPosition(DictionaryAttr attrs, int64_t position,
+                                          std::optional<int64_t> updates) {
+  NamedAttrList list(attrs);
+  list.set(EplDialect::kPositionAttr, builder.getI64IntegerAttr(position));
+  if (updates)
+    list.set(EplDialect::kUpdatesAttr, builder.getI64IntegerAttr(*updates));
+  return list.getDictionary(function.getContext());
+}
+
+/// `received` is null for what is sent.
+DictionaryAttr MeshSplitter::getChannelAttrs(int64_t channel, Value received) {
+  NamedAttrList list;
+  list.set(EplDialect::kChannelAttr, builder.getI64IntegerAttr(channel));
+  if (auto dim = batchDims.find(received); received && dim != batchDims.end())
+    list.set(EplDialect::kBatchDimAttr, builder.getI64IntegerAttr(dim->second));
+  return list.getDictionary(function.getContext());
+}
+
+/// What the caller knows comes first, in its order, then channels in theirs.
+Signature MeshSplitter::getSignature(unsigned mesh) {
+  Signature signature;
+  for (BlockArgument argument : body.getArguments())
+    if (llvm::is_contained(getArgumentMeshes(argument), mesh)) {
+      unsigned position = argument.getArgNumber();
+      signature.arguments.push_back(argument);
+      signature.argumentAttrs.push_back(
+          withPosition(function.getArgAttrDict(position), position, std::nullopt));
+    }
+  for (OpOperand &result : body.getTerminator()->getOpOperands())
+    if (getResultMesh(result) == mesh) {
+      unsigned position = result.getOperandNumber();
+      std::optional<int64_t> updates;
+      if (BlockArgument updated = getUpdatedArgument(function, position))
+        updates = llvm::find(signature.arguments, Value(updated)) - signature.arguments.begin();
+      signature.results.push_back(result.get());
+      signature.resultAttrs.push_back(withPosition(function.getResultAttrDict(position), position, updates));
+    }
+  for (auto [number, channel] : llvm::enumerate(channels)) {
+    if (channel.to == mesh) {
+      signature.arguments.push_back(channel.value);
+      signature.argumentAttrs.push_back(getChannelAttrs(number, channel.value));
+    }
+    if (channel.from == mesh) {
+      signature.results.push_back(channel.value);
+      signature.resultAttrs.push_back(getChannelAttrs(number, Value()));
+    }
+  }
+  return signature;
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+/// Work that moved here becomes that of a task graph of this mesh.
+void MeshSplitter::setWork(Operation *op, unsigned mesh) {
+  auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
+  SmallVector<TaskGraphOp> own = getTaskGraphs(assignment.getMeshes()[mesh]);
+  auto isNamed = [&](TaskGraphOp taskgraph) {
+    return taskgraph.getSymNameAttr() == work.getTaskgraph().getAttr();
+  };
+  if (!work || own.empty() || llvm::any_of(own, isNamed))
+    return;
+  auto name = FlatSymbolRefAttr::get(own.front().getSymNameAttr());
+  op->setAttr(EplDialect::kWorkAttr, WorkAttr::get(op->getContext(), name, work.getKind(), work.getMicro()));
+}
+
+/// Clones `op`, and before it those ops that it reads and that every mesh makes for itself.
+void MeshSplitter::cloneInto(Block &block, Operation *op, unsigned mesh, IRMapping &mapping) {
+  for (Value value : getUsedValues(op))
+    if (!mapping.contains(value))
+      cloneInto(block, value.getDefiningOp(), mesh, mapping);
+  OpBuilder at = OpBuilder::atBlockEnd(&block);
+  setWork(at.clone(*op, mapping), mesh);
+}
+
+LogicalResult MeshSplitter::write(unsigned mesh) {
+  MeshOp own = assignment.getMeshes()[mesh];
+  Signature signature = getSignature(mesh);
+  std::string name = (function.getSymName() + "." + own.getSymName()).str();
+  if (Operation *taken = function->getParentOfType<ModuleOp>().lookupSymbol(name))
+    return emitError(taken->getLoc())
+           << "symbol \"" << name << "\" is taken, expected it free for what is done on mesh \""
+           << own.getSymName() << "\"";
+  auto type = builder.getFunctionType(ValueRange(signature.arguments).getTypes(),
+                                      ValueRange(signature.results).getTypes());
+  auto made = func::FuncOp::create(builder, function.getLoc(), name, type);
+  made->setDiscardableAttrs(function->getDiscardableAttrDictionary());
+  made->setAttr(EplDialect::kMeshAttr, FlatSymbolRefAttr::get(own.getSymNameAttr()));
+  made.setAllArgAttrs(signature.argumentAttrs);
+  made.setAllResultAttrs(signature.resultAttrs);
+
+  Block &block = *made.addEntryBlock();
+  IRMapping mapping;
+  for (auto [old, argument] : llvm::zip_equal(signature.arguments, block.getArguments())) {
+    argument.setLoc(old.getLoc());
+    mapping.map(old, argument);
+  }
+  for (Operation &op : body.without_terminator())
+    if (!assignment.isRemade(&op) && assignment.getMesh(&op) == mesh)
+      cloneInto(block, &op, mesh, mapping);
+  SmallVector<Value> results;
+  for (Value value : signature.results) {
+    if (!mapping.contains(value))
+      cloneInto(block, value.getDefiningOp(), mesh, mapping);
+    results.push_back(mapping.lookup(value));
+  }
+  OpBuilder at = OpBuilder::atBlockEnd(&block);
+  func::ReturnOp::create(at, body.getTerminator()->getLoc(), results);
+  return success();
+}
+
+LogicalResult MeshSplitter::run() {
+  if (failed(findChannels()))
+    return failure();
+  findBatchDims();
+  for (unsigned mesh = 0; mesh < assignment.getMeshes().size(); ++mesh)
+    if (failed(write(mesh)))
+      return failure();
+  function.erase();
+  return success();
+}
+
+namespace {
+struct SplitMeshes : epl::impl::SplitMeshesPassBase<SplitMeshes> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (llvm::range_size(module.getOps<MeshOp>()) < 2)
+      return;
+    for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+      if (!function.isExternal() && !function->hasAttr(EplDialect::kMeshAttr) && failed(split(function)))
+        return signalPassFailure();
+  }
+
+  static LogicalResult split(func::FuncOp function) {
+    MeshAssignment assignment(function);
+    assignment.run();
+    return MeshSplitter(function, assignment).run();
+  }
+};
+} // namespace

@@ -1,0 +1,129 @@
+//===- SeedTurns.cpp - Loops over parts of the batch ----------------------===//
+//
+// Problem: who adds up gradients by hand reshapes the batch to (turns, samples of a turn) and loops over the
+//   turns. A sharded batch is sharded along the outermost of these, the turns: each device would have to get,
+//   and compute, all samples of every turn.
+// Method: the samples of a turn are sharded. A constraint at the reshape says so: the batch is exchanged
+// once,
+//   before the loop. Where samples are taken one by one, or axes do not divide those of a turn, a remark says
+//   that devices compute alike.
+// Invariant in: `epl-seed-batch` has run, constraints name axes of the mesh that have several devices.
+// Invariant out: the same.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/shard/Passes.h"
+#include "passes/shard/analysis/BatchFactors.h"
+#include "passes/shard/analysis/CutDims.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_SEEDTURNSPASS
+#include "passes/shard/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+namespace {
+/// One step and where its samples are.
+class TurnSeeder {
+public:
+  TurnSeeder(func::FuncOp function, MeshOp mesh)
+      : function(function), mesh(mesh), rules(function, mesh), cuts(rules), taskgraphs(mesh),
+        batch(function, rules.getLoops(),
+              [this](Operation *op) -> const FactorRule & { return rules.getRule(op); }) {}
+
+  void run();
+
+private:
+  int64_t getTurnsDim(tensor::ExpandShapeOp op) const;
+  SmallVector<StringRef> getAxes(Operation *op);
+  void seed(tensor::ExpandShapeOp op, int64_t turns);
+  void remarkSingle(LoopSliceOp slice);
+
+  func::FuncOp function;
+  MeshOp mesh;
+  FunctionRules rules;
+  CutDims cuts;
+  TaskGraphAxes taskgraphs;
+  BatchFactors batch;
+};
+} // namespace
+
+/// The dimension of the result that counts turns, if the reshape makes (turns, samples) of samples, or -1.
+int64_t TurnSeeder::getTurnsDim(tensor::ExpandShapeOp op) const {
+  int64_t samples = batch.getDim(op.getSrc());
+  if (samples < 0)
+    return -1;
+  ReassociationIndices group = op.getReassociationIndices()[samples];
+  bool isCut =
+      group.size() > 1 && cuts.isCut(op.getResult(), group[0]) && !cuts.isCut(op.getResult(), group[1]);
+  return isCut ? group[0] : -1;
+}
+
+/// The axes of several devices over which the work of `op` shards its batch, in mesh order.
+SmallVector<StringRef> TurnSeeder::getAxes(Operation *op) {
+  SmallVector<StringRef> axes;
+  for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
+    if (axis.getSize() > 1 && taskgraphs.takesBatch(op, axis.getName()))
+      axes.push_back(axis.getName());
+  return axes;
+}
+
+void TurnSeeder::seed(tensor::ExpandShapeOp op, int64_t turns) {
+  RankedTensorType type = op.getResultType();
+  SmallVector<SmallVector<StringRef>> dims(type.getRank());
+  SmallVector<StringRef> &own = dims[turns + 1];
+  for (StringRef axis : getAxes(op)) {
+    own.push_back(axis);
+    if (type.getDimSize(turns + 1) % getAxesSize(mesh, own) == 0)
+      continue;
+    emitRemark(op.getLoc()) << "each of " << type.getDimSize(turns) << " turns takes "
+                            << type.getDimSize(turns + 1) << " samples, which " << getAxesSize(mesh, own)
+                            << " devices do not divide: each computes all of them";
+    own.pop_back();
+  }
+  if (own.empty())
+    return;
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  auto constraint = ConstraintAttr::get(op->getContext(), dims, {});
+  auto constrain = ConstrainOp::create(builder, op.getLoc(), type, op.getResult(), constraint);
+  constrain->setAttr(EplDialect::kWorkAttr, op->getAttr(EplDialect::kWorkAttr));
+  op.getResult().replaceAllUsesExcept(constrain, constrain);
+}
+
+/// Says that a loop takes the samples of an argument one by one: no device can have a part of a turn.
+void TurnSeeder::remarkSingle(LoopSliceOp slice) {
+  auto argument = dyn_cast<BlockArgument>(slice.getOperand());
+  if (argument && batch.getDim(argument) == 0 && !getAxes(slice).empty())
+    emitRemark(slice.getLoc())
+        << "the loop of " << slice.getLoop().getTurns() << " turns takes the samples of "
+        << describeArgument(function, argument.getArgNumber())
+        << " one by one: every device computes all of them; map them with \"jax.vmap\", or "
+           "several in a turn (\"batch_size\" of \"jax.lax.map\")";
+}
+
+/// What a user constrains is left as it is.
+void TurnSeeder::run() {
+  for (auto slice : function.getOps<LoopSliceOp>())
+    remarkSingle(slice);
+  for (auto op : llvm::to_vector(function.getOps<tensor::ExpandShapeOp>()))
+    if (int64_t turns = getTurnsDim(op);
+        turns >= 0 && llvm::none_of(op->getUsers(), llvm::IsaPred<ConstrainOp>))
+      seed(op, turns);
+}
+
+namespace {
+struct SeedTurns : epl::impl::SeedTurnsPassBase<SeedTurns> {
+  void runOnOperation() override {
+    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation());
+    if (failed(programs))
+      return signalPassFailure();
+    for (auto [function, mesh] : *programs)
+      TurnSeeder(function, mesh).run();
+  }
+};
+} // namespace

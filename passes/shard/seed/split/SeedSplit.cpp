@@ -1,0 +1,109 @@
+//===- SeedSplit.cpp - Tensor parallelism splits parameters ---------------===//
+//
+// Problem: a task graph that is split says over how many devices, not which tensors along which dimensions.
+// Method: the states of the step may be split over the axis "model", those that a task graph reads which does
+//   not shard its batch over it. What the user wishes for a parameter is done (SplitWishes.h); which
+//   dimension of each other one is, a search decides (SplitSearch.h); optimizer state, biases and gains
+//   follow by propagation. Task graphs that are split over different counts have further axes, "model2" and
+//   so on: each is searched after the others. Experts are spread over replicas at last (SpreadExperts.h).
+// Invariant in: `epl-seed-batch` has run: every tensor argument has a sharding.
+// Invariant out: those of states are split on "model" as well, if there is such an axis; who was so before is
+//   split as before.
+// Reference: Shoeybi et al., "Megatron-LM", 2019, section 3 (what the search finds for a transformer); EPL's
+// `split`.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/shard/Passes.h"
+#include "passes/shard/seed/split/SplitReport.h"
+#include "passes/shard/seed/split/SplitSearch.h"
+#include "passes/shard/seed/split/SplitWishes.h"
+#include "passes/shard/seed/split/SpreadExperts.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_SEEDSPLITPASS
+#include "passes/shard/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+/// Whether a sharding by hand splits one of the arguments over the axis.
+static bool isSplit(BlockArgument argument, AxisAttr axis) {
+  ShardingAttr sharding = getSharding(argument);
+  return sharding && getAxisState(sharding, axis.getName()).isSharded();
+}
+
+/// The states of floating point that are not split by hand and need not stay whole: parameters, and what an
+/// optimizer keeps of them.
+static SmallVector<BlockArgument> getOpenStates(func::FuncOp function, AxisAttr axis,
+                                                const SplitWishes &wishes) {
+  auto staysWhole = [&](BlockArgument argument) {
+    const auto *wish = wishes.find(argument);
+    return wish != wishes.end() && !wish->second.state.isSharded();
+  };
+  return llvm::filter_to_vector(function.getArguments(), [&](BlockArgument argument) {
+    return isFloatState(argument) && !isSplit(argument, axis) && !staysWhole(argument);
+  });
+}
+
+/// The dimensions that the axis is wished to split.
+static DenseMap<BlockArgument, int64_t> getWishedDims(const SplitWishes &wishes) {
+  DenseMap<BlockArgument, int64_t> dims;
+  for (const auto &[argument, wish] : wishes)
+    if (wish.state.isSharded())
+      dims[argument] = wish.state.dim;
+  return dims;
+}
+
+namespace {
+struct SeedSplit : epl::impl::SeedSplitPassBase<SeedSplit> {
+  using SeedSplitPassBase::SeedSplitPassBase;
+
+  void runOnOperation() override {
+    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation());
+    if (failed(programs))
+      return signalPassFailure();
+    for (auto [function, mesh] : *programs)
+      if (failed(verifySplitWishes(function, mesh)))
+        return signalPassFailure();
+    for (auto [function, mesh] : *programs)
+      if (failed(seed(function, mesh)))
+        return signalPassFailure();
+  }
+
+  LogicalResult seed(func::FuncOp program, MeshOp mesh) {
+    llvm::SmallSetVector<BlockArgument, 8> searched;
+    for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
+      if (isModelAxis(axis.getName()) && failed(seed(program, mesh, axis, searched)))
+        return failure();
+    spreadExperts(program, mesh, searched.getArrayRef(), explain);
+    return success();
+  }
+
+  /// Adds to `searched` the states that the axis may split.
+  LogicalResult seed(func::FuncOp program, MeshOp mesh, AxisAttr axis,
+                     llvm::SmallSetVector<BlockArgument, 8> &searched) {
+    FailureOr<SplitWishes> wishes = getSplitWishes(program, mesh, axis);
+    if (failed(wishes))
+      return failure();
+    FunctionRules rules(program, mesh);
+    SmallVector<BlockArgument> states = getOpenStates(program, axis, *wishes);
+    searched.insert_range(states);
+    DenseMap<BlockArgument, int64_t> wished = getWishedDims(*wishes);
+    SplitSearch search(rules, axis, states, wished);
+    Propagation result = search.run();
+    for (BlockArgument state : states)
+      setSharding(state, withAxisState(getSharding(state), mesh, axis.getName(), result.getState(state)));
+    if (explain)
+      explainSplit(program, axis, search.getKinds(), result, *wishes);
+    auto isByHand = [&](BlockArgument argument) { return isSplit(argument, axis); };
+    if (search.getKinds().empty() && wishes->empty() && llvm::none_of(program.getArguments(), isByHand))
+      program.emitWarning() << "no parameter has a dimension that " << axis.getSize()
+                            << " devices can split: every device computes all of it";
+    return success();
+  }
+};
+} // namespace

@@ -1,0 +1,217 @@
+//===- SplitSearch.cpp - Which dimension of each parameter is split -------===//
+
+#include "passes/shard/seed/split/SplitSearch.h"
+
+#include "dialect/Bytes.h"
+#include "passes/shard/analysis/FactorChoice.h"
+#include "passes/shard/seed/split/ParameterReads.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+/// Rounds of changes of single choices: each looks at all kinds once, and two were enough for all models
+/// seen.
+static constexpr int kMaxRounds = 4;
+
+static auto getOps(func::FuncOp function) { return function.getBody().front().without_terminator(); }
+
+SplitSearch::SplitSearch(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open,
+                         const DenseMap<BlockArgument, int64_t> &wishes)
+    : rules(rules), axis(axis), open(open), costs(rules) {
+  for (auto [position, op] : llvm::enumerate(getOps(rules.getFunction())))
+    positions[&op] = position;
+  collectKinds(wishes);
+}
+
+//===----------------------------------------------------------------------===//
+// Candidates
+//===----------------------------------------------------------------------===//
+
+/// The dimensions of `argument` that a contraction or a gather of the forward work can shard; these
+/// contractions are added to what is known of `kind`.
+SmallVector<int64_t> SplitSearch::getSplittableDims(BlockArgument argument, ParameterKind &kind) const {
+  llvm::SmallSetVector<int64_t, 4> found;
+  auto isContraction = [&](Operation *op) { return costs.isContraction(op); };
+  walkReads(rules, axis, argument, isContraction, [&](const ParameterRead &read) {
+    if (costs.isContraction(read.op)) {
+      kind.firstUse = std::min(kind.firstUse, positions.lookup(read.op));
+      kind.multiplyAdds += costs.getMultiplyAdds(read.op);
+    }
+    for (auto [dim, factor] : llvm::zip_equal(read.dims, read.factors))
+      if (dim >= 0 && rules.canShard(read.op, factor, axis))
+        found.insert(dim);
+  });
+  SmallVector<int64_t> result = found.takeVector();
+  llvm::sort(result);
+  return result;
+}
+
+/// The order in which the program multiplies by them.
+static bool precedes(const ParameterKind &a, const ParameterKind &b) {
+  return std::pair(a.firstUse, a.members.front().getArgNumber()) <
+         std::pair(b.firstUse, b.members.front().getArgNumber());
+}
+
+void SplitSearch::collectKinds(const DenseMap<BlockArgument, int64_t> &wishes) {
+  for (BlockArgument argument : open) {
+    ParameterKind found;
+    found.firstUse = int64_t(positions.size());
+    SmallVector<int64_t> dims = getSplittableDims(argument, found);
+    auto wished = wishes.find(argument);
+    std::optional<int64_t> wish = wished == wishes.end() ? std::nullopt : std::optional(wished->second);
+    if (dims.empty() && !wish)
+      continue;
+    std::string name = getKindName(argument);
+    auto known = llvm::find_if(kinds, [&](const ParameterKind &kind) {
+      return kind.name == name && kind.members.front().getType() == argument.getType() && kind.dims == dims &&
+             kind.wish == wish;
+    });
+    if (known == kinds.end()) {
+      found.name = name;
+      found.dims = dims;
+      found.wish = found.split = wish;
+      found.members = {argument};
+      kinds.push_back(std::move(found));
+      continue;
+    }
+    known->firstUse = std::min(known->firstUse, found.firstUse);
+    known->multiplyAdds += found.multiplyAdds;
+    known->members.push_back(argument);
+  }
+  llvm::sort(kinds, precedes);
+}
+
+//===----------------------------------------------------------------------===//
+// Search
+//===----------------------------------------------------------------------===//
+
+SplitSearch::Candidate SplitSearch::propagate() const {
+  Propagation program(rules, axis, open);
+  for (const ParameterKind &kind : kinds)
+    for (BlockArgument member : kind.members)
+      if (kind.split)
+        program.seed(member, AxisState::sharded(*kind.split));
+  program.run();
+  SmallVector<const DenseSet<Operation *> *> later;
+  for (const ParameterKind &kind : kinds)
+    if (!isDecided(kind, program))
+      later.push_back(&kind.products);
+  StepCost cost = costs.get(program, axis, later);
+  return {std::move(program), cost};
+}
+
+void SplitSearch::findProducts() {
+  for (ParameterKind &kind : kinds) {
+    if (kind.multiplyAdds == 0)
+      continue;
+    for (int64_t dim : kind.dims) {
+      Propagation program(rules, axis, open);
+      for (BlockArgument member : kind.members)
+        program.seed(member, AxisState::sharded(dim));
+      program.run();
+      kind.products.insert_range(costs.getSplit(program));
+    }
+  }
+}
+
+SplitSearch::Candidate SplitSearch::tryDim(ParameterKind &kind, int64_t dim) {
+  std::optional<int64_t> before = std::exchange(kind.split, dim);
+  Candidate candidate = propagate();
+  kind.split = before;
+  return candidate;
+}
+
+bool SplitSearch::isDecided(const ParameterKind &kind, const Propagation &program) const {
+  return llvm::all_of(kind.members,
+                      [&](BlockArgument member) { return program.getState(member).isSharded(); });
+}
+
+/// Splits a kind along its best dimension. A table that nothing multiplies by stays whole if more than it has
+/// would be exchanged for it in every step.
+void SplitSearch::decide(ParameterKind &kind, std::optional<Candidate> &now) {
+  std::optional<Candidate> whole = std::exchange(now, std::nullopt);
+  for (int64_t dim : kind.dims) {
+    Candidate candidate = tryDim(kind, dim);
+    if (now && !(candidate.cost < now->cost))
+      continue;
+    now.emplace(std::move(candidate));
+    kind.split = dim;
+  }
+  int64_t bytes = 0;
+  for (BlockArgument member : kind.members)
+    bytes += getBytes(member);
+  if (kind.multiplyAdds == 0 && now->cost.bytes - whole->cost.bytes > bytes) {
+    kind.split.reset();
+    now.emplace(std::move(*whole));
+  }
+}
+
+void SplitSearch::decideOpen(std::optional<Candidate> &now) {
+  for (ParameterKind &kind : kinds)
+    if (!isDecided(kind, now->program))
+      decide(kind, now);
+}
+
+SplitSearch::Candidate SplitSearch::change(ParameterKind &kind, int64_t dim) {
+  kind.split = dim;
+  std::optional<Candidate> candidate(propagate());
+  decideOpen(candidate);
+  return std::move(*candidate);
+}
+
+/// Tries the other dimensions of a kind; whether one is better than what there is, and is taken.
+bool SplitSearch::improve(ParameterKind &kind, std::optional<Candidate> &now) {
+  AxisState state = now->program.getState(kind.members.front());
+  kind.bytes = now->cost.bytes;
+  std::optional<StepCost> next;
+  for (int64_t dim : kind.dims) {
+    if (dim == state.dim)
+      continue;
+    auto splits = llvm::map_to_vector(kinds, [](const ParameterKind &each) { return each.split; });
+    Candidate other = change(kind, dim);
+    if (!kind.wish && other.cost < now->cost) {
+      now.emplace(std::move(other));
+      return true;
+    }
+    for (auto [each, split] : llvm::zip_equal(kinds, splits))
+      each.split = split;
+    if (next && !(other.cost < *next))
+      continue;
+    next = other.cost;
+    kind.runnerUp = dim;
+    kind.runnerUpBytes = other.cost.bytes;
+  }
+  return false;
+}
+
+SplitSearch::Candidate SplitSearch::search() {
+  std::optional<Candidate> now(propagate());
+  decideOpen(now);
+  bool better = true;
+  for (int round = 0; better && round < kMaxRounds; ++round) {
+    better = false;
+    for (ParameterKind &kind : kinds)
+      better |= improve(kind, now);
+  }
+  return std::move(*now);
+}
+
+Propagation SplitSearch::run() {
+  findProducts();
+  auto doesMore = [](const ParameterKind &a, const ParameterKind &b) {
+    return a.multiplyAdds == b.multiplyAdds ? precedes(a, b) : a.multiplyAdds > b.multiplyAdds;
+  };
+  if (llvm::is_sorted(kinds, doesMore))
+    return search().program;
+  std::vector<ParameterKind> undecided = kinds;
+  Candidate found = search();
+  std::vector<ParameterKind> chosen = std::exchange(kinds, std::move(undecided));
+  llvm::sort(kinds, doesMore);
+  Candidate other = search();
+  if (!(other.cost < found.cost)) {
+    kinds = std::move(chosen);
+    return std::move(found.program);
+  }
+  llvm::sort(kinds, precedes);
+  return std::move(other.program);
+}

@@ -1,0 +1,74 @@
+//===- SplitSearch.h - Which dimension of each parameter is split -*- C++ -*-===//
+//
+// A choice of dimensions is worth what the propagated program costs (StepCost.h). Parameters of equal types
+// whose names differ in numbers only, those of a model's layers, are decided together, one kind after the
+// other; what earlier choices shard by propagation follows, and products that only what is undecided yet can
+// split count as split. Then single choices are changed as long as that is better. What is decided first
+// counts most, so two orders are tried: that in which the program first multiplies by them, and most work
+// first. What the user wishes is no choice; what it costs is known as for one.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "passes/shard/seed/split/StepCost.h"
+
+namespace mlir::epl {
+
+/// Parameters that are decided together.
+struct ParameterKind {
+  std::string name; ///< of the members, with "#" for each number
+  SmallVector<BlockArgument> members;
+  SmallVector<int64_t> dims;                 ///< those that the axis can split
+  int64_t firstUse = 0;                      ///< the position of the first op that multiplies by a member
+  int64_t multiplyAdds = 0;                  ///< of the forward products with members
+  DenseSet<Operation *> products = {};       ///< that are split if nothing but this kind is
+  std::optional<int64_t> wish = {};          ///< the one that the user wants
+  std::optional<int64_t> split = {};         ///< the one that was chosen; none if propagation decides
+  std::optional<int64_t> bytes = {};         ///< that the program exchanges as chosen
+  std::optional<int64_t> runnerUp = {};      ///< the next best dimension, where there is a choice
+  std::optional<int64_t> runnerUpBytes = {}; ///< that the program would exchange then
+};
+
+/// The search on one axis.
+class SplitSearch {
+public:
+  /// The arguments in `open` may be split, those in `wishes`, which are open, too, are along that dimension.
+  SplitSearch(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open,
+              const DenseMap<BlockArgument, int64_t> &wishes);
+
+  /// Chooses; returns the propagated program, with a state for each argument.
+  Propagation run();
+
+  ArrayRef<ParameterKind> getKinds() const { return kinds; }
+
+private:
+  void collectKinds(const DenseMap<BlockArgument, int64_t> &wishes);
+  SmallVector<int64_t> getSplittableDims(BlockArgument argument, ParameterKind &kind) const;
+  void findProducts();
+  /// A choice, propagated.
+  struct Candidate {
+    Propagation program;
+    StepCost cost;
+  };
+
+  Candidate propagate() const;
+  /// The program if `kind` is split along `dim`, and all else is as it is.
+  Candidate tryDim(ParameterKind &kind, int64_t dim);
+  /// Splits `kind` along `dim`, and then those that were split because others asked for it, and are not now.
+  Candidate change(ParameterKind &kind, int64_t dim);
+  void decideOpen(std::optional<Candidate> &now);
+  bool isDecided(const ParameterKind &kind, const Propagation &program) const;
+  void decide(ParameterKind &kind, std::optional<Candidate> &now);
+  bool improve(ParameterKind &kind, std::optional<Candidate> &now);
+  /// Decides all kinds in their order; the program as chosen.
+  Candidate search();
+
+  const FunctionRules &rules;
+  AxisAttr axis;
+  ArrayRef<BlockArgument> open;
+  StepCosts costs;
+  DenseMap<Operation *, int64_t> positions; ///< of all ops in the program
+  std::vector<ParameterKind> kinds;
+};
+
+} // namespace mlir::epl

@@ -1,0 +1,52 @@
+//===- StepCost.cpp - What a choice of shardings costs --------------------===//
+
+#include "passes/shard/seed/split/StepCost.h"
+
+#include "dialect/Matrices.h"
+#include "passes/shard/analysis/AxisPlacement.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+/// The multiply-adds of a contraction or a factorization, none of other ops.
+static std::optional<int64_t> countMultiplyAdds(Operation *op) {
+  if (isMatrixOp(op))
+    return getMatrixFlops(op) / 2;
+  auto linalg = dyn_cast<linalg::LinalgOp>(op);
+  if (!linalg || (!linalg::isaContractionOpInterface(linalg) && !linalg::isaConvolutionOpInterface(linalg)))
+    return std::nullopt;
+  int64_t volume = 1;
+  for (int64_t extent : linalg.getStaticLoopRanges())
+    volume *= ShapedType::isDynamic(extent) ? 1 : extent;
+  return volume;
+}
+
+StepCosts::StepCosts(const FunctionRules &rules) : rules(rules) {
+  for (Operation &op : rules.getFunction().getBody().front())
+    if (std::optional<int64_t> volume = countMultiplyAdds(&op))
+      contractions[&op] = *volume * rules.getLoops().getTurns(op.getResult(0));
+}
+
+DenseSet<Operation *> StepCosts::getSplit(const Propagation &program) const {
+  DenseSet<Operation *> split;
+  for (Operation *op : llvm::make_first_range(contractions))
+    if (program.getChoice(op) != FactorRule::kBlocked)
+      split.insert(op);
+  return split;
+}
+
+StepCost StepCosts::get(const Propagation &program, AxisAttr axis,
+                        ArrayRef<const DenseSet<Operation *> *> others) const {
+  StepCost cost = {0, 0};
+  for (auto [op, volume] : contractions) {
+    auto has = [contraction = op](const DenseSet<Operation *> *other) {
+      return other->contains(contraction);
+    };
+    bool isSplit = program.getChoice(op) != FactorRule::kBlocked || llvm::any_of(others, has);
+    cost.multiplyAdds += isSplit ? volume / axis.getSize() : volume;
+  }
+  cost.bytes = AxisPlacement(rules, axis, [&](Value value) { return program.getState(value); }).getTraffic();
+  return cost;
+}

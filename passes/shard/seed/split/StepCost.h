@@ -1,0 +1,43 @@
+//===- StepCost.h - What a choice of shardings costs ------------*- C++ -*-===//
+//
+// Searches compare programs by the time of the multiply-adds that each member of an axis does, and of the
+// bytes that members exchange over it.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "passes/shard/analysis/Propagation.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::epl {
+
+/// What a propagated program costs on one axis. Time is counted in multiply-adds: a core does 50 to 100 of
+/// them in a nanosecond, in which it gets some ten bytes from another one (docs/performance.md).
+struct StepCost {
+  static constexpr int64_t kMultiplyAddsPerByte = 8;
+  int64_t multiplyAdds, bytes;
+
+  int64_t getTime() const { return multiplyAdds + kMultiplyAddsPerByte * bytes; }
+  bool operator<(StepCost other) const { return getTime() < other.getTime(); }
+};
+
+/// The contractions of a step, turns of loops counted. Factorizations are among them.
+class StepCosts {
+public:
+  explicit StepCosts(const FunctionRules &rules);
+
+  bool isContraction(Operation *op) const { return contractions.contains(op); }
+  int64_t getMultiplyAdds(Operation *contraction) const { return contractions.lookup(contraction); }
+  /// The contractions of which each member does a part, after `program.run()`.
+  DenseSet<Operation *> getSplit(const Propagation &program) const;
+  /// After `program.run()` on `axis`. What is in one of `others` counts as split, too.
+  StepCost get(const Propagation &program, AxisAttr axis,
+               ArrayRef<const DenseSet<Operation *> *> others = {}) const;
+
+private:
+  const FunctionRules &rules;
+  llvm::MapVector<Operation *, int64_t> contractions; ///< with their multiply-adds
+};
+
+} // namespace mlir::epl

@@ -1,0 +1,197 @@
+//===- FormTasks.cpp - From local ops to tasks between collectives --------===//
+//
+// Problem: the schedulable units are hidden in a flat list of ops and collectives.
+// Method: walk the ops in program order and keep, for every task and collective so far, the set of those that
+// it depends on. An op joins the first task of its work that nothing it reads depends on, or begins a new
+// one: so the graph stays acyclic, and an op that needs no collective is not held behind one. Tasks of one
+// work thus form a chain, each behind a collective that the one before does not need; what is done in the
+// turns of a loop stands in tasks of its own, with what enters and leaves it around them, and so does what is
+// done in a branch only, behind its predicate. What is free to make again (scalars, constants, fills,
+// broadcasts and reshapes) belongs to no task: every user gets a clone (TaskPartition.cpp). In: the output of
+// `epl-localize`. Out: tasks and collectives only, in dependency order, on
+// `!epl.dist`. Reference: docs/design.md, 4.4.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Sharding.h"
+#include "passes/shard/Passes.h"
+#include "passes/shard/analysis/Rules.h"
+#include "passes/shard/tasks/TaskPartition.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_FORMTASKSPASS
+#include "passes/shard/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+//===----------------------------------------------------------------------===//
+// The tasks
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Writes tasks and collectives to the end of the function's block.
+class TaskWriter {
+public:
+  explicit TaskWriter(Block &body) : partition(body), builder(body.getTerminator()) {}
+
+  void run(Block &body) {
+    SmallVector<Operation *> old =
+        llvm::map_to_vector(body.without_terminator(), [](Operation &op) { return &op; });
+    writePredicates(std::nullopt);
+    SmallVector<unsigned> left; // of the current loop
+    LoopAttr loop;
+    for (unsigned index : partition.getOrder()) {
+      const TaskNode &node = partition.getNode(index);
+      if (node.loop != loop)
+        llvm::for_each(std::exchange(left, {}), [&](unsigned maker) { writePredicates(maker); });
+      loop = node.loop;
+      setGuards(node.work ? writeTask(index) : writeCollective(node.ops.front()), node.guard);
+      if (leavesLoop(node.ops.front())) // What is no part of the loop stands behind it.
+        left.push_back(index);
+      else
+        writePredicates(index);
+    }
+    for (OpOperand &operand : body.getTerminator()->getOpOperands())
+      operand.set(getDist(operand.get()));
+    for (Operation *op : llvm::reverse(old))
+      if (!standsBetweenTasks(op))
+        op->erase();
+  }
+
+private:
+  /// The distributed value that a value of the old body is, or is a part of.
+  Value getDist(Value value) {
+    while (Operation *op = value.getDefiningOp()) {
+      if (!isCast(op))
+        break;
+      value = op->getOperand(0);
+    }
+    Value written = results.lookup(value);
+    return written ? written : value;
+  }
+
+  /// Numbers the predicates that node `maker` has made, or those that are arguments.
+  void writePredicates(std::optional<unsigned> maker) {
+    for (Value predicate : partition.getPredicates())
+      if (partition.findMaker(predicate) == maker)
+        PredicateOp::create(builder, predicate.getLoc(), partition.getNumber(predicate), getDist(predicate));
+  }
+
+  void setGuards(Operation *op, ArrayRef<Literal> guard) {
+    auto toAttr = [&](Literal literal) -> Attribute {
+      return GuardAttr::get(op->getContext(), partition.getNumber(literal.predicate), literal.expected);
+    };
+    if (!guard.empty())
+      op->setAttr(EplDialect::kGuardsAttr, builder.getArrayAttr(llvm::map_to_vector(guard, toAttr)));
+  }
+
+  Operation *writeCollective(Operation *op) {
+    for (OpOperand &operand : op->getOpOperands())
+      operand.set(getDist(operand.get()));
+    op->moveBefore(builder.getInsertionBlock(), builder.getInsertionPoint());
+    return op;
+  }
+
+  Operation *writeTask(unsigned index) {
+    const TaskNode &node = partition.getNode(index);
+    SmallVector<Value> yielded = getYielded(index);
+    auto types = llvm::map_to_vector(yielded, [](Value value) -> Type { return getDistType(value); });
+    auto task = TaskOp::create(builder, node.ops.front()->getLoc(), types, node.work, ValueRange());
+    OpBuilder bodyBuilder = OpBuilder::atBlockEnd(&task.getBody().emplaceBlock());
+    IRMapping locals;
+    for (Operation *op : node.ops)
+      cloneInto(task, bodyBuilder, op, locals);
+    YieldOp::create(bodyBuilder, task.getLoc(),
+                    llvm::map_to_vector(yielded, [&](Value value) { return locals.lookup(value); }));
+    for (auto [value, result] : llvm::zip(yielded, task.getResults()))
+      results[value] = result;
+    return task;
+  }
+
+  /// The values that a task hands out: of a free op all, or it would not be in a task.
+  SmallVector<Value> getYielded(unsigned index) const {
+    SmallVector<Value> yielded;
+    for (Operation *op : partition.getNode(index).ops)
+      for (Value result : op->getResults())
+        if (isFree(op) || partition.isUsedOutside(result, index))
+          yielded.push_back(result);
+    return yielded;
+  }
+
+  static DistType getDistType(Value local) {
+    ShardingAttr sharding = getSharding(local);
+    MeshOp mesh = lookupMesh(local.getDefiningOp(), sharding.getMesh());
+    return DistType::get(local.getContext(),
+                         getGlobalType(mesh, sharding, cast<RankedTensorType>(local.getType())), sharding);
+  }
+
+  /// Clones `op` and the free ops that it uses; all else that it uses enters by an argument.
+  void cloneInto(TaskOp task, OpBuilder &bodyBuilder, Operation *op, IRMapping &locals) {
+    for (Value value : getUsedValues(op)) {
+      if (locals.contains(value))
+        continue;
+      Operation *producer = value.getDefiningOp();
+      if (producer && isFree(producer)) {
+        cloneInto(task, bodyBuilder, producer, locals);
+        continue;
+      }
+      task.getInputsMutable().append(getDist(value));
+      locals.map(value, task.getBody().front().addArgument(value.getType(), value.getLoc()));
+    }
+    Operation *clone = bodyBuilder.clone(*op, locals);
+    clone->removeDiscardableAttr(EplDialect::kWorkAttr);
+    clone->removeDiscardableAttr(EplDialect::kShardingAttr);
+  }
+
+  TaskPartition partition;
+  OpBuilder builder;
+  DenseMap<Value, Value> results; ///< values of the old body and the task results that they became
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// An op that will be in a task says for which work, and what its tensors are parts of.
+static LogicalResult verifyStamped(Operation &op) {
+  if (isCast(&op) || standsBetweenTasks(&op) || (isFree(&op) && !isMaterialized(&op)))
+    return success();
+  for (StringRef name : {EplDialect::kWorkAttr, EplDialect::kShardingAttr})
+    if (!op.hasAttr(name))
+      return op.emitOpError() << "has no \"" << name << "\"";
+  for (Type type : op.getResultTypes())
+    if (!isa<RankedTensorType>(type))
+      return op.emitOpError() << "makes a value of type " << type << ", expected tensors only";
+  return success();
+}
+
+static LogicalResult formTasks(func::FuncOp function) {
+  for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
+    if (!isa<DistType>(type))
+      return function.emitOpError() << "argument " << index << " is " << type << ", expected an !epl.dist";
+  Block &body = function.front();
+  for (Operation &op : body.without_terminator())
+    if (failed(verifyStamped(op)))
+      return failure();
+  for (auto [index, type] : llvm::enumerate(body.getTerminator()->getOperandTypes()))
+    if (!isa<DistType>(type))
+      return function.emitOpError() << "result " << index << " is " << type << ", expected an !epl.dist";
+  TaskWriter(body).run(body);
+  return success();
+}
+
+namespace {
+struct FormTasksPass : epl::impl::FormTasksPassBase<FormTasksPass> {
+  void runOnOperation() override {
+    for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
+      if (!function.isExternal() && failed(formTasks(function)))
+        return signalPassFailure();
+  }
+};
+} // namespace
