@@ -1,6 +1,6 @@
 #include "Tool.h"
 
-#include "runtime/plan/Error.h"
+#include "runtime/plan/format/Error.h"
 
 #include <cerrno>
 #include <csignal>

@@ -12,8 +12,8 @@
 
 #include "passes/emit/PlanBuilder.h"
 
-#include "runtime/plan/Error.h"
-#include "runtime/plan/JoinParts.h"
+#include "runtime/plan/build/JoinParts.h"
+#include "runtime/plan/format/Error.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -1,7 +1,7 @@
 //===- BuildPlan.h - From the last module to a plan -------------*- C++ -*-===//
 #pragma once
 
-#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/format/plan_generated.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Support/LLVM.h"

@@ -13,7 +13,7 @@
 #include "passes/emit/BuildPlan.h"
 #include "passes/emit/PlanTypes.h"
 #include "passes/emit/ScopePath.h"
-#include "runtime/plan/Builder.h"
+#include "runtime/plan/build/Builder.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"

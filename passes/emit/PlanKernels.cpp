@@ -6,7 +6,7 @@
 
 #include "dialect/Matrices.h"
 #include "passes/emit/PlanBuilder.h"
-#include "runtime/plan/Factorizations.h"
+#include "runtime/plan/model/Factorizations.h"
 
 using namespace mlir;
 using namespace mlir::epl;

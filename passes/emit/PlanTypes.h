@@ -2,7 +2,7 @@
 #pragma once
 
 #include "dialect/Epl.h"
-#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/format/plan_generated.h"
 
 namespace mlir::epl {
 

@@ -8,7 +8,7 @@
 #include "runtime/device/cpu/Image.h"
 #include "runtime/executor/Channels.h"
 #include "runtime/executor/Topology.h"
-#include "runtime/plan/Blocks.h"
+#include "runtime/plan/model/Blocks.h"
 
 #include <variant>
 

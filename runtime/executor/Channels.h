@@ -3,8 +3,8 @@
 #define EPL_RUNTIME_EXECUTOR_CHANNELS_H
 
 #include "runtime/device/cpu/Memory.h"
-#include "runtime/plan/Blocks.h"
-#include "runtime/plan/Parts.h"
+#include "runtime/plan/model/Blocks.h"
+#include "runtime/plan/model/Parts.h"
 
 namespace epl::runtime {
 

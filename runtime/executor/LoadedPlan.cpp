@@ -2,9 +2,9 @@
 
 #include "runtime/Error.h"
 #include "runtime/device/cpu/Features.h"
-#include "runtime/plan/Devices.h"
-#include "runtime/plan/Parts.h"
-#include "runtime/plan/Summary.h"
+#include "runtime/plan/model/Devices.h"
+#include "runtime/plan/model/Parts.h"
+#include "runtime/plan/model/Summary.h"
 
 #include <numeric>
 

@@ -2,7 +2,7 @@
 #ifndef EPL_RUNTIME_EXECUTOR_TENSORTYPE_H
 #define EPL_RUNTIME_EXECUTOR_TENSORTYPE_H
 
-#include "runtime/plan/Mesh.h"
+#include "runtime/plan/model/Mesh.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 #ifndef EPL_RUNTIME_EXECUTOR_TOPOLOGY_H
 #define EPL_RUNTIME_EXECUTOR_TOPOLOGY_H
 
-#include "runtime/plan/Mesh.h"
+#include "runtime/plan/model/Mesh.h"
 
 #include <cstdint>
 #include <span>

@@ -1,6 +1,6 @@
 #include "runtime/executor/Trace.h"
 
-#include "runtime/plan/Cost.h"
+#include "runtime/plan/model/Cost.h"
 
 #include <nlohmann/json.hpp>
 

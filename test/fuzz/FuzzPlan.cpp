@@ -1,11 +1,11 @@
 #include "test/fuzz/FuzzPlan.h"
 
 #include "runtime/executor/LoadedPlan.h"
-#include "runtime/plan/Dump.h"
-#include "runtime/plan/Error.h"
-#include "runtime/plan/Reader.h"
-#include "runtime/plan/Verifier.h"
-#include "runtime/plan/Writer.h"
+#include "runtime/plan/format/Error.h"
+#include "runtime/plan/format/Reader.h"
+#include "runtime/plan/format/Writer.h"
+#include "runtime/plan/model/Dump.h"
+#include "runtime/plan/verify/Verifier.h"
 
 #include <cstdlib>
 

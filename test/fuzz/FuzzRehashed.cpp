@@ -3,9 +3,9 @@
 
 #include "test/fuzz/FuzzPlan.h"
 
-#include "runtime/plan/Error.h"
-#include "runtime/plan/Reader.h"
-#include "runtime/plan/Writer.h"
+#include "runtime/plan/format/Error.h"
+#include "runtime/plan/format/Reader.h"
+#include "runtime/plan/format/Writer.h"
 
 #include <algorithm>
 #include <cstring>

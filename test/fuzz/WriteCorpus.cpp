@@ -5,8 +5,8 @@
 
 #include "test/unit/plan/Plans.h"
 
-#include "runtime/plan/ReadVerified.h"
-#include "runtime/plan/Writer.h"
+#include "runtime/plan/format/Writer.h"
+#include "runtime/plan/verify/ReadVerified.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -3,10 +3,10 @@
 #include "Shardings.h"
 #include "Units.h"
 
-#include "runtime/plan/Lifetime.h"
-#include "runtime/plan/Names.h"
-#include "runtime/plan/Parts.h"
-#include "runtime/plan/Summary.h"
+#include "runtime/plan/model/Lifetime.h"
+#include "runtime/plan/model/Names.h"
+#include "runtime/plan/model/Parts.h"
+#include "runtime/plan/model/Summary.h"
 
 #include <algorithm>
 #include <map>

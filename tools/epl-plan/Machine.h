@@ -2,7 +2,7 @@
 #ifndef EPL_TOOLS_EPL_PLAN_MACHINE_H
 #define EPL_TOOLS_EPL_PLAN_MACHINE_H
 
-#include "runtime/plan/Cost.h"
+#include "runtime/plan/model/Cost.h"
 
 #include <string>
 

@@ -1,9 +1,9 @@
 #include "Measured.h"
 
-#include "runtime/plan/Error.h"
-#include "runtime/plan/Names.h"
-#include "runtime/plan/Parts.h"
-#include "runtime/plan/Reader.h"
+#include "runtime/plan/format/Error.h"
+#include "runtime/plan/format/Reader.h"
+#include "runtime/plan/model/Names.h"
+#include "runtime/plan/model/Parts.h"
 
 #include <nlohmann/json.hpp>
 

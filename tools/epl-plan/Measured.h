@@ -2,7 +2,7 @@
 #ifndef EPL_TOOLS_EPL_PLAN_MEASURED_H
 #define EPL_TOOLS_EPL_PLAN_MEASURED_H
 
-#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/format/plan_generated.h"
 
 #include <filesystem>
 #include <vector>

@@ -2,7 +2,7 @@
 #ifndef EPL_TOOLS_EPL_PLAN_RENDER_H
 #define EPL_TOOLS_EPL_PLAN_RENDER_H
 
-#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/format/plan_generated.h"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 #include "Shardings.h"
 
-#include "runtime/plan/Cost.h"
-#include "runtime/plan/Parts.h"
+#include "runtime/plan/model/Cost.h"
+#include "runtime/plan/model/Parts.h"
 
 #include <algorithm>
 #include <cctype>

@@ -2,8 +2,8 @@
 #ifndef EPL_TOOLS_EPL_PLAN_SHARDINGS_H
 #define EPL_TOOLS_EPL_PLAN_SHARDINGS_H
 
-#include "runtime/plan/Mesh.h"
-#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/format/plan_generated.h"
+#include "runtime/plan/model/Mesh.h"
 
 #include <cstdint>
 #include <string>

@@ -6,12 +6,12 @@
 
 #include "tools/Tool.h"
 
-#include "runtime/plan/Dump.h"
-#include "runtime/plan/ReadVerified.h"
-#include "runtime/plan/Reader.h"
-#include "runtime/plan/Summary.h"
-#include "runtime/plan/Verifier.h"
-#include "runtime/plan/Writer.h"
+#include "runtime/plan/format/Reader.h"
+#include "runtime/plan/format/Writer.h"
+#include "runtime/plan/model/Dump.h"
+#include "runtime/plan/model/Summary.h"
+#include "runtime/plan/verify/ReadVerified.h"
+#include "runtime/plan/verify/Verifier.h"
 
 #include <sstream>
 

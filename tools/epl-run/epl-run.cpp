@@ -8,8 +8,8 @@
 
 #include "runtime/Error.h"
 #include "runtime/executor/Session.h"
-#include "runtime/plan/ReadVerified.h"
-#include "runtime/plan/Summary.h"
+#include "runtime/plan/model/Summary.h"
+#include "runtime/plan/verify/ReadVerified.h"
 
 #include <cmath>
 #include <sstream>

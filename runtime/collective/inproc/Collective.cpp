@@ -1,6 +1,6 @@
 #include "runtime/collective/inproc/Collective.h"
 
-#include "runtime/plan/Mesh.h"
+#include "runtime/plan/model/Mesh.h"
 
 #include <cstring>
 

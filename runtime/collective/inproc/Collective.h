@@ -4,7 +4,7 @@
 #define EPL_RUNTIME_COLLECTIVE_INPROC_COLLECTIVE_H
 
 #include "runtime/collective/inproc/Combine.h"
-#include "runtime/plan/Blocks.h"
+#include "runtime/plan/model/Blocks.h"
 
 #include <span>
 

@@ -2,7 +2,7 @@
 #ifndef EPL_RUNTIME_COLLECTIVE_INPROC_COMBINE_H
 #define EPL_RUNTIME_COLLECTIVE_INPROC_COMBINE_H
 
-#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/format/plan_generated.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 #ifndef EPL_RUNTIME_DEVICE_CPU_CONTRACTION_H
 #define EPL_RUNTIME_DEVICE_CPU_CONTRACTION_H
 
-#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/format/plan_generated.h"
 
 namespace epl::runtime {
 

@@ -6,7 +6,7 @@
 #include "runtime/device/cpu/Factorization.h"
 
 #include "runtime/device/cpu/Lapack.h"
-#include "runtime/plan/Factorizations.h"
+#include "runtime/plan/model/Factorizations.h"
 
 #include <algorithm>
 #include <array>

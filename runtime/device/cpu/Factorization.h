@@ -2,7 +2,7 @@
 #ifndef EPL_RUNTIME_DEVICE_CPU_FACTORIZATION_H
 #define EPL_RUNTIME_DEVICE_CPU_FACTORIZATION_H
 
-#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/format/plan_generated.h"
 
 #include <cstdint>
 #include <vector>
@@ -19,7 +19,7 @@ public:
   explicit Factorization(const plan::FactorizationT &shape);
 
   /// Factors matrices [begin, end). `buffers` are the inputs, the results and the workspace, if any, of
-  /// runtime/plan/Factorizations.h. Safe to call from several threads with a workspace of each.
+  /// runtime/plan/model/Factorizations.h. Safe to call from several threads with a workspace of each.
   void run(void *const *buffers, int64_t begin, int64_t end) const;
 
 private:

@@ -3,9 +3,9 @@
 // input that dies in the same command counts once.
 //
 //   live_bytes PLAN...     prints {"arena": bytes, "bound": bytes} for each
-#include "runtime/plan/Access.h"
-#include "runtime/plan/Lifetime.h"
-#include "runtime/plan/ReadVerified.h"
+#include "runtime/plan/model/Access.h"
+#include "runtime/plan/model/Lifetime.h"
+#include "runtime/plan/verify/ReadVerified.h"
 
 #include <algorithm>
 #include <iostream>

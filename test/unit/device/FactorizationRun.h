@@ -3,7 +3,7 @@
 #define EPL_TEST_UNIT_DEVICE_FACTORIZATIONRUN_H
 
 #include "runtime/device/cpu/Factorization.h"
-#include "runtime/plan/Factorizations.h"
+#include "runtime/plan/model/Factorizations.h"
 
 #include <gmock/gmock.h>
 

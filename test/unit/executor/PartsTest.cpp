@@ -3,8 +3,8 @@
 #include "TestPlan.h"
 
 #include "runtime/Error.h"
-#include "runtime/plan/JoinParts.h"
-#include "runtime/plan/Origins.h"
+#include "runtime/plan/build/JoinParts.h"
+#include "runtime/plan/model/Origins.h"
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>

@@ -1,9 +1,9 @@
 #include "TestPlan.h"
 
-#include "runtime/plan/Origins.h"
-#include "runtime/plan/Summary.h"
-#include "runtime/plan/Verifier.h"
-#include "runtime/plan/Writer.h"
+#include "runtime/plan/format/Writer.h"
+#include "runtime/plan/model/Origins.h"
+#include "runtime/plan/model/Summary.h"
+#include "runtime/plan/verify/Verifier.h"
 
 #include <fstream>
 #include <iterator>

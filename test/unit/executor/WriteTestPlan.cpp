@@ -4,7 +4,7 @@
 //   EplWriteTestPlan step|reference|wrong|echo|gate|fragile|report|matmul|features FILE
 #include "TestPlan.h"
 
-#include "runtime/plan/Writer.h"
+#include "runtime/plan/format/Writer.h"
 
 #include <functional>
 #include <iostream>

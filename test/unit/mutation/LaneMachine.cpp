@@ -1,7 +1,7 @@
 #include "test/unit/mutation/LaneMachine.h"
 
-#include "runtime/plan/Access.h"
-#include "runtime/plan/Mesh.h"
+#include "runtime/plan/model/Access.h"
+#include "runtime/plan/model/Mesh.h"
 
 #include <atomic>
 #include <chrono>

@@ -12,9 +12,9 @@
 #include "test/unit/plan/Plans.h"
 #include "test/unit/plan/Simulator.h"
 
-#include "runtime/plan/Dump.h"
-#include "runtime/plan/ReadVerified.h"
-#include "runtime/plan/Verifier.h"
+#include "runtime/plan/model/Dump.h"
+#include "runtime/plan/verify/ReadVerified.h"
+#include "runtime/plan/verify/Verifier.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #ifndef EPL_TEST_UNIT_MUTATION_MUTATIONS_H
 #define EPL_TEST_UNIT_MUTATION_MUTATIONS_H
 
-#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/format/plan_generated.h"
 
 #include <functional>
 #include <string>

@@ -2,8 +2,8 @@
 
 #include "test/unit/mutation/Mutations.h"
 
-#include "runtime/plan/Mesh.h"
-#include "runtime/plan/Origins.h"
+#include "runtime/plan/model/Mesh.h"
+#include "runtime/plan/model/Origins.h"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 #include "test/unit/plan/Plans.h"
 
-#include "runtime/plan/Factorizations.h"
-#include "runtime/plan/JoinParts.h"
+#include "runtime/plan/build/JoinParts.h"
+#include "runtime/plan/model/Factorizations.h"
 
 #include <algorithm>
 #include <random>

@@ -3,7 +3,7 @@
 #ifndef EPL_TEST_UNIT_PLAN_PLANS_H
 #define EPL_TEST_UNIT_PLAN_PLANS_H
 
-#include "runtime/plan/Builder.h"
+#include "runtime/plan/build/Builder.h"
 
 #include <cstdint>
 #include <map>

@@ -1,7 +1,7 @@
 #include "test/unit/plan/Simulator.h"
 
-#include "runtime/plan/Access.h"
-#include "runtime/plan/Mesh.h"
+#include "runtime/plan/model/Access.h"
+#include "runtime/plan/model/Mesh.h"
 
 #include <algorithm>
 #include <random>

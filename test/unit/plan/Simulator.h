@@ -5,7 +5,7 @@
 #ifndef EPL_TEST_UNIT_PLAN_SIMULATOR_H
 #define EPL_TEST_UNIT_PLAN_SIMULATOR_H
 
-#include "runtime/plan/plan_generated.h"
+#include "runtime/plan/format/plan_generated.h"
 
 #include <cstdint>
 #include <vector>

@@ -1,0 +1,238 @@
+#include "runtime/plan/build/Builder.h"
+
+#include "runtime/plan/build/Edges.h"
+#include "runtime/plan/build/Memory.h"
+#include "runtime/plan/build/Results.h"
+#include "runtime/plan/format/Error.h"
+#include "runtime/plan/format/Writer.h"
+#include "runtime/plan/model/Mesh.h"
+#include "runtime/plan/model/Origins.h"
+#include "runtime/plan/model/Summary.h"
+#include "runtime/plan/verify/Verifier.h"
+
+namespace epl::runtime {
+namespace {
+
+template <typename TableT> uint32_t append(std::vector<std::unique_ptr<TableT>> &tables, TableT table) {
+  tables.push_back(std::make_unique<TableT>(std::move(table)));
+  return uint32_t(tables.size() - 1);
+}
+
+/// The number of ranks; 0 if it fits no uint32_t, which the verifier rejects.
+uint32_t countDevices(const plan::PlanT &plan) {
+  uint64_t devices = 1;
+  for (const auto &axis : plan.axes)
+    if (!axis->temporal)
+      devices *= axis->size;
+  return devices <= UINT32_MAX ? uint32_t(devices) : 0;
+}
+
+void fillLanes(plan::PlanT &plan) {
+  for (const auto &lane : plan.lanes)
+    lane->commands.clear();
+  for (uint32_t command = 0; command < plan.commands.size(); ++command)
+    plan.lanes[plan.commands[command]->lane]->commands.push_back(command);
+}
+
+void requireTables(const plan::PlanT &plan) {
+  if (std::vector<std::string> messages = verifyTables(plan); !messages.empty())
+    throw PlanError(std::move(messages));
+}
+
+} // namespace
+
+Builder::Builder(std::string deviceKind) {
+  plan.version = planVersion;
+  plan.device_kind = std::move(deviceKind);
+}
+
+uint32_t Builder::addAxis(std::string name, uint32_t size, bool temporal) {
+  if (size == 0)
+    throw PlanError("axis \"" + name + "\" has size 0");
+  plan::AxisT axis;
+  axis.name = std::move(name);
+  axis.size = size;
+  axis.temporal = temporal;
+  return append(plan.axes, std::move(axis));
+}
+
+uint32_t Builder::addCommunicator(const std::vector<std::string> &axes) {
+  for (uint32_t i = 0; i < plan.communicators.size(); ++i)
+    if (plan.communicators[i]->axes == axes)
+      return i;
+  plan::CommunicatorT communicator;
+  communicator.axes = axes;
+  return append(plan.communicators, std::move(communicator));
+}
+
+uint32_t Builder::addSlot(plan::SlotT slot) {
+  uint32_t index = append(plan.slots, std::move(slot));
+  const plan::SlotT &added = *plan.slots[index];
+  if (added.role == plan::SlotRole::result && added.updates >= 0)
+    return index;
+  plan::BufferT buffer;
+  buffer.name = added.name;
+  buffer.slot = int32_t(index);
+  // A sharding that does not fit the shape is for verifyTables to report.
+  buffer.size = added.sharding.size() == added.shape.size() ? localBytes(plan, added) : 0;
+  slotBuffers[index] = append(plan.buffers, std::move(buffer));
+  return index;
+}
+
+uint32_t Builder::slotBuffer(uint32_t slot) const {
+  auto found = slotBuffers.find(slot);
+  if (found == slotBuffers.end() || plan.slots[slot]->role == plan::SlotRole::result)
+    throw PlanError("slot " + std::to_string(slot) + " is no argument of the plan");
+  return found->second;
+}
+
+void Builder::setResult(uint32_t slot, uint32_t buffer) {
+  if (slot >= plan.slots.size() || plan.slots[slot]->role != plan::SlotRole::result)
+    throw PlanError("slot " + std::to_string(slot) + " is no result of the plan");
+  if (buffer >= plan.buffers.size())
+    throw PlanError("result \"" + plan.slots[slot]->name + "\" is buffer " + std::to_string(buffer) +
+                    ", expected one of " + std::to_string(plan.buffers.size()) + " buffers");
+  results[slot] = buffer;
+}
+
+uint32_t Builder::addBuffer(std::string name, uint64_t size) {
+  plan::BufferT buffer;
+  buffer.name = std::move(name);
+  buffer.size = size;
+  return append(plan.buffers, std::move(buffer));
+}
+
+uint32_t Builder::addKernel(plan::KernelT kernel) { return append(plan.kernels, std::move(kernel)); }
+
+uint32_t Builder::lane(plan::LaneKind kind, int32_t communicator) {
+  for (uint32_t i = 0; i < plan.lanes.size(); ++i)
+    if (plan.lanes[i]->kind == kind && plan.lanes[i]->communicator == communicator)
+      return i;
+  plan::LaneT lane;
+  lane.kind = kind;
+  lane.communicator = communicator;
+  return append(plan.lanes, std::move(lane));
+}
+
+template <typename ActionT> void Builder::add(CommandInfo info, uint32_t lane, ActionT action) {
+  plan::CommandT command;
+  command.name = std::move(info.name);
+  command.location = std::move(info.location);
+  command.work = std::move(info.work);
+  command.cause = std::move(info.cause);
+  command.action.Set(std::move(action));
+  command.lane = lane;
+  command.guards = guards;
+  append(plan.commands, std::move(command));
+}
+
+bool Builder::isAlone(uint32_t communicator) const {
+  return communicator < plan.communicators.size() && Mesh(plan).memberCount(communicator) == 1;
+}
+
+void Builder::setGuards(std::vector<plan::Guard> guards) { this->guards = std::move(guards); }
+
+void Builder::launch(CommandInfo info, uint32_t kernel, std::vector<uint32_t> buffers) {
+  plan::LaunchT launch;
+  launch.kernel = kernel;
+  launch.buffers = std::move(buffers);
+  add(std::move(info), lane(plan::LaneKind::compute, -1), std::move(launch));
+}
+
+void Builder::contract(CommandInfo info, plan::ContractT contract) {
+  add(std::move(info), lane(plan::LaneKind::compute, -1), std::move(contract));
+}
+
+void Builder::copy(CommandInfo info, plan::CopyT copy) {
+  add(std::move(info), lane(plan::LaneKind::compute, -1), copy);
+}
+
+void Builder::copy(CommandInfo info, uint32_t source, uint32_t target) {
+  plan::CopyT whole;
+  whole.source = source;
+  whole.target = target;
+  whole.size = source < plan.buffers.size() ? plan.buffers[source]->size : 0; // the verifier names it
+  copy(std::move(info), whole);
+}
+
+void Builder::allReduce(CommandInfo info, plan::ReducePartT reduce) {
+  if (isAlone(reduce.communicator)) {
+    for (const plan::ReducedTensorT &tensor : reduce.tensors)
+      if (tensor.source != tensor.target)
+        copy(info, tensor.source, tensor.target);
+    return;
+  }
+  uint32_t where = lane(plan::LaneKind::communicate, int32_t(reduce.communicator));
+  plan::GatherPartsT gather;
+  gather.communicator = reduce.communicator;
+  for (const plan::ReducedTensorT &tensor : reduce.tensors) {
+    plan::GatheredTensorT &gathered = gather.tensors.emplace_back();
+    gathered.type = tensor.type;
+    gathered.buffer = tensor.target;
+    gathered.count = tensor.count;
+  }
+  add(info, where, std::move(reduce));
+  add(std::move(info), where, std::move(gather));
+}
+
+void Builder::allGather(CommandInfo info, plan::GatherBlocksT gather) {
+  if (isAlone(gather.communicator)) {
+    for (const plan::GatheredBlocksT &tensor : gather.tensors)
+      copy(info, tensor.source, tensor.target);
+    return;
+  }
+  uint32_t where = lane(plan::LaneKind::communicate, int32_t(gather.communicator));
+  add(std::move(info), where, std::move(gather));
+}
+
+void Builder::reduceScatter(CommandInfo info, plan::ReduceBlocksT reduce) {
+  uint32_t where = lane(plan::LaneKind::communicate, int32_t(reduce.communicator));
+  add(std::move(info), where, std::move(reduce));
+}
+
+void Builder::exchange(CommandInfo info, plan::ExchangeBlocksT exchange) {
+  if (isAlone(exchange.communicator))
+    return copy(std::move(info), exchange.source, exchange.target);
+  uint32_t where = lane(plan::LaneKind::communicate, int32_t(exchange.communicator));
+  add(std::move(info), where, std::move(exchange));
+}
+
+void Builder::send(CommandInfo info, plan::SendT send) {
+  add(std::move(info), lane(plan::LaneKind::copy_out, -1), std::move(send));
+}
+
+void Builder::receive(CommandInfo info, plan::ReceiveT receive) {
+  add(std::move(info), lane(plan::LaneKind::copy_in, -1), std::move(receive));
+}
+
+void Builder::setImage(std::vector<uint8_t> image, std::string targetCpu,
+                       std::vector<std::string> targetFeatures) {
+  plan.image = std::move(image);
+  plan.target_cpu = std::move(targetCpu);
+  plan.target_features = std::move(targetFeatures);
+}
+
+void Builder::setProvenance(plan::ProvenanceT provenance) {
+  plan.provenance = std::make_unique<plan::ProvenanceT>(std::move(provenance));
+}
+
+plan::PlanT Builder::finish() {
+  plan.devices = countDevices(plan);
+  plan.layout = layoutLine(plan);
+  lane(plan::LaneKind::compute, -1);
+  fillLanes(plan);
+  requireTables(plan);
+  bindResults(plan, slotBuffers, results);
+  fillLanes(plan);
+  requireTables(plan);
+  recordOrigins(plan);
+  addEdges(plan);
+  elideEdges(plan);
+  planMemory(plan);
+  requireValidPart(plan);
+  plan::PlanT finished = std::move(plan);
+  *this = Builder(finished.device_kind);
+  return finished;
+}
+
+} // namespace epl::runtime

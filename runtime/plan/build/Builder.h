@@ -1,0 +1,92 @@
+// Builds plans: the interface between the compiler (passes/emit) and the plan's C++ objects.
+//
+// The caller states what is computed: slots, buffers, kernels, and commands in program order, each
+// meaning what it means when all commands of all ranks run one after another. `finish` does the rest: it
+// puts results into their slots, derives the waits that keep that meaning when lanes and ranks run freely
+// (Edges.h), lays out the arena (Memory.h) and proves the outcome (Verifier.h).
+
+#ifndef EPL_RUNTIME_PLAN_BUILD_BUILDER_H
+#define EPL_RUNTIME_PLAN_BUILD_BUILDER_H
+
+#include "runtime/plan/format/plan_generated.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace epl::runtime {
+
+/// What people see of a command, in traces and errors.
+struct CommandInfo {
+  std::string name;     // of the kernel or the collective
+  std::string location; // the user's source line, file:line
+  std::string work;     // task graph and kind of work: tg0.forward
+  std::string cause{};  // of a collective: which tensor moves, and which ops are why
+};
+
+/// Indices that the functions return name things until `finish`, which drops buffers that nothing uses.
+class Builder {
+public:
+  /// `deviceKind` is "cpu".
+  explicit Builder(std::string deviceKind);
+
+  // The mesh. Axes come first, in mesh order.
+  uint32_t addAxis(std::string name, uint32_t size, bool temporal = false);
+  /// Equal lists of axes share one communicator and one lane.
+  uint32_t addCommunicator(const std::vector<std::string> &axes);
+
+  // External memory: the step's arguments in order, then its results in order.
+  uint32_t addSlot(plan::SlotT slot);
+  /// The buffer of a slot that is an argument.
+  uint32_t slotBuffer(uint32_t slot) const;
+  /// Says that the value of the result `slot` is what `buffer` holds at the end of the program: a buffer of
+  /// addBuffer or of any argument. Needed once for every result slot.
+  void setResult(uint32_t slot, uint32_t buffer);
+
+  /// Memory of one local tensor, `size` bytes; its place is up to finish.
+  uint32_t addBuffer(std::string name, uint64_t size);
+  uint32_t addKernel(plan::KernelT kernel);
+
+  // Commands, in program order. Lanes are chosen here: one for all computation, one for each communicator. A
+  // collective of a single member becomes a copy, or nothing.
+  /// The commands that are added from now on run only where all of these hold.
+  void setGuards(std::vector<plan::Guard> guards);
+  void launch(CommandInfo info, uint32_t kernel, std::vector<uint32_t> buffers);
+  void contract(CommandInfo info, plan::ContractT contract);
+  /// Copies a part, or all of `source`.
+  void copy(CommandInfo info, plan::CopyT copy);
+  void copy(CommandInfo info, uint32_t source, uint32_t target);
+  /// All-reduce of some tensors, as one ReducePart and one GatherParts.
+  void allReduce(CommandInfo info, plan::ReducePartT reduce);
+  // All-gather, reduce-scatter, and all-to-all or permutation, as the schema describes them.
+  void allGather(CommandInfo info, plan::GatherBlocksT gather);
+  void reduceScatter(CommandInfo info, plan::ReduceBlocksT reduce);
+  void exchange(CommandInfo info, plan::ExchangeBlocksT exchange);
+  // For a plan that is to be a part (Parts.h). What is received is in order of channels, on a lane of its
+  // own.
+  void send(CommandInfo info, plan::SendT send);
+  void receive(CommandInfo info, plan::ReceiveT receive);
+
+  /// The compiled kernels: an ELF image and what it needs of a CPU.
+  void setImage(std::vector<uint8_t> image, std::string targetCpu, std::vector<std::string> targetFeatures);
+  void setProvenance(plan::ProvenanceT provenance);
+
+  /// The finished, verified plan, for one mesh. The builder is empty afterwards. Throws PlanError if what was
+  /// added makes no valid plan.
+  plan::PlanT finish();
+
+private:
+  template <typename ActionT> void add(CommandInfo info, uint32_t lane, ActionT action);
+  uint32_t lane(plan::LaneKind kind, int32_t communicator);
+  bool isAlone(uint32_t communicator) const;
+
+  plan::PlanT plan;
+  std::vector<plan::Guard> guards;          // of the next commands
+  std::map<uint32_t, uint32_t> slotBuffers; // of every slot with storage of its own
+  std::map<uint32_t, uint32_t> results;     // result slot to the buffer that holds its value
+};
+
+} // namespace epl::runtime
+
+#endif // EPL_RUNTIME_PLAN_BUILD_BUILDER_H

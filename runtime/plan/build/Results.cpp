@@ -1,0 +1,203 @@
+#include "runtime/plan/build/Results.h"
+
+#include "runtime/plan/format/Error.h"
+#include "runtime/plan/model/Access.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+namespace epl::runtime {
+namespace {
+
+/// Calls `visit` with each buffer index that the command holds.
+void forEachBuffer(plan::CommandT &command, const std::function<void(uint32_t &)> &visit) {
+  plan::ActionUnion &action = command.action;
+  if (plan::LaunchT *launch = action.AsLaunch())
+    std::ranges::for_each(launch->buffers, visit);
+  if (plan::ContractT *contract = action.AsContract())
+    visit(contract->a), visit(contract->b), visit(contract->c);
+  if (plan::ReducePartT *reduce = action.AsReducePart())
+    for (plan::ReducedTensorT &tensor : reduce->tensors)
+      visit(tensor.source), visit(tensor.target);
+  if (plan::GatherPartsT *gather = action.AsGatherParts())
+    for (plan::GatheredTensorT &tensor : gather->tensors)
+      visit(tensor.buffer);
+  if (plan::GatherBlocksT *gather = action.AsGatherBlocks())
+    for (plan::GatheredBlocksT &tensor : gather->tensors)
+      visit(tensor.source), visit(tensor.target);
+  if (plan::ReduceBlocksT *reduce = action.AsReduceBlocks())
+    for (plan::ReducedBlocksT &tensor : reduce->tensors)
+      visit(tensor.source), visit(tensor.target);
+  if (plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
+    visit(exchange->source), visit(exchange->target);
+  if (plan::CopyT *copy = action.AsCopy())
+    visit(copy->source), visit(copy->target);
+  if (plan::SendT *send = action.AsSend())
+    visit(send->source);
+  if (plan::ReceiveT *receive = action.AsReceive())
+    visit(receive->target);
+  for (plan::Guard &guard : command.guards) {
+    uint32_t buffer = guard.buffer();
+    visit(buffer);
+    guard = plan::Guard(buffer, guard.expected());
+  }
+}
+
+std::unique_ptr<plan::CommandT> makeCopy(const plan::PlanT &plan, const plan::SlotT &slot, uint32_t source,
+                                         uint32_t target) {
+  auto command = std::make_unique<plan::CommandT>();
+  command->name = "copy " + slot.name;
+  plan::CopyT copy;
+  copy.source = source;
+  copy.target = target;
+  copy.size = plan.buffers[source]->size;
+  command->action.Set(copy);
+  for (uint32_t i = 0; i < plan.lanes.size(); ++i)
+    if (plan.lanes[i]->kind == plan::LaneKind::compute)
+      command->lane = i;
+  return command;
+}
+
+class Binder {
+public:
+  Binder(plan::PlanT &plan, const std::map<uint32_t, uint32_t> &slotBuffers,
+         std::map<uint32_t, uint32_t> values)
+      : plan(plan), slotBuffers(slotBuffers), values(std::move(values)) {}
+
+  void run() {
+    for (uint32_t slot = 0; slot < plan.slots.size(); ++slot)
+      if (plan.slots[slot]->role == plan::SlotRole::result)
+        requireValue(slot);
+    saveArguments();
+    findLifetimes();
+    for (const auto &[slot, value] : values)
+      bind(slot, value);
+    for (const auto &command : plan.commands)
+      forEachBuffer(*command, [&](uint32_t &buffer) { buffer = place[buffer]; });
+    dropUnusedBuffers();
+  }
+
+private:
+  uint32_t storageOf(uint32_t slot) const {
+    int32_t updates = plan.slots[slot]->updates;
+    return slotBuffers.at(updates >= 0 ? uint32_t(updates) : slot);
+  }
+
+  void requireValue(uint32_t slot) const {
+    const plan::SlotT &result = *plan.slots[slot];
+    auto value = values.find(slot);
+    if (value == values.end())
+      throw PlanError("result \"" + result.name + "\" has no value");
+    uint64_t expected = plan.buffers[storageOf(slot)]->size, found = plan.buffers[value->second]->size;
+    if (expected != found)
+      throw PlanError("result \"" + result.name + "\": expected a value of " + std::to_string(expected) +
+                      " bytes, found buffer \"" + plan.buffers[value->second]->name + "\" of " +
+                      std::to_string(found));
+  }
+
+  /// Copies each argument that is the value of a result elsewhere, before all other commands.
+  void saveArguments() {
+    std::vector<std::unique_ptr<plan::CommandT>> copies;
+    for (auto &[slot, value] : values) {
+      if (plan.buffers[value]->slot < 0 || value == storageOf(slot))
+        continue;
+      auto saved = std::make_unique<plan::BufferT>();
+      saved->name = plan.slots[slot]->name;
+      saved->size = plan.buffers[value]->size;
+      plan.buffers.push_back(std::move(saved));
+      uint32_t target = uint32_t(plan.buffers.size() - 1);
+      copies.push_back(makeCopy(plan, *plan.slots[slot], value, target));
+      value = target;
+    }
+    std::ranges::move(plan.commands, std::back_inserter(copies));
+    plan.commands = std::move(copies);
+  }
+
+  void findLifetimes() {
+    place.resize(plan.buffers.size());
+    std::iota(place.begin(), place.end(), 0);
+    first.assign(plan.buffers.size(), plan.commands.size());
+    last.assign(plan.buffers.size(), -1);
+    for (size_t i = 0; i < plan.commands.size(); ++i)
+      forEachBuffer(*plan.commands[i], [&](uint32_t &buffer) {
+        first[buffer] = std::min(first[buffer], i);
+        last[buffer] = int64_t(i);
+      });
+  }
+
+  void bind(uint32_t slot, uint32_t value) {
+    uint32_t storage = storageOf(slot);
+    if (value == storage)
+      return;
+    if (canTake(storage, value))
+      place[value] = storage;
+    else
+      plan.commands.push_back(makeCopyOf(slot, value, storage));
+  }
+
+  /// A copy that people find where the value is made.
+  std::unique_ptr<plan::CommandT> makeCopyOf(uint32_t slot, uint32_t value, uint32_t storage) const {
+    auto copy = makeCopy(plan, *plan.slots[slot], value, storage);
+    if (last[value] >= 0) {
+      copy->location = plan.commands[first[value]]->location;
+      copy->work = plan.commands[first[value]]->work;
+    }
+    return copy;
+  }
+
+  /// Whether `value` may live in `storage` from its first write on.
+  bool canTake(uint32_t storage, uint32_t value) const {
+    if (place[value] != value || last[value] < 0)
+      return false;
+    if (last[storage] < int64_t(first[value]))
+      return true;
+    return last[storage] == int64_t(first[value]) && updatesInPlace(first[value], storage, value);
+  }
+
+  /// Whether the command is a launch that reads `storage` once and writes `value` over it, element by
+  /// element.
+  bool updatesInPlace(size_t command, uint32_t storage, uint32_t value) const {
+    const plan::LaunchT *launch = plan.commands[command]->action.AsLaunch();
+    if (!launch || std::ranges::count(launch->buffers, storage) != 1 ||
+        std::ranges::count(launch->buffers, value) != 1)
+      return false;
+    const plan::KernelT &kernel = *plan.kernels[launch->kernel];
+    for (uint32_t output = 0; output < kernel.num_outputs; ++output)
+      if (launch->buffers[kernel.num_inputs + output] == value)
+        return kernel.in_place[output] >= 0 && launch->buffers[size_t(kernel.in_place[output])] == storage;
+    return false;
+  }
+
+  void dropUnusedBuffers() {
+    std::vector<bool> used(plan.buffers.size());
+    for (const auto &command : plan.commands)
+      forEachBuffer(*command, [&](uint32_t &buffer) { used[buffer] = true; });
+    std::vector<std::unique_ptr<plan::BufferT>> kept;
+    std::vector<uint32_t> index(plan.buffers.size());
+    for (size_t i = 0; i < plan.buffers.size(); ++i) {
+      index[i] = uint32_t(kept.size());
+      if (used[i])
+        kept.push_back(std::move(plan.buffers[i]));
+    }
+    plan.buffers = std::move(kept);
+    for (const auto &command : plan.commands)
+      forEachBuffer(*command, [&](uint32_t &buffer) { buffer = index[buffer]; });
+  }
+
+  plan::PlanT &plan;
+  const std::map<uint32_t, uint32_t> &slotBuffers;
+  std::map<uint32_t, uint32_t> values;
+  std::vector<uint32_t> place; // the buffer whose storage each buffer has
+  std::vector<size_t> first;   // the first and the last command that names each buffer
+  std::vector<int64_t> last;
+};
+
+} // namespace
+
+void bindResults(plan::PlanT &plan, const std::map<uint32_t, uint32_t> &slotBuffers,
+                 const std::map<uint32_t, uint32_t> &values) {
+  Binder(plan, slotBuffers, values).run();
+}
+
+} // namespace epl::runtime

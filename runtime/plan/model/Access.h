@@ -1,0 +1,87 @@
+// What commands mean for memory: the bytes that each one reads and writes, and on which ranks. The one
+// definition that edges, memory planning and the verifier share.
+//
+// Every write of every command goes to the executing rank's own memory; only collectives touch the memory of
+// other ranks, and they only read it. The rest of the library leans on this. What a part of a plan sends to
+// another is in memory of the channel, which no other command touches: here a send reads, a receive writes.
+
+#ifndef EPL_RUNTIME_PLAN_MODEL_ACCESS_H
+#define EPL_RUNTIME_PLAN_MODEL_ACCESS_H
+
+#include "runtime/plan/format/plan_generated.h"
+#include "runtime/plan/model/Mesh.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace epl::runtime {
+
+/// Bytes [begin, end) from the start of a buffer.
+struct ByteRange {
+  uint64_t begin;
+  uint64_t end;
+
+  bool operator==(const ByteRange &) const = default;
+};
+
+/// Which bytes of a buffer: fixed ranges, or the part of a collective that the rank whose memory it is owns,
+/// or all parts but that one.
+enum class Extent : uint8_t { ranges, ownPart, otherParts };
+
+/// Bytes of one buffer that one command touches, by the same rule on every rank.
+struct Access {
+  uint32_t buffer;
+  bool write;
+  uint32_t operand = 0; // as in the schema's Origin: operand of a read, output of a write
+  bool remote = false;  // in the memory of the other members of `communicator`; always a read
+  Extent extent = Extent::ranges;
+  std::vector<ByteRange> ranges{}; // for Extent::ranges: ascending, disjoint, not adjacent
+  uint32_t communicator = 0;       // for a remote access or a part
+  int64_t count = 0;               // for a part: elements of the collective
+  uint64_t elementBytes = 0;       // for a part
+};
+
+/// The communicator of an access to the memory of other ranks, or to a part; -1 for others.
+int32_t communicatorOf(const Access &access);
+
+/// Guard i of a command is its operand firstGuard + i.
+inline constexpr uint32_t firstGuard = uint32_t(1) << 31;
+
+/// The accesses of a command, reads before writes, then those of its guards. An input and an output of a
+/// launch that are one buffer give one access each. Needs a command that passes the verifier's table checks.
+std::vector<Access> accessesOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &command);
+
+/// The ranges of `access` in the memory of rank `owner`.
+std::vector<ByteRange> rangesOf(const Access &access, const Mesh &mesh, uint32_t owner);
+
+/// The first rank of each kind, given the accesses of all commands: ranks that own equal parts in all
+/// collectives see equal accesses.
+std::vector<uint32_t> distinctRanks(const Mesh &mesh, const std::vector<std::vector<Access>> &accesses);
+
+/// Whether the bytes of two accesses of one buffer may meet in the memory of some rank.
+bool mayOverlap(const Access &a, const Access &b);
+
+/// An operand of a contraction as a strided set of elements.
+struct StridedDim {
+  int64_t extent;
+  int64_t stride;
+};
+enum class ContractOperand { a, b, c };
+std::vector<StridedDim> dimsOf(const plan::ContractT &contract, ContractOperand operand);
+
+/// The element type of an operand of a contraction.
+plan::ElementType typeOf(const plan::ContractT &contract, ContractOperand operand);
+
+/// More separate ranges than this are not tracked; the verifier rejects such commands.
+inline constexpr int64_t maxRanges = 65536;
+
+/// Nor are more of all contractions of a plan together: 256 MiB.
+inline constexpr size_t maxAllRanges = size_t(1) << 24;
+
+/// The bytes of a strided set, or nothing at all if they are more than maxRanges separate ranges. Needs
+/// strides and extents that are not negative, and a last byte that fits int64_t.
+bool stridedRanges(std::vector<StridedDim> dims, uint64_t elementBytes, std::vector<ByteRange> &ranges);
+
+} // namespace epl::runtime
+
+#endif // EPL_RUNTIME_PLAN_MODEL_ACCESS_H

@@ -1,0 +1,143 @@
+#include "runtime/plan/model/Cost.h"
+
+#include "runtime/plan/model/Blocks.h"
+
+#include <algorithm>
+
+namespace epl::runtime {
+
+CommandKind kindOf(const plan::CommandT &command) {
+  switch (command.action.type) {
+  case plan::Action::ReducePart:
+  case plan::Action::GatherParts:
+  case plan::Action::GatherBlocks:
+  case plan::Action::ReduceBlocks:
+  case plan::Action::ExchangeBlocks:
+    return CommandKind::collective;
+  case plan::Action::Copy:
+    return CommandKind::copy;
+  case plan::Action::Send:
+  case plan::Action::Receive:
+    return CommandKind::transfer;
+  case plan::Action::Launch:
+  case plan::Action::Contract:
+  case plan::Action::NONE:
+    break;
+  }
+  return CommandKind::compute;
+}
+
+const char *kindName(CommandKind kind) {
+  static constexpr const char *names[] = {"compute", "collective", "copy", "transfer"};
+  return names[size_t(kind)];
+}
+
+static uint64_t sizeOf(const SharedBox &box) {
+  uint64_t elements = uint64_t(box.run);
+  for (const SharedBox::Loop &loop : box.loops)
+    elements *= uint64_t(loop.extent);
+  return elements;
+}
+
+static Cost costOfLaunch(const plan::PlanT &plan, const plan::LaunchT &launch) {
+  Cost cost{.flops = plan.kernels[launch.kernel]->flops};
+  for (uint32_t buffer : launch.buffers)
+    cost.bytes += plan.buffers[buffer]->size;
+  return cost;
+}
+
+static Cost costOfContract(const plan::PlanT &plan, const plan::ContractT &contract) {
+  auto size = [&](uint32_t buffer) { return plan.buffers[buffer]->size; };
+  double flops = 2.0 * double(contract.m) * double(contract.n) * double(contract.k);
+  for (const auto &dim : contract.batch)
+    flops *= double(dim.extent());
+  uint64_t bytes = size(contract.a) + size(contract.b) + size(contract.c) * (contract.accumulate ? 2 : 1);
+  return {.flops = int64_t(std::min(flops, 9e18)), .bytes = bytes};
+}
+
+/// Reads its own part of all members' tensors, writes that part.
+static Cost costOfReduce(const Mesh &mesh, const plan::ReducePartT &reduce) {
+  Cost cost;
+  for (const plan::ReducedTensorT &tensor : reduce.tensors) {
+    uint64_t bytes = uint64_t(tensor.count) * elementBytes(tensor.type);
+    uint64_t part = bytes / mesh.memberCount(reduce.communicator);
+    cost.bytes += bytes + part;
+    cost.payload += bytes;
+    cost.received += bytes - part;
+  }
+  return cost;
+}
+
+/// Reads and writes the parts of the others.
+static Cost costOfGather(const Mesh &mesh, const plan::GatherPartsT &gather) {
+  Cost cost;
+  for (const plan::GatheredTensorT &tensor : gather.tensors) {
+    uint64_t bytes = uint64_t(tensor.count) * elementBytes(tensor.type);
+    uint64_t others = bytes - bytes / mesh.memberCount(gather.communicator);
+    cost.bytes += 2 * others;
+    cost.payload += bytes;
+    cost.received += others;
+  }
+  return cost;
+}
+
+/// Reads its block of all members' tensors, writes it.
+static Cost costOfBlocks(const plan::PlanT &plan, const Mesh &mesh, const plan::ReduceBlocksT &reduce) {
+  uint64_t blocks = 0;
+  for (const plan::ReducedBlocksT &tensor : reduce.tensors)
+    blocks += plan.buffers[tensor.target]->size;
+  uint64_t tensors = blocks * mesh.memberCount(reduce.communicator);
+  return {.bytes = tensors + blocks, .payload = tensors, .received = tensors - blocks};
+}
+
+/// Reads all members' parts and writes them.
+static Cost costOfGather(const plan::PlanT &plan, const plan::GatherBlocksT &gather) {
+  Cost cost;
+  for (const plan::GatheredBlocksT &tensor : gather.tensors) {
+    uint64_t whole = plan.buffers[tensor.target]->size;
+    cost.bytes += 2 * whole;
+    cost.payload += whole;
+    cost.received += whole - plan.buffers[tensor.source]->size;
+  }
+  return cost;
+}
+
+static Cost costOfExchange(const plan::PlanT &plan, const Mesh &mesh, const plan::ExchangeBlocksT &exchange) {
+  uint64_t part = plan.buffers[exchange.target]->size, received = 0;
+  for (uint32_t rank = 0; rank < mesh.devices(); ++rank)
+    for (const Piece &piece : piecesOf(plan, mesh, exchange, rank))
+      if (piece.holder != rank)
+        received += sizeOf(piece.box) * elementBytes(exchange.type);
+  return {.bytes = 2 * part, .payload = part, .received = received / mesh.devices()};
+}
+
+Cost costOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &command) {
+  const plan::ActionUnion &action = command.action;
+  if (const auto *launch = action.AsLaunch())
+    return costOfLaunch(plan, *launch);
+  if (const auto *contract = action.AsContract())
+    return costOfContract(plan, *contract);
+  if (const auto *reduce = action.AsReducePart())
+    return costOfReduce(mesh, *reduce);
+  if (const auto *parts = action.AsGatherParts())
+    return costOfGather(mesh, *parts);
+  if (const auto *blocks = action.AsGatherBlocks())
+    return costOfGather(plan, *blocks);
+  if (const auto *reduce = action.AsReduceBlocks())
+    return costOfBlocks(plan, mesh, *reduce);
+  if (const auto *exchange = action.AsExchangeBlocks())
+    return costOfExchange(plan, mesh, *exchange);
+  if (const auto *copy = action.AsCopy())
+    return {.bytes = 2 * copy->size};
+  if (const auto *send = action.AsSend()) {
+    uint64_t part = plan.buffers[send->source]->size;
+    return {.bytes = 2 * part, .payload = part};
+  }
+  if (const auto *receive = action.AsReceive()) {
+    uint64_t part = plan.buffers[receive->target]->size;
+    return {.bytes = 2 * part, .payload = part, .received = part};
+  }
+  return {};
+}
+
+} // namespace epl::runtime

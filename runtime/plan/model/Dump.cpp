@@ -1,0 +1,373 @@
+#include "runtime/plan/model/Dump.h"
+
+#include "runtime/plan/model/Access.h"
+#include "runtime/plan/model/Names.h"
+
+#include <span>
+#include <sstream>
+
+namespace epl::runtime {
+namespace {
+
+class Dumper {
+public:
+  explicit Dumper(const plan::PlanT &plan) : plan(plan) {}
+
+  std::string run() {
+    out << "plan version " << plan.version << ", " << plan.layout << '\n';
+    if (plan.provenance)
+      out << "made by " << quoted(plan.provenance->producer) << " with " << quoted(plan.provenance->options)
+          << " from " << quoted(plan.provenance->source) << '\n';
+    dumpAxes();
+    for (uint32_t i = 0; i < plan.slots.size(); ++i)
+      dumpSlot(i);
+    for (uint32_t i = 0; i < plan.buffers.size(); ++i)
+      dumpBuffer(i);
+    out << "arena " << plan.arena_size << " bytes\n";
+    dumpImage();
+    for (uint32_t i = 0; i < plan.kernels.size(); ++i)
+      dumpKernel(i);
+    for (uint32_t i = 0; i < plan.lanes.size(); ++i)
+      dumpLane(i);
+    for (uint32_t i = 0; i < plan.parts.size(); ++i)
+      dumpPart(i);
+    return out.str();
+  }
+
+private:
+  /// The items with `separator` between them, each as `print` writes it.
+  template <typename Range, typename Print>
+  void list(const Range &items, const char *separator, const Print &print) {
+    const char *between = "";
+    for (const auto &item : items) {
+      out << between;
+      print(item);
+      between = separator;
+    }
+  }
+
+  void names(const std::vector<std::string> &items) {
+    list(items, ", ", [&](const std::string &item) { out << quoted(item); });
+  }
+
+  void buffers(std::span<const uint32_t> items) {
+    out << '(';
+    list(items, ", ", [&](uint32_t item) { out << 'b' << item; });
+    out << ')';
+  }
+
+  void numbers(const auto &items) {
+    out << '[';
+    list(items, ", ", [&](auto item) { out << item; });
+    out << ']';
+  }
+
+  void dumpAxes() {
+    for (const auto &axis : plan.axes)
+      out << "axis " << quoted(axis->name) << " = " << axis->size << (axis->temporal ? " temporal" : "")
+          << '\n';
+    for (size_t i = 0; i < plan.communicators.size(); ++i) {
+      out << "communicator c" << i << " over ";
+      names(plan.communicators[i]->axes);
+      out << '\n';
+    }
+  }
+
+  /// [{"data"}, {}]
+  void shardings(const std::vector<std::unique_ptr<plan::DimShardingT>> &dims) {
+    out << '[';
+    list(dims, ", ", [&](const auto &dim) {
+      out << '{';
+      names(dim->axes);
+      out << '}';
+    });
+    out << ']';
+  }
+
+  /// 64x512xf32
+  void tensor(const std::vector<int64_t> &shape, plan::ElementType type) {
+    for (int64_t extent : shape)
+      out << extent << 'x';
+    out << plan::EnumNameElementType(type);
+  }
+
+  /// s0 "params['w1']" state f32[64x512] sharding [{"data"}, {}]
+  void dumpSlot(uint32_t index) {
+    const plan::SlotT &slot = *plan.slots[index];
+    out << "slot " << slotName(plan, index) << ' ' << plan::EnumNameSlotRole(slot.role) << ' '
+        << plan::EnumNameElementType(slot.type) << '[';
+    list(slot.shape, "x", [&](int64_t extent) { out << extent; });
+    out << "] sharding ";
+    shardings(slot.sharding);
+    if (!slot.caller_shape.empty()) {
+      out << " seen as ";
+      list(slot.caller_shape, "x", [&](int64_t extent) { out << extent; });
+      for (const auto &parts : slot.caller_parts) {
+        out << " with parts ";
+        list(parts->extents, "+", [&](int64_t extent) { out << extent; });
+        out << " in " << parts->dim;
+      }
+    }
+    if (slot.updates != -1)
+      out << " updates s" << slot.updates;
+    if (!slot.origins.empty()) {
+      out << " of ";
+      list(slot.origins, ", ", [&](const plan::Origin &origin) { dumpWriter(origin); });
+    }
+    out << (slot.hidden ? " hidden\n" : "\n");
+  }
+
+  /// s3 for the caller's slot, #12 or #12.1 for an output of a command.
+  void dumpWriter(const plan::Origin &origin) {
+    if (origin.command() < 0) {
+      out << 's' << origin.output();
+      return;
+    }
+    out << '#' << origin.command();
+    if (origin.output() > 0)
+      out << '.' << origin.output();
+  }
+
+  void dumpBuffer(uint32_t index) {
+    const plan::BufferT &buffer = *plan.buffers[index];
+    out << "buffer " << bufferName(plan, index) << ' ' << buffer.size << " bytes ";
+    if (buffer.slot == -1)
+      out << "at " << buffer.offset << '\n';
+    else
+      out << "of s" << buffer.slot << '\n';
+  }
+
+  void dumpImage() {
+    out << "image " << plan.image.size() << " bytes";
+    if (!plan.target_cpu.empty())
+      out << " for " << quoted(plan.target_cpu);
+    if (!plan.target_features.empty()) {
+      out << " with ";
+      names(plan.target_features);
+    }
+    out << '\n';
+  }
+
+  void dumpKernel(uint32_t index) {
+    const plan::KernelT &kernel = *plan.kernels[index];
+    out << "kernel " << kernelName(plan, index) << " symbol " << quoted(kernel.symbol) << " form "
+        << quoted(kernel.form) << " inputs " << kernel.num_inputs << " outputs " << kernel.num_outputs
+        << " sizes ";
+    numbers(kernel.operand_sizes);
+    out << " in_place ";
+    numbers(kernel.in_place);
+    out << " workspace " << kernel.workspace << " extent " << kernel.extent << " flops " << kernel.flops;
+    if (kernel.factorization)
+      dumpFactorization(*kernel.factorization);
+    out << '\n';
+  }
+
+  /// triangular_solve f32 8x3 left lower
+  void dumpFactorization(const plan::FactorizationT &factorization) {
+    out << " factorization " << plan::EnumNameFactorizationKind(factorization.kind) << ' ';
+    tensor({factorization.rows, factorization.columns}, factorization.type);
+    if (factorization.kind == plan::FactorizationKind::orthogonal)
+      out << " of " << factorization.reflectors;
+    const std::pair<bool, const char *> flags[] = {
+        {factorization.vectors, " vectors"},     {factorization.full, " full"},
+        {factorization.left, " left"},           {factorization.lower, " lower"},
+        {factorization.transpose, " transpose"}, {factorization.unit_diagonal, " unit_diagonal"}};
+    for (auto [is, name] : flags)
+      out << (is ? name : "");
+  }
+
+  void dumpLane(uint32_t index) {
+    const plan::LaneT &lane = *plan.lanes[index];
+    out << "lane " << index << ' ' << plan::EnumNameLaneKind(lane.kind);
+    if (lane.communicator != -1)
+      out << " c" << lane.communicator;
+    out << '\n';
+    for (uint32_t command : lane.commands)
+      if (command < plan.commands.size())
+        dumpCommand(command);
+  }
+
+  /// part 1 from device 1 strides [2] slots [0, 3]
+  void dumpPart(uint32_t index) {
+    const plan::PartT &part = *plan.parts[index];
+    out << "\npart " << index << " from device " << part.first << " strides ";
+    numbers(part.strides);
+    out << " slots ";
+    numbers(part.slots);
+    out << '\n' << Dumper(*part.plan).run();
+  }
+
+  void dumpCommand(uint32_t index) {
+    const plan::CommandT &command = *plan.commands[index];
+    out << "  " << commandName(plan, index) << ' ';
+    dumpAction(command.action);
+    if (!command.guards.empty()) {
+      out << " if ";
+      list(command.guards, " and ",
+           [&](const plan::Guard &guard) { out << (guard.expected() ? "b" : "not b") << guard.buffer(); });
+    }
+    if (!command.waits.empty()) {
+      out << " after ";
+      list(command.waits, ", ", [&](const plan::Wait &wait) {
+        out << '#' << wait.command();
+        if (wait.scope() == plan::WaitScope::members)
+          out << " of c" << wait.communicator();
+      });
+    }
+    if (!command.origins.empty()) {
+      out << " reads ";
+      list(command.origins, ", ", [&](const plan::Origin &origin) {
+        if (origin.operand() >= firstGuard)
+          out << "if " << origin.operand() - firstGuard;
+        else
+          out << origin.operand();
+        out << ':';
+        dumpWriter(origin);
+        if (origin.communicator() >= 0)
+          out << " of c" << origin.communicator();
+      });
+    }
+    if (!command.work.empty())
+      out << " work " << quoted(command.work);
+    if (!command.location.empty())
+      out << " at " << quoted(command.location);
+    if (!command.cause.empty())
+      out << " because " << quoted(command.cause);
+    out << '\n';
+  }
+
+  void dumpAction(const plan::ActionUnion &action) {
+    if (const plan::LaunchT *launch = action.AsLaunch())
+      dumpLaunch(*launch);
+    else if (const plan::ContractT *contract = action.AsContract())
+      dumpContract(*contract);
+    else if (const plan::ReducePartT *reduce = action.AsReducePart())
+      dumpReducePart(*reduce);
+    else if (const plan::GatherPartsT *gather = action.AsGatherParts())
+      dumpGatherParts(*gather);
+    else if (const plan::GatherBlocksT *blocks = action.AsGatherBlocks())
+      dumpGatherBlocks(*blocks);
+    else if (const plan::ReduceBlocksT *reduce = action.AsReduceBlocks())
+      dumpReduceBlocks(*reduce);
+    else if (const plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
+      dumpExchange(*exchange);
+    else if (const plan::CopyT *copy = action.AsCopy())
+      dumpCopy(*copy);
+    else if (const plan::SendT *send = action.AsSend())
+      dumpTransfer("send b", send->source, " to", *send);
+    else if (const plan::ReceiveT *receive = action.AsReceive())
+      dumpTransfer("receive b", receive->target, " from", *receive);
+    else
+      out << "nothing";
+  }
+
+  /// sum c0 b1 -> b2 100xf32, b3 -> b4 1xf32
+  void dumpReducePart(const plan::ReducePartT &reduce) {
+    out << "reduce_part " << plan::EnumNameReductionKind(reduce.reduction) << " c" << reduce.communicator
+        << ' ';
+    list(reduce.tensors, ", ", [&](const plan::ReducedTensorT &each) {
+      out << 'b' << each.source << " -> b" << each.target << ' ';
+      tensor({each.count}, each.type);
+    });
+  }
+
+  /// c0 b2 100xf32, b4 1xf32
+  void dumpGatherParts(const plan::GatherPartsT &gather) {
+    out << "gather_parts c" << gather.communicator << ' ';
+    list(gather.tensors, ", ", [&](const plan::GatheredTensorT &each) {
+      out << 'b' << each.buffer << ' ';
+      tensor({each.count}, each.type);
+    });
+  }
+
+  /// c0 b1 -> b2 1x16xf32, b3 -> b4 8x16xf32
+  void dumpGatherBlocks(const plan::GatherBlocksT &gather) {
+    out << "gather_blocks c" << gather.communicator << ' ';
+    list(gather.tensors, ", ", [&](const plan::GatheredBlocksT &each) {
+      out << 'b' << each.source << " -> b" << each.target << ' ';
+      tensor({each.outer, each.inner}, each.type);
+    });
+  }
+
+  /// sum c0 b1 -> b2 8x4xf32 to [{"data"}, {}], b3 -> b4 8xf32 to [{"data"}]
+  void dumpReduceBlocks(const plan::ReduceBlocksT &reduce) {
+    out << "reduce_blocks " << plan::EnumNameReductionKind(reduce.reduction) << " c" << reduce.communicator
+        << ' ';
+    list(reduce.tensors, ", ", [&](const plan::ReducedBlocksT &each) {
+      out << 'b' << each.source << " -> b" << each.target << ' ';
+      tensor(each.shape, each.type);
+      out << " to ";
+      shardings(each.sharding);
+    });
+  }
+
+  /// c0 b1 -> b2 8x4xf32 from [{"data"}, {}] to [{}, {"data"}]
+  void dumpExchange(const plan::ExchangeBlocksT &exchange) {
+    out << "exchange_blocks c" << exchange.communicator << " b" << exchange.source << " -> b"
+        << exchange.target << ' ';
+    tensor(exchange.shape, exchange.type);
+    out << " from ";
+    shardings(exchange.from);
+    out << " to ";
+    shardings(exchange.to);
+  }
+
+  /// send b3 to channel 0 8x4xf32 sharding [{"data"}, {}]
+  template <typename ActionT>
+  void dumpTransfer(const char *verb, uint32_t buffer, const char *direction, const ActionT &action) {
+    out << verb << buffer << direction << " channel " << action.channel << ' ';
+    tensor(action.shape, action.type);
+    out << " sharding ";
+    shardings(action.sharding);
+  }
+
+  /// b1 at 64 -> b2, 128 bytes
+  void dumpCopy(const plan::CopyT &copy) {
+    auto place = [&](uint32_t buffer, uint64_t offset) {
+      out << " b" << buffer;
+      if (offset != 0)
+        out << " at " << offset;
+    };
+    out << "copy";
+    place(copy.source, copy.from);
+    out << " ->";
+    place(copy.target, copy.to);
+    out << ", " << copy.size << " bytes";
+  }
+
+  /// k3 (b0, b1) -> (b2)
+  void dumpLaunch(const plan::LaunchT &launch) {
+    out << "launch k" << launch.kernel << ' ';
+    std::span<const uint32_t> operands = launch.buffers;
+    size_t inputs = launch.kernel < plan.kernels.size() ? plan.kernels[launch.kernel]->num_inputs : 0;
+    inputs = std::min(inputs, operands.size());
+    buffers(operands.first(inputs));
+    out << " -> ";
+    buffers(operands.subspan(inputs));
+  }
+
+  /// f32 b0 x b1^T -> b2 m 32 n 512 k 64 lda 64 ldb 64 ldc 512 batch [4: 8 8 16]
+  void dumpContract(const plan::ContractT &contract) {
+    out << "contract " << plan::EnumNameElementType(contract.type) << (contract.widens ? " to f32" : "")
+        << " b" << contract.a << (contract.transpose_a ? "^T" : "") << " x b" << contract.b
+        << (contract.transpose_b ? "^T" : "") << (contract.accumulate ? " +> b" : " -> b") << contract.c
+        << " m " << contract.m << " n " << contract.n << " k " << contract.k << " lda " << contract.lda
+        << " ldb " << contract.ldb << " ldc " << contract.ldc;
+    if (contract.batch.empty())
+      return;
+    out << " batch [";
+    list(contract.batch, ", ", [&](const plan::BatchDim &dim) {
+      out << dim.extent() << ": " << dim.stride_a() << ' ' << dim.stride_b() << ' ' << dim.stride_c();
+    });
+    out << ']';
+  }
+
+  const plan::PlanT &plan;
+  std::ostringstream out;
+};
+
+} // namespace
+
+std::string dumpPlan(const plan::PlanT &plan) { return Dumper(plan).run(); }
+
+} // namespace epl::runtime

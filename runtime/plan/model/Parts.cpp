@@ -1,0 +1,60 @@
+#include "runtime/plan/model/Parts.h"
+
+#include "runtime/plan/model/Mesh.h"
+
+namespace epl::runtime {
+
+std::vector<const plan::PlanT *> meshPlansOf(const plan::PlanT &plan) {
+  if (plan.parts.empty())
+    return {&plan};
+  std::vector<const plan::PlanT *> plans;
+  plans.reserve(plan.parts.size());
+  for (const auto &part : plan.parts)
+    plans.push_back(part->plan.get());
+  return plans;
+}
+
+std::vector<uint32_t> placesOf(const plan::PartT &part) {
+  Mesh mesh(*part.plan);
+  std::vector<uint32_t> places;
+  for (uint32_t rank = 0; rank < mesh.devices(); ++rank) {
+    std::vector<int64_t> coordinates = mesh.coordinates(rank);
+    uint32_t place = part.first;
+    for (size_t axis = 0; axis < coordinates.size(); ++axis)
+      place += uint32_t(coordinates[axis]) * part.strides[axis];
+    places.push_back(place);
+  }
+  return places;
+}
+
+uint32_t deviceAt(const plan::PlanT &plan, uint32_t place) {
+  return place % plan.nodes * (plan.devices / plan.nodes) + place / plan.nodes;
+}
+
+const plan::SlotT &heldSlot(const plan::PlanT &plan, uint32_t slot) {
+  for (const auto &part : plan.parts)
+    for (uint32_t own = 0; own < part->slots.size(); ++own)
+      if (part->slots[own] == slot)
+        return *part->plan->slots[own];
+  return *plan.slots[slot];
+}
+
+std::vector<ChannelEnds> channelsOf(const plan::PlanT &plan) {
+  std::vector<ChannelEnds> ends;
+  auto at = [&](uint32_t channel) -> ChannelEnds & {
+    if (channel >= ends.size())
+      ends.resize(channel + 1);
+    return ends[channel];
+  };
+  for (uint32_t part = 0; part < plan.parts.size(); ++part) {
+    const auto &commands = plan.parts[part]->plan->commands;
+    for (uint32_t command = 0; command < commands.size(); ++command)
+      if (const plan::SendT *send = commands[command]->action.AsSend())
+        at(send->channel).send = {part, command};
+      else if (const plan::ReceiveT *receive = commands[command]->action.AsReceive())
+        at(receive->channel).receive = {part, command};
+  }
+  return ends;
+}
+
+} // namespace epl::runtime

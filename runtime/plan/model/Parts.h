@@ -1,0 +1,40 @@
+// Plans of several meshes, whose parts run side by side.
+
+#ifndef EPL_RUNTIME_PLAN_MODEL_PARTS_H
+#define EPL_RUNTIME_PLAN_MODEL_PARTS_H
+
+#include "runtime/plan/format/plan_generated.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace epl::runtime {
+
+/// What runs on one mesh: the plan itself, or one of its parts.
+std::vector<const plan::PlanT *> meshPlansOf(const plan::PlanT &plan);
+
+/// Where each rank of a part stands in the plan's order of devices.
+std::vector<uint32_t> placesOf(const plan::PartT &part);
+
+/// The device at a place of the plan's order, which takes a device of each node in turn; devices are numbered
+/// node after node. For a plan that says nothing of nodes they are the same.
+uint32_t deviceAt(const plan::PlanT &plan, uint32_t place);
+
+/// A slot as those who hold it see it: itself, or that of the first part that has it.
+const plan::SlotT &heldSlot(const plan::PlanT &plan, uint32_t slot);
+
+/// Where a command is: which part, which of its commands.
+struct PartCommand {
+  uint32_t part, command;
+  bool operator==(const PartCommand &) const = default;
+};
+
+/// The commands that send and receive each channel. Needs a plan that passed the verifier.
+struct ChannelEnds {
+  PartCommand send, receive;
+};
+std::vector<ChannelEnds> channelsOf(const plan::PlanT &plan);
+
+} // namespace epl::runtime
+
+#endif // EPL_RUNTIME_PLAN_MODEL_PARTS_H

@@ -1,0 +1,396 @@
+// The second stage of the plan verifier: each command by itself.
+
+#include "runtime/plan/verify/VerifyStages.h"
+
+#include "runtime/plan/model/Access.h"
+#include "runtime/plan/model/Blocks.h"
+#include "runtime/plan/model/Lifetime.h"
+#include "runtime/plan/model/Names.h"
+#include "runtime/plan/model/Origins.h"
+
+#include <algorithm>
+#include <set>
+
+namespace epl::runtime {
+namespace {
+
+class Commands {
+public:
+  Commands(const plan::PlanT &plan, Report &report) : plan(plan), report(report), mesh(plan) {
+    writable.resize(plan.slots.size());
+    for (size_t slot = 0; slot < plan.slots.size(); ++slot)
+      if (plan.slots[slot]->role == plan::SlotRole::result)
+        writable[plan.slots[slot]->updates >= 0 ? size_t(plan.slots[slot]->updates) : slot] = true;
+  }
+
+  void run() {
+    for (uint32_t command = 0; command < plan.commands.size(); ++command) {
+      user = "command " + commandName(plan, command);
+      good = true;
+      const plan::CommandT &current = *plan.commands[command];
+      checkAction(current);
+      for (const plan::Guard &guard : current.guards)
+        checkGuard(guard.buffer());
+      if (good)
+        for (const Access &access : accessesOf(plan, mesh, current))
+          checkWrite(access);
+    }
+  }
+
+private:
+  template <typename... Parts> void fail(const Parts &...parts) {
+    report.add(user, parts...);
+    good = false;
+  }
+
+  void checkAction(const plan::CommandT &command) {
+    const plan::ActionUnion &action = command.action;
+    if (action.value == nullptr || action.type == plan::Action::NONE)
+      return fail(" has no action");
+    if (const plan::LaunchT *launch = action.AsLaunch())
+      return checkLaunch(command, *launch);
+    if (const plan::ContractT *contract = action.AsContract())
+      return checkContract(command, *contract);
+    if (const plan::CopyT *copy = action.AsCopy())
+      return checkCopy(command, *copy);
+    if (const plan::ReducePartT *reduce = action.AsReducePart())
+      return checkReducePart(command, *reduce);
+    if (const plan::GatherPartsT *gather = action.AsGatherParts())
+      return checkGatherParts(command, *gather);
+    if (const plan::ReduceBlocksT *reduce = action.AsReduceBlocks())
+      return checkReduceBlocks(command, *reduce);
+    if (const plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
+      return checkExchangeBlocks(command, *exchange);
+    if (const plan::SendT *send = action.AsSend())
+      return checkTransfer(command, plan::LaneKind::copy_out, *send, send->source);
+    if (const plan::ReceiveT *receive = action.AsReceive())
+      return checkTransfer(command, plan::LaneKind::copy_in, *receive, receive->target);
+    checkGatherBlocks(command, *action.AsGatherBlocks());
+  }
+
+  void checkGuard(uint32_t buffer) {
+    if (requireBuffer(buffer) && plan.buffers[buffer]->size < 1)
+      fail(" is guarded by buffer ", bufferName(plan, buffer), " of 0 bytes, expected at least 1");
+  }
+
+  /// Commands of one rank run anywhere but in a lane of a communicator.
+  void requireLocalLane(const plan::CommandT &command) {
+    if (plan.lanes[command.lane]->kind == plan::LaneKind::communicate)
+      fail(" is no collective but in lane ", command.lane, ", which is a communicator's");
+  }
+
+  /// The members of a communicator meet in one lane, so that they all see its collectives in one order.
+  bool requireCommunicator(const plan::CommandT &command, uint32_t communicator) {
+    if (communicator >= plan.communicators.size())
+      fail(" names communicator ", communicator, " of ", plan.communicators.size());
+    else if (plan.lanes[command.lane]->communicator != int32_t(communicator))
+      fail(" is in lane ", command.lane, ", expected a lane of communicator c", communicator);
+    return good;
+  }
+
+  bool requireBuffer(uint32_t buffer) {
+    if (buffer >= plan.buffers.size())
+      fail(" names buffer ", buffer, " of ", plan.buffers.size());
+    return buffer < plan.buffers.size();
+  }
+
+  /// `elements` of `type` fit into the buffer.
+  void requireRoom(uint32_t buffer, plan::ElementType type, const std::vector<int64_t> &extents) {
+    if (!requireBuffer(buffer))
+      return;
+    if (type < plan::ElementType::MIN || type > plan::ElementType::MAX)
+      return fail(" has element type ", int(type), ", which does not exist");
+    uint64_t size = plan.buffers[buffer]->size, bytes = elementBytes(type);
+    bool fits = true;
+    for (int64_t extent : extents) {
+      if (extent < 0)
+        return fail(" has a count of ", extent);
+      fits = !__builtin_mul_overflow(bytes, uint64_t(extent), &bytes) && fits;
+    }
+    if (!fits || bytes > size)
+      fail(" needs ", fits ? std::to_string(bytes) : "too many", " bytes of buffer ",
+           bufferName(plan, buffer), ", which has ", size);
+  }
+
+  void checkLaunch(const plan::CommandT &command, const plan::LaunchT &launch) {
+    requireLocalLane(command);
+    if (launch.kernel >= plan.kernels.size())
+      return fail(" names kernel ", launch.kernel, " of ", plan.kernels.size());
+    const plan::KernelT &kernel = *plan.kernels[launch.kernel];
+    size_t operands = kernel.operand_sizes.size(), expected = operands + (kernel.workspace > 0);
+    if (launch.buffers.size() != expected)
+      return fail(" has ", launch.buffers.size(), " buffers, expected ", expected, " for kernel ",
+                  kernelName(plan, launch.kernel));
+    for (size_t i = 0; i < expected; ++i) {
+      uint32_t buffer = launch.buffers[i];
+      if (!requireBuffer(buffer))
+        continue;
+      uint64_t size = plan.buffers[buffer]->size;
+      if (i < operands && size != kernel.operand_sizes[i])
+        fail(" passes buffer ", bufferName(plan, buffer), " of ", size, " bytes as operand ", i,
+             " of kernel ", kernelName(plan, launch.kernel), ", expected ", kernel.operand_sizes[i]);
+      else if (i == operands && size < kernel.workspace)
+        fail(" passes buffer ", bufferName(plan, buffer), " of ", size, " bytes as workspace of kernel ",
+             kernelName(plan, launch.kernel), ", expected at least ", kernel.workspace);
+    }
+  }
+
+  void checkContract(const plan::CommandT &command, const plan::ContractT &contract) {
+    requireLocalLane(command);
+    bool narrow = contract.type == plan::ElementType::bf16 || contract.type == plan::ElementType::f16;
+    if (!narrow && contract.type != plan::ElementType::f32 && contract.type != plan::ElementType::f64)
+      return fail(" contracts elements of type ", int(contract.type), ", expected f32, f64, bf16 or f16");
+    if (contract.widens && !narrow)
+      return fail(" widens elements of type ", int(contract.type), ", expected bf16 or f16");
+    if (contract.m < 0 || contract.n < 0 || contract.k < 0)
+      return fail(" contracts ", contract.m, " x ", contract.k, " by ", contract.k, " x ", contract.n);
+    checkOperand(contract, ContractOperand::a, contract.a, "a");
+    checkOperand(contract, ContractOperand::b, contract.b, "b");
+    checkOperand(contract, ContractOperand::c, contract.c, "c");
+    if (good && !isInjective(dimsOf(contract, ContractOperand::c)))
+      fail(" writes elements of c more than once");
+  }
+
+  void checkOperand(const plan::ContractT &contract, ContractOperand operand, uint32_t buffer,
+                    const char *name) {
+    if (!requireBuffer(buffer))
+      return;
+    std::vector<StridedDim> dims = dimsOf(contract, operand);
+    if (dims[1].stride < dims[0].extent)
+      return fail(" has leading dimension ", dims[1].stride, " of ", name, ", expected at least ",
+                  dims[0].extent);
+    bool empty = std::ranges::any_of(dims, [](StridedDim dim) { return dim.extent == 0; });
+    bool fits = true;
+    int64_t last = 0;
+    for (StridedDim dim : dims) {
+      if (dim.extent < 0 || dim.stride < 0)
+        return fail(" has a loop of ", dim.extent, " steps of ", dim.stride, " in ", name,
+                    ", expected none negative");
+      int64_t step = 0;
+      fits = !__builtin_mul_overflow(std::max(dim.extent - 1, int64_t(0)), dim.stride, &step) &&
+             !__builtin_add_overflow(last, step, &last) && fits;
+    }
+    uint64_t bytes = elementBytes(typeOf(contract, operand));
+    uint64_t elements = plan.buffers[buffer]->size / bytes;
+    std::vector<ByteRange> ranges;
+    if (!empty && (!fits || uint64_t(last) >= elements))
+      fail(" reaches element ", fits ? std::to_string(last) : "beyond 2^63", " of ", name, " in buffer ",
+           bufferName(plan, buffer), ", which has ", elements);
+    else if (!stridedRanges(dims, bytes, ranges))
+      fail(" scatters ", name, " over more than ", maxRanges, " ranges");
+    else
+      allRanges += ranges.size();
+    if (allRanges > maxAllRanges)
+      fail(" brings the ranges of all contractions above ", maxAllRanges);
+  }
+
+  /// Whether no two steps of the loops meet: each stride is beyond all that the smaller ones reach.
+  static bool isInjective(std::vector<StridedDim> dims) {
+    if (std::ranges::any_of(dims, [](StridedDim dim) { return dim.extent == 0; }))
+      return true;
+    std::erase_if(dims, [](StridedDim dim) { return dim.extent == 1; });
+    std::ranges::sort(dims, {}, &StridedDim::stride);
+    int64_t reach = 0;
+    for (StridedDim dim : dims) {
+      if (dim.stride <= reach)
+        return false;
+      reach += dim.stride * (dim.extent - 1);
+    }
+    return true;
+  }
+
+  void checkCopy(const plan::CommandT &command, const plan::CopyT &copy) {
+    requireLocalLane(command);
+    requireRange(copy.source, copy.from, copy.size);
+    requireRange(copy.target, copy.to, copy.size);
+  }
+
+  void requireRange(uint32_t buffer, uint64_t begin, uint64_t bytes) {
+    if (!requireBuffer(buffer))
+      return;
+    uint64_t size = plan.buffers[buffer]->size;
+    if (begin > size || size - begin < bytes)
+      fail(" copies ", bytes, " bytes at ", begin, " of buffer ", bufferName(plan, buffer), ", which has ",
+           size);
+  }
+
+  /// Who sends and who receives must be sure of each other: no guards.
+  template <typename ActionT>
+  void checkTransfer(const plan::CommandT &command, plan::LaneKind kind, const ActionT &action,
+                     uint32_t buffer) {
+    if (plan.lanes[command.lane]->kind != kind)
+      fail(" is in lane ", command.lane, ", expected a lane of kind ", plan::EnumNameLaneKind(kind));
+    if (!command.guards.empty())
+      fail(" of channel ", action.channel, " has a guard, expected none");
+    if (requireSharding(action.shape, action.sharding))
+      requireSize(buffer, action.type, partShape(plan, action.shape, action.sharding));
+  }
+
+  void requireSize(uint32_t buffer, plan::ElementType type, const std::vector<int64_t> &extents) {
+    requireRoom(buffer, type, extents);
+    if (good && tensorBytes(type, extents) != plan.buffers[buffer]->size)
+      fail(" moves ", tensorBytes(type, extents), " bytes of buffer ", bufferName(plan, buffer),
+           ", which has ", plan.buffers[buffer]->size);
+  }
+
+  void checkReducePart(const plan::CommandT &command, const plan::ReducePartT &reduce) {
+    if (!requireCommunicator(command, reduce.communicator) || !requireTensors(reduce.tensors.size()))
+      return;
+    for (const plan::ReducedTensorT &tensor : reduce.tensors) {
+      requireRoom(tensor.source, tensor.type, {tensor.count});
+      requireRoom(tensor.target, tensor.type, {tensor.count});
+      requireReduction(reduce.reduction, tensor.type);
+    }
+  }
+
+  bool requireTensors(size_t count) {
+    if (count == 0)
+      fail(" has no tensors, expected at least one");
+    return good;
+  }
+
+  void requireReduction(plan::ReductionKind reduction, plan::ElementType type) {
+    bool logical = reduction >= plan::ReductionKind::all;
+    if (reduction < plan::ReductionKind::MIN || reduction > plan::ReductionKind::MAX)
+      fail(" has reduction ", int(reduction), ", which does not exist");
+    else if (logical != (type == plan::ElementType::i1))
+      fail(" combines ", plan::EnumNameElementType(type), " by ", plan::EnumNameReductionKind(reduction));
+  }
+
+  /// Spatial axes split each dimension of a tensor of `shape`, none twice, into equal parts.
+  bool requireSharding(const std::vector<int64_t> &shape, const DimShardings &sharding) {
+    if (sharding.size() != shape.size())
+      fail(" has ", shape.size(), " dimensions and a sharding for ", sharding.size());
+    std::set<std::string> used;
+    for (size_t dim = 0; dim < shape.size() && good; ++dim) {
+      for (const std::string &name : sharding[dim]->axes)
+        if (!isSpatialAxis(name) || !used.insert(name).second)
+          fail(" splits dimension ", dim, " by axis ", quoted(name),
+               ", expected a spatial axis that splits nothing else");
+      if (good && shape[dim] % partCount(plan, *sharding[dim]) != 0)
+        fail(" has size ", shape[dim], " in dimension ", dim, ", which ", partCount(plan, *sharding[dim]),
+             " parts do not divide");
+    }
+    return good;
+  }
+
+  bool isSpatialAxis(const std::string &name) const {
+    return std::ranges::any_of(plan.axes,
+                               [&](const auto &axis) { return axis->name == name && !axis->temporal; });
+  }
+
+  void checkReduceBlocks(const plan::CommandT &command, const plan::ReduceBlocksT &reduce) {
+    if (!requireCommunicator(command, reduce.communicator) || !requireTensors(reduce.tensors.size()))
+      return;
+    for (const plan::ReducedBlocksT &tensor : reduce.tensors) {
+      if (!requireSharding(tensor.shape, tensor.sharding))
+        return;
+      requireRoom(tensor.source, tensor.type, tensor.shape);
+      requireRoom(tensor.target, tensor.type, partShape(plan, tensor.shape, tensor.sharding));
+      requireReduction(reduce.reduction, tensor.type);
+    }
+  }
+
+  void checkExchangeBlocks(const plan::CommandT &command, const plan::ExchangeBlocksT &exchange) {
+    if (!requireCommunicator(command, exchange.communicator) ||
+        !requireSharding(exchange.shape, exchange.from) || !requireSharding(exchange.shape, exchange.to))
+      return;
+    requireMembers(exchange.communicator, exchange.from);
+    requireMembers(exchange.communicator, exchange.to);
+    requireRoom(exchange.source, exchange.type, partShape(plan, exchange.shape, exchange.from));
+    requireRoom(exchange.target, exchange.type, partShape(plan, exchange.shape, exchange.to));
+  }
+
+  /// Who holds another part than a member is a member, too.
+  void requireMembers(uint32_t communicator, const DimShardings &sharding) {
+    const std::vector<std::string> &axes = plan.communicators[communicator]->axes;
+    for (const auto &dim : sharding)
+      for (const std::string &name : dim->axes)
+        if (std::ranges::find(axes, name) == axes.end())
+          fail(" exchanges parts along axis ", quoted(name), ", which communicator c", communicator,
+               " does not have");
+  }
+
+  void checkGatherParts(const plan::CommandT &command, const plan::GatherPartsT &gather) {
+    if (!requireCommunicator(command, gather.communicator) || !requireTensors(gather.tensors.size()))
+      return;
+    for (const plan::GatheredTensorT &tensor : gather.tensors)
+      requireRoom(tensor.buffer, tensor.type, {tensor.count});
+  }
+
+  void checkGatherBlocks(const plan::CommandT &command, const plan::GatherBlocksT &gather) {
+    if (!requireCommunicator(command, gather.communicator) || !requireTensors(gather.tensors.size()))
+      return;
+    for (const plan::GatheredBlocksT &tensor : gather.tensors) {
+      requireRoom(tensor.source, tensor.type, {tensor.outer, tensor.inner});
+      requireRoom(tensor.target, tensor.type,
+                  {tensor.outer, tensor.inner, int64_t(mesh.memberCount(gather.communicator))});
+    }
+  }
+
+  void checkWrite(const Access &access) {
+    int32_t slot = plan.buffers[access.buffer]->slot;
+    if (access.write && slot >= 0 && !writable[size_t(slot)])
+      fail(" writes slot ", slotName(plan, uint32_t(slot)), ", which no result updates");
+  }
+
+  const plan::PlanT &plan;
+  Report &report;
+  Mesh mesh;
+  std::vector<bool> writable; // slots that are results or updated by one
+  std::string user;           // the current command, for messages
+  size_t allRanges = 0;       // of the contractions so far
+  bool good = true;           // nothing is wrong with it so far
+};
+
+/// The writers of one list are commands before `end`, or the caller, and the list ascends.
+void checkOriginList(const std::string &user, const std::vector<plan::Origin> &origins, size_t end,
+                     Report &report) {
+  for (size_t i = 0; i < origins.size(); ++i)
+    if (int32_t command = origins[i].command(); command < -1 || command >= int64_t(end))
+      report.add(user, " has command ", command, " as an origin, expected -1 or more and less than ", end);
+    else if (i > 0 && !ascend(origins[i - 1], origins[i]))
+      report.add(user, " has origins that do not ascend at the one of index ", i);
+}
+
+void checkOrigins(const plan::PlanT &plan, Report &report) {
+  for (uint32_t i = 0; i < plan.commands.size(); ++i)
+    checkOriginList("command " + commandName(plan, i), plan.commands[i]->origins, i, report);
+  for (uint32_t i = 0; i < plan.slots.size(); ++i)
+    checkOriginList("slot " + slotName(plan, i), plan.slots[i]->origins, plan.commands.size(), report);
+}
+
+} // namespace
+
+void checkCommands(const plan::PlanT &plan, Report &report) { Commands(plan, report).run(); }
+
+void checkLayout(const plan::PlanT &plan, Report &report) {
+  if (plan.arena_size % arenaAlignment != 0)
+    report.add("arena has ", plan.arena_size, " bytes, expected a multiple of ", arenaAlignment);
+  for (uint32_t i = 0; i < plan.buffers.size(); ++i) {
+    const plan::BufferT &buffer = *plan.buffers[i];
+    if (buffer.slot >= 0)
+      continue;
+    if (buffer.offset % arenaAlignment != 0)
+      report.add("buffer ", bufferName(plan, i), " is at offset ", buffer.offset, ", expected a multiple of ",
+                 arenaAlignment);
+    if (buffer.offset > plan.arena_size || buffer.size > plan.arena_size - buffer.offset)
+      report.add("buffer ", bufferName(plan, i), " is ", buffer.size, " bytes at offset ", buffer.offset,
+                 ", beyond the arena of ", plan.arena_size);
+  }
+  checkOrigins(plan, report);
+  for (uint32_t i = 0; i < plan.commands.size(); ++i)
+    for (const plan::Wait &wait : plan.commands[i]->waits) {
+      if (wait.command() >= i)
+        report.add("command ", commandName(plan, i), " waits for command ", wait.command(),
+                   ", expected an earlier one");
+      if (wait.scope() < plan::WaitScope::MIN || wait.scope() > plan::WaitScope::MAX)
+        report.add("command ", commandName(plan, i), " waits with scope ", int(wait.scope()),
+                   ", which does not exist");
+      if (wait.scope() == plan::WaitScope::members && wait.communicator() >= plan.communicators.size())
+        report.add("command ", commandName(plan, i), " waits for communicator ", wait.communicator(), " of ",
+                   plan.communicators.size());
+    }
+}
+
+} // namespace epl::runtime

@@ -1,0 +1,230 @@
+// The parts of a plan for several meshes: who has which device and which slot, and that what one part waits
+// for another one sends.
+//
+// A part is proved by itself, as a plan for one mesh is: a send reads, a receive writes. What is left is that
+// every channel has two ends of one tensor, and that no parts wait for each other. All ranks of a part do the
+// same commands in the same order, so that one graph stands for all ranks: its nodes are the commands of the
+// parts, its edges the lanes, the waits and the channels. If it has no cycle, every rank comes to its end.
+#include "runtime/plan/verify/VerifyStages.h"
+
+#include "runtime/plan/model/Names.h"
+#include "runtime/plan/model/Parts.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace epl::runtime {
+namespace {
+
+std::string partName(size_t index) { return "part " + std::to_string(index); }
+
+/// The shape that the caller sees.
+const std::vector<int64_t> &callerShape(const plan::SlotT &slot) {
+  return slot.caller_shape.empty() ? slot.shape : slot.caller_shape;
+}
+
+class Parts {
+public:
+  Parts(const plan::PlanT &plan, Report &report) : plan(plan), report(report) {}
+
+  void run() {
+    for (uint32_t index = 0; index < plan.parts.size(); ++index) {
+      checkDevices(index);
+      checkSlots(index);
+    }
+    checkOwners();
+    if (!report.failed())
+      checkChannels();
+  }
+
+private:
+  void checkDevices(uint32_t index) {
+    const plan::PartT &part = *plan.parts[index];
+    if (part.strides.size() != part.plan->axes.size())
+      return report.add(partName(index), " has ", part.strides.size(), " strides, expected one for each of ",
+                        part.plan->axes.size(), " axes");
+    uint64_t last = part.first;
+    for (size_t axis = 0; axis < part.strides.size(); ++axis)
+      if (!part.plan->axes[axis]->temporal)
+        last += uint64_t(part.strides[axis]) * (part.plan->axes[axis]->size - 1);
+    if (last >= plan.devices)
+      return report.add(partName(index), " reaches device ", last, " of ", plan.devices);
+    if (part.plan->nodes != 1)
+      report.add(partName(index), " is for ", part.plan->nodes,
+                 " nodes, expected this to be said of the whole");
+    for (uint32_t place : placesOf(part))
+      if (auto [other, isFree] = taken.try_emplace(place, index); !isFree)
+        report.add(partName(index), " has device ", deviceAt(plan, place), ", as part ", other->second,
+                   " does");
+  }
+
+  void checkSlots(uint32_t index) {
+    const plan::PartT &part = *plan.parts[index];
+    if (part.slots.size() != part.plan->slots.size())
+      return report.add(partName(index), " says what ", part.slots.size(), " slots are, expected ",
+                        part.plan->slots.size());
+    std::set<uint32_t> mine;
+    for (uint32_t slot = 0; slot < part.slots.size(); ++slot) {
+      std::string user = "slot " + slotName(*part.plan, slot) + " of " + partName(index);
+      uint32_t whole = part.slots[slot];
+      if (whole >= plan.slots.size())
+        report.add(user, " is slot ", whole, " of ", plan.slots.size(), " of the plan");
+      else if (!mine.insert(whole).second)
+        report.add(user, " is slot ", slotName(plan, whole), " of the plan, as another slot of the part is");
+      else
+        checkSame(user, part, slot, whole);
+    }
+    for (uint32_t slot : mine)
+      ++owners[slot];
+  }
+
+  void checkSame(const std::string &user, const plan::PartT &part, uint32_t index, uint32_t whole) {
+    const plan::SlotT &slot = *part.plan->slots[index], &expected = *plan.slots[whole];
+    if (slot.role != expected.role || slot.type != expected.type || slot.hidden != expected.hidden ||
+        slot.name != expected.name || callerShape(slot) != callerShape(expected))
+      return report.add(user, " has another name, role, type or shape than slot ", slotName(plan, whole),
+                        " of the plan");
+    int64_t updates = slot.updates < 0 ? -1 : int64_t(part.slots[size_t(slot.updates)]);
+    if (updates != expected.updates)
+      report.add(user, " updates slot ", updates, " of the plan, expected ", expected.updates);
+  }
+
+  void checkOwners() {
+    for (uint32_t slot = 0; slot < plan.slots.size() && !report.failed(); ++slot)
+      if (owners[slot] == 0 || (owners[slot] > 1 && plan.slots[slot]->role != plan::SlotRole::batch))
+        report.add("slot ", slotName(plan, slot), " is in ", owners[slot], " parts, expected ",
+                   plan.slots[slot]->role == plan::SlotRole::batch ? "one at least" : "one");
+  }
+
+  struct Ends {
+    std::optional<PartCommand> send, receive;
+  };
+
+  std::string nameOf(PartCommand command) const {
+    return "command " + commandName(*plan.parts[command.part]->plan, command.command) + " of " +
+           partName(command.part);
+  }
+
+  void addEnd(std::optional<PartCommand> &end, PartCommand command, uint32_t channel) {
+    if (end)
+      report.add(nameOf(command), " is on channel ", channel, ", as ", nameOf(*end), " is");
+    end = command;
+  }
+
+  void checkChannels() {
+    std::map<uint32_t, Ends> channels;
+    for (uint32_t part = 0; part < plan.parts.size(); ++part) {
+      const auto &commands = plan.parts[part]->plan->commands;
+      for (uint32_t command = 0; command < commands.size(); ++command)
+        if (const plan::SendT *send = commands[command]->action.AsSend())
+          addEnd(channels[send->channel].send, {part, command}, send->channel);
+        else if (const plan::ReceiveT *receive = commands[command]->action.AsReceive())
+          addEnd(channels[receive->channel].receive, {part, command}, receive->channel);
+    }
+    uint32_t expected = 0;
+    for (const auto &[channel, ends] : channels) {
+      if (channel != expected++)
+        return report.add("there is a channel ", channel, " but no channel ", expected - 1);
+      checkEnds(channel, ends);
+    }
+    if (!report.failed())
+      checkOrder(channels);
+  }
+
+  void checkEnds(uint32_t channel, const Ends &ends) {
+    if (!ends.send || !ends.receive)
+      return report.add(nameOf(ends.send ? *ends.send : *ends.receive), " is on channel ", channel,
+                        ", which nothing ", ends.send ? "receives" : "sends");
+    if (ends.send->part == ends.receive->part)
+      return report.add(nameOf(*ends.receive), " receives what its own part sends");
+    const plan::SendT &send = *actionOf(*ends.send).AsSend();
+    const plan::ReceiveT &receive = *actionOf(*ends.receive).AsReceive();
+    if (send.type != receive.type || send.shape != receive.shape)
+      report.add(nameOf(*ends.receive), " receives a tensor of another type or shape than ",
+                 nameOf(*ends.send), " sends");
+  }
+
+  const plan::ActionUnion &actionOf(PartCommand command) const {
+    return plan.parts[command.part]->plan->commands[command.command]->action;
+  }
+
+  /// Runs all parts together, as far as they come: each command behind those before it in its lane, those it
+  /// waits for and, if it receives, the send.
+  void checkOrder(const std::map<uint32_t, Ends> &channels) {
+    std::vector<std::vector<bool>> done;
+    done.reserve(plan.parts.size());
+    for (const auto &part : plan.parts)
+      done.emplace_back(part->plan->commands.size());
+    std::vector<std::vector<size_t>> heads; // of the lanes of each part
+    heads.reserve(plan.parts.size());
+    for (const auto &part : plan.parts)
+      heads.emplace_back(part->plan->lanes.size());
+    auto isReady = [&](uint32_t part, const plan::CommandT &command) {
+      if (const plan::ReceiveT *receive = command.action.AsReceive()) {
+        PartCommand send = *channels.at(receive->channel).send;
+        if (!done[send.part][send.command])
+          return false;
+      }
+      return std::ranges::all_of(command.waits,
+                                 [&](const plan::Wait &wait) { return done[part][wait.command()]; });
+    };
+    for (bool ran = true; ran;) {
+      ran = false;
+      for (uint32_t part = 0; part < plan.parts.size(); ++part) {
+        const plan::PlanT &own = *plan.parts[part]->plan;
+        for (size_t lane = 0; lane < own.lanes.size(); ++lane)
+          for (size_t &head = heads[part][lane];
+               head < own.lanes[lane]->commands.size() &&
+               isReady(part, *own.commands[own.lanes[lane]->commands[head]]);
+               ++head) {
+            done[part][own.lanes[lane]->commands[head]] = true;
+            ran = true;
+          }
+      }
+    }
+    for (uint32_t part = 0; part < plan.parts.size(); ++part)
+      if (auto stuck = std::ranges::find(done[part], false); stuck != done[part].end())
+        report.add(nameOf({part, uint32_t(stuck - done[part].begin())}),
+                   " waits for what waits for it: the parts never end");
+  }
+
+  const plan::PlanT &plan;
+  Report &report;
+  std::map<uint32_t, uint32_t> taken;  // devices, and by which part
+  std::map<uint32_t, uint32_t> owners; // how many parts have each slot
+};
+
+} // namespace
+
+void checkWhole(const plan::PlanT &plan, Report &report) {
+  if (plan.parts.empty()) {
+    for (uint32_t command = 0; command < plan.commands.size(); ++command)
+      if (auto type = plan.commands[command]->action.type;
+          type == plan::Action::Send || type == plan::Action::Receive)
+        report.add("command ", commandName(plan, command), " is on a channel, but the plan has no parts");
+    return;
+  }
+  if (plan.parts.size() < 2)
+    report.add("plan has 1 part, expected none, or two and more");
+  if (!plan.axes.empty() || !plan.communicators.empty() || !plan.buffers.empty() || !plan.kernels.empty() ||
+      !plan.commands.empty() || !plan.lanes.empty() || plan.arena_size != 0)
+    report.add(
+        "plan has parts, and axes, communicators, buffers, kernels, commands, lanes or an arena of its "
+        "own");
+  for (size_t index = 0; index < plan.parts.size(); ++index) {
+    const plan::PlanT &part = *plan.parts[index]->plan;
+    if (!part.parts.empty())
+      report.add(partName(index), " has parts, expected none");
+    if (!part.image.empty() || !part.target_features.empty())
+      report.add(partName(index), " has an image or features of its own, expected those of the plan");
+    if (part.device_kind != plan.device_kind)
+      report.add(partName(index), " is for devices of kind ", quoted(part.device_kind), ", expected ",
+                 quoted(plan.device_kind));
+  }
+}
+
+void checkParts(const plan::PlanT &plan, Report &report) { Parts(plan, report).run(); }
+
+} // namespace epl::runtime

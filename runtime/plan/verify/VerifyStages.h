@@ -1,0 +1,68 @@
+// The stages of the plan verifier. Each needs a plan that passed the stages before it.
+
+#ifndef EPL_RUNTIME_PLAN_VERIFY_VERIFY_STAGES_H
+#define EPL_RUNTIME_PLAN_VERIFY_VERIFY_STAGES_H
+
+#include "runtime/plan/format/plan_generated.h"
+#include "runtime/plan/model/Devices.h"
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace epl::runtime {
+
+inline constexpr size_t maxLanes = 64;
+inline constexpr size_t maxCommunicators = maxLanes;         // each that is used has a lane
+inline constexpr uint64_t maxReplayWork = uint64_t(1) << 32; // of the last stage: minutes
+inline constexpr size_t maxImageBytes = size_t(1) << 28;     // a FlatBuffer holds less than 2 GiB
+
+/// What is wrong with a plan. Past a limit it only counts: a damaged plan can break a rule at every byte.
+class Report {
+public:
+  template <typename... Parts> void add(const Parts &...parts) {
+    if (++count > limit)
+      return;
+    std::ostringstream text;
+    (text << ... << parts);
+    messages.push_back(text.str());
+  }
+
+  bool failed() const { return count > 0; }
+
+  std::vector<std::string> take() {
+    if (count > limit)
+      messages.push_back("and " + std::to_string(count - limit) + " more");
+    return std::move(messages);
+  }
+
+private:
+  static constexpr size_t limit = 20;
+  std::vector<std::string> messages;
+  size_t count = 0;
+};
+
+/// Axes, communicators, slots, buffers without their offsets, kernels, lanes.
+void checkTables(const plan::PlanT &plan, Report &report);
+
+/// Each command by itself: indices, types, sizes, what it may write.
+void checkCommands(const plan::PlanT &plan, Report &report);
+
+/// Where buffers lie, and that waits name earlier commands.
+void checkLayout(const plan::PlanT &plan, Report &report);
+
+/// What commands that may be skipped have written is read by no other command than may be.
+void checkBranches(const plan::PlanT &plan, Report &report);
+
+/// The plan on all ranks: no race, nothing read before it is written, every result written.
+void checkMemory(const plan::PlanT &plan, Report &report);
+
+/// What a plan is as a whole, and its parts are not: channels need parts; a plan with parts has nothing else.
+void checkWhole(const plan::PlanT &plan, Report &report);
+
+/// The parts of a plan together; each has passed all stages.
+void checkParts(const plan::PlanT &plan, Report &report);
+
+} // namespace epl::runtime
+
+#endif // EPL_RUNTIME_PLAN_VERIFY_VERIFY_STAGES_H

@@ -1,0 +1,345 @@
+// The first stage of the plan verifier: what the plan's tables say, one entry after another. Nothing of an
+// entry is used before it is checked, and no product before it is known to fit.
+
+#include "runtime/plan/verify/VerifyStages.h"
+
+#include "runtime/plan/format/Writer.h"
+#include "runtime/plan/model/Factorizations.h"
+#include "runtime/plan/model/Names.h"
+#include "runtime/plan/model/Order.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+namespace epl::runtime {
+namespace {
+
+/// Bytes of one tensor: far more than any memory, far less than what overflows.
+constexpr uint64_t maxBytes = uint64_t(1) << 48;
+
+template <typename EnumT> bool inRange(EnumT value, EnumT first, EnumT last) {
+  return first <= value && value <= last;
+}
+
+class Tables {
+public:
+  Tables(const plan::PlanT &plan, Report &report) : plan(plan), report(report) {}
+
+  void run() {
+    if (plan.version != planVersion)
+      report.add("version is ", plan.version, ", expected ", planVersion);
+    if (plan.image.size() > maxImageBytes)
+      report.add("image has ", plan.image.size(), " bytes, expected at most ", maxImageBytes);
+    if (plan.nodes == 0 || plan.devices % plan.nodes != 0)
+      report.add("plan has ", plan.devices, " devices on ", plan.nodes, " nodes, expected as many on each");
+    checkAxes();
+    if (report.failed())
+      return; // products of axes may not fit
+    if (plan.communicators.size() > maxCommunicators)
+      return report.add("plan has ", plan.communicators.size(), " communicators, expected at most ",
+                        maxCommunicators);
+    for (uint32_t i = 0; i < plan.communicators.size(); ++i)
+      checkCommunicator(i);
+    if (communicated.size() > maxCommunicatedAxes)
+      report.add("communicators use ", communicated.size(), " axes, expected at most ", maxCommunicatedAxes);
+    for (uint32_t i = 0; i < plan.slots.size(); ++i)
+      checkSlot(i);
+    if (report.failed())
+      return;
+    checkUpdates();
+    for (uint32_t i = 0; i < plan.buffers.size(); ++i)
+      checkBuffer(i);
+    for (uint32_t i = 0; i < plan.kernels.size(); ++i)
+      checkKernel(i);
+    checkLanes();
+  }
+
+private:
+  const plan::AxisT *findAxis(const std::string &name) const {
+    for (const auto &axis : plan.axes)
+      if (axis->name == name)
+        return axis.get();
+    return nullptr;
+  }
+
+  void checkAxes() {
+    std::set<std::string> names;
+    uint64_t devices = 1;
+    for (const auto &axis : plan.axes) {
+      if (axis->name.empty() || !names.insert(axis->name).second)
+        report.add("axis ", quoted(axis->name), " is named twice or not at all");
+      if (axis->size == 0)
+        report.add("axis ", quoted(axis->name), " has size 0");
+      if (!axis->temporal && devices <= maxDevices)
+        devices *= axis->size;
+    }
+    if (devices > maxDevices)
+      report.add("axes make more than ", maxDevices, " devices");
+    else if (plan.parts.empty() && plan.devices != devices)
+      report.add("devices is ", plan.devices, ", expected the product of the spatial axes, ", devices);
+    else
+      checkPartDevices();
+    if (plan.device_kind.empty())
+      report.add("device kind is empty");
+  }
+
+  void checkPartDevices() {
+    uint64_t devices = 0;
+    for (const auto &part : plan.parts)
+      devices += part->plan->devices;
+    if (!plan.parts.empty() && (plan.devices != devices || devices > maxDevices))
+      report.add("devices is ", plan.devices, ", expected those of all parts, ", devices, ", at most ",
+                 maxDevices);
+  }
+
+  /// Whether `name` is a spatial axis that `used` does not hold yet; reports for `user` if not.
+  const plan::AxisT *useAxis(const std::string &user, const std::string &name, std::set<std::string> &used) {
+    const plan::AxisT *axis = findAxis(name);
+    if (!axis || axis->temporal)
+      report.add(user, " names axis ", quoted(name), ", which is ", axis ? "temporal" : "not in the mesh");
+    else if (!used.insert(name).second)
+      report.add(user, " names axis ", quoted(name), " twice");
+    else
+      return axis;
+    return nullptr;
+  }
+
+  void checkCommunicator(uint32_t index) {
+    std::set<std::string> used;
+    std::string user = "communicator c" + std::to_string(index);
+    if (plan.communicators[index]->axes.empty())
+      report.add(user, " has no axis");
+    for (const std::string &name : plan.communicators[index]->axes)
+      if (const plan::AxisT *axis = useAxis(user, name, used); axis && axis->size > 1)
+        communicated.insert(name);
+  }
+
+  void checkSlot(uint32_t index) {
+    const plan::SlotT &slot = *plan.slots[index];
+    std::string user = "slot " + slotName(plan, index);
+    if (!inRange(slot.role, plan::SlotRole::MIN, plan::SlotRole::MAX))
+      report.add(user, " has role ", int(slot.role), ", which does not exist");
+    if (slot.role == plan::SlotRole::result)
+      results = true;
+    else if (results)
+      report.add(user, " is an argument behind a result");
+    if (!inRange(slot.type, plan::ElementType::MIN, plan::ElementType::MAX))
+      report.add(user, " has element type ", int(slot.type), ", which does not exist");
+    else if (slot.sharding.size() != slot.shape.size())
+      report.add(user, " has ", slot.shape.size(), " dimensions and a sharding for ", slot.sharding.size());
+    else
+      checkShape(user, slot);
+  }
+
+  void checkShape(const std::string &user, const plan::SlotT &slot) {
+    uint64_t bytes = elementBytes(slot.type);
+    std::set<std::string> used;
+    for (size_t dim = 0; dim < slot.shape.size(); ++dim) {
+      int64_t extent = slot.shape[dim], parts = 1;
+      for (const std::string &name : slot.sharding[dim]->axes)
+        if (const plan::AxisT *axis = useAxis(user, name, used))
+          parts *= std::max(axis->size, uint32_t(1));
+      if (extent < 0)
+        report.add(user, " has size ", extent, " in dimension ", dim);
+      else if (extent % parts != 0)
+        report.add(user, " has size ", extent, " in dimension ", dim, ", which ", parts,
+                   " devices do not divide");
+      if (__builtin_mul_overflow(bytes, uint64_t(extent), &bytes) || bytes > maxBytes)
+        return report.add(user, " has more than ", maxBytes, " bytes");
+    }
+    checkCallerShape(user, slot, bytes);
+  }
+
+  /// `bytes`: what the slot's shape takes.
+  void checkCallerShape(const std::string &user, const plan::SlotT &slot, uint64_t bytes) {
+    if (slot.caller_shape.empty() && !slot.caller_parts.empty())
+      return report.add(user, " has parts, but no shape that the caller sees");
+    if (slot.caller_shape.empty())
+      return;
+    checkCallerParts(user, slot);
+    uint64_t seen = elementBytes(slot.type);
+    for (int64_t extent : slot.caller_shape)
+      if (extent < 0 || __builtin_mul_overflow(seen, uint64_t(extent), &seen))
+        return report.add(user, " has size ", extent, " in the shape that the caller sees");
+    if (seen != bytes)
+      report.add(user, " has ", bytes, " bytes, and ", seen, " in the shape that the caller sees");
+  }
+
+  void checkCallerParts(const std::string &user, const plan::SlotT &slot) {
+    size_t next = 0;
+    for (const auto &parts : slot.caller_parts) {
+      if (parts->dim < next || size_t(parts->dim) + 1 >= slot.shape.size())
+        return report.add(user, " has parts of dimension ", parts->dim, ", expected one from ", next, " to ",
+                          int64_t(slot.shape.size()) - 2);
+      next = size_t(parts->dim) + 2;
+      int64_t count = slot.shape[parts->dim], sum = 0, expected = 0;
+      for (int64_t extent : parts->extents)
+        if (extent <= 0 || count <= 0 || extent % count != 0 || __builtin_add_overflow(sum, extent, &sum))
+          return report.add(user, " has a part of size ", extent, " of dimension ", parts->dim,
+                            ", expected a multiple of ", count);
+      if (__builtin_mul_overflow(count, slot.shape[parts->dim + 1], &expected) || sum != expected)
+        return report.add(user, " has parts of size ", sum, " of dimension ", parts->dim, ", expected ",
+                          count, " x ", slot.shape[parts->dim + 1]);
+    }
+  }
+
+  void checkUpdates() {
+    std::set<int32_t> updated;
+    for (uint32_t index = 0; index < plan.slots.size(); ++index) {
+      const plan::SlotT &slot = *plan.slots[index];
+      if (slot.updates == -1)
+        continue;
+      std::string user = "slot " + slotName(plan, index);
+      if (slot.role != plan::SlotRole::result)
+        report.add(user, " updates a slot but is no result");
+      else if (slot.updates < 0 || size_t(slot.updates) >= plan.slots.size() ||
+               plan.slots[size_t(slot.updates)]->role != plan::SlotRole::state)
+        report.add(user, " updates slot ", slot.updates, ", which is no state");
+      else if (!updated.insert(slot.updates).second)
+        report.add(user, " updates slot ", slotName(plan, uint32_t(slot.updates)),
+                   ", as another result does");
+      else if (!sameTensor(slot, *plan.slots[size_t(slot.updates)]))
+        report.add(user, " updates slot ", slotName(plan, uint32_t(slot.updates)),
+                   " of another type, shape or sharding");
+    }
+  }
+
+  static bool sameTensor(const plan::SlotT &a, const plan::SlotT &b) {
+    if (a.type != b.type || a.shape != b.shape || a.caller_shape != b.caller_shape)
+      return false;
+    auto isEqual = [](const auto &left, const auto &right) {
+      return left->dim == right->dim && left->extents == right->extents;
+    };
+    if (!std::ranges::equal(a.caller_parts, b.caller_parts, isEqual))
+      return false;
+    for (size_t dim = 0; dim < a.shape.size(); ++dim)
+      if (a.sharding[dim]->axes != b.sharding[dim]->axes)
+        return false;
+    return true;
+  }
+
+  void checkBuffer(uint32_t index) {
+    const plan::BufferT &buffer = *plan.buffers[index];
+    std::string user = "buffer " + bufferName(plan, index);
+    if (buffer.size > maxBytes)
+      report.add(user, " has more than ", maxBytes, " bytes");
+    if (buffer.slot == -1)
+      return;
+    if (buffer.slot < 0 || size_t(buffer.slot) >= plan.slots.size())
+      return report.add(user, " names slot ", buffer.slot, " of ", plan.slots.size());
+    uint32_t slot = uint32_t(buffer.slot);
+    if (plan.slots[slot]->updates != -1)
+      report.add(user, " names slot ", slotName(plan, slot),
+                 ", which is storage of the slot that it updates");
+    if (!buffered.insert(slot).second)
+      report.add(user, " names slot ", slotName(plan, slot), ", as another buffer does");
+    if (uint64_t bytes = localBytes(plan, *plan.slots[slot]); buffer.size != bytes)
+      report.add(user, " has ", buffer.size, " bytes, expected ", bytes, " as slot ", slotName(plan, slot),
+                 " has on each rank");
+  }
+
+  void checkKernel(uint32_t index) {
+    const plan::KernelT &kernel = *plan.kernels[index];
+    std::string user = "kernel " + kernelName(plan, index);
+    uint64_t operands = uint64_t(kernel.num_inputs) + kernel.num_outputs;
+    if (kernel.symbol.empty())
+      report.add(user, " has no symbol");
+    if (kernel.extent < 0 || kernel.flops < 0)
+      report.add(user, " has extent ", kernel.extent, " and ", kernel.flops,
+                 " flops, expected none negative");
+    if (kernel.operand_sizes.size() != operands)
+      return report.add(user, " has ", operands, " operands and ", kernel.operand_sizes.size(), " sizes");
+    if (kernel.in_place.size() != kernel.num_outputs)
+      return report.add(user, " has ", kernel.num_outputs, " outputs and in-place entries for ",
+                        kernel.in_place.size());
+    std::set<int32_t> taken;
+    for (uint32_t output = 0; output < kernel.num_outputs; ++output) {
+      int32_t input = kernel.in_place[output];
+      if (input == -1)
+        continue;
+      if (input < 0 || uint32_t(input) >= kernel.num_inputs)
+        report.add(user, " writes output ", output, " over input ", input, " of ", kernel.num_inputs);
+      else if (kernel.operand_sizes[size_t(input)] != kernel.operand_sizes[kernel.num_inputs + output])
+        report.add(user, " writes output ", output, " over input ", input, " of another size");
+      else if (!taken.insert(input).second)
+        report.add(user, " writes two outputs over input ", input);
+    }
+    if (kernel.factorization)
+      checkFactorization(user, kernel);
+  }
+
+  /// What the library reads, writes and works in is what the launches of the kernel say.
+  void checkFactorization(const std::string &user, const plan::KernelT &kernel) {
+    const plan::FactorizationT &factorization = *kernel.factorization;
+    if (std::string fault = faultOf(factorization); !fault.empty())
+      return report.add(user, fault);
+    FactorizationMemory memory = memoryOf(factorization);
+    std::vector<uint64_t> sizes = memory.inputs;
+    sizes.insert(sizes.end(), memory.outputs.begin(), memory.outputs.end());
+    bool fits = kernel.num_inputs == memory.inputs.size() && kernel.operand_sizes.size() == sizes.size();
+    for (size_t i = 0; fits && i < sizes.size(); ++i)
+      fits = !__builtin_mul_overflow(sizes[i], uint64_t(kernel.extent), &sizes[i]) &&
+             sizes[i] == kernel.operand_sizes[i];
+    if (!fits || kernel.workspace != memory.workspace)
+      report.add(user, " has operands or a workspace of other sizes than ",
+                 plan::EnumNameFactorizationKind(factorization.kind), " of ", kernel.extent, " matrices of ",
+                 factorization.rows, " x ", factorization.columns, " has");
+    if (std::ranges::any_of(kernel.in_place, [](int32_t input) { return input != -1; }))
+      report.add(user, " writes over an input, which no factorization does");
+  }
+
+  /// Lanes hold every command once, in program order: then no cycle of lane order and waits can be.
+  void checkLanes() {
+    std::vector<uint32_t> times(plan.commands.size());
+    if (plan.lanes.size() > maxLanes)
+      return report.add("plan has ", plan.lanes.size(), " lanes, expected at most ", maxLanes);
+    size_t perCommand = plan.lanes.size() << communicated.size();
+    if (plan.commands.size() * perCommand > maxClockEntries)
+      return report.add("plan has ", plan.commands.size(), " commands, expected at most ",
+                        maxClockEntries / perCommand, " with ", plan.lanes.size(),
+                        " lanes and communicators over ", communicated.size(), " axes");
+    for (uint32_t index = 0; index < plan.lanes.size(); ++index) {
+      const plan::LaneT &lane = *plan.lanes[index];
+      if (!inRange(lane.kind, plan::LaneKind::MIN, plan::LaneKind::MAX))
+        report.add("lane ", index, " has kind ", int(lane.kind), ", which does not exist");
+      bool communicates = lane.kind == plan::LaneKind::communicate;
+      if (communicates ? lane.communicator < 0 || size_t(lane.communicator) >= plan.communicators.size()
+                       : lane.communicator != -1)
+        report.add("lane ", index, " names communicator ", lane.communicator, ", expected ",
+                   communicates ? "one of the plan's" : "-1");
+      for (size_t i = 0; i < lane.commands.size(); ++i)
+        checkPlace(index, i, times);
+    }
+    for (uint32_t command = 0; command < times.size(); ++command)
+      if (times[command] != 1)
+        report.add("command ", commandName(plan, command), " is listed ", times[command],
+                   " times in lanes, expected once");
+  }
+
+  void checkPlace(uint32_t lane, size_t position, std::vector<uint32_t> &times) {
+    const std::vector<uint32_t> &commands = plan.lanes[lane]->commands;
+    uint32_t command = commands[position];
+    if (command >= plan.commands.size())
+      return report.add("lane ", lane, " lists command ", command, " of ", plan.commands.size());
+    ++times[command];
+    if (plan.commands[command]->lane != lane)
+      report.add("command ", commandName(plan, command), " is listed in lane ", lane, ", expected lane ",
+                 plan.commands[command]->lane);
+    if (position > 0 && commands[position - 1] >= command)
+      report.add("lane ", lane, " runs command ", commandName(plan, command), " behind command ",
+                 commands[position - 1], ": expected program order");
+  }
+
+  const plan::PlanT &plan;
+  Report &report;
+  std::set<std::string> communicated; // axes of size two and more
+  std::set<uint32_t> buffered;        // slots that have a buffer
+  bool results = false;               // a result slot has been seen
+};
+
+} // namespace
+
+void checkTables(const plan::PlanT &plan, Report &report) { Tables(plan, report).run(); }
+
+} // namespace epl::runtime
