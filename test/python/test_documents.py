@@ -59,15 +59,17 @@ def test_the_tutorial_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def named_files(document: str) -> set[str]:
-    """Paths in backquotes, and targets of links; a bare file name is in the folder of the path before it."""
+    """Paths in backquotes, and targets of links; a path that does not begin at the root goes on from the
+    folder of the last one that does."""
     found, folder = set(), Path()
     text = re.sub(r"^```.*?^```", "", (ROOT / document).read_text(), flags=re.DOTALL | re.MULTILINE)
     for path, target in re.findall(r"`([\w/-]+\.(?:cpp|h|py|td|fbs|md))`|\]\((?!https?:)([^)#]+)\)", text):
         if target:
             found.add(os.path.normpath(Path(document).parent / target))
             continue
-        folder = Path(path).parent if "/" in path else folder
-        found.add(str(folder / Path(path).name))
+        begins_at_root = "/" in path and (ROOT / Path(path).parts[0]).exists()
+        folder = Path(path).parent if begins_at_root else folder
+        found.add(str(Path(path) if begins_at_root else folder / path))
     return found
 
 

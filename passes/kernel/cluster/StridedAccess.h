@@ -3,6 +3,7 @@
 
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/Support/LLVM.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <optional>

@@ -8,9 +8,9 @@ scalar integers that are known (counters, bounds, indices made of them) become c
 condition of a loop of constant length is known at every iteration. Of a long loop the body is cloned once
 (`loops.py`). Where the index of a `case` is not known, the operations of all branches stand there and the
 results are selected by scalars that stand before them, so that the compiler sees what only one branch needs
-(passes/shard/analysis/Branches.h). A loop whose length the step computes has as many turns as its bound says, each of
-them a branch (`whiles.py`). Long functions of elements, such as those that make random bits, stay calls
-(`maps.py`). What the step reports is recorded where it is met (`reports.py`).
+(passes/shard/analysis/Branches.h). A loop whose length the step computes has as many turns as its bound
+says, each of them a branch (`whiles.py`). Long functions of elements, such as those that make random bits,
+stay calls (`maps.py`). What the step reports is recorded where it is met (`reports.py`).
 Invariant out: one function, `main`, without other calls and control flow; an operation's name stack is its
 chain of call sites.
 """

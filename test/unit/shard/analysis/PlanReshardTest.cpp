@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "World.h"
+#include "test/unit/shard/World.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/raw_ostream.h"

@@ -1,0 +1,101 @@
+"""Data flows down through the house once (docs/design.md, "The house"): who includes whom, folder by folder.
+
+A folder of `HOUSE` may include itself and those it names; a folder of `ROOMS` likewise, within its phase.
+What the folders of a phase have in common (the declarations of its passes) lies beside them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+HOUSE = {
+    "dialect": [],
+    "passes/annotate": ["dialect"],
+    "passes/shard": ["dialect"],
+    "passes/pipeline": ["dialect"],
+    "passes/kernel": ["dialect"],
+    "passes/emit": ["dialect", "runtime"],
+    "runtime": [],
+}
+
+ROOMS = {
+    "passes/shard": {
+        "analysis": [],
+        "explain": ["analysis"],
+        "prepare": ["analysis", "explain"],
+        "seed/split": ["analysis", "explain"],
+        "seed": ["analysis", "explain", "seed/split"],
+        "place": ["analysis", "explain"],
+        "localize": ["analysis"],
+        "tasks": ["analysis"],
+    },
+    "passes/kernel": {
+        "cluster": [],
+        "match": ["cluster"],
+        "cpu": ["cluster", "match"],
+    },
+    "runtime/plan": {
+        "format": [],
+        "model": ["format"],
+        "verify": ["model", "format"],
+        "build": ["verify", "model", "format"],
+    },
+}
+
+
+def sources(folder: str) -> list[Path]:
+    return [path for path in (ROOT / folder).rglob("*") if path.suffix in {".h", ".cpp"}]
+
+
+def includes(path: Path) -> list[str]:
+    """The project's headers that a file names, from the repository's root on."""
+    return re.findall(r'^\s*#\s*include\s*"((?:dialect|passes|runtime|tools)/[^"]+)"', path.read_text(), re.M)
+
+
+def folder_of(header: str, folders: dict[str, list[str]]) -> str | None:
+    """The innermost of `folders` that has a header; none if it lies beside them."""
+    having = [folder for folder in folders if header.startswith(folder + "/")]
+    return max(having, key=len, default=None)
+
+
+@pytest.mark.parametrize("folder", HOUSE)
+def test_a_folder_includes_only_those_below_it(folder: str) -> None:
+    files = sources(folder)
+    assert files
+    for path in files:
+        for header in includes(path):
+            found = folder_of(header, HOUSE)
+            assert found in {folder, *HOUSE[folder]}, f"{path.relative_to(ROOT)} includes {header}"
+
+
+@pytest.mark.parametrize("phase", ROOMS)
+def test_a_room_includes_only_those_it_may(phase: str) -> None:
+    rooms = {
+        f"{phase}/{room}": [f"{phase}/{other}" for other in below] for room, below in ROOMS[phase].items()
+    }
+    tuple(TopologicalSorter(rooms).static_order())  # raises CycleError: no rule can be a circle
+    used = defaultdict(set)
+    for path in sources(phase):
+        room = folder_of(str(path.relative_to(ROOT)), rooms)
+        for header in includes(path):
+            found = folder_of(header, rooms)
+            if room is None or found is None or found == room:
+                continue
+            assert found in rooms[room], f"{path.relative_to(ROOT)} includes {header}"
+            used[room].add(found)
+    assert used, "the rooms know each other by no header: the test looks at the wrong place"
+
+
+@pytest.mark.parametrize("phase", ROOMS)
+def test_every_file_has_a_room(phase: str) -> None:
+    beside = {path.name for path in (ROOT / phase).glob("*") if path.suffix in {".h", ".cpp"}}
+    assert beside <= {"Passes.h", "Pipeline.cpp"}
+    for room in ROOMS[phase]:
+        assert len(list((ROOT / phase / room).glob("*.cpp"))) > 1, f"{phase}/{room} is no room"
