@@ -131,8 +131,11 @@ static int64_t getNumParts(MeshOp mesh, ArrayRef<StringRef> axes) {
 
 RankedTensorType mlir::epl::getLocalType(MeshOp mesh, ShardingAttr sharding, RankedTensorType global) {
   SmallVector<int64_t> shape(global.getShape());
-  for (int64_t dim = 0; dim < global.getRank(); ++dim)
-    shape[dim] /= getNumParts(mesh, sharding.getDimAxes(dim));
+  for (int64_t dim = 0; dim < global.getRank(); ++dim) {
+    int64_t parts = getNumParts(mesh, sharding.getDimAxes(dim));
+    assert((global.isDynamicDim(dim) || shape[dim] % parts == 0) && "verifySharding has seen the sharding");
+    shape[dim] /= parts;
+  }
   return RankedTensorType::get(shape, global.getElementType());
 }
 

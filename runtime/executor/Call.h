@@ -4,6 +4,7 @@
 
 #include "runtime/executor/Executor.h"
 
+#include <cassert>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -45,7 +46,10 @@ public:
   /// it may be objects that only those may touch.
   void hold(std::vector<std::shared_ptr<const void>> arguments) { held = std::move(arguments); }
   /// Lets go of that, in the calling thread. Only after the end.
-  void release() { auto dropped = std::exchange(held, {}); }
+  void release() {
+    assert(done() && "a step that runs reads what the call holds");
+    auto dropped = std::exchange(held, {});
+  }
 
   /// For the step: records the first error, and asks whether there is one.
   void fail(const std::string &reason);

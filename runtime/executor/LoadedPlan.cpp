@@ -5,7 +5,9 @@
 #include "runtime/plan/model/Devices.h"
 #include "runtime/plan/model/Parts.h"
 #include "runtime/plan/model/Summary.h"
+#include "runtime/plan/verify/Verifier.h"
 
+#include <cassert>
 #include <numeric>
 
 namespace epl::runtime {
@@ -29,6 +31,7 @@ static void checkTarget(const plan::PlanT &plan, const std::string &text) {
 static std::shared_ptr<const plan::PlanT> checked(std::shared_ptr<const plan::PlanT> plan,
                                                   const std::string &devices) {
   checkTarget(*plan, devices);
+  assert(verifyPlan(*plan).empty() && "readers and the builder give proved plans");
   return plan;
 }
 

@@ -11,8 +11,10 @@ using llvm::SmallVector;
 
 unsigned AcyclicPartition::addNode(ArrayRef<unsigned> sources) {
   unsigned node = partOf.size();
-  for (unsigned source : sources)
+  for (unsigned source : sources) {
+    assert(source < node && "what a node reads was added before it");
     usersOf[source].push_back(node);
+  }
   usersOf.emplace_back();
   nodesOf.push_back({node});
   partOf.push_back(node);
@@ -51,6 +53,7 @@ void AcyclicPartition::moveBehind(unsigned first, unsigned last, const DenseSet<
 }
 
 bool AcyclicPartition::tryJoin(unsigned a, unsigned b) {
+  assert(a != b && !nodesOf[a].empty() && !nodesOf[b].empty() && "two parts that have nodes");
   auto [first, last] = positionOf[a] < positionOf[b] ? std::pair(a, b) : std::pair(b, a);
   std::optional<DenseSet<unsigned>> dependents = findBetween(first, last);
   if (!dependents)

@@ -8,6 +8,8 @@ using namespace mlir;
 using namespace mlir::epl;
 
 void mlir::epl::setSharding(Value value, ShardingAttr sharding) {
+  assert(sharding.getRank() == cast<RankedTensorType>(value.getType()).getRank() &&
+         "a sharding of the tensor");
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
     function.setArgAttr(argument.getArgNumber(), EplDialect::kShardingAttr, sharding);
@@ -43,6 +45,8 @@ static SmallVector<StringRef> withAxis(SmallVector<StringRef> axes, MeshOp mesh,
 }
 
 ShardingAttr mlir::epl::withAxisState(ShardingAttr sharding, MeshOp mesh, StringRef axis, AxisState state) {
+  assert(mesh.getAxis(axis) && state.dim < sharding.getRank() && !(state.isSharded() && state.partial) &&
+         "a state of the tensor on an axis of the mesh");
   SmallVector<SmallVector<StringRef>> dims;
   for (int64_t dim = 0; dim < sharding.getRank(); ++dim)
     dims.push_back(withAxis(sharding.getDimAxes(dim), mesh, axis, dim == state.dim));

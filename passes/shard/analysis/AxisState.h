@@ -35,7 +35,10 @@ struct AxisState {
   int64_t dim = -1;                     ///< the dimension that the axis shards, or -1
   std::optional<ReductionKind> partial; ///< the reduction that is pending over the axis
 
-  static AxisState sharded(int64_t dim) { return {dim, std::nullopt}; }
+  static AxisState sharded(int64_t dim) {
+    assert(dim >= 0 && "a dimension");
+    return {dim, std::nullopt};
+  }
   static AxisState pending(ReductionKind kind) { return {-1, kind}; }
   bool isSharded() const { return dim >= 0; }
   bool isReplicated() const { return dim < 0 && !partial; }

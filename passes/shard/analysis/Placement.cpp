@@ -157,7 +157,22 @@ void Cut::findBeforeSink() {
   }
 }
 
+/// Whether outputs of flows come later than their inputs: a value is born, or an output of a flow all of
+/// whose inputs are known by then.
+[[maybe_unused]] static bool isInOrder(const PlacementProblem &problem) {
+  BitVector known(problem.values.size());
+  for (auto [index, value] : llvm::enumerate(problem.values))
+    known[index] = value.born;
+  return llvm::all_of(problem.flows, [&](const PlacementProblem::Flow &flow) {
+    bool areKnown = llvm::all_of(flow.inputs, [&](unsigned input) { return known[input]; });
+    for (unsigned output : flow.outputs)
+      known.set(output);
+    return areKnown;
+  });
+}
+
 BitVector mlir::epl::placeSums(const PlacementProblem &problem) {
+  assert(isInOrder(problem) && "values are born before they flow");
   Cut cut(problem);
   BitVector completed(problem.values.size());
   for (unsigned value = 0; value < problem.values.size(); ++value)
@@ -167,6 +182,7 @@ BitVector mlir::epl::placeSums(const PlacementProblem &problem) {
 }
 
 BitVector mlir::epl::getPending(const PlacementProblem &problem, const BitVector &completed) {
+  assert(completed.size() == problem.values.size() && "a bit for each value");
   BitVector pending(problem.values.size());
   for (auto [index, value] : llvm::enumerate(problem.values))
     if (value.born)

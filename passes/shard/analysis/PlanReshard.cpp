@@ -147,5 +147,7 @@ private:
 
 SmallVector<ReshardStep> mlir::epl::planReshard(RankedTensorType type, ShardingAttr from, ShardingAttr to,
                                                 MeshOp mesh) {
+  assert(from.getRank() == type.getRank() && to.getRank() == type.getRank() && "shardings of the tensor");
+  assert(from.getMesh() == to.getMesh() && "a reshard stays on its mesh");
   return ReshardPlanner(type, from, to, mesh).run();
 }

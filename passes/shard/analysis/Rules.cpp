@@ -345,7 +345,7 @@ static FactorRule getUniformRule(Operation *op) {
   return rule;
 }
 
-FactorRule mlir::epl::getFactorRule(Operation *op) {
+static FactorRule makeRule(Operation *op) {
   if (isUniform(op))
     return getUniformRule(op);
   if (isPointwise(op))
@@ -368,6 +368,27 @@ FactorRule mlir::epl::getFactorRule(Operation *op) {
       .Case([](TriangularSolveOp solve) { return getTriangularSolveRule(solve); })
       .Case<ReshardOp, ConstrainOp>([](auto same) { return getPointwiseRule(same); })
       .Default([](Operation *other) { return getBlockedRule(other); });
+}
+
+/// Whether a rule says something of each dimension of `values`, and names only factors that it has.
+[[maybe_unused]] static bool fits(const FactorRule &rule, ValueRange values,
+                                  ArrayRef<SmallVector<int64_t>> dimFactors) {
+  return values.size() == dimFactors.size() &&
+         llvm::all_of(llvm::zip_equal(values, dimFactors), [&](auto pair) {
+           auto [value, dims] = pair;
+           auto type = dyn_cast<RankedTensorType>(value.getType());
+           return int64_t(dims.size()) == (type ? type.getRank() : 0) &&
+                  llvm::all_of(dims, [&](int64_t factor) {
+                    return factor >= FactorRule::kBlocked && factor < int64_t(rule.factors.size());
+                  });
+         });
+}
+
+FactorRule mlir::epl::getFactorRule(Operation *op) {
+  FactorRule rule = makeRule(op);
+  assert(fits(rule, op->getOperands(), rule.operands) && fits(rule, op->getResults(), rule.results) &&
+         "a rule says something of each dimension of all operands and results");
+  return rule;
 }
 
 SmallVector<OpOperand *> mlir::epl::getCapturedTensors(Operation *op) {

@@ -34,7 +34,10 @@ struct FactorRule {
   /// Members would all read at all positions, which is a waste where the positions are shared among them.
   SmallVector<int64_t> lookups;
 
-  bool isReduction(int64_t factor) const { return factors[factor] == utils::IteratorType::reduction; }
+  bool isReduction(int64_t factor) const {
+    assert(factor >= 0 && factor < int64_t(factors.size()) && "a factor of the rule");
+    return factors[factor] == utils::IteratorType::reduction;
+  }
 };
 
 /// The rule of `op`. Never fails: an op that nothing is known about has all dimensions blocked.

@@ -3,6 +3,7 @@
 #include "runtime/plan/model/Blocks.h"
 
 #include <algorithm>
+#include <cassert>
 #include <set>
 
 namespace epl::runtime {
@@ -191,6 +192,9 @@ static std::vector<Access> actionAccesses(const plan::PlanT &plan, const Mesh &m
 
 std::vector<Access> accessesOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &command) {
   std::vector<Access> result = actionAccesses(plan, mesh, command.action);
+  assert(std::ranges::all_of(result,
+                             [&](const Access &access) { return access.buffer < plan.buffers.size(); }) &&
+         "a command's buffers are the plan's");
   for (uint32_t i = 0; i < command.guards.size(); ++i) {
     result.push_back(wholeAccess(command.guards[i].buffer(), false, 1));
     result.back().operand = firstGuard + i;
@@ -270,6 +274,8 @@ plan::ElementType typeOf(const plan::ContractT &contract, ContractOperand operan
 }
 
 bool stridedRanges(std::vector<StridedDim> dims, uint64_t elementBytes, std::vector<ByteRange> &ranges) {
+  assert(std::ranges::all_of(dims, [](StridedDim dim) { return dim.extent >= 0 && dim.stride >= 0; }) &&
+         "extents and strides are not negative");
   ranges.clear();
   if (std::ranges::any_of(dims, [](StridedDim dim) { return dim.extent == 0; }))
     return true;

@@ -1,6 +1,7 @@
 #include "runtime/plan/model/Blocks.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace epl::runtime {
 namespace {
@@ -19,6 +20,8 @@ public:
         positions.push_back(size_t(
             std::ranges::find(plan.axes, name, [](const auto &axis) -> const auto & { return axis->name; }) -
             plan.axes.begin()));
+      assert(std::ranges::all_of(positions, [&](size_t axis) { return axis < plan.axes.size(); }) &&
+             "a sharding's axes are the plan's");
     }
   }
 
@@ -61,6 +64,7 @@ void join(SharedBox &box) {
 
 /// What the boxes of source and target have in common.
 SharedBox share(const Box &source, const Box &target) {
+  assert(source.size() == target.size() && "boxes of one tensor");
   SharedBox shared{0, 0};
   int64_t sourceStride = 1, targetStride = 1;
   for (size_t dim = source.size(); dim-- > 0;) {
@@ -95,8 +99,12 @@ int64_t partCount(const plan::PlanT &plan, const plan::DimShardingT &sharding) {
 std::vector<int64_t> partShape(const plan::PlanT &plan, const std::vector<int64_t> &shape,
                                const DimShardings &sharding) {
   std::vector<int64_t> part = shape;
-  for (size_t dim = 0; dim < part.size(); ++dim)
-    part[dim] /= partCount(plan, *sharding[dim]);
+  assert(part.size() == sharding.size() && "a sharding says something of each dimension");
+  for (size_t dim = 0; dim < part.size(); ++dim) {
+    int64_t parts = partCount(plan, *sharding[dim]);
+    assert(part[dim] % parts == 0 && "a sharding divides its dimension");
+    part[dim] /= parts;
+  }
   return part;
 }
 

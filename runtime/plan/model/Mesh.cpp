@@ -1,6 +1,7 @@
 #include "runtime/plan/model/Mesh.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace epl::runtime {
 
@@ -25,12 +26,15 @@ uint64_t elementBytes(plan::ElementType type) {
 
 uint64_t tensorBytes(plan::ElementType type, const std::vector<int64_t> &shape) {
   uint64_t bytes = elementBytes(type);
-  for (int64_t extent : shape)
+  for (int64_t extent : shape) {
+    assert(extent >= 0 && "a tensor's extents are not negative");
     bytes *= uint64_t(extent);
+  }
   return bytes;
 }
 
 ElementRange partOf(int64_t count, uint32_t index, uint32_t members) {
+  assert(count >= 0 && index < members && "a part of one of the members");
   // count * i / members without overflow. Parts that start at whole cache lines of the wider types keep two
   // members from writing one line.
   auto cut = [=](int64_t i) {
@@ -55,10 +59,12 @@ Mesh::Mesh(const plan::PlanT &plan) {
       for (size_t i = 0; i < axes.size(); ++i)
         if (plan.axes[i]->name == name)
           digits.push_back(axes[i]);
+    assert(digits.size() == communicator->axes.size() && "a communicator's axes are the plan's");
   }
 }
 
 std::vector<int64_t> Mesh::coordinates(uint32_t rank) const {
+  assert(rank < deviceCount && "a rank of the mesh");
   std::vector<int64_t> result;
   result.reserve(axes.size());
   for (const Digit &axis : axes)
@@ -67,6 +73,7 @@ std::vector<int64_t> Mesh::coordinates(uint32_t rank) const {
 }
 
 uint32_t Mesh::rankAt(const std::vector<int64_t> &coordinates) const {
+  assert(coordinates.size() == axes.size() && "a coordinate for each axis");
   uint32_t rank = 0;
   for (size_t i = 0; i < axes.size(); ++i)
     rank += uint32_t(coordinates[i]) * axes[i].stride;
@@ -74,6 +81,7 @@ uint32_t Mesh::rankAt(const std::vector<int64_t> &coordinates) const {
 }
 
 uint32_t Mesh::memberCount(uint32_t communicator) const {
+  assert(communicator < communicators.size() && "a communicator of the plan");
   uint32_t count = 1;
   for (const Digit &digit : communicators[communicator])
     count *= digit.size;
@@ -81,6 +89,8 @@ uint32_t Mesh::memberCount(uint32_t communicator) const {
 }
 
 uint32_t Mesh::memberIndex(uint32_t communicator, uint32_t rank) const {
+  assert(communicator < communicators.size() && rank < deviceCount &&
+         "a communicator and a rank of the plan");
   uint32_t index = 0;
   for (const Digit &digit : communicators[communicator])
     index = index * digit.size + rank / digit.stride % digit.size;
@@ -88,6 +98,8 @@ uint32_t Mesh::memberIndex(uint32_t communicator, uint32_t rank) const {
 }
 
 std::vector<uint32_t> Mesh::members(uint32_t communicator, uint32_t rank) const {
+  assert(communicator < communicators.size() && rank < deviceCount &&
+         "a communicator and a rank of the plan");
   const std::vector<Digit> &digits = communicators[communicator];
   for (const Digit &digit : digits)
     rank -= rank / digit.stride % digit.size * digit.stride;
@@ -107,8 +119,10 @@ std::vector<int64_t> localShape(const plan::PlanT &plan, const plan::SlotT &slot
   for (size_t dim = 0; dim < shape.size(); ++dim)
     for (const std::string &name : slot.sharding[dim]->axes)
       for (const auto &axis : plan.axes)
-        if (axis->name == name)
+        if (axis->name == name) {
+          assert(shape[dim] % axis->size == 0 && "a sharding divides its dimension");
           shape[dim] /= axis->size;
+        }
   return shape;
 }
 

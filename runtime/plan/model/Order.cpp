@@ -1,6 +1,7 @@
 #include "runtime/plan/model/Order.h"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 
 namespace epl::runtime {
@@ -25,11 +26,13 @@ Order::Order(const plan::PlanT &plan) : lanes(plan.lanes.size()) {
   for (uint32_t l = 0; l < lanes; ++l) {
     const std::vector<uint32_t> &commands = plan.lanes[l]->commands;
     for (uint32_t i = 0; i < commands.size(); ++i) {
+      assert(commands[i] < position.size() && position[commands[i]] == 0 && "each command is in one lane");
       lane[commands[i]] = l;
       position[commands[i]] = i + 1;
       previous[commands[i]] = i > 0 ? int64_t(commands[i - 1]) : -1;
     }
   }
+  assert(std::ranges::find(position, 0u) == position.end() && "each command is in a lane");
   clocks.assign(plan.commands.size() * scopeCount * lanes, 0);
 }
 
@@ -53,6 +56,8 @@ void Order::begin(uint32_t command) {
 }
 
 void Order::wait(uint32_t command, uint32_t earlier, Scope scope) {
+  assert(earlier < command && scope < scopeCount &&
+         "a command waits for those before it, within the plan's axes");
   for (Scope target = 0; target < scopeCount; ++target) {
     // The nearest instance of `earlier` to a rank that differs in `target` agrees with it on all of `scope`.
     Scope source = target & ~scope;
@@ -66,6 +71,8 @@ void Order::wait(uint32_t command, uint32_t earlier, Scope scope) {
 }
 
 bool Order::before(uint32_t earlier, uint32_t command, Scope scope) const {
+  assert(earlier < lane.size() && command < lane.size() && scope < scopeCount &&
+         "commands and axes of the plan");
   return clock(command, scope)[lane[earlier]] >= position[earlier];
 }
 

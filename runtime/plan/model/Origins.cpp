@@ -3,6 +3,7 @@
 #include "runtime/plan/model/Names.h"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <set>
 #include <tuple>
@@ -147,10 +148,17 @@ void recordOrigins(plan::PlanT &plan) {
 }
 
 OriginList::OriginList(const plan::PlanT &plan) : plan(plan) {
-  for (const auto &command : plan.commands)
+  [[maybe_unused]] auto areAscending = [](const std::vector<plan::Origin> &origins) {
+    return std::ranges::is_sorted(origins, ascend);
+  };
+  for (const auto &command : plan.commands) {
+    assert(areAscending(command->origins) && "a plan lists origins in ascending order");
     commands.emplace_back(command->origins.size());
-  for (const auto &slot : plan.slots)
+  }
+  for (const auto &slot : plan.slots) {
+    assert(areAscending(slot->origins) && "a plan lists origins in ascending order");
     slots.emplace_back(slot->origins.size());
+  }
 }
 
 bool OriginList::meet(uint32_t command, const Access &access, Writer writer) {

@@ -2,6 +2,9 @@
 
 #include "runtime/plan/model/Mesh.h"
 
+#include <algorithm>
+#include <cassert>
+
 namespace epl::runtime {
 
 std::vector<const plan::PlanT *> meshPlansOf(const plan::PlanT &plan) {
@@ -54,6 +57,9 @@ std::vector<ChannelEnds> channelsOf(const plan::PlanT &plan) {
       else if (const plan::ReceiveT *receive = commands[command]->action.AsReceive())
         at(receive->channel).receive = {part, command};
   }
+  assert(
+      std::ranges::all_of(ends, [](const ChannelEnds &end) { return end.send.part != end.receive.part; }) &&
+      "a channel has two ends, in two parts");
   return ends;
 }
 
