@@ -33,14 +33,14 @@ LogicalResult StrategyAttr::verify(EmitError emitError, StrategyKind, int64_t de
   return verifyDeviceCount(emitError, deviceCount); // (S1)
 }
 
-LogicalResult WishAttr::verify(EmitError emitError, StringRef pattern, std::optional<int64_t>) {
+LogicalResult DimConstraintAttr::verify(EmitError emitError, StringRef pattern, std::optional<int64_t>) {
   if (pattern.empty()) // (W1)
-    return emitError() << "pattern of a wish is empty";
+    return emitError() << "pattern of a constraint is empty";
   return success();
 }
 
 LogicalResult ScopeAttr::verify(EmitError emitError, StrategyKind kind, int64_t deviceCount, StringRef,
-                                ArrayRef<WishAttr> dims, LocationAttr) {
+                                ArrayRef<DimConstraintAttr> dims, LocationAttr) {
   if (kind != StrategyKind::split && !dims.empty()) // (S2)
     return emitError() << "scope of kind \"" << stringifyStrategyKind(kind)
                        << "\" has \"dims\", expected \"split\"";
@@ -51,17 +51,17 @@ ScopeAttr ScopeAttr::withoutDims() const {
   return get(getContext(), getKind(), getDeviceCount(), getName(), {}, {});
 }
 
-ScopeAttr ScopeAttr::withDims(ArrayRef<WishAttr> more) const {
-  SmallVector<WishAttr> dims(getDims());
-  for (WishAttr wish : more)
-    if (!llvm::is_contained(dims, wish))
-      dims.push_back(wish);
+ScopeAttr ScopeAttr::withDims(ArrayRef<DimConstraintAttr> more) const {
+  SmallVector<DimConstraintAttr> dims(getDims());
+  for (DimConstraintAttr constraint : more)
+    if (!llvm::is_contained(dims, constraint))
+      dims.push_back(constraint);
   return get(getContext(), getKind(), getDeviceCount(), getName(), dims, getPlace());
 }
 
-LogicalResult LoopAttr::verify(EmitError emitError, int64_t id, int64_t turns) {
-  if (turns < 1) // (L1)
-    return emitError() << "loop " << id << " has " << turns << " turns, expected at least 1";
+LogicalResult LoopAttr::verify(EmitError emitError, int64_t id, int64_t tripCount) {
+  if (tripCount < 1) // (L1)
+    return emitError() << "loop " << id << " has " << tripCount << " iterations, expected at least 1";
   return success();
 }
 

@@ -57,14 +57,14 @@ def Epl_StrategyAttr : Epl_Attr<"Strategy", "strategy"> {
   let genVerifyDecl = 1;
 }
 
-def Epl_WishAttr : Epl_Attr<"Wish", "wish"> {
+def Epl_DimConstraintAttr : Epl_Attr<"DimConstraint", "dim_constraint"> {
   let summary = "along which dimension the user wants parameters split";
   let description = [{
-    `pattern` names parameters of a scope that is split (`passes/shard/seed/split/SplitWishes.h` says how), `dim` is their
+    `pattern` names parameters of a scope that is split (`passes/shard/seed/split/SplitConstraints.h` says how), `dim` is their
     dimension that the devices of the scope share, counted from the end if it is negative. Without one the
     parameters stay whole.
 
-    Example: `#epl.wish<"wq" = 1>`, `#epl.wish<"norm/*" whole>`.
+    Example: `#epl.dim_constraint<"wq" = 1>`, `#epl.dim_constraint<"norm/*" whole>`.
 
     Constraints:
     - (W1) the pattern is not empty.
@@ -88,7 +88,7 @@ def Epl_ScopeAttr : Epl_Attr<"Scope", "scope"> {
     - (S2) a scope with `dims` is split.
   }];
   let parameters = (ins EnumParameter<Epl_StrategyKind>:$kind, "int64_t":$deviceCount, StringRefParameter<>:$name,
-                        OptionalArrayRefParameter<"::mlir::epl::WishAttr">:$dims,
+                        OptionalArrayRefParameter<"::mlir::epl::DimConstraintAttr">:$dims,
                         OptionalParameter<"::mlir::LocationAttr">:$place);
   let assemblyFormat = [{
     `<` $kind `,` $deviceCount `,` $name (`,` `dims` `=` `[` $dims^ `]`)? (`at` $place^)? `>`
@@ -97,7 +97,7 @@ def Epl_ScopeAttr : Epl_Attr<"Scope", "scope"> {
     /// The same without `dims` and place: what makes two scopes one.
     ScopeAttr withoutDims() const;
     /// The same with what `more` says, too.
-    ScopeAttr withDims(::llvm::ArrayRef<WishAttr> more) const;
+    ScopeAttr withDims(::llvm::ArrayRef<DimConstraintAttr> more) const;
   }];
   let genVerifyDecl = 1;
 }
@@ -207,15 +207,15 @@ def Epl_ConstraintAttr : Epl_Attr<"Constraint", "constraint"> {
 }
 
 def Epl_LoopAttr : Epl_Attr<"Loop", "loop"> {
-  let summary = "a loop of constant length, by number, and its turns";
+  let summary = "a loop of constant length, by number, and its iterations";
   let description = [{
-    Example: `#epl.loop<0, turns = 24>`.
+    Example: `#epl.loop<0, trip_count = 24>`.
 
     Constraints:
-    - (L1) `turns` is at least 1.
+    - (L1) `trip_count` is at least 1.
   }];
-  let parameters = (ins "int64_t":$id, "int64_t":$turns);
-  let assemblyFormat = "`<` $id `,` `turns` `=` $turns `>`";
+  let parameters = (ins "int64_t":$id, "int64_t":$trip_count);
+  let assemblyFormat = "`<` $id `,` `trip_count` `=` $trip_count `>`";
   let genVerifyDecl = 1;
 }
 

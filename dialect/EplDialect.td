@@ -59,7 +59,7 @@ def Epl_Dialect : Dialect {
     /// Shardings of an op's results (an array), from propagate to form-tasks, or of an argument, until localize.
     static constexpr llvm::StringLiteral kShardingAttr = "epl.sharding";
     /// Argument attribute, in input: the sharding that the devices hold the argument in already, on a mesh
-    /// that is named so for that. A wish: the step has that mesh and that sharding where both are possible.
+    /// that is named so for that. A preference: the step has that mesh and that sharding where both are possible.
     static constexpr llvm::StringLiteral kArrivesAttr = "epl.arrives";
     /// Attribute of reshards, and of the collectives that they become: for people, which tensor moves and which
     /// ops are why, a string.

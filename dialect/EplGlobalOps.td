@@ -61,7 +61,7 @@ def Epl_TaskGraphOp : Epl_Op<"taskgraph", [Symbol, HasParent<"::mlir::ModuleOp">
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Epl_StrategyAttr:$strategy,
                        OptionalAttr<FlatSymbolRefAttr>:$mesh, OptionalAttr<StrAttr>:$scope_name,
-                       OptionalAttr<Epl_WishArrayAttr>:$dims);
+                       OptionalAttr<Epl_DimConstraintArrayAttr>:$dims);
   let assemblyFormat = [{
     $sym_name `strategy` `(` $strategy `)` (`on` $mesh^)? (`name` `(` $scope_name^ `)`)?
     (`dims` `(` $dims^ `)`)? attr-dict

@@ -32,9 +32,9 @@ static LogicalResult verifyDistributed(Operation *op) {
 /// (C1) and (C2) of slices and stacks.
 static LogicalResult verifyStack(Operation *op, LoopAttr loop, Type stackType, Type partType) {
   RankedTensorType stack = getTensor(stackType), part = getTensor(partType);
-  if (stack.getRank() == 0 || stack.getDimSize(0) != loop.getTurns())
-    return op->emitOpError() << "stack is " << stack << ", expected " << loop.getTurns()
-                             << " parts along dimension 0, one for each turn";
+  if (stack.getRank() == 0 || stack.getDimSize(0) != loop.getTripCount())
+    return op->emitOpError() << "stack is " << stack << ", expected " << loop.getTripCount()
+                             << " parts along dimension 0, one for each iteration";
   auto expected = RankedTensorType::get(stack.getShape().drop_front(), stack.getElementType());
   bool alike = isa<DistType>(stackType) == isa<DistType>(partType);
   if (part != expected || !alike)
@@ -139,14 +139,14 @@ private:
     if (!loop)
       return success();
     if (op.hasTrait<OpTrait::IsTerminator>())
-      return op.emitOpError() << "returns a value of the turns of loop " << loop.getId()
+      return op.emitOpError() << "returns a value of the iterations of loop " << loop.getId()
                               << ", expected what \"epl.loop_last\" or \"epl.loop_stack\" make of it";
     if (leavesLoop(&op)) {
       left.try_emplace(loop.getId(), &op);
       return verifyEdge(op, loop);
     }
     if (Operation *end = left.lookup(loop.getId())) {
-      InFlightDiagnostic error = op.emitOpError() << "is done in each turn of loop " << loop.getId()
+      InFlightDiagnostic error = op.emitOpError() << "is done in each iteration of loop " << loop.getId()
                                                   << ", expected it before what leaves the loop";
       error.attachNote(end->getLoc()) << "the loop is left here";
       return error;
@@ -154,7 +154,7 @@ private:
     return verifyEdge(op, loop);
   }
 
-  /// No op reads values of the turns of two loops.
+  /// No op reads values of the iterations of two loops.
   LogicalResult verifyOneLoop(Operation &op, LoopAttr loop) {
     LogicalResult result = success();
     op.walk([&](Operation *inner) {
@@ -162,7 +162,7 @@ private:
         LoopAttr read = loops.getLoop(operand);
         bool enters = loop && getEdgeLoop(&op) && !leavesLoop(&op);
         if (succeeded(result) && read && (read != loop || enters))
-          result = op.emitOpError() << "reads a value of the turns of loop " << read.getId()
+          result = op.emitOpError() << "reads a value of the iterations of loop " << read.getId()
                                     << ", expected loops that do not nest";
       }
     });
@@ -174,8 +174,8 @@ private:
       return success();
     auto [known, isNew] = declared.try_emplace(loop.getId(), loop);
     if (known->second != loop)
-      return op.emitOpError() << "says loop " << loop.getId() << " has " << loop.getTurns()
-                              << " turns, expected " << known->second.getTurns();
+      return op.emitOpError() << "says loop " << loop.getId() << " has " << loop.getTripCount()
+                              << " iterations, expected " << known->second.getTripCount();
     if (auto last = dyn_cast<LoopLastOp>(op))
       return verifyPair(last);
     return success();

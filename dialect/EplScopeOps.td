@@ -56,9 +56,9 @@ def Epl_ReplicateOp : Epl_ScopeOp<"replicate", "replicate"> {
   }];
 }
 
-def Epl_WishArrayAttr : TypedArrayAttrBase<Epl_WishAttr, "array of wishes">;
+def Epl_DimConstraintArrayAttr : TypedArrayAttrBase<Epl_DimConstraintAttr, "array of constraints on dimensions">;
 
-def Epl_SplitOp : Epl_ScopeOp<"split", "split", (ins OptionalAttr<Epl_WishArrayAttr>:$dims),
+def Epl_SplitOp : Epl_ScopeOp<"split", "split", (ins OptionalAttr<Epl_DimConstraintArrayAttr>:$dims),
                               "(`dims` `(` $dims^ `)`)?"> {
   let summary = "a part of the step whose tensors are split: tensor parallelism";
   let description = [{
@@ -66,7 +66,7 @@ def Epl_SplitOp : Epl_ScopeOp<"split", "split", (ins OptionalAttr<Epl_WishArrayA
     says, and for the others along those that cost least. Source: EPL's `split` primitive.
 
     ```mlir
-    %h = epl.split devices(2) dims([#epl.wish<"wq" = 1>]) -> tensor<64x8xf32> {
+    %h = epl.split devices(2) dims([#epl.dim_constraint<"wq" = 1>]) -> tensor<64x8xf32> {
       %0 = linalg.matmul ...
       epl.yield %0 : tensor<64x8xf32>
     }

@@ -1,7 +1,7 @@
-//===- Loops.h - Which ops are done in every turn ---------------*- C++ -*-===//
+//===- Loops.h - Which ops are done in every iteration ----------*- C++ -*-===//
 //
-// Loops are no regions (dialect/EplLoopOps.td): what depends on a value of a turn is part of the loop. This
-// analysis answers what follows from that.
+// Loops are no regions (dialect/EplLoopOps.td): what depends on a value of an iteration is part of the loop.
+// This analysis answers what follows from that.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -21,18 +21,18 @@ class Loops {
 public:
   explicit Loops(Block &body);
 
-  /// The loop in whose turns `op`, of the block, is done; null if it is done once. Ops that leave a loop are
-  /// a part of it.
+  /// The loop in whose iterations `op`, of the block, is done; null if it is done once. Ops that leave a loop
+  /// are a part of it.
   LoopAttr getLoop(Operation *op) const { return loops.lookup(op); }
-  /// The loop that has a `value` of its own in every turn; null if there is one value.
+  /// The loop that has a `value` of its own in every iteration; null if there is one value.
   LoopAttr getLoop(Value value) const;
   /// How often a value is made.
-  int64_t getTurns(Value value) const {
+  int64_t getTripCount(Value value) const {
     LoopAttr loop = getLoop(value);
-    return loop ? loop.getTurns() : 1;
+    return loop ? loop.getTripCount() : 1;
   }
 
-  /// The other end of a carried value. No turn need read what it ends as: then nothing is carried.
+  /// The other end of a carried value. No iteration need read what it ends as: then nothing is carried.
   LoopCarryOp getCarry(LoopLastOp last) const { return carries.lookup({last.getLoop(), last.getIndex()}); }
   LoopLastOp getLast(LoopCarryOp carry) const { return getLast(carry.getLoop(), carry.getIndex()); }
   LoopLastOp getLast(LoopAttr loop, int64_t index) const { return lasts.lookup({loop, index}); }

@@ -165,9 +165,9 @@ def operations_page() -> Iterator[str]:
     yield prose(f"""
         Elements are of {", ".join(sorted(DTYPES))}; keys of `jax.random.key` are arguments and results too.
         Loops (`while`) have a length that is known when the step is compiled, as `scan` and `fori_loop` with
-        constant bounds have it, or a bound that the program shows or `epl.bounded_while` states: turns behind
-        the end are skipped. Of branches (`case`) the one that is taken is computed. `jax.debug.print` and
-        `jax.debug.callback` show values after the step (`debug=True`), and `epl.check` fails it;
+        constant bounds have it, or a bound that the program shows or `epl.bounded_while` states: iterations
+        behind the end are skipped. Of branches (`case`) the one that is taken is computed. `jax.debug.print`
+        and `jax.debug.callback` show values after the step (`debug=True`), and `epl.check` fails it;
         `checkify.checkify` of a function inside the step gives its error as a value.""")
     yield prose(f"""
         What is done on whole matrices, LAPACK does: JAX's {marked(support.FACTORIZATIONS)}, so `jnp.linalg`

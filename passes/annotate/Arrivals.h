@@ -1,8 +1,8 @@
 //===- Arrivals.h - The layout of what an earlier step made -----*- C++ -*-===//
 //
 // A state that another step has made is on the devices already, sharded on a mesh of that step. The front end
-// says so by `epl.arrives`. It is a wish: where this step can have that mesh it takes it, so that its state
-// is not distributed anew in every call, and `epl-seed-layouts` seeds the shardings.
+// says so by `epl.arrives`. It is a preference: where this step can have that mesh it takes it, so that its
+// state is not distributed anew in every call, and `epl-seed-layouts` seeds the shardings.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace mlir::epl;
 
-/// The ops that the results of the step depend on. A carried value depends on what a turn makes of it.
+/// The ops that the results of the step depend on. A carried value depends on what an iteration makes of it.
 static llvm::SetVector<Operation *> findLiveOps(Block &body) {
   Loops loops(body);
   llvm::SetVector<Operation *> live;

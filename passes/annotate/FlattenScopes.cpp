@@ -4,13 +4,12 @@
 // of a region, and cse merges equal ops of two scopes into one that has the location of the first. Method:
 // inline the regions, then give each op an attribute that says where it belongs. Attributes keep unequal ops
 // apart in cse. One walk forwards reads what the user and the tracer say, and finds the kind of unmarked work
-// by data flow; two more walks give the ops outside every scope the task graph of a neighbour. The turns of a
-// loop are one work: where a scope marks some of it, the rest belongs to that; else all of it goes where most
-// of what it reads is made, so that a loop's gradient is with the loop.
-// Invariant in: design 4.1, named linalg ops generalized. Invariant out: no scopes, no dead ops; every op has
-// an `epl.work`; `epl.scopes` describes the task graphs @tg0, @tg1 ... that these name, in the order in
-// which they begin. Reference: EPL's rules of task graphs (strategy contexts); location names as JAX makes
-// them (NameStack.h).
+// by data flow; two more walks give the ops outside every scope the task graph of a neighbour. The iterations
+// of a loop are one work: where a scope marks some of it, the rest belongs to that; else all of it goes where
+// most of what it reads is made, so that a loop's gradient is with the loop. Invariant in: design 4.1, named
+// linalg ops generalized. Invariant out: no scopes, no dead ops; every op has an `epl.work`; `epl.scopes`
+// describes the task graphs @tg0, @tg1 ... that these name, in the order in which they begin. Reference:
+// EPL's rules of task graphs (strategy contexts); location names as JAX makes them (NameStack.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -95,7 +94,8 @@ private:
   Loops loops;
   TaskGraphs taskgraphs;
   llvm::DenseMap<Operation *, Stamp> stamps;
-  llvm::DenseMap<LoopAttr, unsigned> marked; ///< loops with scopes in their turns, and the first one's graph
+  llvm::DenseMap<LoopAttr, unsigned>
+      marked; ///< loops with scopes in their iterations, and the first one's graph
 };
 } // namespace
 

@@ -74,8 +74,8 @@ static void formTaskgraphs(func::FuncOp func, DictionaryAttr scopes) {
     auto scope = cast<ScopeAttr>(entry.getValue());
     auto strategy = StrategyAttr::get(func.getContext(), scope.getKind(), scope.getDeviceCount());
     StringAttr name = scope.getName().empty() ? StringAttr() : builder.getStringAttr(scope.getName());
-    SmallVector<Attribute> wishes(scope.getDims());
-    ArrayAttr dims = wishes.empty() ? ArrayAttr() : builder.getArrayAttr(wishes);
+    SmallVector<Attribute> constraints(scope.getDims());
+    ArrayAttr dims = constraints.empty() ? ArrayAttr() : builder.getArrayAttr(constraints);
     Location place = scope.getPlace() ? Location(scope.getPlace()) : getStart(func, entry.getName());
     TaskGraphOp::create(builder, place, entry.getName(), strategy, FlatSymbolRefAttr(), name, dims);
   }

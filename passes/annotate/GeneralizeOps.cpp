@@ -3,9 +3,9 @@
 // Problem: named ops (matmul, fill, transpose) and elementwise ops on tensors hide their indexing maps behind
 // names. Method: upstream's patterns in one walk. Not its passes: they fold, and merge constants. First a
 // softmax is taken apart, concatenations become the one op that has a factor rule, and a stack of what is the
-// same in all turns of a loop becomes a broadcast: what is done once is no part of the loop, and has nothing
-// to leave it. Invariant out: every linalg op is a linalg.generic; arith and math compute on scalars only; no
-// tensor.concat; what a loop stacks depends on the turn.
+// same in all iterations of a loop becomes a broadcast: what is done once is no part of the loop, and has
+// nothing to leave it. Invariant out: every linalg op is a linalg.generic; arith and math compute on scalars
+// only; no tensor.concat; what a loop stacks depends on the iteration.
 //
 //===----------------------------------------------------------------------===//
 

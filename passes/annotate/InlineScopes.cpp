@@ -18,8 +18,9 @@ static ScopeAttr getScope(Operation *op) {
   if (!split)
     return {};
   ScopeAttr scope = get(split);
-  return split.getDims() ? scope.withDims(llvm::to_vector(split.getDimsAttr().getAsRange<WishAttr>()))
-                         : scope;
+  return split.getDims()
+             ? scope.withDims(llvm::to_vector(split.getDimsAttr().getAsRange<DimConstraintAttr>()))
+             : scope;
 }
 
 llvm::DenseMap<Operation *, RegionScope> mlir::epl::inlineScopes(Block &block) {

@@ -50,7 +50,7 @@ def GeneralizeOpsPass : Pass<"epl-generalize-ops", "::mlir::func::FuncOp"> {
     Everything below is derived from indexing maps and iterator types, so there is one kind of op to look at.
     Afterwards arith and math compute on scalars only, except for constants. A `linalg.softmax` becomes its
     maximum, exponentials, sum and quotient, a `tensor.concat` an `epl.concatenate`, an `epl.loop_stack` of what
-    no turn changes a broadcast.
+    no iteration changes a broadcast.
     Upstream's patterns drop discardable attributes; that is why this comes before the stamp. No folding and no
     merging of constants: ops of two scopes must stay apart until they carry their work.
 

@@ -4,9 +4,9 @@
 // Method: one walk in program order for each function; where there are several, of as many meshes, their
 // plans are the parts of one. Arguments and results become slots, every tensor that a launch or a collective
 // makes becomes a buffer, views share the buffer of what they view, and each launch and collective becomes a
-// command. A loop has the commands of all its turns. Lanes, waits and memory are the plan builder's matter.
-// Invariant in: level "kernels"; every kernel is lowered, or matched to the matrix library.
-// Invariant out: a plan that the verifier accepted.
+// command. A loop has the commands of all its iterations. Lanes, waits and memory are the plan builder's
+// matter. Invariant in: level "kernels"; every kernel is lowered, or matched to the matrix library. Invariant
+// out: a plan that the verifier accepted.
 //
 //===----------------------------------------------------------------------===//
 

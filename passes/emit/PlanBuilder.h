@@ -58,8 +58,8 @@ private:
   void setGuards(Operation *op);
   LogicalResult addOps(Block &body);
   LogicalResult addLoop(ArrayRef<Operation *> ops, LoopAttr loop, const Loops &loops);
-  void beginTurn(ArrayRef<Operation *> ops, const Loops &loops, bool isFirst);
-  LogicalResult addTurnOp(Operation *op, int64_t turn);
+  void beginIteration(ArrayRef<Operation *> ops, const Loops &loops, bool isFirst);
+  LogicalResult addIterationOp(Operation *op, int64_t iteration);
   void addSlice(LoopSliceOp op, int64_t part);
   void addPart(LoopStackOp op, int64_t part);
   void addCopy(Operation *op, StringRef name, plan::CopyT copy);

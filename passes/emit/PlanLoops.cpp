@@ -1,10 +1,10 @@
-//===- PlanLoops.cpp - The turns of loops ---------------------------------===//
+//===- PlanLoops.cpp - The iterations of loops ----------------------------===//
 //
-// Problem: the program has the ops of one turn; devices keep one schedule, in which every turn has commands
-// of its own, so that turns overlap as far as what they carry lets them.
-// Method: the ops of a loop stand together. For each turn their values are bound to buffers anew: a carried
-// value to what the turn before made of it, so that nothing is copied. A stack that only slices read is never
-// made: a slice is the buffer that was to be its part. Of other stacks each turn writes its part.
+// Problem: the program has the ops of one iteration; devices keep one schedule, in which every iteration has
+// commands of its own, so that iterations overlap as far as what they carry lets them. Method: the ops of a
+// loop stand together. For each iteration their values are bound to buffers anew: a carried value to what the
+// iteration before made of it, so that nothing is copied. A stack that only slices read is never made: a
+// slice is the buffer that was to be its part. Of other stacks each iteration writes its part.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,17 +32,17 @@ LogicalResult PlanBuilder::addOps(Block &body) {
 }
 
 LogicalResult PlanBuilder::addLoop(ArrayRef<Operation *> ops, LoopAttr loop, const Loops &loops) {
-  for (int64_t turn = 0; turn < loop.getTurns(); ++turn) {
-    beginTurn(ops, loops, turn == 0);
+  for (int64_t iteration = 0; iteration < loop.getTripCount(); ++iteration) {
+    beginIteration(ops, loops, iteration == 0);
     for (Operation *op : ops)
-      if (failed(addTurnOp(op, turn)))
+      if (failed(addIterationOp(op, iteration)))
         return failure();
   }
   return success();
 }
 
 /// Binds all carried values at once: one may become what another one was.
-void PlanBuilder::beginTurn(ArrayRef<Operation *> ops, const Loops &loops, bool isFirst) {
+void PlanBuilder::beginIteration(ArrayRef<Operation *> ops, const Loops &loops, bool isFirst) {
   SmallVector<std::pair<Value, uint32_t>> carried;
   for (Operation *op : ops)
     if (auto carry = dyn_cast<LoopCarryOp>(op))
@@ -52,9 +52,11 @@ void PlanBuilder::beginTurn(ArrayRef<Operation *> ops, const Loops &loops, bool 
     buffers[value] = buffer;
 }
 
-LogicalResult PlanBuilder::addTurnOp(Operation *op, int64_t turn) {
+LogicalResult PlanBuilder::addIterationOp(Operation *op, int64_t iteration) {
   setGuards(op);
-  auto getPart = [&](auto edge) { return edge.getReverse() ? edge.getLoop().getTurns() - 1 - turn : turn; };
+  auto getPart = [&](auto edge) {
+    return edge.getReverse() ? edge.getLoop().getTripCount() - 1 - iteration : iteration;
+  };
   if (auto slice = dyn_cast<LoopSliceOp>(op))
     addSlice(slice, getPart(slice));
   else if (auto stack = dyn_cast<LoopStackOp>(op))
@@ -83,7 +85,7 @@ void PlanBuilder::addSlice(LoopSliceOp op, int64_t part) {
 void PlanBuilder::addPart(LoopStackOp op, int64_t part) {
   uint32_t made = buffers.lookup(op.getOperand());
   if (llvm::all_of(op.getResult().getUsers(), llvm::IsaPred<LoopSliceOp>)) {
-    stacks[op].resize(op.getLoop().getTurns());
+    stacks[op].resize(op.getLoop().getTripCount());
     stacks[op][part] = made;
     return;
   }

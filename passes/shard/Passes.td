@@ -1,4 +1,4 @@
-//===- Passes.td - The shard phase --------------------------------===//
+//===- Passes.td - The shard phase ----------------------------------------===//
 #ifndef EPL_SHARD_PASSES
 #define EPL_SHARD_PASSES
 
@@ -7,15 +7,15 @@ include "mlir/Pass/PassBase.td"
 def UnrollLoopsPass : Pass<"epl-unroll-loops", "::mlir::ModuleOp"> {
   let summary = "Unrolls loops of which several meshes have a part";
   let description = [{
-    The ops of a loop whose turns have forward or backward work of task graphs on several meshes are written
-    down for each turn, so that each can send and receive. A remark says so; of more than 20,000 operations it
+    The ops of a loop whose iterations have forward or backward work of task graphs on several meshes are written
+    down for each iteration, so that each can send and receive. A remark says so; of more than 20,000 operations it
     is an error. All other loops stay.
 
     ```mlir
-    %0 = epl.loop_carry <0, turns = 2> 0 %x : tensor<8xf32> -> tensor<8xf32>
+    %0 = epl.loop_carry <0, trip_count = 2> 0 %x : tensor<8xf32> -> tensor<8xf32>
     %1 = math.sin %0 {epl.work = #epl.work<@tg0, forward>} : tensor<8xf32>
     %2 = math.cos %1 {epl.work = #epl.work<@tg1, forward>} : tensor<8xf32>
-    %3 = epl.loop_last <0, turns = 2> 0 %2 : tensor<8xf32>
+    %3 = epl.loop_last <0, trip_count = 2> 0 %2 : tensor<8xf32>
     ```
     ~~>
     ```mlir
@@ -102,7 +102,7 @@ def RematerializePass : Pass<"epl-rematerialize", "::mlir::ModuleOp"> {
   let summary = "Makes cheap values of the forward work again in the backward work";
   let description = [{
     A value of the forward work that only elementwise ops and reductions of later works read, and that a few
-    cheap elementwise ops make from values that are kept anyway, is made again there instead of being kept.
+    cheap elementwise ops make from values that are kept anyway, is rematerialized there instead of being kept.
 
     ```mlir
     %1 = linalg.generic {..., epl.work = #fwd} ins(%t : ...) { ^bb0(%e: f32, ...): arith.mulf %e, %e ... }
@@ -116,25 +116,25 @@ def RematerializePass : Pass<"epl-rematerialize", "::mlir::ModuleOp"> {
   }];
 }
 
-def RematerializeTurnsPass : Pass<"epl-rematerialize-turns", "::mlir::ModuleOp"> {
-  let summary = "Makes cheap values of one loop's turns again in the turns of another one";
+def RematerializeIterationsPass : Pass<"epl-rematerialize-iterations", "::mlir::ModuleOp"> {
+  let summary = "Makes cheap values of one loop's iterations again in the iterations of another one";
   let description = [{
-    A value that a loop stacks for the turns of one other loop, and that a few cheap elementwise ops make from
-    what those turns have anyway, is made again there instead of being stacked.
+    A value that a loop stacks for the iterations of one other loop, and that a few cheap elementwise ops make from
+    what those iterations have anyway, is rematerialized there instead of being stacked.
 
     ```mlir
     %1 = linalg.generic {...} ins(%t : ...) { ^bb0(%e: f32, ...): arith.mulf %e, %e ... }
-    %s = epl.loop_stack <0, turns = 24> %1 : tensor<8xf32> -> tensor<24x8xf32>
-    %ts = epl.loop_stack <0, turns = 24> %t : tensor<8xf32> -> tensor<24x8xf32>
+    %s = epl.loop_stack <0, trip_count = 24> %1 : tensor<8xf32> -> tensor<24x8xf32>
+    %ts = epl.loop_stack <0, trip_count = 24> %t : tensor<8xf32> -> tensor<24x8xf32>
     ...
-    %2 = epl.loop_slice <1, turns = 24> reverse %s : tensor<24x8xf32> -> tensor<8xf32>
-    %3 = epl.loop_slice <1, turns = 24> reverse %ts : tensor<24x8xf32> -> tensor<8xf32>
+    %2 = epl.loop_slice <1, trip_count = 24> reverse %s : tensor<24x8xf32> -> tensor<8xf32>
+    %3 = epl.loop_slice <1, trip_count = 24> reverse %ts : tensor<24x8xf32> -> tensor<8xf32>
     ```
     ~~>
     ```mlir
-    %ts = epl.loop_stack <0, turns = 24> %t : tensor<8xf32> -> tensor<24x8xf32>
+    %ts = epl.loop_stack <0, trip_count = 24> %t : tensor<8xf32> -> tensor<24x8xf32>
     ...
-    %3 = epl.loop_slice <1, turns = 24> reverse %ts : tensor<24x8xf32> -> tensor<8xf32>
+    %3 = epl.loop_slice <1, trip_count = 24> reverse %ts : tensor<24x8xf32> -> tensor<8xf32>
     %2 = linalg.generic {...} ins(%3 : ...) { ^bb0(%e: f32, ...): arith.mulf %e, %e ... }
     ```
   }];
@@ -211,22 +211,22 @@ def SeedBatchPass : Pass<"epl-seed-batch", "::mlir::ModuleOp"> {
   let dependentDialects = ["EplDialect"];
 }
 
-def SeedTurnsPass : Pass<"epl-seed-turns", "::mlir::ModuleOp"> {
-  let summary = "Shards the samples of a turn where a loop takes the batch part by part";
+def SeedIterationsPass : Pass<"epl-seed-iterations", "::mlir::ModuleOp"> {
+  let summary = "Shards the samples of an iteration where a loop takes the batch part by part";
   let description = [{
-    A reshape of the batch to (turns, samples of a turn), of which a loop, unrolled or not, takes one turn after
-    the other, is constrained to be sharded along the samples of a turn. Where axes do not divide these, a
+    A reshape of the batch to (iterations, samples of an iteration), of which a loop, unrolled or not, takes one iteration after
+    the other, is constrained to be sharded along the samples of an iteration. Where axes do not divide these, a
     remark says that devices compute alike.
 
     ```mlir
     %0 = tensor.expand_shape %x [[0, 1], [2]] output_shape [4, 2, 8] : tensor<8x8xf32> into tensor<4x2x8xf32>
-    %1 = epl.loop_slice <0, turns = 4> %0 : tensor<4x2x8xf32> -> tensor<2x8xf32>
+    %1 = epl.loop_slice <0, trip_count = 4> %0 : tensor<4x2x8xf32> -> tensor<2x8xf32>
     ```
     ~~>
     ```mlir
     %0 = tensor.expand_shape %x [[0, 1], [2]] output_shape [4, 2, 8] : tensor<8x8xf32> into tensor<4x2x8xf32>
     %1 = epl.constrain %0 to <[{}, {"data"}, {} ]> : tensor<4x2x8xf32>
-    %2 = epl.loop_slice <0, turns = 4> %1 : tensor<4x2x8xf32> -> tensor<2x8xf32>
+    %2 = epl.loop_slice <0, trip_count = 4> %1 : tensor<4x2x8xf32> -> tensor<2x8xf32>
     ```
   }];
   let dependentDialects = ["EplDialect"];
@@ -363,7 +363,7 @@ def PlacePass : Pass<"epl-place", "::mlir::ModuleOp"> {
     Pending sums are completed once for each value, where that costs least in bytes and sums: a minimum cut (after
     an addition, before a broadcast or a widening cast); at equal cost at the end of the work that makes them. Other pending reductions are completed at once. Operands that
     lost the vote of their op are gathered, replicated ones sliced, and what is constrained becomes what was
-    said: the constraints go. There is one reshard for each value and target, and none for what is made of constants: that is made again. A result that updates an argument
+    said: the constraints go. There is one reshard for each value and target, and none for what is made of constants: that is rematerialized. A result that updates an argument
     returns in its sharding, the others keep theirs.
 
     ```mlir

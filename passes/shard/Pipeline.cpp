@@ -1,4 +1,4 @@
-//===- Pipeline.cpp - The shard phase, in order -------------------===//
+//===- Pipeline.cpp - The shard phase, in order ---------------------------===//
 
 #include "passes/shard/Passes.h"
 
@@ -16,11 +16,11 @@ void mlir::epl::buildPlacePipeline(OpPassManager &pm, const ShardOptions &option
   pm.addPass(createSimplifyBranchesPass());
   pm.addPass(createSinkLeafWorkPass());
   pm.addPass(createRematerializePass());
-  pm.addPass(createRematerializeTurnsPass());
+  pm.addPass(createRematerializeIterationsPass());
   pm.addPass(createSeedConstraintsPass());
   pm.addPass(createExpandSegmentsPass());
   pm.addPass(createSeedBatchPass());
-  pm.addPass(createSeedTurnsPass());
+  pm.addPass(createSeedIterationsPass());
   pm.addPass(createSeedLayoutsPass());
   pm.addPass(createSeedSplitPass({options.explainSplit}));
   pm.addPass(createSeedZeroPass({options.zero}));

@@ -23,9 +23,9 @@ def check(
 
     `epl.check(jnp.isfinite(loss), "loss is {}", loss)`. The step runs to its end, on whole values: what the
     devices share is put together. Of several checks that fail, the first one in the order of the program is
-    the error; in a scan that of the first turn, under `jax.vmap` that of the first element. In a branch of
-    `lax.cond` that is not taken nothing is checked. A check costs one bool; its values are put together only
-    if it fails. Outside of a step a value that is known is checked at once, and under another `jax.jit`
+    the error; in a scan that of the first iteration, under `jax.vmap` that of the first element. In a branch
+    of `lax.cond` that is not taken nothing is checked. A check costs one bool; its values are put together
+    only if it fails. Outside of a step a value that is known is checked at once, and under another `jax.jit`
     nothing is.
 
     Args:

@@ -58,7 +58,7 @@ class Place:
 
 
 class StepError(Error):
-    """A step has run to its end, but a check of it failed (`epl.check`), or a loop had turns left to do.
+    """A step has run to its end, but a check of it failed (`epl.check`), or a loop had iterations left to do.
 
     `place` is the user's source line. `results` is what the step has made, as it would have returned it.
     Arrays that it was given to donate are its new states by now, and so are objects of flax.nnx.

@@ -4,9 +4,9 @@ Problem: a plan runs without Python, and `jax.debug.print` in a step is Python. 
 still to say so, in the user's words.
 Method: what is printed, whether a check holds and what its message shows are further results of the step,
 hidden ones: whole values, complete like any result. After the step they are shown in the order of the
-program: all of a turn of a loop before the next turn (the results of a loop are stacks), and nothing of a
-branch that was not taken (a flag says so). Of the checks that failed the first one is the error, behind all
-that is printed.
+program: all of an iteration of a loop before the next iteration (the results of a loop are stacks), and
+nothing of a branch that was not taken (a flag says so). Of the checks that failed the first one is the error,
+behind all that is printed.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class Check:
 class Report:
     """What some hidden results of a step mean.
 
-    kinds: of these results, shape and dtype. loop: the number of the loop that stacks them, and its turns.
+    kinds: of these results, shape and dtype. loop: the number of the loop that stacks them, and its
+    iterations.
     flagged: whether the last of them says if this was reached at all.
     """
 
@@ -86,7 +87,7 @@ class Report:
     place: Place | None
     kinds: tuple[jax.ShapeDtypeStruct, ...]
     loop: int | None = None
-    turns: int = 1
+    trip_count: int = 1
     flagged: bool = False
 
     @property
@@ -137,16 +138,16 @@ def show(reports: Sequence[Report], results: Sequence[Any], step: str) -> StepEr
 
 
 def _in_order(group: list[tuple[Report, Parts]]) -> Iterator[tuple[Report, Parts]]:
-    """The reports of one loop turn by turn, or as they are where there is none."""
+    """The reports of one loop iteration by iteration, or as they are where there is none."""
     if group[0][0].loop is None:
         yield from group
     elif any(isinstance(report.what, Print) or held[0].any() for report, held in group):
-        for turn in range(group[0][0].turns):
-            yield from ((report, [_turn(value, turn) for value in held]) for report, held in group)
+        for iteration in range(group[0][0].trip_count):
+            yield from ((report, [_iteration(value, iteration) for value in held]) for report, held in group)
 
 
-def _turn(stack: Any, turn: int) -> Any:
-    return stack[turn]
+def _iteration(stack: Any, iteration: int) -> Any:
+    return stack[iteration]
 
 
 # In a file beside the plan.
@@ -163,7 +164,7 @@ def _record(report: Report) -> dict[str, Any]:
         "place": [place.file, place.line] if place else None,
         "dtypes": [_dtype_name(kind.dtype) for kind in report.kinds],
         "loop": report.loop,
-        "turns": report.turns,
+        "trip_count": report.trip_count,
         "flagged": report.flagged,
     }
     if isinstance(what, Check):
@@ -203,7 +204,7 @@ def _report(record: dict[str, Any], shapes: Iterator[tuple[int, ...]]) -> Report
     else:
         what = _print(*record["print"])
     kinds = tuple(jax.ShapeDtypeStruct(next(shapes), jnp.dtype(name)) for name in record["dtypes"])
-    return Report(what, place, kinds, record["loop"], record["turns"], record["flagged"])
+    return Report(what, place, kinds, record["loop"], record["trip_count"], record["flagged"])
 
 
 def _print(format_: str, names: Sequence[str]) -> Print:

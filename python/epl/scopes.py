@@ -272,7 +272,7 @@ def _scope(
         raise ScopeError(f"device_count of epl.{kind.value} must be at least 1, found {count}")
     if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
         raise ScopeError(f"name of epl.{kind.value} may hold letters, digits and _ . - only, found {name!r}")
-    return Scope(Strategy(kind, count, name or "", _wishes(dims)))
+    return Scope(Strategy(kind, count, name or "", _constraints(dims)))
 
 
 def _meant(kind: Kind, given: object) -> str:
@@ -284,7 +284,7 @@ def _meant(kind: Kind, given: object) -> str:
     return f": decorate with @epl.{kind.value}()" if callable(given) else ""
 
 
-def _wishes(dims: Mapping[str, int | None] | None) -> tuple[tuple[str, int | None], ...]:
+def _constraints(dims: Mapping[str, int | None] | None) -> tuple[tuple[str, int | None], ...]:
     if not isinstance(dims, Mapping | None):
         raise ScopeError(f'dims of epl.split must be a dict such as {{"wq": 1}}, found {dims!r}')
     for pattern, dim in (dims or {}).items():
@@ -364,8 +364,8 @@ def split(
         the end if it is negative, or None for parameters that stay whole on every device. A pattern is found
         in the path of a parameter, from the beginning of a step to the end of one: `"wq"`, `"attention/wq"`
         and `"params['layers'][0]"` are in `params['layers'][0]['attention']['wq']`. In it `*` is any text,
-        over several steps, too, `?` a character, `[qk]` one of several. A wish that cannot be met is a
-        `CompileError` with the reason.
+        over several steps, too, `?` a character, `[qk]` one of several. A user constraint that cannot be met
+        is a `CompileError` with the reason.
 
     Raises:
       ScopeError: for a bad count, name or `dims`, and on entry inside another scope.

@@ -19,7 +19,7 @@ void waitForEnd(std::shared_ptr<Call> call) {
     {
       nb::gil_scoped_release unlocked;
       ended = call->waitFor(kSignalInterval);
-    } // it may have run a share of the step meanwhile, and signals are to be seen before the end is
+    } // it may have run a slice of the step meanwhile, and signals are to be seen before the end is
     if (PyErr_CheckSignals() == 0)
       continue;
     if (interrupt) {

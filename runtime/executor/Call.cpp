@@ -20,24 +20,24 @@ void Call::checkProcess() const {
 }
 
 /// Before the wait itself; throws as that does.
-void Call::runShares() const {
+void Call::runSlices() const {
   checkProcess();
   bool helped = false;
   while (!done() && executor.help())
     helped = true;
-  if (helped) // the other shares are about to end, too
+  if (helped) // the other slices are about to end, too
     for (int count = 0; !done() && Executor::linger(count); ++count) {
     }
 }
 
 void Call::waitForEnd() const {
-  runShares();
+  runSlices();
   std::unique_lock lock(mutex);
   ended.wait(lock, [&] { return done(); });
 }
 
 bool Call::waitFor(std::chrono::milliseconds limit) const {
-  runShares();
+  runSlices();
   std::unique_lock lock(mutex);
   return ended.wait_for(lock, limit, [&] { return done(); });
 }

@@ -24,14 +24,14 @@ public:
   /// "call 3 of train_step"
   std::string describe() const;
 
-  // Who waits runs the share of the step that was left to it, if it called the step in order to wait.
+  // Who waits runs the slice of the step that was left to it, if it called the step in order to wait.
 
   /// Waits for the end; throws Error if the step failed.
   void wait() const;
   /// Waits for the end, well or not. Throws Error, as all that waits, where it would never come: in a process
   /// that was forked while the step ran.
   void waitForEnd() const;
-  /// Waits for the end, well or not; whether it has come. Gives up after `limit`, unless a share of the step
+  /// Waits for the end, well or not; whether it has come. Gives up after `limit`, unless a slice of the step
   /// takes longer.
   bool waitFor(std::chrono::milliseconds limit) const;
   bool done() const { return isDone.load(std::memory_order_acquire); }
@@ -60,7 +60,7 @@ public:
 
 private:
   void checkProcess() const;
-  void runShares() const;
+  void runSlices() const;
 
   Executor &executor;
   const uint64_t callIndex;

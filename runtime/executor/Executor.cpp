@@ -1,8 +1,8 @@
-// Who runs a share. A share that runs is in the hands of one thread; one that does not is in its worker's
-// mailbox, and whoever takes it out, by one exchange, has it. Jobs whose shares wait for each other come to
-// their end because no share stays in a mailbox: its worker is woken after it was put there, and sleeps with
-// nothing but an empty mailbox; the one share whose worker is not woken is left to a thread that is about to
-// look for it. A guest never sleeps while it has a share: it puts it back and wakes the worker.
+// Who runs a slice. A slice that runs is in the hands of one thread; one that does not is in its worker's
+// mailbox, and whoever takes it out, by one exchange, has it. Jobs whose slices wait for each other come to
+// their end because no slice stays in a mailbox: its worker is woken after it was put there, and sleeps with
+// nothing but an empty mailbox; the one slice whose worker is not woken is left to a thread that is about to
+// look for it. A helper thread never sleeps while it has a slice: it puts it back and wakes the worker.
 #include "runtime/executor/Executor.h"
 
 #include "runtime/Error.h"
@@ -31,7 +31,7 @@ static void blockSignals() {
 namespace {
 
 /// Denormals are flushed as the one-device programs of the front ends do. Whatever mode the thread has for
-/// arithmetic otherwise, results do not depend on who runs a share.
+/// arithmetic otherwise, results do not depend on who runs a slice.
 class ArithmeticMode {
 public:
   ArithmeticMode() : before(_mm_getcsr()) {
@@ -96,7 +96,7 @@ void Executor::startNext(std::unique_lock<std::mutex> lock, bool joins) {
   lock.unlock();
   job->begin();
   uint32_t count = job->numWorkers();
-  uint32_t first = joins && job->admitsGuests() ? 1 : 0; // share to wake a worker for
+  uint32_t first = joins && job->admitsHelpers() ? 1 : 0; // slice to wake a worker for
   active.store(count, std::memory_order_relaxed);
   spread(first, count);
   for (uint32_t worker = 0; worker < count; ++worker) {
@@ -136,21 +136,21 @@ bool Executor::help() {
   if (!isOffered.load(std::memory_order_relaxed) || !isOffered.exchange(false, std::memory_order_acquire))
     return false;
   Job *job = workers[0].job.exchange(nullptr, std::memory_order_acquire);
-  return job && runAsGuest(0, job); // else its worker was awake
+  return job && runAsHelper(0, job); // else its worker was awake
 }
 
-/// Runs a share in the calling thread; whether it came to its end there.
-bool Executor::runAsGuest(uint32_t worker, Job *job) {
+/// Runs a slice in the calling thread; whether it came to its end there.
+bool Executor::runAsHelper(uint32_t worker, Job *job) {
   Worker &host = workers[worker];
   ArithmeticMode mode;
-  host.hasGuest = true;
+  host.hasHelper = true;
   bool ended = job->run(worker);
-  host.hasGuest = false;
+  host.hasHelper = false;
   if (ended) {
-    endShare(job);
+    endSlice(job);
   } else {
     if (host.bell.sleepy.load(std::memory_order_relaxed))
-      host.placement.confineHere(); // the guest is about to sleep
+      host.placement.confineHere(); // the helper thread is about to sleep
     host.job.store(job, std::memory_order_release);
     host.bell.ring();
   }
@@ -185,8 +185,8 @@ void Executor::Bell::ring() {
 }
 
 bool Executor::idle(uint32_t worker, uint32_t seen, int &count) {
-  if (!workers[worker].hasGuest)
-    workers[worker].share.idle(seen, count);
+  if (!workers[worker].hasHelper)
+    workers[worker].slice.idle(seen, count);
   else if (!linger(count++))
     return false;
   return true;
@@ -197,7 +197,7 @@ void Executor::wakeAll() {
     wake(worker);
 }
 
-/// The job whose share the worker runs next, or null when the executor stops.
+/// The job whose slice the worker runs next, or null when the executor stops.
 Executor::Job *Executor::awaitJob(uint32_t worker) {
   Worker &self = workers[worker];
   for (int idling = 0;;) {
@@ -221,12 +221,12 @@ void Executor::work(uint32_t worker) {
   pthread_setname_np(pthread_self(), ("epl-" + std::to_string(worker)).c_str());
   while (Job *job = awaitJob(worker)) {
     job->run(worker); // to its end
-    endShare(job);
+    endSlice(job);
   }
 }
 
-/// The last share to end ends its job and starts the next one.
-void Executor::endShare(Job *job) {
+/// The last slice to end ends its job and starts the next one.
+void Executor::endSlice(Job *job) {
   if (active.fetch_sub(1, std::memory_order_acq_rel) != 1)
     return;
   job->end();

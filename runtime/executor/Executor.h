@@ -14,27 +14,27 @@
 
 namespace epl::runtime {
 
-/// Runs jobs one after another, in the order of their submission, each in several shares at once. A share is
-/// run by its worker or, as long as that has not begun, by a guest: a thread of the program that would only
-/// wait otherwise. Both flush denormals to zero. An idle worker sleeps; those that are woken for a job begin
-/// on different CPUs.
+/// Runs jobs one after another, in the order of their submission, each in several slices at once. A slice is
+/// run by its worker or, as long as that has not begun, by a helper thread: a thread of the program that
+/// would only wait otherwise. Both flush denormals to zero. An idle worker sleeps; those that are woken for a
+/// job begin on different CPUs.
 class Executor {
 public:
   /// Work for a gang of workers.
   class Job {
   public:
     virtual ~Job() = default;
-    /// How many shares it has, each for one worker: 1 to maxWorkers().
+    /// How many slices it has, each for one worker: 1 to maxWorkers().
     virtual uint32_t numWorkers() const = 0;
-    /// Called once, after the job before has ended and before any share runs.
+    /// Called once, after the job before has ended and before any slice runs.
     virtual void begin() = 0;
-    /// Whether guests may run shares; asked once, after begin().
-    virtual bool admitsGuests() const { return false; }
-    /// Runs a share of [0, numWorkers()), at the same time as all others, to its end, or until `idle` says
+    /// Whether helper threads may run slices; asked once, after begin().
+    virtual bool admitsHelpers() const { return false; }
+    /// Runs a slice of [0, numWorkers()), at the same time as all others, to its end, or until `idle` says
     /// that the thread shall leave it: then it returns false, and is called again in another thread. Must not
     /// throw.
     virtual bool run(uint32_t worker) = 0;
-    /// Called once, after all shares have ended.
+    /// Called once, after all slices have ended.
     virtual void end() = 0;
   };
 
@@ -54,12 +54,13 @@ public:
   bool isForked() const;
 
   /// Queues a job and returns, after awaitRoom. Throws Error as that does. `joins`: the calling thread will
-  /// call `help` at once; if it can, it is left a share, for which no worker is woken.
+  /// call `help` at once; if it can, it is left a slice, for which no worker is woken.
   void submit(std::shared_ptr<Job> job, bool joins = false);
 
-  /// For a thread that has nothing else to do: runs the share of the running job that was left to a guest. A
-  /// share whose worker is awake, or about to be, is better left to that: a guest would only be one thread
-  /// more than there are cores. False if there was none, or if its worker has to go on with it.
+  /// For a thread that has nothing else to do: runs the slice of the running job that was left to a helper
+  /// thread. A slice whose worker is awake, or about to be, is better left to that: a helper thread would
+  /// only be one thread more than there are cores. False if there was none, or if its worker has to go on
+  /// with it.
   bool help();
 
   /// Waits while so many jobs are queued that another one would have to wait. Throws Error in a forked
@@ -71,25 +72,25 @@ public:
   /// when it has been long enough.
   static bool linger(int count);
 
-  // For running jobs. To wait for something without missing it, who runs a share takes its `signal`, looks
-  // for the thing, and sleeps with the signal that it took; whoever makes the thing true wakes the share
+  // For running jobs. To wait for something without missing it, who runs a slice takes its `signal`, looks
+  // for the thing, and sleeps with the signal that it took; whoever makes the thing true wakes the slice
   // afterwards.
   uint32_t signal(uint32_t worker) const {
-    return workers[worker].share.signal.load(std::memory_order_acquire);
+    return workers[worker].slice.signal.load(std::memory_order_acquire);
   }
   void sleep(uint32_t worker, uint32_t seen) const {
-    workers[worker].share.signal.wait(seen, std::memory_order_acquire);
+    workers[worker].slice.signal.wait(seen, std::memory_order_acquire);
   }
-  /// To be called again and again by a share that finds nothing to do, with a count that starts at 0: comes
-  /// back at once at first, lets other threads have the core then, and sleeps in the end. A guest does not
-  /// sleep, where nothing else could reach it: false says that it shall leave the share.
+  /// To be called again and again by a slice that finds nothing to do, with a count that starts at 0: comes
+  /// back at once at first, lets other threads have the core then, and sleeps in the end. A helper thread
+  /// does not sleep, where nothing else could reach it: false says that it shall leave the slice.
   bool idle(uint32_t worker, uint32_t seen, int &count);
-  void wake(uint32_t worker) { workers[worker].share.ring(); }
+  void wake(uint32_t worker) { workers[worker].slice.ring(); }
   void wakeAll();
-  /// The same for a share that polls in `idle`, cheap if it is not about to sleep: needs that what it looks
+  /// The same for a slice that polls in `idle`, cheap if it is not about to sleep: needs that what it looks
   /// for was stored, and is loaded there, with memory_order_seq_cst.
   void wakeSleeper(uint32_t worker) {
-    if (workers[worker].share.sleepy.load(std::memory_order_seq_cst))
+    if (workers[worker].slice.sleepy.load(std::memory_order_seq_cst))
       wake(worker);
   }
 
@@ -106,10 +107,10 @@ private:
     void idle(uint32_t seen, int &count);
   };
   struct alignas(64) Worker {
-    Bell share;                       // of whoever runs the worker's share
-    Bell bell;                        // of the worker itself, for its next share
-    std::atomic<Job *> job = nullptr; // whose share nobody has begun, or a guest has left
-    bool hasGuest = false;            // for whoever runs the share
+    Bell slice;                       // of whoever runs the worker's slice
+    Bell bell;                        // of the worker itself, for its next slice
+    std::atomic<Job *> job = nullptr; // whose slice nobody has begun, or a helper thread has left
+    bool hasHelper = false;           // for whoever runs the slice
     std::atomic<int> cpu = -1;        // where it was seen last
     Placement placement;
     std::thread thread;
@@ -121,15 +122,15 @@ private:
   void startNext(std::unique_lock<std::mutex> lock, bool joins = false);
   bool mayMeet(uint32_t first, uint32_t count) const;
   void spread(uint32_t first, uint32_t count);
-  bool runAsGuest(uint32_t worker, Job *job);
-  void endShare(Job *job);
+  bool runAsHelper(uint32_t worker, Job *job);
+  void endSlice(Job *job);
 
   const uint32_t limit;
   const int process;
   std::unique_ptr<Worker[]> workers;
   std::atomic<bool> stopping = false;
-  std::atomic<uint32_t> active = 0;    // shares of the running job that have not ended
-  std::atomic<bool> isOffered = false; // share 0 of the running job, to a guest
+  std::atomic<uint32_t> active = 0;    // slices of the running job that have not ended
+  std::atomic<bool> isOffered = false; // slice 0 of the running job, to a helper thread
 
   std::mutex mutex;
   std::condition_variable changed;

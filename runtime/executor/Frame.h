@@ -80,7 +80,7 @@ public:
 
     bool hasRun(Program::Place place) const { return lanes[place.lane].head > place.position; }
   };
-  /// What one share of a step uses: its ranks, room for pointers, and how far it has come, for the thread
+  /// What one slice of a step uses: its ranks, room for pointers, and how far it has come, for the thread
   /// that goes on with it.
   struct alignas(64) Worker {
     std::vector<Cursor> cursors;

@@ -67,7 +67,7 @@ public:
   /// until the call has ended. A state argument that the plan updates and whose flag in `donate` is set is
   /// consumed: the step writes in place if nobody views it. Others are copied first, as is a value that
   /// stands in two arguments. `name` is for messages. `waits`: the calling thread waits for the call at once
-  /// (it must), and so may be left a share of the step. Throws Error, with nothing consumed, if an argument
+  /// (it must), and so may be left a slice of the step. Throws Error, with nothing consumed, if an argument
   /// does not fit its slot, was donated before, or is lost.
   Outcome call(const std::vector<Argument> &arguments, const std::vector<bool> &donate,
                const std::string &name, bool waits = false);

@@ -1,5 +1,5 @@
-// Who may run what is decided without locks. Every rank belongs to one share of the step, and the one thread
-// that runs the share (see Executor.cpp) alone moves its lanes on.
+// Who may run what is decided without locks. Every rank belongs to one slice of the step, and the one thread
+// that runs the slice (see Executor.cpp) alone moves its lanes on.
 // A command at the head of its lane is ready when what it waits for has run: on its own rank the thread knows
 // that; for others, each rank publishes how far its lanes have come in counters that it alone writes. So a
 // command that no other rank waits for costs no atomic operation, and no cache line has two writers. A
@@ -96,7 +96,7 @@ std::byte *Step::address(const Frame::Cursor &cursor, uint32_t slot) const {
 }
 
 /// A collective reads other ranks' slots without waiting for any command: they must be prepared. False if the
-/// thread shall leave the share.
+/// thread shall leave the slice.
 bool Step::awaitPrepared(uint32_t worker) {
   for (int idling = 0;;) {
     uint32_t seen = executor.signal(worker);
@@ -107,7 +107,7 @@ bool Step::awaitPrepared(uint32_t worker) {
   }
 }
 
-/// The same for all commands of the share.
+/// The same for all commands of the slice.
 bool Step::runCommands(uint32_t worker) {
   size_t &left = frame.workers[worker].left;
   for (int idling = 0; left != 0;) {

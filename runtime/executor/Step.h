@@ -15,7 +15,7 @@ struct Binding {
   HostTensor host;
 };
 
-/// A queued or running step. Each share runs in three phases: prepare (addresses, copies of arguments),
+/// A queued or running step. Each slice runs in three phases: prepare (addresses, copies of arguments),
 /// commands, collect (copies of results).
 class Step : public Executor::Job {
 public:
@@ -26,13 +26,13 @@ public:
 
   uint32_t numWorkers() const override { return frame.numWorkers(); }
   void begin() override;
-  /// Guests are for short steps: while a thread runs a command, it does not see Ctrl-C.
-  bool admitsGuests() const override { return frame.lastDuration < kLongestWithGuests; }
+  /// Helper threads are for short steps: while a thread runs a command, it does not see Ctrl-C.
+  bool admitsHelpers() const override { return frame.lastDuration < kLongestWithHelpers; }
   bool run(uint32_t worker) override;
   void end() override;
 
 private:
-  static constexpr std::chrono::milliseconds kLongestWithGuests{20};
+  static constexpr std::chrono::milliseconds kLongestWithHelpers{20};
 
   void prepare(uint32_t worker);
   const Binding &bindingOf(const Frame::Cursor &cursor, uint32_t slot) const;
@@ -55,7 +55,7 @@ private:
   Executor &executor;
   std::shared_ptr<Call> call;
   std::vector<Binding> bindings;
-  std::atomic<uint32_t> prepared = 0; // shares
+  std::atomic<uint32_t> prepared = 0; // slices
   Frame::Clock::time_point began;
 };
 

@@ -2,7 +2,7 @@
 
 Prints {"ours": bytes that a device receives in all steps, "our collectives": ..., "jax": ..., ...}.
 JAX gets the shardings of state and batch that EPL chose, as NamedShardings, and compiles the step (GSPMD or
-Shardy); its traffic is read in the program that XLA has optimized, loops counted by their turns.
+Shardy); its traffic is read in the program that XLA has optimized, loops counted by their iterations.
 
     XLA_FLAGS=--xla_force_host_platform_device_count=4 python traffic_worker.py MODEL
 """
@@ -76,12 +76,12 @@ def traffic(text: str) -> Traffic:
             if found := COLLECTIVE.search(line):
                 size += received(line, found["types"], found["kind"])
                 count += 1
-            turns = re.search(r'"known_trip_count":\{"n":"(\d+)"\}', line)
+            trip_count = re.search(r'"known_trip_count":\{"n":"(\d+)"\}', line)
             for one, many in CALL.findall(line):
                 for callee in [one] if one else re.findall(r"[\w.-]+", many):
                     inner = total(callee) if callee in bodies else (0.0, 0)
-                    size += inner[0] * (int(turns[1]) if turns else 1)
-                    count += inner[1] * (int(turns[1]) if turns else 1)
+                    size += inner[0] * (int(trip_count[1]) if trip_count else 1)
+                    count += inner[1] * (int(trip_count[1]) if trip_count else 1)
         return size, count
 
     return total(entry)

@@ -22,10 +22,10 @@ def squash(x: jax.Array) -> jax.Array:
 def route(votes: jax.Array) -> jax.Array:
     """The capsules of each class, from votes of samples, capsules, classes, elements."""
     logits = jnp.zeros(votes.shape[:-1])
-    for turn in range(ROUNDS):
+    for iteration in range(ROUNDS):
         shares = jax.nn.softmax(logits, axis=-1)
         found = squash((shares[..., None] * votes).sum(1))
-        if turn + 1 < ROUNDS:
+        if iteration + 1 < ROUNDS:
             logits = logits + jax.lax.stop_gradient((votes * found[:, None]).sum(-1))
     return found
 

@@ -22,14 +22,14 @@ def flow(p: Any, t: jax.Array, x: jax.Array) -> jax.Array:
 def solve(p: Any, x: jax.Array) -> jax.Array:
     h = 1 / STEPS
 
-    def turn(x: jax.Array, t: jax.Array) -> tuple[jax.Array, None]:
+    def iteration(x: jax.Array, t: jax.Array) -> tuple[jax.Array, None]:
         a = flow(p, t, x)
         b = flow(p, t + h / 2, x + h / 2 * a)
         c = flow(p, t + h / 2, x + h / 2 * b)
         d = flow(p, t + h, x + h * c)
         return x + h / 6 * (a + 2 * b + 2 * c + d), None
 
-    return jax.lax.scan(turn, x, jnp.arange(STEPS) * h)[0]
+    return jax.lax.scan(iteration, x, jnp.arange(STEPS) * h)[0]
 
 
 def build(body: Scope, head: Scope) -> Model:

@@ -33,7 +33,7 @@ struct Holding {
 std::vector<Holding> holdingsOf(const plan::PlanT &plan);
 
 /// Collectives, or receives of what another part of the plan sends, that are equal but for the place: those
-/// of a model's layers, or of a loop's turns.
+/// of a model's layers, or of a loop's iterations.
 struct Exchange {
   std::string kind;  // all_reduce, receive
   std::string route; // "over data, model"; of a receive "from channel 3"

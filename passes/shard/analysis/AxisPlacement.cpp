@@ -34,8 +34,8 @@ void AxisPlacement::collect() {
     problem.values[index].bytes = getBytesToComplete(value);
 }
 
-/// A carried sum is pending only if what each turn makes of it stays so; else it is complete in all turns.
-/// Whether there is one that is not: then the sums have to be placed anew.
+/// A carried sum is pending only if what each iteration makes of it stays so; else it is complete in all
+/// iterations. Whether there is one that is not: then the sums have to be placed anew.
 bool AxisPlacement::demoteCarries() {
   SmallVector<Value> demoted;
   for (auto last : rules.getFunction().getBody().front().getOps<LoopLastOp>()) {
@@ -82,7 +82,7 @@ void AxisPlacement::collect(Operation &op) {
 int64_t AxisPlacement::getMaskedBytes(ArrayRef<OpOperand *> masked) const {
   int64_t bytes = 0;
   for (OpOperand *use : masked)
-    bytes += 2 * getBytes(use->get()) * rules.getLoops().getTurns(use->get());
+    bytes += 2 * getBytes(use->get()) * rules.getLoops().getTripCount(use->get());
   return bytes;
 }
 
@@ -102,8 +102,8 @@ int64_t AxisPlacement::countCrossings(Operation &op) const {
 int64_t AxisPlacement::getBytesToComplete(Value value) const {
   auto states = llvm::map_range(value.getUses(), [&](OpOperand &use) { return getCompleteState(use); });
   bool inParts = !states.empty() && (*states.begin()).isSharded() && llvm::all_equal(states);
-  int64_t turns = rules.getLoops().getTurns(value);
-  return turns * getBytes(value) * (inParts ? 1 : 2) + (turns - 1) * PlacementProblem::kBytesOfASum;
+  int64_t tripCount = rules.getLoops().getTripCount(value);
+  return tripCount * getBytes(value) * (inParts ? 1 : 2) + (tripCount - 1) * PlacementProblem::kBytesOfASum;
 }
 
 void AxisPlacement::markIllegal(Value value) {
@@ -171,7 +171,7 @@ int64_t AxisPlacement::getReshardedBytes(Value value) const {
     made.push_back(needed);
     bytes += needed.isSharded() ? moved / axis.getSize() : moved;
   }
-  return bytes * rules.getLoops().getTurns(value);
+  return bytes * rules.getLoops().getTripCount(value);
 }
 
 int64_t AxisPlacement::getTraffic() const {

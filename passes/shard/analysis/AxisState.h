@@ -35,8 +35,9 @@ struct AxisState {
   int64_t dim = -1;                     ///< the dimension that the axis shards, or -1
   std::optional<ReductionKind> partial; ///< the reduction that is pending over the axis
 
+  /// Sharded on `dim`; replicated if that is -1.
   static AxisState sharded(int64_t dim) {
-    assert(dim >= 0 && "a dimension");
+    assert(dim >= -1 && "a dimension, or -1");
     return {dim, std::nullopt};
   }
   static AxisState pending(ReductionKind kind) { return {-1, kind}; }

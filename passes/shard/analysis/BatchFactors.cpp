@@ -55,7 +55,7 @@ void BatchFactors::visit(Operation &op, const FactorRule &rule) {
   }
 }
 
-/// What starts without samples may have them from the second turn on; whether one was found.
+/// What starts without samples may have them from the second iteration on; whether one was found.
 bool BatchFactors::settleCarries(Block &body, const Loops &loops) {
   bool changed = false;
   for (auto last : body.getOps<LoopLastOp>()) {

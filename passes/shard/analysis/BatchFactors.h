@@ -38,7 +38,7 @@ private:
 
   DenseMap<Operation *, int64_t> factors;
   DenseMap<Value, int64_t> dims;    ///< those of values that count samples only
-  DenseMap<Value, int64_t> carried; ///< of values that count samples from the second turn of a loop on
+  DenseMap<Value, int64_t> carried; ///< of values that count samples from the second iteration of a loop on
 };
 
 } // namespace mlir::epl

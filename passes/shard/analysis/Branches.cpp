@@ -124,7 +124,7 @@ llvm::BitVector Branches::computeGuard(Operation &op) const {
     if (LoopCarryOp carry = loops.getCarry(last)) {
       llvm::BitVector next = getUsesGuard(carry->getResults(), isRead);
       for (auto [index, literal] : llvm::enumerate(literals))
-        if (loops.getLoop(literal.predicate)) // the next turn's predicate is another one
+        if (loops.getLoop(literal.predicate)) // the next iteration's predicate is another one
           next.reset(index);
       guard &= next;
     }

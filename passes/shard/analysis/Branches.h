@@ -3,9 +3,9 @@
 // Problem: a branch is no region. The ops of all branches stand in the flat list, and elementwise selections
 // by a scalar predicate take the results of one: which ops need not be done where the predicate is otherwise?
 // Method: an op whose results are read by one side of selections only, or by ops of which that holds, is
-// guarded by that side. Users before producers, until nothing changes: what turns carry is read by the next
-// one. A predicate of the turns of a loop guards ops of these turns only. Reference: J. Allen et al.,
-// Conversion of control dependence to data dependence, 1983, backwards.
+// guarded by that side. Users before producers, until nothing changes: what iterations carry is read by the
+// next one. A predicate of the iterations of a loop guards ops of these iterations only. Reference: J. Allen
+// et al., Conversion of control dependence to data dependence, 1983, backwards.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -43,8 +43,9 @@ public:
   Value getUpdate(BlockArgument argument) const { return updates.lookup(argument); }
 
   const Loops &getLoops() const { return loops; }
-  /// Whether a carried value can be a pending sum in all turns: it starts at zero, and what is made of it is
-  /// the next turn's and nothing else. That each turn only adds to it is what the rules of its ops say.
+  /// Whether a carried value can be a pending sum in all iterations: it starts at zero, and what is made of
+  /// it is the next iteration's and nothing else. That each iteration only adds to it is what the rules of
+  /// its ops say.
   bool isAccumulator(LoopCarryOp carry) const;
 
   /// Whether `axis` divides dimension `dim` of a tensor together with the other axes that are there already.

@@ -5,7 +5,7 @@
 // value is completed, has the cost of completing it. All inputs of a flow and its outputs are partial or none
 // is: the vertices of inputs that stay partial and of outputs that are made partial are one. Values that are
 // born partial hang on the source, those with an illegal use on the sink. A flow that costs more on partial
-// values hangs on the sink by that cost. Reference: docs/design.md, 4.3 (3);
+// values hangs on the sink by that cost. Reference: docs/design.md, 4.3, placement;
 // Boykov and Kolmogorov, "An experimental comparison of min-cut/max-flow algorithms", PAMI 2004.
 //
 //===----------------------------------------------------------------------===//

@@ -58,7 +58,7 @@ void Propagation::forward() {
   }
 }
 
-/// A carried value has one state in all turns, by default that of the first one.
+/// A carried value has one state in all iterations, by default that of the first one.
 void Propagation::enter(LoopCarryOp carry) {
   AxisState init = getState(carry.getInit());
   auto known = found.find(carry.getResult());
@@ -73,8 +73,8 @@ void Propagation::leave(LoopLastOp last) {
   choices[last] = choices.lookup(carry);
 }
 
-/// What a turn makes decides for all turns: sums that it does not leave pending are complete in all of them,
-/// replicated values that it shards are sharded in all.
+/// What an iteration makes decides for all iterations: sums that it does not leave pending are complete in
+/// all of them, replicated values that it shards are sharded in all.
 bool Propagation::settleCarries() {
   bool changed = false;
   for (auto last : getBody(rules.getFunction()).getOps<LoopLastOp>()) {

@@ -307,7 +307,7 @@ bool mlir::epl::isUniform(Operation *op) {
          (constant && isa<SplatElementsAttr>(constant.getValue()));
 }
 
-/// Dimension 0 of a stack counts turns.
+/// Dimension 0 of a stack counts iterations.
 static FactorRule getStackRule(Operation *op, bool slices) {
   FactorRule rule = getBlockedRule(op);
   SmallVector<int64_t> &stack = slices ? rule.operands[0] : rule.results[0];

@@ -5,7 +5,7 @@
 // are in LocalizeOps.cpp, the only place where ranks talk to each other is LocalizeReshards.cpp.
 // In: a global program for which `epl-verify-sharded` holds: operands and results of every op agree.
 // Out: arguments and results are `!epl.dist`, all else works on local tensors; `epl.sharding` stays on ops,
-// so that form-tasks knows what crosses a task. No `epl.reshard` is left. Reference: docs/design.md, 4.3 (4)
+// so that form-tasks knows what crosses a task. No `epl.reshard` is left. Reference: docs/design.md, 4.3
 // and 4.4.
 //
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,6 @@
 //===- LocalizeLoops.cpp - What enters and leaves a loop ------------------===//
 //
-// Values go from turn to turn between tasks, so the ops take and give distributed ones.
+// Values go from one iteration to the next between tasks, so the ops take and give distributed ones.
 //
 //===----------------------------------------------------------------------===//
 

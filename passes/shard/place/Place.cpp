@@ -6,7 +6,7 @@
 //   `placement` choose the values to complete. Then compare what each use needs with what its operand has:
 //   one `epl.reshard` for each value and target, right after the value, shared by all uses. A value that has
 //   several targets is first completed as far as all of them need it. Uniform values (empty tensors,
-//   constants, fills) are not resharded but made again. Each reshard says which ops are why (Causes.h).
+//   constants, fills) are not resharded but rematerialized. Each reshard says which ops are why (Causes.h).
 // Invariant in: `epl-propagate` has run.
 // Invariant out: `epl-verify-sharded` holds; no constraint is left.
 // Reference: propagation of partial values in GSPMD (Xu et al., 2021); Shardy's insert-explicit-reshards.

@@ -30,7 +30,7 @@ static int64_t getResultFactor(const FactorRule &rule, ShardingAttr sharding, Ax
   return dim < 0 ? FactorRule::kBlocked : rule.results.front()[dim];
 }
 
-bool ReshardBuilder::canRemake(Operation *op, ShardingAttr target) const {
+bool ReshardBuilder::canRematerialize(Operation *op, ShardingAttr target) const {
   if (!op || target.isPartial() || !(isCheap(op) || getEnlarged(op)))
     return false;
   return llvm::all_of(rules.getMesh().getAxes().getAsRange<AxisAttr>(), [&](AxisAttr axis) {
@@ -41,7 +41,7 @@ bool ReshardBuilder::canRemake(Operation *op, ShardingAttr target) const {
   });
 }
 
-Value ReshardBuilder::remake(Operation *op, ShardingAttr target, WorkAttr work) {
+Value ReshardBuilder::rematerialize(Operation *op, ShardingAttr target, WorkAttr work) {
   IRMapping mapping;
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<RankedTensorType>(operand.get().getType()))
@@ -55,7 +55,7 @@ Value ReshardBuilder::remake(Operation *op, ShardingAttr target, WorkAttr work) 
     mapping.map(operand.get(), get(operand.get(), needed, work));
   }
   builder.setInsertionPointAfter(op);
-  remade.push_back(op);
+  rematerialized.push_back(op);
   Value copy = builder.clone(*op, mapping)->getResult(0);
   setSharding(copy, target);
   originals[copy] = op->getResult(0);
@@ -93,14 +93,15 @@ Value ReshardBuilder::get(Value value, ShardingAttr target, WorkAttr work) {
   if (Value known = made.lookup({value, target}))
     return known;
   Operation *source = value.getDefiningOp();
-  Value other = canRemake(source, target) ? remake(source, target, work) : reshard(value, target, work);
+  Value other =
+      canRematerialize(source, target) ? rematerialize(source, target, work) : reshard(value, target, work);
   made[{value, target}] = other;
   return other;
 }
 
 void ReshardBuilder::eraseUnread() {
   // Those that read come before what they read; an op stands in the list once for each copy of it.
-  for (Operation *op : SetVector<Operation *>(remade.rbegin(), remade.rend()))
+  for (Operation *op : SetVector<Operation *>(rematerialized.rbegin(), rematerialized.rend()))
     if (op->use_empty())
       op->erase();
 }

@@ -1,4 +1,4 @@
-//===- ReshardBuilder.h - One reshard for each value and target -*- C++ -*-===//
+//===- ReshardBuilder.h - One reshard for each value and target --*- C++ -*-===//
 #pragma once
 
 #include "passes/shard/analysis/FactorChoice.h"
@@ -23,15 +23,15 @@ public:
   void eraseUnread();
 
 private:
-  bool canRemake(Operation *op, ShardingAttr target) const;
-  Value remake(Operation *op, ShardingAttr target, WorkAttr work);
+  bool canRematerialize(Operation *op, ShardingAttr target) const;
+  Value rematerialize(Operation *op, ShardingAttr target, WorkAttr work);
   Value reshard(Value value, ShardingAttr target, WorkAttr work);
 
   const FunctionRules &rules;
   OpBuilder builder;
   DenseMap<std::pair<Value, Attribute>, Value> made;
-  SmallVector<Operation *> remade;
-  DenseMap<Value, Value> originals; ///< of the copies that were remade
+  SmallVector<Operation *> rematerialized;
+  DenseMap<Value, Value> originals; ///< of the copies that were rematerialized
 };
 
 } // namespace mlir::epl

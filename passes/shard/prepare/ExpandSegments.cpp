@@ -134,7 +134,7 @@ Value SegmentExpander::getAs(Value value, ArrayRef<DimForm> wanted, Operation *u
   if (!hasSegments(wanted))
     return value;
   if (isSameEverywhere(value))
-    return remake(value, wanted);
+    return rematerialize(value, wanted);
   return reshape(value, type, getForm(value), wanted, getWork(user));
 }
 
@@ -151,7 +151,8 @@ void SegmentExpander::define(Value old, Value made, ArrayRef<DimForm> form) {
     old.replaceAllUsesWith(value);
 }
 
-Value SegmentExpander::remake(Operation *op, RankedTensorType type, ArrayRef<DimForm> form, OpBuilder &at) {
+Value SegmentExpander::rematerialize(Operation *op, RankedTensorType type, ArrayRef<DimForm> form,
+                                     OpBuilder &at) {
   Location loc = op->getLoc();
   if (isa<tensor::EmptyOp>(op))
     return tensor::EmptyOp::create(at, loc, type.getShape(), type.getElementType());
@@ -164,7 +165,7 @@ Value SegmentExpander::remake(Operation *op, RankedTensorType type, ArrayRef<Dim
   for (AffineMap map : ArrayRef(generic.getIndexingMapsArray()).drop_back())
     maps.push_back(AffineMap::get(type.getRank(), 0, map.getResults(), op->getContext()));
   maps.push_back(at.getMultiDimIdentityMap(type.getRank()));
-  Value init = remake(generic.getDpsInits()[0], form);
+  Value init = rematerialize(generic.getDpsInits()[0], form);
   SmallVector<utils::IteratorType> loops(type.getRank(), utils::IteratorType::parallel);
   auto made = linalg::GenericOp::create(at, loc, type, generic.getInputs(), init, maps, loops);
   IRMapping mapping;
@@ -173,16 +174,16 @@ Value SegmentExpander::remake(Operation *op, RankedTensorType type, ArrayRef<Dim
 }
 
 /// What is the same everywhere is made once in each form: ops that share it have nothing else in common.
-Value SegmentExpander::remake(Value value, ArrayRef<DimForm> form) {
-  for (auto &[as, known] : remade[value])
+Value SegmentExpander::rematerialize(Value value, ArrayRef<DimForm> form) {
+  for (auto &[as, known] : rematerialized[value])
     if (ArrayRef(as) == form)
       return known;
   Operation *op = value.getDefiningOp();
   OpBuilder at(op->getContext());
   at.setInsertionPointAfter(op);
-  Value made = remake(op, expandSegments(cast<RankedTensorType>(value.getType()), form), form, at);
+  Value made = rematerialize(op, expandSegments(cast<RankedTensorType>(value.getType()), form), form, at);
   setWork(made.getDefiningOp(), op->getAttr(EplDialect::kWorkAttr));
-  remade[value].push_back({Form(form), made});
+  rematerialized[value].push_back({Form(form), made});
   return made;
 }
 

@@ -424,7 +424,7 @@ bool SegmentExpander::expandPointwise(Operation *op, ArrayRef<DimForm> operandFo
   return true;
 }
 
-/// Dimension 0 of a stack counts turns.
+/// Dimension 0 of a stack counts iterations.
 bool SegmentExpander::expandStack(Operation *op) {
   Form form = getForm(op->getResult(0));
   if (isa<LoopStackOp>(op))

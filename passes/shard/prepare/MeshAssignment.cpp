@@ -33,8 +33,8 @@ MeshAssignment::MeshAssignment(func::FuncOp function)
 }
 
 void MeshAssignment::run() {
-  findRemade();
-  findLoose();
+  findRematerialized();
+  findUnplaced();
   settleLoops();
   placeFixed();
   placeByOperands();
@@ -71,7 +71,7 @@ static bool makesScalars(Operation *op) {
 
 /// What is made of constants is made by each reader, and so is what is at least twice as large as what it is
 /// made of, such as a scalar in the shape of a parameter: less is sent.
-void MeshAssignment::findRemade() {
+void MeshAssignment::findRematerialized() {
   auto isFree = [&](Value value) { return free.contains(value.getDefiningOp()); };
   for (Operation &op : body.without_terminator()) {
     if (!(isElementwise(&op) || makesScalars(&op)) || loops.getLoop(&op))
@@ -83,11 +83,11 @@ void MeshAssignment::findRemade() {
       free.insert(&op);
     if (sources.empty() || makesScalars(&op) ||
         (!isReturned && 2 * sumBytes(sources.getArrayRef()) <= sumBytes(op.getResults())))
-      remade.insert(&op);
+      rematerialized.insert(&op);
   }
 }
 
-/// The ops that depend on no batch, nor on what a turn of a loop makes.
+/// The ops that depend on no batch, nor on what an iteration of a loop makes.
 DenseSet<Operation *> MeshAssignment::findLeaves() const {
   DenseSet<Operation *> leaves;
   auto isLeaf = [&](Value value) {
@@ -102,21 +102,21 @@ DenseSet<Operation *> MeshAssignment::findLeaves() const {
 
 /// Gradients are applied by ops of the kind apply, and by those on states alone of which nobody else reads
 /// the result: a decayed moment, a count of steps.
-void MeshAssignment::findLoose() {
+void MeshAssignment::findUnplaced() {
   DenseSet<Operation *> leaves = findLeaves();
-  auto isLooseUse = [&](OpOperand &use) {
+  auto isUnplacedUse = [&](OpOperand &use) {
     Operation *user = body.findAncestorOpInBlock(*use.getOwner());
     return isa<func::ReturnOp>(user) ? bool(getUpdatedArgument(function, use.getOperandNumber()))
-                                     : loose.contains(user);
+                                     : unplaced.contains(user);
   };
   for (Operation &op : llvm::reverse(body.without_terminator())) {
     WorkAttr work = getWork(&op);
     if (free.contains(&op) || !work)
       continue;
     bool isLeaf = work.getKind() == WorkKind::forward && leaves.contains(&op) && !op.use_empty() &&
-                  llvm::all_of(op.getUses(), isLooseUse);
+                  llvm::all_of(op.getUses(), isUnplacedUse);
     if (work.getKind() == WorkKind::apply || isLeaf)
-      loose.insert(&op);
+      unplaced.insert(&op);
   }
 }
 
@@ -135,7 +135,7 @@ SmallVector<Operation *> MeshAssignment::getReaders(Value value) const {
   };
   addUsers(value);
   for (size_t next = 0; next < found.size(); ++next)
-    if (Operation *reader = found[next]; isRemade(reader))
+    if (Operation *reader = found[next]; isRematerialized(reader))
       llvm::for_each(reader->getResults(), addUsers);
   SmallVector<Operation *> readers =
       llvm::filter_to_vector(found, [&](Operation *reader) { return isPlaced(reader); });
@@ -143,10 +143,12 @@ SmallVector<Operation *> MeshAssignment::getReaders(Value value) const {
   return readers;
 }
 
-/// What `op` would have others send: what it reads, and what that is made of where that is made again.
+/// What `op` would have others send: what it reads, and what that is made of where that is rematerialized.
 SetVector<Value> MeshAssignment::getSources(Operation *op) const {
   SetVector<Value> found = getUsedValues(op);
-  auto isMadeHere = [&](Value value) { return value.getDefiningOp() && isRemade(value.getDefiningOp()); };
+  auto isMadeHere = [&](Value value) {
+    return value.getDefiningOp() && isRematerialized(value.getDefiningOp());
+  };
   for (size_t next = 0; next < found.size(); ++next)
     if (isMadeHere(found[next]))
       found.insert_range(getUsedValues(found[next].getDefiningOp()));
@@ -170,10 +172,12 @@ void MeshAssignment::place(Operation *op, unsigned mesh) {
     places[member] = mesh;
 }
 
-/// A loop is where the work of its turns is. What enters and leaves it has no say.
+/// A loop is where the work of its iterations is. What enters and leaves it has no say.
 void MeshAssignment::settleLoops() {
   for (auto &[loop, ops] : loopOps) {
-    auto isFixed = [&](Operation *op) { return !getEdgeLoop(op) && !loose.contains(op) && getStamped(op); };
+    auto isFixed = [&](Operation *op) {
+      return !getEdgeLoop(op) && !unplaced.contains(op) && getStamped(op);
+    };
     if (auto *first = llvm::find_if(ops, isFixed); first != ops.end())
       place(*first, *getStamped(*first));
   }
@@ -182,7 +186,7 @@ void MeshAssignment::settleLoops() {
 void MeshAssignment::placeFixed() {
   for (Operation &op : body.without_terminator())
     if (std::optional<unsigned> mesh = getStamped(&op);
-        mesh && !isPlaced(&op) && !isRemade(&op) && !loose.contains(&op) && !loops.getLoop(&op))
+        mesh && !isPlaced(&op) && !isRematerialized(&op) && !unplaced.contains(&op) && !loops.getLoop(&op))
       place(&op, *mesh);
 }
 
@@ -198,7 +202,7 @@ static std::optional<unsigned> getWinner(const Votes &votes) {
 /// What an op would have others send is least where most of what it reads is. Ties go to what it reads first.
 void MeshAssignment::placeByOperands() {
   for (Operation &op : body.without_terminator()) {
-    if (isRemade(&op) || isPlaced(&op) || (loops.getLoop(&op) && !leavesLoop(&op)))
+    if (isRematerialized(&op) || isPlaced(&op) || (loops.getLoop(&op) && !leavesLoop(&op)))
       continue;
     Votes votes;
     for (Operation *member : getUnit(&op))
@@ -214,7 +218,7 @@ void MeshAssignment::placeByOperands() {
 /// What reads arguments only goes with its first reader.
 void MeshAssignment::placeByReaders() {
   for (Operation &op : llvm::reverse(body.without_terminator())) {
-    if (isRemade(&op) || isPlaced(&op))
+    if (isRematerialized(&op) || isPlaced(&op))
       continue;
     Operation *first = nullptr;
     for (Value result : op.getResults())
@@ -228,7 +232,7 @@ void MeshAssignment::placeByReaders() {
 /// What is only returned stands beside the first other reader of what it reads.
 void MeshAssignment::placeRest() {
   for (Operation &op : body.without_terminator()) {
-    if (isRemade(&op) || isPlaced(&op))
+    if (isRematerialized(&op) || isPlaced(&op))
       continue;
     std::optional<unsigned> mesh = getStamped(&op);
     for (Value value : getSources(&op))
@@ -264,7 +268,7 @@ void MeshAssignment::placeArguments() {
   for (OpOperand &result : body.getTerminator()->getOpOperands()) {
     BlockArgument updated = getUpdatedArgument(function, result.getOperandNumber());
     Operation *producer = result.get().getDefiningOp();
-    if (updated && producer && !isRemade(producer) && !isBatch(updated))
+    if (updated && producer && !isRematerialized(producer) && !isBatch(updated))
       homes[updated] = places.lookup(producer);
   }
 }
@@ -283,7 +287,7 @@ SmallVector<unsigned> MeshAssignment::getReaders(BlockArgument argument) const {
 
 std::optional<unsigned> MeshAssignment::getMesh(Value value) const {
   if (Operation *producer = value.getDefiningOp())
-    return isRemade(producer) ? std::nullopt : std::optional(places.lookup(producer));
+    return isRematerialized(producer) ? std::nullopt : std::optional(places.lookup(producer));
   auto home = homes.find(cast<BlockArgument>(value));
   return home == homes.end() ? std::nullopt : std::optional(home->second);
 }

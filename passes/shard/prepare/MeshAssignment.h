@@ -23,18 +23,18 @@ public:
 
   ArrayRef<MeshOp> getMeshes() const { return meshes; }
   /// Whether each mesh that reads what an op makes does the op itself.
-  bool isRemade(Operation *op) const { return remade.contains(op); }
-  /// The mesh that does an op which is not remade.
+  bool isRematerialized(Operation *op) const { return rematerialized.contains(op); }
+  /// The mesh that does an op which is not rematerialized.
   unsigned getMesh(Operation *op) const { return places.lookup(op); }
-  /// The mesh on which `value` is; none if it is on all that read it: what is remade, and batches.
+  /// The mesh on which `value` is; none if it is on all that read it: what is rematerialized, and batches.
   std::optional<unsigned> getMesh(Value value) const;
   /// The meshes that read an argument, or return it as the new value of a state of theirs; ascending.
   SmallVector<unsigned> getReaders(BlockArgument argument) const;
 
 private:
-  void findRemade();
+  void findRematerialized();
   DenseSet<Operation *> findLeaves() const;
-  void findLoose();
+  void findUnplaced();
   void settleLoops();
   void placeFixed();
   void placeByOperands();
@@ -57,9 +57,9 @@ private:
   SmallVector<MeshOp> meshes;
   DenseMap<StringAttr, unsigned> taskgraphs; ///< the mesh of each
   llvm::MapVector<LoopAttr, SmallVector<Operation *>> loopOps;
-  DenseSet<Operation *> free;   ///< what is made of nothing but constants and positions
-  DenseSet<Operation *> remade; ///< what is free, and what others make
-  DenseSet<Operation *> loose;  ///< what goes where its operands are
+  DenseSet<Operation *> free;           ///< what is made of nothing but constants and positions
+  DenseSet<Operation *> rematerialized; ///< what is free, and what others make
+  DenseSet<Operation *> unplaced;       ///< what goes where its operands are
   DenseMap<Operation *, unsigned> places;
   DenseMap<BlockArgument, unsigned> homes; ///< of arguments that are no batches
 };

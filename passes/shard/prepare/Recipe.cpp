@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace mlir::epl;
 
-/// How many ops are made again for a value, and how many values of its size they may read.
+/// How many ops are rematerialized for a value, and how many values of its size they may read.
 static constexpr size_t kMaxOps = 12, kMaxLargeInputs = 2;
 
 /// Whether a scalar op takes about as long as a load from the caches.

@@ -1,4 +1,4 @@
-//===- Rematerialize.cpp - Cheap values made again where the backward work reads them -----===//
+//===- Rematerialize.cpp - Cheap values rematerialized where the backward work reads them --===//
 //
 // Problem: what the forward work makes and the backward work reads is kept between them. Automatic
 // differentiation keeps far more than it has to: the four factors of a gelu's derivative, say, all of which

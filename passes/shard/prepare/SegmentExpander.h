@@ -32,8 +32,8 @@ private:
   Value reshape(Value value, RankedTensorType whole, ArrayRef<DimForm> from, ArrayRef<DimForm> to,
                 Attribute work);
   Value reshapeSegments(Value value, RankedTensorType whole, ArrayRef<DimForm> from, ArrayRef<DimForm> to);
-  Value remake(Value value, ArrayRef<DimForm> form);
-  Value remake(Operation *op, RankedTensorType type, ArrayRef<DimForm> form, OpBuilder &at);
+  Value rematerialize(Value value, ArrayRef<DimForm> form);
+  Value rematerialize(Operation *op, RankedTensorType type, ArrayRef<DimForm> form, OpBuilder &at);
   Attribute getWork(Operation *op);
   bool isSegmented(Value value) const { return hasSegments(getForm(value)); }
 
@@ -65,7 +65,7 @@ private:
   const Segments &segments;
   OpBuilder builder;
   DenseMap<Value, Value> expanded; ///< of tensors with segments: what has them as dimensions
-  DenseMap<Value, SmallVector<std::pair<Form, Value>>> remade;
+  DenseMap<Value, SmallVector<std::pair<Form, Value>>> rematerialized;
   SmallVector<std::pair<BlockArgument, UnrealizedConversionCastOp>> entered;
   SmallVector<Operation *> dead;
 };

@@ -193,7 +193,8 @@ template <typename ReshapeOp> void SegmentFinder::linkReshape(ReshapeOp op) {
   }
 }
 
-/// What ends and begins again in another place: states from step to step, carried values from turn to turn.
+/// What ends and begins again in another place: states from step to step, carried values from one iteration
+/// to the next.
 void SegmentFinder::linkEnds() {
   for (auto [result, value] : llvm::enumerate(getBody().getTerminator()->getOperands()))
     if (BlockArgument argument = getUpdatedArgument(function, result))

@@ -5,8 +5,7 @@
 // are kept until the optimizer reads them.
 // Method: an op that reads nothing but arguments, constants and other such ops takes the work of its users,
 // if they have one in common. Users first, so that chains sink as a whole. In and out: a global program,
-// every op with its `epl.work`; nothing but works changes. Reference: leaf work in docs/design.md, 4.3 (2):
-// sunk behind the loop over micro-batches.
+// every op with its `epl.work`; nothing but works changes. Reference: docs/design.md, section 5.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +28,7 @@ static bool isBatch(BlockArgument argument) {
   return role && role.getValue() == "batch";
 }
 
-/// The ops that depend on no batch, in program order. What turns carry becomes anything.
+/// The ops that depend on no batch, in program order. What iterations carry becomes anything.
 static SetVector<Operation *> findLeaves(Block &body) {
   SetVector<Operation *> leaves;
   auto isLeaf = [&](Value value) {

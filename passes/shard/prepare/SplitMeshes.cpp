@@ -11,7 +11,7 @@
 //   again. Which dimension of a received value counts samples only the whole program shows: it is said at the
 //   argument.
 // Invariant in: a global program, every op with its `epl.work`, every task graph on a mesh; those of the
-//   forward and backward work in the turns of one loop are on one mesh.
+//   forward and backward work in the iterations of one loop are on one mesh.
 // Invariant out: the same; where there are several meshes, every function has its `epl.mesh`, and every
 //   position of the old signature is in some function: batches in each that reads them, all else in one.
 // Reference: Xu et al., "GSPMD", 2021, section 3.3 (pipelines); docs/design.md, 4.5.
@@ -89,12 +89,12 @@ private:
 // Channels
 //===----------------------------------------------------------------------===//
 
-/// Says that `mesh` reads `value`, or what it is made of if that is made again.
+/// Says that `mesh` reads `value`, or what it is made of if that is rematerialized.
 LogicalResult MeshSplitter::need(Value value, unsigned mesh) {
   if (!needed.insert({value, mesh}).second)
     return success();
   Operation *producer = value.getDefiningOp();
-  if (producer && assignment.isRemade(producer))
+  if (producer && assignment.isRematerialized(producer))
     return success(
         llvm::all_of(getUsedValues(producer), [&](Value source) { return succeeded(need(source, mesh)); }));
   std::optional<unsigned> home = assignment.getMesh(value);
@@ -110,7 +110,7 @@ LogicalResult MeshSplitter::need(Value value, unsigned mesh) {
 LogicalResult MeshSplitter::findChannels() {
   for (Operation &op : body.without_terminator())
     for (Value value : getUsedValues(&op))
-      if (!assignment.isRemade(&op) && failed(need(value, assignment.getMesh(&op))))
+      if (!assignment.isRematerialized(&op) && failed(need(value, assignment.getMesh(&op))))
         return failure();
   for (OpOperand &result : body.getTerminator()->getOpOperands())
     if (failed(need(result.get(), getResultMesh(result))))
@@ -258,7 +258,7 @@ LogicalResult MeshSplitter::write(unsigned mesh) {
     mapping.map(old, argument);
   }
   for (Operation &op : body.without_terminator())
-    if (!assignment.isRemade(&op) && assignment.getMesh(&op) == mesh)
+    if (!assignment.isRematerialized(&op) && assignment.getMesh(&op) == mesh)
       cloneInto(block, &op, mesh, mapping);
   SmallVector<Value> results;
   for (Value value : signature.results) {

@@ -1,14 +1,16 @@
 //===- UnrollLoops.cpp - Loops of which several meshes have a part --------===//
 //
-// Problem: what is done in the turns of a loop is dealt out to meshes as one unit, for a channel carries one
-//   value. A loop whose turns have scopes on devices of their own, such as epochs of a step with two
-//   networks, would send in every turn.
-// Method: such a loop is unrolled: each turn has ops, and so channels, of its own. A part of a stack that one
-//   loop makes and another one reads is passed on as it is; of tables of numbers each turn has its constant.
-//   What applies gradients has no say: it goes where what it reads is. A loop that would become too many ops
-//   is an error which says what else to write.
+// Problem: what is done in the iterations of a loop is dealt out to meshes as one unit, for a channel carries
+// one
+//   value. A loop whose iterations have scopes on devices of their own, such as epochs of a step with two
+//   networks, would send in every iteration.
+// Method: such a loop is unrolled: each iteration has ops, and so channels, of its own. A part of a stack
+// that one
+//   loop makes and another one reads is passed on as it is; of tables of numbers each iteration has its
+//   constant. What applies gradients has no say: it goes where what it reads is. A loop that would become too
+//   many ops is an error which says what else to write.
 // Invariant in: a global program, every op with its `epl.work`, every task graph on a mesh.
-// Invariant out: the same; the forward and backward work in the turns of a loop is on one mesh.
+// Invariant out: the same; the forward and backward work in the iterations of a loop is on one mesh.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +34,7 @@ namespace mlir::epl {
 using namespace mlir;
 using namespace mlir::epl;
 
-/// The ops of all turns of a loop that is unrolled: 12,000 of small tensors take two seconds to compile.
+/// The ops of all iterations of a loop that is unrolled: 12,000 of small tensors take two seconds to compile.
 static constexpr int64_t kMostOps = 20'000;
 
 static WorkAttr getWork(Operation *op) { return op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr); }
@@ -56,8 +58,8 @@ private:
   void findLoops();
   LogicalResult verifyLength(LoopAttr loop, const LoopOps &found) const;
   void unroll(LoopAttr loop, ArrayRef<Operation *> ops);
-  void beginTurn(ArrayRef<Operation *> ops, int64_t turn, IRMapping &values);
-  Value getPart(LoopSliceOp slice, int64_t turn);
+  void beginIteration(ArrayRef<Operation *> ops, int64_t iteration, IRMapping &values);
+  Value getPart(LoopSliceOp slice, int64_t iteration);
   Value cutPart(LoopSliceOp slice, int64_t part);
   Value makeStack(LoopStackOp stack, ArrayRef<Value> parts);
   template <typename OpT, typename... Args> Value make(Operation *work, Args &&...args);
@@ -117,11 +119,11 @@ static std::string describeScope(Operation *op) {
 
 /// Says that a loop is unrolled, or that it is too long for that.
 LogicalResult Unroller::verifyLength(LoopAttr loop, const LoopOps &found) const {
-  int64_t size = loop.getTurns() * int64_t(found.ops.size());
+  int64_t size = loop.getTripCount() * int64_t(found.ops.size());
   Location place = found.ops.front()->getLoc();
   bool isShort = size <= kMostOps;
   InFlightDiagnostic said = isShort ? emitRemark(place) : emitError(place);
-  said << "the loop of " << loop.getTurns() << " turns is part of " << describeScope(found.first)
+  said << "the loop of " << loop.getTripCount() << " iterations is part of " << describeScope(found.first)
        << " and of " << describeScope(found.other) << ": these have devices of their own, ";
   if (isShort)
     said << "so it is unrolled";
@@ -136,7 +138,7 @@ LogicalResult Unroller::verifyLength(LoopAttr loop, const LoopOps &found) const 
 }
 
 //===----------------------------------------------------------------------===//
-// Turns
+// Iterations
 //===----------------------------------------------------------------------===//
 
 /// A value in the place and the work of `work`.
@@ -187,12 +189,12 @@ Value Unroller::cutPart(LoopSliceOp slice, int64_t part) {
   return make<tensor::CollapseShapeOp>(slice, type, cut, getRowGroups(type.getRank()));
 }
 
-static int64_t getPosition(auto edge, int64_t turn) {
-  return edge.getReverse() ? edge.getLoop().getTurns() - 1 - turn : turn;
+static int64_t getPosition(auto edge, int64_t iteration) {
+  return edge.getReverse() ? edge.getLoop().getTripCount() - 1 - iteration : iteration;
 }
 
-Value Unroller::getPart(LoopSliceOp slice, int64_t turn) {
-  int64_t part = getPosition(slice, turn);
+Value Unroller::getPart(LoopSliceOp slice, int64_t iteration) {
+  int64_t part = getPosition(slice, iteration);
   auto parts = unrolled.find(slice.getOperand());
   return parts == unrolled.end() ? cutPart(slice, part) : parts->second[part];
 }
@@ -206,15 +208,15 @@ Value Unroller::makeStack(LoopStackOp stack, ArrayRef<Value> parts) {
   return make<ConcatenateOp>(stack, stack.getType(), rows, /*dim=*/int64_t(0));
 }
 
-/// What enters the turn.
-void Unroller::beginTurn(ArrayRef<Operation *> ops, int64_t turn, IRMapping &values) {
+/// What enters the iteration.
+void Unroller::beginIteration(ArrayRef<Operation *> ops, int64_t iteration, IRMapping &values) {
   for (Operation *op : ops)
     if (auto carry = dyn_cast<LoopCarryOp>(op)) {
       Value &value = carried[carry.getIndex()];
-      value = turn == 0 ? carry.getInit() : value;
+      value = iteration == 0 ? carry.getInit() : value;
       values.map(carry.getResult(), value);
     } else if (auto slice = dyn_cast<LoopSliceOp>(op)) {
-      values.map(slice.getResult(), getPart(slice, turn));
+      values.map(slice.getResult(), getPart(slice, iteration));
     }
 }
 
@@ -222,9 +224,9 @@ void Unroller::beginTurn(ArrayRef<Operation *> ops, int64_t turn, IRMapping &val
 void Unroller::unroll(LoopAttr loop, ArrayRef<Operation *> ops) {
   builder.setInsertionPoint(*llvm::find_if(ops, leavesLoop));
   llvm::MapVector<Operation *, SmallVector<Value>> stacks;
-  for (int64_t turn = 0; turn < loop.getTurns(); ++turn) {
+  for (int64_t iteration = 0; iteration < loop.getTripCount(); ++iteration) {
     IRMapping values;
-    beginTurn(ops, turn, values);
+    beginIteration(ops, iteration, values);
     for (Operation *op : ops)
       if (!getEdgeLoop(op))
         builder.clone(*op, values);
@@ -232,8 +234,8 @@ void Unroller::unroll(LoopAttr loop, ArrayRef<Operation *> ops) {
       if (auto last = dyn_cast<LoopLastOp>(op))
         carried[last.getIndex()] = values.lookupOrDefault(last.getOperand());
       else if (auto stack = dyn_cast<LoopStackOp>(op)) {
-        stacks[op].resize(loop.getTurns());
-        stacks[op][getPosition(stack, turn)] = values.lookupOrDefault(stack.getOperand());
+        stacks[op].resize(loop.getTripCount());
+        stacks[op][getPosition(stack, iteration)] = values.lookupOrDefault(stack.getOperand());
       }
   }
   for (Operation *op : ops)

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/shard/Passes.h"
-#include "passes/shard/seed/split/SplitWishes.h"
+#include "passes/shard/seed/split/SplitConstraints.h"
 
 #include "dialect/Sharding.h"
 
@@ -37,15 +37,15 @@ static bool fits(ShardingAttr sharding, RankedTensorType type, MeshOp mesh) {
 }
 
 /// The parameters of which the user says how they are split.
-static FailureOr<DenseSet<BlockArgument>> getWished(func::FuncOp program, MeshOp mesh) {
-  DenseSet<BlockArgument> wished;
+static FailureOr<DenseSet<BlockArgument>> getConstrained(func::FuncOp program, MeshOp mesh) {
+  DenseSet<BlockArgument> constrained;
   for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>()) {
-    FailureOr<SplitWishes> wishes = getSplitWishes(program, mesh, axis);
-    if (failed(wishes))
+    FailureOr<SplitConstraints> constraints = getSplitConstraints(program, mesh, axis);
+    if (failed(constraints))
       return failure();
-    wished.insert_range(llvm::make_first_range(*wishes));
+    constrained.insert_range(llvm::make_first_range(*constraints));
   }
-  return wished;
+  return constrained;
 }
 
 static LogicalResult seed(func::FuncOp program, MeshOp mesh) {
@@ -54,13 +54,13 @@ static LogicalResult seed(func::FuncOp program, MeshOp mesh) {
   };
   if (llvm::none_of(program.getArguments(), arrives))
     return success();
-  FailureOr<DenseSet<BlockArgument>> wished = getWished(program, mesh);
-  if (failed(wished))
+  FailureOr<DenseSet<BlockArgument>> constrained = getConstrained(program, mesh);
+  if (failed(constrained))
     return failure();
   for (BlockArgument argument : program.getArguments()) {
     ShardingAttr sharding = arrives(argument);
     program.removeArgAttr(argument.getArgNumber(), EplDialect::kArrivesAttr);
-    if (sharding && !wished->contains(argument) && getSharding(argument).isReplicated() &&
+    if (sharding && !constrained->contains(argument) && getSharding(argument).isReplicated() &&
         fits(sharding, cast<RankedTensorType>(argument.getType()), mesh))
       setSharding(argument, sharding);
   }

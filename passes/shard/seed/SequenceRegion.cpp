@@ -65,7 +65,7 @@ int64_t SequenceStep::getMadeBytes() const {
   for (Operation &op : getBody().without_terminator())
     for (Value result : op.getResults())
       if (isTensor(result) && !isUniform(&op))
-        bytes += rules.getLoops().getTurns(result) * getBytes(result) /
+        bytes += rules.getLoops().getTripCount(result) * getBytes(result) /
                  (getState(result).isSharded() ? axis.getSize() : 1);
   return bytes;
 }
@@ -159,7 +159,7 @@ void RegionGrower::enter(Operation *op, int64_t factor, bool isReader) {
   tie(op);
 }
 
-/// A carried value has one sharding in all turns.
+/// A carried value has one sharding in all iterations.
 void RegionGrower::tie(Operation *op) {
   auto found = isa<LoopCarryOp, LoopLastOp>(op) ? region.dims.find(op->getResult(0)) : region.dims.end();
   if (found == region.dims.end())
@@ -181,10 +181,10 @@ bool RegionGrower::mayReduce(Operation *op, int64_t factor) {
     return false;
   int64_t summed = 0, gathered = 0;
   for (Value result : op->getResults())
-    summed += 2 * rules.getLoops().getTurns(result) * getBytes(result);
+    summed += 2 * rules.getLoops().getTripCount(result) * getBytes(result);
   for (auto [operand, factors] : llvm::zip_equal(op->getOperands(), rule.operands))
     if (llvm::is_contained(factors, factor))
-      gathered += rules.getLoops().getTurns(op->getResult(0)) * getMovedBytes(operand);
+      gathered += rules.getLoops().getTripCount(op->getResult(0)) * getMovedBytes(operand);
   if (summed > gathered)
     return false;
   region.extraBytes += summed;
@@ -208,8 +208,8 @@ bool RegionGrower::isGathered(Value value) const {
          });
 }
 
-/// What is gathered in the turns of one loop and again in those of another is stacked as it was gathered, as
-/// it is kept where there is no loop.
+/// What is gathered in the iterations of one loop and again in those of another is stacked as it was
+/// gathered, as it is kept where there is no loop.
 void RegionGrower::keepGathered(LoopStackOp stack) {
   auto slices = llvm::make_filter_range(stack->getUsers(), llvm::IsaPred<LoopSliceOp>);
   auto isSliceGathered = [&](Operation *slice) { return isGathered(slice->getResult(0)); };
@@ -240,7 +240,7 @@ void RegionGrower::leave(OpOperand &use, AxisState needed) {
   region.exits.push_back({&use, needed});
   bool isAgain = getKind(value.getDefiningOp()) == WorkKind::recompute;
   if (isNew && (isAgain || getKind(use.getOwner()) == WorkKind::apply))
-    region.extraBytes += rules.getLoops().getTurns(value) * getBytes(value);
+    region.extraBytes += rules.getLoops().getTripCount(value) * getBytes(value);
 }
 
 SequenceRegion SequenceStep::grow(Value sum, int64_t dim) const { return RegionGrower(*this).run(sum, dim); }

@@ -5,8 +5,8 @@
 // it depends on. An op joins the first task of its work that nothing it reads depends on, or begins a new
 // one: so the graph stays acyclic, and an op that needs no collective is not held behind one. Tasks of one
 // work thus form a chain, each behind a collective that the one before does not need; what is done in the
-// turns of a loop stands in tasks of its own, with what enters and leaves it around them, and so does what is
-// done in a branch only, behind its predicate. What is free to make again (scalars, constants, fills,
+// iterations of a loop stands in tasks of its own, with what enters and leaves it around them, and so does
+// what is done in a branch only, behind its predicate. What is free to make again (scalars, constants, fills,
 // broadcasts and reshapes) belongs to no task: every user gets a clone (TaskPartition.cpp). In: the output of
 // `epl-localize`. Out: tasks and collectives only, in dependency order, on
 // `!epl.dist`. Reference: docs/design.md, 4.4.

@@ -174,7 +174,7 @@ void TaskPartition::insert(Operation *op, size_t limit) {
   llvm::BitVector producers(limit);
   addProducers(op, producers);
   if (leavesLoop(op))
-    addTurn(getEdgeLoop(op), producers);
+    addIteration(getEdgeLoop(op), producers);
   SmallVector<Literal> guard = getGuard(op);
   for (auto [predicate, expected] : guard) {
     predicates.insert(predicate);
@@ -245,9 +245,9 @@ unsigned TaskPartition::getReceive(BlockArgument argument, size_t limit) {
   return index;
 }
 
-/// A loop is left when the whole of its last turn is done, and what else leaves it is made. What follows thus
-/// joins no task before it.
-void TaskPartition::addTurn(LoopAttr loop, llvm::BitVector &producers) {
+/// A loop is left when the whole of its last iteration is done, and what else leaves it is made. What follows
+/// thus joins no task before it.
+void TaskPartition::addIteration(LoopAttr loop, llvm::BitVector &producers) {
   for (Operation *op : leaving[loop])
     addProducers(op, producers);
   for (auto [index, node] : llvm::enumerate(nodes))

@@ -17,7 +17,7 @@ bool isMaterialized(Operation *op);
 /// A task to be, or one op that stands between tasks.
 struct TaskNode {
   WorkAttr work;                ///< null: no task
-  LoopAttr loop;                ///< in whose turns it is done, or null
+  LoopAttr loop;                ///< in whose iterations it is done, or null
   SmallVector<Literal> guard;   ///< where one of these does not hold it is not done
   SmallVector<Operation *> ops; ///< none: something comes from another mesh
   llvm::BitVector ancestors;    ///< the nodes that it depends on, directly or not
@@ -57,7 +57,7 @@ private:
   void addProducer(Value value, llvm::BitVector &producers);
   void findChannels(Block &body);
   unsigned getReceive(BlockArgument argument, size_t limit);
-  void addTurn(LoopAttr loop, llvm::BitVector &producers);
+  void addIteration(LoopAttr loop, llvm::BitVector &producers);
   unsigned chooseNode(Operation *op, ArrayRef<Literal> guard, const llvm::BitVector &producers);
   void addDependencies(unsigned index, const llvm::BitVector &producers);
 

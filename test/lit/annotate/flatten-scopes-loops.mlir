@@ -1,7 +1,7 @@
 // RUN: epl-opt %s --split-input-file --epl-flatten-scopes | FileCheck %s
 
 // A loop in no scope is one work: it goes where most of what it reads is made, and so does a loop that reads
-// what its turns have stacked. Its first operand alone would have it elsewhere.
+// what its iterations have stacked. Its first operand alone would have it elsewhere.
 
 // CHECK-LABEL: func.func @unmarked
 // CHECK: tg0 = #epl.scope<replicate, 1, "small">, tg1 = #epl.scope<replicate, 1, "large">
@@ -24,22 +24,22 @@ func.func @unmarked(%x: tensor<4xf32>, %y: tensor<3x4xf32>) -> tensor<4xf32> {
     %1 = math.tanh %y : tensor<3x4xf32>
     epl.yield %1 : tensor<3x4xf32>
   }
-  %3 = epl.loop_carry <0, turns = 3> 0 %0 : tensor<4xf32> -> tensor<4xf32>
-  %4 = epl.loop_slice <0, turns = 3> %2 : tensor<3x4xf32> -> tensor<4xf32>
+  %3 = epl.loop_carry <0, trip_count = 3> 0 %0 : tensor<4xf32> -> tensor<4xf32>
+  %4 = epl.loop_slice <0, trip_count = 3> %2 : tensor<3x4xf32> -> tensor<4xf32>
   %5 = arith.addf %3, %0 : tensor<4xf32>
   %6 = math.sin %4 : tensor<4xf32>
-  %7 = epl.loop_last <0, turns = 3> 0 %5 : tensor<4xf32>
-  %8 = epl.loop_stack <0, turns = 3> %6 : tensor<4xf32> -> tensor<3x4xf32>
-  %9 = epl.loop_carry <1, turns = 3> 0 %7 : tensor<4xf32> -> tensor<4xf32>
-  %10 = epl.loop_slice <1, turns = 3> reverse %8 : tensor<3x4xf32> -> tensor<4xf32>
+  %7 = epl.loop_last <0, trip_count = 3> 0 %5 : tensor<4xf32>
+  %8 = epl.loop_stack <0, trip_count = 3> %6 : tensor<4xf32> -> tensor<3x4xf32>
+  %9 = epl.loop_carry <1, trip_count = 3> 0 %7 : tensor<4xf32> -> tensor<4xf32>
+  %10 = epl.loop_slice <1, trip_count = 3> reverse %8 : tensor<3x4xf32> -> tensor<4xf32>
   %11 = arith.mulf %9, %10 : tensor<4xf32>
-  %12 = epl.loop_last <1, turns = 3> 0 %11 : tensor<4xf32>
+  %12 = epl.loop_last <1, trip_count = 3> 0 %11 : tensor<4xf32>
   return %12 : tensor<4xf32>
 }
 
 // -----
 
-// What no scope marks in turns of which one marks some belongs to that, whatever it reads.
+// What no scope marks in iterations of which one marks some belongs to that, whatever it reads.
 
 // CHECK-LABEL: func.func @marked
 // CHECK: math.tanh {{.*}}#epl.work<@tg0
@@ -54,7 +54,7 @@ func.func @marked(%x: tensor<4xf32>) -> tensor<4xf32> {
     %1 = math.tanh %x : tensor<4xf32>
     epl.yield %1 : tensor<4xf32>
   }
-  %2 = epl.loop_carry <0, turns = 3> 0 %x : tensor<4xf32> -> tensor<4xf32>
+  %2 = epl.loop_carry <0, trip_count = 3> 0 %x : tensor<4xf32> -> tensor<4xf32>
   %3 = arith.addf %2, %0 : tensor<4xf32>
   %4 = epl.replicate name("b") -> tensor<4xf32> {
     %1 = math.sin %3 : tensor<4xf32>
@@ -62,6 +62,6 @@ func.func @marked(%x: tensor<4xf32>) -> tensor<4xf32> {
   }
   %5 = arith.mulf %4, %0 : tensor<4xf32>
   %6 = math.absf %5 : tensor<4xf32>
-  %7 = epl.loop_last <0, turns = 3> 0 %6 : tensor<4xf32>
+  %7 = epl.loop_last <0, trip_count = 3> 0 %6 : tensor<4xf32>
   return %7 : tensor<4xf32>
 }

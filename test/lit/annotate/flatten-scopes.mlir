@@ -33,23 +33,23 @@ func.func @regions(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// What scopes of one name say of parameters is put together, each wish once; a constraint is an op like others.
-// CHECK: func.func @wishes
+// What scopes of one name say of parameters is put together, each constraint once; a constraint is an op like others.
+// CHECK: func.func @constraints
 // CHECK-SAME: tg0 = #epl.scope<split, 2, "a", dims = [<"w0" = 1>, <"w1" = 0>, <"w2" whole>]>
 // CHECK-SAME: tg1 = #epl.scope<split, 2, "", dims = [<"w0" = 0>]>
 // CHECK-NEXT: math.tanh
 // CHECK-NEXT: epl.constrain {{.*}} to <[{"model"}]> {epl.work = #epl.work<@tg0, forward>}
-func.func @wishes(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %0 = epl.split name("a") devices(2) dims([#epl.wish<"w0" = 1>, #epl.wish<"w1" = 0>]) -> tensor<4xf32> {
+func.func @constraints(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = epl.split name("a") devices(2) dims([#epl.dim_constraint<"w0" = 1>, #epl.dim_constraint<"w1" = 0>]) -> tensor<4xf32> {
     %1 = math.tanh %x : tensor<4xf32>
     %2 = epl.constrain %1 to <[{"model"}]> : tensor<4xf32>
     epl.yield %2 : tensor<4xf32>
   }
-  %3 = epl.split name("a") devices(2) dims([#epl.wish<"w1" = 0>, #epl.wish<"w2" whole>]) -> tensor<4xf32> {
+  %3 = epl.split name("a") devices(2) dims([#epl.dim_constraint<"w1" = 0>, #epl.dim_constraint<"w2" whole>]) -> tensor<4xf32> {
     %1 = math.cos %0 : tensor<4xf32>
     epl.yield %1 : tensor<4xf32>
   }
-  %4 = epl.split devices(2) dims([#epl.wish<"w0" = 0>]) -> tensor<4xf32> {
+  %4 = epl.split devices(2) dims([#epl.dim_constraint<"w0" = 0>]) -> tensor<4xf32> {
     %1 = math.exp %3 : tensor<4xf32>
     epl.yield %1 : tensor<4xf32>
   }

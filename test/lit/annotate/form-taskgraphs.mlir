@@ -61,9 +61,9 @@ func.func @merged_split(%x: tensor<4xf32>) -> tensor<4xf32>
 // -----
 
 // Unnamed scopes that are merged bring what they say of parameters.
-// CHECK: epl.taskgraph @tg0 strategy(<split, 2>) dims([#epl.wish<"w0" = 1>, #epl.wish<"w1" whole>])
+// CHECK: epl.taskgraph @tg0 strategy(<split, 2>) dims([#epl.dim_constraint<"w0" = 1>, #epl.dim_constraint<"w1" whole>])
 // CHECK-NOT: epl.taskgraph
-func.func @wishes(%x: tensor<4xf32>) -> tensor<4xf32>
+func.func @constraints(%x: tensor<4xf32>) -> tensor<4xf32>
     attributes {epl.scopes = {tg0 = #epl.scope<split, 2, "", dims = [<"w0" = 1>]>, tg1 = #epl.scope<split, 2, "">,
                               tg2 = #epl.scope<split, 2, "", dims = [<"w1" whole>, <"w0" = 1>]>}} {
   %0 = math.tanh %x {epl.work = #epl.work<@tg0, forward>} : tensor<4xf32>

@@ -53,19 +53,19 @@ func.func @composed(%x: tensor<4x2xf32>) -> tensor<4x4xf32> {
   return %1 : tensor<4x4xf32>
 }
 
-// A stack of what no turn changes is a broadcast; one of what the turns make stays.
+// A stack of what no iteration changes is a broadcast; one of what the iterations make stays.
 // CHECK-LABEL: func.func @stacks
 func.func @stacks(%x: tensor<4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>, tensor<4xf32>) {
-  %h = epl.loop_carry <0, turns = 3> 0 %x : tensor<4xf32> -> tensor<4xf32>
+  %h = epl.loop_carry <0, trip_count = 3> 0 %x : tensor<4xf32> -> tensor<4xf32>
   %next = math.tanh %h : tensor<4xf32>
   // CHECK: %[[SQUARE:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<4xf32>, tensor<4xf32>)
   %square = arith.mulf %x, %x : tensor<4xf32>
   // CHECK: %[[LAST:.*]] = epl.loop_last
-  %last = epl.loop_last <0, turns = 3> 0 %next : tensor<4xf32>
+  %last = epl.loop_last <0, trip_count = 3> 0 %next : tensor<4xf32>
   // CHECK: %[[SAME:.*]] = linalg.generic {indexing_maps = [#[[$COLUMNS:.*]], #[[$WHOLE:.*]]], iterator_types = ["parallel", "parallel"]} ins(%[[SQUARE]] : tensor<4xf32>)
-  %same = epl.loop_stack <0, turns = 3> %square : tensor<4xf32> -> tensor<3x4xf32>
-  // CHECK: %[[STACK:.*]] = epl.loop_stack <0, turns = 3> %{{.*}} : tensor<4xf32> -> tensor<3x4xf32>
-  %own = epl.loop_stack <0, turns = 3> %next : tensor<4xf32> -> tensor<3x4xf32>
+  %same = epl.loop_stack <0, trip_count = 3> %square : tensor<4xf32> -> tensor<3x4xf32>
+  // CHECK: %[[STACK:.*]] = epl.loop_stack <0, trip_count = 3> %{{.*}} : tensor<4xf32> -> tensor<3x4xf32>
+  %own = epl.loop_stack <0, trip_count = 3> %next : tensor<4xf32> -> tensor<3x4xf32>
   // CHECK: return %[[SAME]], %[[STACK]], %[[LAST]]
   return %same, %own, %last : tensor<3x4xf32>, tensor<3x4xf32>, tensor<4xf32>
 }

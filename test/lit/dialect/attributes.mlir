@@ -12,9 +12,9 @@ module attributes {test.scopes = [#epl.scope<replicate, 1, "encoder">, #epl.scop
 // -----
 
 // CHECK: test.scope = #epl.scope<split, 2, "", dims = [<"wq" = 1>, <"wo" = -2>, <"norm/*" whole>]>
-// CHECK-SAME: test.wishes = [#epl.wish<"wq" = 1>, #epl.wish<"w'\22[]>" whole>]
+// CHECK-SAME: test.split_dims = [#epl.dim_constraint<"wq" = 1>, #epl.dim_constraint<"w'\22[]>" whole>]
 module attributes {test.scope = #epl.scope<split, 2, "", dims = [<"wq" = 1>, <"wo" = -2>, <"norm/*" whole>]>,
-                   test.wishes = [#epl.wish<"wq" = 1>, #epl.wish<"w'\22[]>" whole>]} {}
+                   test.split_dims = [#epl.dim_constraint<"wq" = 1>, #epl.dim_constraint<"w'\22[]>" whole>]} {}
 
 // -----
 

@@ -19,8 +19,8 @@ module attributes {test = #epl.scope<replicate, 2, "a", dims = [<"wq" = 1>]>} {}
 // -----
 
 // (W1)
-// expected-error@+1 {{pattern of a wish is empty}}
-module attributes {test = #epl.wish<"" = 1>} {}
+// expected-error@+1 {{pattern of a constraint is empty}}
+module attributes {test = #epl.dim_constraint<"" = 1>} {}
 
 // -----
 

@@ -7,8 +7,8 @@ epl.mesh @mesh axes ["data"=2, "model"=2, "micro"=3 temporal]
 epl.taskgraph @tg0 strategy(<replicate, 1>)
 // CHECK: epl.taskgraph @tg1 strategy(<split, 4>) on @mesh name("head")
 epl.taskgraph @tg1 strategy(<split, 4>) on @mesh name("head")
-// CHECK: epl.taskgraph @tg2 strategy(<split, 2>) dims([#epl.wish<"wq" = 1>, #epl.wish<"wo" whole>])
-epl.taskgraph @tg2 strategy(<split, 2>) dims([#epl.wish<"wq" = 1>, #epl.wish<"wo" whole>])
+// CHECK: epl.taskgraph @tg2 strategy(<split, 2>) dims([#epl.dim_constraint<"wq" = 1>, #epl.dim_constraint<"wo" whole>])
+epl.taskgraph @tg2 strategy(<split, 2>) dims([#epl.dim_constraint<"wq" = 1>, #epl.dim_constraint<"wo" whole>])
 
 // CHECK-LABEL: func.func @reshard
 func.func @reshard(%x: tensor<12x4xf32>) {

@@ -5,14 +5,14 @@ epl.mesh @mesh axes ["data"=2]
 
 // CHECK-LABEL: func.func @tensors
 func.func @tensors(%xs: tensor<3x8x4xf32>, %x: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<3x8x4xf32>) {
-  // CHECK: %[[H:.*]] = epl.loop_carry <0, turns = 3> 0 %{{.*}} : tensor<8x4xf32> -> tensor<8x4xf32>
-  %h = epl.loop_carry <0, turns = 3> 0 %x : tensor<8x4xf32> -> tensor<8x4xf32>
-  // CHECK: %[[S:.*]] = epl.loop_slice <0, turns = 3> reverse %{{.*}} : tensor<3x8x4xf32> -> tensor<8x4xf32>
-  %s = epl.loop_slice <0, turns = 3> reverse %xs : tensor<3x8x4xf32> -> tensor<8x4xf32>
-  // CHECK: epl.loop_last <0, turns = 3> 0 %[[S]] : tensor<8x4xf32>
-  %y = epl.loop_last <0, turns = 3> 0 %s : tensor<8x4xf32>
-  // CHECK: epl.loop_stack <0, turns = 3> %[[H]] : tensor<8x4xf32> -> tensor<3x8x4xf32>
-  %ys = epl.loop_stack <0, turns = 3> %h : tensor<8x4xf32> -> tensor<3x8x4xf32>
+  // CHECK: %[[H:.*]] = epl.loop_carry <0, trip_count = 3> 0 %{{.*}} : tensor<8x4xf32> -> tensor<8x4xf32>
+  %h = epl.loop_carry <0, trip_count = 3> 0 %x : tensor<8x4xf32> -> tensor<8x4xf32>
+  // CHECK: %[[S:.*]] = epl.loop_slice <0, trip_count = 3> reverse %{{.*}} : tensor<3x8x4xf32> -> tensor<8x4xf32>
+  %s = epl.loop_slice <0, trip_count = 3> reverse %xs : tensor<3x8x4xf32> -> tensor<8x4xf32>
+  // CHECK: epl.loop_last <0, trip_count = 3> 0 %[[S]] : tensor<8x4xf32>
+  %y = epl.loop_last <0, trip_count = 3> 0 %s : tensor<8x4xf32>
+  // CHECK: epl.loop_stack <0, trip_count = 3> %[[H]] : tensor<8x4xf32> -> tensor<3x8x4xf32>
+  %ys = epl.loop_stack <0, trip_count = 3> %h : tensor<8x4xf32> -> tensor<3x8x4xf32>
   return %y, %ys : tensor<8x4xf32>, tensor<3x8x4xf32>
 }
 
@@ -20,7 +20,7 @@ func.func @tensors(%xs: tensor<3x8x4xf32>, %x: tensor<8x4xf32>) -> (tensor<8x4xf
 // CHECK-LABEL: func.func @distributed
 func.func @distributed(%z: !epl.dist<tensor<4xf32>, <@mesh, [{}]>>) {
   // CHECK: epl.loop_carry {{.*}} : !epl.dist<tensor<4xf32>, <@mesh, [{}]>> -> !epl.dist<tensor<4xf32>, <@mesh, [{}], partial = sum{"data"}>>
-  %h = epl.loop_carry <0, turns = 3> 0 %z : !epl.dist<tensor<4xf32>, <@mesh, [{}]>> -> !epl.dist<tensor<4xf32>, <@mesh, [{}], partial = sum{"data"}>>
-  %y = epl.loop_last <0, turns = 3> 0 %h : !epl.dist<tensor<4xf32>, <@mesh, [{}], partial = sum{"data"}>>
+  %h = epl.loop_carry <0, trip_count = 3> 0 %z : !epl.dist<tensor<4xf32>, <@mesh, [{}]>> -> !epl.dist<tensor<4xf32>, <@mesh, [{}], partial = sum{"data"}>>
+  %y = epl.loop_last <0, trip_count = 3> 0 %h : !epl.dist<tensor<4xf32>, <@mesh, [{}], partial = sum{"data"}>>
   return
 }

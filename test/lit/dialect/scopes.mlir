@@ -15,8 +15,8 @@ func.func @scopes(%x: tensor<4xf32>) {
     // CHECK: epl.yield %[[C]] : tensor<4xf32>
     epl.yield %1 : tensor<4xf32>
   }
-  // CHECK: epl.split devices(4) dims([#epl.wish<"wq" = 1>]) -> tensor<4xf32>, tensor<4xf32> {
-  %2:2 = epl.split devices(4) dims([#epl.wish<"wq" = 1>]) -> tensor<4xf32>, tensor<4xf32> {
+  // CHECK: epl.split devices(4) dims([#epl.dim_constraint<"wq" = 1>]) -> tensor<4xf32>, tensor<4xf32> {
+  %2:2 = epl.split devices(4) dims([#epl.dim_constraint<"wq" = 1>]) -> tensor<4xf32>, tensor<4xf32> {
     epl.yield %0, %x : tensor<4xf32>, tensor<4xf32>
   }
   // CHECK: epl.split {

@@ -6,17 +6,17 @@
 // Three layers of a loop, and a loop over them backwards that reads what the first one made, the last first.
 
 // What stands between tasks enters and leaves the loops; the gradient of all layers is summed once.
-// LOCAL: epl.loop_carry <0, turns = 3> 0 %arg1 : !epl.dist<tensor<16x8xf32>, <@mesh, [{"data"}, {}]>> -> !epl.dist
-// LOCAL-NEXT: epl.loop_slice <0, turns = 3> %arg0
+// LOCAL: epl.loop_carry <0, trip_count = 3> 0 %arg1 : !epl.dist<tensor<16x8xf32>, <@mesh, [{"data"}, {}]>> -> !epl.dist
+// LOCAL-NEXT: epl.loop_slice <0, trip_count = 3> %arg0
 // LOCAL-NEXT: %[[N:.*]] = epl.task
-// LOCAL: epl.loop_last <0, turns = 3> 0 %[[N]]
-// LOCAL-NEXT: %[[S:.*]] = epl.loop_stack <0, turns = 3> %[[N]]
-// LOCAL: epl.loop_slice <1, turns = 3> reverse %[[S]]
+// LOCAL: epl.loop_last <0, trip_count = 3> 0 %[[N]]
+// LOCAL-NEXT: %[[S:.*]] = epl.loop_stack <0, trip_count = 3> %[[N]]
+// LOCAL: epl.loop_slice <1, trip_count = 3> reverse %[[S]]
 // LOCAL-NEXT: %[[T:.*]]:2 = epl.task
-// LOCAL: %[[G:.*]] = epl.loop_stack <1, turns = 3> reverse %[[T]]#0 : {{.*}}, partial = sum{"data"}>> -> {{.*}}, partial = sum{"data"}>>
+// LOCAL: %[[G:.*]] = epl.loop_stack <1, trip_count = 3> reverse %[[T]]#0 : {{.*}}, partial = sum{"data"}>> -> {{.*}}, partial = sum{"data"}>>
 // LOCAL-NEXT: epl.all_reduce %[[G]]
 
-// Every turn has its commands. The stack that only slices read is in no buffer; a turn writes its part of the other one.
+// Every iteration has its commands. The stack that only slices read is in no buffer; an iteration writes its part of the other one.
 // PLAN: buffer [[STACK:b[0-9]+]] "stack" 768 bytes
 // PLAN-NOT: "stack" 768 bytes
 // PLAN: lane 0 compute
@@ -48,16 +48,16 @@ func.func @main(%w: tensor<3x8x8xf32> {epl.role = "state"}, %x: tensor<16x8xf32>
     -> (tensor<3x8x8xf32> {epl.updates = 0 : i64}, tensor<16x8xf32>) {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<16x8xf32>
-  %h = epl.loop_carry <0, turns = 3> 0 %x : tensor<16x8xf32> -> tensor<16x8xf32>
-  %p = epl.loop_slice <0, turns = 3> %w : tensor<3x8x8xf32> -> tensor<8x8xf32>
+  %h = epl.loop_carry <0, trip_count = 3> 0 %x : tensor<16x8xf32> -> tensor<16x8xf32>
+  %p = epl.loop_slice <0, trip_count = 3> %w : tensor<3x8x8xf32> -> tensor<8x8xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<16x8xf32>) -> tensor<16x8xf32>
   %n = linalg.matmul ins(%h, %p : tensor<16x8xf32>, tensor<8x8xf32>) outs(%f : tensor<16x8xf32>) -> tensor<16x8xf32>
-  %y = epl.loop_last <0, turns = 3> 0 %n : tensor<16x8xf32>
-  %s = epl.loop_stack <0, turns = 3> %n : tensor<16x8xf32> -> tensor<3x16x8xf32>
+  %y = epl.loop_last <0, trip_count = 3> 0 %n : tensor<16x8xf32>
+  %s = epl.loop_stack <0, trip_count = 3> %n : tensor<16x8xf32> -> tensor<3x16x8xf32>
   %fw = tensor.empty() : tensor<8x8xf32>
-  %d = epl.loop_carry <1, turns = 3> 0 %y : tensor<16x8xf32> -> tensor<16x8xf32>
-  %pr = epl.loop_slice <1, turns = 3> reverse %w : tensor<3x8x8xf32> -> tensor<8x8xf32>
-  %sr = epl.loop_slice <1, turns = 3> reverse %s : tensor<3x16x8xf32> -> tensor<16x8xf32>
+  %d = epl.loop_carry <1, trip_count = 3> 0 %y : tensor<16x8xf32> -> tensor<16x8xf32>
+  %pr = epl.loop_slice <1, trip_count = 3> reverse %w : tensor<3x8x8xf32> -> tensor<8x8xf32>
+  %sr = epl.loop_slice <1, trip_count = 3> reverse %s : tensor<3x16x8xf32> -> tensor<16x8xf32>
   %z = linalg.fill ins(%zero : f32) outs(%fw : tensor<8x8xf32>) -> tensor<8x8xf32>
   %g = linalg.generic {indexing_maps = [#rows, #cols, #out], iterator_types = ["parallel", "parallel", "reduction"]}
       ins(%sr, %d : tensor<16x8xf32>, tensor<16x8xf32>) outs(%z : tensor<8x8xf32>) {
@@ -67,7 +67,7 @@ func.func @main(%w: tensor<3x8x8xf32> {epl.role = "state"}, %x: tensor<16x8xf32>
     linalg.yield %q : f32
   } -> tensor<8x8xf32>
   %dn = linalg.matmul ins(%d, %pr : tensor<16x8xf32>, tensor<8x8xf32>) outs(%f : tensor<16x8xf32>) -> tensor<16x8xf32>
-  %dl = epl.loop_last <1, turns = 3> 0 %dn : tensor<16x8xf32>
-  %gs = epl.loop_stack <1, turns = 3> reverse %g : tensor<8x8xf32> -> tensor<3x8x8xf32>
+  %dl = epl.loop_last <1, trip_count = 3> 0 %dn : tensor<16x8xf32>
+  %gs = epl.loop_stack <1, trip_count = 3> reverse %g : tensor<8x8xf32> -> tensor<3x8x8xf32>
   return %gs, %y : tensor<3x8x8xf32>, tensor<16x8xf32>
 }

@@ -165,27 +165,27 @@ func.func @bytes(%a: !pending, %b: !pending, %c: !epl.dist<tensor<f32>, <@mesh, 
   return %0, %1, %2, %3, %4 : !whole, !whole, !epl.dist<tensor<f32>, <@mesh, []>>, !whole, !epl.dist<tensor<f32>, <@mesh, []>>
 }
 
-// Those of a turn, and those that are done once: %a's comes down behind the loop.
+// Those of an iteration, and those that are done once: %a's comes down behind the loop.
 // CHECK-LABEL: func.func @loop
-// CHECK-NEXT: epl.loop_carry <0, turns = 3> 0 %arg1
+// CHECK-NEXT: epl.loop_carry <0, trip_count = 3> 0 %arg1
 // CHECK-NEXT: %[[MADE:.*]]:2 = epl.task <@tg0, forward>
 // CHECK: %[[TURN:.*]]:2 = epl.all_reduce %[[MADE]]#0, %[[MADE]]#1
-// CHECK-NEXT: %[[LAST:.*]] = epl.loop_last <0, turns = 3> 0 %[[TURN]]#0
-// CHECK-NEXT: %[[STACK:.*]] = epl.loop_stack <0, turns = 3> %[[TURN]]#1
+// CHECK-NEXT: %[[LAST:.*]] = epl.loop_last <0, trip_count = 3> 0 %[[TURN]]#0
+// CHECK-NEXT: %[[STACK:.*]] = epl.loop_stack <0, trip_count = 3> %[[TURN]]#1
 // CHECK-NEXT: %[[END:.*]] = epl.task <@tg0, forward>(%[[LAST]])
 // CHECK: %[[ONCE:.*]]:2 = epl.all_reduce %arg0, %[[END]]
 // CHECK-NEXT: return %[[ONCE]]#0, %[[ONCE]]#1, %[[STACK]]
 func.func @loop(%a: !pending, %b: !whole) -> (!whole, !whole, !epl.dist<tensor<3x8xf32>, <@mesh, [{}, {}]>>) {
   %0 = epl.all_reduce %a : !pending -> !whole
-  %1 = epl.loop_carry <0, turns = 3> 0 %b : !whole -> !whole
+  %1 = epl.loop_carry <0, trip_count = 3> 0 %b : !whole -> !whole
   %2:2 = epl.task <@tg0, forward>(%1) : (!whole) -> (!pending, !pending) {
   ^bb0(%x: tensor<8xf32>):
     epl.yield %x, %x : tensor<8xf32>, tensor<8xf32>
   }
   %3 = epl.all_reduce %2#0 : !pending -> !whole
   %4 = epl.all_reduce %2#1 : !pending -> !whole
-  %5 = epl.loop_last <0, turns = 3> 0 %3 : !whole
-  %6 = epl.loop_stack <0, turns = 3> %4 : !whole -> !epl.dist<tensor<3x8xf32>, <@mesh, [{}, {}]>>
+  %5 = epl.loop_last <0, trip_count = 3> 0 %3 : !whole
+  %6 = epl.loop_stack <0, trip_count = 3> %4 : !whole -> !epl.dist<tensor<3x8xf32>, <@mesh, [{}, {}]>>
   %7 = epl.task <@tg0, forward>(%5) : (!whole) -> !pending {
   ^bb0(%x: tensor<8xf32>):
     epl.yield %x : tensor<8xf32>

@@ -88,14 +88,14 @@ TEST(Executor, WakesAWorkerThatSleeps) {
   executor.submit(job);
 }
 
-/// A job for guests. Share 0 idles until it is told to end; each share notes the threads that ran it.
-class GuestJob : public Executor::Job {
+/// A job for helper threads. Slice 0 idles until it is told to end; each slice notes the threads that ran it.
+class HelperJob : public Executor::Job {
 public:
-  GuestJob(Executor &executor, uint32_t shares) : executor(executor), threads(shares) {}
+  HelperJob(Executor &executor, uint32_t slices) : executor(executor), threads(slices) {}
 
   uint32_t numWorkers() const override { return uint32_t(threads.size()); }
   void begin() override {}
-  bool admitsGuests() const override { return true; }
+  bool admitsHelpers() const override { return true; }
   bool run(uint32_t worker) override {
     threads[worker].push_back(std::this_thread::get_id());
     arithmetic = _mm_getcsr();
@@ -108,7 +108,7 @@ public:
   }
   void end() override { ended = true; }
 
-  /// Lets share 0 end, and waits for the end of the job.
+  /// Lets slice 0 end, and waits for the end of the job.
   void finish() {
     release();
     while (!ended)
@@ -125,11 +125,11 @@ public:
   std::atomic<bool> released = false, ended = false;
 };
 
-/// A job that has ended, whose share 0 was begun by this thread: its worker may be quicker, unless it sleeps.
-/// `idles`: whether share 0 has to wait for something.
-std::shared_ptr<GuestJob> finishAsGuest(Executor &executor, uint32_t shares, bool idles) {
+/// A job that has ended, whose slice 0 was begun by this thread: its worker may be quicker, unless it sleeps.
+/// `idles`: whether slice 0 has to wait for something.
+std::shared_ptr<HelperJob> finishAsHelper(Executor &executor, uint32_t slices, bool idles) {
   for (;;) {
-    auto job = std::make_shared<GuestJob>(executor, shares);
+    auto job = std::make_shared<HelperJob>(executor, slices);
     job->released = !idles;
     executor.submit(job, /*joins=*/true);
     executor.help();
@@ -140,32 +140,32 @@ std::shared_ptr<GuestJob> finishAsGuest(Executor &executor, uint32_t shares, boo
   }
 }
 
-TEST(Executor, AGuestRunsTheShareThatItWasLeft) {
+TEST(Executor, AHelperRunsTheSliceThatItWasLeft) {
   Executor executor(2);
-  for (uint32_t shares : {1, 2})
-    EXPECT_EQ(finishAsGuest(executor, shares, /*idles=*/false)->threads[0].size(), 1u);
+  for (uint32_t slices : {1, 2})
+    EXPECT_EQ(finishAsHelper(executor, slices, /*idles=*/false)->threads[0].size(), 1u);
 }
 
-TEST(Executor, AGuestLeavesAShareThatHasToWait) {
+TEST(Executor, AHelperLeavesASliceThatHasToWait) {
   Executor executor(2);
-  auto job = finishAsGuest(executor, 2, /*idles=*/true);
+  auto job = finishAsHelper(executor, 2, /*idles=*/true);
   ASSERT_EQ(job->threads[0].size(), 2u);
   EXPECT_NE(job->threads[0][1], std::this_thread::get_id());
 }
 
-TEST(Executor, AGuestComputesAsWorkersDo) {
+TEST(Executor, AHelperComputesAsWorkersDo) {
   Executor executor(1);
   unsigned before = _mm_getcsr();
-  unsigned asGuest = finishAsGuest(executor, 1, /*idles=*/false)->arithmetic;
-  EXPECT_NE(asGuest, before); // denormals
+  unsigned asHelper = finishAsHelper(executor, 1, /*idles=*/false)->arithmetic;
+  EXPECT_NE(asHelper, before); // denormals
   EXPECT_EQ(_mm_getcsr(), before);
-  auto job = std::make_shared<GuestJob>(executor, 1);
+  auto job = std::make_shared<HelperJob>(executor, 1);
   executor.submit(job);
   job->finish();
-  EXPECT_EQ(asGuest, job->arithmetic);
+  EXPECT_EQ(asHelper, job->arithmetic);
 }
 
-TEST(Executor, NobodyHelpsAJobWithoutGuests) {
+TEST(Executor, NobodyHelpsAJobWithoutHelpers) {
   std::atomic<bool> ended = false;
   Executor executor(1);
   executor.submit(std::make_shared<CountingJob>(1, [&](uint32_t) { ended = true; }), /*joins=*/true);
@@ -186,7 +186,7 @@ TEST(Executor, AnyNumberOfThreadsHelp) {
       }
     });
   for (int i = 0; i < 300; ++i) {
-    auto job = std::make_shared<GuestJob>(executor, 1 + i % 3);
+    auto job = std::make_shared<HelperJob>(executor, 1 + i % 3);
     executor.submit(job, i % 2 == 0);
     if (i % 2 == 0)
       executor.help();

@@ -32,7 +32,7 @@ TEST(Session, ReducesABatchOverAllRanks) {
       for (size_t i = 0; i < values.size(); ++i)
         expected[i % count] += values[i];
       for (int repeat = 0; repeat < 4; ++repeat) {
-        bool waits = repeat % 2 == 1; // and runs a share
+        bool waits = repeat % 2 == 1; // and runs a slice
         Outcome outcome =
             session.call({tensor(ElementType::i64, {ranks, count}, values)}, {false}, "sum", waits);
         EXPECT_EQ(elements<int64_t>(outcome.results[0]), expected) << ranks << " ranks";

@@ -141,11 +141,11 @@ std::vector<Mutation> chunks(const PlanT &plan) {
   addEach<plan::GatherPartsT>(list, plan, "with its first tensor twice", repeat);
   addEach<plan::GatherBlocksT>(list, plan, "with its first tensor twice", repeat);
   addEach<plan::ReduceBlocksT>(list, plan, "with its first tensor twice", repeat);
-  auto turn = [](auto &action) { std::ranges::rotate(action.tensors, action.tensors.begin() + 1); };
-  addEach<plan::ReducePartT>(list, plan, "with its first tensor last", turn);
-  addEach<plan::GatherPartsT>(list, plan, "with its first tensor last", turn);
-  addEach<plan::GatherBlocksT>(list, plan, "with its first tensor last", turn);
-  addEach<plan::ReduceBlocksT>(list, plan, "with its first tensor last", turn);
+  auto iteration = [](auto &action) { std::ranges::rotate(action.tensors, action.tensors.begin() + 1); };
+  addEach<plan::ReducePartT>(list, plan, "with its first tensor last", iteration);
+  addEach<plan::GatherPartsT>(list, plan, "with its first tensor last", iteration);
+  addEach<plan::GatherBlocksT>(list, plan, "with its first tensor last", iteration);
+  addEach<plan::ReduceBlocksT>(list, plan, "with its first tensor last", iteration);
   addEachTensor<plan::GatherBlocksT>(list, plan, "over half",
                                      [](plan::GatheredBlocksT &tensor) { tensor.outer /= 2; });
   return list;

@@ -2,7 +2,7 @@
 //
 // Problem: a task graph that is split says over how many devices, not which tensors along which dimensions.
 // Method: the states of the step may be split over the axis "model", those that a task graph reads which does
-//   not shard its batch over it. What the user wishes for a parameter is done (SplitWishes.h); which
+//   not shard its batch over it. What the user constrains (`dims`) is done (SplitConstraints.h); which
 //   dimension of each other one is, a search decides (SplitSearch.h); optimizer state, biases and gains
 //   follow by propagation. Task graphs that are split over different counts have further axes, "model2" and
 //   so on: each is searched after the others. Experts are spread over replicas at last (SpreadExperts.h).
@@ -15,9 +15,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/shard/Passes.h"
+#include "passes/shard/seed/split/SplitConstraints.h"
 #include "passes/shard/seed/split/SplitReport.h"
 #include "passes/shard/seed/split/SplitSearch.h"
-#include "passes/shard/seed/split/SplitWishes.h"
 #include "passes/shard/seed/split/SpreadExperts.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -39,22 +39,22 @@ static bool isSplit(BlockArgument argument, AxisAttr axis) {
 /// The states of floating point that are not split by hand and need not stay whole: parameters, and what an
 /// optimizer keeps of them.
 static SmallVector<BlockArgument> getOpenStates(func::FuncOp function, AxisAttr axis,
-                                                const SplitWishes &wishes) {
+                                                const SplitConstraints &constraints) {
   auto staysWhole = [&](BlockArgument argument) {
-    const auto *wish = wishes.find(argument);
-    return wish != wishes.end() && !wish->second.state.isSharded();
+    const auto *constraint = constraints.find(argument);
+    return constraint != constraints.end() && !constraint->second.state.isSharded();
   };
   return llvm::filter_to_vector(function.getArguments(), [&](BlockArgument argument) {
     return isFloatState(argument) && !isSplit(argument, axis) && !staysWhole(argument);
   });
 }
 
-/// The dimensions that the axis is wished to split.
-static DenseMap<BlockArgument, int64_t> getWishedDims(const SplitWishes &wishes) {
+/// The dimensions that the axis is constrained to split.
+static DenseMap<BlockArgument, int64_t> getConstrainedDims(const SplitConstraints &constraints) {
   DenseMap<BlockArgument, int64_t> dims;
-  for (const auto &[argument, wish] : wishes)
-    if (wish.state.isSharded())
-      dims[argument] = wish.state.dim;
+  for (const auto &[argument, constraint] : constraints)
+    if (constraint.state.isSharded())
+      dims[argument] = constraint.state.dim;
   return dims;
 }
 
@@ -67,7 +67,7 @@ struct SeedSplit : epl::impl::SeedSplitPassBase<SeedSplit> {
     if (failed(programs))
       return signalPassFailure();
     for (auto [function, mesh] : *programs)
-      if (failed(verifySplitWishes(function, mesh)))
+      if (failed(verifySplitConstraints(function, mesh)))
         return signalPassFailure();
     for (auto [function, mesh] : *programs)
       if (failed(seed(function, mesh)))
@@ -86,21 +86,21 @@ struct SeedSplit : epl::impl::SeedSplitPassBase<SeedSplit> {
   /// Adds to `searched` the states that the axis may split.
   LogicalResult seed(func::FuncOp program, MeshOp mesh, AxisAttr axis,
                      llvm::SmallSetVector<BlockArgument, 8> &searched) {
-    FailureOr<SplitWishes> wishes = getSplitWishes(program, mesh, axis);
-    if (failed(wishes))
+    FailureOr<SplitConstraints> constraints = getSplitConstraints(program, mesh, axis);
+    if (failed(constraints))
       return failure();
     FunctionRules rules(program, mesh);
-    SmallVector<BlockArgument> states = getOpenStates(program, axis, *wishes);
+    SmallVector<BlockArgument> states = getOpenStates(program, axis, *constraints);
     searched.insert_range(states);
-    DenseMap<BlockArgument, int64_t> wished = getWishedDims(*wishes);
-    SplitSearch search(rules, axis, states, wished);
+    DenseMap<BlockArgument, int64_t> constrained = getConstrainedDims(*constraints);
+    SplitSearch search(rules, axis, states, constrained);
     Propagation result = search.run();
     for (BlockArgument state : states)
       setSharding(state, withAxisState(getSharding(state), mesh, axis.getName(), result.getState(state)));
     if (explain)
-      explainSplit(program, axis, search.getKinds(), result, *wishes);
+      explainSplit(program, axis, search.getKinds(), result, *constraints);
     auto isByHand = [&](BlockArgument argument) { return isSplit(argument, axis); };
-    if (search.getKinds().empty() && wishes->empty() && llvm::none_of(program.getArguments(), isByHand))
+    if (search.getKinds().empty() && constraints->empty() && llvm::none_of(program.getArguments(), isByHand))
       program.emitWarning() << "no parameter has a dimension that " << axis.getSize()
                             << " devices can split: every device computes all of it";
     return success();

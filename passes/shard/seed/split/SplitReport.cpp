@@ -38,7 +38,7 @@ static Row getRow(func::FuncOp function, const ParameterKind &kind, const Propag
   std::string chosen = state.isSharded() ? describeDim(first, state.dim) : "none";
   if (state.isSharded() && !kind.split)
     chosen += " as others ask for";
-  if (kind.wish)
+  if (kind.constraint)
     chosen += " as dims says";
   return {getName(function, kind.members),
           getTypeText(first),
@@ -59,12 +59,12 @@ static void print(raw_ostream &os, const Row &row, const std::array<size_t, kCol
 }
 
 void mlir::epl::explainSplit(func::FuncOp function, AxisAttr axis, ArrayRef<ParameterKind> kinds,
-                             const Propagation &result, const SplitWishes &wishes) {
+                             const Propagation &result, const SplitConstraints &constraints) {
   std::vector<Row> rows = {{"parameter", "type", "split along", "bytes", "runner-up", "bytes"}};
   for (const ParameterKind &kind : kinds)
     rows.push_back(getRow(function, kind, result));
-  for (const auto &[argument, wish] : wishes)
-    if (!wish.state.isSharded())
+  for (const auto &[argument, constraint] : constraints)
+    if (!constraint.state.isSharded())
       rows.push_back({getName(function, argument), getTypeText(argument), "none as dims says", "", "", ""});
   if (rows.size() == 1)
     return;

@@ -16,11 +16,11 @@ static constexpr int kMaxRounds = 4;
 static auto getOps(func::FuncOp function) { return function.getBody().front().without_terminator(); }
 
 SplitSearch::SplitSearch(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open,
-                         const DenseMap<BlockArgument, int64_t> &wishes)
+                         const DenseMap<BlockArgument, int64_t> &constraints)
     : rules(rules), axis(axis), open(open), costs(rules) {
   for (auto [position, op] : llvm::enumerate(getOps(rules.getFunction())))
     positions[&op] = position;
-  collectKinds(wishes);
+  collectKinds(constraints);
 }
 
 //===----------------------------------------------------------------------===//
@@ -52,24 +52,25 @@ static bool precedes(const ParameterKind &a, const ParameterKind &b) {
          std::pair(b.firstUse, b.members.front().getArgNumber());
 }
 
-void SplitSearch::collectKinds(const DenseMap<BlockArgument, int64_t> &wishes) {
+void SplitSearch::collectKinds(const DenseMap<BlockArgument, int64_t> &constraints) {
   for (BlockArgument argument : open) {
     ParameterKind found;
     found.firstUse = int64_t(positions.size());
     SmallVector<int64_t> dims = getSplittableDims(argument, found);
-    auto wished = wishes.find(argument);
-    std::optional<int64_t> wish = wished == wishes.end() ? std::nullopt : std::optional(wished->second);
-    if (dims.empty() && !wish)
+    auto constrained = constraints.find(argument);
+    std::optional<int64_t> constraint =
+        constrained == constraints.end() ? std::nullopt : std::optional(constrained->second);
+    if (dims.empty() && !constraint)
       continue;
     std::string name = getKindName(argument);
     auto known = llvm::find_if(kinds, [&](const ParameterKind &kind) {
       return kind.name == name && kind.members.front().getType() == argument.getType() && kind.dims == dims &&
-             kind.wish == wish;
+             kind.constraint == constraint;
     });
     if (known == kinds.end()) {
       found.name = name;
       found.dims = dims;
-      found.wish = found.split = wish;
+      found.constraint = found.split = constraint;
       found.members = {argument};
       kinds.push_back(std::move(found));
       continue;
@@ -169,7 +170,7 @@ bool SplitSearch::improve(ParameterKind &kind, std::optional<Candidate> &now) {
       continue;
     auto splits = llvm::map_to_vector(kinds, [](const ParameterKind &each) { return each.split; });
     Candidate other = change(kind, dim);
-    if (!kind.wish && other.cost < now->cost) {
+    if (!kind.constraint && other.cost < now->cost) {
       now.emplace(std::move(other));
       return true;
     }

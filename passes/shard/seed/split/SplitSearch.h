@@ -1,11 +1,11 @@
-//===- SplitSearch.h - Which dimension of each parameter is split -*- C++ -*-===//
+//===- SplitSearch.h - Which dimension of each parameter is split --*- C++ -*-===//
 //
 // A choice of dimensions is worth what the propagated program costs (StepCost.h). Parameters of equal types
 // whose names differ in numbers only, those of a model's layers, are decided together, one kind after the
 // other; what earlier choices shard by propagation follows, and products that only what is undecided yet can
 // split count as split. Then single choices are changed as long as that is better. What is decided first
 // counts most, so two orders are tried: that in which the program first multiplies by them, and most work
-// first. What the user wishes is no choice; what it costs is known as for one.
+// first. A user constraint is no choice; what it costs is known as for one.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -22,7 +22,7 @@ struct ParameterKind {
   int64_t firstUse = 0;                      ///< the position of the first op that multiplies by a member
   int64_t multiplyAdds = 0;                  ///< of the forward products with members
   DenseSet<Operation *> products = {};       ///< that are split if nothing but this kind is
-  std::optional<int64_t> wish = {};          ///< the one that the user wants
+  std::optional<int64_t> constraint = {};    ///< the one that the user wants
   std::optional<int64_t> split = {};         ///< the one that was chosen; none if propagation decides
   std::optional<int64_t> bytes = {};         ///< that the program exchanges as chosen
   std::optional<int64_t> runnerUp = {};      ///< the next best dimension, where there is a choice
@@ -32,9 +32,10 @@ struct ParameterKind {
 /// The search on one axis.
 class SplitSearch {
 public:
-  /// The arguments in `open` may be split, those in `wishes`, which are open, too, are along that dimension.
+  /// The arguments in `open` may be split, those in `constraints`, which are open, too, are along that
+  /// dimension.
   SplitSearch(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open,
-              const DenseMap<BlockArgument, int64_t> &wishes);
+              const DenseMap<BlockArgument, int64_t> &constraints);
 
   /// Chooses; returns the propagated program, with a state for each argument.
   Propagation run();
@@ -42,7 +43,7 @@ public:
   ArrayRef<ParameterKind> getKinds() const { return kinds; }
 
 private:
-  void collectKinds(const DenseMap<BlockArgument, int64_t> &wishes);
+  void collectKinds(const DenseMap<BlockArgument, int64_t> &constraints);
   SmallVector<int64_t> getSplittableDims(BlockArgument argument, ParameterKind &kind) const;
   void findProducts();
   /// A choice, propagated.

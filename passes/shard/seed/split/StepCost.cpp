@@ -26,7 +26,7 @@ static std::optional<int64_t> countMultiplyAdds(Operation *op) {
 StepCosts::StepCosts(const FunctionRules &rules) : rules(rules) {
   for (Operation &op : rules.getFunction().getBody().front())
     if (std::optional<int64_t> volume = countMultiplyAdds(&op))
-      contractions[&op] = *volume * rules.getLoops().getTurns(op.getResult(0));
+      contractions[&op] = *volume * rules.getLoops().getTripCount(op.getResult(0));
 }
 
 DenseSet<Operation *> StepCosts::getSplit(const Propagation &program) const {

@@ -22,7 +22,7 @@ struct StepCost {
   bool operator<(StepCost other) const { return getTime() < other.getTime(); }
 };
 
-/// The contractions of a step, turns of loops counted. Factorizations are among them.
+/// The contractions of a step, iterations of loops counted. Factorizations are among them.
 class StepCosts {
 public:
   explicit StepCosts(const FunctionRules &rules);

@@ -1,4 +1,4 @@
-"""Flattens a StableHLO module into `main`: no calls, loops of one turn or unrolled, all branches or one.
+"""Flattens a StableHLO module into `main`: no calls, loops of one iteration or unrolled, all branches or one.
 
 Problem: JAX lowers inner `jit`s (`relu`, `_where`, `log_softmax`, ...) to calls, `scan` and `fori_loop` to
 `while`, `cond` and `switch` to `case`. The operations of a callee know only the inner end of their name
@@ -8,7 +8,7 @@ scalar integers that are known (counters, bounds, indices made of them) become c
 condition of a loop of constant length is known at every iteration. Of a long loop the body is cloned once
 (`loops.py`). Where the index of a `case` is not known, the operations of all branches stand there and the
 results are selected by scalars that stand before them, so that the compiler sees what only one branch needs
-(passes/shard/analysis/Branches.h). A loop whose length the step computes has as many turns as its bound
+(passes/shard/analysis/Branches.h). A loop whose length the step computes has as many iterations as its bound
 says, each of them a branch (`whiles.py`). Long functions of elements, such as those that make random bits,
 stay calls (`maps.py`). What the step reports is recorded where it is met (`reports.py`).
 Invariant out: one function, `main`, without other calls and control flow; an operation's name stack is its
@@ -33,7 +33,7 @@ from epl.errors import UnsupportedError
 
 MAX_OPERATIONS = 200_000  # that are cloned: about half a minute
 
-MOST_INNER = 2_000  # operations of an inner loop that each turn of an outer one has, unrolled
+MOST_INNER = 2_000  # operations of an inner loop that each iteration of an outer one has, unrolled
 MOST_INNER_BRANCHES = 10_000  # of one whose length the step computes: few of them run
 
 Values = dict[ir.Value, ir.Value]
@@ -178,11 +178,11 @@ class _Flattener:
     ) -> list[ir.Value] | None:
         """The results of a loop that stays one; None if it is one to unroll."""
 
-        def clone(turn: loops.Turn) -> loops.Loop:
+        def clone(iteration: loops.Iteration) -> loops.Loop:
             [goes_on], following = (
-                self._block(region.blocks[0], turn.arguments, values, caller) for region in op.regions
+                self._block(region.blocks[0], iteration.arguments, values, caller) for region in op.regions
             )
-            return loops.Loop(turn, carried, goes_on, following, self._reported())
+            return loops.Loop(iteration, carried, goes_on, following, self._reported())
 
         return self._written([value.type for value in carried], clone, _called_at(op.location, caller))
 
@@ -190,24 +190,24 @@ class _Flattener:
         return [value for record in self.records for value in record.values]
 
     def _written(
-        self, types: Sequence[ir.Type], clone: Callable[[loops.Turn], loops.Loop], location: ir.Location
+        self, types: Sequence[ir.Type], clone: Callable[[loops.Iteration], loops.Loop], location: ir.Location
     ) -> list[ir.Value] | None:
-        """The results of the loop whose turn `clone` clones; None if it is one to unroll."""
-        turn, chosen, outer = loops.Turn(types), dict(self._chosen), self.records
+        """The results of the loop whose iteration `clone` clones; None if it is one to unroll."""
+        iteration, chosen, outer = loops.Iteration(types), dict(self._chosen), self.records
         cloned, self._is_in_loop, self.records = self._cloned, True, []
         try:
-            with ir.InsertionPoint(turn.block):
-                loop = clone(turn)
+            with ir.InsertionPoint(iteration.block):
+                loop = clone(iteration)
             if loop.is_kept:
                 results = loop.write(self._loops, location)
                 stacks = iter(loop.stacks)
-                outer += [r.stacked(self._loops, loop.turns, stacks) for r in self.records]
+                outer += [r.stacked(self._loops, loop.trip_count, stacks) for r in self.records]
                 self._loops += 1
                 return results
-        except (_LongInnerLoop, UnsupportedError):  # such as for one whose length depends on the turn
+        except (_LongInnerLoop, UnsupportedError):  # such as for one whose length depends on the iteration
             pass
         finally:
-            turn.erase()
+            iteration.erase()
             self._chosen, self.records = chosen, outer
             self._is_in_loop = False
         self._cloned = cloned
@@ -245,22 +245,22 @@ class _Flattener:
         values: Values,
         caller: ir.Location | None,
     ) -> list[ir.Value]:
-        """A loop whose length the step computes: as many turns as its bound says, each of them a branch."""
+        """A loop whose length the step computes: as many iterations as its bound says, each one a branch."""
         self._has_bounds = True
         carried = [*carried, *self._block(op.regions[0].blocks[0], carried, values, caller)]
 
-        def clone(turn: loops.Turn) -> loops.Loop:
-            following = self._branch_turn(op, turn.arguments, values, caller)
-            return loops.Loop(turn, carried, bound.turns, following, self._reported())
+        def clone(iteration: loops.Iteration) -> loops.Loop:
+            following = self._branch_iteration(op, iteration.arguments, values, caller)
+            return loops.Loop(iteration, carried, bound.trip_count, following, self._reported())
 
         location = _called_at(op.location, caller)
         types = [value.type for value in carried]
         results = None if self._is_in_loop else self._written(types, clone, location)
         if results is None:
             before, results = self._cloned, carried
-            for _ in range(bound.turns):
+            for _ in range(bound.trip_count):
                 self._check_inner(before, MOST_INNER_BRANCHES)
-                results = self._branch_turn(op, results, values, caller)
+                results = self._branch_iteration(op, results, values, caller)
         *results, goes_on = results
         if not bound.sure:
             with location:
@@ -268,10 +268,10 @@ class _Flattener:
                 reports.add_unended(self.records, goes_on, bound.message, self._guards, place)
         return results
 
-    def _branch_turn(
+    def _branch_iteration(
         self, op: ir.Operation, arguments: Sequence[ir.Value], values: Values, caller: ir.Location | None
     ) -> list[ir.Value]:
-        """A turn that is skipped when the loop, as the last argument says, has ended."""
+        """An iteration that is skipped when the loop, as the last argument says, has ended."""
         *carried, goes_on = arguments
         condition, body = (region.blocks[0] for region in op.regions)
         with self._taking([(goes_on, True)]):

@@ -1,15 +1,16 @@
-"""Long loops of constant length stay loops: `epl.loop_*` operations round the operations of one turn.
+"""Long loops of constant length stay loops: `epl.loop_*` operations round the operations of one iteration.
 
 Problem: an unrolled `scan` over 24 layers, or a recurrence over 1000 steps, takes as long to legalize, print,
 parse and compile as that many copies of its body.
 Method: the body is cloned once, with a placeholder for each carried value. Scalar integers that follow from
-nothing but known ones, counters above all, are computed for every turn, so the length is known, and for each
-position of a slice or update whether it counts the turns. Then carried values are told apart: what a body
-returns as it came is no part of the loop; what it updates at the turn's position, and only there, is a stack
-of the turns' values (a scan's `ys`); slices at the turn's position are those of a stack (its `xs`); all else
-goes from turn to turn. A counter that is read otherwise is a slice of the table of its numbers.
-Invariant out: what depends on the turn depends on an `epl.loop_carry` or `epl.loop_slice`; what leaves the
-loop stands behind all of it.
+nothing but known ones, counters above all, are computed for every iteration, so the length is known, and for
+each position of a slice or update whether it counts the iterations. Then carried values are told apart: what
+a body returns as it came is no part of the loop; what it updates at the iteration's position, and only there,
+is a stack of the iterations' values (a scan's `ys`); slices at the iteration's position are those of a stack
+(its `xs`); all else goes from one iteration to the next. A counter that is read otherwise is a slice of the
+table of its numbers.
+Invariant out: what depends on the iteration depends on an `epl.loop_carry` or `epl.loop_slice`; what leaves
+the loop stands behind all of it.
 """
 
 from __future__ import annotations
@@ -31,19 +32,21 @@ _AT_POSITIONS = (
     "stablehlo.scatter",
 )
 
-FEWEST_TURNS = 4
-FEWEST_OPERATIONS = 400  # of all turns together: fewer compile quickly, and turns may share kernels
-MOST_UNROLLED = 20_000  # operations of all turns, where positions depend on the turn in ways of their own
-MOST_OPERATIONS = 500_000  # of all turns of a loop that is kept: about half a minute
+FEWEST_ITERATIONS = 4
+FEWEST_OPERATIONS = 400  # of all iterations together: fewer compile quickly, and iterations may share kernels
+MOST_UNROLLED = (
+    20_000  # operations of all iterations, where positions depend on the iteration in ways of their own
+)
+MOST_OPERATIONS = 500_000  # of all iterations of a loop that is kept: about half a minute
 
 Numbers = dict[ir.Value, np.ndarray]
 
 
-class Turn:
-    """A block of its own for the operations of one turn, with arguments for the carried values."""
+class Iteration:
+    """A block of its own for the operations of one iteration, with arguments for the carried values."""
 
     def __init__(self, types: Sequence[ir.Type]) -> None:
-        self._holder = ir.Operation.create("epl.turn", regions=1, loc=ir.Location.unknown(), ip=False)
+        self._holder = ir.Operation.create("epl.iteration", regions=1, loc=ir.Location.unknown(), ip=False)
         self.block = ir.Block.create_at_start(self._holder.regions[0], list(types))
         self.arguments = list(self.block.arguments)
 
@@ -56,16 +59,16 @@ class Loop:
     """A loop, and what is known of its carried values.
 
     Args:
-      turn: holds the operations of the condition and the body.
-      initial: the carried values before the first turn.
-      goes_on: the condition, in the turn, or the number of turns.
-      following: what the turn makes of the carried values.
-      reported: what the step reports of every turn.
+      iteration: holds the operations of the condition and the body.
+      initial: the carried values before the first iteration.
+      goes_on: the condition, in the iteration, or the number of iterations.
+      following: what the iteration makes of the carried values.
+      reported: what the step reports of every iteration.
     """
 
     def __init__(
         self,
-        turn: Turn,
+        iteration: Iteration,
         initial: Sequence[ir.Value],
         goes_on: ir.Value | int,
         following: Sequence[ir.Value],
@@ -73,48 +76,52 @@ class Loop:
     ) -> None:
         self._reported = list(reported)
         self.stacks: list[ir.Value] = []
-        """Behind the loop what was reported of every turn, when it is written."""
-        self._arguments, self._initial, self._following = turn.arguments, list(initial), list(following)
-        self._operations = [view.operation for view in turn.block.operations]
-        self._numbers: dict[ir.Value, list[np.ndarray]] = {}  # of scalar integers that are known in all turns
-        self._after: dict[int, np.ndarray] = {}  # position of a counter to its number after the last turn
-        self.turns = goes_on if isinstance(goes_on, int) else self._count(goes_on)
+        """Behind the loop what was reported of every iteration, when it is written."""
+        self._arguments, self._initial, self._following = iteration.arguments, list(initial), list(following)
+        self._operations = [view.operation for view in iteration.block.operations]
+        self._numbers: dict[
+            ir.Value, list[np.ndarray]
+        ] = {}  # of scalar integers that are known in all iterations
+        self._after: dict[
+            int, np.ndarray
+        ] = {}  # position of a counter to its number after the last iteration
+        self.trip_count = goes_on if isinstance(goes_on, int) else self._count(goes_on)
         self._updates = self._find_updates()
         self._slices = self._find_slices()
 
     @property
     def is_kept(self) -> bool:
         """Whether the loop has a known length and is better not unrolled."""
-        size = self.turns * len(self._operations)
-        if self.turns < FEWEST_TURNS or not FEWEST_OPERATIONS <= size <= MOST_OPERATIONS:
+        size = self.trip_count * len(self._operations)
+        if self.trip_count < FEWEST_ITERATIONS or not FEWEST_OPERATIONS <= size <= MOST_OPERATIONS:
             return False
         return size > MOST_UNROLLED or not any(map(self._reads_elsewhere, self._moved()))
 
     # What is known.
 
     def _count(self, goes_on: ir.Value) -> int:
-        """Finds the counters and counts the turns; 0 if their number is not known."""
+        """Finds the counters and counts the iterations; 0 if their number is not known."""
         computed = [op for op in self._operations if scalars.is_scalar(op)]
         start = {i: scalars.known(value) for i, value in enumerate(self._initial)}
         now = {i: number for i, number in start.items() if number is not None}
         while (after := self._following_numbers(now, self._evaluate(computed, now))).keys() != now.keys():
             now = {i: now[i] for i in after}  # without what does not follow from the others
-        turns = 0
+        trip_count = 0
         while True:
             known = self._evaluate(computed, now)
             condition = _number(goes_on, known)
-            if condition is None or turns > MOST_OPERATIONS:
+            if condition is None or trip_count > MOST_OPERATIONS:
                 return 0
             if not condition:
                 self._after = now
-                return turns
+                return trip_count
             for value, number in known.items():
                 self._numbers.setdefault(value, []).append(number)
             now = self._following_numbers(now, known)
-            turns += 1
+            trip_count += 1
 
     def _evaluate(self, computed: Sequence[ir.Operation], counters: dict[int, np.ndarray]) -> Numbers:
-        """The scalar integers that follow from the counters in one turn."""
+        """The scalar integers that follow from the counters in one iteration."""
         known = {self._arguments[i]: number for i, number in counters.items()}
         for op in computed:
             number = scalars.evaluate(op, [_number(operand, known) for operand in op.operands])
@@ -130,7 +137,7 @@ class Loop:
         return bool(self._following[position] == self._arguments[position])
 
     def _find_updates(self) -> dict[int, ir.Operation]:
-        """Of carried values that are stacks of what the turns make, by position, the updates."""
+        """Of carried values that are stacks of what the iterations make, by position, the updates."""
         found = {}
         for position, value in enumerate(self._following):
             update = producer(value, "stablehlo.dynamic_update_slice")
@@ -157,19 +164,19 @@ class Loop:
         ]
 
     def _is_row(self, stack: ir.Type, part: ir.Type, starts: Sequence[ir.Value]) -> bool:
-        """Whether a part is the turn's row of a stack that has one for each turn."""
+        """Whether a part is the iteration's row of a stack that has one for each iteration."""
         if stack.rank == 0 or list(part.shape) != [1, *stack.shape[1:]]:
             return False
-        return bool(stack.shape[0] == self.turns) and self._is_reversed(starts[0]) is not None
+        return bool(stack.shape[0] == self.trip_count) and self._is_reversed(starts[0]) is not None
 
     def _is_reversed(self, position: ir.Value) -> bool | None:
-        """Whether a position counts the turns down (True) or up (False); None if it does neither."""
+        """Whether a position counts the iterations down (True) or up (False); None if it does neither."""
         numbers = [int(number) for number in self._numbers.get(position, [])]
-        up = list(range(self.turns))
+        up = list(range(self.trip_count))
         return False if numbers == up else True if numbers == up[::-1] else None
 
     def _moved(self) -> list[ir.Operation]:
-        """The operations that are computed in every turn."""
+        """The operations that are computed in every iteration."""
         rewritten = [*self._slices, *self._updates.values()]
         return [
             op
@@ -178,14 +185,14 @@ class Loop:
         ]
 
     def _reads_elsewhere(self, op: ir.Operation) -> bool:
-        """Whether an operation reads or writes at a position of the turn that is no row of a stack."""
+        """Whether an operation reads or writes at a position of the iteration that is no row of a stack."""
         return op.name in _AT_POSITIONS and any(operand in self._numbers for operand in op.operands)
 
     # The loop as operations.
 
     def write(self, number: int, location: ir.Location) -> list[ir.Value]:
         """Writes the loop to the insertion point, as loop `number` of the step; returns what it makes."""
-        self._attribute = ir.Attribute.parse(f"#epl.loop<{number}, turns = {self.turns}>")
+        self._attribute = ir.Attribute.parse(f"#epl.loop<{number}, trip_count = {self.trip_count}>")
         moved = self._moved()
         with location:
             self._enter(moved)
@@ -219,8 +226,8 @@ class Loop:
         self._reported = [new if value == old else value for value in self._reported]
 
     def _from_table(self, type_: ir.Type, numbers: Sequence[np.ndarray]) -> ir.Value:
-        """A known number of each turn, as a slice of all of them."""
-        table = ir.RankedTensorType.get([self.turns], type_.element_type)
+        """A known number of each iteration, as a slice of all of them."""
+        table = ir.RankedTensorType.get([self.trip_count], type_.element_type)
         values = ir.DenseElementsAttr.get(np.array(numbers), type=table)
         return self._sliced(stablehlo.ConstantOp(values).result, reverse=False)
 
@@ -229,7 +236,7 @@ class Loop:
         return self._edge("slice", part, stack, reverse=reverse)
 
     def _leave(self) -> list[ir.Value]:
-        """What is there after the loop. The rows of stacks are a part of the last turn."""
+        """What is there after the loop. The rows of stacks are a part of the last iteration."""
         rows = {}
         for i, update in self._updates.items():
             stack = self._arguments[i].type
@@ -251,7 +258,7 @@ class Loop:
         return results
 
     def _stacked(self, value: ir.Value) -> ir.Value:
-        stack = ir.RankedTensorType.get([self.turns, *value.type.shape], value.type.element_type)
+        stack = ir.RankedTensorType.get([self.trip_count, *value.type.shape], value.type.element_type)
         return self._edge("stack", stack, value)
 
     def _edge(

@@ -54,11 +54,13 @@ class Record:
     place: Place | None
     flagged: bool
     loop: int | None = None
-    turns: int = 1
+    trip_count: int = 1
 
-    def stacked(self, loop: int, turns: int, stacks: Iterator[ir.Value]) -> Record:
+    def stacked(self, loop: int, trip_count: int, stacks: Iterator[ir.Value]) -> Record:
         """The same behind a loop of which it is a part; takes as many of the stacks as it has values."""
-        return replace(self, loop=loop, turns=turns, values=tuple(next(stacks) for _ in self.values))
+        return replace(
+            self, loop=loop, trip_count=trip_count, values=tuple(next(stacks) for _ in self.values)
+        )
 
     @property
     def report(self) -> Report:
@@ -67,8 +69,8 @@ class Record:
         if self.flagged:
             kinds = (*kinds, jax.ShapeDtypeStruct((), bool))
         if self.loop is not None:
-            kinds = tuple(jax.ShapeDtypeStruct((self.turns, *kind.shape), kind.dtype) for kind in kinds)
-        return Report(self.site.what, self.place, kinds, self.loop, self.turns, self.flagged)
+            kinds = tuple(jax.ShapeDtypeStruct((self.trip_count, *kind.shape), kind.dtype) for kind in kinds)
+        return Report(self.site.what, self.place, kinds, self.loop, self.trip_count, self.flagged)
 
 
 # Checks as a primitive.
@@ -199,9 +201,9 @@ def _check_values(operands: Sequence[ir.Value], guards: Guards) -> list[ir.Value
 def add_unended(
     records: list[Record], goes_on: ir.Value, message: str, guards: Guards, place: Place | None
 ) -> None:
-    """Adds the check of a loop whose condition still holds after all turns that it has.
+    """Adds the check of a loop whose condition still holds after all iterations that it has.
 
-    A loop in a function that is called again, or in the turns of another one, has one check for all.
+    A loop in a function that is called again, or in the iterations of another one, has one check for all.
     """
     goes_on = where_taken(goes_on, guards)
     what = Check(message)

@@ -266,11 +266,11 @@ def _scope(strategy: Strategy) -> str:
     """A scope as its attribute shows it: `split, 2, "", dims = [<"wq" = 1>] at loc("train.py":7:1)`."""
     text = f'{strategy.kind.value}, {strategy.device_count}, "{strategy.name}"'
     if strategy.dims:
-        wishes = (
+        constraints = (
             f"<{ir.StringAttr.get(pattern)} {'whole' if dim is None else f'= {dim}'}>"
             for pattern, dim in strategy.dims
         )
-        text += f", dims = [{', '.join(wishes)}]"
+        text += f", dims = [{', '.join(constraints)}]"
     if strategy.place is None:
         return text
     return f"{text} at {ir.Location.file(strategy.place.file, strategy.place.line, 1)}"

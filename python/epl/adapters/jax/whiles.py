@@ -1,13 +1,14 @@
-"""Loops whose length the step computes: how many turns they are given.
+"""Loops whose length the step computes: how many iterations they are given.
 
-Problem: devices keep one schedule, so a loop has a number of turns before the step runs; turns that come when
-it has ended are branches that are not taken. How many may there be?
+Problem: devices keep one schedule, so a loop has a number of iterations before the step runs; iterations that
+come when it has ended are branches that are not taken. How many may there be?
 Method: the user states it (`epl.bounded_while`, a name in the locations of what stands in it), or the program
 shows it: `(i < 100) & (error > tolerance)` fails when the counter does, whatever the rest is. The condition
-and the counters are followed turn by turn with what is known: numbers, true and false, nothing else. Under
-`jax.vmap` each element has a counter, which stands still where the element has ended; it is followed as one
-that goes on. That an ended element stays ended is not looked into, and the user's own selections look alike.
-So the bound that follows from it is checked as the step runs, like the one that the user states.
+and the counters are followed iteration by iteration with what is known: numbers, true and false, nothing
+else. Under `jax.vmap` each element has a counter, which stands still where the element has ended; it is
+followed as one that goes on. That an ended element stays ended is not looked into, and the user's own
+selections look alike. So the bound that follows from it is checked as the step runs, like the one that the
+user states.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from jaxlib.mlir import ir
 from epl.adapters.jax import scalars
 from epl.bounds import NAME
 
-MOST_TURNS = 2_048  # that a program shows: beyond, a bound was not meant as one
+MOST_ITERATIONS = 2_048  # that a program shows: beyond, a bound was not meant as one
 
 _NAME = re.compile(rf"(?:^|[/(]){re.escape(NAME)}(\d+)(?=$|[/)])")
 _SAME = ("stablehlo.broadcast_in_dim", "stablehlo.reshape")
@@ -40,7 +41,7 @@ Knowns = Sequence[Known | None]
 
 
 def stated_bound(location: ir.Location) -> int | None:
-    """The turns that the innermost `epl.bounded_while` round an operation allows its loops."""
+    """The iterations that the innermost `epl.bounded_while` round an operation allows its loops."""
     return next((int(found[-1]) for name in _names(location) if (found := _NAME.findall(name))), None)
 
 
@@ -60,9 +61,9 @@ def _names(location: ir.Location) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Bound:
-    """How many turns a loop has at most; `sure`: it has ended by then. `message`: if it has not."""
+    """How many iterations a loop has at most; `sure`: it has ended by then. `message`: if it has not."""
 
-    turns: int
+    trip_count: int
     sure: bool
     message: str = ""
 
@@ -70,26 +71,27 @@ class Bound:
 def bound(
     op: ir.Operation, carried: Sequence[ir.Value], location: ir.Location, follower: Follower
 ) -> Bound | None:
-    """The turns of a `while` from these carried values on, if the step computes whether there is a next one.
+    """The iterations of a `while` from these carried values on, if the step computes whether one follows.
 
-    None if that is known in all turns, and if neither a block of the user's nor the program says how many.
+    None if that is known in all iterations, and if neither a block of the user's nor the program says how
+    many.
     """
     stated = stated_bound(location)
-    shown = follower.shown_bound(op, carried, min(MOST_TURNS, stated or MOST_TURNS))
+    shown = follower.shown_bound(op, carried, min(MOST_ITERATIONS, stated or MOST_ITERATIONS))
     if follower.is_length_known or (shown is None and stated is None):
         return None
-    if shown is not None and (stated is None or (shown.sure and shown.turns <= stated)):
-        return replace(shown, message=_message(shown.turns, "state a bound with"))
+    if shown is not None and (stated is None or (shown.sure and shown.trip_count <= stated)):
+        return replace(shown, message=_message(shown.trip_count, "state a bound with"))
     assert stated is not None
     return Bound(stated, False, _message(stated, "raise the bound of"))
 
 
-def _message(turns: int, remedy: str) -> str:
-    return f"the loop did not end within {turns} iterations: {remedy} epl.bounded_while"
+def _message(trip_count: int, remedy: str) -> str:
+    return f"the loop did not end within {trip_count} iterations: {remedy} epl.bounded_while"
 
 
 class Follower:
-    """Follows what is known in the turns of a loop.
+    """Follows what is known in the iterations of a loop.
 
     Args:
       functions: of the module, by name.
@@ -101,18 +103,18 @@ class Follower:
         self._known: dict[ir.Value, Known | None] = {}
         self._slices: dict[tuple[ir.Block, tuple[ir.Value, ...]], list[ir.Operation]] = {}
         self.is_length_known = True
-        """Whether it is known for sure in every turn that was followed if there is a next one."""
+        """Whether it is known for sure in every iteration that was followed if there is a next one."""
 
     def shown_bound(self, op: ir.Operation, carried: Sequence[ir.Value], most: int) -> Bound | None:
-        """How many turns a `while` has from these carried values on; None if no number up to `most` shows."""
+        """How many iterations a `while` has from these values on; None if no number up to `most` shows."""
         condition, body = (region.blocks[0] for region in op.regions)
         now: Knowns = [_constant(value) for value in carried]
-        for turn in range(most + 1):
+        for iteration in range(most + 1):
             [goes_on] = self._follow(condition, now, [True])
             self.is_length_known &= goes_on is not None and goes_on.sure
             if goes_on is not None and not goes_on.number:
-                return Bound(turn, goes_on.sure)
-            following = self._follow(body, now, [turn == 0 or known is not None for known in now])
+                return Bound(iteration, goes_on.sure)
+            following = self._follow(body, now, [iteration == 0 or known is not None for known in now])
             if following == now:
                 return None
             now = following

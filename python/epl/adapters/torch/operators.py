@@ -63,10 +63,10 @@ def _scattered(combine: Callable[[Any, Any], Any], operator: Any) -> Callable[..
         if not 0 < count <= _FEW or rest != [n for d, n in enumerate(index.shape) if d != axis] or options:
             return hooks.lower(operator, (x, dim, index, source), options)
         positions = jax.lax.broadcasted_iota(index.dtype, x.shape, axis)
-        for turn in range(count):
-            here = jax.lax.slice_in_dim(index, turn, turn + 1, axis=axis)
+        for iteration in range(count):
+            here = jax.lax.slice_in_dim(index, iteration, iteration + 1, axis=axis)
             many = isinstance(source, jax.Array) and source.ndim
-            value = jax.lax.slice_in_dim(source, turn, turn + 1, axis=axis) if many else source
+            value = jax.lax.slice_in_dim(source, iteration, iteration + 1, axis=axis) if many else source
             x = jnp.where(positions == here, combine(x, jnp.asarray(value, x.dtype)), x)
         return x
 

@@ -325,7 +325,7 @@ epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 #id = affine_map<(d0, d1) -> (d0, d1)>
 
 // A broadcast is a result of the task and is read by the kernel that makes what it broadcasts: inside that
-// kernel it is made again.
+// kernel it is rematerialized.
 // CHECK-LABEL: func.func @broadcast_of_own_value
 // CHECK: %[[A:.*]]:2 = epl.cluster fusion
 // CHECK: math.exp

@@ -77,16 +77,16 @@ epl.mesh @mesh axes ["data"=2]
 
 !v = tensor<8xf32>
 
-// In a loop: what a turn constrains is split in all turns.
+// In a loop: what an iteration constrains is split in all iterations.
 // CHECK-LABEL: func.func @loop
 func.func @loop(%x: !v {epl.sharding = #epl.sharding<@mesh, [{}]>}) -> !v {
   // CHECK: %[[PART:.*]] = epl.reshard %{{.*}} to <@mesh, [{"data"}]>
-  // CHECK: %[[H:.*]] = epl.loop_carry <0, turns = 4> 0 %[[PART]]
-  %h = epl.loop_carry <0, turns = 4> 0 %x : !v -> !v
+  // CHECK: %[[H:.*]] = epl.loop_carry <0, trip_count = 4> 0 %[[PART]]
+  %h = epl.loop_carry <0, trip_count = 4> 0 %x : !v -> !v
   // CHECK-NEXT: math.sin %[[H]] {{.*}}[{"data"}]
   %0 = math.sin %h : !v
   %1 = epl.constrain %0 to <[{"data"}]> : !v
   // CHECK-NEXT: epl.loop_last {{.*}}[{"data"}]
-  %2 = epl.loop_last <0, turns = 4> 0 %1 : !v
+  %2 = epl.loop_last <0, trip_count = 4> 0 %1 : !v
   return %2 : !v
 }

@@ -191,8 +191,8 @@ func.func @slices(%x: tensor<8x8xf32> {epl.sharding = #batch}, %w: tensor<8x8xf3
 }
 
 // A fill that is read whole and in parts is made twice, not cut; what nobody reads any more is gone.
-// CHECK-LABEL: func.func @remade
-func.func @remade(%x: tensor<8x8xf32> {epl.sharding = #batch}) -> tensor<8x8xf32> {
+// CHECK-LABEL: func.func @rematerialized
+func.func @rematerialized(%x: tensor<8x8xf32> {epl.sharding = #batch}) -> tensor<8x8xf32> {
   %f0 = arith.constant 0.0 : f32
   // CHECK-DAG: %[[E:.*]] = tensor.empty() {epl.sharding = [#epl.sharding<@mesh, [{}, {}]>]}
   // CHECK-DAG: %[[EP:.*]] = tensor.empty() {epl.sharding = [#epl.sharding<@mesh, [{"data"}, {}]>]}
@@ -208,9 +208,9 @@ func.func @remade(%x: tensor<8x8xf32> {epl.sharding = #batch}) -> tensor<8x8xf32
   return %1 : tensor<8x8xf32>
 }
 
-// An op that is made again for each of its readers is gone, once.
-// CHECK-LABEL: func.func @remade_twice
-func.func @remade_twice(%x: tensor<8x8xf32> {epl.sharding = #batch}, %c: tensor<8x8xf32> {epl.sharding = #epl.sharding<@mesh, [{}, {"data"}]>}) {
+// An op that is rematerialized for each of its readers is gone, once.
+// CHECK-LABEL: func.func @rematerialized_twice
+func.func @rematerialized_twice(%x: tensor<8x8xf32> {epl.sharding = #batch}, %c: tensor<8x8xf32> {epl.sharding = #epl.sharding<@mesh, [{}, {"data"}]>}) {
   // CHECK-NEXT: tensor.empty() {epl.sharding = [#epl.sharding<@mesh, [{{.*}}"data"
   // CHECK-NEXT: tensor.empty() {epl.sharding = [#epl.sharding<@mesh, [{{.*}}"data"
   // CHECK-NEXT: linalg.exp
@@ -259,11 +259,11 @@ func.func @two_axes(%x: tensor<8x4xf32> {epl.sharding = #epl.sharding<@mesh, [{"
 
 epl.mesh @mesh axes ["data"=2, "model"=2]
 
-// What is made of constants is made again from what they were, not from the copies that others read.
-// CHECK-LABEL: func.func @remade_twice
+// What is made of constants is rematerialized from what they were, not from the copies that others read.
+// CHECK-LABEL: func.func @rematerialized_twice
 // CHECK-NOT: epl.reshard
 // CHECK: return
-func.func @remade_twice(%x: tensor<4x4xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {}]>},
+func.func @rematerialized_twice(%x: tensor<4x4xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {}]>},
                         %y: tensor<4x4xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {"model"}]>})
     -> (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) {
   %c = arith.constant dense<1.0> : tensor<4x4xf32>

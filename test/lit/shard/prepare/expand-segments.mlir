@@ -120,25 +120,25 @@ func.func @reshapes(%w: tensor<6x24xf32> {epl.role = "state"}, %x: tensor<4x6xf3
   return %0, %1 : tensor<4x2x4xf32>, tensor<4x2x4xf32>
 }
 
-// Through a loop: the parts of a stack of parameters, and what goes from turn to turn.
-// CHECK-LABEL: func.func @turns(
+// Through a loop: the parts of a stack of parameters, and what goes from one iteration to the next.
+// CHECK-LABEL: func.func @iterations(
 // CHECK-SAME: %[[W0:.*]]: tensor<5x2x8xf32> {epl.caller_shape = array<i64: 5, 16>
-func.func @turns(%w: tensor<5x16xf32> {epl.role = "state"}, %x: tensor<16xf32> {epl.role = "state"}) -> (tensor<8xf32>, tensor<8xf32>, tensor<5x16xf32> {epl.updates = 0 : i64}) {
+func.func @iterations(%w: tensor<5x16xf32> {epl.role = "state"}, %x: tensor<16xf32> {epl.role = "state"}) -> (tensor<8xf32>, tensor<8xf32>, tensor<5x16xf32> {epl.updates = 0 : i64}) {
   %z = arith.constant {epl.work = #work} dense<0.0> : tensor<16xf32>
-  // CHECK: epl.loop_carry <0, turns = 5> 0 %{{.*}} : tensor<2x8xf32> -> tensor<2x8xf32>
-  %c = epl.loop_carry <0, turns = 5> 0 %x {epl.work = #work} : tensor<16xf32> -> tensor<16xf32>
-  // CHECK: epl.loop_slice <0, turns = 5> %[[W0]] {epl.work = {{.*}}} : tensor<5x2x8xf32> -> tensor<2x8xf32>
-  %s = epl.loop_slice <0, turns = 5> %w {epl.work = #work} : tensor<5x16xf32> -> tensor<16xf32>
+  // CHECK: epl.loop_carry <0, trip_count = 5> 0 %{{.*}} : tensor<2x8xf32> -> tensor<2x8xf32>
+  %c = epl.loop_carry <0, trip_count = 5> 0 %x {epl.work = #work} : tensor<16xf32> -> tensor<16xf32>
+  // CHECK: epl.loop_slice <0, trip_count = 5> %[[W0]] {epl.work = {{.*}}} : tensor<5x2x8xf32> -> tensor<2x8xf32>
+  %s = epl.loop_slice <0, trip_count = 5> %w {epl.work = #work} : tensor<5x16xf32> -> tensor<16xf32>
   %n = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
       ins(%c, %s : tensor<16xf32>, tensor<16xf32>) outs(%z : tensor<16xf32>) attrs = {epl.work = #work} {
   ^bb0(%p: f32, %q: f32, %o: f32):
     %m = arith.mulf %p, %q : f32
     linalg.yield %m : f32
   } -> tensor<16xf32>
-  // CHECK: epl.loop_stack <0, turns = 5> %{{.*}} : tensor<2x8xf32> -> tensor<5x2x8xf32>
-  %t = epl.loop_stack <0, turns = 5> %n {epl.work = #work} : tensor<16xf32> -> tensor<5x16xf32>
-  // CHECK: %[[L:.*]] = epl.loop_last <0, turns = 5> 0 %{{.*}} : tensor<2x8xf32>
-  %l = epl.loop_last <0, turns = 5> 0 %n {epl.work = #work} : tensor<16xf32>
+  // CHECK: epl.loop_stack <0, trip_count = 5> %{{.*}} : tensor<2x8xf32> -> tensor<5x2x8xf32>
+  %t = epl.loop_stack <0, trip_count = 5> %n {epl.work = #work} : tensor<16xf32> -> tensor<5x16xf32>
+  // CHECK: %[[L:.*]] = epl.loop_last <0, trip_count = 5> 0 %{{.*}} : tensor<2x8xf32>
+  %l = epl.loop_last <0, trip_count = 5> 0 %n {epl.work = #work} : tensor<16xf32>
   // CHECK: tensor.extract_slice %[[L]][0, 0] [1, 8]
   %0 = tensor.extract_slice %l[0] [8] [1] {epl.work = #work} : tensor<16xf32> to tensor<8xf32>
   %1 = tensor.extract_slice %l[8] [8] [1] {epl.work = #work} : tensor<16xf32> to tensor<8xf32>

@@ -49,7 +49,7 @@ func.func @chain(%x: tensor<8xf32>, %one: f32) -> tensor<8xf32> {
 
 epl.taskgraph @tg0 strategy(<replicate, 1>)
 
-// A value that two works read is made again in each; the forward work keeps the one that it reads itself.
+// A value that two works read is rematerialized in each; the forward work keeps the one that it reads itself.
 // CHECK-LABEL: func.func @works
 // CHECK: linalg.generic {{.*}} attrs = {epl.work = #epl.work<@tg0, forward>}
 // CHECK: math.absf {{.*}} {epl.work = #epl.work<@tg0, forward>}

@@ -84,16 +84,16 @@ func.func @transposed(%p: tensor<i1>, %x: tensor<4x4xf32>, %y: tensor<4x4xf32>) 
   return %outer : tensor<4x4xf32>
 }
 
-// The predicate of a turn says nothing of the next one: what is carried, %next, is read there in any case.
-// CHECK-LABEL: func.func @turns
+// The predicate of an iteration says nothing of the next one: what is carried, %next, is read there in any case.
+// CHECK-LABEL: func.func @iterations
 // CHECK: %[[H:.*]] = epl.loop_carry
 // CHECK: %[[S:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[H]], %{{.*}} :
 // CHECK: %[[NEXT:.*]] = linalg.generic {{.*}} ins(%[[S]] :
-// CHECK: epl.loop_last <0, turns = 3> 0 %[[NEXT]]
-func.func @turns(%ps: tensor<3xi1>, %x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> tensor<3x4x4xf32> {
+// CHECK: epl.loop_last <0, trip_count = 3> 0 %[[NEXT]]
+func.func @iterations(%ps: tensor<3xi1>, %x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> tensor<3x4x4xf32> {
   %e = tensor.empty() : tensor<4x4xf32>
-  %p = epl.loop_slice <0, turns = 3> %ps : tensor<3xi1> -> tensor<i1>
-  %h = epl.loop_carry <0, turns = 3> 0 %x : tensor<4x4xf32> -> tensor<4x4xf32>
+  %p = epl.loop_slice <0, trip_count = 3> %ps : tensor<3xi1> -> tensor<i1>
+  %h = epl.loop_carry <0, trip_count = 3> 0 %x : tensor<4x4xf32> -> tensor<4x4xf32>
   %s = linalg.generic {indexing_maps = [#scalar, #id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%p, %h, %y : tensor<i1>, tensor<4x4xf32>, tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) {
   ^bb0(%c: i1, %t: f32, %f: f32, %o: f32):
     %0 = arith.select %c, %t, %f : f32
@@ -109,7 +109,7 @@ func.func @turns(%ps: tensor<3xi1>, %x: tensor<4x4xf32>, %y: tensor<4x4xf32>) ->
     %0 = arith.select %c, %t, %f : f32
     linalg.yield %0 : f32
   } -> tensor<4x4xf32>
-  %stack = epl.loop_stack <0, turns = 3> %kept : tensor<4x4xf32> -> tensor<3x4x4xf32>
-  %last = epl.loop_last <0, turns = 3> 0 %next : tensor<4x4xf32>
+  %stack = epl.loop_stack <0, trip_count = 3> %kept : tensor<4x4xf32> -> tensor<3x4x4xf32>
+  %last = epl.loop_last <0, trip_count = 3> 0 %next : tensor<4x4xf32>
   return %stack : tensor<3x4x4xf32>
 }

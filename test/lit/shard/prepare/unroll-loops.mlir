@@ -11,8 +11,8 @@ epl.mesh @mesh1 axes ["data"=1] first 1 strides [1]
 epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh0 name("body")
 epl.taskgraph @tg1 strategy(<replicate, 1>) on @mesh1
 
-// Both meshes work in each turn, there and back. What turns stack goes straight to the turns that read it, the
-// last one first; numbers of turns are constants; of the argument each turn cuts its part.
+// Both meshes work in each iteration, there and back. What iterations stack goes straight to the iterations that read it, the
+// last one first; numbers of iterations are constants; of the argument each iteration cuts its part.
 
 // CHECK-LABEL: func.func public @both
 // CHECK-NOT: epl.loop
@@ -38,35 +38,35 @@ epl.taskgraph @tg1 strategy(<replicate, 1>) on @mesh1
 // CHECK-NEXT: return %[[E0]], %[[S]]
 func.func public @both(%x: tensor<8xf32>, %xs: tensor<2x8xf32>) -> (tensor<8xf32>, tensor<2x8xf32>) {
   %table = arith.constant {epl.work = #fwd0} dense<[[5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0], [7.0, 7.0, 7.0, 7.0, 7.0, 7.0, 7.0, 7.0]]> : tensor<2x8xf32>
-  // expected-remark@below {{the loop of 2 turns is part of scope "body" and of task graph "tg1", a scope without a name: these have devices of their own, so it is unrolled}}
-  %0 = epl.loop_carry <0, turns = 2> 0 %x {epl.work = #fwd0} : tensor<8xf32> -> tensor<8xf32>
-  %1 = epl.loop_slice <0, turns = 2> %xs {epl.work = #fwd0} : tensor<2x8xf32> -> tensor<8xf32>
-  %2 = epl.loop_slice <0, turns = 2> %table {epl.work = #fwd0} : tensor<2x8xf32> -> tensor<8xf32>
+  // expected-remark@below {{the loop of 2 iterations is part of scope "body" and of task graph "tg1", a scope without a name: these have devices of their own, so it is unrolled}}
+  %0 = epl.loop_carry <0, trip_count = 2> 0 %x {epl.work = #fwd0} : tensor<8xf32> -> tensor<8xf32>
+  %1 = epl.loop_slice <0, trip_count = 2> %xs {epl.work = #fwd0} : tensor<2x8xf32> -> tensor<8xf32>
+  %2 = epl.loop_slice <0, trip_count = 2> %table {epl.work = #fwd0} : tensor<2x8xf32> -> tensor<8xf32>
   // expected-note@below {{work of the first one is here}}
   %3 = arith.addf %0, %1 {epl.work = #fwd0} : tensor<8xf32>
   %4 = arith.mulf %3, %2 {epl.work = #fwd0} : tensor<8xf32>
   // expected-note@below {{work of the other one is here}}
   %5 = math.sin %4 {epl.work = #fwd1} : tensor<8xf32>
-  %6 = epl.loop_last <0, turns = 2> 0 %5 {epl.work = #fwd1} : tensor<8xf32>
-  %7 = epl.loop_stack <0, turns = 2> %3 {epl.work = #fwd0} : tensor<8xf32> -> tensor<2x8xf32>
-  // expected-remark@below {{the loop of 2 turns is part of task graph "tg1", a scope without a name and of scope "body"}}
-  %8 = epl.loop_carry <1, turns = 2> 0 %6 {epl.work = #bwd1} : tensor<8xf32> -> tensor<8xf32>
-  %9 = epl.loop_slice <1, turns = 2> reverse %7 {epl.work = #bwd1} : tensor<2x8xf32> -> tensor<8xf32>
+  %6 = epl.loop_last <0, trip_count = 2> 0 %5 {epl.work = #fwd1} : tensor<8xf32>
+  %7 = epl.loop_stack <0, trip_count = 2> %3 {epl.work = #fwd0} : tensor<8xf32> -> tensor<2x8xf32>
+  // expected-remark@below {{the loop of 2 iterations is part of task graph "tg1", a scope without a name and of scope "body"}}
+  %8 = epl.loop_carry <1, trip_count = 2> 0 %6 {epl.work = #bwd1} : tensor<8xf32> -> tensor<8xf32>
+  %9 = epl.loop_slice <1, trip_count = 2> reverse %7 {epl.work = #bwd1} : tensor<2x8xf32> -> tensor<8xf32>
   // expected-note@below {{work of the first one is here}}
   %10 = arith.mulf %8, %9 {epl.work = #bwd1} : tensor<8xf32>
   // expected-note@below {{work of the other one is here}}
   %11 = math.cos %10 {epl.work = #bwd0} : tensor<8xf32>
-  %12 = epl.loop_last <1, turns = 2> 0 %11 {epl.work = #bwd0} : tensor<8xf32>
-  %13 = epl.loop_stack <1, turns = 2> reverse %11 {epl.work = #bwd0} : tensor<8xf32> -> tensor<2x8xf32>
+  %12 = epl.loop_last <1, trip_count = 2> 0 %11 {epl.work = #bwd0} : tensor<8xf32>
+  %13 = epl.loop_stack <1, trip_count = 2> reverse %11 {epl.work = #bwd0} : tensor<8xf32> -> tensor<2x8xf32>
   return %12, %13 : tensor<8xf32>, tensor<2x8xf32>
 }
 
 // One mesh does all forward work; what applies gradients goes with what it reads. Carried values that become
-// each other do so in every turn of the loop that is unrolled.
+// each other do so in every iteration of the loop that is unrolled.
 
 // CHECK-LABEL: func.func public @swapped
-// CHECK: epl.loop_carry <0, turns = 3>
-// CHECK: epl.loop_last <0, turns = 3>
+// CHECK: epl.loop_carry <0, trip_count = 3>
+// CHECK: epl.loop_last <0, trip_count = 3>
 // CHECK: %[[S0:.*]] = math.sin %arg0
 // CHECK-NEXT: %[[C0:.*]] = math.cos %[[L:.*]] {epl.work = #epl.work<@tg1
 // CHECK-NEXT: %[[S1:.*]] = math.sin %[[C0]]
@@ -75,18 +75,18 @@ func.func public @both(%x: tensor<8xf32>, %xs: tensor<2x8xf32>) -> (tensor<8xf32
 // CHECK-NEXT: %[[C2:.*]] = math.cos %[[S1]]
 // CHECK-NEXT: return %[[C2]], %[[S2]]
 func.func public @swapped(%x: tensor<f32>, %y: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
-  %0 = epl.loop_carry <0, turns = 3> 0 %y {epl.work = #fwd0} : tensor<f32> -> tensor<f32>
+  %0 = epl.loop_carry <0, trip_count = 3> 0 %y {epl.work = #fwd0} : tensor<f32> -> tensor<f32>
   %1 = math.sin %0 {epl.work = #fwd0} : tensor<f32>
   %2 = math.cos %1 {epl.work = #apply} : tensor<f32>
-  %3 = epl.loop_last <0, turns = 3> 0 %2 {epl.work = #apply} : tensor<f32>
-  // expected-remark@below {{the loop of 3 turns}}
-  %4 = epl.loop_carry <1, turns = 3> 0 %x {epl.work = #fwd0} : tensor<f32> -> tensor<f32>
-  %5 = epl.loop_carry <1, turns = 3> 1 %3 {epl.work = #fwd0} : tensor<f32> -> tensor<f32>
+  %3 = epl.loop_last <0, trip_count = 3> 0 %2 {epl.work = #apply} : tensor<f32>
+  // expected-remark@below {{the loop of 3 iterations}}
+  %4 = epl.loop_carry <1, trip_count = 3> 0 %x {epl.work = #fwd0} : tensor<f32> -> tensor<f32>
+  %5 = epl.loop_carry <1, trip_count = 3> 1 %3 {epl.work = #fwd0} : tensor<f32> -> tensor<f32>
   // expected-note@below {{work of the first one is here}}
   %6 = math.sin %4 {epl.work = #fwd0} : tensor<f32>
   // expected-note@below {{work of the other one is here}}
   %7 = math.cos %5 {epl.work = #fwd1} : tensor<f32>
-  %8 = epl.loop_last <1, turns = 3> 0 %7 {epl.work = #fwd0} : tensor<f32>
-  %9 = epl.loop_last <1, turns = 3> 1 %6 {epl.work = #fwd0} : tensor<f32>
+  %8 = epl.loop_last <1, trip_count = 3> 0 %7 {epl.work = #fwd0} : tensor<f32>
+  %9 = epl.loop_last <1, trip_count = 3> 1 %6 {epl.work = #fwd0} : tensor<f32>
   return %8, %9 : tensor<f32>, tensor<f32>
 }

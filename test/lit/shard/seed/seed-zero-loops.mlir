@@ -30,9 +30,9 @@ func.func @kept(%w: tensor<4x8xf32> {epl.role = "state", epl.name = "w"},
                 %x: tensor<6x8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64})
     -> (tensor<4x8xf32> {epl.updates = 0 : i64}, tensor<4xf32> {epl.updates = 1 : i64}, tensor<3xf32> {epl.updates = 2 : i64}, tensor<6x8xf32>) {
   %zero = arith.constant {epl.work = #forward} dense<0.0> : tensor<8xf32>
-  %0 = epl.loop_carry <0, turns = 4> 0 %x {epl.work = #forward} : tensor<6x8xf32> -> tensor<6x8xf32>
-  %1 = epl.loop_slice <0, turns = 4> %b {epl.work = #forward} : tensor<4xf32> -> tensor<f32>
-  %2 = epl.loop_slice <0, turns = 4> %w {epl.work = #forward} : tensor<4x8xf32> -> tensor<8xf32>
+  %0 = epl.loop_carry <0, trip_count = 4> 0 %x {epl.work = #forward} : tensor<6x8xf32> -> tensor<6x8xf32>
+  %1 = epl.loop_slice <0, trip_count = 4> %b {epl.work = #forward} : tensor<4xf32> -> tensor<f32>
+  %2 = epl.loop_slice <0, trip_count = 4> %w {epl.work = #forward} : tensor<4x8xf32> -> tensor<8xf32>
   %3 = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (n)>, affine_map<(m, n) -> ()>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
       ins(%0, %2, %1 : tensor<6x8xf32>, tensor<8xf32>, tensor<f32>) outs(%x : tensor<6x8xf32>) attrs = {epl.work = #forward} {
   ^bb0(%a: f32, %s: f32, %c: f32, %o: f32):
@@ -41,8 +41,8 @@ func.func @kept(%w: tensor<4x8xf32> {epl.role = "state", epl.name = "w"},
     linalg.yield %q : f32
   } -> tensor<6x8xf32>
   %4 = linalg.reduce { arith.addf } ins(%3 : tensor<6x8xf32>) outs(%zero : tensor<8xf32>) dimensions = [0] {epl.work = #forward}
-  %5 = epl.loop_last <0, turns = 4> 0 %3 {epl.work = #forward} : tensor<6x8xf32>
-  %6 = epl.loop_stack <0, turns = 4> %4 {epl.work = #forward} : tensor<8xf32> -> tensor<4x8xf32>
+  %5 = epl.loop_last <0, trip_count = 4> 0 %3 {epl.work = #forward} : tensor<6x8xf32>
+  %6 = epl.loop_stack <0, trip_count = 4> %4 {epl.work = #forward} : tensor<8xf32> -> tensor<4x8xf32>
   %7 = arith.addf %w, %6 {epl.work = #apply} : tensor<4x8xf32>
   return %7, %b, %odd, %5 : tensor<4x8xf32>, tensor<4xf32>, tensor<3xf32>, tensor<6x8xf32>
 }
@@ -88,10 +88,10 @@ func.func @multiplied(%m: tensor<4x8x8xf32> {epl.role = "state", epl.name = "m"}
                       %x: tensor<6x8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64})
     -> (tensor<4x8x8xf32> {epl.updates = 0 : i64}, tensor<6x8xf32>) {
   %zero = arith.constant {epl.work = #apply} dense<0.0> : tensor<4x8x8xf32>
-  %0 = epl.loop_carry <0, turns = 4> 0 %x {epl.work = #forward} : tensor<6x8xf32> -> tensor<6x8xf32>
-  %1 = epl.loop_slice <0, turns = 4> %m {epl.work = #forward} : tensor<4x8x8xf32> -> tensor<8x8xf32>
+  %0 = epl.loop_carry <0, trip_count = 4> 0 %x {epl.work = #forward} : tensor<6x8xf32> -> tensor<6x8xf32>
+  %1 = epl.loop_slice <0, trip_count = 4> %m {epl.work = #forward} : tensor<4x8x8xf32> -> tensor<8x8xf32>
   %2 = linalg.matmul {epl.work = #forward} ins(%0, %1 : tensor<6x8xf32>, tensor<8x8xf32>) outs(%0 : tensor<6x8xf32>) -> tensor<6x8xf32>
-  %3 = epl.loop_last <0, turns = 4> 0 %2 {epl.work = #forward} : tensor<6x8xf32>
+  %3 = epl.loop_last <0, trip_count = 4> 0 %2 {epl.work = #forward} : tensor<6x8xf32>
   %4 = linalg.generic {indexing_maps = [affine_map<(l, i, j, k) -> (l, i, k)>, affine_map<(l, i, j, k) -> (l, j, k)>, affine_map<(l, i, j, k) -> (l, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
       ins(%m, %m : tensor<4x8x8xf32>, tensor<4x8x8xf32>) outs(%zero : tensor<4x8x8xf32>) attrs = {epl.work = #apply} {
   ^bb0(%a: f32, %b: f32, %o: f32):

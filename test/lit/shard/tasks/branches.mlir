@@ -102,19 +102,19 @@ func.func @elementwise(%x: !whole, %y: !one) -> !whole {
 #id = affine_map<(d0) -> (d0)>
 #scalar = affine_map<(d0) -> ()>
 
-// A predicate that a loop leaves behind stands behind all of the loop, the plan has its turns together.
+// A predicate that a loop leaves behind stands behind all of the loop, the plan has its iterations together.
 // CHECK-LABEL: func.func @after_a_loop
-// CHECK: %[[P:.*]] = epl.loop_last <0, turns = 3> 0
-// CHECK-NEXT: epl.loop_last <0, turns = 3> 1
+// CHECK: %[[P:.*]] = epl.loop_last <0, trip_count = 3> 0
+// CHECK-NEXT: epl.loop_last <0, trip_count = 3> 1
 // CHECK-NEXT: epl.predicate 0 %[[P]]
 // CHECK: epl.all_reduce {{.*}} {epl.guards = [#epl.guard<0, true>]}
 epl.mesh @mesh axes ["data"=2]
 epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 func.func @after_a_loop(%flag: !flag, %x: !whole) -> (!whole, !whole) {
-  %carried = epl.loop_carry <0, turns = 3> 0 %flag : !flag -> !flag
-  %h = epl.loop_carry <0, turns = 3> 1 %x : !whole -> !whole
-  %last = epl.loop_last <0, turns = 3> 0 %carried : !flag
-  %end = epl.loop_last <0, turns = 3> 1 %h : !whole
+  %carried = epl.loop_carry <0, trip_count = 3> 0 %flag : !flag -> !flag
+  %h = epl.loop_carry <0, trip_count = 3> 1 %x : !whole -> !whole
+  %last = epl.loop_last <0, trip_count = 3> 0 %carried : !flag
+  %end = epl.loop_last <0, trip_count = 3> 1 %h : !whole
   %p = epl.to_local %last : !flag -> tensor<i1>
   %0 = epl.to_local %x : !whole -> tensor<8xf32>
   %2 = math.exp %0 {epl.work = #fwd, epl.sharding = [#pending]} : tensor<8xf32>

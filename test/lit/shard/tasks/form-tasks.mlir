@@ -166,7 +166,7 @@ func.func @scalar(%x: !whole) -> (!whole, !whole) {
   return %5, %5 : !whole, !whole
 }
 
-// A broadcast is made again too: its small source crosses, also where a reshape stands between.
+// A broadcast is rematerialized too: its small source crosses, also where a reshape stands between.
 // CHECK-LABEL: func.func @broadcast
 // CHECK-NEXT: %[[A:.*]]:2 = epl.task <@tg0, forward>
 // CHECK: epl.yield %{{.*}}, %{{.*}} : tensor<1xf32>, tensor<8xf32>

@@ -8,17 +8,17 @@
 #apply = #epl.work<@tg0, apply>
 
 epl.mesh @mesh axes ["data"=2, "model"=2]
-epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.wish<"w0" = -2>, #epl.wish<"layers[1]/w*" whole>])
+epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.dim_constraint<"w0" = -2>, #epl.dim_constraint<"layers[1]/w*" whole>])
 
 // One parameter along the dimension that the search would not take, one not at all; the third is searched. What the
 // optimizer keeps of the first has the pattern in its name, too, but is no parameter.
-// CHECK-LABEL: func.func @wishes
+// CHECK-LABEL: func.func @constraints
 // CHECK-SAME: "params['layers'][0]['w0']"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{"model"}, {}]>
 // CHECK-SAME: "params['layers'][1]['w1']"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{}, {}]>
 // CHECK-SAME: "params['layers'][2]['w2']"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{"model"}, {}]>
 // CHECK-SAME: "opt[0].mu['w0']"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{}, {}]>
 // expected-remark@+1 {{axis "model" of size 2: how it splits parameters, and the bytes that its devices exchange}}
-func.func @wishes(%w0: tensor<6x8xf32> {epl.role = "state", epl.name = "params['layers'][0]['w0']"},
+func.func @constraints(%w0: tensor<6x8xf32> {epl.role = "state", epl.name = "params['layers'][0]['w0']"},
                   %w1: tensor<8x8xf32> {epl.role = "state", epl.name = "params['layers'][1]['w1']"},
                   %w2: tensor<8x4xf32> {epl.role = "state", epl.name = "params['layers'][2]['w2']"},
                   %mu: tensor<6x8xf32> {epl.role = "state", epl.name = "opt[0].mu['w0']"},
@@ -56,7 +56,7 @@ func.func @wishes(%w0: tensor<6x8xf32> {epl.role = "state", epl.name = "params['
 
 epl.mesh @mesh axes ["data"=1, "model"=2]
 epl.taskgraph @tg0 strategy(<split, 2>) on @mesh
-    dims([#epl.wish<"params['a.b']['w']" = 0>, #epl.wish<"bl?ck/[a-c]" = 1>, #epl.wish<"b*d" = 1>])
+    dims([#epl.dim_constraint<"params['a.b']['w']" = 0>, #epl.dim_constraint<"bl?ck/[a-c]" = 1>, #epl.dim_constraint<"b*d" = 1>])
 
 // Patterns: as names are printed, with globs, over several steps. What is split need not be read by a contraction.
 // CHECK-LABEL: func.func @patterns
@@ -81,7 +81,7 @@ func.func @patterns(%a: !w {epl.role = "state", epl.name = "params['a.b']['w']"}
 #forward = #epl.work<@tg0, forward>
 
 epl.mesh @mesh axes ["data"=2]
-epl.taskgraph @tg0 strategy(<split, 1>) on @mesh dims([#epl.wish<"w" = 1>])
+epl.taskgraph @tg0 strategy(<split, 1>) on @mesh dims([#epl.dim_constraint<"w" = 1>])
 
 // Over one device nothing is split, and nothing need be divisible.
 // CHECK-LABEL: func.func @one_device
@@ -94,10 +94,10 @@ func.func @one_device(%w: tensor<4x3xf32> {epl.role = "state", epl.name = "w"}) 
 // -----
 
 epl.mesh @mesh axes ["data"=1, "model"=2, "model2"=3]
-epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.wish<"w" = 0>, #epl.wish<"v" whole>])
-epl.taskgraph @tg1 strategy(<split, 3>) on @mesh dims([#epl.wish<"w" = 1>])
+epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.dim_constraint<"w" = 0>, #epl.dim_constraint<"v" whole>])
+epl.taskgraph @tg1 strategy(<split, 3>) on @mesh dims([#epl.dim_constraint<"w" = 1>])
 
-// A task graph wishes for the axes that it is split over, and contradicts nobody on others.
+// A task graph's constraints are for the axes that it is split over, and contradicts nobody on others.
 // CHECK-LABEL: func.func @several
 // CHECK-SAME: "w"{{[^%]*}}epl.sharding = #epl.sharding<@mesh, [{"model"}, {"model2"}]>
 // expected-remark@+2 {{axis "model" of size 2: how it splits parameters, and the bytes that its devices exchange}}
@@ -113,7 +113,7 @@ func.func @several(%w: tensor<6x6xf32> {epl.role = "state", epl.name = "w"},
 // -----
 
 epl.mesh @mesh axes ["data"=1, "model"=2]
-epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.wish<"qkv" = -1>, #epl.wish<"out" = 0>])
+epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.dim_constraint<"qkv" = -1>, #epl.dim_constraint<"out" = 0>])
 
 // Dimensions are those that the caller sees: where they are taken apart, each segment is split.
 // CHECK-LABEL: func.func @segments

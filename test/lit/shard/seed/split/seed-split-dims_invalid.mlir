@@ -7,7 +7,7 @@ epl.mesh @mesh axes ["data"=1, "model"=2]
 // expected-error@+3 {{dims "wk" = 1 names no parameter of the scope}}
 // expected-note@+2 {{the scope has 1 parameters: argument "params['w']"}}
 // expected-note@+1 {{argument "wk" is no state, and parameters are states: name it in "state", or constrain it in the step, epl.constrain(..., {1: "model"})}}
-epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.wish<"wk" = 1>])
+epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.dim_constraint<"wk" = 1>])
 
 // A state that the forward work does not read is no parameter, nor is what is no state.
 func.func @unmatched(%w: tensor<4x4xf32> {epl.role = "state", epl.name = "params['w']"},
@@ -24,7 +24,7 @@ epl.mesh @mesh axes ["data"=1, "model"=2]
 // A part of a step is no step.
 // expected-error@+2 {{dims "w" = 1 names no parameter of the scope}}
 // expected-note@+1 {{the scope has 1 parameters: argument "params['wk']"}}
-epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.wish<"w" = 1>])
+epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.dim_constraint<"w" = 1>])
 
 func.func @part(%w: tensor<4x4xf32> {epl.role = "state", epl.name = "params['wk']"}) -> tensor<4x4xf32> {
   %0 = math.sin %w {epl.work = #epl.work<@tg0, forward>} : tensor<4x4xf32>
@@ -35,7 +35,7 @@ func.func @part(%w: tensor<4x4xf32> {epl.role = "state", epl.name = "params['wk'
 
 epl.mesh @mesh axes ["data"=1, "model"=2]
 // expected-error@+1 {{dims "w[a" = 1: invalid glob pattern, unmatched '['}}
-epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.wish<"w[a" = 1>])
+epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.dim_constraint<"w[a" = 1>])
 
 func.func @glob(%w: tensor<4x4xf32> {epl.role = "state", epl.name = "w"}) {
   return
@@ -46,7 +46,7 @@ func.func @glob(%w: tensor<4x4xf32> {epl.role = "state", epl.name = "w"}) {
 epl.mesh @mesh axes ["data"=2]
 // Also where nothing is split.
 // expected-error@+1 {{dims "w" = -3: argument "w" of 'tensor<4x4xf32>' has 2 dimensions}}
-epl.taskgraph @tg0 strategy(<split, 1>) on @mesh dims([#epl.wish<"w" = -3>])
+epl.taskgraph @tg0 strategy(<split, 1>) on @mesh dims([#epl.dim_constraint<"w" = -3>])
 
 func.func @range(%w: tensor<4x4xf32> {epl.role = "state", epl.name = "w"}) -> tensor<4x4xf32> {
   %0 = math.sin %w {epl.work = #epl.work<@tg0, forward>} : tensor<4x4xf32>
@@ -57,7 +57,7 @@ func.func @range(%w: tensor<4x4xf32> {epl.role = "state", epl.name = "w"}) -> te
 
 epl.mesh @mesh axes ["data"=1, "model"=2]
 // expected-error@+1 {{dims "w" = 1: dimension 1 of argument "w" of size 3 is not divisible by 2, the size of its axes}}
-epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.wish<"w" = 1>])
+epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.dim_constraint<"w" = 1>])
 
 func.func @divisible(%w: tensor<4x3xf32> {epl.role = "state", epl.name = "w"}) -> tensor<4x3xf32> {
   %0 = math.sin %w {epl.work = #epl.work<@tg0, forward>} : tensor<4x3xf32>
@@ -69,7 +69,7 @@ func.func @divisible(%w: tensor<4x3xf32> {epl.role = "state", epl.name = "w"}) -
 epl.mesh @mesh axes ["data"=2, "model"=2]
 // An axis that splits the dimension by hand counts.
 // expected-error@+1 {{dims "w" = 0: dimension 0 of argument "w" of size 6 is not divisible by 4, the size of its axes}}
-epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.wish<"w" = 0>])
+epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.dim_constraint<"w" = 0>])
 
 func.func @both(%w: tensor<6xf32> {epl.role = "state", epl.name = "w", epl.sharding = #epl.sharding<@mesh, [{"data"}]>}) -> tensor<6xf32> {
   %0 = math.sin %w {epl.work = #epl.work<@tg0, forward>} : tensor<6xf32>
@@ -80,7 +80,7 @@ func.func @both(%w: tensor<6xf32> {epl.role = "state", epl.name = "w", epl.shard
 
 epl.mesh @mesh axes ["data"=1, "model"=2]
 // expected-error@+1 {{dims "w" = 1: argument "w" is sharded by hand, #epl.sharding<@mesh, [{"model"}, {}]>}}
-epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.wish<"w" = 1>])
+epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.dim_constraint<"w" = 1>])
 
 func.func @by_hand(%w: tensor<4x4xf32> {epl.role = "state", epl.name = "w", epl.sharding = #epl.sharding<@mesh, [{"model"}, {}]>}) -> tensor<4x4xf32> {
   %0 = math.sin %w {epl.work = #epl.work<@tg0, forward>} : tensor<4x4xf32>
@@ -93,7 +93,7 @@ epl.mesh @mesh axes ["data"=1, "model"=2]
 // Counted from either end, a dimension is one dimension; another one, or none, is a contradiction.
 // expected-error@+1 {{dims "params/*" whole contradicts "w" = 1 for argument "params['w']"}}
 epl.taskgraph @tg0 strategy(<split, 2>) on @mesh
-    dims([#epl.wish<"w" = 1>, #epl.wish<"?" = -1>, #epl.wish<"params/*" whole>])
+    dims([#epl.dim_constraint<"w" = 1>, #epl.dim_constraint<"?" = -1>, #epl.dim_constraint<"params/*" whole>])
 
 func.func @contradiction(%w: tensor<4x4xf32> {epl.role = "state", epl.name = "params['w']"}) -> tensor<4x4xf32> {
   %0 = math.sin %w {epl.work = #epl.work<@tg0, forward>} : tensor<4x4xf32>
@@ -103,10 +103,10 @@ func.func @contradiction(%w: tensor<4x4xf32> {epl.role = "state", epl.name = "pa
 // -----
 
 epl.mesh @mesh axes ["data"=1, "model"=2, "model2"=2]
-epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.wish<"w" = 0>])
+epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.dim_constraint<"w" = 0>])
 // Task graphs that are split over one axis must agree.
 // expected-error@+1 {{dims "w" = 1 contradicts "w" = 0 for argument "w"}}
-epl.taskgraph @tg1 strategy(<split, 4>) on @mesh dims([#epl.wish<"w" = 1>])
+epl.taskgraph @tg1 strategy(<split, 4>) on @mesh dims([#epl.dim_constraint<"w" = 1>])
 
 func.func @several(%w: tensor<4x4xf32> {epl.role = "state", epl.name = "w"}) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
   %0 = math.sin %w {epl.work = #epl.work<@tg0, forward>} : tensor<4x4xf32>

@@ -145,7 +145,7 @@ func.func @too_few_experts(%up: tensor<2x8x16xf32> {epl.role = "state", epl.name
 #apply = #epl.work<@tg0, apply>
 
 epl.mesh @mesh axes ["data"=2, "model"=2]
-epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.wish<"params['up']" = 2>])
+epl.taskgraph @tg0 strategy(<split, 2>) on @mesh dims([#epl.dim_constraint<"params['up']" = 2>])
 
 // Where the user splits each expert, every replica keeps its own.
 // CHECK-LABEL: func.func @split_inside

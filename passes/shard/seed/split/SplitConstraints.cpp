@@ -1,6 +1,6 @@
-//===- SplitWishes.cpp - How the user wants parameters split --------------===//
+//===- SplitConstraints.cpp - How the user wants parameters split ---------===//
 
-#include "passes/shard/seed/split/SplitWishes.h"
+#include "passes/shard/seed/split/SplitConstraints.h"
 
 #include "dialect/SplitAxes.h"
 #include "passes/shard/analysis/Describe.h"
@@ -57,52 +57,55 @@ static std::string getPath(StringRef text) {
 }
 
 /// As users know it: `"wq" = 1`, `"wo" whole`.
-static std::string describeWish(WishAttr wish) {
-  std::string dim = wish.getDim() ? " = " + std::to_string(*wish.getDim()) : " whole";
-  return "\"" + wish.getPattern().str() + "\"" + dim;
+static std::string describeConstraint(DimConstraintAttr constraint) {
+  std::string dim = constraint.getDim() ? " = " + std::to_string(*constraint.getDim()) : " whole";
+  return "\"" + constraint.getPattern().str() + "\"" + dim;
 }
 
 namespace {
 /// The parameters of one scope, with their paths.
 using Parameters = SmallVector<std::pair<BlockArgument, std::string>>;
 
-/// Reads wishes for the arguments of a function. Without an axis, whether they fit one is not checked.
-class WishReader {
+/// Reads user constraints on the arguments of a function. Without an axis, whether they fit one is not
+/// checked.
+class ConstraintReader {
 public:
-  WishReader(func::FuncOp program, MeshOp mesh, AxisAttr axis) : program(program), mesh(mesh), axis(axis) {}
+  ConstraintReader(func::FuncOp program, MeshOp mesh, AxisAttr axis)
+      : program(program), mesh(mesh), axis(axis) {}
 
   LogicalResult read(TaskGraphOp taskgraph);
-  const SplitWishes &getWishes() const { return wishes; }
+  const SplitConstraints &getConstraints() const { return constraints; }
 
 private:
-  LogicalResult read(TaskGraphOp taskgraph, WishAttr wish, const Parameters &parameters);
-  LogicalResult add(TaskGraphOp taskgraph, WishAttr wish, BlockArgument parameter);
-  LogicalResult verifyFits(TaskGraphOp taskgraph, WishAttr wish, BlockArgument parameter, AxisState state);
-  LogicalResult failUnmatched(TaskGraphOp taskgraph, WishAttr wish, const Parameters &parameters,
-                              const llvm::GlobPattern &glob);
+  LogicalResult read(TaskGraphOp taskgraph, DimConstraintAttr constraint, const Parameters &parameters);
+  LogicalResult add(TaskGraphOp taskgraph, DimConstraintAttr constraint, BlockArgument parameter);
+  LogicalResult verifyFits(TaskGraphOp taskgraph, DimConstraintAttr constraint, BlockArgument parameter,
+                           AxisState state);
+  LogicalResult failUnmatched(TaskGraphOp taskgraph, DimConstraintAttr constraint,
+                              const Parameters &parameters, const llvm::GlobPattern &glob);
   Parameters getParameters(TaskGraphOp taskgraph);
-  InFlightDiagnostic emitError(TaskGraphOp taskgraph, WishAttr wish);
+  InFlightDiagnostic emitError(TaskGraphOp taskgraph, DimConstraintAttr constraint);
   std::string describe(BlockArgument argument) { return describeArgument(program, argument.getArgNumber()); }
 
   func::FuncOp program;
   MeshOp mesh;
   AxisAttr axis;
-  SplitWishes wishes;
+  SplitConstraints constraints;
 };
 } // namespace
 
-LogicalResult WishReader::read(TaskGraphOp taskgraph) {
+LogicalResult ConstraintReader::read(TaskGraphOp taskgraph) {
   if (!taskgraph.getDims())
     return success();
   Parameters parameters = getParameters(taskgraph);
-  for (WishAttr wish : taskgraph.getDimsAttr().getAsRange<WishAttr>())
-    if (failed(read(taskgraph, wish, parameters)))
+  for (DimConstraintAttr constraint : taskgraph.getDimsAttr().getAsRange<DimConstraintAttr>())
+    if (failed(read(taskgraph, constraint, parameters)))
       return failure();
   return success();
 }
 
 /// The states that forward work of the task graph reads.
-Parameters WishReader::getParameters(TaskGraphOp taskgraph) {
+Parameters ConstraintReader::getParameters(TaskGraphOp taskgraph) {
   auto isRead = [&](BlockArgument argument) {
     return llvm::any_of(argument.getUsers(), [&](Operation *user) {
       Operation *op = program.getBody().front().findAncestorOpInBlock(*user);
@@ -120,20 +123,21 @@ Parameters WishReader::getParameters(TaskGraphOp taskgraph) {
   return parameters;
 }
 
-LogicalResult WishReader::read(TaskGraphOp taskgraph, WishAttr wish, const Parameters &parameters) {
-  std::string pattern = "*" + getPath(wish.getPattern()) + "*"; // the glob refers to it
+LogicalResult ConstraintReader::read(TaskGraphOp taskgraph, DimConstraintAttr constraint,
+                                     const Parameters &parameters) {
+  std::string pattern = "*" + getPath(constraint.getPattern()) + "*"; // the glob refers to it
   llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(pattern);
   if (!glob)
-    return emitError(taskgraph, wish) << ": " << llvm::toString(glob.takeError());
+    return emitError(taskgraph, constraint) << ": " << llvm::toString(glob.takeError());
   bool matched = false;
   for (const auto &[parameter, path] : parameters) {
     if (!glob->match(path))
       continue;
     matched = true;
-    if (failed(add(taskgraph, wish, parameter)))
+    if (failed(add(taskgraph, constraint, parameter)))
       return failure();
   }
-  return matched ? success() : failUnmatched(taskgraph, wish, parameters, *glob);
+  return matched ? success() : failUnmatched(taskgraph, constraint, parameters, *glob);
 }
 
 /// The dimension that is counted from the end if it is negative; nothing if the tensor has none such.
@@ -153,29 +157,31 @@ static int64_t getOwnDim(BlockArgument parameter, int64_t dim) {
   return last > 0 && !getCallerParts(parameter, last - 1).empty() ? last - 1 : last;
 }
 
-LogicalResult WishReader::add(TaskGraphOp taskgraph, WishAttr wish, BlockArgument parameter) {
+LogicalResult ConstraintReader::add(TaskGraphOp taskgraph, DimConstraintAttr constraint,
+                                    BlockArgument parameter) {
   AxisState state;
-  if (wish.getDim()) {
+  if (constraint.getDim()) {
     RankedTensorType type = getCallerType(parameter);
-    std::optional<int64_t> dim = getDim(*wish.getDim(), type);
+    std::optional<int64_t> dim = getDim(*constraint.getDim(), type);
     if (!dim)
-      return emitError(taskgraph, wish)
+      return emitError(taskgraph, constraint)
              << ": " << describe(parameter) << " of " << type << " has " << type.getRank() << " dimensions";
     state = AxisState::sharded(getOwnDim(parameter, *dim));
   }
-  auto [known, isNew] = wishes.insert({parameter, {wish, state}});
+  auto [known, isNew] = constraints.insert({parameter, {constraint, state}});
   if (!isNew && known->second.state != state)
-    return emitError(taskgraph, wish)
-           << " contradicts " << describeWish(known->second.said) << " for " << describe(parameter);
-  return axis ? verifyFits(taskgraph, wish, parameter, state) : success();
+    return emitError(taskgraph, constraint)
+           << " contradicts " << describeConstraint(known->second.said) << " for " << describe(parameter);
+  return axis ? verifyFits(taskgraph, constraint, parameter, state) : success();
 }
 
 /// Whether the axis is free for the parameter and divides the dimension together with those that split it.
-LogicalResult WishReader::verifyFits(TaskGraphOp taskgraph, WishAttr wish, BlockArgument parameter,
-                                     AxisState state) {
+LogicalResult ConstraintReader::verifyFits(TaskGraphOp taskgraph, DimConstraintAttr constraint,
+                                           BlockArgument parameter, AxisState state) {
   ShardingAttr sharding = getSharding(parameter);
   if (getAxisState(sharding, axis.getName()).isSharded())
-    return emitError(taskgraph, wish) << ": " << describe(parameter) << " is sharded by hand, " << sharding;
+    return emitError(taskgraph, constraint)
+           << ": " << describe(parameter) << " is sharded by hand, " << sharding;
   if (!state.isSharded())
     return success();
   int64_t extent = cast<RankedTensorType>(parameter.getType()).getDimSize(state.dim);
@@ -183,23 +189,23 @@ LogicalResult WishReader::verifyFits(TaskGraphOp taskgraph, WishAttr wish, Block
   int64_t parts = getAxesSize(mesh, split.getDimAxes(state.dim));
   if (extent % parts == 0)
     return success();
-  return emitError(taskgraph, wish) << ": " << describeDim(parameter, state.dim) << " of "
-                                    << describe(parameter) << " of size " << extent << " is not divisible by "
-                                    << parts << ", the size of its axes";
+  return emitError(taskgraph, constraint)
+         << ": " << describeDim(parameter, state.dim) << " of " << describe(parameter) << " of size "
+         << extent << " is not divisible by " << parts << ", the size of its axes";
 }
 
 //===----------------------------------------------------------------------===//
 // Errors
 //===----------------------------------------------------------------------===//
 
-InFlightDiagnostic WishReader::emitError(TaskGraphOp taskgraph, WishAttr wish) {
-  return mlir::emitError(taskgraph.getLoc()) << "dims " << describeWish(wish);
+InFlightDiagnostic ConstraintReader::emitError(TaskGraphOp taskgraph, DimConstraintAttr constraint) {
+  return mlir::emitError(taskgraph.getLoc()) << "dims " << describeConstraint(constraint);
 }
 
 /// Lists the parameters, and what has such a name and is none: weights of an evaluation are constants.
-LogicalResult WishReader::failUnmatched(TaskGraphOp taskgraph, WishAttr wish, const Parameters &parameters,
-                                        const llvm::GlobPattern &glob) {
-  InFlightDiagnostic error = emitError(taskgraph, wish) << " names no parameter of the scope";
+LogicalResult ConstraintReader::failUnmatched(TaskGraphOp taskgraph, DimConstraintAttr constraint,
+                                              const Parameters &parameters, const llvm::GlobPattern &glob) {
+  InFlightDiagnostic error = emitError(taskgraph, constraint) << " names no parameter of the scope";
   Diagnostic &note = error.attachNote() << "the scope has " << parameters.size() << " parameters";
   for (const auto &[index, parameter] : llvm::enumerate(ArrayRef(parameters).take_front(kMostListed)))
     note << (index ? ", " : ": ") << describe(parameter.first);
@@ -229,17 +235,17 @@ static bool isSplitOver(TaskGraphOp taskgraph, MeshOp mesh, AxisAttr axis) {
   return known == axes.end() || known->isSplit(taskgraph.getStrategy());
 }
 
-LogicalResult mlir::epl::verifySplitWishes(func::FuncOp program, MeshOp mesh) {
+LogicalResult mlir::epl::verifySplitConstraints(func::FuncOp program, MeshOp mesh) {
   for (TaskGraphOp taskgraph : getTaskGraphs(mesh))
-    if (failed(WishReader(program, mesh, AxisAttr()).read(taskgraph)))
+    if (failed(ConstraintReader(program, mesh, AxisAttr()).read(taskgraph)))
       return failure();
   return success();
 }
 
-FailureOr<SplitWishes> mlir::epl::getSplitWishes(func::FuncOp program, MeshOp mesh, AxisAttr axis) {
-  WishReader reader(program, mesh, axis);
+FailureOr<SplitConstraints> mlir::epl::getSplitConstraints(func::FuncOp program, MeshOp mesh, AxisAttr axis) {
+  ConstraintReader reader(program, mesh, axis);
   for (TaskGraphOp taskgraph : getTaskGraphs(mesh))
     if (isSplitOver(taskgraph, mesh, axis) && failed(reader.read(taskgraph)))
       return failure();
-  return reader.getWishes();
+  return reader.getConstraints();
 }

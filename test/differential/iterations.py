@@ -1,4 +1,4 @@
-"""Loops of constant length: what goes from turn to turn, slices of stacks, sums over turns, new stacks."""
+"""Loops of constant length: carried values, slices of stacks, sums over iterations, new stacks."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from reductions import Reductions
 from tensors import LIMITS, Value
 from values import MAX_ELEMENTS
 
-MOST_TURNS = 6
+MOST_ITERATIONS = 6
 
 
 @dataclass(frozen=True)
 class Carried:
-    """What the first turn begins with, what each turn reads, what the next one does, and the end."""
+    """What the first iteration begins with, what each one reads, what the next one does, and the end."""
 
     begin: Value
     first: Value
@@ -30,15 +30,15 @@ class Carried:
 
 @dataclass(frozen=True)
 class Stacked:
-    """A value of each turn along a new first dimension, or the parts of one that turns read."""
+    """A value of each iteration along a new first dimension, or the parts of one that iterations read."""
 
     stack: Value
     part: Value
     backwards: bool
 
-    def get_position(self, turn: int) -> int:
-        turns = self.stack.type.shape[0]
-        return turns - 1 - turn if self.backwards else turn
+    def get_position(self, iteration: int) -> int:
+        trip_count = self.stack.type.shape[0]
+        return trip_count - 1 - iteration if self.backwards else iteration
 
     @property
     def reverse(self) -> str:
@@ -47,10 +47,10 @@ class Stacked:
 
 @dataclass(frozen=True)
 class Loop(Op):
-    """Turns of `ops`, on values that only a turn has. `number` is the loop's."""
+    """Iterations of `ops`, on values that only an iteration has. `number` is the loop's."""
 
     number: int
-    turns: int
+    trip_count: int
     sliced: tuple[Stacked, ...]
     carried: tuple[Carried, ...]
     ops: tuple[Op, ...]
@@ -59,8 +59,8 @@ class Loop(Op):
     def evaluate(self, arrays: Arrays) -> list[np.ndarray]:
         local = {**arrays, **{each.first.id: arrays[each.begin.id] for each in self.carried}}
         parts: list[list[np.ndarray]] = [[] for _ in self.stacked]
-        for turn in range(self.turns):
-            local |= {s.part.id: arrays[s.stack.id][s.get_position(turn)] for s in self.sliced}
+        for iteration in range(self.trip_count):
+            local |= {s.part.id: arrays[s.stack.id][s.get_position(iteration)] for s in self.sliced}
             for op in self.ops:
                 for value, array in zip(op.results, op.evaluate(local), strict=True):
                     local[value.id] = array
@@ -72,7 +72,7 @@ class Loop(Op):
         return [*ends, *(np.stack(made[::-1] if stack.backwards else made) for made, stack in stacks)]
 
     def text(self, names: Names, fresh: Iterator[str]) -> list[str]:
-        loop, names = f"<{self.number}, turns = {self.turns}>", {**names}
+        loop, names = f"<{self.number}, trip_count = {self.trip_count}>", {**names}
         lines = []
         for each in self.sliced:
             names[each.part.id] = next(fresh)
@@ -97,7 +97,7 @@ class Loop(Op):
         return lines
 
     def keep(self, needed: set[int]) -> Op:
-        """The loop without what none of these results depends on, from turn to turn."""
+        """The loop without what none of these results depends on, from one iteration to the next."""
         ops = tuple(op.trim() for op in self.ops)
         stacked = tuple(each for each in self.stacked if each.stack.id in needed)
         inner = {each.part.id for each in stacked}
@@ -112,12 +112,12 @@ class Loop(Op):
         kept = (each for each in self.carried if each.result.id in needed or each.first.id in inner)
         ops = tuple(op for op in ops if any(value.id in inner for value in op.results))
         sliced = tuple(each for each in self.sliced if each.part.id in inner)
-        return write_loop(self.number, self.turns, sliced, tuple(kept), ops, stacked)
+        return write_loop(self.number, self.trip_count, sliced, tuple(kept), ops, stacked)
 
 
 def write_loop(
     number: int,
-    turns: int,
+    trip_count: int,
     sliced: tuple[Stacked, ...],
     carried: tuple[Carried, ...],
     ops: tuple[Op, ...],
@@ -131,36 +131,36 @@ def write_loop(
     inside = [value for op in ops for value in op.operands] + [each.last for each in carried]
     inside += [each.part for each in stacked]
     operands = tuple(dict.fromkeys(read + [value for value in inside if value.id not in inner]))
-    return Loop(results, operands, number, turns, sliced, carried, ops, stacked)
+    return Loop(results, operands, number, trip_count, sliced, carried, ops, stacked)
 
 
-class Turns(Elementwise, Reductions):
-    """Makes loops: random ops in a turn, the next carried value, and mostly a sum over all turns."""
+class Iterations(Elementwise, Reductions):
+    """Makes loops: random ops in an iteration, the next carried value, and mostly a sum over all of them."""
 
     def _make_loop(self) -> Op | None:
-        stack = self._pick(lambda v: len(v.type.shape) > 0 and 2 <= v.type.shape[0] <= MOST_TURNS)
+        stack = self._pick(lambda v: len(v.type.shape) > 0 and 2 <= v.type.shape[0] <= MOST_ITERATIONS)
         begin = self._pick_number()
         if stack is None or begin is None:
             return None
-        turns = stack.type.shape[0]
+        trip_count = stack.type.shape[0]
         part = self._new(stack.type.shape[1:], stack.type.element, stack.bound)
         first = self._new(begin.type.shape, begin.type.element, max(begin.bound, 1))
         before = self.ops, self.values
         self.ops, self.values = [], [*self.values, part, first]
-        last = self._make_turn(first)
+        last = self._make_iteration(first)
         ops, (self.ops, self.values) = self.ops, before
         if last is None:
             return None
-        made = [v for op in ops for v in op.results if math.prod(v.type.shape) * turns <= MAX_ELEMENTS]
+        made = [v for op in ops for v in op.results if math.prod(v.type.shape) * trip_count <= MAX_ELEMENTS]
         end = self._new(begin.type.shape, begin.type.element, first.bound)
         carried = [Carried(begin, first, last, end)]
-        if made and (total := self._add_up(self.random.choice(made), turns, ops)):
+        if made and (total := self._add_up(self.random.choice(made), trip_count, ops)):
             carried.append(total)
-        stacked = [self._stack(self.random.choice(made), turns)] if made else []
+        stacked = [self._stack(self.random.choice(made), trip_count)] if made else []
         sliced = Stacked(stack, part, self.roll(0.4))
-        return write_loop(end.id, turns, (sliced,), tuple(carried), tuple(ops), tuple(stacked))
+        return write_loop(end.id, trip_count, (sliced,), tuple(carried), tuple(ops), tuple(stacked))
 
-    def _make_turn(self, first: Value) -> Value | None:
+    def _make_iteration(self, first: Value) -> Value | None:
         """Adds ops; what the carried value becomes, within [-1, 1]."""
         makers: list[Callable[[], Op | None]] = [
             self._make_pointwise,
@@ -181,16 +181,16 @@ class Turns(Elementwise, Reductions):
         self._add(dataclasses.replace(op, results=(dataclasses.replace(op.result, bound=1),)))
         return self.ops[-1].result
 
-    def _stack(self, part: Value, turns: int) -> Stacked:
-        stack = self._new((turns, *part.type.shape), part.type.element, part.bound)
+    def _stack(self, part: Value, trip_count: int) -> Stacked:
+        stack = self._new((trip_count, *part.type.shape), part.type.element, part.bound)
         return Stacked(stack, part, self.roll(0.4))
 
-    def _add_up(self, added: Value, turns: int, ops: list[Op]) -> Carried | None:
-        """A sum of what turns make, that begins at zero; adds to the ops of a turn."""
+    def _add_up(self, added: Value, trip_count: int, ops: list[Op]) -> Carried | None:
+        """A sum of what iterations make, that begins at zero; adds to the ops of an iteration."""
         shape, element = added.type.shape, added.type.element
-        if element == "i1" or turns * added.bound > LIMITS[element] or self.roll(0.3):
+        if element == "i1" or trip_count * added.bound > LIMITS[element] or self.roll(0.3):
             return None
-        total = self._new(shape, element, (turns - 1) * added.bound)
+        total = self._new(shape, element, (trip_count - 1) * added.bound)
         loops = tuple(range(len(shape)))
         body = ("add", ("in", 0), ("in", 1))
         op = self._finish([total, added], shape, [along(*loops)] * 2, [Output(loops, body)])
@@ -199,4 +199,4 @@ class Turns(Elementwise, Reductions):
         zero = self._new(shape, element, 0)
         self._add(Constant((zero,), (), (0,)))
         ops.append(op)
-        return Carried(zero, total, op.result, self._new(shape, element, turns * added.bound))
+        return Carried(zero, total, op.result, self._new(shape, element, trip_count * added.bound))

@@ -1,12 +1,13 @@
-//===- SeedTurns.cpp - Loops over parts of the batch ----------------------===//
+//===- SeedIterations.cpp - Loops over parts of the batch -----------------===//
 //
-// Problem: who adds up gradients by hand reshapes the batch to (turns, samples of a turn) and loops over the
-//   turns. A sharded batch is sharded along the outermost of these, the turns: each device would have to get,
-//   and compute, all samples of every turn.
-// Method: the samples of a turn are sharded. A constraint at the reshape says so: the batch is exchanged
-// once,
-//   before the loop. Where samples are taken one by one, or axes do not divide those of a turn, a remark says
-//   that devices compute alike.
+// Problem: who adds up gradients by hand reshapes the batch to (iterations, samples of an iteration) and
+// loops over the
+//   iterations. A sharded batch is sharded along the outermost of these, the iterations: each device would
+//   have to get, and compute, all samples of every iteration.
+// Method: the samples of an iteration are sharded. A constraint at the reshape says so: the batch is
+// exchanged once,
+//   before the loop. Where samples are taken one by one, or axes do not divide those of an iteration, a
+//   remark says that devices compute alike.
 // Invariant in: `epl-seed-batch` has run, constraints name axes of the mesh that have several devices.
 // Invariant out: the same.
 //
@@ -19,7 +20,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace mlir::epl {
-#define GEN_PASS_DEF_SEEDTURNSPASS
+#define GEN_PASS_DEF_SEEDITERATIONSPASS
 #include "passes/shard/Passes.h.inc"
 } // namespace mlir::epl
 
@@ -28,9 +29,9 @@ using namespace mlir::epl;
 
 namespace {
 /// One step and where its samples are.
-class TurnSeeder {
+class IterationSeeder {
 public:
-  TurnSeeder(func::FuncOp function, MeshOp mesh)
+  IterationSeeder(func::FuncOp function, MeshOp mesh)
       : function(function), mesh(mesh), rules(function, mesh), cuts(rules), taskgraphs(mesh),
         batch(function, rules.getLoops(),
               [this](Operation *op) -> const FactorRule & { return rules.getRule(op); }) {}
@@ -38,9 +39,9 @@ public:
   void run();
 
 private:
-  int64_t getTurnsDim(tensor::ExpandShapeOp op) const;
+  int64_t getIterationsDim(tensor::ExpandShapeOp op) const;
   SmallVector<StringRef> getAxes(Operation *op);
-  void seed(tensor::ExpandShapeOp op, int64_t turns);
+  void seed(tensor::ExpandShapeOp op, int64_t tripCount);
   void remarkSingle(LoopSliceOp slice);
 
   func::FuncOp function;
@@ -52,8 +53,9 @@ private:
 };
 } // namespace
 
-/// The dimension of the result that counts turns, if the reshape makes (turns, samples) of samples, or -1.
-int64_t TurnSeeder::getTurnsDim(tensor::ExpandShapeOp op) const {
+/// The dimension of the result that counts iterations, if the reshape makes (iterations, samples) of samples,
+/// or -1.
+int64_t IterationSeeder::getIterationsDim(tensor::ExpandShapeOp op) const {
   int64_t samples = batch.getDim(op.getSrc());
   if (samples < 0)
     return -1;
@@ -64,7 +66,7 @@ int64_t TurnSeeder::getTurnsDim(tensor::ExpandShapeOp op) const {
 }
 
 /// The axes of several devices over which the work of `op` shards its batch, in mesh order.
-SmallVector<StringRef> TurnSeeder::getAxes(Operation *op) {
+SmallVector<StringRef> IterationSeeder::getAxes(Operation *op) {
   SmallVector<StringRef> axes;
   for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
     if (axis.getSize() > 1 && taskgraphs.takesBatch(op, axis.getName()))
@@ -72,16 +74,16 @@ SmallVector<StringRef> TurnSeeder::getAxes(Operation *op) {
   return axes;
 }
 
-void TurnSeeder::seed(tensor::ExpandShapeOp op, int64_t turns) {
+void IterationSeeder::seed(tensor::ExpandShapeOp op, int64_t tripCount) {
   RankedTensorType type = op.getResultType();
   SmallVector<SmallVector<StringRef>> dims(type.getRank());
-  SmallVector<StringRef> &own = dims[turns + 1];
+  SmallVector<StringRef> &own = dims[tripCount + 1];
   for (StringRef axis : getAxes(op)) {
     own.push_back(axis);
-    if (type.getDimSize(turns + 1) % getAxesSize(mesh, own) == 0)
+    if (type.getDimSize(tripCount + 1) % getAxesSize(mesh, own) == 0)
       continue;
-    emitRemark(op.getLoc()) << "each of " << type.getDimSize(turns) << " turns takes "
-                            << type.getDimSize(turns + 1) << " samples, which " << getAxesSize(mesh, own)
+    emitRemark(op.getLoc()) << "each of " << type.getDimSize(tripCount) << " iterations takes "
+                            << type.getDimSize(tripCount + 1) << " samples, which " << getAxesSize(mesh, own)
                             << " devices do not divide: each computes all of them";
     own.pop_back();
   }
@@ -95,35 +97,35 @@ void TurnSeeder::seed(tensor::ExpandShapeOp op, int64_t turns) {
   op.getResult().replaceAllUsesExcept(constrain, constrain);
 }
 
-/// Says that a loop takes the samples of an argument one by one: no device can have a part of a turn.
-void TurnSeeder::remarkSingle(LoopSliceOp slice) {
+/// Says that a loop takes the samples of an argument one by one: no device can have a part of an iteration.
+void IterationSeeder::remarkSingle(LoopSliceOp slice) {
   auto argument = dyn_cast<BlockArgument>(slice.getOperand());
   if (argument && batch.getDim(argument) == 0 && !getAxes(slice).empty())
     emitRemark(slice.getLoc())
-        << "the loop of " << slice.getLoop().getTurns() << " turns takes the samples of "
+        << "the loop of " << slice.getLoop().getTripCount() << " iterations takes the samples of "
         << describeArgument(function, argument.getArgNumber())
         << " one by one: every device computes all of them; map them with \"jax.vmap\", or "
-           "several in a turn (\"batch_size\" of \"jax.lax.map\")";
+           "several in an iteration (\"batch_size\" of \"jax.lax.map\")";
 }
 
 /// What a user constrains is left as it is.
-void TurnSeeder::run() {
+void IterationSeeder::run() {
   for (auto slice : function.getOps<LoopSliceOp>())
     remarkSingle(slice);
   for (auto op : llvm::to_vector(function.getOps<tensor::ExpandShapeOp>()))
-    if (int64_t turns = getTurnsDim(op);
-        turns >= 0 && llvm::none_of(op->getUsers(), llvm::IsaPred<ConstrainOp>))
-      seed(op, turns);
+    if (int64_t tripCount = getIterationsDim(op);
+        tripCount >= 0 && llvm::none_of(op->getUsers(), llvm::IsaPred<ConstrainOp>))
+      seed(op, tripCount);
 }
 
 namespace {
-struct SeedTurns : epl::impl::SeedTurnsPassBase<SeedTurns> {
+struct SeedIterations : epl::impl::SeedIterationsPassBase<SeedIterations> {
   void runOnOperation() override {
     FailureOr<SmallVector<Program>> programs = getPrograms(getOperation());
     if (failed(programs))
       return signalPassFailure();
     for (auto [function, mesh] : *programs)
-      TurnSeeder(function, mesh).run();
+      IterationSeeder(function, mesh).run();
   }
 };
 } // namespace

@@ -1,4 +1,4 @@
-"""Loops over parts of the batch, written by hand: gradients of several turns that are added up."""
+"""Loops over parts of the batch, written by hand: gradients of several iterations that are added up."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ def data(rows: int) -> tuple[jax.Array, np.ndarray]:
     return w, random.normal(size=(rows, WIDTH)).astype(np.float32)
 
 
-def accumulating(turns: int) -> Any:
+def accumulating(trip_count: int) -> Any:
     def step(w: jax.Array, x: jax.Array) -> Any:
         def loss(w: jax.Array, x: jax.Array) -> jax.Array:
             with epl.replicate():
                 return (jnp.tanh(x @ w) ** 2).mean()
 
-        def turn(total: jax.Array, x: jax.Array) -> Any:
+        def iteration(total: jax.Array, x: jax.Array) -> Any:
             value, gradient = jax.value_and_grad(loss)(w, x)
             return total + gradient, value
 
-        total, values = lax.scan(turn, jnp.zeros_like(w), x.reshape(turns, -1, WIDTH))
-        return w - 0.1 * total / turns, values.mean()
+        total, values = lax.scan(iteration, jnp.zeros_like(w), x.reshape(trip_count, -1, WIDTH))
+        return w - 0.1 * total / trip_count, values.mean()
 
     return step
 
 
-def check(turns: int, rows: int, devices: int) -> str:
+def check(trip_count: int, rows: int, devices: int) -> str:
     """Beside `jax.jit`; the listing of the global program."""
     w, x = data(rows)
-    step = accumulating(turns)
+    step = accumulating(trip_count)
     parallel = epl.parallelize(step, state="w", batch="x", devices=devices)
     assert_near(parallel(w, x), jax.jit(step)(w, x), 1e-5)
     return parallel.lower(w, x).as_text("global")
@@ -50,23 +50,26 @@ def check(turns: int, rows: int, devices: int) -> str:
 
 @pytest.mark.parametrize("kept", [False, True], ids=["unrolled", "a loop"])
 @pytest.mark.parametrize("devices", [2, 3])
-def test_devices_share_the_samples_of_a_turn(
+def test_devices_share_the_samples_of_an_iteration(
     devices: int, kept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if kept:
         monkeypatch.setattr(loops, "FEWEST_OPERATIONS", 1)
-    text = check(turns=4, rows=24, devices=devices)
-    assert ("in each of the 4 turns" in text) == kept
+    text = check(trip_count=4, rows=24, devices=devices)
+    assert ("in each of the 4 iterations" in text) == kept
     assert f"f32[6/data, {WIDTH}]" in text
     assert f"f32[6, {WIDTH}]" not in text
 
 
 def test_samples_that_do_not_divide_are_told() -> None:
-    check(turns=4, rows=12, devices=2)
+    check(trip_count=4, rows=12, devices=2)
     step = epl.parallelize(accumulating(4), state="w", batch="x", devices=2)
     told = step.lower(*data(12)).explain()
-    assert "each of 4 turns takes 3 samples, which 2 devices do not divide: each computes all of them" in told
-    assert "test_turns.py" in told
+    assert (
+        "each of 4 iterations takes 3 samples, which 2 devices do not divide: each computes all of them"
+        in told
+    )
+    assert "test_iterations.py" in told
 
 
 def one_by_one(w: jax.Array, x: jax.Array) -> jax.Array:
@@ -79,7 +82,7 @@ def mapped(w: jax.Array, x: jax.Array) -> jax.Array:
         return jax.vmap(lambda row: (jnp.tanh(row @ w) ** 2).sum())(x).mean()
 
 
-def several_in_a_turn(w: jax.Array, x: jax.Array) -> jax.Array:
+def several_in_an_iteration(w: jax.Array, x: jax.Array) -> jax.Array:
     with epl.replicate():
         return lax.map(lambda row: (jnp.tanh(row @ w) ** 2).sum(), x, batch_size=4).mean()
 
@@ -88,13 +91,13 @@ def test_samples_one_by_one_are_told_and_what_to_write(monkeypatch: pytest.Monke
     monkeypatch.setattr(loops, "FEWEST_OPERATIONS", 1)
     w, x = data(24)
     told = {}
-    for loss in (one_by_one, mapped, several_in_a_turn):
+    for loss in (one_by_one, mapped, several_in_an_iteration):
         step = epl.parallelize(loss, batch="x", devices=2)
         np.testing.assert_allclose(step(w, x), jax.jit(loss)(w, x), rtol=1e-5)
         told[loss] = step.lower(w, x).explain()
-    assert 'the loop of 24 turns takes the samples of argument "x" one by one' in told[one_by_one]
+    assert 'the loop of 24 iterations takes the samples of argument "x" one by one' in told[one_by_one]
     for remedy in ("jax.vmap", '"batch_size" of "jax.lax.map"'):
         assert remedy in told[one_by_one]
-    assert "one by one" not in told[mapped] + told[several_in_a_turn]
-    listing = epl.parallelize(several_in_a_turn, batch="x", devices=2).lower(w, x).as_text("global")
+    assert "one by one" not in told[mapped] + told[several_in_an_iteration]
+    listing = epl.parallelize(several_in_an_iteration, batch="x", devices=2).lower(w, x).as_text("global")
     assert f"f32[4/data, {WIDTH}]" in listing

@@ -1,12 +1,12 @@
-//===- RematerializeTurns.cpp - Cheap values that one loop's turns hand to another's ------===//
+//===- RematerializeIterations.cpp - Cheap values that one loop's iterations hand to another's --===//
 //
-// Problem: as in Rematerialize.cpp, but where layers are the turns of a loop: the forward turns stack what
-// automatic differentiation keeps, and the backward turns read it, the last one first. All turns' factors of
-// a gelu's derivative are kept then.
-// Method: users before producers, a stacked value that only the turns of one other loop read is made again
-// there, by the same rules, if what it is made of is there: values from before both loops, and the parts of
-// stacks, the writing loop's or older ones, that the reading turn slices for itself. In and out: a global
-// program, every op with its `epl.work`. Reference: Rematerialize.cpp.
+// Problem: as in Rematerialize.cpp, but where layers are the iterations of a loop: the forward iterations
+// stack what automatic differentiation keeps, and the backward iterations read it, the last one first. All
+// iterations' factors of a gelu's derivative are kept then. Method: users before producers, a stacked value
+// that only the iterations of one other loop read is rematerialized there, by the same rules, if what it is
+// made of is there: values from before both loops, and the parts of stacks, the writing loop's or older ones,
+// that the reading iteration slices for itself. In and out: a global program, every op with its `epl.work`.
+// Reference: Rematerialize.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 namespace mlir::epl {
-#define GEN_PASS_DEF_REMATERIALIZETURNSPASS
+#define GEN_PASS_DEF_REMATERIALIZEITERATIONSPASS
 #include "passes/shard/Passes.h.inc"
 } // namespace mlir::epl
 
@@ -62,9 +62,9 @@ private:
   bool isReversed() const {
     return LoopStackOp(stack).getReverse() != LoopSliceOp(slices.front()).getReverse();
   }
-  /// The part of `whole` that the reading turn slices, in the given direction; null if it does not.
+  /// The part of `whole` that the reading iteration slices, in the given direction; null if it does not.
   Value findSlice(Value whole, bool reverse) const;
-  /// What the reading turn has of a value of the writing one's turn.
+  /// What the reading iteration has of a value of the writing one's iteration.
   Value getKept(Value value, const Loops &loops) const;
 
   LoopStackOp stack;
@@ -109,7 +109,7 @@ void Residual::rematerialize(const Loops &loops) {
   stack.erase();
 }
 
-/// The ops that make what is handed from turns to turns, users before producers.
+/// The ops that make what is handed from iterations to iterations, users before producers.
 static SmallVector<Operation *> findStacked(Block &body) {
   SmallVector<Operation *> found;
   for (Operation &op : llvm::reverse(body))
@@ -120,12 +120,12 @@ static SmallVector<Operation *> findStacked(Block &body) {
 }
 
 namespace {
-struct RematerializeTurns : epl::impl::RematerializeTurnsPassBase<RematerializeTurns> {
+struct RematerializeIterations : epl::impl::RematerializeIterationsPassBase<RematerializeIterations> {
   void runOnOperation() override {
     for (func::FuncOp function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
-      Loops loops(function.front()); // what is made again is read there, and asked of no more
+      Loops loops(function.front()); // what is rematerialized is read there, and asked of no more
       for (Operation *op : findStacked(function.front()))
         if (std::optional<Residual> residual = Residual::find(op))
           residual->rematerialize(loops);

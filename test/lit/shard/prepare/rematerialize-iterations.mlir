@@ -1,4 +1,4 @@
-// RUN: epl-opt %s --epl-rematerialize-turns | FileCheck %s
+// RUN: epl-opt %s --epl-rematerialize-iterations | FileCheck %s
 
 !x = tensor<8xf32>
 !xs = tensor<3x8xf32>
@@ -13,7 +13,7 @@ epl.taskgraph @tg0 strategy(<replicate, 1>)
 // CHECK-LABEL: func.func @square
 func.func @square(%xs: !xs) -> !xs {
   %e = tensor.empty() : !x
-  %t = epl.loop_slice <0, turns = 3> %xs : !xs -> !x
+  %t = epl.loop_slice <0, trip_count = 3> %xs : !xs -> !x
   // CHECK: %[[TANH:.*]] = linalg.generic
   %v = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%t : !x) outs(%e : !x) attrs = {epl.work = #fwd} {
   ^bb0(%a: f32, %o: f32):
@@ -25,13 +25,13 @@ func.func @square(%xs: !xs) -> !xs {
     %0 = arith.mulf %a, %a : f32
     linalg.yield %0 : f32
   } -> !x
-  // CHECK: %[[S:.*]] = epl.loop_stack <0, turns = 3> %[[TANH]]
+  // CHECK: %[[S:.*]] = epl.loop_stack <0, trip_count = 3> %[[TANH]]
   // CHECK-NOT: epl.loop_stack
-  %vs = epl.loop_stack <0, turns = 3> %v : !x -> !xs
-  %qs = epl.loop_stack <0, turns = 3> reverse %q : !x -> !xs
-  // CHECK: %[[V:.*]] = epl.loop_slice <1, turns = 3> reverse %[[S]]
-  %vr = epl.loop_slice <1, turns = 3> reverse %vs : !xs -> !x
-  %qr = epl.loop_slice <1, turns = 3> %qs : !xs -> !x
+  %vs = epl.loop_stack <0, trip_count = 3> %v : !x -> !xs
+  %qs = epl.loop_stack <0, trip_count = 3> reverse %q : !x -> !xs
+  // CHECK: %[[V:.*]] = epl.loop_slice <1, trip_count = 3> reverse %[[S]]
+  %vr = epl.loop_slice <1, trip_count = 3> reverse %vs : !xs -> !x
+  %qr = epl.loop_slice <1, trip_count = 3> %qs : !xs -> !x
   // CHECK: %[[Q:.*]] = linalg.generic {{.*}} ins(%[[V]] : tensor<8xf32>) {{.*}} attrs = {{.*}}backward
   // CHECK: arith.mulf
   // CHECK: linalg.generic {{.*}} ins(%[[V]], %[[Q]]
@@ -41,31 +41,31 @@ func.func @square(%xs: !xs) -> !xs {
     linalg.yield %0 : f32
   } -> !x
   // CHECK: epl.loop_stack <1
-  %gs = epl.loop_stack <1, turns = 3> %g : !x -> !xs
+  %gs = epl.loop_stack <1, trip_count = 3> %g : !x -> !xs
   return %gs : !xs
 }
 
-// A turn that reads another turn's square has not what it is made of.
-// CHECK-LABEL: func.func @other_turn
-func.func @other_turn(%xs: !xs) -> !xs {
+// An iteration that reads another iteration's square has not what it is made of.
+// CHECK-LABEL: func.func @other_iteration
+func.func @other_iteration(%xs: !xs) -> !xs {
   %e = tensor.empty() : !x
-  %t = epl.loop_slice <0, turns = 3> %xs : !xs -> !x
+  %t = epl.loop_slice <0, trip_count = 3> %xs : !xs -> !x
   %q = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%t : !x) outs(%e : !x) attrs = {epl.work = #fwd} {
   ^bb0(%a: f32, %o: f32):
     %0 = arith.mulf %a, %a : f32
     linalg.yield %0 : f32
   } -> !x
-  // CHECK: %[[S:.*]] = epl.loop_stack <0, turns = 3>
-  %qs = epl.loop_stack <0, turns = 3> %q : !x -> !xs
-  %tr = epl.loop_slice <1, turns = 3> %xs : !xs -> !x
-  // CHECK: %[[Q:.*]] = epl.loop_slice <1, turns = 3> reverse %[[S]]
-  %qr = epl.loop_slice <1, turns = 3> reverse %qs : !xs -> !x
+  // CHECK: %[[S:.*]] = epl.loop_stack <0, trip_count = 3>
+  %qs = epl.loop_stack <0, trip_count = 3> %q : !x -> !xs
+  %tr = epl.loop_slice <1, trip_count = 3> %xs : !xs -> !x
+  // CHECK: %[[Q:.*]] = epl.loop_slice <1, trip_count = 3> reverse %[[S]]
+  %qr = epl.loop_slice <1, trip_count = 3> reverse %qs : !xs -> !x
   // CHECK: linalg.generic {{.*}} ins(%{{.*}}, %[[Q]]
   %g = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]} ins(%tr, %qr : !x, !x) outs(%e : !x) attrs = {epl.work = #bwd} {
   ^bb0(%a: f32, %b: f32, %o: f32):
     %0 = arith.subf %a, %b : f32
     linalg.yield %0 : f32
   } -> !x
-  %gs = epl.loop_stack <1, turns = 3> %g : !x -> !xs
+  %gs = epl.loop_stack <1, trip_count = 3> %g : !x -> !xs
   return %gs : !xs
 }

@@ -1,30 +1,30 @@
-// RUN: epl-opt %s --epl-seed-batch --epl-seed-turns --verify-diagnostics | FileCheck %s
-// RUN: epl-opt %s --epl-seed-batch --epl-seed-turns --epl-propagate --epl-place --epl-verify-sharded 2>/dev/null | FileCheck %s --check-prefix=PLACED
+// RUN: epl-opt %s --epl-seed-batch --epl-seed-iterations --verify-diagnostics | FileCheck %s
+// RUN: epl-opt %s --epl-seed-batch --epl-seed-iterations --epl-propagate --epl-place --epl-verify-sharded 2>/dev/null | FileCheck %s --check-prefix=PLACED
 
 #forward = #epl.work<@tg0, forward>
 
 epl.mesh @mesh axes ["data"=2]
 epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 
-// The batch in four turns: of each, every device has a part of the samples.
+// The batch in four iterations: of each, every device has a part of the samples.
 
-// CHECK-LABEL: func.func @turns
+// CHECK-LABEL: func.func @iterations
 // CHECK: %[[X:.*]] = tensor.expand_shape
 // CHECK-NEXT: %[[C:.*]] = epl.constrain %[[X]] to <[{}, {"data"}, {}]> {epl.work = #epl.work<@tg0, forward>}
-// CHECK-NEXT: epl.loop_slice <0, turns = 4> %[[C]]
-// PLACED-LABEL: func.func @turns
+// CHECK-NEXT: epl.loop_slice <0, trip_count = 4> %[[C]]
+// PLACED-LABEL: func.func @iterations
 // PLACED: %[[X:.*]] = tensor.expand_shape {{.*}}epl.sharding<@mesh, [{"data"}, {}, {}]>
 // PLACED: %[[C:.*]] = epl.reshard %[[X]] to <@mesh, [{}, {"data"}, {}]>
-// PLACED: epl.loop_slice <0, turns = 4> %[[C]] {{.*}}epl.sharding<@mesh, [{"data"}, {}]>
-func.func @turns(%x: tensor<8x3xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) -> tensor<4x2x3xf32> {
+// PLACED: epl.loop_slice <0, trip_count = 4> %[[C]] {{.*}}epl.sharding<@mesh, [{"data"}, {}]>
+func.func @iterations(%x: tensor<8x3xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) -> tensor<4x2x3xf32> {
   %0 = tensor.expand_shape %x [[0, 1], [2]] output_shape [4, 2, 3] {epl.work = #forward} : tensor<8x3xf32> into tensor<4x2x3xf32>
-  %1 = epl.loop_slice <0, turns = 4> %0 {epl.work = #forward} : tensor<4x2x3xf32> -> tensor<2x3xf32>
+  %1 = epl.loop_slice <0, trip_count = 4> %0 {epl.work = #forward} : tensor<4x2x3xf32> -> tensor<2x3xf32>
   %2 = math.sin %1 {epl.work = #forward} : tensor<2x3xf32>
-  %3 = epl.loop_stack <0, turns = 4> %2 {epl.work = #forward} : tensor<2x3xf32> -> tensor<4x2x3xf32>
+  %3 = epl.loop_stack <0, trip_count = 4> %2 {epl.work = #forward} : tensor<2x3xf32> -> tensor<4x2x3xf32>
   return %3 : tensor<4x2x3xf32>
 }
 
-// An unrolled loop takes its turns by slices, of what is made of the reshape.
+// An unrolled loop takes its iterations by slices, of what is made of the reshape.
 
 // CHECK-LABEL: func.func @unrolled
 // CHECK: tensor.expand_shape
@@ -39,15 +39,15 @@ func.func @unrolled(%x: tensor<4x3xf32> {epl.role = "batch", epl.batch_dim = 0 :
 // CHECK-LABEL: func.func @odd
 // CHECK-NOT: epl.constrain
 func.func @odd(%x: tensor<12x3xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) -> tensor<4x3x3xf32> {
-  // expected-remark@below {{each of 4 turns takes 3 samples, which 2 devices do not divide: each computes all of them}}
+  // expected-remark@below {{each of 4 iterations takes 3 samples, which 2 devices do not divide: each computes all of them}}
   %0 = tensor.expand_shape %x [[0, 1], [2]] output_shape [4, 3, 3] {epl.work = #forward} : tensor<12x3xf32> into tensor<4x3x3xf32>
-  %1 = epl.loop_slice <0, turns = 4> %0 {epl.work = #forward} : tensor<4x3x3xf32> -> tensor<3x3xf32>
+  %1 = epl.loop_slice <0, trip_count = 4> %0 {epl.work = #forward} : tensor<4x3x3xf32> -> tensor<3x3xf32>
   %2 = math.sin %1 {epl.work = #forward} : tensor<3x3xf32>
-  %3 = epl.loop_stack <0, turns = 4> %2 {epl.work = #forward} : tensor<3x3xf32> -> tensor<4x3x3xf32>
+  %3 = epl.loop_stack <0, trip_count = 4> %2 {epl.work = #forward} : tensor<3x3xf32> -> tensor<4x3x3xf32>
   return %3 : tensor<4x3x3xf32>
 }
 
-// Heads of a sample that no turn takes are no turns; and what the user says of them holds.
+// Heads of a sample that no iteration takes are no iterations; and what the user says of them holds.
 
 // CHECK-LABEL: func.func @whole
 // CHECK: epl.constrain {{.*}} to <[{"data"}, {}, {}]>
@@ -62,9 +62,9 @@ func.func @whole(%x: tensor<8x4xf32> {epl.role = "batch", epl.batch_dim = 0 : i6
 
 // CHECK-LABEL: func.func @single
 func.func @single(%x: tensor<4x3xf32> {epl.role = "batch", epl.batch_dim = 0 : i64, epl.name = "x"}) -> tensor<4x3xf32> {
-  // expected-remark@below {{the loop of 4 turns takes the samples of argument "x" one by one: every device computes all of them; map them with "jax.vmap", or several in a turn ("batch_size" of "jax.lax.map")}}
-  %1 = epl.loop_slice <0, turns = 4> %x {epl.work = #forward} : tensor<4x3xf32> -> tensor<3xf32>
+  // expected-remark@below {{the loop of 4 iterations takes the samples of argument "x" one by one: every device computes all of them; map them with "jax.vmap", or several in an iteration ("batch_size" of "jax.lax.map")}}
+  %1 = epl.loop_slice <0, trip_count = 4> %x {epl.work = #forward} : tensor<4x3xf32> -> tensor<3xf32>
   %2 = math.sin %1 {epl.work = #forward} : tensor<3xf32>
-  %3 = epl.loop_stack <0, turns = 4> %2 {epl.work = #forward} : tensor<3xf32> -> tensor<4x3xf32>
+  %3 = epl.loop_stack <0, trip_count = 4> %2 {epl.work = #forward} : tensor<3xf32> -> tensor<4x3xf32>
   return %3 : tensor<4x3xf32>
 }

@@ -1,4 +1,4 @@
-//===- SplitWishes.h - How the user wants parameters split ------*- C++ -*-===//
+//===- SplitConstraints.h - How the user wants parameters split --*- C++ -*-===//
 //
 // `dims` of a scope that is split names parameters by patterns. A parameter is a state that the scope's
 // forward work reads. Its name is a path: "params['h'][0]['wq']" has the steps "params", "h", "0" and "wq";
@@ -16,20 +16,20 @@
 
 namespace mlir::epl {
 
-/// What is wished for one parameter: the axis shards a dimension, or it stays whole.
-struct SplitWish {
-  WishAttr said;
+/// A user constraint on one parameter: the axis shards a dimension, or it stays whole.
+struct SplitConstraint {
+  DimConstraintAttr said;
   AxisState state;
 };
-using SplitWishes = llvm::MapVector<BlockArgument, SplitWish>;
+using SplitConstraints = llvm::MapVector<BlockArgument, SplitConstraint>;
 
 /// Fails, with an error, if a task graph names no parameter by a pattern, names what is no dimension of one,
 /// or contradicts itself: whatever axes it is split over, if there is one at all.
-LogicalResult verifySplitWishes(func::FuncOp program, MeshOp mesh);
+LogicalResult verifySplitConstraints(func::FuncOp program, MeshOp mesh);
 
-/// What the task graphs that are split over `axis` wish for the arguments of `program`. Failure, with an
+/// What the task graphs that are split over `axis` say of the arguments of `program`. Failure, with an
 /// error, for a dimension that the axis does not divide, where two task graphs contradict each other, and for
 /// parameters that are sharded by hand.
-FailureOr<SplitWishes> getSplitWishes(func::FuncOp program, MeshOp mesh, AxisAttr axis);
+FailureOr<SplitConstraints> getSplitConstraints(func::FuncOp program, MeshOp mesh, AxisAttr axis);
 
 } // namespace mlir::epl
