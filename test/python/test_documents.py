@@ -14,6 +14,11 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
+DOCUMENTS = [
+    "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/design.md", "docs/epl.md", "docs/glossary.md",
+    "docs/torch.md", "docs/tour.md", "docs/tutorial.md",
+]  # fmt: skip
+_LONGEST_PARAGRAPH = 150  # words; docs/design.md, section 11
 _BLOCK = re.compile(r"^```(?P<language>python|sh|text)\n(?P<code>.*?)^```$", re.M | re.S)
 _PRINTED = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -62,7 +67,7 @@ def named_files(document: str) -> set[str]:
     """Paths in backquotes, and targets of links; a path that does not begin at the root goes on from the
     folder of the last one that does."""
     found, folder = set(), Path()
-    text = re.sub(r"^```.*?^```", "", (ROOT / document).read_text(), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"^ *```.*?^ *```", "", (ROOT / document).read_text(), flags=re.DOTALL | re.MULTILINE)
     for path, target in re.findall(r"`([\w/-]+\.(?:cpp|h|py|td|fbs|md))`|\]\((?!https?:)([^)#]+)\)", text):
         if target:
             found.add(os.path.normpath(Path(document).parent / target))
@@ -73,13 +78,24 @@ def named_files(document: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    "document", ["README.md", "docs/epl.md", "docs/torch.md", "docs/tour.md", "docs/tutorial.md"]
-)
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_file_named_exists(document: str) -> None:
     files = named_files(document)
     assert files
     assert [file for file in sorted(files) if not (ROOT / file).exists()] == []
+
+
+def paragraphs(document: str) -> list[str]:
+    """Prose: paragraphs, points of lists, rows of tables."""
+    text = re.sub(r"^ *```.*?^ *```", "", (ROOT / document).read_text(), flags=re.DOTALL | re.MULTILINE)
+    return re.split(r"\n\s*\n|\n(?=\s*(?:- |\d+\. |\|))", text)
+
+
+@pytest.mark.parametrize("document", ["CONTRIBUTING.md", "docs/design.md", "docs/glossary.md"])
+def test_no_paragraph_is_long(document: str) -> None:
+    found = paragraphs(document)
+    assert len(found) > 20
+    assert [text for text in found if len(text.split()) > _LONGEST_PARAGRAPH] == []
 
 
 def test_the_tour_goes_through_all_parts() -> None:
