@@ -27,6 +27,14 @@ COMPILER = Path(os.environ.get("EPL_COMPILE", ROOT / "build" / "bin" / "epl-comp
 TIMEOUT = 60  # seconds: one program that takes longer to compile or to run hangs
 
 
+@functools.cache
+def get_cpus() -> list[str]:
+    """CPUs that this machine can stand in for: its own, then without AVX512-BF16, AVX-512 and AVX."""
+    flags = Path("/proc/cpuinfo").read_text().split()
+    needs = {"x86-64-v4": "avx512dq", "haswell": "avx2", "x86-64": "sse2"}
+    return ["host", "host", *(cpu if flag in flags else "host" for cpu, flag in needs.items())]
+
+
 class Mismatch(Exception):
     """The program does not compile, or a plan gives other numbers."""
 
@@ -87,7 +95,8 @@ class Verdict:
 
 
 @functools.cache
-def _runtime() -> Any:
+def runtime() -> Any:
+    """The runtime's Python module, of the build."""
     sys.path.append(str(ROOT / "build" / "python"))
     import _epl_runtime
 
@@ -181,8 +190,8 @@ def _run_and_compare(case: Case, path: Path) -> None:
     """Two steps on the same inputs; the second consumes the states."""
     inputs = _make_inputs(case.program)
     expected = case.program.evaluate(inputs)
-    plan = _runtime().Plan.load(str(path))
-    session = _runtime().Session(plan, f"cpu:{plan.devices}")
+    plan = runtime().Plan.load(str(path))
+    session = runtime().Session(plan, f"cpu:{plan.devices}")
     for donate in (False, True):
         results = _step(session, case.program, inputs, donate)
         for index, (result, number) in enumerate(zip(results, expected, strict=True)):

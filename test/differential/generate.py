@@ -9,6 +9,7 @@ from collections.abc import Callable
 import expression as ex
 from branches import Branches
 from indexed import Indexed
+from iterations import Iterations, Loop
 from layout import Layout, make_sharding
 from moves import Moves
 from nest import Output, along
@@ -17,7 +18,6 @@ from program import Argument, Program, Region
 from sorts import Sorts
 from systems import Systems
 from tensors import Value
-from turns import Loop, Turns
 from values import INPUT_BOUND, MAX_ELEMENTS
 
 
@@ -26,7 +26,7 @@ def make_program(seed: int, layout: Layout) -> Program:
     return Generator(seed, layout).run()
 
 
-class Generator(Turns, Branches, Moves, Indexed, Sorts, Systems):
+class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):
     """Adds random ops to a program, then results."""
 
     def run(self) -> Program:
@@ -86,9 +86,9 @@ class Generator(Turns, Branches, Moves, Indexed, Sorts, Systems):
 
     def _make_regions_apart(self) -> tuple[Region, ...]:
         """Scopes in turn, in most programs also backwards, as gradients are made, or once more anyhow."""
-        turn = list(range(len(self.layout.scopes)))
-        again = self.random.choice([[], turn[::-1], self.random.choices(turn, k=2)])
-        order = turn + again
+        forward = list(range(len(self.layout.scopes)))
+        again = self.random.choice([[], forward[::-1], self.random.choices(forward, k=2)])
+        order = forward + again
         cuts = [self.random.randint(0, len(self.ops)) for _ in range(2 * len(order) - 2)]
         if self.roll(0.5):  # without gaps
             cuts = 2 * cuts[: len(order) - 1]

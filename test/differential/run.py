@@ -6,16 +6,16 @@ One program of eighty is a step of JAX with derivatives of derivatives (derivati
     run.py --fresh 500                 programs that nobody has tried before
     run.py --forever                   the same without end, until Ctrl-C or SIGTERM
 
-A seed says all of a program; what fails is shrunk and printed with its seed, and `--programs 1 --seed SEED`
-finds it again. Processes check the programs, a hundred each; one that a crash or a hang has taken its
-verdict from is checked alone. EPL_COMPILE names a compiler other than build/bin/epl-compile. The last lines
-count what the programs were made of.
+A seed says all of a program; what fails is shrunk and printed with its seed, `--programs 1 --seed SEED` finds
+it again while the generator stays as it is, and --keep (build/found) has it as a file (found.py). Files in
+test/differential/found, of programs that failed once, are checked before all others. Processes check the
+programs, a hundred each; one that a crash or a hang has taken its verdict from is checked alone. EPL_COMPILE
+names a compiler other than build/bin/epl-compile. The last lines count what the programs were made of.
 """
 
 from __future__ import annotations
 
 import argparse
-import functools
 import itertools
 import json
 import os
@@ -29,14 +29,17 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from check import TIMEOUT, AnyCase, Case, Verdict, check
+from check import TIMEOUT, AnyCase, Case, Verdict, check, get_cpus
 from coverage import Coverage
 from derivatives import make_derivatives
+from found import FOUND, check_files, write_program
 from generate import make_program
 from layout import make_layout
 from shrink import shrink
 
 BATCH = 100  # programs of one process
+KEPT = Path(__file__).parents[2] / "build" / "found"  # where programs that fail are written
+FIRST_FRESH = 10**6  # seeds from here on are fresh ones
 MAX_SHRUNK = 5  # more would take long and hardly tell more
 DERIVATIVES = 80  # the last of so many seeds is that of a step with derivatives, which takes seconds
 
@@ -52,14 +55,6 @@ def make_case(seed: int) -> AnyCase:
     zero = choices.choice(["off", "off", "off", "v1", "v2", "v3"]) if kernels == "loops" else "off"
     sequence = kernels == "loops" and choices.random() < 0.5
     return Case(program, kernels, cpu, zero, sequence)
-
-
-@functools.cache
-def get_cpus() -> list[str]:
-    """CPUs that this machine can stand in for: its own, then without AVX512-BF16, AVX-512 and AVX."""
-    flags = Path("/proc/cpuinfo").read_text().split()
-    needs = {"x86-64-v4": "avx512dq", "haswell": "avx2", "x86-64": "sse2"}
-    return ["host", "host", *(cpu if flag in flags else "host" for cpu, flag in needs.items())]
 
 
 def check_in_process(cases: list[AnyCase]) -> list[Verdict]:
@@ -108,10 +103,20 @@ def check_seeds(seeds: Iterable[int]) -> list[tuple[int, AnyCase, Verdict]]:
 class Run:
     """Counts and reports what the programs of one run give."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Path) -> None:
+        self.kept = kept
         self.begin = time.monotonic()
         self.coverage = Coverage()
         self.wrong: list[int] = []
+        self.files: dict[int, Path] = {}  # of those that are wrong
+        self.wrong_files: list[str] = []
+
+    def check_found(self) -> None:
+        """The programs that failed once."""
+        for file, reason in check_files(sorted(FOUND.glob("*.mlir"))):
+            if reason:
+                self.wrong_files.append(file.name)
+                print(f"\n{file.name} fails again: {reason}", flush=True)
 
     def check(self, batches: Iterator[list[int]]) -> None:
         """A batch for each core at a time, so that batches without end are no reason not to begin."""
@@ -126,6 +131,7 @@ class Run:
 
     def _report(self, seed: int, case: AnyCase, verdict: Verdict) -> None:
         self.wrong.append(seed)
+        self.files[seed] = write_program(case, verdict, self.kept / f"seed-{seed}")
         print(f"\nseed {seed} {verdict.outcome} on {' '.join(case.options)}:\n{verdict.text}", flush=True)
         if len(self.wrong) > MAX_SHRUNK:
             return
@@ -137,7 +143,16 @@ class Run:
         print(self.coverage)
         print(f"{self.coverage.programs} programs, {time.monotonic() - self.begin:.0f} s: ", end="")
         print(f"{len(self.wrong)} wrong: {self.wrong}" if self.wrong else "all right")
-        return 1 if self.wrong else 0
+        if self.wrong_files:
+            print(f"failed before and fail again: {self.wrong_files}")
+        for seed in self.wrong:
+            age = (
+                "a fresh seed: the fault may be older than the change"
+                if seed >= FIRST_FRESH
+                else "a fixed seed"
+            )
+            print(f"seed {seed} failed, {age}; the program is in {self.files[seed]}")
+        return 1 if self.wrong or self.wrong_files else 0
 
 
 def make_batches(seeds: Iterable[int]) -> Iterator[list[int]]:
@@ -154,18 +169,20 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the seed of the first of them (default 0)")
     parser.add_argument("--fresh", type=int, default=0, help="how many more, from a seed that is printed")
     parser.add_argument("--forever", action="store_true", help="go on with fresh ones until a signal")
+    parser.add_argument("--keep", type=Path, default=KEPT, help="the folder for programs that fail")
     parser.add_argument("--check", action="store_true", help="check the pickled cases from standard input")
     options = parser.parse_args()
     if options.check:
         return check_from_stdin()
-    fresh = random.SystemRandom().randrange(10**6, 10**12)
+    fresh = random.SystemRandom().randrange(FIRST_FRESH, 10**12)
     count = None if options.forever else fresh + options.fresh
     if options.fresh or options.forever:
         print(f"fresh seeds from {fresh} on", flush=True)
     fresh_seeds = itertools.count(fresh) if count is None else range(fresh, count)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    run = Run()
+    run = Run(options.keep)
     try:
+        run.check_found()
         run.check(
             make_batches(itertools.chain(range(options.seed, options.seed + options.programs), fresh_seeds))
         )
