@@ -161,7 +161,7 @@ def test_what_does_not_divide_is_an_error_whose_remedies_work() -> None:
         assert_near(parallel(*start, *given), jax.jit(named)(*start, *given), 1e-5)
 
 
-def test_what_is_whole_by_wish_is_remarked() -> None:
+def test_what_is_whole_by_a_constraint_is_remarked() -> None:
     axes = {"ids": None, "rows": {"a": None}, "dense": 0}
     step = epl.parallelize(
         lambda ids, rows, dense: ids.sum() + rows["a"].sum() + dense, batch=axes, devices=2, name="bags"

@@ -24,7 +24,7 @@ DEVICES = pytest.mark.parametrize("devices", [1, 2, 3])
 
 
 def root(x: jax.Array) -> jax.Array:
-    """The square root by bisection; the program shows that it takes 40 turns at most."""
+    """The square root by bisection; the program shows that it takes 40 iterations at most."""
 
     def goes_on(state: Any) -> jax.Array:
         i, low, high = state
@@ -77,8 +77,8 @@ def nested(x: jax.Array) -> Any:
             return lax.while_loop(lambda v: v.sum() < 55.0, lambda v: v + 0.3, v)
 
     with epl.replicate(), epl.bounded_while(9):
-        turns = x[3, 1].astype(jnp.int32) + 4
-        return lax.while_loop(lambda s: s[0] < turns, lambda s: (s[0] + 1, inner(s[1]) * 0.8), (0, x))
+        trip_count = x[3, 1].astype(jnp.int32) + 4
+        return lax.while_loop(lambda s: s[0] < trip_count, lambda s: (s[0] + 1, inner(s[1]) * 0.8), (0, x))
 
 
 def in_a_scan(x: jax.Array) -> Any:
@@ -109,8 +109,8 @@ def in_a_branch(x: jax.Array) -> Any:
 
 @epl.bounded_while(100)
 def counted_at_run_time(x: jax.Array) -> Any:
-    turns = x[0, 1].astype(jnp.int32) + 50
-    return lax.fori_loop(0, turns, lambda i, v: v.at[i % 12].add(jnp.sin(v[(i + 1) % 12])), x)
+    trip_count = x[0, 1].astype(jnp.int32) + 50
+    return lax.fori_loop(0, trip_count, lambda i, v: v.at[i % 12].add(jnp.sin(v[(i + 1) % 12])), x)
 
 
 def forward_gradient(x: jax.Array) -> Any:
@@ -204,9 +204,9 @@ def test_the_incomplete_gamma_function_and_its_gradient() -> None:
 
 @DEVICES
 def test_a_loop_that_does_not_end_is_an_error_that_says_what_to_do(devices: int) -> None:
-    def step(x: jax.Array, turns: jax.Array, bound: int) -> Any:
+    def step(x: jax.Array, trip_count: jax.Array, bound: int) -> Any:
         with epl.replicate(), epl.bounded_while(bound):
-            return lax.fori_loop(0, turns, lambda _, v: v + x.mean(), x)
+            return lax.fori_loop(0, trip_count, lambda _, v: v + x.mean(), x)
 
     parallel = epl.parallelize(step, batch="x", static_argnames="bound", devices=devices)
     assert_near(parallel(X, 8, bound=8), jax.jit(step, static_argnames="bound")(X, 8, bound=8), 1e-6)
@@ -238,8 +238,8 @@ def test_a_bound_that_only_seems_to_be_shown_is_checked() -> None:
 
     def step(x: jax.Array) -> Any:
         def body(state: Any) -> Any:
-            i, turns, v = state
-            return jnp.where(v.sum() > 80, i + 1, i), turns + 1, v * 1.1
+            i, trip_count, v = state
+            return jnp.where(v.sum() > 80, i + 1, i), trip_count + 1, v * 1.1
 
         return lax.while_loop(lambda s: s[0] < 5, body, (0, 0, x))
 

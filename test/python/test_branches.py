@@ -68,8 +68,8 @@ def of_the_batch(params: Any, x: jax.Array, step: jax.Array) -> jax.Array:
     return lax.cond(loss > 0.6, lambda h: (deep(params["b"], h) ** 2).mean(), lambda h: loss * 0.5, h)
 
 
-def in_turns(params: Any, x: jax.Array, step: jax.Array) -> jax.Array:
-    """A branch of each turn's own."""
+def in_iterations(params: Any, x: jax.Array, step: jax.Array) -> jax.Array:
+    """A branch of each iteration's own."""
 
     def layer(h: jax.Array, i: jax.Array) -> Any:
         h = lax.cond((h[0, 0] > 0) ^ (i == 2), lambda h: deep(params["b"], h), lambda h: h + 0.1, h)
@@ -79,7 +79,7 @@ def in_turns(params: Any, x: jax.Array, step: jax.Array) -> jax.Array:
     return (h**2).mean() + sums.mean() * 0.1
 
 
-def of_turns(params: Any, x: jax.Array, step: jax.Array) -> jax.Array:
+def of_iterations(params: Any, x: jax.Array, step: jax.Array) -> jax.Array:
     """A loop that is a branch."""
 
     def layers(h: jax.Array) -> jax.Array:
@@ -118,8 +118,8 @@ LOSSES = [
     one_of_three,
     nested,
     of_the_batch,
-    in_turns,
-    of_turns,
+    in_iterations,
+    of_iterations,
     made_again,
     selected,
     by_sample,
@@ -164,7 +164,7 @@ def test_branches_train_as_jax_does(loss: Loss, devices: int, monkeypatch: pytes
     check(make_step(loss), devices)
 
 
-@pytest.mark.parametrize("loss", [one_of_two, nested, in_turns], ids=lambda loss: loss.__name__)
+@pytest.mark.parametrize("loss", [one_of_two, nested, in_iterations], ids=lambda loss: loss.__name__)
 def test_splits_reach_into_branches(loss: Loss) -> None:
     check(make_step(loss, lambda: epl.split(device_count=2)), 4)
 

@@ -23,7 +23,7 @@ X = jnp.ones((8, 4))
 
 
 def compiled(dims: dict[str, int | None] | None, devices: int) -> tuple[Any, Any, Any, str]:
-    """The transformer of `test_split` with wishes: parallelized, plain, its state and the local program."""
+    """`test_split`'s transformer with constraints: parallelized, plain, its state and the local program."""
     step, state = transformer(2, dims=dims)
     parallel = epl.parallelize(step, state="state", batch=("x", "y"), devices=devices)
     x = np.zeros((BATCH, LENGTH), np.int32)
@@ -45,10 +45,10 @@ def shardings(text: str) -> dict[str, str]:
 @pytest.mark.parametrize("devices", [2, 4])
 def test_megatron_by_hand_is_what_the_search_finds(devices: int) -> None:
     *_, searched = compiled(None, devices)
-    *_, wished = compiled(MEGATRON, devices)
-    assert collectives(wished) == collectives(searched)
-    assert shardings(wished) == shardings(searched)
-    assert shardings(wished)["state[0]['blocks'][1]['o']"] == '[{"model"}, {}]'
+    *_, constrained = compiled(MEGATRON, devices)
+    assert collectives(constrained) == collectives(searched)
+    assert shardings(constrained) == shardings(searched)
+    assert shardings(constrained)["state[0]['blocks'][1]['o']"] == '[{"model"}, {}]'
 
 
 @pytest.mark.parametrize("devices", [2, 4])
@@ -90,7 +90,7 @@ PARAMS = {"w0": jnp.eye(4, 6), "w1": jnp.eye(6, 2)}
 
 
 @pytest.mark.parametrize("name", [None, "all"])
-def test_entries_of_one_scope_put_their_wishes_together(name: str | None) -> None:
+def test_entries_of_one_scope_put_their_constraints_together(name: str | None) -> None:
     scopes = epl.split(2, name, {"w0": 0}), epl.split(2, name, {"w1": 1, "w0": 0})
     step = layered(scopes)
     parallel = epl.parallelize(step, state=0, batch=1, devices=2)
@@ -163,7 +163,7 @@ def test_the_segments_of_a_fused_projection_are_split(said: dict[int, str]) -> N
         ({"w[": 1}, r'dims "w\[" = 1: invalid glob pattern'),
     ],
 )
-def test_a_wish_that_cannot_be_met_is_an_error(dims: dict[str, int | None], message: str) -> None:
+def test_a_constraint_that_cannot_be_met_is_an_error(dims: dict[str, int | None], message: str) -> None:
     scope = epl.split(2, "all", dims)
     with pytest.raises(epl.CompileError, match=message) as error:
         epl.parallelize(layered((scope, scope)), state=0, batch=1, devices=2)(PARAMS, X)
@@ -198,12 +198,12 @@ def test_entries_of_one_name_that_contradict_each_other_are_an_error() -> None:
         ({"w": True}, '"w" must be a dimension or None, found True'),
     ],
 )
-def test_what_is_no_wish_is_an_error(dims: Any, message: str) -> None:
+def test_what_is_no_constraint_is_an_error(dims: Any, message: str) -> None:
     with pytest.raises(epl.ScopeError, match=message):
         epl.split(2, dims=dims)
 
 
-def test_a_scope_shows_its_wishes() -> None:
+def test_a_scope_shows_its_constraints() -> None:
     scope = epl.split(2, "all", {"wq": 1, "wo": None})
     assert repr(scope) == "epl.split(device_count=2, name=\"all\", dims={'wq': 1, 'wo': None})"
 

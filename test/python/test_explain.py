@@ -148,9 +148,9 @@ def test_explain_says_which_of_two_shardings_was_dropped() -> None:
     assert re.search(expected, text), text
 
 
-def test_a_wish_that_cannot_be_met_names_the_scope() -> None:
+def test_a_constraint_that_cannot_be_met_names_the_scope() -> None:
     @epl.parallelize(state="w", batch="x", devices=2)
-    def wished(w: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def constrained(w: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
         x = x + 1
         with epl.split(device_count=2, dims={"nothing": 1}):
             y = x * 2
@@ -159,6 +159,6 @@ def test_a_wish_that_cannot_be_met_names_the_scope() -> None:
     with pytest.raises(
         epl.CompileError, match='dims "nothing" = 1 names no parameter of the scope'
     ) as caught:
-        wished.lower(np.ones((4, 8), np.float32), np.ones((6, 4), np.float32)).compile()
+        constrained.lower(np.ones((4, 8), np.float32), np.ones((6, 4), np.float32)).compile()
     assert caught.value.place is not None
     assert caught.value.place.line == line_of('with epl.split(device_count=2, dims={"nothing": 1})')

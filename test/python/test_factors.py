@@ -360,7 +360,7 @@ UNEVEN = {
 
 @pytest.mark.parametrize("devices", [2, 4])
 @pytest.mark.parametrize("name", UNEVEN)
-def test_a_wish_for_an_uneven_factor_is_an_error_and_none_is_right(name: str, devices: int) -> None:
+def test_a_constraint_for_an_uneven_factor_is_an_error_and_none_is_right(name: str, devices: int) -> None:
     """What is searched for splits another dimension, or nothing."""
     loss, params, dims, data = UNEVEN[name]
     x, y = data()

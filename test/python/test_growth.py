@@ -62,7 +62,7 @@ def test_code_does_not_grow_with_layers(scanned: bool) -> None:
     few, more, most = map(count, (5, 7, 9))
     assert few[0] == more[0] == most[0] > 0
     assert most[1] - more[1] == more[1] - few[1]
-    assert (most[1] == few[1]) == scanned  # a scan has the launches of one turn
+    assert (most[1] == few[1]) == scanned  # a scan has the launches of one iteration
 
 
 def lower_layers(layers: int, scanned: bool) -> Any:

@@ -16,7 +16,7 @@ from epl.adapters.jax import flatten, loops
 from steps import exchanged
 
 Step = Callable[[Any, Any], Any]
-TURNS = 6
+TRIP_COUNT = 6
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def reversed_layers(params: Any, x: jax.Array) -> jax.Array:
 
 
 def recurrence(params: Any, x: jax.Array) -> jax.Array:
-    """Weights that every turn uses: their gradient is carried, a sum of what the turns add."""
+    """Weights that every iteration uses: their gradient is carried, a sum of what the iterations add."""
 
     def cell(h: jax.Array, column: jax.Array) -> Any:
         h = jax.nn.sigmoid(h @ params[0] + column[:, None] * params[1][0])
@@ -62,23 +62,23 @@ def counted(params: Any, x: jax.Array) -> jax.Array:
     """The counter as a number, as a position, and as a condition."""
 
     def body(i: jax.Array, h: jax.Array) -> jax.Array:
-        h = h * (1 + i.astype(jnp.float32)) / TURNS + x @ params[i]
+        h = h * (1 + i.astype(jnp.float32)) / TRIP_COUNT + x @ params[i]
         return jnp.where(i % 2 == 0, h, -h)
 
-    return (lax.fori_loop(0, TURNS, body, x) ** 2).mean()
+    return (lax.fori_loop(0, TRIP_COUNT, body, x) ** 2).mean()
 
 
 def counted_down(params: Any, x: jax.Array) -> jax.Array:
     """A position that counts down, and that the reverse pass reads as a number, too."""
 
     def body(i: jax.Array, h: jax.Array) -> jax.Array:
-        return jnp.tanh(h @ params[TURNS - 1 - i]) + h * i / TURNS
+        return jnp.tanh(h @ params[TRIP_COUNT - 1 - i]) + h * i / TRIP_COUNT
 
-    return (lax.fori_loop(0, TURNS, body, x) ** 2).mean()
+    return (lax.fori_loop(0, TRIP_COUNT, body, x) ** 2).mean()
 
 
 def swapped(params: Any, x: jax.Array) -> jax.Array:
-    """Carried values that become each other, one that stays, and one that does not depend on the turn."""
+    """Carried values that become each other, one that stays, one that does not depend on the iteration."""
 
     def body(carry: Any, w: jax.Array) -> Any:
         a, b, _, kept = carry
@@ -100,7 +100,7 @@ def dead(params: Any, x: jax.Array) -> jax.Array:
 
 
 def nested(params: Any, x: jax.Array) -> jax.Array:
-    """An inner loop, unrolled in each turn."""
+    """An inner loop, unrolled in each iteration."""
 
     def body(h: jax.Array, w: jax.Array) -> Any:
         return lax.fori_loop(0, 3, lambda i, v: jnp.tanh(v @ w) + i, h), None
@@ -109,7 +109,7 @@ def nested(params: Any, x: jax.Array) -> jax.Array:
 
 
 def checkpointed(params: Any, x: jax.Array) -> jax.Array:
-    """Turns that are computed again in the reverse pass, and several losses of one stack."""
+    """Iterations that are computed again in the reverse pass, and several losses of one stack."""
 
     @jax.checkpoint
     def layer(h: jax.Array, w: jax.Array) -> Any:
@@ -120,7 +120,7 @@ def checkpointed(params: Any, x: jax.Array) -> jax.Array:
 
 
 def drawn(params: Any, x: jax.Array) -> jax.Array:
-    """Random numbers of each turn, the same ones on any number of devices."""
+    """Random numbers of each iteration, the same ones on any number of devices."""
 
     def layer(carry: Any, w: jax.Array) -> Any:
         h, key = carry
@@ -132,24 +132,24 @@ def drawn(params: Any, x: jax.Array) -> jax.Array:
 
 
 def at_positions(params: Any, x: jax.Array) -> jax.Array:
-    """A table that turns write and read at positions of their own."""
+    """A table that iterations write and read at positions of their own."""
 
     def body(i: jax.Array, table: jax.Array) -> jax.Array:
         return table.at[:, (i + 1) % 4].set(table[:, i % 4] * 0.5 + (x @ params[i]).sum(-1))
 
-    return (lax.fori_loop(0, TURNS, body, x) ** 2).mean()
+    return (lax.fori_loop(0, TRIP_COUNT, body, x) ** 2).mean()
 
 
 def tails(params: Any, x: jax.Array) -> jax.Array:
     """Stacks of numbers, of booleans, and of unsigned integers, read with a step and backwards."""
-    bits = jnp.arange(TURNS, dtype=jnp.uint32) * 7 % 5
+    bits = jnp.arange(TRIP_COUNT, dtype=jnp.uint32) * 7 % 5
 
     def body(h: jax.Array, parts: Any) -> Any:
         w, bit, scale = parts
         h = jnp.where(bit > 2, h @ w * scale, h)
         return h, (h[0, 0] > 0, bit + 1)
 
-    h, (signs, numbers) = lax.scan(body, x[:, :4], (params, bits, jnp.linspace(0.5, 1, TURNS)))
+    h, (signs, numbers) = lax.scan(body, x[:, :4], (params, bits, jnp.linspace(0.5, 1, TRIP_COUNT)))
     weights = jnp.where(signs[::-1], numbers.astype(jnp.float32), 0.5)[::2]
     return (h**2).mean() * lax.stop_gradient(weights.mean() * 0 + 1)
 
@@ -184,7 +184,7 @@ def make_step(loss: Callable[[Any, jax.Array], jax.Array]) -> Step:
 
 def data() -> tuple[jax.Array, jax.Array]:
     rng = np.random.default_rng(5)
-    params = rng.normal(0, 0.4, (TURNS, 4, 4)).astype(np.float32)
+    params = rng.normal(0, 0.4, (TRIP_COUNT, 4, 4)).astype(np.float32)
     return jnp.asarray(params), jnp.asarray(rng.normal(size=(8, 4)).astype(np.float32))
 
 
@@ -212,17 +212,17 @@ def lowered(loss: Callable[..., jax.Array], devices: int = 2) -> epl.Lowered:
 )
 def test_they_stay_loops(loss: Callable[..., jax.Array]) -> None:
     text = lowered(loss).as_text(stage="kernel")
-    assert f"epl.loop_carry <0, turns = {8 if loss is recurrence else TURNS}>" in text
+    assert f"epl.loop_carry <0, trip_count = {8 if loss is recurrence else TRIP_COUNT}>" in text
 
 
-def test_tables_that_turns_write_anywhere_are_unrolled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_that_iterations_write_anywhere_are_unrolled(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "epl.loop" not in lowered(at_positions).as_text(stage="input")
     monkeypatch.setattr(loops, "MOST_UNROLLED", 1)
     assert "epl.scatter" in lowered(at_positions).as_text(stage="input")
     test_loops_train_as_jax_does(at_positions, devices=2)
 
 
-def test_a_gradient_of_all_turns_is_summed_once() -> None:
+def test_a_gradient_of_all_iterations_is_summed_once() -> None:
     """As without a loop: a sum for the stack of gradients, one for each that is carried, one for the loss."""
     for loss, sums in ((layers, 2), (recurrence, 3)):
         assert len(exchanged(lowered(loss).as_text(stage="local"))["all_reduce"]) == sums
@@ -232,10 +232,10 @@ def test_what_no_result_needs_is_not_computed() -> None:
     text = lowered(dead).as_text(stage="global")
     assert text.count(" = loop_last(") == 2  # a and b of three
     assert " = loop_stack(" in text
-    assert ".forward, in each of the 6 turns of a loop\n" in text
+    assert ".forward, in each of the 6 iterations of a loop\n" in text
 
 
-def test_splits_reach_into_turns() -> None:
+def test_splits_reach_into_iterations() -> None:
     """Rows and columns of stacked weights are split like those of layers by themselves: one sum a block."""
 
     def loss(params: Any, x: jax.Array) -> jax.Array:
@@ -251,8 +251,8 @@ def test_splits_reach_into_turns() -> None:
 
     rng = np.random.default_rng(1)
     params = {
-        "up": jnp.asarray(rng.normal(0, 0.3, (TURNS, 8, 32)), jnp.float32),
-        "down": jnp.asarray(rng.normal(0, 0.3, (TURNS, 32, 8)), jnp.float32),
+        "up": jnp.asarray(rng.normal(0, 0.3, (TRIP_COUNT, 8, 32)), jnp.float32),
+        "down": jnp.asarray(rng.normal(0, 0.3, (TRIP_COUNT, 32, 8)), jnp.float32),
     }
     x = jnp.asarray(rng.normal(size=(8, 8)), jnp.float32)
     ours = epl.parallelize(step, state="params", batch="x", devices="cpu:4")
@@ -268,11 +268,11 @@ def test_splits_reach_into_turns() -> None:
 
 
 def test_of_nested_loops_the_longer_one_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "turns = 6>" in lowered(nested).as_text(stage="input")
-    monkeypatch.setattr(loops, "FEWEST_TURNS", 3)
+    assert "trip_count = 6>" in lowered(nested).as_text(stage="input")
+    monkeypatch.setattr(loops, "FEWEST_ITERATIONS", 3)
     monkeypatch.setattr(flatten, "MOST_INNER", 4)
-    assert "turns = 3>" in (text := lowered(nested).as_text(stage="input"))
-    assert "turns = 6>" not in text
+    assert "trip_count = 3>" in (text := lowered(nested).as_text(stage="input"))
+    assert "trip_count = 6>" not in text
     test_loops_train_as_jax_does(nested, devices=2)
 
 

@@ -16,7 +16,7 @@ import epl
 from epl.adapters.jax import loops
 from steps import assert_near
 
-ROWS, WIDTH, TURNS = 12, 6, 5
+ROWS, WIDTH, TRIP_COUNT = 12, 6, 5
 State = tuple[Any, ...]
 Loss = Callable[[Any, jax.Array], jax.Array]
 
@@ -99,7 +99,7 @@ def test_connectionist_temporal_classification(devices: int, lengths: str) -> No
 def between(params: Any, x: jax.Array) -> jax.Array:
     """A recurrent cell over what two scopes made, for a third one, and for the first one's loss."""
     with epl.replicate(name="a"):
-        left = jnp.stack([x @ params["a"]] * TURNS)
+        left = jnp.stack([x @ params["a"]] * TRIP_COUNT)
     with epl.replicate(name="b"):
         right = jnp.sin(x @ params["b"])
 
@@ -121,14 +121,14 @@ def counted(params: Any, x: jax.Array) -> jax.Array:
     with epl.replicate(name="b"):
         scale = jax.nn.sigmoid(h @ params["b"])
     h = lax.fori_loop(
-        0, TURNS, lambda i, h: lax.fori_loop(0, 2, lambda j, v: jnp.sin(v) * scale + i, h) / 2, h
+        0, TRIP_COUNT, lambda i, h: lax.fori_loop(0, 2, lambda j, v: jnp.sin(v) * scale + i, h) / 2, h
     )
     with epl.replicate(name="c"):
         return ((h @ params["c"]) ** 2).mean()
 
 
 def partly_marked(params: Any, x: jax.Array) -> jax.Array:
-    """Turns of which a scope marks a part, the rest reads what another scope made."""
+    """Iterations of which a scope marks a part, the rest reads what another scope made."""
     with epl.replicate(name="a"):
         scale = jnp.cos(x @ params["a"])
 
@@ -138,7 +138,7 @@ def partly_marked(params: Any, x: jax.Array) -> jax.Array:
             h = jnp.tanh(h @ params["b"])
         return h * 0.5 + x, None
 
-    return (lax.scan(cell, x, length=TURNS)[0] ** 2).mean()
+    return (lax.scan(cell, x, length=TRIP_COUNT)[0] ** 2).mean()
 
 
 @pytest.mark.parametrize("loss", [between, counted, partly_marked], ids=lambda loss: loss.__name__)
@@ -153,7 +153,7 @@ def test_loops_in_no_scope(loss: Loss, scopes_per_replica: int) -> None:
     ).as_text("local")
 
 
-# A loop whose turns have scopes is unrolled.
+# A loop whose iterations have scopes is unrolled.
 
 
 def actor_and_critic(clip: bool) -> tuple[Any, State, State]:
@@ -213,33 +213,31 @@ def test_epochs_of_an_actor_and_a_critic(devices: int, clip: bool) -> None:
     assert compiled.layout.count("[") == 2
 
 
-def taken_in_turns(params: Any, x: jax.Array, turns: int = TURNS) -> jax.Array:
-    """Scopes after one another in each turn."""
+def taken_in_iterations(params: Any, x: jax.Array, trip_count: int = TRIP_COUNT) -> jax.Array:
+    """Scopes after one another in each iteration."""
 
-    def turn(h: jax.Array, _: None) -> Any:
+    def iteration(h: jax.Array, _: None) -> Any:
         with epl.replicate(name="a"):
             h = jnp.tanh(h @ params["a"])
         with epl.replicate(name="b"):
             h = jnp.sin(h @ params["b"])
         return h, h[:, 0]
 
-    h, firsts = lax.scan(turn, x, length=turns)
+    h, firsts = lax.scan(iteration, x, length=trip_count)
     return (h**2).mean() + (firsts[::-1] * firsts).mean()
 
 
 @pytest.mark.parametrize("devices", [1, 2, 4])
-def test_turns_of_two_scopes(devices: int) -> None:
+def test_iterations_of_two_scopes(devices: int) -> None:
     params, x = data()
-    train(descend(taken_in_turns), (params,), (x,), devices)
+    train(descend(taken_in_iterations), (params,), (x,), devices)
 
 
 def test_an_unrolled_loop_is_told() -> None:
     params, x = data()
-    step = epl.parallelize(descend(taken_in_turns), state=0, batch=1, devices=2)
+    step = epl.parallelize(descend(taken_in_iterations), state=0, batch=1, devices=2)
     scopes = 'scope "a" and of scope "b"'
-    told = (
-        f"the loop of {TURNS} turns is part of {scopes}: these have devices of their own, so it is unrolled"
-    )
+    told = f"of {TRIP_COUNT} iterations is part of {scopes}: these have devices of their own, so it is unroll"
     assert told in step.lower(params, x).explain()
 
 
@@ -247,13 +245,13 @@ def test_an_unrolled_loop_is_told() -> None:
 
 
 def too_long(params: Any, x: jax.Array, second: str = "b") -> jax.Array:
-    def turn(h: jax.Array, _: None) -> Any:
+    def iteration(h: jax.Array, _: None) -> Any:
         with epl.replicate(name="a"):
             h = jnp.sin(h @ params["a"])
         with epl.replicate(name=second):
             return jnp.cos(h @ params["b"]), None
 
-    return (lax.scan(turn, x, length=4000)[0] ** 2).mean()
+    return (lax.scan(iteration, x, length=4000)[0] ** 2).mean()
 
 
 def loop_for_each(params: Any, x: jax.Array) -> jax.Array:
@@ -271,7 +269,7 @@ def test_a_loop_too_long_to_unroll_names_what_to_write() -> None:
         step(params, x)
     text = str(error.value)
     assert "test_loops_between_scopes.py" in text
-    assert 'the loop of 4000 turns is part of scope "a" and of scope "b"' in text
+    assert 'the loop of 4000 iterations is part of scope "a" and of scope "b"' in text
     for remedy in ("give both scopes one name", "cluster.colocate_split_and_replicate", "a loop for each"):
         assert remedy in text
 

@@ -98,7 +98,7 @@ def test_right_hand_sides_are_solved_where_they_are() -> None:
 
 @pytest.mark.parametrize("devices", [1, 2])
 def test_in_loops_and_branches(devices: int) -> None:
-    def turn(carried: jax.Array, a: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def iteration(carried: jax.Array, a: jax.Array) -> tuple[jax.Array, jax.Array]:
         factor = jnp.linalg.cholesky(positive(a + carried))
         return jnp.tanh(jax.scipy.linalg.solve_triangular(factor, carried, lower=True)), jnp.linalg.det(
             factor
@@ -106,7 +106,7 @@ def test_in_loops_and_branches(devices: int) -> None:
 
     def step(a: jax.Array, x: jax.Array) -> Any:
         def loss(a: jax.Array) -> jax.Array:
-            last, stacked = jax.lax.scan(turn, jnp.eye(5), a)
+            last, stacked = jax.lax.scan(iteration, jnp.eye(5), a)
             return last.sum() + jnp.log(stacked).sum()
 
         with epl.replicate():

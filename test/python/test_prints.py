@@ -25,12 +25,12 @@ DEVICES = pytest.mark.parametrize("devices", [1, 2, 3])
 
 
 def in_scans(x: jax.Array, w: jax.Array) -> Any:
-    """Short loops are unrolled, long ones kept; what no turn changes, counters, branches of a turn."""
+    """Short loops are unrolled, long ones kept; what no iteration changes, counters, branches of one."""
 
     def body(h: jax.Array, i: jax.Array) -> Any:
         for _ in range(15):
             h = jnp.round(h @ w) % 16
-        show("turn {} {h}", i, h=h[0])
+        show("iteration {} {h}", i, h=h[0])
         lax.cond(i % 3 == 0, lambda: show("third {}", i), lambda: show("no third"))
         show("always {} {}", x.sum(), w)
         return h, h.sum()

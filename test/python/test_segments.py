@@ -266,18 +266,18 @@ def test_layers_of_a_scan(layers: int) -> None:
 
 
 def test_gates_of_a_recurrent_cell() -> None:
-    """Four segments, made of two products and a bias, in every turn."""
+    """Four segments, made of two products and a bias, in every iteration."""
     params = {"x": normal(6, 32), "h": normal(8, 32), "b": normal(32), "out": normal(8, 3)}
 
     def loss(params: Any, x: jax.Array, y: jax.Array) -> jax.Array:
-        def turn(carry: Any, x: jax.Array) -> tuple[Any, None]:
+        def iteration(carry: Any, x: jax.Array) -> tuple[Any, None]:
             h, c = carry
             i, f, g, o = jnp.split(x @ params["x"] + h @ params["h"] + params["b"], 4, -1)
             c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
             return (jax.nn.sigmoid(o) * jnp.tanh(c), c), None
 
         zeros = jnp.zeros((x.shape[0], 8))
-        (h, _), _ = jax.lax.scan(turn, (zeros, zeros), x.swapaxes(0, 1))
+        (h, _), _ = jax.lax.scan(iteration, (zeros, zeros), x.swapaxes(0, 1))
         return ((h @ params["out"] - y) ** 2).mean()
 
     trains(loss, params, np.asarray(normal(4, 5, 6)), normal(4, 3, seed=2))

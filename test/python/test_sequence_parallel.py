@@ -18,7 +18,7 @@ from steps import assert_near, assert_trains_as_jax, exchanged
 from test_models import train
 from test_split import BATCH, LENGTH, VOCABULARY, WIDTH, block, transformer
 
-TURNS = 5  # of a loop; few turns are no loop
+TRIP_COUNT = 5  # of a loop; few iterations are no loop
 FEATURES = f"{BATCH}x{LENGTH}x{WIDTH}xf32"
 
 
@@ -66,25 +66,27 @@ def test_a_transformer_trains_as_jax_does(
 
 
 def scanned(remat: bool, dropout: float) -> tuple[Any, Any]:
-    """The same transformer, its layers as turns of a loop, dropout behind each: its step, its state."""
-    _, (params, _) = transformer(TURNS)
+    """The same transformer, its layers as iterations of a loop, dropout behind each: its step, its state."""
+    _, (params, _) = transformer(TRIP_COUNT)
     params["blocks"] = jax.tree.map(lambda *each: jnp.stack(each), *params["blocks"])
 
-    def turn(h: jax.Array, turn: Any) -> tuple[jax.Array, None]:
-        layer, key = turn
+    def iteration(h: jax.Array, iteration: Any) -> tuple[jax.Array, None]:
+        layer, key = iteration
         h = block(h, layer)
         return jnp.where(jax.random.bernoulli(key, 1 - dropout, h.shape), h / (1 - dropout), 0), None
 
     def loss(params: Any, keys: jax.Array, x: jax.Array, y: jax.Array) -> jax.Array:
         with epl.split(device_count=2):
             h = params["words"][x] + params["places"]
-            h, _ = jax.lax.scan(jax.checkpoint(turn) if remat else turn, h, (params["blocks"], keys))
+            h, _ = jax.lax.scan(
+                jax.checkpoint(iteration) if remat else iteration, h, (params["blocks"], keys)
+            )
             logits = h @ params["words"].T
             return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean()
 
     def step(state: Any, x: jax.Array, y: jax.Array) -> tuple[Any, jax.Array]:
         key, used = jax.random.split(state[1])
-        value, gradients = jax.value_and_grad(loss)(state[0], jax.random.split(used, TURNS), x, y)
+        value, gradients = jax.value_and_grad(loss)(state[0], jax.random.split(used, TRIP_COUNT), x, y)
         return (jax.tree.map(lambda p, g: p - 0.1 * g, state[0], gradients), key), value
 
     return step, (params, jax.random.key(0))
@@ -93,7 +95,7 @@ def scanned(remat: bool, dropout: float) -> tuple[Any, Any]:
 @pytest.mark.parametrize("devices", [2, 4])
 @pytest.mark.parametrize("remat", [False, True])
 def test_layers_of_a_loop_are_shared(devices: int, remat: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What goes from turn to turn is in parts, and so are random bits."""
+    """What goes from one iteration to the next is in parts, and so are random bits."""
     monkeypatch.setattr(loops, "FEWEST_OPERATIONS", 1)
     step, state = scanned(remat, dropout=0.1)
     parallel = parallelized(step, devices)
@@ -102,8 +104,8 @@ def test_layers_of_a_loop_are_shared(devices: int, remat: bool, monkeypatch: pyt
     carried = [line for line in lowered.as_text("global").splitlines() if "= loop_carry(" in line]
     assert [line for line in carried if parts in line] == carried != []
     tensors = exchanged(lowered.as_text("local"))
-    # In each turn 2 of the forward and 2 of the backward work, with the embedding's and the head's gradient.
-    # What is computed again is the attention, with what it and the perceptron read.
+    # In each iteration 2 of the forward and 2 of the backward work, with the embedding's and the head's
+    # gradient. What is computed again is the attention, with what it and the perceptron read.
     assert Counter(tensors["reduce_scatter"])[FEATURES] == 6 + remat
     assert Counter(tensors["all_gather"])[FEATURES] == 6 + 2 * remat
     assert_trains_as_jax(parallel, step, state, *words())

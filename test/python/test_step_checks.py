@@ -101,17 +101,17 @@ def test_the_first_one_of_a_scan_in_the_order_of_the_program(devices: int) -> No
         def body(total: jax.Array, i: jax.Array) -> Any:
             for _ in range(30):
                 total = total + x.mean() / 30
-            epl.check(total < limit, "turn {}: {:.0f}", i, total)
-            epl.check(i < 9, "turn {} is late", i)
+            epl.check(total < limit, "iteration {}: {:.0f}", i, total)
+            epl.check(i < 9, "iteration {} is late", i)
             return total, total
 
         with epl.replicate():
             return lax.scan(body, 0.0, jnp.arange(12))
 
     parallel = epl.parallelize(step, batch="x", devices=devices)
-    with pytest.raises(epl.StepError, match="turn 3: 46"):
+    with pytest.raises(epl.StepError, match="iteration 3: 46"):
         parallel(X, 40.0)
-    with pytest.raises(epl.StepError, match="turn 9 is late"):
+    with pytest.raises(epl.StepError, match="iteration 9 is late"):
         parallel(X, 1e9)
 
 

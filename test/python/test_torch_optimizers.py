@@ -152,12 +152,12 @@ def test_optax_clips_schedules_and_keeps_types() -> None:
     theirs = copy.deepcopy(ours)
     step = epl.torch.parallelize(ours, loss, optimizer, devices=2)
     reference = AdamW(theirs.parameters(), 0.1, weight_decay=0.0)
-    for turn in range(4):
+    for iteration in range(4):
         reference.zero_grad()
         value = loss(theirs, *data)
         value.backward()
         nn.utils.clip_grad_norm_(theirs.parameters(), 0.1)
-        reference.param_groups[0]["lr"] = float(schedule(turn))
+        reference.param_groups[0]["lr"] = float(schedule(iteration))
         reference.step()
         np.testing.assert_allclose(step(*data), value.item(), rtol=1e-4)
     assert_same_state(step.state_dict()["module"], theirs.state_dict(), 1e-3)
