@@ -25,7 +25,7 @@
 #include "dialect/EplAttrs.h.inc"
 
 namespace mlir::epl {
-// The axes of a mesh as its assembly shows them: ["data"=2, "micro"=8 temporal].
+// The axes of a mesh as its assembly shows them: ["data"=2, "model"=4].
 ParseResult parseAxes(OpAsmParser &parser, ArrayAttr &axes);
 void printAxes(OpAsmPrinter &printer, Operation *op, ArrayAttr axes);
 } // namespace mlir::epl

@@ -66,10 +66,10 @@ LogicalResult LoopAttr::verify(EmitError emitError, int64_t id, int64_t tripCoun
 }
 
 //===----------------------------------------------------------------------===//
-// AxisAttr: <"data" = 4>, <"micro" = 8 temporal>
+// AxisAttr: <"data" = 4>
 //===----------------------------------------------------------------------===//
 
-LogicalResult AxisAttr::verify(EmitError emitError, StringRef name, int64_t size, bool) {
+LogicalResult AxisAttr::verify(EmitError emitError, StringRef name, int64_t size) {
   if (name.empty()) // (A1)
     return emitError() << "axis has an empty name";
   if (size < 1) // (A1)
@@ -77,23 +77,19 @@ LogicalResult AxisAttr::verify(EmitError emitError, StringRef name, int64_t size
   return success();
 }
 
-/// `"data" = 4`, with ` temporal` after it or not.
+/// `"data" = 4`.
 static Attribute parseAxisBody(AsmParser &parser) {
   std::string name;
   int64_t size;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseString(&name) || parser.parseEqual() || parser.parseInteger(size))
     return {};
-  bool temporal = succeeded(parser.parseOptionalKeyword("temporal"));
-  return AxisAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), name, size,
-                              temporal);
+  return AxisAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), name, size);
 }
 
 static void printAxisBody(AsmPrinter &printer, AxisAttr axis) {
   printer.printString(axis.getName());
   printer << "=" << axis.getSize();
-  if (axis.getTemporal())
-    printer << " temporal";
 }
 
 Attribute AxisAttr::parse(AsmParser &parser, Type) {
@@ -209,7 +205,7 @@ ShardingAttr ShardingAttr::withoutPartial() const {
   return get(getContext(), getMesh(), getDims(), getAxesAttr(getContext(), {}), ReductionKind::sum);
 }
 
-/// `{"data", "micro"}`.
+/// `{"data", "model"}`.
 static FailureOr<ArrayAttr> parseAxisSet(AsmParser &parser) {
   SmallVector<Attribute> axes;
   auto parseName = [&]() -> ParseResult {

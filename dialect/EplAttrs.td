@@ -105,27 +105,24 @@ def Epl_ScopeAttr : Epl_Attr<"Scope", "scope"> {
 def Epl_WorkAttr : Epl_Attr<"Work", "work"> {
   let summary = "the schedulable unit that an op belongs to";
   let description = [{
-    The task graph, the kind of work and, once micro-batches are instantiated, the micro-batch. Two equal ops
-    of different work stay apart in CSE because they differ in this attribute.
+    The task graph and the kind of work. Two equal ops of different work stay apart in CSE because they differ in
+    this attribute.
 
-    Example: `#epl.work<@tg0, backward>`, `#epl.work<@tg0, forward, micro = 3>`.
+    Example: `#epl.work<@tg0, backward>`.
   }];
-  let parameters = (ins "::mlir::FlatSymbolRefAttr":$taskgraph, EnumParameter<Epl_WorkKind>:$kind,
-                        OptionalParameter<"std::optional<int64_t>">:$micro);
-  let assemblyFormat = "`<` $taskgraph `,` $kind (`,` `micro` `=` $micro^)? `>`";
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$taskgraph, EnumParameter<Epl_WorkKind>:$kind);
+  let assemblyFormat = "`<` $taskgraph `,` $kind `>`";
 }
 
 def Epl_AxisAttr : Epl_Attr<"Axis", "axis"> {
   let summary = "a named axis of a mesh";
   let description = [{
-    Spatial axes count devices. Temporal axes (micro-batches) run one after another on the same devices.
-
-    Example: `#epl.axis<"data" = 4>`, `#epl.axis<"micro" = 8 temporal>`.
+    Example: `#epl.axis<"data" = 4>`.
 
     Constraints:
     - (A1) the name is not empty; the size is at least 1.
   }];
-  let parameters = (ins StringRefParameter<>:$name, "int64_t":$size, "bool":$temporal);
+  let parameters = (ins StringRefParameter<>:$name, "int64_t":$size);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
@@ -136,7 +133,7 @@ def Epl_ShardingAttr : Epl_Attr<"Sharding", "sharding"> {
     For every dimension the axes that split it, major to minor, and the axes over which the value is pending a
     reduction: each member holds one operand of it. On axes not named the value is replicated.
 
-    Example: `#epl.sharding<@mesh, [{"data", "micro"}, {} ], partial = sum{"model"}>`.
+    Example: `#epl.sharding<@mesh, [{"data", "data2"}, {} ], partial = sum{"model"}>`.
 
     Constraints:
     - (H1) an axis appears at most once over all dimensions and `partial`.

@@ -8,7 +8,7 @@ def Epl_MeshOp : Epl_Op<"mesh", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let summary = "a mesh of devices with named axes";
   let description = [{
     ```mlir
-    epl.mesh @mesh axes ["data"=2, "model"=4, "micro"=8 temporal]
+    epl.mesh @mesh axes ["data"=2, "model"=4]
     epl.mesh @mesh1 axes ["data"=2, "model"=2] first 1 strides [3, 1]
     ```
 
@@ -18,7 +18,7 @@ def Epl_MeshOp : Epl_Op<"mesh", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     Constraints:
     - (C1) axis names are distinct.
     - (C2) the product of the sizes is at most 2147483647, so that no product of axes overflows.
-    - (C3) `first` is at least 0; there is one stride for each axis, at least 1 or that of a temporal axis, 0; no
+    - (C3) `first` is at least 0; there is one stride for each axis, at least 1; no
       device is above 2147483647.
     - (C4) from lower strides to higher ones each is past the devices along those below it, so that no two
       positions are one device.
@@ -37,11 +37,11 @@ def Epl_MeshOp : Epl_Op<"mesh", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     ::mlir::epl::AxisAttr getAxis(::llvm::StringRef name);
     /// The position of the axis of that name in mesh order, or -1.
     int64_t getAxisPosition(::llvm::StringRef name);
-    /// The number of devices: the product of the spatial axes.
+    /// The number of devices: the product of the axes.
     int64_t getNumDevices();
     /// The device at the first position.
     int64_t getFirstDevice() { return getFirst().value_or(0); }
-    /// How many devices further the next position along each axis is; 0 along temporal ones.
+    /// How many devices further the next position along each axis is.
     ::llvm::SmallVector<int64_t> getDeviceStrides();
   }];
 }

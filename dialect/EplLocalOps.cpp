@@ -113,14 +113,6 @@ static LogicalResult verifySameMesh(Operation *op, DistType operand, DistType re
   return success();
 }
 
-static LogicalResult verifySpatial(Operation *op, DistType type, ArrayRef<StringRef> axes) {
-  MeshOp mesh = lookupMesh(op, type.getSharding().getMesh());
-  for (StringRef axis : axes)
-    if (mesh.getAxis(axis).getTemporal())
-      return op->emitOpError() << "axis \"" << axis << "\" is temporal, expected a spatial axis";
-  return success();
-}
-
 /// Some pending axes are completed and none are added.
 static LogicalResult verifyCompletes(Operation *op, ShardingAttr from, ShardingAttr to) {
   if (!from.isPartial())
@@ -199,7 +191,7 @@ LogicalResult AllReduceOp::verifySymbolUses(SymbolTableCollection &) {
                             cast<DistType>(getResult(i).getType()))) ||
         failed(verifyAlike(*this, i, ::getReducedAxes(*this, i), getReducedAxes()))) // (C5)
       return failure();
-  return verifySpatial(*this, cast<DistType>(getOperand(0).getType()), getReducedAxes()); // (C3)
+  return success();
 }
 
 static LogicalResult verifyTensor(ReduceScatterOp op, DistType operand, DistType result) {
@@ -211,13 +203,10 @@ static LogicalResult verifyTensor(ReduceScatterOp op, DistType operand, DistType
     if (!getOwnAxes(from, to, dim).empty()) // (C3)
       return op.emitOpError() << "splits dimension " << dim << " by " << to.getDims()[dim]
                               << ", expected axes that begin with " << from.getDims()[dim];
-  MeshOp mesh = lookupMesh(op, from.getMesh());
-  SmallVector<StringRef> reduced = getReducedAxes(mesh, from, to);
-  for (StringRef axis : reduced)
+  for (StringRef axis : getReducedAxes(lookupMesh(op, from.getMesh()), from, to))
     if (to.getDimOf(axis) < 0) // (C3)
       return op.emitOpError() << "completes axis \"" << axis << "\", which splits no dimension of the result";
-  return success(succeeded(verifySpatial(op, operand, reduced)) && // (C4)
-                 succeeded(verifySpatial(op, operand, getMovedAxes(mesh, from, to))));
+  return success();
 }
 
 LogicalResult ReduceScatterOp::verifySymbolUses(SymbolTableCollection &) {
@@ -268,7 +257,7 @@ LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &) {
                             cast<DistType>(getResult(i).getType()))) ||
         failed(verifyAlike(*this, i, ::getGatheredAxes(*this, i), getGatheredAxes()))) // (C5)
       return failure();
-  return verifySpatial(*this, cast<DistType>(getOperand(0).getType()), getGatheredAxes()); // (C3)
+  return success();
 }
 
 static LogicalResult verifyExchange(Operation *op, DistType operand, DistType result) {
@@ -277,10 +266,9 @@ static LogicalResult verifyExchange(Operation *op, DistType operand, DistType re
     return failure();
   if (from.getPartial() != to.getPartial() || from.getReduction() != to.getReduction()) // (C1)
     return op->emitOpError() << "changes the pending axes, expected " << from.getPartial();
-  SmallVector<StringRef> moved = getMovedAxes(lookupMesh(op, from.getMesh()), from, to);
-  if (moved.empty()) // (C2)
+  if (getMovedAxes(lookupMesh(op, from.getMesh()), from, to).empty()) // (C2)
     return op->emitOpError("changes the axes of no dimension");
-  return verifySpatial(op, operand, moved); // (C3)
+  return success();
 }
 
 LogicalResult AllToAllOp::verifySymbolUses(SymbolTableCollection &) {
@@ -297,16 +285,5 @@ LogicalResult PermuteOp::verifySymbolUses(SymbolTableCollection &) {
     if (had != parts) // (C2)
       return emitOpError() << "splits dimension " << dim << " into " << parts << " parts, expected " << had;
   }
-  return success();
-}
-
-LogicalResult TransferOp::verifySymbolUses(SymbolTableCollection &) {
-  DistType operand = getOperand().getType(), result = getType();
-  if (failed(verifyEnds(*this, operand, result))) // (C1)
-    return failure();
-  if (operand.getSharding().getMesh() == result.getSharding().getMesh()) // (C1)
-    return emitOpError() << "operand and result are on the same mesh " << operand.getSharding().getMesh();
-  if (operand.getSharding().isPartial() || result.getSharding().isPartial()) // (C2)
-    return emitOpError() << "transfers a partial value, expected a complete one";
   return success();
 }

@@ -116,7 +116,7 @@ def Epl_AllReduceOp : Epl_TensorsCollectiveOp<"all_reduce"> {
     Constraints:
     - (C1) an operand and its result have the same global type and mesh and the same axes on every dimension.
     - (C2) the pending axes of a result are fewer, all of them its operand's, and by the same reduction.
-    - (C3) the axes exist in the mesh and are spatial.
+    - (C3) the axes exist in the mesh: the types' shardings are checked against it.
     - (C4) there are as many results as operands, and at least one.
     - (C5) all tensors are completed over the same axes of one mesh, by the same reduction.
   }];
@@ -145,7 +145,7 @@ def Epl_ReduceScatterOp : Epl_TensorsCollectiveOp<"reduce_scatter"> {
     - (C2) the pending axes of a result are fewer, all of them its operand's, and by the same reduction.
     - (C3) the axes of each dimension of an operand are a prefix of its result's; each axis that is completed
       splits a dimension of the result.
-    - (C4) the axes exist in the mesh and are spatial.
+    - (C4) the axes exist in the mesh.
     - (C5) there are as many results as operands, and at least one.
     - (C6) all tensors are completed over the same axes of one mesh, by the same reduction.
   }];
@@ -172,7 +172,7 @@ def Epl_AllGatherOp : Epl_CollectiveOp<"all_gather"> {
     Constraints:
     - (C1) an operand and its result have the same global type, mesh and pending axes, and differ in `dim` only.
     - (C2) the axes of a result's `dim` are a proper prefix of its operand's.
-    - (C3) the axes exist in the mesh and are spatial.
+    - (C3) the axes exist in the mesh: the types' shardings are checked against it.
     - (C4) there are as many results as operands, and at least one.
     - (C5) all tensors are joined over the same axes of one mesh, in the same order.
   }];
@@ -207,7 +207,7 @@ def Epl_AllToAllOp : Epl_ExchangeOp<"all_to_all"> {
     Constraints:
     - (C1) operand and result have the same global type, mesh and pending reduction.
     - (C2) the axes of some dimension change.
-    - (C3) the axes that change exist in the mesh and are spatial.
+    - (C3) the axes that change exist in the mesh.
   }];
 }
 
@@ -224,20 +224,8 @@ def Epl_PermuteOp : Epl_ExchangeOp<"permute"> {
     Constraints:
     - (C1) operand and result have the same global type, mesh and pending reduction.
     - (C2) the axes of some dimension change; each dimension is in as many parts as before.
-    - (C3) the axes that change exist in the mesh and are spatial.
+    - (C3) the axes that change exist in the mesh.
   }];
-}
-
-def Epl_TransferOp : Epl_CollectiveOp<"transfer"> {
-  let summary = "moves a value from one mesh to another";
-  let description = [{
-    Constraints:
-    - (C1) operand and result have the same global type and different meshes.
-    - (C2) neither is partial.
-  }];
-  let arguments = (ins Epl_DistType:$operand);
-  let results = (outs Epl_DistType:$result);
-  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
 }
 
 #endif // EPL_LOCAL_OPS

@@ -78,10 +78,10 @@ static LogicalResult verifyDevices(MeshOp mesh) {
                               << " axes and a device of at least 0";
   SmallVector<std::pair<int64_t, int64_t>> spans; // stride and size
   for (auto [axis, stride] : llvm::zip_equal(axes, strides)) {
-    if (axis.getTemporal() ? stride != 0 : stride < 1 || stride > kMaxSize) // (C3)
-      return mesh.emitOpError() << "axis \"" << axis.getName() << "\" has stride " << stride << ", expected "
-                                << (axis.getTemporal() ? "0 of a temporal axis" : "at least 1");
-    if (axis.getSize() > 1 && !axis.getTemporal())
+    if (stride < 1 || stride > kMaxSize) // (C3)
+      return mesh.emitOpError() << "axis \"" << axis.getName() << "\" has stride " << stride
+                                << ", expected 1 to " << kMaxSize;
+    if (axis.getSize() > 1)
       spans.push_back({stride, axis.getSize()});
   }
   llvm::sort(spans);
@@ -116,8 +116,6 @@ SmallVector<int64_t> MeshOp::getDeviceStrides() {
   SmallVector<int64_t> strides(getAxes().size(), 0);
   int64_t stride = 1;
   for (auto [own, axis] : llvm::reverse(llvm::zip_equal(strides, getAxes().getAsRange<AxisAttr>()))) {
-    if (axis.getTemporal())
-      continue;
     own = stride;
     stride *= axis.getSize();
   }
@@ -139,7 +137,7 @@ int64_t MeshOp::getAxisPosition(StringRef name) {
 int64_t MeshOp::getNumDevices() {
   int64_t count = 1;
   for (auto axis : getAxes().getAsRange<AxisAttr>())
-    count *= axis.getTemporal() ? 1 : axis.getSize();
+    count *= axis.getSize();
   return count;
 }
 

@@ -120,12 +120,11 @@ LogicalResult mlir::epl::verifySharding(Operation *op, ShardingAttr sharding, Ra
   return success();
 }
 
-/// The number of parts that one dimension is in. Temporal axes do not divide the memory of a rank.
+/// The number of parts that one dimension is in.
 static int64_t getNumParts(MeshOp mesh, ArrayRef<StringRef> axes) {
   int64_t parts = 1;
   for (StringRef name : axes)
-    if (AxisAttr axis = mesh.getAxis(name); !axis.getTemporal())
-      parts *= axis.getSize();
+    parts *= mesh.getAxis(name).getSize();
   return parts;
 }
 

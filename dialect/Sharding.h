@@ -41,8 +41,7 @@ SmallVector<StringRef> getOwnAxes(ShardingAttr sharding, ShardingAttr other, int
 /// \"w\"").
 LogicalResult verifySharding(Operation *op, ShardingAttr sharding, RankedTensorType type, const Twine &value);
 
-/// The type of the tensor that one rank holds. The sharding must have been verified. Temporal axes do not
-/// count: they do not divide the memory of a rank.
+/// The type of the tensor that one rank holds. The sharding must have been verified.
 RankedTensorType getLocalType(MeshOp mesh, ShardingAttr sharding, RankedTensorType global);
 
 /// The inverse: the type of the whole of which one rank holds `local`.

@@ -48,7 +48,7 @@ static LogicalResult verifyCounts(TaskGraphs taskgraphs, int64_t devices) {
 }
 
 static AxisAttr getAxis(OpBuilder &builder, StringRef name, int64_t size) {
-  return AxisAttr::get(builder.getContext(), name, size, /*temporal=*/false);
+  return AxisAttr::get(builder.getContext(), name, size);
 }
 
 /// The axes of a mesh of `devices`: "data", and those that task graphs are split over.

@@ -320,7 +320,7 @@ void Stamper::write() {
   for (Operation &op : getOps()) {
     Stamp stamp = stamps.lookup(&op);
     auto symbol = FlatSymbolRefAttr::get(getSymbol(*stamp.taskgraph));
-    op.setAttr(EplDialect::kWorkAttr, WorkAttr::get(context, symbol, stamp.kind, std::nullopt));
+    op.setAttr(EplDialect::kWorkAttr, WorkAttr::get(context, symbol, stamp.kind));
   }
   SmallVector<NamedAttribute> scopes;
   for (unsigned index : order)

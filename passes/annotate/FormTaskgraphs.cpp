@@ -62,8 +62,8 @@ static DictionaryAttr mergeUnnamed(func::FuncOp func, DictionaryAttr scopes) {
     auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
     StringAttr first = work ? merged.lookup(work.getTaskgraph().getAttr()) : StringAttr();
     if (first)
-      op->setAttr(EplDialect::kWorkAttr, WorkAttr::get(func.getContext(), FlatSymbolRefAttr::get(first),
-                                                       work.getKind(), work.getMicro()));
+      op->setAttr(EplDialect::kWorkAttr,
+                  WorkAttr::get(func.getContext(), FlatSymbolRefAttr::get(first), work.getKind()));
   });
   return DictionaryAttr::get(func.getContext(), kept);
 }

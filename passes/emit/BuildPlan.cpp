@@ -33,7 +33,7 @@ LogicalResult PlanBuilder::addMesh() {
     return failure();
   mesh = *own;
   for (auto axis : mesh.getAxes().getAsRange<AxisAttr>())
-    builder.addAxis(axis.getName().str(), axis.getSize(), axis.getTemporal());
+    builder.addAxis(axis.getName().str(), axis.getSize());
   return success();
 }
 

@@ -19,8 +19,7 @@ static std::optional<StateBuffer::Sharding> shardingOf(const plan::PlanT &plan, 
   StateBuffer::Sharding sharding;
   sharding.shape = slot.shape;
   for (const auto &axis : plan.axes)
-    if (!axis->temporal)
-      sharding.axes.emplace_back(axis->name, axis->size);
+    sharding.axes.emplace_back(axis->name, axis->size);
   for (const auto &dim : slot.sharding)
     sharding.dims.push_back(dim->axes);
   return sharding;

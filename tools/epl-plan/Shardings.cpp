@@ -57,7 +57,7 @@ std::pair<std::vector<uint32_t>, uint32_t> partsOf(const plan::PlanT &plan, cons
     for (const auto &dim : slot.sharding)
       for (const std::string &name : dim->axes)
         for (size_t axis = 0; axis < plan.axes.size(); ++axis)
-          if (plan.axes[axis]->name == name && !plan.axes[axis]->temporal) {
+          if (plan.axes[axis]->name == name) {
             part = part * plan.axes[axis]->size + uint32_t(coordinates[axis]);
             count *= plan.axes[axis]->size;
           }

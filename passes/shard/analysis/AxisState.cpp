@@ -99,22 +99,12 @@ LogicalResult mlir::epl::verifyNotPlaced(func::FuncOp function) {
   return success();
 }
 
-static FailureOr<MeshOp> getSpatialMesh(func::FuncOp function) {
-  FailureOr<MeshOp> mesh = getMesh(function);
-  if (failed(mesh))
-    return failure();
-  for (AxisAttr axis : mesh->getAxes().getAsRange<AxisAttr>())
-    if (axis.getTemporal())
-      return mesh->emitError() << "temporal axis \"" << axis.getName() << "\" is not supported yet";
-  return mesh;
-}
-
 FailureOr<SmallVector<Program>> mlir::epl::getPrograms(ModuleOp module) {
   SmallVector<Program> programs;
   for (func::FuncOp function : module.getOps<func::FuncOp>()) {
     if (function.isDeclaration())
       continue;
-    FailureOr<MeshOp> mesh = getSpatialMesh(function);
+    FailureOr<MeshOp> mesh = getMesh(function);
     if (failed(mesh))
       return failure();
     if (!function.getBody().hasOneBlock() || !isa<func::ReturnOp>(function.getBody().front().getTerminator()))

@@ -77,8 +77,8 @@ struct Program {
   MeshOp mesh;
 };
 
-/// The functions of the module that have a body, or failure with an error: a body is one block that returns,
-/// and temporal axes are not supported here yet.
+/// The functions of the module that have a body, or failure with an error: a body is one block that
+/// returns.
 FailureOr<SmallVector<Program>> getPrograms(ModuleOp module);
 
 /// How errors call an argument: `argument "x"` if the user's name is known, else `argument 3`.

@@ -108,17 +108,6 @@ static LogicalResult verifyMeshOrder(Operation *op, MeshOp mesh, ShardingAttr sh
   return success();
 }
 
-static LogicalResult verifySpatial(Operation *op, MeshOp mesh, ShardingAttr sharding, const Twine &value) {
-  for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>()) {
-    StringRef name = axis.getName();
-    bool named = sharding.getDimOf(name) >= 0 || llvm::is_contained(sharding.getPartialAxes(), name);
-    if (named && axis.getTemporal())
-      return op->emitOpError() << "sharding of " << value << " names temporal axis \"" << name
-                               << "\": not supported yet";
-  }
-  return success();
-}
-
 /// The sharding of `value` is there and fits, and localize can obey it.
 static LogicalResult verifyObeyable(Operation *op, Value value, const Twine &name) {
   ShardingAttr sharding = getSharding(value);
@@ -126,9 +115,7 @@ static LogicalResult verifyObeyable(Operation *op, Value value, const Twine &nam
     return op->emitOpError() << name << " has no \"" << EplDialect::kShardingAttr << "\"";
   if (failed(verifySharding(op, sharding, cast<RankedTensorType>(value.getType()), name)))
     return failure();
-  MeshOp mesh = lookupMesh(op, sharding.getMesh());
-  return success(succeeded(verifySpatial(op, mesh, sharding, name)) &&
-                 succeeded(verifyMeshOrder(op, mesh, sharding, name)));
+  return verifyMeshOrder(op, lookupMesh(op, sharding.getMesh()), sharding, name);
 }
 
 static LogicalResult verifyShardings(Operation *op, ValueRange values, StringRef what) {

@@ -75,7 +75,7 @@ static WorkAttr getWork(func::FuncOp program, MeshOp mesh, Operation *user) {
   if (taskgraphs.empty())
     return {};
   auto name = FlatSymbolRefAttr::get(taskgraphs.front().getSymNameAttr());
-  return WorkAttr::get(program.getContext(), name, WorkKind::forward, std::nullopt);
+  return WorkAttr::get(program.getContext(), name, WorkKind::forward);
 }
 
 /// `own`, complete over the axes over which no use needs it pending.

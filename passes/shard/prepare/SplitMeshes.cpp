@@ -223,7 +223,7 @@ void MeshSplitter::setWork(Operation *op, unsigned mesh) {
   if (!work || own.empty() || llvm::any_of(own, isNamed))
     return;
   auto name = FlatSymbolRefAttr::get(own.front().getSymNameAttr());
-  op->setAttr(EplDialect::kWorkAttr, WorkAttr::get(op->getContext(), name, work.getKind(), work.getMicro()));
+  op->setAttr(EplDialect::kWorkAttr, WorkAttr::get(op->getContext(), name, work.getKind()));
 }
 
 /// Clones `op`, and before it those ops that it reads and that every mesh makes for itself.

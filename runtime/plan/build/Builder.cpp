@@ -22,8 +22,7 @@ template <typename TableT> uint32_t append(std::vector<std::unique_ptr<TableT>> 
 uint32_t countDevices(const plan::PlanT &plan) {
   uint64_t devices = 1;
   for (const auto &axis : plan.axes)
-    if (!axis->temporal)
-      devices *= axis->size;
+    devices *= axis->size;
   return devices <= UINT32_MAX ? uint32_t(devices) : 0;
 }
 
@@ -46,13 +45,12 @@ Builder::Builder(std::string deviceKind) {
   plan.device_kind = std::move(deviceKind);
 }
 
-uint32_t Builder::addAxis(std::string name, uint32_t size, bool temporal) {
+uint32_t Builder::addAxis(std::string name, uint32_t size) {
   if (size == 0)
     throw PlanError("axis \"" + name + "\" has size 0");
   plan::AxisT axis;
   axis.name = std::move(name);
   axis.size = size;
-  axis.temporal = temporal;
   return append(plan.axes, std::move(axis));
 }
 

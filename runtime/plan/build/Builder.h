@@ -32,7 +32,7 @@ public:
   explicit Builder(std::string deviceKind);
 
   // The mesh. Axes come first, in mesh order.
-  uint32_t addAxis(std::string name, uint32_t size, bool temporal = false);
+  uint32_t addAxis(std::string name, uint32_t size);
   /// Equal lists of axes share one communicator and one lane.
   uint32_t addCommunicator(const std::vector<std::string> &axes);
 

@@ -64,8 +64,7 @@ private:
 
   void dumpAxes() {
     for (const auto &axis : plan.axes)
-      out << "axis " << quoted(axis->name) << " = " << axis->size << (axis->temporal ? " temporal" : "")
-          << '\n';
+      out << "axis " << quoted(axis->name) << " = " << axis->size << '\n';
     for (size_t i = 0; i < plan.communicators.size(); ++i) {
       out << "communicator c" << i << " over ";
       names(plan.communicators[i]->axes);

@@ -48,7 +48,7 @@ ElementRange partOf(int64_t count, uint32_t index, uint32_t members) {
 
 Mesh::Mesh(const plan::PlanT &plan) {
   for (const auto &axis : plan.axes)
-    axes.push_back({axis->temporal ? 1 : axis->size, 1});
+    axes.push_back({axis->size, 1});
   for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
     axis->stride = deviceCount;
     deviceCount *= axis->size;

@@ -33,7 +33,7 @@ public:
 
   uint32_t devices() const { return deviceCount; }
 
-  /// One coordinate for each axis of the plan, in order; 0 on temporal axes. What a kernel gets as
+  /// One coordinate for each axis of the plan, in order. What a kernel gets as
   /// axis_index.
   std::vector<int64_t> coordinates(uint32_t rank) const;
 
@@ -50,13 +50,13 @@ public:
   std::vector<uint32_t> members(uint32_t communicator, uint32_t rank) const;
 
 private:
-  /// A spatial axis as a digit of the rank: rank / stride % size.
+  /// An axis as a digit of the rank: rank / stride % size.
   struct Digit {
     uint32_t size;
     uint32_t stride;
   };
 
-  std::vector<Digit> axes;                       // of the plan; temporal axes have size 1
+  std::vector<Digit> axes;                       // of the plan
   std::vector<std::vector<Digit>> communicators; // the digits of each, the first axis major
   uint32_t deviceCount = 1;
 };

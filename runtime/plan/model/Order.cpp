@@ -9,7 +9,7 @@ namespace epl::runtime {
 Order::Order(const plan::PlanT &plan) : lanes(plan.lanes.size()) {
   std::map<std::string, uint32_t> sizes;
   for (const auto &axis : plan.axes)
-    sizes[axis->name] = axis->temporal ? 1 : axis->size;
+    sizes[axis->name] = axis->size;
   std::map<std::string, Scope> bits;
   for (const auto &communicator : plan.communicators) {
     Scope scope = 0;

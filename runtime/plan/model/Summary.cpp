@@ -49,8 +49,7 @@ std::string devicesText(const plan::PlanT &plan) {
 static std::string axesText(const plan::PlanT &plan) {
   std::string text;
   for (const auto &axis : plan.axes)
-    if (!axis->temporal)
-      text += (text.empty() ? "" : ", ") + axis->name + " " + std::to_string(axis->size);
+    text += (text.empty() ? "" : ", ") + axis->name + " " + std::to_string(axis->size);
   return text;
 }
 

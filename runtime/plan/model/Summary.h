@@ -30,7 +30,7 @@ Summary summarize(const plan::PlanT &plan);
 /// order of devices depends on them.
 std::string devicesText(const plan::PlanT &plan);
 
-/// The spatial axes for people: "cpu:4 = data 2, model 2"; "cpu:3 = [data 1] + [data 1, model 2]" of two
+/// The axes for people: "cpu:4 = data 2, model 2"; "cpu:3 = [data 1] + [data 1, model 2]" of two
 /// parts; "cpu:1" without axes.
 std::string layoutLine(const plan::PlanT &plan);
 

@@ -264,9 +264,9 @@ private:
     std::set<std::string> used;
     for (size_t dim = 0; dim < shape.size() && good; ++dim) {
       for (const std::string &name : sharding[dim]->axes)
-        if (!isSpatialAxis(name) || !used.insert(name).second)
+        if (!isAxis(name) || !used.insert(name).second)
           fail(" splits dimension ", dim, " by axis ", quoted(name),
-               ", expected a spatial axis that splits nothing else");
+               ", expected an axis of the mesh that splits nothing else");
       if (good && shape[dim] % partCount(plan, *sharding[dim]) != 0)
         fail(" has size ", shape[dim], " in dimension ", dim, ", which ", partCount(plan, *sharding[dim]),
              " parts do not divide");
@@ -274,9 +274,8 @@ private:
     return good;
   }
 
-  bool isSpatialAxis(const std::string &name) const {
-    return std::ranges::any_of(plan.axes,
-                               [&](const auto &axis) { return axis->name == name && !axis->temporal; });
+  bool isAxis(const std::string &name) const {
+    return std::ranges::any_of(plan.axes, [&](const auto &axis) { return axis->name == name; });
   }
 
   void checkReduceBlocks(const plan::CommandT &command, const plan::ReduceBlocksT &reduce) {

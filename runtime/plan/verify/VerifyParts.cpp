@@ -47,8 +47,7 @@ private:
                         part.plan->axes.size(), " axes");
     uint64_t last = part.first;
     for (size_t axis = 0; axis < part.strides.size(); ++axis)
-      if (!part.plan->axes[axis]->temporal)
-        last += uint64_t(part.strides[axis]) * (part.plan->axes[axis]->size - 1);
+      last += uint64_t(part.strides[axis]) * (part.plan->axes[axis]->size - 1);
     if (last >= plan.devices)
       return report.add(partName(index), " reaches device ", last, " of ", plan.devices);
     if (part.plan->nodes != 1)

@@ -71,13 +71,13 @@ private:
         report.add("axis ", quoted(axis->name), " is named twice or not at all");
       if (axis->size == 0)
         report.add("axis ", quoted(axis->name), " has size 0");
-      if (!axis->temporal && devices <= maxDevices)
+      if (devices <= maxDevices)
         devices *= axis->size;
     }
     if (devices > maxDevices)
       report.add("axes make more than ", maxDevices, " devices");
     else if (plan.parts.empty() && plan.devices != devices)
-      report.add("devices is ", plan.devices, ", expected the product of the spatial axes, ", devices);
+      report.add("devices is ", plan.devices, ", expected the product of the axes, ", devices);
     else
       checkPartDevices();
     if (plan.device_kind.empty())
@@ -93,11 +93,11 @@ private:
                  maxDevices);
   }
 
-  /// Whether `name` is a spatial axis that `used` does not hold yet; reports for `user` if not.
+  /// Whether `name` is an axis that `used` does not hold yet; reports for `user` if not.
   const plan::AxisT *useAxis(const std::string &user, const std::string &name, std::set<std::string> &used) {
     const plan::AxisT *axis = findAxis(name);
-    if (!axis || axis->temporal)
-      report.add(user, " names axis ", quoted(name), ", which is ", axis ? "temporal" : "not in the mesh");
+    if (!axis)
+      report.add(user, " names axis ", quoted(name), ", which is not in the mesh");
     else if (!used.insert(name).second)
       report.add(user, " names axis ", quoted(name), " twice");
     else

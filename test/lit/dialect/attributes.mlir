@@ -18,27 +18,27 @@ module attributes {test.scope = #epl.scope<split, 2, "", dims = [<"wq" = 1>, <"w
 
 // -----
 
-// CHECK: test.constraints = [#epl.constraint<[]>, #epl.constraint<[{"data"}, {}, {"model", "micro"}]>, #epl.constraint<[{}], whole = {"model"}>]
-module attributes {test.constraints = [#epl.constraint<[]>, #epl.constraint<[{"data"}, {}, {"model", "micro"}]>,
+// CHECK: test.constraints = [#epl.constraint<[]>, #epl.constraint<[{"data"}, {}, {"model", "rows"}]>, #epl.constraint<[{}], whole = {"model"}>]
+module attributes {test.constraints = [#epl.constraint<[]>, #epl.constraint<[{"data"}, {}, {"model", "rows"}]>,
                                        #epl.constraint<[{}], whole = {"model"}>]} {}
 
 // -----
 
-// CHECK: test.works = [#epl.work<@tg0, forward>, #epl.work<@tg0, backward>, #epl.work<@tg1, recompute>, #epl.work<@tg1, apply, micro = 3>]
+// CHECK: test.works = [#epl.work<@tg0, forward>, #epl.work<@tg0, backward>, #epl.work<@tg1, recompute>, #epl.work<@tg1, apply>]
 module attributes {test.works = [#epl.work<@tg0, forward>, #epl.work<@tg0, backward>,
-                                 #epl.work<@tg1, recompute>, #epl.work<@tg1, apply, micro = 3>]} {}
+                                 #epl.work<@tg1, recompute>, #epl.work<@tg1, apply>]} {}
 
 // -----
 
-// CHECK: test.axes = [#epl.axis<"data"=4>, #epl.axis<"micro"=8 temporal>]
-module attributes {test.axes = [#epl.axis<"data" = 4>, #epl.axis<"micro"=8 temporal>]} {}
+// CHECK: test.axes = [#epl.axis<"data"=4>, #epl.axis<"model"=8>]
+module attributes {test.axes = [#epl.axis<"data" = 4>, #epl.axis<"model"=8>]} {}
 
 // -----
 
 // CHECK: test.replicated = #epl.sharding<@mesh, []>
-// CHECK-SAME: test.sharded = #epl.sharding<@mesh, [{"data", "micro"}, {}, {"model"}]>
+// CHECK-SAME: test.sharded = #epl.sharding<@mesh, [{"data", "rows"}, {}, {"model"}]>
 module attributes {test.replicated = #epl.sharding<@mesh, []>,
-                   test.sharded = #epl.sharding<@mesh, [{"data", "micro"}, {}, {"model"}]>} {}
+                   test.sharded = #epl.sharding<@mesh, [{"data", "rows"}, {}, {"model"}]>} {}
 
 // -----
 

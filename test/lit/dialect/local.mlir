@@ -1,7 +1,7 @@
 // RUN: epl-opt %s --split-input-file | epl-opt --split-input-file | FileCheck %s
 // RUN: epl-opt %s --split-input-file --mlir-print-op-generic | epl-opt --split-input-file | FileCheck %s
 
-epl.mesh @mesh axes ["data"=2, "model"=2, "micro"=2 temporal]
+epl.mesh @mesh axes ["data"=2, "model"=2]
 epl.mesh @other axes ["data"=2]
 epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 
@@ -23,14 +23,6 @@ func.func @casts(%x: !sharded) -> !sharded {
   return %3 : !sharded
 }
 
-// A temporal axis does not divide the memory of a rank.
-// CHECK-LABEL: func.func @temporal
-func.func @temporal(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"data", "micro"}]>>) {
-  // CHECK: epl.to_local {{.*}} -> tensor<4xf32>
-  %0 = epl.to_local %x : !epl.dist<tensor<8xf32>, <@mesh, [{"data", "micro"}]>> -> tensor<4xf32>
-  return
-}
-
 // CHECK-LABEL: func.func @task
 func.func @task(%x: !sharded, %y: !whole) {
   // CHECK: epl.task <@tg0, forward>(%{{.*}}, %{{.*}}) : (!epl.dist<{{.*}}>, !epl.dist<{{.*}}>) -> !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>> {
@@ -40,8 +32,8 @@ func.func @task(%x: !sharded, %y: !whole) {
   ^bb0(%a: tensor<4x4xf32>, %b: tensor<8x4xf32>):
     epl.yield %a : tensor<4x4xf32>
   }
-  // CHECK: epl.task <@tg0, backward, micro = 1>() : () -> () {
-  epl.task <@tg0, backward, micro = 1> () : () -> () {
+  // CHECK: epl.task <@tg0, backward>() : () -> () {
+  epl.task <@tg0, backward> () : () -> () {
   }
   return
 }
@@ -64,8 +56,6 @@ func.func @collectives(%pending: !pending, %both: !both, %sharded: !sharded, %tw
   %7 = epl.all_to_all %sharded : !sharded -> !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {"data"}]>>
   // CHECK: epl.permute %{{.*}} : <tensor<8x4xf32>, <@mesh, [{"data", "model"}, {}]>> -> <tensor<8x4xf32>, <@mesh, [{"model", "data"}, {}]>>
   %8 = epl.permute %both : !both -> !epl.dist<tensor<8x4xf32>, <@mesh, [{"model", "data"}, {}]>>
-  // CHECK: epl.transfer %{{.*}} : {{.*}} -> <tensor<8x4xf32>, <@other, [{}, {"data"}]>>
-  %3 = epl.transfer %sharded : !sharded -> !epl.dist<tensor<8x4xf32>, <@other, [{}, {"data"}]>>
   return
 }
 

@@ -176,16 +176,6 @@ func.func @all_reduce(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"
 // -----
 
 // (C3) of epl.all_reduce
-epl.mesh @mesh axes ["micro"=2 temporal]
-func.func @all_reduce(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"micro"}>>) {
-  // expected-error@+1 {{'epl.all_reduce' op axis "micro" is temporal, expected a spatial axis}}
-  %0 = epl.all_reduce %x : !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"micro"}>> -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
-  return
-}
-
-// -----
-
-// (C3) of epl.all_reduce
 epl.mesh @mesh axes ["data"=2]
 func.func @all_reduce(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"model"}>>) {
   // expected-error@+1 {{'epl.all_reduce' op sharding of the operand names axis "model", which mesh "mesh" does not have}}
@@ -250,16 +240,6 @@ epl.mesh @mesh axes ["data"=2]
 func.func @all_gather(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>) {
   // expected-error@+1 {{'epl.all_gather' op leaves axes ["data"], expected a proper prefix of ["data"]}}
   %0 = epl.all_gather %x dim 0 : !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>> -> !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>
-  return
-}
-
-// -----
-
-// (C3) of epl.all_gather
-epl.mesh @mesh axes ["micro"=2 temporal]
-func.func @all_gather(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"micro"}]>>) {
-  // expected-error@+1 {{'epl.all_gather' op axis "micro" is temporal, expected a spatial axis}}
-  %0 = epl.all_gather %x dim 0 : !epl.dist<tensor<8xf32>, <@mesh, [{"micro"}]>> -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
   return
 }
 
@@ -346,16 +326,6 @@ func.func @reduce_scatter(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}], parti
 
 // -----
 
-// (C4) of epl.reduce_scatter
-epl.mesh @mesh axes ["micro"=2 temporal]
-func.func @reduce_scatter(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}], partial = sum{"micro"}>>) {
-  // expected-error@+1 {{'epl.reduce_scatter' op axis "micro" is temporal, expected a spatial axis}}
-  %0 = epl.reduce_scatter %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {}], partial = sum{"micro"}>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{"micro"}, {}]>>
-  return
-}
-
-// -----
-
 // (C1) of epl.all_to_all
 epl.mesh @mesh axes ["data"=2, "model"=2]
 func.func @all_to_all(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>) {
@@ -381,16 +351,6 @@ epl.mesh @mesh axes ["data"=2, "model"=2]
 func.func @all_to_all(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>) {
   // expected-error@+1 {{'epl.all_to_all' op changes the axes of no dimension}}
   %0 = epl.all_to_all %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>
-  return
-}
-
-// -----
-
-// (C3) of epl.all_to_all
-epl.mesh @mesh axes ["micro"=2 temporal]
-func.func @all_to_all(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{"micro"}, {}]>>) {
-  // expected-error@+1 {{'epl.all_to_all' op axis "micro" is temporal, expected a spatial axis}}
-  %0 = epl.all_to_all %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{"micro"}, {}]>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {"micro"}]>>
   return
 }
 
@@ -426,53 +386,11 @@ func.func @permute(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>) {
 
 // -----
 
-// (C3) of epl.permute
-epl.mesh @mesh axes ["micro"=2 temporal]
-func.func @permute(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{"micro"}, {}]>>) {
-  // expected-error@+1 {{'epl.permute' op axis "micro" is temporal, expected a spatial axis}}
-  %0 = epl.permute %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{"micro"}, {}]>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {"micro"}]>>
-  return
-}
-
-// -----
-
 // (C2) of epl.permute
 epl.mesh @mesh axes ["data"=2, "model"=2]
 func.func @permute(%x: !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>>) {
   // expected-error@+1 {{'epl.permute' op splits dimension 0 into 1 parts, expected 2}}
   %0 = epl.permute %x : !epl.dist<tensor<8x4xf32>, <@mesh, [{"data"}, {}]>> -> !epl.dist<tensor<8x4xf32>, <@mesh, [{}, {"data"}]>>
-  return
-}
-
-// -----
-
-// (C1) of epl.transfer
-epl.mesh @mesh axes ["data"=2]
-func.func @transfer(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>) {
-  // expected-error@+1 {{'epl.transfer' op operand and result are on the same mesh @mesh}}
-  %0 = epl.transfer %x : !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>> -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
-  return
-}
-
-// -----
-
-// (C1) of epl.transfer
-epl.mesh @mesh axes ["data"=2]
-epl.mesh @other axes ["data"=2]
-func.func @transfer(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>) {
-  // expected-error@+1 {{'epl.transfer' op result has global type 'tensor<8xi32>', expected 'tensor<8xf32>'}}
-  %0 = epl.transfer %x : !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>> -> !epl.dist<tensor<8xi32>, <@other, [{}]>>
-  return
-}
-
-// -----
-
-// (C2) of epl.transfer
-epl.mesh @mesh axes ["data"=2]
-epl.mesh @other axes ["data"=2]
-func.func @transfer(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>) {
-  // expected-error@+1 {{'epl.transfer' op transfers a partial value, expected a complete one}}
-  %0 = epl.transfer %x : !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>> -> !epl.dist<tensor<8xf32>, <@other, [{}]>>
   return
 }
 

@@ -3,7 +3,7 @@
 
 // CHECK: epl.mesh @one axes []
 epl.mesh @one axes []
-// CHECK: epl.mesh @mesh axes ["data"=2, "model"=4, "micro"=8 temporal]{{$}}
-epl.mesh @mesh axes ["data"=2, "model"=4, "micro"=8 temporal]
-// CHECK: epl.mesh @second axes ["data"=2, "model"=2, "micro"=8 temporal] first 1 strides [3, 1, 0]
-epl.mesh @second axes ["data"=2, "model"=2, "micro"=8 temporal] first 1 strides [3, 1, 0]
+// CHECK: epl.mesh @mesh axes ["data"=2, "model"=4]{{$}}
+epl.mesh @mesh axes ["data"=2, "model"=4]
+// CHECK: epl.mesh @second axes ["data"=2, "model"=2] first 1 strides [3, 1]
+epl.mesh @second axes ["data"=2, "model"=2] first 1 strides [3, 1]

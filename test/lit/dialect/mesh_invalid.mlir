@@ -43,12 +43,6 @@ epl.mesh @mesh axes ["data"=2] first 0 strides [0]
 // -----
 
 // (C3)
-// expected-error@+1 {{axis "micro" has stride 1, expected 0 of a temporal axis}}
-epl.mesh @mesh axes ["micro"=2 temporal] first 0 strides [1]
-
-// -----
-
-// (C3)
 // expected-error@+1 {{has a device above 2147483647}}
 epl.mesh @mesh axes ["data"=2] first 1 strides [2147483647]
 

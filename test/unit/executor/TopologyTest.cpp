@@ -26,15 +26,5 @@ TEST(Topology, OrdersMembersByTheCommunicatorsAxes) {
   EXPECT_THAT(topology.members(0, 2), ElementsAre(0, 3, 1, 4, 2, 5));
 }
 
-TEST(Topology, ATemporalAxisMakesNoRanks) {
-  TestPlan plan({{"data", 2}, {"micro", 4}});
-  plan.plan.axes[1]->temporal = true;
-  plan.plan.communicators.pop_back();
-  plan.plan.devices = 2;
-  Topology topology(plan.plan);
-  EXPECT_EQ(topology.size(), 2u);
-  EXPECT_THAT(topology.coordinates(1), ElementsAre(1, 0));
-}
-
 } // namespace
 } // namespace epl::runtime::test

@@ -29,7 +29,6 @@ std::vector<Mutation> meshes(const PlanT &plan) {
   };
   return join(axis("longer", [](PlanT &, plan::AxisT &axis) { ++axis.size; }),
               axis("of no length", [](PlanT &, plan::AxisT &axis) { axis.size = 0; }),
-              axis("temporal", [](PlanT &, plan::AxisT &axis) { axis.temporal = true; }),
               axis("of another name", [](PlanT &, plan::AxisT &axis) { axis.name += "x"; }));
 }
 

@@ -53,24 +53,6 @@ func.func @rank(%x: tensor<8x4xf32> {epl.sharding = #epl.sharding<@mesh, [{"data
 
 // -----
 
-epl.mesh @mesh axes ["data"=2, "micro"=4 temporal]
-
-// expected-error@+1 {{'func.func' op sharding of argument 0 names temporal axis "micro": not supported yet}}
-func.func @split_in_time(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data", "micro"}]>}) {
-  return
-}
-
-// -----
-
-epl.mesh @mesh axes ["micro"=4 temporal]
-
-// expected-error@+1 {{'func.func' op sharding of argument 0 names temporal axis "micro": not supported yet}}
-func.func @pending_in_time(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{}], partial = sum{"micro"}>}) {
-  return
-}
-
-// -----
-
 epl.mesh @mesh axes ["data"=2, "model"=2]
 
 // expected-error@+1 {{'func.func' op sharding of argument 0 splits dimension 0 by ["model", "data"], which is not the order of mesh "mesh": not supported yet}}

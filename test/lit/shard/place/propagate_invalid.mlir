@@ -1,13 +1,5 @@
 // RUN: epl-opt %s -split-input-file -verify-diagnostics -epl-propagate
 
-// expected-error@+1 {{temporal axis "micro" is not supported yet}}
-epl.mesh @mesh axes ["data"=2, "micro"=4 temporal]
-func.func @temporal(%x: tensor<8xf32>) {
-  return
-}
-
-// -----
-
 // expected-error@+1 {{module has no epl.mesh}}
 module {
   func.func @no_mesh(%x: tensor<8xf32>) {

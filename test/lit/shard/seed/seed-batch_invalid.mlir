@@ -58,14 +58,6 @@ func.func @no_axis(%x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i6
 
 // -----
 
-// expected-error@+1 {{temporal axis "micro" is not supported yet}}
-epl.mesh @mesh axes ["data"=2, "micro"=4 temporal]
-func.func @temporal(%x: tensor<8xf32>) {
-  return
-}
-
-// -----
-
 // expected-note@+1 {{the first mesh is here}}
 epl.mesh @a axes ["data"=2]
 epl.mesh @b axes ["data"=2]

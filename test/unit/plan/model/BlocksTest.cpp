@@ -117,9 +117,11 @@ const BlocksCase blocksCases[] = {
     {"ShardingRank", [](PlanT &p) { scatterOf(p, scatterRows).sharding.pop_back(); },
      "\"sum data\" has 2 dimensions and a sharding for 1"},
     {"UnknownAxis", [](PlanT &p) { scatterOf(p, scatterRows).sharding[0]->axes = {"micro"}; },
-     "\"sum data\" splits dimension 0 by axis \"micro\", expected a spatial axis that splits nothing else"},
+     "\"sum data\" splits dimension 0 by axis \"micro\", expected an axis of the mesh that splits nothing "
+     "else"},
     {"AxisTwice", [](PlanT &p) { exchangeOf(p, toColumns).from[1]->axes = {"data"}; },
-     "\"to columns\" splits dimension 1 by axis \"data\", expected a spatial axis that splits nothing else"},
+     "\"to columns\" splits dimension 1 by axis \"data\", expected an axis of the mesh that splits nothing "
+     "else"},
     {"Divisible", [](PlanT &p) { scatterOf(p, scatterRows).shape = {7, 8}; },
      "\"sum data\" has size 7 in dimension 0, which 2 parts do not divide"},
     {"ScatterSource", [](PlanT &p) { scatterOf(p, scatterRows).shape = {10, 8}; },

@@ -8,14 +8,13 @@ namespace {
 
 using testing::ElementsAre;
 
-plan::PlanT meshOf(const std::vector<std::pair<uint32_t, bool>> &axes,
+plan::PlanT meshOf(const std::vector<uint32_t> &axes,
                    const std::vector<std::vector<std::string>> &communicators) {
   plan::PlanT plan;
-  for (auto [size, temporal] : axes) {
+  for (uint32_t size : axes) {
     plan.axes.push_back(std::make_unique<plan::AxisT>());
     plan.axes.back()->name = std::string(1, char('a' + plan.axes.size() - 1));
     plan.axes.back()->size = size;
-    plan.axes.back()->temporal = temporal;
   }
   for (const std::vector<std::string> &names : communicators) {
     plan.communicators.push_back(std::make_unique<plan::CommunicatorT>());
@@ -24,8 +23,8 @@ plan::PlanT meshOf(const std::vector<std::pair<uint32_t, bool>> &axes,
   return plan;
 }
 
-TEST(Mesh, TheFirstSpatialAxisIsMajor) {
-  Mesh mesh(meshOf({{2, false}, {8, true}, {3, false}}, {}));
+TEST(Mesh, TheFirstAxisIsMajor) {
+  Mesh mesh(meshOf({2, 1, 3}, {}));
   EXPECT_EQ(mesh.devices(), 6u);
   EXPECT_THAT(mesh.coordinates(0), ElementsAre(0, 0, 0));
   EXPECT_THAT(mesh.coordinates(2), ElementsAre(0, 0, 2));
@@ -33,7 +32,7 @@ TEST(Mesh, TheFirstSpatialAxisIsMajor) {
 }
 
 TEST(Mesh, MembersAreOrderedByTheAxesOfTheirCommunicator) {
-  Mesh mesh(meshOf({{2, false}, {3, false}}, {{"a"}, {"b"}, {"a", "b"}, {"b", "a"}}));
+  Mesh mesh(meshOf({2, 3}, {{"a"}, {"b"}, {"a", "b"}, {"b", "a"}}));
   EXPECT_THAT(mesh.members(0, 4), ElementsAre(1, 4));
   EXPECT_THAT(mesh.members(1, 4), ElementsAre(3, 4, 5));
   EXPECT_THAT(mesh.members(2, 4), ElementsAre(0, 1, 2, 3, 4, 5));
@@ -41,7 +40,7 @@ TEST(Mesh, MembersAreOrderedByTheAxesOfTheirCommunicator) {
 }
 
 TEST(Mesh, AMembersIndexIsItsPlaceAmongTheMembers) {
-  Mesh mesh(meshOf({{2, false}, {3, false}, {2, false}}, {{"a"}, {"b", "c"}, {"c", "a"}, {"c", "b", "a"}}));
+  Mesh mesh(meshOf({2, 3, 2}, {{"a"}, {"b", "c"}, {"c", "a"}, {"c", "b", "a"}}));
   for (uint32_t communicator = 0; communicator < 4; ++communicator)
     for (uint32_t rank = 0; rank < mesh.devices(); ++rank) {
       std::vector<uint32_t> members = mesh.members(communicator, rank);
@@ -73,7 +72,7 @@ TEST(Mesh, PartsOfHugeCountsDoNotOverflow) {
 }
 
 TEST(Mesh, ASlotsLocalBytesFollowItsSharding) {
-  plan::PlanT plan = meshOf({{2, false}, {3, false}}, {});
+  plan::PlanT plan = meshOf({2, 3}, {});
   plan::SlotT slot;
   slot.type = plan::ElementType::f64;
   slot.shape = {12, 6, 5};

@@ -135,7 +135,7 @@ const Case cases[] = {
     {"TransferSize", [](PlanT &p) { sendOf(p, 0, "send 0").shape = {32}; },
      "part 0: command #1 \"send 0\" moves 16 bytes of buffer"},
     {"TransferSharding", [](PlanT &p) { sendOf(p, 0, "send 0").sharding[0]->axes = {"model"}; },
-     "splits dimension 0 by axis \"model\", expected a spatial axis that splits nothing else"},
+     "splits dimension 0 by axis \"model\", expected an axis of the mesh that splits nothing else"},
     {"TransferLane", [](PlanT &p) { part(p, 0).lanes[1]->kind = plan::LaneKind::copy_in; },
      "\"send 0\" is in lane 1, expected a lane of kind copy_out"},
     {"TransferGuard", [](PlanT &p) { named(part(p, 0), "send 0").guards = {{0, true}}; },

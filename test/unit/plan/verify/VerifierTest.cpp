@@ -85,7 +85,7 @@ const Case tables[] = {
      "image has 268435457 bytes, expected at most 268435456"},
     {"DeviceKind", training, [](PlanT &p) { p.device_kind = ""; }, "device kind is empty"},
     {"Devices", training, [](PlanT &p) { p.devices = 3; },
-     "devices is 3, expected the product of the spatial axes, 2"},
+     "devices is 3, expected the product of the axes, 2"},
     {"TooManyDevices", training, [](PlanT &p) { p.axes[0]->size = 1u << 31; },
      "axes make more than 1024 devices"},
     {"AxisWithoutName", training, [](PlanT &p) { p.axes[0]->name = ""; },
@@ -105,8 +105,6 @@ const Case tables[] = {
      "communicator c0 names axis \"date\", which is not in the mesh"},
     {"CommunicatorOverAnAxisTwice", training, [](PlanT &p) { p.communicators[0]->axes = {"data", "data"}; },
      "communicator c0 names axis \"data\" twice"},
-    {"CommunicatorOverTime", training, [](PlanT &p) { p.axes[0]->temporal = true, p.devices = 1; },
-     "communicator c0 names axis \"data\", which is temporal"},
     {"TooManyCommunicatedAxes", training,
      [](PlanT &p) {
        for (char name = 'a'; name < 'a' + 8; ++name) {
