@@ -296,9 +296,10 @@ void SegmentExpander::finishArguments() {
     auto whole = llvm::cast<RankedTensorType>(argument.getType());
     for (NamedAttribute seen : getCallerAttrs(argument))
       function.setArgAttr(argument.getArgNumber(), seen.getName(), seen.getValue());
-    if (ShardingAttr sharding = getSharding(argument))
-      setSharding(argument, expandSegments(sharding, mesh, whole, segments.getForm(argument)));
+    ShardingAttr sharding = getSharding(argument);
     argument.setType(cast.getResult(0).getType());
+    if (sharding)
+      setSharding(argument, expandSegments(sharding, mesh, whole, segments.getForm(argument)));
     cast.getResult(0).replaceAllUsesWith(argument);
     cast.erase();
   }

@@ -69,6 +69,13 @@ TEST(Access, MoreRangesThanAreTrackedAreRefused) {
   EXPECT_FALSE(stridedRanges({{300, 2}, {300, 1000}}, 4, ranges));
 }
 
+void addBuffers(plan::PlanT &plan, std::initializer_list<uint64_t> sizes) {
+  for (uint64_t size : sizes) {
+    plan.buffers.push_back(std::make_unique<plan::BufferT>());
+    plan.buffers.back()->size = size;
+  }
+}
+
 TEST(Access, AContractionReachesItsOperandsOverTheirStrides) {
   plan::ContractT contract;
   contract.type = plan::ElementType::f32;
@@ -79,6 +86,7 @@ TEST(Access, AContractionReachesItsOperandsOverTheirStrides) {
   contract.ldc = 8;
   contract.batch = {plan::BatchDim(2, 8, 0, 16)};
   plan::PlanT plan;
+  addBuffers(plan, {64, 48, 108});
   plan::CommandT command;
   command.action.Set(contract);
   std::vector<Access> accesses = accessesOf(plan, Mesh(plan), command);
@@ -98,10 +106,7 @@ TEST(Access, AContractionReachesItsOperandsOverTheirStrides) {
 
 TEST(Access, ACopyTouchesItsParts) {
   plan::PlanT plan;
-  for (uint64_t size : {64, 16}) {
-    plan.buffers.push_back(std::make_unique<plan::BufferT>());
-    plan.buffers.back()->size = size;
-  }
+  addBuffers(plan, {64, 16});
   plan::CopyT copy;
   copy.source = 0, copy.target = 1, copy.from = 24, copy.to = 4, copy.size = 8;
   plan::CommandT command;
@@ -121,6 +126,7 @@ TEST(Access, PartsAreThoseOfTheMemorysOwner) {
   plan.axes[0]->size = 3;
   plan.communicators.push_back(std::make_unique<plan::CommunicatorT>());
   plan.communicators[0]->axes = {"data"};
+  addBuffers(plan, {400});
   Mesh mesh(plan);
   plan::ReducePartT reduce;
   reduce.tensors.emplace_back();
