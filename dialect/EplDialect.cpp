@@ -53,9 +53,65 @@ LogicalResult EplDialect::verifyOperationAttribute(Operation *op, NamedAttribute
   return success();
 }
 
+/// The type of an argument or result of a function as the program has it: global, if it is distributed.
+static RankedTensorType getGlobalType(Operation *op, unsigned index, bool isArgument) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function)
+    return {};
+  Type type = isArgument ? function.getArgumentTypes()[index] : function.getResultTypes()[index];
+  auto dist = dyn_cast<DistType>(type);
+  return dist ? dist.getGlobal() : dyn_cast<RankedTensorType>(type);
+}
+
+/// Whether each extent of `caller` is the product of one dimension of `shape` or more, in order.
+static bool fitsCaller(ArrayRef<int64_t> shape, ArrayRef<int64_t> caller) {
+  for (int64_t extent : caller) {
+    if (shape.empty())
+      return false;
+    int64_t taken = shape.consume_front();
+    while (taken < extent && taken > 0 && !shape.empty())
+      taken *= shape.consume_front();
+    if (taken != extent)
+      return false;
+  }
+  return shape.empty();
+}
+
+/// Whether `parts` has a list for each dimension, of parts of what it and the next are together, or none.
+static bool fitsParts(ArrayRef<int64_t> shape, ArrayAttr parts) {
+  if (parts.size() != shape.size())
+    return false;
+  for (auto [dim, attr] : llvm::enumerate(parts)) {
+    ArrayRef<int64_t> extents = cast<DenseI64ArrayAttr>(attr).asArrayRef();
+    auto isPart = [&](int64_t extent) { return shape[dim] > 0 && extent >= 0 && extent % shape[dim] == 0; };
+    if (!extents.empty() && (dim + 1 == shape.size() || !llvm::all_of(extents, isPart) ||
+                             llvm::sum_of(extents, int64_t(0)) != shape[dim] * shape[dim + 1]))
+      return false;
+  }
+  return true;
+}
+
 static bool isListOfArrays(Attribute value) {
   auto list = dyn_cast<ArrayAttr>(value);
   return list && llvm::all_of(list, llvm::IsaPred<DenseI64ArrayAttr>);
+}
+
+/// What an argument or a result says of its caller's tensor fits its own.
+static LogicalResult verifyCaller(Operation *op, NamedAttribute attr, StringRef what, unsigned index) {
+  RankedTensorType type = getGlobalType(op, index, what == "argument");
+  if (!type)
+    return success();
+  auto reject = [&](StringRef expected) {
+    return op->emitOpError() << "attribute \"" << attr.getName().strref() << "\" of " << what << " " << index
+                             << " is " << attr.getValue() << ", expected " << expected << " " << type;
+  };
+  auto shape = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
+  if (attr.getName() == EplDialect::kCallerShapeAttr && !fitsCaller(type.getShape(), shape.asArrayRef()))
+    return reject("extents that are one dimension, or the product of several in order, of");
+  if (attr.getName() == EplDialect::kCallerPartsAttr &&
+      !fitsParts(type.getShape(), cast<ArrayAttr>(attr.getValue())))
+    return reject("for each dimension no parts, or those that it and the next one hold in equal shares, of");
+  return success();
 }
 
 LogicalResult EplDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned index,
@@ -89,7 +145,7 @@ LogicalResult EplDialect::verifyRegionArgAttribute(Operation *op, unsigned regio
   if (!llvm::is_contained(known, name))
     return op->emitOpError() << "argument " << index << " has an unknown attribute \"" << name
                              << "\", expected one of " << ArrayRef(known);
-  return success();
+  return verifyCaller(op, attr, "argument", index);
 }
 
 LogicalResult EplDialect::verifyRegionResultAttribute(Operation *op, unsigned region, unsigned index,
@@ -114,5 +170,5 @@ LogicalResult EplDialect::verifyRegionResultAttribute(Operation *op, unsigned re
   if (!llvm::is_contained(known, name))
     return op->emitOpError() << "result " << index << " has an unknown attribute \"" << name
                              << "\", expected one of " << ArrayRef(known);
-  return success();
+  return verifyCaller(op, attr, "result", index);
 }

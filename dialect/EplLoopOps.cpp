@@ -134,7 +134,7 @@ public:
 private:
   LogicalResult verifyOp(Operation &op) {
     LoopAttr loop = loops.getLoop(&op);
-    if (failed(verifyOneLoop(op, loop)))
+    if (failed(verifyDeclared(op)) || failed(verifyOneLoop(op, loop)))
       return failure();
     if (!loop)
       return success();
@@ -143,7 +143,7 @@ private:
                               << ", expected what \"epl.loop_last\" or \"epl.loop_stack\" make of it";
     if (leavesLoop(&op)) {
       left.try_emplace(loop.getId(), &op);
-      return verifyEdge(op, loop);
+      return verifyPair(op);
     }
     if (Operation *end = left.lookup(loop.getId())) {
       InFlightDiagnostic error = op.emitOpError() << "is done in each iteration of loop " << loop.getId()
@@ -151,7 +151,7 @@ private:
       error.attachNote(end->getLoc()) << "the loop is left here";
       return error;
     }
-    return verifyEdge(op, loop);
+    return success();
   }
 
   /// No op reads values of the iterations of two loops.
@@ -169,19 +169,22 @@ private:
     return result;
   }
 
-  LogicalResult verifyEdge(Operation &op, LoopAttr loop) {
-    if (!op.hasTrait<LoopEdge>())
+  /// All ops of one loop agree on its iterations.
+  LogicalResult verifyDeclared(Operation &op) {
+    LoopAttr loop = getEdgeLoop(&op);
+    if (!loop)
       return success();
     auto [known, isNew] = declared.try_emplace(loop.getId(), loop);
     if (known->second != loop)
       return op.emitOpError() << "says loop " << loop.getId() << " has " << loop.getTripCount()
                               << " iterations, expected " << known->second.getTripCount();
-    if (auto last = dyn_cast<LoopLastOp>(op))
-      return verifyPair(last);
     return success();
   }
 
-  LogicalResult verifyPair(LoopLastOp last) {
+  LogicalResult verifyPair(Operation &op) {
+    auto last = dyn_cast<LoopLastOp>(op);
+    if (!last)
+      return success();
     LoopCarryOp carry = loops.getCarry(last);
     if (carry && carry.getType() != last.getType()) // (C2)
       return last.emitOpError() << "has type " << last.getType() << ", expected that of the carried value, "

@@ -20,7 +20,10 @@ static std::string describeScope(Operation *scope, std::optional<StringRef> name
 template <typename ScopeOp> static LogicalResult verifyScope(ScopeOp op) {
   if (int64_t count = op.getDeviceCount(); count < 1) // (C1)
     return op.emitOpError() << "device count is " << count << ", expected at least 1";
-  auto yield = cast<YieldOp>(op.getBody().front().getTerminator());
+  auto yield = dyn_cast<YieldOp>(op.getBody().front().back());
+  if (!yield) // (C2)
+    return op.emitOpError() << "ends with '" << op.getBody().front().back().getName()
+                            << "', expected 'epl.yield'";
   if (yield.getOperandTypes() != op.getResultTypes()) // (C2)
     return op.emitOpError() << "yields types (" << yield.getOperandTypes() << "), expected the result types ("
                             << op.getResultTypes() << ")";

@@ -29,6 +29,14 @@ bool allows(const LevelRule &rule, Operation *op) {
          (rule.kernel || !op->hasTrait<KernelLevel>());
 }
 
+/// Whether a result or an argument of a region of `op` is an `!epl.dist`.
+bool makesDistributed(Operation *op) {
+  auto hasDist = [](TypeRange types) { return llvm::any_of(types, llvm::IsaPred<DistType>); };
+  return hasDist(op->getResultTypes()) || llvm::any_of(op->getRegions(), [&](Region &region) {
+           return !region.empty() && hasDist(region.getArgumentTypes());
+         });
+}
+
 /// In a task body of the kernel level: what is not a kernel must be free.
 bool isKernelGlue(Operation *op) {
   return isa<LaunchOp, YieldOp, AxisIndexOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op);
@@ -39,9 +47,11 @@ LogicalResult mlir::epl::verifyLevel(Operation *root, Level level) {
   const LevelRule &rule = *llvm::find_if(kRules, [&](const LevelRule &r) { return r.level == level; });
   WalkResult result = root->walk([&](Operation *op) {
     bool inTask = isa_and_nonnull<TaskOp>(op->getParentOp());
-    if (allows(rule, op) && !(level == Level::kernels && inTask && !isKernelGlue(op)))
+    bool isDistributed = allows(rule, op) && !rule.local && !rule.task && makesDistributed(op);
+    if (allows(rule, op) && !isDistributed && !(level == Level::kernels && inTask && !isKernelGlue(op)))
       return WalkResult::advance();
-    op->emitOpError() << "is not allowed at level \"" << rule.name << "\"";
+    op->emitOpError() << (isDistributed ? "makes a distributed value, which " : "")
+                      << "is not allowed at level \"" << rule.name << "\"";
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());

@@ -52,6 +52,17 @@ static bool isSupportedElement(Type type) {
          type.isSignlessInteger(64);
 }
 
+/// Elements that a tensor may have: the work of an op and the bytes of a step are counted in 64 bits.
+static constexpr int64_t kMaxElements = int64_t(1) << 40;
+
+static bool hasTooManyElements(RankedTensorType type) {
+  int64_t count = 1;
+  for (int64_t extent : type.getShape())
+    if (llvm::MulOverflow(count, std::max<int64_t>(extent, 1), count) || count > kMaxElements)
+      return true;
+  return false;
+}
+
 /// Why `type` is no tensor that the compiler can take, or "".
 static StringRef getTensorFault(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
@@ -59,6 +70,8 @@ static StringRef getTensorFault(Type type) {
     return "expected a ranked tensor";
   if (!tensor.hasStaticShape())
     return "expected a static shape";
+  if (hasTooManyElements(tensor))
+    return "expected at most 2^40 elements";
   if (isa<ComplexType>(tensor.getElementType()))
     return "complex numbers are not supported";
   if (!isSupportedElement(tensor.getElementType()))

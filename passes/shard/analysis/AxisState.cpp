@@ -2,6 +2,8 @@
 
 #include "passes/shard/analysis/AxisState.h"
 
+#include "dialect/Loops.h"
+
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -70,24 +72,32 @@ BlockArgument mlir::epl::getUpdatedArgument(func::FuncOp function, unsigned resu
   return argument.getType() == function.getResultTypes()[result] ? argument : BlockArgument();
 }
 
-/// Checks the sharding of one value; `owner` is blamed.
-static LogicalResult verifyPresent(Operation *owner, Value value, const Twine &name) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  if (!type)
-    return success();
+/// Checks the sharding of one value; `owner` is blamed. `maker` names the pass that gives it one, if it must
+/// have one.
+static LogicalResult verifyFits(Operation *owner, Value value, const Twine &name, StringRef maker) {
   ShardingAttr sharding = getSharding(value);
-  if (!sharding)
-    return owner->emitOpError() << name << " has no \"" << EplDialect::kShardingAttr << "\"";
-  return verifySharding(owner, sharding, type, name);
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type && sharding && isa<BlockArgument>(value))
+    return owner->emitOpError() << name << " has a sharding but is no ranked tensor";
+  if (type && sharding)
+    return verifySharding(owner, sharding, type, name);
+  if (!type || maker.empty())
+    return success();
+  return owner->emitOpError() << name << " has no \"" << EplDialect::kShardingAttr
+                              << "\", which this pass needs: run --" << maker << " before";
 }
 
-LogicalResult mlir::epl::verifyShardingsPresent(func::FuncOp function) {
+static LogicalResult verifyShardings(func::FuncOp function, Shardings needed) {
+  bool all = needed == Shardings::ofAll;
+  StringRef argumentsBy = all ? "epl-propagate" : needed == Shardings::ofArguments ? "epl-seed-batch" : "";
+  StringRef resultsBy = all ? "epl-propagate" : "";
   for (BlockArgument argument : function.getArguments())
-    if (failed(verifyPresent(function, argument, describeArgument(function, argument.getArgNumber()))))
+    if (failed(
+            verifyFits(function, argument, describeArgument(function, argument.getArgNumber()), argumentsBy)))
       return failure();
   for (Operation &op : function.getBody().front())
     for (OpResult result : op.getResults())
-      if (failed(verifyPresent(&op, result, "result " + Twine(result.getResultNumber()))))
+      if (failed(verifyFits(&op, result, "result " + Twine(result.getResultNumber()), resultsBy)))
         return failure();
   return success();
 }
@@ -99,16 +109,31 @@ LogicalResult mlir::epl::verifyNotPlaced(func::FuncOp function) {
   return success();
 }
 
-FailureOr<SmallVector<Program>> mlir::epl::getPrograms(ModuleOp module) {
-  SmallVector<Program> programs;
+FailureOr<SmallVector<func::FuncOp>> mlir::epl::getGlobalFunctions(ModuleOp module) {
+  if (failed(verifyLevel(module, Level::global)))
+    return failure();
+  SmallVector<func::FuncOp> functions;
   for (func::FuncOp function : module.getOps<func::FuncOp>()) {
     if (function.isDeclaration())
       continue;
-    FailureOr<MeshOp> mesh = getMesh(function);
-    if (failed(mesh))
-      return failure();
     if (!function.getBody().hasOneBlock() || !isa<func::ReturnOp>(function.getBody().front().getTerminator()))
       return function.emitOpError("has control flow, expected one block that returns");
+    if (failed(verifyLoops(function.getBody().front())))
+      return failure();
+    functions.push_back(function);
+  }
+  return functions;
+}
+
+FailureOr<SmallVector<Program>> mlir::epl::getPrograms(ModuleOp module, Shardings needed) {
+  FailureOr<SmallVector<func::FuncOp>> functions = getGlobalFunctions(module);
+  if (failed(functions))
+    return failure();
+  SmallVector<Program> programs;
+  for (func::FuncOp function : *functions) {
+    FailureOr<MeshOp> mesh = getMesh(function);
+    if (failed(mesh) || failed(verifyShardings(function, needed)))
+      return failure();
     programs.push_back({function, *mesh});
   }
   return programs;

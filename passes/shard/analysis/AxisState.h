@@ -63,10 +63,6 @@ bool isFloatState(BlockArgument argument);
 /// The argument that result `result` of the function updates, or null. They have one type.
 BlockArgument getUpdatedArgument(func::FuncOp function, unsigned result);
 
-/// Fails, with an error at the first argument or op of a function that lacks shardings of its tensors or has
-/// one that does not fit.
-LogicalResult verifyShardingsPresent(func::FuncOp function);
-
 /// Fails, with an error at the first `epl.reshard` that leaves something pending: only `epl-place` makes
 /// such.
 LogicalResult verifyNotPlaced(func::FuncOp function);
@@ -77,9 +73,16 @@ struct Program {
   MeshOp mesh;
 };
 
-/// The functions of the module that have a body, or failure with an error: a body is one block that
-/// returns.
-FailureOr<SmallVector<Program>> getPrograms(ModuleOp module);
+/// The functions of a global program that have a body, or failure with an error: a body is one block that
+/// returns, its ops are of the global level, and its loops are in order (`verifyLoops`). Every pass on a
+/// global program begins with this or with `getPrograms`, whoever runs it.
+FailureOr<SmallVector<func::FuncOp>> getGlobalFunctions(ModuleOp module);
+
+/// Which tensors of a program a pass needs shardings of.
+enum class Shardings { some, ofArguments, ofAll };
+
+/// The same with their meshes. Shardings fit their tensors, and those that are `needed` are there.
+FailureOr<SmallVector<Program>> getPrograms(ModuleOp module, Shardings needed = Shardings::some);
 
 /// How errors call an argument: `argument "x"` if the user's name is known, else `argument 3`.
 std::string describeArgument(func::FuncOp function, unsigned argument);

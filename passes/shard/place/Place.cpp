@@ -118,11 +118,11 @@ struct Place : epl::impl::PlacePassBase<Place> {
   using PlacePassBase::PlacePassBase;
 
   void runOnOperation() override {
-    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation());
+    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation(), Shardings::ofAll);
     if (failed(programs))
       return signalPassFailure();
     for (auto [function, mesh] : *programs)
-      if (failed(verifyNotPlaced(function)) || failed(verifyShardingsPresent(function)))
+      if (failed(verifyNotPlaced(function)))
         return signalPassFailure();
     for (auto [function, mesh] : *programs)
       place(function, mesh);

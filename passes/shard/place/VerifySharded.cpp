@@ -125,7 +125,7 @@ LogicalResult AxisVerifier::verifyReturn(func::ReturnOp op) {
 namespace {
 struct VerifySharded : epl::impl::VerifyShardedPassBase<VerifySharded> {
   void runOnOperation() override {
-    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation());
+    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation(), Shardings::ofAll);
     if (failed(programs))
       return signalPassFailure();
     for (auto [function, mesh] : *programs)
@@ -135,8 +135,6 @@ struct VerifySharded : epl::impl::VerifyShardedPassBase<VerifySharded> {
   }
 
   LogicalResult verify(func::FuncOp program, MeshOp mesh) {
-    if (failed(verifyShardingsPresent(program)))
-      return failure();
     FunctionRules rules(program, mesh);
     for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
       if (failed(AxisVerifier(rules, axis).verify()))

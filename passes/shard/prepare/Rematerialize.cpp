@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/prepare/Recipe.h"
 
@@ -66,11 +67,13 @@ static void rematerialize(Operation *op) {
 namespace {
 struct Rematerialize : epl::impl::RematerializePassBase<Rematerialize> {
   void runOnOperation() override {
-    for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
-      if (!function.isExternal())
-        for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.front())))
-          if (getKind(&op) == WorkKind::forward && isa<linalg::GenericOp>(op) && Recipe::isCheap(&op))
-            rematerialize(&op);
+    FailureOr<SmallVector<func::FuncOp>> functions = getGlobalFunctions(getOperation());
+    if (failed(functions))
+      return signalPassFailure();
+    for (func::FuncOp function : *functions)
+      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.front())))
+        if (getKind(&op) == WorkKind::forward && isa<linalg::GenericOp>(op) && Recipe::isCheap(&op))
+          rematerialize(&op);
   }
 };
 } // namespace

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Loops.h"
+#include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/prepare/Recipe.h"
 
@@ -122,9 +123,10 @@ static SmallVector<Operation *> findStacked(Block &body) {
 namespace {
 struct RematerializeIterations : epl::impl::RematerializeIterationsPassBase<RematerializeIterations> {
   void runOnOperation() override {
-    for (func::FuncOp function : getOperation().getOps<func::FuncOp>()) {
-      if (function.isExternal())
-        continue;
+    FailureOr<SmallVector<func::FuncOp>> functions = getGlobalFunctions(getOperation());
+    if (failed(functions))
+      return signalPassFailure();
+    for (func::FuncOp function : *functions) {
       Loops loops(function.front()); // what is rematerialized is read there, and asked of no more
       for (Operation *op : findStacked(function.front()))
         if (std::optional<Residual> residual = Residual::find(op))

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/shard/Passes.h"
+#include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/Branches.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -55,9 +56,11 @@ static void simplifyBranches(Block &body) {
 namespace {
 struct SimplifyBranches : epl::impl::SimplifyBranchesPassBase<SimplifyBranches> {
   void runOnOperation() override {
-    for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
-      if (!function.isExternal())
-        simplifyBranches(function.front());
+    FailureOr<SmallVector<func::FuncOp>> functions = getGlobalFunctions(getOperation());
+    if (failed(functions))
+      return signalPassFailure();
+    for (func::FuncOp function : *functions)
+      simplifyBranches(function.front());
   }
 };
 } // namespace

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -62,9 +63,11 @@ static void sinkLeafWork(Block &body) {
 namespace {
 struct SinkLeafWork : epl::impl::SinkLeafWorkPassBase<SinkLeafWork> {
   void runOnOperation() override {
-    for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
-      if (!function.isExternal())
-        sinkLeafWork(function.front());
+    FailureOr<SmallVector<func::FuncOp>> functions = getGlobalFunctions(getOperation());
+    if (failed(functions))
+      return signalPassFailure();
+    for (func::FuncOp function : *functions)
+      sinkLeafWork(function.front());
   }
 };
 } // namespace

@@ -288,8 +288,11 @@ struct SplitMeshes : epl::impl::SplitMeshesPassBase<SplitMeshes> {
     ModuleOp module = getOperation();
     if (llvm::range_size(module.getOps<MeshOp>()) < 2)
       return;
-    for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
-      if (!function.isExternal() && !function->hasAttr(EplDialect::kMeshAttr) && failed(split(function)))
+    FailureOr<SmallVector<func::FuncOp>> functions = getGlobalFunctions(module);
+    if (failed(functions))
+      return signalPassFailure();
+    for (func::FuncOp function : *functions)
+      if (!function->hasAttr(EplDialect::kMeshAttr) && failed(split(function)))
         return signalPassFailure();
   }
 

@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/Passes.h"
 
 #include "dialect/Loops.h"
@@ -25,6 +26,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
+
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_UNROLLLOOPSPASS
@@ -119,9 +122,9 @@ static std::string describeScope(Operation *op) {
 
 /// Says that a loop is unrolled, or that it is too long for that.
 LogicalResult Unroller::verifyLength(LoopAttr loop, const LoopOps &found) const {
-  int64_t size = loop.getTripCount() * int64_t(found.ops.size());
+  uint64_t size = llvm::SaturatingMultiply(uint64_t(loop.getTripCount()), uint64_t(found.ops.size()));
   Location place = found.ops.front()->getLoc();
-  bool isShort = size <= kMostOps;
+  bool isShort = size <= uint64_t(kMostOps);
   InFlightDiagnostic said = isShort ? emitRemark(place) : emitError(place);
   said << "the loop of " << loop.getTripCount() << " iterations is part of " << describeScope(found.first)
        << " and of " << describeScope(found.other) << ": these have devices of their own, ";
@@ -282,8 +285,11 @@ struct UnrollLoops : epl::impl::UnrollLoopsPassBase<UnrollLoops> {
     ModuleOp module = getOperation();
     if (llvm::range_size(module.getOps<MeshOp>()) < 2)
       return;
-    for (auto function : module.getOps<func::FuncOp>())
-      if (!function.isExternal() && failed(Unroller(function).run()))
+    FailureOr<SmallVector<func::FuncOp>> functions = getGlobalFunctions(module);
+    if (failed(functions))
+      return signalPassFailure();
+    for (func::FuncOp function : *functions)
+      if (failed(Unroller(function).run()))
         return signalPassFailure();
   }
 };

@@ -121,7 +121,7 @@ void IterationSeeder::run() {
 namespace {
 struct SeedIterations : epl::impl::SeedIterationsPassBase<SeedIterations> {
   void runOnOperation() override {
-    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation());
+    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation(), Shardings::ofArguments);
     if (failed(programs))
       return signalPassFailure();
     for (auto [function, mesh] : *programs)

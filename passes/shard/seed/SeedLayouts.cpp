@@ -70,7 +70,7 @@ static LogicalResult seed(func::FuncOp program, MeshOp mesh) {
 namespace {
 struct SeedLayouts : epl::impl::SeedLayoutsPassBase<SeedLayouts> {
   void runOnOperation() override {
-    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation());
+    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation(), Shardings::ofArguments);
     if (failed(programs))
       return signalPassFailure();
     for (auto [function, mesh] : *programs)

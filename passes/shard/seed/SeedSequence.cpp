@@ -199,7 +199,7 @@ void Seeder::remarkWhole() {
 namespace {
 struct SeedSequence : epl::impl::SeedSequencePassBase<SeedSequence> {
   void runOnOperation() override {
-    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation());
+    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation(), Shardings::ofArguments);
     if (failed(programs))
       return signalPassFailure();
     for (auto [function, mesh] : *programs)

@@ -331,7 +331,7 @@ struct SeedZero : epl::impl::SeedZeroPassBase<SeedZero> {
   using SeedZeroPassBase::SeedZeroPassBase;
 
   void runOnOperation() override {
-    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation());
+    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation(), Shardings::ofArguments);
     if (failed(programs))
       return signalPassFailure();
     if (level == ZeroLevel::off)

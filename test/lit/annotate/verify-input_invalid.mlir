@@ -315,3 +315,10 @@ func.func @main(%w: tensor<4xf32> {epl.role = "state", epl.arrives = #epl.shardi
 func.func @main(%w: tensor<4xf32> {epl.role = "state", epl.arrives = #epl.sharding<@mesh, [{"data"} ]>}) {
   return
 }
+
+// -----
+
+// expected-error@+1 {{expected at most 2^40 elements}}
+func.func @huge(%x: tensor<9223372036854775807x3xf32> {epl.role = "constant"}) {
+  return
+}

@@ -186,3 +186,20 @@ func.func @guarded() {
   %0 = arith.constant {epl.guards = [#epl.guard<0, true>]} 0.0 : f32
   return
 }
+
+// -----
+
+// expected-error@+1 {{attribute "epl.caller_shape" of argument 0 is array<i64: 6, 24>, expected extents that are one dimension, or the product of several in order, of 'tensor<6x3x4xf32>'}}
+func.func @caller_shape(%w: tensor<6x3x4xf32> {epl.caller_shape = array<i64: 6, 24>}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{attribute "epl.caller_parts" of result 0 is [array<i64>], expected for each dimension no parts}}
+func.func private @caller_parts_count() -> (tensor<2x4xf32> {epl.caller_parts = [array<i64>]})
+
+// -----
+
+// expected-error@+1 {{attribute "epl.caller_parts" of argument 0 is [array<i64: 3, 5>, array<i64>], expected for each dimension no parts}}
+func.func private @caller_parts(tensor<2x4xf32> {epl.caller_parts = [array<i64: 3, 5>, array<i64>]})

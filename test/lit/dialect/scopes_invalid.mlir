@@ -76,3 +76,14 @@ func.func @rank(%x: tensor<4xf32>) {
   %0 = epl.constrain %x to <[{}, {}]> : tensor<4xf32>
   return
 }
+
+// -----
+
+// (C2)
+func.func @no_yield() {
+  // expected-error@+1 {{ends with 'func.return', expected 'epl.yield'}}
+  "epl.replicate"() <{device_count = 1 : i64}> ({
+    "func.return"() : () -> ()
+  }) : () -> ()
+  return
+}

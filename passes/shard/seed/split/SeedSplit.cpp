@@ -63,7 +63,7 @@ struct SeedSplit : epl::impl::SeedSplitPassBase<SeedSplit> {
   using SeedSplitPassBase::SeedSplitPassBase;
 
   void runOnOperation() override {
-    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation());
+    FailureOr<SmallVector<Program>> programs = getPrograms(getOperation(), Shardings::ofArguments);
     if (failed(programs))
       return signalPassFailure();
     for (auto [function, mesh] : *programs)

@@ -75,3 +75,11 @@ func.func @tasks(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}]>>) -> !epl.dist<tenso
   }
   return %0 : !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
 }
+
+// -----
+
+epl.mesh @mesh axes ["data"=2]
+// expected-error@+1 {{'func.func' op makes a distributed value, which is not allowed at level "global"}}
+func.func @distributed(%x: !epl.dist<tensor<4xf32>, <@mesh, [{}]>>) {
+  return
+}

@@ -32,3 +32,11 @@ func.func @pending(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"dat
   %0 = epl.reshard %x to <@mesh, [{}], partial = sum{"data"}> : tensor<8xf32>
   return
 }
+
+// -----
+
+epl.mesh @mesh axes ["data"=2]
+// expected-error@+1 {{argument 0 has no "epl.sharding", which this pass needs: run --epl-propagate before}}
+func.func @not_propagated(%x: tensor<4xf32>) {
+  return
+}

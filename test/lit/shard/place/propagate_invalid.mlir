@@ -65,3 +65,14 @@ func.func @pending(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"dat
   %0 = epl.reshard %x to <@mesh, [{}], partial = sum{"data"}> : tensor<8xf32>
   return
 }
+
+// -----
+
+// Ops of one loop agree on its iterations.
+epl.mesh @mesh axes ["data"=2]
+func.func @iterations(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = epl.loop_carry <0, trip_count = 3> 0 %x : tensor<4xf32> -> tensor<4xf32>
+  // expected-error@+1 {{says loop 0 has 2 iterations, expected 3}}
+  %1 = epl.loop_last <0, trip_count = 2> 0 %0 : tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
