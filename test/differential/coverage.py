@@ -10,7 +10,7 @@ from derivatives import Derivatives
 
 # Ops as the compiler reads them: in bodies too.
 OP = re.compile(r"\b(?:arith|epl|linalg|math|tensor)\.[a-z_0-9]+")
-ATTRIBUTES = {"epl.role", "epl.batch_dim", "epl.updates", "epl.strategy"}
+ATTRIBUTES = {"epl.role", "epl.batch_dim", "epl.updates", "epl.strategy", "epl.name"}
 ELEMENT = re.compile(r"[<x](bf16|f16|f32|f64|i1|i8|i16|i32|i64)>")
 
 
@@ -23,7 +23,7 @@ class Coverage:
             kind: Counter()
             for kind in ("ops", "types", "arguments", "layouts", "faults", "ZeRO", "sequence", "kernels")
         }
-        self.counts |= {kind: Counter() for kind in ("derivatives", "derivatives on", "updates")}
+        self.counts |= {kind: Counter() for kind in ("names", "derivatives", "derivatives on", "updates")}
 
     def add(self, case: AnyCase) -> None:
         self.programs += 1
@@ -42,6 +42,7 @@ class Coverage:
         self.counts["ops"].update(set(OP.findall(text)) - ATTRIBUTES)
         self.counts["types"].update(set(ELEMENT.findall(text)))
         self.counts["arguments"].update({_describe(a.role, a.batch_dim) for a in case.program.arguments})
+        self.counts["names"][str(case.program.named)] += 1
         self.counts["layouts"][str(case.program.layout)] += 1
         self.counts["faults"][str(bool(case.find_faults()))] += 1
         self.counts["ZeRO"][case.zero] += 1

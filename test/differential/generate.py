@@ -72,6 +72,7 @@ class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):
             default_strategy=self.layout.outside is not None
             or (not regions and (self.layout.says_strategy or self.roll(0.3))),
             layout=self.layout,
+            named=self.roll(0.5),
             seed=self.seed,
         ).prune()
 

@@ -10,7 +10,6 @@ import dataclasses
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import starmap
 
 import numpy as np
 from layout import Layout, Sharding, find_sharding_fault, write_mesh, write_sharding
@@ -54,6 +53,7 @@ class Program:
     regions: tuple[Region, ...] = ()
     default_strategy: bool = False  # says that ops outside of a scope have a strategy too
     layout: Layout = field(default_factory=lambda: Layout(1))
+    named: bool = False  # arguments and results, as a front end names them; MLIR by hand has none
     seed: int = field(default=0, compare=False)
 
     def evaluate(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
@@ -143,8 +143,10 @@ def _write(program: Program) -> Iterator[str]:
     names = {argument.value.id: f"%v{argument.value.id}" for argument in program.arguments}
     names |= {value.id: f"%v{value.id}" for op in program.ops for value in op.results}
     fresh = (f"%t{i}" for i in itertools.count())
-    arguments = join(*(f"{names[a.value.id]}: {a.value.type} {{{_get_role(a)}}}" for a in program.arguments))
-    results = join(*starmap(_get_result, program.results))
+    arguments = join(
+        *(f"{names[a.value.id]}: {a.value.type} {{{_get_role(a, program)}}}" for a in program.arguments)
+    )
+    results = join(*(_get_result(program, index) for index in range(len(program.results))))
     layout = program.layout
     kind, count = layout.outside or (layout.strategy, layout.count)
     strategy = f"#epl.strategy<{kind}, {count}>"
@@ -163,16 +165,28 @@ def _write(program: Program) -> Iterator[str]:
     yield "}"
 
 
-def _get_role(argument: Argument) -> str:
+def _get_role(argument: Argument, program: Program) -> str:
     batch = f", epl.batch_dim = {argument.batch_dim} : i64" if argument.role == "batch" else ""
     sharding = (
         f", epl.sharding = {write_sharding(argument.sharding)}" if argument.sharding is not None else ""
     )
-    return f'epl.role = "{argument.role}"{batch}{sharding}'
+    name = f', epl.name = "{_get_name(argument)}"' if program.named else ""
+    return f'epl.role = "{argument.role}"{batch}{sharding}{name}'
 
 
-def _get_result(value: Value, updates: int | None) -> str:
-    return str(value.type) + (f" {{epl.updates = {updates} : i64}}" if updates is not None else "")
+def _get_name(argument: Argument) -> str:
+    """What a front end calls it: the path of a leaf in a tree."""
+    tree = {"state": "params['layer']", "batch": "batch", "constant": "constants"}[argument.role]
+    return f"{tree}[{argument.value.id}]"
+
+
+def _get_result(program: Program, index: int) -> str:
+    """The type; which state it updates; the name, which is that of this state, if there are names."""
+    value, updates = program.results[index]
+    name = f"results[{index}]" if updates is None else _get_name(program.arguments[updates])
+    attributes = [] if updates is None else [f"epl.updates = {updates} : i64"]
+    attributes += [f'epl.name = "{name}"'] if program.named else []
+    return f"{value.type} {{{', '.join(attributes)}}}" if attributes else str(value.type)
 
 
 def _write_ops(program: Program, positions: range, names: Names, fresh: Iterator[str]) -> Iterator[str]:

@@ -39,7 +39,7 @@ def _get_edits(program: Program) -> list[Edit]:
     shardings = [partial(_drop_sharding, argument.value.id) for argument in program.arguments]
     options = [_drop_zero, _drop_sequence]
     layouts: list[Edit] = [*shardings, *options, _replicate, _drop_axes, _take_two_devices, _take_fewer]
-    return [*results, *cuts, *bodies, _drop_regions, _drop_phases, *layouts, _take_loops]
+    return [*results, *cuts, *bodies, _drop_regions, _drop_phases, _drop_names, *layouts, _take_loops]
 
 
 def _with(case: Case, program: Program) -> Case:
@@ -127,6 +127,11 @@ def _drop_regions(case: Case) -> Iterator[Case]:
 def _drop_phases(case: Case) -> Iterator[Case]:
     if case.program.phases:
         yield _with(case, dataclasses.replace(case.program, phases=None))
+
+
+def _drop_names(case: Case) -> Iterator[Case]:
+    if case.program.named:
+        yield _with(case, dataclasses.replace(case.program, named=False))
 
 
 def _drop_sequence(case: Case) -> Iterator[Case]:
