@@ -15,11 +15,14 @@ namespace {
 void mlir::epl::buildAnnotatePipeline(OpPassManager &pm, const AnnotateOptions &options) {
   pm.addPass(createSymbolDCEPass()); // front ends inline calls and leave the callees
   pm.addPass(createVerifyInputPass());
+  // Defaults become scopes and named ops become general ones while scopes are still regions; flattening
+  // stamps each op with its scope, and what comes after reads stamps only.
   pm.addNestedPass<func::FuncOp>(createApplyDefaultsPass());
   pm.addNestedPass<func::FuncOp>(createGeneralizeOpsPass());
   pm.addNestedPass<func::FuncOp>(createFlattenScopesPass());
   pm.addPass(createFormTaskgraphsPass({.colocate = options.colocate, .devices = options.devices}));
   pm.addNestedPass<func::FuncOp>(createCSEPass()); // not before: it merges ops of two task graphs
+  // Meshes need the counts of all task graphs, so these are complete before.
   pm.addPass(createAssignMeshesPass({.devices = options.devices, .colocate = options.colocate}));
   pm.addPass(createVerifyGlobalPass());
 }

@@ -11,7 +11,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/emit/PlanBuilder.h"
-
 #include "runtime/plan/build/JoinParts.h"
 #include "runtime/plan/format/Error.h"
 

@@ -11,13 +11,17 @@ namespace {
 } // namespace
 
 void mlir::epl::buildKernelPipeline(OpPassManager &pm) {
+  // Clusters are formed of generics and contractions: gathers become the former, and transposes part of the
+  // latter, so that neither is an op that stands between two others.
   pm.addPass(createDecomposeGathers());
   pm.addPass(createSimplifyGenerics());
   pm.addPass(createNormalizeContractions());
   pm.addPass(createFormKernels());
+  // Outlined before they are matched: equal clusters are one kernel, which is looked at once.
   pm.addPass(createOutlineKernels());
   pm.addPass(createMatchContractions());
   pm.addPass(createMatchCopies());
+  // Last, since only kernels with loop nests of their own may work in place.
   pm.addPass(createMarkInPlace());
   pm.addPass(createVerifyKernels());
 }

@@ -10,7 +10,11 @@ namespace {
 #include "passes/pipeline/Passes.h.inc"
 } // namespace
 
-void mlir::epl::buildPipelinePipeline(OpPassManager &pm) { pm.addPass(createFuseCollectivesPass()); }
+void mlir::epl::buildPipelinePipeline(OpPassManager &pm) {
+  // Behind the shard phase, when all collectives are there, and before kernels: no kernel depends on which
+  // collectives are joined.
+  pm.addPass(createFuseCollectivesPass());
+}
 
 void mlir::epl::registerPipelinePasses() {
   registerEplPipelinePasses();

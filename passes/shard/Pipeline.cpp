@@ -11,14 +11,27 @@ namespace {
 } // namespace
 
 void mlir::epl::buildPlacePipeline(OpPassManager &pm, const ShardOptions &options) {
+  // A loop is on one mesh, so those with parts on several are unrolled before meshes are split; after that
+  // each function has one mesh, and no pass below knows of others.
   pm.addPass(createUnrollLoopsPass());
   pm.addPass(createSplitMeshesPass());
+
+  // What is computed where is decided on the whole program: shardings can't change what is kept for the
+  // backward work. Residuals of branches first, since a selection would hide what they are made of; leaf work
+  // sinks before rematerialization, which asks in which work a value is read.
   pm.addPass(createSimplifyBranchesPass());
   pm.addPass(createSinkLeafWorkPass());
   pm.addPass(createRematerializePass());
   pm.addPass(createRematerializeIterationsPass());
+
+  // Constraints are checked while they name the dimensions that the user wrote; segments then rewrite both.
+  // All seeds below see the expanded program.
   pm.addPass(createSeedConstraintsPass());
   pm.addPass(createExpandSegmentsPass());
+
+  // Every argument gets a sharding from the batch. What is given comes before what is searched for: an
+  // argument that arrives sharded is no choice of the split. ZeRO and sequence parallelism take what the
+  // split has left whole.
   pm.addPass(createSeedBatchPass());
   pm.addPass(createSeedIterationsPass());
   pm.addPass(createSeedLayoutsPass());
@@ -26,12 +39,14 @@ void mlir::epl::buildPlacePipeline(OpPassManager &pm, const ShardOptions &option
   pm.addPass(createSeedZeroPass({options.zero}));
   if (options.sequenceParallel)
     pm.addPass(createSeedSequencePass());
+
   pm.addPass(createPropagatePass());
   pm.addPass(createPlacePass({options.explainSharding}));
   pm.addPass(createVerifyShardedPass());
 }
 
 void mlir::epl::buildLocalizePipeline(OpPassManager &pm) {
+  // Tasks are formed of local ops: what lies between two collectives is known only when these are there.
   pm.addPass(createLocalizePass());
   pm.addPass(createVerifyLocalPass());
   pm.addPass(createFormTasksPass());

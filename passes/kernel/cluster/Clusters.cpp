@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/kernel/cluster/Clusters.h"
+
 #include "passes/kernel/cluster/AcyclicPartition.h"
 #include "passes/kernel/cluster/Iteration.h"
 #include "passes/kernel/cluster/OpRoles.h"

@@ -1,9 +1,8 @@
 //===- Expression.h - What an element of a kernel's value is made of -*- C++ -*-===//
 #pragma once
 
-#include "passes/kernel/cluster/StridedAccess.h"
-
 #include "dialect/Epl.h"
+#include "passes/kernel/cluster/StridedAccess.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

@@ -1,6 +1,7 @@
 //===- Iteration.cpp - How an op iterates and reads -----------------------===//
 
 #include "passes/kernel/cluster/Iteration.h"
+
 #include "passes/kernel/cluster/OpRoles.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"

@@ -1,6 +1,7 @@
 //===- OpRoles.cpp - What an op is to the clustering ----------------------===//
 
 #include "passes/kernel/cluster/OpRoles.h"
+
 #include "dialect/Matrices.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/shard/localize/Localize.h"
+
 #include "dialect/Levels.h"
 #include "passes/shard/Passes.h"
 

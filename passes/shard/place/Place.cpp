@@ -14,7 +14,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/shard/Passes.h"
-
 #include "passes/shard/analysis/AxisPlacement.h"
 #include "passes/shard/explain/Causes.h"
 #include "passes/shard/explain/Conflicts.h"

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/Passes.h"
+#include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/prepare/Recipe.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -1,6 +1,7 @@
 //===- Segments.cpp - Dimensions that are cut into parts ------------------===//
 
 #include "passes/shard/prepare/Segments.h"
+
 #include "dialect/Loops.h"
 #include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/Rules.h"

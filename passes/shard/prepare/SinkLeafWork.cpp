@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/Passes.h"
+#include "passes/shard/analysis/AxisState.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/RegionUtils.h"

@@ -18,12 +18,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Sharding.h"
 #include "passes/shard/Passes.h"
+#include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/BatchFactors.h"
 #include "passes/shard/prepare/MeshAssignment.h"
-
-#include "dialect/Sharding.h"
-#include "passes/shard/analysis/AxisState.h"
 
 #include "mlir/IR/IRMapping.h"
 

@@ -13,9 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/shard/Passes.h"
-
 #include "dialect/Channels.h"
+#include "passes/shard/Passes.h"
 #include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/TaskGraphAxes.h"
 

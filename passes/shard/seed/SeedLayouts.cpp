@@ -11,10 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Sharding.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/seed/split/SplitConstraints.h"
-
-#include "dialect/Sharding.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -15,7 +15,7 @@
 // Invariant in: `epl-seed-batch` has run: every tensor argument has a sharding.
 // Invariant out: the same; states are sharded over "data" as well, if there is such an axis.
 // Reference: Rajbhandari et al., "ZeRO: memory optimizations toward training trillion parameter models",
-// 2020.
+//   2020.
 //
 //===----------------------------------------------------------------------===//
 
