@@ -32,7 +32,7 @@ from pathlib import Path
 from check import TIMEOUT, AnyCase, Case, Verdict, check, get_cpus
 from coverage import Coverage
 from derivatives import make_derivatives
-from found import FOUND, check_files, write_program
+from found import FOUND, check_file, write_program
 from generate import make_program
 from layout import make_layout
 from shrink import shrink
@@ -113,8 +113,8 @@ class Run:
 
     def check_found(self) -> None:
         """The programs that failed once."""
-        for file, reason in check_files(sorted(FOUND.glob("*.mlir"))):
-            if reason:
+        for file in sorted(FOUND.glob("*.mlir")):
+            if reason := check_file(file):
                 self.wrong_files.append(file.name)
                 print(f"\n{file.name} fails again: {reason}", flush=True)
 
@@ -146,12 +146,9 @@ class Run:
         if self.wrong_files:
             print(f"failed before and fail again: {self.wrong_files}")
         for seed in self.wrong:
-            age = (
-                "a fresh seed: the fault may be older than the change"
-                if seed >= FIRST_FRESH
-                else "a fixed seed"
-            )
-            print(f"seed {seed} failed, {age}; the program is in {self.files[seed]}")
+            fresh = "a fresh seed: the fault may be older than the change"
+            print(f"seed {seed} failed, {fresh if seed >= FIRST_FRESH else 'a fixed seed'}")
+            print(f"  its program is in {self.files[seed]}, and `--programs 1 --seed {seed}` makes it again")
         return 1 if self.wrong or self.wrong_files else 0
 
 
