@@ -37,7 +37,7 @@ epl.mesh @mesh axes ["data"=2] first -1 strides [2]
 // -----
 
 // (C3)
-// expected-error@+1 {{axis "data" has stride 0, expected at least 1}}
+// expected-error@+1 {{axis "data" has stride 0, expected 1 to 2147483647}}
 epl.mesh @mesh axes ["data"=2] first 0 strides [0]
 
 // -----
