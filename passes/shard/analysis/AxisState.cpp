@@ -2,6 +2,7 @@
 
 #include "passes/shard/analysis/AxisState.h"
 
+#include "dialect/Channels.h"
 #include "dialect/Loops.h"
 
 #include "mlir/IR/Builders.h"
@@ -91,10 +92,12 @@ static LogicalResult verifyShardings(func::FuncOp function, Shardings needed) {
   bool all = needed == Shardings::ofAll;
   StringRef argumentsBy = all ? "epl-propagate" : needed == Shardings::ofArguments ? "epl-seed-batch" : "";
   StringRef resultsBy = all ? "epl-propagate" : "";
-  for (BlockArgument argument : function.getArguments())
-    if (failed(
-            verifyFits(function, argument, describeArgument(function, argument.getArgNumber()), argumentsBy)))
+  for (BlockArgument argument : function.getArguments()) {
+    // What comes from another mesh may be left to propagation.
+    StringRef maker = isReceived(argument) && !all ? StringRef() : argumentsBy;
+    if (failed(verifyFits(function, argument, describeArgument(function, argument.getArgNumber()), maker)))
       return failure();
+  }
   for (Operation &op : function.getBody().front())
     for (OpResult result : op.getResults())
       if (failed(verifyFits(&op, result, "result " + Twine(result.getResultNumber()), resultsBy)))
