@@ -32,7 +32,7 @@ from pathlib import Path
 from check import TIMEOUT, AnyCase, Case, Verdict, check, get_cpus
 from coverage import Coverage
 from derivatives import make_derivatives
-from found import FOUND, check_files, write_program
+from found import FOUND, check_file, write_program
 from generate import make_program
 from layout import make_layout
 from shrink import shrink
@@ -113,8 +113,8 @@ class Run:
 
     def check_found(self) -> None:
         """The programs that failed once."""
-        for file, reason in check_files(sorted(FOUND.glob("*.mlir"))):
-            if reason:
+        for file in sorted(FOUND.glob("*.mlir")):
+            if reason := check_file(file):
                 self.wrong_files.append(file.name)
                 print(f"\n{file.name} fails again: {reason}", flush=True)
 
