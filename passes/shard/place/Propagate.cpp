@@ -7,8 +7,7 @@
 //   the results that update them, until nothing changes. A reshard says what its result is.
 // Invariant in: a global program (`verifyLevel`); one mesh; shardings on arguments fit.
 // Invariant out: `epl.sharding` on every argument and every op with tensor results. Operands may disagree
-// with
-//   their op's choice: `epl-place` resolves that.
+//   with their op's choice: `epl-place` resolves that.
 // Reference: Xu et al., "GSPMD", 2021; Shardy's factor propagation.
 //
 //===----------------------------------------------------------------------===//

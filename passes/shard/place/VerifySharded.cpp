@@ -3,8 +3,7 @@
 // Problem: localize turns shardings into local shapes op by op; it is right only if the operands and results
 //   of every op agree.
 // Method: on each axis, recover the factor that an op shards and compare the states of its operands and
-// results
-//   with those that its rule asks for.
+//   results with those that its rule asks for.
 // Invariant in: `epl-place` has run.
 // Invariant out: the same; nothing changes. `epl.reshard` alone changes distributions, captured tensors are
 //   replicated, results that update an argument return in its sharding and the others are complete.

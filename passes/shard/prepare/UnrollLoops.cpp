@@ -1,14 +1,12 @@
 //===- UnrollLoops.cpp - Loops of which several meshes have a part --------===//
 //
-// Problem: what is done in the iterations of a loop is dealt out to meshes as one unit, for a channel carries
-// one
-//   value. A loop whose iterations have scopes on devices of their own, such as epochs of a step with two
-//   networks, would send in every iteration.
+// Problem: what is done in the iterations of a loop is dealt out to meshes as one unit, for a channel
+//   carries one value. A loop whose iterations have scopes on devices of their own, such as epochs of a step
+//   with two networks, would send in every iteration.
 // Method: such a loop is unrolled: each iteration has ops, and so channels, of its own. A part of a stack
-// that one
-//   loop makes and another one reads is passed on as it is; of tables of numbers each iteration has its
-//   constant. What applies gradients has no say: it goes where what it reads is. A loop that would become too
-//   many ops is an error which says what else to write.
+//   that one loop makes and another one reads is passed on as it is; of tables of numbers each iteration has
+//   its constant. What applies gradients has no say: it goes where what it reads is. A loop that would become
+//   too many ops is an error which says what else to write.
 // Invariant in: a global program, every op with its `epl.work`, every task graph on a mesh.
 // Invariant out: the same; the forward and backward work in the iterations of a loop is on one mesh.
 //

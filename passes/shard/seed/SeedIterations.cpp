@@ -1,13 +1,11 @@
 //===- SeedIterations.cpp - Loops over parts of the batch -----------------===//
 //
 // Problem: who adds up gradients by hand reshapes the batch to (iterations, samples of an iteration) and
-// loops over the
-//   iterations. A sharded batch is sharded along the outermost of these, the iterations: each device would
-//   have to get, and compute, all samples of every iteration.
+//   loops over the iterations. A sharded batch is sharded along the outermost of these, the iterations: each
+//   device would have to get, and compute, all samples of every iteration.
 // Method: the samples of an iteration are sharded. A constraint at the reshape says so: the batch is
-// exchanged once,
-//   before the loop. Where samples are taken one by one, or axes do not divide those of an iteration, a
-//   remark says that devices compute alike.
+//   exchanged once, before the loop. Where samples are taken one by one, or axes do not divide those of an
+//   iteration, a remark says that devices compute alike.
 // Invariant in: `epl-seed-batch` has run, constraints name axes of the mesh that have several devices.
 // Invariant out: the same.
 //
