@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -175,15 +175,22 @@ def _expect_fault(case: Case, file: Path, plan: Path, faults: list[str]) -> None
 
 def _compile(case: Case, file: Path, plan: Path) -> tuple[int, str]:
     """The exit code, and what there is to say of it."""
-    name = f"epl-compile {' '.join(case.options)}"
+    done = compile_file(file, case.options, plan)
+    return (
+        done.returncode,
+        f"epl-compile {' '.join(case.options)} ended with {done.returncode}:\n{done.stderr}",
+    )
+
+
+def compile_file(file: Path, options: Sequence[str], plan: Path) -> subprocess.CompletedProcess[str]:
+    """Compiles a program by itself. Raises Mismatch if that takes longer than TIMEOUT."""
     try:
-        done = subprocess.run(
-            [COMPILER, file, *case.options, "-o", plan], capture_output=True, text=True, timeout=TIMEOUT,
+        return subprocess.run(
+            [COMPILER, file, *options, "-o", plan], capture_output=True, text=True, timeout=TIMEOUT,
             check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise Mismatch(f"{name} hangs") from None
-    return done.returncode, f"{name} ended with {done.returncode}:\n{done.stderr}"
+        raise Mismatch(f"epl-compile {' '.join(options)} hangs") from None
 
 
 def _run_and_compare(case: Case, path: Path) -> None:
@@ -209,20 +216,29 @@ def _make_inputs(program: Program) -> list[np.ndarray]:
 
 def _make_input(argument: Argument, numbers: np.random.Generator) -> np.ndarray:
     type_ = argument.value.type
-    least = 0 if type_.element == "i1" else -INPUT_BOUND
-    most = 1 if type_.element == "i1" else INPUT_BOUND
-    return numbers.integers(least, most + 1, type_.shape).astype(DTYPES[type_.element])
+    return make_input(type_.shape, np.dtype(DTYPES[type_.element]), numbers)
+
+
+def make_input(shape: Sequence[int], dtype: np.dtype[Any], numbers: np.random.Generator) -> np.ndarray:
+    """Small integers, or booleans."""
+    least, most = (0, 1) if dtype.kind == "b" else (-INPUT_BOUND, INPUT_BOUND)
+    return numbers.integers(least, most + 1, shape).astype(dtype)
 
 
 def _step(session: Any, program: Program, inputs: list[np.ndarray], donate: bool) -> list[np.ndarray]:
     is_state = [argument.role == "state" for argument in program.arguments]
-    values = [session.state(i, array) if is_state[i] else array for i, array in enumerate(inputs)]
-    results, call = session.call(values, [donate and state for state in is_state], "step")
-    call.wait()
-    arrays = [np.array(result.numpy()) for result in results]
+    arrays = run_step(session, is_state, inputs, donate)
     types = [value.type.element for value, _ in program.results]
     # NumPy's buffers know bf16 as two bytes.
     return [
         array.view(DTYPES["bf16"]) if type_ == "bf16" else array
         for array, type_ in zip(arrays, types, strict=True)
     ]
+
+
+def run_step(session: Any, is_state: list[bool], inputs: list[np.ndarray], donate: bool) -> list[np.ndarray]:
+    """The results of a step, as the runtime gives them; with `donate` it consumes the states."""
+    values = [session.state(i, array) if is_state[i] else array for i, array in enumerate(inputs)]
+    results, call = session.call(values, [donate and state for state in is_state], "step")
+    call.wait()
+    return [np.array(result.numpy()) for result in results]

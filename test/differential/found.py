@@ -2,7 +2,7 @@
 
 A file is the program as MLIR; its first line says how it is compiled, `// epl-compile --devices=cpu:4 ...`,
 and, behind `expects:`, errors of which it must have one. Else its results must be those of the unparallelized
-program (`--reference`) on random integers.
+program (`--reference`) on random integers, bit by bit.
 
     found.py FILE ...     says what is wrong with each; fails if something is
 """
@@ -14,11 +14,20 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from check import COMPILER, TIMEOUT, AnyCase, Case, Verdict, get_cpus, runtime
-from values import INPUT_BOUND
+from check import (
+    TIMEOUT,
+    AnyCase,
+    Case,
+    Mismatch,
+    Verdict,
+    compile_file,
+    get_cpus,
+    make_input,
+    run_step,
+    runtime,
+)
 
 FOUND = Path(__file__).parent / "found"
 _COMMAND = "// epl-compile "
@@ -58,11 +67,8 @@ def _check(file: Path) -> str:
         plans = [Path(folder) / "parallel.eplan", Path(folder) / "reference.eplan"]
         error = _compile(file, _get_options(command), plans[0])
         if expected:
-            return (
-                ""
-                if any(fault in error for fault in expected.split(_OR))
-                else f"no error with {expected}: {error}"
-            )
+            faults = expected.split(_OR)
+            return "" if any(fault in error for fault in faults) else f"no error with {expected}: {error}"
         error = error or _compile(file, ["--reference"], plans[1])
         return error or _compare(*(_run(plan) for plan in plans))
 
@@ -73,16 +79,11 @@ def _get_options(command: str) -> list[str]:
 
 
 def _compile(file: Path, options: list[str], plan: Path) -> str:
+    """What the compiler has to say of a file that it does not compile, else ""."""
     try:
-        done = subprocess.run(
-            [COMPILER, file, *options, "-o", plan],
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"epl-compile {' '.join(options)} hangs"
+        done = compile_file(file, options, plan)
+    except Mismatch as hangs:
+        return str(hangs)
     return done.stderr or f"exit code {done.returncode}" if done.returncode else ""
 
 
@@ -92,26 +93,14 @@ def _run(path: Path) -> list[np.ndarray]:
     session = runtime().Session(plan, f"cpu:{plan.devices}")
     numbers = np.random.default_rng(0)
     arguments = [slot for slot in plan.slots if slot.role != "result"]
-    inputs = [_make_input(slot, numbers) for slot in arguments]
+    inputs = [make_input(slot.shape, np.dtype(slot.dtype), numbers) for slot in arguments]
     is_state = [slot.role == "state" for slot in arguments]
-    made: list[np.ndarray] = []
-    for donate in (False, True):
-        values = [session.state(i, array) if is_state[i] else array for i, array in enumerate(inputs)]
-        results, call = session.call(values, [donate and state for state in is_state], "step")
-        call.wait()
-        made += [np.array(result.numpy()) for result in results]
-    return made
-
-
-def _make_input(slot: Any, numbers: np.random.Generator) -> np.ndarray:
-    is_boolean = slot.dtype == "bool"
-    least, most = (0, 1) if is_boolean else (-INPUT_BOUND, INPUT_BOUND)
-    return numbers.integers(least, most + 1, slot.shape).astype(slot.dtype)
+    return [array for donate in (False, True) for array in run_step(session, is_state, inputs, donate)]
 
 
 def _compare(found: list[np.ndarray], expected: list[np.ndarray]) -> str:
     for index, (ours, reference) in enumerate(zip(found, expected, strict=True)):
-        if ours.dtype != reference.dtype or not np.array_equal(ours, reference):
+        if ours.dtype != reference.dtype or ours.tobytes() != reference.tobytes():
             return f"result {index}: expected {reference.dtype}\n{reference}\nfound {ours.dtype}\n{ours}"
     return ""
 

@@ -1,4 +1,4 @@
-"""Data flows down through the house once (docs/design.md, "The house"): who includes whom, folder by folder.
+"""Data flows down through the house once (docs/design.md, "The folders"): who includes whom, by folder.
 
 A folder of `HOUSE` may include itself and those it names; a folder of `ROOMS` likewise, within its phase.
 What the folders of a phase have in common (the declarations of its passes) lies beside them.

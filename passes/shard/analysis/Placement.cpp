@@ -157,22 +157,16 @@ void Cut::findBeforeSink() {
   }
 }
 
-/// Whether outputs of flows come later than their inputs: a value is born, or an output of a flow all of
-/// whose inputs are known by then.
-[[maybe_unused]] static bool isInOrder(const PlacementProblem &problem) {
-  BitVector known(problem.values.size());
-  for (auto [index, value] : llvm::enumerate(problem.values))
-    known[index] = value.born;
+/// Whether flows are of values of the problem.
+[[maybe_unused]] static bool isWellFormed(const PlacementProblem &problem) {
+  auto isValue = [&](unsigned value) { return value < problem.values.size(); };
   return llvm::all_of(problem.flows, [&](const PlacementProblem::Flow &flow) {
-    bool areKnown = llvm::all_of(flow.inputs, [&](unsigned input) { return known[input]; });
-    for (unsigned output : flow.outputs)
-      known.set(output);
-    return areKnown;
+    return llvm::all_of(flow.inputs, isValue) && llvm::all_of(flow.outputs, isValue);
   });
 }
 
 BitVector mlir::epl::placeSums(const PlacementProblem &problem) {
-  assert(isInOrder(problem) && "values are born before they flow");
+  assert(isWellFormed(problem) && "flows are of the problem's values");
   Cut cut(problem);
   BitVector completed(problem.values.size());
   for (unsigned value = 0; value < problem.values.size(); ++value)

@@ -40,7 +40,8 @@ private:
 /// The number of parts that the axes of one dimension make.
 int64_t partCount(const plan::PlanT &plan, const plan::DimShardingT &sharding);
 
-/// The extents of the part of `shape` that each rank holds. Needs a sharding that divides.
+/// The extents of the part of `shape` that each rank holds; rounded down where the sharding does not divide,
+/// which the verifier reports.
 std::vector<int64_t> partShape(const plan::PlanT &plan, const std::vector<int64_t> &shape,
                                const DimShardings &sharding);
 
