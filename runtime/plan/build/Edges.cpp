@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <tuple>
 
 namespace epl::runtime {
@@ -13,14 +14,95 @@ namespace {
 /// An access and the command that makes it.
 struct Touch {
   uint32_t command;
-  Access access;
+  const Access *access;
+};
+
+/// Whether two accesses are to the same bytes of the buffer in every rank's memory.
+bool arePartsAlike(const Access &a, const Access &b) {
+  return a.extent == b.extent && a.communicator == b.communicator && a.count == b.count &&
+         a.elementBytes == b.elementBytes;
+}
+
+/// The touches of adjacent bytes that later ones must wait for.
+struct Segment {
+  uint64_t end;
+  std::vector<Touch> writes, reads;
+};
+
+/// The touches of one buffer by bytes. A write stands for the earlier touches of what it writes: it waits for
+/// them, and whoever would conflict with them waits for it.
+class TouchMap {
+public:
+  /// Calls `visit` with each touch that `access` conflicts with, then adds it.
+  template <typename Visit> void add(uint32_t command, const Access &access, const Visit &visit) {
+    for (ByteRange bytes : access.ranges)
+      addRange({command, &access}, bytes, visit);
+    if (access.extent != Extent::ranges)
+      addRange({command, &access}, {0, uint64_t(access.count) * access.elementBytes}, visit);
+  }
+
+private:
+  template <typename Visit> void addRange(Touch touch, ByteRange bytes, const Visit &visit) {
+    fill(bytes);
+    for (auto it = segments.find(bytes.begin); it != segments.end() && it->first < bytes.end; ++it) {
+      Segment &segment = it->second;
+      visitConflicts(segment.writes, touch, visit);
+      if (!touch.access->write) {
+        segment.reads.push_back(touch);
+        continue;
+      }
+      visitConflicts(segment.reads, touch, visit);
+      auto stands = [&](const Touch &earlier) { return standsFor(touch, earlier); };
+      std::erase_if(segment.writes, stands);
+      std::erase_if(segment.reads, stands);
+      segment.writes.push_back(touch);
+    }
+  }
+
+  template <typename Visit>
+  static void visitConflicts(const std::vector<Touch> &touches, Touch later, const Visit &visit) {
+    for (const Touch &earlier : touches)
+      if (earlier.command != later.command && mayOverlap(*earlier.access, *later.access))
+        visit(earlier);
+  }
+
+  static bool standsFor(const Touch &write, const Touch &earlier) {
+    return earlier.command != write.command &&
+           (write.access->extent == Extent::ranges || arePartsAlike(*write.access, *earlier.access));
+  }
+
+  /// Makes segments that begin and end where `bytes` does, and none between them missing.
+  void fill(ByteRange bytes) {
+    if (bytes.begin == bytes.end)
+      return;
+    split(bytes.begin);
+    split(bytes.end);
+    uint64_t at = bytes.begin;
+    for (auto it = segments.lower_bound(at); at < bytes.end; ++it) {
+      uint64_t next = it == segments.end() ? bytes.end : std::min(it->first, bytes.end);
+      if (at < next)
+        it = segments.emplace_hint(it, at, Segment{next, {}, {}});
+      at = it->second.end;
+    }
+  }
+
+  void split(uint64_t at) {
+    auto it = segments.lower_bound(at);
+    if (it == segments.begin() || std::prev(it)->second.end <= at)
+      return;
+    Segment tail = std::prev(it)->second;
+    std::prev(it)->second.end = at;
+    segments.emplace_hint(it, at, std::move(tail));
+  }
+
+  std::map<uint64_t, Segment> segments;
 };
 
 /// The wait that puts one access behind an earlier one to the same memory. At most one of the two is remote:
 /// only reads are. The instance that it belongs to may be any member's, so all members' are waited for.
 plan::Wait waitFor(const Touch &earlier, const Access &later) {
-  if (earlier.access.remote)
-    return {earlier.command, plan::WaitScope::members, earlier.access.communicator};
+  if (earlier.access->remote)
+    return {earlier.command, plan::WaitScope::members, earlier.access->communicator};
   if (later.remote)
     return {earlier.command, plan::WaitScope::members, later.communicator};
   return {earlier.command, plan::WaitScope::self, 0};
@@ -54,20 +136,22 @@ std::vector<plan::Wait> neededWaits(const plan::PlanT &plan, uint32_t command, O
 
 } // namespace
 
-void addEdges(plan::PlanT &plan) {
+uint64_t addEdges(plan::PlanT &plan) {
   Mesh mesh(plan);
-  std::vector<std::vector<Touch>> touches(plan.buffers.size());
+  uint64_t conflicts = 0;
+  std::vector<std::vector<Access>> accesses(plan.commands.size()); // touches point into it
+  std::vector<TouchMap> touches(plan.buffers.size());
   for (uint32_t command = 0; command < plan.commands.size(); ++command) {
     std::vector<plan::Wait> &waits = plan.commands[command]->waits;
-    std::vector<Access> accesses = accessesOf(plan, mesh, *plan.commands[command]);
-    for (const Access &access : accesses)
-      for (const Touch &earlier : touches[access.buffer])
-        if ((earlier.access.write || access.write) && mayOverlap(earlier.access, access))
-          waits.push_back(waitFor(earlier, access));
-    for (Access &access : accesses)
-      touches[access.buffer].push_back({command, std::move(access)});
+    accesses[command] = accessesOf(plan, mesh, *plan.commands[command]);
+    for (const Access &access : accesses[command])
+      touches[access.buffer].add(command, access, [&](const Touch &earlier) {
+        waits.push_back(waitFor(earlier, access));
+        ++conflicts;
+      });
     sortWaits(waits);
   }
+  return conflicts;
 }
 
 void elideEdges(plan::PlanT &plan) {

@@ -5,7 +5,9 @@
 #include "runtime/plan/model/Order.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
+#include <utility>
 
 namespace epl::runtime {
 namespace {
@@ -19,12 +21,117 @@ struct Touch {
   Scope scope;
 };
 
+/// Of the touches of one lane and scope, those that order needs: what the outermost one is ordered with, the
+/// others are too. The next is for the command that has the outermost one itself.
+struct Extreme {
+  uint32_t lane;
+  Scope scope;
+  uint32_t outermost;
+  uint32_t next;
+};
+
+/// The last touches, or the first ones, of each lane and scope; as many as these at most, whatever is added.
+class Frontier {
+public:
+  explicit Frontier(bool last) : last(last) {}
+
+  bool empty() const { return extremes.empty(); }
+
+  void add(uint32_t lane, Touch touch) {
+    auto found = std::ranges::find_if(
+        extremes, [&](const Extreme &each) { return each.lane == lane && each.scope == touch.scope; });
+    if (found == extremes.end())
+      extremes.push_back({lane, touch.scope, touch.command, touch.command});
+    else if (touch.command != found->outermost && touch.command != found->next)
+      insert(*found, touch.command);
+  }
+
+  void add(const Frontier &other) {
+    for (const Extreme &each : other.extremes)
+      for (uint32_t command : {each.outermost, each.next})
+        add(each.lane, {command, each.scope});
+  }
+
+  /// The command that is the outermost one of all lanes.
+  uint32_t extreme() const {
+    uint32_t result = extremes.front().outermost;
+    for (const Extreme &each : extremes)
+      result = isOutside(each.outermost, result) ? each.outermost : result;
+    return result;
+  }
+
+  template <typename Holds> bool allOf(const Holds &holds) const {
+    return std::ranges::all_of(extremes,
+                               [&](const Extreme &each) { return holds(Touch{each.outermost, each.scope}); });
+  }
+
+  /// The same for all touches of commands other than `command`.
+  template <typename Holds> bool allOthers(uint32_t command, const Holds &holds) const {
+    return std::ranges::all_of(extremes, [&](const Extreme &each) {
+      uint32_t other = each.outermost == command ? each.next : each.outermost;
+      return other == command || holds(Touch{other, each.scope});
+    });
+  }
+
+  const std::vector<Extreme> &each() const { return extremes; }
+
+private:
+  bool isOutside(uint32_t a, uint32_t b) const { return last ? a > b : a < b; }
+
+  void insert(Extreme &extreme, uint32_t command) {
+    if (isOutside(command, extreme.outermost))
+      extreme.next = std::exchange(extreme.outermost, command);
+    else if (extreme.next == extreme.outermost || isOutside(command, extreme.next))
+      extreme.next = command;
+  }
+
+  bool last;
+  std::vector<Extreme> extremes;
+};
+
 /// Buffers at one place: one buffer, or a chain of outputs written over dying inputs.
 struct Block {
   uint64_t size = 0;
-  std::vector<Touch> touches;
-  std::vector<uint32_t> writes; // commands
+  Frontier touches{true};
+  Frontier writes{false};
+  uint32_t first = UINT32_MAX, last = 0; // command that touches it
+  uint32_t begin = 0, end = 0;           // from the first write to where all lanes are behind the last touch
   uint64_t offset = 0;
+  bool placed = false;
+};
+
+/// Which of a fixed set of intervals of commands meet a given one. A segment tree: each interval is a member
+/// of at most two nodes a level.
+class LifeTree {
+public:
+  explicit LifeTree(uint32_t commands) : leaves(std::bit_ceil(commands + 1)), nodes(size_t(2) * leaves) {}
+
+  void insert(uint32_t block, uint32_t begin, uint32_t end) {
+    begins.emplace_back(begin, block);
+    for (size_t low = begin + leaves, high = end + leaves; low < high; low /= 2, high /= 2) {
+      if (low % 2 == 1)
+        nodes[low++].push_back(block);
+      if (high % 2 == 1)
+        nodes[--high].push_back(block);
+    }
+  }
+
+  /// After the last insertion.
+  void sort() { std::ranges::sort(begins); }
+
+  /// Visits each block that is alive at `begin`, and each that begins after it and before `end`.
+  template <typename Visit> void visit(uint32_t begin, uint32_t end, const Visit &visit) const {
+    for (size_t node = begin + leaves; node > 0; node /= 2)
+      std::ranges::for_each(nodes[node], visit);
+    auto next = std::ranges::upper_bound(begins, std::pair(begin, UINT32_MAX));
+    for (; next != begins.end() && next->first < end; ++next)
+      visit(next->second);
+  }
+
+private:
+  size_t leaves;
+  std::vector<std::vector<uint32_t>> nodes;
+  std::vector<std::pair<uint32_t, uint32_t>> begins; // and blocks
 };
 
 uint64_t align(uint64_t size) { return (size + arenaAlignment - 1) / arenaAlignment * arenaAlignment; }
@@ -32,11 +139,12 @@ uint64_t align(uint64_t size) { return (size + arenaAlignment - 1) / arenaAlignm
 class Planner {
 public:
   explicit Planner(plan::PlanT &plan)
-      : plan(plan), order(Order::of(plan)), blocks(plan.buffers.size()), blockOf(plan.buffers.size()) {
+      : plan(plan), order(Order::of(plan)), blocks(plan.buffers.size()), blockOf(plan.buffers.size()),
+        lives(uint32_t(plan.commands.size())) {
     std::iota(blockOf.begin(), blockOf.end(), 0);
   }
 
-  void run() {
+  uint64_t run() {
     collectTouches();
     for (uint32_t command = 0; command < plan.commands.size(); ++command) {
       const plan::ActionUnion &action = plan.commands[command]->action;
@@ -45,12 +153,13 @@ public:
       else if (const plan::ReducePartT *reduce = action.AsReducePart())
         shareSources(command, *reduce);
     }
-    collectConflicts();
+    collectLives();
     plan.arena_size = UINT64_MAX;
     for (auto measure : {&Planner::sizeOf, &Planner::areaOf})
       for (bool latestFirst : {false, true})
         if (plan.arena_size == UINT64_MAX || blocks.size() <= manyBlocks)
           placeAll(sorted(measure, latestFirst));
+    return compared;
   }
 
 private:
@@ -68,46 +177,44 @@ private:
     for (uint32_t command = 0; command < plan.commands.size(); ++command)
       for (const Access &access : accessesOf(plan, mesh, *plan.commands[command])) {
         Block &block = blocks[access.buffer];
-        block.touches.push_back({command, access.remote ? order.scopeOf(access.communicator) : 0});
-        if (access.write && (block.writes.empty() || block.writes.back() != command))
-          block.writes.push_back(command);
+        uint32_t lane = plan.commands[command]->lane;
+        block.touches.add(lane, {command, access.remote ? order.scopeOf(access.communicator) : 0});
+        block.first = std::min(block.first, command);
+        block.last = command;
+        if (access.write)
+          block.writes.add(lane, {command, 0});
       }
   }
 
   /// Whether everything that touches `first` ends before anything writes `second`. What reads `second` comes
   /// after a write of it, so it needs no look.
   bool precedes(const Block &first, const Block &second) const {
-    return std::ranges::all_of(second.writes, [&](uint32_t write) {
-      return std::ranges::all_of(
-          first.touches, [&](Touch touch) { return order.before(touch.command, write, touch.scope); });
+    return second.writes.allOf([&](Touch write) {
+      return first.touches.allOf(
+          [&](Touch touch) { return order.before(touch.command, write.command, touch.scope); });
     });
   }
 
-  /// Which blocks of the arena must not meet, once for all orders in which they are placed. In the order of
-  /// first writes, those behind the end of a block have no conflict with it.
-  void collectConflicts() {
-    conflicts.assign(blocks.size(), std::vector<bool>(blocks.size()));
-    std::vector<uint32_t> written; // nothing is in a block that no command writes
-    for (uint32_t block = 0; block < blocks.size(); ++block)
-      if (isPlaced(block) && !blocks[block].writes.empty())
-        written.push_back(block);
-    auto begin = [&](uint32_t block) { return std::ranges::min(blocks[block].writes); };
-    std::ranges::sort(written, {}, begin);
-    for (auto a = written.begin(); a != written.end(); ++a) {
-      uint32_t end = endOf(blocks[*a]);
-      for (auto b = a + 1; b != written.end() && begin(*b) < end; ++b)
-        if (!precedes(blocks[*a], blocks[*b]) && !precedes(blocks[*b], blocks[*a]))
-          conflicts[*a][*b] = conflicts[*b][*a] = true;
+  /// Nothing is in a block that no command writes: it meets no other.
+  void collectLives() {
+    for (uint32_t index = 0; index < blocks.size(); ++index) {
+      Block &block = blocks[index];
+      if (!isPlaced(index) || block.writes.empty())
+        continue;
+      block.begin = block.writes.extreme();
+      block.end = endOf(block);
+      lives.insert(index, block.begin, block.end);
     }
+    lives.sort();
   }
 
   /// The command from which on all commands, of every lane, begin after the last touch of a block.
   uint32_t endOf(const Block &block) const {
-    uint32_t end = 0;
-    for (Touch touch : block.touches)
+    uint32_t end = block.begin + 1;
+    for (const Extreme &touch : block.touches.each())
       for (const auto &lane : plan.lanes) {
         auto after = std::ranges::partition_point(lane->commands, [&](uint32_t command) {
-          return !order.before(touch.command, command, touch.scope);
+          return !order.before(touch.outermost, command, touch.scope);
         });
         uint32_t next = after == lane->commands.end() ? uint32_t(plan.commands.size()) : *after;
         end = std::max(end, next);
@@ -148,18 +255,19 @@ private:
     const Block &block = blocks[blockOf[from]], &output = blocks[to];
     if (plan.buffers[from]->size != plan.buffers[to]->size || blockOf[to] != to || output.writes.empty())
       return false;
-    bool fresh = std::ranges::all_of(output.writes, [&](uint32_t write) {
-      return write == command || order.before(command, write, scope);
+    return output.writes.allOthers(command, [&](Touch write) {
+      return order.before(command, write.command, scope);
+    }) && block.touches.allOthers(command, [&](Touch touch) {
+      return order.before(touch.command, command, touch.scope);
     });
-    return fresh && std::ranges::all_of(block.touches, [&](Touch touch) {
-             return touch.command == command || order.before(touch.command, command, touch.scope);
-           });
   }
 
   void merge(uint32_t from, uint32_t to) {
     Block &block = blocks[blockOf[from]], &output = blocks[to];
-    block.touches.insert(block.touches.end(), output.touches.begin(), output.touches.end());
-    block.writes.insert(block.writes.end(), output.writes.begin(), output.writes.end());
+    block.touches.add(output.touches);
+    block.writes.add(output.writes);
+    block.first = std::min(block.first, output.first);
+    block.last = std::max(block.last, output.last);
     output = {};
     blockOf[to] = blockOf[from];
   }
@@ -170,8 +278,7 @@ private:
   uint64_t areaOf(const Block &block) const {
     if (block.touches.empty())
       return block.size;
-    auto [first, last] = std::ranges::minmax(block.touches, {}, &Touch::command);
-    return block.size * (last.command - first.command + 1);
+    return block.size * (block.last - block.first + 1);
   }
 
   /// The blocks of the arena, the largest by a measure first; equal ones in the order of their buffers, or
@@ -190,7 +297,8 @@ private:
 
   /// Places the blocks in an order; the plan takes their places if these need less memory than those it has.
   void placeAll(const std::vector<uint32_t> &sorted) {
-    placed.clear();
+    for (Block &block : blocks)
+      block.placed = false;
     uint64_t size = 0;
     for (uint32_t block : sorted)
       size = std::max(size, place(block));
@@ -202,38 +310,47 @@ private:
         plan.buffers[buffer]->offset = blocks[blockOf[buffer]].offset;
   }
 
+  /// The placed blocks that a block must not meet, by offset.
+  std::vector<const Block *> obstaclesOf(const Block &block) {
+    std::vector<const Block *> obstacles;
+    lives.visit(block.begin, block.end, [&](uint32_t other) {
+      ++compared;
+      const Block &obstacle = blocks[other];
+      if (obstacle.placed && !precedes(block, obstacle) && !precedes(obstacle, block))
+        obstacles.push_back(&obstacle);
+    });
+    std::ranges::sort(obstacles, {}, &Block::offset);
+    return obstacles;
+  }
+
   /// Puts a block into the tightest gap between the placed blocks that it conflicts with, else behind them.
   /// Returns its end.
   uint64_t place(uint32_t index) {
     Block &block = blocks[index];
     uint64_t end = 0, best = 0, bestGap = UINT64_MAX;
-    for (uint32_t other : placed) {
-      const Block &obstacle = blocks[other];
-      if (!conflicts[index][other])
-        continue;
-      if (obstacle.offset >= end + block.size && obstacle.offset - end < bestGap) {
-        best = end;
-        bestGap = obstacle.offset - end;
+    if (!block.writes.empty())
+      for (const Block *obstacle : obstaclesOf(block)) {
+        if (obstacle->offset >= end + block.size && obstacle->offset - end < bestGap) {
+          best = end;
+          bestGap = obstacle->offset - end;
+        }
+        end = std::max(end, obstacle->offset + obstacle->size);
       }
-      end = std::max(end, obstacle.offset + obstacle.size);
-    }
     block.offset = bestGap == UINT64_MAX ? end : best;
-    placed.insert(std::ranges::upper_bound(placed, block.offset, {},
-                                           [&](uint32_t other) { return blocks[other].offset; }),
-                  index);
+    block.placed = true;
     return block.offset + block.size;
   }
 
   plan::PlanT &plan;
   Order order;
-  std::vector<Block> blocks;                // by buffer; blocks of slots stay unused
-  std::vector<uint32_t> blockOf;            // of each buffer
-  std::vector<uint32_t> placed;             // by offset
-  std::vector<std::vector<bool>> conflicts; // of pairs of blocks
+  std::vector<Block> blocks;     // by buffer; blocks of slots stay unused
+  std::vector<uint32_t> blockOf; // of each buffer
+  LifeTree lives;                // of the blocks that are placed and written
+  uint64_t compared = 0;         // pairs of blocks
 };
 
 } // namespace
 
-void planMemory(plan::PlanT &plan) { Planner(plan).run(); }
+uint64_t planMemory(plan::PlanT &plan) { return Planner(plan).run(); }
 
 } // namespace epl::runtime

@@ -7,7 +7,10 @@
 // the sum of an all-reduce that of its summand; then the buffers are placed, the largest first, into the
 // tightest gap between those already placed that they must not meet (greedy by size with best fit, as in Y.
 // Pisarchyk, J. Lee, Efficient Memory Management for Deep Neural Net Inference, 2020). That is done in four
-// orders, by size and by size times life, and the best one is taken.
+// orders, by size and by size times life, and the best one is taken. Of the accesses of a place only the
+// outermost of each lane and scope count, as clocks grow along a lane. A segment tree over the commands (J.
+// Bentley, Solutions to Klee's rectangle problems, 1977) names the places that are alive with a given one, so
+// memory is linear, and time grows with the pairs that are alive together; no pair is stored.
 // Invariant in: the waits of the plan order all conflicting accesses of each buffer (Edges.h).
 // Invariant out: offsets are multiples of arenaAlignment; buffers that overlap never hold live data together.
 
@@ -20,8 +23,12 @@
 
 namespace epl::runtime {
 
-/// Sets the offset of every arena buffer, and the size of the arena.
-void planMemory(plan::PlanT &plan);
+/// Bytes that every offset and the size of the arena are a multiple of: a cache line, and the widest vector.
+inline constexpr uint64_t arenaAlignment = 64;
+
+/// Sets the offset of every arena buffer, and the size of the arena. Returns how many pairs of places it
+/// looked at, which tests hold to a bound.
+uint64_t planMemory(plan::PlanT &plan);
 
 } // namespace epl::runtime
 

@@ -170,7 +170,19 @@ private:
       report.add("command ", commandName(plan, current), " reads ", place(bytes, buffer), " through buffer ",
                  bufferName(plan, buffer), ", which are ", writerName(plan, {segment.writer, segment.output}),
                  ", no origin of its ", operandName(access.operand), over(communicatorOf(access)));
-    segment.readers.push_back({current, buffer, scope});
+    addReader(segment, {current, buffer, scope});
+  }
+
+  /// What comes behind the last reader of a lane and scope comes behind its others too.
+  void addReader(Segment &segment, const Reader &reader) const {
+    auto same = std::ranges::find_if(segment.readers, [&](const Reader &other) {
+      return other.scope == reader.scope &&
+             plan.commands[other.command]->lane == plan.commands[reader.command]->lane;
+    });
+    if (same == segment.readers.end())
+      segment.readers.push_back(reader);
+    else
+      *same = reader;
   }
 
   void write(const Access &access, ByteRange bytes) {

@@ -216,6 +216,30 @@ plan::PlanT trainingPlan(uint32_t devices) {
   return maker.finish();
 }
 
+plan::PlanT largePlan(uint32_t iterations) {
+  PlanMaker maker;
+  maker.axis("data", 2);
+  uint32_t data = maker.addCommunicator({"data"});
+  uint32_t weights = maker.argument("weights", SlotRole::batch, 64);
+  uint32_t value = maker.argument("start", SlotRole::batch, 64);
+  uint32_t rows = maker.slot("history", SlotRole::result, 64 * int64_t(iterations));
+  uint32_t history = maker.buffer("history", 64 * uint64_t(iterations));
+  for (uint32_t i = 0; i < iterations; ++i) {
+    uint32_t next = maker.buffer("next", 64);
+    maker.run("layer", {value, weights}, {next});
+    maker.sum("sum", data, next, next);
+    plan::CopyT row;
+    row.source = next;
+    row.target = history;
+    row.to = 64 * uint64_t(i);
+    row.size = 64;
+    maker.copy({.name = "row", .location = "", .work = "tg0.forward"}, row);
+    value = next;
+  }
+  maker.setResult(rows, history);
+  return maker.finish();
+}
+
 plan::PlanT gatherPlan() {
   PlanMaker maker;
   maker.axis("data", 2);

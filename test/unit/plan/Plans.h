@@ -119,6 +119,10 @@ plan::PlanT factorizationPlan();
 /// their gradients come back. Part 0 has devices 0 and 3.
 plan::PlanT sideBySidePlan();
 
+/// An unrolled loop of `iterations`, four commands and one buffer of the arena each: weights that all of them
+/// read, a carried value, a history of which each writes its row, and a sum over two devices.
+plan::PlanT largePlan(uint32_t iterations);
+
 struct NamedPlan {
   std::string name;
   plan::PlanT plan;
