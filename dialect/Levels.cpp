@@ -23,10 +23,41 @@ constexpr LevelRule kRules[] = {
     {Level::kernels, "kernels", false, false, false, true, true},
 };
 
-bool allows(const LevelRule &rule, Operation *op) {
-  return (rule.scope || !op->hasTrait<ScopeLevel>()) && (rule.global || !op->hasTrait<GlobalLevel>()) &&
-         (rule.local || !op->hasTrait<LocalLevel>()) && (rule.task || !op->hasTrait<TaskLevel>()) &&
-         (rule.kernel || !op->hasTrait<KernelLevel>());
+/// A kind of op, and where the compiler makes it and takes it away.
+struct Lifetime {
+  bool (*contains)(Operation *);
+  bool LevelRule::*isAllowed;
+  StringRef makes;   ///< the pass that makes such ops; empty if front ends write them
+  StringRef removes; ///< the pass that leaves none; empty if they stay
+};
+
+template <template <typename> class Trait> bool hasTrait(Operation *op) { return op->hasTrait<Trait>(); }
+
+constexpr Lifetime kLifetimes[] = {
+    {hasTrait<ScopeLevel>, &LevelRule::scope, "", "epl-flatten-scopes"},
+    {hasTrait<GlobalLevel>, &LevelRule::global, "", "epl-localize"},
+    {hasTrait<LocalLevel>, &LevelRule::local, "epl-localize", "epl-form-tasks"},
+    {hasTrait<TaskLevel>, &LevelRule::task, "epl-localize or epl-form-tasks", ""},
+    {hasTrait<KernelLevel>, &LevelRule::kernel, "the kernel phase", ""},
+};
+
+/// Why `op` is not allowed, or null if it is. Levels are in the order of the phases, so what a level does not
+/// allow is left over if a level before it does.
+const Lifetime *findViolation(const LevelRule &rule, Operation *op) {
+  const Lifetime *found = llvm::find_if(kLifetimes, [&](const Lifetime &lifetime) {
+    return lifetime.contains(op) && !(rule.*lifetime.isAllowed);
+  });
+  return found == std::end(kLifetimes) ? nullptr : found;
+}
+
+bool isLeftOver(const LevelRule &rule, const Lifetime &lifetime) {
+  return llvm::any_of(kRules, [&](const LevelRule &before) {
+    return before.level < rule.level && before.*lifetime.isAllowed;
+  });
+}
+
+InFlightDiagnostic emitNotAllowed(Operation *op, const LevelRule &rule) {
+  return op->emitOpError() << "is not allowed at level \"" << rule.name << "\": ";
 }
 
 /// Whether a result or an argument of a region of `op` is an `!epl.dist`.
@@ -46,12 +77,22 @@ bool isKernelGlue(Operation *op) {
 LogicalResult mlir::epl::verifyLevel(Operation *root, Level level) {
   const LevelRule &rule = *llvm::find_if(kRules, [&](const LevelRule &r) { return r.level == level; });
   WalkResult result = root->walk([&](Operation *op) {
-    bool inTask = isa_and_nonnull<TaskOp>(op->getParentOp());
-    bool isDistributed = allows(rule, op) && !rule.local && !rule.task && makesDistributed(op);
-    if (allows(rule, op) && !isDistributed && !(level == Level::kernels && inTask && !isKernelGlue(op)))
+    const Lifetime *violated = findViolation(rule, op);
+    bool isDistributed = !rule.local && !rule.task && makesDistributed(op);
+    bool isUnclustered =
+        level == Level::kernels && isa_and_nonnull<TaskOp>(op->getParentOp()) && !isKernelGlue(op);
+    if (!violated && !isDistributed && !isUnclustered)
       return WalkResult::advance();
-    op->emitOpError() << (isDistributed ? "makes a distributed value, which " : "")
-                      << "is not allowed at level \"" << rule.name << "\"";
+    if (violated && isLeftOver(rule, *violated))
+      emitNotAllowed(op, rule) << violated->removes << " should have removed it";
+    else if (violated)
+      emitNotAllowed(op, rule) << violated->makes << ", which makes it, comes later";
+    else if (isDistributed)
+      emitNotAllowed(op, rule) << "it makes a distributed value, which epl-localize does later";
+    else if (isa<ClusterOp>(op))
+      emitNotAllowed(op, rule) << "epl-outline-kernels should have removed it";
+    else
+      emitNotAllowed(op, rule) << "epl-form-kernels should have put it into a cluster";
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());

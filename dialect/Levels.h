@@ -37,7 +37,8 @@ enum class Level {
   kernels ///< task bodies hold launches and views only
 };
 
-/// Fails, with an error at the first op that `level` does not allow.
+/// Fails, with an error at the first op that `level` does not allow: it names the pass that should have
+/// removed it, or that makes it later.
 LogicalResult verifyLevel(Operation *root, Level level);
 
 } // namespace mlir::epl

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from epl import crash, progress, runtime
+from epl import crash, dump, progress, runtime
 from epl.cache import plan_cache, plan_key
 from epl.errors import CompileError, Place
 from epl.places import is_library
@@ -33,17 +33,25 @@ def load_or_compile(text: str, devices: str, name: str, more: Sequence[str] = ()
       CompileError: with the user's source line, if the step does not compile.
     """
     options = [f"--devices={devices}", *more]
-    parse = runtime.module().Plan.from_bytes
     cache = plan_cache()
     if cache is None:
-        return parse(compile_plan(text, options, name))
+        return _load(compile_plan(text, options, name), text, name)
     key = plan_key(text, options)
-    plan = cache.load(key, parse)
+    plan = cache.load(key, runtime.module().Plan.from_bytes)
     if plan is None:
         content = compile_plan(text, options, name)
-        plan = parse(content)
+        plan = _load(content, text, name)
         cache.store(key, content)
     return plan
+
+
+def _load(content: bytes, text: str, name: str) -> Any:
+    """The verified plan of a file that the compiler has just written."""
+    try:
+        return runtime.module().Plan.from_bytes(content)
+    except Exception as error:  # whatever it is, the module says how it came to be
+        message = f'the plan of step "{name}" cannot be loaded, which is a bug of EPL: {error}'
+        raise CompileError(f"{message}\n{dump.note_of_bug(text, name)}") from error
 
 
 def compile_plan(text: str, options: Sequence[str], name: str) -> bytes:
@@ -90,16 +98,17 @@ def _run(text: str, options: Sequence[str], name: str) -> tuple[str, str]:
             message = crash.describe(-child.returncode, diagnostics, name, text, command)
             raise CompileError(message, None, diagnostics)
         if child.returncode != 0:
-            raise _error(child.returncode, diagnostics, name)
+            raise _error(child.returncode, diagnostics, name, text)
     return output, diagnostics
 
 
-def _error(code: int, diagnostics: str, name: str) -> CompileError:
+def _error(code: int, diagnostics: str, name: str, text: str) -> CompileError:
     first = _ERROR.search(diagnostics)
     if first is None:
         message = f'epl-compile failed on step "{name}" with exit code {code}\n{diagnostics}'
-        return CompileError(message.rstrip(), None, diagnostics)
-    message = "\n".join([first["message"], *_NOTE.findall(diagnostics)])
+        return CompileError(f"{message.rstrip()}\n{dump.note_of_bug(text, name)}", None, diagnostics)
+    notes = [*_NOTE.findall(diagnostics), dump.note(text, name)]
+    message = "\n".join(filter(None, [first["message"], *notes]))
     return CompileError(message, _user_place(diagnostics), diagnostics)
 
 

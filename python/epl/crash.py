@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import signal
-import tempfile
 from collections.abc import Sequence
+
+from epl import dump
 
 _CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT}
 # What epl-compile says of itself (tools/epl-compile/CrashReport.cpp); the notes say what to send.
@@ -26,10 +26,11 @@ def describe(number: int, diagnostics: str, name: str, text: str, command: Seque
     """
     ended = signal.Signals(number)
     begin = f'epl-compile was ended by {ended.name} on step "{name}"'
-    if ended == signal.SIGKILL:
-        return f"{begin}, as the system does where memory runs out"
     if ended not in _CRASHES:
-        return f"{begin}, by another program"
+        killer = (
+            "as the system does where memory runs out" if ended == signal.SIGKILL else "by another program"
+        )
+        return "\n".join(filter(None, [f"{begin}, {killer}", dump.note(text, name)]))
     report = _REPORT.search(diagnostics)
     notes = diagnostics[report.end() :] if report else diagnostics + _keep(text, command)
     phase = f' in phase "{report["phase"]}"' if report else ""
@@ -38,9 +39,10 @@ def describe(number: int, diagnostics: str, name: str, text: str, command: Seque
 
 def _keep(text: str, command: Sequence[str]) -> str:
     """The step as a file, and what to send."""
-    handle, path = tempfile.mkstemp(prefix="epl-crash-", suffix=".mlir")
-    with os.fdopen(handle, "w") as file:
-        file.write(text)
+    try:
+        path = str(dump.write(text, "epl-crash"))
+    except OSError as error:
+        return f"note: the step could not be kept: {error}\n"
     again = shlex.join([path if argument == "-" else argument for argument in command])
     return (
         "note: please send us the step, these lines and what epl-compile --version prints; "

@@ -18,6 +18,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <fcntl.h>
 #include <new>
 #include <unistd.h>
@@ -38,6 +39,7 @@ struct Report {
   std::vector<std::string> arguments; ///< as a shell takes them
   std::string command;                ///< with the file that has the step
   std::string kept;                   ///< the file to write the step to, empty if it is one already
+  std::string reproducer;             ///< the file that has the phase, empty if there is none
   std::string versions;
   StringRef text;
   const char *phase = "start";
@@ -83,6 +85,8 @@ void writeReport(const char *signal) {
   else if (!report.command.empty())
     putError(
         {"note: please send us the step and these lines; the command that shows it: ", report.command, "\n"});
+  if (!report.reproducer.empty())
+    putError({"note: the phase alone: epl-opt --run-reproducer ", report.reproducer, "\n"});
   putError({"note: ", report.versions, "\n"});
 }
 
@@ -153,7 +157,12 @@ void mlir::epl::setCrashInput(StringRef file, StringRef text) {
   std::string step = quote(file);
   if (!isFile(file)) {
     SmallString<128> path;
-    llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, path);
+    if (const char *folder = std::getenv("EPL_DUMP_DIR"); folder && *folder) {
+      path = folder;
+      llvm::sys::fs::create_directories(path); // where it cannot, the report says so
+    } else {
+      llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, path);
+    }
     llvm::sys::path::append(path, "epl-crash-" + Twine(getpid()) + ".mlir");
     report.kept = path.str().str();
     step = quote(report.kept);
@@ -165,6 +174,8 @@ void mlir::epl::setCrashInput(StringRef file, StringRef text) {
 }
 
 void mlir::epl::setCrashPhase(const char *phase) { report.phase = phase; }
+
+void mlir::epl::setCrashReproducer(StringRef file) { report.reproducer = file.empty() ? "" : quote(file); }
 
 void mlir::epl::crash(const char *reason) {
   report.reason = reason;

@@ -20,11 +20,15 @@ void installCrashReport(int argc, char **argv);
 std::string getVersions();
 
 /// The step that is compiled from now on: its file, or "-" and the text, which stays where it is until the
-/// next one.
+/// next one. A crash keeps that in a file, in the folder EPL_DUMP_DIR if it is set, else in that of temporary
+/// ones.
 void setCrashInput(StringRef file, StringRef text);
 
 /// What the compiler does from now on, a literal.
 void setCrashPhase(const char *phase);
+
+/// The file by which the phase can be run again, where there is one from now on; else empty.
+void setCrashReproducer(StringRef file);
 
 /// Writes the report for an exception that nobody expects, and ends the process.
 [[noreturn]] void crash(const char *reason);

@@ -20,6 +20,7 @@
 #include "runtime/plan/model/Devices.h"
 #include "tools/Tool.h"
 #include "tools/epl-compile/CrashReport.h"
+#include "tools/epl-compile/PassOptions.h"
 #include "tools/epl-compile/Progress.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
@@ -67,6 +68,7 @@ struct Options {
   bool sequenceParallel = false;
   std::string cpu = "host";
   bool progress = false;
+  std::string reproducer; ///< the file to keep a phase in that fails; empty for none
 
   /// The plan file of an input: `output`, or a file in that folder.
   std::string getPlanFile(StringRef input) const {
@@ -111,9 +113,13 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
     build(pm);
     if (phase != Progress::Phase::codegen) // which counts its kernels
       reports.progress.watch(pm);
+    applyMlirOptions(pm);
     pm.enableTiming(timing);
     pm.enableVerifier(false);
-    return success(succeeded(pm.run(module)) && succeeded(verify(module)));
+    Reproducer reproducer(options.reproducer, name);
+    if (failed(reproducer.begin(pm, module)))
+      return failure();
+    return reproducer.end(success(succeeded(pm.run(module)) && succeeded(verify(module))));
   };
   auto annotate = [&](OpPassManager &pm) {
     AnnotateOptions annotateOptions;
@@ -248,7 +254,9 @@ LogicalResult compile(const std::string &input, const Options &options, Reports 
 /// Compiles what can be compiled. What EPL throws is an error of the step; nothing else is expected.
 LogicalResult compileAll(const Options &options) {
   DefaultTimingManager timing; // prints when it goes
-  timing.setEnabled(options.timing);
+  applyMlirOptions(timing);
+  if (options.timing)
+    timing.setEnabled(true);
   TimingScope root = timing.getRootScope();
   LogicalResult result = success();
   for (const std::string &input : options.inputs) {
@@ -265,6 +273,8 @@ void checkUsage(const Options &options) {
     throw CLI::RequiredError("-o");
   if (options.reference && options.devices.count != 1)
     throw CLI::ValidationError("--reference", "the reference runs on one device");
+  if (options.inputs.size() > 1 && !options.reproducer.empty())
+    throw CLI::ValidationError(kReproducerOption, "keeps a phase of one step, found several steps");
   if (options.inputs.size() == 1 || options.stage != Stage::plan)
     return;
   if (!llvm::sys::fs::is_directory(options.output))
@@ -346,8 +356,15 @@ int main(int argc, char **argv) {
   app.add_flag(
       "--progress", options.progress,
       "report on stderr how far the compilation is, as lines \"progress: 81% codegen, 12/40 kernels\"");
+  app.add_option(kReproducerOption, options.reproducer,
+                 "write a phase that fails or crashes to this file: its module and its passes, for epl-opt")
+      ->type_name("FILE");
+  app.footer(kMlirOptionsHelp);
   app.parse_complete_callback([&] { checkUsage(options); });
-  return tool::runTool(app, argc, argv, [&] {
+  std::vector<char *> arguments(argv, argv + argc);
+  if (!takeMlirOptions(arguments))
+    return tool::badUsage;
+  return tool::runTool(app, int(arguments.size()), arguments.data(), [&] {
     try {
       return failed(compileAll(options)) ? tool::failed : tool::good;
     } catch (const ::epl::runtime::Error &) {

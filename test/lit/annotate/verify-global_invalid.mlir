@@ -26,7 +26,7 @@ func.func @no_mesh(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @scope() {
-  // expected-error@+1 {{'epl.replicate' op is not allowed at level "global"}}
+  // expected-error@+1 {{'epl.replicate' op is not allowed at level "global": epl-flatten-scopes should have removed it}}
   epl.replicate {
   }
   return

@@ -68,7 +68,7 @@ epl.mesh @mesh axes ["data"=2]
 epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 
 func.func @tasks(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}]>>) -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>> {
-  // expected-error@+1 {{'epl.task' op is not allowed at level "global"}}
+  // expected-error@+1 {{'epl.task' op is not allowed at level "global": epl-localize or epl-form-tasks, which makes it, comes later}}
   %0 = epl.task <@tg0, forward> (%x) : (!epl.dist<tensor<8xf32>, <@mesh, [{}]>>) -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>> {
   ^bb0(%a: tensor<8xf32>):
     epl.yield %a : tensor<8xf32>
@@ -79,7 +79,7 @@ func.func @tasks(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}]>>) -> !epl.dist<tenso
 // -----
 
 epl.mesh @mesh axes ["data"=2]
-// expected-error@+1 {{'func.func' op makes a distributed value, which is not allowed at level "global"}}
+// expected-error@+1 {{'func.func' op is not allowed at level "global": it makes a distributed value}}
 func.func @distributed(%x: !epl.dist<tensor<4xf32>, <@mesh, [{}]>>) {
   return
 }

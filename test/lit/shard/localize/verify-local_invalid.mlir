@@ -4,7 +4,7 @@ epl.mesh @mesh axes ["data"=2]
 
 func.func @reshard_left() {
   %0 = tensor.empty() : tensor<8xf32>
-  // expected-error@+1 {{'epl.reshard' op is not allowed at level "local"}}
+  // expected-error@+1 {{'epl.reshard' op is not allowed at level "local": epl-localize should have removed it}}
   %1 = epl.reshard %0 to <@mesh, [{"data"}]> : tensor<8xf32>
   return
 }

@@ -51,7 +51,7 @@ func.func @order(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"model
 
 epl.mesh @mesh axes ["data"=2]
 func.func @scope(%x: tensor<8xf32>) {
-  // expected-error@+1 {{is not allowed at level "global"}}
+  // expected-error@+1 {{is not allowed at level "global": epl-flatten-scopes should have removed it}}
   epl.split {
   }
   return

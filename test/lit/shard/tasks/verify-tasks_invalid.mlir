@@ -3,7 +3,7 @@
 epl.mesh @mesh axes ["data"=2]
 
 func.func @cast_left(%x: !epl.dist<tensor<8xf32>, <@mesh, [{"data"}]>>) {
-  // expected-error@+1 {{'epl.to_local' op is not allowed at level "tasks"}}
+  // expected-error@+1 {{'epl.to_local' op is not allowed at level "tasks": epl-form-tasks should have removed it}}
   %0 = epl.to_local %x : <tensor<8xf32>, <@mesh, [{"data"}]>> -> tensor<4xf32>
   return
 }
