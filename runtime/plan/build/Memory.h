@@ -23,9 +23,6 @@
 
 namespace epl::runtime {
 
-/// Bytes that every offset and the size of the arena are a multiple of: a cache line, and the widest vector.
-inline constexpr uint64_t arenaAlignment = 64;
-
 /// Sets the offset of every arena buffer, and the size of the arena. Returns how many pairs of places it
 /// looked at, which tests hold to a bound.
 uint64_t planMemory(plan::PlanT &plan);
