@@ -52,6 +52,10 @@ void buildLocalizePipeline(OpPassManager &pm);
 /// Adds the passes of the shard phase, in order.
 void buildShardPipeline(OpPassManager &pm, const ShardOptions &options);
 
+/// Attaches what ops mean for sharding (`ShardableOp`) to the ops of the dialects in `registry`. Without it
+/// the passes know only what is derived from indexing maps.
+void registerShardModels(DialectRegistry &registry);
+
 /// Registers the passes and the pipeline `epl-shard`.
 void registerShardPasses();
 

@@ -1,6 +1,7 @@
 //===- Pipeline.cpp - The shard phase, in order ---------------------------===//
 
 #include "passes/shard/Passes.h"
+#include "passes/shard/ops/Models.h"
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -56,6 +57,17 @@ void mlir::epl::buildLocalizePipeline(OpPassManager &pm) {
 void mlir::epl::buildShardPipeline(OpPassManager &pm, const ShardOptions &options) {
   buildPlacePipeline(pm, options);
   buildLocalizePipeline(pm);
+}
+
+void mlir::epl::registerShardModels(DialectRegistry &registry) {
+  registerIndexedModels(registry);
+  registerJoinModels(registry);
+  registerLinalgModels(registry);
+  registerLoopModels(registry);
+  registerMatrixModels(registry);
+  registerReshapeModels(registry);
+  registerSliceModels(registry);
+  registerValueModels(registry);
 }
 
 void mlir::epl::registerShardPasses() {

@@ -214,6 +214,7 @@ LogicalResult compile(const std::string &input, const Options &options, Reports 
   DialectRegistry registry;
   registry.insert<EplDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
                   math::MathDialect, scf::SCFDialect, tensor::TensorDialect>();
+  registerShardModels(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.printOpOnDiagnostic(false);
   std::string error;

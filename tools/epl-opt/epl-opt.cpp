@@ -24,5 +24,6 @@ int main(int argc, char **argv) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   registry.insert<mlir::epl::EplDialect>();
+  mlir::epl::registerShardModels(registry);
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "EPL optimizer driver\n", registry));
 }

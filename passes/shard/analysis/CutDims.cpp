@@ -2,9 +2,9 @@
 
 #include "passes/shard/analysis/CutDims.h"
 
+#include "passes/shard/analysis/ShardableOp.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -93,24 +93,9 @@ void CutDims::cutWhere(Value whole, int64_t dim, int64_t rows) {
 }
 
 void CutDims::findCuts(Operation *op) {
-  auto cutSlice = [&](auto slice, Value whole) {
-    for (auto [dim, rows] : llvm::enumerate(slice.getStaticSizes()))
-      cutWhere(whole, dim, rows);
-  };
-  llvm::TypeSwitch<Operation *>(op)
-      .Case([&](LoopSliceOp slice) { cut.set(getClass(slice.getOperand(), 0)); })
-      .Case([&](LoopStackOp stack) { cut.set(getClass(stack.getResult(), 0)); })
-      .Case([&](tensor::ExtractSliceOp slice) { cutSlice(slice, slice.getSource()); })
-      .Case([&](tensor::InsertSliceOp slice) { cutSlice(slice, slice.getResult()); })
-      .Case([&](tensor::PadOp pad) {
-        for (auto [dim, rows] : llvm::enumerate(pad.getSourceType().getShape()))
-          cutWhere(pad.getResult(), dim, rows);
-      })
-      .Case([&](ConcatenateOp concatenate) {
-        for (Value part : concatenate.getOperands())
-          cutWhere(concatenate.getResult(), concatenate.getDim(),
-                   cast<RankedTensorType>(part.getType()).getDimSize(concatenate.getDim()));
-      });
+  if (auto model = dyn_cast<ShardableOp>(op))
+    for (const Cut &cut : model.getCuts())
+      cutWhere(cut.whole, cut.dim, cut.size);
 }
 
 /// A norm sums over all dimensions alike and says nothing of one.

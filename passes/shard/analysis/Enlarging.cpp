@@ -3,15 +3,14 @@
 #include "passes/shard/analysis/Enlarging.h"
 
 #include "dialect/Bytes.h"
-#include "passes/shard/analysis/Rules.h"
+#include "passes/shard/analysis/ShardableOp.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::epl;
 
-static bool isMadeOfConstants(Value value) {
+bool mlir::epl::isMadeOfConstants(Value value) {
   Operation *source = value.getDefiningOp();
   return !isa<RankedTensorType>(value.getType()) || (source && isUniform(source));
 }
@@ -33,12 +32,10 @@ static Value getRepeated(linalg::LinalgOp op) {
 
 Value mlir::epl::getEnlarged(Operation *op) {
   Value source;
-  if (auto pad = dyn_cast<tensor::PadOp>(op))
-    source = pad.getSource();
-  else if (auto insert = dyn_cast<tensor::InsertSliceOp>(op))
-    source = isMadeOfConstants(insert.getDest()) ? insert.getSource() : Value();
-  else if (auto linalg = dyn_cast<linalg::LinalgOp>(op))
+  if (auto linalg = dyn_cast<linalg::LinalgOp>(op))
     source = getRepeated(linalg);
+  else if (auto model = dyn_cast<ShardableOp>(op))
+    source = model.getPadded();
   bool isLarger = source && isa<RankedTensorType>(source.getType()) &&
                   getBytes(source) < getBytes(op->getResult(0)) && getCapturedTensors(op).empty();
   return isLarger ? source : Value();

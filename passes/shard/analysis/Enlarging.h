@@ -1,4 +1,9 @@
-//===- Enlarging.h - Tensors that are larger than what they say -*- C++ -*-===//
+//===- Enlarging.h - What is padded or repeated -----------------*- C++ -*-===//
+//
+// A padded or repeated tensor has more bytes than information: where it is needed in another distribution,
+// the smaller operand is moved, and the op done again there.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "mlir/IR/Value.h"
@@ -8,6 +13,9 @@ namespace mlir::epl {
 /// The operand of which `op` makes a larger tensor by zeros round it or by repeating its elements; null for
 /// other ops. To have the result elsewhere it is cheaper to move the operand and do the op there again.
 Value getEnlarged(Operation *op);
+
+/// Whether a tensor is made of constants, so that any part of it can be made anywhere; other values are.
+bool isMadeOfConstants(Value value);
 
 /// The bytes that move where `value` is needed in another distribution: of what ops enlarge to it.
 int64_t getMovedBytes(Value value);

@@ -2,30 +2,27 @@
 
 #include "passes/shard/analysis/Linearity.h"
 
-#include "dialect/Epl.h"
+#include "passes/shard/analysis/ShardableOp.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::epl;
 
-/// The status of a sum, and of what is made of pieces of both: zero is neutral, unlike ones do not mix.
-static Status join(Status a, Status b) {
+Status mlir::epl::join(Status a, Status b) {
   if (a == b || b == Status::zero)
     return a;
   return a == Status::zero ? b : Status::illegal;
 }
 
-static Status joinAll(ArrayRef<Status> statuses) {
+Status mlir::epl::joinAll(ArrayRef<Status> statuses) {
   return std::accumulate(statuses.begin(), statuses.end(), Status::zero, join);
 }
 
-/// The status of the result of an op of which nothing is known.
-static Status evaluateOpaque(ArrayRef<Status> operands) {
+Status mlir::epl::evaluateOpaque(ArrayRef<Status> operands) {
   bool bad = llvm::any_of(operands, [](Status s) { return s == Status::partial || s == Status::illegal; });
   return bad ? Status::illegal : Status::normal;
 }
@@ -37,7 +34,7 @@ static Status evaluateProduct(Status a, Status b) {
   return a == Status::zero || b == Status::zero ? Status::zero : Status::normal;
 }
 
-static Status evaluateQuotient(Status numerator, Status denominator) {
+Status mlir::epl::evaluateQuotient(Status numerator, Status denominator) {
   return denominator == Status::partial ? Status::illegal : numerator;
 }
 
@@ -131,39 +128,17 @@ static SmallVector<Status> evaluateLinalg(linalg::LinalgOp op, ArrayRef<Status> 
   return results;
 }
 
-static Status evaluatePad(tensor::PadOp op, ArrayRef<Status> operands,
-                          function_ref<Status(Value)> getCaptured) {
-  Value padding = op.getConstantPaddingValue();
-  return padding ? join(operands[0], getCaptured(padding)) : evaluateOpaque(operands);
-}
-
-/// What is read is linear in the operand, what is added to it in both; nothing is in the positions.
-static Status evaluateIndexed(Operation *op, ArrayRef<Status> operands, size_t numTensors) {
-  auto adds = dyn_cast<ScatterOp>(op);
-  bool linear = evaluateOpaque(operands.drop_front(numTensors)) == Status::normal &&
-                (!adds || adds.getCombine() == CombineKind::add);
-  return linear ? joinAll(operands.take_front(numTensors)) : evaluateOpaque(operands);
+SmallVector<Status> mlir::epl::deriveStatuses(Operation *op, ArrayRef<Status> operands,
+                                              function_ref<Status(Value)> getCaptured) {
+  if (auto linalg = dyn_cast<linalg::LinalgOp>(op); linalg && linalg.hasPureTensorSemantics())
+    return evaluateLinalg(linalg, operands, getCaptured);
+  bool isScalar = isa<arith::ConstantOp>(op) || OpTrait::hasElementwiseMappableTraits(op);
+  return SmallVector<Status>(op->getNumResults(),
+                             isScalar ? evaluateScalar(op, operands) : evaluateOpaque(operands));
 }
 
 SmallVector<Status> mlir::epl::evaluate(Operation *op, ArrayRef<Status> operands,
                                         function_ref<Status(Value)> getCaptured) {
-  if (auto linalg = dyn_cast<linalg::LinalgOp>(op); linalg && linalg.hasPureTensorSemantics())
-    return evaluateLinalg(linalg, operands, getCaptured);
-  Status status =
-      TypeSwitch<Operation *, Status>(op)
-          .Case<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ExtractSliceOp, tensor::CastOp,
-                ReshardOp, ConstrainOp>([&](auto) { return operands[0]; })
-          .Case<LoopSliceOp, LoopStackOp, LoopLastOp>([&](auto) { return operands[0]; })
-          .Case<tensor::InsertSliceOp>([&](auto) { return join(operands[0], operands[1]); })
-          .Case<ConcatenateOp>([&](auto) { return joinAll(operands); })
-          .Case<GatherOp>([&](auto) { return evaluateIndexed(op, operands, 1); })
-          .Case<ScatterOp>([&](auto) { return evaluateIndexed(op, operands, 2); })
-          .Case<TriangularSolveOp>([&](auto) { return evaluateQuotient(operands[1], operands[0]); })
-          .Case([&](tensor::PadOp pad) { return evaluatePad(pad, operands, getCaptured); })
-          .Case([&](arith::ConstantOp constant) { return evaluateScalar(constant, operands); })
-          .Default([&](Operation *other) {
-            return OpTrait::hasElementwiseMappableTraits(other) ? evaluateScalar(other, operands)
-                                                                : evaluateOpaque(operands);
-          });
-  return SmallVector<Status>(op->getNumResults(), status);
+  auto model = dyn_cast<ShardableOp>(op);
+  return model ? model.getStatuses(operands, getCaptured) : deriveStatuses(op, operands, getCaptured);
 }

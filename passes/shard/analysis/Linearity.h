@@ -22,8 +22,29 @@ enum class Status {
 };
 
 /// The statuses of the results of `op` when its operands have `operands`; `getCaptured` answers for values
-/// from outside that its regions use.
+/// from outside that its regions use. What its model says, else `deriveStatuses`.
 SmallVector<Status> evaluate(Operation *op, ArrayRef<Status> operands,
                              function_ref<Status(Value)> getCaptured);
+
+/// Those of an op without a model: what its body computes, or it on scalars, element by element; else opaque.
+SmallVector<Status> deriveStatuses(Operation *op, ArrayRef<Status> operands,
+                                   function_ref<Status(Value)> getCaptured);
+
+/// The status of a sum, and of what is made of pieces of both: zero is neutral, unlike ones do not mix.
+///
+///   join     | zero     normal   partial  illegal
+///   ---------+-----------------------------------
+///   zero     | zero     normal   partial  illegal
+///   normal   | normal   normal   illegal  illegal
+///   partial  | partial  illegal  partial  illegal
+///   illegal  | illegal  illegal  illegal  illegal
+Status join(Status a, Status b);
+Status joinAll(ArrayRef<Status> statuses);
+
+/// The status of the result of an op of which nothing is known: it is not linear in any operand.
+Status evaluateOpaque(ArrayRef<Status> operands);
+
+/// Linear in the numerator, in the denominator not.
+Status evaluateQuotient(Status numerator, Status denominator);
 
 } // namespace mlir::epl

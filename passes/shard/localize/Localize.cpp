@@ -1,8 +1,10 @@
 //===- Localize.cpp - From global tensors to local tensors ----------------===//
 //
 // Problem: the program says how every value is distributed, but still computes the whole of it.
-// Method: obey. The function is rebuilt op by op with the tensors that one rank holds; the rules of the ops
-// are in LocalizeOps.cpp, the only place where ranks talk to each other is LocalizeReshards.cpp.
+// Method: obey. The function is rebuilt op by op with the tensors that one rank holds. Most ops do on these
+// what they did on the global ones: the clone needs the local types of its results and no more. Those that
+// mention an extent or a position say in their model what they become (ShardableOp). The only place where
+// ranks talk to each other is LocalizeReshards.cpp.
 // In: a global program for which `epl-verify-sharded` holds: operands and results of every op agree.
 // Out: arguments and results are `!epl.dist`, all else works on local tensors; `epl.sharding` stays on ops,
 // so that form-tasks knows what crosses a task. No `epl.reshard` is left. Reference: docs/design.md, 4.3
@@ -14,6 +16,7 @@
 
 #include "dialect/Levels.h"
 #include "passes/shard/Passes.h"
+#include "passes/shard/analysis/ShardableOp.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -82,6 +85,11 @@ Operation *Localizer::createMap(Operation *global, RankedTensorType type, Shardi
   stamp(empty, global, as);
   stamp(map, global, as);
   return map;
+}
+
+void mlir::epl::replaceByLocal(Operation *op, Operation *local, Localizer &localizer) {
+  local->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  localizer.values.map(op->getResults(), local->getResults());
 }
 
 RankedTensorType mlir::epl::getLocalType(Value global) {
@@ -180,12 +188,9 @@ static void localizeReturn(Operation *terminator, Localizer &localizer) {
 static void localizeBody(func::FuncOp global, func::FuncOp local) {
   Localizer localizer(local.addEntryBlock());
   localizeArguments(global, local, localizer);
-  for (Operation &op : global.front().without_terminator()) {
-    if (auto reshard = dyn_cast<ReshardOp>(op))
-      localizeReshard(reshard, localizer);
-    else
-      localizeOp(&op, localizer);
-  }
+  for (Operation &op : global.front().without_terminator())
+    if (auto model = dyn_cast<ShardableOp>(op); !model || !model.localize(localizer))
+      localizer.cloneLocal(&op);
   localizeReturn(global.front().getTerminator(), localizer);
 }
 

@@ -1,7 +1,7 @@
 //===- Localize.h - Rewriting a function into local shapes ------*- C++ -*-===//
 //
-// What the files of `epl-localize` share: the driver (Localize.cpp), the ops (LocalizeOps.cpp,
-// LocalizeIndexed.cpp, LocalizeLoops.cpp) and the reshards (LocalizeReshards.cpp).
+// What `epl-localize` (Localize.cpp), its reshards (LocalizeReshards.cpp) and the models of ops that are not
+// the same op on local tensors (passes/shard/ops) share.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -54,18 +54,8 @@ private:
 /// The type that one rank holds of a global tensor value.
 RankedTensorType getLocalType(Value global);
 
-/// Rewrites one op of the global body that is not a reshard and not the terminator.
-void localizeOp(Operation *op, Localizer &localizer);
-
 /// Puts `local` in the place of the results of `op` and keeps what is known about the op.
 void replaceByLocal(Operation *op, Operation *local, Localizer &localizer);
-
-/// Rewrite reads and writes at computed positions of a tensor that may be split where positions point.
-void localizeGather(GatherOp op, Localizer &localizer);
-void localizeScatter(ScatterOp op, Localizer &localizer);
-
-/// Rewrites what enters or leaves a loop.
-void localizeLoopEdge(Operation *op, Localizer &localizer);
 
 /// Rewrites a reshard into collectives and slices.
 void localizeReshard(ReshardOp op, Localizer &localizer);

@@ -21,11 +21,10 @@
 
 #include "passes/shard/Passes.h"
 #include "passes/shard/analysis/AxisState.h"
-#include "passes/shard/analysis/Rules.h"
+#include "passes/shard/analysis/ShardableOp.h"
 #include "passes/shard/prepare/SegmentExpander.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_EXPANDSEGMENTSPASS
@@ -124,7 +123,6 @@ Value SegmentExpander::reshape(Value value, RankedTensorType whole, ArrayRef<Dim
   return value;
 }
 
-/// A value in the form that an op wants.
 Value SegmentExpander::getAs(Value value, ArrayRef<DimForm> wanted, Operation *user) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type)
@@ -138,7 +136,16 @@ Value SegmentExpander::getAs(Value value, ArrayRef<DimForm> wanted, Operation *u
   return reshape(value, type, getForm(value), wanted, getWork(user));
 }
 
-/// Says that `made` is `old`, in the form `form`.
+bool SegmentExpander::expandPointwise(Operation *op, ArrayRef<DimForm> operandForm,
+                                      ArrayRef<DimForm> resultForm) {
+  IRMapping mapping;
+  mapping.map(op->getOperand(0), getAs(op->getOperand(0), operandForm, op));
+  Operation *made = builder.clone(*op, mapping);
+  made->getResult(0).setType(expandSegments(cast<RankedTensorType>(op->getResult(0).getType()), resultForm));
+  define(op->getResult(0), made->getResult(0), resultForm);
+  return true;
+}
+
 void SegmentExpander::define(Value old, Value made, ArrayRef<DimForm> form) {
   Form own = getForm(old);
   Operation *op = old.getDefiningOp() ? old.getDefiningOp() : &function.getBody().front().front();
@@ -243,7 +250,7 @@ void SegmentExpander::process(Operation *op) {
   auto isTouched = [&](Value value) { return isSegmented(value); };
   if (llvm::none_of(op->getOperands(), isTouched) && llvm::none_of(op->getResults(), isTouched))
     return;
-  if (expand(op)) {
+  if (auto model = dyn_cast<ShardableOp>(op); model && model.expandSegments(*this)) {
     dead.push_back(op);
     return;
   }

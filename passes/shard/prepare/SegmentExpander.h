@@ -1,7 +1,7 @@
 //===- SegmentExpander.h - Segments as dimensions of their own --*- C++ -*-===//
 //
-// What the files of epl-expand-segments share: the walk that rewrites a function (ExpandSegments.cpp),
-// what becomes of each kind of op (ExpandSegmentsOps.cpp), and the order of parts (SegmentShares.cpp).
+// What epl-expand-segments (ExpandSegments.cpp), the order of parts (SegmentShares.cpp) and the models of ops
+// that have an expanded form (passes/shard/ops) share.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -15,20 +15,34 @@
 
 namespace mlir::epl {
 
-/// Rewrites one function.
+/// Rewrites one function. What an op becomes is said by its model (`ShardableOp::expandSegments`): an op is
+/// built from operands in the form that it wants, whatever form they have, and says the form of what it
+/// makes.
 class SegmentExpander {
 public:
   SegmentExpander(func::FuncOp function, MeshOp mesh, const Segments &segments)
-      : function(function), mesh(mesh), segments(segments), builder(function.getContext()) {}
+      : mesh(mesh), builder(function.getContext()), function(function), segments(segments) {}
 
   void run();
 
-private:
-  // Values. An op is built from operands in the form that it wants, whatever form they have, and says the
-  // form of what it makes.
+  /// The form that a value of the function has in the end.
   Form getForm(Value value) const { return segments.getForm(value); }
+  /// A value in the form that `user` wants. What is no tensor is what it was.
   Value getAs(Value value, ArrayRef<DimForm> wanted, Operation *user);
+  /// Says that `made` is `old`, in the form `form`.
   void define(Value old, Value made, ArrayRef<DimForm> form);
+  /// Makes an op with one operand and one result the same op on other shapes. True.
+  bool expandPointwise(Operation *op, ArrayRef<DimForm> operandForm, ArrayRef<DimForm> resultForm);
+  bool expandPointwise(Operation *op) {
+    Form form = getForm(op->getResult(0));
+    return expandPointwise(op, form, form);
+  }
+
+  MeshOp mesh;
+  OpBuilder builder; ///< inserts before the op that is expanded
+
+private:
+  // Values.
   Value reshape(Value value, RankedTensorType whole, ArrayRef<DimForm> from, ArrayRef<DimForm> to,
                 Attribute work);
   Value reshapeSegments(Value value, RankedTensorType whole, ArrayRef<DimForm> from, ArrayRef<DimForm> to);
@@ -45,25 +59,8 @@ private:
   void finishArguments();
   void eraseDead();
 
-  // Ops: whether there is an expanded form.
-  bool expand(Operation *op);
-  bool expandGeneric(linalg::GenericOp op);
-  bool expandExtractSlice(tensor::ExtractSliceOp op);
-  bool expandInsertSlice(tensor::InsertSliceOp op);
-  bool expandPad(tensor::PadOp op);
-  bool expandConcatenate(ConcatenateOp op);
-  bool expandShape(tensor::ExpandShapeOp op);
-  bool collapseShape(tensor::CollapseShapeOp op);
-  bool expandConstant(arith::ConstantOp op);
-  bool expandReshard(ReshardOp op);
-  bool expandConstrain(ConstrainOp op);
-  bool expandStack(Operation *op);
-  bool expandPointwise(Operation *op, ArrayRef<DimForm> operandForm, ArrayRef<DimForm> resultForm);
-
   func::FuncOp function;
-  MeshOp mesh;
   const Segments &segments;
-  OpBuilder builder;
   DenseMap<Value, Value> expanded; ///< of tensors with segments: what has them as dimensions
   DenseMap<Value, SmallVector<std::pair<Form, Value>>> rematerialized;
   SmallVector<std::pair<BlockArgument, UnrealizedConversionCastOp>> entered;

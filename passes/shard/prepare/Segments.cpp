@@ -4,12 +4,10 @@
 
 #include "dialect/Loops.h"
 #include "passes/shard/analysis/AxisState.h"
-#include "passes/shard/analysis/Rules.h"
+#include "passes/shard/analysis/ShardableOp.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/IntEqClasses.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 #include <set>
 
@@ -76,9 +74,8 @@ namespace {
 /// A dimension of a tensor of the function, by number.
 using Dim = unsigned;
 
-/// A range of a dimension that is a dimension elsewhere: of the result of a slice, or the operand of a
-/// concatenation.
-struct Cut {
+/// A range of dimension `whole`.
+struct DimRange {
   Dim whole;
   int64_t offset, size;
   std::optional<Dim> part; ///< none if the slice drops it
@@ -87,7 +84,7 @@ struct Cut {
 
 /// A dimension that a reshape lays out as several: steps of `inner` elements along `flat` are steps along
 /// `major`.
-struct Nest {
+struct Layout {
   Dim flat, major;
   int64_t inner;
 };
@@ -109,14 +106,10 @@ private:
   void link(Operation *op);
   void linkFactors(Operation *op);
   void linkEnds();
-  template <typename ReshapeOp> void linkReshape(ReshapeOp op);
-  void addCut(Value whole, int64_t dim, int64_t offset, int64_t size, std::optional<Dim> part, bool joins);
-  void cutSlice(OffsetSizeAndStrideOpInterface slice, Value whole, Value part,
-                const llvm::SmallBitVector &dropped);
-  void cutPad(tensor::PadOp op);
-  void cutConcatenate(ConcatenateOp op);
+  void linkNest(const Nest &nest);
+  void addRange(const Cut &cut);
   void seed();
-  DimForm makeParts(ArrayRef<const Cut *> cuts);
+  DimForm makeParts(ArrayRef<const DimRange *> cuts);
   bool spread();
   bool setForm(Dim dim, DimForm form);
   bool canSplit(DimForm form) const;
@@ -129,8 +122,8 @@ private:
   DenseMap<Value, Dim> first; ///< dimension 0 of each tensor
   SmallVector<int64_t> extents;
   llvm::IntEqClasses classes;
-  SmallVector<Cut> cuts;
-  SmallVector<Nest> nests;
+  SmallVector<DimRange> ranges;
+  SmallVector<Layout> layouts;
   Form forms; ///< of dimensions, by class
 };
 } // namespace
@@ -177,21 +170,17 @@ void SegmentFinder::linkFactors(Operation *op) {
     visit(result, factors);
 }
 
-template <typename ReshapeOp> void SegmentFinder::linkReshape(ReshapeOp op) {
-  constexpr bool expands = std::is_same_v<ReshapeOp, tensor::ExpandShapeOp>;
-  Value fine = expands ? op.getResult() : op.getSrc(), coarse = expands ? op.getSrc() : op.getResult();
-  for (auto [dim, group] : llvm::enumerate(op.getReassociationIndices())) {
-    std::optional<Dim> flat = getDim(coarse, dim);
-    auto major = llvm::find_if(
-        group, [&](int64_t each) { return cast<RankedTensorType>(fine.getType()).getDimSize(each) > 1; });
-    std::optional<Dim> outer = major == group.end() ? std::nullopt : getDim(fine, *major);
-    if (!flat || !outer)
-      continue;
-    if (extents[*flat] == extents[*outer])
-      classes.join(*flat, *outer);
-    else if (extents[*flat] > 0)
-      nests.push_back({*flat, *outer, extents[*flat] / extents[*outer]});
-  }
+void SegmentFinder::linkNest(const Nest &nest) {
+  auto isLarge = [&](int64_t dim) { return cast<RankedTensorType>(nest.fine.getType()).getDimSize(dim) > 1; };
+  const auto *major = llvm::find_if(nest.group, isLarge);
+  std::optional<Dim> flat = getDim(nest.coarse, nest.flat);
+  std::optional<Dim> outer = major == nest.group.end() ? std::nullopt : getDim(nest.fine, *major);
+  if (!flat || !outer)
+    return;
+  if (extents[*flat] == extents[*outer])
+    classes.join(*flat, *outer);
+  else if (extents[*flat] > 0)
+    layouts.push_back({*flat, *outer, extents[*flat] / extents[*outer]});
 }
 
 /// What ends and begins again in another place: states from step to step, carried values from one iteration
@@ -207,67 +196,29 @@ void SegmentFinder::linkEnds() {
       join(carry.getResult(), last.getOperand());
 }
 
+/// A dimension that is laid out as several is not the first of these: it has other segments.
 void SegmentFinder::link(Operation *op) {
-  llvm::TypeSwitch<Operation *>(op)
-      .Case<tensor::ExpandShapeOp, tensor::CollapseShapeOp>([&](auto reshape) { linkReshape(reshape); })
-      .Case([&](tensor::ExtractSliceOp slice) {
-        linkFactors(op);
-        cutSlice(slice, slice.getSource(), slice.getResult(), slice.getDroppedDims());
-      })
-      .Case([&](tensor::InsertSliceOp slice) {
-        linkFactors(op);
-        cutSlice(slice, slice.getResult(), slice.getSource(), slice.getDroppedDims());
-      })
-      .Case([&](tensor::PadOp pad) {
-        linkFactors(op);
-        cutPad(pad);
-      })
-      .Case([&](ConcatenateOp concatenate) {
-        linkFactors(op);
-        cutConcatenate(concatenate);
-      })
-      .Case<linalg::GenericOp, tensor::BitcastOp, UnrealizedConversionCastOp, ReshardOp, ConstrainOp,
-            LoopCarryOp, LoopLastOp, LoopSliceOp, LoopStackOp>([&](auto) { linkFactors(op); });
-}
-
-//===----------------------------------------------------------------------===//
-// Cuts
-//===----------------------------------------------------------------------===//
-
-void SegmentFinder::addCut(Value whole, int64_t dim, int64_t offset, int64_t size, std::optional<Dim> part,
-                           bool joins) {
-  if (std::optional<Dim> found = getDim(whole, dim); found && size < extents[*found])
-    cuts.push_back({*found, offset, size, part, joins});
-}
-
-void SegmentFinder::cutSlice(OffsetSizeAndStrideOpInterface slice, Value whole, Value part,
-                             const llvm::SmallBitVector &dropped) {
-  int64_t partDim = 0;
-  for (unsigned dim = 0; dim < dropped.size(); ++dim) {
-    int64_t offset = slice.getStaticOffsets()[dim], size = slice.getStaticSizes()[dim];
-    bool isStatic = !ShapedType::isDynamic(offset) && !ShapedType::isDynamic(size);
-    std::optional<Dim> found = dropped.test(dim) ? std::nullopt : getDim(part, partDim++);
-    if (isStatic && slice.getStaticStrides()[dim] == 1)
-      addCut(whole, dim, offset, size, found, /*joins=*/false);
-  }
-}
-
-void SegmentFinder::cutPad(tensor::PadOp op) {
-  if (!op.getConstantPaddingValue())
+  auto model = dyn_cast<ShardableOp>(op);
+  if (!model || !model.hasSegmentedForm())
     return;
-  for (int64_t dim = 0; dim < op.getSourceType().getRank(); ++dim)
-    if (int64_t low = op.getStaticLow()[dim]; low >= 0 && op.getStaticHigh()[dim] >= 0)
-      addCut(op.getResult(), dim, low, op.getSourceType().getDimSize(dim), getDim(op.getSource(), dim),
-             /*joins=*/false);
+  SmallVector<Nest> nests = model.getNests();
+  for (const Nest &nest : nests)
+    linkNest(nest);
+  if (nests.empty())
+    linkFactors(op);
+  for (const Cut &cut : model.getCuts())
+    addRange(cut);
 }
 
-void SegmentFinder::cutConcatenate(ConcatenateOp op) {
-  int64_t offset = 0, dim = op.getDim();
-  for (Value operand : op.getOperands()) {
-    int64_t size = cast<RankedTensorType>(operand.getType()).getDimSize(dim);
-    addCut(op.getResult(), dim, offset, size, getDim(operand, dim), /*joins=*/true);
-    offset += size;
-  }
+/// Ranges that are known, of one element next to the other, less than the whole.
+void SegmentFinder::addRange(const Cut &cut) {
+  bool isKnown = !ShapedType::isDynamic(cut.offset) && !ShapedType::isDynamic(cut.size) && cut.stride == 1;
+  std::optional<Dim> whole = getDim(cut.whole, cut.dim);
+  if (!isKnown || !whole || cut.size >= extents[*whole] || cut.offset < 0 ||
+      cut.offset + cut.size > extents[*whole])
+    return;
+  std::optional<Dim> part = cut.partDim < 0 ? std::nullopt : getDim(cut.part, cut.partDim);
+  ranges.push_back({*whole, cut.offset, cut.size, part, cut.joins});
 }
 
 //===----------------------------------------------------------------------===//
@@ -277,16 +228,16 @@ void SegmentFinder::cutConcatenate(ConcatenateOp op) {
 /// A dimension has equal segments where all that is cut out of it has one size, in at least two places, and
 /// parts where sizes differ.
 void SegmentFinder::seed() {
-  llvm::MapVector<unsigned, SmallVector<const Cut *>> byClass;
-  for (const Cut &cut : cuts)
-    byClass[classes[cut.whole]].push_back(&cut);
+  llvm::MapVector<unsigned, SmallVector<const DimRange *>> byClass;
+  for (const DimRange &range : ranges)
+    byClass[classes[range.whole]].push_back(&range);
   for (auto &[index, members] : byClass) {
-    const Cut &one = *members.front();
-    bool isRegular =
-        one.size > 0 && extents[one.whole] % one.size == 0 && llvm::all_of(members, [&](const Cut *cut) {
-          return cut->size == one.size && cut->offset % one.size == 0;
-        });
-    bool isTaken = llvm::any_of(members, [&](const Cut *cut) { return cut->offset != one.offset; });
+    const DimRange &one = *members.front();
+    bool isRegular = one.size > 0 && extents[one.whole] % one.size == 0 &&
+                     llvm::all_of(members, [&](const DimRange *range) {
+                       return range->size == one.size && range->offset % one.size == 0;
+                     });
+    bool isTaken = llvm::any_of(members, [&](const DimRange *range) { return range->offset != one.offset; });
     if (isTaken)
       forms[index] = isRegular ? DimForm{one.size} : makeParts(members);
   }
@@ -294,13 +245,14 @@ void SegmentFinder::seed() {
 
 /// Parts from border to border of what is cut, if some number of devices divides each of them: all axes
 /// together, or else the largest that does.
-DimForm SegmentFinder::makeParts(ArrayRef<const Cut *> cuts) {
-  int64_t extent = extents[cuts.front()->whole];
-  if (extent == 0 || llvm::any_of(cuts, [&](const Cut *cut) { return extents[cut->whole] != extent; }))
+DimForm SegmentFinder::makeParts(ArrayRef<const DimRange *> ranges) {
+  int64_t extent = extents[ranges.front()->whole];
+  if (extent == 0 ||
+      llvm::any_of(ranges, [&](const DimRange *range) { return extents[range->whole] != extent; }))
     return {};
   std::set<int64_t> borders = {0, extent};
-  for (const Cut *cut : cuts)
-    borders.insert({cut->offset, cut->offset + cut->size});
+  for (const DimRange *range : ranges)
+    borders.insert({range->offset, range->offset + range->size});
   SmallVector<int64_t> parts;
   for (auto border = borders.begin(); *border != extent; ++border)
     parts.push_back(*std::next(border) - *border);
@@ -346,7 +298,7 @@ static std::optional<DimForm> divide(DimForm form, int64_t extent, int64_t facto
 }
 
 /// What a range of a dimension is written as; nothing if it is a dimension of one.
-static std::optional<DimForm> getPartForm(DimForm form, int64_t extent, const Cut &cut) {
+static std::optional<DimForm> getPartForm(DimForm form, int64_t extent, const DimRange &cut) {
   if (!form.parts)
     return cut.size > form.inner && cut.size % form.inner == 0 && cut.offset % form.inner == 0
                ? std::optional(form)
@@ -359,17 +311,17 @@ static std::optional<DimForm> getPartForm(DimForm form, int64_t extent, const Cu
 /// segments. Whether there was one.
 bool SegmentFinder::spread() {
   bool changed = false;
-  for (const Nest &nest : nests) {
-    if (DimForm form = formOf(nest.major); form.isTwo())
-      changed |= setForm(nest.flat, multiply(form, nest.inner));
-    if (DimForm form = formOf(nest.flat); form.isTwo())
-      if (std::optional<DimForm> major = divide(form, extents[nest.flat], nest.inner))
-        changed |= setForm(nest.major, *major);
+  for (const Layout &layout : layouts) {
+    if (DimForm form = formOf(layout.major); form.isTwo())
+      changed |= setForm(layout.flat, multiply(form, layout.inner));
+    if (DimForm form = formOf(layout.flat); form.isTwo())
+      if (std::optional<DimForm> major = divide(form, extents[layout.flat], layout.inner))
+        changed |= setForm(layout.major, *major);
   }
-  for (const Cut &cut : cuts)
-    if (DimForm form = formOf(cut.whole); form.isTwo() && cut.part)
-      if (std::optional<DimForm> part = getPartForm(form, extents[cut.whole], cut))
-        changed |= setForm(*cut.part, *part);
+  for (const DimRange &range : ranges)
+    if (DimForm form = formOf(range.whole); form.isTwo() && range.part)
+      if (std::optional<DimForm> part = getPartForm(form, extents[range.whole], range))
+        changed |= setForm(*range.part, *part);
   return changed;
 }
 
@@ -388,12 +340,12 @@ bool SegmentFinder::canSplit(DimForm form) const {
 /// Segments of which no parameter is a part are of no use: only what parameters ask for is split.
 void SegmentFinder::keepParameters() {
   llvm::IntEqClasses related(classes.getNumClasses());
-  for (const Nest &nest : nests)
-    if (formOf(nest.flat).isTwo() && formOf(nest.major).isTwo())
-      related.join(classes[nest.flat], classes[nest.major]);
-  for (const Cut &cut : cuts)
-    if (cut.part && formOf(cut.whole).isTwo() && (cut.joins || formOf(*cut.part).isTwo()))
-      related.join(classes[cut.whole], classes[*cut.part]);
+  for (const Layout &layout : layouts)
+    if (formOf(layout.flat).isTwo() && formOf(layout.major).isTwo())
+      related.join(classes[layout.flat], classes[layout.major]);
+  for (const DimRange &range : ranges)
+    if (range.part && formOf(range.whole).isTwo() && (range.joins || formOf(*range.part).isTwo()))
+      related.join(classes[range.whole], classes[*range.part]);
   related.compress();
   SmallVector<bool> isKept(related.getNumClasses());
   for (BlockArgument argument : function.getArguments())

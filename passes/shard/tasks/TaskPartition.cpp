@@ -2,9 +2,8 @@
 
 #include "passes/shard/tasks/TaskPartition.h"
 
-#include "dialect/Matrices.h"
 #include "dialect/Sharding.h"
-#include "passes/shard/analysis/Rules.h"
+#include "passes/shard/analysis/ShardableOp.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -51,7 +50,8 @@ bool mlir::epl::isMaterialized(Operation *op) {
 /// Whether the op is no elementwise work, which costs little beside a selection that reads its result.
 static bool isWorthGuarding(Operation *op) {
   auto generic = dyn_cast<linalg::LinalgOp>(op);
-  return standsBetweenTasks(op) || isMatrixOp(op) || isa<ScatterOp, SortOp>(op) ||
+  auto model = dyn_cast<ShardableOp>(op);
+  return standsBetweenTasks(op) || (model && model.isWorthSkipping()) ||
          (generic && generic.getNumReductionLoops() > 0);
 }
 

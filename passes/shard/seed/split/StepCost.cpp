@@ -2,8 +2,8 @@
 
 #include "passes/shard/seed/split/StepCost.h"
 
-#include "dialect/Matrices.h"
 #include "passes/shard/analysis/AxisPlacement.h"
+#include "passes/shard/analysis/ShardableOp.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
@@ -12,8 +12,9 @@ using namespace mlir::epl;
 
 /// The multiply-adds of a contraction or a factorization, none of other ops.
 static std::optional<int64_t> countMultiplyAdds(Operation *op) {
-  if (isMatrixOp(op))
-    return getMatrixFlops(op) / 2;
+  auto model = dyn_cast<ShardableOp>(op);
+  if (int64_t count = model ? model.countMultiplyAdds() : 0)
+    return count;
   auto linalg = dyn_cast<linalg::LinalgOp>(op);
   if (!linalg || (!linalg::isaContractionOpInterface(linalg) && !linalg::isaConvolutionOpInterface(linalg)))
     return std::nullopt;
