@@ -30,6 +30,16 @@ LogicalResult EplDialect::verifyOperationAttribute(Operation *op, NamedAttribute
     return op->emitOpError() << "attribute \"" << name << "\" is not an #epl.strategy";
   if (name == kCauseAttr && !isa<StringAttr>(value))
     return op->emitOpError() << "attribute \"" << name << "\" is not a string";
+  if (name == kFactorsAttr) {
+    auto factors = dyn_cast<DictionaryAttr>(value);
+    auto isFactor = [](NamedAttribute axis) {
+      auto factor = dyn_cast<IntegerAttr>(axis.getValue());
+      return factor && factor.getType().isInteger(64) && factor.getInt() >= 0;
+    };
+    if (!factors || !llvm::all_of(factors, isFactor))
+      return op->emitOpError() << "attribute \"" << name
+                               << "\" is not a dictionary of 64-bit integers that are not negative";
+  }
   if (name == kGuardsAttr) {
     auto array = dyn_cast<ArrayAttr>(value);
     if (!array || array.empty() || !llvm::all_of(array, llvm::IsaPred<GuardAttr>))

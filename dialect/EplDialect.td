@@ -61,6 +61,9 @@ def Epl_Dialect : Dialect {
     /// Argument attribute, in input: the sharding that the devices hold the argument in already, on a mesh
     /// that is named so for that. A preference: the step has that mesh and that sharding where both are possible.
     static constexpr llvm::StringLiteral kArrivesAttr = "epl.arrives";
+    /// Attribute of ops of a global program that is propagated: which factor of the op's rule each axis shards, a
+    /// dictionary by the axes' names. An axis that shards none is not in it.
+    static constexpr llvm::StringLiteral kFactorsAttr = "epl.factors";
     /// Attribute of reshards, and of the collectives that they become: for people, which tensor moves and which
     /// ops are why, a string.
     static constexpr llvm::StringLiteral kCauseAttr = "epl.cause";
@@ -83,6 +86,7 @@ def Epl_LocalLevel : Epl_LevelTrait<"LocalLevel">;
 def Epl_TaskLevel : Epl_LevelTrait<"TaskLevel">;
 def Epl_KernelLevel : Epl_LevelTrait<"KernelLevel">;
 def Epl_LoopEdge : Epl_LevelTrait<"LoopEdge">;
+def Epl_TensorLevel : Epl_LevelTrait<"TensorLevel">;
 
 class Epl_Op<string mnemonic, list<Trait> traits = []> : Op<Epl_Dialect, mnemonic, traits>;
 

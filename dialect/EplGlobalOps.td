@@ -89,7 +89,7 @@ def Epl_ReshardOp : Epl_Op<"reshard", [Epl_GlobalLevel, Pure, AllTypesMatch<["op
   let assemblyFormat = "$operand `to` $sharding attr-dict `:` type($result)";
 }
 
-def Epl_ConcatenateOp : Epl_Op<"concatenate", [Pure]> {
+def Epl_ConcatenateOp : Epl_Op<"concatenate", [Epl_TensorLevel, Pure]> {
   let summary = "joins tensors along one dimension";
   let description = [{
     Its linalg form is a generic with captured tensors, which hides the operands from every rule; so front
@@ -110,7 +110,7 @@ def Epl_ConcatenateOp : Epl_Op<"concatenate", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Epl_SortOp : Epl_Op<"sort", [Pure, IsolatedFromAbove, SingleBlock]> {
+def Epl_SortOp : Epl_Op<"sort", [Epl_TensorLevel, Pure, IsolatedFromAbove, SingleBlock]> {
   let summary = "sorts tensors together along one dimension, or gives the first elements of that order";
   let description = [{
     Along `dim`, the operands' elements at one position are moved together. The comparator says whether the

@@ -20,7 +20,7 @@ def Epl_CombineAttr : EnumAttr<Epl_Dialect, Epl_CombineKind, "combine">;
 
 def Epl_IndexTensor : RankedTensorOf<[AnySignlessInteger], [], "tensor of signless integers">;
 
-def Epl_GatherOp : Epl_Op<"gather", [Pure]> {
+def Epl_GatherOp : Epl_Op<"gather", [Epl_TensorLevel, Pure]> {
   let summary = "reads windows of a tensor at computed positions";
   let description = [{
     Each index tensor has the positions along one dimension of the operand, which `of` names. For every element
@@ -65,7 +65,7 @@ def Epl_GatherOp : Epl_Op<"gather", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Epl_ScatterOp : Epl_Op<"scatter", [Pure, AllTypesMatch<["operand", "result"]>,
+def Epl_ScatterOp : Epl_Op<"scatter", [Epl_TensorLevel, Pure, AllTypesMatch<["operand", "result"]>,
     DeclareOpInterfaceMethods<DestinationStyleOpInterface>]> {
   let summary = "writes windows of a tensor at computed positions";
   let description = [{

@@ -17,7 +17,7 @@ def Epl_FactorizationAttr : EnumAttr<Epl_Dialect, Epl_FactorizationKind, "factor
 def Epl_FloatTensor : RankedTensorOf<[F32, F64], [], "tensor of f32 or f64">;
 def Epl_FactorTensor : RankedTensorOf<[F32, F64, I32], [], "tensor of f32, f64 or i32">;
 
-def Epl_FactorizeOp : Epl_Op<"factorize", [Pure]> {
+def Epl_FactorizeOp : Epl_Op<"factorize", [Epl_TensorLevel, Pure]> {
   let summary = "factors matrices";
   let description = [{
     The last two dimensions of the first operand are matrices, m x n with k the smaller of the two; all others
@@ -60,7 +60,7 @@ def Epl_FactorizeOp : Epl_Op<"factorize", [Pure]> {
   }];
 }
 
-def Epl_TriangularSolveOp : Epl_Op<"triangular_solve", [Pure, AllTypesMatch<["rhs", "result"]>]> {
+def Epl_TriangularSolveOp : Epl_Op<"triangular_solve", [Epl_TensorLevel, Pure, AllTypesMatch<["rhs", "result"]>]> {
   let summary = "solves systems of linear equations whose matrix is triangular";
   let description = [{
     With `left` the result x solves op(a) x = b, else x op(a) = b, for each matrix of the batch that all

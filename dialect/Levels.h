@@ -18,6 +18,8 @@ template <typename Op> struct GlobalLevel : OpTrait::TraitBase<Op, GlobalLevel> 
 template <typename Op> struct LocalLevel : OpTrait::TraitBase<Op, LocalLevel> {};
 /// Tasks and what stands between them.
 template <typename Op> struct TaskLevel : OpTrait::TraitBase<Op, TaskLevel> {};
+/// Ops on tensors that front ends write: allowed wherever those of linalg and tensor are.
+template <typename Op> struct TensorLevel : OpTrait::TraitBase<Op, TensorLevel> {};
 /// What enters and leaves a loop. Allowed wherever ops stand; in a local program between tasks.
 template <typename Op> struct LoopEdge : OpTrait::TraitBase<Op, LoopEdge> {};
 /// Clusters, kernels and their launches.

@@ -1,6 +1,6 @@
 """Writes the pages of docs/reference that no TableGen file has.
 
-Usage: `reference.py config|errors|operations|python|tools`.
+Usage: `reference.py config|errors|operations|python|sharding|tools`.
 
 Every page is made from what it describes: the tables, docstrings, messages and --help texts of the sources,
 so that scripts/docs --check sees when one of them changes.
@@ -292,6 +292,51 @@ def docstring(thing: Any) -> str:
     return re.sub(r"^    (?=\S)", "  ", re.sub(r"^  (?=\S)", "", text, flags=re.M), flags=re.M) + "\n"
 
 
+# In passes/shard/ops: a model of ops, up to the end of its struct, and where it is attached to one.
+_MODEL = re.compile(
+    r"^(?:template <[^\n]*>\s+)?struct (\w+Model) : (\w+)[^{]*\{(?:\};|\n(.*?)^\};)", re.M | re.S
+)
+_ATTACHED = re.compile(r"(\w+(?:::\w+)?)::attachInterface<(\w+)")
+_INTERFACE = re.compile(r"InterfaceMethod<\[\{(.*?)\}\], \"[^\"]*\",\s*\"(\w+)\"", re.S)
+_NAMESPACES = {"tensor": "tensor.", "linalg": "linalg.", "arith": "arith.", "": "epl."}
+
+
+def sharding_page() -> Iterator[str]:
+    yield "# What ops mean for sharding\n"
+    yield prose("""
+        What the shard phase asks about an op is said in one model of the interface `ShardableOp`
+        (`passes/shard/analysis/ShardableOp.td`), in a file of `passes/shard/ops`. A model says what is not
+        the default.""")
+    questions = _INTERFACE.findall((ROOT / "passes/shard/analysis/ShardableOp.td").read_text())
+    yield "| Question | What is asked |\n| --- | --- |"
+    for text, name in questions:
+        yield f"| `{name}` | {' '.join(text.split())} |"
+    names = [name for _, name in questions]
+    yield "\n## Which model answers what\n"
+    yield "| Op | File | " + " | ".join(f"`{name}`" for name in names) + " |"
+    yield "| --- " * (len(names) + 2) + "|"
+    for path in sorted((ROOT / "passes/shard/ops").glob("*Ops.cpp")):
+        text = path.read_text()
+        models = {name: (base, body) for name, base, body in _MODEL.findall(text)}
+        for op, model in _ATTACHED.findall(text):
+            base, body = models[model]
+            body += models[base][1] if base in models else ""
+            answers = ["yes" if re.search(rf"\b{name}\(Operation", body) else "" for name in names]
+            yield f"| `{op_name(op)}` | `{path.name}` | " + " | ".join(answers) + " |"
+    yield ""
+    yield prose("""
+        Ops without a model: other linalg ops are derived from indexing maps, iterator types and bodies,
+        elementwise ops from their traits, tensors that are the same everywhere from that; all dimensions of
+        any other op are replicated.""")
+
+
+def op_name(kind: str) -> str:
+    """The name in IR of an op, from that of its class in C++."""
+    namespace, _, name = kind.rpartition("::")
+    words = "_".join(re.findall(r"[A-Z][a-z]*", name.removesuffix("Op"))).lower()
+    return "builtin." + words if kind.startswith("Unrealized") else _NAMESPACES[namespace] + words
+
+
 def tools_page() -> Iterator[str]:
     yield "# Tools\n"
     yield prose("""
@@ -327,6 +372,7 @@ PAGES = {
     "errors": errors_page,
     "operations": operations_page,
     "python": python_page,
+    "sharding": sharding_page,
     "tools": tools_page,
 }
 

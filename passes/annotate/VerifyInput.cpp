@@ -9,7 +9,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Loops.h"
-#include "dialect/Matrices.h"
 #include "passes/annotate/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -184,8 +183,8 @@ static bool isKnown(Operation *op) {
     return isa<linalg::LinalgOp, linalg::YieldOp, linalg::IndexOp, linalg::SoftmaxOp>(op);
   return isa_and_nonnull<tensor::TensorDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect>(
              dialect) ||
-         isScope(op) || isa<YieldOp, ConstrainOp, ConcatenateOp, GatherOp, ScatterOp, SortOp>(op) ||
-         isMatrixOp(op) || op->hasTrait<LoopEdge>();
+         isScope(op) || isa<YieldOp, ConstrainOp>(op) || op->hasTrait<TensorLevel>() ||
+         op->hasTrait<LoopEdge>();
 }
 
 static LogicalResult verifyKnown(Operation *op) {

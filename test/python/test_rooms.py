@@ -35,6 +35,7 @@ ROOMS = {
         "place": ["analysis", "explain"],
         "localize": ["analysis"],
         "tasks": ["analysis"],
+        "ops": ["analysis", "prepare", "localize"],
     },
     "passes/kernel": {
         "cluster": [],

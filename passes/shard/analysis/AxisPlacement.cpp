@@ -10,10 +10,20 @@
 using namespace mlir;
 using namespace mlir::epl;
 
-AxisPlacement::AxisPlacement(const FunctionRules &rules, AxisAttr axis, std::function<AxisState(Value)> given)
-    : rules(rules), axis(axis), states(std::move(given)) {
-  if (!states)
-    states = [axis](Value value) { return getAxisState(getSharding(value), axis.getName()); };
+AxisPlacement::AxisPlacement(const FunctionRules &rules, AxisAttr axis)
+    : rules(rules), axis(axis),
+      states([axis](Value value) { return getAxisState(getSharding(value), axis.getName()); }),
+      chosen([axis](Operation *op) { return getChosenFactor(op, axis); }) {
+  place();
+}
+
+AxisPlacement::AxisPlacement(const FunctionRules &rules, AxisAttr axis, const Propagation &program)
+    : rules(rules), axis(axis), states([&program](Value value) { return program.getState(value); }),
+      chosen([&program](Operation *op) { return program.getChoice(op); }) {
+  place();
+}
+
+void AxisPlacement::place() {
   do {
     collect();
     solve();
@@ -57,7 +67,7 @@ bool AxisPlacement::demoteCarries() {
 /// Adds the op's partial results and what it means for its partial operands: passed on, or needed complete.
 void AxisPlacement::collect(Operation &op) {
   auto state = [&](Value value) { return getState(value); };
-  int64_t factor = choices[&op] = rules.chooseFactor(&op, axis, state);
+  int64_t factor = choices[&op] = chosen(&op);
   for (Value result : op.getResults()) {
     if (!isa<RankedTensorType>(result.getType()) || !getState(result).partial)
       continue;
@@ -153,6 +163,9 @@ void AxisPlacement::sliceSettled() {
 }
 
 void AxisPlacement::commit() {
+  for (auto [op, factor] : choices)
+    if (factor != chosen(op))
+      setChosenFactor(op, axis, factor);
   for (auto [value, state] : settled)
     setSharding(value, withAxisState(getSharding(value), rules.getMesh(), axis.getName(), state));
 }

@@ -1,8 +1,8 @@
 //===- AxisPlacement.h - What each use needs on one axis --------*- C++ -*-===//
 #pragma once
 
-#include "passes/shard/analysis/FactorChoice.h"
 #include "passes/shard/analysis/Placement.h"
+#include "passes/shard/analysis/Propagation.h"
 
 #include <functional>
 
@@ -15,11 +15,13 @@ namespace mlir::epl {
 /// answers what state each use needs then.
 class AxisPlacement {
 public:
-  /// Chooses the values to complete, given the `states` that propagation found; by default those of the
-  /// shardings that it wrote.
-  AxisPlacement(const FunctionRules &rules, AxisAttr axis, std::function<AxisState(Value)> states = {});
+  /// Chooses the values to complete, given the states and factors that propagation has written down.
+  AxisPlacement(const FunctionRules &rules, AxisAttr axis);
+  /// Given those that it has found. `program` must stay.
+  AxisPlacement(const FunctionRules &rules, AxisAttr axis, const Propagation &program);
 
-  /// Writes the shardings of values that are no longer made partial.
+  /// Writes the shardings of values that are no longer made partial, and the factors of what makes parts of
+  /// them.
   void commit();
 
   /// The state that a use of a tensor needs of it.
@@ -39,6 +41,7 @@ public:
   int64_t getTraffic() const;
 
 private:
+  void place();
   void collect();
   void collect(Operation &op);
   void markIllegal(Value value);
@@ -58,7 +61,8 @@ private:
   const FunctionRules &rules;
   AxisAttr axis;
   std::function<AxisState(Value)> states;
-  DenseMap<Operation *, int64_t> choices; ///< the factor that the axis shards, of every op
+  std::function<int64_t(Operation *)> chosen; ///< the factor that propagation has chosen for an op
+  DenseMap<Operation *, int64_t> choices;     ///< the factor that the axis shards, of every op
   PlacementProblem problem;
   llvm::MapVector<Value, unsigned> indices; ///< where a partial value is in the problem
   DenseSet<Value> completed;

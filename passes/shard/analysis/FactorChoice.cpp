@@ -127,6 +127,28 @@ std::optional<int64_t> FunctionRules::getSaidFactor(Operation *op, AxisAttr axis
   return std::nullopt;
 }
 
+int64_t mlir::epl::getChosenFactor(Operation *op, AxisAttr axis) {
+  if (std::optional<int64_t> said = FunctionRules::getSaidFactor(op, axis))
+    return *said;
+  auto factors = op->getAttrOfType<DictionaryAttr>(EplDialect::kFactorsAttr);
+  auto factor = factors ? factors.getAs<IntegerAttr>(axis.getName()) : IntegerAttr();
+  return factor ? factor.getInt() : FactorRule::kBlocked;
+}
+
+void mlir::epl::setChosenFactor(Operation *op, AxisAttr axis, int64_t factor) {
+  if (FunctionRules::getSaidFactor(op, axis))
+    return;
+  NamedAttrList factors(op->getAttrOfType<DictionaryAttr>(EplDialect::kFactorsAttr));
+  if (factor == FactorRule::kBlocked)
+    factors.erase(axis.getName());
+  else
+    factors.set(axis.getName(), Builder(op).getI64IntegerAttr(factor));
+  if (factors.empty())
+    op->removeAttr(EplDialect::kFactorsAttr);
+  else
+    op->setAttr(EplDialect::kFactorsAttr, factors.getDictionary(op->getContext()));
+}
+
 int64_t FunctionRules::chooseFactor(Operation *op, AxisAttr axis, StateOf getState) const {
   const FactorRule &rule = getRule(op);
   if (std::optional<int64_t> said = getSaidFactor(op, axis))
@@ -146,19 +168,11 @@ int64_t FunctionRules::chooseFactor(Operation *op, AxisAttr axis, StateOf getSta
 int64_t FunctionRules::vote(Operation *op, AxisAttr axis, StateOf getState) const {
   const FactorRule &rule = getRule(op);
   bool splits = getUse(op, axis) == AxisUse::split;
-  // A sum that the op has made pending stays the choice, though other axes may have split more of its
-  // operands since, so that these do not divide as they are: they are distributed as the op needs them.
-  bool isSummed = llvm::any_of(op->getResults(), [&](Value value) { return isPending(value, getState); }) &&
-                  llvm::none_of(op->getOperands(), [&](Value value) { return isPending(value, getState); });
-  auto mayShard = [&](int64_t factor) {
-    return isSummed ? factor != FactorRule::kBlocked && rule.isReduction(factor) && startsNeutral(op)
-                    : canShard(op, factor, axis);
-  };
   SmallVector<int64_t> votes(rule.factors.size(), 0), samples = votes;
   for (auto [operand, factors] : llvm::zip_equal(op->getOperands(), rule.operands)) {
     AxisState state = factors.empty() ? AxisState() : getState(operand);
     int64_t factor = state.isSharded() ? factors[state.dim] : FactorRule::kBlocked;
-    if (mayShard(factor))
+    if (canShard(op, factor, axis))
       (splits && state.dim == batch->getDim(operand) ? samples : votes)[factor] += getMovedBytes(operand);
   }
   if (llvm::all_of(votes, [](int64_t bytes) { return bytes == 0; }))

@@ -1,8 +1,7 @@
 //===- FactorChoice.h - Which factor of an op is sharded --------*- C++ -*-===//
 //
-// On one axis an op shards one factor or none. The choice follows from the states of its results and
-// operands, in the same way wherever it is asked: propagation computes states from choices, placement and
-// verification recover the choices from the states.
+// On one axis an op shards one factor or none. Propagation chooses it from the states of results and operands
+// and writes it down at the op (`epl.factors`); placement and verification read it there.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -17,6 +16,13 @@ namespace mlir::epl {
 
 /// Asks for the state of a tensor on the axis at hand.
 using StateOf = function_ref<AxisState(Value)>;
+
+/// The factor that an op says `axis` shards (`epl.factors`, reshards, constraints), or
+/// `FactorRule::kBlocked`.
+int64_t getChosenFactor(Operation *op, AxisAttr axis);
+
+/// Writes it down. Reshards and constraints say it by themselves.
+void setChosenFactor(Operation *op, AxisAttr axis, int64_t factor);
 
 /// Whether a value is a tensor that is pending over the axis at hand.
 bool isPending(Value value, StateOf getState);
@@ -55,6 +61,9 @@ public:
   /// that are there already, and a reduction may start on every member.
   bool canShard(Operation *op, int64_t factor, AxisAttr axis) const;
 
+  /// Whether every member may start a reduction of the op from the initial values.
+  bool startsNeutral(Operation *op) const;
+
   /// Whether some work shards samples over `axis`: all does over "data" and its like, that of a task graph
   /// over an axis that it is not split over.
   bool isOfBatch(AxisAttr axis) const {
@@ -68,8 +77,8 @@ public:
   static std::optional<int64_t> getSaidFactor(Operation *op, AxisAttr axis);
 
   /// The factor that `axis` shards, or `FactorRule::kBlocked`. What the op says decides, else sharded
-  /// results; otherwise operands vote with the bytes that would move, ties go to the lower factor: for a
-  /// reduction, if the results are pending. Operands that lost are gathered. Where task graphs use the axis
+  /// results; otherwise operands vote with the bytes that would move, ties go to the lower factor. Operands
+  /// that lost are gathered. Where task graphs use the axis
   /// differently, one that shards its batch over it does so whatever its operands are, and in one that does
   /// not, the samples of what comes from the others are sharded only if nothing else is.
   int64_t chooseFactor(Operation *op, AxisAttr axis, StateOf getState) const;
@@ -95,8 +104,6 @@ private:
                AxisAttr axis) const;
   bool dividesWithResults(Operation *op, int64_t factor, AxisAttr axis) const;
   int64_t vote(Operation *op, AxisAttr axis, StateOf getState) const;
-  /// Whether every member may start a reduction of the op from the initial values.
-  bool startsNeutral(Operation *op) const;
   FailureOr<SmallVector<AxisState>> flowPartial(Operation *op, StateOf getState,
                                                 SmallVectorImpl<OpOperand *> *masked) const;
   FailureOr<SmallVector<Status>> getStatuses(Operation *op, StateOf getState) const;

@@ -138,6 +138,8 @@ bool Propagation::shardArguments() {
 }
 
 void Propagation::commit() {
+  for (auto [op, factor] : choices)
+    setChosenFactor(op, axis, factor);
   FlatSymbolRefAttr mesh = FlatSymbolRefAttr::get(rules.getMesh().getSymNameAttr());
   for (auto [value, state] : states) {
     auto type = dyn_cast<RankedTensorType>(value.getType());

@@ -17,7 +17,7 @@ public:
   void seed(BlockArgument argument, AxisState state) { found[argument] = state; }
   /// Computes the states.
   void run();
-  /// Adds them to the shardings of all arguments and ops.
+  /// Adds them to the shardings of all arguments and ops, and to these the factors that the axis shards.
   void commit();
 
   /// After `run`: the state of a value, and the factor that an op shards.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "passes/shard/analysis/Accesses.h"
 #include "passes/shard/analysis/Linearity.h"
 #include "passes/shard/analysis/Rules.h"
 

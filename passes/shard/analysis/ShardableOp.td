@@ -25,6 +25,13 @@ def ShardableOp : OpInterface<"ShardableOp"> {
       return ::mlir::epl::deriveRule($_op);
     }]>,
     InterfaceMethod<[{
+      Which elements of operands the elements of results are made of (Accesses.h): what the op computes, by
+      which `epl-verify-sharded` checks what the rule has led to. Default: derived from indexing maps; of ops
+      without them all of all.
+    }], "::llvm::SmallVector<::mlir::epl::Steps>", "getSteps", (ins), "", [{
+      return ::mlir::epl::deriveSteps($_op);
+    }]>,
+    InterfaceMethod<[{
       What is known of the results when that is known of the operands: whether a pending sum may pass, and
       whether they are zero (Linearity.h). `getCaptured` answers for values from outside that regions use.
       Default: derived from scalar bodies; for ops without one no pending sum passes, and nothing is zero.

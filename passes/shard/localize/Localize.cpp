@@ -198,6 +198,8 @@ static void localizeBody(func::FuncOp global, func::FuncOp local) {
 static LogicalResult localizeFunction(func::FuncOp global) {
   if (failed(verifyShardings(global)))
     return failure();
+  for (Operation &op : global.front())
+    op.removeAttr(EplDialect::kFactorsAttr);
   OpBuilder builder(global);
   func::FuncOp local = builder.cloneWithoutRegions(global);
   local.setType(getDistType(global, global.front().getTerminator()));

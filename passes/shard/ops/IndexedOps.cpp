@@ -102,6 +102,30 @@ static FactorRule getScatterRule(ScatterOp op) {
 }
 
 //===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+/// For each window, and each element that its position may be, the step that takes it if it is that: sets
+/// the positions of the windows, which are operand or result, of what they are windows of, and of the
+/// indices, which are operands from `firstIndex` on.
+static Steps getWindowSteps(Operation *op, const IndexedAccess &access, unsigned firstIndex,
+                            SmallVector<AffineExpr> &windows, SmallVector<AffineExpr> &whole) {
+  MLIRContext *context = op->getContext();
+  Steps steps(op);
+  windows = steps.addLoops(context, access.windows.getShape());
+  for (int64_t dim = 0; dim < access.operand.getRank(); ++dim) {
+    bool isSame = access.operandDims[dim] >= 0 && access.isWhole(dim);
+    whole.push_back(isSame ? windows[access.operandDims[dim]]
+                           : steps.addLoop(context, access.operand.getDimSize(dim)));
+  }
+  SmallVector<AffineExpr> at =
+      llvm::map_to_vector(access.indexDims, [&](int64_t dim) { return windows[dim]; });
+  for (unsigned index = 0; index < access.indices.size(); ++index)
+    steps.setOperand(firstIndex + index, at, context);
+  return steps;
+}
+
+//===----------------------------------------------------------------------===//
 // Statuses
 //===----------------------------------------------------------------------===//
 
@@ -231,6 +255,13 @@ static IndexedOp cloneLocal(IndexedOp op, PositionLowering &lowering, Localizer 
 namespace {
 struct GatherModel : ShardableOp::ExternalModel<GatherModel, GatherOp> {
   FactorRule getFactorRule(Operation *op) const { return getGatherRule(cast<GatherOp>(op)); }
+  SmallVector<Steps> getSteps(Operation *op) const {
+    SmallVector<AffineExpr> windows, whole;
+    Steps steps = getWindowSteps(op, IndexedAccess(cast<GatherOp>(op)), 1, windows, whole);
+    steps.setOperand(0, whole, op->getContext());
+    steps.setResult(0, windows, op->getContext());
+    return {steps};
+  }
   SmallVector<Status> getStatuses(Operation *, ArrayRef<Status> operands, function_ref<Status(Value)>) const {
     return {evaluateIndexed(operands, 1)};
   }
@@ -246,6 +277,17 @@ struct GatherModel : ShardableOp::ExternalModel<GatherModel, GatherOp> {
 
 struct ScatterModel : ShardableOp::ExternalModel<ScatterModel, ScatterOp> {
   FactorRule getFactorRule(Operation *op) const { return getScatterRule(cast<ScatterOp>(op)); }
+  SmallVector<Steps> getSteps(Operation *op) const {
+    SmallVector<AffineExpr> windows, whole;
+    Steps written = getWindowSteps(op, IndexedAccess(cast<ScatterOp>(op)), 2, windows, whole), kept(op);
+    written.setOperand(0, windows, op->getContext());
+    written.setResult(0, whole, op->getContext());
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    SmallVector<AffineExpr> same = kept.addLoops(op->getContext(), type.getShape());
+    kept.setOperand(1, same, op->getContext());
+    kept.setResult(0, same, op->getContext());
+    return {written, kept};
+  }
   /// Of combinations only adding is linear.
   SmallVector<Status> getStatuses(Operation *op, ArrayRef<Status> operands,
                                   function_ref<Status(Value)>) const {

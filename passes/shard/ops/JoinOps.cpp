@@ -104,6 +104,20 @@ struct PadModel : ShardableOp::ExternalModel<PadModel, tensor::PadOp> {
         rule.link({{rule.operands[0], dim}, {rule.results[0], dim}});
     return rule;
   }
+  /// What is padded is made of nothing.
+  SmallVector<Steps> getSteps(Operation *op) const {
+    auto pad = cast<tensor::PadOp>(op);
+    MLIRContext *context = op->getContext();
+    Steps steps(op);
+    SmallVector<AffineExpr> source = steps.addLoops(context, pad.getSourceType().getShape()), padded;
+    for (auto [dim, low] : llvm::enumerate(pad.getStaticLow()))
+      padded.push_back(ShapedType::isDynamic(low)
+                           ? steps.addLoop(context, pad.getResultType().getDimSize(dim))
+                           : source[dim] + low);
+    steps.setOperand(0, source, context);
+    steps.setResult(0, padded, context);
+    return {steps};
+  }
   SmallVector<Status> getStatuses(Operation *op, ArrayRef<Status> operands,
                                   function_ref<Status(Value)> getCaptured) const {
     Value padding = cast<tensor::PadOp>(op).getConstantPaddingValue();
@@ -127,6 +141,22 @@ struct PadModel : ShardableOp::ExternalModel<PadModel, tensor::PadOp> {
 struct ConcatenateModel : ShardableOp::ExternalModel<ConcatenateModel, ConcatenateOp> {
   FactorRule getFactorRule(Operation *op) const {
     return getPointwiseRule(op, cast<ConcatenateOp>(op).getDim());
+  }
+  /// Those of each operand by themselves.
+  SmallVector<Steps> getSteps(Operation *op) const {
+    MLIRContext *context = op->getContext();
+    int64_t offset = 0, dim = cast<ConcatenateOp>(op).getDim();
+    SmallVector<Steps> all;
+    for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+      Steps steps(op);
+      SmallVector<AffineExpr> position = steps.addLoops(context, getType(operand).getShape());
+      steps.setOperand(index, position, context);
+      position[dim] = position[dim] + offset;
+      steps.setResult(0, position, context);
+      offset += getType(operand).getDimSize(dim);
+      all.push_back(steps);
+    }
+    return all;
   }
   SmallVector<Status> getStatuses(Operation *, ArrayRef<Status> operands, function_ref<Status(Value)>) const {
     return {joinAll(operands)};

@@ -40,6 +40,18 @@ static FactorRule getStackRule(Operation *op, bool slices) {
   return rule;
 }
 
+/// Of an iteration's value and the rows of a stack. Which row it is the iteration says.
+static SmallVector<Steps> getStackSteps(Operation *op, bool slices) {
+  MLIRContext *context = op->getContext();
+  Value whole = slices ? op->getOperand(0) : op->getResult(0);
+  Steps steps(op);
+  SmallVector<AffineExpr> stack = steps.addLoops(context, cast<RankedTensorType>(whole.getType()).getShape());
+  ArrayRef<AffineExpr> row = ArrayRef(stack).drop_front();
+  steps.setOperand(0, slices ? ArrayRef(stack) : row, context);
+  steps.setResult(0, slices ? row : ArrayRef(stack), context);
+  return {steps};
+}
+
 /// The rows of dimension 0, one by one. Which one it is differs from iteration to iteration.
 static SmallVector<Cut> getRows(Value stack) { return {{stack, 0, ShapedType::kDynamic, 1}}; }
 
@@ -56,11 +68,13 @@ template <typename Model, typename OpT> struct EdgeModel : ShardableOp::External
 /// What is carried is no sum of what comes in: whether it is one is decided for all iterations together.
 struct LoopCarryModel : EdgeModel<LoopCarryModel, LoopCarryOp> {
   FactorRule getFactorRule(Operation *op) const { return getPointwiseRule(op); }
+  SmallVector<Steps> getSteps(Operation *op) const { return getPointwiseSteps(op); }
   bool expandSegments(Operation *op, SegmentExpander &expander) const { return expander.expandPointwise(op); }
 };
 
 struct LoopLastModel : EdgeModel<LoopLastModel, LoopLastOp> {
   FactorRule getFactorRule(Operation *op) const { return getPointwiseRule(op); }
+  SmallVector<Steps> getSteps(Operation *op) const { return getPointwiseSteps(op); }
   SmallVector<Status> getStatuses(Operation *, ArrayRef<Status> operands, function_ref<Status(Value)>) const {
     return {operands[0]};
   }
@@ -69,6 +83,7 @@ struct LoopLastModel : EdgeModel<LoopLastModel, LoopLastOp> {
 
 struct LoopSliceModel : EdgeModel<LoopSliceModel, LoopSliceOp> {
   FactorRule getFactorRule(Operation *op) const { return getStackRule(op, /*slices=*/true); }
+  SmallVector<Steps> getSteps(Operation *op) const { return getStackSteps(op, /*slices=*/true); }
   SmallVector<Status> getStatuses(Operation *, ArrayRef<Status> operands, function_ref<Status(Value)>) const {
     return {operands[0]};
   }
@@ -82,6 +97,7 @@ struct LoopSliceModel : EdgeModel<LoopSliceModel, LoopSliceOp> {
 
 struct LoopStackModel : EdgeModel<LoopStackModel, LoopStackOp> {
   FactorRule getFactorRule(Operation *op) const { return getStackRule(op, /*slices=*/false); }
+  SmallVector<Steps> getSteps(Operation *op) const { return getStackSteps(op, /*slices=*/false); }
   SmallVector<Status> getStatuses(Operation *, ArrayRef<Status> operands, function_ref<Status(Value)>) const {
     return {operands[0]};
   }

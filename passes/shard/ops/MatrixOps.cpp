@@ -22,6 +22,7 @@ static FactorRule getMatrixRule(Operation *op) {
 namespace {
 struct FactorizeModel : ShardableOp::ExternalModel<FactorizeModel, FactorizeOp> {
   FactorRule getFactorRule(Operation *op) const { return getMatrixRule(op); }
+  SmallVector<Steps> getSteps(Operation *op) const { return getBatchedSteps(op, getNumBatchDims(op)); }
   int64_t countMultiplyAdds(Operation *op) const { return getMatrixFlops(op) / 2; }
   bool isWorthSkipping(Operation *op) const { return true; }
 };
@@ -33,6 +34,21 @@ struct TriangularSolveModel : ShardableOp::ExternalModel<TriangularSolveModel, T
     rule.link({{rule.operands[1], dim}, {rule.results[0], dim}});
     return rule;
   }
+  SmallVector<Steps> getSteps(Operation *op) const {
+    MLIRContext *context = op->getContext();
+    int64_t batch = getNumBatchDims(op), dim = batch + (cast<TriangularSolveOp>(op).getLeft() ? 1 : 0);
+    Steps steps(op);
+    auto getShape = [](Value value) { return cast<RankedTensorType>(value.getType()).getShape(); };
+    SmallVector<AffineExpr> matrix = steps.addLoops(context, getShape(op->getOperand(0)));
+    SmallVector<AffineExpr> result = steps.addLoops(context, getShape(op->getResult(0))), rhs = result;
+    int64_t solved = 2 * batch + 1 - dim; // the dimension that is solved for, which is read as a whole
+    rhs[solved] = steps.addLoop(context, getShape(op->getResult(0))[solved]);
+    std::copy(result.begin(), result.begin() + batch, matrix.begin());
+    steps.setOperand(0, matrix, context);
+    steps.setOperand(1, rhs, context);
+    steps.setResult(0, result, context);
+    return {steps};
+  }
   SmallVector<Status> getStatuses(Operation *, ArrayRef<Status> operands, function_ref<Status(Value)>) const {
     return {evaluateQuotient(operands[1], operands[0])};
   }
@@ -42,6 +58,9 @@ struct TriangularSolveModel : ShardableOp::ExternalModel<TriangularSolveModel, T
 
 struct SortModel : ShardableOp::ExternalModel<SortModel, SortOp> {
   FactorRule getFactorRule(Operation *op) const { return getPointwiseRule(op, cast<SortOp>(op).getDim()); }
+  SmallVector<Steps> getSteps(Operation *op) const {
+    return getPointwiseSteps(op, cast<SortOp>(op).getDim());
+  }
   bool isWorthSkipping(Operation *op) const { return true; }
 };
 } // namespace

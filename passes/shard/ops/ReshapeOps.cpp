@@ -115,7 +115,7 @@ static bool expandReshape(tensor::CollapseShapeOp op, SegmentExpander &expander)
 //===----------------------------------------------------------------------===//
 
 namespace {
-template <typename OpT> struct ReshapeModel : ShardableOp::ExternalModel<ReshapeModel<OpT>, OpT> {
+template <typename Model, typename OpT> struct ReshapeModel : ShardableOp::ExternalModel<Model, OpT> {
   static constexpr bool expands = std::is_same_v<OpT, tensor::ExpandShapeOp>;
 
   /// Where the dimension of the group is that the collapsed one is; its end if all are 1.
@@ -134,20 +134,26 @@ template <typename OpT> struct ReshapeModel : ShardableOp::ExternalModel<Reshape
     return rule;
   }
 
-  SmallVector<Status> getStatuses(Operation *, ArrayRef<Status> operands, function_ref<Status(Value)>) const {
-    return {operands[0]};
+  /// Dimensions of a group are walked as the digits of the collapsed one.
+  SmallVector<Steps> getSteps(Operation *op) const {
+    MLIRContext *context = op->getContext();
+    auto reshape = cast<OpT>(op);
+    Steps steps(op);
+    ArrayRef<int64_t> shape = getType(getFine(reshape)).getShape();
+    SmallVector<AffineExpr> fine = steps.addLoops(context, shape), coarse;
+    for (const ReassociationIndices &group : reshape.getReassociationIndices()) {
+      AffineExpr position = getAffineConstantExpr(0, context);
+      for (int64_t dim : group)
+        position = position * shape[dim] + fine[dim];
+      coarse.push_back(position);
+    }
+    steps.setOperand(0, expands ? coarse : fine, context);
+    steps.setResult(0, expands ? fine : coarse, context);
+    return {steps};
   }
 
-  /// A collapsing op has no attribute that says an extent.
-  bool localize(Operation *op, Localizer &localizer) const {
-    if constexpr (expands) {
-      auto expand = cast<tensor::ExpandShapeOp>(op);
-      auto local = tensor::ExpandShapeOp::create(
-          localizer.builder, op->getLoc(), getLocalType(expand.getResult()),
-          localizer.values.lookup(expand.getSrc()), expand.getReassociationIndices());
-      replaceByLocal(op, local, localizer);
-    }
-    return expands;
+  SmallVector<Status> getStatuses(Operation *, ArrayRef<Status> operands, function_ref<Status(Value)>) const {
+    return {operands[0]};
   }
 
   SmallVector<Nest> getNests(Operation *op) const {
@@ -163,11 +169,25 @@ template <typename OpT> struct ReshapeModel : ShardableOp::ExternalModel<Reshape
     return expandReshape(cast<OpT>(op), expander);
   }
 };
+
+struct ExpandShapeModel : ReshapeModel<ExpandShapeModel, tensor::ExpandShapeOp> {
+  /// The op says its result's extents.
+  bool localize(Operation *op, Localizer &localizer) const {
+    auto expand = cast<tensor::ExpandShapeOp>(op);
+    auto local = tensor::ExpandShapeOp::create(
+        localizer.builder, op->getLoc(), getLocalType(expand.getResult()),
+        localizer.values.lookup(expand.getSrc()), expand.getReassociationIndices());
+    replaceByLocal(op, local, localizer);
+    return true;
+  }
+};
+
+struct CollapseShapeModel : ReshapeModel<CollapseShapeModel, tensor::CollapseShapeOp> {};
 } // namespace
 
 void mlir::epl::registerReshapeModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, tensor::TensorDialect *) {
-    tensor::ExpandShapeOp::attachInterface<ReshapeModel<tensor::ExpandShapeOp>>(*context);
-    tensor::CollapseShapeOp::attachInterface<ReshapeModel<tensor::CollapseShapeOp>>(*context);
+    tensor::ExpandShapeOp::attachInterface<ExpandShapeModel>(*context);
+    tensor::CollapseShapeOp::attachInterface<CollapseShapeModel>(*context);
   });
 }

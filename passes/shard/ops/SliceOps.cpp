@@ -146,6 +146,25 @@ static SmallVector<Cut> getSliceCuts(OffsetSizeAndStrideOpInterface slice, Value
   return cuts;
 }
 
+/// Where the element of the part at `position` lies in the whole. Somewhere, if that is not known.
+static SmallVector<AffineExpr> getWholePosition(OffsetSizeAndStrideOpInterface slice, RankedTensorType whole,
+                                                const llvm::SmallBitVector &dropped,
+                                                ArrayRef<AffineExpr> position, Steps &steps) {
+  MLIRContext *context = slice->getContext();
+  SmallVector<AffineExpr> found;
+  for (unsigned dim = 0; dim < dropped.size(); ++dim) {
+    AffineExpr within = getAffineConstantExpr(0, context);
+    if (!dropped.test(dim)) {
+      within = position.front();
+      position = position.drop_front();
+    }
+    bool isKnown = !slice.isDynamicOffset(dim) && !slice.isDynamicStride(dim);
+    found.push_back(isKnown ? within * slice.getStaticStride(dim) + slice.getStaticOffset(dim)
+                            : steps.addLoop(context, whole.getDimSize(dim)));
+  }
+  return found;
+}
+
 namespace {
 struct ExtractSliceModel : ShardableOp::ExternalModel<ExtractSliceModel, tensor::ExtractSliceOp> {
   FactorRule getFactorRule(Operation *op) const {
@@ -154,6 +173,16 @@ struct ExtractSliceModel : ShardableOp::ExternalModel<ExtractSliceModel, tensor:
     rule.linkSlice(slice.getStaticSizes(), slice.getStaticStrides(), slice.getSourceType(),
                    slice.getDroppedDims(), {&rule.operands[0]}, rule.results[0]);
     return rule;
+  }
+  SmallVector<Steps> getSteps(Operation *op) const {
+    auto slice = cast<tensor::ExtractSliceOp>(op);
+    Steps steps(op);
+    SmallVector<AffineExpr> part = steps.addLoops(op->getContext(), slice.getType().getShape());
+    SmallVector<AffineExpr> whole =
+        getWholePosition(slice, slice.getSourceType(), slice.getDroppedDims(), part, steps);
+    steps.setOperand(0, whole, op->getContext());
+    steps.setResult(0, part, op->getContext());
+    return {steps};
   }
   SmallVector<Status> getStatuses(Operation *, ArrayRef<Status> operands, function_ref<Status(Value)>) const {
     return {operands[0]};
@@ -182,6 +211,21 @@ struct InsertSliceModel : ShardableOp::ExternalModel<InsertSliceModel, tensor::I
     rule.linkSlice(slice.getStaticSizes(), slice.getStaticStrides(), slice.getDestType(),
                    slice.getDroppedDims(), {&rule.operands[1], &rule.results[0]}, rule.operands[0]);
     return rule;
+  }
+  /// What is overwritten counts as read.
+  SmallVector<Steps> getSteps(Operation *op) const {
+    auto slice = cast<tensor::InsertSliceOp>(op);
+    MLIRContext *context = op->getContext();
+    Steps inserted(op), kept(op);
+    SmallVector<AffineExpr> part = inserted.addLoops(context, slice.getSourceType().getShape());
+    SmallVector<AffineExpr> whole =
+        getWholePosition(slice, slice.getDestType(), slice.getDroppedDims(), part, inserted);
+    inserted.setOperand(0, part, context);
+    inserted.setResult(0, whole, context);
+    SmallVector<AffineExpr> same = kept.addLoops(context, slice.getDestType().getShape());
+    kept.setOperand(1, same, context);
+    kept.setResult(0, same, context);
+    return {inserted, kept};
   }
   SmallVector<Status> getStatuses(Operation *, ArrayRef<Status> operands, function_ref<Status(Value)>) const {
     return {join(operands[0], operands[1])};

@@ -84,6 +84,7 @@ static bool hasOneShape(Operation *op) {
 namespace {
 struct CastModel : ShardableOp::ExternalModel<CastModel, tensor::CastOp> {
   FactorRule getFactorRule(Operation *op) const { return getSameShapeRule(op); }
+  SmallVector<Steps> getSteps(Operation *op) const { return getPointwiseSteps(op); }
   SmallVector<Status> getStatuses(Operation *, ArrayRef<Status> operands, function_ref<Status(Value)>) const {
     return {operands[0]};
   }
@@ -93,6 +94,9 @@ struct CastModel : ShardableOp::ExternalModel<CastModel, tensor::CastOp> {
 template <typename OpT> struct BitsModel : ShardableOp::ExternalModel<BitsModel<OpT>, OpT> {
   FactorRule getFactorRule(Operation *op) const {
     return hasOneShape(op) ? getPointwiseRule(op) : getBlockedRule(op);
+  }
+  SmallVector<Steps> getSteps(Operation *op) const {
+    return hasOneShape(op) ? getPointwiseSteps(op) : deriveSteps(op);
   }
   bool hasSegmentedForm(Operation *op) const { return hasOneShape(op); }
   bool expandSegments(Operation *op, SegmentExpander &expander) const {
@@ -138,6 +142,7 @@ static bool expandConstrain(ConstrainOp op, SegmentExpander &expander) {
 namespace {
 struct ReshardModel : ShardableOp::ExternalModel<ReshardModel, ReshardOp> {
   FactorRule getFactorRule(Operation *op) const { return getPointwiseRule(op); }
+  SmallVector<Steps> getSteps(Operation *op) const { return getPointwiseSteps(op); }
   SmallVector<Status> getStatuses(Operation *, ArrayRef<Status> operands, function_ref<Status(Value)>) const {
     return {operands[0]};
   }
@@ -153,6 +158,7 @@ struct ReshardModel : ShardableOp::ExternalModel<ReshardModel, ReshardOp> {
 
 struct ConstrainModel : ShardableOp::ExternalModel<ConstrainModel, ConstrainOp> {
   FactorRule getFactorRule(Operation *op) const { return getPointwiseRule(op); }
+  SmallVector<Steps> getSteps(Operation *op) const { return getPointwiseSteps(op); }
   SmallVector<Status> getStatuses(Operation *, ArrayRef<Status> operands, function_ref<Status(Value)>) const {
     return {operands[0]};
   }

@@ -58,6 +58,8 @@ Value ReshardBuilder::rematerialize(Operation *op, ShardingAttr target, WorkAttr
   rematerialized.push_back(op);
   Value copy = builder.clone(*op, mapping)->getResult(0);
   setSharding(copy, target);
+  for (AxisAttr axis : rules.getMesh().getAxes().getAsRange<AxisAttr>())
+    setChosenFactor(copy.getDefiningOp(), axis, getResultFactor(rules.getRule(op), target, axis));
   originals[copy] = op->getResult(0);
   return copy;
 }

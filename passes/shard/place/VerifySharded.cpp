@@ -2,8 +2,11 @@
 //
 // Problem: localize turns shardings into local shapes op by op; it is right only if the operands and results
 //   of every op agree.
-// Method: on each axis, recover the factor that an op shards and compare the states of its operands and
-//   results with those that its rule asks for.
+// Method: two checks of every op on each axis, which know nothing of each other. By its rule: the states of
+// its
+//   operands and results are those that the factor asks for which propagation has written down
+//   (`epl.factors`). By index sets (IndexSets.cpp), which do not ask the rule: each member holds what it
+//   reads.
 // Invariant in: `epl-place` has run.
 // Invariant out: the same; nothing changes. `epl.reshard` alone changes distributions, captured tensors are
 //   replicated, results that update an argument return in its sharding and the others are complete.
@@ -12,6 +15,7 @@
 
 #include "passes/shard/Passes.h"
 #include "passes/shard/analysis/FactorChoice.h"
+#include "passes/shard/place/IndexSets.h"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_VERIFYSHARDEDPASS
@@ -38,6 +42,7 @@ public:
 private:
   LogicalResult verifyOp(Operation &op);
   LogicalResult verifyOperands(Operation &op, int64_t factor);
+  LogicalResult verifyNeutral(Operation &op, int64_t factor);
   LogicalResult verifyCaptured(Operation &op);
   LogicalResult verifyResults(Operation &op, int64_t factor);
   LogicalResult verifyReturn(func::ReturnOp op);
@@ -61,9 +66,14 @@ LogicalResult AxisVerifier::verifyOp(Operation &op) {
     return success();
   if (auto terminator = dyn_cast<func::ReturnOp>(op))
     return verifyReturn(terminator);
-  int64_t factor = rules.chooseFactor(&op, axis, [&](Value value) { return getState(value); });
+  int64_t factor = getChosenFactor(&op, axis);
+  if (factor >= int64_t(rules.getRule(&op).factors.size()))
+    return op.emitOpError() << "shards factor " << factor << " over axis \"" << axis.getName()
+                            << "\", expected one of the " << rules.getRule(&op).factors.size()
+                            << " of its rule";
   return success(succeeded(verifyCaptured(op)) && succeeded(verifyOperands(op, factor)) &&
-                 succeeded(verifyResults(op, factor)));
+                 succeeded(verifyNeutral(op, factor)) && succeeded(verifyResults(op, factor)) &&
+                 succeeded(verifyIndexSets(&op, axis, [&](Value value) { return getState(value); })));
 }
 
 LogicalResult AxisVerifier::expect(Operation *op, const Twine &what, AxisState found, AxisState expected) {
@@ -86,6 +96,14 @@ LogicalResult AxisVerifier::verifyOperands(Operation &op, int64_t factor) {
       return failure();
   }
   return success();
+}
+
+/// What a reduction starts from is combined on every member.
+LogicalResult AxisVerifier::verifyNeutral(Operation &op, int64_t factor) {
+  if (factor == FactorRule::kBlocked || !rules.getRule(&op).isReduction(factor) || rules.startsNeutral(&op))
+    return success();
+  return op.emitOpError() << "shards a reduction over axis \"" << axis.getName()
+                          << "\" that starts from a value that is not neutral";
 }
 
 LogicalResult AxisVerifier::verifyCaptured(Operation &op) {

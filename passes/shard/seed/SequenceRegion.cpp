@@ -27,7 +27,7 @@ static Propagation propagate(const FunctionRules &rules, AxisAttr axis) {
 
 SequenceStep::SequenceStep(func::FuncOp function, MeshOp mesh, AxisAttr axis)
     : rules(function, mesh), axis(axis), program(propagate(rules, axis)),
-      placement(rules, axis, [this](Value value) { return program.getState(value); }) {}
+      placement(rules, axis, program) {}
 
 bool SequenceStep::isWhole(Value value) const {
   return placement.isCompleted(value) || getState(value).isReplicated();

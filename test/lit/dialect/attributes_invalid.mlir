@@ -203,3 +203,11 @@ func.func private @caller_parts_count() -> (tensor<2x4xf32> {epl.caller_parts = 
 
 // expected-error@+1 {{attribute "epl.caller_parts" of argument 0 is [array<i64: 3, 5>, array<i64>], expected for each dimension no parts}}
 func.func private @caller_parts(tensor<2x4xf32> {epl.caller_parts = [array<i64: 3, 5>, array<i64>]})
+
+// -----
+
+func.func @factors(%x: tensor<8xf32>) {
+  // expected-error@+1 {{attribute "epl.factors" is not a dictionary of 64-bit integers that are not negative}}
+  %0 = math.exp %x {epl.factors = {data = -1 : i64}} : tensor<8xf32>
+  return
+}

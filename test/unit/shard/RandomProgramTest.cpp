@@ -27,6 +27,9 @@ namespace {
 class RandomProgram : public testing::Test {
 protected:
   RandomProgram() {
+    DialectRegistry models;
+    registerShardModels(models);
+    context.appendDialectRegistry(models);
     context.loadDialect<EplDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
                         math::MathDialect, tensor::TensorDialect>();
   }

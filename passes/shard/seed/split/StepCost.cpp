@@ -48,6 +48,6 @@ StepCost StepCosts::get(const Propagation &program, AxisAttr axis,
     bool isSplit = program.getChoice(op) != FactorRule::kBlocked || llvm::any_of(others, has);
     cost.multiplyAdds += isSplit ? volume / axis.getSize() : volume;
   }
-  cost.bytes = AxisPlacement(rules, axis, [&](Value value) { return program.getState(value); }).getTraffic();
+  cost.bytes = AxisPlacement(rules, axis, program).getTraffic();
   return cost;
 }

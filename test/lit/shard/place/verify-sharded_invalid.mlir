@@ -13,7 +13,7 @@ epl.mesh @mesh axes ["data"=2]
 func.func @operands(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}]>},
                     %y: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{}]>}) {
   // expected-error@+1 {{operand 1 is replicated on axis "data", expected sharded on dimension 0}}
-  %0 = arith.addf %x, %y {epl.sharding = [#epl.sharding<@mesh, [{"data"}]>]} : tensor<8xf32>
+  %0 = arith.addf %x, %y {epl.factors = {data = 0 : i64}, epl.sharding = [#epl.sharding<@mesh, [{"data"}]>]} : tensor<8xf32>
   return
 }
 
@@ -33,7 +33,7 @@ func.func @blocked(%x: tensor<8x4xf32> {epl.sharding = #epl.sharding<@mesh, [{"d
 epl.mesh @mesh axes ["data"=2]
 func.func @result(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}]>}) {
   // expected-error@+1 {{result 0 is replicated on axis "data", expected sharded on dimension 0}}
-  %0 = math.exp %x {epl.sharding = [#epl.sharding<@mesh, [{}]>]} : tensor<8xf32>
+  %0 = math.exp %x {epl.factors = {data = 0 : i64}, epl.sharding = [#epl.sharding<@mesh, [{}]>]} : tensor<8xf32>
   return
 }
 
@@ -44,7 +44,7 @@ func.func @reduction(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"d
                      %m: tensor<f32> {epl.sharding = #epl.sharding<@mesh, []>}) {
   // expected-error@+1 {{result 0 is pending sum on axis "data", expected pending max}}
   %0 = linalg.reduce { arith.maximumf } ins(%x : tensor<8xf32>) outs(%m : tensor<f32>) dimensions = [0]
-      {epl.sharding = [#epl.sharding<@mesh, [], partial = sum{"data"}>]}
+      {epl.factors = {data = 0 : i64}, epl.sharding = [#epl.sharding<@mesh, [], partial = sum{"data"}>]}
   return
 }
 
@@ -54,9 +54,9 @@ func.func @reduction(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"d
 epl.mesh @mesh axes ["data"=2]
 func.func @init(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}]>},
                 %s: tensor<f32> {epl.sharding = #epl.sharding<@mesh, []>}) {
-  // expected-error@+1 {{operand 0 is sharded on dimension 0 on axis "data", expected replicated}}
+  // expected-error@+1 {{shards a reduction over axis "data" that starts from a value that is not neutral}}
   %0 = linalg.reduce { arith.addf } ins(%x : tensor<8xf32>) outs(%s : tensor<f32>) dimensions = [0]
-      {epl.sharding = [#epl.sharding<@mesh, [], partial = sum{"data"}>]}
+      {epl.factors = {data = 0 : i64}, epl.sharding = [#epl.sharding<@mesh, [], partial = sum{"data"}>]}
   return
 }
 
@@ -66,7 +66,7 @@ epl.mesh @mesh axes ["data"=2]
 func.func @not_linear(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}]>}) {
   %z = arith.constant {epl.sharding = [#epl.sharding<@mesh, []>]} dense<0.0> : tensor<f32>
   %0 = linalg.reduce { arith.addf } ins(%x : tensor<8xf32>) outs(%z : tensor<f32>) dimensions = [0]
-      {epl.sharding = [#epl.sharding<@mesh, [], partial = sum{"data"}>]}
+      {epl.factors = {data = 0 : i64}, epl.sharding = [#epl.sharding<@mesh, [], partial = sum{"data"}>]}
   // expected-error@+1 {{has a partial operand on axis "data" that it is not linear in}}
   %1 = math.exp %0 {epl.sharding = [#epl.sharding<@mesh, []>]} : tensor<f32>
   return
@@ -94,7 +94,7 @@ epl.mesh @mesh axes ["data"=2]
 func.func @partial_result(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}]>}) -> tensor<f32> {
   %z = arith.constant {epl.sharding = [#epl.sharding<@mesh, []>]} dense<0.0> : tensor<f32>
   %0 = linalg.reduce { arith.addf } ins(%x : tensor<8xf32>) outs(%z : tensor<f32>) dimensions = [0]
-      {epl.sharding = [#epl.sharding<@mesh, [], partial = sum{"data"}>]}
+      {epl.factors = {data = 0 : i64}, epl.sharding = [#epl.sharding<@mesh, [], partial = sum{"data"}>]}
   // expected-error@+1 {{operand 0 is pending sum on axis "data", expected replicated}}
   return %0 : tensor<f32>
 }
@@ -107,4 +107,13 @@ func.func @tied_result(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{
     -> (tensor<8xf32> {epl.updates = 1 : i64}) {
   // expected-error@+1 {{operand 0 is sharded on dimension 0 on axis "data", expected replicated}}
   return %x : tensor<8xf32>
+}
+
+// -----
+
+epl.mesh @mesh axes ["data"=2]
+func.func @no_factor(%x: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}]>}) {
+  // expected-error@+1 {{shards factor 3 over axis "data", expected one of the 1 of its rule}}
+  %0 = math.exp %x {epl.factors = {data = 3 : i64}, epl.sharding = [#epl.sharding<@mesh, [{"data"}]>]} : tensor<8xf32>
+  return
 }
