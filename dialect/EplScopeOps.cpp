@@ -110,6 +110,10 @@ LogicalResult MeshOp::verify() {
       return emitOpError() << "has more than " << kMaxSize << " positions";
     size *= axis.getSize();
   }
+  if (getFirst().has_value() != getStrides().has_value()) // (C3)
+    return emitOpError() << "has "
+                         << (getFirst() ? "\"first\" without \"strides\"" : "\"strides\" without \"first\"")
+                         << ", expected both or neither";
   return getStrides() ? verifyDevices(*this) : success();
 }
 

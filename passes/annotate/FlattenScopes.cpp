@@ -337,6 +337,8 @@ struct FlattenScopesPass : epl::impl::FlattenScopesPassBase<FlattenScopesPass> {
     if (getOperation().isExternal())
       return;
     Block &body = getOperation().getBody().front();
+    if (failed(verifyLoops(body)))
+      return signalPassFailure();
     llvm::DenseMap<Operation *, RegionScope> regions = inlineScopes(body);
     numDead += eraseDeadOps(body);
     Stamper stamper(getOperation(), regions);

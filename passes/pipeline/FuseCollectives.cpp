@@ -22,9 +22,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include "llvm/Support/DebugLog.h"
-
-#define DEBUG_TYPE "epl-fuse-collectives"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_FUSECOLLECTIVESPASS
@@ -62,15 +59,9 @@ public:
         all.push_back(&op);
     llvm::for_each(all, [&](Operation *op) { insert(op); });
     for (const Bucket &bucket : buckets)
-      if (bucket.members.size() > 1) {
-        LDBG() << bucket.members.size() << " of " << bucket.members.front()->getName() << ", " << bucket.bytes
-               << " bytes";
+      if (bucket.members.size() > 1)
         fuse(bucket.members);
-      }
   }
-
-  /// What `run` has made of the collectives. Buckets of one are what they were.
-  ArrayRef<Bucket> getBuckets() const { return buckets; }
 
 private:
   /// Equal for collectives that may be one.
@@ -200,20 +191,8 @@ struct FuseCollectivesPass : epl::impl::FuseCollectivesPassBase<FuseCollectivesP
 
   void runOnOperation() override {
     for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
-      if (!function.isExternal()) {
-        Fuser fuser(function.front(), maxBytes, smallBytes);
-        fuser.run();
-        count(fuser.getBuckets());
-      }
-  }
-
-  void count(ArrayRef<Bucket> buckets) {
-    numAfter += buckets.size();
-    for (const Bucket &bucket : buckets) {
-      numBefore += bucket.members.size();
-      if (bucket.members.size() > 1)
-        numFusedBytes += bucket.bytes;
-    }
+      if (!function.isExternal())
+        Fuser(function.front(), maxBytes, smallBytes).run();
   }
 };
 } // namespace

@@ -29,11 +29,6 @@ def FuseCollectivesPass : Pass<"epl-fuse-collectives", "::mlir::ModuleOp"> {
     Option<"maxBytes", "max-bytes", "int64_t", "1 << 20", "Of the tensors of one collective">,
     Option<"smallBytes", "small-bytes", "int64_t", "1 << 10", "Of a tensor that may always join">
   ];
-  let statistics = [
-    Statistic<"numBefore", "collectives-before", "Collectives that the pass has found">,
-    Statistic<"numAfter", "collectives-after", "Collectives that are left">,
-    Statistic<"numFusedBytes", "fused-bytes", "Bytes on a device that collectives of several tensors combine">
-  ];
   let dependentDialects = ["EplDialect"];
 }
 

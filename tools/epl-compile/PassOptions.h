@@ -20,7 +20,7 @@ inline constexpr const char *kReproducerOption = "--mlir-pass-pipeline-crash-rep
 inline constexpr const char *kMlirOptionsHelp =
     "MLIR's options for debugging passes, each with its value behind '=' (docs/debugging.md):\n"
     "  --mlir-print-ir-{before,after}[=PASS], -all, -change, -failure, --mlir-print-ir-tree-dir=DIR,\n"
-    "  --mlir-print-ir-module-scope, --mlir-pass-statistics, --mlir-timing";
+    "  --mlir-print-ir-module-scope, --mlir-timing";
 
 /// Takes the arguments that begin with --mlir-, but for `kReproducerOption`, out of `arguments` and sets
 /// what they say. False, with an error on standard error, for one that MLIR does not know.

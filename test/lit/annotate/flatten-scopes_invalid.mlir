@@ -34,3 +34,13 @@ func.func @one_name(%x: tensor<4xf32>) -> tensor<4xf32> {
   }
   return %2 : tensor<4xf32>
 }
+
+// -----
+
+// CHECK: error: {{.*}}'epl.loop_carry' op has no "epl.loop_last" of index 0
+func.func @loop(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = epl.loop_carry <0, trip_count = 3> 0 %x : tensor<4xf32> -> tensor<4xf32>
+  %1 = math.sin %0 : tensor<4xf32>
+  %2 = epl.loop_last <0, trip_count = 3> -1 %1 : tensor<4xf32>
+  return %2 : tensor<4xf32>
+}

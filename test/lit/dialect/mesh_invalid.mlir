@@ -51,3 +51,15 @@ epl.mesh @mesh axes ["data"=2] first 1 strides [2147483647]
 // (C4)
 // expected-error@+1 {{has an axis of stride 1, expected more than 1, which the axes of lower strides reach}}
 epl.mesh @mesh axes ["data"=2, "model"=2] first 0 strides [1, 1]
+
+// -----
+
+// (C3)
+// expected-error@+1 {{has "first" without "strides", expected both or neither}}
+"epl.mesh"() <{sym_name = "mesh", axes = [#epl.axis<"data"=2>], first = 1 : i64}> : () -> ()
+
+// -----
+
+// (C3)
+// expected-error@+1 {{has "strides" without "first", expected both or neither}}
+"epl.mesh"() <{sym_name = "mesh", axes = [#epl.axis<"data"=2>], strides = array<i64: 1>}> : () -> ()
