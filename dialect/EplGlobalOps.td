@@ -18,8 +18,8 @@ def Epl_MeshOp : Epl_Op<"mesh", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     Constraints:
     - (C1) axis names are distinct.
     - (C2) the product of the sizes is at most 2147483647, so that no product of axes overflows.
-    - (C3) `first` and strides are there both or neither; `first` is at least 0; there is one stride for each axis, at least 1; no
-      device is above 2147483647.
+    - (C3) `first` and strides are there both or neither; `first` is at least 0; there is one stride for each
+      axis, at least 1; no device is above 2147483647.
     - (C4) from lower strides to higher ones each is past the devices along those below it, so that no two
       positions are one device.
   }];
