@@ -67,7 +67,12 @@ bool AxisPlacement::demoteCarries() {
 /// Adds the op's partial results and what it means for its partial operands: passed on, or needed complete.
 void AxisPlacement::collect(Operation &op) {
   auto state = [&](Value value) { return getState(value); };
+  auto isPartial = [&](Value value) { return isPending(value, state); };
+  auto isCaptured = [&](OpOperand *use) { return isPartial(use->get()); };
   int64_t factor = choices[&op] = chosen(&op);
+  if (llvm::none_of(op.getOperands(), isPartial) && llvm::none_of(op.getResults(), isPartial) &&
+      llvm::none_of(rules.getCapturedTensors(&op), isCaptured))
+    return;
   for (Value result : op.getResults()) {
     if (!isa<RankedTensorType>(result.getType()) || !getState(result).partial)
       continue;

@@ -12,6 +12,12 @@ using namespace mlir::epl;
 FunctionRules::FunctionRules(func::FuncOp function, MeshOp mesh)
     : function(function), mesh(mesh), loops(function.getBody().front()), zeros(function), taskgraphs(mesh) {
   Block &body = function.getBody().front();
+  numValues = body.getNumArguments();
+  for (Operation &op : body.without_terminator()) {
+    places[&op] = {static_cast<unsigned>(ops.size()), numValues};
+    ops.push_back(&op);
+    numValues += op.getNumResults();
+  }
   for (Operation &op : body) {
     rules[&op] = getFactorRule(&op);
     if (SmallVector<OpOperand *> captured = mlir::epl::getCapturedTensors(&op); !captured.empty())
@@ -24,6 +30,16 @@ FunctionRules::FunctionRules(func::FuncOp function, MeshOp mesh)
   }
   if (taskgraphs.isAnyMixed())
     batch.emplace(function, loops, [&](Operation *op) -> const FactorRule & { return getRule(op); });
+}
+
+std::optional<unsigned> FunctionRules::getNumber(Value value) const {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argument.getOwner() == &getFunction().getBody().front() ? std::optional(argument.getArgNumber())
+                                                                   : std::nullopt;
+  auto place = places.find(value.getDefiningOp());
+  return place == places.end()
+             ? std::nullopt
+             : std::optional(place->second.firstResult + cast<OpResult>(value).getResultNumber());
 }
 
 ArrayRef<OpOperand *> FunctionRules::getCapturedTensors(Operation *op) const {

@@ -48,6 +48,15 @@ public:
   /// What the function returns in the place of `argument`, or null.
   Value getUpdate(BlockArgument argument) const { return updates.lookup(argument); }
 
+  /// The ops of the function's body in order, but for the return.
+  ArrayRef<Operation *> getOps() const { return ops; }
+  /// Where an op of these stands.
+  unsigned getPosition(Operation *op) const { return places.find(op)->second.position; }
+  bool hasPosition(Operation *op) const { return places.contains(op); }
+  /// Arguments and results of these ops are numbered. None for other values.
+  unsigned getNumValues() const { return numValues; }
+  std::optional<unsigned> getNumber(Value value) const;
+
   const Loops &getLoops() const { return loops; }
   /// Whether a carried value can be a pending sum in all iterations: it starts at zero, and what is made of
   /// it is the next iteration's and nothing else. That each iteration only adds to it is what the rules of
@@ -113,8 +122,16 @@ private:
   /// The carried value whose state the op's result has, too; null for ops that are no ends of one.
   Value getCarried(Operation *op) const;
 
+  /// The position of an op, and the number of its first result.
+  struct Place {
+    unsigned position, firstResult;
+  };
+
   func::FuncOp function;
   MeshOp mesh;
+  SmallVector<Operation *> ops;
+  DenseMap<Operation *, Place> places;
+  unsigned numValues;
   Loops loops;
   ZeroAnalysis zeros;
   DenseMap<Operation *, FactorRule> rules;

@@ -1,4 +1,10 @@
 //===- Propagation.cpp - The states of all values on one axis -------------===//
+//
+// Two walks, one in program order and one in reverse, are functions of the states of arguments and carried
+// values. They find more of these, so that both go on until they find no more. Each walk keeps what it has
+// computed: an op is looked at again only if something that it was computed from has changed.
+//
+//===----------------------------------------------------------------------===//
 
 #include "passes/shard/analysis/Propagation.h"
 
@@ -7,70 +13,129 @@ using namespace mlir::epl;
 
 static Block &getBody(func::FuncOp function) { return function.getBody().front(); }
 
-/// Sharded arguments can make their tied results sharded, which can shard more arguments: every round shards
-/// one more argument at least, or a carried value, so there are finitely many.
-void Propagation::run() {
+Propagation::Propagation(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open)
+    : rules(rules), axis(axis), open(open) {
+  initialize();
+}
+
+void Propagation::initialize() {
+  chosen.states.resize(rules.getNumValues());
+  chosen.choices.assign(rules.getOps().size(), FactorRule::kBlocked);
+  dirty.resize(rules.getOps().size(), true);
+  chosenAnew.resize(rules.getOps().size());
+  for (BlockArgument argument : rules.getFunction().getArguments())
+    if (ShardingAttr declared = getSharding(argument))
+      chosen.states[argument.getArgNumber()] = getAxisState(declared, axis.getName());
+  for (BlockArgument argument : open)
+    chosen.states[argument.getArgNumber()] = AxisState();
+  settled = chosen;
   for (auto carry : getBody(rules.getFunction()).getOps<LoopCarryOp>())
     if (rules.isAccumulator(carry))
       found[carry.getResult()] = AxisState::pending(ReductionKind::sum);
+}
+
+void Propagation::seed(BlockArgument argument, AxisState state) {
+  if (getState(chosen, argument) != state)
+    setFound(argument, state);
+}
+
+/// Sets the state of an open argument, or what a carried value is in all iterations.
+void Propagation::setFound(Value value, AxisState state) {
+  found[value] = state;
+  if (auto carry = value.getDefiningOp<LoopCarryOp>()) {
+    dirty.set(rules.getPosition(carry));
+    return;
+  }
+  unsigned number = *rules.getNumber(value);
+  chosen.states[number] = settled.states[number] = state;
+  markUsers(value, dirty);
+}
+
+void Propagation::update() {
+  forward();
+  reverse();
+}
+
+/// Sharded arguments can make their tied results sharded, which can shard more arguments: every round shards
+/// one more argument at least, or a carried value, so there are finitely many.
+void Propagation::run() {
   bool changed = true;
   while (changed) {
-    initialize();
-    forward();
-    reverse();
+    update();
     changed = shardArguments();
     changed |= settleCarries();
   }
 }
 
-void Propagation::initialize() {
-  states.clear();
-  for (BlockArgument argument : rules.getFunction().getArguments())
-    if (ShardingAttr declared = getSharding(argument))
-      states[argument] = getAxisState(declared, axis.getName());
-  for (BlockArgument argument : open)
-    states[argument] = found.lookup(argument);
+//===----------------------------------------------------------------------===//
+// In program order
+//===----------------------------------------------------------------------===//
+
+/// Marks the ops that read a value, those that capture it among them.
+void Propagation::markUsers(Value value, llvm::BitVector &marked) const {
+  Block &body = getBody(rules.getFunction());
+  for (Operation *user : value.getUsers())
+    if (Operation *op = body.findAncestorOpInBlock(*user); op && op != body.getTerminator())
+      marked.set(rules.getPosition(op));
+}
+
+/// Each op chooses its factor from its operands.
+void Propagation::forward() {
+  for (int position = dirty.find_first(); position >= 0; position = dirty.find_next(position)) {
+    dirty.reset(position);
+    chosenAnew.set(position);
+    visit(*rules.getOps()[position]);
+    ++steps;
+  }
+}
+
+void Propagation::visit(Operation &op) {
+  SmallVector<AxisState, 2> before;
+  for (Value result : op.getResults())
+    before.push_back(std::exchange(chosen.states[*rules.getNumber(result)], AxisState()));
+  auto current = [&](Value value) { return getState(chosen, value); };
+  if (auto carry = dyn_cast<LoopCarryOp>(op))
+    enter(carry);
+  else if (auto last = dyn_cast<LoopLastOp>(op); last && rules.getLoops().getCarry(last))
+    leave(last);
+  else
+    choose(chosen, op, rules.chooseFactor(&op, axis, current));
+  for (auto [result, state] : llvm::zip_equal(op.getResults(), before))
+    if (getState(chosen, result) != state)
+      markUsers(result, dirty);
 }
 
 /// What flows partial as far as it can is only where placement may start from; ops that are not linear in
 /// what they read or capture are computed as if that were complete.
-void Propagation::choose(Operation &op, int64_t factor) {
-  auto current = [&](Value value) { return getState(value); };
-  auto completed = [&](Value value) { return getState(value).partial ? AxisState() : getState(value); };
-  choices[&op] = factor;
+void Propagation::choose(Walk &walk, Operation &op, int64_t factor) {
+  auto current = [&](Value value) { return getState(chosen, value); };
+  auto completed = [&](Value value) { return current(value).partial ? AxisState() : current(value); };
+  walk.choices[rules.getPosition(&op)] = factor;
   FailureOr<SmallVector<AxisState>> results = rules.getResultStates(&op, factor, axis, current);
   if (failed(results))
     results = rules.getResultStates(&op, factor, axis, completed);
   for (auto [result, state] : llvm::zip_equal(op.getResults(), *results))
-    states[result] = state;
-}
-
-/// In program order: each op chooses its factor from its operands.
-void Propagation::forward() {
-  auto current = [&](Value value) { return getState(value); };
-  for (Operation &op : getBody(rules.getFunction()).without_terminator()) {
-    if (auto carry = dyn_cast<LoopCarryOp>(op))
-      enter(carry);
-    else if (auto last = dyn_cast<LoopLastOp>(op); last && rules.getLoops().getCarry(last))
-      leave(last);
-    else
-      choose(op, rules.chooseFactor(&op, axis, current));
-  }
+    walk.states[*rules.getNumber(result)] = state;
 }
 
 /// A carried value has one state in all iterations, by default that of the first one.
 void Propagation::enter(LoopCarryOp carry) {
-  AxisState init = getState(carry.getInit());
+  AxisState init = getState(chosen, carry.getInit());
   auto known = found.find(carry.getResult());
   bool isKnown = known != found.end();
-  states[carry.getResult()] = isKnown ? known->second : init.isSharded() ? init : AxisState();
-  choices[carry] = rules.chooseFactor(carry, axis, [&](Value value) { return getState(value); });
+  chosen.states[*rules.getNumber(carry.getResult())] = isKnown            ? known->second
+                                                       : init.isSharded() ? init
+                                                                          : AxisState();
+  auto current = [&](Value value) { return getState(chosen, value); };
+  chosen.choices[rules.getPosition(carry)] = rules.chooseFactor(carry, axis, current);
+  if (LoopLastOp last = rules.getLoops().getLast(carry))
+    dirty.set(rules.getPosition(last));
 }
 
 void Propagation::leave(LoopLastOp last) {
   LoopCarryOp carry = rules.getLoops().getCarry(last);
-  states[last.getResult()] = getState(carry.getResult());
-  choices[last] = choices.lookup(carry);
+  chosen.states[*rules.getNumber(last.getResult())] = getState(chosen, carry.getResult());
+  chosen.choices[rules.getPosition(last)] = chosen.choices[rules.getPosition(carry)];
 }
 
 /// What an iteration makes decides for all iterations: sums that it does not leave pending are complete in
@@ -85,35 +150,60 @@ bool Propagation::settleCarries() {
     bool isBroken = state.partial && state != next;
     if (!isBroken && !(state.isReplicated() && next.isSharded()))
       continue;
-    found[carry.getResult()] = isBroken ? AxisState() : next;
+    setFound(carry.getResult(), isBroken ? AxisState() : next);
     changed = true;
   }
   return changed;
 }
 
+//===----------------------------------------------------------------------===//
+// In reverse
+//===----------------------------------------------------------------------===//
+
 std::optional<AxisState> Propagation::getUseState(OpOperand &use) const {
   Operation *user = use.getOwner();
-  if (!choices.contains(user)) // The return, or a capture inside of an op.
+  if (!rules.hasPosition(user)) // The return, or a capture inside of an op.
     return std::nullopt;
-  return rules.getOperandState(user, use.getOperandNumber(), choices.lookup(user));
+  return rules.getOperandState(user, use.getOperandNumber(), getChoice(user));
+}
+
+/// What an op shards in the end depends on what it has chosen and on what its users shard in the end.
+void Propagation::reverse() {
+  for (int position = chosenAnew.find_last(); position >= 0; position = chosenAnew.find_prev(position)) {
+    chosenAnew.reset(position);
+    Operation &op = *rules.getOps()[position];
+    int64_t before = settled.choices[position];
+    settled.choices[position] = chosen.choices[position];
+    for (Value result : op.getResults())
+      settled.states[*rules.getNumber(result)] = getState(chosen, result);
+    slice(op);
+    ++steps;
+    if (settled.choices[position] == before)
+      continue;
+    for (Value operand : op.getOperands())
+      if (Operation *producer = operand.getDefiningOp(); producer && rules.hasPosition(producer))
+        chosenAnew.set(rules.getPosition(producer));
+  }
 }
 
 /// Masks, zeros, iotas and constants are made in the size that their users read, and so is what is made of a
 /// complete sum: the square of a gradient whose optimizer state is sharded.
-void Propagation::reverse() {
+void Propagation::slice(Operation &op) {
   auto useState = [&](OpOperand &use) { return getUseState(use); };
-  for (Operation &op : llvm::reverse(getBody(rules.getFunction()).without_terminator())) {
-    auto isReplicated = [&](Value value) { return getState(value).isReplicated(); };
-    auto isSharded = [&](Value value) { return getState(value).isSharded(); };
-    if (rules.getSaidFactor(&op, axis) || isa<LoopCarryOp, LoopLastOp>(op) ||
-        choices.lookup(&op) != FactorRule::kBlocked || llvm::any_of(op.getOperands(), isSharded) ||
-        !llvm::all_of(op.getResults(), isReplicated))
-      continue;
-    int64_t factor = rules.chooseSlicedFactor(&op, axis, useState);
-    if (factor != FactorRule::kBlocked)
-      choose(op, factor);
-  }
+  auto isReplicated = [&](Value value) { return getState(chosen, value).isReplicated(); };
+  auto isSharded = [&](Value value) { return getState(chosen, value).isSharded(); };
+  if (rules.getSaidFactor(&op, axis) || isa<LoopCarryOp, LoopLastOp>(op) ||
+      settled.choices[rules.getPosition(&op)] != FactorRule::kBlocked ||
+      llvm::any_of(op.getOperands(), isSharded) || !llvm::all_of(op.getResults(), isReplicated))
+    return;
+  int64_t factor = rules.chooseSlicedFactor(&op, axis, useState);
+  if (factor != FactorRule::kBlocked)
+    choose(settled, op, factor);
 }
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
 
 /// The state of the result that updates `argument`.
 AxisState Propagation::getTiedState(BlockArgument argument) const {
@@ -131,25 +221,26 @@ bool Propagation::shardArguments() {
     AxisState state = getSlicedState(argument, useState).value_or(getTiedState(argument));
     if (!state.isSharded() || !rules.divides(argument, state.dim, axis))
       continue;
-    found[argument] = state;
+    setFound(argument, state);
     changed = true;
   }
   return changed;
 }
 
 void Propagation::commit() {
-  for (auto [op, factor] : choices)
-    setChosenFactor(op, axis, factor);
   FlatSymbolRefAttr mesh = FlatSymbolRefAttr::get(rules.getMesh().getSymNameAttr());
-  for (auto [value, state] : states) {
+  auto add = [&](Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
-    if (!type)
-      continue;
+    if (!type || value.getDefiningOp<ReshardOp>()) // which says it
+      return;
     ShardingAttr sharding = getSharding(value);
-    if (value.getDefiningOp<ReshardOp>()) // which says it
-      continue;
     if (!sharding)
       sharding = ShardingAttr::getReplicated(mesh, type.getRank());
-    setSharding(value, withAxisState(sharding, rules.getMesh(), axis.getName(), state));
+    setSharding(value, withAxisState(sharding, rules.getMesh(), axis.getName(), getState(value)));
+  };
+  llvm::for_each(rules.getFunction().getArguments(), add);
+  for (Operation *op : rules.getOps()) {
+    setChosenFactor(op, axis, getChoice(op));
+    llvm::for_each(op->getResults(), add);
   }
 }

@@ -3,35 +3,58 @@
 
 #include "passes/shard/analysis/FactorChoice.h"
 
+#include "llvm/ADT/BitVector.h"
+
 namespace mlir::epl {
 
 /// The lattice of `epl-propagate`: the states of all values of a function on one axis. The arguments in
 /// `open` start replicated, if they are not seeded, and may become sharded; the others keep the sharding that
 /// they have.
+///
+/// Searches ask what one more seed changes: a copy is cheap, and a copy with other seeds computes anew what
+/// depends on them and nothing else.
 class Propagation {
 public:
-  Propagation(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open)
-      : rules(rules), axis(axis), open(open) {}
+  Propagation(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open);
 
-  /// Starts with `state` of an open argument.
-  void seed(BlockArgument argument, AxisState state) { found[argument] = state; }
-  /// Computes the states.
+  /// Starts with `state` of an open argument; replicated takes a seed back.
+  void seed(BlockArgument argument, AxisState state);
+  /// Computes the states that follow from the seeds, all but which further arguments become sharded.
+  void update();
+  /// Computes the states. Seeds can't be changed any more.
   void run();
   /// Adds them to the shardings of all arguments and ops, and to these the factors that the axis shards.
   void commit();
 
   /// After `run`: the state of a value, and the factor that an op shards.
-  AxisState getState(Value value) const { return states.lookup(value); }
-  int64_t getChoice(Operation *op) const { return choices.lookup(op); }
+  AxisState getState(Value value) const { return getState(settled, value); }
+  int64_t getChoice(Operation *op) const { return settled.choices[rules.getPosition(op)]; }
+
+  /// How often an op was looked at since this was made, or what it is a copy of: tests hold it to a bound.
+  int64_t getNumSteps() const { return steps; }
 
 private:
+  /// What one walk over the program computes: by number of the value, by position of the op.
+  struct Walk {
+    std::vector<AxisState> states;
+    std::vector<int64_t> choices; ///< the factor that the axis shards
+  };
+
+  AxisState getState(const Walk &walk, Value value) const {
+    std::optional<unsigned> number = rules.getNumber(value);
+    return number ? walk.states[*number] : AxisState();
+  }
+  void setFound(Value value, AxisState state);
   void initialize();
-  void choose(Operation &op, int64_t factor);
+  void markUsers(Value value, llvm::BitVector &dirty) const;
   void forward();
-  void reverse();
-  bool shardArguments();
+  void visit(Operation &op);
+  void choose(Walk &walk, Operation &op, int64_t factor);
   void enter(LoopCarryOp carry);
   void leave(LoopLastOp last);
+  void reverse();
+  void slice(Operation &op);
+  bool shardArguments();
   bool settleCarries();
 
   AxisState getTiedState(BlockArgument argument) const;
@@ -40,9 +63,12 @@ private:
   const FunctionRules &rules;
   AxisAttr axis;
   ArrayRef<BlockArgument> open;
-  DenseMap<Value, AxisState> states;
-  DenseMap<Operation *, int64_t> choices; ///< the factor that the axis shards, of every op
-  DenseMap<Value, AxisState> found;       ///< open arguments that became sharded, carried values
+  DenseMap<Value, AxisState> found; ///< open arguments that are sharded, carried values
+  Walk chosen;                      ///< by operands, in program order
+  Walk settled;                     ///< what is left of that in reverse, where uses ask for parts
+  llvm::BitVector dirty;            ///< ops whose operands have changed, by position
+  llvm::BitVector chosenAnew;       ///< ops that were looked at in program order, but not yet in reverse
+  int64_t steps = 0;
 };
 
 } // namespace mlir::epl

@@ -216,8 +216,10 @@ struct SeedSequence : epl::impl::SeedSequencePassBase<SeedSequence> {
       program.run();
       program.commit();
     }
-    for (Operation &op : function.getBody().front())
+    for (Operation &op : function.getBody().front()) {
       op.removeAttr(EplDialect::kShardingAttr);
+      op.removeAttr(EplDialect::kFactorsAttr);
+    }
   }
 };
 } // namespace

@@ -123,7 +123,8 @@ bool Model::isReadBy(Operation *user) const {
   Operation *op = getOp(user);
   if (op == body.getTerminator())
     return false;
-  return program.getChoice(op) != FactorRule::kBlocked ||
+  bool isNew = !rules.hasPosition(op); // a gather of another state
+  return isNew || program.getChoice(op) != FactorRule::kBlocked ||
          llvm::any_of(op->getResults(), [&](Value result) { return read.contains(result); });
 }
 

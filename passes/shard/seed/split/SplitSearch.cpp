@@ -17,10 +17,11 @@ static auto getOps(func::FuncOp function) { return function.getBody().front().wi
 
 SplitSearch::SplitSearch(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open,
                          const DenseMap<BlockArgument, int64_t> &constraints)
-    : rules(rules), axis(axis), open(open), costs(rules) {
+    : rules(rules), axis(axis), open(open), costs(rules), seeded(rules, axis, open) {
   for (auto [position, op] : llvm::enumerate(getOps(rules.getFunction())))
     positions[&op] = position;
   collectKinds(constraints);
+  seeded.update();
 }
 
 //===----------------------------------------------------------------------===//
@@ -53,6 +54,7 @@ static bool precedes(const ParameterKind &a, const ParameterKind &b) {
 }
 
 void SplitSearch::collectKinds(const DenseMap<BlockArgument, int64_t> &constraints) {
+  ParameterUses uses(rules, axis, open, [&](Operation *op) { return costs.isContraction(op); });
   for (BlockArgument argument : open) {
     ParameterKind found;
     found.firstUse = int64_t(positions.size());
@@ -65,7 +67,7 @@ void SplitSearch::collectKinds(const DenseMap<BlockArgument, int64_t> &constrain
     std::string name = getKindName(argument);
     auto known = llvm::find_if(kinds, [&](const ParameterKind &kind) {
       return kind.name == name && kind.members.front().getType() == argument.getType() && kind.dims == dims &&
-             kind.constraint == constraint;
+             kind.constraint == constraint && uses.get(kind.members.front()) == uses.get(argument);
     });
     if (known == kinds.end()) {
       found.name = name;
@@ -80,33 +82,55 @@ void SplitSearch::collectKinds(const DenseMap<BlockArgument, int64_t> &constrain
     known->members.push_back(argument);
   }
   llvm::sort(kinds, precedes);
+  for (auto [number, kind] : llvm::enumerate(kinds))
+    kind.number = number;
 }
 
 //===----------------------------------------------------------------------===//
 // Search
 //===----------------------------------------------------------------------===//
 
-SplitSearch::Candidate SplitSearch::propagate() const {
-  Propagation program(rules, axis, open);
+Propagation SplitSearch::propagate() {
   for (const ParameterKind &kind : kinds)
     for (BlockArgument member : kind.members)
-      if (kind.split)
-        program.seed(member, AxisState::sharded(*kind.split));
+      seeded.seed(member, AxisState::sharded(kind.split.value_or(-1)));
+  seeded.update();
+  Propagation program = seeded;
   program.run();
+  return program;
+}
+
+/// Whether all parameters of a kind are sharded.
+template <typename StateOf> static bool isDecided(const ParameterKind &kind, StateOf getState) {
+  return llvm::all_of(kind.members, [&](BlockArgument member) { return getState(member).isSharded(); });
+}
+
+SplitSearch::Candidate SplitSearch::evaluate() {
+  std::vector<int64_t> splits(kinds.size());
+  for (const ParameterKind &kind : kinds)
+    splits[kind.number] = kind.split.value_or(-1);
+  Candidate &candidate = known[splits];
+  if (candidate)
+    return candidate;
+  Propagation program = propagate();
+  auto outcome = std::make_shared<Outcome>();
+  for (BlockArgument argument : open)
+    outcome->states[argument] = program.getState(argument);
   SmallVector<const DenseSet<Operation *> *> later;
   for (const ParameterKind &kind : kinds)
-    if (!isDecided(kind, program))
+    if (!isDecided(kind, [&](BlockArgument member) { return program.getState(member); }))
       later.push_back(&kind.products);
-  StepCost cost = costs.get(program, axis, later);
-  return {std::move(program), cost};
+  outcome->cost = costs.get(program, axis, later);
+  return candidate = outcome;
 }
 
 void SplitSearch::findProducts() {
+  const Propagation none(seeded);
   for (ParameterKind &kind : kinds) {
     if (kind.multiplyAdds == 0)
       continue;
     for (int64_t dim : kind.dims) {
-      Propagation program(rules, axis, open);
+      Propagation program = none;
       for (BlockArgument member : kind.members)
         program.seed(member, AxisState::sharded(dim));
       program.run();
@@ -117,25 +141,20 @@ void SplitSearch::findProducts() {
 
 SplitSearch::Candidate SplitSearch::tryDim(ParameterKind &kind, int64_t dim) {
   std::optional<int64_t> before = std::exchange(kind.split, dim);
-  Candidate candidate = propagate();
+  Candidate candidate = evaluate();
   kind.split = before;
   return candidate;
 }
 
-bool SplitSearch::isDecided(const ParameterKind &kind, const Propagation &program) const {
-  return llvm::all_of(kind.members,
-                      [&](BlockArgument member) { return program.getState(member).isSharded(); });
-}
-
 /// Splits a kind along its best dimension. A table that nothing multiplies by stays whole if more than it has
 /// would be exchanged for it in every step.
-void SplitSearch::decide(ParameterKind &kind, std::optional<Candidate> &now) {
-  std::optional<Candidate> whole = std::exchange(now, std::nullopt);
+void SplitSearch::decide(ParameterKind &kind, Candidate &now) {
+  Candidate whole = std::exchange(now, nullptr);
   for (int64_t dim : kind.dims) {
     Candidate candidate = tryDim(kind, dim);
-    if (now && !(candidate.cost < now->cost))
+    if (now && !(candidate->cost < now->cost))
       continue;
-    now.emplace(std::move(candidate));
+    now = candidate;
     kind.split = dim;
   }
   int64_t bytes = 0;
@@ -143,26 +162,26 @@ void SplitSearch::decide(ParameterKind &kind, std::optional<Candidate> &now) {
     bytes += getBytes(member);
   if (kind.multiplyAdds == 0 && now->cost.bytes - whole->cost.bytes > bytes) {
     kind.split.reset();
-    now.emplace(std::move(*whole));
+    now = whole;
   }
 }
 
-void SplitSearch::decideOpen(std::optional<Candidate> &now) {
+void SplitSearch::decideOpen(Candidate &now) {
   for (ParameterKind &kind : kinds)
-    if (!isDecided(kind, now->program))
+    if (!isDecided(kind, [&](BlockArgument member) { return now->states.lookup(member); }))
       decide(kind, now);
 }
 
 SplitSearch::Candidate SplitSearch::change(ParameterKind &kind, int64_t dim) {
   kind.split = dim;
-  std::optional<Candidate> candidate(propagate());
+  Candidate candidate = evaluate();
   decideOpen(candidate);
-  return std::move(*candidate);
+  return candidate;
 }
 
 /// Tries the other dimensions of a kind; whether one is better than what there is, and is taken.
-bool SplitSearch::improve(ParameterKind &kind, std::optional<Candidate> &now) {
-  AxisState state = now->program.getState(kind.members.front());
+bool SplitSearch::improve(ParameterKind &kind, Candidate &now) {
+  AxisState state = now->states.lookup(kind.members.front());
   kind.bytes = now->cost.bytes;
   std::optional<StepCost> next;
   for (int64_t dim : kind.dims) {
@@ -170,23 +189,23 @@ bool SplitSearch::improve(ParameterKind &kind, std::optional<Candidate> &now) {
       continue;
     auto splits = llvm::map_to_vector(kinds, [](const ParameterKind &each) { return each.split; });
     Candidate other = change(kind, dim);
-    if (!kind.constraint && other.cost < now->cost) {
-      now.emplace(std::move(other));
+    if (!kind.constraint && other->cost < now->cost) {
+      now = other;
       return true;
     }
     for (auto [each, split] : llvm::zip_equal(kinds, splits))
       each.split = split;
-    if (next && !(other.cost < *next))
+    if (next && !(other->cost < *next))
       continue;
-    next = other.cost;
+    next = other->cost;
     kind.runnerUp = dim;
-    kind.runnerUpBytes = other.cost.bytes;
+    kind.runnerUpBytes = other->cost.bytes;
   }
   return false;
 }
 
 SplitSearch::Candidate SplitSearch::search() {
-  std::optional<Candidate> now(propagate());
+  Candidate now = evaluate();
   decideOpen(now);
   bool better = true;
   for (int round = 0; better && round < kMaxRounds; ++round) {
@@ -194,25 +213,24 @@ SplitSearch::Candidate SplitSearch::search() {
     for (ParameterKind &kind : kinds)
       better |= improve(kind, now);
   }
-  return std::move(*now);
+  return now;
 }
 
 Propagation SplitSearch::run() {
   findProducts();
+  std::vector<ParameterKind> undecided = kinds;
   auto doesMore = [](const ParameterKind &a, const ParameterKind &b) {
     return a.multiplyAdds == b.multiplyAdds ? precedes(a, b) : a.multiplyAdds > b.multiplyAdds;
   };
-  if (llvm::is_sorted(kinds, doesMore))
-    return search().program;
-  std::vector<ParameterKind> undecided = kinds;
   Candidate found = search();
+  if (llvm::is_sorted(kinds, doesMore))
+    return propagate();
   std::vector<ParameterKind> chosen = std::exchange(kinds, std::move(undecided));
   llvm::sort(kinds, doesMore);
   Candidate other = search();
-  if (!(other.cost < found.cost)) {
+  if (other->cost < found->cost)
+    llvm::sort(kinds, precedes);
+  else
     kinds = std::move(chosen);
-    return std::move(found.program);
-  }
-  llvm::sort(kinds, precedes);
-  return std::move(other.program);
+  return propagate();
 }

@@ -1,22 +1,27 @@
 //===- SplitSearch.h - Which dimension of each parameter is split --*- C++ -*-===//
 //
 // A choice of dimensions is worth what the propagated program costs (StepCost.h). Parameters of equal types
-// whose names differ in numbers only, those of a model's layers, are decided together, one kind after the
-// other; what earlier choices shard by propagation follows, and products that only what is undecided yet can
-// split count as split. Then single choices are changed as long as that is better. What is decided first
-// counts most, so two orders are tried: that in which the program first multiplies by them, and most work
-// first. A user constraint is no choice; what it costs is known as for one.
+// that are used alike (ParameterReads.h) and whose names differ in numbers only, if they have any, those of a
+// model's layers, are decided together, one kind after the other; what earlier choices shard by propagation
+// follows, and products that only what is undecided yet can split count as split. Then single choices are
+// changed as long as that is better. What is decided first counts most, so two orders are tried: that in
+// which the program first multiplies by them, and most work first. A user constraint is no choice; what it
+// costs is known as for one.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "passes/shard/seed/split/StepCost.h"
 
+#include <map>
+#include <memory>
+
 namespace mlir::epl {
 
 /// Parameters that are decided together.
 struct ParameterKind {
-  std::string name; ///< of the members, with "#" for each number
+  unsigned number = 0; ///< among all kinds
+  std::string name;    ///< of the members, with "#" for each number
   SmallVector<BlockArgument> members;
   SmallVector<int64_t> dims;                 ///< those that the axis can split
   int64_t firstUse = 0;                      ///< the position of the first op that multiplies by a member
@@ -46,21 +51,24 @@ private:
   void collectKinds(const DenseMap<BlockArgument, int64_t> &constraints);
   SmallVector<int64_t> getSplittableDims(BlockArgument argument, ParameterKind &kind) const;
   void findProducts();
-  /// A choice, propagated.
-  struct Candidate {
-    Propagation program;
+  /// A choice: the states of open arguments that follow from it, and what it costs.
+  struct Outcome {
+    DenseMap<BlockArgument, AxisState> states;
     StepCost cost;
   };
+  using Candidate = std::shared_ptr<const Outcome>;
 
-  Candidate propagate() const;
+  /// The program with all kinds split as they say.
+  Propagation propagate();
+  /// What becomes of it. Every choice is evaluated once.
+  Candidate evaluate();
   /// The program if `kind` is split along `dim`, and all else is as it is.
   Candidate tryDim(ParameterKind &kind, int64_t dim);
   /// Splits `kind` along `dim`, and then those that were split because others asked for it, and are not now.
   Candidate change(ParameterKind &kind, int64_t dim);
-  void decideOpen(std::optional<Candidate> &now);
-  bool isDecided(const ParameterKind &kind, const Propagation &program) const;
-  void decide(ParameterKind &kind, std::optional<Candidate> &now);
-  bool improve(ParameterKind &kind, std::optional<Candidate> &now);
+  void decideOpen(Candidate &now);
+  void decide(ParameterKind &kind, Candidate &now);
+  bool improve(ParameterKind &kind, Candidate &now);
   /// Decides all kinds in their order; the program as chosen.
   Candidate search();
 
@@ -70,6 +78,8 @@ private:
   StepCosts costs;
   DenseMap<Operation *, int64_t> positions; ///< of all ops in the program
   std::vector<ParameterKind> kinds;
+  Propagation seeded; ///< what follows from the splits of all kinds, before further arguments are found
+  std::map<std::vector<int64_t>, Candidate> known; ///< by the split of each kind, -1 for none
 };
 
 } // namespace mlir::epl
