@@ -27,8 +27,8 @@ struct Cut {
   bool joins = false;   ///< whether the whole is put together of such parts
 };
 
-/// A dimension `flat` of `coarse` that `fine` lays out as several, of which `group` are the positions.
-struct Nest {
+/// A dimension `flat` of `coarse` that `fine` lays out as several, of which `group` has the positions.
+struct FoldedDim {
   Value coarse;
   int64_t flat;
   Value fine;

@@ -53,7 +53,7 @@ def ShardableOp : OpInterface<"ShardableOp"> {
     }]>,
     InterfaceMethod<[{
       The dimensions that the op lays out as several or joins to one. Default: none.
-    }], "::llvm::SmallVector<::mlir::epl::Nest>", "getNests", (ins), "", [{
+    }], "::llvm::SmallVector<::mlir::epl::FoldedDim>", "getFoldedDims", (ins), "", [{
       return {};
     }]>,
     InterfaceMethod<[{

@@ -156,13 +156,13 @@ template <typename Model, typename OpT> struct ReshapeModel : ShardableOp::Exter
     return {operands[0]};
   }
 
-  SmallVector<Nest> getNests(Operation *op) const {
+  SmallVector<FoldedDim> getFoldedDims(Operation *op) const {
     auto reshape = cast<OpT>(op);
-    SmallVector<Nest> nests;
+    SmallVector<FoldedDim> foldedDims;
     for (auto [dim, group] : llvm::enumerate(reshape.getReassociationIndices()))
-      nests.push_back({getCoarse(reshape), static_cast<int64_t>(dim), getFine(reshape),
-                       SmallVector<int64_t>(ArrayRef(group))});
-    return nests;
+      foldedDims.push_back({getCoarse(reshape), static_cast<int64_t>(dim), getFine(reshape),
+                            SmallVector<int64_t>(ArrayRef(group))});
+    return foldedDims;
   }
   bool hasSegmentedForm(Operation *op) const { return true; }
   bool expandSegments(Operation *op, SegmentExpander &expander) const {

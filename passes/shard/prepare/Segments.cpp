@@ -106,7 +106,7 @@ private:
   void link(Operation *op);
   void linkFactors(Operation *op);
   void linkEnds();
-  void linkNest(const Nest &nest);
+  void linkFolded(const FoldedDim &folded);
   void addRange(const Cut &cut);
   void seed();
   DimForm makeParts(ArrayRef<const DimRange *> cuts);
@@ -170,11 +170,13 @@ void SegmentFinder::linkFactors(Operation *op) {
     visit(result, factors);
 }
 
-void SegmentFinder::linkNest(const Nest &nest) {
-  auto isLarge = [&](int64_t dim) { return cast<RankedTensorType>(nest.fine.getType()).getDimSize(dim) > 1; };
-  const auto *major = llvm::find_if(nest.group, isLarge);
-  std::optional<Dim> flat = getDim(nest.coarse, nest.flat);
-  std::optional<Dim> outer = major == nest.group.end() ? std::nullopt : getDim(nest.fine, *major);
+void SegmentFinder::linkFolded(const FoldedDim &folded) {
+  auto isLarge = [&](int64_t dim) {
+    return cast<RankedTensorType>(folded.fine.getType()).getDimSize(dim) > 1;
+  };
+  const auto *major = llvm::find_if(folded.group, isLarge);
+  std::optional<Dim> flat = getDim(folded.coarse, folded.flat);
+  std::optional<Dim> outer = major == folded.group.end() ? std::nullopt : getDim(folded.fine, *major);
   if (!flat || !outer)
     return;
   if (extents[*flat] == extents[*outer])
@@ -201,10 +203,10 @@ void SegmentFinder::link(Operation *op) {
   auto model = dyn_cast<ShardableOp>(op);
   if (!model || !model.hasSegmentedForm())
     return;
-  SmallVector<Nest> nests = model.getNests();
-  for (const Nest &nest : nests)
-    linkNest(nest);
-  if (nests.empty())
+  SmallVector<FoldedDim> foldedDims = model.getFoldedDims();
+  for (const FoldedDim &folded : foldedDims)
+    linkFolded(folded);
+  if (foldedDims.empty())
     linkFactors(op);
   for (const Cut &cut : model.getCuts())
     addRange(cut);
