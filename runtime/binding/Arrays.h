@@ -3,7 +3,7 @@
 #ifndef EPL_RUNTIME_BINDING_ARRAYS_H
 #define EPL_RUNTIME_BINDING_ARRAYS_H
 
-#include "runtime/executor/State.h"
+#include "runtime/session/State.h"
 
 #include <nanobind/nanobind.h>
 

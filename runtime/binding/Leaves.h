@@ -2,7 +2,7 @@
 #ifndef EPL_RUNTIME_BINDING_LEAVES_H
 #define EPL_RUNTIME_BINDING_LEAVES_H
 
-#include "runtime/executor/Session.h"
+#include "runtime/session/Session.h"
 
 #include <nanobind/nanobind.h>
 

@@ -7,13 +7,13 @@
 #include "runtime/binding/Waiting.h"
 #include "runtime/device/cpu/Features.h"
 #include "runtime/device/cpu/Libraries.h"
-#include "runtime/executor/Session.h"
 #include "runtime/plan/format/Writer.h"
 #include "runtime/plan/model/Devices.h"
 #include "runtime/plan/model/Dump.h"
 #include "runtime/plan/model/Parts.h"
 #include "runtime/plan/model/Summary.h"
 #include "runtime/plan/verify/ReadVerified.h"
+#include "runtime/session/Session.h"
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>

@@ -3,7 +3,7 @@
 #ifndef EPL_RUNTIME_BINDING_WAITING_H
 #define EPL_RUNTIME_BINDING_WAITING_H
 
-#include "runtime/executor/Call.h"
+#include "runtime/session/Call.h"
 
 namespace epl::runtime::binding {
 

@@ -10,28 +10,9 @@ Frame::Mesh::Mesh(const Program &program)
     arenas.emplace_back(program.plan().arena_size);
   for (uint32_t buffer = 0; buffer < program.plan().buffers.size(); ++buffer) {
     const plan::BufferT &source = *program.plan().buffers[buffer];
-    if (source.slot >= 0)
-      slotBuffers.push_back({buffer, uint32_t(source.slot)});
-    else
+    if (source.slot < 0)
       for (uint32_t rank = 0; rank < numRanks; ++rank)
         addresses.set(rank, buffer, arenas[rank].data() + source.offset);
-  }
-  makeScratch(program);
-}
-
-/// State has storage of its own. An argument from the host needs scratch if it is not contiguous there; a
-/// result also on the ranks that hold a block that another rank gives.
-void Frame::Mesh::makeScratch(const Program &program) {
-  for (size_t slot = 0; slot < program.numSlots(); ++slot) {
-    const plan::SlotT &source = *program.plan().slots[slot];
-    const SlotLayout &layout = program.layout(slot);
-    bool isResult = source.role == plan::SlotRole::result && source.updates < 0;
-    bool isHostArgument = source.role == plan::SlotRole::batch || source.role == plan::SlotRole::constant;
-    for (uint32_t rank = 0; rank < numRanks; ++rank) {
-      bool needed = (isHostArgument && !layout.isContiguous()) ||
-                    (isResult && (!layout.isContiguous() || !layout.isPrimary(rank)));
-      slotScratch.emplace_back(needed ? layout.localBytes() : 0);
-    }
   }
 }
 

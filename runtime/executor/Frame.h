@@ -24,10 +24,6 @@ public:
     void advance() { ++head, wait = member = 0; }
     bool isDone() const { return head == commands.size(); }
   };
-  /// A buffer that is a slot.
-  struct SlotBuffer {
-    uint32_t buffer, slot;
-  };
 
   /// The memory of the ranks of one program.
   class Mesh {
@@ -46,13 +42,7 @@ public:
     }
     void beginStep() { epoch += uint64_t(1) << 32; }
 
-    /// Memory of a slot on a rank whose block cannot be in the caller's tensor.
-    std::byte *scratch(uint32_t slot, uint32_t rank) const {
-      return slotScratch[slot * numRanks + rank].data();
-    }
-
-    AddressTable addresses;
-    std::vector<SlotBuffer> slotBuffers;
+    AddressTable addresses; // those of slots are set by each step
 
   private:
     /// How many commands of one lane of one rank have run, as far as others may wait for them: written by the
@@ -61,13 +51,11 @@ public:
       std::atomic<uint64_t> count = 0;
     };
 
-    void makeScratch(const Program &program);
-
     uint32_t numRanks;
     size_t numLanes;
     uint64_t epoch = 0;
     std::unique_ptr<Progress[]> progress;
-    std::vector<Memory> arenas, slotScratch;
+    std::vector<Memory> arenas;
   };
 
   /// How far one rank has come: its lanes, and the first command in program order that may not have run.

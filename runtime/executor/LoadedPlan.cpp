@@ -49,21 +49,6 @@ LoadedPlan::LoadedPlan(std::shared_ptr<const plan::PlanT> plan, const std::strin
   for (std::vector<uint32_t> &ranks : this->devices)
     for (uint32_t &device : ranks)
       device = deviceAt(*source, device);
-  bindSlots();
-}
-
-void LoadedPlan::bindSlots() {
-  const auto &slots = source->slots;
-  while (arguments < slots.size() && slots[arguments]->role != plan::SlotRole::result)
-    ++arguments;
-  updates.assign(arguments, -1);
-  for (size_t slot = arguments; slot < slots.size(); ++slot)
-    if (slots[slot]->updates >= 0)
-      updates[slots[slot]->updates] = int32_t(slot);
-  partSlots.resize(slots.size());
-  for (uint32_t part = 0; part < programs.size(); ++part)
-    for (uint32_t slot = 0; slot < programs[part].numSlots(); ++slot)
-      partSlots[wholeSlot({part, slot})].push_back({part, slot});
 }
 
 } // namespace epl::runtime

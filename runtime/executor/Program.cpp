@@ -4,17 +4,8 @@
 
 namespace epl::runtime {
 
-static std::vector<SlotLayout> layOut(const plan::PlanT &plan, const Topology &topology) {
-  std::vector<SlotLayout> layouts;
-  layouts.reserve(plan.slots.size());
-  for (const auto &slot : plan.slots)
-    layouts.emplace_back(plan, *slot, topology);
-  return layouts;
-}
-
 Program::Program(const plan::PlanT &plan, uint32_t part, const Image &image, const Channels &channels)
-    : source(plan), partIndex(part), ranks(source), layouts(layOut(source, ranks)),
-      bound(source, ranks, image, channels) {
+    : source(plan), partIndex(part), ranks(source), bound(source, ranks, image, channels) {
   bindLanes();
   bindWaits();
   for (const auto &command : source.commands) {

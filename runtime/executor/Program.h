@@ -3,7 +3,6 @@
 #define EPL_RUNTIME_EXECUTOR_PROGRAM_H
 
 #include "runtime/executor/Actions.h"
-#include "runtime/executor/SlotLayout.h"
 
 #include <vector>
 
@@ -32,7 +31,6 @@ public:
   uint32_t part() const { return partIndex; }
   const Topology &topology() const { return ranks; }
   const Actions &actions() const { return bound; }
-  const SlotLayout &layout(size_t slot) const { return layouts[slot]; }
 
   uint32_t numCommands() const { return uint32_t(places.size()); }
   Place place(uint32_t command) const { return places[command]; }
@@ -50,8 +48,6 @@ public:
   /// The channel that a command receives from or sends to; -1 for others.
   int32_t receivedChannel(uint32_t command) const { return received[command]; }
   int32_t sentChannel(uint32_t command) const { return sent[command]; }
-
-  size_t numSlots() const { return layouts.size(); }
 
 private:
   /// A list for each command, all in one array.
@@ -74,7 +70,6 @@ private:
   const plan::PlanT &source;
   uint32_t partIndex;
   Topology ranks;
-  std::vector<SlotLayout> layouts;
   Actions bound;
   std::vector<Place> places;
   std::vector<uint32_t> communicating, computing;

@@ -8,50 +8,35 @@
 #include "runtime/executor/Step.h"
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
 
 namespace epl::runtime {
 
 void Step::begin() {
   began = Frame::Clock::now();
-  for (size_t slot = 0; slot < bindings.size(); ++slot)
-    for (const auto &storage : {bindings[slot].storage, bindings[slot].source})
-      if (storage && !storage->poison.empty())
-        call->fail("state \"" + plan.plan().slots[slot]->name + "\" is lost: " + storage->poison);
   frame.beginStep();
 }
 
 bool Step::run(uint32_t worker) {
-  if (call->failed())
+  if (isStopped())
     return true;
   if (!frame.workers[worker].isPrepared)
-    prepare(worker);
+    prepareSlice(worker);
   if (!awaitPrepared(worker) || !runCommands(worker))
     return false;
   for (const Frame::Cursor &cursor : frame.workers[worker].cursors)
-    if (!call->failed())
+    if (!isStopped())
       collect(cursor);
   return true;
 }
 
-void Step::end() {
-  std::string error = call->seal();
-  if (!error.empty()) {
-    for (size_t argument = 0; argument < plan.numArguments(); ++argument)
-      if (plan.updateOf(argument) >= 0 && bindings[argument].storage->poison.empty())
-        bindings[argument].storage->poison = error;
-  }
-  frame.lastDuration = Frame::Clock::now() - began;
-  bindings.clear(); // what the caller has dropped meanwhile is freed by the end of the call
-  call->finish();
-}
+void Step::end() { frame.lastDuration = Frame::Clock::now() - began; }
 
-void Step::prepare(uint32_t worker) {
+void Step::prepareSlice(uint32_t worker) {
   Frame::Worker &self = frame.workers[worker];
   self.left = 0;
   for (Frame::Cursor &cursor : self.cursors) {
-    prepareRank(cursor);
+    prepare(cursor);
     std::ranges::for_each(cursor.lanes, &Frame::Lane::rewind);
     cursor.next = 0;
     self.left += cursor.program.numCommands();
@@ -64,43 +49,12 @@ void Step::prepare(uint32_t worker) {
       executor.wake(other);
 }
 
-const Binding &Step::bindingOf(const Frame::Cursor &cursor, uint32_t slot) const {
-  return bindings[plan.wholeSlot({cursor.program.part(), slot})];
-}
-
-/// Sets the addresses of the slots on a rank and copies what has to be copied.
-void Step::prepareRank(const Frame::Cursor &cursor) {
-  const Program &program = cursor.program;
-  for (uint32_t slot = 0; slot < program.numSlots(); ++slot) {
-    if (program.plan().slots[slot]->role == plan::SlotRole::result)
-      break;
-    const Binding &binding = bindingOf(cursor, slot);
-    const SlotLayout &layout = program.layout(slot);
-    if (binding.source && layout.localBytes() != 0)
-      std::memcpy(binding.storage->data(cursor.rank), binding.source->data(cursor.rank), layout.localBytes());
-    else if (!binding.storage && !layout.isContiguous())
-      layout.copyToLocal(cursor.rank, binding.host.data, cursor.mesh.scratch(slot, cursor.rank));
-  }
-  for (auto [buffer, slot] : cursor.mesh.slotBuffers)
-    cursor.mesh.addresses.set(cursor.rank, buffer, address(cursor, slot));
-}
-
-std::byte *Step::address(const Frame::Cursor &cursor, uint32_t slot) const {
-  const Binding &binding = bindingOf(cursor, slot);
-  const SlotLayout &layout = cursor.program.layout(slot);
-  if (binding.storage)
-    return binding.storage->data(cursor.rank);
-  bool isArgument = cursor.program.plan().slots[slot]->role != plan::SlotRole::result;
-  bool inHost = layout.isContiguous() && (isArgument || layout.isPrimary(cursor.rank));
-  return inHost ? binding.host.data + layout.offset(cursor.rank) : cursor.mesh.scratch(slot, cursor.rank);
-}
-
 /// A collective reads other ranks' slots without waiting for any command: they must be prepared. False if the
 /// thread shall leave the slice.
 bool Step::awaitPrepared(uint32_t worker) {
   for (int idling = 0;;) {
     uint32_t seen = executor.signal(worker);
-    if (prepared.load(std::memory_order_acquire) == numWorkers() || call->failed())
+    if (prepared.load(std::memory_order_acquire) == numWorkers() || isStopped())
       return true;
     if (!executor.idle(worker, seen, idling))
       return false;
@@ -114,7 +68,7 @@ bool Step::runCommands(uint32_t worker) {
     uint32_t seen = executor.signal(worker);
     if (sweep(worker, left))
       idling = 0;
-    else if (call->failed())
+    else if (isStopped())
       return true;
     else if (!executor.idle(worker, seen, idling))
       return false;
@@ -129,7 +83,7 @@ bool Step::sweep(uint32_t worker, size_t &left) {
     Frame::Lane *lane = nextLane(cursor);
     if (!lane)
       continue;
-    if (call->failed())
+    if (isStopped())
       return false;
     runCommand(worker, cursor, lane->commands[lane->head]);
     lane->advance();
@@ -202,14 +156,12 @@ void Step::runCommand(uint32_t worker, const Frame::Cursor &cursor, uint32_t com
                                              frame.workers[worker].pointers.data()});
   } catch (const std::exception &error) {
     const plan::CommandT &source = *program.plan().commands[command];
-    call->cancel("command \"" + source.name + "\"" +
-                 (source.location.empty() ? "" : " of " + source.location) + " on rank " +
-                 std::to_string(plan.device(program.part(), cursor.rank)) + ": " + error.what());
+    fail("command \"" + source.name + "\"" + (source.location.empty() ? "" : " of " + source.location) +
+         " on rank " + std::to_string(plan.device(program.part(), cursor.rank)) + ": " + error.what());
     return;
   }
   if (traced && isDone)
-    frame.trace.record(worker, {program.part(), cursor.rank, command}, call->index(), begin,
-                       Trace::Clock::now());
+    frame.trace.record(worker, {program.part(), cursor.rank, command}, index, begin, Trace::Clock::now());
   if (!program.listeners(command).empty())
     announce(worker, cursor, command);
   if (int32_t channel = program.sentChannel(command); channel >= 0)
@@ -233,19 +185,6 @@ void Step::announceSent(uint32_t worker, const Frame::Cursor &cursor, uint32_t c
     if (uint32_t owner = frame.workerOf(plan.device(plan.channels().receiver(channel), listener));
         owner != worker)
       executor.wakeSleeper(owner);
-}
-
-/// Copies the results of a rank that could not be written to the caller's tensors.
-void Step::collect(const Frame::Cursor &cursor) {
-  const Program &program = cursor.program;
-  for (uint32_t slot = 0; slot < program.numSlots(); ++slot) {
-    const plan::SlotT &source = *program.plan().slots[slot];
-    const SlotLayout &layout = program.layout(slot);
-    if (source.role == plan::SlotRole::result && source.updates < 0 && !layout.isContiguous() &&
-        layout.isPrimary(cursor.rank))
-      layout.copyToGlobal(cursor.rank, cursor.mesh.scratch(slot, cursor.rank),
-                          bindingOf(cursor, slot).host.data);
-  }
 }
 
 } // namespace epl::runtime

@@ -2,27 +2,20 @@
 #ifndef EPL_RUNTIME_EXECUTOR_STEP_H
 #define EPL_RUNTIME_EXECUTOR_STEP_H
 
+#include "runtime/executor/Executor.h"
 #include "runtime/executor/Frame.h"
-#include "runtime/executor/State.h"
 
 namespace epl::runtime {
 
-/// What a step finds in a slot of the plan: either per-rank storage or a tensor of the host. The call holds
-/// the owners of the caller's tensors.
-struct Binding {
-  std::shared_ptr<Storage> storage;
-  std::shared_ptr<Storage> source; // copied to `storage` before the commands run
-  HostTensor host;
-};
-
-/// A queued or running step. Each slice runs in three phases: prepare (addresses, copies of arguments),
-/// commands, collect (copies of results).
+/// A queued or running step. Each slice runs in three phases: prepare (memory of the slots), commands,
+/// collect (results). What slots hold is the derived class's matter.
 class Step : public Executor::Job {
 public:
-  /// `bindings` has one for each slot of the plan; those of results that update a state are empty.
-  Step(const LoadedPlan &plan, Frame &frame, Executor &executor, std::shared_ptr<Call> call,
-       std::vector<Binding> bindings)
-      : plan(plan), frame(frame), executor(executor), call(std::move(call)), bindings(std::move(bindings)) {}
+  /// `index` numbers the step for the trace. Once `stopped` is set, and the executor's workers are woken, no
+  /// further command is started; it outlives the step.
+  Step(const LoadedPlan &plan, Frame &frame, Executor &executor, const std::atomic<bool> &stopped,
+       uint64_t index)
+      : plan(plan), frame(frame), executor(executor), stopped(stopped), index(index) {}
 
   uint32_t numWorkers() const override { return frame.numWorkers(); }
   void begin() override;
@@ -31,13 +24,22 @@ public:
   bool run(uint32_t worker) override;
   void end() override;
 
+protected:
+  // Each is called for a rank by the thread that runs its slice.
+
+  /// Fills the slots that are arguments, and sets the addresses of all slots.
+  virtual void prepare(const Frame::Cursor &cursor) = 0;
+  /// Takes the results, after all commands of the rank and its neighbours in the slice; not if the step was
+  /// stopped.
+  virtual void collect(const Frame::Cursor &cursor) = 0;
+  /// A command has failed: sets `stopped` and wakes the executor's workers.
+  virtual void fail(const std::string &reason) = 0;
+
 private:
   static constexpr std::chrono::milliseconds kLongestWithHelpers{20};
 
-  void prepare(uint32_t worker);
-  const Binding &bindingOf(const Frame::Cursor &cursor, uint32_t slot) const;
-  void prepareRank(const Frame::Cursor &cursor);
-  std::byte *address(const Frame::Cursor &cursor, uint32_t slot) const;
+  bool isStopped() const { return stopped.load(std::memory_order_acquire); }
+  void prepareSlice(uint32_t worker);
   bool awaitPrepared(uint32_t worker);
   bool runCommands(uint32_t worker);
   bool sweep(uint32_t worker, size_t &left);
@@ -48,13 +50,12 @@ private:
   void runCommand(uint32_t worker, const Frame::Cursor &cursor, uint32_t command);
   void announce(uint32_t worker, const Frame::Cursor &cursor, uint32_t command);
   void announceSent(uint32_t worker, const Frame::Cursor &cursor, uint32_t channel);
-  void collect(const Frame::Cursor &cursor);
 
   const LoadedPlan &plan;
   Frame &frame;
   Executor &executor;
-  std::shared_ptr<Call> call;
-  std::vector<Binding> bindings;
+  const std::atomic<bool> &stopped;
+  const uint64_t index;
   std::atomic<uint32_t> prepared = 0; // slices
   Frame::Clock::time_point began;
 };

@@ -3,7 +3,7 @@
 #ifndef EPL_TOOLS_EPL_RUN_COMPARISON_H
 #define EPL_TOOLS_EPL_RUN_COMPARISON_H
 
-#include "runtime/executor/State.h"
+#include "runtime/session/State.h"
 
 #include <ostream>
 

@@ -3,7 +3,7 @@
 #ifndef EPL_TOOLS_EPL_RUN_INPUTS_H
 #define EPL_TOOLS_EPL_RUN_INPUTS_H
 
-#include "runtime/executor/State.h"
+#include "runtime/session/State.h"
 
 #include <filesystem>
 #include <optional>

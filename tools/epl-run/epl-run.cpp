@@ -7,7 +7,7 @@
 #include "tools/Tool.h"
 
 #include "runtime/Error.h"
-#include "runtime/executor/Session.h"
+#include "runtime/session/Session.h"
 #include "runtime/plan/model/Summary.h"
 #include "runtime/plan/verify/ReadVerified.h"
 

@@ -6,6 +6,8 @@
 #include "../Report.h"
 #include "TestPlan.h"
 
+#include "runtime/session/Session.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

@@ -5,6 +5,8 @@
 
 #include "TestPlan.h"
 
+#include "runtime/session/Session.h"
+
 #include <cstdlib>
 
 namespace epl::benchmark {

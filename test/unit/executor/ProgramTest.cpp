@@ -1,6 +1,7 @@
 #include "TestPlan.h"
 
 #include "runtime/Error.h"
+#include "runtime/executor/LoadedPlan.h"
 
 #include <gmock/gmock.h>
 

@@ -179,10 +179,6 @@ plan::Wait afterMembers(uint32_t command, uint32_t communicator) {
   return plan::Wait(command, plan::WaitScope::members, communicator);
 }
 
-HostTensor integers(const std::vector<int64_t> &values) {
-  return tensor(plan::ElementType::i64, {int64_t(values.size())}, values);
-}
-
 std::string devices(uint32_t count) { return "cpu:" + std::to_string(count); }
 
 } // namespace epl::runtime::test

@@ -2,9 +2,10 @@
 #ifndef EPL_TEST_UNIT_EXECUTOR_TESTPLAN_H
 #define EPL_TEST_UNIT_EXECUTOR_TESTPLAN_H
 
-#include "runtime/executor/Session.h"
+#include "runtime/plan/format/plan_generated.h"
 
 #include <map>
+#include <memory>
 
 namespace epl::runtime::test {
 
@@ -70,28 +71,6 @@ private:
 /// Waits for the command on the same rank, or on all members of a communicator.
 plan::Wait after(uint32_t command);
 plan::Wait afterMembers(uint32_t command, uint32_t communicator = 0);
-
-/// A tensor of the host with these elements.
-template <typename T>
-HostTensor tensor(plan::ElementType type, std::vector<int64_t> shape, const std::vector<T> &values) {
-  HostTensor result = HostTensor::allocate({type, std::move(shape)});
-  std::copy(values.begin(), values.end(), reinterpret_cast<T *>(result.data));
-  return result;
-}
-HostTensor integers(const std::vector<int64_t> &values);
-
-/// The elements of a tensor.
-template <typename T> std::vector<T> elements(const HostTensor &tensor) {
-  const T *begin = reinterpret_cast<const T *>(tensor.data);
-  return {begin, begin + tensor.type.bytes() / sizeof(T)};
-}
-
-/// The elements of a result, after waiting.
-template <typename T> std::vector<T> elements(const Result &result) {
-  if (const auto *state = std::get_if<std::shared_ptr<StateBuffer>>(&result))
-    return elements<T>((*state)->toHost());
-  return elements<T>(std::get<std::shared_ptr<HostResult>>(result)->get());
-}
 
 std::string devices(uint32_t count);
 

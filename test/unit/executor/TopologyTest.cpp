@@ -1,5 +1,7 @@
 #include "TestPlan.h"
 
+#include "runtime/executor/Topology.h"
+
 #include <gmock/gmock.h>
 
 namespace epl::runtime::test {

@@ -82,7 +82,8 @@ std::vector<std::vector<std::byte>> makeArguments(const plan::PlanT &plan) {
 
 LaneMachine::LaneMachine(std::shared_ptr<const plan::PlanT> source,
                          const std::vector<std::vector<std::byte>> &arguments)
-    : plan(std::move(source)), arguments(arguments), loaded(plan, "cpu:" + std::to_string(plan->devices)) {
+    : plan(std::move(source)), arguments(arguments), loaded(plan, "cpu:" + std::to_string(plan->devices)),
+      slots(loaded) {
   for (uint32_t index = 0; index < loaded.numPrograms(); ++index)
     addPart(index);
 }
@@ -93,9 +94,9 @@ void LaneMachine::addPart(uint32_t index) {
   Part &part = parts.emplace_back(&own, &program, AddressTable(own.devices, own.buffers.size()));
   for (uint32_t rank = 0; rank < own.devices; ++rank)
     part.arenas.emplace_back(own.arena_size);
-  for (size_t slot = 0; slot < own.slots.size(); ++slot)
+  for (uint32_t slot = 0; slot < own.slots.size(); ++slot)
     for (uint32_t rank = 0; rank < own.devices; ++rank)
-      part.slots.emplace_back(program.layout(slot).localBytes());
+      part.slots.emplace_back(slots.layout({index, slot}).localBytes());
   for (uint32_t buffer = 0; buffer < own.buffers.size(); ++buffer)
     for (uint32_t rank = 0; rank < own.devices; ++rank) {
       const plan::BufferT &place = *own.buffers[buffer];
@@ -111,9 +112,9 @@ void LaneMachine::reset(uint64_t seed) {
     for (uint32_t rank = 0; rank < part.plan->devices; ++rank) {
       std::fill_n(part.arenas[rank].data(), part.plan->arena_size, std::byte(seed * 37 + rank));
       for (uint32_t slot = 0; slot < part.plan->slots.size(); ++slot) {
-        const SlotLayout &layout = part.program->layout(slot);
-        size_t whole = loaded.wholeSlot({index, slot});
-        if (whole < loaded.numArguments())
+        const SlotLayout &layout = slots.layout({index, slot});
+        size_t whole = slots.wholeSlot({index, slot});
+        if (whole < slots.numArguments())
           layout.copyToLocal(rank, arguments[whole].data(), part.slot(slot, rank));
         else
           std::fill_n(part.slot(slot, rank), layout.localBytes(), std::byte(seed * 41 + rank));
@@ -126,12 +127,12 @@ void LaneMachine::reset(uint64_t seed) {
 std::vector<std::byte> LaneMachine::slotBytes() {
   std::vector<std::byte> bytes;
   for (size_t whole = 0; whole < plan->slots.size(); ++whole) {
-    if (plan->slots[whole]->updates >= 0 || loaded.partsOf(whole).size() > 1)
+    if (plan->slots[whole]->updates >= 0 || slots.partsOf(whole).size() > 1)
       continue;
-    auto [index, slot] = loaded.ownerOf(whole);
+    auto [index, slot] = slots.ownerOf(whole);
     for (uint32_t rank = 0; rank < parts[index].plan->devices; ++rank) {
       const std::byte *place = parts[index].slot(slot, rank);
-      bytes.insert(bytes.end(), place, place + loaded.layout(whole).localBytes());
+      bytes.insert(bytes.end(), place, place + slots.layout(whole).localBytes());
     }
   }
   return bytes;

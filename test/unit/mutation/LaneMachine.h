@@ -7,7 +7,7 @@
 #define EPL_TEST_UNIT_MUTATION_LANEMACHINE_H
 
 #include "runtime/device/cpu/Memory.h"
-#include "runtime/executor/LoadedPlan.h"
+#include "runtime/session/Slots.h"
 
 #include <random>
 
@@ -54,6 +54,7 @@ private:
   std::shared_ptr<const plan::PlanT> plan;
   const std::vector<std::vector<std::byte>> &arguments;
   LoadedPlan loaded;
+  Slots slots;
   std::vector<Part> parts;
 };
 

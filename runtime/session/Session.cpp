@@ -1,4 +1,4 @@
-#include "runtime/executor/Session.h"
+#include "runtime/session/Session.h"
 
 #include "runtime/Error.h"
 
@@ -26,8 +26,10 @@ static std::optional<StateBuffer::Sharding> shardingOf(const plan::PlanT &plan, 
 }
 
 Session::Session(std::shared_ptr<const plan::PlanT> plan, const std::string &devices, Executor &executor)
-    : loaded(std::move(plan), devices), executor(executor),
+    : loaded(std::move(plan), devices), slots(loaded), executor(executor),
       frame(loaded, std::min(loaded.numDevices(), executor.maxWorkers())) {
+  for (uint32_t part = 0; part < loaded.numPrograms(); ++part)
+    slotMemory.emplace_back(loaded.program(part), slots);
   for (const auto &slot : loaded.plan().slots)
     kinds.push_back(std::make_shared<StateBuffer::Kind>(slot->name, TensorType::of(*slot),
                                                         shardingOf(loaded.plan(), *slot)));
@@ -53,12 +55,14 @@ Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<
   std::vector<Use> uses = examine(arguments, donate);
   auto call = std::make_shared<Call>(executor, numCalls + 1, name);
   std::vector<Binding> bindings;
-  bindings.reserve(loaded.numSlots());
+  bindings.reserve(slots.size());
   for (size_t i = 0; i < arguments.size(); ++i)
     bindings.push_back(bind(i, arguments[i], uses[i]));
   std::vector<Result> results = bindResults(bindings, call);
   call->hold(ownersOf(arguments));
-  executor.submit(std::make_shared<Step>(loaded, frame, executor, call, std::move(bindings)), waits);
+  executor.submit(std::make_shared<CallStep>(CallStep::Setup{loaded, slots, slotMemory}, frame, executor,
+                                             call, std::move(bindings)),
+                  waits);
   calls.push_back(call);
   ++numCalls;
   newest = call;
@@ -84,9 +88,9 @@ std::vector<Session::Use> Session::examine(const std::vector<Argument> &argument
       continue;
     const std::shared_ptr<Storage> &storage = (*value)->use();
     memories.push_back(storage.get());
-    uses[i].donated = donate[i] && loaded.updateOf(i) >= 0;
-    if (loaded.partsOf(i).size() == 1 && storage->numRanks() == loaded.numRanks(i) &&
-        storage->layout() == loaded.layout(i) &&
+    uses[i].donated = donate[i] && slots.updateOf(i) >= 0;
+    if (slots.partsOf(i).size() == 1 && storage->numRanks() == slots.numRanks(i) &&
+        storage->layout() == slots.layout(i) &&
         (!(*value)->producer() || (*value)->producer()->runsOn(executor)))
       uses[i].storage = storage;
   }
@@ -110,7 +114,7 @@ void Session::checkType(size_t index, const TensorType &type) const {
 }
 
 std::shared_ptr<Storage> Session::newStorage(size_t slot) const {
-  return std::make_shared<Storage>(loaded.layout(slot), loaded.numRanks(slot));
+  return std::make_shared<Storage>(slots.layout(slot), slots.numRanks(slot));
 }
 
 /// The argument's value in host memory, whatever layout it had.
@@ -122,7 +126,7 @@ HostTensor Session::hostValue(size_t slot, const Argument &argument) const {
 
 Binding Session::bind(size_t index, const Argument &argument, const Use &use) const {
   Binding binding;
-  bool updated = loaded.updateOf(index) >= 0;
+  bool updated = slots.updateOf(index) >= 0;
   if (use.inPlace || (use.storage && !updated)) {
     binding.storage = use.storage;
   } else if (use.storage) {
@@ -141,7 +145,7 @@ Binding Session::bind(size_t index, const Argument &argument, const Use &use) co
 std::vector<Result> Session::bindResults(std::vector<Binding> &bindings,
                                          const std::shared_ptr<Call> &call) const {
   std::vector<Result> results;
-  for (size_t index = numArguments(); index < loaded.numSlots(); ++index) {
+  for (size_t index = numArguments(); index < slots.size(); ++index) {
     Binding &binding = bindings.emplace_back();
     if (int32_t argument = slot(index).updates; argument >= 0) {
       results.push_back(std::make_shared<StateBuffer>(kinds[argument], bindings[argument].storage, call));
@@ -159,7 +163,7 @@ std::shared_ptr<StateBuffer> Session::state(size_t index, const HostTensor &tens
     throw Error("slot " + std::to_string(index) + " of the plan is no argument");
   checkType(index, tensor.type);
   bool shared = slot(index).role != plan::SlotRole::state;
-  auto storage = std::make_shared<Storage>(loaded.layout(index), loaded.numRanks(index), shared);
+  auto storage = std::make_shared<Storage>(slots.layout(index), slots.numRanks(index), shared);
   storage->copyFromHost(tensor.data);
   return std::make_shared<StateBuffer>(kinds[index], std::move(storage), nullptr);
 }

@@ -4,10 +4,10 @@
 //   Outcome outcome = session.call({state, batch}, {true, false}, "train_step");   // returns at once
 //   auto next = std::get<std::shared_ptr<StateBuffer>>(outcome.results[0]);
 //   outcome.call->wait();                                                          // throws what went wrong
-#ifndef EPL_RUNTIME_EXECUTOR_SESSION_H
-#define EPL_RUNTIME_EXECUTOR_SESSION_H
+#ifndef EPL_RUNTIME_SESSION_SESSION_H
+#define EPL_RUNTIME_SESSION_SESSION_H
 
-#include "runtime/executor/Step.h"
+#include "runtime/session/CallStep.h"
 
 #include <deque>
 #include <variant>
@@ -61,7 +61,7 @@ public:
   Session(const Session &) = delete;
 
   const plan::PlanT &plan() const { return loaded.plan(); }
-  size_t numArguments() const { return loaded.numArguments(); }
+  size_t numArguments() const { return slots.numArguments(); }
 
   /// Queues a step and returns. `arguments` in the order of the slots; host tensors must stay as they are
   /// until the call has ended. A state argument that the plan updates and whose flag in `donate` is set is
@@ -103,8 +103,10 @@ private:
   void releaseDone();
 
   LoadedPlan loaded;
+  Slots slots;
   Executor &executor;
   Frame frame;
+  std::vector<SlotMemory> slotMemory;                          // of each part
   std::vector<std::shared_ptr<const StateBuffer::Kind>> kinds; // of the slots
   std::deque<std::shared_ptr<Call>> calls;                     // those that may still hold their arguments
   std::shared_ptr<Call> newest;
@@ -113,4 +115,4 @@ private:
 
 } // namespace epl::runtime
 
-#endif // EPL_RUNTIME_EXECUTOR_SESSION_H
+#endif // EPL_RUNTIME_SESSION_SESSION_H

@@ -1,4 +1,4 @@
-#include "runtime/executor/Call.h"
+#include "runtime/session/Call.h"
 
 #include "runtime/Error.h"
 

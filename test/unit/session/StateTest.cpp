@@ -1,4 +1,4 @@
-#include "TestPlan.h"
+#include "Tensors.h"
 
 #include "runtime/Error.h"
 

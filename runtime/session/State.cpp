@@ -1,4 +1,4 @@
-#include "runtime/executor/State.h"
+#include "runtime/session/State.h"
 
 #include "runtime/Error.h"
 

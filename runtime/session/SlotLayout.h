@@ -1,6 +1,6 @@
 // Where the ranks' parts of a slot lie in its global tensor.
-#ifndef EPL_RUNTIME_EXECUTOR_SLOTLAYOUT_H
-#define EPL_RUNTIME_EXECUTOR_SLOTLAYOUT_H
+#ifndef EPL_RUNTIME_SESSION_SLOTLAYOUT_H
+#define EPL_RUNTIME_SESSION_SLOTLAYOUT_H
 
 #include "runtime/executor/Topology.h"
 
@@ -75,4 +75,4 @@ private:
 
 } // namespace epl::runtime
 
-#endif // EPL_RUNTIME_EXECUTOR_SLOTLAYOUT_H
+#endif // EPL_RUNTIME_SESSION_SLOTLAYOUT_H

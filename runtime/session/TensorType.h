@@ -1,6 +1,6 @@
 // Element type and shape of a tensor.
-#ifndef EPL_RUNTIME_EXECUTOR_TENSORTYPE_H
-#define EPL_RUNTIME_EXECUTOR_TENSORTYPE_H
+#ifndef EPL_RUNTIME_SESSION_TENSORTYPE_H
+#define EPL_RUNTIME_SESSION_TENSORTYPE_H
 
 #include "runtime/plan/model/Mesh.h"
 
@@ -32,4 +32,4 @@ struct TensorType {
 
 } // namespace epl::runtime
 
-#endif // EPL_RUNTIME_EXECUTOR_TENSORTYPE_H
+#endif // EPL_RUNTIME_SESSION_TENSORTYPE_H

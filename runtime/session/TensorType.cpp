@@ -1,4 +1,4 @@
-#include "runtime/executor/TensorType.h"
+#include "runtime/session/TensorType.h"
 
 namespace epl::runtime {
 

@@ -1,6 +1,6 @@
 // The handle of one queued step.
-#ifndef EPL_RUNTIME_EXECUTOR_CALL_H
-#define EPL_RUNTIME_EXECUTOR_CALL_H
+#ifndef EPL_RUNTIME_SESSION_CALL_H
+#define EPL_RUNTIME_SESSION_CALL_H
 
 #include "runtime/executor/Executor.h"
 
@@ -51,9 +51,9 @@ public:
     auto dropped = std::exchange(held, {});
   }
 
-  /// For the step: records the first error, and asks whether there is one.
+  /// For the step: records the first error, which sets `stop`.
   void fail(const std::string &reason);
-  bool failed() const { return failing.load(std::memory_order_acquire); }
+  const std::atomic<bool> &stop() const { return failing; }
   /// Takes no error from here on; gives the one there is.
   std::string seal();
   void finish();
@@ -76,4 +76,4 @@ private:
 
 } // namespace epl::runtime
 
-#endif // EPL_RUNTIME_EXECUTOR_CALL_H
+#endif // EPL_RUNTIME_SESSION_CALL_H

@@ -1,11 +1,11 @@
 // State between steps: parameters and the like, which stay on their devices.
-#ifndef EPL_RUNTIME_EXECUTOR_STATE_H
-#define EPL_RUNTIME_EXECUTOR_STATE_H
+#ifndef EPL_RUNTIME_SESSION_STATE_H
+#define EPL_RUNTIME_SESSION_STATE_H
 
 #include "runtime/device/cpu/Memory.h"
-#include "runtime/executor/Call.h"
-#include "runtime/executor/SlotLayout.h"
-#include "runtime/executor/TensorType.h"
+#include "runtime/session/Call.h"
+#include "runtime/session/SlotLayout.h"
+#include "runtime/session/TensorType.h"
 
 #include <memory>
 #include <optional>
@@ -118,4 +118,4 @@ private:
 
 } // namespace epl::runtime
 
-#endif // EPL_RUNTIME_EXECUTOR_STATE_H
+#endif // EPL_RUNTIME_SESSION_STATE_H

@@ -1,6 +1,6 @@
-#include "runtime/executor/SlotLayout.h"
+#include "runtime/session/SlotLayout.h"
 
-#include "runtime/executor/TensorType.h"
+#include "runtime/session/TensorType.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
 // Plans with parts, which run side by side on devices of their own.
 
-#include "TestPlan.h"
+#include "Tensors.h"
 
 #include "runtime/Error.h"
 #include "runtime/plan/build/JoinParts.h"

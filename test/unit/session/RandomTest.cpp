@@ -1,5 +1,5 @@
 // Random programs on many ranks against their serial meaning.
-#include "TestPlan.h"
+#include "Tensors.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,54 @@
+// The step of a call: what it finds in the slots of the plan.
+#ifndef EPL_RUNTIME_SESSION_CALLSTEP_H
+#define EPL_RUNTIME_SESSION_CALLSTEP_H
+
+#include "runtime/executor/Step.h"
+#include "runtime/session/SlotMemory.h"
+#include "runtime/session/State.h"
+
+namespace epl::runtime {
+
+/// What a step finds in a slot of the plan: either per-rank storage or a tensor of the host. The call holds
+/// the owners of the caller's tensors.
+struct Binding {
+  std::shared_ptr<Storage> storage;
+  std::shared_ptr<Storage> source; // copied to `storage` before the commands run
+  HostTensor host;
+};
+
+/// Binds slots before the commands of a step run, and ends its call after them.
+class CallStep : public Step {
+public:
+  /// What all steps of a session share.
+  struct Setup {
+    const LoadedPlan &plan;
+    const Slots &slots;
+    const std::vector<SlotMemory> &memory; // of each part
+  };
+
+  /// `bindings` has one for each slot of the plan; those of results that update a state are empty.
+  CallStep(const Setup &setup, Frame &frame, Executor &executor, std::shared_ptr<Call> call,
+           std::vector<Binding> bindings)
+      : Step(setup.plan, frame, executor, call->stop(), call->index()), setup(setup), call(std::move(call)),
+        bindings(std::move(bindings)) {}
+
+  void begin() override;
+  void end() override;
+
+private:
+  void prepare(const Frame::Cursor &cursor) override;
+  void collect(const Frame::Cursor &cursor) override;
+  void fail(const std::string &reason) override { call->cancel(reason); }
+
+  const Binding &bindingOf(Slots::PartSlot slot) const { return bindings[setup.slots.wholeSlot(slot)]; }
+  void copyIn(const Frame::Cursor &cursor, uint32_t slot) const;
+  std::byte *address(const Frame::Cursor &cursor, uint32_t slot) const;
+
+  Setup setup;
+  std::shared_ptr<Call> call;
+  std::vector<Binding> bindings;
+};
+
+} // namespace epl::runtime
+
+#endif // EPL_RUNTIME_SESSION_CALLSTEP_H
