@@ -21,6 +21,9 @@
 #include "passes/annotate/Passes.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/Statistic.h"
+
+#define DEBUG_TYPE "epl-flatten-scopes"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_FLATTENSCOPESPASS
@@ -29,6 +32,12 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numForward, "Ops of forward work");
+ALWAYS_ENABLED_STATISTIC(numBackward, "Ops of backward work");
+ALWAYS_ENABLED_STATISTIC(numRecompute, "Ops that are recomputed");
+ALWAYS_ENABLED_STATISTIC(numApply, "Ops that apply gradients");
+ALWAYS_ENABLED_STATISTIC(numDead, "Dead ops that were erased");
 
 namespace {
 /// What makes two scopes the same: the name, or else the entry and the calls above it.

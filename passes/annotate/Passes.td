@@ -102,13 +102,6 @@ def FlattenScopesPass : Pass<"epl-flatten-scopes", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::epl::EplDialect"];
-  let statistics = [
-    Statistic<"numForward", "forward", "Number of ops of forward work">,
-    Statistic<"numBackward", "backward", "Number of ops of backward work">,
-    Statistic<"numRecompute", "recompute", "Number of ops that are recomputed">,
-    Statistic<"numApply", "apply", "Number of ops that apply gradients">,
-    Statistic<"numDead", "dead", "Number of dead ops that were erased">
-  ];
 }
 
 def FormTaskgraphsPass : Pass<"epl-form-taskgraphs", "::mlir::ModuleOp"> {

@@ -20,8 +20,12 @@
 #include "passes/pipeline/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/Statistic.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-fuse-collectives"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_FUSECOLLECTIVESPASS
@@ -30,6 +34,10 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numBefore, "Collectives that there were");
+ALWAYS_ENABLED_STATISTIC(numAfter, "Collectives that are left");
+ALWAYS_ENABLED_STATISTIC(numFusedBytes, "Bytes on a device that collectives of several tensors combine");
 
 /// Bytes of the operands on a device.
 static int64_t getOperandBytes(Operation *op) {
@@ -58,9 +66,16 @@ public:
       if (isa<AllReduceOp, ReduceScatterOp, AllGatherOp>(op))
         all.push_back(&op);
     llvm::for_each(all, [&](Operation *op) { insert(op); });
-    for (const Bucket &bucket : buckets)
-      if (bucket.members.size() > 1)
-        fuse(bucket.members);
+    for (const Bucket &bucket : buckets) {
+      ++numAfter;
+      numBefore += bucket.members.size();
+      if (bucket.members.size() == 1)
+        continue;
+      LDBG() << bucket.members.size() << " of " << bucket.members.front()->getName() << ", " << bucket.bytes
+             << " bytes";
+      numFusedBytes += bucket.bytes;
+      fuse(bucket.members);
+    }
   }
 
 private:

@@ -11,5 +11,8 @@ config.excludes = ["Inputs"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = config.epl_test_dir
 
+if config.epl_has_asserts:
+    config.available_features.add("asserts")
+
 tools = [config.epl_tools_dir, config.llvm_tools_dir, config.environment["PATH"]]
 config.environment["PATH"] = os.pathsep.join(tools)

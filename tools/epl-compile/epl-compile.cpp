@@ -18,6 +18,7 @@
 #include "runtime/plan/format/Error.h"
 #include "runtime/plan/format/Writer.h"
 #include "runtime/plan/model/Devices.h"
+#include "tools/PassLogs.h"
 #include "tools/Tool.h"
 #include "tools/epl-compile/CrashReport.h"
 #include "tools/epl-compile/PassOptions.h"
@@ -68,7 +69,9 @@ struct Options {
   bool sequenceParallel = false;
   std::string cpu = "host";
   bool progress = false;
-  std::string reproducer; ///< the file to keep a phase in that fails; empty for none
+  bool statistics = false;
+  std::vector<std::string> debugOnly; ///< passes that say what they decide
+  std::string reproducer;             ///< the file to keep a phase in that fails; empty for none
 
   /// The plan file of an input: `output`, or a file in that folder.
   std::string getPlanFile(StringRef input) const {
@@ -254,6 +257,10 @@ LogicalResult compile(const std::string &input, const Options &options, Reports 
 
 /// Compiles what can be compiled. What EPL throws is an error of the step; nothing else is expected.
 LogicalResult compileAll(const Options &options) {
+  if (options.statistics)
+    enableStatistics();
+  if (!options.debugOnly.empty() && !enableDebugLogs(options.debugOnly))
+    return failure();
   DefaultTimingManager timing; // prints when it goes
   applyMlirOptions(timing);
   if (options.timing)
@@ -265,6 +272,7 @@ LogicalResult compileAll(const Options &options) {
     if (failed(compile(input, options, reports)))
       result = failure();
   }
+  printStatistics();
   return result;
 }
 
@@ -357,6 +365,8 @@ int main(int argc, char **argv) {
   app.add_flag(
       "--progress", options.progress,
       "report on stderr how far the compilation is, as lines \"progress: 81% codegen, 12/40 kernels\"");
+  app.add_flag("--statistics", options.statistics, kStatisticsHelp);
+  app.add_option("--debug-only", options.debugOnly, kDebugOnlyHelp)->delimiter(',')->type_name("PASSES");
   app.add_option(kReproducerOption, options.reproducer,
                  "write a phase that fails or crashes to this file: its module and its passes, for epl-opt")
       ->type_name("FILE");

@@ -7,9 +7,9 @@
 #include "tools/Tool.h"
 
 #include "runtime/Error.h"
-#include "runtime/session/Session.h"
 #include "runtime/plan/model/Summary.h"
 #include "runtime/plan/verify/ReadVerified.h"
+#include "runtime/session/Session.h"
 
 #include <cmath>
 #include <sstream>

@@ -20,6 +20,10 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-localize"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_LOCALIZEPASS
@@ -28,6 +32,10 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numClones, "Ops that are the same on local tensors");
+ALWAYS_ENABLED_STATISTIC(numModelled, "Ops that are others on local tensors");
+ALWAYS_ENABLED_STATISTIC(numReshards, "Reshards that became collectives, slices or nothing");
 
 //===----------------------------------------------------------------------===//
 // Localizer
@@ -188,9 +196,14 @@ static void localizeReturn(Operation *terminator, Localizer &localizer) {
 static void localizeBody(func::FuncOp global, func::FuncOp local) {
   Localizer localizer(local.addEntryBlock());
   localizeArguments(global, local, localizer);
-  for (Operation &op : global.front().without_terminator())
-    if (auto model = dyn_cast<ShardableOp>(op); !model || !model.localize(localizer))
+  for (Operation &op : global.front().without_terminator()) {
+    auto model = dyn_cast<ShardableOp>(op);
+    bool isModelled = model && model.localize(localizer);
+    LDBG() << op.getName() << (isModelled ? " by its model" : " as it is");
+    ++(isa<ReshardOp>(op) ? numReshards : isModelled ? numModelled : numClones);
+    if (!isModelled)
       localizer.cloneLocal(&op);
+  }
   localizeReturn(global.front().getTerminator(), localizer);
 }
 

@@ -11,6 +11,9 @@
 #include "passes/shard/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/Statistic.h"
+
+#define DEBUG_TYPE "epl-verify-local"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_VERIFYLOCALPASS
@@ -19,6 +22,8 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numChecked, "Ops that were checked");
 
 static LogicalResult verifyBoundary(func::FuncOp function, TypeRange types, StringRef what) {
   for (auto [index, type] : llvm::enumerate(types))
@@ -42,7 +47,7 @@ static LogicalResult verifyFunction(func::FuncOp function) {
       failed(verifyBoundary(function, function.getResultTypes(), "result")))
     return failure();
   for (Operation &op : function.front())
-    if (failed(verifyDistributed(&op)))
+    if (++numChecked; failed(verifyDistributed(&op)))
       return failure();
   return success();
 }

@@ -19,6 +19,11 @@
 #include "passes/shard/explain/Conflicts.h"
 #include "passes/shard/place/ReshardBuilder.h"
 
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-place"
+
 namespace mlir::epl {
 #define GEN_PASS_DEF_PLACEPASS
 #include "passes/shard/Passes.h.inc"
@@ -26,6 +31,10 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numMended, "Values that are needed otherwise than they are made");
+ALWAYS_ENABLED_STATISTIC(numReshards, "Reshards that stand for that");
+ALWAYS_ENABLED_STATISTIC(numRematerialized, "Copies of what is made again instead");
 
 namespace {
 /// A use that needs another sharding than its operand has.
@@ -135,10 +144,15 @@ struct Place : epl::impl::PlacePassBase<Place> {
     if (explain)
       explainConflicts(rules, placements);
     ReshardBuilder builder(rules);
-    for (auto &[value, uses] : findMismatches(program, mesh, placements))
+    for (auto &[value, uses] : findMismatches(program, mesh, placements)) {
+      LDBG() << value.getType() << " of " << getSharding(value) << " has " << uses.size() << " other uses";
+      ++numMended;
       mend(value, uses, program, mesh, builder);
+    }
+    numRematerialized += builder.getNumRematerialized();
     builder.eraseUnread();
     eraseIdentities(program);
+    numReshards += llvm::range_size(program.getOps<ReshardOp>());
     explainReshards(program, mesh);
     if (explain)
       remarkSums(program);

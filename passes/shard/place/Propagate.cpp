@@ -15,6 +15,11 @@
 #include "passes/shard/Passes.h"
 #include "passes/shard/analysis/Propagation.h"
 
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-propagate"
+
 namespace mlir::epl {
 #define GEN_PASS_DEF_PROPAGATEPASS
 #include "passes/shard/Passes.h.inc"
@@ -22,6 +27,10 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numSharded, "Ops that an axis shards");
+ALWAYS_ENABLED_STATISTIC(numWhole, "Ops that all members of an axis do alike, or on their addends");
+ALWAYS_ENABLED_STATISTIC(numArguments, "Arguments that were sharded because of what reads or updates them");
 
 /// A sharding to start from names axes in mesh order and leaves nothing pending.
 static LogicalResult verifySeed(Operation *owner, ShardingAttr sharding, MeshOp mesh, const Twine &name) {
@@ -79,6 +88,17 @@ struct Propagate : epl::impl::PropagatePassBase<Propagate> {
         return signalPassFailure();
   }
 
+  static void count(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open,
+                    const Propagation &propagation) {
+    for (Operation *op : rules.getOps()) {
+      int64_t factor = propagation.getChoice(op);
+      LDBG() << op->getName() << " over " << axis.getName() << ": factor " << factor;
+      ++(factor == FactorRule::kBlocked ? numWhole : numSharded);
+    }
+    for (BlockArgument argument : open)
+      numArguments += propagation.getState(argument).isSharded();
+  }
+
   LogicalResult propagate(func::FuncOp function, MeshOp mesh) {
     if (failed(verifySeeds(function, mesh)))
       return failure();
@@ -90,6 +110,7 @@ struct Propagate : epl::impl::PropagatePassBase<Propagate> {
       Propagation propagation(rules, axis, open);
       propagation.run();
       propagation.commit();
+      count(rules, axis, open, propagation);
     }
     return success();
   }

@@ -19,6 +19,9 @@ public:
   /// is that of the op that reads it: what reshards an argument belongs there.
   Value get(Value value, ShardingAttr target, WorkAttr work);
 
+  /// How many copies were made of ops instead of moving what they make.
+  size_t getNumRematerialized() const { return rematerialized.size(); }
+
   /// Erases ops that had other copies made of them and are read by nobody now.
   void eraseUnread();
 

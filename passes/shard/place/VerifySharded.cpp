@@ -17,6 +17,11 @@
 #include "passes/shard/analysis/FactorChoice.h"
 #include "passes/shard/place/IndexSets.h"
 
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-verify-sharded"
+
 namespace mlir::epl {
 #define GEN_PASS_DEF_VERIFYSHARDEDPASS
 #include "passes/shard/Passes.h.inc"
@@ -24,6 +29,8 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numChecked, "Ops that were checked, on each axis");
 
 static std::string describe(AxisState state) {
   if (state.isSharded())
@@ -67,6 +74,8 @@ LogicalResult AxisVerifier::verifyOp(Operation &op) {
   if (auto terminator = dyn_cast<func::ReturnOp>(op))
     return verifyReturn(terminator);
   int64_t factor = getChosenFactor(&op, axis);
+  LDBG() << op.getName() << " over " << axis.getName() << ": factor " << factor;
+  ++numChecked;
   if (factor >= int64_t(rules.getRule(&op).factors.size()))
     return op.emitOpError() << "shards factor " << factor << " over axis \"" << axis.getName()
                             << "\", expected one of the " << rules.getRule(&op).factors.size()

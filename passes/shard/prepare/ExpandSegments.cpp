@@ -25,6 +25,10 @@
 #include "passes/shard/prepare/SegmentExpander.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-expand-segments"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_EXPANDSEGMENTSPASS
@@ -33,6 +37,9 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numExpanded, "Ops on segments as dimensions of their own");
+ALWAYS_ENABLED_STATISTIC(numTogether, "Ops before which segments are put together");
 
 //===----------------------------------------------------------------------===//
 // Values
@@ -252,8 +259,11 @@ void SegmentExpander::process(Operation *op) {
     return;
   if (auto model = dyn_cast<ShardableOp>(op); model && model.expandSegments(*this)) {
     dead.push_back(op);
+    ++numExpanded;
     return;
   }
+  LDBG() << op->getName() << " has no form on segments";
+  ++numTogether;
   for (OpOperand &operand : op->getOpOperands())
     operand.set(getAs(operand.get(), Form(getForm(operand.get()).size()), op));
   builder.setInsertionPointAfter(op);

@@ -17,6 +17,10 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-rematerialize"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_REMATERIALIZEPASS
@@ -25,6 +29,9 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numRematerialized, "Values made again for a later work");
+ALWAYS_ENABLED_STATISTIC(numUnkept, "Of these, values that are kept no more");
 
 static std::optional<WorkKind> getKind(Operation *op) {
   auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
@@ -58,10 +65,15 @@ static void rematerialize(Operation *op) {
   Recipe recipe(op, [](Value input) { return isKept(input) ? input : Value(); });
   if (!recipe.isGood())
     return;
-  for (auto &[work, uses] : readers)
+  for (auto &[work, uses] : readers) {
+    LDBG() << op->getName() << " of " << value.getType() << " again for " << work;
+    ++numRematerialized;
     recipe.replace(uses);
-  if (value.use_empty())
+  }
+  if (value.use_empty()) {
     op->erase();
+    ++numUnkept;
+  }
 }
 
 namespace {

@@ -17,6 +17,10 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-rematerialize-iterations"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_REMATERIALIZEITERATIONSPASS
@@ -25,6 +29,9 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numStacked, "Cheap values that iterations hand to other iterations");
+ALWAYS_ENABLED_STATISTIC(numRematerialized, "Of these, values that the others make again");
 
 namespace {
 /// A stack of a loop's values, and the slices by which another loop reads it.
@@ -104,6 +111,8 @@ void Residual::rematerialize(const Loops &loops) {
   Recipe recipe(stack.getOperand().getDefiningOp(), [&](Value value) { return getKept(value, loops); });
   if (!recipe.isGood())
     return;
+  LDBG() << stack.getType() << " is made again in loop " << LoopSliceOp(slices.front()).getLoop().getId();
+  ++numRematerialized;
   recipe.replace(uses);
   for (LoopSliceOp slice : slices)
     slice.erase();
@@ -129,8 +138,10 @@ struct RematerializeIterations : epl::impl::RematerializeIterationsPassBase<Rema
     for (func::FuncOp function : *functions) {
       Loops loops(function.front()); // what is rematerialized is read there, and asked of no more
       for (Operation *op : findStacked(function.front()))
-        if (std::optional<Residual> residual = Residual::find(op))
+        if (std::optional<Residual> residual = Residual::find(op)) {
+          ++numStacked;
           residual->rematerialize(loops);
+        }
     }
   }
 };

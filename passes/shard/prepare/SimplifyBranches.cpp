@@ -14,6 +14,10 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-simplify-branches"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_SIMPLIFYBRANCHESPASS
@@ -22,6 +26,9 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numResolved, "Operands that the branch decides in which they are read");
+ALWAYS_ENABLED_STATISTIC(numErased, "Ops that nothing reads any more");
 
 /// What `value` is where all of `guard` holds.
 static Value resolve(Value value, ArrayRef<Literal> guard) {
@@ -44,13 +51,21 @@ static void simplifyBranches(Block &body) {
   if (branches.empty())
     return;
   for (Operation &op : body.without_terminator())
-    for (OpOperand &use : op.getOpOperands())
-      use.set(resolve(use.get(), branches.getGuard(use)));
+    for (OpOperand &use : op.getOpOperands()) {
+      Value taken = resolve(use.get(), branches.getGuard(use));
+      if (taken == use.get())
+        continue;
+      LDBG() << op.getName() << " reads one side of a selection as operand " << use.getOperandNumber();
+      ++numResolved;
+      use.set(taken);
+    }
   SmallVector<Operation *> ops =
       llvm::map_to_vector(body.without_terminator(), [](Operation &op) { return &op; });
   for (Operation *op : llvm::reverse(ops))
-    if (isOpTriviallyDead(op))
+    if (isOpTriviallyDead(op)) {
       op->erase();
+      ++numErased;
+    }
 }
 
 namespace {

@@ -14,6 +14,10 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-sink-leaf-work"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_SINKLEAFWORKPASS
@@ -22,6 +26,9 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numLeaves, "Ops that depend on no batch");
+ALWAYS_ENABLED_STATISTIC(numSunk, "Of these, ops that went to the work which reads them");
 
 static bool isBatch(BlockArgument argument) {
   auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
@@ -55,9 +62,13 @@ static Attribute getUsersWork(Operation *op) {
 
 static void sinkLeafWork(Block &body) {
   SetVector<Operation *> leaves = findLeaves(body);
+  numLeaves += leaves.size();
   for (Operation *leaf : llvm::reverse(leaves))
-    if (Attribute work = getUsersWork(leaf))
+    if (Attribute work = getUsersWork(leaf); work && work != leaf->getAttr(EplDialect::kWorkAttr)) {
+      LDBG() << leaf->getName() << " goes to " << work;
       leaf->setAttr(EplDialect::kWorkAttr, work);
+      ++numSunk;
+    }
 }
 
 namespace {

@@ -28,6 +28,11 @@
 
 #include <set>
 
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-split-meshes"
+
 namespace mlir::epl {
 #define GEN_PASS_DEF_SPLITMESHESPASS
 #include "passes/shard/Passes.h.inc"
@@ -35,6 +40,9 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numFunctions, "Functions of one mesh");
+ALWAYS_ENABLED_STATISTIC(numClones, "Ops in them");
 
 namespace {
 /// A value on its way from one mesh to another.
@@ -232,6 +240,7 @@ void MeshSplitter::cloneInto(Block &block, Operation *op, unsigned mesh, IRMappi
       cloneInto(block, value.getDefiningOp(), mesh, mapping);
   OpBuilder at = OpBuilder::atBlockEnd(&block);
   setWork(at.clone(*op, mapping), mesh);
+  ++numClones;
 }
 
 LogicalResult MeshSplitter::write(unsigned mesh) {
@@ -242,6 +251,9 @@ LogicalResult MeshSplitter::write(unsigned mesh) {
     return emitError(taken->getLoc())
            << "symbol \"" << name << "\" is taken, expected it free for what is done on mesh \""
            << own.getSymName() << "\"";
+  LDBG() << name << ": " << signature.arguments.size() << " arguments, " << signature.results.size()
+         << " results";
+  ++numFunctions;
   auto type = builder.getFunctionType(ValueRange(signature.arguments).getTypes(),
                                       ValueRange(signature.results).getTypes());
   auto made = func::FuncOp::create(builder, function.getLoc(), name, type);

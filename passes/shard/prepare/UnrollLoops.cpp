@@ -24,7 +24,11 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
 
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
 #include "llvm/Support/MathExtras.h"
+
+#define DEBUG_TYPE "epl-unroll-loops"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_UNROLLLOOPSPASS
@@ -33,6 +37,9 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numLoops, "Loops that were unrolled");
+ALWAYS_ENABLED_STATISTIC(numIterations, "Iterations that they became");
 
 /// The ops of all iterations of a loop that is unrolled: 12,000 of small tensors take two seconds to compile.
 static constexpr int64_t kMostOps = 20'000;
@@ -269,6 +276,9 @@ LogicalResult Unroller::run() {
       continue;
     if (failed(verifyLength(loop, own)))
       return failure();
+    LDBG() << "loop " << loop.getId() << " of " << loop.getTripCount() << " iterations";
+    ++numLoops;
+    numIterations += loop.getTripCount();
     unroll(loop, own.ops);
     carried.clear();
   }

@@ -18,6 +18,11 @@
 #include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/TaskGraphAxes.h"
 
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-seed-batch"
+
 namespace mlir::epl {
 #define GEN_PASS_DEF_SEEDBATCHPASS
 #include "passes/shard/Passes.h.inc"
@@ -25,6 +30,9 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numBatches, "Arguments that are sharded as batches");
+ALWAYS_ENABLED_STATISTIC(numWhole, "Arguments that are whole");
 
 /// The batch dimension of an argument, or -1 if it is no batch; an error if there is no such dimension.
 static FailureOr<int64_t> getBatchDim(func::FuncOp function, unsigned argument, RankedTensorType type) {
@@ -103,6 +111,8 @@ static LogicalResult seedArgument(func::FuncOp function, BlockArgument argument,
   }
   if (!axes.empty() && !isReceived(argument) && failed(verifyDivides(function, argument, *dim, axes, parts)))
     return failure();
+  LDBG() << describeArgument(function, argument.getArgNumber()) << " " << sharding;
+  ++(sharding.isReplicated() ? numWhole : numBatches);
   setSharding(argument, sharding);
   return success();
 }

@@ -15,6 +15,11 @@
 #include "passes/shard/Passes.h"
 #include "passes/shard/analysis/AxisState.h"
 
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-seed-constraints"
+
 namespace mlir::epl {
 #define GEN_PASS_DEF_SEEDCONSTRAINTSPASS
 #include "passes/shard/Passes.h.inc"
@@ -22,6 +27,9 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numConstraints, "Constraints that hold");
+ALWAYS_ENABLED_STATISTIC(numIdle, "Constraints of which no axis has several devices");
 
 /// Whether a scope is split, if only over one device.
 static bool hasSplit(MeshOp mesh) {
@@ -85,9 +93,13 @@ static LogicalResult seed(ConstrainOp op, MeshOp mesh) {
     return failure();
   op.setConstraintAttr(ConstraintAttr::get(op.getContext(), dims, *whole));
   if (whole->empty() && llvm::all_of(dims, [](ArrayRef<StringRef> axes) { return axes.empty(); })) {
+    LDBG() << "no axis of " << op << " has several devices";
     op.replaceAllUsesWith(op.getOperand());
     op.erase();
+    ++numIdle;
+    return success();
   }
+  ++numConstraints;
   return success();
 }
 

@@ -16,6 +16,10 @@
 #include "passes/shard/analysis/CutDims.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-seed-iterations"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_SEEDITERATIONSPASS
@@ -24,6 +28,9 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numLoops, "Batches of which each iteration takes a part, that devices share");
+ALWAYS_ENABLED_STATISTIC(numWhole, "Those whose iterations every device does");
 
 namespace {
 /// One step and where its samples are.
@@ -85,8 +92,10 @@ void IterationSeeder::seed(tensor::ExpandShapeOp op, int64_t tripCount) {
                             << " devices do not divide: each computes all of them";
     own.pop_back();
   }
+  ++(own.empty() ? numWhole : numLoops);
   if (own.empty())
     return;
+  LDBG() << "iterations take samples of " << op.getResult().getType() << " over " << llvm::join(own, ", ");
   OpBuilder builder(op->getContext());
   builder.setInsertionPointAfter(op);
   auto constraint = ConstraintAttr::get(op->getContext(), dims, {});

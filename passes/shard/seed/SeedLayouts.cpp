@@ -16,6 +16,10 @@
 #include "passes/shard/seed/split/SplitConstraints.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-seed-layouts"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_SEEDLAYOUTSPASS
@@ -24,6 +28,9 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numTaken, "Arguments that stay as they arrive");
+ALWAYS_ENABLED_STATISTIC(numLeft, "Arguments that arrive otherwise than they are used");
 
 static bool fits(ShardingAttr sharding, RankedTensorType type, MeshOp mesh) {
   if (sharding.getRank() != type.getRank())
@@ -59,8 +66,14 @@ static LogicalResult seed(func::FuncOp program, MeshOp mesh) {
   for (BlockArgument argument : program.getArguments()) {
     ShardingAttr sharding = arrives(argument);
     program.removeArgAttr(argument.getArgNumber(), EplDialect::kArrivesAttr);
-    if (sharding && !constrained->contains(argument) && getSharding(argument).isReplicated() &&
-        fits(sharding, cast<RankedTensorType>(argument.getType()), mesh))
+    if (!sharding)
+      continue;
+    bool stays = !constrained->contains(argument) && getSharding(argument).isReplicated() &&
+                 fits(sharding, cast<RankedTensorType>(argument.getType()), mesh);
+    LDBG() << "argument " << argument.getArgNumber() << " arrives as " << sharding
+           << (stays ? ", and stays so" : ", which does not fit");
+    ++(stays ? numTaken : numLeft);
+    if (stays)
       setSharding(argument, sharding);
   }
   return success();

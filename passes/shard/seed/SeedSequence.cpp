@@ -19,6 +19,10 @@
 #include "passes/shard/seed/SequenceRegion.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-seed-sequence"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_SEEDSEQUENCEPASS
@@ -27,6 +31,9 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numCandidates, "Regions that were tried");
+ALWAYS_ENABLED_STATISTIC(numRegions, "Regions that devices share");
 
 /// A region counts if members make less by this part of all: the denominators of a loss do not, for which
 /// two collectives would stand in the place of one.
@@ -164,6 +171,8 @@ bool Seeder::decide(const SequenceStep &step, Value sum) {
   std::optional<Choice> choice = choose(step, sum);
   if (!choice)
     return false;
+  LDBG() << "the region of a sum of " << sum.getType() << " is shared along dimension " << choice->dim;
+  ++numRegions;
   Sharded sharded(step.grow(sum, choice->dim), axis);
   sharded.keep(SequenceStep(function, mesh, axis));
   return true;
@@ -176,6 +185,7 @@ std::optional<Seeder::Choice> Seeder::choose(const SequenceStep &step, Value sum
     if (!step.getRules().divides(sum, dim, axis))
       continue;
     SequenceRegion region = step.grow(sum, dim);
+    ++numCandidates;
     Sharded sharded(region, axis);
     SequenceStep then(function, mesh, axis);
     Choice choice = {dim, then.getTraffic() - region.extraBytes};

@@ -26,6 +26,10 @@
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-seed-zero"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_SEEDZEROPASS
@@ -34,6 +38,10 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numShared, "States that devices share");
+ALWAYS_ENABLED_STATISTIC(numWhole, "States of which no dimension could be shared");
+ALWAYS_ENABLED_STATISTIC(numGathered, "Copies of parameters that are gathered for a work");
 
 namespace {
 /// A step under data parallelism as it is without seeds of ours.
@@ -267,6 +275,8 @@ void Seeder::shardState(BlockArgument state, ArrayRef<Sharing *> own) {
   for (Sharing *sharing : own)
     if (sharding.getRank() > 0 && sharding.getDimOf(sharing->axis.getName()) < 0)
       sharing->whole.push_back(state);
+  LDBG() << "state " << state.getArgNumber() << " " << sharding;
+  ++(sharding == getSharding(state) ? numWhole : numShared);
   setSharding(state, sharding);
 }
 
@@ -308,6 +318,7 @@ void Seeder::gather(BlockArgument parameter, ShardingAttr whole, ArrayRef<OpOper
     if (!copy) {
       OpBuilder builder(op);
       copy = createReshard(builder, parameter, whole, op);
+      ++numGathered;
     }
     use->set(copy);
   }

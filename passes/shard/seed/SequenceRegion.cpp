@@ -26,8 +26,7 @@ static Propagation propagate(const FunctionRules &rules, AxisAttr axis) {
 }
 
 SequenceStep::SequenceStep(func::FuncOp function, MeshOp mesh, AxisAttr axis)
-    : rules(function, mesh), axis(axis), program(propagate(rules, axis)),
-      placement(rules, axis, program) {}
+    : rules(function, mesh), axis(axis), program(propagate(rules, axis)), placement(rules, axis, program) {}
 
 bool SequenceStep::isWhole(Value value) const {
   return placement.isCompleted(value) || getState(value).isReplicated();

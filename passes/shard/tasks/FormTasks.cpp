@@ -20,6 +20,10 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-form-tasks"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_FORMTASKSPASS
@@ -28,6 +32,9 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numTasks, "Tasks");
+ALWAYS_ENABLED_STATISTIC(numOps, "Ops in them, copies of free ones not counted");
 
 //===----------------------------------------------------------------------===//
 // The tasks
@@ -101,6 +108,9 @@ private:
     const TaskNode &node = partition.getNode(index);
     SmallVector<Value> yielded = getYielded(index);
     auto types = llvm::map_to_vector(yielded, [](Value value) -> Type { return getDistType(value); });
+    LDBG() << "task of " << node.ops.size() << " ops for " << node.work;
+    ++numTasks;
+    numOps += node.ops.size();
     auto task = TaskOp::create(builder, node.ops.front()->getLoc(), types, node.work, ValueRange());
     OpBuilder bodyBuilder = OpBuilder::atBlockEnd(&task.getBody().emplaceBlock());
     IRMapping locals;

@@ -11,6 +11,9 @@
 #include "passes/shard/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/Statistic.h"
+
+#define DEBUG_TYPE "epl-verify-tasks"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_VERIFYTASKSPASS
@@ -19,6 +22,9 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numTasks, "Tasks that were checked");
+ALWAYS_ENABLED_STATISTIC(numOthers, "Ops between them");
 
 static LogicalResult verifyGuards(Operation &op, DenseMap<int64_t, Operation *> &predicates) {
   if (auto predicate = dyn_cast<PredicateOp>(op)) {
@@ -45,6 +51,7 @@ static LogicalResult verifyFunction(func::FuncOp function) {
   for (Operation &op : function.front().without_terminator()) {
     if (!standsBetweenTasks(&op))
       return op.emitOpError() << "is outside of every task";
+    ++(isa<TaskOp>(op) ? numTasks : numOthers);
     if (failed(verifyGuards(op, predicates)))
       return failure();
   }

@@ -21,6 +21,10 @@
 #include "passes/shard/seed/split/SpreadExperts.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-seed-split"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_SEEDSPLITPASS
@@ -29,6 +33,11 @@ namespace mlir::epl {
 
 using namespace mlir;
 using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numKinds, "Kinds of parameters");
+ALWAYS_ENABLED_STATISTIC(numSplit, "Parameters and states of them that are split");
+ALWAYS_ENABLED_STATISTIC(numChoices, "Choices of dimensions that were evaluated");
+ALWAYS_ENABLED_STATISTIC(numSteps, "Ops that were looked at for them");
 
 /// Whether a sharding by hand splits one of the arguments over the axis.
 static bool isSplit(BlockArgument argument, AxisAttr axis) {
@@ -95,6 +104,14 @@ struct SeedSplit : epl::impl::SeedSplitPassBase<SeedSplit> {
     DenseMap<BlockArgument, int64_t> constrained = getConstrainedDims(*constraints);
     SplitSearch search(rules, axis, states, constrained);
     Propagation result = search.run();
+    numKinds += search.getKinds().size();
+    numChoices += search.getNumChoices();
+    numSteps += search.getNumSteps();
+    for (const ParameterKind &kind : search.getKinds())
+      LDBG() << kind.name << ", " << kind.members.size() << " of them, along "
+             << result.getState(kind.members.front()).dim;
+    for (BlockArgument state : states)
+      numSplit += result.getState(state).isSharded();
     for (BlockArgument state : states)
       setSharding(state, withAxisState(getSharding(state), mesh, axis.getName(), result.getState(state)));
     if (explain)

@@ -97,6 +97,7 @@ Propagation SplitSearch::propagate() {
   seeded.update();
   Propagation program = seeded;
   program.run();
+  steps += program.getNumSteps() - seeded.getNumSteps();
   return program;
 }
 
@@ -134,6 +135,7 @@ void SplitSearch::findProducts() {
       for (BlockArgument member : kind.members)
         program.seed(member, AxisState::sharded(dim));
       program.run();
+      steps += program.getNumSteps() - none.getNumSteps();
       kind.products.insert_range(costs.getSplit(program));
     }
   }

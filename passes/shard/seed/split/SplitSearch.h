@@ -46,6 +46,9 @@ public:
   Propagation run();
 
   ArrayRef<ParameterKind> getKinds() const { return kinds; }
+  /// How many choices were evaluated, and how often an op was looked at for them.
+  int64_t getNumChoices() const { return known.size(); }
+  int64_t getNumSteps() const { return steps + seeded.getNumSteps(); }
 
 private:
   void collectKinds(const DenseMap<BlockArgument, int64_t> &constraints);
@@ -79,6 +82,7 @@ private:
   DenseMap<Operation *, int64_t> positions; ///< of all ops in the program
   std::vector<ParameterKind> kinds;
   Propagation seeded; ///< what follows from the splits of all kinds, before further arguments are found
+  int64_t steps = 0;  ///< of propagations that start from `seeded`
   std::map<std::vector<int64_t>, Candidate> known; ///< by the split of each kind, -1 for none
 };
 

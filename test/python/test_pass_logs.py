@@ -1,0 +1,41 @@
+"""Passes of the phases shard and pipeline count what they do and say why, under their own names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PHASES = ("shard", "pipeline")
+FLAGS = {
+    flag: phase
+    for phase in PHASES
+    for flag in re.findall(r': Pass<"([^"]+)"', (ROOT / "passes" / phase / "Passes.td").read_text())
+}
+
+
+def source_of(flag: str) -> Path:
+    """The file of a pass: that which has its flag as the type of its debug logs."""
+    files = [
+        path
+        for path in (ROOT / "passes" / FLAGS[flag]).rglob("*.cpp")
+        if f'#define DEBUG_TYPE "{flag}"' in path.read_text()
+    ]
+    assert len(files) == 1, f"{flag}: {files}"
+    return files[0]
+
+
+def test_there_are_passes() -> None:
+    assert len(FLAGS) > 15
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_a_pass_counts_what_it_does(flag: str) -> None:
+    text = source_of(flag).read_text()
+    counters = re.findall(r"ALWAYS_ENABLED_STATISTIC\((\w+), \"(.+)\"\);", text)
+    assert counters
+    for name, description in counters:
+        assert text.count(name) > 1, f"{name} is not counted"
+        assert description[0].isupper()
