@@ -6,11 +6,10 @@
 #include "runtime/executor/Executor.h"
 
 #include "runtime/Error.h"
-#include "runtime/device/cpu/Features.h"
+#include "runtime/host/Thread.h"
 
 #include <algorithm>
 #include <csignal>
-#include <immintrin.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string>
@@ -27,25 +26,6 @@ static void blockSignals() {
     sigdelset(&signals, fault);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
-
-namespace {
-
-/// Denormals are flushed as the one-device programs of the front ends do. Whatever mode the thread has for
-/// arithmetic otherwise, results do not depend on who runs a slice.
-class ArithmeticMode {
-public:
-  ArithmeticMode() : before(_mm_getcsr()) {
-    constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040, kNoTraps = 0x1f80;
-    _mm_setcsr(kNoTraps | kFlushToZero | kDenormalsAreZero);
-  }
-  ~ArithmeticMode() { _mm_setcsr(before); }
-  ArithmeticMode(const ArithmeticMode &) = delete;
-
-private:
-  unsigned before;
-};
-
-} // namespace
 
 Executor::Executor(uint32_t maxWorkers)
     : limit(std::max(1u, maxWorkers)), process(getpid()), workers(new Worker[limit]) {}
@@ -160,7 +140,7 @@ bool Executor::runAsHelper(uint32_t worker, Job *job) {
 bool Executor::linger(int count) {
   constexpr int kSpins = 200, kYields = 100;
   if (count < kSpins)
-    __builtin_ia32_pause();
+    pauseCore();
   else if (count < kSpins + kYields)
     sched_yield(); // spinning on would take the core from a peer that has none
   else
@@ -189,6 +169,16 @@ bool Executor::idle(uint32_t worker, uint32_t seen, int &count) {
     workers[worker].slice.idle(seen, count);
   else if (!linger(count++))
     return false;
+  return true;
+}
+
+bool Executor::poll(uint32_t worker, int &count) {
+  if (linger(count))
+    ++count;
+  else if (workers[worker].hasHelper)
+    return false;
+  else
+    sched_yield();
   return true;
 }
 

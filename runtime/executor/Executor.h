@@ -2,7 +2,7 @@
 #ifndef EPL_RUNTIME_EXECUTOR_EXECUTOR_H
 #define EPL_RUNTIME_EXECUTOR_EXECUTOR_H
 
-#include "runtime/device/cpu/Placement.h"
+#include "runtime/host/Placement.h"
 
 #include <atomic>
 #include <condition_variable>
@@ -85,6 +85,8 @@ public:
   /// back at once at first, lets other threads have the core then, and sleeps in the end. A helper thread
   /// does not sleep, where nothing else could reach it: false says that it shall leave the slice.
   bool idle(uint32_t worker, uint32_t seen, int &count);
+  /// The same for a slice that looks for something which nobody wakes it for: a worker does not sleep either.
+  bool poll(uint32_t worker, int &count);
   void wake(uint32_t worker) { workers[worker].slice.ring(); }
   void wakeAll();
   /// The same for a slice that polls in `idle`, cheap if it is not about to sleep: needs that what it looks

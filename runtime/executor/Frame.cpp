@@ -2,42 +2,49 @@
 
 namespace epl::runtime {
 
-Frame::Mesh::Mesh(const Program &program)
-    : addresses(program.topology().size(), program.plan().buffers.size()),
-      numRanks(program.topology().size()), numLanes(program.plan().lanes.size()),
-      progress(new Progress[numRanks * numLanes]) {
-  for (uint32_t rank = 0; rank < numRanks; ++rank)
-    arenas.emplace_back(program.plan().arena_size);
-  for (uint32_t buffer = 0; buffer < program.plan().buffers.size(); ++buffer) {
-    const plan::BufferT &source = *program.plan().buffers[buffer];
-    if (source.slot < 0)
-      for (uint32_t rank = 0; rank < numRanks; ++rank)
-        addresses.set(rank, buffer, arenas[rank].data() + source.offset);
+Frame::Mesh::Mesh(const LoadedPlan &loaded, uint32_t part)
+    : addresses(loaded.program(part).ranks(), loaded.program(part).topology().size(),
+                loaded.program(part).plan().buffers.size()),
+      rows(loaded.program(part).topology().size()) {
+  const plan::PlanT &plan = loaded.program(part).plan();
+  std::span<const uint32_t> ranks = loaded.program(part).ranks();
+  progress.reset(new Progress[ranks.size() * plan.lanes.size()]);
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    rows[ranks[i]] = &progress[i * plan.lanes.size()];
+    arenas.push_back(loaded.devices()->allocate(loaded.ranks().device(part, ranks[i]), plan.arena_size,
+                                                Memory::Fill::zeros));
+    for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer)
+      if (plan.buffers[buffer]->slot < 0)
+        addresses.set(ranks[i], buffer, arenas.back()->address() + plan.buffers[buffer]->offset);
   }
 }
 
-Frame::Frame(const LoadedPlan &plan, uint32_t numWorkers)
-    : workers(numWorkers), trace(numWorkers), numDevices(plan.numDevices()) {
+Frame::Frame(const LoadedPlan &plan, uint32_t numWorkers) : workers(numWorkers), trace(numWorkers) {
   size_t numPointers = 0;
   for (uint32_t part = 0; part < plan.numPrograms(); ++part) {
-    meshes.emplace_back(plan.program(part));
-    numPointers = std::max(numPointers, plan.program(part).actions().numPointers());
+    meshes.emplace_back(plan, part);
+    deal(plan, part);
+    numPointers = std::max(numPointers, plan.program(part).numPointers());
   }
-  for (Worker &worker : workers)
+  for (Worker &worker : workers) {
     worker.pointers.resize(numPointers);
-  deal(plan);
+    size_t numLanes = 0;
+    for (const Cursor &cursor : worker.cursors)
+      numLanes += cursor.lanes.size();
+    worker.pending.reserve(numLanes);
+  }
 }
 
 /// Neighbouring devices go to one worker, whatever meshes they are of.
-void Frame::deal(const LoadedPlan &plan) {
-  for (uint32_t part = 0; part < plan.numPrograms(); ++part) {
-    const Program &program = plan.program(part);
-    for (uint32_t rank = 0; rank < program.topology().size(); ++rank) {
-      Worker &worker = workers[workerOf(plan.device(part, rank))];
-      Cursor &cursor = worker.cursors.emplace_back(Cursor{program, meshes[part], rank, {}});
-      for (const auto &lane : program.plan().lanes)
-        cursor.lanes.push_back({lane->commands});
-    }
+void Frame::deal(const LoadedPlan &plan, uint32_t part) {
+  const Program &program = plan.program(part);
+  owners.emplace_back(program.topology().size(), numWorkers());
+  for (uint32_t rank : program.ranks()) {
+    auto place = uint64_t(plan.ranks().place(part, rank));
+    uint32_t owner = owners[part][rank] = uint32_t(place * numWorkers() / plan.ranks().numDevices());
+    Cursor &cursor = workers[owner].cursors.emplace_back(Cursor{program, meshes[part], rank, {}});
+    for (const auto &lane : program.plan().lanes)
+      cursor.lanes.push_back({lane->commands});
   }
 }
 

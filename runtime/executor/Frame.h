@@ -2,7 +2,6 @@
 #ifndef EPL_RUNTIME_EXECUTOR_FRAME_H
 #define EPL_RUNTIME_EXECUTOR_FRAME_H
 
-#include "runtime/device/cpu/Memory.h"
 #include "runtime/executor/Trace.h"
 
 #include <deque>
@@ -15,29 +14,29 @@ public:
   using Clock = std::chrono::steady_clock;
 
   /// How far one lane of one rank has come: its head, and how many of the head's waits for others, and of the
-  /// members of the next one, have been seen to be over.
+  /// members of the next one, have been seen to be over. A head that is pending has been started.
   struct Lane {
     std::span<const uint32_t> commands;
     uint32_t head = 0, wait = 0, member = 0;
+    bool isPending = false;
 
-    void rewind() { head = wait = member = 0; }
+    void rewind() { head = wait = member = 0, isPending = false; }
     void advance() { ++head, wait = member = 0; }
     bool isDone() const { return head == commands.size(); }
   };
 
-  /// The memory of the ranks of one program.
+  /// The memory of the ranks of one program that are here.
   class Mesh {
   public:
-    explicit Mesh(const Program &program);
+    Mesh(const LoadedPlan &plan, uint32_t part);
 
     /// Tells other ranks that the commands of a lane up to `place` have run.
     void publish(uint32_t rank, Program::Place place) {
-      progress[size_t(rank) * numLanes + place.lane].count.store(epoch + place.position + 1,
-                                                                 std::memory_order_seq_cst);
+      rows[rank][place.lane].count.store(epoch + place.position + 1, std::memory_order_seq_cst);
     }
     /// Whether a rank has published that the command at `place`, or a later one, has run.
     bool isPublished(uint32_t rank, Program::Place place) const {
-      uint64_t count = progress[size_t(rank) * numLanes + place.lane].count.load(std::memory_order_seq_cst);
+      uint64_t count = rows[rank][place.lane].count.load(std::memory_order_seq_cst);
       return int64_t(count - epoch) > int64_t(place.position);
     }
     void beginStep() { epoch += uint64_t(1) << 32; }
@@ -51,11 +50,10 @@ public:
       std::atomic<uint64_t> count = 0;
     };
 
-    uint32_t numRanks;
-    size_t numLanes;
     uint64_t epoch = 0;
     std::unique_ptr<Progress[]> progress;
-    std::vector<Memory> arenas;
+    std::vector<Progress *> rows; // of each rank: of its lanes; null for those elsewhere
+    std::vector<std::unique_ptr<Allocation>> arenas;
   };
 
   /// How far one rank has come: its lanes, and the first command in program order that may not have run.
@@ -68,11 +66,18 @@ public:
 
     bool hasRun(Program::Place place) const { return lanes[place.lane].head > place.position; }
   };
+  /// A command that has been started and is not complete: the head of a lane.
+  struct Pending {
+    Cursor *cursor;
+    Lane *lane;
+    Clock::time_point begin; // if traced
+  };
   /// What one slice of a step uses: its ranks, room for pointers, and how far it has come, for the thread
   /// that goes on with it.
   struct alignas(64) Worker {
     std::vector<Cursor> cursors;
     std::vector<void *> pointers;
+    std::vector<Pending> pending;
     bool isPrepared = false;
     size_t left = 0; // commands
   };
@@ -80,9 +85,8 @@ public:
   Frame(const LoadedPlan &plan, uint32_t numWorkers);
 
   uint32_t numWorkers() const { return uint32_t(workers.size()); }
-  uint32_t workerOf(uint32_t device) const {
-    return uint32_t(uint64_t(device) * workers.size() / numDevices);
-  }
+  /// The worker of a rank of a part; none of them for a rank that is elsewhere.
+  uint32_t workerOf(uint32_t part, uint32_t rank) const { return owners[part][rank]; }
 
   /// Begins a step: nothing has been prepared or published in it.
   void beginStep();
@@ -94,9 +98,9 @@ public:
   Trace trace;
 
 private:
-  void deal(const LoadedPlan &plan);
+  void deal(const LoadedPlan &plan, uint32_t part);
 
-  uint32_t numDevices;
+  std::vector<std::vector<uint32_t>> owners; // of each part's ranks
 };
 
 } // namespace epl::runtime

@@ -2,6 +2,7 @@
 #ifndef EPL_RUNTIME_EXECUTOR_LOADEDPLAN_H
 #define EPL_RUNTIME_EXECUTOR_LOADEDPLAN_H
 
+#include "runtime/executor/Backend.h"
 #include "runtime/executor/Program.h"
 
 #include <deque>
@@ -11,27 +12,33 @@ namespace epl::runtime {
 /// Everything that runs of a plan, which no step changes.
 class LoadedPlan {
 public:
-  /// `plan` has passed the verifier, as every plan that the reader gives has. Throws Error if it is for other
-  /// devices or another CPU, or if a kernel or a library is missing.
-  LoadedPlan(std::shared_ptr<const plan::PlanT> plan, const std::string &devices);
+  /// `plan` has passed the verifier, as every plan that the reader gives has, and is for devices of the
+  /// backend's kind, of which `ranks` are here. Throws Error if their code cannot run here, if a kernel or a
+  /// library is missing, or if the collectives do not reach all that they need.
+  LoadedPlan(std::shared_ptr<const plan::PlanT> plan, Backend backend, LocalRanks ranks);
+  /// All ranks are here.
+  LoadedPlan(const std::shared_ptr<const plan::PlanT> &plan, Backend backend)
+      : LoadedPlan(plan, std::move(backend), LocalRanks::all(*plan)) {}
   LoadedPlan(const LoadedPlan &) = delete;
 
   const plan::PlanT &plan() const { return *source; }
-  uint32_t numDevices() const { return source->devices; }
+  const std::shared_ptr<DeviceSet> &devices() const { return backend.devices; }
+  /// Which ranks are here, and the device that each rank is.
+  const LocalRanks &ranks() const { return here; }
 
   /// One for each mesh: the plan's parts, in order.
   uint32_t numPrograms() const { return uint32_t(programs.size()); }
   const Program &program(uint32_t part) const { return programs[part]; }
-  /// The device that a rank of a part is.
-  uint32_t device(uint32_t part, uint32_t rank) const { return devices[part][rank]; }
   const Channels &channels() const { return transfers; }
 
 private:
   std::shared_ptr<const plan::PlanT> source;
-  Image image;
+  Backend backend;
+  LocalRanks here;
+  std::unique_ptr<Code> code;
   Channels transfers;
+  std::unique_ptr<BoundCollectives> collectives;
   std::deque<Program> programs;
-  std::vector<std::vector<uint32_t>> devices; // of the ranks of each part
 };
 
 } // namespace epl::runtime

@@ -1,16 +1,42 @@
 #include "runtime/executor/Program.h"
 
+#include "runtime/plan/model/Cost.h"
+
 #include <algorithm>
 
 namespace epl::runtime {
 
-Program::Program(const plan::PlanT &plan, uint32_t part, const Image &image, const Channels &channels)
-    : source(plan), partIndex(part), ranks(source), bound(source, ranks, image, channels) {
+Program::Program(const plan::PlanT &plan, uint32_t part, const LocalRanks &ranks, const Code &code,
+                 const BoundCollectives &collectives)
+    : source(plan), partIndex(part), table(source), here(ranks.of(part)) {
+  bindPeers(ranks);
+  bindCommands(code, collectives);
   bindLanes();
   bindWaits();
-  for (const auto &command : source.commands) {
-    const plan::ReceiveT *receive = command->action.AsReceive();
-    const plan::SendT *send = command->action.AsSend();
+}
+
+void Program::bindPeers(const LocalRanks &ranks) {
+  for (uint32_t communicator = 0; communicator < source.communicators.size(); ++communicator) {
+    peerLists.emplace_back();
+    for (uint32_t rank = 0; rank < table.size(); ++rank) {
+      std::vector<uint32_t> peers;
+      for (uint32_t member : table.members(communicator, rank))
+        if (ranks.has(partIndex, member))
+          peers.push_back(member);
+      peerLists.back().add(peers);
+    }
+  }
+}
+
+void Program::bindCommands(const Code &code, const BoundCollectives &collectives) {
+  for (uint32_t index = 0; index < source.commands.size(); ++index) {
+    const plan::CommandT &command = *source.commands[index];
+    CommandKind kind = kindOf(command);
+    bool moves = kind == CommandKind::collective || kind == CommandKind::transfer;
+    bound.push_back(moves ? collectives.bind(source, partIndex, index) : code.bind(source, index));
+    maxPointers = std::max(maxPointers, bound.back()->numPointers());
+    const plan::ReceiveT *receive = command.action.AsReceive();
+    const plan::SendT *send = command.action.AsSend();
     received.push_back(receive ? int32_t(receive->channel) : -1);
     sent.push_back(send ? int32_t(send->channel) : -1);
   }
@@ -33,7 +59,7 @@ void Program::bindWaits() {
     std::vector<RemoteWait> remote;
     for (const plan::Wait &wait : command->waits) {
       Place place = places[wait.command()];
-      if (wait.scope() == plan::WaitScope::self || ranks.groupSize(wait.communicator()) == 1) {
+      if (wait.scope() == plan::WaitScope::self || table.groupSize(wait.communicator()) == 1) {
         local.push_back(place);
         continue;
       }

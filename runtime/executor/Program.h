@@ -2,21 +2,22 @@
 #ifndef EPL_RUNTIME_EXECUTOR_PROGRAM_H
 #define EPL_RUNTIME_EXECUTOR_PROGRAM_H
 
-#include "runtime/executor/Actions.h"
+#include "runtime/collective/Collectives.h"
 
 #include <vector>
 
 namespace epl::runtime {
 
 /// Everything about a plan for one mesh that no step changes. Commands are those of the plan, the same for
-/// every rank. The plan, its code and the channels must outlive it.
+/// every rank. What it is made of must outlive it.
 class Program {
 public:
   /// Where a command stands: the lane, and its place in it.
   struct Place {
     uint32_t lane, position;
   };
-  /// A command that must have run on the ranks of all members of a communicator.
+  /// A command that must have run on the ranks of all members of a communicator. For those in other processes
+  /// what moves data between ranks waits: no command reads or overwrites their memory without it.
   struct RemoteWait {
     Place place;
     uint32_t communicator;
@@ -24,13 +25,23 @@ public:
 
   /// `plan` is the whole plan or part `part` of it, and verified. Throws Error if a kernel or a library is
   /// missing.
-  Program(const plan::PlanT &plan, uint32_t part, const Image &image, const Channels &channels);
+  Program(const plan::PlanT &plan, uint32_t part, const LocalRanks &ranks, const Code &code,
+          const BoundCollectives &collectives);
 
   const plan::PlanT &plan() const { return source; }
   /// Which part of the whole plan it is.
   uint32_t part() const { return partIndex; }
-  const Topology &topology() const { return ranks; }
-  const Actions &actions() const { return bound; }
+  const Topology &topology() const { return table; }
+  /// The ranks that are here, ascending.
+  std::span<const uint32_t> ranks() const { return here; }
+  /// The members of a rank's communicator that are here.
+  std::span<const uint32_t> peers(uint32_t communicator, uint32_t rank) const {
+    return peerLists[communicator].of(rank);
+  }
+
+  Command &command(uint32_t command) const { return *bound[command]; }
+  /// The pointers that any of them needs room for.
+  size_t numPointers() const { return maxPointers; }
 
   uint32_t numCommands() const { return uint32_t(places.size()); }
   Place place(uint32_t command) const { return places[command]; }
@@ -50,13 +61,13 @@ public:
   int32_t sentChannel(uint32_t command) const { return sent[command]; }
 
 private:
-  /// A list for each command, all in one array.
+  /// A list for each command or rank, all in one array.
   template <typename T> struct Lists {
     std::vector<uint32_t> begin = {0};
     std::vector<T> items;
 
-    std::span<const T> of(uint32_t command) const {
-      return {items.data() + begin[command], begin[command + 1] - begin[command]};
+    std::span<const T> of(uint32_t index) const {
+      return {items.data() + begin[index], begin[index + 1] - begin[index]};
     }
     void add(const std::vector<T> &list) {
       items.insert(items.end(), list.begin(), list.end());
@@ -64,13 +75,18 @@ private:
     }
   };
 
+  void bindPeers(const LocalRanks &ranks);
+  void bindCommands(const Code &code, const BoundCollectives &collectives);
   void bindLanes();
   void bindWaits();
 
   const plan::PlanT &source;
   uint32_t partIndex;
-  Topology ranks;
-  Actions bound;
+  Topology table;
+  std::span<const uint32_t> here;
+  std::vector<Lists<uint32_t>> peerLists; // of each communicator's ranks
+  std::vector<std::unique_ptr<Command>> bound;
+  size_t maxPointers = 0;
   std::vector<Place> places;
   std::vector<uint32_t> communicating, computing;
   Lists<Place> localLists;

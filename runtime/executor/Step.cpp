@@ -5,6 +5,8 @@
 // command that no other rank waits for costs no atomic operation, and no cache line has two writers. A
 // receive waits in the same way for those ranks of another mesh whose memory it reads. A worker that finds
 // nothing ready polls, then sleeps until one that it may wait for wakes it.
+// A command may be complete when its start returns, as every one of a CPU is, or later: then its lane stands
+// still, other lanes and ranks go on, and the thread asks it again. It does not sleep meanwhile.
 #include "runtime/executor/Step.h"
 
 #include <algorithm>
@@ -18,16 +20,33 @@ void Step::begin() {
 }
 
 bool Step::run(uint32_t worker) {
-  if (isStopped())
-    return true;
+  if (!isStopped() && !runPhases(worker))
+    return false;
+  cancelAll(worker);
+  return true;
+}
+
+/// As long as nothing stops it; false if the thread shall leave the slice.
+bool Step::runPhases(uint32_t worker) {
   if (!frame.workers[worker].isPrepared)
     prepareSlice(worker);
   if (!awaitPrepared(worker) || !runCommands(worker))
     return false;
   for (const Frame::Cursor &cursor : frame.workers[worker].cursors)
     if (!isStopped())
-      collect(cursor);
+      attempt(cursor, &Step::collect, "results");
   return true;
+}
+
+/// Prepares a rank or takes its results.
+void Step::attempt(const Frame::Cursor &cursor, void (Step::*phase)(const Frame::Cursor &),
+                   const char *what) {
+  try {
+    (this->*phase)(cursor);
+  } catch (const std::exception &error) {
+    fail(std::string(what) + " of rank " +
+         std::to_string(plan.ranks().device(cursor.program.part(), cursor.rank)) + ": " + error.what());
+  }
 }
 
 void Step::end() { frame.lastDuration = Frame::Clock::now() - began; }
@@ -36,7 +55,7 @@ void Step::prepareSlice(uint32_t worker) {
   Frame::Worker &self = frame.workers[worker];
   self.left = 0;
   for (Frame::Cursor &cursor : self.cursors) {
-    prepare(cursor);
+    attempt(cursor, &Step::prepare, "arguments");
     std::ranges::for_each(cursor.lanes, &Frame::Lane::rewind);
     cursor.next = 0;
     self.left += cursor.program.numCommands();
@@ -63,31 +82,37 @@ bool Step::awaitPrepared(uint32_t worker) {
 
 /// The same for all commands of the slice.
 bool Step::runCommands(uint32_t worker) {
-  size_t &left = frame.workers[worker].left;
-  for (int idling = 0; left != 0;) {
+  const Frame::Worker &self = frame.workers[worker];
+  for (int idling = 0; self.left != 0;) {
     uint32_t seen = executor.signal(worker);
-    if (sweep(worker, left))
+    if (sweep(worker))
       idling = 0;
     else if (isStopped())
       return true;
-    else if (!executor.idle(worker, seen, idling))
+    else if (!rest(worker, seen, idling))
       return false;
   }
   return true;
 }
 
-/// Runs one command of each rank that has one ready; whether there was any.
-bool Step::sweep(uint32_t worker, size_t &left) {
-  bool ran = false;
-  for (Frame::Cursor &cursor : frame.workers[worker].cursors) {
+/// Nobody wakes a thread for a command that is pending.
+bool Step::rest(uint32_t worker, uint32_t seen, int &idling) {
+  return frame.workers[worker].pending.empty() ? executor.idle(worker, seen, idling)
+                                               : executor.poll(worker, idling);
+}
+
+/// Completes what is pending, and starts one command of each rank that has one ready; whether anything was
+/// done.
+bool Step::sweep(uint32_t worker) {
+  Frame::Worker &self = frame.workers[worker];
+  bool ran = !self.pending.empty() && proceedAll(worker);
+  for (Frame::Cursor &cursor : self.cursors) {
     Frame::Lane *lane = nextLane(cursor);
     if (!lane)
       continue;
     if (isStopped())
       return false;
-    runCommand(worker, cursor, lane->commands[lane->head]);
-    lane->advance();
-    --left;
+    start(worker, cursor, *lane);
     ran = true;
   }
   return ran;
@@ -105,7 +130,7 @@ Frame::Lane *Step::nextLane(Frame::Cursor &cursor) const {
   if (cursor.next == program.numCommands())
     return nullptr;
   Frame::Lane &first = cursor.lanes[program.place(cursor.next).lane];
-  if (othersAreReady(cursor, first))
+  if (!first.isPending && othersAreReady(cursor, first))
     return &first;
   for (uint32_t lane : program.computingLanes())
     if (isReady(cursor, cursor.lanes[lane]))
@@ -114,7 +139,7 @@ Frame::Lane *Step::nextLane(Frame::Cursor &cursor) const {
 }
 
 bool Step::isReady(const Frame::Cursor &cursor, Frame::Lane &lane) const {
-  if (lane.isDone())
+  if (lane.isDone() || lane.isPending)
     return false;
   auto hasRun = [&](Program::Place place) { return cursor.hasRun(place); };
   return std::ranges::all_of(cursor.program.localWaits(lane.commands[lane.head]), hasRun) &&
@@ -127,7 +152,7 @@ bool Step::othersAreReady(const Frame::Cursor &cursor, Frame::Lane &lane) const 
   std::span<const Program::RemoteWait> waits = cursor.program.remoteWaits(command);
   for (; lane.wait < waits.size(); ++lane.wait, lane.member = 0) {
     auto [place, communicator] = waits[lane.wait];
-    std::span<const uint32_t> members = cursor.program.topology().members(communicator, cursor.rank);
+    std::span<const uint32_t> members = cursor.program.peers(communicator, cursor.rank);
     for (; lane.member < members.size(); ++lane.member)
       if (!cursor.mesh.isPublished(members[lane.member], place))
         return false;
@@ -136,36 +161,102 @@ bool Step::othersAreReady(const Frame::Cursor &cursor, Frame::Lane &lane) const 
   return channel < 0 || isSent(cursor, uint32_t(channel), lane.member);
 }
 
-/// Whether all from whom a rank receives have sent; the first `seen` of them have.
+/// Whether all that are here, and from whom a rank receives, have sent; the first `seen` of them have.
 bool Step::isSent(const Frame::Cursor &cursor, uint32_t channel, uint32_t &seen) const {
   PartCommand sender = plan.channels().sender(channel);
   Program::Place place = plan.program(sender.part).place(sender.command);
   std::span<const uint32_t> sources = plan.channels().sources(channel, cursor.rank);
-  while (seen < sources.size() && frame.meshes[sender.part].isPublished(sources[seen], place))
+  auto isHere = [&](uint32_t source) { return plan.ranks().has(sender.part, source); };
+  while (seen < sources.size() &&
+         (!isHere(sources[seen]) || frame.meshes[sender.part].isPublished(sources[seen], place)))
     ++seen;
   return seen == sources.size();
 }
 
-void Step::runCommand(uint32_t worker, const Frame::Cursor &cursor, uint32_t command) {
-  const Program &program = cursor.program;
-  bool traced = frame.trace.isEnabled();
-  Trace::Clock::time_point begin = traced ? Trace::Clock::now() : Trace::Clock::time_point();
-  bool isDone = true;
+CommandContext Step::contextOf(uint32_t worker, const Frame::Cursor &cursor) const {
+  return {cursor.program.topology(), cursor.mesh.addresses, cursor.rank,
+          frame.workers[worker].pointers.data()};
+}
+
+/// Starts the head of a lane.
+void Step::start(uint32_t worker, Frame::Cursor &cursor, Frame::Lane &lane) {
+  uint32_t command = lane.commands[lane.head];
+  bool isTraced = frame.trace.isEnabled();
+  Frame::Clock::time_point begin = isTraced ? Frame::Clock::now() : Frame::Clock::time_point();
+  CommandState state;
   try {
-    isDone = program.actions().run(command, {program.topology(), cursor.mesh.addresses, cursor.rank,
-                                             frame.workers[worker].pointers.data()});
+    state = cursor.program.command(command).start(contextOf(worker, cursor));
   } catch (const std::exception &error) {
-    const plan::CommandT &source = *program.plan().commands[command];
-    fail("command \"" + source.name + "\"" + (source.location.empty() ? "" : " of " + source.location) +
-         " on rank " + std::to_string(plan.device(program.part(), cursor.rank)) + ": " + error.what());
+    return reportError(cursor, command, error.what());
+  }
+  if (state == CommandState::pending) {
+    lane.isPending = true;
+    frame.workers[worker].pending.push_back({&cursor, &lane, begin});
     return;
   }
-  if (traced && isDone)
-    frame.trace.record(worker, {program.part(), cursor.rank, command}, index, begin, Trace::Clock::now());
-  if (!program.listeners(command).empty())
+  if (isTraced)
+    record(worker, cursor, command, state, begin);
+  complete(worker, cursor, lane);
+}
+
+/// Asks for a command that is pending; whether it has ended.
+bool Step::proceed(uint32_t worker, const Frame::Pending &pending) {
+  const Frame::Cursor &cursor = *pending.cursor;
+  uint32_t command = pending.lane->commands[pending.lane->head];
+  CommandState state;
+  try {
+    state = cursor.program.command(command).proceed(contextOf(worker, cursor));
+  } catch (const std::exception &error) {
+    reportError(cursor, command, error.what());
+    return true;
+  }
+  if (state == CommandState::pending)
+    return false;
+  if (frame.trace.isEnabled())
+    record(worker, cursor, command, state, pending.begin);
+  pending.lane->isPending = false;
+  complete(worker, cursor, *pending.lane);
+  return true;
+}
+
+/// The same for all of them; whether any has ended.
+bool Step::proceedAll(uint32_t worker) {
+  return std::erase_if(frame.workers[worker].pending, [&](const Frame::Pending &pending) {
+    return !isStopped() && proceed(worker, pending);
+  });
+}
+
+/// Ends what is still pending, of a step that was stopped.
+void Step::cancelAll(uint32_t worker) {
+  for (const Frame::Pending &pending : frame.workers[worker].pending) {
+    uint32_t command = pending.lane->commands[pending.lane->head];
+    pending.cursor->program.command(command).cancel(contextOf(worker, *pending.cursor));
+  }
+  frame.workers[worker].pending.clear();
+}
+
+void Step::record(uint32_t worker, const Frame::Cursor &cursor, uint32_t command, CommandState state,
+                  Frame::Clock::time_point begin) {
+  if (state == CommandState::done)
+    frame.trace.record(worker, {cursor.program.part(), cursor.rank, command}, index, begin,
+                       Frame::Clock::now());
+}
+
+/// The head of a lane has run: tells who waits for it.
+void Step::complete(uint32_t worker, const Frame::Cursor &cursor, Frame::Lane &lane) {
+  uint32_t command = lane.commands[lane.head];
+  if (!cursor.program.listeners(command).empty())
     announce(worker, cursor, command);
-  if (int32_t channel = program.sentChannel(command); channel >= 0)
+  if (int32_t channel = cursor.program.sentChannel(command); channel >= 0)
     announceSent(worker, cursor, uint32_t(channel));
+  lane.advance();
+  --frame.workers[worker].left;
+}
+
+void Step::reportError(const Frame::Cursor &cursor, uint32_t command, const char *reason) {
+  const plan::CommandT &source = *cursor.program.plan().commands[command];
+  fail("command \"" + source.name + "\"" + (source.location.empty() ? "" : " of " + source.location) +
+       " on rank " + std::to_string(plan.ranks().device(cursor.program.part(), cursor.rank)) + ": " + reason);
 }
 
 /// Tells other ranks that a command has run. Workers that poll see it by themselves.
@@ -173,8 +264,8 @@ void Step::announce(uint32_t worker, const Frame::Cursor &cursor, uint32_t comma
   const Program &program = cursor.program;
   cursor.mesh.publish(cursor.rank, program.place(command));
   for (uint32_t communicator : program.listeners(command))
-    for (uint32_t member : program.topology().members(communicator, cursor.rank))
-      if (uint32_t owner = frame.workerOf(plan.device(program.part(), member)); owner != worker)
+    for (uint32_t member : program.peers(communicator, cursor.rank))
+      if (uint32_t owner = frame.workerOf(program.part(), member); owner != worker)
         executor.wakeSleeper(owner);
 }
 
@@ -182,8 +273,8 @@ void Step::announce(uint32_t worker, const Frame::Cursor &cursor, uint32_t comma
 void Step::announceSent(uint32_t worker, const Frame::Cursor &cursor, uint32_t channel) {
   cursor.mesh.publish(cursor.rank, cursor.program.place(plan.channels().sender(channel).command));
   for (uint32_t listener : plan.channels().listeners(channel, cursor.rank))
-    if (uint32_t owner = frame.workerOf(plan.device(plan.channels().receiver(channel), listener));
-        owner != worker)
+    if (uint32_t owner = frame.workerOf(plan.channels().receiver(channel), listener);
+        owner != worker && owner < numWorkers())
       executor.wakeSleeper(owner);
 }
 

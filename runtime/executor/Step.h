@@ -25,7 +25,7 @@ public:
   void end() override;
 
 protected:
-  // Each is called for a rank by the thread that runs its slice.
+  // Each is called for a rank by the thread that runs its slice. An exception of the first two ends the step.
 
   /// Fills the slots that are arguments, and sets the addresses of all slots.
   virtual void prepare(const Frame::Cursor &cursor) = 0;
@@ -39,15 +39,26 @@ private:
   static constexpr std::chrono::milliseconds kLongestWithHelpers{20};
 
   bool isStopped() const { return stopped.load(std::memory_order_acquire); }
+  bool runPhases(uint32_t worker);
+  void attempt(const Frame::Cursor &cursor, void (Step::*phase)(const Frame::Cursor &), const char *what);
   void prepareSlice(uint32_t worker);
   bool awaitPrepared(uint32_t worker);
   bool runCommands(uint32_t worker);
-  bool sweep(uint32_t worker, size_t &left);
+  bool rest(uint32_t worker, uint32_t seen, int &idling);
+  bool sweep(uint32_t worker);
   Frame::Lane *nextLane(Frame::Cursor &cursor) const;
   bool isReady(const Frame::Cursor &cursor, Frame::Lane &lane) const;
   bool othersAreReady(const Frame::Cursor &cursor, Frame::Lane &lane) const;
   bool isSent(const Frame::Cursor &cursor, uint32_t channel, uint32_t &seen) const;
-  void runCommand(uint32_t worker, const Frame::Cursor &cursor, uint32_t command);
+  CommandContext contextOf(uint32_t worker, const Frame::Cursor &cursor) const;
+  void start(uint32_t worker, Frame::Cursor &cursor, Frame::Lane &lane);
+  bool proceed(uint32_t worker, const Frame::Pending &pending);
+  bool proceedAll(uint32_t worker);
+  void cancelAll(uint32_t worker);
+  void record(uint32_t worker, const Frame::Cursor &cursor, uint32_t command, CommandState state,
+              Frame::Clock::time_point begin);
+  void complete(uint32_t worker, const Frame::Cursor &cursor, Frame::Lane &lane);
+  void reportError(const Frame::Cursor &cursor, uint32_t command, const char *reason);
   void announce(uint32_t worker, const Frame::Cursor &cursor, uint32_t command);
   void announceSent(uint32_t worker, const Frame::Cursor &cursor, uint32_t channel);
 

@@ -46,12 +46,12 @@ static void addNames(const LoadedPlan &loaded, Json &events) {
     events.push_back(metadata("thread_name", index, lane, "name", name));
     events.push_back(metadata("thread_sort_index", index, lane, "sort_index", lane));
   };
-  process(loaded.numDevices(), -1, loaded.plan().layout);
-  thread(loaded.numDevices(), 0, "steps");
+  process(loaded.plan().devices, -1, loaded.plan().layout);
+  thread(loaded.plan().devices, 0, "steps");
   for (uint32_t part = 0; part < loaded.numPrograms(); ++part) {
     const Program &program = loaded.program(part);
-    for (uint32_t rank = 0; rank < program.topology().size(); ++rank) {
-      uint32_t device = loaded.device(part, rank);
+    for (uint32_t rank : program.ranks()) {
+      uint32_t device = loaded.ranks().device(part, rank);
       process(device, int(device), program.plan().device_kind + ":" + std::to_string(device));
       for (uint32_t lane = 0; lane < program.plan().lanes.size(); ++lane)
         thread(device, lane, laneName(program.plan(), lane));
@@ -114,14 +114,14 @@ public:
       args["GB/s"] = double(cost.bytes) / (end - begin) * 1e-3;
     }
     const plan::CommandT &command = *loaded.program(instance.part).plan().commands[instance.command];
-    uint32_t device = loaded.device(instance.part, instance.rank);
+    uint32_t device = loaded.ranks().device(instance.part, instance.rank);
     events.push_back(
         duration(command.name, kindName(kindOf(command)), device, command.lane, begin, end, std::move(args)));
   }
 
   std::string finish() {
     for (const auto &[call, span] : steps)
-      events.push_back(duration("step " + std::to_string(call), "step", loaded.numDevices(), 0, span.first,
+      events.push_back(duration("step " + std::to_string(call), "step", loaded.plan().devices, 0, span.first,
                                 span.second, {{"call", call}}));
     // Names come from users, who may write any bytes.
     return Json{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}}.dump(

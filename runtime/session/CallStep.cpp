@@ -1,6 +1,6 @@
 #include "runtime/session/CallStep.h"
 
-#include <cstring>
+#include "runtime/session/BlockCopies.h"
 
 namespace epl::runtime {
 
@@ -29,32 +29,30 @@ void CallStep::prepare(const Frame::Cursor &cursor) {
   const plan::PlanT &plan = cursor.program.plan();
   for (uint32_t slot = 0; slot < plan.slots.size() && plan.slots[slot]->role != plan::SlotRole::result;
        ++slot)
-    copyIn(cursor, slot);
+    fill(cursor, slot);
   for (auto [buffer, slot] : setup.memory[cursor.program.part()].buffers())
     cursor.mesh.addresses.set(cursor.rank, buffer, address(cursor, slot));
 }
 
 /// Copies an argument, if it is not used where it is.
-void CallStep::copyIn(const Frame::Cursor &cursor, uint32_t slot) const {
+void CallStep::fill(const Frame::Cursor &cursor, uint32_t slot) const {
   uint32_t part = cursor.program.part();
   const Binding &binding = bindingOf({part, slot});
-  const SlotLayout &layout = setup.slots.layout({part, slot});
-  if (binding.source && layout.localBytes() != 0)
-    std::memcpy(binding.storage->data(cursor.rank), binding.source->data(cursor.rank), layout.localBytes());
-  else if (!binding.storage && !layout.isContiguous())
-    layout.copyToLocal(cursor.rank, binding.host.data, setup.memory[part].scratch(slot, cursor.rank));
+  if (binding.source)
+    setup.plan.devices()->copy(binding.source->block(cursor.rank), binding.storage->block(cursor.rank));
+  else if (!binding.storage && !setup.slots.isDirect({part, slot}, cursor.rank))
+    copyIn(*setup.plan.devices(), setup.slots.layout({part, slot}), cursor.rank, binding.host.data,
+           setup.memory[part].scratch(slot, cursor.rank));
 }
 
 std::byte *CallStep::address(const Frame::Cursor &cursor, uint32_t slot) const {
   uint32_t part = cursor.program.part();
   const Binding &binding = bindingOf({part, slot});
-  const SlotLayout &layout = setup.slots.layout({part, slot});
   if (binding.storage)
-    return binding.storage->data(cursor.rank);
-  bool isArgument = cursor.program.plan().slots[slot]->role != plan::SlotRole::result;
-  bool inHost = layout.isContiguous() && (isArgument || layout.isPrimary(cursor.rank));
-  return inHost ? binding.host.data + layout.offset(cursor.rank)
-                : setup.memory[part].scratch(slot, cursor.rank);
+    return binding.storage->block(cursor.rank).address();
+  return setup.slots.isDirect({part, slot}, cursor.rank)
+             ? binding.host.data + setup.slots.layout({part, slot}).offset(cursor.rank)
+             : setup.memory[part].scratch(slot, cursor.rank).address();
 }
 
 /// Copies the results of a rank that could not be written to the caller's tensors.
@@ -64,10 +62,10 @@ void CallStep::collect(const Frame::Cursor &cursor) {
   for (uint32_t slot = 0; slot < plan.slots.size(); ++slot) {
     const plan::SlotT &source = *plan.slots[slot];
     const SlotLayout &layout = setup.slots.layout({part, slot});
-    if (source.role == plan::SlotRole::result && source.updates < 0 && !layout.isContiguous() &&
-        layout.isPrimary(cursor.rank))
-      layout.copyToGlobal(cursor.rank, setup.memory[part].scratch(slot, cursor.rank),
-                          bindingOf({part, slot}).host.data);
+    if (source.role == plan::SlotRole::result && source.updates < 0 && layout.isPrimary(cursor.rank) &&
+        !setup.slots.isDirect({part, slot}, cursor.rank))
+      copyOut(*setup.plan.devices(), layout, cursor.rank, setup.memory[part].scratch(slot, cursor.rank),
+              bindingOf({part, slot}).host.data);
   }
 }
 

@@ -41,7 +41,7 @@ private:
   void fail(const std::string &reason) override { call->cancel(reason); }
 
   const Binding &bindingOf(Slots::PartSlot slot) const { return bindings[setup.slots.wholeSlot(slot)]; }
-  void copyIn(const Frame::Cursor &cursor, uint32_t slot) const;
+  void fill(const Frame::Cursor &cursor, uint32_t slot) const;
   std::byte *address(const Frame::Cursor &cursor, uint32_t slot) const;
 
   Setup setup;

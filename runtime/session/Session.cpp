@@ -1,6 +1,7 @@
 #include "runtime/session/Session.h"
 
 #include "runtime/Error.h"
+#include "runtime/session/OpenDevices.h"
 
 #include <algorithm>
 
@@ -25,11 +26,15 @@ static std::optional<StateBuffer::Sharding> shardingOf(const plan::PlanT &plan, 
   return sharding;
 }
 
-Session::Session(std::shared_ptr<const plan::PlanT> plan, const std::string &devices, Executor &executor)
-    : loaded(std::move(plan), devices), slots(loaded), executor(executor),
-      frame(loaded, std::min(loaded.numDevices(), executor.maxWorkers())) {
+Session::Session(const std::shared_ptr<const plan::PlanT> &plan, const std::string &devices,
+                 Executor &executor)
+    : Session(plan, openDevices(*plan, devices), executor) {}
+
+Session::Session(const std::shared_ptr<const plan::PlanT> &plan, Backend backend, Executor &executor)
+    : loaded(plan, std::move(backend)), slots(loaded), executor(executor),
+      frame(loaded, std::min(loaded.ranks().numDevices(), executor.maxWorkers())) {
   for (uint32_t part = 0; part < loaded.numPrograms(); ++part)
-    slotMemory.emplace_back(loaded.program(part), slots);
+    slotMemory.emplace_back(loaded, part, slots);
   for (const auto &slot : loaded.plan().slots)
     kinds.push_back(std::make_shared<StateBuffer::Kind>(slot->name, TensorType::of(*slot),
                                                         shardingOf(loaded.plan(), *slot)));
@@ -89,8 +94,7 @@ std::vector<Session::Use> Session::examine(const std::vector<Argument> &argument
     const std::shared_ptr<Storage> &storage = (*value)->use();
     memories.push_back(storage.get());
     uses[i].donated = donate[i] && slots.updateOf(i) >= 0;
-    if (slots.partsOf(i).size() == 1 && storage->numRanks() == slots.numRanks(i) &&
-        storage->layout() == slots.layout(i) &&
+    if (slots.partsOf(i).size() == 1 && storage->fits(*loaded.devices(), slots.layout(i), slots.ranks(i)) &&
         (!(*value)->producer() || (*value)->producer()->runsOn(executor)))
       uses[i].storage = storage;
   }
@@ -114,7 +118,7 @@ void Session::checkType(size_t index, const TensorType &type) const {
 }
 
 std::shared_ptr<Storage> Session::newStorage(size_t slot) const {
-  return std::make_shared<Storage>(slots.layout(slot), slots.numRanks(slot));
+  return std::make_shared<Storage>(loaded.devices(), slots.layout(slot), slots.ranks(slot));
 }
 
 /// The argument's value in host memory, whatever layout it had.
@@ -163,7 +167,7 @@ std::shared_ptr<StateBuffer> Session::state(size_t index, const HostTensor &tens
     throw Error("slot " + std::to_string(index) + " of the plan is no argument");
   checkType(index, tensor.type);
   bool shared = slot(index).role != plan::SlotRole::state;
-  auto storage = std::make_shared<Storage>(slots.layout(index), slots.numRanks(index), shared);
+  auto storage = std::make_shared<Storage>(loaded.devices(), slots.layout(index), slots.ranks(index), shared);
   storage->copyFromHost(tensor.data);
   return std::make_shared<StateBuffer>(kinds[index], std::move(storage), nullptr);
 }

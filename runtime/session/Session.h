@@ -52,9 +52,12 @@ struct Outcome {
 /// For one thread at a time.
 class Session {
 public:
-  /// Loads a verified plan on `devices` ("cpu:2"). Throws Error as LoadedPlan does. The executor must outlive
-  /// the session and all that its calls gave.
-  Session(std::shared_ptr<const plan::PlanT> plan, const std::string &devices,
+  /// Loads a verified plan on `devices` ("cpu:2"). Throws Error as openDevices and LoadedPlan do. The
+  /// executor must outlive the session and all that its calls gave.
+  Session(const std::shared_ptr<const plan::PlanT> &plan, const std::string &devices,
+          Executor &executor = Executor::shared());
+  /// The same on devices that are open. Throws Error as LoadedPlan does.
+  Session(const std::shared_ptr<const plan::PlanT> &plan, Backend backend,
           Executor &executor = Executor::shared());
   /// Waits for all calls, but in a forked process, which has none that run.
   ~Session();

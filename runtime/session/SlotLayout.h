@@ -2,7 +2,7 @@
 #ifndef EPL_RUNTIME_SESSION_SLOTLAYOUT_H
 #define EPL_RUNTIME_SESSION_SLOTLAYOUT_H
 
-#include "runtime/executor/Topology.h"
+#include "runtime/plan/model/Topology.h"
 
 #include <cstddef>
 #include <span>

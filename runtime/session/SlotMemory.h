@@ -2,7 +2,6 @@
 #ifndef EPL_RUNTIME_SESSION_SLOTMEMORY_H
 #define EPL_RUNTIME_SESSION_SLOTMEMORY_H
 
-#include "runtime/device/cpu/Memory.h"
 #include "runtime/session/Slots.h"
 
 namespace epl::runtime {
@@ -15,16 +14,16 @@ public:
     uint32_t buffer, slot;
   };
 
-  SlotMemory(const Program &program, const Slots &slots);
+  SlotMemory(const LoadedPlan &plan, uint32_t part, const Slots &slots);
 
   std::span<const SlotBuffer> buffers() const { return slotBuffers; }
-  /// Memory of a slot on a rank whose block cannot be in the caller's tensor.
-  std::byte *scratch(uint32_t slot, uint32_t rank) const { return memory[slot * numRanks + rank].data(); }
+  /// Memory of a slot on a rank that is here and whose block cannot be in the caller's tensor.
+  Allocation &scratch(uint32_t slot, uint32_t rank) const { return *memory[slot * numRanks + rank]; }
 
 private:
   uint32_t numRanks;
   std::vector<SlotBuffer> slotBuffers;
-  std::vector<Memory> memory; // of each slot and rank; most is empty
+  std::vector<std::unique_ptr<Allocation>> memory; // of each slot and rank; null where none is needed
 };
 
 } // namespace epl::runtime

@@ -18,11 +18,17 @@ Slots::Slots(const LoadedPlan &plan) : plan(plan) {
 
 void Slots::layOut(uint32_t part) {
   const Program &program = plan.program(part);
-  std::vector<SlotLayout> &own = layouts.emplace_back();
+  RankDevices &ranks = partRanks.emplace_back(program.topology().size());
+  for (uint32_t rank : program.ranks())
+    ranks[rank] = plan.ranks().device(part, rank);
+  std::vector<Held> &own = parts.emplace_back();
   own.reserve(program.plan().slots.size());
-  for (uint32_t slot = 0; slot < program.plan().slots.size(); ++slot) {
-    own.emplace_back(program.plan(), *program.plan().slots[slot], program.topology());
-    partSlots[wholeSlot({part, slot})].push_back({part, slot});
+  for (uint32_t index = 0; index < program.plan().slots.size(); ++index) {
+    const plan::SlotT &slot = *program.plan().slots[index];
+    SlotLayout layout(program.plan(), slot, program.topology());
+    bool isDirect = plan.devices()->usesHostMemory() && layout.isContiguous();
+    own.push_back({std::move(layout), isDirect, slot.role != plan::SlotRole::result});
+    partSlots[wholeSlot({part, index})].push_back({part, index});
   }
 }
 

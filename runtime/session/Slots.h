@@ -4,6 +4,7 @@
 
 #include "runtime/executor/LoadedPlan.h"
 #include "runtime/session/SlotLayout.h"
+#include "runtime/session/State.h"
 
 namespace epl::runtime {
 
@@ -28,9 +29,14 @@ public:
   /// The first of them, and where its ranks find their parts.
   PartSlot ownerOf(size_t slot) const { return partSlots[slot].front(); }
   const SlotLayout &layout(size_t slot) const { return layout(ownerOf(slot)); }
-  const SlotLayout &layout(PartSlot slot) const { return layouts[slot.part][slot.slot]; }
+  const SlotLayout &layout(PartSlot slot) const { return parts[slot.part][slot.slot].layout; }
   /// The ranks of its owner.
-  uint32_t numRanks(size_t slot) const { return plan.program(ownerOf(slot).part).topology().size(); }
+  const RankDevices &ranks(size_t slot) const { return partRanks[ownerOf(slot).part]; }
+  /// Whether commands find the rank's block where it is in the caller's tensor.
+  bool isDirect(PartSlot slot, uint32_t rank) const {
+    const Held &held = parts[slot.part][slot.slot];
+    return held.isDirect && (held.isArgument || held.layout.isPrimary(rank));
+  }
 
   /// The slot of the plan that a program's slot is.
   uint32_t wholeSlot(PartSlot slot) const {
@@ -40,8 +46,16 @@ public:
 private:
   void layOut(uint32_t part);
 
+  /// A slot of a program. Several ranks may read one block of an argument where it is; of those that hold a
+  /// block of a result, one gives it.
+  struct Held {
+    SlotLayout layout;
+    bool isDirect, isArgument;
+  };
+
   const LoadedPlan &plan;
-  std::vector<std::vector<SlotLayout>> layouts; // of each part's slots
+  std::vector<RankDevices> partRanks;   // of each part
+  std::vector<std::vector<Held>> parts; // of each part's slots
   std::vector<int32_t> updates;
   std::vector<std::vector<PartSlot>> partSlots; // of each slot
 };

@@ -1,8 +1,9 @@
 #include "runtime/session/State.h"
 
 #include "runtime/Error.h"
+#include "runtime/session/BlockCopies.h"
 
-#include <cstring>
+#include <algorithm>
 
 namespace epl::runtime {
 
@@ -11,28 +12,64 @@ HostTensor HostTensor::allocate(TensorType type, Memory::Fill fill) {
   return {std::move(type), memory->data(), memory};
 }
 
-Storage::Storage(SlotLayout layout, uint32_t numRanks, bool shared)
-    : blocks(std::move(layout)), rankCount(numRanks) {
-  uint32_t copies = shared && blocks.isReplicated() ? 1 : numRanks;
-  for (uint32_t copy = 0; copy < copies; ++copy)
-    ranks.emplace_back(blocks.localBytes(), Memory::Fill::none);
+Storage::Storage(std::shared_ptr<DeviceSet> deviceSet, SlotLayout layout, RankDevices ranks, bool isShared)
+    : devices(std::move(deviceSet)), blocks(std::move(layout)), homes(std::move(ranks)),
+      shared(isShared && blocks.isReplicated() && devices->usesHostMemory()) {
+  for (uint32_t rank = 0; rank < (shared ? 1 : homes.size()); ++rank) {
+    bool isHere = shared || homes[rank];
+    memory.push_back(isHere
+                         ? devices->allocate(homes[rank].value_or(0), blocks.localBytes(), Memory::Fill::none)
+                         : nullptr);
+  }
+}
+
+bool Storage::fits(const DeviceSet &others, const SlotLayout &layout, const RankDevices &ranks) const {
+  auto isSame = [inHost = others.usesHostMemory()](std::optional<uint32_t> one,
+                                                   std::optional<uint32_t> other) {
+    return inHost ? one.has_value() == other.has_value() : one == other;
+  };
+  return devices.get() == &others && std::ranges::equal(homes, ranks, isSame) && blocks == layout;
+}
+
+std::shared_ptr<Storage> Storage::makeAlike() const {
+  return std::make_shared<Storage>(devices, blocks, homes, shared);
+}
+
+const std::byte *Storage::wholeInHost() const {
+  if (!devices->usesHostMemory() || !blocks.isReplicated() || !blocks.isContiguous())
+    return nullptr;
+  uint32_t rank = firstHere();
+  return rank < memory.size() ? memory[rank]->address() : nullptr;
+}
+
+/// The first rank that is here; behind all of them if none is.
+uint32_t Storage::firstHere() const {
+  auto isHere = [](const auto &each) { return each != nullptr; };
+  return uint32_t(std::ranges::find_if(memory, isHere) - memory.begin());
 }
 
 void Storage::copyFromHost(const std::byte *global) {
-  for (uint32_t rank = 0; rank < ranks.size(); ++rank)
-    blocks.copyToLocal(rank, global, data(rank));
+  for (uint32_t rank = 0; rank < memory.size(); ++rank)
+    if (memory[rank])
+      copyIn(*devices, blocks, rank, global, *memory[rank]);
 }
 
 void Storage::copyToHost(std::byte *global) const {
-  for (uint32_t rank = 0; rank < numRanks(); ++rank)
-    if (blocks.isPrimary(rank))
-      blocks.copyToGlobal(rank, data(rank), global);
+  if (uint32_t first = firstHere(); first < memory.size() && blocks.isReplicated())
+    return copyOut(*devices, blocks, first, *memory[first], global);
+  for (uint32_t rank = 0; rank < memory.size(); ++rank) {
+    if (!blocks.isPrimary(rank))
+      continue;
+    if (!memory[rank])
+      throw Error("rank " + std::to_string(rank) + " of the state is in another process");
+    copyOut(*devices, blocks, rank, *memory[rank], global);
+  }
 }
 
 void Storage::copyFrom(const Storage &other) {
-  for (uint32_t rank = 0; rank < ranks.size(); ++rank)
-    if (blocks.localBytes() != 0)
-      std::memcpy(data(rank), other.data(rank), blocks.localBytes());
+  for (uint32_t rank = 0; rank < memory.size(); ++rank)
+    if (memory[rank])
+      devices->copy(*other.memory[rank], *memory[rank]);
 }
 
 void StateBuffer::wait() const {
@@ -54,11 +91,12 @@ HostTensor StateBuffer::toHost() const {
   use();
   wait();
   const std::shared_ptr<Storage> &storage = use(); // again: waiting may have brought an error
-  if (!storage->layout().isReplicated() || !storage->layout().isContiguous())
+  const std::byte *whole = storage->wholeInHost();
+  if (!whole)
     return copyToHost();
   ++storage->numViews;
-  std::shared_ptr<const void> view(storage->data(0), [storage](const void *) { --storage->numViews; });
-  return {type(), storage->data(0), std::move(view)};
+  std::shared_ptr<const void> view(whole, [storage](const void *) { --storage->numViews; });
+  return {type(), const_cast<std::byte *>(whole), std::move(view)};
 }
 
 HostTensor StateBuffer::copyToHost() const {
@@ -73,7 +111,7 @@ std::shared_ptr<StateBuffer> StateBuffer::copy() const {
   use();
   wait();
   const Storage &from = *use();
-  auto to = std::make_shared<Storage>(from.layout(), from.numRanks(), from.isShared());
+  std::shared_ptr<Storage> to = from.makeAlike();
   to->copyFrom(from);
   return std::make_shared<StateBuffer>(kind, std::move(to), nullptr);
 }

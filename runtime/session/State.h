@@ -2,7 +2,7 @@
 #ifndef EPL_RUNTIME_SESSION_STATE_H
 #define EPL_RUNTIME_SESSION_STATE_H
 
-#include "runtime/device/cpu/Memory.h"
+#include "runtime/device/Device.h"
 #include "runtime/session/Call.h"
 #include "runtime/session/SlotLayout.h"
 #include "runtime/session/TensorType.h"
@@ -23,20 +23,33 @@ struct HostTensor {
   static HostTensor allocate(TensorType type, Memory::Fill fill = Memory::Fill::zeros);
 };
 
-/// The memory of one state: its block on every rank. Whoever makes one fills it.
+/// Which ranks of a mesh are here, and their devices.
+using RankDevices = std::vector<std::optional<uint32_t>>;
+
+/// The memory of one state: its block on every rank that is here. Whoever makes one fills it.
 class Storage {
 public:
-  /// `shared`: all ranks have one memory, for values that are replicated and only read.
-  Storage(SlotLayout layout, uint32_t numRanks, bool shared = false);
+  /// `shared`: all ranks have one memory, for values that are replicated and only read, where devices allow
+  /// it.
+  Storage(std::shared_ptr<DeviceSet> devices, SlotLayout layout, RankDevices ranks, bool shared = false);
+  /// Another one of the same kind.
+  std::shared_ptr<Storage> makeAlike() const;
 
   const SlotLayout &layout() const { return blocks; }
-  uint32_t numRanks() const { return rankCount; }
-  bool isShared() const { return ranks.size() < rankCount; }
-  std::byte *data(uint32_t rank) const { return ranks[ranks.size() == 1 ? 0 : rank].data(); }
+  bool isShared() const { return shared; }
+  /// Whether it is what a step needs that runs on these devices, with this layout. Where all memory is the
+  /// process's, one device finds what another one has.
+  bool fits(const DeviceSet &others, const SlotLayout &layout, const RankDevices &ranks) const;
+
+  /// A rank's block; only of a rank that is here.
+  Allocation &block(uint32_t rank) const { return *memory[shared ? 0 : rank]; }
+  /// The whole tensor in memory of the host, if it is somewhere there as the caller has it; else null.
+  const std::byte *wholeInHost() const;
 
   void copyFromHost(const std::byte *global);
+  /// Throws Error if a rank that has a part of it is in another process.
   void copyToHost(std::byte *global) const;
-  /// From storage of the same layout.
+  /// From storage that was made alike.
   void copyFrom(const Storage &other);
 
   /// Why the contents cannot be used: the error of the call that was writing them; empty if they can.
@@ -46,9 +59,13 @@ public:
   std::atomic<uint32_t> numViews = 0;
 
 private:
+  uint32_t firstHere() const;
+
+  std::shared_ptr<DeviceSet> devices;
   SlotLayout blocks;
-  uint32_t rankCount;
-  std::vector<Memory> ranks; // of every rank, or one of all
+  RankDevices homes;
+  bool shared;
+  std::vector<std::unique_ptr<Allocation>> memory; // of each rank, or one of all; null for those elsewhere
 };
 
 /// A value of a state: what one call made and the next consumes. For one thread at a time.

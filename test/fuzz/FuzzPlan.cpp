@@ -1,5 +1,7 @@
 #include "test/fuzz/FuzzPlan.h"
 
+#include "runtime/collective/inproc/Inproc.h"
+#include "runtime/device/cpu/CpuDevices.h"
 #include "runtime/executor/LoadedPlan.h"
 #include "runtime/plan/format/Error.h"
 #include "runtime/plan/format/Reader.h"
@@ -19,7 +21,7 @@ void tryPlan(std::span<const uint8_t> bytes) {
       std::abort();
     requireValid(*plan);
     plan->image.clear(); // foreign code is not for this process: kernels are then missing
-    LoadedPlan(plan, "cpu:" + std::to_string(plan->devices));
+    LoadedPlan(plan, {std::make_shared<CpuDevices>(), std::make_shared<InprocCollectives>()});
   } catch (const Error &) {
   }
 }

@@ -43,12 +43,23 @@ ROOMS = {
         "cpu": ["cluster", "match"],
     },
     "runtime": {
+        "host": [],
         "plan": [],
-        "device": ["plan"],
-        "collective": ["device", "plan"],
-        "executor": ["collective", "device", "plan"],
-        "session": ["executor", "device", "plan"],
-        "binding": ["session", "executor", "device", "plan"],
+        "device": ["plan", "host"],
+        "device/cpu": ["device", "plan", "host"],
+        "collective": ["device", "plan", "host"],
+        "collective/inproc": ["collective", "device", "device/cpu", "plan", "host"],
+        "executor": ["collective", "device", "plan", "host"],
+        "session": [
+            "executor",
+            "collective",
+            "collective/inproc",
+            "device",
+            "device/cpu",
+            "plan",
+            "host",
+        ],
+        "binding": ["session", "executor", "device/cpu", "plan", "host"],
     },
     "runtime/plan": {
         "format": [],
@@ -108,3 +119,24 @@ def test_every_file_has_a_room(phase: str) -> None:
     assert beside <= {"Passes.h", "Pipeline.cpp", "Error.h"}
     for room in ROOMS[phase]:
         assert len(list((ROOT / phase / room).rglob("*.cpp"))) > 1, f"{phase}/{room} is no room"
+
+
+def test_only_one_file_of_the_session_knows_kinds_of_devices() -> None:
+    kinds = ("runtime/device/cpu/", "runtime/collective/inproc/")
+    knowing = {
+        path.name
+        for path in sources("runtime/session")
+        if any(header.startswith(kinds) for header in includes(path))
+    }
+    assert knowing == {"OpenDevices.cpp"}
+
+
+def test_intrinsics_are_where_the_cpu_is_known() -> None:
+    intrinsics = re.compile(r"\b(?:immintrin|x86intrin|cpuid)\.h|\b__builtin_ia32_|\b_mm\d*_")
+    using = {
+        path.relative_to(ROOT / "runtime").parent.as_posix()
+        for path in sources("runtime")
+        if intrinsics.search(path.read_text())
+    }
+    assert "host" in using
+    assert using <= {"host", "device/cpu", "collective/inproc"}

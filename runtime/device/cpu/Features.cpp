@@ -6,9 +6,7 @@
 #include <cpuid.h>
 #include <cstdlib>
 #include <optional>
-#include <sched.h>
 #include <span>
-#include <thread>
 
 namespace epl::runtime {
 
@@ -136,13 +134,6 @@ std::string describeLevel() {
     level = next.name;
   }
   return level;
-}
-
-unsigned availableCores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0)
-    return std::max(1, CPU_COUNT(&set));
-  return std::max(1u, std::thread::hardware_concurrency());
 }
 
 } // namespace epl::runtime

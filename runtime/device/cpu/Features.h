@@ -24,9 +24,6 @@ std::string describeCpu();
 /// The highest level of the psABI, "x86-64" to "x86-64-v4", all of whose features this CPU has.
 std::string describeLevel();
 
-/// The number of cores that this process may run on.
-unsigned availableCores();
-
 } // namespace epl::runtime
 
 #endif // EPL_RUNTIME_DEVICE_CPU_FEATURES_H

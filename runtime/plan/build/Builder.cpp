@@ -169,6 +169,8 @@ void Builder::allReduce(CommandInfo info, plan::ReducePartT reduce) {
     gathered.buffer = tensor.target;
     gathered.count = tensor.count;
   }
+  gather.reduce = uint32_t(plan.commands.size());
+  reduce.gather = gather.reduce + 1;
   add(info, where, std::move(reduce));
   add(std::move(info), where, std::move(gather));
 }

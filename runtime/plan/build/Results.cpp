@@ -44,6 +44,14 @@ void forEachBuffer(plan::CommandT &command, const std::function<void(uint32_t &)
   }
 }
 
+/// The halves of an all-reduce name each other, also behind `count` new commands.
+void moveHalf(plan::CommandT &command, uint32_t count) {
+  if (plan::ReducePartT *reduce = command.action.AsReducePart())
+    reduce->gather += count;
+  if (plan::GatherPartsT *gather = command.action.AsGatherParts())
+    gather->reduce += count;
+}
+
 std::unique_ptr<plan::CommandT> makeCopy(const plan::PlanT &plan, const plan::SlotT &slot, uint32_t source,
                                          uint32_t target) {
   auto command = std::make_unique<plan::CommandT>();
@@ -110,6 +118,8 @@ private:
       copies.push_back(makeCopy(plan, *plan.slots[slot], value, target));
       value = target;
     }
+    for (const auto &command : plan.commands)
+      moveHalf(*command, uint32_t(copies.size()));
     std::ranges::move(plan.commands, std::back_inserter(copies));
     plan.commands = std::move(copies);
   }

@@ -260,7 +260,7 @@ private:
       out << "nothing";
   }
 
-  /// sum c0 b1 -> b2 100xf32, b3 -> b4 1xf32
+  /// sum c0 b1 -> b2 100xf32, b3 -> b4 1xf32 with #7
   void dumpReducePart(const plan::ReducePartT &reduce) {
     out << "reduce_part " << plan::EnumNameReductionKind(reduce.reduction) << " c" << reduce.communicator
         << ' ';
@@ -268,15 +268,17 @@ private:
       out << 'b' << each.source << " -> b" << each.target << ' ';
       tensor({each.count}, each.type);
     });
+    out << " with #" << reduce.gather;
   }
 
-  /// c0 b2 100xf32, b4 1xf32
+  /// c0 b2 100xf32, b4 1xf32 with #6
   void dumpGatherParts(const plan::GatherPartsT &gather) {
     out << "gather_parts c" << gather.communicator << ' ';
     list(gather.tensors, ", ", [&](const plan::GatheredTensorT &each) {
       out << 'b' << each.buffer << ' ';
       tensor({each.count}, each.type);
     });
+    out << " with #" << gather.reduce;
   }
 
   /// c0 b1 -> b2 1x16xf32, b3 -> b4 8x16xf32

@@ -23,7 +23,7 @@ std::vector<std::string> verifyTables(const plan::PlanT &plan) {
 }
 
 std::vector<std::string> verifyPart(const plan::PlanT &part) {
-  return runStages(part, {checkTables, checkCommands, checkLayout, checkBranches, checkMemory});
+  return runStages(part, {checkTables, checkCommands, checkHalves, checkLayout, checkBranches, checkMemory});
 }
 
 std::vector<std::string> verifyPlan(const plan::PlanT &plan) {

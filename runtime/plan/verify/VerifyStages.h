@@ -48,6 +48,9 @@ void checkTables(const plan::PlanT &plan, Report &report);
 /// Each command by itself: indices, types, sizes, what it may write.
 void checkCommands(const plan::PlanT &plan, Report &report);
 
+/// The halves of each all-reduce: that they name each other, and are of one all-reduce.
+void checkHalves(const plan::PlanT &plan, Report &report);
+
 /// Where buffers lie, and that waits name earlier commands.
 void checkLayout(const plan::PlanT &plan, Report &report);
 

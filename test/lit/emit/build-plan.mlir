@@ -16,7 +16,7 @@
 // CHECK-SAME: after #[[GATHER:[0-9]+]]
 // CHECK: lane 1 communicate c0
 // CHECK: reduce_part sum c0
-// CHECK-SAME: 12xf32 after #{{[0-9]+}} of c0
+// CHECK-SAME: 12xf32 with #[[GATHER]] after #{{[0-9]+}} of c0
 // CHECK: #[[GATHER]] "all_reduce" gather_parts c0
 
 #id = affine_map<(d0, d1) -> (d0, d1)>

@@ -134,6 +134,8 @@ uint32_t TestPlan::allReduce(plan::ReductionKind reduction, const std::vector<Re
     gathered.buffer = target;
     gathered.count = count;
   }
+  gather.reduce = uint32_t(plan.commands.size());
+  reduce.gather = gather.reduce + 1;
   uint32_t first = command("all_reduce", reduce, std::move(waits), communicator + 1);
   return command("all_reduce", gather, {afterMembers(first, communicator)}, communicator + 1);
 }

@@ -304,6 +304,21 @@ std::vector<Mutation> guardsWild(const PlanT &plan) {
                    [](auto &guards, size_t i) { guards[i] = plan::Guard(UINT32_MAX, guards[i].expected()); });
 }
 
+/// Each half of an all-reduce with another command as its other half.
+std::vector<Mutation> halves(const PlanT &plan) {
+  std::vector<Mutation> list;
+  for (uint32_t shift = 1; shift < plan.commands.size(); ++shift) {
+    auto next = [shift, count = uint32_t(plan.commands.size())](uint32_t &half) {
+      half = (half + shift) % count;
+    };
+    addEach<plan::ReducePartT>(list, plan, "with another second half",
+                               [=](plan::ReducePartT &reduce) { next(reduce.gather); });
+    addEach<plan::GatherPartsT>(list, plan, "with another first half",
+                                [=](plan::GatherPartsT &gather) { next(gather.reduce); });
+  }
+  return list;
+}
+
 /// A command that the program always runs, skipped now and then.
 std::vector<Mutation> guardsAdded(const PlanT &plan) {
   std::vector<Mutation> list;
@@ -325,6 +340,7 @@ std::vector<MutationClass> actionMutations() {
           {"chunk of a collective retargeted", Promise::harmless, chunks},
           {"members of a collective changed", Promise::harmless, members},
           {"members and lane of a collective changed", Promise::harmless, membersAndLanes},
+          {"half of an all-reduce changed", Promise::harmless, halves},
           {"element width changed", Promise::harmless, widths},
           {"reduction changed", Promise::anotherProgram, reductions},
           {"gathered layout changed", Promise::anotherProgram, blocks},

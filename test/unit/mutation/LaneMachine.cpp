@@ -2,6 +2,7 @@
 
 #include "runtime/plan/model/Access.h"
 #include "runtime/plan/model/Mesh.h"
+#include "runtime/plan/model/Summary.h"
 
 #include <atomic>
 #include <chrono>
@@ -82,7 +83,7 @@ std::vector<std::vector<std::byte>> makeArguments(const plan::PlanT &plan) {
 
 LaneMachine::LaneMachine(std::shared_ptr<const plan::PlanT> source,
                          const std::vector<std::vector<std::byte>> &arguments)
-    : plan(std::move(source)), arguments(arguments), loaded(plan, "cpu:" + std::to_string(plan->devices)),
+    : plan(std::move(source)), arguments(arguments), loaded(plan, openDevices(*plan, devicesText(*plan))),
       slots(loaded) {
   for (uint32_t index = 0; index < loaded.numPrograms(); ++index)
     addPart(index);
@@ -91,7 +92,8 @@ LaneMachine::LaneMachine(std::shared_ptr<const plan::PlanT> source,
 void LaneMachine::addPart(uint32_t index) {
   const Program &program = loaded.program(index);
   const plan::PlanT &own = program.plan();
-  Part &part = parts.emplace_back(&own, &program, AddressTable(own.devices, own.buffers.size()));
+  Part &part =
+      parts.emplace_back(&own, &program, AddressTable(program.ranks(), own.devices, own.buffers.size()));
   for (uint32_t rank = 0; rank < own.devices; ++rank)
     part.arenas.emplace_back(own.arena_size);
   for (uint32_t slot = 0; slot < own.slots.size(); ++slot)
@@ -180,9 +182,9 @@ void LaneMachine::Part::touchContract(uint32_t rank, const plan::ContractT &cont
 }
 
 void LaneMachine::Part::run(uint32_t rank, uint32_t command, uint8_t garbage) {
-  std::vector<void *> pointers(program->actions().numPointers());
+  std::vector<void *> pointers(program->numPointers());
   touch(rank, *plan->commands[command], garbage);
-  program->actions().run(command, {program->topology(), addresses, rank, pointers.data()});
+  program->command(command).start({program->topology(), addresses, rank, pointers.data()});
 }
 
 std::vector<std::byte> LaneMachine::runInProgramOrder() {

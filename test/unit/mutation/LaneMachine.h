@@ -6,7 +6,8 @@
 #ifndef EPL_TEST_UNIT_MUTATION_LANEMACHINE_H
 #define EPL_TEST_UNIT_MUTATION_LANEMACHINE_H
 
-#include "runtime/device/cpu/Memory.h"
+#include "runtime/host/Memory.h"
+#include "runtime/session/OpenDevices.h"
 #include "runtime/session/Slots.h"
 
 #include <random>

@@ -198,6 +198,15 @@ std::vector<plan::Origin> renumber(const std::vector<plan::Origin> &origins,
   return result;
 }
 
+/// The halves of an all-reduce still name each other, where both are left.
+void renumberHalf(plan::CommandT &command, const std::map<uint32_t, uint32_t> &index) {
+  plan::ReducePartT *reduce = command.action.AsReducePart();
+  plan::GatherPartsT *gather = command.action.AsGatherParts();
+  if (uint32_t *half = reduce ? &reduce->gather : gather ? &gather->reduce : nullptr)
+    if (auto found = index.find(*half); found != index.end())
+      *half = found->second;
+}
+
 } // namespace
 
 void reorderCommands(plan::PlanT &plan, const std::vector<uint32_t> &order) {
@@ -213,6 +222,7 @@ void reorderCommands(plan::PlanT &plan, const std::vector<uint32_t> &order) {
         waits.emplace_back(found->second, wait.scope(), wait.communicator());
     command->waits = std::move(waits);
     command->origins = renumber(command->origins, index);
+    renumberHalf(*command, index);
     commands.push_back(std::move(command));
   }
   plan.commands = std::move(commands);

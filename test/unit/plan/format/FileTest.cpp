@@ -69,6 +69,12 @@ TEST_F(PlanFile, WhatIsWrittenIsRead) {
   EXPECT_EQ(fileCount(), 1u);
 }
 
+TEST_F(PlanFile, TheHalvesOfAnAllReduceStillNameEachOther) {
+  plan::PlanT plan = parsePlan(serializePlan(trainingPlan(2)), "p");
+  EXPECT_EQ(plan.commands[6]->action.AsReducePart()->gather, 7u);
+  EXPECT_EQ(plan.commands[7]->action.AsGatherParts()->reduce, 6u);
+}
+
 TEST_F(PlanFile, EqualPlansGiveEqualBytes) {
   EXPECT_EQ(serializePlan(trainingPlan(2)), serializePlan(trainingPlan(2)));
 }

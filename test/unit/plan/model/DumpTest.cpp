@@ -53,12 +53,12 @@ lane 0 compute
   #12 "update2" launch k6 (b1, b8) -> (b1) after #7 reads 0:s1, 1:#6, 1:#7 work "tg0.forward" at "step.py:6"
   #13 "update1" launch k7 (b0, b11) -> (b0) after #11 reads 0:s0, 1:#10, 1:#11 work "tg0.forward" at "step.py:7"
 lane 1 communicate c0
-  #3 "sum loss" reduce_part sum c0 b3 -> b3 4xi8 after #2 of c0 reads 0:#2 of c0 work "tg0.backward"
-  #4 "sum loss" gather_parts c0 b3 4xi8 after #3 of c0 reads 0:#3 of c0 work "tg0.backward"
-  #6 "sum g2" reduce_part sum c0 b8 -> b8 192xi8 after #5 of c0 reads 0:#5 of c0 work "tg0.backward"
-  #7 "sum g2" gather_parts c0 b8 192xi8 after #6 of c0 reads 0:#6 of c0 work "tg0.backward"
-  #10 "sum g1" reduce_part sum c0 b10 -> b11 128xi8 after #9 of c0 reads 0:#9 of c0 work "tg0.backward"
-  #11 "sum g1" gather_parts c0 b11 128xi8 after #10 of c0 reads 0:#10 of c0 work "tg0.backward"
+  #3 "sum loss" reduce_part sum c0 b3 -> b3 4xi8 with #4 after #2 of c0 reads 0:#2 of c0 work "tg0.backward"
+  #4 "sum loss" gather_parts c0 b3 4xi8 with #3 after #3 of c0 reads 0:#3 of c0 work "tg0.backward"
+  #6 "sum g2" reduce_part sum c0 b8 -> b8 192xi8 with #7 after #5 of c0 reads 0:#5 of c0 work "tg0.backward"
+  #7 "sum g2" gather_parts c0 b8 192xi8 with #6 after #6 of c0 reads 0:#6 of c0 work "tg0.backward"
+  #10 "sum g1" reduce_part sum c0 b10 -> b11 128xi8 with #11 after #9 of c0 reads 0:#9 of c0 work "tg0.backward"
+  #11 "sum g1" gather_parts c0 b11 128xi8 with #10 after #10 of c0 reads 0:#10 of c0 work "tg0.backward"
 )");
 }
 
@@ -80,6 +80,7 @@ TEST(Dump, EveryAction) {
   add(contract);
   plan::ReducePartT reduce;
   reduce.reduction = plan::ReductionKind::max;
+  reduce.gather = 2;
   reduce.tensors.resize(2);
   reduce.tensors[0].type = plan::ElementType::bf16;
   reduce.tensors[0].source = 1, reduce.tensors[0].target = 2, reduce.tensors[0].count = 100;
@@ -119,7 +120,7 @@ TEST(Dump, EveryAction) {
       dumpPlan(plan),
       HasSubstr(
           "  #0 \"x\" contract f32 b1 x b2^T +> b3 m 4 n 5 k 6 lda 7 ldb 8 ldc 9 batch [2: 10 0 30]\n"
-          "  #1 \"x\" reduce_part max c0 b1 -> b2 100xbf16, b3 -> b3 1xf32\n"
+          "  #1 \"x\" reduce_part max c0 b1 -> b2 100xbf16, b3 -> b3 1xf32 with #2\n"
           "  #2 \"x\" gather_blocks c0 b3 -> b4 8x16xf64, b5 -> b6 0x0xi1\n"
           "  #3 \"x\" copy b0 -> b0, 0 bytes\n"
           "  #4 \"x\" contract f16 to f32 b1 x b2^T +> b3 m 4 n 5 k 6 lda 7 ldb 8 ldc 9 batch [2: 10 0 30]\n"

@@ -47,6 +47,18 @@ plan::GatheredBlocksT &blocksOf(PlanT &plan) { return plan.commands[0]->action.A
 /// The training plan on two ranks is dumped in DumpTest.cpp: indices below are those of it.
 PlanT training() { return trainingPlan(2); }
 
+/// The second half of an all-reduce, over a communicator and in a lane of its own.
+void gatherAmongOthers(PlanT &plan) {
+  gatherOf(plan).communicator = 1;
+  plan.communicators.push_back(std::make_unique<plan::CommunicatorT>(*plan.communicators[0]));
+  std::erase(plan.lanes[plan.commands[7]->lane]->commands, 7);
+  plan.commands[7]->lane = uint32_t(plan.lanes.size());
+  plan.lanes.push_back(std::make_unique<plan::LaneT>());
+  plan.lanes.back()->kind = plan::LaneKind::communicate;
+  plan.lanes.back()->communicator = 1;
+  plan.lanes.back()->commands = {7};
+}
+
 /// The slot, of 128 elements, in two shares of parts.
 void setParts(plan::SlotT &slot, std::vector<int64_t> extents, uint32_t dim = 0) {
   slot.shape = {2, 64};
@@ -309,6 +321,24 @@ const Case commands[] = {
      "command #6 \"sum g2\" has no tensors, expected at least one"},
     {"GatherPartsOfNothing", training, [](PlanT &p) { gatherOf(p).tensors.clear(); },
      "command #7 \"sum g2\" has no tensors, expected at least one"},
+    {"ReduceNamesNoCommand", training, [](PlanT &p) { reduceOf(p).gather = 99; },
+     "command #6 \"sum g2\" names command 99 as its second half, expected a later command that names it as "
+     "its "
+     "first half"},
+    {"ReduceNamesAnotherHalf", training, [](PlanT &p) { reduceOf(p).gather = 11; },
+     "command #6 \"sum g2\" names command 11 as its second half, expected a later command that names it as "
+     "its "
+     "first half"},
+    {"GatherNamesAnotherHalf", training, [](PlanT &p) { gatherOf(p).reduce = 3; },
+     "command #7 \"sum g2\" names command 3 as its first half, expected an earlier command that names it as "
+     "its "
+     "second half"},
+    {"HalvesOfOtherTensors", training, [](PlanT &p) { gatherOf(p).tensors[0].count = 191; },
+     "command #7 \"sum g2\" has other tensors than command #6 \"sum g2\", the first half of its all-reduce"},
+    {"HalvesOfOtherGuards", training, [](PlanT &p) { p.commands[7]->guards = {{3, true}}; },
+     "command #7 \"sum g2\" has other guards than command #6 \"sum g2\", the first half of its all-reduce"},
+    {"HalvesOfOtherMembers", training, gatherAmongOthers,
+     "command #7 \"sum g2\" has other members than command #6 \"sum g2\", the first half of its all-reduce"},
     {"GatherPartsCount", training, [](PlanT &p) { gatherOf(p).tensors[0].count = 300; },
      "command #7 \"sum g2\" needs 300 bytes of buffer b8 \"g2\", which has 192"},
     {"GatherBlocksSource", gatherPlan, [](PlanT &p) { blocksOf(p).inner = 17; },
@@ -381,12 +411,16 @@ const Case commands[] = {
 
 /// Commands of the plan: 3 to 12 run if p, 9 to 11 if not q, 13 if not p.
 const Case branches[] = {
-    {"ReadsWhatMayBeSkipped", branchPlan, [](PlanT &p) { p.commands[4]->guards.clear(); },
+    {"ReadsWhatMayBeSkipped", branchPlan,
+     [](PlanT &p) { p.commands[4]->guards.clear(), p.commands[5]->guards.clear(); },
      "command #4 \"sum then\" reads what command #3 \"then\" writes only if buffer b2 \"p\" is true, "
      "expected "
      "the same guard, or a kernel that selects"},
     {"ReadsWhatTheOtherBranchWrites", branchPlan,
-     [](PlanT &p) { p.commands[10]->guards[1] = {p.commands[10]->guards[1].buffer(), true}; },
+     [](PlanT &p) {
+       for (uint32_t half : {10, 11})
+         p.commands[half]->guards[1] = {p.commands[half]->guards[1].buffer(), true};
+     },
      "command #10 \"sum inner\" reads what command #9 \"inner else\" writes only if buffer b3 \"q\" is "
      "false, "
      "expected the same guard, or a kernel that selects"},

@@ -1,4 +1,4 @@
-#include "runtime/device/cpu/Memory.h"
+#include "runtime/host/Memory.h"
 
 #include <atomic>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "runtime/executor/Topology.h"
+#include "runtime/plan/model/Topology.h"
 
 namespace epl::runtime {
 

@@ -1,6 +1,6 @@
-// Owned, aligned memory of a CPU device.
-#ifndef EPL_RUNTIME_DEVICE_CPU_MEMORY_H
-#define EPL_RUNTIME_DEVICE_CPU_MEMORY_H
+// Owned, aligned memory of the host.
+#ifndef EPL_RUNTIME_HOST_MEMORY_H
+#define EPL_RUNTIME_HOST_MEMORY_H
 
 #include <cstddef>
 #include <utility>
@@ -42,4 +42,4 @@ private:
 
 } // namespace epl::runtime
 
-#endif // EPL_RUNTIME_DEVICE_CPU_MEMORY_H
+#endif // EPL_RUNTIME_HOST_MEMORY_H

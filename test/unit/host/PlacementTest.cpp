@@ -1,4 +1,4 @@
-#include "runtime/device/cpu/Placement.h"
+#include "runtime/host/Placement.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // The ranks of a plan, in tables: what Mesh computes, ready for the hot path.
-#ifndef EPL_RUNTIME_EXECUTOR_TOPOLOGY_H
-#define EPL_RUNTIME_EXECUTOR_TOPOLOGY_H
+#ifndef EPL_RUNTIME_PLAN_MODEL_TOPOLOGY_H
+#define EPL_RUNTIME_PLAN_MODEL_TOPOLOGY_H
 
 #include "runtime/plan/model/Mesh.h"
 
@@ -51,4 +51,4 @@ private:
 
 } // namespace epl::runtime
 
-#endif // EPL_RUNTIME_EXECUTOR_TOPOLOGY_H
+#endif // EPL_RUNTIME_PLAN_MODEL_TOPOLOGY_H

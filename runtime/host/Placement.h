@@ -4,8 +4,8 @@
 // together by one that is about to sleep itself often find none, are queued behind one another, and stay so
 // for milliseconds after a CPU has become idle. So whoever wakes them says where they begin: each on CPUs of
 // its own. Nothing is pinned: once it runs, a thread may go wherever it might go before.
-#ifndef EPL_RUNTIME_DEVICE_CPU_PLACEMENT_H
-#define EPL_RUNTIME_DEVICE_CPU_PLACEMENT_H
+#ifndef EPL_RUNTIME_HOST_PLACEMENT_H
+#define EPL_RUNTIME_HOST_PLACEMENT_H
 
 #include <sched.h>
 
@@ -67,4 +67,4 @@ private:
 
 } // namespace epl::runtime
 
-#endif // EPL_RUNTIME_DEVICE_CPU_PLACEMENT_H
+#endif // EPL_RUNTIME_HOST_PLACEMENT_H

@@ -1,21 +1,21 @@
-// What the parts of a plan send each other.
-#ifndef EPL_RUNTIME_EXECUTOR_CHANNELS_H
-#define EPL_RUNTIME_EXECUTOR_CHANNELS_H
+// What the parts of a plan send each other, in tables.
 
-#include "runtime/device/cpu/Memory.h"
+#ifndef EPL_RUNTIME_PLAN_MODEL_CHANNELS_H
+#define EPL_RUNTIME_PLAN_MODEL_CHANNELS_H
+
 #include "runtime/plan/model/Blocks.h"
 #include "runtime/plan/model/Parts.h"
 
 namespace epl::runtime {
 
-/// The memory of all channels of a plan, and who fetches what from whom. A rank that sends writes memory of
-/// its own, once in a step; ranks that receive wait for it, and a step begins after the one before it has
-/// ended: so nobody writes what another one reads.
+/// Who fetches what from whom. A rank that sends writes memory of its own, once in a step; ranks that receive
+/// wait for it, and a step begins after the one before it has ended: so nobody writes what another one reads.
 class Channels {
 public:
   /// `plan` has passed the verifier.
   explicit Channels(const plan::PlanT &plan);
 
+  uint32_t size() const { return uint32_t(channels.size()); }
   /// The command that fills a channel.
   PartCommand sender(uint32_t channel) const { return channels[channel].ends.send; }
   /// The part whose ranks fetch from it.
@@ -30,19 +30,20 @@ public:
     return channels[channel].listeners[sender];
   }
 
-  /// Puts what a rank holds into its memory of the channel.
-  void send(uint32_t channel, uint32_t rank, const void *source) const;
-  /// Fetches what a rank needs.
-  void receive(uint32_t channel, uint32_t rank, void *target) const;
+  size_t elementSize(uint32_t channel) const { return channels[channel].elementSize; }
+  /// Bytes that each rank of the sending part sends.
+  size_t sentBytes(uint32_t channel) const { return channels[channel].sentBytes; }
+  /// What a rank of the receiving part fetches.
+  std::span<const Piece> pieces(uint32_t channel, uint32_t receiver) const {
+    return channels[channel].pieces[receiver];
+  }
 
 private:
   struct Channel {
     ChannelEnds ends;
-    size_t elementSize;
-    size_t sentBytes;                                      // by each rank
+    size_t elementSize, sentBytes;
     std::vector<std::vector<Piece>> pieces;                // of each receiving rank
     std::vector<std::vector<uint32_t>> sources, listeners; // of each receiving, each sending rank
-    std::vector<Memory> memory;                            // of each sending rank
   };
   static Channel open(const plan::PlanT &plan, ChannelEnds ends);
 
@@ -51,4 +52,4 @@ private:
 
 } // namespace epl::runtime
 
-#endif // EPL_RUNTIME_EXECUTOR_CHANNELS_H
+#endif // EPL_RUNTIME_PLAN_MODEL_CHANNELS_H

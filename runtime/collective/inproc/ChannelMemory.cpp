@@ -1,0 +1,33 @@
+#include "runtime/collective/inproc/ChannelMemory.h"
+
+#include "runtime/collective/inproc/Collective.h"
+
+#include <cstring>
+
+namespace epl::runtime {
+
+ChannelMemory::ChannelMemory(const Channels &channels, const LocalRanks &ranks, DeviceSet &devices)
+    : channels(channels), memory(channels.size()) {
+  for (uint32_t channel = 0; channel < channels.size(); ++channel) {
+    uint32_t part = channels.sender(channel).part;
+    for (uint32_t rank : ranks.of(part)) {
+      memory[channel].resize(rank + 1);
+      if (!channels.listeners(channel, rank).empty()) // else nobody fetches from it
+        memory[channel][rank] =
+            devices.allocate(ranks.device(part, rank), channels.sentBytes(channel), Memory::Fill::zeros);
+    }
+  }
+}
+
+void ChannelMemory::send(uint32_t channel, uint32_t rank, const void *source) const {
+  const Allocation *own = memory[channel][rank].get();
+  if (own && own->size() != 0)
+    std::memcpy(own->address(), source, own->size());
+}
+
+void ChannelMemory::receive(uint32_t channel, uint32_t rank, void *target) const {
+  for (const Piece &piece : channels.pieces(channel, rank))
+    copyBox(memory[channel][piece.holder]->address(), target, piece.box, channels.elementSize(channel));
+}
+
+} // namespace epl::runtime

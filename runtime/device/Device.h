@@ -1,0 +1,64 @@
+// What a kind of devices is to the rest of the runtime: memory, copies, and the code of a plan.
+#ifndef EPL_RUNTIME_DEVICE_DEVICE_H
+#define EPL_RUNTIME_DEVICE_DEVICE_H
+
+#include "runtime/device/Command.h"
+#include "runtime/host/Memory.h"
+
+namespace epl::runtime {
+
+/// Memory of one rank on its device, aligned to Memory::kAlignment.
+class Allocation {
+public:
+  virtual ~Allocation() = default;
+  Allocation(const Allocation &) = delete;
+
+  /// Where commands find it; whether the host may look there says DeviceSet::usesHostMemory.
+  std::byte *address() const { return start; }
+  size_t size() const { return bytes; }
+
+protected:
+  Allocation(std::byte *start, size_t bytes) : start(start), bytes(bytes) {}
+
+private:
+  std::byte *start;
+  size_t bytes;
+};
+
+/// The commands of a plan that need no other rank: its kernels, library calls and copies.
+class Code {
+public:
+  virtual ~Code() = default;
+
+  /// Binds a launch, a contraction or a copy of `plan`: the whole plan that was loaded, or one of its parts.
+  /// The plan and the code outlive what is bound. Throws Error if a kernel or a library is missing.
+  virtual std::unique_ptr<Command> bind(const plan::PlanT &plan, uint32_t command) const = 0;
+};
+
+/// All devices of one kind. Threads may call it at once.
+class DeviceSet {
+public:
+  virtual ~DeviceSet() = default;
+
+  /// Whether the devices' memory is the process's own: the host reads and writes it, and every command finds
+  /// the memory of all ranks and of callers where it is. Else what goes between them is copied.
+  virtual bool usesHostMemory() const = 0;
+
+  /// Memory of a device of the plan. Throws std::bad_alloc or Error if there is none left.
+  virtual std::unique_ptr<Allocation> allocate(uint32_t device, size_t size, Memory::Fill fill) = 0;
+
+  // Copies of whole allocations, which are complete when the call returns. Throw Error if the device fails.
+
+  virtual void copyIn(const std::byte *host, Allocation &to) = 0;
+  virtual void copyOut(const Allocation &from, std::byte *host) = 0;
+  /// Both of one size.
+  virtual void copy(const Allocation &from, Allocation &to) = 0;
+
+  /// Puts the machine code of a whole plan, which has passed the verifier, on the devices. Throws Error if it
+  /// is for others, naming what these lack.
+  virtual std::unique_ptr<Code> load(const plan::PlanT &plan) = 0;
+};
+
+} // namespace epl::runtime
+
+#endif // EPL_RUNTIME_DEVICE_DEVICE_H

@@ -1,0 +1,48 @@
+#include "runtime/device/cpu/CpuDevices.h"
+
+#include "runtime/device/cpu/Commands.h"
+#include "runtime/device/cpu/Features.h"
+
+#include <cstring>
+
+namespace epl::runtime {
+
+namespace {
+
+class CpuAllocation final : public Allocation {
+public:
+  explicit CpuAllocation(Memory memory)
+      : Allocation(memory.data(), memory.size()), memory(std::move(memory)) {}
+
+private:
+  Memory memory;
+};
+
+/// There may be no memory where there are no bytes.
+void copyBytes(const std::byte *from, std::byte *to, size_t size) {
+  if (size != 0)
+    std::memcpy(to, from, size);
+}
+
+} // namespace
+
+std::unique_ptr<Allocation> CpuDevices::allocate(uint32_t, size_t size, Memory::Fill fill) {
+  return std::make_unique<CpuAllocation>(Memory(size, fill));
+}
+
+void CpuDevices::copyIn(const std::byte *host, Allocation &to) { copyBytes(host, to.address(), to.size()); }
+
+void CpuDevices::copyOut(const Allocation &from, std::byte *host) {
+  copyBytes(from.address(), host, from.size());
+}
+
+void CpuDevices::copy(const Allocation &from, Allocation &to) {
+  copyBytes(from.address(), to.address(), from.size());
+}
+
+std::unique_ptr<Code> CpuDevices::load(const plan::PlanT &plan) {
+  checkCpuFeatures(plan.target_features);
+  return std::make_unique<CpuCode>(plan.image);
+}
+
+} // namespace epl::runtime

@@ -1,0 +1,24 @@
+#include "runtime/host/Thread.h"
+
+#include <algorithm>
+#include <immintrin.h>
+#include <sched.h>
+#include <thread>
+
+namespace epl::runtime {
+
+unsigned availableCores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0)
+    return std::max(1, CPU_COUNT(&set));
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+ArithmeticMode::ArithmeticMode() : before(_mm_getcsr()) {
+  constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040, kNoTraps = 0x1f80;
+  _mm_setcsr(kNoTraps | kFlushToZero | kDenormalsAreZero);
+}
+
+ArithmeticMode::~ArithmeticMode() { _mm_setcsr(before); }
+
+} // namespace epl::runtime

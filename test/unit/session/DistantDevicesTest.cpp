@@ -1,0 +1,138 @@
+// Sessions on devices whose memory the host cannot reach, and states of which some ranks are here.
+
+#include "Tensors.h"
+
+#include "runtime/Error.h"
+#include "runtime/collective/inproc/Inproc.h"
+#include "runtime/device/cpu/CpuDevices.h"
+
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+namespace epl::runtime::test {
+namespace {
+
+using plan::ElementType;
+using plan::SlotRole;
+using testing::ThrowsMessage;
+using Buffer = std::shared_ptr<StateBuffer>;
+
+/// CPU devices that say their memory is elsewhere: all that goes there and comes from there is copied.
+class DistantDevices final : public DeviceSet {
+public:
+  bool usesHostMemory() const override { return false; }
+  std::unique_ptr<Allocation> allocate(uint32_t device, size_t size, Memory::Fill fill) override {
+    return cpu.allocate(device, size, fill);
+  }
+  void copyIn(const std::byte *host, Allocation &to) override { ++copiesIn, cpu.copyIn(host, to); }
+  void copyOut(const Allocation &from, std::byte *host) override { ++copiesOut, cpu.copyOut(from, host); }
+  void copy(const Allocation &from, Allocation &to) override { ++copies, cpu.copy(from, to); }
+  std::unique_ptr<Code> load(const plan::PlanT &plan) override { return cpu.load(plan); }
+
+  std::atomic<int> copiesIn = 0, copiesOut = 0, copies = 0;
+
+private:
+  CpuDevices cpu;
+};
+
+class NoCollectives final : public Collectives {
+  struct None final : public BoundCollectives {
+    std::unique_ptr<Command> bind(const plan::PlanT &, uint32_t, uint32_t) const override {
+      throw Error("there are no collectives");
+    }
+  };
+  std::unique_ptr<BoundCollectives> load(const plan::PlanT &, const Channels &, const LocalRanks &,
+                                         DeviceSet &) override {
+    return std::make_unique<None>();
+  }
+};
+
+/// On two ranks: a state that counts, and a batch with its increment, both split by `sharding`.
+std::shared_ptr<const plan::PlanT> makePlan(const Sharding &sharding) {
+  TestPlan plan(2);
+  plan.slot(SlotRole::state, "n", ElementType::i64, {4, 2}, sharding);
+  plan.slot(SlotRole::batch, "x", ElementType::i64, {4, 2}, sharding);
+  plan.slot(SlotRole::result, "n", ElementType::i64, {4, 2}, sharding, 0);
+  plan.slot(SlotRole::result, "y", ElementType::i64, {4, 2}, sharding);
+  uint32_t n = plan.slotBuffer(0), x = plan.slotBuffer(1), y = plan.slotBuffer(3);
+  int64_t count = int64_t(plan.plan.buffers[n]->size / 8);
+  plan.launch("increment", count, {n, n});
+  plan.launch("increment", count, {x, y});
+  return plan.finish();
+}
+
+HostTensor matrix(int64_t first) {
+  std::vector<int64_t> values(8);
+  std::iota(values.begin(), values.end(), first);
+  return tensor(ElementType::i64, {4, 2}, values);
+}
+
+TEST(DistantDevices, ComputeWhatThoseOfTheHostDo) {
+  for (const Sharding &sharding : {Sharding{}, Sharding{{"data"}}, Sharding{{}, {"data"}}}) {
+    auto devices = std::make_shared<DistantDevices>();
+    Session session(makePlan(sharding), Backend{devices, std::make_shared<NoCollectives>()});
+    Argument n = matrix(10);
+    for (int step = 1; step <= 3; ++step) {
+      bool donates = step != 2;
+      Outcome outcome = session.call({n, matrix(100 * step)}, {donates, false}, "step");
+      EXPECT_EQ(elements<int64_t>(outcome.results[0]), elements<int64_t>(matrix(10 + step)));
+      EXPECT_EQ(elements<int64_t>(outcome.results[1]), elements<int64_t>(matrix(100 * step + 1)));
+      n = std::get<Buffer>(outcome.results[0]);
+    }
+    bool isReplicated = sharding.empty();
+    EXPECT_EQ(devices->copiesIn, 2 + 3 * 2); // the state once, each batch, on two ranks
+    EXPECT_EQ(devices->copiesOut, 3 * 2 * (isReplicated ? 1 : 2));
+    EXPECT_EQ(devices->copies, 2); // of the state that is kept
+  }
+}
+
+TEST(DistantDevices, HaveACopyOfAConstantEach) {
+  auto devices = std::make_shared<DistantDevices>();
+  Session session(makePlan({}), Backend{devices, std::make_shared<NoCollectives>()});
+  Buffer x = session.state(1, matrix(5));
+  EXPECT_FALSE(x->use()->isShared());
+  Outcome outcome = session.call({matrix(0), x}, {false, false}, "step");
+  EXPECT_EQ(elements<int64_t>(outcome.results[1]), elements<int64_t>(matrix(6)));
+}
+
+TEST(DistantDevices, CannotHaveCollectivesOfTheProcess) {
+  EXPECT_THAT(
+      [] {
+        Session(makePlan({}),
+                Backend{std::make_shared<DistantDevices>(), std::make_shared<InprocCollectives>()});
+      },
+      ThrowsMessage<Error>("collectives within a process need devices that use its memory"));
+}
+
+/// A tensor of eight bytes a rank, on the second of two ranks alone.
+Storage onSecondRank(const TestPlan &plan) {
+  SlotLayout layout(plan.plan, *plan.plan.slots[0], Topology(plan.plan));
+  return Storage(std::make_shared<CpuDevices>(), layout, {std::nullopt, 1});
+}
+
+TEST(Storage, NamesTheRankThatIsElsewhere) {
+  TestPlan plan(2);
+  plan.slot(SlotRole::state, "n", ElementType::i64, {2}, {{"data"}});
+  Storage storage = onSecondRank(plan);
+  HostTensor values = integers({3, 4});
+  storage.copyFromHost(values.data);
+  EXPECT_EQ(*reinterpret_cast<int64_t *>(storage.block(1).address()), 4);
+  EXPECT_THAT([&] { storage.copyToHost(values.data); },
+              ThrowsMessage<Error>("rank 0 of the state is in another process"));
+}
+
+TEST(Storage, ShowsTheCopyThatIsHere) {
+  TestPlan plan(2);
+  plan.slot(SlotRole::state, "n", ElementType::i64, {1});
+  Storage storage = onSecondRank(plan);
+  storage.copyFromHost(integers({7}).data);
+  EXPECT_EQ(*reinterpret_cast<const int64_t *>(storage.wholeInHost()), 7);
+  EXPECT_EQ(storage.wholeInHost(), storage.block(1).address());
+  HostTensor copy = integers({0});
+  storage.copyToHost(copy.data);
+  EXPECT_EQ(elements<int64_t>(copy), std::vector<int64_t>{7});
+}
+
+} // namespace
+} // namespace epl::runtime::test
