@@ -3,6 +3,7 @@
 #include "passes/shard/analysis/AxisPlacement.h"
 
 #include "dialect/Bytes.h"
+#include "dialect/Machine.h"
 #include "passes/shard/analysis/Enlarging.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -11,7 +12,8 @@ using namespace mlir;
 using namespace mlir::epl;
 
 AxisPlacement::AxisPlacement(const FunctionRules &rules, AxisAttr axis, std::function<AxisState(Value)> given)
-    : rules(rules), axis(axis), states(std::move(given)) {
+    : rules(rules), axis(axis), bytesOfASum(getBytesOfASum(getMachine(rules.getFunction()))),
+      states(std::move(given)) {
   if (!states)
     states = [axis](Value value) { return getAxisState(getSharding(value), axis.getName()); };
   do {
@@ -23,6 +25,7 @@ AxisPlacement::AxisPlacement(const FunctionRules &rules, AxisAttr axis, std::fun
 
 void AxisPlacement::collect() {
   problem = PlacementProblem();
+  problem.bytesOfASum = bytesOfASum;
   indices.clear();
   completed.clear();
   Block &body = rules.getFunction().getBody().front();
@@ -103,7 +106,7 @@ int64_t AxisPlacement::getBytesToComplete(Value value) const {
   auto states = llvm::map_range(value.getUses(), [&](OpOperand &use) { return getCompleteState(use); });
   bool inParts = !states.empty() && (*states.begin()).isSharded() && llvm::all_equal(states);
   int64_t tripCount = rules.getLoops().getTripCount(value);
-  return tripCount * getBytes(value) * (inParts ? 1 : 2) + (tripCount - 1) * PlacementProblem::kBytesOfASum;
+  return tripCount * getBytes(value) * (inParts ? 1 : 2) + (tripCount - 1) * bytesOfASum;
 }
 
 void AxisPlacement::markIllegal(Value value) {

@@ -57,6 +57,7 @@ private:
 
   const FunctionRules &rules;
   AxisAttr axis;
+  int64_t bytesOfASum; ///< what a sum costs beside what it moves
   std::function<AxisState(Value)> states;
   DenseMap<Operation *, int64_t> choices; ///< the factor that the axis shards, of every op
   PlacementProblem problem;

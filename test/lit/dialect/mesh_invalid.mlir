@@ -51,3 +51,8 @@ epl.mesh @mesh axes ["data"=2] first 1 strides [2147483647]
 // (C4)
 // expected-error@+1 {{has an axis of stride 1, expected more than 1, which the axes of lower strides reach}}
 epl.mesh @mesh axes ["data"=2, "model"=2] first 0 strides [1, 1]
+
+// -----
+
+// expected-error@+1 {{role of an axis is "batch", expected "data", "model" or "none"}}
+epl.mesh @mesh axes ["rows"=2 : batch]
