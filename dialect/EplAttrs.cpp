@@ -66,10 +66,10 @@ LogicalResult LoopAttr::verify(EmitError emitError, int64_t id, int64_t tripCoun
 }
 
 //===----------------------------------------------------------------------===//
-// AxisAttr: <"data" = 4>
+// AxisAttr: <"data" = 4>, <"rows" = 4 : data>
 //===----------------------------------------------------------------------===//
 
-LogicalResult AxisAttr::verify(EmitError emitError, StringRef name, int64_t size) {
+LogicalResult AxisAttr::verify(EmitError emitError, StringRef name, int64_t size, AxisRole) {
   if (name.empty()) // (A1)
     return emitError() << "axis has an empty name";
   if (size < 1) // (A1)
@@ -77,19 +77,41 @@ LogicalResult AxisAttr::verify(EmitError emitError, StringRef name, int64_t size
   return success();
 }
 
-/// `"data" = 4`.
+AxisRole AxisAttr::getRoleOfName(StringRef name) {
+  return symbolizeAxisRole(name.rtrim("0123456789")).value_or(AxisRole::none);
+}
+
+static FailureOr<AxisRole> parseRole(AsmParser &parser) {
+  StringRef word;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&word))
+    return failure();
+  if (std::optional<AxisRole> role = symbolizeAxisRole(word))
+    return *role;
+  return parser.emitError(loc) << "role of an axis is \"" << word
+                               << "\", expected \"data\", \"model\" or \"none\"";
+}
+
+/// `"data" = 4`, `"rows" = 4 : data`.
 static Attribute parseAxisBody(AsmParser &parser) {
   std::string name;
   int64_t size;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseString(&name) || parser.parseEqual() || parser.parseInteger(size))
     return {};
-  return AxisAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), name, size);
+  FailureOr<AxisRole> role = AxisAttr::getRoleOfName(name);
+  if (succeeded(parser.parseOptionalColon()))
+    role = parseRole(parser);
+  if (failed(role))
+    return {};
+  return AxisAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), name, size, *role);
 }
 
 static void printAxisBody(AsmPrinter &printer, AxisAttr axis) {
   printer.printString(axis.getName());
   printer << "=" << axis.getSize();
+  if (axis.getRole() != AxisAttr::getRoleOfName(axis.getName()))
+    printer << " : " << stringifyAxisRole(axis.getRole());
 }
 
 Attribute AxisAttr::parse(AsmParser &parser, Type) {

@@ -40,6 +40,12 @@ def Epl_KernelKind : I32EnumAttr<"KernelKind", "what a kernel is made of", [
   let cppNamespace = "::mlir::epl";
 }
 
+def Epl_AxisRole : Epl_Enum<"AxisRole", "what an axis of a mesh is for", [
+  I32EnumAttrCase<"none", 0>,
+  I32EnumAttrCase<"data", 1>,
+  I32EnumAttrCase<"model", 2>
+]>;
+
 class Epl_Attr<string name, string attrMnemonic> : AttrDef<Epl_Dialect, name> {
   let mnemonic = attrMnemonic;
 }
@@ -117,12 +123,25 @@ def Epl_WorkAttr : Epl_Attr<"Work", "work"> {
 def Epl_AxisAttr : Epl_Attr<"Axis", "axis"> {
   let summary = "a named axis of a mesh";
   let description = [{
-    Example: `#epl.axis<"data" = 4>`.
+    `role` is what the axis is for: data parallelism shards the batch over those of role `data`, `epl.split`
+    parameters over those of role `model`; nothing is seeded over one of role `none`. Passes ask for the role,
+    never for the name. In text, an axis without a role has that which its name is, digits at its end left out:
+    "data" and "data2" are `data`, "model" is `model`, "rows" is `none`. A role is printed where it is not that.
+
+    Example: `#epl.axis<"data" = 4>`, `#epl.axis<"rows" = 4 : data>`, `#epl.axis<"data" = 4 : none>`.
 
     Constraints:
     - (A1) the name is not empty; the size is at least 1.
   }];
-  let parameters = (ins StringRefParameter<>:$name, "int64_t":$size);
+  let parameters = (ins StringRefParameter<>:$name, "int64_t":$size, EnumParameter<Epl_AxisRole>:$role);
+  let extraClassDeclaration = [{
+    /// The role that text gives an axis of that name if it says none.
+    static AxisRole getRoleOfName(::llvm::StringRef name);
+    /// Whether data parallelism shards the batch over it, whatever the task graph.
+    bool isData() const { return getRole() == AxisRole::data; }
+    /// Whether `epl.split` splits parameters over it.
+    bool isModel() const { return getRole() == AxisRole::model; }
+  }];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
@@ -247,6 +266,87 @@ def Epl_CopyAttr : Epl_Attr<"Copy", "copy"> {
   }];
   let parameters = (ins "int64_t":$from, "int64_t":$to, "int64_t":$size);
   let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Epl_ComputeAttr : Epl_Attr<"Compute", "compute"> {
+  let summary = "multiply-adds that a device does in a second, by the type of their elements";
+  let description = [{
+    At most, in products of large matrices: `f64`, `f32`, and `f16` for floats of 16 bits or less. Integers count as
+    the float of their width.
+
+    Example: `#epl.compute<f64 = 40000000000, f32 = 80000000000, f16 = 80000000000>`.
+
+    Constraints:
+    - (P1) all numbers are at least 1.
+  }];
+  let parameters = (ins "int64_t":$f64, "int64_t":$f32, "int64_t":$f16);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Epl_MemoryAttr : Epl_Attr<"Memory", "memory"> {
+  let summary = "the memory of a device";
+  let description = [{
+    Its size in bytes, the bytes that the device reads and writes in a second where no cache helps, and the
+    nanoseconds from a read to its first byte.
+
+    Example: `#epl.memory<bytes = 4294967296, bytes_per_second = 20000000000, latency_ns = 100>`.
+
+    Constraints:
+    - (P1) all numbers are at least 1.
+  }];
+  let parameters = (ins "int64_t":$bytes, "int64_t":$bytes_per_second, "int64_t":$latency_ns);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Epl_LinkAttr : Epl_Attr<"Link", "link"> {
+  let summary = "what connects devices";
+  let description = [{
+    The bytes that a device gets from the others in a second, and the nanoseconds that a collective of no bytes
+    takes: that of its members which are ready waits for the last one that long.
+
+    Example: `#epl.link<bytes_per_second = 10000000000, latency_ns = 100000>`.
+
+    Constraints:
+    - (P1) all numbers are at least 1.
+  }];
+  let parameters = (ins "int64_t":$bytes_per_second, "int64_t":$latency_ns);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    /// The bytes that pass in the time of its latency. A collective of fewer is mostly waiting.
+    double getLatencyBytes() const { return double(getLatencyNs()) * double(getBytesPerSecond()) / 1e9; }
+  }];
+  let genVerifyDecl = 1;
+}
+
+def Epl_MachineAttr : Epl_Attr<"Machine", "machine"> {
+  let summary = "what the devices of a module can do";
+  let description = [{
+    Passes weigh computing against moving by these numbers. `kind` is that of the devices, `compute` and `memory`
+    are those of one of them. The links are between devices of one process (shared memory, NVLink), of several
+    processes of one node, and of several nodes (a network); the devices of a mesh are all of one process yet.
+
+    It stands on the module as `epl.machine`; `epl-compile --machine` puts it there. A module without it has the
+    table of kind "cpu" (dialect/Machine.cpp).
+
+    ```mlir
+    module attributes {epl.machine = #epl.machine<kind = "cpu",
+        compute = <f64 = 40000000000, f32 = 80000000000, f16 = 80000000000>,
+        memory = <bytes = 4294967296, bytes_per_second = 20000000000, latency_ns = 100>,
+        within_process = <bytes_per_second = 10000000000, latency_ns = 100000>,
+        between_processes = <bytes_per_second = 5000000000, latency_ns = 200000>,
+        between_nodes = <bytes_per_second = 1000000000, latency_ns = 300000>>} {}
+    ```
+
+    Constraints:
+    - (M1) `kind` is one that there is a table of.
+  }];
+  let parameters = (ins StringRefParameter<>:$kind, "::mlir::epl::ComputeAttr":$compute,
+                        "::mlir::epl::MemoryAttr":$memory, "::mlir::epl::LinkAttr":$within_process,
+                        "::mlir::epl::LinkAttr":$between_processes, "::mlir::epl::LinkAttr":$between_nodes);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
 }
 
 #endif // EPL_ATTRS

@@ -24,6 +24,8 @@ void EplDialect::initialize() {
 LogicalResult EplDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
   StringRef name = attr.getName();
   Attribute value = attr.getValue();
+  if (name == kMachineAttr && !(isa<MachineAttr>(value) && isa<ModuleOp>(op)))
+    return op->emitOpError() << "attribute \"" << name << "\" is not an #epl.machine of a module";
   if (name == kWorkAttr && !isa<WorkAttr>(value))
     return op->emitOpError() << "attribute \"" << name << "\" is not an #epl.work";
   if (name == kDefaultStrategyAttr && !isa<StrategyAttr>(value))

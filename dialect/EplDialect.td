@@ -71,6 +71,9 @@ def Epl_Dialect : Dialect {
     /// of which must hold. Where one does not, the op is not done and its results hold nothing.
     static constexpr llvm::StringLiteral kGuardsAttr = "epl.guards";
 
+    /// Module attribute: what its devices can do, an #epl.machine.
+    static constexpr llvm::StringLiteral kMachineAttr = "epl.machine";
+
     void registerAttrs();
     void registerTypes();
   }];

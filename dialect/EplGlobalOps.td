@@ -10,7 +10,10 @@ def Epl_MeshOp : Epl_Op<"mesh", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     ```mlir
     epl.mesh @mesh axes ["data"=2, "model"=4]
     epl.mesh @mesh1 axes ["data"=2, "model"=2] first 1 strides [3, 1]
+    epl.mesh @mesh2 axes ["rows"=2 : data, "columns"=4 : model]
     ```
+
+    What an axis is for is its role (`#epl.axis`); "data" and "model" need not say theirs.
 
     The device at a position is `first` and, for each axis, the position along it times its stride; where these
     are not said, 0 and devices in row-major order. Above, @mesh1 has devices 1, 2 and 4, 5.
@@ -37,6 +40,8 @@ def Epl_MeshOp : Epl_Op<"mesh", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     ::mlir::epl::AxisAttr getAxis(::llvm::StringRef name);
     /// The position of the axis of that name in mesh order, or -1.
     int64_t getAxisPosition(::llvm::StringRef name);
+    /// The axes of that role, in mesh order.
+    ::llvm::SmallVector<::mlir::epl::AxisAttr> getAxesOfRole(::mlir::epl::AxisRole role);
     /// The number of devices: the product of the axes.
     int64_t getNumDevices();
     /// The device at the first position.

@@ -141,6 +141,11 @@ int64_t MeshOp::getAxisPosition(StringRef name) {
   return -1;
 }
 
+SmallVector<AxisAttr> MeshOp::getAxesOfRole(AxisRole role) {
+  return llvm::filter_to_vector(getAxes().getAsRange<AxisAttr>(),
+                                [&](AxisAttr axis) { return axis.getRole() == role; });
+}
+
 int64_t MeshOp::getNumDevices() {
   int64_t count = 1;
   for (auto axis : getAxes().getAsRange<AxisAttr>())

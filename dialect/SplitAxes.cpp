@@ -2,6 +2,8 @@
 
 #include "dialect/SplitAxes.h"
 
+#include "dialect/Sharding.h"
+
 #include <map>
 #include <numeric>
 #include <set>
@@ -49,6 +51,15 @@ SmallVector<SplitAxis> mlir::epl::getSplitAxes(ArrayRef<TaskGraphOp> taskgraphs)
     return a.counts.size() != b.counts.size() ? a.counts.size() > b.counts.size() : a.counts < b.counts;
   });
   for (auto [index, axis] : llvm::enumerate(axes))
-    axis.name = "model" + (index == 0 ? "" : std::to_string(index + 1));
+    axis.name = kModelAxis.str() + (index == 0 ? "" : std::to_string(index + 1));
+  return axes;
+}
+
+SmallVector<SplitAxis> mlir::epl::getSplitAxes(MeshOp mesh) {
+  SmallVector<SplitAxis> axes = getSplitAxes(getTaskGraphs(mesh));
+  SmallVector<AxisAttr> own = mesh.getAxesOfRole(AxisRole::model);
+  axes.truncate(std::min(axes.size(), own.size()));
+  for (auto [axis, named] : llvm::zip_equal(axes, ArrayRef(own).take_front(axes.size())))
+    axis.name = named.getName().str();
   return axes;
 }

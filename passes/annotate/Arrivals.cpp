@@ -21,12 +21,12 @@ bool mlir::epl::canShare(MeshOp mesh, ArrayRef<TaskGraphOp> taskgraphs, int64_t 
     TaskGraphOp each = taskgraph;
     return devices % each.getStrategy().getDeviceCount() == 0;
   };
-  auto has = [&](const SplitAxis &axis) {
-    AxisAttr found = mesh.getAxis(axis.name);
-    return found && found.getSize() == axis.size;
+  SmallVector<AxisAttr> own = mesh.getAxesOfRole(AxisRole::model);
+  auto fits = [&](auto axis) {
+    return axis.index() < own.size() && own[axis.index()].getSize() == axis.value().size;
   };
-  return mesh.getNumDevices() == devices && mesh.getAxis("data") && llvm::all_of(taskgraphs, divides) &&
-         llvm::all_of(getSplitAxes(taskgraphs), has);
+  return mesh.getNumDevices() == devices && !mesh.getAxesOfRole(AxisRole::data).empty() &&
+         llvm::all_of(taskgraphs, divides) && llvm::all_of(llvm::enumerate(getSplitAxes(taskgraphs)), fits);
 }
 
 void mlir::epl::dropArrivals(ModuleOp module) {

@@ -8,8 +8,8 @@
 // As many replicas of the model as fit stand one behind the other; in each the task graphs do, in their
 // order. So task graph i begins at the sum of the counts before it, and its next replica is the sum of all
 // counts further. One that is split has its devices along "model"; one that replicates over several slices
-// its batch over them, too, along "data2". A module may bring its own mesh, for arguments sharded by hand,
-// or that of an earlier step, on which its arguments arrive (Arrivals.h).
+// its batch over them, too, along "data2". Each axis has its role. A module may bring its own mesh, for
+// arguments sharded by hand, or that of an earlier step, on which its arguments arrive (Arrivals.h).
 // Invariant in: at most one mesh. Invariant out: every task graph is on a mesh. Reference: EPL's nested data
 // parallelism, its automatic layout, and that of scopes that share devices.
 //
@@ -47,18 +47,18 @@ static LogicalResult verifyCounts(TaskGraphs taskgraphs, int64_t devices) {
   return success();
 }
 
-static AxisAttr getAxis(OpBuilder &builder, StringRef name, int64_t size) {
-  return AxisAttr::get(builder.getContext(), name, size);
+static AxisAttr getAxis(OpBuilder &builder, StringRef name, int64_t size, AxisRole role) {
+  return AxisAttr::get(builder.getContext(), name, size, role);
 }
 
 /// The axes of a mesh of `devices`: "data", and those that task graphs are split over.
 static SmallVector<Attribute> getAxes(OpBuilder &builder, TaskGraphs taskgraphs, int64_t devices) {
   SmallVector<Attribute> axes = {Attribute()};
   for (const SplitAxis &axis : getSplitAxes(taskgraphs)) {
-    axes.push_back(getAxis(builder, axis.name, axis.size));
+    axes.push_back(getAxis(builder, axis.name, axis.size, AxisRole::model));
     devices /= axis.size;
   }
-  axes.front() = getAxis(builder, "data", devices);
+  axes.front() = getAxis(builder, kDataAxis, devices, AxisRole::data);
   return axes;
 }
 
@@ -101,7 +101,8 @@ static SmallVector<Attribute> getOwnAxes(OpBuilder &builder, TaskGraphOp taskgra
   int64_t count = strategy.getDeviceCount();
   SmallVector<Attribute> axes = getAxes(builder, taskgraph, replicas * count);
   if (strategy.getKind() == StrategyKind::replicate && count > 1)
-    axes = {getAxis(builder, "data", replicas), getAxis(builder, "data2", count)};
+    axes = {getAxis(builder, kDataAxis, replicas, AxisRole::data),
+            getAxis(builder, kDataAxis.str() + "2", count, AxisRole::data)};
   return axes;
 }
 

@@ -5,17 +5,19 @@
 // guards, loop) where it stands, if its operands are made before that; else the bucket comes down to it, if
 // all that reads the bucket's results stands behind it. What depends on a member of a bucket thus never joins
 // it, and no reader waits for what the program makes after it. A bucket that comes down gives up overlap with
-// the computation that it passes, and holds more before the first of it is read, so its bytes are bounded;
-// for a few bytes the wait is all that a collective costs, and they always join. What goes to another mesh is
-// still made before what may be made of it there is read (Channels.h). Each element is combined as before, in
-// the order of the members. Invariant in and out: level "tasks". Reference: S. Li et al., PyTorch
-// Distributed: Experiences on Accelerating Data Parallel Training, 2020 (buckets of gradients).
+// the computation that it passes, and holds more before the first of it is read, so its bytes are bounded by
+// what the link moves in its latency; for a few bytes the wait is all that a collective costs, and they
+// always join (Machine.h). What goes to another mesh is still made before what may be made of it there is
+// read (Channels.h). Each element is combined as before, in the order of the members. Invariant in and out:
+// level "tasks". Reference: S. Li et al., PyTorch Distributed: Experiences on Accelerating Data Parallel
+// Training, 2020 (buckets of gradients).
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Bytes.h"
 #include "dialect/Channels.h"
 #include "dialect/Loops.h"
+#include "dialect/Machine.h"
 #include "dialect/Sharding.h"
 #include "passes/pipeline/Passes.h"
 
@@ -205,9 +207,12 @@ struct FuseCollectivesPass : epl::impl::FuseCollectivesPassBase<FuseCollectivesP
   using FuseCollectivesPassBase::FuseCollectivesPassBase;
 
   void runOnOperation() override {
+    MachineAttr machine = getMachine(getOperation());
+    int64_t most = maxBytes > 0 ? int64_t(maxBytes) : getLargestBucketBytes(machine);
+    int64_t small = smallBytes > 0 ? int64_t(smallBytes) : getSmallBytes(machine);
     for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal())
-        Fuser(function.front(), maxBytes, smallBytes).run();
+        Fuser(function.front(), most, small).run();
   }
 };
 } // namespace

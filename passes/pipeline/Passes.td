@@ -10,7 +10,8 @@ def FuseCollectivesPass : Pass<"epl-fuse-collectives", "::mlir::ModuleOp"> {
     Collectives of one kind over the same axes, by the same reduction and under the same guards become one of
     several tensors, at the place of one of them: all that makes its operands stands before it, all that reads its
     results behind it. The tensors of one have together at most `max-bytes` on a device; those of at
-    most `small-bytes` are joined beyond that.
+    most `small-bytes` are joined beyond that. Both follow from the latency and the bandwidth of the link between
+    the devices (`#epl.machine`) where they are not said.
 
     ```mlir
     %0:2 = epl.task <@tg0, backward> (%x) : ...
@@ -26,8 +27,8 @@ def FuseCollectivesPass : Pass<"epl-fuse-collectives", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"maxBytes", "max-bytes", "int64_t", "1 << 20", "Of the tensors of one collective">,
-    Option<"smallBytes", "small-bytes", "int64_t", "1 << 10", "Of a tensor that may always join">
+    Option<"maxBytes", "max-bytes", "int64_t", "0", "Of the tensors of one collective; 0: as the machine wants it">,
+    Option<"smallBytes", "small-bytes", "int64_t", "0", "Of a tensor that may always join; 0: as the machine wants it">
   ];
   let dependentDialects = ["EplDialect"];
 }

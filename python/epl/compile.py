@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
 import tempfile
@@ -36,13 +37,24 @@ def load_or_compile(text: str, devices: str, name: str, more: Sequence[str] = ()
     cache = plan_cache()
     if cache is None:
         return _load(compile_plan(text, options, name), text, name)
-    key = plan_key(text, options)
+    key = plan_key(text, [*options, *_contents(options)])
     plan = cache.load(key, runtime.module().Plan.from_bytes)
     if plan is None:
         content = compile_plan(text, options, name)
         plan = _load(content, text, name)
         cache.store(key, content)
     return plan
+
+
+def _contents(options: Sequence[str]) -> list[str]:
+    """What the files hold that options name, which may change under their names; unreadable ones nothing."""
+    contents = []
+    for option in options:
+        name, _, file = option.partition("=")
+        if name == "--machine":
+            with contextlib.suppress(OSError):  # a kind, or a file that the compiler complains of
+                contents.append(Path(file).read_bytes().decode("latin-1"))
+    return contents
 
 
 def _load(content: bytes, text: str, name: str) -> Any:

@@ -179,7 +179,7 @@ def _word(what: str, spec: Key, value: Any) -> str:
         raise ConfigError(f"{what} must be one of {choices}, found {value!r}{meant}")
     if word is None:
         raise ConfigError(f"{what} must be a string, found {value!r}")
-    return word
+    return word if spec.allowed else str(value)
 
 
 def _loss_scale(what: str, value: Any) -> Value:

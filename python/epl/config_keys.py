@@ -11,9 +11,9 @@ Value = bool | int | float | str
 class Key:
     """A setting: its default, which fixes its type, its meaning, and the values allowed.
 
-    `allowed` holds lower-case words; if it is empty, all values of the type are. `has_effect` says whether
-    anything but the default is taken in this version. `instead`: of a key of EPL that means nothing here, the
-    reason and what to do.
+    `allowed` holds lower-case words; if it is empty, all values of the type are, and strings keep their case.
+    `has_effect` says whether anything but the default is taken in this version. `instead`: of a key of EPL
+    that means nothing here, the reason and what to do.
     """
 
     default: Value
@@ -119,6 +119,12 @@ KEYS: dict[str, Key] = {
         False,
         "Run all scopes on the same devices: what replicates shards its batch over all of them, what is "
         "split over groups of them; else each scope has devices of its own.",
+        has_effect=True,
+    ),
+    "cluster.machine": Key(
+        "cpu",
+        "What the devices can do, by which the compiler weighs computing against moving: a kind that it "
+        "knows (`cpu`, `a100`, `h100`, `b200`), or the name of a file as `epl-plan machine` prints it.",
         has_effect=True,
     ),
     "split.sequence_parallel": Key(

@@ -19,7 +19,7 @@ from epl.adapters.jax import hooks
 from epl.adapters.jax import trace as adapter
 from epl.advice import Recompilations, check_scope_outside
 from epl.config import Config
-from epl.config_keys import Value
+from epl.config_keys import KEYS, Value
 from epl.differences import difference
 from epl.environment import Devices, Settings, as_config, count_devices, parse_devices, settings
 from epl.errors import ArgumentError, Error, Place, StepError
@@ -198,7 +198,9 @@ def _options(config: Config) -> tuple[str, ...]:
     colocate = ("--colocate",) if config["cluster.colocate_split_and_replicate"] else ()
     across = () if config["cluster.device_place_prefer_intra_node"] else ("--across-nodes",)
     sequence = ("--sequence-parallel",) if config["split.sequence_parallel"] else ()
-    return (*zero, *colocate, *across, *sequence)
+    machine = config["cluster.machine"]
+    choices = () if machine == KEYS["cluster.machine"].default else (f"--machine={machine}",)
+    return (*zero, *colocate, *across, *sequence, *choices)
 
 
 @overload

@@ -45,14 +45,15 @@ class Refusal(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """A program and what it is compiled for: a kind of kernels, a CPU, a level of ZeRO, and whether what a
-    split leaves whole between its sums and products is shared."""
+    """A program and what it is compiled for: a kind of kernels, a CPU, a level of ZeRO, whether what a split
+    leaves whole between its sums and products is shared, and the machine that choices are made for."""
 
     program: Program
     kernels: str  # vectorized | loops | reference: loops without the scopes, on one device
     cpu: str = "host"
     zero: str = "off"  # v1 | v2 | v3
     sequence: bool = False
+    machine: str = "cpu"
 
     @property
     def devices(self) -> int:
@@ -65,9 +66,10 @@ class Case:
         zero = () if self.zero == "off" else (f"--zero={self.zero}",)
         layout = self.program.layout
         colocate = ("--colocate",) if layout.outside and not layout.apart else ()
-        machine = (f"--devices=cpu:{self.devices}", f"--kernels={self.kernels}", f"--cpu={self.cpu}")
+        target = (f"--devices=cpu:{self.devices}", f"--kernels={self.kernels}", f"--cpu={self.cpu}")
         sequence = ("--sequence-parallel",) if self.sequence else ()
-        return (*machine, *zero, *colocate, *sequence)
+        machine = () if self.machine == "cpu" else (f"--machine={self.machine}",)
+        return (*target, *zero, *colocate, *sequence, *machine)
 
     @property
     def size(self) -> int:

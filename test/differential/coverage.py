@@ -23,7 +23,9 @@ class Coverage:
             kind: Counter()
             for kind in ("ops", "types", "arguments", "layouts", "faults", "ZeRO", "sequence", "kernels")
         }
-        self.counts |= {kind: Counter() for kind in ("names", "derivatives", "derivatives on", "updates")}
+        self.counts |= {
+            kind: Counter() for kind in ("machines", "names", "derivatives", "derivatives on", "updates")
+        }
 
     def add(self, case: AnyCase) -> None:
         self.programs += 1
@@ -47,6 +49,7 @@ class Coverage:
         self.counts["faults"][str(bool(case.find_faults()))] += 1
         self.counts["ZeRO"][case.zero] += 1
         self.counts["sequence"][str(case.sequence)] += 1
+        self.counts["machines"][case.machine] += 1
         self.counts["kernels"][f"{case.kernels} for {case.cpu}"] += 1
 
     def __str__(self) -> str:

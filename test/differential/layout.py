@@ -175,7 +175,7 @@ def find_sharding_fault(
     if sharding or batch_dim is None:
         return None
     if "data" not in axes:
-        return 'has no axis "data" to shard the batch over'
+        return 'has no axis of role "data" to shard the batch over'
     if shape[batch_dim] % axes["data"]:
         return f'of size {shape[batch_dim]} is not divisible by axis "data" of size {axes["data"]}'
     return None

@@ -54,7 +54,8 @@ def make_case(seed: int) -> AnyCase:
     program = make_program(seed, make_layout(choices, devices))
     zero = choices.choice(["off", "off", "off", "v1", "v2", "v3"]) if kernels == "loops" else "off"
     sequence = kernels == "loops" and choices.random() < 0.5
-    return Case(program, kernels, cpu, zero, sequence)
+    machine = choices.choice(["cpu", "cpu", "h100"]) if kernels == "loops" else "cpu"
+    return Case(program, kernels, cpu, zero, sequence, machine)
 
 
 def check_in_process(cases: list[AnyCase]) -> list[Verdict]:

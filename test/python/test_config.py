@@ -36,8 +36,9 @@ def test_every_key_may_be_given_its_default(key: str) -> None:
     assert epl.Config({key: KEYS[key].default}) == epl.Config()
 
 
-def test_strings_ignore_case() -> None:
+def test_words_ignore_case_and_names_of_files_do_not() -> None:
     assert epl.Config({"communication.gradients_reduce_method": "MEAN"}) == epl.Config()
+    assert epl.Config({"cluster.machine": "/tmp/Machine.json"}).cluster.machine == "/tmp/Machine.json"
 
 
 @pytest.mark.parametrize(

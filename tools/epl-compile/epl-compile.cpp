@@ -8,6 +8,7 @@
 
 #include "Nesting.h"
 
+#include "dialect/MachineFile.h"
 #include "dialect/SourceLocation.h"
 #include "passes/annotate/Passes.h"
 #include "passes/emit/BuildPlan.h"
@@ -68,6 +69,7 @@ struct Options {
   ZeroLevel zero = ZeroLevel::off;
   bool sequenceParallel = false;
   std::string cpu = "host";
+  std::string machine; ///< a kind or a file; empty: what the module says
   bool progress = false;
   bool statistics = false;
   std::vector<std::string> debugOnly; ///< passes that say what they decide
@@ -196,6 +198,8 @@ LogicalResult writePlan(ModuleOp module, const std::string &input, const Options
     planOptions.options += " --colocate";
   if (options.acrossNodes)
     planOptions.options += " --across-nodes";
+  if (!options.machine.empty())
+    planOptions.options += " --machine=" + options.machine;
   if (options.zero != ZeroLevel::off)
     planOptions.options += " --zero=v" + std::to_string(int(options.zero));
   if (options.reference)
@@ -210,6 +214,20 @@ LogicalResult writePlan(ModuleOp module, const std::string &input, const Options
     tool::printError(error.what());
     return failure();
   }
+  return success();
+}
+
+/// Puts the machine that was asked for on the module, instead of its own.
+LogicalResult setMachine(ModuleOp module, const std::string &kindOrFile) {
+  if (kindOrFile.empty())
+    return success();
+  module.getContext()->loadDialect<EplDialect>();
+  llvm::Expected<MachineAttr> machine = readMachine(module.getContext(), kindOrFile);
+  if (!machine) {
+    tool::printError(llvm::toString(machine.takeError()));
+    return failure();
+  }
+  module->setAttr(EplDialect::kMachineAttr, *machine);
   return success();
 }
 
@@ -239,7 +257,7 @@ LogicalResult compile(const std::string &input, const Options &options, Reports 
   TimingScope parsing = reports.begin(Progress::Phase::parse, "parse");
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
   parsing.stop();
-  if (!module || failed(runPhases(*module, options, reports)))
+  if (!module || failed(setMachine(*module, options.machine)) || failed(runPhases(*module, options, reports)))
     return failure();
   if (options.stage == Stage::plan) {
     TimingScope timing = reports.begin(Progress::Phase::plan, "plan");
@@ -361,6 +379,11 @@ int main(int argc, char **argv) {
   app.add_flag("--across-nodes", options.acrossNodes,
                "place a copy of the model across the nodes, so that the replicas of a scope are within one; "
                "without it a copy is within a node as far as its devices are");
+  app.add_option(
+         "--machine", options.machine,
+         "what the devices can do, by which sharding and collectives are chosen: cpu, a100, h100, b200, "
+         "or a file as epl-plan machine prints it (default: what the step's module says, else cpu)")
+      ->type_name("KIND|FILE");
   app.add_flag("--timing", options.timing, "report the time of every phase and pass on stderr");
   app.add_flag(
       "--progress", options.progress,

@@ -1,10 +1,13 @@
 #include "Machine.h"
 
 #include "runtime/device/cpu/Contraction.h"
+#include "runtime/plan/model/Mesh.h"
 
 #include <chrono>
 #include <cstring>
 #include <limits>
+#include <numeric>
+#include <random>
 #include <vector>
 
 namespace epl::runtime::tool {
@@ -21,13 +24,13 @@ template <typename Action> static double bestNanoseconds(const Action &action) {
   return best;
 }
 
-double measureGflops() {
+double measureGflops(plan::ElementType type) {
   constexpr int64_t extent = 512;
   plan::ContractT contract;
-  contract.type = plan::ElementType::f32;
+  contract.type = type;
   contract.m = contract.n = contract.k = extent;
   contract.lda = contract.ldb = contract.ldc = extent;
-  std::vector<float> a(extent * extent, 1.0F), b(a), c(a);
+  std::vector<double> a((extent * extent * elementBytes(type) + 7) / 8, 0.0), b(a), c(a); // no odd values
   Contraction product(contract);
   double nanoseconds = bestNanoseconds([&] { product.run(a.data(), b.data(), c.data()); });
   return 2.0 * extent * extent * extent / nanoseconds;
@@ -41,6 +44,27 @@ double measureGbps() {
     asm volatile("" : : "r"(target.data()) : "memory"); // nobody reads the copy: it must not be left out
   });
   return 2.0 * size / nanoseconds;
+}
+
+/// Each line of memory names the next one, in an order that no prefetcher guesses: one cycle through all.
+double measureLatencyNanoseconds() {
+  struct alignas(64) Line {
+    uint32_t next;
+  };
+  constexpr uint32_t numLines = uint32_t(1) << 20, numSteps = numLines / 8;
+  std::vector<uint32_t> order(numLines);
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), std::mt19937(1));
+  std::vector<Line> lines(numLines);
+  for (uint32_t i = 0; i < numLines; ++i)
+    lines[order[i]].next = order[(i + 1) % numLines];
+  uint32_t at = 0;
+  double nanoseconds = bestNanoseconds([&] {
+    for (uint32_t step = 0; step < numSteps; ++step)
+      at = lines[at].next;
+    asm volatile("" : : "r"(at) : "memory"); // nobody reads where it ends: it must not be left out
+  });
+  return nanoseconds / numSteps;
 }
 
 } // namespace epl::runtime::tool

@@ -22,11 +22,15 @@ struct Machine {
   bool isComputeBound(const Cost &cost) const { return computeNanoseconds(cost) >= memoryNanoseconds(cost); }
 };
 
-/// GF/s of this machine's library of contractions on one core (f32, 512x512x512, the best of several).
-double measureGflops();
+/// GF/s of this machine's library of contractions on one core (512x512x512 elements of `type`, a float, the
+/// best of several).
+double measureGflops(plan::ElementType type = plan::ElementType::f32);
 
 /// GB/s at which one core copies memory that no cache holds, the best of several.
 double measureGbps();
+
+/// Nanoseconds that one core waits for memory that no cache holds, the best of several.
+double measureLatencyNanoseconds();
 
 } // namespace epl::runtime::tool
 

@@ -1,6 +1,7 @@
-// epl-plan: shows, draws and checks plan files.
+// epl-plan: shows, draws and checks plan files, and measures the machine that plans are made for.
 
 #include "Explain.h"
+#include "MachineFile.h"
 #include "Measured.h"
 #include "Render.h"
 
@@ -21,7 +22,7 @@ using namespace epl::runtime;
 using namespace epl::runtime::tool;
 
 struct Options {
-  std::string plan, output, trace;
+  std::string plan, output, trace, devices = "cpu:2";
   double gflops = 0, gbps = 0; // 0: to be measured
 };
 
@@ -47,12 +48,20 @@ ExitCode verify(const std::string &path) {
   return good;
 }
 
-ExitCode render(const Options &options) {
-  std::string picture = renderPlan(readPlan(options.plan));
-  if (options.output.empty())
-    print(picture);
+void write(const std::string &text, const std::string &output) {
+  if (output.empty())
+    print(text);
   else
-    writeFile({reinterpret_cast<const uint8_t *>(picture.data()), picture.size()}, options.output);
+    writeFile({reinterpret_cast<const uint8_t *>(text.data()), text.size()}, output);
+}
+
+ExitCode render(const Options &options) {
+  write(renderPlan(readPlan(options.plan)), options.output);
+  return good;
+}
+
+ExitCode machine(const Options &options) {
+  write(measureMachine(Devices::parse(options.devices)), options.output);
   return good;
 }
 
@@ -72,7 +81,8 @@ ExitCode explain(const Options &options) {
 } // namespace
 
 int main(int argc, char **argv) {
-  CLI::App app("Shows, draws and checks the plans that epl-compile writes.", "epl-plan");
+  CLI::App app("Shows, draws and checks the plans that epl-compile writes, and measures what it chooses by.",
+               "epl-plan");
   app.footer("Exit codes: 0 the plan is good, 1 it is not (or cannot be read), 2 wrong usage.");
   app.require_subcommand(1);
   Options options;
@@ -87,9 +97,16 @@ int main(int argc, char **argv) {
       "explain",
       "Report what a plan costs: its memory, who holds what, its ten most expensive kernels, and its "
       "collectives with the ops that are why");
+  CLI::App *machineCommand =
+      app.add_subcommand("machine", "Measure what devices of this machine do, as a file for epl-compile "
+                                    "--machine: multiply-adds, memory, and "
+                                    "all-reduces within this process");
   for (CLI::App *command : {dumpCommand, verifyCommand, renderCommand, explainCommand})
     command->add_option("file", options.plan, "The plan file (.eplan)")->required();
   renderCommand->add_option("-o,--output", options.output, "The SVG file to write; default: standard output");
+  machineCommand->add_option("-o,--output", options.output, "The file to write; default: standard output");
+  machineCommand->add_option("--devices", options.devices, "The devices that exchange values, cpu:N")
+      ->capture_default_str();
   explainCommand
       ->add_option("--gflops", options.gflops,
                    "Peak of a device in 10^9 operations a second; default: measured with the library of "
@@ -107,6 +124,8 @@ int main(int argc, char **argv) {
       return dump(options.plan);
     if (app.got_subcommand(verifyCommand))
       return verify(options.plan);
+    if (app.got_subcommand(machineCommand))
+      return machine(options);
     return app.got_subcommand(renderCommand) ? render(options) : explain(options);
   });
 }

@@ -3,6 +3,7 @@
 #include "passes/shard/analysis/AxisPlacement.h"
 
 #include "dialect/Bytes.h"
+#include "dialect/Machine.h"
 #include "passes/shard/analysis/Enlarging.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -11,14 +12,15 @@ using namespace mlir;
 using namespace mlir::epl;
 
 AxisPlacement::AxisPlacement(const FunctionRules &rules, AxisAttr axis)
-    : rules(rules), axis(axis),
+    : rules(rules), axis(axis), bytesOfASum(getBytesOfASum(getMachine(rules.getFunction()))),
       states([axis](Value value) { return getAxisState(getSharding(value), axis.getName()); }),
       chosen([axis](Operation *op) { return getChosenFactor(op, axis); }) {
   place();
 }
 
 AxisPlacement::AxisPlacement(const FunctionRules &rules, AxisAttr axis, const Propagation &program)
-    : rules(rules), axis(axis), states([&program](Value value) { return program.getState(value); }),
+    : rules(rules), axis(axis), bytesOfASum(getBytesOfASum(getMachine(rules.getFunction()))),
+      states([&program](Value value) { return program.getState(value); }),
       chosen([&program](Operation *op) { return program.getChoice(op); }) {
   place();
 }
@@ -33,6 +35,7 @@ void AxisPlacement::place() {
 
 void AxisPlacement::collect() {
   problem = PlacementProblem();
+  problem.bytesOfASum = bytesOfASum;
   indices.clear();
   completed.clear();
   Block &body = rules.getFunction().getBody().front();
@@ -118,7 +121,7 @@ int64_t AxisPlacement::getBytesToComplete(Value value) const {
   auto states = llvm::map_range(value.getUses(), [&](OpOperand &use) { return getCompleteState(use); });
   bool inParts = !states.empty() && (*states.begin()).isSharded() && llvm::all_equal(states);
   int64_t tripCount = rules.getLoops().getTripCount(value);
-  return tripCount * getBytes(value) * (inParts ? 1 : 2) + (tripCount - 1) * PlacementProblem::kBytesOfASum;
+  return tripCount * getBytes(value) * (inParts ? 1 : 2) + (tripCount - 1) * bytesOfASum;
 }
 
 void AxisPlacement::markIllegal(Value value) {

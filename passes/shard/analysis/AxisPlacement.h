@@ -60,6 +60,7 @@ private:
 
   const FunctionRules &rules;
   AxisAttr axis;
+  int64_t bytesOfASum; ///< what a sum costs beside what it moves
   std::function<AxisState(Value)> states;
   std::function<int64_t(Operation *)> chosen; ///< the factor that propagation has chosen for an op
   DenseMap<Operation *, int64_t> choices;     ///< the factor that the axis shards, of every op

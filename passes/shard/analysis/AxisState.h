@@ -14,22 +14,6 @@
 
 namespace mlir::epl {
 
-/// The axes that seeds are for: data parallelism shards the batch over the first, and over "data2" where a
-/// replica has several devices of its own, `epl.split` parameters over the second, and over "model2" and so
-/// on where counts of devices differ.
-inline constexpr llvm::StringLiteral kDataAxis = "data";
-inline constexpr llvm::StringLiteral kModelAxis = "model";
-
-/// Whether data parallelism shards the batch over an axis of that name, whatever the task graph.
-inline bool isDataAxis(StringRef name) {
-  return name.consume_front(kDataAxis) && llvm::all_of(name, llvm::isDigit);
-}
-
-/// Whether `epl.split` splits parameters over an axis of that name.
-inline bool isModelAxis(StringRef name) {
-  return name.consume_front(kModelAxis) && llvm::all_of(name, llvm::isDigit);
-}
-
 /// The state of a value on one axis: replicated, sharded or partial.
 struct AxisState {
   int64_t dim = -1;                     ///< the dimension that the axis shards, or -1

@@ -73,11 +73,9 @@ public:
   /// Whether every member may start a reduction of the op from the initial values.
   bool startsNeutral(Operation *op) const;
 
-  /// Whether some work shards samples over `axis`: all does over "data" and its like, that of a task graph
+  /// Whether some work shards samples over `axis`: all does over axes of role `data`, that of a task graph
   /// over an axis that it is not split over.
-  bool isOfBatch(AxisAttr axis) const {
-    return isDataAxis(axis.getName()) || taskgraphs.isMixed(axis.getName());
-  }
+  bool isOfBatch(AxisAttr axis) const { return axis.isData() || taskgraphs.isMixed(axis.getName()); }
   /// What the task graph of `op` uses `axis` for.
   AxisUse getUse(Operation *op, AxisAttr axis) const { return taskgraphs.getUse(op, axis.getName()); }
 

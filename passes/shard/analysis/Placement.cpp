@@ -66,7 +66,7 @@ private:
 /// The capacities of values: cost first, then how often sums have gone over to another work.
 class Costs {
 public:
-  explicit Costs(const PlacementProblem &problem) {
+  explicit Costs(const PlacementProblem &problem) : bytesOfASum(problem.bytesOfASum) {
     int64_t cost = 0, crossings = 0;
     for (const PlacementProblem::PartialValue &value : problem.values) {
       cost += getCost(value);
@@ -86,13 +86,11 @@ public:
   int64_t getUnlimited() const { return total + 1; }
 
 private:
-  static int64_t getCost(const PlacementProblem::PartialValue &value) {
-    return value.bytes + PlacementProblem::kBytesOfASum;
-  }
+  int64_t getCost(const PlacementProblem::PartialValue &value) const { return value.bytes + bytesOfASum; }
   /// Leaves room for flows in both directions of an edge.
   static constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 8;
 
-  int64_t scale, total;
+  int64_t bytesOfASum, scale, total;
 };
 } // namespace
 

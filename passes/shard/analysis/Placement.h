@@ -28,11 +28,9 @@ struct PlacementProblem {
     SmallVector<unsigned> inputs, outputs; ///< each value once
     int64_t bytes = 0;                     ///< what it reads and writes more if they are partial
   };
-  /// What a sum costs beside what it moves, in bytes: fewer sums are better than a few bytes less.
-  static constexpr int64_t kBytesOfASum = 64;
-
   SmallVector<PartialValue> values;
   SmallVector<Flow> flows; ///< in program order
+  int64_t bytesOfASum = 0; ///< what a sum costs beside what it moves, in bytes (`getBytesOfASum`)
 };
 
 /// The values to complete right where they are made, at the least cost: bytes, and what a sum costs besides.

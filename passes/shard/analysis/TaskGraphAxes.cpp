@@ -2,15 +2,17 @@
 
 #include "passes/shard/analysis/TaskGraphAxes.h"
 
+#include "dialect/Sharding.h"
 #include "dialect/SplitAxes.h"
-#include "passes/shard/analysis/AxisState.h"
 
 using namespace mlir;
 using namespace mlir::epl;
 
 TaskGraphAxes::TaskGraphAxes(MeshOp mesh) {
   SmallVector<TaskGraphOp> taskgraphs = getTaskGraphs(mesh);
-  SmallVector<SplitAxis> axes = getSplitAxes(taskgraphs);
+  SmallVector<SplitAxis> axes = getSplitAxes(mesh);
+  for (AxisAttr axis : mesh.getAxesOfRole(AxisRole::data))
+    data.insert(axis.getName());
   for (TaskGraphOp taskgraph : taskgraphs) {
     llvm::StringSet<> &own = splits[taskgraph.getSymNameAttr()];
     for (const SplitAxis &axis : axes)
@@ -23,7 +25,7 @@ TaskGraphAxes::TaskGraphAxes(MeshOp mesh) {
 
 bool TaskGraphAxes::takesBatch(Operation *op, StringRef axis) const {
   auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
-  return isDataAxis(axis) ||
+  return data.contains(axis) ||
          (work && mixed.contains(axis) && !splits.lookup(work.getTaskgraph().getAttr()).contains(axis));
 }
 

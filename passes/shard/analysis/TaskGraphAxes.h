@@ -20,8 +20,8 @@ enum class AxisUse {
   split  ///< its task graph does not, and another one does
 };
 
-/// The axes over which each task graph of a mesh shards its batch: "data" and those of the other ones'
-/// splits.
+/// The axes over which each task graph of a mesh shards its batch: those of role `data` and those of the
+/// other ones' splits.
 class TaskGraphAxes {
 public:
   explicit TaskGraphAxes(MeshOp mesh);
@@ -35,6 +35,7 @@ public:
 
 private:
   DenseMap<StringAttr, llvm::StringSet<>> splits; ///< the axes that each task graph is split over
+  llvm::StringSet<> data;                         ///< the axes of that role
   llvm::StringSet<> mixed;                        ///< that some are split over and others are not
 };
 

@@ -360,7 +360,7 @@ struct ExpandSegmentsPass : epl::impl::ExpandSegmentsPassBase<ExpandSegmentsPass
   static void run(Program program) {
     SmallVector<int64_t> sizes;
     for (AxisAttr axis : program.mesh.getAxes().getAsRange<AxisAttr>())
-      if (isModelAxis(axis.getName()) && axis.getSize() > 1)
+      if (axis.isModel() && axis.getSize() > 1)
         sizes.push_back(axis.getSize());
     if (sizes.empty())
       return;

@@ -1,13 +1,13 @@
 //===- SeedBatch.cpp - Data parallelism shards the batch ------------------===//
 //
 // Problem: propagation starts from the shardings of arguments.
-// Method: batch arguments are sharded on their batch dimension over the axis "data", and over those others
-//   over which all task graphs that read them shard their batch; all other arguments are replicated. So a
-//   batch is never gathered, and who wants less of it takes a slice. An axis of one device shards nothing.
-//   Batches may differ in length (nodes and edges of a graph): each is sharded by itself, and must divide.
-//   What comes from another mesh is sharded like a batch if it counts samples, as far as axes divide it, and
-//   left to propagation if not: its sender gives what is asked for.
-// Invariant in: roles are on the arguments; one mesh, with an axis "data" if there is a batch to shard.
+// Method: batch arguments are sharded on their batch dimension over the axes of role `data`, and over those
+//   others over which all task graphs that read them shard their batch; all other arguments are replicated.
+//   So a batch is never gathered, and who wants less of it takes a slice. An axis of one device shards
+//   nothing. Batches may differ in length (nodes and edges of a graph): each is sharded by itself, and must
+//   divide. What comes from another mesh is sharded like a batch if it counts samples, as far as axes divide
+//   it, and left to propagation if not: its sender gives what is asked for.
+// Invariant in: roles are on the arguments; one mesh, with an axis of that role if there is a batch to shard.
 // Invariant out: every tensor argument but those of channels has a sharding that fits; who had one keeps it.
 // Reference: Shoeybi et al., "Megatron-LM", 2019, section 2 (data parallelism as a split of the batch).
 //
@@ -51,7 +51,7 @@ static FailureOr<int64_t> getBatchDim(func::FuncOp function, unsigned argument, 
 }
 
 /// The axes over which every task graph that computes with `argument` shards its batch, in mesh order;
-/// "data" alone if none does.
+/// those of role `data` alone if none does.
 static SmallVector<AxisAttr> getBatchAxes(BlockArgument argument, MeshOp mesh,
                                           const TaskGraphAxes &taskgraphs) {
   Block &body = *argument.getOwner();
@@ -60,7 +60,7 @@ static SmallVector<AxisAttr> getBatchAxes(BlockArgument argument, MeshOp mesh,
   llvm::erase_if(readers, [](Operation *op) { return op->hasTrait<OpTrait::IsTerminator>(); });
   return llvm::filter_to_vector(mesh.getAxes().getAsRange<AxisAttr>(), [&](AxisAttr axis) {
     auto takesBatch = [&](Operation *op) { return taskgraphs.takesBatch(op, axis.getName()); };
-    return isDataAxis(axis.getName()) || (!readers.empty() && llvm::all_of(readers, takesBatch));
+    return axis.isData() || (!readers.empty() && llvm::all_of(readers, takesBatch));
   });
 }
 
@@ -96,8 +96,8 @@ static LogicalResult seedArgument(func::FuncOp function, BlockArgument argument,
   if (isReceived(argument) && *dim < 0)
     return success();
   auto sharding = ShardingAttr::getReplicated(FlatSymbolRefAttr::get(mesh.getSymNameAttr()), type.getRank());
-  if (*dim >= 0 && !mesh.getAxis(kDataAxis))
-    return mesh.emitOpError() << "has no axis \"" << kDataAxis << "\" to shard the batch over";
+  if (*dim >= 0 && mesh.getAxesOfRole(AxisRole::data).empty())
+    return mesh.emitOpError() << "has no axis of role \"data\" to shard the batch over";
   SmallVector<AxisAttr> axes;
   if (*dim >= 0)
     axes = getBatchAxes(argument, mesh, taskgraphs);

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/SplitAxes.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/analysis/AxisState.h"
 

@@ -9,7 +9,7 @@
 //   is taken if members make less and exchange no more, but for the gradients of what the region
 //   broadcasts; of several the one that moves least, then the outermost.
 // Invariant in: arguments have their shardings, no op has one. Invariant out: the same; constraints of
-//   "model" and its like stand in the program, which fit it.
+//   axes of role `model` stand in the program, which fit it.
 // Reference: Korthikanti et al., "Reducing activation recomputation in large transformer models", 2022.
 //
 //===----------------------------------------------------------------------===//
@@ -219,7 +219,7 @@ struct SeedSequence : epl::impl::SeedSequencePassBase<SeedSequence> {
   /// What an axis divides depends on the shardings on those before it, which ops have meanwhile.
   static void seed(func::FuncOp function, MeshOp mesh) {
     for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>()) {
-      if (isModelAxis(axis.getName()) && axis.getSize() > 1)
+      if (axis.isModel() && axis.getSize() > 1)
         Seeder(function, mesh, axis).run();
       FunctionRules rules(function, mesh);
       Propagation program(rules, axis, {});

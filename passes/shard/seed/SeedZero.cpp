@@ -214,12 +214,13 @@ static bool isSpread(BlockArgument state, AxisAttr axis) {
   return dim >= 0 && getSharding(state).getDimAxes(dim).size() > 1;
 }
 
-/// The axes along which there are copies of a state: "data", and those that it is not split over.
+/// The axes along which there are copies of a state: those of role `data`, and those that it is not split
+/// over.
 SmallVector<Seeder::Sharing *> Seeder::getSharings(BlockArgument state) {
   SmallVector<Sharing *> own;
   for (Sharing &sharing : sharings)
     if (!isSpread(state, sharing.axis) &&
-        (isDataAxis(sharing.axis.getName()) || getSharding(state).getDimOf(sharing.axis.getName()) < 0))
+        (sharing.axis.isData() || getSharding(state).getDimOf(sharing.axis.getName()) < 0))
       own.push_back(&sharing);
   return own;
 }

@@ -66,3 +66,10 @@ module attributes {
 
 // CHECK: !epl.dist<tensor<64x128xf32>, <@mesh, [{"data"}, {}]>>
 func.func private @dist(!epl.dist<tensor<64x128xf32>, <@mesh, [{"data"}, {}]>>)
+
+// -----
+
+// CHECK: module attributes {epl.machine = #epl.machine<kind = "h100", compute = <f64 = 1, f32 = 2, f16 = 3>, memory = <bytes = 4, bytes_per_second = 5, latency_ns = 6>, within_process = <bytes_per_second = 7, latency_ns = 8>, between_processes = <bytes_per_second = 9, latency_ns = 10>, between_nodes = <bytes_per_second = 11, latency_ns = 12>>}
+module attributes {epl.machine = #epl.machine<kind = "h100", compute = <f64 = 1, f32 = 2, f16 = 3>,
+    memory = <bytes = 4, bytes_per_second = 5, latency_ns = 6>, within_process = <bytes_per_second = 7, latency_ns = 8>,
+    between_nodes = <latency_ns = 12, bytes_per_second = 11>, between_processes = <bytes_per_second = 9, latency_ns = 10>>} {}

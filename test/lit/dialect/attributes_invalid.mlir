@@ -211,3 +211,37 @@ func.func @factors(%x: tensor<8xf32>) {
   %0 = math.exp %x {epl.factors = {data = -1 : i64}} : tensor<8xf32>
   return
 }
+
+// -----
+
+// expected-error@+1 {{attribute "epl.machine" is not an #epl.machine of a module}}
+module attributes {epl.machine = 8} {}
+
+// -----
+
+// expected-error@+1 {{attribute "epl.machine" is not an #epl.machine of a module}}
+func.func private @no_module() attributes {epl.machine = #epl.link<bytes_per_second = 1, latency_ns = 1>}
+
+// -----
+
+// (P1)
+// expected-error@+1 {{"latency_ns" of a machine is 0, expected at least 1}}
+module attributes {test.link = #epl.link<bytes_per_second = 1, latency_ns = 0>} {}
+
+// -----
+
+// expected-error@+1 {{"bytes_per_second" of a machine is -5, expected at least 1}}
+module attributes {test.memory = #epl.memory<bytes = 1, bytes_per_second = -5, latency_ns = 1>} {}
+
+// -----
+
+// expected-error@+1 {{"f16" of a machine is 0, expected at least 1}}
+module attributes {test.compute = #epl.compute<f64 = 1, f32 = 1, f16 = 0>} {}
+
+// -----
+
+// (M1)
+// expected-error@+1 {{machine of kind "toaster", expected one of "cpu", "a100", "h100", "b200"}}
+module attributes {test.machine = #epl.machine<kind = "toaster", compute = <f64 = 1, f32 = 1, f16 = 1>,
+    memory = <bytes = 1, bytes_per_second = 1, latency_ns = 1>, within_process = <bytes_per_second = 1, latency_ns = 1>,
+    between_processes = <bytes_per_second = 1, latency_ns = 1>, between_nodes = <bytes_per_second = 1, latency_ns = 1>>} {}

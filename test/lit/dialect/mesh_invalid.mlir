@@ -63,3 +63,8 @@ epl.mesh @mesh axes ["data"=2, "model"=2] first 0 strides [1, 1]
 // (C3)
 // expected-error@+1 {{has "strides" without "first", expected both or neither}}
 "epl.mesh"() <{sym_name = "mesh", axes = [#epl.axis<"data"=2>], strides = array<i64: 1>}> : () -> ()
+
+// -----
+
+// expected-error@+1 {{role of an axis is "batch", expected "data", "model" or "none"}}
+epl.mesh @mesh axes ["rows"=2 : batch]

@@ -54,7 +54,7 @@ public:
     SmallVector<Attribute> axes;
     ranks = {{}};
     for (auto [index, size] : llvm::enumerate(this->sizes)) {
-      axes.push_back(AxisAttr::get(&context, getName(index), size));
+      axes.push_back(AxisAttr::get(&context, getName(index), size, AxisRole::none));
       std::vector<Rank> next;
       for (const Rank &rank : ranks)
         for (int64_t coordinate = 0; coordinate < size; ++coordinate) {

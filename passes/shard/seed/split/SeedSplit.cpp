@@ -1,7 +1,8 @@
 //===- SeedSplit.cpp - Tensor parallelism splits parameters ---------------===//
 //
 // Problem: a task graph that is split says over how many devices, not which tensors along which dimensions.
-// Method: the states of the step may be split over the axis "model", those that a task graph reads which does
+// Method: the states of the step may be split over an axis of role `model`, those that a task graph reads
+// which does
 //   not shard its batch over it. What the user constrains (`dims`) is done (SplitConstraints.h); which
 //   dimension of each other one is, a search decides (SplitSearch.h); optimizer state, biases and gains
 //   follow by propagation. Task graphs that are split over different counts have further axes, "model2" and
@@ -86,7 +87,7 @@ struct SeedSplit : epl::impl::SeedSplitPassBase<SeedSplit> {
   LogicalResult seed(func::FuncOp program, MeshOp mesh) {
     llvm::SmallSetVector<BlockArgument, 8> searched;
     for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
-      if (isModelAxis(axis.getName()) && failed(seed(program, mesh, axis, searched)))
+      if (axis.isModel() && failed(seed(program, mesh, axis, searched)))
         return failure();
     spreadExperts(program, mesh, searched.getArrayRef(), explain);
     return success();

@@ -230,7 +230,7 @@ LogicalResult ConstraintReader::failUnmatched(TaskGraphOp taskgraph, DimConstrai
 
 /// Whether a task graph is split over the axis. A mesh that the module brings may have axes of its own.
 static bool isSplitOver(TaskGraphOp taskgraph, MeshOp mesh, AxisAttr axis) {
-  SmallVector<SplitAxis> axes = getSplitAxes(getTaskGraphs(mesh));
+  SmallVector<SplitAxis> axes = getSplitAxes(mesh);
   const auto *known = llvm::find_if(axes, [&](const SplitAxis &each) { return each.name == axis.getName(); });
   return known == axes.end() || known->isSplit(taskgraph.getStrategy());
 }

@@ -15,7 +15,7 @@ using namespace mlir::epl;
 static int64_t getSplitDim(BlockArgument argument, MeshOp mesh) {
   ShardingAttr sharding = getSharding(argument);
   for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
-    if (sharding && isModelAxis(axis.getName()) && sharding.getDimOf(axis.getName()) >= 0)
+    if (sharding && axis.isModel() && sharding.getDimOf(axis.getName()) >= 0)
       return sharding.getDimOf(axis.getName());
   return -1;
 }
@@ -138,7 +138,7 @@ void mlir::epl::spreadExperts(func::FuncOp program, MeshOp mesh, ArrayRef<BlockA
                               bool explain) {
   FunctionRules rules(program, mesh);
   for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>()) {
-    if (!isDataAxis(axis.getName()) || axis.getSize() == 1)
+    if (!axis.isData() || axis.getSize() == 1)
       continue;
     ExpertSearch search(rules, axis, states);
     if (search.hasExperts())

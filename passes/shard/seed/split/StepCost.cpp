@@ -2,6 +2,7 @@
 
 #include "passes/shard/seed/split/StepCost.h"
 
+#include "dialect/Machine.h"
 #include "passes/shard/analysis/AxisPlacement.h"
 #include "passes/shard/analysis/ShardableOp.h"
 
@@ -24,10 +25,22 @@ static std::optional<int64_t> countMultiplyAdds(Operation *op) {
   return volume;
 }
 
+/// As multiply-adds of f32 that take the same time: one at least, and not more than what can be added up.
+static int64_t getWeighted(MachineAttr machine, int64_t multiplyAdds, Type type) {
+  static constexpr double kMost = double(int64_t(1) << 50);
+  int64_t rate = getMultiplyAddsPerSecond(machine, type), reference = machine.getCompute().getF32();
+  if (rate == reference)
+    return multiplyAdds;
+  return int64_t(std::clamp(double(multiplyAdds) * double(reference) / double(rate), 1.0, kMost));
+}
+
 StepCosts::StepCosts(const FunctionRules &rules) : rules(rules) {
+  MachineAttr machine = getMachine(rules.getFunction());
+  multiplyAddsPerByte = getMultiplyAddsPerByte(machine);
   for (Operation &op : rules.getFunction().getBody().front())
     if (std::optional<int64_t> volume = countMultiplyAdds(&op))
-      contractions[&op] = *volume * rules.getLoops().getTripCount(op.getResult(0));
+      contractions[&op] = getWeighted(machine, *volume * rules.getLoops().getTripCount(op.getResult(0)),
+                                      op.getOperand(0).getType());
 }
 
 DenseSet<Operation *> StepCosts::getSplit(const Propagation &program) const {
@@ -40,7 +53,7 @@ DenseSet<Operation *> StepCosts::getSplit(const Propagation &program) const {
 
 StepCost StepCosts::get(const Propagation &program, AxisAttr axis,
                         ArrayRef<const DenseSet<Operation *> *> others) const {
-  StepCost cost = {0, 0};
+  StepCost cost = {0, 0, multiplyAddsPerByte};
   for (auto [op, volume] : contractions) {
     auto has = [contraction = op](const DenseSet<Operation *> *other) {
       return other->contains(contraction);

@@ -12,13 +12,13 @@
 
 namespace mlir::epl {
 
-/// What a propagated program costs on one axis. Time is counted in multiply-adds: a core does 50 to 100 of
-/// them in a nanosecond, in which it gets some ten bytes from another one (docs/performance.md).
+/// What a propagated program costs on one axis. Time is counted in multiply-adds of f32, of which a byte
+/// takes as many as the machine does while a member gets it (dialect/Machine.h).
 struct StepCost {
-  static constexpr int64_t kMultiplyAddsPerByte = 8;
   int64_t multiplyAdds, bytes;
+  double multiplyAddsPerByte;
 
-  int64_t getTime() const { return multiplyAdds + kMultiplyAddsPerByte * bytes; }
+  double getTime() const { return double(multiplyAdds) + multiplyAddsPerByte * double(bytes); }
   bool operator<(StepCost other) const { return getTime() < other.getTime(); }
 };
 
@@ -28,6 +28,7 @@ public:
   explicit StepCosts(const FunctionRules &rules);
 
   bool isContraction(Operation *op) const { return contractions.contains(op); }
+  /// Of f32: one of another type counts as many as take its time.
   int64_t getMultiplyAdds(Operation *contraction) const { return contractions.lookup(contraction); }
   /// The contractions of which each member does a part, after `program.run()`.
   DenseSet<Operation *> getSplit(const Propagation &program) const;
@@ -37,6 +38,7 @@ public:
 
 private:
   const FunctionRules &rules;
+  double multiplyAddsPerByte;
   llvm::MapVector<Operation *, int64_t> contractions; ///< with their multiply-adds
 };
 

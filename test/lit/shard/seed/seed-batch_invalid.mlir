@@ -50,7 +50,7 @@ func.func @dynamic(%x: tensor<?xf32> {epl.role = "batch", epl.batch_dim = 0 : i6
 
 // -----
 
-// expected-error@+1 {{has no axis "data" to shard the batch over}}
+// expected-error@+1 {{has no axis of role "data" to shard the batch over}}
 epl.mesh @mesh axes ["model"=2]
 func.func @no_axis(%x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) {
   return

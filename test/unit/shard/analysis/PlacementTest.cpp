@@ -19,6 +19,7 @@ namespace {
 /// A problem in few words. Values are numbered in the order in which they are added; all are of one size and
 /// of one work unless a test says otherwise.
 struct Graph : PlacementProblem {
+  Graph() { bytesOfASum = kSum; }
   unsigned born(bool illegal = false, int64_t bytes = kBytes) { return add({bytes, 0, true, illegal}); }
   /// The value of an op that reads `inputs`.
   unsigned flow(mlir::ArrayRef<unsigned> inputs, bool illegal = false, int64_t bytes = kBytes) {
@@ -47,7 +48,7 @@ struct Graph : PlacementProblem {
     return std::vector<unsigned>(bits.set_bits_begin(), bits.set_bits_end());
   }
 
-  static constexpr int64_t kBytes = 4;
+  static constexpr int64_t kBytes = 4, kSum = 64;
 
 private:
   unsigned add(PartialValue value) {
@@ -181,7 +182,7 @@ TEST(PlaceSums, CompletesBeforeFanOut) {
 }
 
 TEST(PlaceSums, TakesTwoSumsWhereThatIsLess) {
-  constexpr int64_t kSum = PlacementProblem::kBytesOfASum;
+  constexpr int64_t kSum = Graph::kSum;
   for (int64_t bytes : {kSum, 2 * kSum}) {
     Graph graph;
     unsigned a = graph.born(/*illegal=*/false, bytes), b = graph.born(/*illegal=*/false, bytes);
@@ -243,7 +244,7 @@ void expectBest(const Graph &graph, const BitVector &found) {
   auto getCost = [&](const BitVector &completed) {
     int64_t cost = 0, crossings = 0;
     for (unsigned value : completed.set_bits()) {
-      cost += graph.values[value].bytes + PlacementProblem::kBytesOfASum;
+      cost += graph.values[value].bytes + graph.bytesOfASum;
       crossings += graph.values[value].crossings;
     }
     BitVector pending = getPending(graph, completed);

@@ -1,0 +1,18 @@
+// The machine that epl-compile --machine takes, measured.
+#ifndef EPL_TOOLS_EPL_PLAN_MACHINEFILE_H
+#define EPL_TOOLS_EPL_PLAN_MACHINEFILE_H
+
+#include "runtime/plan/model/Devices.h"
+
+#include <string>
+
+namespace epl::runtime::tool {
+
+/// JSON in the names and units of #epl.machine (dialect/EplAttrs.td): what `devices` CPU devices of one
+/// process do here. Links between processes and nodes are left out, for which the table of "cpu" stands.
+/// Throws Error if there are less than two devices, or no library of products.
+std::string measureMachine(const Devices &devices);
+
+} // namespace epl::runtime::tool
+
+#endif // EPL_TOOLS_EPL_PLAN_MACHINEFILE_H
