@@ -33,10 +33,11 @@ void Program::bindCommands(const Code &code, const BoundCollectives &collectives
     const plan::CommandT &command = *source.commands[index];
     CommandKind kind = kindOf(command);
     bool moves = kind == CommandKind::collective || kind == CommandKind::transfer;
-    bound.push_back(moves ? collectives.bind(source, partIndex, index) : code.bind(source, index));
-    maxPointers = std::max(maxPointers, bound.back()->numPointers());
     const plan::ReceiveT *receive = command.action.AsReceive();
     const plan::SendT *send = command.action.AsSend();
+    bound.push_back(
+        {moves ? collectives.bind(source, partIndex, index) : code.bind(source, index), send != nullptr});
+    maxPointers = std::max(maxPointers, bound.back().command->numPointers());
     received.push_back(receive ? int32_t(receive->channel) : -1);
     sent.push_back(send ? int32_t(send->channel) : -1);
   }
@@ -71,8 +72,10 @@ void Program::bindWaits() {
     localLists.add(local);
     remoteLists.add(remote);
   }
-  for (const std::vector<uint32_t> &communicators : listeners)
-    listenerLists.add(communicators);
+  for (uint32_t command = 0; command < listeners.size(); ++command) {
+    listenerLists.add(listeners[command]);
+    bound[command].isHeard |= !listeners[command].empty();
+  }
 }
 
 } // namespace epl::runtime

@@ -39,7 +39,9 @@ public:
     return peerLists[communicator].of(rank);
   }
 
-  Command &command(uint32_t command) const { return *bound[command]; }
+  Command &command(uint32_t command) const { return *bound[command].command; }
+  /// Whether commands of other ranks wait for it: it has listeners, or sends.
+  bool isHeard(uint32_t command) const { return bound[command].isHeard; }
   /// The pointers that any of them needs room for.
   size_t numPointers() const { return maxPointers; }
 
@@ -75,6 +77,12 @@ private:
     }
   };
 
+  /// What every run of a command needs, in one place.
+  struct Bound {
+    std::unique_ptr<Command> command;
+    bool isHeard;
+  };
+
   void bindPeers(const LocalRanks &ranks);
   void bindCommands(const Code &code, const BoundCollectives &collectives);
   void bindLanes();
@@ -85,7 +93,7 @@ private:
   Topology table;
   std::span<const uint32_t> here;
   std::vector<Lists<uint32_t>> peerLists; // of each communicator's ranks
-  std::vector<std::unique_ptr<Command>> bound;
+  std::vector<Bound> bound;
   size_t maxPointers = 0;
   std::vector<Place> places;
   std::vector<uint32_t> communicating, computing;

@@ -245,10 +245,8 @@ void Step::record(uint32_t worker, const Frame::Cursor &cursor, uint32_t command
 /// The head of a lane has run: tells who waits for it.
 void Step::complete(uint32_t worker, const Frame::Cursor &cursor, Frame::Lane &lane) {
   uint32_t command = lane.commands[lane.head];
-  if (!cursor.program.listeners(command).empty())
+  if (cursor.program.isHeard(command))
     announce(worker, cursor, command);
-  if (int32_t channel = cursor.program.sentChannel(command); channel >= 0)
-    announceSent(worker, cursor, uint32_t(channel));
   lane.advance();
   --frame.workers[worker].left;
 }
@@ -267,11 +265,12 @@ void Step::announce(uint32_t worker, const Frame::Cursor &cursor, uint32_t comma
     for (uint32_t member : program.peers(communicator, cursor.rank))
       if (uint32_t owner = frame.workerOf(program.part(), member); owner != worker)
         executor.wakeSleeper(owner);
+  if (int32_t channel = program.sentChannel(command); channel >= 0)
+    wakeReceivers(worker, cursor, uint32_t(channel));
 }
 
-/// The same for those who receive what a rank has sent.
-void Step::announceSent(uint32_t worker, const Frame::Cursor &cursor, uint32_t channel) {
-  cursor.mesh.publish(cursor.rank, cursor.program.place(plan.channels().sender(channel).command));
+/// Wakes those who receive what a rank has sent.
+void Step::wakeReceivers(uint32_t worker, const Frame::Cursor &cursor, uint32_t channel) {
   for (uint32_t listener : plan.channels().listeners(channel, cursor.rank))
     if (uint32_t owner = frame.workerOf(plan.channels().receiver(channel), listener);
         owner != worker && owner < numWorkers())

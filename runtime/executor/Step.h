@@ -60,7 +60,7 @@ private:
   void complete(uint32_t worker, const Frame::Cursor &cursor, Frame::Lane &lane);
   void reportError(const Frame::Cursor &cursor, uint32_t command, const char *reason);
   void announce(uint32_t worker, const Frame::Cursor &cursor, uint32_t command);
-  void announceSent(uint32_t worker, const Frame::Cursor &cursor, uint32_t channel);
+  void wakeReceivers(uint32_t worker, const Frame::Cursor &cursor, uint32_t channel);
 
   const LoadedPlan &plan;
   Frame &frame;

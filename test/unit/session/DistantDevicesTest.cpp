@@ -73,7 +73,7 @@ TEST(DistantDevices, ComputeWhatThoseOfTheHostDo) {
     auto devices = std::make_shared<DistantDevices>();
     Session session(makePlan(sharding), Backend{devices, std::make_shared<NoCollectives>()});
     Argument n = matrix(10);
-    for (int step = 1; step <= 3; ++step) {
+    for (int64_t step = 1; step <= 3; ++step) {
       bool donates = step != 2;
       Outcome outcome = session.call({n, matrix(100 * step)}, {donates, false}, "step");
       EXPECT_EQ(elements<int64_t>(outcome.results[0]), elements<int64_t>(matrix(10 + step)));
