@@ -35,11 +35,11 @@ struct Table {
 static constexpr int64_t kGiga = 1'000'000'000, kGiB = int64_t(1) << 30;
 
 /// cpu: one core. 50 to 100 multiply-adds of f32 in a nanosecond, in which it gets some ten bytes from
-/// another core; a thread that waits in a collective does so for some 100 microseconds where threads share
-/// cores (docs/performance.md). Its rate is said to be one for all types, so that a step is sharded alike in
-/// each precision: floats of 16 bits are computed as f32, and those of f64 take twice the time. The bandwidth
-/// is rounded so that products with it are powers of two. Between processes: through shared memory, woken by
-/// the kernel; between nodes: 10 Gb/s Ethernet.
+/// another core (docs/performance.md). The latency is that of threads which share cores, where members wait
+/// for each other's turn: 100 microseconds, where idle cores need less than one (`epl-plan machine`). The
+/// rate is said to be one for all types, so that a step is sharded alike in each precision, though f64 takes
+/// twice the time and bf16, on CPUs that multiply it, half. Figures are such that what follows from them is a
+/// power of two. Between processes: shared memory, woken by the kernel; between nodes: 10 Gb/s Ethernet.
 ///
 /// GPUs: NVIDIA's data sheets "A100 Tensor Core GPU" (80 GB SXM, 2022), "H100 Tensor Core GPU" (SXM, 2023)
 /// and "HGX B200" (2025, an eighth of it): f64 and f16 in tensor cores, dense, f32 in CUDA cores, since TF32
