@@ -10,9 +10,12 @@
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/PrettyStackTrace.h"
+#include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir::epl;
 
@@ -24,6 +27,25 @@ static llvm::cl::opt<bool> statistics("statistics", llvm::cl::desc(kStatisticsHe
                                       }));
 static llvm::cl::list<std::string> debugOnly("debug-only", llvm::cl::desc(kDebugOnlyHelp),
                                              llvm::cl::CommaSeparated, llvm::cl::value_desc("passes"));
+
+/// MLIR's main function takes down what LLVM holds, so what passes have counted is printed here, in the work
+/// that it does.
+static mlir::LogicalResult runCounting(llvm::StringRef input, llvm::StringRef output,
+                                       mlir::DialectRegistry &registry) {
+  std::string error;
+  auto from = mlir::openInputFile(input, &error);
+  auto to = from ? mlir::openOutputFile(output, &error) : nullptr;
+  if (!to) {
+    llvm::errs() << "error: " << error << "\n";
+    return mlir::failure();
+  }
+  auto config = mlir::MlirOptMainConfig::createFromCLOptions();
+  mlir::LogicalResult result = mlir::MlirOptMain(to->os(), std::move(from), registry, config);
+  if (succeeded(result))
+    to->keep();
+  printStatistics();
+  return result;
+}
 
 int main(int argc, char **argv) {
   llvm::setBugReportMsg("error: epl-opt has crashed: please send us the input and the arguments\n");
@@ -41,7 +63,7 @@ int main(int argc, char **argv) {
   auto [input, output] = mlir::registerAndParseCLIOptions(argc, argv, "EPL optimizer driver\n", registry);
   if (!debugOnly.empty() && !enableDebugLogs(debugOnly))
     return 1;
-  int code = mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, input, output, registry));
-  printStatistics();
-  return code;
+  if (!statistics)
+    return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, input, output, registry));
+  return mlir::asMainReturnCode(runCounting(input, output, registry));
 }

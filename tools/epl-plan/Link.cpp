@@ -1,6 +1,6 @@
 #include "Link.h"
 
-#include "runtime/executor/Session.h"
+#include "runtime/session/Session.h"
 #include "runtime/plan/build/Builder.h"
 
 #include <algorithm>

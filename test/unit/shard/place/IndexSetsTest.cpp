@@ -103,7 +103,7 @@ protected:
       text += std::string("func.func private @f") + (ops == kExact ? "0" : "1") + "(" + kArguments + ") {" +
               ops + "\n  return\n}\n";
     module = parseSourceString<ModuleOp>(text, config);
-    axis = AxisAttr::get(&context, "data", GetParam());
+    axis = AxisAttr::get(&context, "data", GetParam(), AxisRole::data);
   }
 
   static DialectRegistry makeRegistry() {
