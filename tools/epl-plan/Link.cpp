@@ -63,17 +63,17 @@ static double stepNanoseconds(uint32_t devices, int collectives, int64_t count, 
   return best;
 }
 
-/// What each further collective of a step costs.
-static double collectiveNanoseconds(uint32_t devices, int64_t count, int more, int steps) {
-  double one = stepNanoseconds(devices, 1, count, steps);
-  return std::max(1.0, (stepNanoseconds(devices, 1 + more, count, steps) - one) / more);
+/// What one of many collectives takes; what a step costs besides is shared among them. No difference of two
+/// times is taken, which on a busy machine may be anything.
+static double collectiveNanoseconds(uint32_t devices, int64_t count, int collectives, int steps) {
+  return stepNanoseconds(devices, collectives, count, steps) / collectives;
 }
 
 Link measureLink(uint32_t devices) {
   constexpr int64_t count = int64_t(1) << 20;
-  double small = collectiveNanoseconds(devices, 1, 64, 20);
-  double large = collectiveNanoseconds(devices, count, 4, 10);
-  return {small, 2.0 * count * sizeof(float) / std::max(1.0, large - small)};
+  double small = collectiveNanoseconds(devices, 1, 256, 20),
+         large = collectiveNanoseconds(devices, count, 8, 10);
+  return {small, 2.0 * count * sizeof(float) / large};
 }
 
 } // namespace epl::runtime::tool
