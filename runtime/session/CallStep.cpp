@@ -49,7 +49,7 @@ std::byte *CallStep::address(const Frame::Cursor &cursor, uint32_t slot) const {
   uint32_t part = cursor.program.part();
   const Binding &binding = bindingOf({part, slot});
   if (binding.storage)
-    return binding.storage->block(cursor.rank).address();
+    return binding.storage->address(cursor.rank);
   return setup.slots.isDirect({part, slot}, cursor.rank)
              ? binding.host.data + setup.slots.layout({part, slot}).offset(cursor.rank)
              : setup.memory[part].scratch(slot, cursor.rank).address();

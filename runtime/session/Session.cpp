@@ -94,7 +94,7 @@ std::vector<Session::Use> Session::examine(const std::vector<Argument> &argument
     const std::shared_ptr<Storage> &storage = (*value)->use();
     memories.push_back(storage.get());
     uses[i].donated = donate[i] && slots.updateOf(i) >= 0;
-    if (slots.partsOf(i).size() == 1 && storage->fits(*loaded.devices(), slots.layout(i), slots.ranks(i)) &&
+    if (slots.partsOf(i).size() == 1 && storage->is(slots.kind(i)) &&
         (!(*value)->producer() || (*value)->producer()->runsOn(executor)))
       uses[i].storage = storage;
   }
@@ -118,7 +118,7 @@ void Session::checkType(size_t index, const TensorType &type) const {
 }
 
 std::shared_ptr<Storage> Session::newStorage(size_t slot) const {
-  return std::make_shared<Storage>(loaded.devices(), slots.layout(slot), slots.ranks(slot));
+  return std::make_shared<Storage>(slots.kind(slot));
 }
 
 /// The argument's value in host memory, whatever layout it had.
@@ -167,7 +167,7 @@ std::shared_ptr<StateBuffer> Session::state(size_t index, const HostTensor &tens
     throw Error("slot " + std::to_string(index) + " of the plan is no argument");
   checkType(index, tensor.type);
   bool shared = slot(index).role != plan::SlotRole::state;
-  auto storage = std::make_shared<Storage>(loaded.devices(), slots.layout(index), slots.ranks(index), shared);
+  auto storage = std::make_shared<Storage>(slots.kind(index), shared);
   storage->copyFromHost(tensor.data);
   return std::make_shared<StateBuffer>(kinds[index], std::move(storage), nullptr);
 }

@@ -14,13 +14,20 @@ Slots::Slots(const LoadedPlan &plan) : plan(plan) {
   partSlots.resize(slots.size());
   for (uint32_t part = 0; part < plan.numPrograms(); ++part)
     layOut(part);
+  for (size_t slot = 0; slot < slots.size(); ++slot)
+    kinds.push_back(std::make_shared<StorageKind>(
+        StorageKind{plan.devices(), layout(slot), ranksOf(ownerOf(slot).part)}));
+}
+
+RankDevices Slots::ranksOf(uint32_t part) const {
+  RankDevices ranks(plan.program(part).topology().size());
+  for (uint32_t rank : plan.program(part).ranks())
+    ranks[rank] = plan.ranks().device(part, rank);
+  return ranks;
 }
 
 void Slots::layOut(uint32_t part) {
   const Program &program = plan.program(part);
-  RankDevices &ranks = partRanks.emplace_back(program.topology().size());
-  for (uint32_t rank : program.ranks())
-    ranks[rank] = plan.ranks().device(part, rank);
   std::vector<Held> &own = parts.emplace_back();
   own.reserve(program.plan().slots.size());
   for (uint32_t index = 0; index < program.plan().slots.size(); ++index) {

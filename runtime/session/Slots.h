@@ -30,8 +30,8 @@ public:
   PartSlot ownerOf(size_t slot) const { return partSlots[slot].front(); }
   const SlotLayout &layout(size_t slot) const { return layout(ownerOf(slot)); }
   const SlotLayout &layout(PartSlot slot) const { return parts[slot.part][slot.slot].layout; }
-  /// The ranks of its owner.
-  const RankDevices &ranks(size_t slot) const { return partRanks[ownerOf(slot).part]; }
+  /// How the ranks of its owner hold a state of it.
+  const std::shared_ptr<const StorageKind> &kind(size_t slot) const { return kinds[slot]; }
   /// Whether commands find the rank's block where it is in the caller's tensor.
   bool isDirect(PartSlot slot, uint32_t rank) const {
     const Held &held = parts[slot.part][slot.slot];
@@ -45,6 +45,7 @@ public:
 
 private:
   void layOut(uint32_t part);
+  RankDevices ranksOf(uint32_t part) const;
 
   /// A slot of a program. Several ranks may read one block of an argument where it is; of those that hold a
   /// block of a result, one gives it.
@@ -54,10 +55,10 @@ private:
   };
 
   const LoadedPlan &plan;
-  std::vector<RankDevices> partRanks;   // of each part
   std::vector<std::vector<Held>> parts; // of each part's slots
   std::vector<int32_t> updates;
-  std::vector<std::vector<PartSlot>> partSlots; // of each slot
+  std::vector<std::shared_ptr<const StorageKind>> kinds; // of each slot
+  std::vector<std::vector<PartSlot>> partSlots;          // of each slot
 };
 
 } // namespace epl::runtime

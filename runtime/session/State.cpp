@@ -12,34 +12,33 @@ HostTensor HostTensor::allocate(TensorType type, Memory::Fill fill) {
   return {std::move(type), memory->data(), memory};
 }
 
-Storage::Storage(std::shared_ptr<DeviceSet> deviceSet, SlotLayout layout, RankDevices ranks, bool isShared)
-    : devices(std::move(deviceSet)), blocks(std::move(layout)), homes(std::move(ranks)),
-      shared(isShared && blocks.isReplicated() && devices->usesHostMemory()) {
-  for (uint32_t rank = 0; rank < (shared ? 1 : homes.size()); ++rank) {
-    bool isHere = shared || homes[rank];
-    memory.push_back(isHere
-                         ? devices->allocate(homes[rank].value_or(0), blocks.localBytes(), Memory::Fill::none)
-                         : nullptr);
+bool StorageKind::operator==(const StorageKind &other) const {
+  auto isSame = [inHost = devices->usesHostMemory()](std::optional<uint32_t> one,
+                                                     std::optional<uint32_t> two) {
+    return inHost ? one.has_value() == two.has_value() : one == two;
+  };
+  return devices == other.devices && std::ranges::equal(ranks, other.ranks, isSame) && layout == other.layout;
+}
+
+Storage::Storage(std::shared_ptr<const StorageKind> storageKind, bool isShared)
+    : kind(std::move(storageKind)),
+      shared(isShared && kind->layout.isReplicated() && kind->devices->usesHostMemory()) {
+  for (uint32_t rank = 0; rank < (shared ? 1 : kind->ranks.size()); ++rank) {
+    bool isHere = shared || kind->ranks[rank];
+    memory.push_back(isHere ? kind->devices->allocate(kind->ranks[rank].value_or(0),
+                                                      kind->layout.localBytes(), Memory::Fill::none)
+                            : nullptr);
+    addresses.push_back(isHere ? memory.back()->address() : nullptr);
   }
 }
 
-bool Storage::fits(const DeviceSet &others, const SlotLayout &layout, const RankDevices &ranks) const {
-  auto isSame = [inHost = others.usesHostMemory()](std::optional<uint32_t> one,
-                                                   std::optional<uint32_t> other) {
-    return inHost ? one.has_value() == other.has_value() : one == other;
-  };
-  return devices.get() == &others && std::ranges::equal(homes, ranks, isSame) && blocks == layout;
-}
-
-std::shared_ptr<Storage> Storage::makeAlike() const {
-  return std::make_shared<Storage>(devices, blocks, homes, shared);
-}
+std::shared_ptr<Storage> Storage::makeAlike() const { return std::make_shared<Storage>(kind, shared); }
 
 const std::byte *Storage::wholeInHost() const {
-  if (!devices->usesHostMemory() || !blocks.isReplicated() || !blocks.isContiguous())
+  if (!kind->devices->usesHostMemory() || !kind->layout.isReplicated() || !kind->layout.isContiguous())
     return nullptr;
   uint32_t rank = firstHere();
-  return rank < memory.size() ? memory[rank]->address() : nullptr;
+  return rank < memory.size() ? addresses[rank] : nullptr;
 }
 
 /// The first rank that is here; behind all of them if none is.
@@ -51,25 +50,25 @@ uint32_t Storage::firstHere() const {
 void Storage::copyFromHost(const std::byte *global) {
   for (uint32_t rank = 0; rank < memory.size(); ++rank)
     if (memory[rank])
-      copyIn(*devices, blocks, rank, global, *memory[rank]);
+      copyIn(*kind->devices, kind->layout, rank, global, *memory[rank]);
 }
 
 void Storage::copyToHost(std::byte *global) const {
-  if (uint32_t first = firstHere(); first < memory.size() && blocks.isReplicated())
-    return copyOut(*devices, blocks, first, *memory[first], global);
+  if (uint32_t first = firstHere(); first < memory.size() && kind->layout.isReplicated())
+    return copyOut(*kind->devices, kind->layout, first, *memory[first], global);
   for (uint32_t rank = 0; rank < memory.size(); ++rank) {
-    if (!blocks.isPrimary(rank))
+    if (!kind->layout.isPrimary(rank))
       continue;
     if (!memory[rank])
       throw Error("rank " + std::to_string(rank) + " of the state is in another process");
-    copyOut(*devices, blocks, rank, *memory[rank], global);
+    copyOut(*kind->devices, kind->layout, rank, *memory[rank], global);
   }
 }
 
 void Storage::copyFrom(const Storage &other) {
   for (uint32_t rank = 0; rank < memory.size(); ++rank)
     if (memory[rank])
-      devices->copy(*other.memory[rank], *memory[rank]);
+      kind->devices->copy(*other.memory[rank], *memory[rank]);
 }
 
 void StateBuffer::wait() const {

@@ -26,23 +26,33 @@ struct HostTensor {
 /// Which ranks of a mesh are here, and their devices.
 using RankDevices = std::vector<std::optional<uint32_t>>;
 
+/// How the ranks of a mesh hold a tensor.
+struct StorageKind {
+  std::shared_ptr<DeviceSet> devices;
+  SlotLayout layout;
+  RankDevices ranks;
+
+  /// Whether what is held in one way is held in the other, too. Where all memory is the process's, one device
+  /// finds what another one has.
+  bool operator==(const StorageKind &other) const;
+};
+
 /// The memory of one state: its block on every rank that is here. Whoever makes one fills it.
 class Storage {
 public:
   /// `shared`: all ranks have one memory, for values that are replicated and only read, where devices allow
   /// it.
-  Storage(std::shared_ptr<DeviceSet> devices, SlotLayout layout, RankDevices ranks, bool shared = false);
+  explicit Storage(std::shared_ptr<const StorageKind> kind, bool shared = false);
   /// Another one of the same kind.
   std::shared_ptr<Storage> makeAlike() const;
 
-  const SlotLayout &layout() const { return blocks; }
   bool isShared() const { return shared; }
-  /// Whether it is what a step needs that runs on these devices, with this layout. Where all memory is the
-  /// process's, one device finds what another one has.
-  bool fits(const DeviceSet &others, const SlotLayout &layout, const RankDevices &ranks) const;
+  /// Whether its tensor is held so.
+  bool is(const std::shared_ptr<const StorageKind> &other) const { return kind == other || *kind == *other; }
 
   /// A rank's block; only of a rank that is here.
   Allocation &block(uint32_t rank) const { return *memory[shared ? 0 : rank]; }
+  std::byte *address(uint32_t rank) const { return addresses[shared ? 0 : rank]; }
   /// The whole tensor in memory of the host, if it is somewhere there as the caller has it; else null.
   const std::byte *wholeInHost() const;
 
@@ -61,11 +71,10 @@ public:
 private:
   uint32_t firstHere() const;
 
-  std::shared_ptr<DeviceSet> devices;
-  SlotLayout blocks;
-  RankDevices homes;
+  std::shared_ptr<const StorageKind> kind;
   bool shared;
   std::vector<std::unique_ptr<Allocation>> memory; // of each rank, or one of all; null for those elsewhere
+  std::vector<std::byte *> addresses;              // of each of these
 };
 
 /// A value of a state: what one call made and the next consumes. For one thread at a time.

@@ -4,9 +4,7 @@
 //   collective KIND BYTES ROUNDS RUNS     KIND: all_reduce, reduce_scatter, all_to_all
 //                                         RUNS: so many in a round, made a multiple of those in a step
 #include "../Report.h"
-#include "TestPlan.h"
-
-#include "runtime/session/Session.h"
+#include "test/unit/session/Tensors.h"
 
 #include <algorithm>
 #include <cstdlib>

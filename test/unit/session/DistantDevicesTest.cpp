@@ -108,7 +108,8 @@ TEST(DistantDevices, CannotHaveCollectivesOfTheProcess) {
 /// A tensor of eight bytes a rank, on the second of two ranks alone.
 Storage onSecondRank(const TestPlan &plan) {
   SlotLayout layout(plan.plan, *plan.plan.slots[0], Topology(plan.plan));
-  return Storage(std::make_shared<CpuDevices>(), layout, {std::nullopt, 1});
+  return Storage(std::make_shared<StorageKind>(
+      StorageKind{std::make_shared<CpuDevices>(), std::move(layout), {std::nullopt, 1}}));
 }
 
 TEST(Storage, NamesTheRankThatIsElsewhere) {
