@@ -14,6 +14,7 @@ from conftest import BUILD, Fake
 from epl.compile import compile_plan
 
 COMPILER = BUILD / "bin" / "epl-compile"
+OPT = BUILD / "bin" / "epl-opt"
 
 
 def chain(length: int = 300) -> str:
@@ -32,6 +33,14 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept is kept here."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+
+def run_on_stack(kib: int, *command: object) -> subprocess.CompletedProcess[str]:
+    """Runs a command with a stack of so many KiB."""
+    return subprocess.run(
+        ["bash", "-c", f'ulimit -s {kib} && exec "$@"', "-", *map(str, command)],
+        input="module {}", capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
 
 
 def kept_step(folder: Path) -> Path:
@@ -87,6 +96,62 @@ def test_a_file_on_the_command_line_is_not_copied(tmp_path: Path) -> None:
     assert done.returncode == -11
     assert command_in(done.stderr)[1] == str(step)
     assert not list(tmp_path.glob("epl-crash-*"))
+
+
+def test_a_phase_that_crashes_can_be_run_again(tmp_path: Path) -> None:
+    step, phase = tmp_path / "step.mlir", tmp_path / "phase.mlir"
+    step.write_text(chain())
+    keep = f"--mlir-pass-pipeline-crash-reproducer={phase}"
+    done = run_on_stack(64, COMPILER, step, "--devices=cpu:2", "-o", tmp_path / "step.eplan", keep)
+    assert done.returncode == -11
+    assert f"note: the phase alone: epl-opt --run-reproducer {phase}\n" in done.stderr
+    text = phase.read_text()
+    assert text.startswith('// The module as phase "codegen" of epl-compile found it')
+    assert 'pipeline: "builtin.module(epl-lower-kernels{' in text
+    # epl-opt needs more, knowing more dialects; where a stack begins is chance, to within some KiB.
+    enough = next(kib for kib in range(64, 1024, 8) if run_on_stack(kib, OPT).returncode == 0)
+    again = run_on_stack(enough + 20, OPT, "--run-reproducer", phase)
+    assert again.returncode == -11
+    assert "error: epl-opt has crashed" in again.stderr
+
+
+def test_a_step_that_is_overwritten_while_it_is_compiled(tmp_path: Path) -> None:
+    """Errors show the line that was read, far behind the new end of the file."""
+    step = tmp_path / "builtin_module_no-symbol-name" / "0_epl-unroll-loops.mlir"
+    step.parent.mkdir()
+    bad = '%0 = epl.constrain %x to <[{"no-axis"}]> : tensor<8xf32>'
+    step.write_text(
+        "// what came before\n" * 4000
+        + 'func.func @main(%x: tensor<8xf32> {epl.role = "constant"}) -> tensor<8xf32> {\n'
+        + f"{bad}\nreturn %0 : tensor<8xf32>\n}}\n"
+    )
+    options = ["--mlir-print-ir-after=epl-unroll-loops", f"--mlir-print-ir-tree-dir={tmp_path}"]
+    done = subprocess.run(
+        [COMPILER, step, "--devices=cpu:2", "-o", tmp_path / "step.eplan", *options],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert f'{step}:4002:6: error: constraint names axis "no-axis"' in done.stderr
+    assert bad in done.stderr
+    assert step.stat().st_size < 4000
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_the_step_is_no_place_for_a_phase(tmp_path: Path, link: bool) -> None:
+    step = tmp_path / "step.mlir"
+    step.write_text(chain(1))
+    phase = step
+    if link:
+        phase = tmp_path / "link.mlir"
+        phase.symlink_to(step)
+    keep = f"--mlir-pass-pipeline-crash-reproducer={phase}"
+    done = subprocess.run(
+        [COMPILER, step, "-o", tmp_path / "step.eplan", keep],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert f'"{phase}" is the step, expected another file' in done.stderr
+    assert step.read_text() == chain(1)
 
 
 def test_a_compiler_that_says_nothing(compiler: Fake, tmp_path: Path) -> None:

@@ -6,8 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Nesting.h"
-
 #include "dialect/MachineFile.h"
 #include "dialect/SourceLocation.h"
 #include "passes/annotate/Passes.h"
@@ -24,8 +22,8 @@
 #include "tools/epl-compile/CrashReport.h"
 #include "tools/epl-compile/PassOptions.h"
 #include "tools/epl-compile/Progress.h"
+#include "tools/epl-compile/StepFile.h"
 
-#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -34,7 +32,6 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
-#include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
@@ -238,17 +235,9 @@ LogicalResult compile(const std::string &input, const Options &options, Reports 
   registerShardModels(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.printOpOnDiagnostic(false);
-  std::string error;
-  auto file = openInputFile(input, &error);
-  if (!file) {
-    tool::printError(error);
+  std::unique_ptr<llvm::MemoryBuffer> file = readStep(input);
+  if (!file)
     return failure();
-  }
-  if (!isBytecode(*file))
-    if (auto problem = findDeepNesting(file->getBuffer(), file->getBufferIdentifier())) {
-      llvm::errs() << *problem << "\n";
-      return failure();
-    }
   setCrashInput(input, file->getBuffer());
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(file), SMLoc());
@@ -302,6 +291,9 @@ void checkUsage(const Options &options) {
     throw CLI::ValidationError("--reference", "the reference runs on one device");
   if (options.inputs.size() > 1 && !options.reproducer.empty())
     throw CLI::ValidationError(kReproducerOption, "keeps a phase of one step, found several steps");
+  if (llvm::sys::fs::equivalent(options.inputs.front(), options.reproducer))
+    throw CLI::ValidationError(kReproducerOption,
+                               "\"" + options.reproducer + "\" is the step, expected another file");
   if (options.inputs.size() == 1 || options.stage != Stage::plan)
     return;
   if (!llvm::sys::fs::is_directory(options.output))
