@@ -92,8 +92,8 @@ private:
   };
 };
 
-/// n = n + 1; the ranks fail whose coordinate on "data" is `bad`; then n is summed over one axis, and that over
-/// the other.
+/// n = n + 1; the ranks fail whose coordinate on "data" is `bad`; then n is summed over one axis, and that
+/// over the other.
 std::shared_ptr<const plan::PlanT> makePlan() {
   TestPlan plan({{"data", 2}, {"model", 2}});
   plan.slot(SlotRole::state, "n", ElementType::i64, {1});
