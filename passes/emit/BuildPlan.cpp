@@ -353,6 +353,7 @@ static FailureOr<plan::PlanT> buildParts(ModuleOp module, ArrayRef<func::FuncOp>
     parts.push_back(std::move(*part));
   }
   std::vector<plan::SlotT> whole;
+  whole.reserve(slots.size());
   for (auto &[index, slot] : slots)
     whole.push_back(std::move(slot));
   return runtime::joinParts(getCommon(module, options), std::move(whole), std::move(parts));

@@ -84,7 +84,7 @@ LogicalResult Reproducer::end(LogicalResult result) {
   if (file.empty())
     return result;
   if (succeeded(result))
-    llvm::sys::fs::remove(file);
+    (void)llvm::sys::fs::remove(file); // a file that is there is of no harm
   else
     llvm::errs() << "note: phase \"" << phase << "\" can be run again: epl-opt --run-reproducer " << file
                  << "\n";
