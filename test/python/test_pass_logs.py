@@ -15,6 +15,8 @@ FLAGS = {
     for flag in re.findall(r': Pass<"([^"]+)"', (ROOT / "passes" / phase / "Passes.td").read_text())
 }
 
+NUMBERS = {phase: next((ROOT / "test" / "lit" / phase).glob("statistics.*")).read_text() for phase in PHASES}
+
 
 def source_of(flag: str) -> Path:
     """The file of a pass: that which has its flag as the type of its debug logs."""
@@ -39,3 +41,13 @@ def test_a_pass_counts_what_it_does(flag: str) -> None:
     for name, description in counters:
         assert text.count(name) > 1, f"{name} is not counted"
         assert description[0].isupper()
+        shown = rf"^.*-DAG: .*\b[1-9]\d* {flag} - {re.escape(description)}$"
+        assert re.search(shown, NUMBERS[FLAGS[flag]], re.MULTILINE), (
+            f"no test of {flag} shows {description!r}"
+        )
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_a_pass_says_what_it_decides(flag: str) -> None:
+    """But those that check and decide nothing."""
+    assert flag.startswith("epl-verify-") or "LDBG()" in source_of(flag).read_text()
