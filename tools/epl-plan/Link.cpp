@@ -1,7 +1,7 @@
 #include "Link.h"
 
-#include "runtime/session/Session.h"
 #include "runtime/plan/build/Builder.h"
+#include "runtime/session/Session.h"
 
 #include <algorithm>
 #include <chrono>
