@@ -12,18 +12,20 @@ PHASES = ("shard", "pipeline")
 FLAGS = {
     flag: phase
     for phase in PHASES
-    for flag in re.findall(r': Pass<"([^"]+)"', (ROOT / "passes" / phase / "Passes.td").read_text())
+    for path in (ROOT / "passes" / phase).rglob("Passes.td")
+    for flag in re.findall(r': Pass<"([^"]+)"', path.read_text())
 }
 
 NUMBERS = {phase: next((ROOT / "test" / "lit" / phase).glob("statistics.*")).read_text() for phase in PHASES}
 
 
 def source_of(flag: str) -> Path:
-    """The file of a pass: that which has its flag as the type of its debug logs."""
+    """The file of a pass, whose debug logs are of the pass's flag."""
+    texts = {path: path.read_text() for path in (ROOT / "passes" / FLAGS[flag]).rglob("*.cpp")}
     files = [
         path
-        for path in (ROOT / "passes" / FLAGS[flag]).rglob("*.cpp")
-        if f'#define DEBUG_TYPE "{flag}"' in path.read_text()
+        for path, text in texts.items()
+        if f'#define DEBUG_TYPE "{flag}"' in text and "#define GEN_PASS_DEF_" in text
     ]
     assert len(files) == 1, f"{flag}: {files}"
     return files[0]

@@ -7,6 +7,9 @@
 #include "passes/shard/analysis/Enlarging.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-axis-placement"
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -141,8 +144,11 @@ void AxisPlacement::solve() {
   llvm::BitVector resolved = placeSums(problem);
   llvm::BitVector pending = getPending(problem, resolved);
   for (auto [value, index] : indices) {
-    if (resolved.test(index))
+    if (resolved.test(index)) {
+      LDBG() << value.getDefiningOp()->getName() << " of " << value.getType() << " is completed over "
+             << axis.getName() << ", " << problem.values[index].bytes << " bytes";
       completed.insert(value);
+    }
     if (!pending.test(index))
       settled[value] = AxisState();
   }

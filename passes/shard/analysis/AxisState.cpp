@@ -10,6 +10,12 @@
 using namespace mlir;
 using namespace mlir::epl;
 
+std::string mlir::epl::describeState(AxisState state) {
+  if (state.isSharded())
+    return "sharded on dimension " + std::to_string(state.dim);
+  return state.partial ? ("pending " + stringifyReductionKind(*state.partial)).str() : "replicated";
+}
+
 void mlir::epl::setSharding(Value value, ShardingAttr sharding) {
   assert(sharding.getRank() == cast<RankedTensorType>(value.getType()).getRank() &&
          "a sharding of the tensor");

@@ -31,6 +31,9 @@ struct AxisState {
   bool operator!=(const AxisState &other) const { return !(*this == other); }
 };
 
+/// For people: "sharded on dimension 1", "pending sum" or "replicated".
+std::string describeState(AxisState state);
+
 /// Writes the sharding of an argument or of a result of an op. The shardings of an op's other results become
 /// replicated if they were missing.
 void setSharding(Value value, ShardingAttr sharding);

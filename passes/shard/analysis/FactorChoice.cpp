@@ -5,6 +5,10 @@
 #include "passes/shard/analysis/Enlarging.h"
 
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "llvm/Support/DebugLog.h"
+#include "llvm/Support/InterleavedRange.h"
+
+#define DEBUG_TYPE "epl-factor-choice"
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -195,7 +199,11 @@ int64_t FunctionRules::vote(Operation *op, AxisAttr axis, StateOf getState) cons
     votes = samples;
   dropLookups(votes, rule.lookups);
   auto winner = llvm::max_element(votes);
-  return winner == votes.end() || *winner == 0 ? FactorRule::kBlocked : winner - votes.begin();
+  if (winner == votes.end() || *winner == 0)
+    return FactorRule::kBlocked;
+  LDBG() << op->getName() << " over " << axis.getName() << ": factor " << winner - votes.begin()
+         << " of bytes " << llvm::interleaved_array(votes);
+  return winner - votes.begin();
 }
 
 std::optional<AxisState> mlir::epl::getSlicedState(Value value, UseStateOf getUseState) {

@@ -8,6 +8,10 @@
 
 #include "passes/shard/analysis/Propagation.h"
 
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-propagation"
+
 using namespace mlir;
 using namespace mlir::epl;
 
@@ -41,6 +45,7 @@ void Propagation::seed(BlockArgument argument, AxisState state) {
 
 /// Sets the state of an open argument, or what a carried value is in all iterations.
 void Propagation::setFound(Value value, AxisState state) {
+  LDBG() << value << " over " << axis.getName() << ": " << describeState(state);
   found[value] = state;
   if (auto carry = value.getDefiningOp<LoopCarryOp>()) {
     dirty.set(rules.getPosition(carry));
@@ -197,8 +202,10 @@ void Propagation::slice(Operation &op) {
       llvm::any_of(op.getOperands(), isSharded) || !llvm::all_of(op.getResults(), isReplicated))
     return;
   int64_t factor = rules.chooseSlicedFactor(&op, axis, useState);
-  if (factor != FactorRule::kBlocked)
-    choose(settled, op, factor);
+  if (factor == FactorRule::kBlocked)
+    return;
+  LDBG() << op.getName() << " over " << axis.getName() << ": factor " << factor << ", all that is read of it";
+  choose(settled, op, factor);
 }
 
 //===----------------------------------------------------------------------===//

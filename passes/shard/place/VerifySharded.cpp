@@ -32,12 +32,6 @@ using namespace mlir::epl;
 
 ALWAYS_ENABLED_STATISTIC(numChecked, "Ops that were checked, on each axis");
 
-static std::string describe(AxisState state) {
-  if (state.isSharded())
-    return "sharded on dimension " + std::to_string(state.dim);
-  return state.partial ? ("pending " + stringifyReductionKind(*state.partial)).str() : "replicated";
-}
-
 namespace {
 /// Checks a function on one axis.
 class AxisVerifier {
@@ -88,8 +82,8 @@ LogicalResult AxisVerifier::verifyOp(Operation &op) {
 LogicalResult AxisVerifier::expect(Operation *op, const Twine &what, AxisState found, AxisState expected) {
   if (found == expected)
     return success();
-  return op->emitOpError() << what << " is " << describe(found) << " on axis \"" << axis.getName()
-                           << "\", expected " << describe(expected);
+  return op->emitOpError() << what << " is " << describeState(found) << " on axis \"" << axis.getName()
+                           << "\", expected " << describeState(expected);
 }
 
 /// Partial operands of ops that shard nothing are judged with the results.

@@ -6,6 +6,11 @@
 #include "passes/shard/analysis/FactorChoice.h"
 #include "passes/shard/seed/split/ParameterReads.h"
 
+#include "llvm/Support/DebugLog.h"
+#include "llvm/Support/InterleavedRange.h"
+
+#define DEBUG_TYPE "epl-seed-split"
+
 using namespace mlir;
 using namespace mlir::epl;
 
@@ -122,6 +127,8 @@ SplitSearch::Candidate SplitSearch::evaluate() {
     if (!isDecided(kind, [&](BlockArgument member) { return program.getState(member); }))
       later.push_back(&kind.products);
   outcome->cost = costs.get(program, axis, later);
+  LDBG() << "dimensions " << llvm::interleaved_array(splits) << ": " << outcome->cost.multiplyAdds
+         << " multiply-adds, " << outcome->cost.bytes << " bytes";
   return candidate = outcome;
 }
 
