@@ -159,7 +159,7 @@ void mlir::epl::setCrashInput(StringRef file, StringRef text) {
     SmallString<128> path;
     if (const char *folder = std::getenv("EPL_DUMP_DIR"); folder && *folder) {
       path = folder;
-      llvm::sys::fs::create_directories(path); // where it cannot, the report says so
+      (void)llvm::sys::fs::create_directories(path); // where it cannot, the report says so
     } else {
       llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, path);
     }
