@@ -1,7 +1,17 @@
 //===- Channels.h - What goes from one function to another ------*- C++ -*-===//
 //
-// Where task graphs have devices of their own, a step is one function for each mesh. A result with an
-// `epl.channel` becomes the argument of that number of another function.
+// Where task graphs have devices of their own, a step is one function for each mesh. A result with
+// `epl.channel` = n is sent, and is the argument with `epl.channel` = n of another function. Meshes may send
+// each other values several times in a step; channels are numbered in the order of the program:
+//
+//   mesh of the body                       mesh of the head
+//   %a = ...                      ── 0 ──> %a, forward
+//   %da, backward                 <── 1 ── %da = ... %a ...
+//   %n, a norm over both meshes   <── 2 ── ...
+//
+// Each function runs in order and waits for what it receives. To wait in a circle, a mesh would have to wait
+// for channel n before it makes what it sends by a channel below n. So that is forbidden: an op that makes
+// what is sent by channel k stands before all ops that read what comes by channels above k.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -15,24 +25,22 @@ namespace mlir::epl {
 /// Whether `value` is an argument that comes from another mesh.
 bool isReceived(Value value);
 
-/// What the ops of a function have to do with channels. What comes by a channel may be made of what goes by
-/// those of lower numbers: who makes that stands before those who read this.
+/// The channels that the ops of a function read and send by.
 class ChannelUses {
 public:
   explicit ChannelUses(FunctionOpInterface function);
 
-  /// The last channel by which something comes that `op` reads; -1 if none does.
+  /// The highest channel that an operand of `op` comes by; -1 if none does.
   int64_t getLastRead(Operation *op) const;
-  /// The first channel by which a result of `op` goes; the largest number if none does.
+  /// The lowest channel that a result of `op` is sent by; the largest int64_t if none is.
   int64_t getFirstSent(Operation *op) const;
 
 private:
   DenseMap<Value, int64_t> received, sent;
 };
 
-/// Fails, with an error at a function, if a channel of the module has not exactly one sender and one
-/// receiver, on two meshes, of one global type; and at an op, if it makes what goes by a channel and stands
-/// behind a reader of what comes by one of a higher number. Without that, meshes could wait in a circle.
+/// Fails, with an error at a function, unless each channel of the module has one sender and one receiver, on
+/// two meshes, of one global type; and, with an error at the op, if the order above does not hold.
 LogicalResult verifyChannels(ModuleOp module);
 
 } // namespace mlir::epl

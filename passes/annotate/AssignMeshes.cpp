@@ -1,15 +1,19 @@
 //===- AssignMeshes.cpp - Devices for the task graphs ---------------------===//
 //
-// Problem: a task graph says how many devices one replica wants, not which ones there are.
-// Method: a lone task graph, and those that are to share their devices, are on one mesh of all devices. What
-// is split has an axis "model" of the devices of a replica; there are as many replicas as fit, along the axis
-// "data". Those that are split over other counts have axes of their own where these do not divide each other;
-// an axis that a task graph is not split over is one more of its batch. Other task graphs have a mesh each.
-// As many replicas of the model as fit stand one behind the other; in each the task graphs do, in their
-// order. So task graph i begins at the sum of the counts before it, and its next replica is the sum of all
-// counts further. One that is split has its devices along "model"; one that replicates over several slices
-// its batch over them, too, along "data2". Each axis has its role. A module may bring its own mesh, for
-// arguments sharded by hand, or that of an earlier step, on which its arguments arrive (Arrivals.h).
+// Problem: a task graph says how many devices one replica of it wants, not which ones there are.
+// Method: task graphs that share their devices, or a lone one, are on one mesh of all devices. The devices of
+// a replica are an axis "model" of what is split, and as many replicas as fit are an axis "data". Counts that
+// do not divide each other have axes of their own (SplitAxes.h); an axis that a task graph is not split over
+// is one more of its batch. Other task graphs have a mesh each. As many replicas of the whole model as fit
+// stand one behind the other, the task graphs of each in their order: replica, task graph, device.
+//
+//   body replicate(1), head split(2), on 6 devices      body: "data" = 2, first device 0, every 3rd
+//     0 body | 1 2 head | 3 body | 4 5 head             head: "data" = 2, "model" = 2, first device 1
+//
+// A task graph that replicates over several devices slices its batch over them, too, along "data2". Each axis
+// has its role. A module may bring its own mesh, for arguments that are sharded by hand, or that of an
+// earlier step, on which its arguments arrive (Arrivals.h).
+//
 // Invariant in: at most one mesh. Invariant out: every task graph is on a mesh. Reference: EPL's nested data
 // parallelism, its automatic layout, and that of scopes that share devices.
 //

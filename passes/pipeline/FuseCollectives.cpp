@@ -1,16 +1,26 @@
 //===- FuseCollectives.cpp - Collectives of several tensors ---------------===//
 //
-// Problem: every collective makes its members wait for each other; a step has one for each parameter.
-// Method: walk the collectives in program order. One joins the last bucket of its kind (op, axes, reduction,
-// guards, loop) where it stands, if its operands are made before that; else the bucket comes down to it, if
-// all that reads the bucket's results stands behind it. What depends on a member of a bucket thus never joins
-// it, and no reader waits for what the program makes after it. A bucket that comes down gives up overlap with
-// the computation that it passes, and holds more before the first of it is read, so its bytes are bounded by
-// what the link moves in its latency; for a few bytes the wait is all that a collective costs, and they
-// always join (Machine.h). What goes to another mesh is still made before what may be made of it there is
-// read (Channels.h). Each element is combined as before, in the order of the members. Invariant in and out:
-// level "tasks". Reference: S. Li et al., PyTorch Distributed: Experiences on Accelerating Data Parallel
-// Training, 2020 (buckets of gradients).
+// Problem: every collective makes its members wait for each other, and a step has one for each parameter.
+// Method: walk the collectives in program order, and keep the last bucket of each kind (op, axes, reduction,
+// guards, loop). A collective joins the bucket in one of two places:
+//
+//   where the bucket stands, if its operands        where it stands itself: the bucket comes down, if
+//   are made before:                                nothing that reads the bucket stands in between:
+//
+//     bucket {a}                                      bucket {a}   ──┐
+//     b = all_reduce %b   ──> bucket {a, b}           ...            ▼
+//     ...                                             b = all_reduce %b ──> bucket {a, b}
+//     use of a                                        use of a
+//
+// So what depends on a member of a bucket never joins it, and no reader waits for what the program makes
+// after the reader. A bucket that comes down is less overlapped with computation, and holds more before its
+// first member is read; so its bytes are bounded by what the link moves in its latency. A tensor of a few
+// bytes always joins, since the wait is all that it costs (Machine.h). What goes to another mesh is still
+// made before what may be made of it there is read (Channels.h). Each element is combined as before, in the
+// order of the members.
+//
+// Invariant in and out: level "tasks". Reference: S. Li et al., PyTorch Distributed: Experiences on
+// Accelerating Data Parallel Training, 2020 (buckets of gradients).
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,17 @@
 //===- FusionPlan.h - How a kernel becomes fused loops -------------*- C++ -*-===//
+//
+// The loops of a kernel, before any code and for no target. A softmax over the rows of x: 128 x 64:
+//
+//   FusionPlan, form row      threads share the rows
+//     Nest, 128 rows          for each row i:
+//       Stage 64                for j: m = max(m, x[i, j])                         root m, a reduction
+//       Stage 64                for j: e[j] = exp(x[i, j] - m), s = s + e[j]       roots e and s
+//       Stage 64                for j: y[i, j] = e[j] / s                          root y, the result
+//
+// A root is a value that is stored (Roots.h); all others live in registers, as parts of its expression
+// (Expression.h). Stages of one nest share the loop over rows, since each reads only what the row has stored.
+//
+//===----------------------------------------------------------------------===//
 #pragma once
 
 #include "passes/kernel/cluster/Roots.h"

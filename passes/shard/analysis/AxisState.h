@@ -1,8 +1,17 @@
 //===- AxisState.h - Shardings, one axis at a time --------------*- C++ -*-===//
 //
-// Propagation and placement treat the axes of a mesh one after another. On one axis a value is replicated,
-// sharded on one dimension, or partial. This file translates between these states and the sharding attributes
-// of arguments and ops, where the axes of all of them meet.
+// Propagation and placement look at one axis of the mesh at a time. On one axis a value is in one of three
+// states. For the value [[1, 2], [3, 4]] and an axis "data" of two members:
+//
+//   state                   member 0 has       member 1 has        as an attribute
+//   ----------------------  -----------------  ------------------  -------------------------------
+//   replicated              [[1, 2], [3, 4]]   [[1, 2], [3, 4]]    [{}, {}]
+//   sharded on dimension 0  [[1, 2]]           [[3, 4]]            [{"data"}, {}]
+//   sharded on dimension 1  [[1], [3]]         [[2], [4]]          [{}, {"data"}]
+//   partial, a pending sum  [[1, 0], [5, 4]]   [[0, 2], [-2, 0]]   [{}, {}], partial = sum{"data"}
+//
+// Of a partial value the members may have any tensors whose sum is the value. A sharding attribute holds the
+// states on all axes; this file translates between the two.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,7 +1,15 @@
 //===- BatchFactors.h - Where the samples of the batch are ------*- C++ -*-===//
 //
-// The dimension of each value that counts samples, and the factor by which each op walks them: what data
-// parallelism would shard, known without a mesh.
+// Follows the samples of the batch through a program: which dimension of each value counts them, and by which
+// factor each op walks them. It is what data parallelism would shard, but needs no mesh:
+//
+//   %x: 64 x 784 (batch_dim 0), %w: 784 x 10      %x counts samples in dimension 0, %w in none
+//   %h = matmul %x, %w                            factor d0, and dimension 0 of %h
+//   %s = transpose %h                             dimension 1 of %s
+//   %g = matmul (transpose %x), %dh               factor d2, which is summed over: %g counts none
+//
+// Where task graphs that share devices use an axis differently, those that replicate shard this factor
+// (FactorChoice.h).
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,11 +1,20 @@
 //===- Branches.h - What is read only where a predicate holds ---*- C++ -*-===//
 //
-// Problem: a branch is no region. The ops of all branches stand in the flat list, and elementwise selections
-// by a scalar predicate take the results of one: which ops need not be done where the predicate is otherwise?
-// Method: an op whose results are read by one side of selections only, or by ops of which that holds, is
-// guarded by that side. Users before producers, until nothing changes: what iterations carry is read by the
-// next one. A predicate of the iterations of a loop guards ops of these iterations only. Reference: J. Allen
-// et al., Conversion of control dependence to data dependence, 1983, backwards.
+// Problem: a branch is no region. The ops of both sides stand in the flat list, and a selection by a scalar
+// predicate takes the result of one. Which ops need not be done if the predicate is true, which if it is
+// false?
+//
+//   %a = exp %x                   only the true side reads it      guard {%p = true}
+//   %b = log %x                   only the false side reads it     guard {%p = false}
+//   %c = add %x, %y               both sides read it               no guard
+//   %d = mul %b, %c               only the false side reads it     guard {%p = false}
+//   %r = select %p, (%a + %c), %d
+//
+// Method: an op has a guard if each use of its results is on that side of a selection, or is by an op that
+// has the guard itself. This is computed backwards, users before producers, and again until nothing changes,
+// since values that a loop carries are read by the next iteration. A predicate that is computed in the
+// iterations of a loop guards ops of these iterations only. Reference: the reverse of J. Allen et al.,
+// Conversion of control dependence to data dependence, 1983 (if-conversion).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -46,9 +55,9 @@ class Branches {
 public:
   explicit Branches(Block &body);
 
-  /// Where one of these does not hold nobody reads what `op`, of the block, makes.
+  /// The guard of an op of the block: its results are read only if all of these literals hold. Empty: always.
   SmallVector<Literal> getGuard(Operation *op) const;
-  /// Where one of these does not hold the use, by an op of the block, does not matter.
+  /// The guard of a use by an op of the block: the value matters there only if all of these hold.
   SmallVector<Literal> getGuard(OpOperand &use) const;
 
   /// Whether there is any selection by a scalar.

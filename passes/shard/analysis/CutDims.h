@@ -1,9 +1,15 @@
 //===- CutDims.h - Dimensions that a program takes apart --------*- C++ -*-===//
 //
-// Where layers are stacked, a loop takes the iteration's part of a parameter, or, unrolled, a slice does;
-// gradients are put together likewise. Who shards such a dimension must gather all of it before the first
-// layer. What updates a state may sum over a dimension: an orthogonalized momentum, a factored moment. Who
-// shards that exchanges those sums.
+// ZeRO shards states along a dimension that it may choose. Two kinds of dimensions are bad choices:
+//
+//   cut          dimension 0 of w: 24 x 512 x 512, a stack of 24 layers. Layer i reads w[i], by
+//                `epl.loop_slice` or by a slice. If dimension 0 is sharded, all layers have to be gathered
+//                before the first one.
+//   contracted   dimension 1 of m: 512 x 512, the momentum of Muon, whose update multiplies m by its
+//   transpose.
+//                If dimension 1 is sharded, devices have partial products and sum them.
+//
+// This analysis follows dimensions through the program and finds both.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -15,8 +21,9 @@
 
 namespace mlir::epl {
 
-/// What becomes of the dimensions of a function's tensors. Dimensions that ops walk by one factor are one,
-/// and so are those of a carried value from one iteration to the next, and of a state from step to step.
+/// Classes of dimensions of all tensors of a function. Two dimensions are in one class if a factor of some op
+/// walks both, if they are one dimension of a carried value in successive iterations, or of a state in
+/// successive steps.
 class CutDims {
 public:
   explicit CutDims(const FunctionRules &rules);

@@ -1,4 +1,4 @@
-//===- Enlarging.cpp - Tensors that are larger than what they say ---------===//
+//===- Enlarging.cpp - What is padded or repeated -------------------------===//
 
 #include "passes/shard/analysis/Enlarging.h"
 

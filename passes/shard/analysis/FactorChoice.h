@@ -30,7 +30,8 @@ bool isPending(Value value, StateOf getState);
 /// Asks for the state that a use needs of a complete tensor; none if that is not known.
 using UseStateOf = function_ref<std::optional<AxisState>(OpOperand &)>;
 
-/// The state that all uses of a replicated value slice it to, if they do and agree.
+/// The sharded state that all uses of a replicated value need, if they agree on one: then each member need
+/// only make its part. None if a use needs the whole value, or if two uses need different parts.
 std::optional<AxisState> getSlicedState(Value value, UseStateOf getUseState);
 
 /// The rules of a function's ops and what is known of its values: what decisions are made from.
@@ -58,9 +59,9 @@ public:
   std::optional<unsigned> getNumber(Value value) const;
 
   const Loops &getLoops() const { return loops; }
-  /// Whether a carried value can be a pending sum in all iterations: it starts at zero, and what is made of
-  /// it is the next iteration's and nothing else. That each iteration only adds to it is what the rules of
-  /// its ops say.
+  /// Whether a value that a loop carries may be a pending sum in all iterations, as gradients that iterations
+  /// add up are: it must start at zero (as every member adds its initial value), and be read only for the
+  /// value of the next iteration. That the iterations only add to it is checked by the rules of their ops.
   bool isAccumulator(LoopCarryOp carry) const;
 
   /// Whether `axis` divides dimension `dim` of a tensor together with the other axes that are there already.
@@ -83,25 +84,47 @@ public:
   /// constraints that say something of the axis.
   static std::optional<int64_t> getSaidFactor(Operation *op, AxisAttr axis);
 
-  /// The factor that `axis` shards, or `FactorRule::kBlocked`. What the op says decides, else sharded
-  /// results; otherwise operands vote with the bytes that would move, ties go to the lower factor. Operands
-  /// that lost are gathered. Where task graphs use the axis
-  /// differently, one that shards its batch over it does so whatever its operands are, and in one that does
-  /// not, the samples of what comes from the others are sharded only if nothing else is.
+  /// The factor that `axis` shards, or `FactorRule::kBlocked`. The first row that applies decides:
+  ///
+  ///     1. the op says it: a constraint, a reshard                | that factor, or none
+  ///     2. it is an end of a value that a loop carries            | that of the carried value
+  ///     3. a result is sharded already                            | the factor of that dimension
+  ///     4. its task graph shards the batch over the axis, where   | the factor that counts samples
+  ///        another one of the mesh splits parameters over it      |
+  ///     5. operands are sharded                                   | the factor with most votes
+  ///     6. none is                                                | none
+  ///
+  /// In a vote each operand votes for the factor of its sharded dimension, with the bytes that would have to
+  /// move if another one won; of equal votes the lower factor wins, and operands that lost are gathered. In a
+  /// task graph that splits parameters over an axis which is of the batch elsewhere, the factor of samples
+  /// wins only if nothing votes for another one.
   int64_t chooseFactor(Operation *op, AxisAttr axis, StateOf getState) const;
 
-  /// The parallel factor by which `axis` gives all results of the op as their uses slice them, or
-  /// `FactorRule::kBlocked`.
+  /// The factor to shard if all uses of the op's results slice them, so that each member makes just what it
+  /// reads: a parallel factor that gives every result the state which its uses agree on, or
+  /// `FactorRule::kBlocked` if there is none.
   int64_t chooseSlicedFactor(Operation *op, AxisAttr axis, UseStateOf getUseState) const;
 
   /// The state that an operand must have when the op shards `factor`; what does not depend on it is
   /// replicated.
   AxisState getOperandState(Operation *op, unsigned operand, int64_t factor) const;
 
-  /// The states of the results when the op shards `factor` over `axis`, or, if it shards none, when partial
-  /// operands may flow through. Failure: the op reads a partial value and is not linear in it, or says what
-  /// its result is, which completes it. Adds to `masked` the complete operands that an op which passes
-  /// pending sums reads as zeros on all members but one: what is added to a pending sum is added once.
+  /// The states of the results of an op that shards `factor` over `axis`, or shards nothing
+  /// (`FactorRule::kBlocked`).
+  ///
+  ///     factor    | partial operands | results
+  ///     ----------+------------------+------------------------------------------------------------
+  ///     parallel  | none             | sharded on the dimension that the factor walks
+  ///     reduction | none             | pending that reduction
+  ///     blocked   | none             | replicated
+  ///     blocked   | some             | pending, if the op is linear in them (Linearity.h); else failure
+  ///     any other | some             | failure
+  ///
+  /// Failure also for an op that says its result's state (a constraint) and reads a partial value. After a
+  /// failure the operands have to be completed before the op.
+  ///
+  /// If a complete operand is added to a partial one, it must count once, not once for each member. Such
+  /// operands are appended to `masked`: all members but one have to read zeros in their place.
   FailureOr<SmallVector<AxisState>> getResultStates(Operation *op, int64_t factor, AxisAttr axis,
                                                     StateOf getState,
                                                     SmallVectorImpl<OpOperand *> *masked = nullptr) const;

@@ -1,7 +1,15 @@
 //===- PlanReshard.h - From one sharding to another -------------*- C++ -*-===//
 //
-// What a reshard is made of, as a pure function of two shardings: passes turn the steps into ops, tests run
-// them on index sets.
+// The steps that bring a tensor from one sharding to another, as a pure function of the two: `epl-localize`
+// turns the steps into slices and collectives, tests run them on index sets. Examples, on axes a and b:
+//
+//   from                      to            steps
+//   [{}, {}]                  [{a}, {}]     slice
+//   [{a}, {}]                 [{}, {}]      allGather of dimension 0
+//   [{a}, {}]                 [{}, {a}]     allToAll
+//   [{}, {}] partial sum{a}   [{}, {}]      allReduce
+//   [{}, {}] partial sum{a}   [{a}, {}]     reduceScatter
+//   [{b}, {}] partial sum{a}  [{}, {a}]     reduceScatter to [{b}, {a}], allGather of dimension 0
 //
 //===----------------------------------------------------------------------===//
 #pragma once

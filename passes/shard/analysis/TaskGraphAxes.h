@@ -1,8 +1,16 @@
 //===- TaskGraphAxes.h - What task graphs use an axis for -------*- C++ -*-===//
 //
-// Task graphs that share a mesh may differ in what an axis is to them: one that replicates shards its batch
-// over an axis that another one splits parameters over. The step is still one program: where a value goes
-// from one task graph to the other, placement changes its distribution.
+// Task graphs that share a mesh may use one axis for different things. With a body in `replicate` and a head
+// in `split(2)` on axes "data" = 2 and "model" = 2:
+//
+//                | data              | model
+//   -------------+-------------------+-----------------------------
+//   body         | samples           | samples, too: 4 parts in all
+//   head         | samples           | columns of the parameters
+//   apply        | as the operands   | as the operands
+//
+// "model" is mixed here. The step is still one program: where a value goes from the body to the head,
+// placement changes its sharding.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -15,9 +23,9 @@ namespace mlir::epl {
 
 /// What an axis is to the work of an op.
 enum class AxisUse {
-  open,  ///< all task graphs use it alike, or the op applies gradients: operands decide
-  batch, ///< its task graph shards the batch over it, and another one does not
-  split  ///< its task graph does not, and another one does
+  open,  ///< the op's operands decide: the axis is not mixed, or the op applies gradients
+  batch, ///< a mixed axis over which the op's task graph shards its batch
+  split  ///< a mixed axis over which the op's task graph splits parameters
 };
 
 /// The axes over which each task graph of a mesh shards its batch: those of role `data` and those of the

@@ -1,21 +1,21 @@
 //===- IndexSets.cpp - Members hold what they read ------------------------===//
 //
-// Problem: the shardings of an op's operands and results follow from its factor rule. A wrong rule gives
-//   shardings that agree with it, and a wrong number.
-// Method: from what the op computes (Accesses.h) and nothing else. A member of the axis can do a step if its
-//   parts of the operands have the elements that the step reads. Then
+// Problem: the shardings of an op's operands and results follow from its factor rule. With a wrong rule they
+//   still agree with each other, and the program computes wrong numbers.
+// Method: use what the op computes (Accesses.h) and nothing else. A member of the axis can do a step of the
+//   op if its parts of the operands have the elements that the step reads. Then
 //
-//     the result is      every step for an element of it can be done by
-//     replicated         all members
-//     sharded            the member that has the element
-//     pending            exactly one member, but not all steps for an element by the same one; all members,
-//     if
-//                        an operand is pending, too: each does it on its addends
+//     the result is    every step for an element of it can be done by
+//     ---------------  ---------------------------------------------------------------------------------
+//     replicated       all members
+//     sharded          the member that has the element
+//     pending          exactly one member, and not one member for all steps of an element;
+//                      if an operand is pending, too: all members, each on its addends
 //
-//   Only loops that some sharded dimension is walked by matter. Parts are ranges and positions do not
-//   decrease with a loop, so the ends of ranges decide; of loops with few iterations all are looked at.
-// What this does not say: which reductions members can combine, that they start from a neutral value, and
-// which ops are linear. These are questions about bodies, not about indices.
+//   Only loops that walk a sharded dimension matter. Parts are ranges, and positions do not decrease along a
+//   loop, so it is enough to look at the ends of ranges; of loops with few iterations all are looked at.
+// Not checked here: which reductions members can combine, whether they start from a neutral value, and which
+//   ops are linear. These are questions about bodies, not about indices.
 //
 //===----------------------------------------------------------------------===//
 

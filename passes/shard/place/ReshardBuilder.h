@@ -7,22 +7,28 @@
 
 namespace mlir::epl {
 
-/// Makes values with other shardings, one for each value and sharding.
+/// Gives readers a value in the sharding that they need; readers that need the same one share it.
 class ReshardBuilder {
 public:
   explicit ReshardBuilder(const FunctionRules &rules)
       : rules(rules), builder(rules.getFunction().getContext()) {}
 
-  /// `value` with sharding `target`, made right after `value`, of what another mesh sends before its first
-  /// reader. What is made of constants is made again, and
-  /// what is larger than what it is made of (`getEnlarged`) of that, resharded; the rest is resharded. `work`
-  /// is that of the op that reads it: what reshards an argument belongs there.
+  /// `value` with sharding `target`:
+  ///
+  ///     value                                     | becomes
+  ///     ------------------------------------------+------------------------------------------------
+  ///     made of constants                         | the op once more, with sharding `target`
+  ///     enlarged from an operand (`getEnlarged`)  | the operand resharded, then the op once more
+  ///     other                                     | an `epl.reshard`
+  ///
+  /// It stands right behind `value`; what comes from another mesh is resharded before its first reader.
+  /// `work` is that of the reader, which a reshard of an argument belongs to.
   Value get(Value value, ShardingAttr target, WorkAttr work);
 
-  /// How many copies were made of ops instead of moving what they make.
+  /// How many ops were copied instead of resharding their results.
   size_t getNumRematerialized() const { return rematerialized.size(); }
 
-  /// Erases ops that had other copies made of them and are read by nobody now.
+  /// Erases ops whose readers all read copies now.
   void eraseUnread();
 
 private:

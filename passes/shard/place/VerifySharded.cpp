@@ -1,12 +1,11 @@
 //===- VerifySharded.cpp - Shardings agree with the rules of their ops ----===//
 //
-// Problem: localize turns shardings into local shapes op by op; it is right only if the operands and results
-//   of every op agree.
-// Method: two checks of every op on each axis, which know nothing of each other. By its rule: the states of
-// its
-//   operands and results are those that the factor asks for which propagation has written down
-//   (`epl.factors`). By index sets (IndexSets.cpp), which do not ask the rule: each member holds what it
-//   reads.
+// Problem: localize turns shardings into local shapes op by op. That is right only if the shardings of the
+//   operands and results of every op agree.
+// Method: two checks of every op on each axis, which know nothing of each other:
+//     by its rule         the states of operands and results are those that follow from the factor which
+//                         propagation has written down at the op (`epl.factors`);
+//     by its index sets   each member holds the elements that it reads, whatever the rule (IndexSets.cpp).
 // Invariant in: `epl-place` has run.
 // Invariant out: the same; nothing changes. `epl.reshard` alone changes distributions, captured tensors are
 //   replicated, results that update an argument return in its sharding and the others are complete.

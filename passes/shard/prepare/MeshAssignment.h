@@ -1,8 +1,16 @@
 //===- MeshAssignment.h - Which mesh an op and a value are on ---*- C++ -*-===//
 //
-// Forward and backward work is done where its task graph is. What applies gradients belongs to no task graph
-// by what the user wrote: it goes where what it reads is, so that an optimizer's state stands beside the
-// parameter, and the parameter beside the op that makes its gradient.
+// Task graphs with devices of their own have a mesh each. This analysis says on which mesh each op and each
+// argument of a global program is:
+//
+//   what                                    | mesh
+//   ----------------------------------------+----------------------------------------------------------------
+//   forward and backward work of a scope    | that of its task graph
+//   work that applies gradients             | where most of what it reads is: the optimizer's state is with
+//                                           | the parameter, and that with the op that makes its gradient
+//   made of constants, or of inputs less    | every mesh that reads it computes it itself (rematerialized)
+//   than half as large                      |
+//   a batch                                 | every mesh that reads it
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -22,7 +30,7 @@ public:
   void run();
 
   ArrayRef<MeshOp> getMeshes() const { return meshes; }
-  /// Whether each mesh that reads what an op makes does the op itself.
+  /// Whether the op is done by each mesh that reads its results.
   bool isRematerialized(Operation *op) const { return rematerialized.contains(op); }
   /// The mesh that does an op which is not rematerialized.
   unsigned getMesh(Operation *op) const { return places.lookup(op); }

@@ -1,6 +1,10 @@
 //===- Recipe.h - Making a value again ---------------------------*- C++ -*-===//
 //
-// A cheap elementwise value that is read long after it was made need not be kept if what it is made of is.
+// A cheap elementwise value of the forward work that the backward work reads need not be kept from one to the
+// other, if the values that it is computed from are kept anyway:
+//
+//   forward    %h = matmul ...      %g = gelu %h      ... = matmul %g, %w2
+//   backward   reads %h and %g:     %h is kept, and %g is computed again from it by the recipe (gelu)
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -12,10 +16,10 @@
 
 namespace mlir::epl {
 
-/// The ops that make a value again from values that its readers have anyway.
+/// The ops that compute a value again from values that are kept for its readers anyway.
 class Recipe {
 public:
-  /// What the readers have of a value that they have anyway, else null.
+  /// Gives the value under which the readers find a value that is kept for them; null for one that is not.
   using KeptAs = function_ref<Value(Value)>;
 
   /// For the result of `op`.
@@ -23,13 +27,14 @@ public:
 
   /// Whether there is a recipe that reads no more memory than the value itself takes, about.
   bool isGood() const;
-  /// Makes the value again before the first of `uses`, all by readers, as part of its work, for all of them.
+  /// Computes the value once more, before the op of the first of `uses` and as part of that op's work, and
+  /// replaces all of `uses` by it.
   void replace(ArrayRef<OpOperand *> uses);
 
-  /// The first reader of some in their block.
+  /// Of the ops of `uses` the first in their block.
   static Operation *getFirst(ArrayRef<OpOperand *> uses);
 
-  /// Whether making the op's result again costs little beside reading it.
+  /// Whether computing the op's result again costs little beside reading it from memory.
   static bool isCheap(Operation *op);
   /// Whether a reader can be part of the kernel that makes what it reads: elementwise ops and reductions of
   /// one value can, products cannot.

@@ -1,17 +1,21 @@
 //===- SeedZero.cpp - Devices share state instead of copying it -----------===//
 //
-// Problem: under data parallelism every device keeps and updates all of the optimizer's state, and all of the
+// Problem: under data parallelism every device keeps and updates a copy of the optimizer's state, and of the
 //   parameters.
-// Method: seeds; propagation and placement do the rest. v1: each state of the optimizer is sharded over the
-//   axis "data", along its outermost dimension that the axis divides and no other axis shards; along one that
-//   loops take apart, or that its update sums over, only if there is no other (CutDims.h). So the sum of a
-//   gradient is scattered into the parts that devices update, and parameters are gathered when they are
-//   returned. Where task graphs share devices, what only those read that shard their batch over another axis,
-//   too, is sharded over that as well. v2: gradients are resharded so where they are summed, whatever reads
-//   them. v3: parameters are
-//   sharded so too, and gathered for each work that reads them with the batch: what is gathered for the
-//   forward work is not kept for the backward work, since that is what memory is short of. The optimizer's
-//   are the states that nothing reads which is computed on parts of the batch.
+// Method: seeds; propagation and placement do the rest.
+//
+//     level   seeded on "data"                      what follows
+//     v1      the states of the optimizer           a gradient's sum is scattered into the parts that devices
+//                                                   update; parameters are gathered when they are returned
+//     v2      gradients where they are summed, too  the same, even if something reads whole gradients
+//     v3      parameters, too                       they are gathered for each work that reads them with the
+//                                                   batch, and not kept from forward to backward work
+//
+//   A state is sharded along its outermost dimension that the axis divides and no other axis shards; along
+//   one that loops take apart, or that its update sums over, only if there is no other (CutDims.h). States of
+//   the optimizer are those that nothing reads which is computed on parts of the batch. Where task graphs
+//   share devices, a state that is read only by task graphs which shard their batch over another axis as well
+//   is sharded over that axis, too.
 // Invariant in: `epl-seed-batch` has run: every tensor argument has a sharding.
 // Invariant out: the same; states are sharded over "data" as well, if there is such an axis.
 // Reference: Rajbhandari et al., "ZeRO: memory optimizations toward training trillion parameter models",

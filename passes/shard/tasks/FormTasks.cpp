@@ -1,15 +1,21 @@
 //===- FormTasks.cpp - From local ops to tasks between collectives --------===//
 //
-// Problem: the schedulable units are hidden in a flat list of ops and collectives.
-// Method: walk the ops in program order and keep, for every task and collective so far, the set of those that
-// it depends on. An op joins the first task of its work that nothing it reads depends on, or begins a new
-// one: so the graph stays acyclic, and an op that needs no collective is not held behind one. Tasks of one
-// work thus form a chain, each behind a collective that the one before does not need; what is done in the
-// iterations of a loop stands in tasks of its own, with what enters and leaves it around them, and so does
-// what is done in a branch only, behind its predicate. What is free to make again (scalars, constants, fills,
-// broadcasts and reshapes) belongs to no task: every user gets a clone (TaskPartition.cpp). In: the output of
-// `epl-localize`. Out: tasks and collectives only, in dependency order, on
-// `!epl.dist`. Reference: docs/design.md, 4.4.
+// Problem: what can be scheduled is hidden in a flat list of ops and collectives.
+// Method: walk the ops in program order, and keep for every task and collective so far the set of those that
+// it depends on. An op joins the first task of its work that does not have to wait for something the op
+// reads; if there is none it begins a new task. So the graph stays acyclic, and an op that needs no
+// collective does not wait for one:
+//
+//   forward   a ── all_reduce ── b, of a's sum          task 1: a, c     task 2: b
+//             c, of the batch alone
+//
+// Tasks of one work form a chain in this way, each behind a collective that the one before does not need.
+// What is done in the iterations of a loop, or in one branch only, has tasks of its own. What costs nothing
+// to compute again (scalars, constants, fills, broadcasts, reshapes) belongs to no task: every user has a
+// copy (TaskPartition.cpp).
+//
+// Invariant in: the output of `epl-localize`. Invariant out: tasks and collectives only, in dependency
+// order, on `!epl.dist`. Reference: docs/design.md, 4.4.
 //
 //===----------------------------------------------------------------------===//
 

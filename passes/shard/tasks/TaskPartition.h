@@ -8,19 +8,22 @@ namespace mlir::epl {
 /// Whether `op` casts between distributed values and local tensors.
 bool isCast(Operation *op);
 
-/// Whether making the op's results again costs no more than reading them.
+/// Whether computing the op's results costs no more than reading them (constants, fills, broadcasts,
+/// reshapes, scalars). Such an op belongs to no task: every task that reads it has a copy.
 bool isFree(Operation *op);
 
-/// Whether a free op must stand in a task all the same, since its result leaves the tasks as it is.
+/// Whether a free op must stand in a task all the same, because a collective or the function's return reads
+/// its result: these take what a task has made.
 bool isMaterialized(Operation *op);
 
-/// A task to be, or one op that stands between tasks.
+/// A node of the graph of tasks: a future task, or one op that stands between tasks (a collective, an edge of
+/// a loop), or the arrival of a value from another mesh.
 struct TaskNode {
-  WorkAttr work;                ///< null: no task
-  LoopAttr loop;                ///< in whose iterations it is done, or null
-  SmallVector<Literal> guard;   ///< where one of these does not hold it is not done
-  SmallVector<Operation *> ops; ///< none: something comes from another mesh
-  llvm::BitVector ancestors;    ///< the nodes that it depends on, directly or not
+  WorkAttr work;                ///< of a task; null for other nodes
+  LoopAttr loop;                ///< the loop in whose iterations the node is done, or null
+  SmallVector<Literal> guard;   ///< the node is skipped if one of these does not hold
+  SmallVector<Operation *> ops; ///< in program order; none for an arrival
+  llvm::BitVector ancestors;    ///< the nodes that it depends on, directly or through others
 };
 
 /// The partition of a localized function's block.
@@ -28,9 +31,9 @@ class TaskPartition {
 public:
   explicit TaskPartition(Block &body);
 
-  /// The nodes that have ops in dependency order, those of a loop together, and where it leaves a choice in
-  /// the order of their first ops. A node has more ancestors than each of its ancestors, and so has a loop,
-  /// of which all nodes count as one.
+  /// The nodes that have ops, each behind those that it depends on, the nodes of a loop together. They are
+  /// sorted by their number of ancestors, which is larger than that of each ancestor (a loop counts as one
+  /// node), then by the position of their first op.
   SmallVector<unsigned> getOrder() const;
 
   const TaskNode &getNode(unsigned index) const { return nodes[index]; }
@@ -38,10 +41,10 @@ public:
   /// The predicates of all guards, numbered by their order here.
   ArrayRef<Value> getPredicates() const { return predicates.getArrayRef(); }
   int64_t getNumber(Value predicate) const { return llvm::find(predicates, predicate) - predicates.begin(); }
-  /// The node that makes a predicate; nothing if it is an argument.
+  /// The node that computes a predicate; nothing if it is an argument.
   std::optional<unsigned> findMaker(Value predicate) const;
 
-  /// Whether node `index` must hand out `value`. A free user is a part of its users.
+  /// Whether something outside node `index` reads `value`, directly or through free ops.
   bool isUsedOutside(Value value, unsigned index) const;
 
 private:

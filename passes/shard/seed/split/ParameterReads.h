@@ -5,27 +5,28 @@
 
 namespace mlir::epl {
 
-/// A contraction or a gather that reads a parameter in the forward work, maybe through ops that only move its
-/// elements.
+/// A contraction or a gather of the forward work that reads a parameter, directly or through ops that only
+/// move elements (casts, transposes, reshapes, slices).
 struct ParameterRead {
   Operation *op;
-  unsigned operand; ///< that is what is read
-  /// For each dimension of what is read the argument's dimension that it is, or -1.
-  ArrayRef<int64_t> dims;
-  ArrayRef<int64_t> factors; ///< the factor of `op` that walks each
+  unsigned operand;          ///< of `op`: the one that comes from the parameter
+  ArrayRef<int64_t> dims;    ///< for each dimension of that operand the parameter's dimension, or -1
+  ArrayRef<int64_t> factors; ///< for each dimension of that operand the factor of `op` that walks it
 };
 
-/// Calls `found` for the reads of `argument` by task graphs that do not shard their batch over `axis` while
-/// others are split over it. Dimensions are followed through ops where `axis` can shard them.
+/// Calls `found` for each read of `argument`, but for those by task graphs that shard their batch over `axis`
+/// while others are split over it. Dimensions are followed through ops as far as `axis` can shard them.
 void walkReads(const FunctionRules &rules, AxisAttr axis, BlockArgument argument,
                function_ref<bool(Operation *)> isContraction,
                function_ref<void(const ParameterRead &)> found);
 
-/// The name of an argument with "#" for each number in it, which people read for all of a kind.
+/// The name of an argument with "#" in the place of each number: one name for the parameters of all layers,
+/// in reports and to tell parameters apart that have names.
 std::string getKindName(BlockArgument argument);
 
-/// How parameters are used, whatever they are called: what a product with one is made of, and who reads it.
-/// Four square matrices of attention are told apart by that, and those of equal layers are not.
+/// How parameters are used, whatever their names are: of each product with a parameter, what makes the other
+/// factor, and what reads the product. That tells the four square matrices of attention apart, and is the
+/// same for equal layers:
 ///
 ///   |        | the other factor is made by    | the product is read by               |
 ///   | ------ | ------------------------------ | ------------------------------------ |
@@ -36,7 +37,7 @@ std::string getKindName(BlockArgument argument);
 ///   | w_up   | no product of activations      | the activation function              |
 ///   | w_down | no product of activations      | the sum with the residual            |
 ///
-/// What lies further away is not looked at, so that the first and the last layer are like the others.
+/// Ops further away are not looked at: the neighbours of the first and the last layer differ from others.
 class ParameterUses {
 public:
   ParameterUses(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> parameters,

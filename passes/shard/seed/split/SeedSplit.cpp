@@ -1,17 +1,18 @@
 //===- SeedSplit.cpp - Tensor parallelism splits parameters ---------------===//
 //
 // Problem: a task graph that is split says over how many devices, not which tensors along which dimensions.
-// Method: the states of the step may be split over an axis of role `model`, those that a task graph reads
-// which does
-//   not shard its batch over it. What the user constrains (`dims`) is done (SplitConstraints.h); which
-//   dimension of each other one is, a search decides (SplitSearch.h); optimizer state, biases and gains
-//   follow by propagation. Task graphs that are split over different counts have further axes, "model2" and
-//   so on: each is searched after the others. Experts are spread over replicas at last (SpreadExperts.h).
+// Method: for each axis of role `model` (task graphs that are split over different counts have several) the
+//   states that are read by a task graph which does not shard its batch over the axis are decided:
+//     1. what the user says of them (`dims`, SplitConstraints.h);
+//     2. a search for the dimension of each other parameter (SplitSearch.h);
+//     3. propagation, for the optimizer's state, biases and gains.
+//   In the end experts are spread over replicas (SpreadExperts.h).
 // Invariant in: `epl-seed-batch` has run: every tensor argument has a sharding.
-// Invariant out: those of states are split on "model" as well, if there is such an axis; who was so before is
-//   split as before.
+// Invariant out: those of states are split on "model" as well, if there is such an axis; those that were
+// split
+//   by hand are as they were.
 // Reference: Shoeybi et al., "Megatron-LM", 2019, section 3 (what the search finds for a transformer); EPL's
-// `split`.
+//   `split`.
 //
 //===----------------------------------------------------------------------===//
 

@@ -12,8 +12,8 @@
 
 namespace mlir::epl {
 
-/// What a propagated program costs on one axis. Time is counted in multiply-adds of f32, of which a byte
-/// takes as many as the machine does while a member gets it (dialect/Machine.h).
+/// What a propagated program costs on one axis. Time is measured in multiply-adds of f32: a byte counts as
+/// many of them as a device does in the time in which it receives the byte (`getMultiplyAddsPerByte`).
 struct StepCost {
   int64_t multiplyAdds, bytes;
   double multiplyAddsPerByte;
@@ -28,11 +28,12 @@ public:
   explicit StepCosts(const FunctionRules &rules);
 
   bool isContraction(Operation *op) const { return contractions.contains(op); }
-  /// Of f32: one of another type counts as many as take its time.
+  /// In multiply-adds of f32: one of another type counts by the time that it takes.
   int64_t getMultiplyAdds(Operation *contraction) const { return contractions.lookup(contraction); }
-  /// The contractions of which each member does a part, after `program.run()`.
+  /// The contractions of which each member does a part. Needs `program.run()`.
   DenseSet<Operation *> getSplit(const Propagation &program) const;
-  /// After `program.run()` on `axis`. What is in one of `others` counts as split, too.
+  /// The cost of a program that was propagated on `axis`. Contractions in one of `others` count as split,
+  /// even if they are not yet: those that parameters will split which are not decided.
   StepCost get(const Propagation &program, AxisAttr axis,
                ArrayRef<const DenseSet<Operation *> *> others = {}) const;
 
