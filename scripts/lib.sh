@@ -5,6 +5,9 @@ cd "$root"
 python=$root/.venv/bin/python
 torch_python=$root/.venv-torch/bin/python # scripts/setup --torch makes it
 
+# What one clone has compiled is compiled for all: ccache takes paths below the repository as relative ones.
+export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+
 # step TEXT: a heading with the seconds since the script began.
 step() { printf '\n==> [%3ds] %s\n' "$SECONDS" "$*"; }
 
