@@ -1,5 +1,6 @@
 """The runtime's own figures: the executor and the collectives, in C++ programs beside their peers."""
 
+import itertools
 import json
 import os
 import shutil
@@ -35,6 +36,21 @@ def executor(effort: Effort) -> Iterator[Row]:
         yield Row(f"{what}: each", [time / size for time in ours], goal=100e-9)
         for peer, theirs in found["seconds"].items():
             yield Row(f"{what} / {peer}", ours, theirs, goal=0.5)
+
+
+def growth(effort: Effort) -> Iterator[Row]:
+    """Large plans: what twice the commands cost, and 64 ways of data parallelism instead of 2, by stage."""
+    sizes = ["12800", "25600"] if effort.quick else ["51200", "102400", "204800"]
+    rounds = str(effort.rounds)
+    program = str(PROGRAMS / "plan_growth")
+    narrow = {found["what"]: found["seconds"] for found in lines(program, rounds, "2", *sizes)}
+    for stage, seconds in narrow.items():
+        for half, full in itertools.pairwise(sizes):
+            yield Row(f"plan, {stage}: {full} commands / {half}", seconds[full], seconds[half], goal=2.2)
+    wide = {found["what"]: found["seconds"] for found in lines(program, rounds, "64", sizes[0])}
+    for stage in ("verify", "read"):
+        what = f"plan, {stage}: {sizes[0]} commands, 64 ways of data parallelism / 2"
+        yield Row(what, wide[stage][sizes[0]], narrow[stage][sizes[0]])
 
 
 COLLECTIVES = ("all-reduce", "reduce-scatter", "all-to-all")

@@ -64,6 +64,7 @@ def groups() -> dict[str, Group]:
     result["split step GPT"] = training.split_speed
     result["sharding"] = sharding.sharding
     result["executor"] = native.executor
+    result["plan growth"] = native.growth
     result["call"] = call_overhead
     result["factorizations"] = factorizations
     return result

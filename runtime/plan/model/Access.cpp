@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <set>
 
 namespace epl::runtime {
 namespace {
@@ -219,25 +218,6 @@ std::vector<ByteRange> rangesOf(const Access &access, const Mesh &mesh, uint32_t
                                       : std::vector<ByteRange>{{0, begin}, {end, size}};
   std::erase_if(ranges, [](ByteRange range) { return range.begin == range.end; });
   return ranges;
-}
-
-std::vector<uint32_t> distinctRanks(const Mesh &mesh, const std::vector<std::vector<Access>> &accesses) {
-  std::set<uint32_t> communicators;
-  for (const std::vector<Access> &list : accesses)
-    for (const Access &access : list)
-      if (access.extent != Extent::ranges)
-        communicators.insert(access.communicator);
-  std::set<std::vector<uint32_t>> kinds;
-  std::vector<uint32_t> ranks;
-  for (uint32_t rank = 0; rank < mesh.devices(); ++rank) {
-    std::vector<uint32_t> kind;
-    kind.reserve(communicators.size());
-    for (uint32_t communicator : communicators)
-      kind.push_back(mesh.memberIndex(communicator, rank));
-    if (kinds.insert(kind).second)
-      ranks.push_back(rank);
-  }
-  return ranks;
 }
 
 bool mayOverlap(const Access &a, const Access &b) {

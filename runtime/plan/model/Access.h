@@ -54,10 +54,6 @@ std::vector<Access> accessesOf(const plan::PlanT &plan, const Mesh &mesh, const 
 /// The ranges of `access` in the memory of rank `owner`.
 std::vector<ByteRange> rangesOf(const Access &access, const Mesh &mesh, uint32_t owner);
 
-/// The first rank of each kind, given the accesses of all commands: ranks that own equal parts in all
-/// collectives see equal accesses.
-std::vector<uint32_t> distinctRanks(const Mesh &mesh, const std::vector<std::vector<Access>> &accesses);
-
 /// Whether the bytes of two accesses of one buffer may meet in the memory of some rank.
 bool mayOverlap(const Access &a, const Access &b);
 

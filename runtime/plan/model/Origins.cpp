@@ -1,5 +1,6 @@
 #include "runtime/plan/model/Origins.h"
 
+#include "runtime/plan/model/CaseMap.h"
 #include "runtime/plan/model/Names.h"
 
 #include <algorithm>
@@ -11,83 +12,54 @@
 namespace epl::runtime {
 namespace {
 
-/// Who wrote the bytes of one buffer of one rank last.
-class WriterMap {
-public:
-  void write(ByteRange bytes, Writer writer) {
-    split(bytes.begin);
-    split(bytes.end);
-    segments.erase(segments.lower_bound(bytes.begin), segments.lower_bound(bytes.end));
-    if (bytes.begin < bytes.end)
-      segments[bytes.begin] = {bytes.end, writer};
-  }
-
-  /// Calls `visit` with the writer of each piece of `bytes` that has one.
-  template <typename Visit> void read(ByteRange bytes, const Visit &visit) const {
-    auto it = segments.upper_bound(bytes.begin);
-    if (it != segments.begin() && std::prev(it)->second.end > bytes.begin)
-      --it;
-    for (; it != segments.end() && it->first < bytes.end; ++it)
-      visit(it->second.writer);
-  }
-
-private:
-  struct Segment {
-    uint64_t end;
-    Writer writer;
-  };
-
-  void split(uint64_t at) {
-    auto it = segments.lower_bound(at);
-    if (it == segments.begin() || std::prev(it)->second.end <= at)
-      return;
-    Segment tail = std::prev(it)->second;
-    std::prev(it)->second.end = at;
-    segments.emplace_hint(it, at, tail);
-  }
-
-  std::map<uint64_t, Segment> segments;
-};
-
 using OriginKey = std::tuple<uint32_t, int64_t, uint32_t, int32_t>; // the fields in order
 
 OriginKey keyOf(const plan::Origin &origin) {
   return {origin.operand(), origin.command(), origin.output(), origin.communicator()};
 }
 
-/// The origins that one rank sees.
+/// The origins that all ranks see.
 class Recorder {
 public:
-  struct Record {
-    std::vector<std::set<OriginKey>> commands, slots;
-  };
+  explicit Recorder(const plan::PlanT &plan)
+      : plan(plan), mesh(plan), cuts(mesh), commands(plan.commands.size()), slots(plan.slots.size()) {
+    memory.reserve(plan.buffers.size());
+    for (const auto &buffer : plan.buffers)
+      memory.emplace_back(cuts, buffer->size, writerBefore(*buffer));
+  }
 
-  Recorder(const plan::PlanT &plan, const Mesh &mesh, uint32_t rank, Record &record)
-      : plan(plan), mesh(mesh), rank(rank), record(record), memory(plan.buffers.size()) {}
-
-  void run(const std::vector<std::vector<Access>> &accesses) {
-    for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer)
-      if (plan.buffers[buffer]->slot >= 0 && slotOf(buffer).role != plan::SlotRole::result)
-        memory[buffer].write({0, plan.buffers[buffer]->size}, {-1, uint32_t(plan.buffers[buffer]->slot)});
-    for (uint32_t command = 0; command < accesses.size(); ++command)
-      for (const Access &access : accesses[command])
+  void run() {
+    for (uint32_t command = 0; command < commands.size(); ++command)
+      for (const Access &access : accessesOf(plan, mesh, *plan.commands[command]))
         if (!access.remote || mesh.memberCount(access.communicator) > 1)
           step(command, access);
     recordResults();
   }
 
+  const std::vector<std::set<OriginKey>> &ofCommands() const { return commands; }
+  const std::vector<std::set<OriginKey>> &ofSlots() const { return slots; }
+
 private:
-  const plan::SlotT &slotOf(uint32_t buffer) const { return *plan.slots[size_t(plan.buffers[buffer]->slot)]; }
+  /// Who wrote bytes last; nobody knows what is in memory that nothing has written.
+  using Memory = CaseMap<std::optional<Writer>>;
+
+  std::optional<Writer> writerBefore(const plan::BufferT &buffer) const {
+    if (buffer.slot < 0 || plan.slots[size_t(buffer.slot)]->role == plan::SlotRole::result)
+      return std::nullopt;
+    return Writer{-1, uint32_t(buffer.slot)};
+  }
 
   void step(uint32_t command, const Access &access) {
-    for (ByteRange bytes : rangesOf(access, mesh, rank))
+    Memory &bytes = memory[access.buffer];
+    cuts.visit(access, 0, [&](ByteRange range, Literal literal) {
       if (access.write)
-        memory[access.buffer].write(bytes, {command, access.operand});
-      else
-        memory[access.buffer].read(bytes, [&](Writer writer) {
-          record.commands[command].insert(
-              {access.operand, writer.command, writer.output, communicatorOf(access)});
-        });
+        return bytes.assign(range, literal, Writer{command, access.operand});
+      bytes.visit(range, literal, [&](ByteRange, const Memory::Case &each) {
+        if (each.state)
+          commands[command].insert(
+              {access.operand, each.state->command, each.state->output, communicatorOf(access)});
+      });
+    });
   }
 
   void recordResults() {
@@ -98,17 +70,22 @@ private:
       const plan::SlotT &result = *plan.slots[slot];
       auto found = storage.find(result.updates >= 0 ? result.updates : int32_t(slot));
       if (result.role == plan::SlotRole::result && found != storage.end())
-        memory[found->second].read({0, plan.buffers[found->second]->size}, [&](Writer writer) {
-          record.slots[slot].insert({0, writer.command, writer.output, -1});
-        });
+        recordResult(slot, found->second);
     }
   }
 
+  void recordResult(uint32_t slot, uint32_t buffer) {
+    memory[buffer].visit({0, plan.buffers[buffer]->size}, {}, [&](ByteRange, const Memory::Case &each) {
+      if (each.state)
+        slots[slot].insert({0, each.state->command, each.state->output, -1});
+    });
+  }
+
   const plan::PlanT &plan;
-  const Mesh &mesh;
-  uint32_t rank; // whose memory it is
-  Record &record;
-  std::vector<WriterMap> memory; // of each buffer
+  Mesh mesh;
+  Cuts cuts;
+  std::vector<Memory> memory; // of each buffer
+  std::vector<std::set<OriginKey>> commands, slots;
 };
 
 /// Finds an origin in an ascending list and ticks it off.
@@ -131,20 +108,12 @@ std::vector<plan::Origin> toOrigins(const std::set<OriginKey> &keys) {
 } // namespace
 
 void recordOrigins(plan::PlanT &plan) {
-  Mesh mesh(plan);
-  std::vector<std::vector<Access>> accesses;
-  accesses.reserve(plan.commands.size());
-  for (const auto &command : plan.commands)
-    accesses.push_back(accessesOf(plan, mesh, *command));
-  Recorder::Record record;
-  record.commands.resize(plan.commands.size());
-  record.slots.resize(plan.slots.size());
-  for (uint32_t rank : distinctRanks(mesh, accesses))
-    Recorder(plan, mesh, rank, record).run(accesses);
+  Recorder recorder(plan);
+  recorder.run();
   for (size_t command = 0; command < plan.commands.size(); ++command)
-    plan.commands[command]->origins = toOrigins(record.commands[command]);
+    plan.commands[command]->origins = toOrigins(recorder.ofCommands()[command]);
   for (size_t slot = 0; slot < plan.slots.size(); ++slot)
-    plan.slots[slot]->origins = toOrigins(record.slots[slot]);
+    plan.slots[slot]->origins = toOrigins(recorder.ofSlots()[slot]);
 }
 
 OriginList::OriginList(const plan::PlanT &plan) : plan(plan) {

@@ -3,10 +3,10 @@
 // Problem: a plan without races computes the same on every run, but is it what the program says? A command
 // that reads a state after its update instead of before, or a sum without its last part, breaks no order.
 // Method: recordOrigins replays the program before lanes, waits and memory are planned, one command after
-// another on buffers that share nothing, and writes down which commands wrote what each operand and each
-// result holds. The verifier meets the same pairs in its own replay of the finished plan, or rejects it.
-// Invariant out: no order and no layout that passes the verifier feeds a command another value. Reference: A.
-// Pnueli, M. Siegel, E. Singerman, Translation validation, 1998.
+// another on buffers that share nothing and for all ranks at once (CaseMap.h), and writes down which commands
+// wrote what each operand and each result holds. The verifier meets the same pairs in its own replay of the
+// finished plan, or rejects it. Invariant out: no order and no layout that passes the verifier feeds a
+// command another value. Reference: A. Pnueli, M. Siegel, E. Singerman, Translation validation, 1998.
 
 #ifndef EPL_RUNTIME_PLAN_MODEL_ORIGINS_H
 #define EPL_RUNTIME_PLAN_MODEL_ORIGINS_H
@@ -26,6 +26,8 @@ void recordOrigins(plan::PlanT &plan);
 struct Writer {
   int64_t command;
   uint32_t output;
+
+  bool operator==(const Writer &) const = default;
 };
 
 /// The origins that a plan records, ticked off as a replay meets them. Needs origins in ascending order.

@@ -359,6 +359,14 @@ void checkOrigins(const plan::PlanT &plan, Report &report) {
     checkOriginList("slot " + slotName(plan, i), plan.slots[i]->origins, plan.commands.size(), report);
 }
 
+/// All bytes of a rank have an address.
+void checkMemorySize(const plan::PlanT &plan, Report &report) {
+  uint64_t bytes = plan.arena_size;
+  for (const auto &buffer : plan.buffers)
+    if (buffer->slot >= 0 && __builtin_add_overflow(bytes, buffer->size, &bytes))
+      return report.add("arena and slots of a rank have 2^64 bytes or more");
+}
+
 } // namespace
 
 void checkCommands(const plan::PlanT &plan, Report &report) { Commands(plan, report).run(); }
@@ -377,6 +385,7 @@ void checkLayout(const plan::PlanT &plan, Report &report) {
       report.add("buffer ", bufferName(plan, i), " is ", buffer.size, " bytes at offset ", buffer.offset,
                  ", beyond the arena of ", plan.arena_size);
   }
+  checkMemorySize(plan, report);
   checkOrigins(plan, report);
   for (uint32_t i = 0; i < plan.commands.size(); ++i)
     for (const plan::Wait &wait : plan.commands[i]->waits) {

@@ -3,22 +3,41 @@
 // Problem: prove for every interleaving of lanes and ranks that no two accesses race, that everything read
 // was written before (through the same buffer, so that reuse of its bytes destroys nothing) by the commands
 // that the program says (Origins.h), and that results are written in full. Method: program order is one legal
-// interleaving, since lanes and waits follow it. Replay it on the memory of one rank, with a map from bytes
-// to their last write and the reads since, and ask the order of all ranks (Order.h) of every conflicting
-// pair. If every pair is ordered, all interleavings do what the replay does. Every access to a rank's memory
-// is replayed there, also those of other ranks. Ranks differ only in the parts of collectives that they own,
-// so one rank of each kind is enough. Reference: C. Flanagan, S. Freund, FastTrack: efficient and precise
-// dynamic race detection, 2009.
+// interleaving, since lanes and waits follow it. Replay it, with a map from bytes to their last write and the
+// reads since, and ask the order of all ranks (Order.h) of every conflicting pair. If every pair is ordered,
+// all interleavings do what the replay does. Every access to a rank's memory is replayed there, also those of
+// other ranks.
+//
+// All of this is a matter of single bytes in the memory of single ranks, and of the accesses that meet them,
+// in their order. Ranks differ only in the parts of all-reduces that they own, so the replay goes through
+// classes of bytes and ranks that met the same accesses (CaseMap.h): what is the same on all ranks is
+// replayed once, and an all-reduce twice, for the parts that ranks own and for the others, on any number of
+// ranks:
+//
+//     command            bytes of its tensor, as the map has them afterwards
+//     0 layer            written by 0
+//     1 reduce           own part: written by 1              others: written by 0, read by 1 of other ranks
+//     2 gather           own part: read by 2 of other ranks  others: written by 2
+//     3 update           own part: written by 1, read by 3   others: written by 2, read by 3
+//
+// Sound, as each class has all bytes and ranks that met what its state says; complete, as none is empty: a
+// message names the first rank of one and its bytes there.
+//
+// Bound: an access visits, of the bytes that it touches, each piece that differs in its writer or readers
+// from its neighbours, and its cases, maxCases at most. A piece begins or ends where an access that the file
+// says does, so the visits are bounded by accesses times ranges of accesses, whatever the numbers in the
+// file. In what the compiler makes they are a few for each access: writes join pieces, reads find as many
+// writers as the file lists origins. Of readers the last one of each lane and scope is kept. Reference: C.
+// Flanagan, S. Freund, FastTrack: efficient and precise dynamic race detection, 2009.
 
 #include "runtime/plan/verify/VerifyStages.h"
 
-#include "runtime/plan/model/Access.h"
+#include "runtime/plan/model/CaseMap.h"
 #include "runtime/plan/model/Names.h"
 #include "runtime/plan/model/Order.h"
 #include "runtime/plan/model/Origins.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 namespace epl::runtime {
@@ -26,213 +45,141 @@ namespace {
 
 /// A read since the last write. Its scope says on which ranks it runs, relative to the memory's owner.
 struct Reader {
+  uint32_t lane;
+  Scope scope;
   uint32_t command;
   uint32_t buffer;
-  Scope scope;
+
+  bool operator==(const Reader &) const = default;
 };
 
-/// The state of adjacent bytes: through which buffer and by which command they were last written (-1: by the
-/// caller, before the step) as which output, and who read them since.
-struct Segment {
-  uint64_t end;
-  uint32_t buffer;
-  int64_t writer;
-  uint32_t output;
-  std::vector<Reader> readers;
+/// The state of bytes: through which buffer they were last written by whom, and who has read them since.
+struct State {
+  std::optional<Writer> writer{};
+  uint32_t buffer = 0;
+  std::vector<Reader> readers{}; // ascending by lane and scope
+
+  bool operator==(const State &) const = default;
 };
 
 std::string over(int32_t communicator) {
   return communicator < 0 ? "" : " over communicator c" + std::to_string(communicator);
 }
 
-using Accesses = std::vector<std::vector<Access>>; // of each command
-
 class Replay {
 public:
-  Replay(const plan::PlanT &plan, const Mesh &mesh, const Order &order, const Accesses &accesses,
-         uint32_t rank, OriginList &origins, Report &report)
-      : plan(plan), mesh(mesh), order(order), accesses(accesses), rank(rank), origins(origins),
-        report(report) {
-    layOut();
+  Replay(const plan::PlanT &plan, const Mesh &mesh, const Addresses &addresses, OriginList &origins,
+         Report &report)
+      : plan(plan), addresses(addresses), order(Order::of(plan)), origins(origins), report(report),
+        cuts(mesh), memory(cuts, addresses.size()) {
+    for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer)
+      if (int32_t slot = plan.buffers[buffer]->slot;
+          slot >= 0 && plan.slots[size_t(slot)]->role != plan::SlotRole::result)
+        memory.assign(addresses.all(buffer), {}, {Writer{-1, uint32_t(slot)}, buffer});
   }
 
-  void run() {
-    for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer)
-      if (plan.buffers[buffer]->slot >= 0 && plan.buffers[buffer]->size > 0 && !isResult(buffer))
-        memory[base[buffer]] = {
-            base[buffer] + plan.buffers[buffer]->size, buffer, -1, uint32_t(plan.buffers[buffer]->slot), {}};
-    for (current = 0; current < plan.commands.size(); ++current)
-      step();
-    checkResults();
+  /// Commands come in program order.
+  void step(uint32_t command, const std::vector<Access> &accesses) {
+    current = command;
+    for (const Access &access : accesses)
+      if (!access.remote || order.scopeOf(access.communicator) != 0) // else its only member is not remote
+        step(access);
   }
+
+  void finish() {
+    checkResults();
+    if (memory.excess())
+      report.add("bytes ", rangeText(*memory.excess()),
+                 " of a rank's memory are in parts of too many all-reduces of different members or tensors, "
+                 "none of which writes them: ranks differ in more than ",
+                 maxCases, " ways, expected a command that writes them as a whole in between");
+  }
+
+  uint64_t visited() const { return memory.visited(); }
 
 private:
-  bool isResult(uint32_t buffer) const {
-    return plan.slots[size_t(plan.buffers[buffer]->slot)]->role == plan::SlotRole::result;
-  }
+  using Case = CaseMap<State>::Case;
 
-  /// One address space for the arena and, behind it, each slot.
-  void layOut() {
-    uint64_t next = plan.arena_size;
-    for (uint32_t i = 0; i < plan.buffers.size(); ++i) {
-      const plan::BufferT &buffer = *plan.buffers[i];
-      base.push_back(buffer.slot < 0 ? buffer.offset : next);
-      if (buffer.slot < 0)
-        continue;
-      storage[buffer.slot] = i;
-      next += buffer.size;
-    }
-  }
-
-  void step() {
-    checkOperands();
-    for (const Access &access : accesses[current]) {
-      Scope scope = access.remote ? order.scopeOf(access.communicator) : 0;
-      if (access.remote && scope == 0)
-        continue; // a communicator of one member
-      for (ByteRange range : rangesOf(access, mesh, rank)) {
-        ByteRange bytes{base[access.buffer] + range.begin, base[access.buffer] + range.end};
+  void step(const Access &access) {
+    cuts.visit(access, addresses.of(access.buffer), [&](ByteRange bytes, Literal literal) {
+      memory.visit(bytes, literal, [&](ByteRange piece, Case &each) {
         if (access.write)
-          write(access, bytes);
+          checkWrite(access, piece, each);
         else
-          read(access, bytes, scope);
-      }
-    }
+          read(access, piece, each);
+      });
+      if (access.write)
+        memory.assign(bytes, literal, {Writer{current, access.operand}, access.buffer});
+    });
   }
 
-  /// Whether input `in` and output `out` of the current command may be the same bytes.
-  bool mayShare(size_t in, size_t out) const {
-    const plan::ActionUnion &action = plan.commands[current]->action;
-    const Access &input = accesses[current][in], &output = accesses[current][out];
-    if (input.write || base[input.buffer] != base[output.buffer])
-      return false;
-    if (const plan::LaunchT *launch = action.AsLaunch()) {
-      const plan::KernelT &kernel = *plan.kernels[launch->kernel];
-      size_t index = out - kernel.num_inputs;
-      return index < kernel.num_outputs && kernel.in_place[index] == int32_t(in);
-    }
-    if (action.AsContract())
-      return in == 2; // accumulation: c itself
-    return action.AsReducePart() && input.operand == output.operand;
+  void read(const Access &access, ByteRange bytes, Case &each) {
+    Scope scope = access.remote ? order.scopeOf(access.communicator) : 0;
+    checkRead(access, bytes, each, scope);
+    addReader(each.state.readers, {plan.commands[current]->lane, scope, current, access.buffer});
   }
 
-  /// The operands of one command on one rank do not meet, but where the command allows it.
-  void checkOperands() {
-    const std::vector<Access> &list = accesses[current];
-    for (size_t out = 0; out < list.size(); ++out)
-      for (size_t in = 0; in < list.size() && list[out].write; ++in) {
-        bool twice = list[in].write && in >= out;
-        if (!twice && !list[in].remote && !mayShare(in, out))
-          checkApart(list[in], list[out]);
-      }
-  }
-
-  void checkApart(const Access &a, const Access &b) {
-    for (ByteRange x : rangesOf(a, mesh, rank))
-      for (ByteRange y : rangesOf(b, mesh, rank)) {
-        ByteRange common{std::max(base[a.buffer] + x.begin, base[b.buffer] + y.begin),
-                         std::min(base[a.buffer] + x.end, base[b.buffer] + y.end)};
-        if (common.begin < common.end && isNew(a.buffer, b.buffer, current))
-          return report.add("command ", commandName(plan, current),
-                            a.write ? " writes buffer " : " reads buffer ", bufferName(plan, a.buffer),
-                            " and writes buffer ", bufferName(plan, b.buffer), ", which overlap in ",
-                            place(common, b.buffer));
-      }
-  }
-
-  void read(const Access &access, ByteRange bytes, Scope scope) {
+  void checkRead(const Access &access, ByteRange bytes, const Case &each, Scope scope) {
     uint32_t buffer = access.buffer;
-    split(bytes);
-    uint64_t at = bytes.begin;
-    auto undefined = [&](uint64_t end) {
-      if (at < end && isNew(buffer, buffer, current))
+    const State &state = each.state;
+    if (!state.writer) {
+      if (isNew(buffer, buffer, current))
         report.add("command ", commandName(plan, current), " reads buffer ", bufferName(plan, buffer),
-                   " before anything writes ", place({at, end}, buffer));
-    };
-    for (auto it = memory.lower_bound(bytes.begin); it != memory.end() && it->first < bytes.end; ++it) {
-      undefined(it->first);
-      at = it->second.end;
-      readSegment(access, {it->first, at}, scope, it->second);
-    }
-    undefined(bytes.end);
-  }
-
-  void readSegment(const Access &access, ByteRange bytes, Scope scope, Segment &segment) {
-    uint32_t buffer = access.buffer;
-    if (segment.writer >= 0 && !order.before(uint32_t(segment.writer), current, scope))
-      race(uint32_t(segment.writer), segment.buffer, "writes", current, buffer, "reads", bytes, scope);
-    else if (segment.buffer != buffer && isNew(segment.buffer, buffer, current))
+                   " before anything writes ", place(each, bytes, buffer));
+    } else if (int64_t writer = state.writer->command;
+               writer >= 0 && !order.before(uint32_t(writer), current, scope))
+      race({uint32_t(writer), state.buffer, "writes"}, {current, buffer, "reads"}, bytes, each, scope);
+    else if (state.buffer != buffer && isNew(state.buffer, buffer, current))
       report.add("command ", commandName(plan, current), " reads buffer ", bufferName(plan, buffer), " in ",
-                 place(bytes, buffer), ", which command ", commandName(plan, uint32_t(segment.writer)),
-                 " has overwritten through buffer ", bufferName(plan, segment.buffer));
-    else if (!origins.meet(current, access, {segment.writer, segment.output}) &&
-             isNew(buffer, buffer, current))
-      report.add("command ", commandName(plan, current), " reads ", place(bytes, buffer), " through buffer ",
-                 bufferName(plan, buffer), ", which are ", writerName(plan, {segment.writer, segment.output}),
-                 ", no origin of its ", operandName(access.operand), over(communicatorOf(access)));
-    addReader(segment, {current, buffer, scope});
+                 place(each, bytes, buffer), ", which command ", commandName(plan, uint32_t(writer)),
+                 " has overwritten through buffer ", bufferName(plan, state.buffer));
+    else if (!origins.meet(current, access, *state.writer) && isNew(buffer, buffer, current))
+      report.add("command ", commandName(plan, current), " reads ", place(each, bytes, buffer),
+                 " through buffer ", bufferName(plan, buffer), ", which are ",
+                 writerName(plan, *state.writer), ", no origin of its ", operandName(access.operand),
+                 over(communicatorOf(access)));
   }
 
   /// What comes behind the last reader of a lane and scope comes behind its others too.
-  void addReader(Segment &segment, const Reader &reader) const {
-    auto same = std::ranges::find_if(segment.readers, [&](const Reader &other) {
-      return other.scope == reader.scope &&
-             plan.commands[other.command]->lane == plan.commands[reader.command]->lane;
-    });
-    if (same == segment.readers.end())
-      segment.readers.push_back(reader);
+  static void addReader(std::vector<Reader> &readers, const Reader &reader) {
+    auto key = [](const Reader &each) { return std::pair(each.lane, each.scope); };
+    auto same = std::ranges::lower_bound(readers, key(reader), {}, key);
+    if (same == readers.end() || key(*same) != key(reader))
+      readers.insert(same, reader);
     else
       *same = reader;
   }
 
-  void write(const Access &access, ByteRange bytes) {
-    uint32_t buffer = access.buffer;
-    split(bytes);
-    auto it = memory.lower_bound(bytes.begin);
-    while (it != memory.end() && it->first < bytes.end) {
-      const Segment &segment = it->second;
-      ByteRange common{it->first, segment.end};
-      if (segment.writer >= 0 && uint32_t(segment.writer) != current &&
-          !order.before(uint32_t(segment.writer), current, 0))
-        race(uint32_t(segment.writer), segment.buffer, "writes", current, buffer, "writes", common, 0);
-      for (const Reader &reader : segment.readers) {
-        bool own = reader.command == current && reader.scope == 0; // checkOperands has looked at it
-        if (!own && !order.before(reader.command, current, reader.scope))
-          race(current, buffer, "writes", reader.command, reader.buffer, "reads", common, reader.scope);
-      }
-      it = memory.erase(it);
-    }
-    memory[bytes.begin] = {bytes.end, buffer, int64_t(current), access.operand, {}};
-  }
-
-  /// Makes segments begin and end where `bytes` does.
-  void split(ByteRange bytes) {
-    for (uint64_t at : {bytes.begin, bytes.end}) {
-      auto it = memory.lower_bound(at);
-      if (it == memory.begin())
-        continue;
-      Segment &before = std::prev(it)->second;
-      if (before.end <= at)
-        continue;
-      Segment tail = before;
-      before.end = at;
-      memory.emplace_hint(it, at, std::move(tail));
+  void checkWrite(const Access &access, ByteRange bytes, const Case &each) {
+    const State &state = each.state;
+    int64_t writer = state.writer ? state.writer->command : -1;
+    Touch write{current, access.buffer, "writes"};
+    if (writer >= 0 && uint32_t(writer) != current && !order.before(uint32_t(writer), current, 0))
+      race({uint32_t(writer), state.buffer, "writes"}, write, bytes, each, 0);
+    for (const Reader &reader : state.readers) {
+      bool own = reader.command == current && reader.scope == 0; // checkOperands has looked at it
+      if (!own && !order.before(reader.command, current, reader.scope))
+        race(write, {reader.command, reader.buffer, "reads"}, bytes, each, reader.scope);
     }
   }
 
-  void race(uint32_t a, uint32_t bufferA, const char *verbA, uint32_t b, uint32_t bufferB, const char *verbB,
-            ByteRange bytes, Scope scope) {
-    if (!isNew(bufferA, bufferB, std::max(a, b)))
+  struct Touch {
+    uint32_t command, buffer;
+    const char *verb;
+  };
+
+  void race(Touch a, Touch b, ByteRange bytes, const Case &each, Scope scope) {
+    if (!isNew(a.buffer, b.buffer, std::max(a.command, b.command)))
       return;
     const char *whose = scope == 0 ? "" : " of another rank";
-    if (bufferA == bufferB)
-      report.add("command ", commandName(plan, a), " ", verbA, " and command ", commandName(plan, b), whose,
-                 " ", verbB, " ", place(bytes, bufferA), " of buffer ", bufferName(plan, bufferA),
-                 " without order");
+    if (a.buffer == b.buffer)
+      report.add("command ", commandName(plan, a.command), " ", a.verb, " and command ",
+                 commandName(plan, b.command), whose, " ", b.verb, " ", place(each, bytes, a.buffer),
+                 " of buffer ", bufferName(plan, a.buffer), " without order");
     else
-      report.add("buffers ", bufferName(plan, bufferA), " and ", bufferName(plan, bufferB), " overlap in ",
-                 place(bytes, bufferA), ", which command ", commandName(plan, a), " ", verbA, " and command ",
-                 commandName(plan, b), whose, " ", verbB, " without order");
+      report.add("buffers ", bufferName(plan, a.buffer), " and ", bufferName(plan, b.buffer), " overlap in ",
+                 place(each, bytes, a.buffer), ", which command ", commandName(plan, a.command), " ", a.verb,
+                 " and command ", commandName(plan, b.command), whose, " ", b.verb, " without order");
   }
 
   void checkResults() {
@@ -240,9 +187,8 @@ private:
       const plan::SlotT &result = *plan.slots[slot];
       if (result.role != plan::SlotRole::result)
         continue;
-      auto buffer = storage.find(result.updates >= 0 ? result.updates : int32_t(slot));
-      if (buffer != storage.end())
-        checkResult(slot, buffer->second);
+      if (auto buffer = addresses.bufferOf(result.updates >= 0 ? uint32_t(result.updates) : slot))
+        checkResult(slot, *buffer);
       else if (result.updates < 0 && localBytes(plan, result) > 0)
         report.add("nothing writes result ", slotName(plan, slot));
     }
@@ -250,57 +196,37 @@ private:
 
   /// `buffer` is the storage of the result: written in full, and by whom the program says.
   void checkResult(uint32_t slot, uint32_t buffer) {
-    uint64_t at = base[buffer], end = at + plan.buffers[buffer]->size;
-    for (auto it = memory.lower_bound(at); it != memory.end() && it->first == at && at < end; ++it) {
-      at = it->second.end;
-      Writer writer{it->second.writer, it->second.output};
-      if (!origins.meetResult(slot, writer))
-        report.add("result ", slotName(plan, slot), " holds ", place({it->first, at}, buffer), ", which are ",
-                   writerName(plan, writer), ", no origin of it");
-    }
-    if (at < end)
-      report.add("nothing writes ", place({at, end}, buffer), " of result ", slotName(plan, slot));
+    memory.visit(addresses.all(buffer), {}, [&](ByteRange bytes, const Case &each) {
+      if (!each.state.writer)
+        report.add("nothing writes ", place(each, bytes, buffer), " of result ", slotName(plan, slot));
+      else if (!origins.meetResult(slot, *each.state.writer))
+        report.add("result ", slotName(plan, slot), " holds ", place(each, bytes, buffer), ", which are ",
+                   writerName(plan, *each.state.writer), ", no origin of it");
+    });
   }
 
-  /// Where bytes are: in the arena or in a slot, of this rank.
-  std::string place(ByteRange bytes, uint32_t buffer) const {
-    int32_t slot = plan.buffers[buffer]->slot;
-    if (slot >= 0)
-      bytes = {bytes.begin - base[buffer], bytes.end - base[buffer]};
-    return "bytes " + rangeText(bytes) + " of " +
-           (slot >= 0 ? "slot " + slotName(plan, uint32_t(slot)) : std::string("the arena")) + " of rank " +
-           std::to_string(rank);
+  /// Where a case is, for messages: on the first rank that it is on.
+  std::string place(const Case &each, ByteRange bytes, uint32_t buffer) const {
+    std::optional<Place> place = cuts.find(each.condition, bytes);
+    assert(place && "no case is empty");
+    return addresses.text(*place, buffer);
   }
 
-  /// One message for each pair of buffers and command on a rank: a range may lie in many pieces.
+  /// One message for each pair of buffers and command: a range may lie in many pieces.
   bool isNew(uint32_t a, uint32_t b, uint32_t command) {
     return reported.insert({std::min(a, b), std::max(a, b), command}).second;
   }
 
   const plan::PlanT &plan;
-  const Mesh &mesh;
-  const Order &order;
-  const Accesses &accesses;
-  uint32_t rank; // whose memory it is
+  const Addresses &addresses;
+  Order order;
   OriginList &origins;
   Report &report;
-  std::vector<uint64_t> base;          // address of each buffer
-  std::map<int32_t, uint32_t> storage; // the buffer of each slot that has one
-  std::map<uint64_t, Segment> memory;
+  Cuts cuts;
+  CaseMap<State> memory;
   std::set<std::tuple<uint32_t, uint32_t, uint32_t>> reported;
   uint32_t current = 0; // command
 };
-
-/// About how many steps the replays take: a small file can ask for years.
-uint64_t replayWork(const Accesses &accesses, size_t replays) {
-  uint64_t work = 0;
-  for (const std::vector<Access> &list : accesses) {
-    work += list.size() * list.size();
-    for (const Access &access : list)
-      work += 16 * access.ranges.size();
-  }
-  return work * replays;
-}
 
 /// Values that the program reads and the plan never does.
 void checkAllMet(const plan::PlanT &plan, const OriginList &origins, Report &report) {
@@ -321,23 +247,20 @@ void checkAllMet(const plan::PlanT &plan, const OriginList &origins, Report &rep
 
 } // namespace
 
-void checkMemory(const plan::PlanT &plan, Report &report) {
+uint64_t checkMemory(const plan::PlanT &plan, Report &report) {
   Mesh mesh(plan);
-  Order order = Order::of(plan);
+  Addresses addresses(plan);
   OriginList origins(plan);
-  Accesses accesses;
-  for (const auto &command : plan.commands)
-    accesses.push_back(accessesOf(plan, mesh, *command));
-  std::vector<uint32_t> ranks = distinctRanks(mesh, accesses);
-  if (uint64_t work = replayWork(accesses, ranks.size()); work > maxReplayWork)
-    return report.add("plan takes ", work, " steps to verify, expected at most ", maxReplayWork);
-  for (uint32_t rank : ranks) {
-    if (report.failed())
-      return;
-    Replay(plan, mesh, order, accesses, rank, origins, report).run();
+  Replay replay(plan, mesh, addresses, origins, report);
+  for (uint32_t command = 0; command < plan.commands.size(); ++command) {
+    std::vector<Access> accesses = accessesOf(plan, mesh, *plan.commands[command]);
+    checkOperands(plan, mesh, addresses, command, accesses, report);
+    replay.step(command, accesses);
   }
+  replay.finish();
   if (!report.failed())
     checkAllMet(plan, origins, report);
+  return replay.visited();
 }
 
 } // namespace epl::runtime

@@ -25,6 +25,43 @@ const std::vector<int64_t> &callerShape(const plan::SlotT &slot) {
   return slot.caller_shape.empty() ? slot.shape : slot.caller_shape;
 }
 
+/// What must end before what begins. A node runs once all before it have (A. Kahn, Topological sorting of
+/// large networks, 1962), so that each edge is looked at once.
+class Graph {
+public:
+  explicit Graph(uint32_t nodes) : later(nodes), awaited(nodes) {}
+
+  void add(uint32_t before, uint32_t after) {
+    later[before].push_back(after);
+    ++awaited[after];
+  }
+
+  void run() {
+    std::vector<uint32_t> ready;
+    for (uint32_t node = 0; node < awaited.size(); ++node)
+      if (awaited[node] == 0)
+        ready.push_back(node);
+    while (!ready.empty()) {
+      uint32_t node = ready.back();
+      ready.pop_back();
+      for (uint32_t next : later[node])
+        if (--awaited[next] == 0)
+          ready.push_back(next);
+    }
+  }
+
+  /// The first of `count` nodes from `first` on that has not run, counted from there.
+  std::optional<uint32_t> stuck(uint32_t first, uint32_t count) const {
+    auto begin = awaited.begin() + first, end = begin + count;
+    auto found = std::find_if(begin, end, [](uint32_t number) { return number > 0; });
+    return found == end ? std::nullopt : std::optional(uint32_t(found - begin));
+  }
+
+private:
+  std::vector<std::vector<uint32_t>> later;
+  std::vector<uint32_t> awaited; // how many have not run yet
+};
+
 class Parts {
 public:
   Parts(const plan::PlanT &plan, Report &report) : plan(plan), report(report) {}
@@ -152,41 +189,32 @@ private:
   /// Runs all parts together, as far as they come: each command behind those before it in its lane, those it
   /// waits for and, if it receives, the send.
   void checkOrder(const std::map<uint32_t, Ends> &channels) {
-    std::vector<std::vector<bool>> done;
-    done.reserve(plan.parts.size());
-    for (const auto &part : plan.parts)
-      done.emplace_back(part->plan->commands.size());
-    std::vector<std::vector<size_t>> heads; // of the lanes of each part
-    heads.reserve(plan.parts.size());
-    for (const auto &part : plan.parts)
-      heads.emplace_back(part->plan->lanes.size());
-    auto isReady = [&](uint32_t part, const plan::CommandT &command) {
-      if (const plan::ReceiveT *receive = command.action.AsReceive()) {
-        PartCommand send = *channels.at(receive->channel).send;
-        if (!done[send.part][send.command])
-          return false;
-      }
-      return std::ranges::all_of(command.waits,
-                                 [&](const plan::Wait &wait) { return done[part][wait.command()]; });
-    };
-    for (bool ran = true; ran;) {
-      ran = false;
-      for (uint32_t part = 0; part < plan.parts.size(); ++part) {
-        const plan::PlanT &own = *plan.parts[part]->plan;
-        for (size_t lane = 0; lane < own.lanes.size(); ++lane)
-          for (size_t &head = heads[part][lane];
-               head < own.lanes[lane]->commands.size() &&
-               isReady(part, *own.commands[own.lanes[lane]->commands[head]]);
-               ++head) {
-            done[part][own.lanes[lane]->commands[head]] = true;
-            ran = true;
-          }
-      }
+    std::vector<uint32_t> first; // of each part, the number of its first command
+    uint32_t count = 0;
+    for (const auto &part : plan.parts) {
+      first.push_back(count);
+      count += uint32_t(part->plan->commands.size());
     }
+    Graph graph(count);
     for (uint32_t part = 0; part < plan.parts.size(); ++part)
-      if (auto stuck = std::ranges::find(done[part], false); stuck != done[part].end())
-        report.add(nameOf({part, uint32_t(stuck - done[part].begin())}),
-                   " waits for what waits for it: the parts never end");
+      addCommands(*plan.parts[part]->plan, first[part], graph);
+    for (const auto &[channel, ends] : channels)
+      graph.add(first[ends.send->part] + ends.send->command,
+                first[ends.receive->part] + ends.receive->command);
+    graph.run();
+    for (uint32_t part = 0; part < plan.parts.size(); ++part)
+      if (std::optional<uint32_t> stuck =
+              graph.stuck(first[part], uint32_t(plan.parts[part]->plan->commands.size())))
+        report.add(nameOf({part, *stuck}), " waits for what waits for it: the parts never end");
+  }
+
+  static void addCommands(const plan::PlanT &part, uint32_t first, Graph &graph) {
+    for (const auto &lane : part.lanes)
+      for (size_t i = 1; i < lane->commands.size(); ++i)
+        graph.add(first + lane->commands[i - 1], first + lane->commands[i]);
+    for (uint32_t command = 0; command < part.commands.size(); ++command)
+      for (const plan::Wait &wait : part.commands[command]->waits)
+        graph.add(first + wait.command(), first + command);
   }
 
   const plan::PlanT &plan;

@@ -5,6 +5,7 @@
 
 #include "runtime/plan/format/plan_generated.h"
 #include "runtime/plan/model/Devices.h"
+#include "runtime/plan/verify/Addresses.h"
 
 #include <sstream>
 #include <string>
@@ -13,9 +14,8 @@
 namespace epl::runtime {
 
 inline constexpr size_t maxLanes = 64;
-inline constexpr size_t maxCommunicators = maxLanes;         // each that is used has a lane
-inline constexpr uint64_t maxReplayWork = uint64_t(1) << 32; // of the last stage: minutes
-inline constexpr size_t maxImageBytes = size_t(1) << 28;     // a FlatBuffer holds less than 2 GiB
+inline constexpr size_t maxCommunicators = maxLanes;     // each that is used has a lane
+inline constexpr size_t maxImageBytes = size_t(1) << 28; // a FlatBuffer holds less than 2 GiB
 
 /// What is wrong with a plan. Past a limit it only counts: a damaged plan can break a rule at every byte.
 class Report {
@@ -57,8 +57,13 @@ void checkLayout(const plan::PlanT &plan, Report &report);
 /// What commands that may be skipped have written is read by no other command than may be.
 void checkBranches(const plan::PlanT &plan, Report &report);
 
-/// The plan on all ranks: no race, nothing read before it is written, every result written.
-void checkMemory(const plan::PlanT &plan, Report &report);
+/// The operands of a command: what it writes meets nothing else of it. A part of the last stage.
+void checkOperands(const plan::PlanT &plan, const Mesh &mesh, const Addresses &addresses, uint32_t command,
+                   const std::vector<Access> &accesses, Report &report);
+
+/// The plan on all ranks: no race, nothing read before it is written, every result written. Returns how many
+/// states of bytes it looked at, which tests hold to a bound.
+uint64_t checkMemory(const plan::PlanT &plan, Report &report);
 
 /// What a plan is as a whole, and its parts are not: channels need parts; a plan with parts has nothing else.
 void checkWhole(const plan::PlanT &plan, Report &report);

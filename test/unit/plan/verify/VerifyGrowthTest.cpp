@@ -1,0 +1,80 @@
+// How the work of the proof grows: counts of states that it looks at, not times, so that they are the same on
+// every machine.
+
+#include "test/unit/plan/Plans.h"
+#include "test/unit/plan/TrainingLoop.h"
+
+#include "runtime/plan/format/Error.h"
+#include "runtime/plan/verify/VerifyStages.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace epl::runtime::test {
+namespace {
+
+uint64_t visitsOf(const plan::PlanT &plan) {
+  Report report;
+  uint64_t visits = checkMemory(plan, report);
+  EXPECT_THAT(report.take(), testing::IsEmpty());
+  return visits;
+}
+
+TEST(VerifyGrowth, TwiceThePlanTakesTwiceTheVisits) {
+  uint64_t half = visitsOf(trainingLoop({.iterations = 10})),
+           full = visitsOf(trainingLoop({.iterations = 20}));
+  EXPECT_GT(half, uint64_t(10) * 4 * loopCommands);
+  EXPECT_LE(double(full), 2.2 * double(half));
+}
+
+TEST(VerifyGrowth, RanksAreReplayedOnce) {
+  uint64_t two = visitsOf(trainingLoop({.iterations = 5, .data = 2}));
+  EXPECT_LE(double(visitsOf(trainingLoop({.iterations = 5, .data = 8}))), 1.05 * double(two));
+  EXPECT_LE(double(visitsOf(trainingLoop({.iterations = 5, .data = 64}))), 1.05 * double(two));
+}
+
+/// Each of many reads of scattered bytes leaves its own; a read of all bytes makes one piece of them again.
+TEST(VerifyGrowth, ReadsJoinThePiecesThatReadsMade) {
+  auto visits = [](uint32_t reads) {
+    PlanMaker maker;
+    uint32_t x = maker.argument("x", plan::SlotRole::batch, 4096);
+    uint32_t sum = maker.buffer("sum", 4096), slot = maker.slot("y", plan::SlotRole::result, 4096);
+    maker.run("first", {x}, {sum});
+    for (uint32_t i = 0; i < reads; ++i) {
+      uint32_t part = maker.buffer("part", 16);
+      plan::CopyT copy;
+      copy.source = x, copy.target = part, copy.from = uint64_t(i) * 16, copy.size = 16;
+      maker.copy({.name = "part", .location = "", .work = ""}, copy);
+      maker.run("all", {x, part, sum}, {sum}, {2});
+    }
+    maker.setResult(slot, sum);
+    return visitsOf(maker.finish());
+  };
+  EXPECT_LE(double(visits(200)), 2.2 * double(visits(100)));
+}
+
+/// One source of many sums, each over another number of its elements: no command of the compiler makes that.
+TEST(VerifyGrowth, TooManyCutsOfOneSourceAreAnError) {
+  PlanMaker maker;
+  maker.axis("data", 3);
+  maker.axis("model", 2);
+  uint32_t both = maker.addCommunicator({"data", "model"});
+  uint32_t x = maker.argument("x", plan::SlotRole::batch, 20000);
+  for (int64_t count = 4096; count < 4096 + 20 * 400; count += 400) {
+    plan::ReducePartT reduce;
+    reduce.communicator = both;
+    plan::ReducedTensorT &tensor = reduce.tensors.emplace_back();
+    tensor.type = plan::ElementType::i8;
+    tensor.source = x, tensor.target = maker.buffer("sum", uint64_t(count)), tensor.count = count;
+    maker.allReduce({.name = "sum", .location = "", .work = ""}, std::move(reduce));
+  }
+  EXPECT_THAT(
+      [&] { maker.finish(); },
+      testing::ThrowsMessage<PlanError>(testing::HasSubstr(
+          "in parts of too many all-reduces of different members or tensors, none of which writes "
+          "them: ranks differ in more than 64 ways, expected a command that writes them as a whole in "
+          "between")));
+}
+
+} // namespace
+} // namespace epl::runtime::test
