@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "mlir/IR/Value.h"
+#include "passes/shard/analysis/AssumedConstraints.h"
 
 namespace mlir::epl {
 
@@ -17,7 +17,11 @@ Value getEnlarged(Operation *op);
 /// Whether a tensor is made of constants, so that any part of it can be made anywhere; other values are.
 bool isMadeOfConstants(Value value);
 
-/// The bytes that move where `value` is needed in another distribution: of what ops enlarge to it.
-int64_t getMovedBytes(Value value);
+/// The bytes that move where `value` is needed in another distribution: of what ops enlarge to it. A
+/// constraint is kept where it stands: nothing before it is moved in its place.
+int64_t getMovedBytes(Value value, const AssumedConstraints &assumed = {});
+
+/// Those of what `use` reads.
+int64_t getMovedBytes(OpOperand &use, const AssumedConstraints &assumed);
 
 } // namespace mlir::epl
