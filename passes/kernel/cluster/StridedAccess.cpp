@@ -77,7 +77,7 @@ std::optional<SmallVector<StridedAccess>> mlir::epl::delinearize(const StridedAc
     positions[dim].strides[d] = step;
     // A loop that runs over several dimensions of the tensor at once must be two loops.
     if (step > 0 && step * (domain[d] - 1) >= extent) {
-      if (extent % step == 0 && domain[d] % (extent / step) == 0)
+      if (step < extent && extent % step == 0 && domain[d] % (extent / step) == 0)
         split = Split{d, extent / step};
       return std::nullopt;
     }

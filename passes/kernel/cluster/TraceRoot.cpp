@@ -44,6 +44,7 @@ LogicalResult mlir::epl::traceRoot(Root &root, Expressions &expressions) {
 }
 
 static void splitDim(Root &root, Split split) {
+  assert(split.inner > 1 && split.inner < root.domain[split.dim] && "both are smaller than the dimension");
   auto splitAccess = [&](StridedAccess &access) {
     int64_t stride = access.strides[split.dim];
     access.strides[split.dim] = stride * split.inner;
@@ -58,9 +59,9 @@ static void splitDim(Root &root, Split split) {
   root.reduced.insert(root.reduced.begin() + split.dim, bool(root.reduced[split.dim]));
 }
 
+/// Each split makes two dimensions of at least two of a larger one, so that there are finitely many.
 std::unique_ptr<Expressions> mlir::epl::traceRoot(Root &root, const DenseSet<Value> &stored) {
-  constexpr unsigned kMaxSplits = 8; // more than any chain of views has brought
-  for (unsigned attempt = 0; attempt <= kMaxSplits; ++attempt) {
+  while (true) {
     auto expressions = std::make_unique<Expressions>(root.domain, stored);
     if (succeeded(traceRoot(root, *expressions)))
       return expressions;
@@ -68,7 +69,6 @@ std::unique_ptr<Expressions> mlir::epl::traceRoot(Root &root, const DenseSet<Val
       return nullptr;
     splitDim(root, *expressions->getSplit());
   }
-  return nullptr;
 }
 
 // The order of a reduction's loops that walks one of its reduced operands through memory: one whose innermost

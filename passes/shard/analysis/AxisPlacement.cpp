@@ -24,8 +24,69 @@ AxisPlacement::AxisPlacement(const FunctionRules &rules, AxisAttr axis)
 AxisPlacement::AxisPlacement(const FunctionRules &rules, AxisAttr axis, const Propagation &program)
     : rules(rules), axis(axis), bytesOfASum(getBytesOfASum(getMachine(rules.getFunction()))),
       states([&program](Value value) { return program.getState(value); }),
-      chosen([&program](Operation *op) { return program.getChoice(op); }) {
+      chosen([&program](Operation *op) { return program.getChoice(op); }), assumed(program.getAssumed()),
+      program(&program) {
   place();
+}
+
+AxisPlacement::AxisPlacement(const AxisPlacement &base, const Propagation &program)
+    : rules(base.rules), axis(base.axis), bytesOfASum(base.bytesOfASum),
+      states([&program](Value value) { return program.getState(value); }),
+      chosen([&program](Operation *op) { return program.getChoice(op); }), assumed(program.getAssumed()),
+      program(&program), base(&base) {
+  assert(base.program && !base.base && base.assumed.isEmpty() && "of a whole propagated program");
+  select();
+  place();
+}
+
+/// Pending sums that meet at an op are placed together: what differs is carried on as far as such sums go, in
+/// either program. No decision on other ops asks for one on these.
+void AxisPlacement::select() {
+  llvm::BitVector selected(rules.getOps().size());
+  SmallVector<Operation *> open;
+  Propagation::Changes changes = program->compare(*base->program);
+  for (Operation *op : changes.ops) {
+    selected.set(rules.getPosition(op));
+    open.push_back(op);
+  }
+  for (Value value : changes.values) {
+    selectAround(value, selected, open);
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      if (Value update = rules.getUpdate(argument))
+        selectAround(update, selected, open);
+  }
+  for (const AssumedConstraints::Constraint &constraint : assumed.get())
+    selectAround(constraint.value, selected, open);
+  auto follow = [&](Value value) {
+    if (isPending(value, states) || isPending(value, base->states))
+      selectAround(value, selected, open);
+  };
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val();
+    llvm::for_each(op->getOperands(), follow);
+    llvm::for_each(op->getResults(), follow);
+    for (OpOperand *captured : rules.getCapturedTensors(op))
+      follow(captured->get());
+  }
+  for (unsigned position : selected.set_bits()) {
+    Operation *op = rules.getOps()[position];
+    looked.push_back(op);
+    choices[op] = chosen(op);
+  }
+}
+
+/// Selects the ops that make a value or read it.
+void AxisPlacement::selectAround(Value value, llvm::BitVector &selected,
+                                 SmallVectorImpl<Operation *> &open) const {
+  auto add = [&](Operation *op) {
+    if (!op || !rules.hasPosition(op) || selected.test(rules.getPosition(op)))
+      return;
+    selected.set(rules.getPosition(op));
+    open.push_back(op);
+  };
+  add(value.getDefiningOp());
+  for (Operation *user : value.getUsers())
+    add(rules.getFunction().getBody().front().findAncestorOpInBlock(*user));
 }
 
 void AxisPlacement::place() {
@@ -41,11 +102,12 @@ void AxisPlacement::collect() {
   problem.bytesOfASum = bytesOfASum;
   indices.clear();
   completed.clear();
-  Block &body = rules.getFunction().getBody().front();
-  for (Operation &op : body.without_terminator())
-    collect(op);
-  for (Value result : body.getTerminator()->getOperands())
+  for (Operation *op : getOps())
+    collect(*op);
+  for (Value result : rules.getFunction().getBody().front().getTerminator()->getOperands())
     markIllegal(result);
+  for (const AssumedConstraints::Constraint &constraint : assumed.get())
+    markIllegal(constraint.value);
   for (auto [value, index] : indices)
     problem.values[index].bytes = getBytesToComplete(value);
 }
@@ -54,10 +116,10 @@ void AxisPlacement::collect() {
 /// iterations. Whether there is one that is not: then the sums have to be placed anew.
 bool AxisPlacement::demoteCarries() {
   SmallVector<Value> demoted;
-  for (auto last : rules.getFunction().getBody().front().getOps<LoopLastOp>()) {
-    LoopCarryOp carry = rules.getLoops().getCarry(last);
-    Value carried = carry ? carry.getResult() : Value(), next = last.getOperand();
-    if (carried && getState(carried).partial && (!getState(next).partial || completed.contains(next)))
+  for (LoopLastOp last : rules.getLasts()) {
+    Value carried = rules.getLoops().getCarry(last).getResult();
+    OpOperand &next = last.getOperandMutable();
+    if (getState(carried).partial && (!getRead(next).partial || isCompleted(next.get())))
       demoted.push_back(carried);
   }
   if (demoted.empty())
@@ -74,10 +136,10 @@ bool AxisPlacement::demoteCarries() {
 void AxisPlacement::collect(Operation &op) {
   auto state = [&](Value value) { return getState(value); };
   auto isPartial = [&](Value value) { return isPending(value, state); };
-  auto isCaptured = [&](OpOperand *use) { return isPartial(use->get()); };
+  auto isRead = [&](OpOperand &use) { return isPending(use, state, assumed); };
   int64_t factor = choices[&op] = chosen(&op);
-  if (llvm::none_of(op.getOperands(), isPartial) && llvm::none_of(op.getResults(), isPartial) &&
-      llvm::none_of(rules.getCapturedTensors(&op), isCaptured))
+  if (llvm::none_of(op.getOpOperands(), isRead) && llvm::none_of(op.getResults(), isPartial) &&
+      llvm::none_of(llvm::make_pointee_range(rules.getCapturedTensors(&op)), isRead))
     return;
   for (Value result : op.getResults()) {
     if (!isa<RankedTensorType>(result.getType()) || !getState(result).partial)
@@ -88,15 +150,22 @@ void AxisPlacement::collect(Operation &op) {
     problem.values.push_back({/*bytes=*/0, born ? 0 : countCrossings(op), born, onlySumsFlow});
   }
   SmallVector<OpOperand *> masked;
-  if (failed(rules.getResultStates(&op, factor, axis, state, &masked))) {
+  if (failed(rules.getResultStates(&op, factor, axis, state, assumed, &masked))) {
     for (Value operand : op.getOperands())
       markIllegal(operand);
     for (OpOperand *captured : rules.getCapturedTensors(&op))
       markIllegal(captured->get());
     return;
   }
-  if (SmallVector<unsigned> inputs = getIndices(op.getOperands()); !inputs.empty())
-    problem.flows.push_back({inputs, getIndices(op.getResults()), getMaskedBytes(masked)});
+  llvm::SmallSetVector<unsigned, 4> inputs, outputs;
+  for (OpOperand &operand : op.getOpOperands())
+    if (std::optional<unsigned> index = getIndex(operand))
+      inputs.insert(*index);
+  for (Value result : op.getResults())
+    if (auto known = indices.find(result); known != indices.end())
+      outputs.insert(known->second);
+  if (!inputs.empty())
+    problem.flows.push_back({inputs.takeVector(), outputs.takeVector(), getMaskedBytes(masked)});
 }
 
 /// What making zeros of complete operands on all members but one reads and writes.
@@ -110,11 +179,11 @@ int64_t AxisPlacement::getMaskedBytes(ArrayRef<OpOperand *> masked) const {
 /// How often the sums that `op` reads went over to another work, the step to `op` counted.
 int64_t AxisPlacement::countCrossings(Operation &op) const {
   int64_t most = 0;
-  for (Value operand : op.getOperands())
-    if (auto known = indices.find(operand); known != indices.end()) {
-      bool crosses =
-          operand.getDefiningOp()->getAttr(EplDialect::kWorkAttr) != op.getAttr(EplDialect::kWorkAttr);
-      most = std::max(most, problem.values[known->second].crossings + crosses);
+  for (OpOperand &operand : op.getOpOperands())
+    if (std::optional<unsigned> index = getIndex(operand)) {
+      Attribute work = operand.get().getDefiningOp()->getAttr(EplDialect::kWorkAttr);
+      bool crosses = work != op.getAttr(EplDialect::kWorkAttr);
+      most = std::max(most, problem.values[*index].crossings + crosses);
     }
   return most;
 }
@@ -132,12 +201,10 @@ void AxisPlacement::markIllegal(Value value) {
     problem.values[known->second].illegal = true;
 }
 
-SmallVector<unsigned> AxisPlacement::getIndices(ValueRange values) const {
-  llvm::SmallSetVector<unsigned, 4> found;
-  for (Value value : values)
-    if (auto known = indices.find(value); known != indices.end())
-      found.insert(known->second);
-  return SmallVector<unsigned>(found.getArrayRef());
+/// Where the pending sum that a use reads is in the problem; none if it reads no such.
+std::optional<unsigned> AxisPlacement::getIndex(OpOperand &use) const {
+  auto known = assumed.getNeeded(use) ? indices.end() : indices.find(use.get());
+  return known == indices.end() ? std::nullopt : std::optional(known->second);
 }
 
 void AxisPlacement::solve() {
@@ -157,21 +224,21 @@ void AxisPlacement::solve() {
 /// Ops that passed a pending sum in `states` and read a complete one now: where all uses take the same part
 /// of what they make, they make that part only.
 void AxisPlacement::sliceSettled() {
-  auto isWhole = [&](Value value) {
-    return !isa<RankedTensorType>(value.getType()) || completed.contains(value) ||
-           getState(value).isReplicated();
+  auto isWhole = [&](OpOperand &use) {
+    return !isa<RankedTensorType>(use.get().getType()) || getRead(use).isReplicated() ||
+           (!assumed.getNeeded(use) && isCompleted(use.get()));
   };
   auto isSettled = [&](Value value) { return settled.contains(value); };
   auto useState = [&](OpOperand &use) { return std::optional(getCompleteState(use)); };
-  for (Operation &op : llvm::reverse(rules.getFunction().getBody().front().without_terminator())) {
-    if (op.getNumResults() == 0 || !llvm::all_of(op.getResults(), isSettled) ||
-        !llvm::all_of(op.getOperands(), isWhole))
+  for (Operation *op : llvm::reverse(getOps())) {
+    if (op->getNumResults() == 0 || !llvm::all_of(op->getResults(), isSettled) ||
+        !llvm::all_of(op->getOpOperands(), isWhole))
       continue;
-    int64_t factor = rules.chooseSlicedFactor(&op, axis, useState);
+    int64_t factor = rules.chooseSlicedFactor(op, axis, useState);
     if (factor == FactorRule::kBlocked)
       continue;
-    choices[&op] = factor;
-    for (auto [result, factors] : llvm::zip_equal(op.getResults(), rules.getRule(&op).results))
+    choices[op] = factor;
+    for (auto [result, factors] : llvm::zip_equal(op->getResults(), rules.getRule(op).results))
       settled[result] = AxisState::sharded(llvm::find(factors, factor) - factors.begin());
   }
 }
@@ -184,15 +251,18 @@ void AxisPlacement::commit() {
     setSharding(value, withAxisState(getSharding(value), rules.getMesh(), axis.getName(), state));
 }
 
-/// One reshard for each state that uses need.
-int64_t AxisPlacement::getReshardedBytes(Value value) const {
-  AxisState own = getState(value);
+/// One reshard for each state that uses need of a value, or of what a constraint on it makes.
+int64_t AxisPlacement::getReshardedBytes(Value value, const AssumedConstraints::Constraint *source) const {
+  AxisState own = source ? source->state : getState(value);
   if (!own.isSharded())
     return 0;
-  int64_t bytes = 0, moved = getMovedBytes(value);
+  int64_t bytes = 0, moved = source ? getBytes(value) : getMovedBytes(value, assumed);
   SmallVector<AxisState, 2> made = {own};
   for (OpOperand &use : value.getUses()) {
-    AxisState needed = getNeededState(use);
+    if (!assumed.reaches(use, source))
+      continue;
+    const AssumedConstraints::Constraint *next = assumed.getNext(use, source);
+    AxisState needed = next ? next->state : getNeededState(use);
     if (llvm::is_contained(made, needed))
       continue;
     made.push_back(needed);
@@ -201,23 +271,46 @@ int64_t AxisPlacement::getReshardedBytes(Value value) const {
   return bytes * rules.getLoops().getTripCount(value);
 }
 
+/// The values whose traffic is another one than in `base`: what is made or read by the ops that were looked
+/// at.
+SmallVector<Value> AxisPlacement::getTouched() const {
+  SmallVector<Value> touched;
+  if (!base)
+    llvm::append_range(touched, rules.getFunction().getArguments());
+  llvm::SmallDenseSet<Value> seen;
+  for (Operation *op : getOps()) {
+    llvm::append_range(touched, op->getResults());
+    if (!base)
+      continue;
+    for (Value operand : op->getOperands())
+      if (!choices.contains(operand.getDefiningOp()) && seen.insert(operand).second)
+        touched.push_back(operand);
+  }
+  return touched;
+}
+
+int64_t AxisPlacement::getTraffic(Value value) const {
+  if (!isa<RankedTensorType>(value.getType()))
+    return 0;
+  return isCompleted(value) ? getBytesToComplete(value) : getReshardedBytes(value);
+}
+
 int64_t AxisPlacement::getTraffic() const {
-  int64_t bytes = 0;
-  auto count = [&](Value value) {
-    if (isa<RankedTensorType>(value.getType()))
-      bytes += completed.contains(value) ? getBytesToComplete(value) : getReshardedBytes(value);
-  };
-  Block &body = rules.getFunction().getBody().front();
-  llvm::for_each(body.getArguments(), count);
-  for (Operation &op : body.without_terminator())
-    llvm::for_each(op.getResults(), count);
+  if (traffic)
+    return *traffic;
+  int64_t bytes = base ? base->getTraffic() : 0;
+  for (Value value : getTouched())
+    bytes += getTraffic(value) - (base ? base->getTraffic(value) : 0);
+  for (const AssumedConstraints::Constraint &constraint : assumed.get())
+    bytes += getReshardedBytes(constraint.value, &constraint);
+  traffic = bytes;
   return bytes;
 }
 
 /// Whether a reshard reads its operand as it is on this axis: nothing is pending, and what is sharded there
 /// divides by the axes of both.
 bool AxisPlacement::staysBefore(ReshardOp reshard) const {
-  AxisState own = getState(reshard.getOperand());
+  AxisState own = getRead(reshard.getOperandMutable());
   if (!own.isSharded())
     return !own.partial;
   llvm::SmallSetVector<StringRef, 4> axes;
@@ -230,34 +323,39 @@ bool AxisPlacement::staysBefore(ReshardOp reshard) const {
 }
 
 AxisState AxisPlacement::getCompleteState(OpOperand &use) const {
+  if (std::optional<AxisState> needed = assumed.getNeeded(use))
+    return *needed;
+  return getOwnNeed(use);
+}
+
+AxisState AxisPlacement::getOwnNeed(OpOperand &use) const {
   if (isa<func::ReturnOp>(use.getOwner())) {
     BlockArgument updated = rules.getUpdatedArgument(use.getOperandNumber());
-    return updated ? getState(updated) : AxisState::sharded(getState(use.get()).dim);
+    return updated ? getState(updated) : AxisState::sharded(getRead(use).dim);
   }
   if (auto reshard = dyn_cast<ReshardOp>(use.getOwner()); reshard && staysBefore(reshard))
-    return getState(use.get());
-  auto choice = choices.find(use.getOwner());
-  if (choice == choices.end()) // Captured inside of an op.
+    return getRead(use);
+  std::optional<int64_t> choice = getChoice(use.getOwner());
+  if (!choice) // Captured inside of an op.
     return {};
-  return rules.getOperandState(use.getOwner(), use.getOperandNumber(), choice->second);
+  return rules.getOperandState(use.getOwner(), use.getOperandNumber(), *choice);
 }
 
 /// Whether the use reads a complete value that is to be added to a pending sum once.
 bool AxisPlacement::isMasked(OpOperand &use) const {
   Operation *op = use.getOwner();
-  auto choice = choices.find(op);
+  std::optional<int64_t> choice = getChoice(op);
   auto state = [&](Value value) { return getState(value); };
-  if (choice == choices.end() ||
-      llvm::none_of(op->getResults(), [&](Value result) { return isPending(result, state); }))
+  if (!choice || llvm::none_of(op->getResults(), [&](Value result) { return isPending(result, state); }))
     return false;
   SmallVector<OpOperand *> masked;
-  return succeeded(rules.getResultStates(op, choice->second, axis, state, &masked)) &&
+  return succeeded(rules.getResultStates(op, *choice, axis, state, assumed, &masked)) &&
          llvm::is_contained(masked, &use);
 }
 
 AxisState AxisPlacement::getNeededState(OpOperand &use) const {
-  AxisState own = getState(use.get());
+  AxisState own = getRead(use);
   if (own.isReplicated() && isMasked(use))
     return AxisState::pending(ReductionKind::sum);
-  return own.partial && !completed.contains(use.get()) ? own : getCompleteState(use);
+  return own.partial && !isCompleted(use.get()) ? own : getOwnNeed(use);
 }

@@ -41,12 +41,20 @@ Value mlir::epl::getEnlarged(Operation *op) {
   return isLarger ? source : Value();
 }
 
-int64_t mlir::epl::getMovedBytes(Value value) {
+int64_t mlir::epl::getMovedBytes(Value value, const AssumedConstraints &assumed) {
   for (Operation *op = value.getDefiningOp(); op; op = value.getDefiningOp()) {
     Value source = getEnlarged(op);
     if (!source)
       break;
     value = source;
+    auto isSource = [&](OpOperand &operand) { return operand.get() == source; };
+    if (!assumed.isEmpty() && assumed.isConstrained(*llvm::find_if(op->getOpOperands(), isSource)))
+      break;
   }
   return getBytes(value);
+}
+
+int64_t mlir::epl::getMovedBytes(OpOperand &use, const AssumedConstraints &assumed) {
+  return !assumed.isEmpty() && assumed.isConstrained(use) ? getBytes(use.get())
+                                                          : getMovedBytes(use.get(), assumed);
 }

@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "mlir/IR/Value.h"
+#include "passes/shard/analysis/AssumedConstraints.h"
 
 namespace mlir::epl {
 
@@ -26,7 +26,11 @@ Value getEnlarged(Operation *op);
 bool isMadeOfConstants(Value value);
 
 /// The bytes that move if `value` is needed with another sharding: those of the tensor that it was enlarged
-/// from, through any number of such ops; its own if it was not enlarged.
-int64_t getMovedBytes(Value value);
+/// from, through any number of such ops; its own if it was not enlarged. What a constraint (one of `assumed`,
+/// too) is on is not moved in the place of its result.
+int64_t getMovedBytes(Value value, const AssumedConstraints &assumed = {});
+
+/// Those of what `use` reads.
+int64_t getMovedBytes(OpOperand &use, const AssumedConstraints &assumed);
 
 } // namespace mlir::epl

@@ -21,9 +21,14 @@ FunctionRules::FunctionRules(func::FuncOp function, MeshOp mesh)
     places[&op] = {static_cast<unsigned>(ops.size()), numValues};
     ops.push_back(&op);
     numValues += op.getNumResults();
+    if (auto last = dyn_cast<LoopLastOp>(op); last && loops.getCarry(last))
+      lasts.push_back(last);
   }
+  movedBytes.assign(numValues, -1);
+  returnRule = getFactorRule(body.getTerminator());
   for (Operation &op : body) {
-    rules[&op] = getFactorRule(&op);
+    if (hasPosition(&op))
+      rules.push_back(getFactorRule(&op));
     if (SmallVector<OpOperand *> captured = mlir::epl::getCapturedTensors(&op); !captured.empty())
       captures[&op] = captured;
   }
@@ -68,7 +73,7 @@ bool FunctionRules::isAccumulator(LoopCarryOp carry) const {
 
 /// The number of parts that axes other than `axis` split dimension `dim` into.
 static int64_t getOtherParts(MeshOp mesh, Value value, int64_t dim, StringRef axis) {
-  ShardingAttr sharding = getSharding(value);
+  ShardingAttr sharding = mesh.getAxes().size() > 1 ? getSharding(value) : ShardingAttr();
   if (!sharding)
     return 1;
   SmallVector<StringRef> axes = sharding.getDimAxes(dim);
@@ -130,6 +135,10 @@ bool mlir::epl::isPending(Value value, StateOf getState) {
   return isa<RankedTensorType>(value.getType()) && getState(value).partial.has_value();
 }
 
+bool mlir::epl::isPending(OpOperand &use, StateOf getState, const AssumedConstraints &assumed) {
+  return isa<RankedTensorType>(use.get().getType()) && assumed.getRead(use, getState).partial.has_value();
+}
+
 /// Votes for `lookups` count only if there are no others.
 static void dropLookups(MutableArrayRef<int64_t> votes, ArrayRef<int64_t> lookups) {
   auto isOther = [&](auto vote) { return vote.value() > 0 && !llvm::is_contained(lookups, vote.index()); };
@@ -169,7 +178,8 @@ void mlir::epl::setChosenFactor(Operation *op, AxisAttr axis, int64_t factor) {
     op->setAttr(EplDialect::kFactorsAttr, factors.getDictionary(op->getContext()));
 }
 
-int64_t FunctionRules::chooseFactor(Operation *op, AxisAttr axis, StateOf getState) const {
+int64_t FunctionRules::chooseFactor(Operation *op, AxisAttr axis, StateOf getState,
+                                    const AssumedConstraints &assumed) const {
   const FactorRule &rule = getRule(op);
   if (std::optional<int64_t> said = getSaidFactor(op, axis))
     return *said;
@@ -182,18 +192,30 @@ int64_t FunctionRules::chooseFactor(Operation *op, AxisAttr axis, StateOf getSta
       return factors[state.dim];
   if (getUse(op, axis) == AxisUse::batch && canShard(op, batch->getFactor(op), axis))
     return batch->getFactor(op);
-  return vote(op, axis, getState);
+  return vote(op, axis, getState, assumed);
 }
 
-int64_t FunctionRules::vote(Operation *op, AxisAttr axis, StateOf getState) const {
+int64_t FunctionRules::getMovedBytes(OpOperand &use, const AssumedConstraints &assumed) const {
+  std::optional<unsigned> number = assumed.isEmpty() ? getNumber(use.get()) : std::nullopt;
+  if (!number)
+    return mlir::epl::getMovedBytes(use, assumed);
+  int64_t &known = movedBytes[*number];
+  if (known < 0)
+    known = mlir::epl::getMovedBytes(use.get());
+  return known;
+}
+
+int64_t FunctionRules::vote(Operation *op, AxisAttr axis, StateOf getState,
+                            const AssumedConstraints &assumed) const {
   const FactorRule &rule = getRule(op);
   bool splits = getUse(op, axis) == AxisUse::split;
   SmallVector<int64_t> votes(rule.factors.size(), 0), samples = votes;
-  for (auto [operand, factors] : llvm::zip_equal(op->getOperands(), rule.operands)) {
-    AxisState state = factors.empty() ? AxisState() : getState(operand);
+  for (auto [operand, factors] : llvm::zip_equal(op->getOpOperands(), rule.operands)) {
+    AxisState state = factors.empty() ? AxisState() : assumed.getRead(operand, getState);
     int64_t factor = state.isSharded() ? factors[state.dim] : FactorRule::kBlocked;
     if (canShard(op, factor, axis))
-      (splits && state.dim == batch->getDim(operand) ? samples : votes)[factor] += getMovedBytes(operand);
+      (splits && state.dim == batch->getDim(operand.get()) ? samples : votes)[factor] +=
+          getMovedBytes(operand, assumed);
   }
   if (llvm::all_of(votes, [](int64_t bytes) { return bytes == 0; }))
     votes = samples;
@@ -254,10 +276,12 @@ static SmallVector<AxisState> shardResults(const FactorRule &rule, int64_t facto
 
 FailureOr<SmallVector<AxisState>> FunctionRules::getResultStates(Operation *op, int64_t factor, AxisAttr axis,
                                                                  StateOf getState,
+                                                                 const AssumedConstraints &assumed,
                                                                  SmallVectorImpl<OpOperand *> *masked) const {
-  if (llvm::any_of(getCapturedTensors(op), [&](OpOperand *use) { return isPending(use->get(), getState); }))
+  auto isPendingUse = [&](OpOperand &use) { return isPending(use, getState, assumed); };
+  if (llvm::any_of(llvm::make_pointee_range(getCapturedTensors(op)), isPendingUse))
     return failure();
-  bool pending = llvm::any_of(op->getOperands(), [&](Value value) { return isPending(value, getState); });
+  bool pending = llvm::any_of(op->getOpOperands(), isPendingUse);
   Value carried = getCarried(op);
   if (carried && getState(carried).partial) {
     bool fits = isa<LoopLastOp>(op) ? pending : isAccumulator(cast<LoopCarryOp>(op));
@@ -268,7 +292,7 @@ FailureOr<SmallVector<AxisState>> FunctionRules::getResultStates(Operation *op, 
   if (pending && (carried || getSaidFactor(op, axis)))
     return failure();
   if (factor == FactorRule::kBlocked)
-    return pending ? flowPartial(op, getState, masked)
+    return pending ? flowPartial(op, getState, assumed, masked)
                    : FailureOr(SmallVector<AxisState>(op->getNumResults()));
   if (pending)
     return failure();
@@ -276,13 +300,15 @@ FailureOr<SmallVector<AxisState>> FunctionRules::getResultStates(Operation *op, 
 }
 
 /// Only sums flow; other reductions are completed where they are made.
-FailureOr<SmallVector<Status>> FunctionRules::getStatuses(Operation *op, StateOf getState) const {
+FailureOr<SmallVector<Status>> FunctionRules::getStatuses(Operation *op, StateOf getState,
+                                                          const AssumedConstraints &assumed) const {
   SmallVector<Status> statuses;
-  for (Value operand : op->getOperands()) {
-    AxisState state = isa<RankedTensorType>(operand.getType()) ? getState(operand) : AxisState();
+  for (OpOperand &operand : op->getOpOperands()) {
+    bool isTensor = isa<RankedTensorType>(operand.get().getType());
+    AxisState state = isTensor ? assumed.getRead(operand, getState) : AxisState();
     if (state.partial && *state.partial != ReductionKind::sum)
       return failure();
-    statuses.push_back(state.partial ? Status::partial : zeros.getStatus(operand));
+    statuses.push_back(state.partial ? Status::partial : zeros.getStatus(operand.get()));
   }
   return statuses;
 }
@@ -301,13 +327,14 @@ bool FunctionRules::isLinear(Operation *op, ArrayRef<Status> operands,
 
 /// Takes all complete inputs for sums of which one member has all. What an op starts from is not masked.
 SmallVector<OpOperand *> FunctionRules::findMasked(Operation *op, StateOf getState,
+                                                   const AssumedConstraints &assumed,
                                                    MutableArrayRef<Status> statuses) const {
   SmallVector<OpOperand *> masked;
   auto accumulating = dyn_cast<DestinationStyleOpInterface>(op);
   for (auto [use, status] : llvm::zip_equal(op->getOpOperands(), statuses)) {
     bool isInput =
         isa<RankedTensorType>(use.get().getType()) && !(accumulating && accumulating.isDpsInit(&use));
-    if (!isInput || status != Status::normal || !getState(use.get()).isReplicated())
+    if (!isInput || status != Status::normal || !assumed.getRead(use, getState).isReplicated())
       continue;
     status = Status::partial;
     masked.push_back(&use);
@@ -316,14 +343,15 @@ SmallVector<OpOperand *> FunctionRules::findMasked(Operation *op, StateOf getSta
 }
 
 FailureOr<SmallVector<AxisState>> FunctionRules::flowPartial(Operation *op, StateOf getState,
+                                                             const AssumedConstraints &assumed,
                                                              SmallVectorImpl<OpOperand *> *masked) const {
-  FailureOr<SmallVector<Status>> statuses = getStatuses(op, getState);
+  FailureOr<SmallVector<Status>> statuses = getStatuses(op, getState, assumed);
   SmallVector<AxisState> results;
   if (failed(statuses))
     return failure();
   if (isLinear(op, *statuses, results))
     return results;
-  SmallVector<OpOperand *> once = findMasked(op, getState, *statuses);
+  SmallVector<OpOperand *> once = findMasked(op, getState, assumed, *statuses);
   if (once.empty() || !isLinear(op, *statuses, results))
     return failure();
   if (masked)

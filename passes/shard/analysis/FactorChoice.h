@@ -7,15 +7,13 @@
 #pragma once
 
 #include "dialect/Loops.h"
+#include "passes/shard/analysis/AssumedConstraints.h"
 #include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/BatchFactors.h"
 #include "passes/shard/analysis/TaskGraphAxes.h"
 #include "passes/shard/analysis/Zero.h"
 
 namespace mlir::epl {
-
-/// Asks for the state of a tensor on the axis at hand.
-using StateOf = function_ref<AxisState(Value)>;
 
 /// The factor that an op says `axis` shards (`epl.factors`, reshards, constraints), or
 /// `FactorRule::kBlocked`.
@@ -26,6 +24,9 @@ void setChosenFactor(Operation *op, AxisAttr axis, int64_t factor);
 
 /// Whether a value is a tensor that is pending over the axis at hand.
 bool isPending(Value value, StateOf getState);
+
+/// Whether a use reads such a one.
+bool isPending(OpOperand &use, StateOf getState, const AssumedConstraints &assumed);
 
 /// Asks for the state that a use needs of a complete tensor; none if that is not known.
 using UseStateOf = function_ref<std::optional<AxisState>(OpOperand &)>;
@@ -41,7 +42,10 @@ public:
 
   func::FuncOp getFunction() const { return function; }
   MeshOp getMesh() const { return mesh; }
-  const FactorRule &getRule(Operation *op) const { return rules.find(op)->second; }
+  const FactorRule &getRule(Operation *op) const {
+    auto place = places.find(op);
+    return place == places.end() ? returnRule : rules[place->second.position];
+  }
   /// The argument that a result of the function updates, or null.
   BlockArgument getUpdatedArgument(unsigned result) const { return updatedArguments[result]; }
   /// The uses of tensors from outside in the regions of `op` (see `mlir::epl::getCapturedTensors`).
@@ -59,6 +63,8 @@ public:
   std::optional<unsigned> getNumber(Value value) const;
 
   const Loops &getLoops() const { return loops; }
+  /// The ends of iterations that carry a value into the next one, in program order.
+  ArrayRef<LoopLastOp> getLasts() const { return lasts; }
   /// Whether a value that a loop carries may be a pending sum in all iterations, as gradients that iterations
   /// add up are: it must start at zero (as every member adds its initial value), and be read only for the
   /// value of the next iteration. That the iterations only add to it is checked by the rules of their ops.
@@ -98,7 +104,9 @@ public:
   /// move if another one won; of equal votes the lower factor wins, and operands that lost are gathered. In a
   /// task graph that splits parameters over an axis which is of the batch elsewhere, the factor of samples
   /// wins only if nothing votes for another one.
-  int64_t chooseFactor(Operation *op, AxisAttr axis, StateOf getState) const;
+  /// Operands are read through the `assumed` constraints.
+  int64_t chooseFactor(Operation *op, AxisAttr axis, StateOf getState,
+                       const AssumedConstraints &assumed = {}) const;
 
   /// The factor to shard if all uses of the op's results slice them, so that each member makes just what it
   /// reads: a parallel factor that gives every result the state which its uses agree on, or
@@ -126,19 +134,22 @@ public:
   /// If a complete operand is added to a partial one, it must count once, not once for each member. Such
   /// operands are appended to `masked`: all members but one have to read zeros in their place.
   FailureOr<SmallVector<AxisState>> getResultStates(Operation *op, int64_t factor, AxisAttr axis,
-                                                    StateOf getState,
+                                                    StateOf getState, const AssumedConstraints &assumed = {},
                                                     SmallVectorImpl<OpOperand *> *masked = nullptr) const;
 
 private:
   bool divides(ValueRange values, ArrayRef<SmallVector<int64_t>> dimFactors, int64_t factor,
                AxisAttr axis) const;
   bool dividesWithResults(Operation *op, int64_t factor, AxisAttr axis) const;
-  int64_t vote(Operation *op, AxisAttr axis, StateOf getState) const;
+  int64_t getMovedBytes(OpOperand &use, const AssumedConstraints &assumed) const;
+  int64_t vote(Operation *op, AxisAttr axis, StateOf getState, const AssumedConstraints &assumed) const;
   FailureOr<SmallVector<AxisState>> flowPartial(Operation *op, StateOf getState,
+                                                const AssumedConstraints &assumed,
                                                 SmallVectorImpl<OpOperand *> *masked) const;
-  FailureOr<SmallVector<Status>> getStatuses(Operation *op, StateOf getState) const;
+  FailureOr<SmallVector<Status>> getStatuses(Operation *op, StateOf getState,
+                                             const AssumedConstraints &assumed) const;
   bool isLinear(Operation *op, ArrayRef<Status> operands, SmallVectorImpl<AxisState> &results) const;
-  SmallVector<OpOperand *> findMasked(Operation *op, StateOf getState,
+  SmallVector<OpOperand *> findMasked(Operation *op, StateOf getState, const AssumedConstraints &assumed,
                                       MutableArrayRef<Status> statuses) const;
   /// The carried value whose state the op's result has, too; null for ops that are no ends of one.
   Value getCarried(Operation *op) const;
@@ -154,8 +165,11 @@ private:
   DenseMap<Operation *, Place> places;
   unsigned numValues;
   Loops loops;
+  SmallVector<LoopLastOp> lasts;
   ZeroAnalysis zeros;
-  DenseMap<Operation *, FactorRule> rules;
+  std::vector<FactorRule> rules; ///< by position
+  FactorRule returnRule;
+  mutable std::vector<int64_t> movedBytes; ///< of values by number, -1 for what nobody has asked yet
   DenseMap<Operation *, SmallVector<OpOperand *>> captures; ///< of the ops that capture tensors
   SmallVector<BlockArgument> updatedArguments;              ///< of each result of the function
   DenseMap<Value, Value> updates;                           ///< of arguments

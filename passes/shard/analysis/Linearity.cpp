@@ -38,7 +38,9 @@ Status mlir::epl::evaluateQuotient(Status numerator, Status denominator) {
   return denominator == Status::partial ? Status::illegal : numerator;
 }
 
-/// A choice between zeros is zero; between partial values it would be linear, but no step needs that.
+/// A choice between zeros is zero. Between partial values it would be linear, but is taken for opaque: the
+/// sum behind it moves as many bytes as the one before it, and what a selection drops (dropout, the gradient
+/// of a maximum) would be computed on the addends by all members.
 static Status evaluateSelect(ArrayRef<Status> operands) {
   bool zero = operands[1] == Status::zero && operands[2] == Status::zero;
   return zero && operands[0] != Status::partial ? Status::zero : evaluateOpaque(operands);

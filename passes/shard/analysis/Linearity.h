@@ -2,9 +2,9 @@
 //
 // A partial value is a sum whose operands the members of an axis still hold. An op may run on the parts, and
 // its result be pending in turn, if it is linear in them. Whether it is follows from an abstract
-// interpretation of its scalar body over four statuses. The set of linear ops is as small as training steps
-// need: sums of partial values, products with complete ones, negation, widening, copies. Rounding (`truncf`)
-// does not commute with a sum.
+// interpretation of its scalar body over four statuses. Linear are sums of partial values, products with
+// complete ones, negation, widening, copies. What is not known to be linear is opaque: a sum is completed
+// before it, which is right whatever the op does. Rounding (`truncf`) does not commute with a sum.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -56,6 +56,30 @@ void Propagation::setFound(Value value, AxisState state) {
   markUsers(value, dirty);
 }
 
+void Propagation::assume(AssumedConstraints constraints) {
+  assert(assumed.isEmpty() && "constraints are assumed once");
+  assumed = std::move(constraints);
+  for (const AssumedConstraints::Constraint &constraint : assumed.get()) {
+    markUsers(constraint.value, dirty);
+    stopAccumulating(constraint.value);
+    if (Operation *maker = constraint.value.getDefiningOp())
+      chosenAnew.set(rules.getPosition(maker));
+  }
+}
+
+/// A carried value is a pending sum only where nothing but the addition of an iteration stands between its
+/// ends (`FunctionRules::isAccumulator`), which a constraint on either does.
+void Propagation::stopAccumulating(Value value) {
+  auto stop = [&](LoopCarryOp carry) {
+    if (carry && found.erase(carry.getResult()))
+      dirty.set(rules.getPosition(carry));
+  };
+  stop(value.getDefiningOp<LoopCarryOp>());
+  for (Operation *user : value.getUsers())
+    if (auto last = dyn_cast<LoopLastOp>(user))
+      stop(rules.getLoops().getCarry(last));
+}
+
 void Propagation::update() {
   forward();
   reverse();
@@ -104,7 +128,7 @@ void Propagation::visit(Operation &op) {
   else if (auto last = dyn_cast<LoopLastOp>(op); last && rules.getLoops().getCarry(last))
     leave(last);
   else
-    choose(chosen, op, rules.chooseFactor(&op, axis, current));
+    choose(chosen, op, rules.chooseFactor(&op, axis, current, assumed));
   for (auto [result, state] : llvm::zip_equal(op.getResults(), before))
     if (getState(chosen, result) != state)
       markUsers(result, dirty);
@@ -116,16 +140,16 @@ void Propagation::choose(Walk &walk, Operation &op, int64_t factor) {
   auto current = [&](Value value) { return getState(chosen, value); };
   auto completed = [&](Value value) { return current(value).partial ? AxisState() : current(value); };
   walk.choices[rules.getPosition(&op)] = factor;
-  FailureOr<SmallVector<AxisState>> results = rules.getResultStates(&op, factor, axis, current);
+  FailureOr<SmallVector<AxisState>> results = rules.getResultStates(&op, factor, axis, current, assumed);
   if (failed(results))
-    results = rules.getResultStates(&op, factor, axis, completed);
+    results = rules.getResultStates(&op, factor, axis, completed, assumed);
   for (auto [result, state] : llvm::zip_equal(op.getResults(), *results))
     walk.states[*rules.getNumber(result)] = state;
 }
 
 /// A carried value has one state in all iterations, by default that of the first one.
 void Propagation::enter(LoopCarryOp carry) {
-  AxisState init = getState(chosen, carry.getInit());
+  AxisState init = getRead(chosen, carry.getInitMutable());
   auto known = found.find(carry.getResult());
   bool isKnown = known != found.end();
   chosen.states[*rules.getNumber(carry.getResult())] = isKnown            ? known->second
@@ -147,11 +171,9 @@ void Propagation::leave(LoopLastOp last) {
 /// all of them, replicated values that it shards are sharded in all.
 bool Propagation::settleCarries() {
   bool changed = false;
-  for (auto last : getBody(rules.getFunction()).getOps<LoopLastOp>()) {
+  for (LoopLastOp last : rules.getLasts()) {
     LoopCarryOp carry = rules.getLoops().getCarry(last);
-    if (!carry)
-      continue;
-    AxisState state = getState(carry.getResult()), next = getState(last.getOperand());
+    AxisState state = getState(carry.getResult()), next = getRead(last.getOperandMutable());
     bool isBroken = state.partial && state != next;
     if (!isBroken && !(state.isReplicated() && next.isSharded()))
       continue;
@@ -166,6 +188,8 @@ bool Propagation::settleCarries() {
 //===----------------------------------------------------------------------===//
 
 std::optional<AxisState> Propagation::getUseState(OpOperand &use) const {
+  if (std::optional<AxisState> needed = assumed.getNeeded(use))
+    return needed;
   Operation *user = use.getOwner();
   if (!rules.hasPosition(user)) // The return, or a capture inside of an op.
     return std::nullopt;
@@ -196,10 +220,10 @@ void Propagation::reverse() {
 void Propagation::slice(Operation &op) {
   auto useState = [&](OpOperand &use) { return getUseState(use); };
   auto isReplicated = [&](Value value) { return getState(chosen, value).isReplicated(); };
-  auto isSharded = [&](Value value) { return getState(chosen, value).isSharded(); };
+  auto isSharded = [&](OpOperand &use) { return getRead(chosen, use).isSharded(); };
   if (rules.getSaidFactor(&op, axis) || isa<LoopCarryOp, LoopLastOp>(op) ||
       settled.choices[rules.getPosition(&op)] != FactorRule::kBlocked ||
-      llvm::any_of(op.getOperands(), isSharded) || !llvm::all_of(op.getResults(), isReplicated))
+      llvm::any_of(op.getOpOperands(), isSharded) || !llvm::all_of(op.getResults(), isReplicated))
     return;
   int64_t factor = rules.chooseSlicedFactor(&op, axis, useState);
   if (factor == FactorRule::kBlocked)
@@ -232,6 +256,24 @@ bool Propagation::shardArguments() {
     changed = true;
   }
   return changed;
+}
+
+Propagation::Changes Propagation::compare(const Propagation &other) const {
+  assert(&rules == &other.rules && "of the same program");
+  Changes changes;
+  unsigned number = 0;
+  auto compareState = [&](Value value) {
+    if (settled.states[number] != other.settled.states[number])
+      changes.values.push_back(value);
+    ++number;
+  };
+  llvm::for_each(rules.getFunction().getArguments(), compareState);
+  for (auto [position, op] : llvm::enumerate(rules.getOps())) {
+    if (settled.choices[position] != other.settled.choices[position])
+      changes.ops.push_back(op);
+    llvm::for_each(op->getResults(), compareState);
+  }
+  return changes;
 }
 
 void Propagation::commit() {

@@ -11,17 +11,19 @@ namespace mlir::epl {
 /// `open` start replicated, if they are not seeded, and may become sharded; the others keep the sharding that
 /// they have.
 ///
-/// Searches ask what one more seed changes: a copy is cheap, and a copy with other seeds computes anew what
-/// depends on them and nothing else.
+/// Searches ask what one more seed changes, or a constraint that no op says: a copy is cheap, and a copy with
+/// other seeds or with constraints computes anew what depends on them and nothing else.
 class Propagation {
 public:
   Propagation(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open);
 
   /// Starts with `state` of an open argument; replicated takes a seed back.
   void seed(BlockArgument argument, AxisState state);
+  /// Takes the program for one that has these constraints, too. Once, before `run`.
+  void assume(AssumedConstraints constraints);
   /// Computes the states that follow from the seeds, all but which further arguments become sharded.
   void update();
-  /// Computes the states. Seeds can't be changed any more.
+  /// Computes the states. Seeds and constraints can't be changed any more.
   void run();
   /// Adds them to the shardings of all arguments and ops, and to these the factors that the axis shards.
   void commit();
@@ -29,6 +31,16 @@ public:
   /// After `run`: the state of a value, and the factor that an op shards.
   AxisState getState(Value value) const { return getState(settled, value); }
   int64_t getChoice(Operation *op) const { return settled.choices[rules.getPosition(op)]; }
+  /// The state of a value as a use reads it, through what is assumed.
+  AxisState getRead(OpOperand &use) const { return getRead(settled, use); }
+  const AssumedConstraints &getAssumed() const { return assumed; }
+
+  /// The values in another state than in `other`, and the ops that shard another factor.
+  struct Changes {
+    SmallVector<Value> values;
+    SmallVector<Operation *> ops;
+  };
+  Changes compare(const Propagation &other) const;
 
   /// How often an op was looked at since this was made, or what it is a copy of: tests hold it to a bound.
   int64_t getNumSteps() const { return steps; }
@@ -44,7 +56,11 @@ private:
     std::optional<unsigned> number = rules.getNumber(value);
     return number ? walk.states[*number] : AxisState();
   }
+  AxisState getRead(const Walk &walk, OpOperand &use) const {
+    return assumed.getRead(use, [&](Value value) { return getState(walk, value); });
+  }
   void setFound(Value value, AxisState state);
+  void stopAccumulating(Value value);
   void initialize();
   void markUsers(Value value, llvm::BitVector &dirty) const;
   void forward();
@@ -63,6 +79,7 @@ private:
   const FunctionRules &rules;
   AxisAttr axis;
   ArrayRef<BlockArgument> open;
+  AssumedConstraints assumed;
   DenseMap<Value, AxisState> found; ///< open arguments that are sharded, carried values
   Walk chosen;                      ///< by operands, in program order
   Walk settled;                     ///< what is left of that in reverse, where uses ask for parts

@@ -5,9 +5,10 @@
 // Method: regions of such ops are found from the propagated step (SequenceRegion.h), the sums that enter one
 //   largest first. Constraints shard a region along one dimension and make whole what is read whole outside
 //   of it; propagation and placement do the rest: a sum is scattered, what the next product reads is
-//   gathered, in the backward work as well. Each dimension that the axis divides is tried on the program. One
-//   is taken if members make less and exchange no more, but for the gradients of what the region
-//   broadcasts; of several the one that moves least, then the outermost.
+//   gathered, in the backward work as well. Each dimension that the axis divides is tried: constraints are
+//   assumed, and what depends on them is propagated again. One is taken if members make less and exchange no
+//   more, but for the gradients of what the region broadcasts; of several the one that moves least, then the
+//   outermost. Its constraints alone are written into the program.
 // Invariant in: arguments have their shardings, no op has one. Invariant out: the same; constraints of
 //   axes of role `model` stand in the program, which fit it.
 // Reference: Korthikanti et al., "Reducing activation recomputation in large transformer models", 2022.
@@ -34,29 +35,13 @@ using namespace mlir::epl;
 
 ALWAYS_ENABLED_STATISTIC(numCandidates, "Regions that were tried");
 ALWAYS_ENABLED_STATISTIC(numRegions, "Regions that devices share");
+ALWAYS_ENABLED_STATISTIC(numSteps, "Ops that were looked at for them");
 
 /// A region counts if members make less by this part of all: the denominators of a loss do not, for which
 /// two collectives would stand in the place of one.
 static constexpr int64_t kLeastShare = 256;
 
 namespace {
-/// The constraints that shard a region; without `keep` they are gone with this.
-class Sharded {
-public:
-  Sharded(const SequenceRegion &region, AxisAttr axis);
-  Sharded(const Sharded &) = delete;
-  ~Sharded();
-
-  /// Leaves those in the program that say what `step`, of that program, would not do anyway.
-  void keep(const SequenceStep &step);
-
-private:
-  ConstrainOp add(Value value, AxisState state, Operation *work);
-
-  AxisAttr axis;
-  SmallVector<ConstrainOp> entries, exits;
-};
-
 /// Seeds one step on one axis.
 class Seeder {
 public:
@@ -65,15 +50,9 @@ public:
   void run();
 
 private:
-  /// A way to shard a region.
-  struct Choice {
-    int64_t dim;
-    int64_t traffic; ///< what members exchange then, but for what they may more
-  };
-
   Value getLargest(ArrayRef<Value> sums) const;
   bool decide(const SequenceStep &step, Value sum);
-  std::optional<Choice> choose(const SequenceStep &step, Value sum) const;
+  std::unique_ptr<SequenceStep> choose(const SequenceStep &step, Value sum) const;
   void remarkWhole();
 
   func::FuncOp function;
@@ -88,7 +67,7 @@ private:
 // Constraints
 //===----------------------------------------------------------------------===//
 
-ConstrainOp Sharded::add(Value value, AxisState state, Operation *work) {
+static ConstrainOp write(Value value, AxisState state, AxisAttr axis) {
   SmallVector<SmallVector<StringRef>> dims(cast<RankedTensorType>(value.getType()).getRank());
   SmallVector<StringRef> whole;
   (state.isSharded() ? dims[state.dim] : whole).push_back(axis.getName());
@@ -96,44 +75,28 @@ ConstrainOp Sharded::add(Value value, AxisState state, Operation *work) {
   builder.setInsertionPointAfterValue(value);
   auto constrain = ConstrainOp::create(builder, value.getLoc(), value,
                                        ConstraintAttr::get(value.getContext(), dims, whole));
-  if (Attribute attribute = work->getAttr(EplDialect::kWorkAttr))
-    constrain->setAttr(EplDialect::kWorkAttr, attribute);
+  if (Attribute work = value.getDefiningOp()->getAttr(EplDialect::kWorkAttr))
+    constrain->setAttr(EplDialect::kWorkAttr, work);
   return constrain;
 }
 
-/// One for each sum, and for each value and what is needed of it outside.
-Sharded::Sharded(const SequenceRegion &region, AxisAttr axis) : axis(axis) {
-  for (Value sum : region.sums) {
-    ConstrainOp entry = add(sum, AxisState::sharded(region.dims.lookup(sum)), sum.getDefiningOp());
-    sum.replaceAllUsesExcept(entry, entry);
-    entries.push_back(entry);
+/// Writes the constraints that `step` assumes, but for those that say what it would do anyway.
+static void writeConstraints(const SequenceStep &step, AxisAttr axis) {
+  DenseMap<Value, std::pair<Value, AxisState>> entered; // what all uses of a value read
+  for (const AssumedConstraints::Constraint &constraint : step.getAssumed().get()) {
+    Value value = constraint.value;
+    auto known = entered.find(value);
+    auto [read, state] = known == entered.end() ? std::pair(value, step.getState(value)) : known->second;
+    if (!constraint.isForAll && constraint.state == state)
+      continue;
+    ConstrainOp made = write(read, constraint.state, axis);
+    for (OpOperand *use : constraint.single)
+      use->set(made);
+    if (!constraint.isForAll)
+      continue;
+    value.replaceAllUsesExcept(made, made);
+    entered[value] = {made.getResult(), constraint.state};
   }
-  DenseMap<std::pair<Value, int64_t>, ConstrainOp> made;
-  for (const RegionExit &exit : region.exits) {
-    Value value = exit.use->get();
-    ConstrainOp &constrain = made[{value, exit.needed.dim}];
-    if (!constrain)
-      exits.push_back(constrain = add(value, exit.needed, value.getDefiningOp()));
-    exit.use->set(constrain);
-  }
-}
-
-static void erase(ConstrainOp constrain) {
-  constrain.replaceAllUsesWith(constrain.getOperand());
-  constrain.erase();
-}
-
-Sharded::~Sharded() {
-  llvm::for_each(exits, erase);
-  llvm::for_each(entries, erase);
-}
-
-void Sharded::keep(const SequenceStep &step) {
-  auto isIdle = [&](ConstrainOp exit) {
-    return step.getState(exit.getOperand()) == step.getState(exit.getResult());
-  };
-  llvm::erase_if(exits, [&](ConstrainOp exit) { return !isIdle(exit); }); // the others go
-  entries.clear();
 }
 
 //===----------------------------------------------------------------------===//
@@ -144,7 +107,9 @@ void Sharded::keep(const SequenceStep &step) {
 void Seeder::run() {
   bool changed = true;
   while (changed) {
-    SequenceStep step(function, mesh, axis);
+    FunctionRules rules(function, mesh);
+    SequenceStep step(rules, axis);
+    numSteps += step.getNumSteps();
     changed = false;
     while (Value sum = changed ? Value() : getLargest(step.getSums()))
       changed = decide(step, sum);
@@ -168,30 +133,33 @@ bool Seeder::decide(const SequenceStep &step, Value sum) {
   auto dims = llvm::seq<int64_t>(0, cast<RankedTensorType>(sum.getType()).getRank());
   if (llvm::none_of(dims, [&](int64_t dim) { return step.getRules().divides(sum, dim, axis); }))
     undivided.push_back(sum);
-  std::optional<Choice> choice = choose(step, sum);
-  if (!choice)
+  std::unique_ptr<SequenceStep> shared = choose(step, sum);
+  if (!shared)
     return false;
-  LDBG() << "the region of a sum of " << sum.getType() << " is shared along dimension " << choice->dim;
   ++numRegions;
-  Sharded sharded(step.grow(sum, choice->dim), axis);
-  sharded.keep(SequenceStep(function, mesh, axis));
+  writeConstraints(*shared, axis);
   return true;
 }
 
-std::optional<Seeder::Choice> Seeder::choose(const SequenceStep &step, Value sum) const {
-  std::optional<Choice> best;
-  int64_t traffic = step.getTraffic(), made = step.getMadeBytes();
+/// The step with the region of `sum` shared along its best dimension; null if it had better stay whole.
+std::unique_ptr<SequenceStep> Seeder::choose(const SequenceStep &step, Value sum) const {
+  std::unique_ptr<SequenceStep> best;
+  int64_t least = step.getTraffic(), made = step.getMadeBytes();
   for (int64_t dim = 0; dim < cast<RankedTensorType>(sum.getType()).getRank(); ++dim) {
     if (!step.getRules().divides(sum, dim, axis))
       continue;
     SequenceRegion region = step.grow(sum, dim);
+    auto then = std::make_unique<SequenceStep>(step, region);
     ++numCandidates;
-    Sharded sharded(region, axis);
-    SequenceStep then(function, mesh, axis);
-    Choice choice = {dim, then.getTraffic() - region.extraBytes};
-    bool isBetter = made - then.getMadeBytes() >= made / kLeastShare && choice.traffic <= traffic;
-    if (isBetter && (!best || choice.traffic < best->traffic))
-      best = choice;
+    numSteps += then->getNumSteps();
+    int64_t traffic = then->getTraffic() - region.extraBytes; // but for what they may exchange more
+    bool isBetter = best ? traffic < least : traffic <= least;
+    LDBG() << "a sum of " << sum.getType() << " along dimension " << dim << ": " << traffic << " bytes, "
+           << (isBetter ? "" : "not ") << "less than " << least;
+    if (!isBetter || made - then->getMadeBytes() < made / kLeastShare)
+      continue;
+    best = std::move(then);
+    least = traffic;
   }
   return best;
 }

@@ -19,14 +19,42 @@ static bool isTensor(Value value) {
 }
 
 /// Of the seeds, which are on arguments and on ops that say what they make.
-static Propagation propagate(const FunctionRules &rules, AxisAttr axis) {
-  Propagation program(rules, axis, {});
+static Propagation propagateSeeds(const FunctionRules &rules, AxisAttr axis) {
+  Propagation seeded(rules, axis, {});
+  seeded.update();
+  return seeded;
+}
+
+static Propagation settle(const Propagation &seeded, AssumedConstraints constraints) {
+  Propagation program = seeded;
+  program.assume(std::move(constraints));
   program.run();
   return program;
 }
 
-SequenceStep::SequenceStep(func::FuncOp function, MeshOp mesh, AxisAttr axis)
-    : rules(function, mesh), axis(axis), program(propagate(rules, axis)), placement(rules, axis, program) {}
+/// One for each sum, and for each value and what is needed of it outside.
+static AssumedConstraints getConstraints(const SequenceRegion &region) {
+  AssumedConstraints constraints;
+  for (Value sum : region.sums)
+    constraints.addForAll(sum, AxisState::sharded(region.dims.lookup(sum)));
+  for (const RegionExit &exit : region.exits)
+    constraints.addForUse(*exit.use, AxisState::sharded(exit.needed.dim));
+  return constraints;
+}
+
+SequenceStep::SequenceStep(const FunctionRules &rules, AxisAttr axis)
+    : rules(rules), axis(axis), seeded(propagateSeeds(rules, axis)), program(settle(seeded, {})),
+      placement(rules, axis, program), steps(program.getNumSteps()),
+      madeBytes(countMadeBytes(rules.getOps())) {}
+
+SequenceStep::SequenceStep(const SequenceStep &step, const SequenceRegion &region)
+    : rules(step.rules), axis(step.axis), seeded(step.seeded),
+      program(settle(seeded, getConstraints(region))), placement(step.placement, program),
+      steps(program.getNumSteps() - seeded.getNumSteps()),
+      madeBytes(step.madeBytes + countMadeBytes(getOps()) - step.countMadeBytes(getOps())) {
+  for (const AssumedConstraints::Constraint &constraint : getAssumed().get())
+    madeBytes += getMade(constraint.value, constraint.state);
+}
 
 bool SequenceStep::isWhole(Value value) const {
   return placement.isCompleted(value) || getState(value).isReplicated();
@@ -59,13 +87,16 @@ SmallVector<Value> SequenceStep::getSums() const {
   return sums;
 }
 
-int64_t SequenceStep::getMadeBytes() const {
+int64_t SequenceStep::getMade(Value value, AxisState state) const {
+  return rules.getLoops().getTripCount(value) * getBytes(value) / (state.isSharded() ? axis.getSize() : 1);
+}
+
+int64_t SequenceStep::countMadeBytes(ArrayRef<Operation *> ops) const {
   int64_t bytes = 0;
-  for (Operation &op : getBody().without_terminator())
-    for (Value result : op.getResults())
-      if (isTensor(result) && !isUniform(&op))
-        bytes += rules.getLoops().getTripCount(result) * getBytes(result) /
-                 (getState(result).isSharded() ? axis.getSize() : 1);
+  for (Operation *op : ops)
+    for (Value result : op->getResults())
+      if (isTensor(result) && !isUniform(op))
+        bytes += getMade(result, getState(result));
   return bytes;
 }
 

@@ -30,10 +30,13 @@ struct SequenceRegion {
   int64_t extraBytes = 0;
 };
 
-/// The step on one axis as the seeds so far make it.
+/// The step on one axis as the seeds so far make it. Who asks what a region changes gets a step of the same
+/// program: the constraints of the region are assumed, and only what depends on them is propagated again.
 class SequenceStep {
 public:
-  SequenceStep(func::FuncOp function, MeshOp mesh, AxisAttr axis);
+  SequenceStep(const FunctionRules &rules, AxisAttr axis);
+  /// `step`, of seeds alone, with a region that is sharded. It must stay.
+  SequenceStep(const SequenceStep &step, const SequenceRegion &region);
   SequenceStep(const SequenceStep &) = delete;
 
   const FunctionRules &getRules() const { return rules; }
@@ -43,14 +46,23 @@ public:
   SequenceRegion grow(Value sum, int64_t dim) const;
 
   AxisState getState(Value value) const { return placement.getState(value); }
+  /// The constraints that are assumed.
+  const AssumedConstraints &getAssumed() const { return program.getAssumed(); }
+  /// How often propagation has looked at an op for this; of a step with a region only beyond the seeds.
+  int64_t getNumSteps() const { return steps; }
   /// The bytes that members exchange (`AxisPlacement::getTraffic`).
   int64_t getTraffic() const { return placement.getTraffic(); }
   /// The bytes of all that a member makes.
-  int64_t getMadeBytes() const;
+  int64_t getMadeBytes() const { return madeBytes; }
+  /// The ops on which this may differ from the step that it is made of; all if there is none.
+  ArrayRef<Operation *> getOps() const { return placement.getOps(); }
 
 private:
   friend class RegionGrower;
 
+  /// The bytes of a value in a state, on one member.
+  int64_t getMade(Value value, AxisState state) const;
+  int64_t countMadeBytes(ArrayRef<Operation *> ops) const;
   /// Whether all members have the value as it is read.
   bool isWhole(Value value) const;
   /// Whether the value is a sum that its readers pass on as one.
@@ -60,10 +72,12 @@ private:
   bool isReplicated(Operation *op) const;
   Block &getBody() const { return rules.getFunction().getBody().front(); }
 
-  FunctionRules rules;
+  const FunctionRules &rules;
   AxisAttr axis;
+  Propagation seeded; ///< what follows from the seeds, before loops are settled
   Propagation program;
   AxisPlacement placement;
+  int64_t steps, madeBytes;
 };
 
 } // namespace mlir::epl

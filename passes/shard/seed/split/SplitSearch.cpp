@@ -14,10 +14,6 @@
 using namespace mlir;
 using namespace mlir::epl;
 
-/// Rounds of changes of single choices: each looks at all kinds once, and two were enough for all models
-/// seen.
-static constexpr int kMaxRounds = 4;
-
 static auto getOps(func::FuncOp function) { return function.getBody().front().without_terminator(); }
 
 SplitSearch::SplitSearch(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open,
@@ -213,11 +209,16 @@ bool SplitSearch::improve(ParameterKind &kind, Candidate &now) {
   return false;
 }
 
+/// A round that changes a kind can make it worthwhile to change one that it had looked at before. As many
+/// rounds as there are dimensions to choose from let a change reach all others, and bound the time: each
+/// choice on the way is better than the one before, so that what is found by then is taken.
 SplitSearch::Candidate SplitSearch::search() {
   Candidate now = evaluate();
   decideOpen(now);
-  bool better = true;
-  for (int round = 0; better && round < kMaxRounds; ++round) {
+  size_t rounds = 0;
+  for (const ParameterKind &kind : kinds)
+    rounds += kind.dims.size();
+  for (bool better = true; better && rounds > 0; --rounds) {
     better = false;
     for (ParameterKind &kind : kinds)
       better |= improve(kind, now);

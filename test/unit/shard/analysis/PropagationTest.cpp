@@ -2,16 +2,8 @@
 
 #include "passes/shard/analysis/Propagation.h"
 
-#include "passes/shard/Passes.h"
+#include "test/unit/shard/Programs.h"
 #include "test/unit/shard/RandomProgram.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Parser/Parser.h"
-
-#include <gtest/gtest.h>
 
 #include <random>
 
@@ -20,27 +12,7 @@ using namespace mlir::epl;
 
 namespace {
 
-class PropagationSteps : public testing::Test {
-protected:
-  PropagationSteps() : context(makeRegistry()) { context.loadAllAvailableDialects(); }
-
-  static DialectRegistry makeRegistry() {
-    DialectRegistry registry;
-    registry.insert<EplDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
-                    math::MathDialect, tensor::TensorDialect>();
-    registerShardModels(registry);
-    return registry;
-  }
-
-  /// The function of a module, which lives as long as the test, and its mesh.
-  std::pair<func::FuncOp, MeshOp> parse(const std::string &text) {
-    module = parseSourceString<ModuleOp>(text, &context);
-    return {*module->getOps<func::FuncOp>().begin(), *module->getOps<MeshOp>().begin()};
-  }
-
-  MLIRContext context;
-  OwningOpRef<ModuleOp> module;
-};
+using PropagationSteps = ProgramTest;
 
 SmallVector<BlockArgument> getOpen(func::FuncOp function) {
   return llvm::filter_to_vector(function.getArguments(), [](BlockArgument argument) {
