@@ -6,6 +6,13 @@
 
 namespace mlir::epl {
 
+/// The most elements that a tensor of a program may have: more than any memory holds, and so few that
+/// extents, bytes and their products with small factors are exact in 64 bits.
+constexpr int64_t kMostElements = int64_t(1) << 40;
+
+/// Whether a tensor of static shape has more, an extent of 0 counting as one.
+bool hasTooManyElements(RankedTensorType type);
+
 /// The bytes of an element in memory: a boolean has one, an index eight.
 int64_t getElementBytes(Type element);
 

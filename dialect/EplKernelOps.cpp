@@ -1,5 +1,6 @@
 //===- EplKernelOps.cpp - Kernels -----------------------------------------===//
 
+#include "dialect/Bytes.h"
 #include "dialect/Epl.h"
 
 using namespace mlir;
@@ -32,12 +33,34 @@ static LogicalResult verifyCopies(KernelOp kernel, ArrayAttr copies) {
   return success();
 }
 
+static LogicalResult verifySize(Operation *op, Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (tensor && tensor.hasStaticShape() && hasTooManyElements(tensor)) // (C4)
+    return op->emitOpError() << "has a tensor of type " << tensor << ", expected at most 2^40 elements";
+  return success();
+}
+
+static LogicalResult verifySizes(KernelOp kernel) {
+  for (Type type : kernel.getBody().getArgumentTypes())
+    if (failed(verifySize(kernel, type)))
+      return failure();
+  return success(!kernel.getBody()
+                      .walk([](Operation *op) {
+                        bool fits = llvm::all_of(op->getResultTypes(),
+                                                 [&](Type type) { return succeeded(verifySize(op, type)); });
+                        return fits ? WalkResult::advance() : WalkResult::interrupt();
+                      })
+                      .wasInterrupted());
+}
+
 LogicalResult KernelOp::verify() {
   Block &body = getBody().front();
   TypeRange inputs = body.getArgumentTypes(), results = body.getTerminator()->getOperandTypes();
   if (int64_t(getExtent().value_or(0)) < 0 || int64_t(getWorkspace().value_or(0)) < 0) // (C2)
     return emitOpError() << "extent or workspace is negative";
   if (getCopies() && failed(verifyCopies(*this, *getCopies())))
+    return failure();
+  if (failed(verifySizes(*this)))
     return failure();
   if (!getInPlace())
     return success();

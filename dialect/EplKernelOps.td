@@ -61,6 +61,7 @@ def Epl_KernelOp : Epl_Op<"kernel", [Epl_KernelLevel, IsolatedFromAbove, Symbol,
     - (C1) `in_place` has one entry for each result, each -1 or an input of the same type.
     - (C2) `extent`, `workspace` and the numbers of `copies` are not negative.
     - (C3) `copies` has one entry for each input, and the kernel one result.
+    - (C4) no tensor in it has more than 2^40 elements: what loops and their code are counted by stays exact.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Epl_KernelKind:$kind, OptionalAttr<StrAttr>:$form,
                        OptionalAttr<I64Attr>:$extent, OptionalAttr<I64Attr>:$workspace,

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Bytes.h"
 #include "dialect/Loops.h"
 #include "passes/annotate/Passes.h"
 
@@ -49,17 +50,6 @@ static bool isSupportedElement(Type type) {
   return type.isF16() || type.isBF16() || type.isF32() || type.isF64() || type.isSignlessInteger(1) ||
          type.isSignlessInteger(8) || type.isSignlessInteger(16) || type.isSignlessInteger(32) ||
          type.isSignlessInteger(64);
-}
-
-/// Elements that a tensor may have: the work of an op and the bytes of a step are counted in 64 bits.
-static constexpr int64_t kMaxElements = int64_t(1) << 40;
-
-static bool hasTooManyElements(RankedTensorType type) {
-  int64_t count = 1;
-  for (int64_t extent : type.getShape())
-    if (llvm::MulOverflow(count, std::max<int64_t>(extent, 1), count) || count > kMaxElements)
-      return true;
-  return false;
 }
 
 /// Why `type` is no tensor that the compiler can take, or "".

@@ -41,6 +41,8 @@ class Bodies(Values):
             return ("select", (self.random.choice(ex.COMPARISONS), a, b), a, b)
         if is_float(element) and self.roll(0.1):
             return ("fma", a, b, self._make_const(-2, 2, element))
+        if self.floats and is_float(element) and self.roll(0.1):
+            return ("divide", a, b)
         return (self.random.choice(BINARY[is_float(element)]), a, b)
 
     def _make_number(
@@ -48,6 +50,8 @@ class Bodies(Values):
     ) -> ex.Expression:
         """The leaf as that element type, and perhaps something of it."""
         leaf = ex.to(element, leaf, operands)
+        if self.floats and is_float(element) and self.roll(0.2):
+            return (self.random.choice(list(ex.FUNCTIONS)), leaf)
         roll = self.random.random()
         if roll < 0.1 and extents:
             return ("add", leaf, self._make_index(len(extents), element))

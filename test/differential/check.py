@@ -12,14 +12,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from derivatives import Derivatives
+from floats import count_tolerances, find_difference, make_floats
 from program import Argument, Program
-from tensors import DTYPES
+from tensors import DTYPES, is_float
 from values import INPUT_BOUND
 
 ROOT = Path(__file__).parents[2]
@@ -94,6 +95,7 @@ class Verdict:
 
     outcome: str  # passed | failed | refused
     text: str = ""
+    tolerances: dict[str, int] = field(default_factory=dict)  # of elements, by how closely they are compared
 
 
 @functools.cache
@@ -154,12 +156,12 @@ def _judge(case: Case, file: Path) -> Verdict:
             return Verdict("passed")
         if not plan.exists():
             _compile_alone(case, file, plan)
-        _run_and_compare(case, plan)
+        tolerances = _run_and_compare(case, plan)
     except Refusal as refusal:
         return Verdict("refused", str(refusal))
     except Mismatch as mismatch:
         return Verdict("failed", str(mismatch))
-    return Verdict("passed")
+    return Verdict("passed", tolerances=tolerances)
 
 
 def _compile_alone(case: Case, file: Path, plan: Path) -> None:
@@ -195,29 +197,48 @@ def compile_file(file: Path, options: Sequence[str], plan: Path) -> subprocess.C
         raise Mismatch(f"epl-compile {' '.join(options)} hangs") from None
 
 
-def _run_and_compare(case: Case, path: Path) -> None:
-    """Two steps on the same inputs; the second consumes the states."""
-    inputs = _make_inputs(case.program)
-    expected = case.program.evaluate(inputs)
+def _run_and_compare(case: Case, path: Path) -> dict[str, int]:
+    """Two steps on the same inputs; the second consumes the states. Returns how closely floats were
+    compared."""
+    inputs = make_inputs(case.program)
+    compare = _compare_ranges if case.program.floats else _compare_exactly
+    expected = (case.program.evaluate_ranges if case.program.floats else case.program.evaluate)(inputs)
     plan = runtime().Plan.load(str(path))
     session = runtime().Session(plan, f"cpu:{plan.devices}")
     for donate in (False, True):
         results = _step(session, case.program, inputs, donate)
-        for index, (result, number) in enumerate(zip(results, expected, strict=True)):
-            if result.dtype != number.dtype or not np.array_equal(result, number):
-                raise Mismatch(
-                    f"result {index} of the {'second' if donate else 'first'} step: expected {number.dtype}\n"
-                    f"{number}\nfound {result.dtype}\n{result}"
-                )
+        for index, (result, each) in enumerate(zip(results, expected, strict=True)):
+            element = case.program.results[index][0].type.element
+            if difference := compare(result, each, element):
+                step = "second" if donate else "first"
+                raise Mismatch(f"result {index} of the {step} step: {difference}")
+    return count_tolerances(expected) if case.program.floats else {}
 
 
-def _make_inputs(program: Program) -> list[np.ndarray]:
-    numbers = np.random.default_rng(program.seed)
-    return [_make_input(argument, numbers) for argument in program.arguments]
+def _compare_exactly(found: np.ndarray, expected: np.ndarray, element: str) -> str:
+    if found.dtype == expected.dtype and np.array_equal(found, expected):
+        return ""
+    return f"expected {expected.dtype}\n{expected}\nfound {found.dtype}\n{found}"
 
 
-def _make_input(argument: Argument, numbers: np.random.Generator) -> np.ndarray:
+def _compare_ranges(found: np.ndarray, expected: np.ndarray, element: str) -> str:
+    if (found.dtype, found.shape) != (DTYPES[element], expected.shape):
+        return f"expected {DTYPES[element]} {expected.shape}, found {found.dtype} {found.shape}"
+    return find_difference(found, expected)
+
+
+def make_inputs(program: Program) -> list[np.ndarray]:
+    """Inputs by the program's seed; each by itself, so that a smaller program has the same."""
+    return [
+        _make_input(argument, program.floats, np.random.default_rng((program.seed, argument.value.id)))
+        for argument in program.arguments
+    ]
+
+
+def _make_input(argument: Argument, floats: str, numbers: np.random.Generator) -> np.ndarray:
     type_ = argument.value.type
+    if floats and is_float(type_.element):
+        return make_floats(type_.shape, type_.element, floats, numbers)
     return make_input(type_.shape, np.dtype(DTYPES[type_.element]), numbers)
 
 

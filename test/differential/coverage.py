@@ -24,11 +24,22 @@ class Coverage:
             for kind in ("ops", "types", "arguments", "layouts", "faults", "ZeRO", "sequence", "kernels")
         }
         self.counts |= {
-            kind: Counter() for kind in ("machines", "names", "derivatives", "derivatives on", "updates")
+            kind: Counter()
+            for kind in (
+                "machines",
+                "names",
+                "floats",
+                "elements of floats",
+                "derivatives",
+                "derivatives on",
+                "updates",
+            )
         }
 
-    def add(self, case: AnyCase) -> None:
+    def add(self, case: AnyCase, tolerances: dict[str, int]) -> None:
+        """A case, and the elements of its results by how closely they were compared, if it is on floats."""
         self.programs += 1
+        self.counts["elements of floats"].update(tolerances)
         if isinstance(case, Derivatives):
             self._add_derivatives(case)
         else:
@@ -44,6 +55,7 @@ class Coverage:
         self.counts["ops"].update(set(OP.findall(text)) - ATTRIBUTES)
         self.counts["types"].update(set(ELEMENT.findall(text)))
         self.counts["arguments"].update({_describe(a.role, a.batch_dim) for a in case.program.arguments})
+        self.counts["floats"][case.program.floats or "integers"] += 1
         self.counts["names"][str(case.program.named)] += 1
         self.counts["layouts"][str(case.program.layout)] += 1
         self.counts["faults"][str(bool(case.find_faults()))] += 1

@@ -69,6 +69,8 @@ class Elementwise(Loops):
         extents = base.type.shape
         loops, kept = along(*range(len(extents))), tuple(range(len(extents)))
         heads = [head for head, operator in ex.OPERATORS.items() if operator.bound.__code__.co_argcount == 2]
+        if not self.floats:
+            heads.remove("divide")
         if element == "i1":
             heads = ["and", "or", "xor"]
         elif is_float(element):

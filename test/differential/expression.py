@@ -11,6 +11,7 @@ An expression is a tuple:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -87,6 +88,25 @@ OPERATORS = {
     ),
 }
 
+
+def _make_no_integer(*values: Any) -> Any:
+    raise TypeError("makes no integers of integers")
+
+
+# What makes no integers of integers: in programs on floats only (floats.py). Bounds are of ordinary numbers.
+FUNCTIONS: dict[str, Callable[[int], int]] = {
+    "exp": lambda a: math.ceil(math.exp(min(a, 100))),
+    "expm1": lambda a: math.ceil(math.exp(min(a, 100))),
+    **dict.fromkeys(("log", "log1p", "sqrt"), _same),
+    **dict.fromkeys(("tanh", "erf", "sin", "cos"), lambda a: 1),
+    "atan": lambda a: 2,
+    "rsqrt": lambda a: a + 1,
+}
+OPERATORS |= {
+    name: Operator(_make_no_integer, f"math.{name}", "", bound) for name, bound in FUNCTIONS.items()
+}
+OPERATORS["divide"] = Operator(_make_no_integer, "arith.divf", "", lambda a, b: a + b)
+
 COMPARISONS = ["lt", "le", "gt", "ge", "eq", "ne"]
 
 
@@ -116,6 +136,14 @@ def get_element(expression: Expression, operands: Sequence[Value]) -> str:
 def get_parts(expression: Expression) -> Iterator[Expression]:
     """The operands of an operator, a conversion or a load."""
     return (part for part in expression if isinstance(part, tuple))
+
+
+def makes_integers(expression: Expression, operands: Sequence[Value]) -> bool:
+    """Whether floats become integers somewhere in it."""
+    if any(makes_integers(part, operands) for part in get_parts(expression)):
+        return True
+    to_integer = expression[0] == "to" and not is_float(expression[1])
+    return to_integer and is_float(get_element(expression[2], operands))
 
 
 def get_loaded(expression: Expression) -> set[int]:

@@ -21,9 +21,9 @@ from tensors import Value
 from values import INPUT_BOUND, MAX_ELEMENTS
 
 
-def make_program(seed: int, layout: Layout) -> Program:
-    """A program that mostly can be laid out so."""
-    return Generator(seed, layout).run()
+def make_program(seed: int, layout: Layout, floats: str = "") -> Program:
+    """A program that mostly can be laid out so, on integers or on some kind of floats."""
+    return Generator(seed, layout, floats).run()
 
 
 class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):
@@ -73,6 +73,7 @@ class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):
             or (not regions and (self.layout.says_strategy or self.roll(0.3))),
             layout=self.layout,
             named=self.roll(0.5),
+            floats=self.floats,
             seed=self.seed,
         ).prune()
 

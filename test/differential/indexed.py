@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from ops import Arrays, Constant, Names, Op, join
+from range_functions import reduce_range
+from ranges import is_exact, make_anything, make_exact
 from tensors import LIMITS, Value, is_float, is_integer
 from values import MAX_RANK, Values
 
@@ -44,6 +47,9 @@ class Gather(Op):
 
     def evaluate(self, arrays: Arrays) -> list[np.ndarray]:
         operand, *indices = (arrays[value.id] for value in self.operands)
+        return [self._gather(operand, indices)]
+
+    def _gather(self, operand: np.ndarray, indices: list[np.ndarray]) -> np.ndarray:
         shape = self.result.type.shape
         at = list(np.indices(shape))
         starts = self.place.starts(indices, at)
@@ -52,7 +58,18 @@ class Gather(Op):
             highest = operand.shape[dim] - self.place.window(dim, shape)
             start = np.clip(starts.get(dim, 0), 0, highest)
             source.append(start + (at[along] if along >= 0 else 0))
-        return [np.broadcast_to(operand[tuple(source)], shape)]
+        return np.broadcast_to(operand[tuple(source)], shape)
+
+    def evaluate_ranges(self, arrays: Arrays) -> list[np.ndarray]:
+        """Anything, where positions are not known; else moved. If the operand is split along what is looked
+        up, a sum of what one rank has and zeros of the others."""
+        known = _know_indices(self.operands[1:], arrays)
+        element = self.result.type.element
+        if known is None:
+            return [make_anything(self.result.type.shape, element)]
+        made = np.array(self._gather(arrays[self.operands[0].id], known))
+        made["sum"] |= is_float(element)
+        return [made]
 
     def text(self, names: Names, fresh: Iterator[str]) -> list[str]:
         operand, *indices = (names[value.id] for value in self.operands)
@@ -90,14 +107,44 @@ class Scatter(Op):
     def evaluate(self, arrays: Arrays) -> list[np.ndarray]:
         updates, operand, *indices = (arrays[value.id] for value in self.operands)
         result = operand.copy()
-        last = [dim for dim in range(updates.ndim) if dim not in self.place.index_dims]
-        order = [*self.place.index_dims, *last]
-        for element in np.ndindex(*(updates.shape[dim] for dim in order)):
-            at = [element[order.index(dim)] for dim in range(updates.ndim)]
-            if (to := self._find(at, indices, updates.shape)) is not None:
-                new = COMBINATIONS[self.combine](int(result[to]), int(updates[tuple(at)]))
-                result[to] = new
+        for at, to in self._walk(updates.shape, indices):
+            result[to] = COMBINATIONS[self.combine](int(result[to]), int(updates[at]))
         return [result]
+
+    def evaluate_ranges(self, arrays: Arrays) -> list[np.ndarray]:
+        """Each element from all that meet there, in any order; "set" leaves the last one."""
+        updates, operand = (arrays[value.id] for value in self.operands[:2])
+        element = self.result.type.element
+        indices = _know_indices(self.operands[2:], arrays)
+        if indices is None:
+            return [make_anything(self.result.type.shape, element)]
+        met: dict[Shape, list[np.ndarray]] = {}
+        for at, to in self._walk(updates.shape, indices):
+            met.setdefault(to, []).append(updates[at])
+        result = np.array(operand)
+        for to, found in met.items():
+            result[to] = found[-1] if self.combine == "set" else self._combine(operand[to], found, element)
+        result["sum"] |= is_float(element)
+        return [result]
+
+    def _combine(self, old: np.ndarray, new: list[np.ndarray], element: str) -> np.ndarray:
+        numbers = np.stack([np.asarray(old), *map(np.asarray, new)])
+        if is_float(element):
+            kind = {"add": "sum", "mul": "prod"}.get(self.combine, self.combine)
+            return reduce_range(kind, numbers, (0,), element, widens=False)
+        if not is_exact(numbers).all():
+            return make_anything((), element)
+        combine = COMBINATIONS[self.combine]
+        return make_exact(np.array(functools.reduce(combine, map(int, numbers["low"]))))
+
+    def _walk(self, shape: Shape, indices: list[np.ndarray]) -> Iterator[tuple[Shape, Shape]]:
+        """Updates in their order, each with the element that it meets."""
+        last = [dim for dim in range(len(shape)) if dim not in self.place.index_dims]
+        order = [*self.place.index_dims, *last]
+        for element in np.ndindex(*(shape[dim] for dim in order)):
+            at = [element[order.index(dim)] for dim in range(len(shape))]
+            if (to := self._find(at, indices, shape)) is not None:
+                yield tuple(at), to
 
     def _find(self, at: list[int], indices: list[np.ndarray], shape: Shape) -> Shape | None:
         """The element of the operand that an update goes to, None if its window is not inside."""
@@ -117,6 +164,14 @@ class Scatter(Op):
             f"[{join(*indices)}] {self.place}"
             f" : ({join(*(value.type for value in self.operands))}) -> {self.result.type}"
         ]
+
+
+def _know_indices(indices: tuple[Value, ...], arrays: Arrays) -> list[np.ndarray] | None:
+    """Index tensors of ranges as numbers, if all are exact."""
+    found = [arrays[value.id] for value in indices]
+    if not all(is_exact(ranges).all() for ranges in found):
+        return None
+    return [ranges["low"].astype(np.int64) for ranges in found]
 
 
 class Indexed(Values):

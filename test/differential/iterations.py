@@ -57,12 +57,18 @@ class Loop(Op):
     stacked: tuple[Stacked, ...]
 
     def evaluate(self, arrays: Arrays) -> list[np.ndarray]:
+        return self._evaluate(arrays, lambda op, local: op.evaluate(local))
+
+    def evaluate_ranges(self, arrays: Arrays) -> list[np.ndarray]:
+        return self._evaluate(arrays, lambda op, local: op.evaluate_ranges(local))
+
+    def _evaluate(self, arrays: Arrays, run: Callable[[Op, Arrays], list[np.ndarray]]) -> list[np.ndarray]:
         local = {**arrays, **{each.first.id: arrays[each.begin.id] for each in self.carried}}
         parts: list[list[np.ndarray]] = [[] for _ in self.stacked]
         for iteration in range(self.trip_count):
             local |= {s.part.id: arrays[s.stack.id][s.get_position(iteration)] for s in self.sliced}
             for op in self.ops:
-                for value, array in zip(op.results, op.evaluate(local), strict=True):
+                for value, array in zip(op.results, run(op, local), strict=True):
                     local[value.id] = array
             for made, stack in zip(parts, self.stacked, strict=True):
                 made.append(local[stack.part.id])

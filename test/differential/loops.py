@@ -60,6 +60,8 @@ class Loops(Bodies):
         """The op of a loop nest, if it is not too large and its numbers are not."""
         if math.prod(extents) > MAX_ITERATIONS or len(extents) > MAX_RANK + 2:
             return None
+        if self.floats and any(ex.makes_integers(output.body, operands) for output in outputs):
+            return None
         starts = iter(operands[len(operands) - sum(output.init is None for output in outputs) :])
         results, tamed = [], []
         for output in outputs:

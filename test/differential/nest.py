@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import expression as ex
 import numpy as np
+import range_expressions
 from ops import Arrays, Names, Op, join, write_fill, write_list
-from tensors import LIMITS, Value, constant, extreme
+from range_functions import find_extreme, reduce_range
+from ranges import make_exact
+from tensors import LIMITS, Value, constant, extreme, is_float
 
 
 class Walk(NamedTuple):
@@ -25,6 +28,8 @@ class Walk(NamedTuple):
 
 
 Map = tuple[Walk, ...]
+Compute = Callable[..., np.ndarray]  # of an output: what its body is in all iterations
+Reduce = Callable[..., np.ndarray]  # of an output, its element type, a space, axes, and what it starts from
 
 
 def along(*loops: int) -> Map:
@@ -67,17 +72,17 @@ class Output:
     init: int | str | None = "neutral"
 
     def write_init(self, element: str) -> str:
+        if self.init == "extreme" and self.reduction in ("max", "min"):
+            return extreme(-1 if self.reduction == "max" else 1, element)
+        return constant(self.get_init(element), element)
+
+    def get_init(self, element: str) -> int:
+        """The number that it starts from, unless that is an operand, the least one or an infinity."""
         if isinstance(self.init, int):
-            return constant(self.init, element)
+            return self.init
         if self.reduction in ("max", "min"):
-            sign = -1 if self.reduction == "max" else 1
-            return (
-                extreme(sign, element)
-                if self.init == "extreme"
-                else constant(sign * LIMITS[element], element)
-            )
-        neutral = REDUCTIONS[self.reduction or "sum"].neutral
-        return constant(neutral, element)
+            return -LIMITS[element] if self.reduction == "max" else LIMITS[element]
+        return REDUCTIONS[self.reduction or "sum"].neutral
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,17 @@ class Nest(Op):
         return self.operands[: len(self.maps)]
 
     def evaluate(self, arrays: Arrays) -> list[np.ndarray]:
+        return self._evaluate(arrays, lambda output, *rest: ex.evaluate(output.body, *rest), self._reduce)
+
+    def evaluate_ranges(self, arrays: Arrays) -> list[np.ndarray]:
+        def compute(output: Output, *rest: list[np.ndarray]) -> np.ndarray:
+            adds = output.reduction == "sum"
+            evaluate = range_expressions.evaluate_products if adds else range_expressions.evaluate
+            return evaluate(output.body, self.operands, *rest)
+
+        return self._evaluate(arrays, compute, _reduce_ranges)
+
+    def _evaluate(self, arrays: Arrays, compute: Compute, reduce: Reduce) -> list[np.ndarray]:
         indices = list(np.indices(self.extents)) if self.extents else []
         operands = [arrays[value.id] for value in self.operands]
         inputs = [
@@ -106,8 +122,9 @@ class Nest(Op):
             self._evaluate_output(
                 result,
                 output,
-                np.broadcast_to(ex.evaluate(output.body, inputs, operands, indices), self.extents),
+                np.broadcast_to(compute(output, inputs, operands, indices), self.extents),
                 next(starts) if output.init is None else None,
+                reduce,
             )
             for result, output in zip(self.results, self.outputs, strict=True)
         ]
@@ -129,19 +146,26 @@ class Nest(Op):
         return sum(output.init is None for output in self.outputs)
 
     def _evaluate_output(
-        self, result: Value, output: Output, space: np.ndarray, start: np.ndarray | None
+        self, result: Value, output: Output, space: np.ndarray, start: np.ndarray | None, reduce: Reduce
     ) -> np.ndarray:
         in_order = sorted(output.kept)
         if output.reduction:
             reduced = tuple(loop for loop in range(len(self.extents)) if loop not in output.kept)
-            _, combine, neutral = REDUCTIONS[output.reduction]
-            neutral = neutral & 1 if result.type.element == "i1" else neutral  # seen where nothing is reduced
-            space = combine.reduce(space, axis=reduced, initial=neutral)
             if start is not None:
-                space = combine(space, np.transpose(start, np.argsort(output.kept)))
-            elif isinstance(output.init, int):
-                space = combine(space, output.init)
+                start = np.transpose(start, np.argsort(output.kept))
+            space = reduce(output, result.type.element, space, reduced, start)
         return np.transpose(space, [in_order.index(loop) for loop in output.kept])
+
+    @staticmethod
+    def _reduce(
+        output: Output, element: str, space: np.ndarray, axes: tuple[int, ...], start: np.ndarray | None
+    ) -> np.ndarray:
+        _, combine, neutral = REDUCTIONS[output.reduction or ""]
+        neutral = neutral & 1 if element == "i1" else neutral  # seen where nothing is reduced
+        space = combine.reduce(space, axis=axes, initial=neutral)
+        if start is not None:
+            return np.asarray(combine(space, start))
+        return np.asarray(combine(space, output.init) if isinstance(output.init, int) else space)
 
     def text(self, names: Names, fresh: Iterator[str]) -> list[str]:
         operand_names = [names[value.id] for value in self.operands]
@@ -199,6 +223,17 @@ class Nest(Op):
         return yielded
 
 
+def _reduce_ranges(
+    output: Output, element: str, space: np.ndarray, axes: tuple[int, ...], start: np.ndarray | None
+) -> np.ndarray:
+    kind = output.reduction or ""
+    if start is None and is_float(element) and not (output.init == "extreme" and kind in ("max", "min")):
+        start = make_exact(np.array(output.get_init(element)))
+    elif start is None and isinstance(output.init, int):
+        start = make_exact(np.array(output.init))
+    return reduce_range(kind, space, axes, element, start)
+
+
 def _walk(array: np.ndarray, map_: Map, indices: list[np.ndarray], extents: tuple[int, ...]) -> np.ndarray:
     """The elements that the iterations read."""
     if not map_:
@@ -245,6 +280,10 @@ class ArgReduce(Nest):
         if self.kind == "max":
             return [array.max(self.dim), array.argmax(self.dim)]
         return [array.min(self.dim), array.argmin(self.dim)]
+
+    def evaluate_ranges(self, arrays: Arrays) -> list[np.ndarray]:
+        source = self.operands[0]
+        return find_extreme(self.kind, arrays[source.id], self.dim, source.type.element)
 
     def _write_block(self, writer: ex.Writer) -> list[str]:
         element, index = (result.type.element for result in self.results)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from layout import Layout, Sharding, find_constraint_fault, write_axes
+from ranges import make_exact
 from tensors import Type, Value, constant, number
 
 Names = dict[int, str]
-Arrays = dict[int, np.ndarray]  # of int64, whatever the element type
+Arrays = dict[int, np.ndarray]  # of int64, whatever the element type; of ranges in programs on floats
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,10 @@ class Op:
     def evaluate(self, arrays: Arrays) -> list[np.ndarray]:
         """The results."""
         raise NotImplementedError
+
+    def evaluate_ranges(self, arrays: Arrays) -> list[np.ndarray]:
+        """The results where arrays are ranges (ranges.py). What only moves elements moves these."""
+        return self.evaluate(arrays)
 
     def text(self, names: Names, fresh: Iterator[str]) -> list[str]:
         """Lines that define the names of the results."""
@@ -136,8 +141,16 @@ class Pad(Op):
     padding: int
 
     def evaluate(self, arrays: Arrays) -> list[np.ndarray]:
-        widths = list(zip(self.low, self.high, strict=True))
-        return [np.pad(arrays[self.operands[0].id], widths, constant_values=self.padding)]
+        return [self._pad(arrays[self.operands[0].id], np.array(self.padding))]
+
+    def evaluate_ranges(self, arrays: Arrays) -> list[np.ndarray]:
+        return [self._pad(arrays[self.operands[0].id], make_exact(np.array(self.padding)))]
+
+    def _pad(self, array: np.ndarray, padding: np.ndarray) -> np.ndarray:
+        result = np.full(self.result.type.shape, padding, array.dtype)
+        spans = zip(self.low, array.shape, strict=True)
+        result[tuple(slice(low, low + extent) for low, extent in spans)] = array
+        return result
 
     def text(self, names: Names, fresh: Iterator[str]) -> list[str]:
         source, padding, element = self.operands[0], next(fresh), self.result.type.element
@@ -199,6 +212,9 @@ class Constant(Op):
         numbers = self.numbers if len(self.numbers) != 1 else self.numbers * math.prod(shape)
         return [np.array(numbers, np.int64).reshape(shape)]
 
+    def evaluate_ranges(self, arrays: Arrays) -> list[np.ndarray]:
+        return list(map(make_exact, self.evaluate(arrays)))
+
     def text(self, names: Names, fresh: Iterator[str]) -> list[str]:
         element = self.result.type.element
         if len(self.numbers) == 1:
@@ -214,6 +230,9 @@ class Empty(Op):
 
     def evaluate(self, arrays: Arrays) -> list[np.ndarray]:
         return [np.zeros(self.result.type.shape, np.int64)]
+
+    def evaluate_ranges(self, arrays: Arrays) -> list[np.ndarray]:
+        return list(map(make_exact, self.evaluate(arrays)))
 
     def text(self, names: Names, fresh: Iterator[str]) -> list[str]:
         return [f"{names[self.result.id]} = tensor.empty() : {self.result.type}"]

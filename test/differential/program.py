@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from layout import Layout, Sharding, find_sharding_fault, write_mesh, write_sharding
 from ops import Names, Op, join
+from ranges import make_exact
 from tensors import DTYPES, Value
 
 
@@ -54,6 +55,7 @@ class Program:
     default_strategy: bool = False  # says that ops outside of a scope have a strategy too
     layout: Layout = field(default_factory=lambda: Layout(1))
     named: bool = False  # arguments and results, as a front end names them; MLIR by hand has none
+    floats: str = ""  # what floats are: "" integers, so that all is exact; or a key of `floats.SHARES`
     seed: int = field(default=0, compare=False)
 
     def evaluate(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
@@ -66,6 +68,18 @@ class Program:
             for value, array in zip(op.results, op.evaluate(arrays), strict=True):
                 arrays[value.id] = array
         return [arrays[value.id].astype(DTYPES[value.type.element]) for value, _ in self.results]
+
+    def evaluate_ranges(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        """What a right plan may compute (ranges.py)."""
+        arrays = {
+            argument.value.id: make_exact(array)
+            for argument, array in zip(self.arguments, inputs, strict=True)
+        }
+        with np.errstate(all="ignore"):
+            for op in self.ops:
+                for value, array in zip(op.results, op.evaluate_ranges(arrays), strict=True):
+                    arrays[value.id] = array
+        return [arrays[value.id] for value, _ in self.results]
 
     def text(self) -> str:
         return "\n".join(_write(self)) + "\n"

@@ -1,6 +1,8 @@
 """Differential fuzzing: random programs, compiled for several devices, must give NumPy's numbers exactly.
 
-One program of eighty is a step of JAX with derivatives of derivatives (derivatives.py), beside `jax.jit`.
+One program of four is on floats, half of these with NaN, infinities and the like: each element must lie in a
+range that is derived from the program (ranges.py). One program of eighty is a step of JAX with derivatives
+of derivatives (derivatives.py), beside `jax.jit`.
 
     run.py --programs 2000 --seed 0    the programs of seeds 0 to 1999
     run.py --fresh 500                 programs that nobody has tried before
@@ -51,11 +53,16 @@ def make_case(seed: int) -> AnyCase:
     devices = choices.choice([1, 2, 2, 2, 3, 4, 4, 5, 6, 7, 8, 8])
     kernels = choices.choices(["vectorized", "loops", "reference"], [5, 4, 1])[0]
     cpu = choices.choice(get_cpus()) if kernels == "vectorized" else "host"
-    program = make_program(seed, make_layout(choices, devices))
+    program = make_program(seed, make_layout(choices, devices), _get_floats(seed))
     zero = choices.choice(["off", "off", "off", "v1", "v2", "v3"]) if kernels == "loops" else "off"
     sequence = kernels == "loops" and choices.random() < 0.5
     machine = choices.choice(["cpu", "cpu", "h100"]) if kernels == "loops" else "cpu"
     return Case(program, kernels, cpu, zero, sequence, machine)
+
+
+def _get_floats(seed: int) -> str:
+    """One program of four is on floats, half of these with special ones."""
+    return "" if seed % 4 else "special" if seed % 8 else "ordinary"
 
 
 def check_in_process(cases: list[AnyCase]) -> list[Verdict]:
@@ -89,7 +96,7 @@ def _read_verdicts(output: bytes) -> list[Verdict]:
 
 def check_from_stdin() -> int:
     for verdict in check(pickle.load(sys.stdin.buffer)):
-        print(json.dumps([verdict.outcome, verdict.text]), flush=True)
+        print(json.dumps([verdict.outcome, verdict.text, verdict.tolerances]), flush=True)
     return 0
 
 
@@ -126,7 +133,7 @@ class Run:
             while group := list(itertools.islice(batches, workers)):
                 for checked in pool.map(check_seeds, group):
                     for seed, case, verdict in checked:
-                        self.coverage.add(case)
+                        self.coverage.add(case, verdict.tolerances)
                         if verdict.outcome != "passed":
                             self._report(seed, case, verdict)
 

@@ -37,7 +37,7 @@ def _get_edits(program: Program) -> list[Edit]:
     cuts = [partial(_cut, op.result.id) for op in reversed(program.ops)]
     bodies = [partial(_simplify, op.result.id) for op in program.ops]
     shardings = [partial(_drop_sharding, argument.value.id) for argument in program.arguments]
-    options = [_drop_zero, _drop_sequence, _drop_machine]
+    options = [_drop_special, _drop_zero, _drop_sequence, _drop_machine]
     layouts: list[Edit] = [*shardings, *options, _replicate, _drop_axes, _take_two_devices, _take_fewer]
     return [*results, *cuts, *bodies, _drop_regions, _drop_phases, _drop_names, *layouts, _take_loops]
 
@@ -132,6 +132,11 @@ def _drop_phases(case: Case) -> Iterator[Case]:
 def _drop_names(case: Case) -> Iterator[Case]:
     if case.program.named:
         yield _with(case, dataclasses.replace(case.program, named=False))
+
+
+def _drop_special(case: Case) -> Iterator[Case]:
+    if case.program.floats == "special":
+        yield _with(case, dataclasses.replace(case.program, floats="ordinary"))
 
 
 def _drop_sequence(case: Case) -> Iterator[Case]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from ops import Arrays, Names, Op, join
+from ranges import NEVER, flush, is_exact, make_anything, pack
 from tensors import is_float
 from values import Values
 
@@ -25,6 +26,34 @@ class Sort(Op):
         order = np.lexsort(keys[::-1], axis=self.dim)
         first = np.take(order, range(self.result.type.shape[self.dim]), self.dim)
         return [np.take_along_axis(operand, first, self.dim) for operand in operands]
+
+    def evaluate_ranges(self, arrays: Arrays) -> list[np.ndarray]:
+        """The k-th of numbers lies between the k-th of their lower and of their upper ends. Where the first
+        key leaves the order open, the rest is anything; where one may be NaN, which no order has, all is."""
+        operands = [np.moveaxis(arrays[operand.id], self.dim, -1) for operand in self.operands]
+        limit = self.result.type.shape[self.dim]
+        elements = [operand.type.element for operand in self.operands]
+        keys = [
+            flush(key, element) if is_float(element) else key
+            for key, element in zip(operands[: self.keys], elements, strict=False)
+        ]
+        exact = np.logical_and.reduce([is_exact(key) for key in keys]).all(-1, keepdims=True)
+        has_nan = np.logical_or.reduce([key["nan"] != NEVER for key in keys]).any(-1, keepdims=True)
+        numbers = [-key["low"] if self.descending else key["low"] for key in keys]
+        order = np.lexsort(numbers[::-1], axis=-1)
+        known = exact | _is_ordered(keys[0], order, self.descending)
+        results = []
+        for index, (operand, element) in enumerate(zip(operands, elements, strict=True)):
+            made = np.take_along_axis(operand, order, -1)
+            if index == 0:
+                ends = [np.sort(operand[end], -1) for end in ("low", "high")]
+                ends = [end[..., ::-1] for end in ends] if self.descending else ends
+                made = np.where(known, made, pack(*ends))
+            else:
+                made = np.where(known, made, make_anything((), element))
+            made = np.where(has_nan, make_anything((), element), made)
+            results.append(np.moveaxis(made[..., :limit], -1, self.dim))
+        return results
 
     def text(self, names: Names, fresh: Iterator[str]) -> list[str]:
         results, operands = (
@@ -59,6 +88,13 @@ class Sort(Op):
                 before = either
             found = before
         yield found
+
+
+def _is_ordered(key: np.ndarray, order: np.ndarray, descending: bool) -> np.ndarray:
+    """For each row whether each number is certainly before the next one in that order."""
+    made = np.take_along_axis(key, order, -1)
+    first, second = (made[..., 1:], made[..., :-1]) if descending else (made[..., :-1], made[..., 1:])
+    return (first["high"] < second["low"]).all(-1, keepdims=True)
 
 
 def _compare(order: str, element: str) -> str:

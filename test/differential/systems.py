@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from contractions import Contractions
 from ops import Arrays, Names, Op
+from range_functions import reduce_range
+from ranges import NEVER, make_anything, multiply, round_to, subtract
 from tensors import LIMITS, Type
 from values import INPUT_BOUND
 
@@ -29,6 +31,28 @@ class Solve(Op):
         forward = self.lower != (self.transpose != (not self.left))
         for row in range(x.shape[-2]) if forward else reversed(range(x.shape[-2])):
             x[..., row, :] -= np.einsum("...i,...ij->...j", a[..., row, :], x)
+        return [x if self.left else x.swapaxes(-1, -2)]
+
+    def evaluate_ranges(self, arrays: Arrays) -> list[np.ndarray]:
+        """By substitution, each sum in any order; of what is not finite, which libraries may skip beside
+        zeros, anything."""
+        a, b = (arrays[operand.id] for operand in self.operands)
+        element = self.result.type.element
+        if not all(
+            np.isfinite(x[end]).all() and (x["nan"] == NEVER).all() for x in (a, b) for end in ("low", "high")
+        ):
+            return [make_anything(self.result.type.shape, element)]
+        order = a.shape[-1]
+        if self.transpose != (not self.left):
+            a = a.swapaxes(-1, -2)
+        x = (b if self.left else b.swapaxes(-1, -2)).copy()
+        forward = self.lower != (self.transpose != (not self.left))
+        for row in range(order) if forward else reversed(range(order)):
+            before = slice(0, row) if forward else slice(row + 1, order)
+            products = multiply(a[..., row, before, None], x[..., before, :])
+            total = reduce_range("sum", round_to(products, element), (products.ndim - 2,), element)
+            x[..., row, :] = round_to(subtract(x[..., row, :], total), element)
+        x["sum"] = False
         return [x if self.left else x.swapaxes(-1, -2)]
 
     def text(self, names: Names, fresh: Iterator[str]) -> list[str]:

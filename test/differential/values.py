@@ -10,7 +10,7 @@ from collections.abc import Callable
 from layout import SPLIT_EXTENTS, Layout
 from ops import Op
 from program import Argument
-from tensors import Type, Value
+from tensors import Type, Value, is_float
 
 EXTENTS = [1, 2, 3, 4, 5, 7, 8, 17]
 LONG_EXTENTS = [*EXTENTS, 16, 33, 64]
@@ -24,13 +24,16 @@ ELEMENTS = {"f32": 10, "f64": 3, "bf16": 3, "f16": 2, "i32": 5, "i64": 2, "i16":
 class Values:
     """Arguments and ops so far, of a few element types; all choices come from the seed."""
 
-    def __init__(self, seed: int, layout: Layout) -> None:
+    def __init__(self, seed: int, layout: Layout, floats: str = "") -> None:
         self.seed = seed
         self.layout = layout
+        self.floats = floats
         self.random = random.Random(seed)
         self.elements = self.random.choices(
             list(ELEMENTS), list(ELEMENTS.values()), k=self.random.randint(1, 3)
         )
+        if floats and not any(map(is_float, self.elements)):
+            self.elements.append("f32")
         self.extents = self.random.choice([EXTENTS, EXTENTS, LONG_EXTENTS])
         if layout.mesh or layout.outside or layout.apart or layout.strategy == "split":
             self.extents = SPLIT_EXTENTS

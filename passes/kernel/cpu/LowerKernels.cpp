@@ -38,22 +38,28 @@ namespace mlir::epl {
 using namespace mlir;
 using namespace mlir::epl;
 
-static int64_t countArithmetic(Block &payload, ArrayRef<int64_t> domain) {
-  int64_t ops = llvm::count_if(payload.without_terminator(),
-                               [](Operation &op) { return OpTrait::hasElementwiseMappableTraits(&op); });
-  return std::accumulate(domain.begin(), domain.end(), ops, std::multiplies<>());
+// The domain of an op may be larger than its tensors, and its size more than 64 bits hold: then it is the
+// most.
+static uint64_t countArithmetic(Block &payload, ArrayRef<int64_t> domain) {
+  uint64_t ops = llvm::count_if(payload.without_terminator(),
+                                [](Operation &op) { return OpTrait::hasElementwiseMappableTraits(&op); });
+  return std::accumulate(domain.begin(), domain.end(), ops, [](uint64_t total, int64_t extent) {
+    return llvm::SaturatingMultiply(total, uint64_t(extent));
+  });
 }
 
 // Arithmetic ops of the payloads times their iteration spaces: what a scheduler wants to know, not more.
 static int64_t countFlops(KernelOp kernel) {
-  int64_t flops = 0;
-  kernel.getBody().walk(
-      [&](linalg::LinalgOp op) { flops += countArithmetic(*op.getBlock(), op.getStaticLoopRanges()); });
-  kernel.getBody().walk([&](SortOp op) {
-    int64_t levels = llvm::Log2_64_Ceil(std::max<int64_t>(op.getShape()[op.getDim()], 1));
-    flops += levels * countArithmetic(op.getComparator().front(), op.getShape());
+  uint64_t flops = 0;
+  kernel.getBody().walk([&](linalg::LinalgOp op) {
+    flops = llvm::SaturatingAdd(flops, countArithmetic(*op.getBlock(), op.getStaticLoopRanges()));
   });
-  return flops;
+  kernel.getBody().walk([&](SortOp op) {
+    uint64_t levels = llvm::Log2_64_Ceil(std::max<int64_t>(op.getShape()[op.getDim()], 1));
+    flops = llvm::SaturatingMultiplyAdd(levels, countArithmetic(op.getComparator().front(), op.getShape()),
+                                        flops);
+  });
+  return int64_t(std::min<uint64_t>(flops, std::numeric_limits<int64_t>::max()));
 }
 
 namespace {

@@ -141,16 +141,13 @@ void AxisPlacement::collect(Operation &op) {
   if (llvm::none_of(op.getOpOperands(), isRead) && llvm::none_of(op.getResults(), isPartial) &&
       llvm::none_of(llvm::make_pointee_range(rules.getCapturedTensors(&op)), isRead))
     return;
-  for (Value result : op.getResults()) {
-    if (!isa<RankedTensorType>(result.getType()) || !getState(result).partial)
-      continue;
-    bool onlySumsFlow = *getState(result).partial != ReductionKind::sum;
-    indices[result] = problem.values.size();
-    bool born = factor != FactorRule::kBlocked || isa<LoopCarryOp>(op);
-    problem.values.push_back({/*bytes=*/0, born ? 0 : countCrossings(op), born, onlySumsFlow});
-  }
   SmallVector<OpOperand *> masked;
-  if (failed(rules.getResultStates(&op, factor, axis, state, assumed, &masked))) {
+  FailureOr<SmallVector<AxisState>> made = rules.getResultStates(&op, factor, axis, state, assumed, &masked);
+  for (OpResult result : op.getResults())
+    if (isPartial(result))
+      addPartial(result, factor != FactorRule::kBlocked || isa<LoopCarryOp>(op),
+                 succeeded(made) && (*made)[result.getResultNumber()].partial.has_value());
+  if (failed(made)) {
     for (Value operand : op.getOperands())
       markIllegal(operand);
     for (OpOperand *captured : rules.getCapturedTensors(&op))
@@ -166,6 +163,19 @@ void AxisPlacement::collect(Operation &op) {
       outputs.insert(known->second);
   if (!inputs.empty())
     problem.flows.push_back({inputs.takeVector(), outputs.takeVector(), getMaskedBytes(masked)});
+}
+
+/// Adds a result that propagation has found to be partial. If its op neither makes it so, whatever it reads,
+/// nor passes partial operands on, it was made of a carried sum that is complete now (`demoteCarries`), and
+/// is complete itself.
+void AxisPlacement::addPartial(OpResult result, bool born, bool passed) {
+  if (!born && !passed) {
+    settled[result] = AxisState();
+    return;
+  }
+  bool onlySumsFlow = *getState(result).partial != ReductionKind::sum;
+  indices[result] = problem.values.size();
+  problem.values.push_back({/*bytes=*/0, born ? 0 : countCrossings(*result.getOwner()), born, onlySumsFlow});
 }
 
 /// What making zeros of complete operands on all members but one reads and writes.

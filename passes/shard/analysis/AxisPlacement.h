@@ -66,6 +66,7 @@ private:
   void place();
   void collect();
   void collect(Operation &op);
+  void addPartial(OpResult result, bool born, bool passed);
   void markIllegal(Value value);
   int64_t countCrossings(Operation &op) const;
   int64_t getMaskedBytes(ArrayRef<OpOperand *> masked) const;

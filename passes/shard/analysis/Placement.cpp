@@ -155,16 +155,26 @@ void Cut::findBeforeSink() {
   }
 }
 
-/// Whether flows are of values of the problem.
+/// Whether flows read values of the problem that are born, or outputs of flows before.
 [[maybe_unused]] static bool isWellFormed(const PlacementProblem &problem) {
-  auto isValue = [&](unsigned value) { return value < problem.values.size(); };
-  return llvm::all_of(problem.flows, [&](const PlacementProblem::Flow &flow) {
-    return llvm::all_of(flow.inputs, isValue) && llvm::all_of(flow.outputs, isValue);
-  });
+  BitVector made(problem.values.size());
+  for (auto [index, value] : llvm::enumerate(problem.values))
+    if (value.born)
+      made.set(index);
+  for (const Flow &flow : problem.flows) {
+    if (!llvm::all_of(flow.inputs, [&](unsigned input) { return input < made.size() && made.test(input); }))
+      return false;
+    for (unsigned output : flow.outputs) {
+      if (output >= made.size())
+        return false;
+      made.set(output);
+    }
+  }
+  return made.all();
 }
 
 BitVector mlir::epl::placeSums(const PlacementProblem &problem) {
-  assert(isWellFormed(problem) && "flows are of the problem's values");
+  assert(isWellFormed(problem) && "every value is born or an output of a flow before its readers");
   Cut cut(problem);
   BitVector completed(problem.values.size());
   for (unsigned value = 0; value < problem.values.size(); ++value)

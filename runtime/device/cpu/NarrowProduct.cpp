@@ -94,10 +94,30 @@ template <typename Element> void multiplyWidened(const Product<Element, float> &
   }
 }
 
+/// c = op(a) op(b) (+ c), of `size` summands from `first` on.
+template <typename Element>
+Product<Element, float> takeSummands(Product<Element, float> p, int64_t first, int64_t size) {
+  p.a += p.transposeA ? first * p.lda : first;
+  p.b += p.transposeB ? first : first * p.ldb;
+  p.k = size;
+  p.accumulate |= first > 0;
+  return p;
+}
+
+/// Whole pairs of summands by oneDNN. To the last one of an odd number it adds another number times 0, which
+/// is NaN if that is infinite: that summand is widened.
+void multiplyPairs(const Product<BFloat16, float> &product) {
+  int64_t odd = product.k % 2, inPairs = product.k - odd;
+  if (inPairs > 0)
+    OneDnn::get()->multiply(takeSummands(product, 0, inPairs));
+  if (odd)
+    multiplyWidened(takeSummands(product, inPairs, 1));
+}
+
 template <typename Element> void multiplyToSingle(const Product<Element, float> &product) {
   if constexpr (std::is_same_v<Element, BFloat16>)
     if (multipliesBFloat16())
-      return OneDnn::get()->multiply(product);
+      return multiplyPairs(product);
   multiplyWidened(product);
 }
 

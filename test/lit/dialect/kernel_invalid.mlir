@@ -124,3 +124,21 @@ epl.kernel @two_inputs fusion {
 ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
   epl.yield %a : tensor<4xf32>
 } {copies = [#epl.copy<from = 0, to = 0, size = 16>]}
+
+// -----
+
+// (C4) of epl.kernel
+// expected-error@+1 {{'epl.kernel' op has a tensor of type 'tensor<8x9223372036854775807xf32>', expected at most 2^40 elements}}
+epl.kernel @k0 fusion {
+^bb0(%a: tensor<8x9223372036854775807xf32>):
+  epl.yield
+}
+
+// -----
+
+// (C4) of epl.kernel
+epl.kernel @k0 fusion {
+  // expected-error@+1 {{'tensor.empty' op has a tensor of type 'tensor<1048577x1048576xf32>', expected at most 2^40 elements}}
+  %0 = tensor.empty() : tensor<1048577x1048576xf32>
+  epl.yield %0 : tensor<1048577x1048576xf32>
+}

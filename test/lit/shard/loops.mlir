@@ -81,6 +81,27 @@ func.func @addend_read_elsewhere(%xs: !xs {epl.sharding = #stack}) -> (!v, tenso
   return %y, %es : !v, tensor<3x4xf32>
 }
 
+// Such a sum is complete behind the loop, too: what is added to it there and pending is completed before.
+// CHECK-LABEL: func.func @pending_beside_demoted
+func.func @pending_beside_demoted(%xs: !xs {epl.sharding = #stack}, %x: !x {epl.sharding = #batch})
+    -> (!v, tensor<3x4xf32>) {
+  %z = arith.constant {epl.work = #work} dense<0.0> : !v
+  %g = epl.loop_carry <0, trip_count = 3> 0 %z {epl.work = #work} : !v -> !v
+  %s = epl.loop_slice <0, trip_count = 3> %xs {epl.work = #work} : !xs -> !x
+  %d = linalg.reduce { arith.addf } ins(%s : !x) outs(%z : !v) dimensions = [0] {epl.work = #work}
+  %n = arith.addf %g, %d {epl.work = #work} : !v
+  %e = math.exp %d {epl.work = #work} : !v
+  // CHECK: %[[Y:.*]] = epl.loop_last {{.*}}epl.sharding = [#epl.sharding<@mesh, [{}]>]
+  %y = epl.loop_last <0, trip_count = 3> 0 %n {epl.work = #work} : !v
+  %es = epl.loop_stack <0, trip_count = 3> %e {epl.work = #work} : !v -> tensor<3x4xf32>
+  // CHECK: %[[W:.*]] = linalg.reduce {{.*}} partial = sum{"data"}>
+  // CHECK-NEXT: %[[R:.*]] = epl.reshard %[[W]] to <@mesh, [{}]>
+  %w = linalg.reduce { arith.addf } ins(%x : !x) outs(%z : !v) dimensions = [0] {epl.work = #work}
+  // CHECK-NEXT: arith.addf %[[Y]], %[[R]] {{.*}}epl.sharding = [#epl.sharding<@mesh, [{}]>]
+  %r = arith.addf %y, %w {epl.work = #work} : !v
+  return %r, %es : !v, tensor<3x4xf32>
+}
+
 // What the iterations shard begins as a part, too.
 // CHECK-LABEL: func.func @begins_whole
 func.func @begins_whole(%x: !x {epl.sharding = #whole}, %b: !x {epl.sharding = #batch}) -> !x {

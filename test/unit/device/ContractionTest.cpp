@@ -171,6 +171,22 @@ TYPED_TEST(ContractionTest, OverwritesNotANumber) {
   EXPECT_THAT(readAll(c), testing::Each(4));
 }
 
+/// Each in another summand, the last ones of odd numbers among them.
+TYPED_TEST(ContractionTest, KeepsInfinities) {
+  using Element = Type<typename TypeParam::Element>;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (int64_t k : {1, 2, 7})
+    for (bool transposed : {false, true})
+      for (int64_t at = 0; at < k; ++at) {
+        auto contract = dense<TypeParam>(1, 5, k, transposed, transposed);
+        std::vector a(k, Element::make(1)), b(5 * k, Element::make(2));
+        std::vector c(5, Type<typename TypeParam::Result>::make(0));
+        a[at] = Element::round(kInfinity);
+        Contraction(contract).run(a.data(), b.data(), c.data());
+        EXPECT_THAT(readAll(c), testing::Each(kInfinity)) << at << " of " << k;
+      }
+}
+
 TYPED_TEST(ContractionTest, WalksBatchLoopsWithStrides) {
   auto contract = dense<TypeParam>(3, 4, 5, false, true);
   addBatch(contract, 2, 45, 0, 36); // b is the same for all

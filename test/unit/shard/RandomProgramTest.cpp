@@ -1,8 +1,8 @@
 //===- RandomProgramTest.cpp - Random programs, sharded, mean the same ----===//
 //
-// Whatever the program and the shardings of its arguments: what `epl-propagate` and `epl-place` make of it is
-// accepted by `epl-verify-sharded` and gives, run on the members, exactly what the program gives on one
-// device.
+// Whatever the program, its mesh of one to three axes and the shardings of its arguments: what
+// `epl-propagate` and `epl-place` make of it is accepted by `epl-verify-sharded` and gives, run on all
+// members of the mesh, exactly what the program gives on one device.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,7 +47,7 @@ protected:
     sharding.addPass(createVerifyShardedPass());
     ASSERT_TRUE(succeeded(sharding.run(*module)));
     EXPECT_EQ(runGlobal(function, arguments), expected);
-    EXPECT_EQ(runSharded(function, arguments, 2), expected);
+    EXPECT_EQ(runSharded(function, arguments), expected);
   }
 
   MLIRContext context;

@@ -11,6 +11,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <gtest/gtest.h>
+#include <numeric>
 #include <random>
 
 using namespace mlir;
@@ -43,16 +44,15 @@ static void forEachIndex(ArrayRef<int64_t> shape, function_ref<void(ArrayRef<int
   }
 }
 
-/// The part of `tensor` that begins at `offset` in dimension `dim` and has `extent` elements there.
-static Tensor slice(Tensor tensor, int64_t dim, int64_t offset, int64_t extent) {
-  SmallVector<int64_t> shape = tensor.shape;
-  shape[dim] = extent;
+static SmallVector<int64_t> add(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+  return llvm::map_to_vector(llvm::zip_equal(a, b),
+                             [](auto pair) { return std::get<0>(pair) + std::get<1>(pair); });
+}
+
+/// The part of `tensor` that begins at `offsets`.
+static Tensor slice(Tensor tensor, ArrayRef<int64_t> offsets, ArrayRef<int64_t> shape) {
   Tensor part = makeTensor(shape, 0);
-  forEachIndex(shape, [&](ArrayRef<int64_t> index) {
-    SmallVector<int64_t> source(index);
-    source[dim] += offset;
-    at(part, index) = at(tensor, source);
-  });
+  forEachIndex(shape, [&](ArrayRef<int64_t> index) { at(part, index) = at(tensor, add(index, offsets)); });
   return part;
 }
 
@@ -75,31 +75,116 @@ static Tensor concatenate(ArrayRef<Tensor> parts, int64_t dim) {
 }
 
 //===----------------------------------------------------------------------===//
-// Shardings
+// Meshes and shardings
 //===----------------------------------------------------------------------===//
 
-/// The global tensor that the members' parts make up.
-static Tensor assemble(ArrayRef<Tensor> parts, ShardingAttr sharding) {
-  if (int64_t dim = sharding.getDimOf("data"); dim >= 0)
-    return concatenate(parts, dim);
-  Tensor whole = parts.front();
-  for (const Tensor &part : parts.drop_front()) {
-    if (!sharding.isPartial())
-      EXPECT_EQ(part, whole) << "members differ in a replicated value";
-    else
-      for (auto [a, b] : llvm::zip_equal(whole.data, part.data))
-        a = sharding.getReduction() == ReductionKind::sum ? (a + b) % kPrime : std::max(a, b);
-  }
-  return whole;
-}
+namespace {
+using Coordinates = SmallVector<int64_t>; ///< of a member, one for each axis
 
-static Tensor getPart(const Tensor &whole, ShardingAttr sharding, int64_t member, int64_t members) {
-  int64_t dim = sharding.getDimOf("data");
-  if (dim < 0)
+/// A mesh, what part of a tensor each of its members has, and what the parts make up.
+class Members {
+public:
+  explicit Members(MeshOp mesh) : axes(llvm::to_vector(mesh.getAxes().getAsRange<AxisAttr>())) {
+    auto sizes = llvm::map_to_vector(axes, [](AxisAttr axis) { return axis.getSize(); });
+    forEachIndex(sizes, [&](ArrayRef<int64_t> at) { members.emplace_back(at); });
+  }
+
+  ArrayRef<Coordinates> getAll() const { return members; }
+
+  SmallVector<int64_t> getPartShape(ArrayRef<int64_t> whole, ShardingAttr sharding) const {
+    SmallVector<int64_t> shape(whole);
+    for (auto [dim, extent] : llvm::enumerate(shape))
+      for (StringRef axis : sharding.getDimAxes(dim))
+        extent /= axes[getAxis(axis)].getSize();
+    return shape;
+  }
+
+  /// Where the part of a member begins; `shape` is that of a part.
+  SmallVector<int64_t> getOffsets(ArrayRef<int64_t> shape, ShardingAttr sharding,
+                                  const Coordinates &at) const {
+    SmallVector<int64_t> offsets;
+    for (auto [dim, extent] : llvm::enumerate(shape)) {
+      int64_t part = 0;
+      for (StringRef axis : sharding.getDimAxes(dim))
+        part = part * axes[getAxis(axis)].getSize() + at[getAxis(axis)];
+      offsets.push_back(part * extent);
+    }
+    return offsets;
+  }
+
+  Tensor getPart(const Tensor &whole, ShardingAttr sharding, const Coordinates &at) const {
+    SmallVector<int64_t> shape = getPartShape(whole.shape, sharding);
+    return slice(whole, getOffsets(shape, sharding, at), shape);
+  }
+
+  /// What member `at` has of a value of sharding `from` whose parts are `parts`, as `to` says it: addends
+  /// that are pending in both stay, others are combined; what becomes pending is the first member's.
+  Tensor reshard(ArrayRef<Tensor> parts, ShardingAttr from, ShardingAttr to, const Coordinates &at) const {
+    Tensor whole =
+        assemble(parts, from, [&](StringRef axis) { return isPending(to, axis) ? at[getAxis(axis)] : -1; });
+    Tensor part = getPart(whole, to, at);
+    for (StringRef axis : to.getPartialAxes())
+      if (!isPending(from, axis) && at[getAxis(axis)] > 0)
+        part = makeTensor(part.shape, 0);
+    return part;
+  }
+
+  /// The tensor that parts make up, all addends combined.
+  Tensor assemble(ArrayRef<Tensor> parts, ShardingAttr sharding) const {
+    return assemble(parts, sharding, [](StringRef) { return -1; });
+  }
+
+private:
+  /// Likewise, of the addends of those members that are at `getChosen(axis)` along each pending axis, of all
+  /// if that is -1. Members along axes that mean nothing to the value must have it alike.
+  Tensor assemble(ArrayRef<Tensor> parts, ShardingAttr sharding,
+                  function_ref<int64_t(StringRef)> getChosen) const {
+    Tensor whole = makeTensor(getWholeShape(parts.front().shape, sharding), 0); // 0: neutral
+    for (auto [at, part] : llvm::zip_equal(members, parts)) {
+      Coordinates first = at;
+      bool chosen = true;
+      for (auto [axis, coordinate] : llvm::zip_equal(axes, first)) {
+        int64_t wanted = isPending(sharding, axis.getName()) ? getChosen(axis.getName()) : -1;
+        chosen &= wanted < 0 || wanted == coordinate;
+        if (!isPending(sharding, axis.getName()) && sharding.getDimOf(axis.getName()) < 0)
+          coordinate = 0;
+      }
+      if (first != at)
+        EXPECT_EQ(part, parts[llvm::find(members, first) - members.begin()])
+            << "members differ in a replicated value";
+      else if (chosen)
+        combine(whole, part, getOffsets(part.shape, sharding, at), sharding);
+    }
     return whole;
-  int64_t extent = whole.shape[dim] / members;
-  return slice(whole, dim, member * extent, extent);
-}
+  }
+
+  static void combine(Tensor &whole, Tensor part, ArrayRef<int64_t> offsets, ShardingAttr sharding) {
+    bool isMax = sharding.isPartial() && sharding.getReduction() == ReductionKind::max;
+    forEachIndex(part.shape, [&](ArrayRef<int64_t> index) {
+      int64_t &old = at(whole, add(index, offsets)), addend = at(part, index);
+      old = isMax ? std::max(old, addend) : (old + addend) % kPrime;
+    });
+  }
+
+  SmallVector<int64_t> getWholeShape(ArrayRef<int64_t> part, ShardingAttr sharding) const {
+    SmallVector<int64_t> shape(part);
+    for (auto [dim, extent] : llvm::enumerate(shape))
+      for (StringRef axis : sharding.getDimAxes(dim))
+        extent *= axes[getAxis(axis)].getSize();
+    return shape;
+  }
+
+  static bool isPending(ShardingAttr sharding, StringRef axis) {
+    return llvm::is_contained(sharding.getPartialAxes(), axis);
+  }
+  size_t getAxis(StringRef name) const {
+    return llvm::find_if(axes, [&](AxisAttr axis) { return axis.getName() == name; }) - axes.begin();
+  }
+
+  SmallVector<AxisAttr> axes;
+  SmallVector<Coordinates> members;
+};
+} // namespace
 
 //===----------------------------------------------------------------------===//
 // One member
@@ -109,13 +194,16 @@ namespace {
 /// Runs ops on the parts of one member.
 class Member {
 public:
-  /// With `members` 1, the member holds everything and shardings mean nothing.
-  Member(int64_t member, int64_t members) : member(member), members(members) {}
+  /// Without a mesh, the member holds everything and shardings mean nothing.
+  Member() = default;
+  Member(const Members &mesh, Coordinates at) : mesh(&mesh), at(std::move(at)) {}
 
   void run(Operation &op) {
     TypeSwitch<Operation &>(op)
         .Case([&](arith::ConstantOp constant) { setUniform(constant, getConstant(constant)); })
-        .Case([&](tensor::EmptyOp empty) { setUniform(empty, 77 + member); }) // Nobody may read it.
+        .Case([&](tensor::EmptyOp empty) {
+          setUniform(empty, std::accumulate(at.begin(), at.end(), int64_t(77)));
+        }) // Nobody may read it.
         .Case([&](linalg::LinalgOp linalg) { runLinalg(linalg); })
         .Case([&](tensor::ExtractSliceOp extract) { runSlice(extract); })
         .Case([&](ConcatenateOp concat) {
@@ -128,42 +216,42 @@ public:
   DenseMap<Value, Tensor> tensors;
 
 private:
-  int64_t getParts(Value value, int64_t dim) const {
-    return members > 1 && getSharding(value).getDimOf("data") == dim ? members : 1;
-  }
-
   static int64_t getConstant(arith::ConstantOp op) {
     return static_cast<int64_t>(
         cast<SplatElementsAttr>(op.getValue()).getSplatValue<APFloat>().convertToFloat());
   }
 
   void setUniform(Value value, int64_t number) {
-    SmallVector<int64_t> shape(cast<RankedTensorType>(value.getType()).getShape());
-    for (auto [dim, extent] : llvm::enumerate(shape))
-      extent /= getParts(value, dim);
-    tensors[value] = makeTensor(shape, number);
+    ArrayRef<int64_t> whole = cast<RankedTensorType>(value.getType()).getShape();
+    tensors[value] = makeTensor(
+        mesh ? mesh->getPartShape(whole, getSharding(value)) : SmallVector<int64_t>(whole), number);
   }
 
   /// Every slice begins at 0; a dimension in full is full on every member.
   void runSlice(tensor::ExtractSliceOp op) {
-    Tensor result = tensors[op.getSource()];
+    const Tensor &source = tensors[op.getSource()];
+    SmallVector<int64_t> shape = source.shape, offsets(shape.size(), 0);
     for (auto [dim, size] : llvm::enumerate(op.getStaticSizes()))
       if (size != op.getSourceType().getDimSize(dim))
-        result = slice(result, dim, 0, size);
-    tensors[op] = result;
+        shape[dim] = size;
+    tensors[op] = slice(source, offsets, shape);
   }
 
   void runLinalg(linalg::LinalgOp op) {
     SmallVector<int64_t> extents(op.getNumLoops()), offsets(op.getNumLoops(), 0);
     SmallVector<Tensor> operands =
         llvm::map_to_vector(op->getOperands(), [&](Value v) { return tensors[v]; });
-    for (OpOperand &operand : op->getOpOperands())
+    for (OpOperand &operand : op->getOpOperands()) {
+      ArrayRef<int64_t> shape = operands[operand.getOperandNumber()].shape;
+      SmallVector<int64_t> begin(shape.size(), 0);
+      if (mesh)
+        begin = mesh->getOffsets(shape, getSharding(operand.get()), at);
       for (auto [dim, expr] : llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults())) {
         unsigned loop = cast<AffineDimExpr>(expr).getPosition();
-        extents[loop] = operands[operand.getOperandNumber()].shape[dim];
-        if (getParts(operand.get(), dim) > 1)
-          offsets[loop] = member * extents[loop];
+        extents[loop] = shape[dim];
+        offsets[loop] = begin[dim];
       }
+    }
     MutableArrayRef<Tensor> results = MutableArrayRef(operands).take_back(op.getNumDpsInits());
     forEachIndex(extents, [&](ArrayRef<int64_t> point) { runPoint(op, operands, results, point, offsets); });
     for (auto [result, tensor] : llvm::zip_equal(op->getResults(), results))
@@ -176,7 +264,7 @@ private:
     DenseMap<Value, int64_t> scalars;
     for (OpOperand &operand : op->getOpOperands())
       scalars[op.getMatchingBlockArgument(&operand)] =
-          at(operands[operand.getOperandNumber()], indexOf(operand));
+          ::at(operands[operand.getOperandNumber()], indexOf(operand));
     for (Operation &inner : op.getBlock()->without_terminator()) {
       if (auto index = dyn_cast<linalg::IndexOp>(inner))
         scalars[index] = point[index.getDim()] + offsets[index.getDim()];
@@ -185,7 +273,7 @@ private:
     }
     Operation *yield = op.getBlock()->getTerminator();
     for (auto [result, value, init] : llvm::zip_equal(results, yield->getOperands(), op.getDpsInitsMutable()))
-      at(result, indexOf(init)) = scalars.lookup(value);
+      ::at(result, indexOf(init)) = scalars.lookup(value);
   }
 
   static int64_t runScalar(Operation &op, const DenseMap<Value, int64_t> &scalars) {
@@ -199,7 +287,8 @@ private:
         .Default([&](auto &) { return get(0); }); // Casts.
   }
 
-  int64_t member, members;
+  const Members *mesh = nullptr;
+  Coordinates at;
 };
 } // namespace
 
@@ -207,11 +296,10 @@ private:
 // All members, in lock step
 //===----------------------------------------------------------------------===//
 
-static void runReshard(ReshardOp op, MutableArrayRef<Member> group) {
+static void runReshard(ReshardOp op, const Members &mesh, MutableArrayRef<Member> group) {
   auto parts = llvm::map_to_vector(group, [&](Member &m) { return m.tensors[op.getOperand()]; });
-  Tensor whole = assemble(parts, getSharding(op.getOperand()));
-  for (auto [index, member] : llvm::enumerate(group))
-    member.tensors[op] = getPart(whole, op.getSharding(), index, group.size());
+  for (auto [at, member] : llvm::zip_equal(mesh.getAll(), group))
+    member.tensors[op] = mesh.reshard(parts, getSharding(op.getOperand()), op.getSharding(), at);
 }
 
 std::vector<Tensor> mlir::epl::makeArguments(func::FuncOp function, unsigned seed) {
@@ -226,7 +314,7 @@ std::vector<Tensor> mlir::epl::makeArguments(func::FuncOp function, unsigned see
 }
 
 std::vector<Tensor> mlir::epl::runGlobal(func::FuncOp function, ArrayRef<Tensor> arguments) {
-  Member everything(0, 1);
+  Member everything;
   for (auto [value, tensor] : llvm::zip_equal(function.getArguments(), arguments))
     everything.tensors[value] = tensor;
   for (Operation &op : function.front().without_terminator()) {
@@ -241,17 +329,17 @@ std::vector<Tensor> mlir::epl::runGlobal(func::FuncOp function, ArrayRef<Tensor>
   return results;
 }
 
-std::vector<Tensor> mlir::epl::runSharded(func::FuncOp function, ArrayRef<Tensor> arguments,
-                                          int64_t members) {
+std::vector<Tensor> mlir::epl::runSharded(func::FuncOp function, ArrayRef<Tensor> arguments) {
+  Members mesh(*function->getParentOfType<ModuleOp>().getOps<MeshOp>().begin());
   SmallVector<Member, 0> group;
-  for (int64_t member = 0; member < members; ++member) {
-    group.emplace_back(member, members);
+  for (const Coordinates &at : mesh.getAll()) {
+    group.emplace_back(mesh, at);
     for (auto [value, tensor] : llvm::zip_equal(function.getArguments(), arguments))
-      group.back().tensors[value] = getPart(tensor, getSharding(value), member, members);
+      group.back().tensors[value] = mesh.getPart(tensor, getSharding(value), at);
   }
   for (Operation &op : function.front().without_terminator()) {
     if (auto reshard = dyn_cast<ReshardOp>(op))
-      runReshard(reshard, group);
+      runReshard(reshard, mesh, group);
     else
       for (Member &member : group)
         member.run(op);
@@ -259,7 +347,7 @@ std::vector<Tensor> mlir::epl::runSharded(func::FuncOp function, ArrayRef<Tensor
   std::vector<Tensor> results;
   for (Value result : function.front().getTerminator()->getOperands()) {
     auto parts = llvm::map_to_vector(group, [&](Member &m) { return m.tensors[result]; });
-    results.push_back(assemble(parts, getSharding(result)));
+    results.push_back(mesh.assemble(parts, getSharding(result)));
   }
   return results;
 }

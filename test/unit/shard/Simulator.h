@@ -1,8 +1,10 @@
 //===- Simulator.h - Runs sharded global programs on members ----*- C++ -*-===//
 //
-// Executes a function on the members of the axis "data" as its shardings say: every member runs every op on
-// its own part, only `epl.reshard` looks at the parts of others. Numbers are those of a prime field, so that
-// sums and products are exact in any order; the functions that are not linear are fixed polynomials.
+// Executes a function on all members of its mesh as its shardings say: every member runs every op on its own
+// part, only `epl.reshard` looks at the parts of others. Numbers are those of a prime field: sums and
+// products are exact in any order, and a pending sum may pass a product, so results are compared for
+// equality. The functions that are not linear ("exp", "abs") are fixed polynomials of the field, which no sum
+// may pass. Maxima are those of the numbers from 0 to the prime, less 1, which 0 is neutral for.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -26,8 +28,8 @@ std::vector<Tensor> makeArguments(func::FuncOp function, unsigned seed);
 /// The global results of the program as it is on one device: shardings and reshards mean nothing.
 std::vector<Tensor> runGlobal(func::FuncOp function, ArrayRef<Tensor> arguments);
 
-/// The global results of the sharded program on `members` members. Fails the running test where members
-/// differ in a replicated value.
-std::vector<Tensor> runSharded(func::FuncOp function, ArrayRef<Tensor> arguments, int64_t members);
+/// The global results of the sharded program on the members of the module's mesh. Fails the running test
+/// where members differ in what they should have alike.
+std::vector<Tensor> runSharded(func::FuncOp function, ArrayRef<Tensor> arguments);
 
 } // namespace mlir::epl
