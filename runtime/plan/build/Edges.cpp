@@ -11,17 +11,29 @@
 namespace epl::runtime {
 namespace {
 
-/// An access and the command that makes it.
+/// A command's access to bytes, without its ranges: the bytes say where it is.
 struct Touch {
+  Touch(uint32_t command, const Access &access)
+      : command(command), communicator(access.communicator), count(access.count),
+        elementBytes(access.elementBytes), extent(access.extent), write(access.write), remote(access.remote) {
+  }
+
   uint32_t command;
-  const Access *access;
+  uint32_t communicator;
+  int64_t count;
+  uint64_t elementBytes;
+  Extent extent;
+  bool write, remote;
 };
 
-/// Whether two accesses are to the same bytes of the buffer in every rank's memory.
-bool arePartsAlike(const Access &a, const Access &b) {
-  return a.extent == b.extent && a.communicator == b.communicator && a.count == b.count &&
-         a.elementBytes == b.elementBytes;
+/// Whether two touches of the same bytes are parts of one cut.
+bool areOfOneCut(const Touch &a, const Touch &b) {
+  return a.extent != Extent::ranges && b.extent != Extent::ranges && a.communicator == b.communicator &&
+         a.count == b.count && a.elementBytes == b.elementBytes;
 }
+
+/// Whether two touches of the same bytes may meet in the memory of some rank.
+bool mayMeet(const Touch &a, const Touch &b) { return !areOfOneCut(a, b) || a.extent == b.extent; }
 
 /// The touches of adjacent bytes that later ones must wait for.
 struct Segment {
@@ -36,18 +48,18 @@ public:
   /// Calls `visit` with each touch that `access` conflicts with, then adds it.
   template <typename Visit> void add(uint32_t command, const Access &access, const Visit &visit) {
     for (ByteRange bytes : access.ranges)
-      addRange({command, &access}, bytes, visit);
+      addRange({command, access}, bytes, visit);
     if (access.extent != Extent::ranges)
-      addRange({command, &access}, {0, uint64_t(access.count) * access.elementBytes}, visit);
+      addRange({command, access}, {0, uint64_t(access.count) * access.elementBytes}, visit);
   }
 
 private:
-  template <typename Visit> void addRange(Touch touch, ByteRange bytes, const Visit &visit) {
+  template <typename Visit> void addRange(const Touch &touch, ByteRange bytes, const Visit &visit) {
     fill(bytes);
     for (auto it = segments.find(bytes.begin); it != segments.end() && it->first < bytes.end; ++it) {
       Segment &segment = it->second;
       visitConflicts(segment.writes, touch, visit);
-      if (!touch.access->write) {
+      if (!touch.write) {
         segment.reads.push_back(touch);
         continue;
       }
@@ -60,15 +72,16 @@ private:
   }
 
   template <typename Visit>
-  static void visitConflicts(const std::vector<Touch> &touches, Touch later, const Visit &visit) {
+  static void visitConflicts(const std::vector<Touch> &touches, const Touch &later, const Visit &visit) {
     for (const Touch &earlier : touches)
-      if (earlier.command != later.command && mayOverlap(*earlier.access, *later.access))
+      if (earlier.command != later.command && mayMeet(earlier, later))
         visit(earlier);
   }
 
   static bool standsFor(const Touch &write, const Touch &earlier) {
     return earlier.command != write.command &&
-           (write.access->extent == Extent::ranges || arePartsAlike(*write.access, *earlier.access));
+           (write.extent == Extent::ranges ||
+            (areOfOneCut(write, earlier) && write.extent == earlier.extent));
   }
 
   /// Makes segments that begin and end where `bytes` does, and none between them missing.
@@ -101,8 +114,8 @@ private:
 /// The wait that puts one access behind an earlier one to the same memory. At most one of the two is remote:
 /// only reads are. The instance that it belongs to may be any member's, so all members' are waited for.
 plan::Wait waitFor(const Touch &earlier, const Access &later) {
-  if (earlier.access->remote)
-    return {earlier.command, plan::WaitScope::members, earlier.access->communicator};
+  if (earlier.remote)
+    return {earlier.command, plan::WaitScope::members, earlier.communicator};
   if (later.remote)
     return {earlier.command, plan::WaitScope::members, later.communicator};
   return {earlier.command, plan::WaitScope::self, 0};
@@ -139,12 +152,10 @@ std::vector<plan::Wait> neededWaits(const plan::PlanT &plan, uint32_t command, O
 uint64_t addEdges(plan::PlanT &plan) {
   Mesh mesh(plan);
   uint64_t conflicts = 0;
-  std::vector<std::vector<Access>> accesses(plan.commands.size()); // touches point into it
   std::vector<TouchMap> touches(plan.buffers.size());
   for (uint32_t command = 0; command < plan.commands.size(); ++command) {
     std::vector<plan::Wait> &waits = plan.commands[command]->waits;
-    accesses[command] = accessesOf(plan, mesh, *plan.commands[command]);
-    for (const Access &access : accesses[command])
+    for (const Access &access : accessesOf(plan, mesh, *plan.commands[command]))
       touches[access.buffer].add(command, access, [&](const Touch &earlier) {
         waits.push_back(waitFor(earlier, access));
         ++conflicts;

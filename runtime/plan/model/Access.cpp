@@ -220,16 +220,6 @@ std::vector<ByteRange> rangesOf(const Access &access, const Mesh &mesh, uint32_t
   return ranges;
 }
 
-bool mayOverlap(const Access &a, const Access &b) {
-  if (a.extent == Extent::ranges && b.extent == Extent::ranges)
-    return std::ranges::any_of(a.ranges, [&](ByteRange x) {
-      return std::ranges::any_of(b.ranges, [&](ByteRange y) { return x.begin < y.end && y.begin < x.end; });
-    });
-  bool sameParts = a.extent != Extent::ranges && b.extent != Extent::ranges &&
-                   a.communicator == b.communicator && a.count == b.count && a.elementBytes == b.elementBytes;
-  return !sameParts || a.extent == b.extent;
-}
-
 std::vector<StridedDim> dimsOf(const plan::ContractT &contract, ContractOperand operand) {
   int64_t rows = contract.m, columns = contract.n, leading = contract.ldc;
   if (operand == ContractOperand::a) {

@@ -54,9 +54,6 @@ std::vector<Access> accessesOf(const plan::PlanT &plan, const Mesh &mesh, const 
 /// The ranges of `access` in the memory of rank `owner`.
 std::vector<ByteRange> rangesOf(const Access &access, const Mesh &mesh, uint32_t owner);
 
-/// Whether the bytes of two accesses of one buffer may meet in the memory of some rank.
-bool mayOverlap(const Access &a, const Access &b);
-
 /// An operand of a contraction as a strided set of elements.
 struct StridedDim {
   int64_t extent;

@@ -18,26 +18,33 @@ OriginKey keyOf(const plan::Origin &origin) {
   return {origin.operand(), origin.command(), origin.output(), origin.communicator()};
 }
 
-/// The origins that all ranks see.
+std::vector<plan::Origin> toOrigins(const std::set<OriginKey> &keys) {
+  std::vector<plan::Origin> origins;
+  origins.reserve(keys.size());
+  for (auto [operand, command, output, communicator] : keys)
+    origins.emplace_back(operand, int32_t(command), output, communicator);
+  return origins;
+}
+
+/// Finds the origins that all ranks see.
 class Recorder {
 public:
-  explicit Recorder(const plan::PlanT &plan)
-      : plan(plan), mesh(plan), cuts(mesh), commands(plan.commands.size()), slots(plan.slots.size()) {
+  explicit Recorder(plan::PlanT &plan) : plan(plan), mesh(plan), cuts(mesh) {
     memory.reserve(plan.buffers.size());
     for (const auto &buffer : plan.buffers)
       memory.emplace_back(cuts, buffer->size, writerBefore(*buffer));
   }
 
   void run() {
-    for (uint32_t command = 0; command < commands.size(); ++command)
+    for (uint32_t command = 0; command < plan.commands.size(); ++command) {
+      std::set<OriginKey> found;
       for (const Access &access : accessesOf(plan, mesh, *plan.commands[command]))
         if (!access.remote || mesh.memberCount(access.communicator) > 1)
-          step(command, access);
+          step(command, access, found);
+      plan.commands[command]->origins = toOrigins(found);
+    }
     recordResults();
   }
-
-  const std::vector<std::set<OriginKey>> &ofCommands() const { return commands; }
-  const std::vector<std::set<OriginKey>> &ofSlots() const { return slots; }
 
 private:
   /// Who wrote bytes last; nobody knows what is in memory that nothing has written.
@@ -49,15 +56,14 @@ private:
     return Writer{-1, uint32_t(buffer.slot)};
   }
 
-  void step(uint32_t command, const Access &access) {
+  void step(uint32_t command, const Access &access, std::set<OriginKey> &found) {
     Memory &bytes = memory[access.buffer];
     cuts.visit(access, 0, [&](ByteRange range, Literal literal) {
       if (access.write)
         return bytes.assign(range, literal, Writer{command, access.operand});
       bytes.visit(range, literal, [&](ByteRange, const Memory::Case &each) {
         if (each.state)
-          commands[command].insert(
-              {access.operand, each.state->command, each.state->output, communicatorOf(access)});
+          found.insert({access.operand, each.state->command, each.state->output, communicatorOf(access)});
       });
     });
   }
@@ -69,23 +75,24 @@ private:
     for (uint32_t slot = 0; slot < plan.slots.size(); ++slot) {
       const plan::SlotT &result = *plan.slots[slot];
       auto found = storage.find(result.updates >= 0 ? result.updates : int32_t(slot));
-      if (result.role == plan::SlotRole::result && found != storage.end())
-        recordResult(slot, found->second);
+      bool isHere = result.role == plan::SlotRole::result && found != storage.end();
+      plan.slots[slot]->origins = isHere ? writersOf(found->second) : std::vector<plan::Origin>();
     }
   }
 
-  void recordResult(uint32_t slot, uint32_t buffer) {
+  std::vector<plan::Origin> writersOf(uint32_t buffer) {
+    std::set<OriginKey> found;
     memory[buffer].visit({0, plan.buffers[buffer]->size}, {}, [&](ByteRange, const Memory::Case &each) {
       if (each.state)
-        slots[slot].insert({0, each.state->command, each.state->output, -1});
+        found.insert({0, each.state->command, each.state->output, -1});
     });
+    return toOrigins(found);
   }
 
-  const plan::PlanT &plan;
+  plan::PlanT &plan;
   Mesh mesh;
   Cuts cuts;
   std::vector<Memory> memory; // of each buffer
-  std::vector<std::set<OriginKey>> commands, slots;
 };
 
 /// Finds an origin in an ascending list and ticks it off.
@@ -97,24 +104,9 @@ bool tick(const std::vector<plan::Origin> &origins, const OriginKey &key, std::v
   return true;
 }
 
-std::vector<plan::Origin> toOrigins(const std::set<OriginKey> &keys) {
-  std::vector<plan::Origin> origins;
-  origins.reserve(keys.size());
-  for (auto [operand, command, output, communicator] : keys)
-    origins.emplace_back(operand, int32_t(command), output, communicator);
-  return origins;
-}
-
 } // namespace
 
-void recordOrigins(plan::PlanT &plan) {
-  Recorder recorder(plan);
-  recorder.run();
-  for (size_t command = 0; command < plan.commands.size(); ++command)
-    plan.commands[command]->origins = toOrigins(recorder.ofCommands()[command]);
-  for (size_t slot = 0; slot < plan.slots.size(); ++slot)
-    plan.slots[slot]->origins = toOrigins(recorder.ofSlots()[slot]);
-}
+void recordOrigins(plan::PlanT &plan) { Recorder(plan).run(); }
 
 OriginList::OriginList(const plan::PlanT &plan) : plan(plan) {
   [[maybe_unused]] auto areAscending = [](const std::vector<plan::Origin> &origins) {
