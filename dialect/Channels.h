@@ -15,6 +15,10 @@ namespace mlir::epl {
 /// Whether `value` is an argument that comes from another mesh.
 bool isReceived(Value value);
 
+/// The first op of the value's block that reads it, or null. There, and not earlier, stands what is made of a
+/// received value: what is sent before may be what that is made of.
+Operation *getFirstReader(Value value);
+
 /// What the ops of a function have to do with channels. What comes by a channel may be made of what goes by
 /// those of lower numbers: who makes that stands before those who read this.
 class ChannelUses {
