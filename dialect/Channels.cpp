@@ -31,6 +31,15 @@ bool mlir::epl::isReceived(Value value) {
   return function && function.getArgAttr(argument.getArgNumber(), EplDialect::kChannelAttr);
 }
 
+Operation *mlir::epl::getFirstReader(Value value) {
+  Operation *first = nullptr;
+  for (Operation *user : value.getUsers())
+    if (Operation *reader = value.getParentBlock()->findAncestorOpInBlock(*user);
+        !first || reader->isBeforeInBlock(first))
+      first = reader;
+  return first;
+}
+
 ChannelUses::ChannelUses(FunctionOpInterface function) {
   Block &body = function.getFunctionBody().front();
   for (BlockArgument argument : body.getArguments())

@@ -25,6 +25,10 @@ namespace mlir::epl {
 /// Whether `value` is an argument that comes from another mesh.
 bool isReceived(Value value);
 
+/// The first op of the value's block that reads it, or null. What is made of a received value stands there
+/// and not earlier: what it is made of may in turn be made of what is sent before.
+Operation *getFirstReader(Value value);
+
 /// The channels that the ops of a function read and send by.
 class ChannelUses {
 public:

@@ -20,8 +20,6 @@ DICTIONARY = re.compile(r"\{[^{}\n]*=[^{}\n]*\}")
 
 # MLIR's own parser reads the width of a type that has none.
 MLIR_CRASHES = re.compile(r"array<(?:index|complex<f32>)")
-# MLIR writes down each element.
-LONG_VECTOR = re.compile(r"vector<(?:\d+x)*\d{4,}x")
 
 Change = Callable[[str, str, random.Random], str]
 
@@ -30,7 +28,7 @@ def mutate(text: str, other: str, choices: random.Random) -> str:
     """`text` with one to three changes, some of which take parts of the program `other`."""
     for _ in range(choices.choice([1, 1, 2, 3])):
         text = choices.choice(CHANGES)(text, other, choices)
-    text = LONG_VECTOR.sub("vector<8x", MLIR_CRASHES.sub("array<i64", text))
+    text = MLIR_CRASHES.sub("array<i64", text)
     return text if text.endswith("\n") else text + "\n"
 
 

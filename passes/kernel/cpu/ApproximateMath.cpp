@@ -37,10 +37,29 @@ static bool hasPolynomial(StringRef name) {
   return llvm::is_contained(names, name);
 }
 
+// Upstream's patterns write down vectors of several dimensions part by part, and do not end on those of none.
+// Kernels have vectors of a few registers.
+static constexpr int64_t kMostLanes = 4096;
+
+// Fails, with an error at an op, if a vector in `root` has another rank than 1 or is longer.
+static LogicalResult verifyVectors(Operation *root) {
+  WalkResult result = root->walk([](Operation *op) -> WalkResult {
+    for (Type type : op->getResultTypes())
+      if (auto vector = dyn_cast<VectorType>(type);
+          vector && (vector.getRank() != 1 || vector.getNumElements() > kMostLanes))
+        return op->emitOpError() << "has a vector of type " << vector
+                                 << ", expected one dimension of at most " << kMostLanes << " elements";
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 namespace {
 
 struct ApproximateMath : mlir::epl::impl::ApproximateMathBase<ApproximateMath> {
   void runOnOperation() override {
+    if (failed(verifyVectors(getOperation())))
+      return signalPassFailure();
     RewritePatternSet polynomials(&getContext());
     populateMathPolynomialApproximationPatterns(polynomials, hasPolynomial);
     if (failed(applyPatternsGreedily(getOperation(), std::move(polynomials))))

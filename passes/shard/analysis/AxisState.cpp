@@ -118,6 +118,17 @@ LogicalResult mlir::epl::verifyNotPlaced(func::FuncOp function) {
   return success();
 }
 
+static LogicalResult verifyBatchDims(func::FuncOp function) {
+  for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
+    auto dim = function.getArgAttrOfType<IntegerAttr>(index, EplDialect::kBatchDimAttr);
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (dim && tensor && (dim.getInt() < 0 || dim.getInt() >= tensor.getRank()))
+      return function.emitError() << "batch dimension " << dim.getInt() << " of "
+                                  << describeArgument(function, index) << " is not a dimension of " << tensor;
+  }
+  return success();
+}
+
 FailureOr<SmallVector<func::FuncOp>> mlir::epl::getGlobalFunctions(ModuleOp module) {
   if (failed(verifyLevel(module, Level::global)))
     return failure();
@@ -127,7 +138,7 @@ FailureOr<SmallVector<func::FuncOp>> mlir::epl::getGlobalFunctions(ModuleOp modu
       continue;
     if (!function.getBody().hasOneBlock() || !isa<func::ReturnOp>(function.getBody().front().getTerminator()))
       return function.emitOpError("has control flow, expected one block that returns");
-    if (failed(verifyLoops(function.getBody().front())))
+    if (failed(verifyLoops(function.getBody().front())) || failed(verifyBatchDims(function)))
       return failure();
     functions.push_back(function);
   }

@@ -70,8 +70,8 @@ struct Program {
 };
 
 /// The functions of a global program that have a body, or failure with an error: a body is one block that
-/// returns, its ops are of the global level, and its loops are in order (`verifyLoops`). Every pass on a
-/// global program begins with this or with `getPrograms`, whoever runs it.
+/// returns, its ops are of the global level, batches have their dimension, loops are in order. Every pass on
+/// a global program begins with this or with `getPrograms`, whoever runs it.
 FailureOr<SmallVector<func::FuncOp>> getGlobalFunctions(ModuleOp module);
 
 /// Which tensors of a program a pass needs shardings of.

@@ -64,18 +64,8 @@ Value ReshardBuilder::rematerialize(Operation *op, ShardingAttr target, WorkAttr
   return copy;
 }
 
-/// The first op of the value's block that reads it.
-static Operation *getFirstReader(Value value) {
-  Operation *first = nullptr;
-  for (Operation *user : value.getUsers())
-    if (Operation *reader = value.getParentBlock()->findAncestorOpInBlock(*user);
-        !first || reader->isBeforeInBlock(first))
-      first = reader;
-  return first;
-}
-
 Value ReshardBuilder::reshard(Value value, ShardingAttr target, WorkAttr work) {
-  if (isReceived(value)) // what is sent before may be what it is made of
+  if (isReceived(value))
     builder.setInsertionPoint(getFirstReader(value));
   else
     builder.setInsertionPointAfterValue(value);

@@ -19,6 +19,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Channels.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/ShardableOp.h"
@@ -336,10 +337,12 @@ void SegmentExpander::eraseDead() {
 void SegmentExpander::run() {
   SmallVector<Operation *> ops =
       llvm::map_to_vector(function.getBody().front().without_terminator(), [](Operation &op) { return &op; });
-  builder.setInsertionPointToStart(&function.getBody().front());
   for (BlockArgument argument : function.getArguments())
-    if (isSegmented(argument))
+    if (isSegmented(argument)) {
+      Operation *reader = isReceived(argument) ? getFirstReader(argument) : nullptr;
+      builder.setInsertionPoint(reader ? reader : &function.getBody().front().front());
       enter(argument);
+    }
   for (Operation *op : ops)
     process(op);
   returnResults();

@@ -34,19 +34,16 @@ using namespace mlir::epl;
 ALWAYS_ENABLED_STATISTIC(numBatches, "Arguments that are sharded as batches");
 ALWAYS_ENABLED_STATISTIC(numWhole, "Arguments that are whole");
 
-/// The batch dimension of an argument, or -1 if it is no batch; an error if there is no such dimension.
-static FailureOr<int64_t> getBatchDim(func::FuncOp function, unsigned argument, RankedTensorType type) {
+/// The batch dimension of an argument, or -1 if it is no batch.
+static FailureOr<int64_t> getBatchDim(func::FuncOp function, unsigned argument) {
   auto role = function.getArgAttrOfType<StringAttr>(argument, EplDialect::kRoleAttr);
   bool isBatch = role && role.getValue() == "batch";
   auto dim = function.getArgAttrOfType<IntegerAttr>(argument, EplDialect::kBatchDimAttr);
   if (!isBatch && !(dim && isReceived(function.getArgument(argument))))
     return -1;
-  std::string name = describeArgument(function, argument);
   if (!dim)
-    return function.emitError() << name << " is a batch without \"" << EplDialect::kBatchDimAttr << "\"";
-  if (dim.getInt() < 0 || dim.getInt() >= type.getRank())
-    return function.emitError() << "batch dimension " << dim.getInt() << " of " << name
-                                << " is not a dimension of " << type;
+    return function.emitError() << describeArgument(function, argument) << " is a batch without \""
+                                << EplDialect::kBatchDimAttr << "\"";
   return dim.getInt();
 }
 
@@ -90,7 +87,7 @@ static LogicalResult seedArgument(func::FuncOp function, BlockArgument argument,
   auto type = dyn_cast<RankedTensorType>(argument.getType());
   if (!type || getSharding(argument))
     return success();
-  FailureOr<int64_t> dim = getBatchDim(function, argument.getArgNumber(), type);
+  FailureOr<int64_t> dim = getBatchDim(function, argument.getArgNumber());
   if (failed(dim))
     return failure();
   if (isReceived(argument) && *dim < 0)

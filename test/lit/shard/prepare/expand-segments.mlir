@@ -231,3 +231,41 @@ func.func @constraints(%w: tensor<4x24xf32> {epl.role = "state"}) -> (tensor<4x1
   %1 = tensor.extract_slice %c[0, 12] [4, 12] [1, 1] {epl.work = #work} : tensor<4x24xf32> to tensor<4x12xf32>
   return %0, %1 : tensor<4x12xf32>, tensor<4x12xf32>
 }
+
+// -----
+
+// What another mesh sends keeps its shape, and becomes segments where it is read first: what is sent before may be
+// what it is made of.
+epl.mesh @mesh axes ["data"=1, "model"=2]
+epl.taskgraph @tg0 strategy(<split, 2>) on @mesh
+
+// CHECK-LABEL: func.func @received
+// CHECK-SAME: %[[W:[^:]*]]: tensor<6x3x8xf32>
+// CHECK-SAME: %[[C:[^:]*]]: tensor<4x24xf32> {epl.batch_dim = 0 : i64, epl.channel = 1 : i64}
+func.func @received(%w: tensor<6x24xf32> {epl.role = "state"}, %x: tensor<4x6xf32> {epl.role = "batch"},
+                    %c: tensor<4x24xf32> {epl.batch_dim = 0 : i64, epl.channel = 1 : i64})
+    -> (tensor<6x24xf32> {epl.updates = 0 : i64}, tensor<4x6xf32> {epl.channel = 0 : i64}, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) {
+  %z = arith.constant {epl.work = #epl.work<@tg0, forward>} dense<0.0> : tensor<4x24xf32>
+  // CHECK: math.exp
+  // CHECK: tensor.expand_shape %[[C]]
+  %sent = math.exp %x {epl.work = #epl.work<@tg0, forward>} : tensor<4x6xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<4x6xf32>, tensor<6x24xf32>) outs(%z : tensor<4x24xf32>) attrs = {epl.work = #epl.work<@tg0, forward>} {
+  ^bb0(%p: f32, %q: f32, %a: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %a, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<4x24xf32>
+  %h = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>],
+      iterator_types = ["parallel", "parallel"]}
+      ins(%y, %c : tensor<4x24xf32>, tensor<4x24xf32>) outs(%z : tensor<4x24xf32>) attrs = {epl.work = #epl.work<@tg0, forward>} {
+  ^bb0(%p: f32, %q: f32, %a: f32):
+    %s = arith.addf %p, %q : f32
+    linalg.yield %s : f32
+  } -> tensor<4x24xf32>
+  %s0 = tensor.extract_slice %h[0, 0] [4, 8] [1, 1] {epl.work = #epl.work<@tg0, forward>} : tensor<4x24xf32> to tensor<4x8xf32>
+  %s1 = tensor.extract_slice %h[0, 8] [4, 8] [1, 1] {epl.work = #epl.work<@tg0, forward>} : tensor<4x24xf32> to tensor<4x8xf32>
+  %s2 = tensor.extract_slice %h[0, 16] [4, 8] [1, 1] {epl.work = #epl.work<@tg0, forward>} : tensor<4x24xf32> to tensor<4x8xf32>
+  return %w, %sent, %s0, %s1, %s2 : tensor<6x24xf32>, tensor<4x6xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
+}

@@ -31,6 +31,7 @@ TEST(VerifyGrowth, RanksAreReplayedOnce) {
   uint64_t two = visitsOf(trainingLoop({.iterations = 5, .data = 2}));
   EXPECT_LE(double(visitsOf(trainingLoop({.iterations = 5, .data = 8}))), 1.05 * double(two));
   EXPECT_LE(double(visitsOf(trainingLoop({.iterations = 5, .data = 64}))), 1.05 * double(two));
+  EXPECT_LE(double(visitsOf(trainingLoop({.iterations = 5, .data = 64, .model = 16}))), 1.05 * double(two));
 }
 
 /// Each of many reads of scattered bytes leaves its own; a read of all bytes makes one piece of them again.
@@ -51,6 +52,27 @@ TEST(VerifyGrowth, ReadsJoinThePiecesThatReadsMade) {
     return visitsOf(maker.finish());
   };
   EXPECT_LE(double(visits(200)), 2.2 * double(visits(100)));
+}
+
+/// Large numbers in a small plan: rows of a contraction that are apart, and other commands that read them.
+TEST(VerifyGrowth, RangesAreVisitedOnceForEachAccess) {
+  auto visits = [](int64_t rows) {
+    PlanMaker maker;
+    uint32_t a = maker.argument("a", plan::SlotRole::batch, rows * 8),
+             b = maker.argument("b", plan::SlotRole::batch, 4);
+    uint32_t c = maker.buffer("c", uint64_t(rows) * 4),
+             slot = maker.slot("c", plan::SlotRole::result, rows * 4);
+    plan::ContractT contract;
+    contract.type = plan::ElementType::f32;
+    contract.a = a, contract.b = b, contract.c = c;
+    contract.m = rows, contract.n = contract.k = contract.ldb = contract.ldc = 1;
+    contract.lda = 2;
+    for (int i = 0; i < 4; ++i)
+      maker.contract({.name = "product", .location = "", .work = ""}, contract);
+    maker.setResult(slot, c);
+    return visitsOf(maker.finish());
+  };
+  EXPECT_LE(double(visits(20000)), 2.2 * double(visits(10000)));
 }
 
 /// One source of many sums, each over another number of its elements: no command of the compiler makes that.
