@@ -42,24 +42,22 @@ AxisPlacement::AxisPlacement(const AxisPlacement &base, const Propagation &progr
 /// Pending sums that meet at an op are placed together: what differs is carried on as far as such sums go, in
 /// either program. No decision on other ops asks for one on these.
 void AxisPlacement::select() {
-  llvm::BitVector selected(rules.getOps().size());
+  selected.resize(rules.getOps().size());
   SmallVector<Operation *> open;
   Propagation::Changes changes = program->compare(*base->program);
-  for (Operation *op : changes.ops) {
-    selected.set(rules.getPosition(op));
-    open.push_back(op);
-  }
+  for (Operation *op : changes.ops)
+    select(rules.getPosition(op), open);
   for (Value value : changes.values) {
-    selectAround(value, selected, open);
+    selectAround(value, open);
     if (auto argument = dyn_cast<BlockArgument>(value))
       if (Value update = rules.getUpdate(argument))
-        selectAround(update, selected, open);
+        selectAround(update, open);
   }
   for (const AssumedConstraints::Constraint &constraint : assumed.get())
-    selectAround(constraint.value, selected, open);
+    selectAround(constraint.value, open);
   auto follow = [&](Value value) {
     if (isPending(value, states) || isPending(value, base->states))
-      selectAround(value, selected, open);
+      selectAround(value, open);
   };
   while (!open.empty()) {
     Operation *op = open.pop_back_val();
@@ -68,28 +66,28 @@ void AxisPlacement::select() {
     for (OpOperand *captured : rules.getCapturedTensors(op))
       follow(captured->get());
   }
-  for (unsigned position : selected.set_bits()) {
-    Operation *op = rules.getOps()[position];
-    looked.push_back(op);
-    choices[op] = chosen(op);
-  }
+  for (unsigned position : selected.set_bits())
+    looked.push_back(rules.getOps()[position]);
+}
+
+void AxisPlacement::select(unsigned position, SmallVectorImpl<Operation *> &open) {
+  if (selected.test(position))
+    return;
+  selected.set(position);
+  open.push_back(rules.getOps()[position]);
 }
 
 /// Selects the ops that make a value or read it.
-void AxisPlacement::selectAround(Value value, llvm::BitVector &selected,
-                                 SmallVectorImpl<Operation *> &open) const {
-  auto add = [&](Operation *op) {
-    if (!op || !rules.hasPosition(op) || selected.test(rules.getPosition(op)))
-      return;
-    selected.set(rules.getPosition(op));
-    open.push_back(op);
-  };
-  add(value.getDefiningOp());
-  for (Operation *user : value.getUsers())
-    add(rules.getFunction().getBody().front().findAncestorOpInBlock(*user));
+void AxisPlacement::selectAround(Value value, SmallVectorImpl<Operation *> &open) {
+  if (std::optional<unsigned> maker = rules.findPosition(value.getDefiningOp()))
+    select(*maker, open);
+  if (std::optional<unsigned> number = rules.getNumber(value))
+    for (unsigned reader : rules.getReaders(*number))
+      select(reader, open);
 }
 
 void AxisPlacement::place() {
+  choices.resize(rules.getOps().size());
   do {
     collect();
     solve();
@@ -137,7 +135,7 @@ void AxisPlacement::collect(Operation &op) {
   auto state = [&](Value value) { return getState(value); };
   auto isPartial = [&](Value value) { return isPending(value, state); };
   auto isRead = [&](OpOperand &use) { return isPending(use, state, assumed); };
-  int64_t factor = choices[&op] = chosen(&op);
+  int64_t factor = choices[rules.getPosition(&op)] = chosen(&op);
   if (llvm::none_of(op.getOpOperands(), isRead) && llvm::none_of(op.getResults(), isPartial) &&
       llvm::none_of(llvm::make_pointee_range(rules.getCapturedTensors(&op)), isRead))
     return;
@@ -247,14 +245,14 @@ void AxisPlacement::sliceSettled() {
     int64_t factor = rules.chooseSlicedFactor(op, axis, useState);
     if (factor == FactorRule::kBlocked)
       continue;
-    choices[op] = factor;
+    choices[rules.getPosition(op)] = factor;
     for (auto [result, factors] : llvm::zip_equal(op->getResults(), rules.getRule(op).results))
       settled[result] = AxisState::sharded(llvm::find(factors, factor) - factors.begin());
   }
 }
 
 void AxisPlacement::commit() {
-  for (auto [op, factor] : choices)
+  for (auto [op, factor] : llvm::zip_equal(rules.getOps(), choices))
     if (factor != chosen(op))
       setChosenFactor(op, axis, factor);
   for (auto [value, state] : settled)
@@ -293,7 +291,7 @@ SmallVector<Value> AxisPlacement::getTouched() const {
     if (!base)
       continue;
     for (Value operand : op->getOperands())
-      if (!choices.contains(operand.getDefiningOp()) && seen.insert(operand).second)
+      if (!isLookedAt(rules.findPosition(operand.getDefiningOp())) && seen.insert(operand).second)
         touched.push_back(operand);
   }
   return touched;

@@ -52,16 +52,21 @@ public:
 
 private:
   void select();
-  void selectAround(Value value, llvm::BitVector &selected, SmallVectorImpl<Operation *> &open) const;
+  void select(unsigned position, SmallVectorImpl<Operation *> &open);
+  void selectAround(Value value, SmallVectorImpl<Operation *> &open);
   bool isOfBase(Value value) const {
     Operation *maker = base ? value.getDefiningOp() : nullptr;
-    return maker && !choices.contains(maker);
+    return maker && !isLookedAt(rules.findPosition(maker));
   }
+  bool isLookedAt(std::optional<unsigned> position) const {
+    return position && (!base || selected.test(*position));
+  }
+  /// The factor that the axis shards; none if the op is not one of the function's list.
   std::optional<int64_t> getChoice(Operation *op) const {
-    auto known = choices.find(op);
-    if (known != choices.end())
-      return known->second;
-    return base ? base->getChoice(op) : std::nullopt;
+    std::optional<unsigned> position = rules.findPosition(op);
+    if (isLookedAt(position))
+      return choices[*position];
+    return position ? base->getChoice(op) : std::nullopt;
   }
   void place();
   void collect();
@@ -94,10 +99,11 @@ private:
   std::function<AxisState(Value)> states;
   std::function<int64_t(Operation *)> chosen; ///< the factor that propagation has chosen for an op
   AssumedConstraints assumed;
-  const Propagation *program = nullptr;   ///< null if the program's text says what it has found
-  const AxisPlacement *base = nullptr;    ///< knows of ops that are not in `choices`; null if all are
-  std::vector<Operation *> looked;        ///< those that are, if there is a base
-  DenseMap<Operation *, int64_t> choices; ///< the factor that the axis shards
+  const Propagation *program = nullptr; ///< null if the program's text says what it has found
+  const AxisPlacement *base = nullptr;  ///< knows of ops that are not `selected`; null if all are
+  llvm::BitVector selected;             ///< by position, if there is a base
+  std::vector<Operation *> looked;      ///< those that are
+  std::vector<int64_t> choices;         ///< the factors that the axis shards, by position
   PlacementProblem problem;
   llvm::MapVector<Value, unsigned> indices; ///< where a partial value is in the problem
   DenseSet<Value> completed;

@@ -24,6 +24,7 @@ FunctionRules::FunctionRules(func::FuncOp function, MeshOp mesh)
     if (auto last = dyn_cast<LoopLastOp>(op); last && loops.getCarry(last))
       lasts.push_back(last);
   }
+  collectReaders();
   movedBytes.assign(numValues, -1);
   returnRule = getFactorRule(body.getTerminator());
   for (Operation &op : body) {
@@ -39,6 +40,20 @@ FunctionRules::FunctionRules(func::FuncOp function, MeshOp mesh)
   }
   if (taskgraphs.isAnyMixed())
     batch.emplace(function, loops, [&](Operation *op) -> const FactorRule & { return getRule(op); });
+}
+
+void FunctionRules::collectReaders() {
+  Block &body = function.getBody().front();
+  auto collect = [&](Value value) {
+    firstReaders.push_back(readers.size());
+    for (Operation *user : value.getUsers())
+      if (Operation *op = body.findAncestorOpInBlock(*user); op && hasPosition(op))
+        readers.push_back(getPosition(op));
+  };
+  llvm::for_each(body.getArguments(), collect);
+  for (Operation *op : ops)
+    llvm::for_each(op->getResults(), collect);
+  firstReaders.push_back(readers.size());
 }
 
 std::optional<unsigned> FunctionRules::getNumber(Value value) const {

@@ -58,9 +58,18 @@ public:
   /// Where an op of these stands.
   unsigned getPosition(Operation *op) const { return places.find(op)->second.position; }
   bool hasPosition(Operation *op) const { return places.contains(op); }
+  /// None for ops in regions, and for the return.
+  std::optional<unsigned> findPosition(Operation *op) const {
+    auto place = places.find(op);
+    return place == places.end() ? std::nullopt : std::optional(place->second.position);
+  }
   /// Arguments and results of these ops are numbered. None for other values.
   unsigned getNumValues() const { return numValues; }
   std::optional<unsigned> getNumber(Value value) const;
+  /// The positions of the ops that read the value of a number, or capture it.
+  ArrayRef<unsigned> getReaders(unsigned number) const {
+    return ArrayRef(readers).slice(firstReaders[number], firstReaders[number + 1] - firstReaders[number]);
+  }
 
   const Loops &getLoops() const { return loops; }
   /// The ends of iterations that carry a value into the next one, in program order.
@@ -138,6 +147,7 @@ public:
                                                     SmallVectorImpl<OpOperand *> *masked = nullptr) const;
 
 private:
+  void collectReaders();
   bool divides(ValueRange values, ArrayRef<SmallVector<int64_t>> dimFactors, int64_t factor,
                AxisAttr axis) const;
   bool dividesWithResults(Operation *op, int64_t factor, AxisAttr axis) const;
@@ -164,6 +174,7 @@ private:
   SmallVector<Operation *> ops;
   DenseMap<Operation *, Place> places;
   unsigned numValues;
+  std::vector<unsigned> readers, firstReaders; ///< of all values, and where those of each begin
   Loops loops;
   SmallVector<LoopLastOp> lasts;
   ZeroAnalysis zeros;

@@ -102,10 +102,8 @@ void Propagation::run() {
 
 /// Marks the ops that read a value, those that capture it among them.
 void Propagation::markUsers(Value value, llvm::BitVector &marked) const {
-  Block &body = getBody(rules.getFunction());
-  for (Operation *user : value.getUsers())
-    if (Operation *op = body.findAncestorOpInBlock(*user); op && op != body.getTerminator())
-      marked.set(rules.getPosition(op));
+  for (unsigned position : rules.getReaders(*rules.getNumber(value)))
+    marked.set(position);
 }
 
 /// Each op chooses its factor from its operands.
@@ -191,9 +189,10 @@ std::optional<AxisState> Propagation::getUseState(OpOperand &use) const {
   if (std::optional<AxisState> needed = assumed.getNeeded(use))
     return needed;
   Operation *user = use.getOwner();
-  if (!rules.hasPosition(user)) // The return, or a capture inside of an op.
+  std::optional<unsigned> position = rules.findPosition(user);
+  if (!position) // The return, or a capture inside of an op.
     return std::nullopt;
-  return rules.getOperandState(user, use.getOperandNumber(), getChoice(user));
+  return rules.getOperandState(user, use.getOperandNumber(), settled.choices[*position]);
 }
 
 /// What an op shards in the end depends on what it has chosen and on what its users shard in the end.
@@ -210,8 +209,8 @@ void Propagation::reverse() {
     if (settled.choices[position] == before)
       continue;
     for (Value operand : op.getOperands())
-      if (Operation *producer = operand.getDefiningOp(); producer && rules.hasPosition(producer))
-        chosenAnew.set(rules.getPosition(producer));
+      if (std::optional<unsigned> producer = rules.findPosition(operand.getDefiningOp()))
+        chosenAnew.set(*producer);
   }
 }
 

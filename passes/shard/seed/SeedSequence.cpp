@@ -111,7 +111,8 @@ void Seeder::run() {
     SequenceStep step(rules, axis);
     numSteps += step.getNumSteps();
     changed = false;
-    while (Value sum = changed ? Value() : getLargest(step.getSums()))
+    SmallVector<Value> sums = step.getSums();
+    while (Value sum = changed ? Value() : getLargest(sums))
       changed = decide(step, sum);
   }
   if (!undivided.empty())

@@ -114,7 +114,7 @@ public:
     add(sum, dim);
     while (!open.empty())
       visit(open.pop_back_val());
-    for (auto stack : llvm::to_vector(step.getBody().getOps<LoopStackOp>()))
+    for (LoopStackOp stack : getStacks())
       keepGathered(stack);
     for (auto [value, dim] : region.dims)
       finish(value, dim);
@@ -130,6 +130,7 @@ private:
   void tie(Operation *op);
   bool mayReduce(Operation *op, int64_t factor);
   std::optional<AxisState> getNeeded(OpOperand &use) const;
+  SmallVector<LoopStackOp> getStacks() const;
   bool isGathered(Value value) const;
   void keepGathered(LoopStackOp stack);
   void finish(Value value, int64_t dim);
@@ -236,6 +237,17 @@ bool RegionGrower::isGathered(Value value) const {
            std::optional<AxisState> needed = getNeeded(use);
            return needed && needed->isReplicated();
          });
+}
+
+/// Those in the region, in program order.
+SmallVector<LoopStackOp> RegionGrower::getStacks() const {
+  SmallVector<LoopStackOp> stacks;
+  for (Operation *op : llvm::make_first_range(region.factors))
+    if (auto stack = dyn_cast<LoopStackOp>(op))
+      stacks.push_back(stack);
+  llvm::sort(stacks,
+             [&](LoopStackOp a, LoopStackOp b) { return rules.getPosition(a) < rules.getPosition(b); });
+  return stacks;
 }
 
 /// What is gathered in the iterations of one loop and again in those of another is stacked as it was
