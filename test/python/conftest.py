@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import shutil
 import subprocess
 import textwrap
@@ -26,6 +27,21 @@ MlirOpt = Callable[[str], str]
 WritePlan = Callable[[str], Path]
 Fake = Callable[[str], None]
 BUILD = Path(__file__).parents[2] / "build"
+
+
+def _keep_what_xla_compiles() -> None:
+    """What tests compare with is compiled once, not by each test, process and run: half of all their time.
+
+    JAX tells programs and options apart, but not CPUs.
+    """
+    cpu = next(line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags"))
+    folder = BUILD / "jax-cache" / hashlib.sha256(cpu.encode()).hexdigest()[:16]
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+_keep_what_xla_compiles()
 
 
 @pytest.fixture
