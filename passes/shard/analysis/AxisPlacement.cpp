@@ -6,7 +6,6 @@
 #include "dialect/Machine.h"
 #include "passes/shard/analysis/Enlarging.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "epl-axis-placement"
@@ -77,10 +76,12 @@ void AxisPlacement::select(unsigned position, SmallVectorImpl<Operation *> &open
   open.push_back(rules.getOps()[position]);
 }
 
-/// Selects the ops that make a value or read it.
+/// Selects the ops that make a value or read it. Nothing but the return may read an argument.
 void AxisPlacement::selectAround(Value value, SmallVectorImpl<Operation *> &open) {
   if (std::optional<unsigned> maker = rules.findPosition(value.getDefiningOp()))
     select(*maker, open);
+  else
+    arguments.insert(value);
   if (std::optional<unsigned> number = rules.getNumber(value))
     for (unsigned reader : rules.getReaders(*number))
       select(reader, open);
@@ -283,9 +284,11 @@ int64_t AxisPlacement::getReshardedBytes(Value value, const AssumedConstraints::
 /// at.
 SmallVector<Value> AxisPlacement::getTouched() const {
   SmallVector<Value> touched;
-  if (!base)
+  if (base)
+    llvm::append_range(touched, arguments);
+  else
     llvm::append_range(touched, rules.getFunction().getArguments());
-  llvm::SmallDenseSet<Value> seen;
+  llvm::SmallDenseSet<Value> seen(arguments.begin(), arguments.end());
   for (Operation *op : getOps()) {
     llvm::append_range(touched, op->getResults());
     if (!base)

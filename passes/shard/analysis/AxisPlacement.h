@@ -8,6 +8,7 @@
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::epl {
 
@@ -103,6 +104,7 @@ private:
   const AxisPlacement *base = nullptr;  ///< knows of ops that are not `selected`; null if all are
   llvm::BitVector selected;             ///< by position, if there is a base
   std::vector<Operation *> looked;      ///< those that are
+  llvm::SetVector<Value> arguments;     ///< whose uses may need another state than in `base`
   std::vector<int64_t> choices;         ///< the factors that the axis shards, by position
   PlacementProblem problem;
   llvm::MapVector<Value, unsigned> indices; ///< where a partial value is in the problem
