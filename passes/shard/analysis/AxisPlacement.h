@@ -69,6 +69,7 @@ private:
     return position ? base->getChoice(op) : std::nullopt;
   }
   void place();
+  void findMeeting();
   void collect();
   void collect(Operation &op);
   void markIllegal(Value value);
@@ -88,6 +89,7 @@ private:
     return assumed.getRead(use, [&](Value value) { return getState(value); });
   }
   int64_t getReshardedBytes(Value value, const AssumedConstraints::Constraint *source = nullptr) const;
+  SmallVector<Value> getMoving() const;
   SmallVector<Value> getTouched() const;
   int64_t getTraffic(Value value) const;
   std::optional<unsigned> getIndex(OpOperand &use) const;
@@ -102,6 +104,7 @@ private:
   const AxisPlacement *base = nullptr;  ///< knows of ops that are not `selected`; null if all are
   llvm::BitVector selected;             ///< by position, if there is a base
   std::vector<Operation *> looked;      ///< those that are
+  llvm::BitVector meeting;              ///< what makes or reads pending sums of `states`, by position
   std::vector<int64_t> choices;         ///< the factors that the axis shards, by position
   PlacementProblem problem;
   llvm::MapVector<Value, unsigned> indices; ///< where a partial value is in the problem
