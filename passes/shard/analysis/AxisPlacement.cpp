@@ -88,7 +88,12 @@ void AxisPlacement::selectAround(Value value, SmallVectorImpl<Operation *> &open
 }
 
 void AxisPlacement::place() {
-  choices.resize(rules.getOps().size());
+  if (program)
+    choices = program->getChoices().vec();
+  else
+    choices.assign(llvm::map_iterator(rules.getOps().begin(), chosen),
+                   llvm::map_iterator(rules.getOps().end(), chosen));
+  findMeeting();
   do {
     collect();
     solve();
@@ -96,13 +101,37 @@ void AxisPlacement::place() {
   sliceSettled();
 }
 
+/// Most ops meet no pending sum: they are told by the numbers of values, without a look at the ops.
+void AxisPlacement::findMeeting() {
+  meeting.resize(rules.getOps().size(), !program);
+  if (!program)
+    return;
+  unsigned number = 0;
+  auto isPending = [&] { return program->getState(number).partial.has_value(); };
+  auto add = [&](Value) {
+    if (isPending())
+      for (unsigned reader : rules.getReaders(number))
+        meeting.set(reader);
+    ++number;
+  };
+  llvm::for_each(rules.getFunction().getArguments(), add);
+  for (auto [position, op] : llvm::enumerate(rules.getOps()))
+    for (Value result : op->getResults()) {
+      if (isPending())
+        meeting.set(position);
+      add(result);
+    }
+  if (base)
+    meeting &= selected;
+}
+
 void AxisPlacement::collect() {
   problem = PlacementProblem();
   problem.bytesOfASum = bytesOfASum;
   indices.clear();
   completed.clear();
-  for (Operation *op : getOps())
-    collect(*op);
+  for (unsigned position : meeting.set_bits())
+    collect(*rules.getOps()[position]);
   for (Value result : rules.getFunction().getBody().front().getTerminator()->getOperands())
     markIllegal(result);
   for (const AssumedConstraints::Constraint &constraint : assumed.get())
@@ -136,7 +165,7 @@ void AxisPlacement::collect(Operation &op) {
   auto state = [&](Value value) { return getState(value); };
   auto isPartial = [&](Value value) { return isPending(value, state); };
   auto isRead = [&](OpOperand &use) { return isPending(use, state, assumed); };
-  int64_t factor = choices[rules.getPosition(&op)] = chosen(&op);
+  int64_t factor = choices[rules.getPosition(&op)];
   if (llvm::none_of(op.getOpOperands(), isRead) && llvm::none_of(op.getResults(), isPartial) &&
       llvm::none_of(llvm::make_pointee_range(rules.getCapturedTensors(&op)), isRead))
     return;
@@ -239,14 +268,15 @@ void AxisPlacement::sliceSettled() {
   };
   auto isSettled = [&](Value value) { return settled.contains(value); };
   auto useState = [&](OpOperand &use) { return std::optional(getCompleteState(use)); };
-  for (Operation *op : llvm::reverse(getOps())) {
+  for (int position = meeting.find_last(); position >= 0; position = meeting.find_prev(position)) {
+    Operation *op = rules.getOps()[position];
     if (op->getNumResults() == 0 || !llvm::all_of(op->getResults(), isSettled) ||
         !llvm::all_of(op->getOpOperands(), isWhole))
       continue;
     int64_t factor = rules.chooseSlicedFactor(op, axis, useState);
     if (factor == FactorRule::kBlocked)
       continue;
-    choices[rules.getPosition(op)] = factor;
+    choices[position] = factor;
     for (auto [result, factors] : llvm::zip_equal(op->getResults(), rules.getRule(op).results))
       settled[result] = AxisState::sharded(llvm::find(factors, factor) - factors.begin());
   }
@@ -280,19 +310,29 @@ int64_t AxisPlacement::getReshardedBytes(Value value, const AssumedConstraints::
   return bytes * rules.getLoops().getTripCount(value);
 }
 
-/// The values whose traffic is another one than in `base`: what is made or read by the ops that were looked
-/// at.
+/// The values that may have traffic: not those that are replicated.
+SmallVector<Value> AxisPlacement::getMoving() const {
+  SmallVector<Value> moving;
+  unsigned number = 0;
+  auto add = [&](Value value) {
+    if (!program || !program->getState(number).isReplicated())
+      moving.push_back(value);
+    ++number;
+  };
+  llvm::for_each(rules.getFunction().getArguments(), add);
+  for (Operation *op : rules.getOps())
+    llvm::for_each(op->getResults(), add);
+  return moving;
+}
+
+/// The values whose traffic may be another one than in `base`: what is made or read by the ops that were
+/// looked at.
 SmallVector<Value> AxisPlacement::getTouched() const {
   SmallVector<Value> touched;
-  if (base)
-    llvm::append_range(touched, arguments);
-  else
-    llvm::append_range(touched, rules.getFunction().getArguments());
+  llvm::append_range(touched, arguments);
   llvm::SmallDenseSet<Value> seen(arguments.begin(), arguments.end());
   for (Operation *op : getOps()) {
     llvm::append_range(touched, op->getResults());
-    if (!base)
-      continue;
     for (Value operand : op->getOperands())
       if (!isLookedAt(rules.findPosition(operand.getDefiningOp())) && seen.insert(operand).second)
         touched.push_back(operand);
@@ -310,7 +350,7 @@ int64_t AxisPlacement::getTraffic() const {
   if (traffic)
     return *traffic;
   int64_t bytes = base ? base->getTraffic() : 0;
-  for (Value value : getTouched())
+  for (Value value : base ? getTouched() : getMoving())
     bytes += getTraffic(value) - (base ? base->getTraffic(value) : 0);
   for (const AssumedConstraints::Constraint &constraint : assumed.get())
     bytes += getReshardedBytes(constraint.value, &constraint);

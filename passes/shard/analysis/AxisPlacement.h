@@ -70,6 +70,7 @@ private:
     return position ? base->getChoice(op) : std::nullopt;
   }
   void place();
+  void findMeeting();
   void collect();
   void collect(Operation &op);
   void addPartial(OpResult result, bool born, bool passed);
@@ -90,6 +91,7 @@ private:
     return assumed.getRead(use, [&](Value value) { return getState(value); });
   }
   int64_t getReshardedBytes(Value value, const AssumedConstraints::Constraint *source = nullptr) const;
+  SmallVector<Value> getMoving() const;
   SmallVector<Value> getTouched() const;
   int64_t getTraffic(Value value) const;
   std::optional<unsigned> getIndex(OpOperand &use) const;
@@ -105,6 +107,7 @@ private:
   llvm::BitVector selected;             ///< by position, if there is a base
   std::vector<Operation *> looked;      ///< those that are
   llvm::SetVector<Value> arguments;     ///< whose uses may need another state than in `base`
+  llvm::BitVector meeting;              ///< what makes or reads pending sums of `states`, by position
   std::vector<int64_t> choices;         ///< the factors that the axis shards, by position
   PlacementProblem problem;
   llvm::MapVector<Value, unsigned> indices; ///< where a partial value is in the problem

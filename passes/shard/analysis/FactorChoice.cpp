@@ -26,10 +26,10 @@ FunctionRules::FunctionRules(func::FuncOp function, MeshOp mesh)
   }
   collectReaders();
   movedBytes.assign(numValues, -1);
-  returnRule = getFactorRule(body.getTerminator());
+  returnRule = addRule(body.getTerminator());
   for (Operation &op : body) {
     if (hasPosition(&op))
-      rules.push_back(getFactorRule(&op));
+      rules.push_back(addRule(&op));
     if (SmallVector<OpOperand *> captured = mlir::epl::getCapturedTensors(&op); !captured.empty())
       captures[&op] = captured;
   }

@@ -13,6 +13,8 @@
 #include "passes/shard/analysis/TaskGraphAxes.h"
 #include "passes/shard/analysis/Zero.h"
 
+#include <unordered_set>
+
 namespace mlir::epl {
 
 /// The factor that an op says `axis` shards (`epl.factors`, reshards, constraints), or
@@ -44,7 +46,7 @@ public:
   MeshOp getMesh() const { return mesh; }
   const FactorRule &getRule(Operation *op) const {
     auto place = places.find(op);
-    return place == places.end() ? returnRule : rules[place->second.position];
+    return place == places.end() ? *returnRule : *rules[place->second.position];
   }
   /// The argument that a result of the function updates, or null.
   BlockArgument getUpdatedArgument(unsigned result) const { return updatedArguments[result]; }
@@ -148,6 +150,7 @@ public:
 
 private:
   void collectReaders();
+  const FactorRule *addRule(Operation *op) { return &*distinctRules.insert(getFactorRule(op)).first; }
   bool divides(ValueRange values, ArrayRef<SmallVector<int64_t>> dimFactors, int64_t factor,
                AxisAttr axis) const;
   bool dividesWithResults(Operation *op, int64_t factor, AxisAttr axis) const;
@@ -178,8 +181,13 @@ private:
   Loops loops;
   SmallVector<LoopLastOp> lasts;
   ZeroAnalysis zeros;
-  std::vector<FactorRule> rules; ///< by position
-  FactorRule returnRule;
+  struct HashRule {
+    size_t operator()(const FactorRule &rule) const { return hash_value(rule); }
+  };
+  /// Each rule once: those of a model's layers are equal, and what walks visit again and again stays small.
+  std::unordered_set<FactorRule, HashRule> distinctRules;
+  std::vector<const FactorRule *> rules; ///< by position
+  const FactorRule *returnRule;
   mutable std::vector<int64_t> movedBytes; ///< of values by number, -1 for what nobody has asked yet
   DenseMap<Operation *, SmallVector<OpOperand *>> captures; ///< of the ops that capture tensors
   SmallVector<BlockArgument> updatedArguments;              ///< of each result of the function

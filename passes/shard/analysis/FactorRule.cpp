@@ -69,3 +69,14 @@ FactorRule mlir::epl::getSameShapeRule(Operation *op) {
       });
   return isPointwise ? getPointwiseRule(op) : getBlockedRule(op);
 }
+
+llvm::hash_code mlir::epl::hash_value(const FactorRule &rule) {
+  auto hashAll = [](ArrayRef<SmallVector<int64_t>> lists) {
+    llvm::hash_code hash = lists.size();
+    for (const SmallVector<int64_t> &list : lists)
+      hash = llvm::hash_combine(hash, ArrayRef(list));
+    return hash;
+  };
+  return llvm::hash_combine(ArrayRef(rule.factors), hashAll(rule.operands), hashAll(rule.results),
+                            ArrayRef(rule.reductions), ArrayRef(rule.lookups));
+}

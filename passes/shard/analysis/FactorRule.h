@@ -35,6 +35,8 @@ struct FactorRule {
   /// Members would all read at all positions, which is a waste where the positions are shared among them.
   SmallVector<int64_t> lookups;
 
+  bool operator==(const FactorRule &other) const = default;
+
   bool isReduction(int64_t factor) const {
     assert(factor >= 0 && factor < int64_t(factors.size()) && "a factor of the rule");
     return factors[factor] == utils::IteratorType::reduction;
@@ -68,6 +70,9 @@ FactorRule getPointwiseRule(Operation *op, int64_t except = FactorRule::kBlocked
 
 /// That of an op whose operands all have the shape of its result; else every dimension is blocked.
 FactorRule getSameShapeRule(Operation *op);
+
+/// Equal for equal rules.
+llvm::hash_code hash_value(const FactorRule &rule);
 
 /// Writes the rule as people read it, one list for each operand and result, "_" for a blocked dimension:
 /// `([d0, d2], [d2, d1], [d0, d1]) -> ([d0, d1]) reduces d2 by sum`.

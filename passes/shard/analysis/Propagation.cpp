@@ -262,7 +262,7 @@ Propagation::Changes Propagation::compare(const Propagation &other) const {
   Changes changes;
   unsigned number = 0;
   auto compareState = [&](Value value) {
-    if (settled.states[number] != other.settled.states[number])
+    if (getState(number) != other.getState(number))
       changes.values.push_back(value);
     ++number;
   };

@@ -31,6 +31,9 @@ public:
   /// After `run`: the state of a value, and the factor that an op shards.
   AxisState getState(Value value) const { return getState(settled, value); }
   int64_t getChoice(Operation *op) const { return settled.choices[rules.getPosition(op)]; }
+  /// The same by the number of a value, and of all ops by position.
+  AxisState getState(unsigned number) const { return settled.states[number]; }
+  ArrayRef<int64_t> getChoices() const { return settled.choices; }
   /// The state of a value as a use reads it, through what is assumed.
   AxisState getRead(OpOperand &use) const { return getRead(settled, use); }
   const AssumedConstraints &getAssumed() const { return assumed; }
@@ -46,15 +49,26 @@ public:
   int64_t getNumSteps() const { return steps; }
 
 private:
+  /// A state in two bytes: searches copy and walk those of all values again and again.
+  struct PackedState {
+    PackedState(AxisState state = {}) : dim(state.dim), partial(state.partial ? int8_t(*state.partial) : -1) {
+      assert(AxisState(*this) == state && "a dimension of a tensor that the axis shards");
+    }
+    operator AxisState() const {
+      return {dim, partial < 0 ? std::nullopt : std::optional(ReductionKind(partial))};
+    }
+    int8_t dim, partial; ///< -1 for none
+  };
+
   /// What one walk over the program computes: by number of the value, by position of the op.
   struct Walk {
-    std::vector<AxisState> states;
+    std::vector<PackedState> states;
     std::vector<int64_t> choices; ///< the factor that the axis shards
   };
 
   AxisState getState(const Walk &walk, Value value) const {
     std::optional<unsigned> number = rules.getNumber(value);
-    return number ? walk.states[*number] : AxisState();
+    return number ? AxisState(walk.states[*number]) : AxisState();
   }
   AxisState getRead(const Walk &walk, OpOperand &use) const {
     return assumed.getRead(use, [&](Value value) { return getState(walk, value); });
