@@ -15,17 +15,18 @@
 
 namespace mlir::epl {
 
+/// The dialects of global programs, with what their ops mean for sharding.
+inline DialectRegistry makeProgramRegistry() {
+  DialectRegistry registry;
+  registry.insert<EplDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
+                  math::MathDialect, tensor::TensorDialect>();
+  registerShardModels(registry);
+  return registry;
+}
+
 class ProgramTest : public testing::Test {
 protected:
-  ProgramTest() : context(makeRegistry()) { context.loadAllAvailableDialects(); }
-
-  static DialectRegistry makeRegistry() {
-    DialectRegistry registry;
-    registry.insert<EplDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
-                    math::MathDialect, tensor::TensorDialect>();
-    registerShardModels(registry);
-    return registry;
-  }
+  ProgramTest() : context(makeProgramRegistry()) { context.loadAllAvailableDialects(); }
 
   /// The function of a module, which lives as long as the test or until the next one, and its mesh.
   std::pair<func::FuncOp, MeshOp> parse(const std::string &text) {

@@ -9,13 +9,7 @@
 
 #include "passes/shard/place/IndexSets.h"
 
-#include "passes/shard/Passes.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Parser/Parser.h"
+#include "test/unit/shard/Programs.h"
 
 #include <gtest/gtest.h>
 
@@ -95,7 +89,7 @@ int64_t findDim(ArrayRef<int64_t> factors, int64_t factor) {
 
 class IndexSets : public testing::TestWithParam<int64_t> {
 protected:
-  IndexSets() : context(makeRegistry()) {
+  IndexSets() : context(makeProgramRegistry()) {
     context.loadAllAvailableDialects();
     ParserConfig config(&context, /*verifyAfterParse=*/false); // a loop in parts
     std::string text;
@@ -104,14 +98,6 @@ protected:
               ops + "\n  return\n}\n";
     module = parseSourceString<ModuleOp>(text, config);
     axis = AxisAttr::get(&context, "data", GetParam(), AxisRole::data);
-  }
-
-  static DialectRegistry makeRegistry() {
-    DialectRegistry registry;
-    registry.insert<EplDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
-                    math::MathDialect, tensor::TensorDialect>();
-    registerShardModels(registry);
-    return registry;
   }
 
   bool isAccepted(Operation *op, const States &states) {
