@@ -112,7 +112,8 @@ bool Step::sweep(uint32_t worker) {
       continue;
     if (isStopped())
       return false;
-    start(worker, cursor, *lane);
+    if (start(worker, cursor, *lane))
+      --self.left;
     ran = true;
   }
   return ran;
@@ -178,8 +179,8 @@ CommandContext Step::contextOf(uint32_t worker, const Frame::Cursor &cursor) con
           frame.workers[worker].pointers.data()};
 }
 
-/// Starts the head of a lane.
-void Step::start(uint32_t worker, Frame::Cursor &cursor, Frame::Lane &lane) {
+/// Starts the head of a lane; whether it has run.
+bool Step::start(uint32_t worker, Frame::Cursor &cursor, Frame::Lane &lane) {
   uint32_t command = lane.commands[lane.head];
   bool isTraced = frame.trace.isEnabled();
   Frame::Clock::time_point begin = isTraced ? Frame::Clock::now() : Frame::Clock::time_point();
@@ -187,16 +188,18 @@ void Step::start(uint32_t worker, Frame::Cursor &cursor, Frame::Lane &lane) {
   try {
     state = cursor.program.command(command).start(contextOf(worker, cursor));
   } catch (const std::exception &error) {
-    return reportError(cursor, command, error.what());
+    reportError(cursor, command, error.what());
+    return false;
   }
   if (state == CommandState::pending) {
     lane.isPending = true;
     frame.workers[worker].pending.push_back({&cursor, &lane, begin});
-    return;
+    return false;
   }
   if (isTraced)
     record(worker, cursor, command, state, begin);
   complete(worker, cursor, lane);
+  return true;
 }
 
 /// Asks for a command that is pending; whether it has ended.
@@ -216,6 +219,7 @@ bool Step::proceed(uint32_t worker, const Frame::Pending &pending) {
     record(worker, cursor, command, state, pending.begin);
   pending.lane->isPending = false;
   complete(worker, cursor, *pending.lane);
+  --frame.workers[worker].left;
   return true;
 }
 
@@ -248,7 +252,6 @@ void Step::complete(uint32_t worker, const Frame::Cursor &cursor, Frame::Lane &l
   if (cursor.program.isHeard(command))
     announce(worker, cursor, command);
   lane.advance();
-  --frame.workers[worker].left;
 }
 
 void Step::reportError(const Frame::Cursor &cursor, uint32_t command, const char *reason) {

@@ -51,7 +51,7 @@ private:
   bool othersAreReady(const Frame::Cursor &cursor, Frame::Lane &lane) const;
   bool isSent(const Frame::Cursor &cursor, uint32_t channel, uint32_t &seen) const;
   CommandContext contextOf(uint32_t worker, const Frame::Cursor &cursor) const;
-  void start(uint32_t worker, Frame::Cursor &cursor, Frame::Lane &lane);
+  bool start(uint32_t worker, Frame::Cursor &cursor, Frame::Lane &lane);
   bool proceed(uint32_t worker, const Frame::Pending &pending);
   bool proceedAll(uint32_t worker);
   void cancelAll(uint32_t worker);
