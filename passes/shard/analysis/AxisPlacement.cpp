@@ -34,57 +34,8 @@ AxisPlacement::AxisPlacement(const AxisPlacement &base, const Propagation &progr
       chosen([&program](Operation *op) { return program.getChoice(op); }), assumed(program.getAssumed()),
       program(&program), base(&base) {
   assert(base.program && !base.base && base.assumed.isEmpty() && "of a whole propagated program");
-  select();
+  affected.emplace(rules, *base.program, program);
   place();
-}
-
-/// Pending sums that meet at an op are placed together: what differs is carried on as far as such sums go, in
-/// either program. No decision on other ops asks for one on these.
-void AxisPlacement::select() {
-  selected.resize(rules.getOps().size());
-  SmallVector<Operation *> open;
-  Propagation::Changes changes = program->compare(*base->program);
-  for (Operation *op : changes.ops)
-    select(rules.getPosition(op), open);
-  for (Value value : changes.values) {
-    selectAround(value, open);
-    if (auto argument = dyn_cast<BlockArgument>(value))
-      if (Value update = rules.getUpdate(argument))
-        selectAround(update, open);
-  }
-  for (const AssumedConstraints::Constraint &constraint : assumed.get())
-    selectAround(constraint.value, open);
-  auto follow = [&](Value value) {
-    if (isPending(value, states) || isPending(value, base->states))
-      selectAround(value, open);
-  };
-  while (!open.empty()) {
-    Operation *op = open.pop_back_val();
-    llvm::for_each(op->getOperands(), follow);
-    llvm::for_each(op->getResults(), follow);
-    for (OpOperand *captured : rules.getCapturedTensors(op))
-      follow(captured->get());
-  }
-  for (unsigned position : selected.set_bits())
-    looked.push_back(rules.getOps()[position]);
-}
-
-void AxisPlacement::select(unsigned position, SmallVectorImpl<Operation *> &open) {
-  if (selected.test(position))
-    return;
-  selected.set(position);
-  open.push_back(rules.getOps()[position]);
-}
-
-/// Selects the ops that make a value or read it. Nothing but the return may read an argument.
-void AxisPlacement::selectAround(Value value, SmallVectorImpl<Operation *> &open) {
-  if (std::optional<unsigned> maker = rules.findPosition(value.getDefiningOp()))
-    select(*maker, open);
-  else
-    arguments.insert(value);
-  if (std::optional<unsigned> number = rules.getNumber(value))
-    for (unsigned reader : rules.getReaders(*number))
-      select(reader, open);
 }
 
 void AxisPlacement::place() {
@@ -121,8 +72,8 @@ void AxisPlacement::findMeeting() {
         meeting.set(position);
       add(result);
     }
-  if (base)
-    meeting &= selected;
+  if (affected)
+    meeting &= affected->getPositions();
 }
 
 void AxisPlacement::collect() {
@@ -329,6 +280,7 @@ SmallVector<Value> AxisPlacement::getMoving() const {
 /// looked at.
 SmallVector<Value> AxisPlacement::getTouched() const {
   SmallVector<Value> touched;
+  ArrayRef<Value> arguments = affected->getArguments();
   llvm::append_range(touched, arguments);
   llvm::SmallDenseSet<Value> seen(arguments.begin(), arguments.end());
   for (Operation *op : getOps()) {

@@ -1,14 +1,13 @@
 //===- AxisPlacement.h - What each use needs on one axis --------*- C++ -*-===//
 #pragma once
 
+#include "passes/shard/analysis/AffectedOps.h"
 #include "passes/shard/analysis/Placement.h"
-#include "passes/shard/analysis/Propagation.h"
 
 #include <functional>
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace mlir::epl {
 
@@ -44,7 +43,7 @@ public:
     return isOfBase(value) ? base->isCompleted(value) : completed.contains(value);
   }
   /// The ops that were looked at, in program order.
-  ArrayRef<Operation *> getOps() const { return base ? ArrayRef(looked) : rules.getOps(); }
+  ArrayRef<Operation *> getOps() const { return affected ? affected->getOps() : rules.getOps(); }
 
   /// The bytes that completing and resharding on this axis moves, as if other axes split nothing: of a tensor
   /// once where members gather it or get their parts of its sum, twice where all get the sum, and its part of
@@ -52,15 +51,12 @@ public:
   int64_t getTraffic() const;
 
 private:
-  void select();
-  void select(unsigned position, SmallVectorImpl<Operation *> &open);
-  void selectAround(Value value, SmallVectorImpl<Operation *> &open);
   bool isOfBase(Value value) const {
     Operation *maker = base ? value.getDefiningOp() : nullptr;
     return maker && !isLookedAt(rules.findPosition(maker));
   }
   bool isLookedAt(std::optional<unsigned> position) const {
-    return position && (!base || selected.test(*position));
+    return position && (!affected || affected->contains(*position));
   }
   /// The factor that the axis shards; none if the op is not one of the function's list.
   std::optional<int64_t> getChoice(Operation *op) const {
@@ -103,10 +99,8 @@ private:
   std::function<int64_t(Operation *)> chosen; ///< the factor that propagation has chosen for an op
   AssumedConstraints assumed;
   const Propagation *program = nullptr; ///< null if the program's text says what it has found
-  const AxisPlacement *base = nullptr;  ///< knows of ops that are not `selected`; null if all are
-  llvm::BitVector selected;             ///< by position, if there is a base
-  std::vector<Operation *> looked;      ///< those that are
-  llvm::SetVector<Value> arguments;     ///< whose uses may need another state than in `base`
+  const AxisPlacement *base = nullptr;  ///< knows of the ops that are not `affected`
+  std::optional<AffectedOps> affected;  ///< those that are looked at; all are if there is no base
   llvm::BitVector meeting;              ///< what makes or reads pending sums of `states`, by position
   std::vector<int64_t> choices;         ///< the factors that the axis shards, by position
   PlacementProblem problem;

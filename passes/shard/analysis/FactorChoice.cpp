@@ -20,6 +20,7 @@ FunctionRules::FunctionRules(func::FuncOp function, MeshOp mesh)
   for (Operation &op : body.without_terminator()) {
     places[&op] = {static_cast<unsigned>(ops.size()), numValues};
     ops.push_back(&op);
+    firstResults.push_back(numValues);
     numValues += op.getNumResults();
     if (auto last = dyn_cast<LoopLastOp>(op); last && loops.getCarry(last))
       lasts.push_back(last);

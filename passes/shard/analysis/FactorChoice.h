@@ -68,6 +68,8 @@ public:
   /// Arguments and results of these ops are numbered. None for other values.
   unsigned getNumValues() const { return numValues; }
   std::optional<unsigned> getNumber(Value value) const;
+  /// The number of the first result of the op at a position; the others follow.
+  unsigned getFirstResult(unsigned position) const { return firstResults[position]; }
   /// The positions of the ops that read the value of a number, or capture it.
   ArrayRef<unsigned> getReaders(unsigned number) const {
     return ArrayRef(readers).slice(firstReaders[number], firstReaders[number + 1] - firstReaders[number]);
@@ -176,6 +178,7 @@ private:
   MeshOp mesh;
   SmallVector<Operation *> ops;
   DenseMap<Operation *, Place> places;
+  std::vector<unsigned> firstResults; ///< by position
   unsigned numValues;
   std::vector<unsigned> readers, firstReaders; ///< of all values, and where those of each begin
   Loops loops;

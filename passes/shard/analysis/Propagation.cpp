@@ -53,14 +53,14 @@ void Propagation::setFound(Value value, AxisState state) {
   }
   unsigned number = *rules.getNumber(value);
   chosen.states[number] = settled.states[number] = state;
-  markUsers(value, dirty);
+  markUsers(number, dirty);
 }
 
 void Propagation::assume(AssumedConstraints constraints) {
   assert(assumed.isEmpty() && "constraints are assumed once");
   assumed = std::move(constraints);
   for (const AssumedConstraints::Constraint &constraint : assumed.get()) {
-    markUsers(constraint.value, dirty);
+    markUsers(*rules.getNumber(constraint.value), dirty);
     stopAccumulating(constraint.value);
     if (Operation *maker = constraint.value.getDefiningOp())
       chosenAnew.set(rules.getPosition(maker));
@@ -100,9 +100,9 @@ void Propagation::run() {
 // In program order
 //===----------------------------------------------------------------------===//
 
-/// Marks the ops that read a value, those that capture it among them.
-void Propagation::markUsers(Value value, llvm::BitVector &marked) const {
-  for (unsigned position : rules.getReaders(*rules.getNumber(value)))
+/// Marks the ops that read the value of a number, those that capture it among them.
+void Propagation::markUsers(unsigned number, llvm::BitVector &marked) const {
+  for (unsigned position : rules.getReaders(number))
     marked.set(position);
 }
 
@@ -111,38 +111,39 @@ void Propagation::forward() {
   for (int position = dirty.find_first(); position >= 0; position = dirty.find_next(position)) {
     dirty.reset(position);
     chosenAnew.set(position);
-    visit(*rules.getOps()[position]);
+    visit(position);
     ++steps;
   }
 }
 
-void Propagation::visit(Operation &op) {
-  SmallVector<AxisState, 2> before;
-  for (Value result : op.getResults())
-    before.push_back(std::exchange(chosen.states[*rules.getNumber(result)], AxisState()));
+void Propagation::visit(unsigned position) {
+  Operation *op = rules.getOps()[position];
+  MutableArrayRef<PackedState> results = getResults(chosen, position);
+  SmallVector<PackedState, 2> before(results);
+  llvm::fill(results, AxisState());
   auto current = [&](Value value) { return getState(chosen, value); };
   if (auto carry = dyn_cast<LoopCarryOp>(op))
     enter(carry);
   else if (auto last = dyn_cast<LoopLastOp>(op); last && rules.getLoops().getCarry(last))
     leave(last);
   else
-    choose(chosen, op, rules.chooseFactor(&op, axis, current, assumed));
-  for (auto [result, state] : llvm::zip_equal(op.getResults(), before))
-    if (getState(chosen, result) != state)
-      markUsers(result, dirty);
+    choose(chosen, position, rules.chooseFactor(op, axis, current, assumed));
+  for (auto [index, result] : llvm::enumerate(results))
+    if (AxisState(result) != AxisState(before[index]))
+      markUsers(rules.getFirstResult(position) + index, dirty);
 }
 
 /// What flows partial as far as it can is only where placement may start from; ops that are not linear in
 /// what they read or capture are computed as if that were complete.
-void Propagation::choose(Walk &walk, Operation &op, int64_t factor) {
+void Propagation::choose(Walk &walk, unsigned position, int64_t factor) {
+  Operation *op = rules.getOps()[position];
   auto current = [&](Value value) { return getState(chosen, value); };
   auto completed = [&](Value value) { return current(value).partial ? AxisState() : current(value); };
-  walk.choices[rules.getPosition(&op)] = factor;
-  FailureOr<SmallVector<AxisState>> results = rules.getResultStates(&op, factor, axis, current, assumed);
+  walk.choices[position] = factor;
+  FailureOr<SmallVector<AxisState>> results = rules.getResultStates(op, factor, axis, current, assumed);
   if (failed(results))
-    results = rules.getResultStates(&op, factor, axis, completed, assumed);
-  for (auto [result, state] : llvm::zip_equal(op.getResults(), *results))
-    walk.states[*rules.getNumber(result)] = state;
+    results = rules.getResultStates(op, factor, axis, completed, assumed);
+  llvm::copy(*results, getResults(walk, position).begin());
 }
 
 /// A carried value has one state in all iterations, by default that of the first one.
@@ -199,16 +200,14 @@ std::optional<AxisState> Propagation::getUseState(OpOperand &use) const {
 void Propagation::reverse() {
   for (int position = chosenAnew.find_last(); position >= 0; position = chosenAnew.find_prev(position)) {
     chosenAnew.reset(position);
-    Operation &op = *rules.getOps()[position];
     int64_t before = settled.choices[position];
     settled.choices[position] = chosen.choices[position];
-    for (Value result : op.getResults())
-      settled.states[*rules.getNumber(result)] = getState(chosen, result);
-    slice(op);
+    llvm::copy(getResults(chosen, position), getResults(settled, position).begin());
+    slice(position);
     ++steps;
     if (settled.choices[position] == before)
       continue;
-    for (Value operand : op.getOperands())
+    for (Value operand : rules.getOps()[position]->getOperands())
       if (std::optional<unsigned> producer = rules.findPosition(operand.getDefiningOp()))
         chosenAnew.set(*producer);
   }
@@ -216,19 +215,23 @@ void Propagation::reverse() {
 
 /// Masks, zeros, iotas and constants are made in the size that their users read, and so is what is made of a
 /// complete sum: the square of a gradient whose optimizer state is sharded.
-void Propagation::slice(Operation &op) {
-  auto useState = [&](OpOperand &use) { return getUseState(use); };
-  auto isReplicated = [&](Value value) { return getState(chosen, value).isReplicated(); };
-  auto isSharded = [&](OpOperand &use) { return getRead(chosen, use).isSharded(); };
-  if (rules.getSaidFactor(&op, axis) || isa<LoopCarryOp, LoopLastOp>(op) ||
-      settled.choices[rules.getPosition(&op)] != FactorRule::kBlocked ||
-      llvm::any_of(op.getOpOperands(), isSharded) || !llvm::all_of(op.getResults(), isReplicated))
+void Propagation::slice(unsigned position) {
+  auto isReplicated = [](AxisState state) { return state.isReplicated(); };
+  if (settled.choices[position] != FactorRule::kBlocked ||
+      !llvm::all_of(getResults(chosen, position), isReplicated))
     return;
-  int64_t factor = rules.chooseSlicedFactor(&op, axis, useState);
+  Operation *op = rules.getOps()[position];
+  auto useState = [&](OpOperand &use) { return getUseState(use); };
+  auto isSharded = [&](OpOperand &use) { return getRead(chosen, use).isSharded(); };
+  if (rules.getSaidFactor(op, axis) || isa<LoopCarryOp, LoopLastOp>(op) ||
+      llvm::any_of(op->getOpOperands(), isSharded))
+    return;
+  int64_t factor = rules.chooseSlicedFactor(op, axis, useState);
   if (factor == FactorRule::kBlocked)
     return;
-  LDBG() << op.getName() << " over " << axis.getName() << ": factor " << factor << ", all that is read of it";
-  choose(settled, op, factor);
+  LDBG() << op->getName() << " over " << axis.getName() << ": factor " << factor
+         << ", all that is read of it";
+  choose(settled, position, factor);
 }
 
 //===----------------------------------------------------------------------===//

@@ -73,17 +73,22 @@ private:
   AxisState getRead(const Walk &walk, OpOperand &use) const {
     return assumed.getRead(use, [&](Value value) { return getState(walk, value); });
   }
+  /// The states that a walk has found for the results of the op at a position.
+  MutableArrayRef<PackedState> getResults(Walk &walk, unsigned position) const {
+    return MutableArrayRef(walk.states)
+        .slice(rules.getFirstResult(position), rules.getOps()[position]->getNumResults());
+  }
   void setFound(Value value, AxisState state);
   void stopAccumulating(Value value);
   void initialize();
-  void markUsers(Value value, llvm::BitVector &dirty) const;
+  void markUsers(unsigned number, llvm::BitVector &dirty) const;
   void forward();
-  void visit(Operation &op);
-  void choose(Walk &walk, Operation &op, int64_t factor);
+  void visit(unsigned position);
+  void choose(Walk &walk, unsigned position, int64_t factor);
   void enter(LoopCarryOp carry);
   void leave(LoopLastOp last);
   void reverse();
-  void slice(Operation &op);
+  void slice(unsigned position);
   bool shardArguments();
   bool settleCarries();
 
