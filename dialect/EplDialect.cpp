@@ -75,6 +75,11 @@ static RankedTensorType getGlobalType(Operation *op, unsigned index, bool isArgu
   return dist ? dist.getGlobal() : dyn_cast<RankedTensorType>(type);
 }
 
+static bool isI64(Attribute value) {
+  auto integer = dyn_cast<IntegerAttr>(value);
+  return integer && integer.getType().isSignlessInteger(64);
+}
+
 /// Whether each extent of `caller` is the product of one dimension of `shape` or more, in order.
 static bool fitsCaller(ArrayRef<int64_t> shape, ArrayRef<int64_t> caller) {
   for (int64_t extent : caller) {
@@ -138,9 +143,8 @@ LogicalResult EplDialect::verifyRegionArgAttribute(Operation *op, unsigned regio
     auto role = dyn_cast<StringAttr>(value);
     if (!role || !llvm::is_contained({"state", "batch", "constant"}, role.getValue()))
       return reject("\"state\", \"batch\" or \"constant\"");
-  } else if (llvm::is_contained({kBatchDimAttr, kPositionAttr, kChannelAttr}, name) &&
-             !isa<IntegerAttr>(value)) {
-    return reject("an integer");
+  } else if (llvm::is_contained({kBatchDimAttr, kPositionAttr, kChannelAttr}, name) && !isI64(value)) {
+    return reject("an integer of type i64");
   } else if (name == kNameAttr && !isa<StringAttr>(value)) {
     return reject("a string");
   } else if (name == kHiddenAttr && !isa<UnitAttr>(value)) {
@@ -163,9 +167,9 @@ LogicalResult EplDialect::verifyRegionArgAttribute(Operation *op, unsigned regio
 LogicalResult EplDialect::verifyRegionResultAttribute(Operation *op, unsigned region, unsigned index,
                                                       NamedAttribute attr) {
   StringRef name = attr.getName();
-  if (llvm::is_contained({kUpdatesAttr, kPositionAttr, kChannelAttr}, name) &&
-      !isa<IntegerAttr>(attr.getValue()))
-    return op->emitOpError() << "attribute \"" << name << "\" of result " << index << " is not an integer";
+  if (llvm::is_contained({kUpdatesAttr, kPositionAttr, kChannelAttr}, name) && !isI64(attr.getValue()))
+    return op->emitOpError() << "attribute \"" << name << "\" of result " << index
+                             << " is not an integer of type i64";
   if (name == kNameAttr && !isa<StringAttr>(attr.getValue()))
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index << " is not a string";
   if (name == kHiddenAttr && !isa<UnitAttr>(attr.getValue()))

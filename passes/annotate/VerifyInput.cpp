@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_VERIFYINPUTPASS
@@ -102,6 +103,15 @@ static LogicalResult verifyArrival(func::FuncOp func, unsigned index) {
                                    << ", expected the only mesh of the module";
 }
 
+/// Arguments and results have no attributes that passes write.
+static LogicalResult verifyWritten(func::FuncOp func, DictionaryAttr attrs, const Twine &described) {
+  for (StringRef name : {EplDialect::kCallerShapeAttr, EplDialect::kCallerPartsAttr,
+                         EplDialect::kPositionAttr, EplDialect::kChannelAttr})
+    if (attrs && attrs.contains(name))
+      return emitError(func.getLoc()) << described << " has \"" << name << "\", which passes write";
+  return success();
+}
+
 static LogicalResult verifyArg(func::FuncOp func, unsigned index) {
   Type type = func.getArgument(index).getType();
   if (StringRef fault = getTensorFault(type); !fault.empty())
@@ -109,7 +119,8 @@ static LogicalResult verifyArg(func::FuncOp func, unsigned index) {
   auto role = func.getArgAttrOfType<StringAttr>(index, EplDialect::kRoleAttr);
   if (!role)
     return emitArgError(func, index) << " has no \"epl.role\", expected \"state\", \"batch\" or \"constant\"";
-  if (failed(verifyArrival(func, index)))
+  if (failed(verifyArrival(func, index)) ||
+      failed(verifyWritten(func, func.getArgAttrDict(index), describeArg(func, index))))
     return failure();
   return verifyBatchDim(func, index, role.getValue() == "batch");
 }
@@ -145,6 +156,9 @@ static LogicalResult verifyResults(func::FuncOp func) {
     };
     if (StringRef fault = getTensorFault(type); !fault.empty())
       emitResultError() << " has type " << type << ": " << fault;
+    DictionaryAttr attrs = func.getResultAttrDict(index);
+    if (failed(verifyWritten(func, attrs, describe("result", index, attrs))))
+      result = failure();
     auto update = func.getResultAttrOfType<IntegerAttr>(index, EplDialect::kUpdatesAttr);
     if (!update)
       continue;
@@ -178,6 +192,9 @@ static bool isKnown(Operation *op) {
 }
 
 static LogicalResult verifyKnown(Operation *op) {
+  if (isa<math::IsInfOp, math::IsNormalOp>(op)) // which MLIR lowers to no code for CPUs
+    return emitError(op->getLoc()) << "'" << op->getName()
+                                   << "' op is not supported, expected comparisons or \"math.isfinite\"";
   if (isKnown(op))
     return success();
   return emitError(op->getLoc())
@@ -194,10 +211,38 @@ static LogicalResult verifyTypes(Operation *op) {
   return success();
 }
 
+/// A padding that cuts would be written outside of its result.
+static LogicalResult verifyPadding(tensor::PadOp op) {
+  for (auto [dim, low, high] : llvm::enumerate(op.getStaticLow(), op.getStaticHigh()))
+    if (int64_t least = std::min(low, high); least < 0 && !ShapedType::isDynamic(least))
+      return emitError(op.getLoc()) << "'tensor.pad' op has padding " << least << " of dimension " << dim
+                                    << ", expected at least 0 (\"tensor.extract_slice\" cuts)";
+  return success();
+}
+
+/// A position that is known lies in the tensor.
+static LogicalResult verifyPosition(tensor::ExtractOp op) {
+  auto type = op.getTensor().getType();
+  for (auto [dim, index] : llvm::enumerate(op.getIndices()))
+    if (std::optional<int64_t> position = getConstantIntValue(index);
+        position && (*position < 0 || *position >= type.getDimSize(dim)))
+      return emitError(op.getLoc()) << "'tensor.extract' op reads position " << *position << " of dimension "
+                                    << dim << ", expected a position in " << type;
+  return success();
+}
+
+static LogicalResult verifyReads(Operation *op) {
+  if (auto pad = dyn_cast<tensor::PadOp>(op))
+    return verifyPadding(pad);
+  if (auto extract = dyn_cast<tensor::ExtractOp>(op))
+    return verifyPosition(extract);
+  return success();
+}
+
 static LogicalResult verifyOp(func::FuncOp func, Operation *op) {
   if (op == func || isa<func::ReturnOp>(op))
     return success();
-  if (failed(verifyKnown(op)) || failed(verifyTypes(op)))
+  if (failed(verifyKnown(op)) || failed(verifyTypes(op)) || failed(verifyReads(op)))
     return failure();
   if (isScope(op) && op->getParentOp() != func)
     return emitError(op->getLoc()) << "'" << op->getName() << "' op is inside '"

@@ -177,8 +177,8 @@ def _word(what: str, spec: Key, value: Any) -> str:
         choices = ", ".join(f'"{choice}"' for choice in spec.allowed)
         meant = did_you_mean(f"v{value}" if f"v{value}" in spec.allowed else value, spec.allowed)
         raise ConfigError(f"{what} must be one of {choices}, found {value!r}{meant}")
-    if word is None:
-        raise ConfigError(f"{what} must be a string, found {value!r}")
+    if word is None or (not word and spec.default):
+        raise ConfigError(f"{what} must be a string, {'not empty, ' if word == '' else ''}found {value!r}")
     return word if spec.allowed else str(value)
 
 

@@ -84,11 +84,11 @@ class Signature:
         self._signature = _signature(function)
         self._names = ParameterNames(self._signature, self.name)
         self.state = tuple(self._names.resolve(state, "state"))
-        axes = batch if isinstance(batch, Mapping) else dict.fromkeys(as_sequence(batch, "batch"), 0)
-        found = self._names.resolve(tuple(axes), "batch")
-        self.batch = dict(zip(found, axes.values(), strict=True))
+        axes = batch.items() if isinstance(batch, Mapping) else [(x, 0) for x in as_sequence(batch, "batch")]
+        found = self._names.resolve(tuple(name for name, _ in axes), "batch")
         self.static = tuple(self._names.resolve(static, "static_argnames"))
         self._check_distinct(found)
+        self.batch = {name: axis for name, (_, axis) in zip(found, axes, strict=True)}
         self._positional = () if self.static else _positional(self._signature)
 
     def _check_distinct(self, batch: Sequence[str]) -> None:

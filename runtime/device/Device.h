@@ -44,7 +44,7 @@ public:
   /// the memory of all ranks and of callers where it is. Else what goes between them is copied.
   virtual bool usesHostMemory() const = 0;
 
-  /// Memory of a device of the plan. Throws std::bad_alloc or Error if there is none left.
+  /// Memory of a device of the plan. Throws Error if there is none left.
   virtual std::unique_ptr<Allocation> allocate(uint32_t device, size_t size, Memory::Fill fill) = 0;
 
   // Copies of whole allocations, which are complete when the call returns. Throw Error if the device fails.

@@ -69,6 +69,7 @@ def test_any_unknown_key_is_an_error_that_suggests_a_known_one(key: str) -> None
         ("communication.fp16", 1),
         ("zero.level", 1),
         ("amp.loss_scale", False),
+        ("cluster.machine", ""),
     ],
 )
 def test_a_wrong_type_is_an_error(key: str, value: object) -> None:

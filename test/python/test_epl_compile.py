@@ -65,9 +65,12 @@ def compile_text(text: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, input=text, capture_output=True, text=True)
 
 
+@pytest.mark.parametrize("tool", ["epl-compile", "epl-opt"])
 @pytest.mark.parametrize("nest", NESTS.values(), ids=NESTS)
-def test_deep_nesting_is_an_error_with_its_place(nest: object) -> None:
-    result = compile_text(nest(MANY))  # type: ignore[operator]
+def test_deep_nesting_is_an_error_with_its_place(nest: object, tool: str) -> None:
+    text = nest(MANY)  # type: ignore[operator]
+    command = [BIN / tool, "-", "-o", "/dev/null"]
+    result = subprocess.run(command, input=text, capture_output=True, text=True)
     assert result.returncode == 1
     assert result.stderr.startswith("<stdin>:")
     assert " deep, expected at most 1000\n" in result.stderr

@@ -122,6 +122,8 @@ def test_unknown_parameters_are_named(bad: Any) -> None:
 def test_two_roles_are_an_error() -> None:
     with pytest.raises(TypeError, match='"x" of step is named twice'):
         signature(state=("params", "x"), batch="x")
+    with pytest.raises(epl.ArgumentError, match="named twice"):
+        signature(state="params", batch=("x", "x"))
     with pytest.raises(TypeError, match='"params" of step is named twice'):
         signature(state=("params", 0))
 

@@ -45,6 +45,13 @@ def trees(hidden: int) -> dict[str, tuple[Any, Callable[[Any], list[Layer]]]]:
             [dict(zip(NAMES, layer, strict=True)) for layer in layers],
             lambda tree: [tuple(layer[name] for name in NAMES) for layer in tree],
         ),
+        "letters": (
+            {
+                f"layer_{chr(ord('a') + i)}": dict(zip(NAMES, layer, strict=True))
+                for i, layer in enumerate(layers)
+            },
+            lambda tree: [tuple(layer[name] for name in NAMES) for layer in tree.values()],
+        ),
         "tuples": (layers, lambda tree: tree),
         "list": (
             [array for layer in layers for array in layer],
@@ -104,7 +111,7 @@ MEGATRON = Counter({(LAYERS, "1"): 4, (LAYERS, "0"): 2})
 
 
 @pytest.mark.parametrize("hidden", [4 * WIDTH, WIDTH], ids=["wide", "square"])
-@pytest.mark.parametrize("name", ["names", "tuples", "list", "numbered"])
+@pytest.mark.parametrize("name", ["names", "letters", "tuples", "list", "numbered"])
 def test_a_transformer_is_split_as_megatron_does(name: str, hidden: int) -> None:
     assert find_splits(as_mlir(*trees(hidden)[name])) == MEGATRON
 

@@ -8,8 +8,8 @@
 
 #include "tools/epl-compile/StepFile.h"
 
+#include "tools/Nesting.h"
 #include "tools/Tool.h"
-#include "tools/epl-compile/Nesting.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
 

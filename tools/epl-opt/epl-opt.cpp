@@ -5,8 +5,10 @@
 #include "passes/kernel/Passes.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/shard/Passes.h"
+#include "tools/Nesting.h"
 #include "tools/PassLogs.h"
 
+#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -28,10 +30,10 @@ static llvm::cl::opt<bool> statistics("statistics", llvm::cl::desc(kStatisticsHe
 static llvm::cl::list<std::string> debugOnly("debug-only", llvm::cl::desc(kDebugOnlyHelp),
                                              llvm::cl::CommaSeparated, llvm::cl::value_desc("passes"));
 
-/// MLIR's main function takes down what LLVM holds, so what passes have counted is printed here, in the work
-/// that it does.
-static mlir::LogicalResult runCounting(llvm::StringRef input, llvm::StringRef output,
-                                       mlir::DialectRegistry &registry) {
+/// Runs the passes on text that the parser survives. MLIR's main function takes down what LLVM holds, so what
+/// passes have counted is printed here, in the work that it does.
+static mlir::LogicalResult run(llvm::StringRef input, llvm::StringRef output,
+                               mlir::DialectRegistry &registry) {
   std::string error;
   auto from = mlir::openInputFile(input, &error);
   auto to = from ? mlir::openOutputFile(output, &error) : nullptr;
@@ -39,11 +41,18 @@ static mlir::LogicalResult runCounting(llvm::StringRef input, llvm::StringRef ou
     llvm::errs() << "error: " << error << "\n";
     return mlir::failure();
   }
+  if (auto problem = mlir::isBytecode(*from)
+                         ? std::nullopt
+                         : mlir::epl::findDeepNesting(from->getBuffer(), from->getBufferIdentifier())) {
+    llvm::errs() << *problem << "\n";
+    return mlir::failure();
+  }
   auto config = mlir::MlirOptMainConfig::createFromCLOptions();
   mlir::LogicalResult result = mlir::MlirOptMain(to->os(), std::move(from), registry, config);
   if (succeeded(result))
     to->keep();
-  printStatistics();
+  if (statistics)
+    printStatistics();
   return result;
 }
 
@@ -63,7 +72,5 @@ int main(int argc, char **argv) {
   auto [input, output] = mlir::registerAndParseCLIOptions(argc, argv, "EPL optimizer driver\n", registry);
   if (!debugOnly.empty() && !enableDebugLogs(debugOnly))
     return 1;
-  if (!statistics)
-    return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, input, output, registry));
-  return mlir::asMainReturnCode(runCounting(input, output, registry));
+  return mlir::asMainReturnCode(run(input, output, registry));
 }

@@ -89,17 +89,40 @@ static SmallVector<StringRef> splitAtNumbers(StringRef name) {
   return pieces;
 }
 
-std::string mlir::epl::describeArguments(func::FuncOp function, ArrayRef<BlockArgument> arguments) {
-  std::string first = describeArgument(function, arguments.front().getArgNumber());
-  SmallVector<StringRef> pieces = splitAtNumbers(first);
-  for (BlockArgument argument : arguments.drop_front()) {
-    std::string name = describeArgument(function, argument.getArgNumber());
-    SmallVector<StringRef> others = splitAtNumbers(name);
-    for (auto [piece, other] : llvm::zip(pieces, others))
-      if (piece != other)
-        piece = "*";
+/// `name` with "*" for each number in which `other` is another one; nothing if they differ in more.
+static std::optional<std::string> joinNumbers(StringRef name, StringRef other) {
+  SmallVector<StringRef> pieces = splitAtNumbers(name), others = splitAtNumbers(other);
+  if (pieces.size() != others.size())
+    return std::nullopt;
+  auto isNumber = [](StringRef piece) { return piece == "*" || llvm::isDigit(piece.front()); };
+  for (auto [piece, own] : llvm::zip_equal(pieces, others)) {
+    if (piece == own)
+      continue;
+    if (!isNumber(own) || !isNumber(piece))
+      return std::nullopt;
+    piece = "*";
   }
   return llvm::join(pieces, "");
+}
+
+/// `name` with "*" for all in which `other` is another one.
+static std::string joinNames(StringRef name, StringRef other) {
+  size_t least = std::min(name.size(), other.size()), begin = 0, end = 0;
+  while (begin < least && name[begin] == other[begin])
+    ++begin;
+  while (end < least - begin && name[name.size() - 1 - end] == other[other.size() - 1 - end])
+    ++end;
+  return (name.take_front(begin) + "*" + name.take_back(end)).str();
+}
+
+std::string mlir::epl::describeArguments(func::FuncOp function, ArrayRef<BlockArgument> arguments) {
+  std::string name = describeArgument(function, arguments.front().getArgNumber());
+  for (BlockArgument argument : arguments.drop_front()) {
+    std::string other = describeArgument(function, argument.getArgNumber());
+    std::optional<std::string> joined = joinNumbers(name, other);
+    name = joined ? *joined : joinNames(name, other);
+  }
+  return name;
 }
 
 std::string mlir::epl::describeMaker(Value value) {

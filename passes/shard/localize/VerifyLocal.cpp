@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "epl-verify-local"
 
@@ -37,6 +38,7 @@ static LogicalResult verifyDistributed(Operation *op) {
   bool hasTensor = llvm::any_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
   if (hasTensor && !isa<ToLocalOp>(op) && !op->hasAttr(EplDialect::kShardingAttr))
     return op->emitOpError() << "has no \"" << EplDialect::kShardingAttr << "\"";
+  LDBG() << op->getName() << (hasTensor ? " makes parts of tensors" : " makes no tensor");
   return success();
 }
 

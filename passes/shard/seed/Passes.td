@@ -87,7 +87,7 @@ def SeedSplitPass : Pass<"epl-seed-split", "::mlir::ModuleOp"> {
   let summary = "Splits parameters over the axis \"model\", each along the dimension that costs least";
   let description = [{
     A choice costs the multiply-adds that each device does, then the bytes that the devices exchange, both of the
-    propagated program. Parameters of equal types whose names differ in numbers only are decided together.
+    propagated program. Parameters of equal types that are used alike, as those of equal layers are, are decided together.
     What `dims` of a task graph says of parameters is taken as it is on the axes that it is split over, and the
     others are searched. Only what a task graph multiplies by that does not shard its batch over the axis is split.
     "model2" and so on are searched alike, each after the others. Without an axis "model" nothing is split.

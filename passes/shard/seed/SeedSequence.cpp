@@ -39,7 +39,7 @@ ALWAYS_ENABLED_STATISTIC(numSteps, "Ops that were looked at for them");
 
 /// A region counts if members make less by this part of all: the denominators of a loss do not, for which
 /// two collectives would stand in the place of one.
-static constexpr int64_t kLeastShare = 256;
+static constexpr int64_t kLeastFraction = 256;
 
 namespace {
 /// Seeds one step on one axis.
@@ -157,7 +157,7 @@ std::unique_ptr<SequenceStep> Seeder::choose(const SequenceStep &step, Value sum
     bool isBetter = best ? traffic < least : traffic <= least;
     LDBG() << "a sum of " << sum.getType() << " along dimension " << dim << ": " << traffic << " bytes, "
            << (isBetter ? "" : "not ") << "less than " << least;
-    if (!isBetter || made - then->getMadeBytes() < made / kLeastShare)
+    if (!isBetter || made - then->getMadeBytes() < made / kLeastFraction)
       continue;
     best = std::move(then);
     least = traffic;

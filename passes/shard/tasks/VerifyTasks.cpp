@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "epl-verify-tasks"
 
@@ -52,6 +53,7 @@ static LogicalResult verifyFunction(func::FuncOp function) {
     if (!standsBetweenTasks(&op))
       return op.emitOpError() << "is outside of every task";
     ++(isa<TaskOp>(op) ? numTasks : numOthers);
+    LDBG() << op.getName();
     if (failed(verifyGuards(op, predicates)))
       return failure();
   }

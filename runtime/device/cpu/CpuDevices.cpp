@@ -1,9 +1,12 @@
 #include "runtime/device/cpu/CpuDevices.h"
 
+#include "runtime/Error.h"
 #include "runtime/device/cpu/Commands.h"
 #include "runtime/device/cpu/Features.h"
 
 #include <cstring>
+#include <new>
+#include <string>
 
 namespace epl::runtime {
 
@@ -26,8 +29,12 @@ void copyBytes(const std::byte *from, std::byte *to, size_t size) {
 
 } // namespace
 
-std::unique_ptr<Allocation> CpuDevices::allocate(uint32_t, size_t size, Memory::Fill fill) {
-  return std::make_unique<CpuAllocation>(Memory(size, fill));
+std::unique_ptr<Allocation> CpuDevices::allocate(uint32_t device, size_t size, Memory::Fill fill) {
+  try {
+    return std::make_unique<CpuAllocation>(Memory(size, fill));
+  } catch (const std::bad_alloc &) {
+    throw Error("device " + std::to_string(device) + " has no " + std::to_string(size) + " bytes of memory");
+  }
 }
 
 void CpuDevices::copyIn(const std::byte *host, Allocation &to) { copyBytes(host, to.address(), to.size()); }

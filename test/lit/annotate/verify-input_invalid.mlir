@@ -322,3 +322,54 @@ func.func @main(%w: tensor<4xf32> {epl.role = "state", epl.arrives = #epl.shardi
 func.func @huge(%x: tensor<9223372036854775807x3xf32> {epl.role = "constant"}) {
   return
 }
+
+// -----
+
+// expected-error@+1 {{argument 0 has "epl.caller_shape", which passes write}}
+func.func @main(%w: tensor<4x2xf32> {epl.role = "state", epl.caller_shape = array<i64: 8>}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{result 0 has "epl.position", which passes write}}
+func.func @main(%w: tensor<4x2xf32> {epl.role = "state"}) -> (tensor<4x2xf32> {epl.position = 0 : i64}) {
+  return %w : tensor<4x2xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<8x8xf32> {epl.role = "constant"}) -> tensor<8x6xf32> {
+  %c = arith.constant 0.0 : f32
+  // expected-error@+1 {{'tensor.pad' op has padding -1 of dimension 1, expected at least 0 ("tensor.extract_slice" cuts)}}
+  %0 = tensor.pad %x low[0, 1] high[0, -1] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %c : f32
+  } : tensor<8x8xf32> to tensor<8x8xf32>
+  %1 = tensor.extract_slice %0[0, 0] [8, 6] [1, 1] : tensor<8x8xf32> to tensor<8x6xf32>
+  return %1 : tensor<8x6xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<8xf32> {epl.role = "constant"}) -> tensor<f32> {
+  %c = arith.constant 8 : index
+  // expected-error@+1 {{'tensor.extract' op reads position 8 of dimension 0, expected a position in 'tensor<8xf32>'}}
+  %0 = tensor.extract %x[%c] : tensor<8xf32>
+  %1 = tensor.from_elements %0 : tensor<f32>
+  return %1 : tensor<f32>
+}
+
+// -----
+
+func.func @main(%x: tensor<f32> {epl.role = "constant"}) -> tensor<i1> {
+  %0 = tensor.empty() : tensor<i1>
+  %1 = linalg.generic {indexing_maps = [affine_map<() -> ()>, affine_map<() -> ()>], iterator_types = []}
+      ins(%x : tensor<f32>) outs(%0 : tensor<i1>) {
+  ^bb0(%a: f32, %b: i1):
+    // expected-error@+1 {{'math.isinf' op is not supported, expected comparisons or "math.isfinite"}}
+    %2 = math.isinf %a : f32
+    linalg.yield %2 : i1
+  } -> tensor<i1>
+  return %1 : tensor<i1>
+}

@@ -33,6 +33,16 @@ TEST(CpuDevices, CopyNothing) {
   EXPECT_EQ(none->size(), 0u);
 }
 
+TEST(CpuDevices, SayHowMuchMemoryThereIsNot) {
+  CpuDevices devices;
+  try {
+    devices.allocate(3, size_t(1) << 62, Memory::Fill::none);
+    FAIL() << "expected an error";
+  } catch (const Error &error) {
+    EXPECT_STREQ(error.what(), "device 3 has no 4611686018427387904 bytes of memory");
+  }
+}
+
 TEST(CpuDevices, NameTheFeatureThatTheyLack) {
   plan::PlanT plan;
   plan.target_features = {"avx9000"};

@@ -61,17 +61,6 @@ void mlir::epl::walkReads(const FunctionRules &rules, AxisAttr axis, BlockArgume
   }
 }
 
-std::string mlir::epl::getKindName(BlockArgument argument) {
-  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  std::string name;
-  for (char c : describeArgument(function, argument.getArgNumber()))
-    if (!llvm::isDigit(c))
-      name += c;
-    else if (name.empty() || name.back() != '#')
-      name += '#';
-  return name;
-}
-
 //===----------------------------------------------------------------------===//
 // Uses
 //===----------------------------------------------------------------------===//

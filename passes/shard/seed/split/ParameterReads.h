@@ -20,10 +20,6 @@ void walkReads(const FunctionRules &rules, AxisAttr axis, BlockArgument argument
                function_ref<bool(Operation *)> isContraction,
                function_ref<void(const ParameterRead &)> found);
 
-/// The name of an argument with "#" in the place of each number: one name for the parameters of all layers,
-/// in reports and to tell parameters apart that have names.
-std::string getKindName(BlockArgument argument);
-
 /// How parameters are used, whatever their names are: of each product with a parameter, what makes the other
 /// factor, and what reads the product. That tells the four square matrices of attention apart, and is the
 /// same for equal layers:

@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/shard/Passes.h"
+#include "passes/shard/analysis/Describe.h"
 #include "passes/shard/seed/split/SplitConstraints.h"
 #include "passes/shard/seed/split/SplitReport.h"
 #include "passes/shard/seed/split/SplitSearch.h"
@@ -110,7 +111,7 @@ struct SeedSplit : epl::impl::SeedSplitPassBase<SeedSplit> {
     numChoices += search.getNumChoices();
     numSteps += search.getNumSteps();
     for (const ParameterKind &kind : search.getKinds())
-      LDBG() << kind.name << ", " << kind.members.size() << " of them, along "
+      LDBG() << describeArguments(program, kind.members) << ", " << kind.members.size() << " of them, along "
              << result.getState(kind.members.front()).dim;
     for (BlockArgument state : states)
       numSplit += result.getState(state).isSharded();

@@ -65,13 +65,11 @@ void SplitSearch::collectKinds(const DenseMap<BlockArgument, int64_t> &constrain
         constrained == constraints.end() ? std::nullopt : std::optional(constrained->second);
     if (dims.empty() && !constraint)
       continue;
-    std::string name = getKindName(argument);
     auto known = llvm::find_if(kinds, [&](const ParameterKind &kind) {
-      return kind.name == name && kind.members.front().getType() == argument.getType() && kind.dims == dims &&
+      return kind.members.front().getType() == argument.getType() && kind.dims == dims &&
              kind.constraint == constraint && uses.get(kind.members.front()) == uses.get(argument);
     });
     if (known == kinds.end()) {
-      found.name = name;
       found.dims = dims;
       found.constraint = found.split = constraint;
       found.members = {argument};

@@ -1,8 +1,8 @@
 //===- SplitSearch.h - Which dimension of each parameter is split --*- C++ -*-===//
 //
 // A choice of dimensions is worth what the propagated program costs (StepCost.h). Parameters of equal types
-// that are used alike (ParameterReads.h) and whose names differ in numbers only, if they have any, those of a
-// model's layers, are decided together, one kind after the other; what earlier choices shard by propagation
+// that are used alike (ParameterReads.h), those of a model's layers, are decided together, one kind after the
+// other; what earlier choices shard by propagation
 // follows, and products that only what is undecided yet can split count as split. Then single choices are
 // changed as long as that is better. What is decided first counts most, so two orders are tried: that in
 // which the program first multiplies by them, and most work first. A user constraint is no choice; what it
@@ -21,7 +21,6 @@ namespace mlir::epl {
 /// Parameters that are decided together.
 struct ParameterKind {
   unsigned number = 0; ///< among all kinds
-  std::string name;    ///< of the members, with "#" for each number
   SmallVector<BlockArgument> members;
   SmallVector<int64_t> dims;                 ///< those that the axis can split
   int64_t firstUse = 0;                      ///< the position of the first op that multiplies by a member

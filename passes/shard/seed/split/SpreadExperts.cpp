@@ -35,7 +35,6 @@ static bool isBatchOfContraction(Operation *op, int64_t factor) {
 namespace {
 /// Experts of one kind.
 struct Experts {
-  std::string kind;
   int64_t dim; ///< that counts them
   SmallVector<BlockArgument> members;
 };
@@ -50,7 +49,7 @@ public:
   void run(bool explain);
 
 private:
-  void collect(BlockArgument argument);
+  void collect(BlockArgument argument, const ParameterUses &uses);
   Propagation propagate(ArrayRef<const Experts *> shared) const;
   void remark(const Experts &experts, bool isShared, int64_t bytes, int64_t otherBytes) const;
 
@@ -66,11 +65,12 @@ ExpertSearch::ExpertSearch(const FunctionRules &rules, AxisAttr axis, ArrayRef<B
     : rules(rules), axis(axis), costs(rules) {
   llvm::copy_if(states, std::back_inserter(open),
                 [&](BlockArgument state) { return isOpen(state, axis, rules.getMesh()); });
+  ParameterUses uses(rules, axis, open, [&](Operation *op) { return costs.isContraction(op); });
   for (BlockArgument state : open)
-    collect(state);
+    collect(state, uses);
 }
 
-void ExpertSearch::collect(BlockArgument argument) {
+void ExpertSearch::collect(BlockArgument argument, const ParameterUses &uses) {
   int64_t splitDim = getSplitDim(argument, rules.getMesh());
   bool areExperts = false;
   auto isContraction = [&](Operation *op) { return costs.isContraction(op); };
@@ -80,13 +80,13 @@ void ExpertSearch::collect(BlockArgument argument) {
   });
   if (!areExperts || !rules.divides(argument, splitDim, axis))
     return;
-  std::string kind = getKindName(argument);
   auto known = llvm::find_if(all, [&](const Experts &experts) {
-    return experts.kind == kind && experts.dim == splitDim &&
-           experts.members.front().getType() == argument.getType();
+    BlockArgument first = experts.members.front();
+    return experts.dim == splitDim && first.getType() == argument.getType() &&
+           uses.get(first) == uses.get(argument);
   });
   if (known == all.end())
-    known = all.insert(all.end(), {kind, splitDim, {}});
+    known = all.insert(all.end(), {splitDim, {}});
   known->members.push_back(argument);
 }
 

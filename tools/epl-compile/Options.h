@@ -1,0 +1,47 @@
+//===- Options.h - What a compilation is told -------------------*- C++ -*-===//
+#pragma once
+
+#include "passes/shard/Passes.h"
+#include "runtime/plan/model/Devices.h"
+
+#include <CLI/CLI.hpp>
+
+namespace mlir::epl {
+
+/// Where a compilation may stop and print the module instead.
+enum class Stage { input, global, local, kernel, plan };
+
+/// What becomes of kernels that no library runs.
+enum class Kernels { vectorized, loops };
+
+struct Options {
+  std::vector<std::string> inputs;
+  std::string output;
+  ::epl::runtime::Devices devices = {.kind = "cpu", .count = 1};
+  Stage stage = Stage::plan;
+  Kernels kernels = Kernels::vectorized;
+  bool reference = false;
+  bool timing = false;
+  bool explainSplit = false;
+  bool explainSharding = false;
+  bool colocate = false;
+  bool acrossNodes = false;
+  ZeroLevel zero = ZeroLevel::off;
+  bool sequenceParallel = false;
+  std::string cpu = "host";
+  std::string machine; ///< a kind or a file; empty: what the module says
+  bool progress = false;
+  bool statistics = false;
+  std::vector<std::string> debugOnly; ///< passes that say what they decide
+  std::string reproducer;             ///< the file to keep a phase in that fails; empty for none
+
+  /// The plan file of an input: `output`, or a file in that folder.
+  std::string getPlanFile(llvm::StringRef input) const;
+  /// Those that a plan depends on, as arguments: a plan says how it was made.
+  std::string describe() const;
+};
+
+/// Adds the options, with their help, to the tool. What does not go together is an error of CLI11.
+void addOptions(CLI::App &app, Options &options);
+
+} // namespace mlir::epl
