@@ -15,6 +15,7 @@
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/PrettyStackTrace.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -30,8 +31,7 @@ static llvm::cl::opt<bool> statistics("statistics", llvm::cl::desc(kStatisticsHe
 static llvm::cl::list<std::string> debugOnly("debug-only", llvm::cl::desc(kDebugOnlyHelp),
                                              llvm::cl::CommaSeparated, llvm::cl::value_desc("passes"));
 
-/// Runs the passes on text that the parser survives. MLIR's main function takes down what LLVM holds, so what
-/// passes have counted is printed here, in the work that it does.
+/// Runs the passes on text that the parser survives, and prints what they have counted.
 static mlir::LogicalResult run(llvm::StringRef input, llvm::StringRef output,
                                mlir::DialectRegistry &registry) {
   std::string error;
@@ -57,6 +57,7 @@ static mlir::LogicalResult run(llvm::StringRef input, llvm::StringRef output,
 }
 
 int main(int argc, char **argv) {
+  llvm::InitLLVM initialized(argc, argv);
   llvm::setBugReportMsg("error: epl-opt has crashed: please send us the input and the arguments\n");
   mlir::registerAllPasses();
   mlir::epl::registerAnnotatePasses();
