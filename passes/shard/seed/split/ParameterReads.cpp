@@ -123,8 +123,23 @@ llvm::hash_code ParameterUses::describeReaders(Operation *product) const {
   return combineSet(readers);
 }
 
-/// The product of activations that the other factor is made by, if the nearest product is one.
+/// Whether a value is what a gather reads, through ops that only move its elements.
+static bool isGathered(Value value) {
+  Operation *maker = value.getDefiningOp();
+  while (maker && isMove(maker) && !isa<GatherOp>(maker))
+    maker = maker->getOperand(0).getDefiningOp();
+  return isa_and_nonnull<GatherOp>(maker);
+}
+
 llvm::hash_code ParameterUses::describeOther(const ParameterRead &read) const {
+  bool gathered = llvm::any_of(read.op->getOpOperands(), [&](OpOperand &operand) {
+    return operand.getOperandNumber() != read.operand && isGathered(operand.get());
+  });
+  return llvm::hash_combine(gathered, describeMakers(read));
+}
+
+/// The product of activations that the other factor is made by, if the nearest product is one.
+llvm::hash_code ParameterUses::describeMakers(const ParameterRead &read) const {
   SmallVector<Operation *> level;
   DenseSet<Operation *> seen;
   auto add = [&](Value value, SmallVectorImpl<Operation *> &to) {

@@ -33,6 +33,8 @@ void walkReads(const FunctionRules &rules, AxisAttr axis, BlockArgument argument
 ///   | w_up   | no product of activations      | the activation function              |
 ///   | w_down | no product of activations      | the sum with the residual            |
 ///
+/// What multiplies rows that were gathered (messages along the edges of a graph) differs from what multiplies
+/// all rows.
 /// Ops further away are not looked at: the neighbours of the first and the last layer differ from others.
 class ParameterUses {
 public:
@@ -46,6 +48,7 @@ private:
   llvm::hash_code describe(const ParameterRead &read) const;
   llvm::hash_code describeReaders(Operation *product) const;
   llvm::hash_code describeOther(const ParameterRead &read) const;
+  llvm::hash_code describeMakers(const ParameterRead &read) const;
 
   Block &body;
   DenseSet<Operation *> contractions;
