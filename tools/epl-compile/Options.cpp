@@ -72,18 +72,15 @@ static void checkUsage(const Options &options) {
       throw CLI::ValidationError("-o", "two of the steps are to become \"" + file + "\"");
 }
 
-static const std::map<std::string, Stage> stages = {{"input", Stage::input},
-                                                    {"global", Stage::global},
-                                                    {"local", Stage::local},
-                                                    {"kernel", Stage::kernel},
-                                                    {"plan", Stage::plan}};
-static const std::map<std::string, Kernels> kernels = {{"vectorized", Kernels::vectorized},
-                                                       {"loops", Kernels::loops}};
-static const std::map<std::string, ZeroLevel> zeroLevels = {
-    {"off", ZeroLevel::off}, {"v1", ZeroLevel::v1}, {"v2", ZeroLevel::v2}, {"v3", ZeroLevel::v3}};
-
 /// What is compiled, for which devices, and what is written.
 static void addGoals(CLI::App &app, Options &options) {
+  const std::map<std::string, Stage> stages = {{"input", Stage::input},
+                                               {"global", Stage::global},
+                                               {"local", Stage::local},
+                                               {"kernel", Stage::kernel},
+                                               {"plan", Stage::plan}};
+  const std::map<std::string, Kernels> kernels = {{"vectorized", Kernels::vectorized},
+                                                  {"loops", Kernels::loops}};
   app.add_option("inputs", options.inputs,
                  "the step: MLIR text, - for standard input; several are compiled one after another")
       ->required();
@@ -117,6 +114,8 @@ static void addGoals(CLI::App &app, Options &options) {
 
 /// How the step is parallelized.
 static void addParallelism(CLI::App &app, Options &options) {
+  const std::map<std::string, ZeroLevel> zeroLevels = {
+      {"off", ZeroLevel::off}, {"v1", ZeroLevel::v1}, {"v2", ZeroLevel::v2}, {"v3", ZeroLevel::v3}};
   app.add_option("--zero", options.zero,
                  "what devices share that compute the same: v1: the optimizer's state; v2: gradients too; "
                  "v3: parameters too; off (default): nothing")
