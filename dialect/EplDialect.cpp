@@ -91,7 +91,7 @@ static bool fitsCaller(ArrayRef<int64_t> shape, ArrayRef<int64_t> caller) {
     if (taken != extent)
       return false;
   }
-  return shape.empty();
+  return llvm::all_of(shape, [](int64_t extent) { return extent == 1; });
 }
 
 /// Whether `parts` has a list for each dimension, of parts of what it and the next are together, or none.

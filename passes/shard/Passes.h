@@ -34,6 +34,9 @@ struct ShardOptions : PassPipelineOptions<ShardOptions> {
                                               "dropped, and why, and where each pending reduction is "
                                               "completed, and for whom"),
                                llvm::cl::init(false)};
+  Option<int64_t> microBatches{*this, "micro-batches",
+                               llvm::cl::desc("How many micro-batches the batch is cut into"),
+                               llvm::cl::init(1)};
   Option<ZeroLevel> zero{*this, "zero", llvm::cl::desc("What is shared over the axis \"data\""),
                          llvm::cl::init(ZeroLevel::off), getZeroLevels()};
   Option<bool> sequenceParallel{*this, "sequence-parallel",

@@ -2,6 +2,7 @@
 #ifndef EPL_SHARD_PASSES
 #define EPL_SHARD_PASSES
 
+include "passes/shard/microbatch/Passes.td"
 include "passes/shard/prepare/Passes.td"
 include "passes/shard/seed/Passes.td"
 include "passes/shard/place/Passes.td"

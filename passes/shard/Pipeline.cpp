@@ -12,6 +12,10 @@ namespace {
 } // namespace
 
 void mlir::epl::buildPlacePipeline(OpPassManager &pm, const ShardOptions &options) {
+  // Micro-batches are a loop of the whole step, whatever meshes it is on. Loops are not nested: those of the
+  // program are unrolled in it.
+  pm.addPass(createUnrollLoopsPass({options.microBatches > 1}));
+  pm.addPass(createFormMicroBatchesPass({options.microBatches}));
   // A loop is on one mesh, so those with parts on several are unrolled before meshes are split; after that
   // each function has one mesh, and no pass below knows of others.
   pm.addPass(createUnrollLoopsPass());

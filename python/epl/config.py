@@ -154,7 +154,7 @@ def _checked(what: str, spec: Key, value: Any) -> Value:
     if isinstance(spec.default, bool):
         return _boolean(what, value)
     if isinstance(spec.default, int):
-        return _integer(what, value)
+        return _integer(what, spec, value)
     return _word(what, spec, value)
 
 
@@ -164,10 +164,11 @@ def _boolean(what: str, value: Any) -> bool:
     return bool(value)
 
 
-def _integer(what: str, value: Any) -> int:
+def _integer(what: str, spec: Key, value: Any) -> int:
     count = as_integer(value)
-    if count is None:
-        raise ConfigError(f"{what} must be an integer, found {value!r}")
+    if count is None or (spec.least is not None and count < spec.least):
+        least = "" if spec.least is None else f" of at least {spec.least}"
+        raise ConfigError(f"{what} must be an integer{least}, found {value!r}")
     return count
 
 

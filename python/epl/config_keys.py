@@ -13,7 +13,7 @@ class Key:
 
     `allowed` holds lower-case words; if it is empty, all values of the type are, and strings keep their case.
     `has_effect` says whether anything but the default is taken in this version. `instead`: of a key of EPL
-    that means nothing here, the reason and what to do.
+    that means nothing here, the reason and what to do. `least`: the lowest number allowed.
     """
 
     default: Value
@@ -21,6 +21,7 @@ class Key:
     allowed: tuple[str, ...] = ()
     has_effect: bool = False
     instead: str = ""
+    least: int | None = None
 
 
 _FILES = "a step takes arrays, not names of files: read them as you like, and give the step the whole batch"
@@ -56,7 +57,13 @@ KEYS: dict[str, Key] = {
         instead="the loss of the step says it: write loss.sum() or loss.mean()",
     ),
     "pipeline.num_stages": Key(-1, "How many stages `auto.auto_parallel` makes; -1 if it is off."),
-    "pipeline.num_micro_batch": Key(1, "How many micro-batches a batch is cut into."),
+    "pipeline.num_micro_batch": Key(
+        1,
+        "How many micro-batches a batch is cut into, on each device. They are computed one after the other, and "
+        "their gradients are added up: the results are those of the whole batch, in less memory.",
+        has_effect=True,
+        least=1,
+    ),
     "pipeline.strategy": Key(
         "preferbackward",
         "In which order a stage takes micro-batches: all forward first (GPipe), backward as soon as possible "

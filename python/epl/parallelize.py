@@ -200,7 +200,9 @@ def _options(config: Config) -> tuple[str, ...]:
     sequence = ("--sequence-parallel",) if config["split.sequence_parallel"] else ()
     machine = config["cluster.machine"]
     choices = () if machine == KEYS["cluster.machine"].default else (f"--machine={machine}",)
-    return (*zero, *colocate, *across, *sequence, *choices)
+    count = config["pipeline.num_micro_batch"]
+    micro = (f"--micro-batches={count}",) if count != 1 else ()
+    return (*micro, *zero, *colocate, *across, *sequence, *choices)
 
 
 @overload

@@ -34,6 +34,7 @@ ROOMS = {
         "seed": ["analysis", "explain", "seed/split"],
         "place": ["analysis", "explain"],
         "localize": ["analysis"],
+        "microbatch": ["analysis", "localize", "place"],
         "tasks": ["analysis"],
         "ops": ["analysis", "prepare", "localize"],
     },

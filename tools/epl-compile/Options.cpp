@@ -34,6 +34,8 @@ std::string Options::describe() const {
     text += " --across-nodes";
   if (!machine.empty())
     text += " --machine=" + machine;
+  if (microBatches > 1)
+    text += " --micro-batches=" + std::to_string(microBatches);
   if (zero != ZeroLevel::off)
     text += " --zero=v" + std::to_string(int(zero));
   if (sequenceParallel)
@@ -116,6 +118,9 @@ static void addGoals(CLI::App &app, Options &options) {
 static void addParallelism(CLI::App &app, Options &options) {
   const std::map<std::string, ZeroLevel> zeroLevels = {
       {"off", ZeroLevel::off}, {"v1", ZeroLevel::v1}, {"v2", ZeroLevel::v2}, {"v3", ZeroLevel::v3}};
+  app.add_option("--micro-batches", options.microBatches,
+                 "how many micro-batches the batch is cut into, one after another; gradients are added up")
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 20).description(""));
   app.add_option("--zero", options.zero,
                  "what devices share that compute the same: v1: the optimizer's state; v2: gradients too; "
                  "v3: parameters too; off (default): nothing")

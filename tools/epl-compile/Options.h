@@ -26,6 +26,7 @@ struct Options {
   bool explainSharding = false;
   bool colocate = false;
   bool acrossNodes = false;
+  int64_t microBatches = 1;
   ZeroLevel zero = ZeroLevel::off;
   bool sequenceParallel = false;
   std::string cpu = "host";

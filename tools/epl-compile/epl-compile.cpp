@@ -87,6 +87,7 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
     ShardOptions shardOptions;
     shardOptions.explainSplit = options.explainSplit;
     shardOptions.explainSharding = options.explainSharding;
+    shardOptions.microBatches = options.microBatches;
     shardOptions.zero = options.zero;
     shardOptions.sequenceParallel = options.sequenceParallel;
     buildPlacePipeline(pm, shardOptions);

@@ -8,6 +8,7 @@
 
 #include "dialect/Sharding.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
@@ -20,6 +21,7 @@ class Localizer {
 public:
   /// Builds into `body`, the block of the local function.
   explicit Localizer(Block *body) : builder(OpBuilder::atBlockEnd(body)), body(body) {}
+  virtual ~Localizer() = default;
 
   /// The coordinate of this rank on `axis`: one op for each axis, at the top of the body.
   Value getAxisIndex(FlatSymbolRefAttr mesh, StringRef axis);
@@ -33,7 +35,12 @@ public:
 
   /// This rank's part of a whole (replicated) `tensor` whose dimensions are split as `to` says where `from`
   /// does not yet.
-  Value createSlice(Location loc, Value tensor, MeshOp mesh, ShardingAttr from, ShardingAttr to);
+  virtual Value createSlice(Location loc, Value tensor, MeshOp mesh, ShardingAttr from, ShardingAttr to);
+
+  /// `value`, distributed as `from` says, as an addend of what is pending as `to` says: itself on the first
+  /// members along the axes that become pending, the neutral element on the others. Part of what `global`
+  /// becomes.
+  Value createMask(Operation *global, Value value, MeshOp mesh, ShardingAttr from, ShardingAttr to);
 
   /// Marks an op that `global` becomes with the work of `global` and with what its tensors are parts of.
   void stamp(Operation *local, Operation *global, ShardingAttr as);
@@ -56,6 +63,9 @@ RankedTensorType getLocalType(Value global);
 
 /// Puts `local` in the place of the results of `op` and keeps what is known about the op.
 void replaceByLocal(Operation *op, Operation *local, Localizer &localizer);
+
+/// The scalar op of a reduction, whose neutral element is known upstream.
+arith::AtomicRMWKind getCombiner(ReductionKind kind, Type element);
 
 /// Rewrites a reshard into collectives and slices.
 void localizeReshard(ReshardOp op, Localizer &localizer);

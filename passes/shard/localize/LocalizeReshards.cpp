@@ -34,8 +34,7 @@ Value Localizer::createSlice(Location loc, Value tensor, MeshOp mesh, ShardingAt
   return slice->getResult(0);
 }
 
-/// The scalar op of a reduction, whose neutral element is known upstream.
-static arith::AtomicRMWKind getCombiner(ReductionKind kind, Type element) {
+arith::AtomicRMWKind mlir::epl::getCombiner(ReductionKind kind, Type element) {
   bool isFloat = isa<FloatType>(element);
   switch (kind) {
   case ReductionKind::sum:
@@ -52,6 +51,25 @@ static arith::AtomicRMWKind getCombiner(ReductionKind kind, Type element) {
     return arith::AtomicRMWKind::ori;
   }
   llvm_unreachable("every reduction is listed");
+}
+
+Value Localizer::createMask(Operation *global, Value value, MeshOp mesh, ShardingAttr from, ShardingAttr to) {
+  auto type = cast<RankedTensorType>(value.getType());
+  AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
+  auto select = [&](OpBuilder &at, ValueRange elements) {
+    Location loc = global->getLoc();
+    Value neutral = arith::getIdentityValue(getCombiner(to.getReduction(), type.getElementType()),
+                                            type.getElementType(), at, loc);
+    Value kept = elements.front();
+    Value zero = arith::ConstantIndexOp::create(at, loc, 0);
+    for (StringRef axis : getReducedAxes(mesh, to, from)) {
+      Value first =
+          arith::CmpIOp::create(at, loc, arith::CmpIPredicate::eq, getAxisIndex(to.getMesh(), axis), zero);
+      kept = arith::SelectOp::create(at, loc, first, kept, neutral);
+    }
+    return kept;
+  };
+  return createMap(global, type, to, value, identity, select)->getResult(0);
 }
 
 namespace {
@@ -79,7 +97,7 @@ private:
       return slice;
     }
     case ReshardStep::Kind::mask:
-      return createMask(step.to);
+      return localizer.createMask(op, value, mesh, sharding, step.to);
     case ReshardStep::Kind::reduceScatter:
       return createCollective<ReduceScatterOp>(step.to);
     case ReshardStep::Kind::allReduce:
@@ -101,25 +119,6 @@ private:
       if (Attribute value = op->getAttr(name))
         collective->setAttr(name, value);
     return toLocal(collective->getResult(0));
-  }
-
-  /// The value on the first members along the axes that become pending, the neutral element on the others.
-  Value createMask(ShardingAttr to) {
-    auto type = cast<RankedTensorType>(value.getType());
-    AffineMap identity = localizer.builder.getMultiDimIdentityMap(type.getRank());
-    auto select = [&](OpBuilder &at, ValueRange elements) {
-      Value neutral = arith::getIdentityValue(getCombiner(to.getReduction(), type.getElementType()),
-                                              type.getElementType(), at, op.getLoc());
-      Value kept = elements.front();
-      Value zero = arith::ConstantIndexOp::create(at, op.getLoc(), 0);
-      for (StringRef axis : getReducedAxes(mesh, to, sharding)) {
-        Value first = arith::CmpIOp::create(at, op.getLoc(), arith::CmpIPredicate::eq,
-                                            localizer.getAxisIndex(to.getMesh(), axis), zero);
-        kept = arith::SelectOp::create(at, op.getLoc(), first, kept, neutral);
-      }
-      return kept;
-    };
-    return localizer.createMap(op, type, to, value, identity, select)->getResult(0);
   }
 
   DistType getDist(ShardingAttr as) { return DistType::get(op.getContext(), op.getType(), as); }

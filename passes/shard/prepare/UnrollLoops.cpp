@@ -56,7 +56,7 @@ struct LoopOps {
 /// Unrolls loops of one function.
 class Unroller {
 public:
-  explicit Unroller(func::FuncOp function);
+  Unroller(func::FuncOp function, bool all);
 
   LogicalResult run();
 
@@ -72,6 +72,7 @@ private:
   template <typename OpT, typename... Args> Value make(Operation *work, Args &&...args);
 
   Block &body;
+  bool all; ///< whether loops of one mesh are unrolled, too
   Loops loops;
   OpBuilder builder;
   DenseMap<StringAttr, StringAttr> meshes; ///< of task graphs
@@ -81,7 +82,8 @@ private:
 };
 } // namespace
 
-Unroller::Unroller(func::FuncOp function) : body(function.front()), loops(body), builder(function) {
+Unroller::Unroller(func::FuncOp function, bool all)
+    : body(function.front()), all(all), loops(body), builder(function) {
   auto module = function->getParentOfType<ModuleOp>();
   for (TaskGraphOp taskgraph : module.getOps<TaskGraphOp>())
     if (FlatSymbolRefAttr mesh = taskgraph.getMeshAttr())
@@ -130,13 +132,20 @@ LogicalResult Unroller::verifyLength(LoopAttr loop, const LoopOps &found) const 
   Location place = found.ops.front()->getLoc();
   bool isShort = size <= uint64_t(kMostOps);
   InFlightDiagnostic said = isShort ? emitRemark(place) : emitError(place);
-  said << "the loop of " << loop.getTripCount() << " iterations is part of " << describeScope(found.first)
-       << " and of " << describeScope(found.other) << ": these have devices of their own, ";
+  said << "the loop of " << loop.getTripCount() << " iterations is part of ";
+  if (found.other)
+    said << describeScope(found.first) << " and of " << describeScope(found.other)
+         << ": these have devices of their own, ";
+  else
+    said << "a step in micro-batches, ";
   if (isShort)
     said << "so it is unrolled";
   else
-    said << "but unrolled it would be " << size << " operations, expected at most " << kMostOps
-         << "; give both scopes one name, or let them share devices "
+    said << "but unrolled it would be " << size << " operations, expected at most " << kMostOps;
+  if (!found.other)
+    return success(isShort);
+  if (!isShort)
+    said << "; give both scopes one name, or let them share devices "
             "(\"cluster.colocate_split_and_replicate\"), "
             "or write a loop for each";
   said.attachNote(found.first->getLoc()) << "work of the first one is here";
@@ -272,7 +281,7 @@ static void eraseUnread(Value stack) {
 LogicalResult Unroller::run() {
   findLoops();
   for (auto &[loop, own] : found) {
-    if (!own.other)
+    if (!all && !own.other)
       continue;
     if (failed(verifyLength(loop, own)))
       return failure();
@@ -288,15 +297,17 @@ LogicalResult Unroller::run() {
 
 namespace {
 struct UnrollLoops : epl::impl::UnrollLoopsPassBase<UnrollLoops> {
+  using UnrollLoopsPassBase::UnrollLoopsPassBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (llvm::range_size(module.getOps<MeshOp>()) < 2)
+    if (!all && llvm::range_size(module.getOps<MeshOp>()) < 2)
       return;
     FailureOr<SmallVector<func::FuncOp>> functions = getGlobalFunctions(module);
     if (failed(functions))
       return signalPassFailure();
     for (func::FuncOp function : *functions)
-      if (failed(Unroller(function).run()))
+      if (failed(Unroller(function, all).run()))
         return signalPassFailure();
   }
 };

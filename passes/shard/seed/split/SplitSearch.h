@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "passes/shard/seed/split/StepCost.h"
+#include "passes/shard/analysis/StepCost.h"
 
 #include <map>
 #include <memory>

@@ -4,7 +4,7 @@
 
 #include "passes/shard/analysis/Describe.h"
 #include "passes/shard/seed/split/ParameterReads.h"
-#include "passes/shard/seed/split/StepCost.h"
+#include "passes/shard/analysis/StepCost.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 

@@ -1,6 +1,6 @@
 //===- StepCost.cpp - What a choice of shardings costs --------------------===//
 
-#include "passes/shard/seed/split/StepCost.h"
+#include "passes/shard/analysis/StepCost.h"
 
 #include "dialect/Machine.h"
 #include "passes/shard/analysis/AxisPlacement.h"

@@ -1,0 +1,60 @@
+//===- LoopAssignment.h - Which ops of a step are done in micro-batches -*- C++ -*-===//
+//
+// A step was placed on one axis, of which each member is a micro-batch: every value has samples of one, is an
+// addend of a sum over all, or is the same for all, and every change is a reshard. Micro-batches come one
+// after the other, so a reshard of this axis is an edge of a loop:
+//
+//   the operand is   the result is   in a loop over micro-batches
+//   replicated       sharded         enters it: the iteration's part of what is whole
+//   replicated       partial         enters it: the value in the first iteration, else the neutral element
+//   partial          replicated      leaves it: the sum over all iterations
+//   sharded          replicated      leaves it: the parts of all iterations, joined
+//
+// What is whole only after a loop, and is read in iterations, asks for a loop before: the count of a masked
+// mean, of which each sample's gradient is a part. The loops before the last do no more than what they leave
+// is made of; the last one does all iterations' ops.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "passes/shard/analysis/FactorChoice.h"
+
+namespace mlir::epl {
+
+class LoopAssignment {
+public:
+  struct Loop {
+    SmallVector<Operation *> ops; ///< in program order, reshards that enter the loop among them
+    SmallVector<ReshardOp> exits; ///< that are whole after it
+  };
+
+  /// Of a program in which no reshard goes from one kind of part to another. Failure, with an error, if a
+  /// loop before the last would do more than a sixteenth of an iteration's multiply-adds.
+  static FailureOr<LoopAssignment> create(const FunctionRules &rules, AxisAttr axis);
+
+  /// In the order in which they are done; the last one has the ops of all iterations.
+  ArrayRef<Loop> getLoops() const { return loops; }
+  /// Whether each iteration has a value of its own.
+  bool isOfIteration(Value value) const;
+  AxisState getState(Value value) const { return getAxisState(getSharding(value), axis.getName()); }
+
+private:
+  LoopAssignment(const FunctionRules &rules, AxisAttr axis) : rules(rules), axis(axis) {}
+
+  void classify();
+  void assign();
+  LogicalResult verifyCost() const;
+  bool isExit(Operation *op) const;
+  void findNeeded();
+  void addEarly(ReshardOp exit, Operation *reader);
+  void forEachOperand(Operation *op, function_ref<void(Value)> visit) const;
+
+  const FunctionRules &rules;
+  AxisAttr axis;
+  SmallVector<Loop> loops;
+  DenseSet<Operation *> inIterations;
+  DenseMap<Value, unsigned> levels;           ///< how many loops end before the value is there
+  DenseMap<Operation *, Operation *> readers; ///< of exits: the first op of an iteration that needs it
+};
+
+} // namespace mlir::epl

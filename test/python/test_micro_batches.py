@@ -1,0 +1,156 @@
+"""Steps in micro-batches: the results of the whole batch, in less memory, with as many sums over replicas."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import epl
+from steps import assert_near, exchanged
+from test_models import NAMES, train
+
+# Models of which an op reads a value of the whole batch, which takes a product of every sample.
+MIXING = {
+    "contrastive": "each sample is compared with all others",
+    "graph": "nodes of one micro-batch read those of others",
+    "resnet": "BatchNorm, of the whole batch",
+    "sorting": "samples are ordered by what a product makes of them",
+}
+# Models with scopes that have devices of their own, if there are several.
+STAGED = {"kfac"}
+# Micro-batches and devices.
+COUNTS = [(2, 2), (4, 1), (4, 2), (2, 1)] if os.environ.get("EPL_NIGHTLY") else [(2, 2)]
+
+
+def in_micro_batches(step: Callable[..., Any], count: int, devices: int, **options: Any) -> Any:
+    config = {"pipeline.num_micro_batch": count}
+    return epl.parallelize(step, devices=devices, config=config, **options)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in MIXING])
+def test_models_train_as_jax_does(name: str) -> None:
+    model = importlib.import_module(f"models.{name}").build()
+    expected, expected_losses = train(model, [jax.jit(step) for step in model.steps])
+    for count, devices in COUNTS:
+        devices = 1 if name in STAGED else devices
+        steps = [in_micro_batches(s, count, devices, state="state", batch=1) for s in model.steps]
+        found, losses = train(model, steps)
+        np.testing.assert_allclose(losses, expected_losses, rtol=model.tolerance)
+        assert_near(found, expected, 10 * model.tolerance)
+
+
+@pytest.mark.parametrize("name", MIXING)
+def test_models_that_mix_samples_are_refused(name: str) -> None:
+    model = importlib.import_module(f"models.{name}").build()
+    step = in_micro_batches(model.steps[0], 2, 1, state="state", batch=1)
+    with pytest.raises(epl.CompileError, match="mixes samples across micro-batches") as error:
+        step.lower(model.state, model.batch(np.random.default_rng(0))).compile()
+    assert re.search(r"\.py:\d+:", str(error.value))
+
+
+def masked_mean(w: jax.Array, x: jax.Array, mask: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """A step whose loss is a mean over the samples that count: each gradient reads how many these are."""
+
+    def loss(w: jax.Array) -> jax.Array:
+        return ((jnp.tanh(x @ w) ** 2).sum(axis=1) * mask).sum() / mask.sum()
+
+    value, gradient = jax.value_and_grad(loss)(w)
+    return w - 0.1 * gradient, value
+
+
+@pytest.mark.parametrize(("count", "devices"), [(2, 1), (3, 2), (6, 1), (12, 1)])
+def test_a_sum_that_samples_read(count: int, devices: int) -> None:
+    random = np.random.default_rng(0)
+    w, x = random.normal(size=(5, 7)).astype("f"), random.normal(size=(12, 5)).astype("f")
+    mask = (random.random(12) < 0.5).astype("f")
+    expected = jax.jit(masked_mean)(w, x, mask)
+    found = in_micro_batches(masked_mean, count, devices, state="w", batch=("x", "mask"))(w, x, mask)
+    assert_near(found, expected, 1e-5)
+
+
+def integers(w: jax.Array, x: jax.Array, key: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """A step of whole numbers, exact in f32, with dropout and a result of each sample."""
+    kept = jax.random.bernoulli(key, 0.5, x.shape)
+    y = jnp.where(kept, x, 0) @ w
+    return w + y.sum(axis=0), y.max(axis=1), y.max()
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("options", [{}, {"zero.level": "v1"}])
+@pytest.mark.parametrize(("count", "devices"), [(4, 1), (8, 1), (2, 2), (4, 2)])
+def test_whole_numbers_are_bit_equal(count: int, devices: int, options: dict[str, Any], dim: int) -> None:
+    def step(w: jax.Array, x: jax.Array, key: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        return integers(w, x if dim == 0 else x.T, key)
+
+    random = np.random.default_rng(0)
+    w, x = random.integers(-4, 5, (6, 4)).astype("f"), random.integers(-4, 5, (8, 6)).astype("f")
+    x = x if dim == 0 else np.ascontiguousarray(x.T)
+    key = jax.random.key(3)
+    config = {"pipeline.num_micro_batch": count, **options}
+    made = epl.parallelize(step, state="w", batch={"x": dim}, devices=devices, config=config)
+    for found, expected in zip(made(w, x, key), jax.jit(step)(w, x, key), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def mlp(optimizer: optax.GradientTransformation, params: Any, state: Any, x: jax.Array) -> Any:
+    def loss(params: Any) -> jax.Array:
+        h = x
+        for w in params:
+            h = jnp.tanh(h @ w)
+        return (h**2).mean()
+
+    value, gradients = jax.value_and_grad(loss)(params)
+    updates, state = optimizer.update(gradients, state)
+    return optax.apply_updates(params, updates), state, value
+
+
+def lower_mlp(count: int, devices: int) -> Any:
+    optimizer = optax.adam(1e-3)
+    params = [jnp.ones((64, 64)) * 0.01 for _ in range(4)]
+
+    def step(params: Any, state: Any, x: jax.Array) -> Any:
+        return mlp(optimizer, params, state, x)
+
+    made = in_micro_batches(step, count, devices, state=("params", "state"), batch="x")
+    return made.lower(params, optimizer.init(params), jnp.ones((512, 64)))
+
+
+def test_gradients_are_summed_over_replicas_behind_the_loop() -> None:
+    whole, parts = (exchanged(lower_mlp(count, 2).as_text("local")) for count in (1, 8))
+    assert Counter(parts["all_reduce"]) == Counter(whole["all_reduce"])
+    assert set(parts) == set(whole) == {"all_reduce"}
+    text = lower_mlp(8, 2).as_text("local")
+    assert text.index("epl.all_reduce") > text.rindex("epl.loop_last")
+
+
+def test_activations_of_one_micro_batch_are_kept() -> None:
+    whole, parts = (lower_mlp(count, 1).compile().plan.arena_bytes for count in (1, 8))
+    assert parts < 0.4 * whole
+
+
+def test_scopes_on_devices_of_their_own_are_refused() -> None:
+    def step(x: jax.Array) -> jax.Array:
+        with epl.replicate(name="a"):
+            y = jnp.sin(x)
+        with epl.replicate(name="b"):
+            return jnp.cos(y)
+
+    with pytest.raises(epl.CompileError, match="a pipeline, are not supported yet"):
+        in_micro_batches(step, 2, 2, batch="x").lower(jnp.ones(8)).compile()
+
+
+def test_what_cannot_be_cut_is_an_error() -> None:
+    with pytest.raises(epl.CompileError, match=r"10 samples of .* not divisible by 4 micro-batches"):
+        in_micro_batches(lambda x: x * 2, 4, 1, batch="x").lower(jnp.ones(10)).compile()
+    with pytest.raises(epl.CompileError, match="nothing to cut"):
+        in_micro_batches(lambda x: x * 2, 4, 1).lower(jnp.ones(10)).compile()
