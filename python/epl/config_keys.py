@@ -59,8 +59,8 @@ KEYS: dict[str, Key] = {
     "pipeline.num_stages": Key(-1, "How many stages `auto.auto_parallel` makes; -1 if it is off."),
     "pipeline.num_micro_batch": Key(
         1,
-        "How many micro-batches a batch is cut into, on each device. They are computed one after the other, and "
-        "their gradients are added up: the results are those of the whole batch, in less memory.",
+        "How many micro-batches a batch is cut into. They are computed one after the other, and their "
+        "gradients are added up: the results are those of the whole batch, in less memory.",
         has_effect=True,
         least=1,
     ),

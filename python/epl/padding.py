@@ -1,10 +1,10 @@
 """`pad_batch=True`: a batch that a plan does not take as it is becomes one that it takes.
 
 Problem: the last batch of a pass over the data is smaller than the others. It would cost a plan of its own,
-or not divide among the devices. Method: it is padded to the size of a plan that is there, else to the next
-multiple of the devices, by repeating its last sample; the parameter `mask` of the step, filled here, is True
-for the samples that are real. What a step returns per sample is cut to these. Which results those are is not
-guessed from their sizes: the step is traced a second time, for twice the batch.
+or not divide among the devices and micro-batches. Method: it is padded to the size of a plan that is there,
+else to the next multiple of these, by repeating its last sample; the parameter `mask` of the step, filled
+here, is True for the samples that are real. What a step returns per sample is cut to these. Which results
+those are is not guessed from their sizes: the step is traced a second time, for twice the batch.
 Batches may differ in length, such as nodes and edges of a graph: an argument `edges` that has a parameter
 `mask_edges` beside it is padded by itself. So the step says which lengths there are, not the data, where two
 may be equal by chance. Each is doubled by itself.
@@ -27,7 +27,6 @@ import numpy as np
 
 from epl.adapters.jax import hooks
 from epl.adapters.jax.trace import Argument, Result, Traced
-from epl.environment import count_devices
 from epl.errors import ArgumentError, Error, StepError
 from epl.padding_check import Runnable, check_padding
 from epl.signature import Signature, Spec, Static, is_key
@@ -154,8 +153,8 @@ def resized(signature: MaskedSignature, spec: Spec, sizes: Sizes) -> Spec:
     return replace(spec, kinds=tuple(kind(argument, owner, *old) for argument, owner, old in leaves))
 
 
-def padded(signature: MaskedSignature, spec: Spec, known: Iterable[Spec], devices: str) -> Spec:
-    """The smallest of the known specs that such a batch fits into, else the next that the devices share."""
+def padded(signature: MaskedSignature, spec: Spec, known: Iterable[Spec], parts: int) -> Spec:
+    """The smallest known spec that such a batch fits into, else the next size that divides into `parts`."""
     sizes = samples(signature, spec)
     fitting = [
         larger
@@ -163,8 +162,7 @@ def padded(signature: MaskedSignature, spec: Spec, known: Iterable[Spec], device
         if _alike(resized(signature, other, sizes), spec)
         if _fits(sizes, larger := samples(signature, other))
     ]
-    count = count_devices(devices)
-    multiples = {mask: -(-size // count) * count for mask, size in sizes.items()}
+    multiples = {mask: -(-size // parts) * parts for mask, size in sizes.items()}
     return resized(signature, spec, min(fitting, key=lambda larger: sum(larger.values()), default=multiples))
 
 

@@ -127,7 +127,8 @@ class Parallelized:
         given = spec
         if isinstance(self._signature, MaskedSignature):
             known = [lowered.spec for (*_, other), lowered in self._lowered.items() if other == context]
-            spec = padding.padded(self._signature, spec, known, chosen.devices)
+            parts = count_devices(chosen.devices) * int(chosen.config["pipeline.num_micro_batch"])
+            spec = padding.padded(self._signature, spec, known, parts)
         key = (spec, spec.weak_types, context)
         if key not in self._lowered:
             if is_call:

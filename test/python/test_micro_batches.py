@@ -138,6 +138,46 @@ def test_activations_of_one_micro_batch_are_kept() -> None:
     assert parts < 0.4 * whole
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"split.sequence_parallel": True}, {"zero.level": "v2"}, {"zero.level": "v3"}]
+)
+@pytest.mark.parametrize(("count", "devices"), [(2, 2), (4, 4)])
+def test_a_split_in_micro_batches(count: int, devices: int, options: dict[str, Any]) -> None:
+    """Parameters of a block split over two devices, on four also replicated."""
+    optimizer = optax.adam(1e-2)
+    random = np.random.default_rng(0)
+    params = {"up": random.normal(size=(8, 16)).astype("f"), "down": random.normal(size=(16, 8)).astype("f")}
+
+    def step(params: Any, state: Any, x: jax.Array) -> Any:
+        def loss(params: Any) -> jax.Array:
+            with epl.split(device_count=2):
+                h = x + jax.nn.gelu((x - x.mean(-1, keepdims=True)) @ params["up"]) @ params["down"]
+                return (h**2).mean()
+
+        value, gradients = jax.value_and_grad(loss)(params)
+        updates, state = optimizer.update(gradients, state)
+        return optax.apply_updates(params, updates), state, value
+
+    config = {"pipeline.num_micro_batch": count, **options}
+    made = epl.parallelize(step, state=("params", "state"), batch="x", devices=devices, config=config)
+    state = optimizer.init(params)
+    found, expected = (params, state), (params, state)
+    for _ in range(3):
+        x = random.normal(size=(16, 8)).astype("f")
+        *found, loss = made(*found, x)
+        *expected, expected_loss = jax.jit(step)(*expected, x)
+        np.testing.assert_allclose(loss, expected_loss, rtol=1e-5)
+    assert_near(found, expected, 1e-4)
+
+
+@pytest.mark.parametrize("samples", [1, 5, 8, 9])
+def test_a_batch_is_padded_to_whole_micro_batches(samples: int) -> None:
+    random = np.random.default_rng(0)
+    w, x = random.normal(size=(5, 7)).astype("f"), random.normal(size=(samples, 5)).astype("f")
+    made = in_micro_batches(masked_mean, 4, 2, state="w", batch="x", pad_batch=True)
+    assert_near(made(w, x), jax.jit(masked_mean)(w, x, np.ones(samples, "f")), 1e-5)
+
+
 def test_scopes_on_devices_of_their_own_are_refused() -> None:
     def step(x: jax.Array) -> jax.Array:
         with epl.replicate(name="a"):

@@ -3,8 +3,8 @@
 #include "passes/shard/seed/split/SpreadExperts.h"
 
 #include "passes/shard/analysis/Describe.h"
-#include "passes/shard/seed/split/ParameterReads.h"
 #include "passes/shard/analysis/StepCost.h"
+#include "passes/shard/seed/split/ParameterReads.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
