@@ -7,7 +7,7 @@
 
 #include "llvm/Support/DebugLog.h"
 
-#define DEBUG_TYPE "epl-place"
+#define DEBUG_TYPE "epl-insert-reshards"
 
 using namespace mlir;
 using namespace mlir::epl;

@@ -20,6 +20,7 @@
 #include "passes/shard/place/InsertReshards.h"
 
 #include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "epl-place"
 
@@ -75,6 +76,9 @@ struct Place : epl::impl::PlacePassBase<Place> {
     numMended += inserted.mended;
     numRematerialized += inserted.rematerialized;
     eraseIdentities(program);
+    for (auto reshard : program.getOps<ReshardOp>())
+      LDBG() << reshard.getType() << " of " << getSharding(reshard.getOperand()) << " is read as "
+             << reshard.getSharding();
     numReshards += llvm::range_size(program.getOps<ReshardOp>());
     explainReshards(program, mesh);
     if (explain)
