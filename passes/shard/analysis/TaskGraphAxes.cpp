@@ -36,3 +36,15 @@ AxisUse TaskGraphAxes::getUse(Operation *op, StringRef axis) const {
     return AxisUse::open;
   return takesBatch(op, axis) ? AxisUse::batch : AxisUse::split;
 }
+
+WorkMeshes::WorkMeshes(ModuleOp module) {
+  for (TaskGraphOp taskgraph : module.getOps<TaskGraphOp>())
+    if (FlatSymbolRefAttr mesh = taskgraph.getMeshAttr())
+      meshes[taskgraph.getSymNameAttr()] = mesh.getAttr();
+}
+
+StringAttr WorkMeshes::get(Operation *op) const {
+  auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
+  bool isFixed = work && work.getKind() != WorkKind::apply;
+  return isFixed ? meshes.lookup(work.getTaskgraph().getAttr()) : StringAttr();
+}

@@ -47,4 +47,17 @@ private:
   llvm::StringSet<> mixed;                        ///< that some are split over and others are not
 };
 
+/// The meshes on which the task graphs of a module work.
+class WorkMeshes {
+public:
+  explicit WorkMeshes(ModuleOp module);
+
+  /// The mesh of forward and backward work; null of other ops: gradients are applied where what that reads
+  /// is.
+  StringAttr get(Operation *op) const;
+
+private:
+  DenseMap<StringAttr, StringAttr> meshes; ///< of task graphs
+};
+
 } // namespace mlir::epl

@@ -17,6 +17,7 @@
 #include "dialect/Loops.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/analysis/AxisPlacement.h"
+#include "passes/shard/analysis/TaskGraphAxes.h"
 #include "passes/shard/microbatch/LoopWriter.h"
 #include "passes/shard/place/InsertReshards.h"
 
@@ -136,25 +137,15 @@ LogicalResult FormMicroBatches::verify(func::FuncOp function) const {
                               << " micro-batches, but the step has no batch: nothing to cut";
 }
 
-/// The mesh of forward and backward work; null of what else there is: it goes where what it reads is.
-static FlatSymbolRefAttr getMesh(ModuleOp module, Operation *op) {
-  auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
-  if (!work || work.getKind() == WorkKind::apply)
-    return {};
-  auto taskgraph = module.lookupSymbol<TaskGraphOp>(work.getTaskgraph().getAttr());
-  return taskgraph ? taskgraph.getMeshAttr() : FlatSymbolRefAttr();
-}
-
 /// An iteration is dealt out to meshes as a whole.
 static LogicalResult verifyOneMesh(ModuleOp module, const LoopAssignment &assignment) {
+  WorkMeshes meshes(module);
   Operation *first = nullptr;
   for (Operation *op : assignment.getLoops().back().ops) {
-    FlatSymbolRefAttr mesh = getMesh(module, op);
-    if (!mesh)
+    if (!meshes.get(op))
       continue;
-    if (!first)
-      first = op;
-    if (mesh == getMesh(module, first))
+    first = first ? first : op;
+    if (meshes.get(op) == meshes.get(first))
       continue;
     InFlightDiagnostic error =
         op->emitError() << "micro-batches of scopes that have devices of their own, a pipeline, are not "

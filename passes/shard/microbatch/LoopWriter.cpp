@@ -20,6 +20,13 @@ static RankedTensorType insertDim(RankedTensorType type, int64_t dim, int64_t ex
   return type.clone(shape);
 }
 
+/// `type` with dimension `dim` as (parts, extent of one).
+static RankedTensorType splitDim(RankedTensorType type, int64_t dim, int64_t parts) {
+  SmallVector<int64_t> shape(type.getShape());
+  shape[dim] /= parts;
+  return insertDim(type.clone(shape), dim, parts);
+}
+
 /// The reshape between a tensor of `rank` dimensions and that tensor with dimension `dim` taken apart.
 static SmallVector<ReassociationIndices> getGroups(int64_t rank, int64_t dim) {
   SmallVector<ReassociationIndices> groups;
@@ -35,8 +42,7 @@ namespace {
 /// Builds ops around what the model of an op makes, all of one work.
 class IterationLocalizer : public Localizer {
 public:
-  IterationLocalizer(Block *body, LoopAttr loop, FlatSymbolRefAttr mesh, int64_t parts)
-      : Localizer(body), loop(loop), mesh(mesh), parts(parts) {}
+  IterationLocalizer(Block *body, LoopAttr loop) : Localizer(body), loop(loop) {}
 
   /// The iteration's part of a whole tensor.
   Value createSlice(Location loc, Value tensor, MeshOp, ShardingAttr, ShardingAttr to) override {
@@ -45,18 +51,15 @@ public:
       ++dim;
     return createPart(createSplit(tensor, dim, loc), dim, loc);
   }
-  /// A tensor with dimension `dim` as (parts, extent of one).
   Value createSplit(Value whole, int64_t dim, Location loc) {
-    SmallVector<int64_t> shape(getType(whole).getShape());
-    shape[dim] /= parts;
-    RankedTensorType type = insertDim(getType(whole).clone(shape), dim, parts);
+    RankedTensorType type = splitDim(getType(whole), dim, loop.getTripCount());
     return stamped(
         tensor::ExpandShapeOp::create(builder, loc, type, whole, getGroups(getType(whole).getRank(), dim)));
   }
   Value createJoin(Value split, int64_t dim, Location loc) {
     SmallVector<int64_t> shape(getType(split).getShape());
     shape.erase(shape.begin() + dim);
-    shape[dim] *= parts;
+    shape[dim] *= loop.getTripCount();
     return stamped(tensor::CollapseShapeOp::create(builder, loc, getType(split).clone(shape), split,
                                                    getGroups(shape.size(), dim)));
   }
@@ -69,7 +72,7 @@ public:
   }
   /// The values of all iterations, of which dimension `dim` counts them.
   Value createStack(Value part, int64_t dim, Location loc) {
-    auto stack = LoopStackOp::create(builder, loc, insertDim(getType(part), 0, parts), loop,
+    auto stack = LoopStackOp::create(builder, loc, insertDim(getType(part), 0, loop.getTripCount()), loop,
                                      /*reverse=*/UnitAttr(), part);
     return moveDim(stamped(stack), 0, dim, loc);
   }
@@ -79,6 +82,7 @@ public:
     return op->getResult(0);
   }
 
+  LoopAttr loop;
   Attribute work; ///< of what is built
 
 private:
@@ -104,10 +108,6 @@ private:
     return stamped(
         linalg::GenericOp::create(builder, loc, type.clone(shape), value, empty, maps, kinds, yield));
   }
-
-  LoopAttr loop;
-  FlatSymbolRefAttr mesh;
-  int64_t parts;
 };
 
 class LoopWriter {
@@ -131,7 +131,7 @@ private:
   Value finish(Value sum, int64_t index, Type element, IterationLocalizer &localizer);
   void writeReturn();
   IterationLocalizer makeLocalizer(int64_t loop) {
-    return {block, LoopAttr::get(function.getContext(), loop, axis.getSize()), mesh, axis.getSize()};
+    return {block, LoopAttr::get(function.getContext(), loop, axis.getSize())};
   }
   Attribute getWork(Operation *op) const {
     Attribute work = op ? op->getAttr(EplDialect::kWorkAttr) : Attribute();
@@ -148,10 +148,7 @@ private:
   }
   /// The type of a value with samples of all iterations.
   RankedTensorType getSplitType(Value value) const {
-    int64_t dim = assignment.getState(value).dim;
-    SmallVector<int64_t> shape(getType(value).getShape());
-    shape[dim] /= axis.getSize();
-    return insertDim(getType(value).clone(shape), dim, axis.getSize());
+    return splitDim(getType(value), assignment.getState(value).dim, axis.getSize());
   }
 
   const FunctionRules &rules;
@@ -160,9 +157,9 @@ private:
   func::FuncOp function, made;
   FlatSymbolRefAttr mesh;
   Block *block = nullptr;
-  IRMapping whole;              ///< what is there once
-  DenseMap<Value, Value> split; ///< results with samples, all iterations'
-  DenseSet<Operation *> written;
+  IRMapping whole;               ///< what is there once
+  DenseMap<Value, Value> split;  ///< results with samples, all iterations'
+  DenseSet<Operation *> written; ///< and what is written in loops
   SmallVector<std::pair<Value, LoopAttr>>
       numbers; ///< what asks for the iteration's number, and of which loop
 };
@@ -192,7 +189,10 @@ void LoopWriter::declare() {
   block = made.addEntryBlock();
   for (auto [from, to] : llvm::zip_equal(function.getArguments(), block->getArguments())) {
     to.setLoc(from.getLoc());
-    (assignment.isOfIteration(from) ? void(split[from] = to) : whole.map(from, to));
+    if (assignment.isOfIteration(from))
+      split[from] = to;
+    else
+      whole.map(from, to);
   }
 }
 
@@ -208,16 +208,12 @@ bool LoopWriter::isReady(Operation *op) const {
 
 /// Writes what is not yet written of the ops that are done once: all, or those whose operands are there.
 void LoopWriter::writeWhole(bool all) {
-  for (const Loop &loop : assignment.getLoops())
-    written.insert_range(loop.ops);
   for (Operation *op : rules.getOps()) {
-    if (written.contains(op) || (op->getNumResults() > 0 && whole.contains(op->getResult(0))))
+    if (written.contains(op))
       continue;
-    if (!isReady(op)) {
-      assert(!all && "all loops are written");
-      continue;
-    }
-    writeWholeOp(op);
+    assert((!all || isReady(op)) && "all loops are written");
+    if (isReady(op))
+      writeWholeOp(op);
   }
 }
 
@@ -283,8 +279,7 @@ Value LoopWriter::accumulate(Value global, int64_t index, IterationLocalizer &lo
   TypedAttr neutral = arith::getIdentityValueAttr(combiner, element, builder, loc);
   Value init = localizer.stamped(
       arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, ArrayRef<Attribute>(neutral))));
-  LoopAttr loop = numbers.back().second;
-  Value carried = localizer.stamped(LoopCarryOp::create(builder, loc, type, loop, index, init));
+  Value carried = localizer.stamped(LoopCarryOp::create(builder, loc, type, localizer.loop, index, init));
   AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
   auto combine = [&](OpBuilder &at, ValueRange elements) {
     Value addend = elements[1];
@@ -303,8 +298,8 @@ Value LoopWriter::finish(Value sum, int64_t index, Type element, IterationLocali
   OpBuilder &builder = localizer.builder;
   Operation *maker = sum.getDefiningOp();
   localizer.work = getWork(maker);
-  Value last = localizer.stamped(
-      LoopLastOp::create(builder, sum.getLoc(), sum.getType(), numbers.back().second, index, sum));
+  Value last =
+      localizer.stamped(LoopLastOp::create(builder, sum.getLoc(), sum.getType(), localizer.loop, index, sum));
   if (getType(last).getElementType() == element)
     return last;
   RankedTensorType type = getType(last).clone(element);
@@ -319,10 +314,8 @@ Value LoopWriter::finish(Value sum, int64_t index, Type element, IterationLocali
 
 /// All of a loop stands before what leaves it.
 void LoopWriter::writeLoop(const Loop &loop, bool isLast) {
-  int64_t number = numbers.size();
-  IterationLocalizer localizer = makeLocalizer(number);
-  numbers.push_back({localizer.getAxisIndex(mesh, axis.getName()),
-                     LoopAttr::get(function.getContext(), number, axis.getSize())});
+  IterationLocalizer localizer = makeLocalizer(numbers.size());
+  numbers.push_back({localizer.getAxisIndex(mesh, axis.getName()), localizer.loop});
   for (Operation *op : loop.ops)
     writeIterationOp(op, localizer);
   llvm::MapVector<Value, Value> sums;
@@ -345,6 +338,7 @@ void LoopWriter::writeLoop(const Loop &loop, bool isLast) {
     if (!sums.contains(left))
       stack(left);
     localizer.work = getWork(exit);
+    written.insert(exit);
     whole.map(exit.getResult(),
               sums.contains(left)
                   ? sums.lookup(left)
@@ -368,6 +362,8 @@ void LoopWriter::writeReturn() {
 
 func::FuncOp LoopWriter::write() {
   declare();
+  for (const Loop &loop : assignment.getLoops())
+    written.insert_range(loop.ops);
   for (const Loop &loop : assignment.getLoops()) {
     writeWhole(/*all=*/false);
     writeLoop(loop, &loop == &assignment.getLoops().back());

@@ -16,6 +16,7 @@
 #include "dialect/Sharding.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/analysis/AxisState.h"
+#include "passes/shard/analysis/TaskGraphAxes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -75,7 +76,7 @@ private:
   bool all; ///< whether loops of one mesh are unrolled, too
   Loops loops;
   OpBuilder builder;
-  DenseMap<StringAttr, StringAttr> meshes; ///< of task graphs
+  WorkMeshes meshes;
   llvm::MapVector<LoopAttr, LoopOps> found;
   DenseMap<int64_t, Value> carried;             ///< of the loop at hand, by index
   DenseMap<Value, SmallVector<Value>> unrolled; ///< the parts of stacks
@@ -83,23 +84,15 @@ private:
 } // namespace
 
 Unroller::Unroller(func::FuncOp function, bool all)
-    : body(function.front()), all(all), loops(body), builder(function) {
-  auto module = function->getParentOfType<ModuleOp>();
-  for (TaskGraphOp taskgraph : module.getOps<TaskGraphOp>())
-    if (FlatSymbolRefAttr mesh = taskgraph.getMeshAttr())
-      meshes[taskgraph.getSymNameAttr()] = mesh.getAttr();
-}
+    : body(function.front()), all(all), loops(body), builder(function),
+      meshes(function->getParentOfType<ModuleOp>()) {}
 
 //===----------------------------------------------------------------------===//
 // Which loops
 //===----------------------------------------------------------------------===//
 
-/// The mesh of forward and backward work; null of what else there is: it goes with that.
-StringAttr Unroller::getMesh(Operation *op) const {
-  WorkAttr work = getWork(op);
-  bool isFixed = work && work.getKind() != WorkKind::apply && !getEdgeLoop(op);
-  return isFixed ? meshes.lookup(work.getTaskgraph().getAttr()) : StringAttr();
-}
+/// What enters and leaves a loop goes where the work of its iterations is.
+StringAttr Unroller::getMesh(Operation *op) const { return getEdgeLoop(op) ? StringAttr() : meshes.get(op); }
 
 void Unroller::findLoops() {
   for (Operation &op : body) {
