@@ -22,11 +22,12 @@ from epl.errors import (
     StepError,
     UnsupportedError,
 )
+from epl.executable import Executable
 from epl.merging import GraphKeys, add_to_collection, get_all_collections, get_collection
 from epl.parallelize import Parallelized, parallelize
 from epl.runtime import live_bytes
 from epl.scopes import replicate, set_default_strategy, split
-from epl.stages import Compiled, Executable, Lowered, load
+from epl.stages import Compiled, Lowered, load
 
 
 def __getattr__(name: str) -> str:

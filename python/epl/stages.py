@@ -1,157 +1,30 @@
-"""The stages of a step: `Lowered` (program text), `Compiled` (a plan with trees), `Executable` (a plan)."""
+"""The stages of a step: `Lowered` (program text) and `Compiled` (a plan with trees); `load` reads saved plans."""
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 
-from epl import hidden, reports, runtime
+from epl import hidden, runtime
 from epl.adapters.jax import trace as adapter
 from epl.advice import advise, check_scope_outside
-from epl.array import Array
-from epl.calling import caller, signless
 from epl.comparison import CheckReport, compare
 from epl.compile import emit, explain, load_or_compile
 from epl.differences import mismatch
 from epl.environment import Devices, current_devices, parse_devices
-from epl.errors import ArgumentError, CheckError, Error, StepError
-from epl.files import replace_file
+from epl.errors import ArgumentError, CheckError, StepError
+from epl.executable import Executable, PathLike, guarded, user_path
 from epl.once import kept
 from epl.padding import Padded, SampleDims, fit
-from epl.reports import Report
-from epl.signature import Signature, Spec, check_leaf
+from epl.signature import Signature, Spec
 from epl.slots import check_slots
 
-PathLike = str | os.PathLike[str]
-
 STAGES = ("input", "global", "local", "kernel")
-
-
-class Executable:
-    """A plan on its devices, called with flat arguments in the order of its slots.
-
-    `plan` is the runtime's plan (devices, layout, arena_bytes, state_bytes, received_bytes, num_kernels,
-    num_collectives, slots).
-    """
-
-    def __init__(
-        self,
-        plan: Any,
-        devices: str,
-        name: str,
-        constants: Sequence[np.ndarray[Any, Any]] = (),
-        kinds: Sequence[Any] | None = None,
-        reported: Sequence[Report] = (),
-    ) -> None:
-        """Puts a plan on devices.
-
-        Args:
-          constants: values of the slots that the caller does not pass (arrays that the step closed over).
-          kinds: of the results, `jax.ShapeDtypeStruct`s, if not the plan's own.
-          reported: what the hidden results say.
-        """
-        self.plan = plan
-        self.name = name
-        self._hidden = tuple(constants)
-        self._session = _guarded(runtime.module().Session, plan, devices)
-        self._inputs = [slot for slot in plan.slots if slot.role != "result" and not slot.hidden]
-        results = [slot for slot in plan.slots if slot.role == "result"]
-        self._reports = tuple(reported)
-        self._returned = [slot for slot in results if not slot.hidden]
-        first = len(self._inputs)
-        uploaded = [self._session.state(first + i, signless(v)) for i, v in enumerate(self._hidden)]
-        kinds = kinds or [jax.ShapeDtypeStruct(slot.shape, np.dtype(slot.dtype)) for slot in self._returned]
-        kinds = [*kinds, *(kind for report in reported for kind in report.kinds)]
-        self._caller = caller(self._session, name, results, kinds, uploaded)
-
-    @property
-    def layout(self) -> str:
-        """How the devices are used: `cpu:2 = data 2`."""
-        return str(self.plan.layout)
-
-    def __call__(self, *leaves: Any) -> list[Any]:
-        """Runs a step on one array per slot; gives `epl.Array` for states, `jax.Array` for the rest."""
-        if len(leaves) != len(self._inputs):
-            names = ", ".join(slot.name for slot in self._inputs)
-            raise ArgumentError(
-                f"{self.name} takes {len(self._inputs)} arrays ({names}), found {len(leaves)}"
-            )
-        for leaf, slot in zip(leaves, self._inputs, strict=True):
-            check_leaf(leaf, slot.name)
-        return self.run(list(leaves), donate=True)
-
-    def run(self, leaves: list[Any], *, donate: bool, prints: bool = True) -> list[Any]:
-        """Runs a step on the user's arrays; `donate`: whether it consumes the `epl.Array`s of its states.
-
-        On Ctrl-C, and when a check fails, the step runs to its end, and the arrays that it consumed hold the
-        updated state: without the results, the caller would have neither.
-
-        Raises:
-          StepError: for a check that failed; its `results` are the list.
-        """
-        try:
-            results: list[Any] = self._caller(leaves, donate)
-        except runtime.module().Error as error:
-            raise runtime.translated(error) from None
-        return self._report(leaves, results, prints) if self._reports else results
-
-    def _report(self, leaves: list[Any], results: list[Any], prints: bool) -> list[Any]:
-        """The results without the hidden ones, after what they say."""
-        number = len(self._returned)
-        returned, said = results[:number], results[number:]
-        shown = self._reports if prints else reports.without_prints(self._reports)
-        try:
-            error = reports.show(shown, said, self.name)
-        except BaseException:  # of the user's function that shows a value
-            self._hand_back(leaves, returned)
-            raise
-        if error is None:
-            return returned
-        self._hand_back(leaves, returned)
-        error.results = returned
-        raise error
-
-    def _hand_back(self, leaves: list[Any], results: list[Any]) -> None:
-        """Lets the arrays that a step has consumed hold its new states."""
-        for slot, result in zip(self._returned, results, strict=True):
-            leaf = leaves[slot.updates] if slot.updates >= 0 else None
-            if isinstance(leaf, Array) and isinstance(result, Array) and leaf.buffer.is_donated:
-                leaf.buffer = result.buffer
-
-    @contextlib.contextmanager
-    def trace(self, path: PathLike) -> Iterator[None]:
-        """Writes a timeline of the steps in the block, which Perfetto opens (ui.perfetto.dev).
-
-        `with compiled.trace("t.json"): ...`
-        """
-        target = _path(path)
-        self._session.trace(True)
-        try:
-            yield
-        finally:
-            self._session.trace(False)
-            _write(target, self._session.trace_json().encode())
-
-    def save(self, path: PathLike) -> None:
-        """Writes the plan, and what is hidden beside it, to `<path>.hidden.npz`: constants, checks, prints.
-
-        Raises:
-          Error: if a file cannot be written, with the system's reason, for example a full disk. What stood
-            at its path before is still there.
-        """
-        target = _path(path)
-        if self._hidden or self._reports:
-            _write(hidden.path_of(target), hidden.to_bytes(self.plan, self._hidden, self._reports))
-        _guarded(self.plan.save, os.fspath(target))
 
 
 class Compiled(Executable):
@@ -329,7 +202,7 @@ class Lowered:
     def _compile(self, *, reference: bool) -> Compiled:
         options = ("--reference",) if reference else self.options
         program, name = self.program.text, self.signature.name
-        return Compiled(_guarded(load_or_compile, program, self.devices, name, options), self)
+        return Compiled(guarded(load_or_compile, program, self.devices, name, options), self)
 
     def with_devices(self, devices: str) -> Lowered:
         """The same program for other devices."""
@@ -352,8 +225,8 @@ def load(path: PathLike, *, devices: Devices | None = None, like: Lowered | None
     """
     if like is not None and not isinstance(like, Lowered):
         raise ArgumentError(f"like must be a lowered step or None, found {like!r}")
-    file = _path(path)
-    plan = _guarded(runtime.module().Plan.load, os.fspath(file))
+    file = user_path(path)
+    plan = guarded(runtime.module().Plan.load, os.fspath(file))
     chosen = parse_devices(devices) if devices is not None else current_devices() or plan.device_string
     if like is not None:
         lowered = like.with_devices(chosen)
@@ -364,38 +237,6 @@ def load(path: PathLike, *, devices: Devices | None = None, like: Lowered | None
     return Executable(plan, chosen, file.stem, constants, reported=said)
 
 
-def _path(path: Any) -> Path:
-    """A path of the user's; Python's own messages about what is none do not name the argument."""
-    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
-    if (
-        not isinstance(text, str)
-        or not text
-        or "\0" in text
-        or text != text.encode(errors="replace").decode()
-    ):
-        raise ArgumentError(f"path must be that of a file, in UTF-8, found {path!r}")
-    return Path(text)
-
-
 def _check_tolerance(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
         raise ArgumentError(f"{name} must be a finite number of at least 0, found {value!r}")
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Writes a file, or raises `Error` with the system's reason."""
-    try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(content)  # devices and pipes stay what they are
-        else:
-            replace_file(path, content)
-    except OSError as error:
-        raise Error(f'cannot write "{path}": {error.strerror}') from error
-
-
-def _guarded(action: Any, *args: Any, **options: Any) -> Any:
-    """Calls the runtime; its errors become `epl.Error`."""
-    try:
-        return action(*args, **options)
-    except runtime.module().Error as error:
-        raise runtime.translated(error) from None

@@ -1,0 +1,172 @@
+"""A plan on its devices: what runs, is traced and saved without the step that it was made of."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from epl import hidden, reports, runtime
+from epl.array import Array
+from epl.calling import caller, signless
+from epl.errors import ArgumentError, Error
+from epl.files import replace_file
+from epl.reports import Report
+from epl.signature import check_leaf
+
+PathLike = str | os.PathLike[str]
+
+
+class Executable:
+    """A plan on its devices, called with flat arguments in the order of its slots.
+
+    `plan` is the runtime's plan (devices, layout, arena_bytes, state_bytes, received_bytes, num_kernels,
+    num_collectives, slots).
+    """
+
+    def __init__(
+        self,
+        plan: Any,
+        devices: str,
+        name: str,
+        constants: Sequence[np.ndarray[Any, Any]] = (),
+        kinds: Sequence[Any] | None = None,
+        reported: Sequence[Report] = (),
+    ) -> None:
+        """Puts a plan on devices.
+
+        Args:
+          constants: values of the slots that the caller does not pass (arrays that the step closed over).
+          kinds: of the results, `jax.ShapeDtypeStruct`s, if not the plan's own.
+          reported: what the hidden results say.
+        """
+        self.plan = plan
+        self.name = name
+        self._hidden = tuple(constants)
+        self._session = guarded(runtime.module().Session, plan, devices)
+        self._inputs = [slot for slot in plan.slots if slot.role != "result" and not slot.hidden]
+        results = [slot for slot in plan.slots if slot.role == "result"]
+        self._reports = tuple(reported)
+        self._returned = [slot for slot in results if not slot.hidden]
+        first = len(self._inputs)
+        uploaded = [self._session.state(first + i, signless(v)) for i, v in enumerate(self._hidden)]
+        kinds = kinds or [jax.ShapeDtypeStruct(slot.shape, np.dtype(slot.dtype)) for slot in self._returned]
+        kinds = [*kinds, *(kind for report in reported for kind in report.kinds)]
+        self._caller = caller(self._session, name, results, kinds, uploaded)
+
+    @property
+    def layout(self) -> str:
+        """How the devices are used: `cpu:2 = data 2`."""
+        return str(self.plan.layout)
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        """Runs a step on one array per slot; gives `epl.Array` for states, `jax.Array` for the rest."""
+        if len(leaves) != len(self._inputs):
+            names = ", ".join(slot.name for slot in self._inputs)
+            raise ArgumentError(
+                f"{self.name} takes {len(self._inputs)} arrays ({names}), found {len(leaves)}"
+            )
+        for leaf, slot in zip(leaves, self._inputs, strict=True):
+            check_leaf(leaf, slot.name)
+        return self.run(list(leaves), donate=True)
+
+    def run(self, leaves: list[Any], *, donate: bool, prints: bool = True) -> list[Any]:
+        """Runs a step on the user's arrays; `donate`: whether it consumes the `epl.Array`s of its states.
+
+        On Ctrl-C, and when a check fails, the step runs to its end, and the arrays that it consumed hold the
+        updated state: without the results, the caller would have neither.
+
+        Raises:
+          StepError: for a check that failed; its `results` are the list.
+        """
+        try:
+            results: list[Any] = self._caller(leaves, donate)
+        except runtime.module().Error as error:
+            raise runtime.translated(error) from None
+        return self._report(leaves, results, prints) if self._reports else results
+
+    def _report(self, leaves: list[Any], results: list[Any], prints: bool) -> list[Any]:
+        """The results without the hidden ones, after what they say."""
+        number = len(self._returned)
+        returned, said = results[:number], results[number:]
+        shown = self._reports if prints else reports.without_prints(self._reports)
+        try:
+            error = reports.show(shown, said, self.name)
+        except BaseException:  # of the user's function that shows a value
+            self._hand_back(leaves, returned)
+            raise
+        if error is None:
+            return returned
+        self._hand_back(leaves, returned)
+        error.results = returned
+        raise error
+
+    def _hand_back(self, leaves: list[Any], results: list[Any]) -> None:
+        """Lets the arrays that a step has consumed hold its new states."""
+        for slot, result in zip(self._returned, results, strict=True):
+            leaf = leaves[slot.updates] if slot.updates >= 0 else None
+            if isinstance(leaf, Array) and isinstance(result, Array) and leaf.buffer.is_donated:
+                leaf.buffer = result.buffer
+
+    @contextlib.contextmanager
+    def trace(self, path: PathLike) -> Iterator[None]:
+        """Writes a timeline of the steps in the block, which Perfetto opens (ui.perfetto.dev).
+
+        `with compiled.trace("t.json"): ...`
+        """
+        target = user_path(path)
+        self._session.trace(True)
+        try:
+            yield
+        finally:
+            self._session.trace(False)
+            _write(target, self._session.trace_json().encode())
+
+    def save(self, path: PathLike) -> None:
+        """Writes the plan, and what is hidden beside it, to `<path>.hidden.npz`: constants, checks, prints.
+
+        Raises:
+          Error: if a file cannot be written, with the system's reason, for example a full disk. What stood
+            at its path before is still there.
+        """
+        target = user_path(path)
+        if self._hidden or self._reports:
+            _write(hidden.path_of(target), hidden.to_bytes(self.plan, self._hidden, self._reports))
+        guarded(self.plan.save, os.fspath(target))
+
+
+def user_path(path: Any) -> Path:
+    """A path of the user's; Python's own messages about what is none do not name the argument."""
+    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+    if (
+        not isinstance(text, str)
+        or not text
+        or "\0" in text
+        or text != text.encode(errors="replace").decode()
+    ):
+        raise ArgumentError(f"path must be that of a file, in UTF-8, found {path!r}")
+    return Path(text)
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Writes a file, or raises `Error` with the system's reason."""
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)  # devices and pipes stay what they are
+        else:
+            replace_file(path, content)
+    except OSError as error:
+        raise Error(f'cannot write "{path}": {error.strerror}') from error
+
+
+def guarded(action: Any, *args: Any, **options: Any) -> Any:
+    """Calls the runtime; its errors become `epl.Error`."""
+    try:
+        return action(*args, **options)
+    except runtime.module().Error as error:
+        raise runtime.translated(error) from None
