@@ -1,4 +1,4 @@
-"""The stages of a step: `Lowered` (program text), `Compiled` (a plan with trees); `load` reads saved plans."""
+"""The stages of a step: `Lowered` (program text), `Compiled` (plan with trees); `load` reads saved plans."""
 
 from __future__ import annotations
 
