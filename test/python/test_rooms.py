@@ -65,6 +65,7 @@ ROOMS = {
     "runtime/plan": {
         "format": [],
         "model": ["format"],
+        "schedule": ["model", "format"],
         "verify": ["model", "format"],
         "build": ["verify", "model", "format"],
     },

@@ -3,11 +3,11 @@
 #ifndef EPL_RUNTIME_PLAN_VERIFY_VERIFY_STAGES_H
 #define EPL_RUNTIME_PLAN_VERIFY_VERIFY_STAGES_H
 
+#include "runtime/plan/format/Report.h"
 #include "runtime/plan/format/plan_generated.h"
 #include "runtime/plan/model/Devices.h"
 #include "runtime/plan/verify/Addresses.h"
 
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -16,31 +16,6 @@ namespace epl::runtime {
 inline constexpr size_t maxLanes = 64;
 inline constexpr size_t maxCommunicators = maxLanes;     // each that is used has a lane
 inline constexpr size_t maxImageBytes = size_t(1) << 28; // a FlatBuffer holds less than 2 GiB
-
-/// What is wrong with a plan. Past a limit it only counts: a damaged plan can break a rule at every byte.
-class Report {
-public:
-  template <typename... Parts> void add(const Parts &...parts) {
-    if (++count > limit)
-      return;
-    std::ostringstream text;
-    (text << ... << parts);
-    messages.push_back(text.str());
-  }
-
-  bool failed() const { return count > 0; }
-
-  std::vector<std::string> take() {
-    if (count > limit)
-      messages.push_back("and " + std::to_string(count - limit) + " more");
-    return std::move(messages);
-  }
-
-private:
-  static constexpr size_t limit = 20;
-  std::vector<std::string> messages;
-  size_t count = 0;
-};
 
 /// Axes, communicators, slots, buffers without their offsets, kernels, lanes.
 void checkTables(const plan::PlanT &plan, Report &report);

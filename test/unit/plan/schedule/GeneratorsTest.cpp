@@ -1,0 +1,64 @@
+// Generators by name and shape: what they make is a schedule, and numbers that they cannot have are errors.
+
+#include "runtime/plan/schedule/Generators.h"
+#include "runtime/plan/format/Error.h"
+#include "runtime/plan/schedule/Check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace epl::runtime::schedule {
+namespace {
+
+std::string errorOf(std::string_view name, const Shape &shape) {
+  try {
+    generate(name, shape);
+  } catch (const PlanError &error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ScheduleGenerators, MakeSchedules) {
+  for (const Generator &generator : getGenerators())
+    for (uint32_t meshes = 1; meshes <= 8; ++meshes)
+      for (uint32_t microBatches = 1; microBatches <= 32; ++microBatches) {
+        uint32_t stages = generator.hasSeveralStages ? 3 : 1;
+        if (generator.hasSeveralStages && microBatches % meshes != 0)
+          continue;
+        Table table = generate(generator.name, {meshes, stages, microBatches});
+        EXPECT_NO_THROW(check(table, meshes * stages, microBatches))
+            << generator.name << " " << meshes << " " << microBatches;
+      }
+}
+
+TEST(ScheduleGenerators, NamesAreOfAnyCase) {
+  EXPECT_TRUE(isGenerator("PreferBackward"));
+  EXPECT_EQ(generate("PreferBackward", {4, 1, 8}), generate("1f1b", {4, 1, 8}));
+  EXPECT_EQ(generate("preferforward", {4, 1, 8}), generate("GPipe", {4, 1, 8}));
+}
+
+TEST(ScheduleGenerators, AnUnknownNameSuggestsTheNearest) {
+  EXPECT_FALSE(isGenerator("zb-h2"));
+  EXPECT_THAT(
+      errorOf("zb-h2", {2, 1, 2}),
+      testing::StartsWith("unknown schedule \"zb-h2\", did you mean \"zb-h1\": schedules are gpipe, 1f1b"));
+  EXPECT_THAT(errorOf("PreferForwards", {2, 1, 2}), testing::HasSubstr("did you mean \"preferforward\""));
+  EXPECT_THAT(errorOf("Pipe", {2, 1, 2}), testing::HasSubstr("did you mean \"gpipe\""));
+}
+
+TEST(ScheduleGenerators, NumbersThatAScheduleCannotHave) {
+  EXPECT_EQ(errorOf("interleaved", {4, 2, 6}),
+            "schedule \"interleaved\" on 4 meshes needs a multiple of 4 micro-batches, found 6");
+  EXPECT_EQ(errorOf("interleaved", {4, 1, 8}),
+            "schedule \"interleaved\" has 2 or more stages on each mesh, found 1");
+  EXPECT_EQ(errorOf("1f1b", {4, 2, 8}), "schedule \"1f1b\" has 1 stage on each mesh, found 2");
+  EXPECT_EQ(errorOf("gpipe", {0, 1, 8}), "schedule \"gpipe\" of 8 micro-batches on 0 meshes of 1 stages: "
+                                         "expected 1 or more of each");
+  for (Shape shape : {Shape{1u << 31, 1, 1}, Shape{1, 1, UINT32_MAX}, Shape{1024, 1, 1025}})
+    EXPECT_THAT(errorOf("zb-h1", shape),
+                testing::HasSubstr("expected at most 1048576 micro-batches of all stages"));
+}
+
+} // namespace
+} // namespace epl::runtime::schedule
