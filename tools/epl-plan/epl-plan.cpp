@@ -1,9 +1,11 @@
-// epl-plan: shows, draws and checks plan files, and measures the machine that plans are made for.
+// epl-plan: shows, draws and checks plan files and schedules, and measures the machine that plans are made
+// for.
 
 #include "Explain.h"
 #include "MachineFile.h"
 #include "Measured.h"
 #include "Render.h"
+#include "Schedule.h"
 
 #include "tools/Tool.h"
 
@@ -24,6 +26,7 @@ using namespace epl::runtime::tool;
 struct Options {
   std::string plan, output, trace, devices = "cpu:2";
   double gflops = 0, gbps = 0; // 0: to be measured
+  ScheduleOptions schedule;
 };
 
 /// Prints a plan even if the verifier rejects it: then the text is what helps to see why.
@@ -65,6 +68,11 @@ ExitCode machine(const Options &options) {
   return good;
 }
 
+ExitCode schedule(const Options &options) {
+  print(describeSchedule(options.schedule));
+  return good;
+}
+
 ExitCode explain(const Options &options) {
   plan::PlanT plan = readPlan(options.plan);
   ExplainOptions explained;
@@ -101,6 +109,10 @@ int main(int argc, char **argv) {
       app.add_subcommand("machine", "Measure what devices of this machine do, as a file for epl-compile "
                                     "--machine: multiply-adds, memory, and "
                                     "all-reduces within this process");
+  CLI::App *scheduleCommand = app.add_subcommand(
+      "schedule",
+      "Print a pipeline's schedule as a table, with its timeline and what it costs, without a plan");
+  addScheduleOptions(*scheduleCommand, options.schedule);
   for (CLI::App *command : {dumpCommand, verifyCommand, renderCommand, explainCommand})
     command->add_option("file", options.plan, "The plan file (.eplan)")->required();
   renderCommand->add_option("-o,--output", options.output, "The SVG file to write; default: standard output");
@@ -126,6 +138,8 @@ int main(int argc, char **argv) {
       return verify(options.plan);
     if (app.got_subcommand(machineCommand))
       return machine(options);
+    if (app.got_subcommand(scheduleCommand))
+      return schedule(options);
     return app.got_subcommand(renderCommand) ? render(options) : explain(options);
   });
 }

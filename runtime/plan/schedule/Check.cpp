@@ -44,6 +44,7 @@ public:
     for (size_t mesh = 0; mesh < table.size(); ++mesh)
       visitLane(mesh);
     reportStrays();
+    checkMicroBatches();
     checkStages();
     if (!report.failed())
       checkCircle();
@@ -95,6 +96,16 @@ private:
     if (noMicroBatch.count > 0)
       report.add(noMicroBatch.place, ": ", toString(noMicroBatch.first), " is of no micro-batch",
                  andMore(noMicroBatch.count), ": expected ", microBatches, " micro-batches");
+  }
+
+  /// Of fewer micro-batches than expected it is said once that they are missing.
+  void checkMicroBatches() {
+    uint32_t found = 0;
+    for (const auto &[unit, place] : places)
+      found = std::max(found, unit.microBatch + 1);
+    if (found < microBatches && found > 0)
+      report.add("the table has ", found, " micro-batches, expected ", microBatches);
+    microBatches = found;
   }
 
   void checkStages() {

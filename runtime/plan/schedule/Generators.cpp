@@ -4,7 +4,6 @@
 #include "runtime/plan/model/Names.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace epl::runtime::schedule {
 
@@ -133,26 +132,25 @@ static std::string toLower(std::string_view text) {
   return lower;
 }
 
-/// Insertions, deletions and replacements of letters that make one of the other (V. Levenshtein, 1966).
-static size_t editDistance(std::string_view from, std::string_view to) {
-  std::vector<size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (char letter : from) {
-    size_t diagonal = row[0]++;
-    for (size_t i = 0; i < to.size(); ++i) {
-      size_t replaced = diagonal + (letter != to[i]);
+/// How much of two names is alike, from 0 to 1: letters of a longest common subsequence, of all.
+static double likeness(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1); // of prefixes of b
+  for (char letter : a) {
+    size_t diagonal = 0;
+    for (size_t i = 0; i < b.size(); ++i) {
+      size_t longer = letter == b[i] ? diagonal + 1 : std::max(row[i], row[i + 1]);
       diagonal = row[i + 1];
-      row[i + 1] = std::min({replaced, row[i] + 1, diagonal + 1});
+      row[i + 1] = longer;
     }
   }
-  return row.back();
+  return 2 * double(row.back()) / double(a.size() + b.size());
 }
 
 [[noreturn]] static void throwUnknown(std::string_view name) {
   const std::vector<Generator> &all = getGenerators();
   std::string lower = toLower(name), known;
-  auto nearest = std::min_element(all.begin(), all.end(), [&](const Generator &a, const Generator &b) {
-    return editDistance(lower, a.name) < editDistance(lower, b.name);
+  auto nearest = std::max_element(all.begin(), all.end(), [&](const Generator &a, const Generator &b) {
+    return likeness(lower, a.name) < likeness(lower, b.name);
   });
   for (const Generator &generator : all)
     known += (known.empty() ? "" : ", ") + std::string(generator.name);

@@ -59,6 +59,14 @@ TEST(ScheduleCheck, AMissingUnit) {
               ElementsAre("mesh 1 has no unit, expected a stage on each mesh"));
 }
 
+TEST(ScheduleCheck, MicroBatchesThatAreMissingAsAWhole) {
+  EXPECT_THAT(messagesOf("s0.F.m0 s0.B.m0\ns1.F.m0 s1.B.m0"),
+              ElementsAre("the table has 1 micro-batches, expected 2"));
+  EXPECT_THAT(messagesOf("s0.F.m0 s0.B.m0\ns1.B.m0"),
+              ElementsAre("the table has 1 micro-batches, expected 2",
+                          "stage 1 has kinds B (s1.B.m0), expected F and B, or F, I and W"));
+}
+
 TEST(ScheduleCheck, AUnitThatStandsTwice) {
   EXPECT_THAT(messagesOf("s0.F.m0 s0.F.m1 s0.B.m0 s0.B.m1 s0.F.m0\n" + std::string(second)),
               ElementsAre("mesh 0, word 5: s0.F.m0 is at mesh 0, word 1 already, expected it once"));

@@ -43,8 +43,14 @@ TEST(ScheduleGenerators, AnUnknownNameSuggestsTheNearest) {
   EXPECT_THAT(
       errorOf("zb-h2", {2, 1, 2}),
       testing::StartsWith("unknown schedule \"zb-h2\", did you mean \"zb-h1\": schedules are gpipe, 1f1b"));
-  EXPECT_THAT(errorOf("PreferForwards", {2, 1, 2}), testing::HasSubstr("did you mean \"preferforward\""));
-  EXPECT_THAT(errorOf("Pipe", {2, 1, 2}), testing::HasSubstr("did you mean \"gpipe\""));
+  for (auto [found, meant] : {std::pair("PreferForwards", "preferforward"),
+                              {"Pipe", "gpipe"},
+                              {"zb", "zb-h1"},
+                              {"zb-v", "zb-h1"},
+                              {"1F1B1", "1f1b"},
+                              {"inter", "interleaved"}})
+    EXPECT_THAT(errorOf(found, {2, 1, 2}), testing::HasSubstr("did you mean \"" + std::string(meant) + "\""));
+  EXPECT_THAT(errorOf("\x01", {2, 1, 2}), testing::StartsWith("unknown schedule \"\\x01\", did you mean"));
 }
 
 TEST(ScheduleGenerators, NumbersThatAScheduleCannotHave) {

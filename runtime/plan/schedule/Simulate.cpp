@@ -1,0 +1,91 @@
+#include "runtime/plan/schedule/Simulate.h"
+
+#include "runtime/plan/schedule/Flow.h"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <numeric>
+
+namespace epl::runtime::schedule {
+namespace {
+
+class Simulator {
+public:
+  Simulator(const Table &table, const Costs &costs)
+      : table(table), costs(costs), flow(table), ends(flow.size()) {
+    for (size_t mesh = 0; mesh < table.size(); ++mesh)
+      for (Unit unit : table[mesh])
+        meshes[unit.stage] = mesh;
+  }
+
+  Run run() {
+    Run run;
+    run.spans.resize(table.size());
+    [[maybe_unused]] std::vector<size_t> counts =
+        walk(table, flow, [&](size_t mesh, Unit unit) { add(run.spans[mesh], mesh, unit); });
+    for (size_t mesh = 0; mesh < table.size(); ++mesh) {
+      assert(counts[mesh] == table[mesh].size() && "a table that passes its check ends");
+      run.makespan = std::max(run.makespan, run.spans[mesh].back().end);
+      run.kept.push_back(mostKept(table[mesh]));
+    }
+    for (const std::vector<Span> &spans : run.spans)
+      run.idle.push_back(run.makespan - busy(spans));
+    return run;
+  }
+
+private:
+  void add(std::vector<Span> &spans, size_t mesh, Unit unit) {
+    double begin = spans.empty() ? 0 : spans.back().end;
+    for (Unit need : flow.needs(unit))
+      begin = std::max(begin, ends[flow.number(need)] + (meshes[need.stage] != mesh ? costs.link : 0));
+    double end = begin + costOf(unit);
+    ends[flow.number(unit)] = end;
+    spans.push_back({unit, begin, end});
+  }
+
+  double costOf(Unit unit) const {
+    switch (unit.kind) {
+    case Kind::forward:
+      return costs.forward;
+    case Kind::backward:
+      return costs.backward;
+    case Kind::input:
+      return flow.isLast(unit) ? costs.input + costs.weight : costs.input;
+    case Kind::weight:
+      return costs.weight;
+    }
+    return 0;
+  }
+
+  uint32_t mostKept(const std::vector<Unit> &lane) const {
+    uint32_t kept = 0, most = 0;
+    for (Unit unit : lane) {
+      kept += unit.kind == Kind::forward;
+      most = std::max(most, kept);
+      kept -= flow.isLast(unit);
+    }
+    return most;
+  }
+
+  static double busy(const std::vector<Span> &spans) {
+    return std::accumulate(spans.begin(), spans.end(), 0.0,
+                           [](double sum, const Span &span) { return sum + (span.end - span.begin); });
+  }
+
+  const Table &table;
+  const Costs &costs;
+  Flow flow;
+  std::vector<double> ends;          // of units by number
+  std::map<uint32_t, size_t> meshes; // of each stage
+};
+
+} // namespace
+
+double Run::bubble() const {
+  return makespan > 0 ? std::accumulate(idle.begin(), idle.end(), 0.0) / (makespan * double(idle.size())) : 0;
+}
+
+Run simulate(const Table &table, const Costs &costs) { return Simulator(table, costs).run(); }
+
+} // namespace epl::runtime::schedule
