@@ -2,6 +2,8 @@
 
 #include "dialect/Channels.h"
 
+#include "dialect/Loops.h"
+
 #include <limits>
 #include <map>
 
@@ -38,6 +40,24 @@ Operation *mlir::epl::getFirstReader(Value value) {
         !first || reader->isBeforeInBlock(first))
       first = reader;
   return first;
+}
+
+LoopAttr mlir::epl::getChannelLoop(Value value) {
+  if (auto stack = value.getDefiningOp<LoopStackOp>())
+    return isOfMicroBatches(stack.getLoop()) ? stack.getLoop() : LoopAttr();
+  Operation *reader = isReceived(value) && !value.use_empty() ? *value.user_begin() : nullptr;
+  while (isa_and_nonnull<ToLocalOp, FromLocalOp>(reader) && !reader->use_empty())
+    reader = *reader->user_begin();
+  auto slice = dyn_cast_or_null<LoopSliceOp>(reader);
+  return slice && isOfMicroBatches(slice.getLoop()) ? slice.getLoop() : LoopAttr();
+}
+
+bool mlir::epl::isSent(Value value) {
+  return llvm::any_of(value.getUses(), [](OpOperand &use) {
+    auto function = dyn_cast<FunctionOpInterface>(use.getOwner()->getParentOp());
+    return use.getOwner()->hasTrait<OpTrait::IsTerminator>() && function &&
+           function.getResultAttr(use.getOperandNumber(), EplDialect::kChannelAttr);
+  });
 }
 
 ChannelUses::ChannelUses(FunctionOpInterface function) {
@@ -104,16 +124,21 @@ static LogicalResult verifyPair(int64_t channel, End sender, End receiver) {
   return error;
 }
 
-/// Ops that make what is sent stand before those that read what is received later.
+/// Ops that make what is sent stand before those that read what is received later, outside of the loop over
+/// micro-batches that they are both in.
 static LogicalResult verifyOrder(FunctionOpInterface function) {
   ChannelUses uses(function);
-  int64_t latest = -1; // channel that was read so far
+  std::map<int64_t, LoopAttr> read; // channels so far, and where
   for (Operation &op : function.getFunctionBody().front().without_terminator()) {
-    if (!isa<PredicateOp>(op))
-      latest = std::max(latest, uses.getLastRead(&op));
-    if (int64_t channel = uses.getFirstSent(&op); channel < latest)
-      return op.emitOpError() << "makes what is sent by channel " << channel
-                              << ", expected it before what is received by channel " << latest << " is read";
+    LoopAttr loop = getEdgeLoop(&op);
+    if (int64_t channel = uses.getLastRead(&op); channel >= 0 && !isa<PredicateOp>(op))
+      read.try_emplace(channel, loop);
+    int64_t sent = uses.getFirstSent(&op);
+    for (auto later = read.upper_bound(sent); later != read.end(); ++later)
+      if (!isOfMicroBatches(loop) || later->second != loop)
+        return op.emitOpError() << "makes what is sent by channel " << sent
+                                << ", expected it before what is received by channel " << later->first
+                                << " is read";
   }
   return success();
 }

@@ -13,6 +13,11 @@
 // for channel n before it makes what it sends by a channel below n. So that is forbidden: an op that makes
 // what is sent by channel k stands before all ops that read what comes by channels above k.
 //
+// In a loop over micro-batches each iteration sends: a channel carries the values of all of them, which
+// `epl.loop_stack` and `epl.loop_slice` put together and take apart. A mesh does one iteration's forward work
+// before it does the backward work of an earlier one, so channels of one loop have no order here: that of
+// the schedule is proved in the plan (runtime/plan/verify).
+//
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -25,9 +30,16 @@ namespace mlir::epl {
 /// Whether `value` is an argument that comes from another mesh.
 bool isReceived(Value value);
 
+/// Whether a function returns `value` for another mesh.
+bool isSent(Value value);
+
 /// The first op of the value's block that reads it, or null. What is made of a received value stands there
 /// and not earlier: what it is made of may in turn be made of what is sent before.
 Operation *getFirstReader(Value value);
+
+/// The loop over micro-batches whose iterations each receive a part of `value`, an argument, or send one of
+/// it, a result. Null if it is sent once.
+LoopAttr getChannelLoop(Value value);
 
 /// The channels that the ops of a function read and send by.
 class ChannelUses {

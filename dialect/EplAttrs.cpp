@@ -59,7 +59,7 @@ ScopeAttr ScopeAttr::withDims(ArrayRef<DimConstraintAttr> more) const {
   return get(getContext(), getKind(), getDeviceCount(), getName(), dims, getPlace());
 }
 
-LogicalResult LoopAttr::verify(EmitError emitError, int64_t id, int64_t tripCount) {
+LogicalResult LoopAttr::verify(EmitError emitError, int64_t id, int64_t tripCount, bool) {
   if (tripCount < 1) // (L1)
     return emitError() << "loop " << id << " has " << tripCount << " iterations, expected at least 1";
   return success();

@@ -20,7 +20,9 @@ def Epl_WorkKind : Epl_Enum<"WorkKind", "what part of a step an op belongs to", 
   I32EnumAttrCase<"forward", 0>,
   I32EnumAttrCase<"backward", 1>,
   I32EnumAttrCase<"recompute", 2>,
-  I32EnumAttrCase<"apply", 3>
+  I32EnumAttrCase<"apply", 3>,
+  I32EnumAttrCase<"backward_input", 4>,
+  I32EnumAttrCase<"backward_weight", 5>
 ]>;
 
 def Epl_ReductionKind : Epl_Enum<"ReductionKind", "how partial values combine", [
@@ -227,11 +229,17 @@ def Epl_LoopAttr : Epl_Attr<"Loop", "loop"> {
   let description = [{
     Example: `#epl.loop<0, trip_count = 24>`.
 
+    With `micro_batches` its iterations are micro-batches of the step (`epl-form-micro-batches`). Task graphs with
+    devices of their own may each have a part of such a loop, and each orders the forward and backward work of its
+    iterations by a schedule.
+
     Constraints:
     - (L1) `trip_count` is at least 1.
   }];
-  let parameters = (ins "int64_t":$id, "int64_t":$trip_count);
-  let assemblyFormat = "`<` $id `,` `trip_count` `=` $trip_count `>`";
+  let parameters = (ins "int64_t":$id, "int64_t":$trip_count, DefaultValuedParameter<"bool", "false">:$micro_batches);
+  let assemblyFormat = [{
+    `<` $id `,` `trip_count` `=` $trip_count (`,` `micro_batches` `=` $micro_batches^)? `>`
+  }];
   let genVerifyDecl = 1;
 }
 

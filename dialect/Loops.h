@@ -13,6 +13,9 @@ namespace mlir::epl {
 /// The loop that an op enters or leaves, null for all other ops.
 LoopAttr getEdgeLoop(Operation *op);
 
+/// Whether a loop's iterations are micro-batches; false for null.
+inline bool isOfMicroBatches(LoopAttr loop) { return loop && loop.getMicroBatches(); }
+
 /// Whether an op's results are there after the loop only: `epl.loop_last`, `epl.loop_stack`.
 bool leavesLoop(Operation *op);
 

@@ -364,6 +364,8 @@ private:
     case WorkKind::forward:
       return void(++numForward);
     case WorkKind::backward:
+    case WorkKind::backward_input:
+    case WorkKind::backward_weight:
       return void(++numBackward);
     case WorkKind::recompute:
       return void(++numRecompute);

@@ -254,6 +254,7 @@ LogicalResult PlanBuilder::add() {
   for (BlockArgument argument : func.getArguments())
     if (!isChannel(func.getArgAttrDict(argument.getArgNumber())))
       addSends(argument, {});
+  addUnits();
   return addOps(func.front());
 }
 
@@ -279,8 +280,9 @@ static plan::PlanT getCommon(ModuleOp module, const PlanOptions &options) {
   return common;
 }
 
-static FailureOr<plan::PlanT> buildWhole(func::FuncOp func, const PlanOptions &options) {
-  PlanBuilder builder(func);
+static FailureOr<plan::PlanT> buildWhole(func::FuncOp func, const PlanSchedule &schedule,
+                                         const PlanOptions &options) {
+  PlanBuilder builder(func, schedule);
   if (failed(builder.add()))
     return failure();
   plan::PlanT common = getCommon(func->getParentOfType<ModuleOp>(), options);
@@ -324,8 +326,9 @@ static plan::SlotT toWhole(const plan::SlotT &own, const plan::PartT &part) {
   return slot;
 }
 
-static FailureOr<plan::PartT> buildPart(func::FuncOp func, uint32_t numArguments) {
-  PlanBuilder builder(func);
+static FailureOr<plan::PartT> buildPart(func::FuncOp func, const PlanSchedule &schedule,
+                                        uint32_t numArguments) {
+  PlanBuilder builder(func, schedule);
   if (failed(builder.add()))
     return failure();
   MeshOp mesh = builder.getMesh();
@@ -340,12 +343,12 @@ static FailureOr<plan::PartT> buildPart(func::FuncOp func, uint32_t numArguments
 
 /// A part for each mesh.
 static FailureOr<plan::PlanT> buildParts(ModuleOp module, ArrayRef<func::FuncOp> functions,
-                                         const PlanOptions &options) {
+                                         const PlanSchedule &schedule, const PlanOptions &options) {
   uint32_t numArguments = countArguments(functions);
   std::vector<plan::PartT> parts;
   std::map<uint32_t, plan::SlotT> slots;
   for (func::FuncOp func : functions) {
-    FailureOr<plan::PartT> part = buildPart(func, numArguments);
+    FailureOr<plan::PartT> part = buildPart(func, schedule, numArguments);
     if (failed(part))
       return failure();
     for (auto [index, slot] : llvm::enumerate(part->slots))
@@ -367,8 +370,11 @@ FailureOr<plan::PlanT> mlir::epl::buildPlan(ModuleOp module, const PlanOptions &
   if (functions.empty())
     return module.emitError() << "has no public function";
   try {
-    return functions.size() == 1 ? buildWhole(functions.front(), options)
-                                 : buildParts(module, functions, options);
+    FailureOr<PlanSchedule> schedule = PlanSchedule::create(functions, options.schedule);
+    if (failed(schedule))
+      return failure();
+    return functions.size() == 1 ? buildWhole(functions.front(), *schedule, options)
+                                 : buildParts(module, functions, *schedule, options);
   } catch (const runtime::PlanError &error) {
     return module.emitError() << error.what();
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/plan/format/plan_generated.h"
+#include "runtime/plan/schedule/Schedule.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Support/LLVM.h"
@@ -14,6 +15,8 @@ struct PlanOptions {
   uint32_t nodes = 1;  ///< of which ranks take a device each in turn
   std::string options; ///< of the compilation, as a command line
   std::string source;  ///< the file that was compiled
+  /// In which order each mesh does the work of micro-batches.
+  ::epl::runtime::schedule::Schedule schedule = ::epl::runtime::schedule::Schedule::of("1f1b");
 };
 
 /// Builds the verified plan of a module after the kernel phase: tasks of launches, collectives, lowered

@@ -1,7 +1,8 @@
 //===- PlanBuilder.h - The walk that makes a plan ---------------*- C++ -*-===//
 //
 // What the files of plan building share: the driver, tables and launches (BuildPlan.cpp), collectives
-// (PlanCollectives.cpp), kernels (PlanKernels.cpp) and loops (PlanLoops.cpp).
+// (PlanCollectives.cpp), kernels (PlanKernels.cpp), loops (PlanLoops.cpp), those over micro-batches
+// (PlanMicroBatches.cpp) and what meshes send each other (PlanChannels.cpp).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -11,6 +12,7 @@
 #include "dialect/Sharding.h"
 #include "dialect/SourceLocation.h"
 #include "passes/emit/BuildPlan.h"
+#include "passes/emit/PlanSchedule.h"
 #include "passes/emit/PlanTypes.h"
 #include "passes/emit/ScopePath.h"
 #include "runtime/plan/build/Builder.h"
@@ -32,7 +34,8 @@ std::vector<std::unique_ptr<plan::DimShardingT>> toDimShardings(ShardingAttr sha
 /// The state of one walk over a function: what one mesh does.
 class PlanBuilder {
 public:
-  explicit PlanBuilder(func::FuncOp func) : func(func), builder("cpu") {}
+  PlanBuilder(func::FuncOp func, const PlanSchedule &schedule)
+      : func(func), schedule(schedule), builder("cpu") {}
 
   /// Adds what the function does.
   LogicalResult add();
@@ -52,12 +55,18 @@ private:
   LogicalResult addResult(unsigned index);
   LogicalResult addSlot(plan::SlotT slot, DistType type, DictionaryAttr attrs, StringRef defaultName);
   void findChannels();
-  template <typename EndT> EndT makeEnd(DistType type, Attribute channel);
+  template <typename EndT> EndT makeEnd(DistType type, Attribute channel, int64_t message = 0);
   void addReceives(Operation *reader);
   void addSends(Value value, WorkAttr work);
+  bool receivesPart(LoopSliceOp op) const;
+  void receivePart(LoopSliceOp op, int64_t part);
+  void sendPart(LoopStackOp op, int64_t part);
   void setGuards(Operation *op);
   LogicalResult addOps(Block &body);
   LogicalResult addLoop(ArrayRef<Operation *> ops, LoopAttr loop, const Loops &loops);
+  void addUnits();
+  LogicalResult addMicroBatches(LoopAttr loop, const Loops &loops);
+  LogicalResult addUnit(::epl::runtime::schedule::Unit unit, const PlanUnits &units, const Loops &loops);
   void beginIteration(ArrayRef<Operation *> ops, const Loops &loops, bool isFirst);
   LogicalResult addIterationOp(Operation *op, int64_t iteration);
   void addSlice(LoopSliceOp op, int64_t part);
@@ -90,13 +99,21 @@ private:
     return buffers[value] = builder.addBuffer(name.str(), getBytes(type));
   }
 
+  /// What units of an iteration over micro-batches hand to later ones of it.
+  struct Kept {
+    DenseMap<Value, uint32_t> buffers;
+    DenseMap<int64_t, uint32_t> predicates;
+  };
+
   func::FuncOp func;
+  const PlanSchedule &schedule;
   runtime::Builder builder;
   MeshOp mesh;
   DenseMap<Value, uint32_t> buffers;
   /// The parts of stacks that only slices read.
   DenseMap<Value, SmallVector<uint32_t>> stacks;
   llvm::StringMap<KernelEntry> kernels;
+  std::vector<Kept> kept; ///< of each iteration over micro-batches
   /// What holds the predicate of each number, now.
   DenseMap<int64_t, uint32_t> predicates;
   DenseMap<Operation *, SmallVector<BlockArgument>>

@@ -6,22 +6,16 @@
 // its own value or of one of a later channel, so that receives are in the order of channels, on a lane of
 // their own. What makes a value that is sent stands before all that reads what comes by later channels
 // (`verifyChannels`): of all channels that are not done the first can always be.
+// In a loop over micro-batches each iteration sends a message: a send stands where its part leaves the loop,
+// a receive where the iteration takes its own.
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Channels.h"
 #include "passes/emit/PlanBuilder.h"
 
 using namespace mlir;
 using namespace mlir::epl;
-
-/// The first op of the body that reads `value`; the last op of all if none does.
-static Operation *getFirstReader(Value value, Block &body) {
-  Operation *first = body.getTerminator();
-  for (Operation *user : value.getUsers())
-    if (Operation *reader = body.findAncestorOpInBlock(*user); reader->isBeforeInBlock(first))
-      first = reader;
-  return first;
-}
 
 /// The value that a send reads as soon as it is made: inside of the task that hands it out.
 static Value getMade(Value value) {
@@ -36,23 +30,27 @@ void PlanBuilder::findChannels() {
   Block &body = func.front();
   Operation *next = body.getTerminator(); // the first reader of what comes by later channels
   for (BlockArgument argument : llvm::reverse(body.getArguments())) { // of which channels ascend
-    if (!func.getArgAttr(argument.getArgNumber(), EplDialect::kChannelAttr))
+    if (!isReceived(argument))
       break;
-    Operation *own = getFirstReader(argument, body);
-    next = own->isBeforeInBlock(next) ? own : next;
+    if (getChannelLoop(argument))
+      continue;
+    Operation *own = getFirstReader(argument);
+    next = own && own->isBeforeInBlock(next) ? own : next;
     received[next].push_back(argument);
   }
   for (auto &[reader, arguments] : received)
     std::reverse(arguments.begin(), arguments.end());
   for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands()))
-    if (func.getResultAttr(index, EplDialect::kChannelAttr))
+    if (func.getResultAttr(index, EplDialect::kChannelAttr) && !getChannelLoop(value))
       sent[getMade(value)].push_back(index);
 }
 
 /// The ends of a channel: which one, and how this mesh holds the tensor.
-template <typename EndT> EndT PlanBuilder::makeEnd(DistType type, Attribute channel) {
+template <typename EndT> EndT PlanBuilder::makeEnd(DistType type, Attribute channel, int64_t message) {
   EndT end;
   end.channel = uint32_t(cast<IntegerAttr>(channel).getInt());
+  end.message = uint32_t(message);
+  end.depth = uint32_t(schedule.getDepth(end.channel));
   end.type = *getElementType(type.getGlobal().getElementType());
   end.shape.assign(type.getGlobal().getShape().begin(), type.getGlobal().getShape().end());
   end.sharding = toDimShardings(type.getSharding());
@@ -84,4 +82,31 @@ void PlanBuilder::addSends(Value value, WorkAttr work) {
     builder.send(getInfo(maker ? maker : func.front().getTerminator(), "send", work), std::move(send));
   }
   sent.erase(own);
+}
+
+bool PlanBuilder::receivesPart(LoopSliceOp op) const {
+  return isReceived(op.getOperand()) && getChannelLoop(op.getOperand());
+}
+
+void PlanBuilder::receivePart(LoopSliceOp op, int64_t part) {
+  unsigned argument = cast<BlockArgument>(op.getOperand()).getArgNumber();
+  auto type = cast<DistType>(op.getType());
+  auto receive = makeEnd<plan::ReceiveT>(type, func.getArgAttr(argument, EplDialect::kChannelAttr), part);
+  receive.target = addBuffer(op, getLocalType(func, type), "receive");
+  builder.setGuards({});
+  builder.receive(getInfo(op, "receive"), std::move(receive));
+}
+
+void PlanBuilder::sendPart(LoopStackOp op, int64_t part) {
+  builder.setGuards({});
+  for (OpOperand &use : op.getResult().getUses()) {
+    Attribute channel = isa<func::ReturnOp>(use.getOwner())
+                            ? func.getResultAttr(use.getOperandNumber(), EplDialect::kChannelAttr)
+                            : Attribute();
+    if (!channel)
+      continue;
+    auto send = makeEnd<plan::SendT>(cast<DistType>(op.getOperand().getType()), channel, part);
+    send.source = buffers.lookup(op.getOperand());
+    builder.send(getInfo(op, "send"), std::move(send));
+  }
 }

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Channels.h"
 #include "passes/emit/PlanBuilder.h"
 
 using namespace mlir;
@@ -32,6 +33,8 @@ LogicalResult PlanBuilder::addOps(Block &body) {
 }
 
 LogicalResult PlanBuilder::addLoop(ArrayRef<Operation *> ops, LoopAttr loop, const Loops &loops) {
+  if (isOfMicroBatches(loop))
+    return addMicroBatches(loop, loops);
   for (int64_t iteration = 0; iteration < loop.getTripCount(); ++iteration) {
     beginIteration(ops, loops, iteration == 0);
     for (Operation *op : ops)
@@ -69,6 +72,8 @@ LogicalResult PlanBuilder::addIterationOp(Operation *op, int64_t iteration) {
 }
 
 void PlanBuilder::addSlice(LoopSliceOp op, int64_t part) {
+  if (receivesPart(op))
+    return receivePart(op, part);
   if (auto parts = stacks.find(op.getOperand()); parts != stacks.end()) {
     buffers[op] = parts->second[part];
     return;
@@ -82,8 +87,20 @@ void PlanBuilder::addSlice(LoopSliceOp op, int64_t part) {
   addCopy(op, "slice", copy);
 }
 
+/// Whether a use of a stack is that each iteration sends its part.
+static bool isSend(OpOperand &use) {
+  auto function = dyn_cast<func::FuncOp>(use.getOwner()->getParentOp());
+  return isa<func::ReturnOp>(use.getOwner()) &&
+         function.getResultAttr(use.getOperandNumber(), EplDialect::kChannelAttr) &&
+         getChannelLoop(use.get());
+}
+
 void PlanBuilder::addPart(LoopStackOp op, int64_t part) {
   uint32_t made = buffers.lookup(op.getOperand());
+  if (getChannelLoop(op.getResult()) && isSent(op.getResult()))
+    sendPart(op, part);
+  if (llvm::all_of(op.getResult().getUses(), isSend))
+    return;
   if (llvm::all_of(op.getResult().getUsers(), llvm::IsaPred<LoopSliceOp>)) {
     stacks[op].resize(op.getLoop().getTripCount());
     stacks[op][part] = made;

@@ -99,6 +99,8 @@ private:
     SmallVector<Attribute> key{builder.getStringAttr(op->getName().getStringRef()),
                                cast<DistType>(op->getOperand(0).getType()).getSharding().getMesh(),
                                guards ? guards : none, loop ? Attribute(loop) : none};
+    if (isOfMicroBatches(loop)) // forward and backward work of an iteration is done at different times
+      key.push_back(op->getAttr(EplDialect::kWorkAttr));
     llvm::TypeSwitch<Operation *>(op)
         .Case<AllReduceOp, ReduceScatterOp>([&](auto reduce) {
           key.push_back(builder.getStrArrayAttr(reduce.getReducedAxes()));

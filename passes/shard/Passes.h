@@ -37,6 +37,10 @@ struct ShardOptions : PassPipelineOptions<ShardOptions> {
   Option<int64_t> microBatches{*this, "micro-batches",
                                llvm::cl::desc("How many micro-batches the batch is cut into"),
                                llvm::cl::init(1)};
+  Option<bool> splitBackward{*this, "split-backward",
+                             llvm::cl::desc("Split the backward work of micro-batches in what sent gradients "
+                                            "are made of and what can be done later"),
+                             llvm::cl::init(false)};
   Option<ZeroLevel> zero{*this, "zero", llvm::cl::desc("What is shared over the axis \"data\""),
                          llvm::cl::init(ZeroLevel::off), getZeroLevels()};
   Option<bool> sequenceParallel{*this, "sequence-parallel",
@@ -50,7 +54,7 @@ struct ShardOptions : PassPipelineOptions<ShardOptions> {
 void buildPlacePipeline(OpPassManager &pm, const ShardOptions &options);
 
 /// Adds those of the second half, which makes the local program of it.
-void buildLocalizePipeline(OpPassManager &pm);
+void buildLocalizePipeline(OpPassManager &pm, const ShardOptions &options);
 
 /// Adds the passes of the shard phase, in order.
 void buildShardPipeline(OpPassManager &pm, const ShardOptions &options);

@@ -50,17 +50,19 @@ void mlir::epl::buildPlacePipeline(OpPassManager &pm, const ShardOptions &option
   pm.addPass(createVerifyShardedPass());
 }
 
-void mlir::epl::buildLocalizePipeline(OpPassManager &pm) {
+void mlir::epl::buildLocalizePipeline(OpPassManager &pm, const ShardOptions &options) {
   // Tasks are formed of local ops: what lies between two collectives is known only when these are there.
   pm.addPass(createLocalizePass());
   pm.addPass(createVerifyLocalPass());
+  if (options.splitBackward)
+    pm.addPass(createSplitBackwardPass());
   pm.addPass(createFormTasksPass());
   pm.addPass(createVerifyTasksPass());
 }
 
 void mlir::epl::buildShardPipeline(OpPassManager &pm, const ShardOptions &options) {
   buildPlacePipeline(pm, options);
-  buildLocalizePipeline(pm);
+  buildLocalizePipeline(pm, options);
 }
 
 void mlir::epl::registerShardModels(DialectRegistry &registry) {

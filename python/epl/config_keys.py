@@ -66,9 +66,17 @@ KEYS: dict[str, Key] = {
     ),
     "pipeline.strategy": Key(
         "preferbackward",
-        "In which order a stage takes micro-batches: all forward first (GPipe), backward as soon as possible "
-        "(1F1B), and that with the optimizer overlapped.",
-        ("preferforward", "preferbackward", "preferbackwardoptimizer"),
+        "In which order the devices of a scope take micro-batches: all forward work first (preferforward, "
+        "gpipe), backward work as soon as possible (preferbackward, 1f1b), that with one more forward ahead "
+        "(preferbackwardoptimizer), or with gradients of parameters where the devices would wait (zb-h1).",
+        ("preferforward", "preferbackward", "preferbackwardoptimizer", "gpipe", "1f1b", "zb-h1"),
+        has_effect=True,
+    ),
+    "pipeline.schedule": Key(
+        "",
+        "A file with a table of the order in which each mesh does the work of its micro-batches, instead of "
+        "a strategy: `epl-plan schedule` prints such tables.",
+        has_effect=True,
     ),
     "gradient_checkpoint.type": Key(
         "", "Which values are computed again for the gradient, not kept.", ("", "collection", "auto")

@@ -202,7 +202,8 @@ def _options(config: Config) -> tuple[str, ...]:
     machine = config["cluster.machine"]
     choices = () if machine == KEYS["cluster.machine"].default else (f"--machine={machine}",)
     count = config["pipeline.num_micro_batch"]
-    micro = (f"--micro-batches={count}",) if count != 1 else ()
+    schedule = config["pipeline.schedule"] or config["pipeline.strategy"]
+    micro = (f"--micro-batches={count}", f"--schedule={schedule}") if count != 1 else ()
     return (*micro, *zero, *colocate, *across, *sequence, *choices)
 
 

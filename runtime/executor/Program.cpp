@@ -35,11 +35,12 @@ void Program::bindCommands(const Code &code, const BoundCollectives &collectives
     bool moves = kind == CommandKind::collective || kind == CommandKind::transfer;
     const plan::ReceiveT *receive = command.action.AsReceive();
     const plan::SendT *send = command.action.AsSend();
-    bound.push_back(
-        {moves ? collectives.bind(source, partIndex, index) : code.bind(source, index), send != nullptr});
+    bound.push_back({moves ? collectives.bind(source, partIndex, index) : code.bind(source, index),
+                     send != nullptr || receive != nullptr});
     maxPointers = std::max(maxPointers, bound.back().command->numPointers());
-    received.push_back(receive ? int32_t(receive->channel) : -1);
-    sent.push_back(send ? int32_t(send->channel) : -1);
+    receivedMessages.push_back(receive ? std::optional<Message>({receive->channel, receive->message})
+                                       : std::nullopt);
+    sentMessages.push_back(send ? std::optional<Message>({send->channel, send->message}) : std::nullopt);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "runtime/collective/Collectives.h"
 
+#include <optional>
 #include <vector>
 
 namespace epl::runtime {
@@ -40,7 +41,7 @@ public:
   }
 
   Command &command(uint32_t command) const { return *bound[command].command; }
-  /// Whether commands of other ranks wait for it: it has listeners, or sends.
+  /// Whether commands of other ranks wait for it: it has listeners, sends or receives.
   bool isHeard(uint32_t command) const { return bound[command].isHeard; }
   /// The pointers that any of them needs room for.
   size_t numPointers() const { return maxPointers; }
@@ -58,9 +59,13 @@ public:
   /// The communicators over which commands of other ranks wait for `command`.
   std::span<const uint32_t> listeners(uint32_t command) const { return listenerLists.of(command); }
 
-  /// The channel that a command receives from or sends to; -1 for others.
-  int32_t receivedChannel(uint32_t command) const { return received[command]; }
-  int32_t sentChannel(uint32_t command) const { return sent[command]; }
+  /// A message of a channel.
+  struct Message {
+    uint32_t channel, index;
+  };
+  /// What a command receives or sends; none for others.
+  const std::optional<Message> &received(uint32_t command) const { return receivedMessages[command]; }
+  const std::optional<Message> &sent(uint32_t command) const { return sentMessages[command]; }
 
 private:
   /// A list for each command or rank, all in one array.
@@ -100,7 +105,7 @@ private:
   Lists<Place> localLists;
   Lists<RemoteWait> remoteLists;
   Lists<uint32_t> listenerLists;
-  std::vector<int32_t> received, sent; // channel of each command
+  std::vector<std::optional<Message>> receivedMessages, sentMessages; // of each command
 };
 
 } // namespace epl::runtime

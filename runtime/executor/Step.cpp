@@ -3,7 +3,8 @@
 // A command at the head of its lane is ready when what it waits for has run: on its own rank the thread knows
 // that; for others, each rank publishes how far its lanes have come in counters that it alone writes. So a
 // command that no other rank waits for costs no atomic operation, and no cache line has two writers. A
-// receive waits in the same way for those ranks of another mesh whose memory it reads. A worker that finds
+// receive waits in the same way for those ranks of another mesh whose memory it reads, and a send for those
+// that fetch the message in whose place it comes. A worker that finds
 // nothing ready polls, then sleeps until one that it may wait for wakes it.
 // A command may be complete when its start returns, as every one of a CPU is, or later: then its lane stands
 // still, other lanes and ranks go on, and the thread asks it again. It does not sleep meanwhile.
@@ -158,20 +159,35 @@ bool Step::othersAreReady(const Frame::Cursor &cursor, Frame::Lane &lane) const 
       if (!cursor.mesh.isPublished(members[lane.member], place))
         return false;
   }
-  int32_t channel = cursor.program.receivedChannel(command);
-  return channel < 0 || isSent(cursor, uint32_t(channel), lane.member);
+  if (const std::optional<Program::Message> &received = cursor.program.received(command))
+    return isSent(cursor, *received, lane.member);
+  const std::optional<Program::Message> &sent = cursor.program.sent(command);
+  return !sent || hasRoom(cursor, *sent, lane.member);
 }
 
-/// Whether all that are here, and from whom a rank receives, have sent; the first `seen` of them have.
-bool Step::isSent(const Frame::Cursor &cursor, uint32_t channel, uint32_t &seen) const {
-  PartCommand sender = plan.channels().sender(channel);
-  Program::Place place = plan.program(sender.part).place(sender.command);
-  std::span<const uint32_t> sources = plan.channels().sources(channel, cursor.rank);
-  auto isHere = [&](uint32_t source) { return plan.ranks().has(sender.part, source); };
-  while (seen < sources.size() &&
-         (!isHere(sources[seen]) || frame.meshes[sender.part].isPublished(sources[seen], place)))
+/// Whether all from whom a rank receives have sent; the first `seen` of them have.
+bool Step::isSent(const Frame::Cursor &cursor, Program::Message message, uint32_t &seen) const {
+  auto [channel, index] = message;
+  return haveRun(plan.channels().sources(channel, cursor.rank), plan.channels().messages(channel)[index].send,
+                 seen);
+}
+
+/// Whether all who fetch from a rank have fetched the message that the next one takes the place of.
+bool Step::hasRoom(const Frame::Cursor &cursor, Program::Message message, uint32_t &seen) const {
+  auto [channel, index] = message;
+  uint32_t depth = plan.channels().depth(channel);
+  return index < depth || haveRun(plan.channels().listeners(channel, cursor.rank),
+                                  plan.channels().messages(channel)[index - depth].receive, seen);
+}
+
+/// Whether those ranks of the command's part that are here have run it; the first `seen` of them have.
+bool Step::haveRun(std::span<const uint32_t> others, PartCommand command, uint32_t &seen) const {
+  Program::Place place = plan.program(command.part).place(command.command);
+  auto isHere = [&](uint32_t rank) { return plan.ranks().has(command.part, rank); };
+  while (seen < others.size() &&
+         (!isHere(others[seen]) || frame.meshes[command.part].isPublished(others[seen], place)))
     ++seen;
-  return seen == sources.size();
+  return seen == others.size();
 }
 
 CommandContext Step::contextOf(uint32_t worker, const Frame::Cursor &cursor) const {
@@ -268,15 +284,17 @@ void Step::announce(uint32_t worker, const Frame::Cursor &cursor, uint32_t comma
     for (uint32_t member : program.peers(communicator, cursor.rank))
       if (uint32_t owner = frame.workerOf(program.part(), member); owner != worker)
         executor.wakeSleeper(owner);
-  if (int32_t channel = program.sentChannel(command); channel >= 0)
-    wakeReceivers(worker, cursor, uint32_t(channel));
+  const Channels &channels = plan.channels();
+  if (const std::optional<Program::Message> &sent = program.sent(command))
+    wakeRanks(worker, channels.receiver(sent->channel), channels.listeners(sent->channel, cursor.rank));
+  if (const std::optional<Program::Message> &received = program.received(command))
+    wakeRanks(worker, channels.sender(received->channel), channels.sources(received->channel, cursor.rank));
 }
 
-/// Wakes those who receive what a rank has sent.
-void Step::wakeReceivers(uint32_t worker, const Frame::Cursor &cursor, uint32_t channel) {
-  for (uint32_t listener : plan.channels().listeners(channel, cursor.rank))
-    if (uint32_t owner = frame.workerOf(plan.channels().receiver(channel), listener);
-        owner != worker && owner < numWorkers())
+/// Wakes ranks of another part, which wait for what has run.
+void Step::wakeRanks(uint32_t worker, uint32_t part, std::span<const uint32_t> ranks) {
+  for (uint32_t rank : ranks)
+    if (uint32_t owner = frame.workerOf(part, rank); owner != worker && owner < numWorkers())
       executor.wakeSleeper(owner);
 }
 

@@ -49,7 +49,9 @@ private:
   Frame::Lane *nextLane(Frame::Cursor &cursor) const;
   bool isReady(const Frame::Cursor &cursor, Frame::Lane &lane) const;
   bool othersAreReady(const Frame::Cursor &cursor, Frame::Lane &lane) const;
-  bool isSent(const Frame::Cursor &cursor, uint32_t channel, uint32_t &seen) const;
+  bool isSent(const Frame::Cursor &cursor, Program::Message message, uint32_t &seen) const;
+  bool hasRoom(const Frame::Cursor &cursor, Program::Message message, uint32_t &seen) const;
+  bool haveRun(std::span<const uint32_t> others, PartCommand command, uint32_t &seen) const;
   CommandContext contextOf(uint32_t worker, const Frame::Cursor &cursor) const;
   bool start(uint32_t worker, Frame::Cursor &cursor, Frame::Lane &lane);
   bool proceed(uint32_t worker, const Frame::Pending &pending);
@@ -60,7 +62,7 @@ private:
   void complete(uint32_t worker, const Frame::Cursor &cursor, Frame::Lane &lane);
   void reportError(const Frame::Cursor &cursor, uint32_t command, const char *reason);
   void announce(uint32_t worker, const Frame::Cursor &cursor, uint32_t command);
-  void wakeReceivers(uint32_t worker, const Frame::Cursor &cursor, uint32_t channel);
+  void wakeRanks(uint32_t worker, uint32_t part, std::span<const uint32_t> ranks);
 
   const LoadedPlan &plan;
   Frame &frame;

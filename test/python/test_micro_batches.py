@@ -26,8 +26,6 @@ MIXING = {
     "resnet": "BatchNorm, of the whole batch",
     "sorting": "samples are ordered by what a product makes of them",
 }
-# Models with scopes that have devices of their own, if there are several.
-STAGED = {"kfac"}
 # Micro-batches and devices.
 COUNTS = [(2, 2), (4, 1), (4, 2), (2, 1)] if os.environ.get("EPL_NIGHTLY") else [(2, 2)]
 
@@ -42,7 +40,6 @@ def test_models_train_as_jax_does(name: str) -> None:
     model = importlib.import_module(f"models.{name}").build()
     expected, expected_losses = train(model, [jax.jit(step) for step in model.steps])
     for count, devices in COUNTS:
-        devices = 1 if name in STAGED else devices
         steps = [in_micro_batches(s, count, devices, state="state", batch=1) for s in model.steps]
         found, losses = train(model, steps)
         np.testing.assert_allclose(losses, expected_losses, rtol=model.tolerance)
@@ -176,17 +173,6 @@ def test_a_batch_is_padded_to_whole_micro_batches(samples: int) -> None:
     w, x = random.normal(size=(5, 7)).astype("f"), random.normal(size=(samples, 5)).astype("f")
     made = in_micro_batches(masked_mean, 4, 2, state="w", batch="x", pad_batch=True)
     assert_near(made(w, x), jax.jit(masked_mean)(w, x, np.ones(samples, "f")), 1e-5)
-
-
-def test_scopes_on_devices_of_their_own_are_refused() -> None:
-    def step(x: jax.Array) -> jax.Array:
-        with epl.replicate(name="a"):
-            y = jnp.sin(x)
-        with epl.replicate(name="b"):
-            return jnp.cos(y)
-
-    with pytest.raises(epl.CompileError, match="a pipeline, are not supported yet"):
-        in_micro_batches(step, 2, 2, batch="x").lower(jnp.ones(8)).compile()
 
 
 def test_what_cannot_be_cut_is_an_error() -> None:

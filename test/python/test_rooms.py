@@ -64,10 +64,10 @@ ROOMS = {
     },
     "runtime/plan": {
         "format": [],
-        "model": ["format"],
-        "schedule": ["model", "format"],
-        "verify": ["model", "format"],
-        "build": ["verify", "model", "format"],
+        "schedule": ["format"],
+        "model": ["schedule", "format"],
+        "verify": ["model", "schedule", "format"],
+        "build": ["verify", "model", "schedule", "format"],
     },
 }
 

@@ -14,6 +14,7 @@
 using namespace mlir::epl;
 using ::epl::runtime::Devices;
 using llvm::StringRef;
+namespace schedule = ::epl::runtime::schedule;
 namespace tool = ::epl::runtime::tool;
 
 std::string Options::getPlanFile(StringRef input) const {
@@ -35,7 +36,7 @@ std::string Options::describe() const {
   if (!machine.empty())
     text += " --machine=" + machine;
   if (microBatches > 1)
-    text += " --micro-batches=" + std::to_string(microBatches);
+    text += " --micro-batches=" + std::to_string(microBatches) + " --schedule=" + schedule.name();
   if (zero != ZeroLevel::off)
     text += " --zero=v" + std::to_string(int(zero));
   if (sequenceParallel)
@@ -50,6 +51,23 @@ static Devices parseDevices(const std::string &text) {
     return Devices::parse(text);
   } catch (const ::epl::runtime::Error &error) {
     throw CLI::ValidationError("--devices", error.what());
+  }
+}
+
+static std::string getScheduleHelp() {
+  std::string text =
+      "in which order a mesh does the forward and backward work of its micro-batches: a file with "
+      "a table, or a name (default 1f1b)";
+  for (const schedule::Generator &generator : schedule::getGenerators())
+    text += "; " + std::string(generator.name) + ": " + std::string(generator.description);
+  return text;
+}
+
+static schedule::Schedule parseSchedule(const std::string &text) {
+  try {
+    return schedule::Schedule::of(text);
+  } catch (const ::epl::runtime::Error &error) {
+    throw CLI::ValidationError("--schedule", error.what());
   }
 }
 
@@ -121,6 +139,10 @@ static void addParallelism(CLI::App &app, Options &options) {
   app.add_option("--micro-batches", options.microBatches,
                  "how many micro-batches the batch is cut into, one after another; gradients are added up")
       ->check(CLI::Range(int64_t(1), int64_t(1) << 20).description(""));
+  app.add_option_function<std::string>(
+         "--schedule", [&](const std::string &text) { options.schedule = parseSchedule(text); },
+         getScheduleHelp())
+      ->type_name("NAME|FILE");
   app.add_option("--zero", options.zero,
                  "what devices share that compute the same: v1: the optimizer's state; v2: gradients too; "
                  "v3: parameters too; off (default): nothing")

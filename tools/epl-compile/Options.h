@@ -3,6 +3,7 @@
 
 #include "passes/shard/Passes.h"
 #include "runtime/plan/model/Devices.h"
+#include "runtime/plan/schedule/Schedule.h"
 
 #include <CLI/CLI.hpp>
 
@@ -27,6 +28,7 @@ struct Options {
   bool colocate = false;
   bool acrossNodes = false;
   int64_t microBatches = 1;
+  ::epl::runtime::schedule::Schedule schedule = ::epl::runtime::schedule::Schedule::of("1f1b");
   ZeroLevel zero = ZeroLevel::off;
   bool sequenceParallel = false;
   std::string cpu = "host";

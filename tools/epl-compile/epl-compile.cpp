@@ -93,7 +93,9 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
     buildPlacePipeline(pm, shardOptions);
   };
   auto localize = [&](OpPassManager &pm) {
-    buildLocalizePipeline(pm);
+    ShardOptions shardOptions;
+    shardOptions.splitBackward = options.microBatches > 1 && options.schedule.splitsBackward();
+    buildLocalizePipeline(pm, shardOptions);
     buildPipelinePipeline(pm);
   };
   auto codegen = [&](OpPassManager &pm) {
@@ -143,6 +145,7 @@ LogicalResult writePlan(ModuleOp module, const std::string &input, const Options
   planOptions.layout = describeLayout(module, {"cpu", options.devices.count, planOptions.nodes});
   planOptions.options = options.describe();
   planOptions.source = input;
+  planOptions.schedule = options.schedule;
   auto plan = buildPlan(module, planOptions);
   if (failed(plan))
     return failure();

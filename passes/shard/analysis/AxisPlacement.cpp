@@ -112,6 +112,7 @@ bool AxisPlacement::demoteCarries() {
 }
 
 /// Adds the op's partial results and what it means for its partial operands: passed on, or needed complete.
+/// What is sent to other devices is complete: in parts it would be sent as often as it has parts.
 void AxisPlacement::collect(Operation &op) {
   auto state = [&](Value value) { return getState(value); };
   auto isPartial = [&](Value value) { return isPending(value, state); };
@@ -121,7 +122,11 @@ void AxisPlacement::collect(Operation &op) {
       llvm::none_of(llvm::make_pointee_range(rules.getCapturedTensors(&op)), isRead))
     return;
   SmallVector<OpOperand *> masked;
-  FailureOr<SmallVector<AxisState>> made = rules.getResultStates(&op, factor, axis, state, assumed, &masked);
+  auto isSent = [&](OpOperand &use) { return isRead(use) && rules.crossesMeshes(use); };
+  FailureOr<SmallVector<AxisState>> made = failure();
+  if (llvm::none_of(op.getOpOperands(), isSent) &&
+      llvm::none_of(llvm::make_pointee_range(rules.getCapturedTensors(&op)), isSent))
+    made = rules.getResultStates(&op, factor, axis, state, assumed, &masked);
   for (OpResult result : op.getResults())
     if (isPartial(result))
       addPartial(result, factor != FactorRule::kBlocked || isa<LoopCarryOp>(op),

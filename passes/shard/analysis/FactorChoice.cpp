@@ -2,6 +2,7 @@
 
 #include "passes/shard/analysis/FactorChoice.h"
 
+#include "dialect/Channels.h"
 #include "passes/shard/analysis/Enlarging.h"
 
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
@@ -14,7 +15,8 @@ using namespace mlir;
 using namespace mlir::epl;
 
 FunctionRules::FunctionRules(func::FuncOp function, MeshOp mesh)
-    : function(function), mesh(mesh), loops(function.getBody().front()), zeros(function), taskgraphs(mesh) {
+    : function(function), mesh(mesh), loops(function.getBody().front()), zeros(function), taskgraphs(mesh),
+      workMeshes(function->getParentOfType<ModuleOp>()) {
   Block &body = function.getBody().front();
   numValues = body.getNumArguments();
   for (Operation &op : body.without_terminator()) {
@@ -41,6 +43,17 @@ FunctionRules::FunctionRules(func::FuncOp function, MeshOp mesh)
   }
   if (taskgraphs.isAnyMixed())
     batch.emplace(function, loops, [&](Operation *op) -> const FactorRule & { return getRule(op); });
+}
+
+bool FunctionRules::crossesMeshes(OpOperand &use) const {
+  Operation *maker = use.get().getDefiningOp();
+  if (!workMeshes.areSeveral() || !maker)
+    return false;
+  Operation *reader = maker->getBlock()->findAncestorOpInBlock(*use.getOwner());
+  if (isa<LoopStackOp>(reader) && isSent(reader->getResult(0)))
+    return true;
+  StringAttr from = workMeshes.get(maker), to = workMeshes.get(reader);
+  return from && to && from != to;
 }
 
 void FunctionRules::collectReaders() {

@@ -99,6 +99,10 @@ public:
   /// What the task graph of `op` uses `axis` for.
   AxisUse getUse(Operation *op, AxisAttr axis) const { return taskgraphs.getUse(op, axis.getName()); }
 
+  /// Whether what an op reads by a use goes to other devices: it is made by work on others, or each iteration
+  /// sends it.
+  bool crossesMeshes(OpOperand &use) const;
+
   /// The factor that an op shards whatever its operands are, or `FactorRule::kBlocked`: of reshards, and of
   /// constraints that say something of the axis.
   static std::optional<int64_t> getSaidFactor(Operation *op, AxisAttr axis);
@@ -196,6 +200,7 @@ private:
   SmallVector<BlockArgument> updatedArguments;              ///< of each result of the function
   DenseMap<Value, Value> updates;                           ///< of arguments
   TaskGraphAxes taskgraphs;
+  WorkMeshes workMeshes;
   std::optional<BatchFactors> batch; ///< where task graphs use an axis differently
 };
 

@@ -41,6 +41,7 @@ WorkMeshes::WorkMeshes(ModuleOp module) {
   for (TaskGraphOp taskgraph : module.getOps<TaskGraphOp>())
     if (FlatSymbolRefAttr mesh = taskgraph.getMeshAttr())
       meshes[taskgraph.getSymNameAttr()] = mesh.getAttr();
+  several = !meshes.empty() && !llvm::all_equal(llvm::make_second_range(meshes));
 }
 
 StringAttr WorkMeshes::get(Operation *op) const {

@@ -55,9 +55,12 @@ public:
   /// The mesh of forward and backward work; null of other ops: gradients are applied where what that reads
   /// is.
   StringAttr get(Operation *op) const;
+  /// Whether there is more than one.
+  bool areSeveral() const { return several; }
 
 private:
   DenseMap<StringAttr, StringAttr> meshes; ///< of task graphs
+  bool several = false;
 };
 
 } // namespace mlir::epl

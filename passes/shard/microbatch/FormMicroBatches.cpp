@@ -17,7 +17,6 @@
 #include "dialect/Loops.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/analysis/AxisPlacement.h"
-#include "passes/shard/analysis/TaskGraphAxes.h"
 #include "passes/shard/microbatch/LoopWriter.h"
 #include "passes/shard/place/InsertReshards.h"
 
@@ -137,26 +136,6 @@ LogicalResult FormMicroBatches::verify(func::FuncOp function) const {
                               << " micro-batches, but the step has no batch: nothing to cut";
 }
 
-/// An iteration is dealt out to meshes as a whole.
-static LogicalResult verifyOneMesh(ModuleOp module, const LoopAssignment &assignment) {
-  WorkMeshes meshes(module);
-  Operation *first = nullptr;
-  for (Operation *op : assignment.getLoops().back().ops) {
-    if (!meshes.get(op))
-      continue;
-    first = first ? first : op;
-    if (meshes.get(op) == meshes.get(first))
-      continue;
-    InFlightDiagnostic error =
-        op->emitError() << "micro-batches of scopes that have devices of their own, a pipeline, are not "
-                           "supported yet: let the scopes share devices "
-                           "(\"cluster.colocate_split_and_replicate\"), or give them one name";
-    error.attachNote(first->getLoc()) << "work on other devices is here";
-    return error;
-  }
-  return success();
-}
-
 //===----------------------------------------------------------------------===//
 // The axis
 //===----------------------------------------------------------------------===//
@@ -240,7 +219,7 @@ LogicalResult FormMicroBatches::form(func::FuncOp function, MeshOp mesh) {
   place(function, mesh, axis);
   FunctionRules rules(function, mesh);
   FailureOr<LoopAssignment> assignment = LoopAssignment::create(rules, axis);
-  if (failed(assignment) || failed(verifyOneMesh(function->getParentOfType<ModuleOp>(), *assignment)))
+  if (failed(assignment))
     return failure();
   for (const LoopAssignment::Loop &loop : assignment->getLoops()) {
     LDBG() << "a loop of " << loop.ops.size() << " ops, " << loop.exits.size() << " values leave it";

@@ -131,7 +131,7 @@ private:
   Value finish(Value sum, int64_t index, Type element, IterationLocalizer &localizer);
   void writeReturn();
   IterationLocalizer makeLocalizer(int64_t loop) {
-    return {block, LoopAttr::get(function.getContext(), loop, axis.getSize())};
+    return {block, LoopAttr::get(function.getContext(), loop, axis.getSize(), /*micro_batches=*/true)};
   }
   Attribute getWork(Operation *op) const {
     Attribute work = op ? op->getAttr(EplDialect::kWorkAttr) : Attribute();

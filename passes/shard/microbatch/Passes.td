@@ -24,11 +24,11 @@ def FormMicroBatchesPass : Pass<"epl-form-micro-batches", "::mlir::ModuleOp"> {
     ```mlir
     func.func @main(%w: tensor<4xf32> {epl.role = "state"},
                     %x: tensor<2x4x4xf32> {epl.role = "batch", epl.batch_dim = 1 : i64, epl.caller_shape = array<i64: 8, 4>}) -> tensor<4xf32> {
-      %0 = epl.loop_slice <0, trip_count = 2> %x : tensor<2x4x4xf32> -> tensor<4x4xf32>
+      %0 = epl.loop_slice <0, trip_count = 2, micro_batches = true> %x : tensor<2x4x4xf32> -> tensor<4x4xf32>
       %1 = linalg.generic {... reduction over dimension 0 ...} ins(%0 : tensor<4x4xf32>) outs(%zero : tensor<4xf32>)
-      %2 = epl.loop_carry <0, trip_count = 2> 0 %zeros : tensor<4xf32> -> tensor<4xf32>
+      %2 = epl.loop_carry <0, trip_count = 2, micro_batches = true> 0 %zeros : tensor<4xf32> -> tensor<4xf32>
       %3 = linalg.generic {... %2 + %1 ...}
-      %4 = epl.loop_last <0, trip_count = 2> 0 %3 : tensor<4xf32>
+      %4 = epl.loop_last <0, trip_count = 2, micro_batches = true> 0 %3 : tensor<4xf32>
       %5 = linalg.generic {... %w - %4 ...}
       return %5 : tensor<4xf32>
     }

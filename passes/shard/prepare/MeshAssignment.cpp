@@ -28,7 +28,7 @@ MeshAssignment::MeshAssignment(func::FuncOp function)
     meshes.push_back(mesh);
   }
   for (Operation &op : body.without_terminator())
-    if (LoopAttr loop = loops.getLoop(&op))
+    if (LoopAttr loop = getUnitLoop(&op))
       loopOps[loop].push_back(&op);
 }
 
@@ -70,21 +70,42 @@ static bool makesScalars(Operation *op) {
 }
 
 /// What is made of constants is made by each reader, and so is what is at least twice as large as what it is
-/// made of, such as a scalar in the shape of a parameter: less is sent.
+/// made of, such as a scalar in the shape of a parameter: less is sent. In iterations over micro-batches each
+/// mesh cuts the batches by itself, and makes masks of them.
 void MeshAssignment::findRematerialized() {
   auto isFree = [&](Value value) { return free.contains(value.getDefiningOp()); };
   for (Operation &op : body.without_terminator()) {
-    if (!(isElementwise(&op) || makesScalars(&op)) || loops.getLoop(&op))
+    bool isPart = isa<LoopSliceOp>(op);
+    if (!(isElementwise(&op) || makesScalars(&op) || isPart) || getUnitLoop(&op))
       continue;
     SetVector<Value> sources = getUsedValues(&op);
     sources.remove_if(isFree);
     bool isReturned = llvm::any_of(op.getUsers(), llvm::IsaPred<func::ReturnOp>);
     if (sources.empty())
       free.insert(&op);
-    if (sources.empty() || makesScalars(&op) ||
-        (!isReturned && 2 * sumBytes(sources.getArrayRef()) <= sumBytes(op.getResults())))
+    else if (isOfBatches(&op, sources.getArrayRef()))
+      ofBatches.insert(&op);
+    bool isSmaller =
+        !isReturned && !isPart && 2 * sumBytes(sources.getArrayRef()) <= sumBytes(op.getResults());
+    if (sources.empty() || makesScalars(&op) || isSmaller || ofBatches.contains(&op))
       rematerialized.insert(&op);
   }
+}
+
+/// Whether an op of an iteration over micro-batches, or of what is cut for these, reads batches alone.
+bool MeshAssignment::isOfBatches(Operation *op, ArrayRef<Value> sources) const {
+  auto isCut = [&](Operation *user) { return isa<LoopSliceOp>(user) && !getUnitLoop(user); };
+  return (isOfMicroBatches(loops.getLoop(op)) || llvm::all_of(op->getUsers(), isCut)) &&
+         llvm::all_of(sources, [&](Value source) {
+           auto argument = dyn_cast<BlockArgument>(source);
+           return argument ? isBatch(argument) : ofBatches.contains(source.getDefiningOp());
+         });
+}
+
+/// The loop of which all ops are on one mesh: its iterations send nothing. Those over micro-batches do.
+LoopAttr MeshAssignment::getUnitLoop(Operation *op) const {
+  LoopAttr loop = loops.getLoop(op);
+  return isOfMicroBatches(loop) ? LoopAttr() : loop;
 }
 
 /// The ops that depend on no batch, nor on what an iteration of a loop makes.
@@ -111,7 +132,7 @@ void MeshAssignment::findUnplaced() {
   };
   for (Operation &op : llvm::reverse(body.without_terminator())) {
     WorkAttr work = getWork(&op);
-    if (free.contains(&op) || !work)
+    if (free.contains(&op) || !work || isOfMicroBatches(loops.getLoop(&op)))
       continue;
     bool isLeaf = work.getKind() == WorkKind::forward && leaves.contains(&op) && !op.use_empty() &&
                   llvm::all_of(op.getUses(), isUnplacedUse);
@@ -122,7 +143,7 @@ void MeshAssignment::findUnplaced() {
 
 /// The ops that are placed together: those of a loop.
 SmallVector<Operation *> MeshAssignment::getUnit(Operation *op) const {
-  LoopAttr loop = loops.getLoop(op);
+  LoopAttr loop = getUnitLoop(op);
   return loop ? loopOps.lookup(loop) : SmallVector<Operation *>{op};
 }
 
@@ -186,7 +207,7 @@ void MeshAssignment::settleLoops() {
 void MeshAssignment::placeFixed() {
   for (Operation &op : body.without_terminator())
     if (std::optional<unsigned> mesh = getStamped(&op);
-        mesh && !isPlaced(&op) && !isRematerialized(&op) && !unplaced.contains(&op) && !loops.getLoop(&op))
+        mesh && !isPlaced(&op) && !isRematerialized(&op) && !unplaced.contains(&op) && !getUnitLoop(&op))
       place(&op, *mesh);
 }
 
@@ -202,7 +223,7 @@ static std::optional<unsigned> getWinner(const Votes &votes) {
 /// What an op would have others send is least where most of what it reads is. Ties go to what it reads first.
 void MeshAssignment::placeByOperands() {
   for (Operation &op : body.without_terminator()) {
-    if (isRematerialized(&op) || isPlaced(&op) || (loops.getLoop(&op) && !leavesLoop(&op)))
+    if (isRematerialized(&op) || isPlaced(&op) || (getUnitLoop(&op) && !leavesLoop(&op)))
       continue;
     Votes votes;
     for (Operation *member : getUnit(&op))

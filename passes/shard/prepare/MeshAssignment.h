@@ -10,7 +10,11 @@
 //                                           | the parameter, and that with the op that makes its gradient
 //   made of constants, or of inputs less    | every mesh that reads it computes it itself (rematerialized)
 //   than half as large                      |
-//   a batch                                 | every mesh that reads it
+//   a batch, and what iterations over       | every mesh that reads it
+//   micro-batches make of it alone          |
+//
+// The ops of a loop are on one mesh, so that nothing is sent in its iterations, but for a loop over
+// micro-batches: its ops are dealt out like others (a pipeline).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -52,6 +56,8 @@ private:
   std::optional<unsigned> placeByUse(BlockArgument argument) const;
 
   static bool isBatch(BlockArgument argument);
+  bool isOfBatches(Operation *op, ArrayRef<Value> sources) const;
+  LoopAttr getUnitLoop(Operation *op) const;
   bool isPlaced(Operation *op) const { return places.contains(op); }
   SmallVector<Operation *> getUnit(Operation *op) const;
   SmallVector<Operation *> getReaders(Value value) const;
@@ -66,6 +72,7 @@ private:
   DenseMap<StringAttr, unsigned> taskgraphs; ///< the mesh of each
   llvm::MapVector<LoopAttr, SmallVector<Operation *>> loopOps;
   DenseSet<Operation *> free;           ///< what is made of nothing but constants and positions
+  DenseSet<Operation *> ofBatches;      ///< what iterations over micro-batches make of batches alone
   DenseSet<Operation *> rematerialized; ///< what is free, and what others make
   DenseSet<Operation *> unplaced;       ///< what goes where its operands are
   DenseMap<Operation *, unsigned> places;

@@ -10,8 +10,11 @@
 //   updated, or else read most, and is received by others; what is made of nothing but constants is made
 //   again. Which dimension of a received value counts samples only the whole program shows: it is said at the
 //   argument.
+//   The iterations of a loop over micro-batches are dealt out, too (a pipeline). A value that each of them
+//   sends is stacked and returned by the one function, and is the slice of an argument in the other: the type
+//   of the channel has a dimension of micro-batches. Only a schedule says in which order these are sent.
 // Invariant in: a global program, every op with its `epl.work`, every task graph on a mesh; those of the
-//   forward and backward work in the iterations of one loop are on one mesh.
+//   forward and backward work in the iterations of one loop are on one mesh, unless these are micro-batches.
 // Invariant out: the same; where there are several meshes, every function has its `epl.mesh`, and every
 //   position of the old signature is in some function: batches in each that reads them, all else in one.
 // Reference: Xu et al., "GSPMD", 2021, section 3.3 (pipelines); docs/design.md, 4.5.
@@ -54,14 +57,35 @@ struct Channel {
 /// What one function of the result takes and gives, in values of the old one.
 struct Signature {
   SmallVector<Value> arguments, results;
+  SmallVector<Type> argumentTypes, resultTypes;
   SmallVector<DictionaryAttr> argumentAttrs, resultAttrs;
+
+  void addArgument(Value value, Type type, DictionaryAttr attrs) {
+    arguments.push_back(value);
+    argumentTypes.push_back(type);
+    argumentAttrs.push_back(attrs);
+  }
+  void addResult(Value value, Type type, DictionaryAttr attrs) {
+    results.push_back(value);
+    resultTypes.push_back(type);
+    resultAttrs.push_back(attrs);
+  }
+};
+
+/// The function of one mesh while its ops are cloned.
+struct Clone {
+  unsigned mesh;
+  OpBuilder builder;
+  IRMapping mapping{};
+  DenseMap<Value, Value> received{}; ///< all iterations' of a value that each receives
+  DenseMap<Value, Value> sent{};     ///< all iterations' of a value that each sends
 };
 
 /// Deals one function out to the meshes.
 class MeshSplitter {
 public:
   MeshSplitter(func::FuncOp function, const MeshAssignment &assignment)
-      : function(function), body(function.front()), assignment(assignment), builder(function) {}
+      : function(function), body(function.front()), assignment(assignment), builder(function), loops(body) {}
 
   LogicalResult run();
 
@@ -78,13 +102,25 @@ private:
   DictionaryAttr withPosition(DictionaryAttr attrs, int64_t position, std::optional<int64_t> updates);
 
   LogicalResult write(unsigned mesh);
-  void cloneInto(Block &block, Operation *op, unsigned mesh, IRMapping &mapping);
+  FailureOr<func::FuncOp> declare(unsigned mesh, const Signature &signature);
+  void writeBody(Clone &clone);
+  Value getClone(Value value, Clone &clone);
+  void cloneOp(Operation *op, Clone &clone);
+  void leave(LoopAttr loop, Clone &clone);
   void setWork(Operation *op, unsigned mesh);
+
+  /// The loop over micro-batches of which each iteration has a `value` of its own, or null.
+  LoopAttr getMicroLoop(Value value) const {
+    LoopAttr loop = loops.getLoop(value);
+    return isOfMicroBatches(loop) ? loop : LoopAttr();
+  }
+  Type getChannelType(Value value) const;
 
   func::FuncOp function;
   Block &body;
   const MeshAssignment &assignment;
   OpBuilder builder;
+  Loops loops;
   DenseSet<std::pair<Value, unsigned>> needed; ///< what a mesh reads
   DenseMap<Value, std::set<unsigned>> receivers;
   SmallVector<Channel> channels;
@@ -137,12 +173,22 @@ void MeshSplitter::findBatchDims() {
   DenseMap<Operation *, FactorRule> rules;
   for (Operation &op : body)
     rules[&op] = getFactorRule(&op);
-  Loops loops(body);
   BatchFactors factors(function, loops,
                        [&](Operation *op) -> const FactorRule & { return rules.find(op)->second; });
   for (const Channel &channel : channels)
     if (int64_t dim = factors.getDim(channel.value); dim >= 0)
-      batchDims[channel.value] = dim;
+      batchDims[channel.value] = dim + (getMicroLoop(channel.value) ? 1 : 0);
+}
+
+/// The type of what is sent of a value: of all iterations if each has one.
+Type MeshSplitter::getChannelType(Value value) const {
+  LoopAttr loop = getMicroLoop(value);
+  if (!loop)
+    return value.getType();
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape = {loop.getTripCount()};
+  llvm::append_range(shape, type.getShape());
+  return type.clone(shape);
 }
 
 //===----------------------------------------------------------------------===//
@@ -190,9 +236,8 @@ Signature MeshSplitter::getSignature(unsigned mesh) {
   for (BlockArgument argument : body.getArguments())
     if (llvm::is_contained(getArgumentMeshes(argument), mesh)) {
       unsigned position = argument.getArgNumber();
-      signature.arguments.push_back(argument);
-      signature.argumentAttrs.push_back(
-          withPosition(function.getArgAttrDict(position), position, std::nullopt));
+      signature.addArgument(argument, argument.getType(),
+                            withPosition(function.getArgAttrDict(position), position, std::nullopt));
     }
   for (OpOperand &result : body.getTerminator()->getOpOperands())
     if (getResultMesh(result) == mesh) {
@@ -200,18 +245,15 @@ Signature MeshSplitter::getSignature(unsigned mesh) {
       std::optional<int64_t> updates;
       if (BlockArgument updated = getUpdatedArgument(function, position))
         updates = llvm::find(signature.arguments, Value(updated)) - signature.arguments.begin();
-      signature.results.push_back(result.get());
-      signature.resultAttrs.push_back(withPosition(function.getResultAttrDict(position), position, updates));
+      signature.addResult(result.get(), result.get().getType(),
+                          withPosition(function.getResultAttrDict(position), position, updates));
     }
   for (auto [number, channel] : llvm::enumerate(channels)) {
-    if (channel.to == mesh) {
-      signature.arguments.push_back(channel.value);
-      signature.argumentAttrs.push_back(getChannelAttrs(number, channel.value));
-    }
-    if (channel.from == mesh) {
-      signature.results.push_back(channel.value);
-      signature.resultAttrs.push_back(getChannelAttrs(number, Value()));
-    }
+    Type type = getChannelType(channel.value);
+    if (channel.to == mesh)
+      signature.addArgument(channel.value, type, getChannelAttrs(number, channel.value));
+    if (channel.from == mesh)
+      signature.addResult(channel.value, type, getChannelAttrs(number, Value()));
   }
   return signature;
 }
@@ -234,18 +276,63 @@ void MeshSplitter::setWork(Operation *op, unsigned mesh) {
 }
 
 /// Clones `op`, and before it those ops that it reads and that every mesh makes for itself.
-void MeshSplitter::cloneInto(Block &block, Operation *op, unsigned mesh, IRMapping &mapping) {
+void MeshSplitter::cloneOp(Operation *op, Clone &clone) {
   for (Value value : getUsedValues(op))
-    if (!mapping.contains(value))
-      cloneInto(block, value.getDefiningOp(), mesh, mapping);
-  OpBuilder at = OpBuilder::atBlockEnd(&block);
-  setWork(at.clone(*op, mapping), mesh);
+    getClone(value, clone);
+  setWork(clone.builder.clone(*op, clone.mapping), clone.mesh);
   ++numClones;
 }
 
-LogicalResult MeshSplitter::write(unsigned mesh) {
+/// What a value is in the function. What an iteration receives is cut where it is read first: what stands
+/// before that may be sent before it comes.
+Value MeshSplitter::getClone(Value value, Clone &clone) {
+  if (Value known = clone.mapping.lookupOrNull(value))
+    return known;
+  Operation *producer = value.getDefiningOp();
+  Value all = clone.received.lookup(value);
+  if (!all) {
+    cloneOp(producer, clone);
+    return clone.mapping.lookup(value);
+  }
+  auto slice = LoopSliceOp::create(clone.builder, value.getLoc(), value.getType(), getMicroLoop(value),
+                                   /*reverse=*/UnitAttr(), all);
+  slice->setAttr(EplDialect::kWorkAttr, producer->getAttr(EplDialect::kWorkAttr));
+  setWork(slice, clone.mesh);
+  clone.mapping.map(value, slice);
+  return slice;
+}
+
+/// All ops of the loop's iterations are written. What they send leaves the loop.
+void MeshSplitter::leave(LoopAttr loop, Clone &clone) {
+  for (Operation &op : body)
+    if (leavesLoop(&op) && getEdgeLoop(&op) == loop && assignment.getMesh(&op) == clone.mesh)
+      getClone(op.getOperand(0), clone);
+  for (const Channel &channel : channels) {
+    Value value = channel.value;
+    if (channel.from != clone.mesh || getMicroLoop(value) != loop || clone.sent.contains(value))
+      continue;
+    auto stack = LoopStackOp::create(clone.builder, value.getLoc(), getChannelType(value), loop,
+                                     /*reverse=*/UnitAttr(), clone.mapping.lookup(value));
+    stack->setAttr(EplDialect::kWorkAttr, value.getDefiningOp()->getAttr(EplDialect::kWorkAttr));
+    setWork(stack, clone.mesh);
+    clone.sent[value] = stack;
+  }
+}
+
+/// In the old order: nothing of a loop stands behind what leaves it, on any mesh.
+void MeshSplitter::writeBody(Clone &clone) {
+  DenseSet<LoopAttr> left;
+  for (Operation &op : body.without_terminator()) {
+    if (LoopAttr loop = getEdgeLoop(&op);
+        isOfMicroBatches(loop) && leavesLoop(&op) && left.insert(loop).second)
+      leave(loop, clone);
+    if (!assignment.isRematerialized(&op) && assignment.getMesh(&op) == clone.mesh)
+      cloneOp(&op, clone);
+  }
+}
+
+FailureOr<func::FuncOp> MeshSplitter::declare(unsigned mesh, const Signature &signature) {
   MeshOp own = assignment.getMeshes()[mesh];
-  Signature signature = getSignature(mesh);
   std::string name = (function.getSymName() + "." + own.getSymName()).str();
   if (Operation *taken = function->getParentOfType<ModuleOp>().lookupSymbol(name))
     return emitError(taken->getLoc())
@@ -254,31 +341,35 @@ LogicalResult MeshSplitter::write(unsigned mesh) {
   LDBG() << name << ": " << signature.arguments.size() << " arguments, " << signature.results.size()
          << " results";
   ++numFunctions;
-  auto type = builder.getFunctionType(ValueRange(signature.arguments).getTypes(),
-                                      ValueRange(signature.results).getTypes());
+  auto type = builder.getFunctionType(signature.argumentTypes, signature.resultTypes);
   auto made = func::FuncOp::create(builder, function.getLoc(), name, type);
   made->setDiscardableAttrs(function->getDiscardableAttrDictionary());
   made->setAttr(EplDialect::kMeshAttr, FlatSymbolRefAttr::get(own.getSymNameAttr()));
   made.setAllArgAttrs(signature.argumentAttrs);
   made.setAllResultAttrs(signature.resultAttrs);
+  return made;
+}
 
-  Block &block = *made.addEntryBlock();
-  IRMapping mapping;
+LogicalResult MeshSplitter::write(unsigned mesh) {
+  Signature signature = getSignature(mesh);
+  FailureOr<func::FuncOp> made = declare(mesh, signature);
+  if (failed(made))
+    return failure();
+  Block &block = *made->addEntryBlock();
+  Clone clone{mesh, OpBuilder::atBlockEnd(&block)};
   for (auto [old, argument] : llvm::zip_equal(signature.arguments, block.getArguments())) {
     argument.setLoc(old.getLoc());
-    mapping.map(old, argument);
+    if (getMicroLoop(old))
+      clone.received[old] = argument;
+    else
+      clone.mapping.map(old, argument);
   }
-  for (Operation &op : body.without_terminator())
-    if (!assignment.isRematerialized(&op) && assignment.getMesh(&op) == mesh)
-      cloneInto(block, &op, mesh, mapping);
-  SmallVector<Value> results;
-  for (Value value : signature.results) {
-    if (!mapping.contains(value))
-      cloneInto(block, value.getDefiningOp(), mesh, mapping);
-    results.push_back(mapping.lookup(value));
-  }
-  OpBuilder at = OpBuilder::atBlockEnd(&block);
-  func::ReturnOp::create(at, body.getTerminator()->getLoc(), results);
+  writeBody(clone);
+  auto results = llvm::map_to_vector(signature.results, [&](Value value) {
+    Value all = clone.sent.lookup(value);
+    return all ? all : getClone(value, clone);
+  });
+  func::ReturnOp::create(clone.builder, body.getTerminator()->getLoc(), results);
   return success();
 }
 

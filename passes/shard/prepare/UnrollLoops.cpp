@@ -97,7 +97,7 @@ StringAttr Unroller::getMesh(Operation *op) const { return getEdgeLoop(op) ? Str
 void Unroller::findLoops() {
   for (Operation &op : body) {
     LoopAttr loop = loops.getLoop(&op);
-    if (!loop)
+    if (!loop || isOfMicroBatches(loop))
       continue;
     LoopOps &own = found[loop];
     own.ops.push_back(&op);

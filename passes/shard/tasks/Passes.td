@@ -4,6 +4,28 @@
 
 include "mlir/Pass/PassBase.td"
 
+def SplitBackwardPass : Pass<"epl-split-backward", "::mlir::ModuleOp"> {
+  let summary = "Splits the backward work of micro-batches in two";
+  let description = [{
+    In a loop over micro-batches, backward work that makes a gradient which another mesh waits for becomes
+    `backward_input`, all other `backward_weight`, for schedules that do the latter later. Where no gradient is
+    sent all is `backward_input`.
+
+    ```mlir
+    %2 = linalg.generic ... ins(%dy, %w) ... {epl.work = #epl.work<@tg1, backward>}
+    %3 = epl.loop_stack <0, trip_count = 4, micro_batches = true> %2 : ... // sent
+    %4 = linalg.generic ... ins(%dy, %x) ... {epl.work = #epl.work<@tg1, backward>}
+    ```
+    ~~>
+    ```mlir
+    %2 = linalg.generic ... ins(%dy, %w) ... {epl.work = #epl.work<@tg1, backward_input>}
+    %3 = epl.loop_stack <0, trip_count = 4, micro_batches = true> %2 : ...
+    %4 = linalg.generic ... ins(%dy, %x) ... {epl.work = #epl.work<@tg1, backward_weight>}
+    ```
+  }];
+  let dependentDialects = ["EplDialect"];
+}
+
 def FormTasksPass : Pass<"epl-form-tasks", "::mlir::ModuleOp"> {
   let summary = "Groups local ops into isolated tasks between collectives";
   let description = [{

@@ -2,6 +2,7 @@
 
 #include "passes/shard/tasks/TaskPartition.h"
 
+#include "dialect/Channels.h"
 #include "dialect/Sharding.h"
 #include "passes/shard/analysis/ShardableOp.h"
 
@@ -175,6 +176,8 @@ void TaskPartition::insert(Operation *op, size_t limit) {
   addProducers(op, producers);
   if (leavesLoop(op))
     addIteration(getEdgeLoop(op), producers);
+  if (LoopAttr loop = getEdgeLoop(op); isOfMicroBatches(loop))
+    addBefore(op, loop, producers);
   SmallVector<Literal> guard = getGuard(op);
   for (auto [predicate, expected] : guard) {
     predicates.insert(predicate);
@@ -230,7 +233,8 @@ void TaskPartition::findChannels(Block &body) {
 }
 
 /// The node that stands for what comes by a channel. It depends on all that goes by channels of lower
-/// numbers, since what comes may be made of that: no task makes the one and reads the other.
+/// numbers, since what comes may be made of that: no task makes the one and reads the other. What iterations
+/// of the same loop over micro-batches send has no order.
 unsigned TaskPartition::getReceive(BlockArgument argument, size_t limit) {
   auto [known, inserted] = receives.try_emplace(argument, nodes.size());
   if (!inserted)
@@ -238,11 +242,27 @@ unsigned TaskPartition::getReceive(BlockArgument argument, size_t limit) {
   unsigned index = known->second;
   nodes.push_back({WorkAttr(), LoopAttr(), {}, {}, llvm::BitVector(limit)});
   llvm::BitVector producers(limit);
-  for (auto [channel, maker] : sent)
-    if (channel < received.lookup(argument) && nodeOf.contains(maker))
-      producers.set(nodeOf.at(maker));
+  addSent(received.lookup(argument), getChannelLoop(argument), producers);
   addDependencies(index, producers);
   return index;
+}
+
+/// The nodes that make what goes by channels below `limit`, but not in iterations of `loop`.
+void TaskPartition::addSent(int64_t limit, LoopAttr loop, llvm::BitVector &producers) {
+  for (auto [channel, maker] : sent)
+    if (channel < limit && nodeOf.contains(maker) && (!loop || getEdgeLoop(maker) != loop))
+      producers.set(nodeOf.at(maker));
+}
+
+/// Loops over micro-batches are done in their order on all meshes, each when what goes by lower channels than
+/// its own is made: other meshes may wait for that in it.
+void TaskPartition::addBefore(Operation *edge, LoopAttr loop, llvm::BitVector &producers) {
+  for (auto [index, node] : llvm::enumerate(nodes))
+    if (isOfMicroBatches(node.loop) && node.loop.getId() < loop.getId())
+      producers.set(index);
+  for (auto [channel, maker] : sent)
+    if (maker == edge && getChannelLoop(edge->getResult(0)))
+      addSent(channel, loop, producers);
 }
 
 /// A loop is left when the whole of its last iteration is done, and what else leaves it is made. What follows

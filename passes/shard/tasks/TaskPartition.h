@@ -60,6 +60,8 @@ private:
   void addProducer(Value value, llvm::BitVector &producers);
   void findChannels(Block &body);
   unsigned getReceive(BlockArgument argument, size_t limit);
+  void addSent(int64_t limit, LoopAttr loop, llvm::BitVector &producers);
+  void addBefore(Operation *edge, LoopAttr loop, llvm::BitVector &producers);
   void addIteration(LoopAttr loop, llvm::BitVector &producers);
   unsigned chooseNode(Operation *op, ArrayRef<Literal> guard, const llvm::BitVector &producers);
   void addDependencies(unsigned index, const llvm::BitVector &producers);

@@ -9,25 +9,26 @@ namespace epl::runtime {
 ChannelMemory::ChannelMemory(const Channels &channels, const LocalRanks &ranks, DeviceSet &devices)
     : channels(channels), memory(channels.size()) {
   for (uint32_t channel = 0; channel < channels.size(); ++channel) {
-    uint32_t part = channels.sender(channel).part;
+    uint32_t part = channels.sender(channel);
+    size_t bytes = channels.depth(channel) * channels.sentBytes(channel);
     for (uint32_t rank : ranks.of(part)) {
       memory[channel].resize(rank + 1);
       if (!channels.listeners(channel, rank).empty()) // else nobody fetches from it
-        memory[channel][rank] =
-            devices.allocate(ranks.device(part, rank), channels.sentBytes(channel), Memory::Fill::zeros);
+        memory[channel][rank] = devices.allocate(ranks.device(part, rank), bytes, Memory::Fill::zeros);
     }
   }
 }
 
-void ChannelMemory::send(uint32_t channel, uint32_t rank, const void *source) const {
+void ChannelMemory::send(uint32_t channel, uint32_t message, uint32_t rank, const void *source) const {
   const Allocation *own = memory[channel][rank].get();
   if (own && own->size() != 0)
-    std::memcpy(own->address(), source, own->size());
+    std::memcpy(own->address() + offsetOf(channel, message), source, channels.sentBytes(channel));
 }
 
-void ChannelMemory::receive(uint32_t channel, uint32_t rank, void *target) const {
+void ChannelMemory::receive(uint32_t channel, uint32_t message, uint32_t rank, void *target) const {
   for (const Piece &piece : channels.pieces(channel, rank))
-    copyBox(memory[channel][piece.holder]->address(), target, piece.box, channels.elementSize(channel));
+    copyBox(memory[channel][piece.holder]->address() + offsetOf(channel, message), target, piece.box,
+            channels.elementSize(channel));
 }
 
 } // namespace epl::runtime

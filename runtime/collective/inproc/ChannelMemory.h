@@ -12,12 +12,17 @@ public:
   /// The channels outlive it.
   ChannelMemory(const Channels &channels, const LocalRanks &ranks, DeviceSet &devices);
 
-  /// Puts what a rank holds into its memory of a channel.
-  void send(uint32_t channel, uint32_t rank, const void *source) const;
-  /// Fetches what a rank needs, from ranks that have sent it.
-  void receive(uint32_t channel, uint32_t rank, void *target) const;
+  /// Puts what a rank holds into its memory of a channel, as a message of that.
+  void send(uint32_t channel, uint32_t message, uint32_t rank, const void *source) const;
+  /// Fetches what a rank needs of a message, from ranks that have sent it.
+  void receive(uint32_t channel, uint32_t message, uint32_t rank, void *target) const;
 
 private:
+  /// Where a message is in the memory of a channel.
+  size_t offsetOf(uint32_t channel, uint32_t message) const {
+    return message % channels.depth(channel) * channels.sentBytes(channel);
+  }
+
   const Channels &channels;
   std::vector<std::vector<std::unique_ptr<Allocation>>> memory; // of each channel and sending rank
 };

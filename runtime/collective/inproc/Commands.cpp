@@ -145,7 +145,8 @@ public:
   Send(const ChannelMemory &channels, const plan::SendT &action) : channels(channels), action(action) {}
 
   CommandState start(const CommandContext &context) override {
-    channels.send(action.channel, context.rank, context.addresses.get(context.rank, action.source));
+    channels.send(action.channel, action.message, context.rank,
+                  context.addresses.get(context.rank, action.source));
     return CommandState::done;
   }
 
@@ -159,7 +160,8 @@ public:
   Receive(const ChannelMemory &channels, const plan::ReceiveT &action) : channels(channels), action(action) {}
 
   CommandState start(const CommandContext &context) override {
-    channels.receive(action.channel, context.rank, context.addresses.get(context.rank, action.target));
+    channels.receive(action.channel, action.message, context.rank,
+                     context.addresses.get(context.rank, action.target));
     return CommandState::done;
   }
 

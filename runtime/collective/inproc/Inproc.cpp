@@ -45,7 +45,7 @@ void BoundInproc::requireMembers(const plan::PlanT &plan, uint32_t part,
         require(command, part, member);
     if (const plan::ReceiveT *receive = command.action.AsReceive())
       for (uint32_t source : channels.sources(receive->channel, rank))
-        require(command, channels.sender(receive->channel).part, source);
+        require(command, channels.sender(receive->channel), source);
     if (const plan::SendT *send = command.action.AsSend())
       for (uint32_t listener : channels.listeners(send->channel, rank))
         require(command, channels.receiver(send->channel), listener);

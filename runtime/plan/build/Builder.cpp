@@ -8,7 +8,10 @@
 #include "runtime/plan/model/Mesh.h"
 #include "runtime/plan/model/Origins.h"
 #include "runtime/plan/model/Summary.h"
+#include "runtime/plan/model/Units.h"
 #include "runtime/plan/verify/Verifier.h"
+
+#include <utility>
 
 namespace epl::runtime {
 namespace {
@@ -121,7 +124,39 @@ template <typename ActionT> void Builder::add(CommandInfo info, uint32_t lane, A
   command.action.Set(std::move(action));
   command.lane = lane;
   command.guards = guards;
-  append(plan.commands, std::move(command));
+  command.unit = unit;
+  plan::LaneKind kind = plan.lanes[lane]->kind;
+  if (unit >= 0)
+    waitForUnits(command, kind);
+  uint32_t index = append(plan.commands, std::move(command));
+  if (kind == plan::LaneKind::compute)
+    latest.computed = index;
+  else if (kind == plan::LaneKind::copy_out)
+    latest.sent = index;
+}
+
+void Builder::addUnits(uint32_t loop, const std::vector<schedule::Unit> &units) {
+  for (schedule::Unit each : units)
+    plan.units.push_back(unitOf(loop, each));
+}
+
+void Builder::beginUnit(uint32_t index) {
+  unit = int32_t(index);
+  before = std::exchange(last, latest);
+  hasComputed = false;
+}
+
+void Builder::endUnits() {
+  unit = -1;
+  before = last = {};
+}
+
+/// Nothing else orders these behind older readers of memory that they could use again.
+void Builder::waitForUnits(plan::CommandT &command, plan::LaneKind kind) {
+  bool isFirst = kind == plan::LaneKind::compute && !std::exchange(hasComputed, true);
+  int64_t awaited = kind == plan::LaneKind::copy_in ? before.computed : isFirst ? before.sent : -1;
+  if (awaited >= 0)
+    command.waits.emplace_back(uint32_t(awaited), plan::WaitScope::self, 0);
 }
 
 bool Builder::isAlone(uint32_t communicator) const {

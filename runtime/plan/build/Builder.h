@@ -9,6 +9,7 @@
 #define EPL_RUNTIME_PLAN_BUILD_BUILDER_H
 
 #include "runtime/plan/format/plan_generated.h"
+#include "runtime/plan/schedule/Table.h"
 
 #include <cstdint>
 #include <map>
@@ -63,6 +64,17 @@ public:
   void allGather(CommandInfo info, plan::GatherBlocksT gather);
   void reduceScatter(CommandInfo info, plan::ReduceBlocksT reduce);
   void exchange(CommandInfo info, plan::ExchangeBlocksT exchange);
+  // Where a step is done in micro-batches. So that memory of earlier units is used again, a unit does not run
+  // far ahead of them: what it receives waits for the end of the unit before the one before it, and its first
+  // computation for what that one sends.
+  /// Adds the units of a loop behind those that are there, in the order of the mesh's schedule.
+  void addUnits(uint32_t loop, const std::vector<schedule::Unit> &units);
+  void setSchedule(std::string name) { plan.schedule = std::move(name); }
+  /// The commands that are added from now on are of a unit, numbered in the order of `addUnits`.
+  void beginUnit(uint32_t unit);
+  /// They are of no unit.
+  void endUnits();
+
   // For a plan that is to be a part (Parts.h). What is received is in order of channels, on a lane of its
   // own.
   void send(CommandInfo info, plan::SendT send);
@@ -81,8 +93,18 @@ private:
   uint32_t lane(plan::LaneKind kind, int32_t communicator);
   bool isAlone(uint32_t communicator) const;
 
+  /// The last commands that compute and send so far; -1: none.
+  struct Latest {
+    int64_t computed = -1, sent = -1;
+  };
+  void waitForUnits(plan::CommandT &command, plan::LaneKind kind);
+
   plan::PlanT plan;
   std::vector<plan::Guard> guards;          // of the next commands
+  int32_t unit = -1;                        // of the next commands
+  Latest latest, before;                    // now; at the end of the unit before the last one
+  Latest last;                              // at the end of the last unit
+  bool hasComputed = false;                 // the unit
   std::map<uint32_t, uint32_t> slotBuffers; // of every slot with storage of its own
   std::map<uint32_t, uint32_t> results;     // result slot to the buffer that holds its value
 };

@@ -44,8 +44,10 @@ void forEachBuffer(plan::CommandT &command, const std::function<void(uint32_t &)
   }
 }
 
-/// The halves of an all-reduce name each other, also behind `count` new commands.
-void moveHalf(plan::CommandT &command, uint32_t count) {
+/// What a command says of others is of the same ones behind `count` new commands.
+void renumber(plan::CommandT &command, uint32_t count) {
+  for (plan::Wait &wait : command.waits)
+    wait = plan::Wait(wait.command() + count, wait.scope(), wait.communicator());
   if (plan::ReducePartT *reduce = command.action.AsReducePart())
     reduce->gather += count;
   if (plan::GatherPartsT *gather = command.action.AsGatherParts())
@@ -119,7 +121,7 @@ private:
       value = target;
     }
     for (const auto &command : plan.commands)
-      moveHalf(*command, uint32_t(copies.size()));
+      renumber(*command, uint32_t(copies.size()));
     std::ranges::move(plan.commands, std::back_inserter(copies));
     plan.commands = std::move(copies);
   }

@@ -3,15 +3,17 @@
 namespace epl::runtime {
 
 Channels::Channels(const plan::PlanT &plan) {
-  for (ChannelEnds ends : channelsOf(plan))
-    channels.push_back(open(plan, ends));
+  for (std::vector<MessageEnds> &messages : channelsOf(plan))
+    channels.push_back(open(plan, std::move(messages)));
 }
 
-Channels::Channel Channels::open(const plan::PlanT &plan, ChannelEnds ends) {
+Channels::Channel Channels::open(const plan::PlanT &plan, std::vector<MessageEnds> messages) {
+  MessageEnds ends = messages.front(); // all are of one tensor
   const plan::PlanT &from = *plan.parts[ends.send.part]->plan, &to = *plan.parts[ends.receive.part]->plan;
   const plan::SendT &send = *from.commands[ends.send.command]->action.AsSend();
   const plan::ReceiveT &receive = *to.commands[ends.receive.command]->action.AsReceive();
-  Channel channel{ends,
+  Channel channel{std::move(messages),
+                  send.depth,
                   elementBytes(send.type),
                   tensorBytes(send.type, partShape(from, send.shape, send.sharding)),
                   fetchesOf(from, send, to, receive),

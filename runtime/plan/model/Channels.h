@@ -8,18 +8,23 @@
 
 namespace epl::runtime {
 
-/// Who fetches what from whom. A rank that sends writes memory of its own, once in a step; ranks that receive
-/// wait for it, and a step begins after the one before it has ended: so nobody writes what another one reads.
+/// Who fetches what from whom. A rank that sends a message writes memory of its own, which ranks that receive
+/// wait for. It has room for the channel's depth of messages: a rank that sends the next one waits for those
+/// who fetch the message in whose place it comes. A step begins after the one before it has ended. So nobody
+/// writes what another one reads.
 class Channels {
 public:
   /// `plan` has passed the verifier.
   explicit Channels(const plan::PlanT &plan);
 
   uint32_t size() const { return uint32_t(channels.size()); }
-  /// The command that fills a channel.
-  PartCommand sender(uint32_t channel) const { return channels[channel].ends.send; }
-  /// The part whose ranks fetch from it.
-  uint32_t receiver(uint32_t channel) const { return channels[channel].ends.receive.part; }
+  /// The parts whose ranks fill a channel, and fetch from it.
+  uint32_t sender(uint32_t channel) const { return channels[channel].messages.front().send.part; }
+  uint32_t receiver(uint32_t channel) const { return channels[channel].messages.front().receive.part; }
+  /// The commands that send and receive each message, in their order.
+  std::span<const MessageEnds> messages(uint32_t channel) const { return channels[channel].messages; }
+  /// How many messages there is room for.
+  uint32_t depth(uint32_t channel) const { return channels[channel].depth; }
 
   /// The ranks of the sending part that a rank of the receiving one fetches from.
   std::span<const uint32_t> sources(uint32_t channel, uint32_t receiver) const {
@@ -31,7 +36,7 @@ public:
   }
 
   size_t elementSize(uint32_t channel) const { return channels[channel].elementSize; }
-  /// Bytes that each rank of the sending part sends.
+  /// Bytes of a message that each rank of the sending part sends.
   size_t sentBytes(uint32_t channel) const { return channels[channel].sentBytes; }
   /// What a rank of the receiving part fetches.
   std::span<const Piece> pieces(uint32_t channel, uint32_t receiver) const {
@@ -40,12 +45,13 @@ public:
 
 private:
   struct Channel {
-    ChannelEnds ends;
+    std::vector<MessageEnds> messages;
+    uint32_t depth;
     size_t elementSize, sentBytes;
     std::vector<std::vector<Piece>> pieces;                // of each receiving rank
     std::vector<std::vector<uint32_t>> sources, listeners; // of each receiving, each sending rank
   };
-  static Channel open(const plan::PlanT &plan, ChannelEnds ends);
+  static Channel open(const plan::PlanT &plan, std::vector<MessageEnds> messages);
 
   std::vector<Channel> channels;
 };

@@ -2,6 +2,8 @@
 
 #include "runtime/plan/model/Access.h"
 #include "runtime/plan/model/Names.h"
+#include "runtime/plan/model/Units.h"
+#include "runtime/plan/schedule/Text.h"
 
 #include <span>
 #include <sstream>
@@ -27,6 +29,7 @@ public:
     dumpImage();
     for (uint32_t i = 0; i < plan.kernels.size(); ++i)
       dumpKernel(i);
+    dumpUnits();
     for (uint32_t i = 0; i < plan.lanes.size(); ++i)
       dumpLane(i);
     for (uint32_t i = 0; i < plan.parts.size(); ++i)
@@ -175,6 +178,15 @@ private:
       out << (is ? name : "");
   }
 
+  /// schedule "1f1b" of loop 0: s0.F.m0 s0.B.m0
+  void dumpUnits() {
+    for (const auto &[loop, table] : tablesOf(plan)) {
+      if (!plan.parts.empty())
+        return; // each part has its own
+      out << "schedule " << quoted(plan.schedule) << " of loop " << loop << ": " << schedule::write(table);
+    }
+  }
+
   void dumpLane(uint32_t index) {
     const plan::LaneT &lane = *plan.lanes[index];
     out << "lane " << index << ' ' << plan::EnumNameLaneKind(lane.kind);
@@ -226,6 +238,8 @@ private:
           out << " of c" << origin.communicator();
       });
     }
+    if (command.unit >= 0 && size_t(command.unit) < plan.units.size())
+      out << " in " << unitName(plan, command.unit);
     if (!command.work.empty())
       out << " work " << quoted(command.work);
     if (!command.location.empty())
@@ -314,9 +328,12 @@ private:
   }
 
   /// send b3 to channel 0 8x4xf32 sharding [{"data"}, {}]
+  /// send b3 to channel 0 message 5 in 2 8x4xf32 sharding [{"data"}, {}]
   template <typename ActionT>
   void dumpTransfer(const char *verb, uint32_t buffer, const char *direction, const ActionT &action) {
     out << verb << buffer << direction << " channel " << action.channel << ' ';
+    if (action.message != 0 || action.depth != 1)
+      out << "message " << action.message << " in " << action.depth << ' ';
     tensor(action.shape, action.type);
     out << " sharding ";
     shardings(action.sharding);

@@ -1,22 +1,8 @@
 #include "runtime/plan/model/Names.h"
 
-namespace epl::runtime {
+#include "runtime/plan/model/Units.h"
 
-std::string quoted(const std::string &text) {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string result = "\"";
-  for (char c : text) {
-    unsigned char byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      result += {'\\', 'x', digits[byte / 16], digits[byte % 16]};
-      continue;
-    }
-    if (c == '"' || c == '\\')
-      result += '\\';
-    result += c;
-  }
-  return result + '"';
-}
+namespace epl::runtime {
 
 static std::string named(const char *sign, uint32_t index, const std::string &name) {
   return sign + std::to_string(index) + " " + quoted(name);
@@ -32,6 +18,10 @@ std::string bufferName(const plan::PlanT &plan, uint32_t buffer) {
 
 std::string slotName(const plan::PlanT &plan, uint32_t slot) {
   return named("s", slot, plan.slots[slot]->name);
+}
+
+std::string unitName(const plan::PlanT &plan, int32_t unit) {
+  return schedule::toString(unitOf(plan.units[size_t(unit)]));
 }
 
 std::string operandName(uint32_t operand) {

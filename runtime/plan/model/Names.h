@@ -3,6 +3,7 @@
 #ifndef EPL_RUNTIME_PLAN_MODEL_NAMES_H
 #define EPL_RUNTIME_PLAN_MODEL_NAMES_H
 
+#include "runtime/plan/format/Quoted.h"
 #include "runtime/plan/format/plan_generated.h"
 #include "runtime/plan/model/Access.h"
 
@@ -11,13 +12,11 @@
 
 namespace epl::runtime {
 
-/// `"text"`, with quotes, backslashes and control characters escaped.
-std::string quoted(const std::string &text);
-
 std::string commandName(const plan::PlanT &plan, uint32_t command); // #12 "fused_add"
 std::string bufferName(const plan::PlanT &plan, uint32_t buffer);   // b7 "h"
 std::string slotName(const plan::PlanT &plan, uint32_t slot);       // s0 "params['w1']"
 std::string kernelName(const plan::PlanT &plan, uint32_t kernel);   // k3 "softmax"
+std::string unitName(const plan::PlanT &plan, int32_t unit);        // s0.F.m3
 std::string operandName(uint32_t operand);                          // operand 1, guard 0
 
 /// The phase of a command's work, "backward" of "tg0.backward"; "" if it has none.

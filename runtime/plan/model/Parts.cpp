@@ -42,25 +42,30 @@ const plan::SlotT &heldSlot(const plan::PlanT &plan, uint32_t slot) {
   return *plan.slots[slot];
 }
 
-std::vector<ChannelEnds> channelsOf(const plan::PlanT &plan) {
-  std::vector<ChannelEnds> ends;
-  auto at = [&](uint32_t channel) -> ChannelEnds & {
-    if (channel >= ends.size())
-      ends.resize(channel + 1);
-    return ends[channel];
+std::vector<std::vector<MessageEnds>> channelsOf(const plan::PlanT &plan) {
+  std::vector<std::vector<MessageEnds>> channels;
+  auto at = [&](uint32_t channel, uint32_t message) -> MessageEnds & {
+    if (channel >= channels.size())
+      channels.resize(channel + 1);
+    if (message >= channels[channel].size())
+      channels[channel].resize(message + 1);
+    return channels[channel][message];
   };
   for (uint32_t part = 0; part < plan.parts.size(); ++part) {
     const auto &commands = plan.parts[part]->plan->commands;
     for (uint32_t command = 0; command < commands.size(); ++command)
       if (const plan::SendT *send = commands[command]->action.AsSend())
-        at(send->channel).send = {part, command};
+        at(send->channel, send->message).send = {part, command};
       else if (const plan::ReceiveT *receive = commands[command]->action.AsReceive())
-        at(receive->channel).receive = {part, command};
+        at(receive->channel, receive->message).receive = {part, command};
   }
-  assert(
-      std::ranges::all_of(ends, [](const ChannelEnds &end) { return end.send.part != end.receive.part; }) &&
-      "a channel has two ends, in two parts");
-  return ends;
+  assert(std::ranges::all_of(channels,
+                             [](const std::vector<MessageEnds> &messages) {
+                               return !messages.empty() &&
+                                      messages.front().send.part != messages.front().receive.part;
+                             }) &&
+         "the messages of a channel go from one part to another one");
+  return channels;
 }
 
 } // namespace epl::runtime

@@ -29,11 +29,12 @@ struct PartCommand {
   bool operator==(const PartCommand &) const = default;
 };
 
-/// The commands that send and receive each channel. Needs a plan that passed the verifier.
-struct ChannelEnds {
+/// The commands that send and receive the messages of each channel, in their order. Needs a plan that passed
+/// the verifier.
+struct MessageEnds {
   PartCommand send, receive;
 };
-std::vector<ChannelEnds> channelsOf(const plan::PlanT &plan);
+std::vector<std::vector<MessageEnds>> channelsOf(const plan::PlanT &plan);
 
 } // namespace epl::runtime
 

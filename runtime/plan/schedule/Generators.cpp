@@ -1,7 +1,7 @@
 #include "runtime/plan/schedule/Generators.h"
 
 #include "runtime/plan/format/Error.h"
-#include "runtime/plan/model/Names.h"
+#include "runtime/plan/format/Quoted.h"
 
 #include <algorithm>
 

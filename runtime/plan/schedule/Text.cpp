@@ -2,7 +2,7 @@
 
 #include "runtime/plan/format/Error.h"
 #include "runtime/plan/format/Report.h"
-#include "runtime/plan/model/Names.h"
+#include "runtime/plan/format/Quoted.h"
 
 #include <charconv>
 #include <optional>

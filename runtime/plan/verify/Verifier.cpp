@@ -25,19 +25,22 @@ std::vector<std::string> verifyTables(const plan::PlanT &plan) {
 }
 
 std::vector<std::string> verifyPart(const plan::PlanT &part) {
-  return runStages(part, {checkTables, checkCommands, checkHalves, checkLayout, checkBranches, proveMemory});
+  return runStages(
+      part, {checkTables, checkCommands, checkHalves, checkLayout, checkUnits, checkBranches, proveMemory});
 }
 
 std::vector<std::string> verifyPlan(const plan::PlanT &plan) {
   std::vector<std::string> messages = runStages(plan, {checkWhole});
   if (!messages.empty())
     return messages;
-  if (plan.parts.empty())
-    return verifyPart(plan);
+  if (plan.parts.empty()) {
+    messages = verifyPart(plan);
+    return messages.empty() ? runStages(plan, {checkSchedules}) : messages;
+  }
   for (size_t index = 0; index < plan.parts.size(); ++index)
     for (const std::string &message : verifyPart(*plan.parts[index]->plan))
       messages.push_back("part " + std::to_string(index) + ": " + message);
-  return messages.empty() ? runStages(plan, {checkTables, checkParts}) : messages;
+  return messages.empty() ? runStages(plan, {checkTables, checkSchedules, checkParts}) : messages;
 }
 
 static void require(std::vector<std::string> messages) {

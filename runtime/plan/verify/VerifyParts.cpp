@@ -2,9 +2,11 @@
 // for another one sends.
 //
 // A part is proved by itself, as a plan for one mesh is: a send reads, a receive writes. What is left is that
-// every channel has two ends of one tensor, and that no parts wait for each other. All ranks of a part do the
-// same commands in the same order, so that one graph stands for all ranks: its nodes are the commands of the
-// parts, its edges the lanes, the waits and the channels. If it has no cycle, every rank comes to its end.
+// every message of a channel has two ends of one tensor, and that no parts wait for each other. All ranks of
+// a part do the same commands in the same order, so that one graph stands for all ranks: its nodes are the
+// commands of the parts, its edges the lanes, the waits and the messages. If it has no cycle, every rank
+// comes to its end. A channel has room for `depth` messages: the send of one waits for the receive of that in
+// whose place it comes, an edge too.
 #include "runtime/plan/verify/VerifyStages.h"
 
 #include "runtime/plan/model/Names.h"
@@ -137,42 +139,60 @@ private:
   struct Ends {
     std::optional<PartCommand> send, receive;
   };
+  using Messages = std::map<uint32_t, Ends>; // of a channel
 
   std::string nameOf(PartCommand command) const {
     return "command " + commandName(*plan.parts[command.part]->plan, command.command) + " of " +
            partName(command.part);
   }
 
-  void addEnd(std::optional<PartCommand> &end, PartCommand command, uint32_t channel) {
+  void addEnd(std::optional<PartCommand> &end, PartCommand command, uint32_t channel, uint32_t message) {
     if (end)
-      report.add(nameOf(command), " is on channel ", channel, ", as ", nameOf(*end), " is");
+      report.add(nameOf(command), " is on channel ", channel, ofMessage(message), ", as ", nameOf(*end),
+                 " is");
     end = command;
   }
 
+  static std::string ofMessage(uint32_t message) {
+    return message == 0 ? "" : " for message " + std::to_string(message);
+  }
+
   void checkChannels() {
-    std::map<uint32_t, Ends> channels;
+    std::map<uint32_t, Messages> channels;
     for (uint32_t part = 0; part < plan.parts.size(); ++part) {
       const auto &commands = plan.parts[part]->plan->commands;
       for (uint32_t command = 0; command < commands.size(); ++command)
         if (const plan::SendT *send = commands[command]->action.AsSend())
-          addEnd(channels[send->channel].send, {part, command}, send->channel);
+          addEnd(channels[send->channel][send->message].send, {part, command}, send->channel, send->message);
         else if (const plan::ReceiveT *receive = commands[command]->action.AsReceive())
-          addEnd(channels[receive->channel].receive, {part, command}, receive->channel);
+          addEnd(channels[receive->channel][receive->message].receive, {part, command}, receive->channel,
+                 receive->message);
     }
     uint32_t expected = 0;
-    for (const auto &[channel, ends] : channels) {
+    for (const auto &[channel, messages] : channels) {
       if (channel != expected++)
         return report.add("there is a channel ", channel, " but no channel ", expected - 1);
-      checkEnds(channel, ends);
+      checkMessages(channel, messages);
     }
     if (!report.failed())
       checkOrder(channels);
   }
 
-  void checkEnds(uint32_t channel, const Ends &ends) {
+  void checkMessages(uint32_t channel, const Messages &messages) {
+    uint32_t expected = 0;
+    for (const auto &[message, ends] : messages) {
+      if (message != expected++)
+        return report.add("channel ", channel, " has a message ", message, " but no message ", expected - 1);
+      checkEnds(channel, message, ends);
+      if (!report.failed())
+        checkSame(channel, messages.begin()->second, ends);
+    }
+  }
+
+  void checkEnds(uint32_t channel, uint32_t message, const Ends &ends) {
     if (!ends.send || !ends.receive)
       return report.add(nameOf(ends.send ? *ends.send : *ends.receive), " is on channel ", channel,
-                        ", which nothing ", ends.send ? "receives" : "sends");
+                        ofMessage(message), ", which nothing ", ends.send ? "receives" : "sends");
     if (ends.send->part == ends.receive->part)
       return report.add(nameOf(*ends.receive), " receives what its own part sends");
     const plan::SendT &send = *actionOf(*ends.send).AsSend();
@@ -180,6 +200,30 @@ private:
     if (send.type != receive.type || send.shape != receive.shape)
       report.add(nameOf(*ends.receive), " receives a tensor of another type or shape than ",
                  nameOf(*ends.send), " sends");
+    if (send.depth == 0 || send.depth != receive.depth)
+      report.add(nameOf(*ends.send), " sends by channel ", channel, " of depth ", send.depth, ", ",
+                 nameOf(*ends.receive), " receives by one of depth ", receive.depth,
+                 ", expected the same, 1 at least");
+  }
+
+  /// All messages of a channel go the same way, are of one tensor and share the channel's memory.
+  void checkSame(uint32_t channel, const Ends &first, const Ends &ends) {
+    const plan::SendT &send = *actionOf(*ends.send).AsSend(), &expected = *actionOf(*first.send).AsSend();
+    const plan::ReceiveT &receive = *actionOf(*ends.receive).AsReceive();
+    if (ends.send->part != first.send->part || ends.receive->part != first.receive->part)
+      report.add(nameOf(*ends.send), " and ", nameOf(*ends.receive), " are on channel ", channel,
+                 ", which is from part ", first.send->part, " to part ", first.receive->part);
+    else if (send.depth != expected.depth || send.type != expected.type || send.shape != expected.shape ||
+             !haveSameAxes(send.sharding, expected.sharding) ||
+             !haveSameAxes(receive.sharding, actionOf(*first.receive).AsReceive()->sharding))
+      report.add(nameOf(*ends.send), " and ", nameOf(*ends.receive),
+                 " have another depth, type, shape or sharding than the first message of channel ", channel);
+  }
+
+  static bool haveSameAxes(const std::vector<std::unique_ptr<plan::DimShardingT>> &a,
+                           const std::vector<std::unique_ptr<plan::DimShardingT>> &b) {
+    return std::ranges::equal(a, b,
+                              [](const auto &one, const auto &other) { return one->axes == other->axes; });
   }
 
   const plan::ActionUnion &actionOf(PartCommand command) const {
@@ -187,8 +231,8 @@ private:
   }
 
   /// Runs all parts together, as far as they come: each command behind those before it in its lane, those it
-  /// waits for and, if it receives, the send.
-  void checkOrder(const std::map<uint32_t, Ends> &channels) {
+  /// waits for and, if it receives, the send; if it sends, behind the receive that makes room.
+  void checkOrder(const std::map<uint32_t, Messages> &channels) {
     std::vector<uint32_t> first; // of each part, the number of its first command
     uint32_t count = 0;
     for (const auto &part : plan.parts) {
@@ -198,9 +242,13 @@ private:
     Graph graph(count);
     for (uint32_t part = 0; part < plan.parts.size(); ++part)
       addCommands(*plan.parts[part]->plan, first[part], graph);
-    for (const auto &[channel, ends] : channels)
-      graph.add(first[ends.send->part] + ends.send->command,
-                first[ends.receive->part] + ends.receive->command);
+    auto nodeOf = [&](PartCommand command) { return first[command.part] + command.command; };
+    for (const auto &[channel, messages] : channels)
+      for (const auto &[message, ends] : messages) {
+        graph.add(nodeOf(*ends.send), nodeOf(*ends.receive));
+        if (uint32_t depth = actionOf(*ends.send).AsSend()->depth; message >= depth)
+          graph.add(nodeOf(*messages.at(message - depth).receive), nodeOf(*ends.send));
+      }
     graph.run();
     for (uint32_t part = 0; part < plan.parts.size(); ++part)
       if (std::optional<uint32_t> stuck =

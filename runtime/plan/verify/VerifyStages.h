@@ -29,6 +29,9 @@ void checkHalves(const plan::PlanT &plan, Report &report);
 /// Where buffers lie, and that waits name earlier commands.
 void checkLayout(const plan::PlanT &plan, Report &report);
 
+/// Units of commands, and that no lane does them in another order than the schedule.
+void checkUnits(const plan::PlanT &plan, Report &report);
+
 /// What commands that may be skipped have written is read by no other command than may be.
 void checkBranches(const plan::PlanT &plan, Report &report);
 
@@ -42,6 +45,9 @@ uint64_t checkMemory(const plan::PlanT &plan, Report &report);
 
 /// What a plan is as a whole, and its parts are not: channels need parts; a plan with parts has nothing else.
 void checkWhole(const plan::PlanT &plan, Report &report);
+
+/// The schedules of all meshes together: each is a table that ends.
+void checkSchedules(const plan::PlanT &plan, Report &report);
 
 /// The parts of a plan together; each has passed all stages.
 void checkParts(const plan::PlanT &plan, Report &report);

@@ -355,8 +355,8 @@ std::vector<MutationClass> actionMutations() {
 const std::vector<MutationClass> &mutationClasses() {
   static const std::vector<MutationClass> classes = [] {
     std::vector<MutationClass> all;
-    for (const auto &part :
-         {orderMutations(), memoryMutations(), tableMutations(), actionMutations(), channelMutations()})
+    for (const auto &part : {orderMutations(), memoryMutations(), tableMutations(), actionMutations(),
+                             channelMutations(), unitMutations()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

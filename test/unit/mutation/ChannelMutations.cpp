@@ -12,7 +12,7 @@ using plan::PlanT;
 
 /// The fields that both ends of a channel have.
 struct End {
-  uint32_t &channel, &buffer;
+  uint32_t &channel, &message, &depth, &buffer;
   plan::ElementType &type;
   std::vector<int64_t> &shape;
   std::vector<std::unique_ptr<plan::DimShardingT>> &sharding;
@@ -27,9 +27,10 @@ struct Place {
 End endAt(PlanT &plan, Place place) {
   plan::ActionUnion &action = plan.parts[place.part]->plan->commands[place.command]->action;
   if (plan::SendT *send = action.AsSend())
-    return {send->channel, send->source, send->type, send->shape, send->sharding};
+    return {send->channel, send->message, send->depth, send->source, send->type, send->shape, send->sharding};
   plan::ReceiveT *receive = action.AsReceive();
-  return {receive->channel, receive->target, receive->type, receive->shape, receive->sharding};
+  return {receive->channel, receive->message, receive->depth,   receive->target,
+          receive->type,    receive->shape,   receive->sharding};
 }
 
 std::vector<Place> endsOf(const PlanT &plan) {
@@ -64,6 +65,44 @@ std::vector<Mutation> channels(const PlanT &plan) {
   return join(eachEnd(plan, "on the next channel", [](End end) { ++end.channel; }),
               eachEnd(plan, "on the channel before", [](End end) { --end.channel; }),
               eachEnd(plan, "on channel 0", [](End end) { end.channel = 0; }));
+}
+
+/// A ring in which another message is in the place of one.
+std::vector<Mutation> messages(const PlanT &plan) {
+  return join(eachEnd(plan, "of the next message", [](End end) { ++end.message; }),
+              eachEnd(plan, "of the message before", [](End end) { --end.message; }),
+              eachEnd(plan, "of message 0", [](End end) { end.message = 0; }));
+}
+
+std::vector<Mutation> messagesSwapped(const PlanT &plan) {
+  std::vector<Mutation> list;
+  std::vector<Place> ends = endsOf(plan);
+  for (size_t a = 0; a < ends.size(); ++a)
+    for (size_t b = 0; b < a; ++b)
+      list.push_back({nameOf(ends[a]) + " and " + nameOf(ends[b]) + " with each other's messages",
+                      {},
+                      [one = ends[a], other = ends[b]](PlanT &mutant) {
+                        std::swap(endAt(mutant, one).message, endAt(mutant, other).message);
+                      }});
+  return list;
+}
+
+/// A channel with room for more or fewer messages, at one end or at all.
+std::vector<Mutation> depths(const PlanT &plan) {
+  auto all = [&](const std::string &what, auto change) {
+    std::vector<Mutation> list;
+    for (uint32_t channel = 0; channel < endsOf(plan).size() / 2; ++channel)
+      list.push_back({"channel " + std::to_string(channel) + what, {}, [=](PlanT &mutant) {
+                        for (Place place : endsOf(mutant))
+                          if (End end = endAt(mutant, place); end.channel == channel)
+                            change(end);
+                      }});
+    return list;
+  };
+  return join(eachEnd(plan, "of a deeper channel", [](End end) { ++end.depth; }),
+              eachEnd(plan, "of a flatter channel", [](End end) { --end.depth; }),
+              all(" deeper", [](End end) { ++end.depth; }), all(" flatter", [](End end) { --end.depth; }),
+              all(" without room", [](End end) { end.depth = 0; }));
 }
 
 /// Two ends that exchange their channels. Two sends of equal tensors are accepted: they mean something else.
@@ -225,6 +264,9 @@ std::vector<MutationClass> channelMutations() {
   return {{"channel replaced", Promise::harmless, channels},
           {"channels of two ends swapped", Promise::anotherProgram, channelsSwapped},
           {"channels renamed", Promise::harmless, channelsRenamed},
+          {"message of a channel replaced", Promise::harmless, messages},
+          {"messages of two ends swapped", Promise::anotherProgram, messagesSwapped},
+          {"depth of a channel changed", Promise::harmless, depths},
           {"tensor of a channel changed", Promise::harmless, tensors},
           {"sharding at a channel changed", Promise::harmless, shardings},
           {"sharding at a channel reversed", Promise::anotherProgram, shardingsReversed},

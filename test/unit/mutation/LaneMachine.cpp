@@ -187,15 +187,24 @@ void LaneMachine::Part::run(uint32_t rank, uint32_t command, uint8_t garbage) {
   program->command(command).start({program->topology(), addresses, rank, pointers.data()});
 }
 
+/// A receive waits for the send of its message, a send for the receive of that whose place it takes.
+std::optional<LaneMachine::Awaited> LaneMachine::awaitedBy(uint32_t part, uint32_t command) const {
+  const Channels &channels = loaded.channels();
+  if (auto received = parts[part].program->received(command))
+    return Awaited{received->channel, channels.messages(received->channel)[received->index].send};
+  auto sent = parts[part].program->sent(command);
+  if (!sent || sent->index < channels.depth(sent->channel))
+    return std::nullopt;
+  uint32_t before = sent->index - channels.depth(sent->channel);
+  return Awaited{sent->channel, channels.messages(sent->channel)[before].receive};
+}
+
 std::vector<std::byte> LaneMachine::runInProgramOrder() {
   reset(0);
   std::vector<uint32_t> next(parts.size());
   auto isReady = [&](uint32_t part) {
-    int32_t channel = parts[part].program->receivedChannel(next[part]);
-    if (channel < 0)
-      return true;
-    PartCommand sender = loaded.channels().sender(uint32_t(channel));
-    return sender.command < next[sender.part];
+    std::optional<Awaited> awaited = awaitedBy(part, next[part]);
+    return !awaited || awaited->command.command < next[awaited->command.part];
   };
   for (bool ran = true; ran;) {
     ran = false;
@@ -235,7 +244,7 @@ private:
     for (uint32_t command : part.plan->lanes[lane]->commands) {
       for (const plan::Wait &wait : part.plan->commands[command]->waits)
         await(index, rank, wait);
-      awaitSends(index, rank, command);
+      awaitOthers(index, rank, command);
       if (random() % 4 == 0)
         std::this_thread::sleep_for(std::chrono::microseconds(random() % 100));
       part.run(rank, command, uint8_t(random()));
@@ -251,14 +260,16 @@ private:
       flag(part, member, wait.command()).wait(false, std::memory_order_acquire);
   }
 
-  void awaitSends(uint32_t part, uint32_t rank, uint32_t command) {
-    int32_t channel = machine.parts[part].program->receivedChannel(command);
-    if (channel < 0)
+  void awaitOthers(uint32_t part, uint32_t rank, uint32_t command) {
+    std::optional<Awaited> awaited = machine.awaitedBy(part, command);
+    if (!awaited)
       return;
     const Channels &channels = machine.loaded.channels();
-    PartCommand sender = channels.sender(uint32_t(channel));
-    for (uint32_t source : channels.sources(uint32_t(channel), rank))
-      flag(sender.part, source, sender.command).wait(false, std::memory_order_acquire);
+    auto ranks = channels.sender(awaited->channel) == awaited->command.part
+                     ? channels.sources(awaited->channel, rank)
+                     : channels.listeners(awaited->channel, rank);
+    for (uint32_t other : ranks)
+      flag(awaited->command.part, other, awaited->command.command).wait(false, std::memory_order_acquire);
   }
 
   LaneMachine &machine;

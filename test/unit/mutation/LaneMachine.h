@@ -48,7 +48,14 @@ private:
     void run(uint32_t rank, uint32_t command, uint8_t garbage);
   };
 
+  /// What a command waits for on ranks of another part: a command that sends or receives by a channel.
+  struct Awaited {
+    uint32_t channel;
+    PartCommand command;
+  };
+
   void addPart(uint32_t index);
+  std::optional<Awaited> awaitedBy(uint32_t part, uint32_t command) const;
   void reset(uint64_t seed);
   std::vector<std::byte> slotBytes();
 

@@ -162,9 +162,11 @@ void PlanMaker::exchange(const std::string &name, uint32_t communicator, uint32_
   Builder::exchange({.name = name, .location = "", .work = "tg0.forward"}, std::move(action));
 }
 
-void PlanMaker::put(uint32_t channel, uint32_t source, int64_t size, const std::vector<std::string> &axes) {
+void PlanMaker::put(uint32_t channel, uint32_t source, int64_t size, const std::vector<std::string> &axes,
+                    uint32_t message) {
   plan::SendT send;
   send.channel = channel;
+  send.message = message;
   send.type = plan::ElementType::i8;
   send.source = source;
   send.shape = {size};
@@ -173,9 +175,11 @@ void PlanMaker::put(uint32_t channel, uint32_t source, int64_t size, const std::
                 std::move(send));
 }
 
-void PlanMaker::take(uint32_t channel, uint32_t target, int64_t size, const std::vector<std::string> &axes) {
+void PlanMaker::take(uint32_t channel, uint32_t target, int64_t size, const std::vector<std::string> &axes,
+                     uint32_t message) {
   plan::ReceiveT receive;
   receive.channel = channel;
+  receive.message = message;
   receive.type = plan::ElementType::i8;
   receive.target = target;
   receive.shape = {size};

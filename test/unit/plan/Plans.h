@@ -72,8 +72,10 @@ public:
 
   /// Sends or receives the whole of a buffer, the rank's part of a tensor of `size` elements split over
   /// `axes`.
-  void put(uint32_t channel, uint32_t source, int64_t size, const std::vector<std::string> &axes);
-  void take(uint32_t channel, uint32_t target, int64_t size, const std::vector<std::string> &axes);
+  void put(uint32_t channel, uint32_t source, int64_t size, const std::vector<std::string> &axes,
+           uint32_t message = 0);
+  void take(uint32_t channel, uint32_t target, int64_t size, const std::vector<std::string> &axes,
+            uint32_t message = 0);
 
 private:
   void run(plan::KernelT kernel, const std::vector<uint32_t> &inputs, const std::vector<uint32_t> &outputs,

@@ -11,13 +11,13 @@ epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 // CHECK-LABEL: func.func public @accumulates
 // CHECK-SAME: %arg1: tensor<4x2x3xf32> {epl.batch_dim = 1 : i64, epl.caller_shape = array<i64: 8, 3>, epl.role = "batch"}
 // CHECK: %[[W:.*]] = math.sin %arg0
-// CHECK: %[[X:.*]] = epl.loop_slice <0, trip_count = 4> %arg1 {epl.work = #epl.work<@tg0, forward>} : tensor<4x2x3xf32> -> tensor<2x3xf32>
+// CHECK: %[[X:.*]] = epl.loop_slice <0, trip_count = 4, micro_batches = true> %arg1 {epl.work = #epl.work<@tg0, forward>} : tensor<4x2x3xf32> -> tensor<2x3xf32>
 // CHECK: %[[G:.*]] = linalg.generic {{.*}}"reduction", "parallel"{{.*}} ins(%[[X]], %[[W]] : tensor<2x3xf32>, tensor<3xf32>)
 // CHECK: %[[Z:.*]] = arith.constant {{.*}}dense<0.000000e+00> : tensor<3xf32>
-// CHECK: %[[C:.*]] = epl.loop_carry <0, trip_count = 4> 0 %[[Z]]
+// CHECK: %[[C:.*]] = epl.loop_carry <0, trip_count = 4, micro_batches = true> 0 %[[Z]]
 // CHECK: %[[S:.*]] = linalg.generic {{.*}} ins(%[[C]], %[[G]] : tensor<3xf32>, tensor<3xf32>)
 // CHECK: arith.addf
-// CHECK: %[[L:.*]] = epl.loop_last <0, trip_count = 4> 0 %[[S]]
+// CHECK: %[[L:.*]] = epl.loop_last <0, trip_count = 4, micro_batches = true> 0 %[[S]]
 // CHECK: %[[N:.*]] = arith.subf %arg0, %[[L]] {epl.work = #epl.work<@tg0, apply>}
 // CHECK: return %[[N]] : tensor<3xf32>
 func.func public @accumulates(%w: tensor<3xf32> {epl.role = "state"},
@@ -50,9 +50,9 @@ epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 // CHECK-SAME: %arg0: tensor<3x4x2xf32> {epl.batch_dim = 2 : i64, epl.caller_shape = array<i64: 3, 8>, epl.role = "batch"}
 // CHECK-SAME: -> (tensor<3x4x2xf32> {epl.caller_shape = array<i64: 3, 8>})
 // CHECK: %[[NUMBERS:.*]] = arith.constant {{.*}}dense<[0, 1, 2, 3]> : tensor<4xi64>
-// CHECK: epl.loop_slice <0, trip_count = 4> %[[NUMBERS]] {{.*}} : tensor<4xi64> -> tensor<i64>
+// CHECK: epl.loop_slice <0, trip_count = 4, micro_batches = true> %[[NUMBERS]] {{.*}} : tensor<4xi64> -> tensor<i64>
 // CHECK: linalg.index 1
-// CHECK: %[[STACK:.*]] = epl.loop_stack <0, trip_count = 4> %{{.*}} : tensor<3x2xf32> -> tensor<4x3x2xf32>
+// CHECK: %[[STACK:.*]] = epl.loop_stack <0, trip_count = 4, micro_batches = true> %{{.*}} : tensor<3x2xf32> -> tensor<4x3x2xf32>
 // CHECK: %[[MOVED:.*]] = linalg.generic {{.*}} ins(%[[STACK]] : tensor<4x3x2xf32>) outs(%{{.*}} : tensor<3x4x2xf32>)
 // CHECK: return %[[MOVED]]
 func.func public @stacks(%x: tensor<3x8xf32> {epl.role = "batch", epl.batch_dim = 1 : i64}) -> tensor<3x8xf32> {
@@ -80,12 +80,12 @@ epl.mesh @mesh axes ["data"=1]
 epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 
 // CHECK-LABEL: func.func public @masked
-// CHECK: epl.loop_carry <0, trip_count = 4> 0 %{{.*}} : tensor<f32> -> tensor<f32>
+// CHECK: epl.loop_carry <0, trip_count = 4, micro_batches = true> 0 %{{.*}} : tensor<f32> -> tensor<f32>
 // CHECK: arith.extf
-// CHECK: %[[COUNT:.*]] = epl.loop_last <0, trip_count = 4> 0 %{{.*}} : tensor<f32>
+// CHECK: %[[COUNT:.*]] = epl.loop_last <0, trip_count = 4, micro_batches = true> 0 %{{.*}} : tensor<f32>
 // CHECK: arith.truncf
-// CHECK: epl.loop_slice <1, trip_count = 4>
-// CHECK: %[[Y:.*]] = epl.loop_stack <1, trip_count = 4> %{{.*}} : tensor<2xbf16> -> tensor<4x2xbf16>
+// CHECK: epl.loop_slice <1, trip_count = 4, micro_batches = true>
+// CHECK: %[[Y:.*]] = epl.loop_stack <1, trip_count = 4, micro_batches = true> %{{.*}} : tensor<2xbf16> -> tensor<4x2xbf16>
 // CHECK: return %[[Y]]
 func.func public @masked(%x: tensor<8xbf16> {epl.role = "batch", epl.batch_dim = 0 : i64}) -> tensor<8xbf16> {
   %zero = arith.constant {epl.work = #fwd} dense<0.0> : tensor<bf16>

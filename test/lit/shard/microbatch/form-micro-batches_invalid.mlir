@@ -15,20 +15,6 @@ func.func @main(%x: tensor<8xf32> {epl.role = "state"}) -> tensor<8xf32> {
 
 // -----
 
-epl.mesh @mesh0 axes ["data"=1]
-epl.mesh @mesh1 axes ["data"=1] first 1 strides [1]
-epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh0
-epl.taskgraph @tg1 strategy(<replicate, 1>) on @mesh1
-func.func @main(%x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) -> tensor<8xf32> {
-  // expected-note@+1 {{work on other devices is here}}
-  %0 = math.sin %x {epl.work = #epl.work<@tg0, forward>} : tensor<8xf32>
-  // expected-error@+1 {{micro-batches of scopes that have devices of their own, a pipeline, are not supported yet}}
-  %1 = math.cos %0 {epl.work = #epl.work<@tg1, forward>} : tensor<8xf32>
-  return %1 : tensor<8xf32>
-}
-
-// -----
-
 func.func @main(%x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) -> tensor<8xf32> {
   // expected-error@+1 {{in a step of 4 micro-batches, expected after "epl-unroll-loops" and before reshards}}
   %0 = epl.loop_carry <0, trip_count = 2> 0 %x {epl.work = #epl.work<@tg0, forward>} : tensor<8xf32> -> tensor<8xf32>

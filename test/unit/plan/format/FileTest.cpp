@@ -124,8 +124,8 @@ TEST_F(PlanFile, TrailingBytesAreAnError) {
 
 TEST_F(PlanFile, AnotherVersionIsAnError) {
   plan::PlanT plan = trainingPlan(2);
-  plan.version = 10;
-  EXPECT_EQ(parseError(serializePlan(plan)), "plan file \"p.eplan\" has version 10: expected version 11");
+  plan.version = 11;
+  EXPECT_EQ(parseError(serializePlan(plan)), "plan file \"p.eplan\" has version 11: expected version 12");
 }
 
 TEST_F(PlanFile, AnInvalidPlanIsAnErrorThatNamesTheFile) {

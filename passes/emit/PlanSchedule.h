@@ -1,0 +1,57 @@
+//===- PlanSchedule.h - The schedule of a module's micro-batches -*- C++ -*-===//
+//
+// Each function of a module is a stage of the pipeline, on the mesh of its number. A table says in which
+// order it does its units (runtime/plan/schedule/Table.h); this says which table that is, and what follows
+// from it for what stages send each other.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "passes/emit/PlanUnits.h"
+#include "runtime/plan/schedule/Schedule.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::epl {
+
+class PlanSchedule {
+public:
+  /// Of all functions that a plan is made of, in the order of their meshes. Fails, with an error at the op,
+  /// if the program can't be done by any schedule; throws PlanError if it can't by this one.
+  static FailureOr<PlanSchedule> create(ArrayRef<func::FuncOp> functions, const schedule::Schedule &schedule);
+
+  StringRef getName() const { return name; }
+  /// The loops over micro-batches of all functions, in their order.
+  ArrayRef<LoopAttr> getLoops() const { return loops; }
+  /// The units of a function, each loop's, in the order in which it does them.
+  const std::vector<schedule::Unit> &getLane(func::FuncOp function) const {
+    return table[stages.lookup(function)];
+  }
+  /// What the units of a loop are in a function that has a part of it.
+  const PlanUnits &getUnits(func::FuncOp function, LoopAttr loop) const {
+    return *units.at({stages.lookup(function), loop.getId()});
+  }
+  /// For how many messages a channel needs room, so that nobody waits for any: 1 outside of the loops.
+  int64_t getDepth(int64_t channel) const { return depths.lookup_or(channel, 1); }
+
+private:
+  /// The units that send and receive each message of a channel, of micro-batch 0.
+  struct Ends {
+    schedule::Unit sender, receiver;
+  };
+  using Channels = llvm::MapVector<int64_t, Ends>;
+
+  void addLoops(func::FuncOp function);
+  void addChannels(func::FuncOp function, Channels &channels) const;
+  void findDepths(const Channels &channels);
+
+  std::string name;
+  schedule::Table table;
+  SmallVector<LoopAttr> loops;
+  DenseMap<func::FuncOp, uint32_t> stages;
+  std::vector<std::unique_ptr<Loops>> memberships; ///< of each function's ops
+  std::map<std::pair<uint32_t, int64_t>, std::unique_ptr<PlanUnits>> units;
+  DenseMap<int64_t, int64_t> depths;
+};
+
+} // namespace mlir::epl

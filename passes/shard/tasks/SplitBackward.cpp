@@ -1,0 +1,109 @@
+//===- SplitBackward.cpp - Backward work in two parts ---------------------===//
+//
+// Problem: a stage of a pipeline waits for the gradient of what it has handed on, but only for that: the
+// gradients
+//   of the parameters of the stage behind it can be made later, when that one would wait itself.
+// Method: of the backward work in the iterations of a loop over micro-batches, what a sent gradient is made
+// of
+//   becomes `backward_input`, the rest `backward_weight`, by data flow. A value that iterations carry is
+//   followed to what it is made of in the iteration before. Where no gradient is sent nobody waits for one:
+//   all is `backward_input`. Recomputed work goes with what reads it.
+// Invariant in: a local program. Invariant out: the same; in these loops nothing is of the kind `backward`,
+// and no
+//   op of `backward_input` depends on one of `backward_weight`.
+// Reference: Qi et al., "Zero Bubble Pipeline Parallelism", 2023 (B and W; here I and W).
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Channels.h"
+#include "dialect/Loops.h"
+#include "passes/shard/Passes.h"
+#include "passes/shard/analysis/Rules.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-split-backward"
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_SPLITBACKWARDPASS
+#include "passes/shard/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numInput, "Ops that sent gradients are made of");
+ALWAYS_ENABLED_STATISTIC(numWeight, "Ops that can be done later");
+
+namespace {
+/// Splits the backward work in the loops of one function.
+class Splitter {
+public:
+  explicit Splitter(Block &body) : body(body), loops(body) {}
+
+  void run() {
+    for (Operation &op : body)
+      if (leavesLoop(&op) && isOfMicroBatches(getEdgeLoop(&op)) && isSent(getLeft(&op)))
+        follow(op.getOperand(0));
+    for (Operation &op : body)
+      if (isBackward(&op))
+        stamp(&op);
+  }
+
+private:
+  /// What the caller or a channel has of a value that leaves a loop, behind casts.
+  static Value getLeft(Operation *op) {
+    Value left = op->getResult(0);
+    while (left.hasOneUse() && isa<ToLocalOp, FromLocalOp>(*left.user_begin()))
+      left = (*left.user_begin())->getResult(0);
+    return left;
+  }
+
+  WorkAttr getWork(Operation *op) const { return op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr); }
+
+  bool isBackward(Operation *op) const {
+    WorkAttr work = getWork(op);
+    return work && isOfMicroBatches(loops.getLoop(op)) && work.getKind() != WorkKind::forward &&
+           work.getKind() != WorkKind::recompute;
+  }
+
+  /// Marks the ops of iterations that a value is made of.
+  void follow(Value value) {
+    SmallVector<Value> open = {value};
+    while (!open.empty()) {
+      Operation *op = open.pop_back_val().getDefiningOp();
+      if (!op || !isOfMicroBatches(loops.getLoop(op)) || !needed.insert(op).second)
+        continue;
+      sendsGradient[loops.getLoop(op)] |= isBackward(op);
+      if (auto carry = dyn_cast<LoopCarryOp>(op))
+        open.push_back(loops.getLast(carry).getOperand());
+      else
+        llvm::append_range(open, getUsedValues(op));
+    }
+  }
+
+  void stamp(Operation *op) {
+    bool isInput = needed.contains(op) || !sendsGradient.lookup(loops.getLoop(op));
+    WorkKind kind = isInput ? WorkKind::backward_input : WorkKind::backward_weight;
+    op->setAttr(EplDialect::kWorkAttr, WorkAttr::get(op->getContext(), getWork(op).getTaskgraph(), kind));
+    ++(isInput ? numInput : numWeight);
+    LDBG() << op->getName() << " is " << stringifyWorkKind(kind);
+  }
+
+  Block &body;
+  Loops loops;
+  DenseSet<Operation *> needed;
+  DenseMap<LoopAttr, bool> sendsGradient;
+};
+
+struct SplitBackward : epl::impl::SplitBackwardPassBase<SplitBackward> {
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (!function.isExternal())
+        Splitter(function.front()).run();
+  }
+};
+} // namespace

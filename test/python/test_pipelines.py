@@ -1,0 +1,174 @@
+"""Pipelines, scopes with devices of their own in micro-batches: by any schedule what one device gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import epl
+from steps import assert_near
+
+SCHEDULES = ("gpipe", "1f1b", "preferbackwardoptimizer", "zb-h1")
+
+
+def pipeline(step: Any, count: int, devices: int, schedule: str = "1f1b", **options: Any) -> Any:
+    config = {"pipeline.num_micro_batch": count, "pipeline.strategy": schedule, **options.pop("config", {})}
+    return epl.parallelize(step, devices=devices, config=config, **options)
+
+
+def integers(
+    ws: list[jax.Array], x: jax.Array, key: jax.Array
+) -> tuple[list[jax.Array], jax.Array, jax.Array, jax.Array]:
+    """A stage for each of `ws`, of whole numbers: dropout, a residual over all stages, the first weight used
+    again in the last one, a result for each sample and a maximum."""
+
+    def loss(ws: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
+        h = x
+        for index, w in enumerate(ws):
+            with epl.replicate(name=f"stage{index}"):
+                kept = jax.random.bernoulli(jax.random.fold_in(key, index), 0.7, h.shape)
+                h = jnp.where(kept, h, 0) @ w
+                if index == len(ws) - 1:
+                    h = (h + x) @ ws[0]
+                    return (h * x).sum(), h
+        raise AssertionError("no stage")
+
+    (value, h), gradients = jax.value_and_grad(loss, has_aux=True)(ws)
+    return [w - g for w, g in zip(ws, gradients, strict=True)], value, h.max(axis=1), jnp.abs(h).max()
+
+
+def whole_numbers(stages: int, samples: int) -> tuple[list[np.ndarray], np.ndarray, jax.Array]:
+    random = np.random.default_rng(0)
+    ws = [random.integers(-1, 2, (5, 5)).astype("f") for _ in range(stages)]
+    return ws, random.integers(-2, 3, (samples, 5)).astype("f"), jax.random.key(3)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(
+    ("stages", "count", "devices"), [(2, 2, 2), (2, 4, 4), (3, 8, 3), (4, 6, 4), (4, 1, 4)]
+)
+def test_whole_numbers_are_bit_equal(stages: int, count: int, devices: int, schedule: str) -> None:
+    arguments = whole_numbers(stages, 24 if count == 6 else 16)
+    made = pipeline(integers, count, devices, schedule, state="ws", batch="x")
+    expected = jax.tree.leaves(jax.jit(integers)(*arguments))
+    for found, wanted in zip(jax.tree.leaves(made(*arguments)), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("level", ["v1", "v2", "v3"])
+def test_states_are_shared_among_replicas_of_a_stage(level: str) -> None:
+    arguments = whole_numbers(2, 16)
+    made = pipeline(integers, 4, 4, state="ws", batch="x", config={"zero.level": level})
+    expected = jax.tree.leaves(jax.jit(integers)(*arguments))
+    for found, wanted in zip(jax.tree.leaves(made(*arguments)), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+OPTIMIZER = optax.chain(optax.clip_by_global_norm(0.1), optax.adam(1e-2))
+
+
+def mlp(params: list[dict[str, Any]], state: Any, x: jax.Array, y: jax.Array) -> Any:
+    """Two layers in each stage, the second one split if it says so; gradients are clipped over all stages."""
+
+    def loss(params: list[dict[str, Any]]) -> jax.Array:
+        h = x
+        for index, stage in enumerate(params):
+            with (
+                epl.split(2, name=f"stage{index}")
+                if "split" in stage
+                else epl.replicate(name=f"stage{index}")
+            ):
+                h = jax.nn.gelu(h @ stage["up"]) @ stage["down"] + h
+                if index == len(params) - 1:
+                    return ((h - y) ** 2).mean()
+        raise AssertionError("no stage")
+
+    value, gradients = jax.value_and_grad(loss)(params)
+    updates, state = OPTIMIZER.update(gradients, state, params)
+    return optax.apply_updates(params, updates), state, value
+
+
+def layers(stages: int, split: bool = False, width: int = 16) -> list[dict[str, Any]]:
+    keys = jax.random.split(jax.random.key(0), 2 * stages)
+    made: list[dict[str, Any]] = [
+        {
+            "up": jax.random.normal(keys[2 * s], (width, 2 * width)) * 0.2,
+            "down": jax.random.normal(keys[2 * s + 1], (2 * width, width)) * 0.2,
+        }
+        for s in range(stages)
+    ]
+    if split:
+        made[-1]["split"] = jnp.zeros(())
+    return made
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(
+    ("stages", "devices", "split"), [(2, 4, False), (2, 3, True), (2, 6, True), (3, 4, True)]
+)
+def test_steps_train_as_jax_does(stages: int, devices: int, split: bool, schedule: str) -> None:
+    params, x = layers(stages, split), jax.random.normal(jax.random.key(1), (16, 16))
+    found = expected = (params, OPTIMIZER.init(params), jnp.zeros(()))
+    made = pipeline(mlp, 4, devices, schedule, state=("params", "state"), batch=("x", "y"))
+    for _ in range(3):
+        found = made(found[0], found[1], x, x * 0.3)
+        expected = jax.jit(mlp)(expected[0], expected[1], x, x * 0.3)
+    assert_near(found, expected, 1e-4)
+
+
+def compiled_mlp(count: int, schedule: str, samples_of_one: int = 32) -> Any:
+    params, x = layers(4, width=32), jnp.ones((count * samples_of_one, 32))
+    made = pipeline(mlp, count, 4, schedule, state=("params", "state"), batch=("x", "y"))
+    return made.lower(params, OPTIMIZER.init(params), x, x).compile()
+
+
+def test_memory_grows_with_micro_batches_in_flight_alone() -> None:
+    """1F1B keeps as many micro-batches as there are stages, GPipe all."""
+    few, many = (compiled_mlp(count, "1f1b").plan.arena_bytes for count in (8, 32))
+    assert many < 1.05 * few
+    assert compiled_mlp(32, "gpipe").plan.arena_bytes > 3 * many
+
+
+def test_a_table_is_a_schedule(tmp_path: Path) -> None:
+    table = tmp_path / "table.txt"
+    table.write_text(
+        "s0.F.m0 s0.F.m1 s0.B.m0 s0.B.m1  # all forward work first\ns1.F.m0 s1.F.m1 s1.B.m0 s1.B.m1\n"
+    )
+    arguments = whole_numbers(2, 16)
+    made = pipeline(integers, 2, 2, state="ws", batch="x", config={"pipeline.schedule": str(table)})
+    for found, wanted in zip(
+        jax.tree.leaves(made(*arguments)), jax.tree.leaves(jax.jit(integers)(*arguments)), strict=True
+    ):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("s0.F.m0 s0.F.x\n", r"table.txt:1: word 2 is \"s0.F.x\""),
+        ("s0.F.m0 s0.B.m0\n", "is for 1 meshes, expected 2"),
+        ("s0.F.m0 s0.F.m1 s0.B.m0 s0.B.m1\ns1.F.m0 s1.B.m0 s1.F.m1\n", "s1.B.m1 is missing"),
+        ("s1.F.m0 s1.F.m1 s1.B.m0 s1.B.m1\ns0.F.m0 s0.F.m1 s0.B.m0 s0.B.m1\n", "expected those of stage 0"),
+        ("s0.F.m0 s0.B.m0 s0.F.m1 s0.B.m1\ns1.F.m0 s1.F.m1 s1.B.m0 s1.B.m1\n", "wait for each other"),
+    ],
+)
+def test_tables_that_are_no_schedule(tmp_path: Path, text: str, said: str) -> None:
+    table = tmp_path / "table.txt"
+    table.write_text(text)
+    made = pipeline(integers, 2, 2, state="ws", batch="x", config={"pipeline.schedule": str(table)})
+    with pytest.raises(epl.CompileError, match=said):
+        made(*whole_numbers(2, 16))
+
+
+def test_a_schedule_that_nobody_knows() -> None:
+    with pytest.raises(epl.ConfigError, match="gpipe"):
+        pipeline(integers, 2, 2, "1f2b", state="ws", batch="x")
+    made = pipeline(integers, 2, 2, state="ws", batch="x", config={"pipeline.schedule": "1f1bb"})
+    with pytest.raises(epl.CompileError, match='did you mean "1f1b"'):
+        made(*whole_numbers(2, 16))
