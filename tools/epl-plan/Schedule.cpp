@@ -11,6 +11,7 @@
 #include "runtime/plan/schedule/Simulate.h"
 #include "runtime/plan/schedule/Text.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <iomanip>
 #include <limits>
@@ -21,6 +22,7 @@ namespace epl::runtime::tool {
 using namespace schedule;
 
 static constexpr size_t lineWidth = 98;                  // 100 behind "# "
+static constexpr size_t mostListed = 16;                 // meshes, one by one
 static constexpr double linkTimes[] = {0, 0.25, 0.5, 1}; // to compare with, in forwards
 static constexpr int64_t mostOfEach = int64_t(1) << 20;  // meshes, micro-batches, stages
 static constexpr double shortest = 1e-3, longest = 1e6;  // times of units
@@ -78,10 +80,13 @@ static std::string plainText(double value) {
   return text.str();
 }
 
-/// What is kept on each mesh, alike neighbours together: 4, 3, 2, 1 or 4 on each.
+/// What is kept on each mesh: 4 on each; 4, 3, 2, 1; of many meshes 1 to 32.
 static std::string keptText(const std::vector<uint32_t> &kept) {
-  if (std::all_of(kept.begin(), kept.end(), [&](uint32_t count) { return count == kept[0]; }))
-    return std::to_string(kept[0]) + (kept.size() > 1 ? " on each" : "");
+  auto [least, most] = std::minmax_element(kept.begin(), kept.end());
+  if (*least == *most)
+    return std::to_string(*most) + (kept.size() > 1 ? " on each" : "");
+  if (kept.size() > mostListed)
+    return std::to_string(*least) + " to " + std::to_string(*most);
   std::string text;
   for (uint32_t count : kept)
     text += (text.empty() ? "" : ", ") + std::to_string(count);
@@ -97,13 +102,13 @@ static std::string timesText(const Costs &costs) {
 /// A line for each time of links: makespan, how much longer it is than without, bubble.
 static std::string sensitivityText(const Table &table, Costs costs) {
   std::ostringstream text;
-  text << "link time   makespan   longer by   bubble\n";
+  text << "link time      makespan   longer by   bubble\n";
   costs.link = 0;
   double without = simulate(table, costs).makespan;
   for (double time : linkTimes) {
     costs.link = time * costs.forward;
     Run run = simulate(table, costs);
-    text << std::setw(9) << plainText(costs.link) << std::setw(11) << plainText(run.makespan) << std::setw(12)
+    text << std::setw(9) << plainText(costs.link) << std::setw(14) << plainText(run.makespan) << std::setw(12)
          << percentText(run.makespan / without - 1) << std::setw(9) << percentText(run.bubble()) << '\n';
   }
   return text.str();

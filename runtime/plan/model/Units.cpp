@@ -1,5 +1,6 @@
 #include "runtime/plan/model/Units.h"
 
+#include "runtime/plan/model/Devices.h"
 #include "runtime/plan/model/Parts.h"
 
 namespace epl::runtime {
@@ -17,6 +18,8 @@ schedule::Unit unitOf(const plan::Unit &unit) {
 plan::Unit unitOf(uint32_t loop, schedule::Unit unit) {
   return {loop, unit.stage, plan::UnitKind(unit.kind), unit.microBatch};
 }
+
+static_assert(schedule::maxMeshes == maxDevices, "each mesh has devices of its own");
 
 std::map<uint32_t, schedule::Table> tablesOf(const plan::PlanT &plan) {
   std::vector<const plan::PlanT *> meshes = meshPlansOf(plan);

@@ -41,6 +41,9 @@ public:
       : table(table), stages(stages), microBatches(microBatches) {}
 
   void run() {
+    if (table.size() > maxMeshes)
+      report.add("the table has ", table.size(), " meshes, expected at most ", maxMeshes,
+                 ", as each has devices of its own");
     for (size_t mesh = 0; mesh < table.size(); ++mesh)
       visitLane(mesh);
     reportStrays();

@@ -12,7 +12,7 @@
 namespace epl::runtime::schedule {
 
 /// Throws PlanError, with all that is wrong, unless:
-/// - each mesh has a unit, and each stage is on one mesh;
+/// - there are at most maxMeshes meshes, each has a unit, and each stage is on one mesh;
 /// - each stage has units of kinds F and B, or F, I and W (the first one, which sends no gradient back, may
 /// have
 ///   F and I), once for each of the micro-batches, in ascending order;

@@ -1,6 +1,8 @@
 #include "runtime/plan/schedule/Flow.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 namespace epl::runtime::schedule {
 
@@ -28,6 +30,71 @@ std::vector<Unit> Flow::needs(Unit unit) const {
 bool Flow::isLast(Unit unit) const {
   return unit.kind == Kind::backward || unit.kind == Kind::weight ||
          (unit.kind == Kind::input && !has(unit.stage, Kind::weight));
+}
+
+namespace {
+
+/// A lane stops before a unit that needs one which is not done, and goes on when that one is: so the walk
+/// looks at each unit a few times, whatever the lanes wait for.
+class Walk {
+public:
+  using Visit = std::function<void(size_t, Unit)>;
+
+  Walk(const Table &table, const Flow &flow, const Visit &visit)
+      : table(table), flow(flow), visit(visit), counts(table.size()), done(flow.size()) {}
+
+  std::vector<size_t> run() {
+    for (size_t mesh = 0; mesh < table.size(); ++mesh)
+      going.push_back(mesh);
+    while (!going.empty()) {
+      size_t mesh = going.back();
+      going.pop_back();
+      go(mesh);
+    }
+    return counts;
+  }
+
+private:
+  void go(size_t mesh) {
+    for (size_t &at = counts[mesh]; at < table[mesh].size(); ++at) {
+      Unit unit = table[mesh][at];
+      if (std::optional<Unit> need = findMissing(unit)) {
+        waiting.emplace(flow.number(*need), mesh);
+        return;
+      }
+      visit(mesh, unit);
+      done[flow.number(unit)] = true;
+      wake(flow.number(unit));
+    }
+  }
+
+  std::optional<Unit> findMissing(Unit unit) const {
+    for (Unit need : flow.needs(unit))
+      if (!done[flow.number(need)])
+        return need;
+    return {};
+  }
+
+  void wake(size_t number) {
+    auto [begin, end] = waiting.equal_range(number);
+    for (auto at = begin; at != end; ++at)
+      going.push_back(at->second);
+    waiting.erase(begin, end);
+  }
+
+  const Table &table;
+  const Flow &flow;
+  const Visit &visit;
+  std::vector<size_t> counts, going;     // units done of each lane; lanes that may go on
+  std::vector<bool> done;                // units by number
+  std::multimap<size_t, size_t> waiting; // the lanes that wait for a unit
+};
+
+} // namespace
+
+std::vector<size_t> walk(const Table &table, const Flow &flow,
+                         const std::function<void(size_t, Unit)> &visit) {
+  return Walk(table, flow, visit).run();
 }
 
 } // namespace epl::runtime::schedule

@@ -6,6 +6,7 @@
 #include "runtime/plan/schedule/Table.h"
 
 #include <array>
+#include <functional>
 
 namespace epl::runtime::schedule {
 
@@ -24,7 +25,7 @@ public:
   /// Units have numbers from 0 to size() - 1.
   size_t size() const { return kinds.size() * numKinds * microBatches; }
   size_t number(Unit unit) const {
-    return (unit.stage * numKinds + static_cast<uint8_t>(unit.kind)) * microBatches + unit.microBatch;
+    return (size_t(unit.stage) * numKinds + static_cast<uint8_t>(unit.kind)) * microBatches + unit.microBatch;
   }
 
 private:
@@ -36,25 +37,8 @@ private:
 
 /// Does the units of each lane in order, each when those that it needs are done, and calls `visit` with its
 /// mesh and the unit. Returns how many of each lane it has done: all, unless some wait for each other.
-template <typename Visit> std::vector<size_t> walk(const Table &table, const Flow &flow, const Visit &visit) {
-  std::vector<size_t> counts(table.size());
-  std::vector<bool> done(flow.size());
-  auto isReady = [&](Unit unit) {
-    for (Unit need : flow.needs(unit))
-      if (!done[flow.number(need)])
-        return false;
-    return true;
-  };
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (size_t mesh = 0; mesh < table.size(); ++mesh)
-      for (size_t &at = counts[mesh]; at < table[mesh].size() && isReady(table[mesh][at]); ++at) {
-        visit(mesh, table[mesh][at]);
-        done[flow.number(table[mesh][at])] = moved = true;
-      }
-  }
-  return counts;
-}
+std::vector<size_t> walk(const Table &table, const Flow &flow,
+                         const std::function<void(size_t, Unit)> &visit);
 
 } // namespace epl::runtime::schedule
 

@@ -178,6 +178,9 @@ static void checkShape(const Generator &generator, const Shape &shape) {
   if (generator.hasSeveralStages != (stages > 1))
     throw PlanError(schedule + " has " + (generator.hasSeveralStages ? "2 or more stages" : "1 stage") +
                     " on each mesh, found " + std::to_string(stages));
+  if (shape.meshes > maxMeshes)
+    throw PlanError(schedule + " is of " + std::to_string(shape.meshes) + " meshes, expected at most " +
+                    std::to_string(maxMeshes) + ", as each has devices of its own");
   if (uint64_t(shape.meshes) * stages > maxPairs ||
       uint64_t(shape.meshes) * stages * shape.microBatches > maxPairs)
     throw PlanError(schedule + " of " + std::to_string(shape.microBatches) + " micro-batches on " +

@@ -20,7 +20,7 @@ struct Shape {
   uint32_t microBatches;
 };
 
-/// Most stages x micro-batches of a schedule: a plan of as many commands fits no memory.
+/// Most stages x micro-batches of a schedule: no memory holds a plan of as many commands.
 inline constexpr uint64_t maxPairs = uint64_t(1) << 20;
 
 struct Generator {

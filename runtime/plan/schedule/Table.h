@@ -26,6 +26,9 @@ enum class Kind : uint8_t { forward, backward, input, weight };
 inline constexpr std::string_view kindLetters = "FBIW";
 inline constexpr uint32_t numKinds = kindLetters.size();
 
+/// As many as there may be devices.
+inline constexpr uint32_t maxMeshes = 1024;
+
 struct Unit {
   uint32_t stage;
   Kind kind;

@@ -114,6 +114,15 @@ TEST(ScheduleCheck, ACircleOfWaits) {
               ElementsAre(says + "s1.B.m0 -> s1.F.m0 -> s1.B.m0"));
 }
 
+TEST(ScheduleCheck, MoreMeshesThanDevices) {
+  Table table;
+  for (uint32_t stage = 0; stage < 1025; ++stage)
+    table.push_back({{stage, Kind::forward, 0}, {stage, Kind::backward, 0}});
+  EXPECT_THAT(
+      messagesOf(table, 1025),
+      testing::Contains("the table has 1025 meshes, expected at most 1024, as each has devices of its own"));
+}
+
 TEST(ScheduleCheck, SaysAllThatIsWrong) {
   EXPECT_THAT(messagesOf("s0.F.m0 s0.B.m1 s0.B.m0 s0.B.m0\ns1.F.m0 s1.B.m0 s1.F.m1 s1.B.m7"),
               ElementsAre("mesh 0, word 3: s0.B.m0 stands behind s0.B.m1: sums out of order, expected the "

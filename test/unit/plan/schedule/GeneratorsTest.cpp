@@ -61,7 +61,11 @@ TEST(ScheduleGenerators, NumbersThatAScheduleCannotHave) {
   EXPECT_EQ(errorOf("1f1b", {4, 2, 8}), "schedule \"1f1b\" has 1 stage on each mesh, found 2");
   EXPECT_EQ(errorOf("gpipe", {0, 1, 8}), "schedule \"gpipe\" of 8 micro-batches on 0 meshes of 1 stages: "
                                          "expected 1 or more of each");
-  for (Shape shape : {Shape{1u << 31, 1, 1}, Shape{1, 1, UINT32_MAX}, Shape{1024, 1, 1025}})
+  EXPECT_EQ(errorOf("gpipe", {1025, 1, 1}),
+            "schedule \"gpipe\" is of 1025 meshes, expected at most 1024, as each has devices of its own");
+  EXPECT_THAT(errorOf("interleaved", {1024, UINT32_MAX, 1024}),
+              testing::HasSubstr("expected at most 1048576 micro-batches of all stages"));
+  for (Shape shape : {Shape{1, 1, UINT32_MAX}, Shape{1024, 1, 1025}})
     EXPECT_THAT(errorOf("zb-h1", shape),
                 testing::HasSubstr("expected at most 1048576 micro-batches of all stages"));
 }
