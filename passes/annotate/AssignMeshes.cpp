@@ -4,8 +4,9 @@
 // Method: task graphs that share their devices, or a lone one, are on one mesh of all devices. The devices of
 // a replica are an axis "model" of what is split, and as many replicas as fit are an axis "data". Counts that
 // do not divide each other have axes of their own (SplitAxes.h); an axis that a task graph is not split over
-// is one more of its batch. Other task graphs have a mesh each. As many replicas of the whole model as fit
-// stand one behind the other, the task graphs of each in their order: replica, task graph, device.
+// is one more of its batch. Other task graphs have a mesh each, or, as stages of a pipeline that has several
+// on a mesh, one in turn. As many replicas of the whole model as fit stand one behind the other, the meshes
+// of each in their order: replica, mesh, device.
 //
 //   body replicate(1), head split(2), on 6 devices      body: "data" = 2, first device 0, every 3rd
 //     0 body | 1 2 head | 3 body | 4 5 head             head: "data" = 2, "model" = 2, first device 1
@@ -70,40 +71,61 @@ static SmallVector<Attribute> getAxes(OpBuilder &builder, TaskGraphs taskgraphs,
 // A mesh for each
 //===----------------------------------------------------------------------===//
 
+/// The task graphs of each mesh, in their order.
+using Meshes = SmallVector<SmallVector<TaskGraphOp>>;
+
+static TaskGraphOp getFirst(TaskGraphs taskgraphs) { return taskgraphs.front(); }
+
 /// The devices of one replica of the model.
-static int64_t sumCounts(TaskGraphs taskgraphs) {
+static int64_t sumCounts(const Meshes &meshes) {
   int64_t sum = 0;
-  for (TaskGraphOp taskgraph : taskgraphs)
-    sum += taskgraph.getStrategy().getDeviceCount();
+  for (const SmallVector<TaskGraphOp> &taskgraphs : meshes)
+    sum += getFirst(taskgraphs).getStrategy().getDeviceCount();
   return sum;
 }
 
-static LogicalResult verifySum(TaskGraphs taskgraphs, int64_t devices) {
-  int64_t sum = sumCounts(taskgraphs);
+static Diagnostic &noteStrategy(InFlightDiagnostic &error, TaskGraphOp taskgraph) {
+  Diagnostic &note = error.attachNote(taskgraph.getLoc());
+  if (std::optional<StringRef> name = taskgraph.getScopeName())
+    note << "\"" << *name << "\": ";
+  return note << stringifyStrategyKind(taskgraph.getStrategy().getKind()) << " over "
+              << taskgraph.getStrategy().getDeviceCount() << " devices";
+}
+
+static LogicalResult verifySum(const Meshes &meshes, int64_t devices) {
+  int64_t sum = sumCounts(meshes);
   if (devices % sum == 0)
     return success();
-  TaskGraphOp first = taskgraphs.front();
   InFlightDiagnostic error =
-      emitError(first.getLoc())
-      << taskgraphs.size() << " task graphs over " << sum << " devices on " << devices
+      emitError(getFirst(meshes.front()).getLoc())
+      << meshes.size() << " task graphs over " << sum << " devices on " << devices
       << ", expected a number of devices that the sum of their device counts divides, "
          "or cluster.colocate_split_and_replicate (--colocate), with which they share the "
          "devices";
-  for (TaskGraphOp taskgraph : taskgraphs) {
-    Diagnostic &note = error.attachNote(taskgraph.getLoc());
-    if (std::optional<StringRef> name = taskgraph.getScopeName())
-      note << "\"" << *name << "\": ";
-    note << stringifyStrategyKind(taskgraph.getStrategy().getKind()) << " over "
-         << taskgraph.getStrategy().getDeviceCount() << " devices";
-  }
+  for (const SmallVector<TaskGraphOp> &taskgraphs : meshes)
+    noteStrategy(error, getFirst(taskgraphs));
   return error;
 }
 
-/// The axes of a task graph of its own devices, of which there are `replicas`.
-static SmallVector<Attribute> getOwnAxes(OpBuilder &builder, TaskGraphOp taskgraph, int64_t replicas) {
-  StrategyAttr strategy = taskgraph.getStrategy();
+/// The stages of one mesh share its devices.
+static LogicalResult verifyAlike(TaskGraphs taskgraphs) {
+  for (TaskGraphOp taskgraph : taskgraphs) {
+    if (taskgraph.getStrategy() == getFirst(taskgraphs).getStrategy())
+      continue;
+    InFlightDiagnostic error = emitError(taskgraph.getLoc())
+                               << "stages of one mesh ask for different devices, expected the same of all";
+    noteStrategy(error, getFirst(taskgraphs));
+    noteStrategy(error, taskgraph);
+    return error;
+  }
+  return success();
+}
+
+/// The axes of task graphs with devices of their own, of which there are `replicas`.
+static SmallVector<Attribute> getOwnAxes(OpBuilder &builder, TaskGraphs taskgraphs, int64_t replicas) {
+  StrategyAttr strategy = getFirst(taskgraphs).getStrategy();
   int64_t count = strategy.getDeviceCount();
-  SmallVector<Attribute> axes = getAxes(builder, taskgraph, replicas * count);
+  SmallVector<Attribute> axes = getAxes(builder, taskgraphs, replicas * count);
   if (strategy.getKind() == StrategyKind::replicate && count > 1)
     axes = {getAxis(builder, kDataAxis, replicas, AxisRole::data),
             getAxis(builder, kDataAxis.str() + "2", count, AxisRole::data)};
@@ -135,8 +157,32 @@ struct AssignMeshesPass : epl::impl::AssignMeshesPassBase<AssignMeshesPass> {
 private:
   /// On one device there is nothing to place: it is that of all who want one.
   bool sharesAll(TaskGraphs taskgraphs) const {
-    return colocate || taskgraphs.size() < 2 ||
-           (devices == 1 && sumCounts(taskgraphs) == int64_t(taskgraphs.size()));
+    auto wantsOne = [](TaskGraphOp taskgraph) { return taskgraph.getStrategy().getDeviceCount() == 1; };
+    return colocate || taskgraphs.size() < 2 || (devices == 1 && llvm::all_of(taskgraphs, wantsOne));
+  }
+
+  /// Deals the task graphs out to meshes.
+  FailureOr<Meshes> deal(TaskGraphs taskgraphs) const {
+    size_t count = numStages > 0 ? size_t(numStages) : taskgraphs.size();
+    auto refuse = [&] { return emitError(getFirst(taskgraphs).getLoc()) << taskgraphs.size(); };
+    if (!stageMeshes.empty() && stageMeshes.size() != taskgraphs.size())
+      return refuse() << " scopes, but the schedule has " << stageMeshes.size()
+                      << " stages, expected one for each";
+    if (stageMeshes.empty() && taskgraphs.size() % count != 0)
+      return refuse() << " scopes on " << count << " stages (pipeline.num_stages), expected a multiple";
+    Meshes meshes(count);
+    for (auto [index, taskgraph] : llvm::enumerate(taskgraphs)) {
+      size_t mesh = stageMeshes.empty() ? index % count : size_t(stageMeshes[index]);
+      if (mesh >= count)
+        return refuse() << " scopes on " << count << " meshes, but one is on mesh " << mesh;
+      meshes[mesh].push_back(taskgraph);
+    }
+    for (auto [mesh, own] : llvm::enumerate(meshes))
+      if (own.empty())
+        return refuse() << " scopes on " << count << " meshes, but none is on mesh " << mesh;
+      else if (failed(verifyAlike(own)))
+        return failure();
+    return meshes;
   }
 
   static void putOn(MeshOp mesh, TaskGraphs taskgraphs) {
@@ -171,22 +217,22 @@ private:
   }
 
   LogicalResult createMeshes(ModuleOp module, TaskGraphs taskgraphs) {
-    if (failed(verifySum(taskgraphs, devices)))
+    FailureOr<Meshes> meshes = deal(taskgraphs);
+    if (failed(meshes) || failed(verifySum(*meshes, devices)))
       return failure();
     OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-    int64_t first = 0, sum = sumCounts(taskgraphs);
-    for (auto [index, each] : llvm::enumerate(taskgraphs)) {
-      TaskGraphOp taskgraph = each;
+    int64_t first = 0, sum = sumCounts(*meshes);
+    for (auto [index, own] : llvm::enumerate(*meshes)) {
       std::string name = "mesh" + std::to_string(index);
       if (failed(verifyFree(module, name)))
         return failure();
-      SmallVector<Attribute> axes = getOwnAxes(builder, taskgraph, devices / sum);
+      SmallVector<Attribute> axes = getOwnAxes(builder, own, devices / sum);
       SmallVector<int64_t> strides(axes.size(), 1); // of the axis of a replica's devices, if there is one
       strides.front() = sum;
-      putOn(MeshOp::create(builder, taskgraph.getLoc(), name, builder.getArrayAttr(axes),
+      putOn(MeshOp::create(builder, getFirst(own).getLoc(), name, builder.getArrayAttr(axes),
                            builder.getI64IntegerAttr(first), builder.getDenseI64ArrayAttr(strides)),
-            taskgraph);
-      first += taskgraph.getStrategy().getDeviceCount();
+            own);
+      first += getFirst(own).getStrategy().getDeviceCount();
     }
     return success();
   }

@@ -1,15 +1,17 @@
 //===- FormTaskgraphs.cpp - Task graphs as symbols ------------------------===//
 //
 // Problem: the work of ops names task graphs that are entries of a table of the function.
-// Method: make an `epl.taskgraph` of each entry, in order. Where all run on the same devices, scopes without
-// a name and of one strategy are one first: a part of a model that is called twice has two of them, and
-// nothing tells them apart. So are they where there are not devices enough for each to have its own: a
-// program whose layers have a scope each runs on few devices, too. A name keeps apart what is meant as
-// stages. Invariant in: what epl-flatten-scopes leaves. Invariant out: one task graph, or several.
+// Method: make an `epl.taskgraph` of each entry, in the order in which they begin. Where all run on the same
+// devices, scopes without a name and of one strategy are one first: a part of a model that is called twice
+// has two of them, and nothing tells them apart. So are they where there are not devices enough for each to
+// have its own: a program whose layers have a scope each runs on few devices, too. A name keeps apart what is
+// meant as stages. Invariant in: what epl-flatten-scopes leaves. Invariant out: one task graph, or several.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/annotate/Passes.h"
+
+#include "llvm/ADT/MapVector.h"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_FORMTASKGRAPHSPASS
@@ -19,17 +21,28 @@ namespace mlir::epl {
 using namespace mlir;
 using namespace mlir::epl;
 
-/// Where the task graph of that symbol starts. Constants have no place of their own and do not count.
-static Location getStart(func::FuncOp func, StringAttr symbol) {
-  std::optional<Location> start;
-  func.walk([&](Operation *op) {
+/// The first op of each task graph's work. Constants have no place of their own and do not count.
+static llvm::MapVector<StringAttr, Operation *> findStarts(func::FuncOp func) {
+  llvm::MapVector<StringAttr, Operation *> starts;
+  func.walk<WalkOrder::PreOrder>([&](Operation *op) {
     auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
-    bool starts = work && work.getTaskgraph().getAttr() == symbol && op->getNumOperands() > 0;
-    if (starts)
-      start = op->getLoc();
-    return starts ? WalkResult::interrupt() : WalkResult::advance();
+    if (work && op->getNumOperands() > 0)
+      starts.try_emplace(work.getTaskgraph().getAttr(), op);
   });
-  return start.value_or(func.getLoc());
+  return starts;
+}
+
+/// The entries of the table in the order in which their work begins; those without any come last.
+static SmallVector<NamedAttribute> sortByStart(DictionaryAttr scopes,
+                                               const llvm::MapVector<StringAttr, Operation *> &starts) {
+  SmallVector<NamedAttribute> sorted;
+  for (StringAttr name : llvm::make_first_range(starts))
+    if (std::optional<NamedAttribute> entry = scopes.getNamed(name))
+      sorted.push_back(*entry);
+  for (NamedAttribute entry : scopes)
+    if (!starts.contains(entry.getName()))
+      sorted.push_back(entry);
+  return sorted;
 }
 
 /// The devices that all scopes want together, each of its own.
@@ -70,13 +83,15 @@ static DictionaryAttr mergeUnnamed(func::FuncOp func, DictionaryAttr scopes) {
 
 static void formTaskgraphs(func::FuncOp func, DictionaryAttr scopes) {
   OpBuilder builder(func);
-  for (NamedAttribute entry : scopes) {
+  llvm::MapVector<StringAttr, Operation *> starts = findStarts(func);
+  for (NamedAttribute entry : sortByStart(scopes, starts)) {
     auto scope = cast<ScopeAttr>(entry.getValue());
     auto strategy = StrategyAttr::get(func.getContext(), scope.getKind(), scope.getDeviceCount());
     StringAttr name = scope.getName().empty() ? StringAttr() : builder.getStringAttr(scope.getName());
     SmallVector<Attribute> constraints(scope.getDims());
     ArrayAttr dims = constraints.empty() ? ArrayAttr() : builder.getArrayAttr(constraints);
-    Location place = scope.getPlace() ? Location(scope.getPlace()) : getStart(func, entry.getName());
+    Operation *start = starts.lookup(entry.getName());
+    Location place = scope.getPlace() ? Location(scope.getPlace()) : start ? start->getLoc() : func.getLoc();
     TaskGraphOp::create(builder, place, entry.getName(), strategy, FlatSymbolRefAttr(), name, dims);
   }
   func->removeAttr(EplDialect::kScopesAttr);
@@ -91,7 +106,7 @@ struct FormTaskgraphsPass : epl::impl::FormTaskgraphsPassBase<FormTaskgraphsPass
       auto scopes = func->getAttrOfType<DictionaryAttr>(EplDialect::kScopesAttr);
       if (!scopes)
         continue;
-      if (colocate || (!scopes.empty() && devices % sumCounts(scopes) != 0))
+      if (!keepUnnamed && (colocate || (!scopes.empty() && devices % sumCounts(scopes) != 0)))
         scopes = mergeUnnamed(func, scopes);
       formTaskgraphs(func, scopes);
     }

@@ -19,6 +19,12 @@ struct AnnotateOptions : PassPipelineOptions<AnnotateOptions> {
                           llvm::cl::init(1)};
   Option<bool> colocate{*this, "colocate", llvm::cl::desc("Several task graphs share all devices"),
                         llvm::cl::init(false)};
+  Option<int64_t> numStages{*this, "num-stages",
+                            llvm::cl::desc("How many meshes there are, on which task graphs are in turn; 0: "
+                                           "one for each"),
+                            llvm::cl::init(0)};
+  ListOption<int64_t> stageMeshes{*this, "stage-meshes",
+                                  llvm::cl::desc("The mesh of each task graph, instead of in turn")};
 };
 
 /// Adds the passes of the annotate phase, in order. In: a step as design 4.1 describes it. Out: the flat

@@ -120,7 +120,8 @@ def FormTaskgraphsPass : Pass<"epl-form-taskgraphs", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"colocate", "colocate", "bool", "false", "several task graphs share all devices">,
-                 Option<"devices", "devices", "int64_t", "1", "The number of devices of all task graphs">];
+                 Option<"devices", "devices", "int64_t", "1", "The number of devices of all task graphs">,
+                 Option<"keepUnnamed", "keep-unnamed", "bool", "false", "scopes without a name stay apart">];
   let dependentDialects = ["::mlir::epl::EplDialect"];
 }
 
@@ -163,12 +164,19 @@ def AssignMeshesPass : Pass<"epl-assign-meshes", "::mlir::ModuleOp"> {
     epl.taskgraph @tg1 strategy(<split, 2>) on @mesh
     ```
 
+    With `num-stages` there are as many meshes, and a task graph is on one of them in turn, or on that which `stage-meshes` says:
+    a pipeline with several stages on each mesh. Those of one mesh ask for the same devices.
+
     A module may bring its mesh, of as many devices, with arguments sharded by hand on it. A mesh that `epl.arrives`
     of arguments names is that of an earlier step: it is taken if all task graphs share their devices, it has as
     many, and the axes over which they are split; else it goes, and what arrives is distributed anew.
   }];
   let options = [Option<"devices", "devices", "int64_t", "1", "The number of devices of all meshes">,
-                 Option<"colocate", "colocate", "bool", "false", "several task graphs share all devices">];
+                 Option<"colocate", "colocate", "bool", "false", "several task graphs share all devices">,
+                 Option<"numStages", "num-stages", "int64_t", "0",
+                        "How many meshes there are; 0: one for each task graph">,
+                 ListOption<"stageMeshes", "stage-meshes", "int64_t",
+                            "The mesh of each task graph; empty: in turn">];
   let dependentDialects = ["::mlir::epl::EplDialect"];
 }
 

@@ -20,10 +20,15 @@ void mlir::epl::buildAnnotatePipeline(OpPassManager &pm, const AnnotateOptions &
   pm.addNestedPass<func::FuncOp>(createApplyDefaultsPass());
   pm.addNestedPass<func::FuncOp>(createGeneralizeOpsPass());
   pm.addNestedPass<func::FuncOp>(createFlattenScopesPass());
-  pm.addPass(createFormTaskgraphsPass({.colocate = options.colocate, .devices = options.devices}));
+  bool isStaged = options.numStages > 0;
+  pm.addPass(createFormTaskgraphsPass(
+      {.colocate = options.colocate, .devices = options.devices, .keepUnnamed = isStaged}));
   pm.addNestedPass<func::FuncOp>(createCSEPass()); // not before: it merges ops of two task graphs
   // Meshes need the counts of all task graphs, so these are complete before.
-  pm.addPass(createAssignMeshesPass({.devices = options.devices, .colocate = options.colocate}));
+  pm.addPass(createAssignMeshesPass({.devices = options.devices,
+                                     .colocate = options.colocate,
+                                     .numStages = options.numStages,
+                                     .stageMeshes = llvm::to_vector(options.stageMeshes)}));
   pm.addPass(createVerifyGlobalPass());
 }
 

@@ -34,8 +34,8 @@ std::vector<std::unique_ptr<plan::DimShardingT>> toDimShardings(ShardingAttr sha
 /// The state of one walk over a function: what one mesh does.
 class PlanBuilder {
 public:
-  PlanBuilder(func::FuncOp func, const PlanSchedule &schedule)
-      : func(func), schedule(schedule), builder("cpu") {}
+  PlanBuilder(func::FuncOp func, const PlanSchedule &planSchedule)
+      : func(func), planSchedule(planSchedule), builder("cpu") {}
 
   /// Adds what the function does.
   LogicalResult add();
@@ -66,7 +66,7 @@ private:
   LogicalResult addLoop(ArrayRef<Operation *> ops, LoopAttr loop, const Loops &loops);
   void addUnits();
   LogicalResult addMicroBatches(LoopAttr loop, const Loops &loops);
-  LogicalResult addUnit(::epl::runtime::schedule::Unit unit, const PlanUnits &units, const Loops &loops);
+  LogicalResult addUnit(schedule::Unit unit, const PlanUnits &units, const Loops &loops);
   void beginIteration(ArrayRef<Operation *> ops, const Loops &loops, bool isFirst);
   LogicalResult addIterationOp(Operation *op, int64_t iteration);
   void addSlice(LoopSliceOp op, int64_t part);
@@ -106,7 +106,7 @@ private:
   };
 
   func::FuncOp func;
-  const PlanSchedule &schedule;
+  const PlanSchedule &planSchedule;
   runtime::Builder builder;
   MeshOp mesh;
   DenseMap<Value, uint32_t> buffers;

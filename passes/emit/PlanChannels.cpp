@@ -50,7 +50,7 @@ template <typename EndT> EndT PlanBuilder::makeEnd(DistType type, Attribute chan
   EndT end;
   end.channel = uint32_t(cast<IntegerAttr>(channel).getInt());
   end.message = uint32_t(message);
-  end.depth = uint32_t(schedule.getDepth(end.channel));
+  end.depth = uint32_t(planSchedule.getDepth(end.channel));
   end.type = *getElementType(type.getGlobal().getElementType());
   end.shape.assign(type.getGlobal().getShape().begin(), type.getGlobal().getShape().end());
   end.sharding = toDimShardings(type.getSharding());

@@ -16,17 +16,17 @@ using namespace mlir::epl;
 
 /// The units of all loops, whether this mesh has a part of them or not.
 void PlanBuilder::addUnits() {
-  if (schedule.getLoops().empty())
+  if (planSchedule.getLoops().empty())
     return;
-  builder.setSchedule(schedule.getName().str());
-  for (auto [number, loop] : llvm::enumerate(schedule.getLoops()))
-    builder.addUnits(uint32_t(number), schedule.getLane(func));
+  builder.setSchedule(planSchedule.getName().str());
+  for (auto [number, loop] : llvm::enumerate(planSchedule.getLoops()))
+    builder.addUnits(uint32_t(number), planSchedule.getLane(func));
 }
 
 LogicalResult PlanBuilder::addMicroBatches(LoopAttr loop, const Loops &loops) {
-  const PlanUnits &units = schedule.getUnits(func, loop);
-  const std::vector<::epl::runtime::schedule::Unit> &lane = schedule.getLane(func);
-  size_t first = (llvm::find(schedule.getLoops(), loop) - schedule.getLoops().begin()) * lane.size();
+  const PlanUnits &units = planSchedule.getUnits(func, loop);
+  const std::vector<schedule::Unit> &lane = planSchedule.getLane(func);
+  size_t first = (llvm::find(planSchedule.getLoops(), loop) - planSchedule.getLoops().begin()) * lane.size();
   kept = std::vector<Kept>(size_t(loop.getTripCount()));
   for (auto [number, unit] : llvm::enumerate(lane)) {
     if (units.getOps(unit).empty())
@@ -39,11 +39,15 @@ LogicalResult PlanBuilder::addMicroBatches(LoopAttr loop, const Loops &loops) {
   return success();
 }
 
-LogicalResult PlanBuilder::addUnit(::epl::runtime::schedule::Unit unit, const PlanUnits &units,
-                                   const Loops &loops) {
+LogicalResult PlanBuilder::addUnit(schedule::Unit unit, const PlanUnits &units, const Loops &loops) {
   Kept &own = kept[unit.microBatch];
-  for (auto [value, buffer] : own.buffers)
-    buffers[value] = buffer;
+  for (Value value : units.getRead(unit)) {
+    auto known = own.buffers.find(value);
+    if (known == own.buffers.end())
+      return emitError(value.getLoc()) << "unit " << schedule::toString(unit)
+                                       << " reads this, which a later unit of the schedule makes";
+    buffers[value] = known->second;
+  }
   for (auto [number, buffer] : own.predicates)
     predicates[number] = buffer;
   ArrayRef<Operation *> ops = units.getOps(unit);
@@ -54,8 +58,7 @@ LogicalResult PlanBuilder::addUnit(::epl::runtime::schedule::Unit unit, const Pl
     if (auto predicate = dyn_cast<PredicateOp>(op))
       own.predicates[predicate.getId()] = predicates.lookup(predicate.getId());
   }
-  for (Value value : units.getCrossing())
-    if (units.getUnit(value.getDefiningOp()).kind == unit.kind)
-      own.buffers[value] = buffers.lookup(value);
+  for (Value value : units.getKept(unit))
+    own.buffers[value] = buffers.lookup(value);
   return success();
 }

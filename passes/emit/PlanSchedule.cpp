@@ -14,19 +14,10 @@ using namespace mlir;
 using namespace mlir::epl;
 namespace runtime = ::epl::runtime;
 
-/// Each stage is on the mesh of its number.
-static void requireStages(const std::string &name, const schedule::Table &table) {
-  for (uint32_t mesh = 0; mesh < table.size(); ++mesh)
-    for (schedule::Unit unit : table[mesh])
-      if (unit.stage != mesh)
-        throw runtime::PlanError("schedule \"" + name + "\" has unit " + schedule::toString(unit) +
-                                 " on mesh " + std::to_string(mesh) + ", expected those of stage " +
-                                 std::to_string(mesh));
-}
-
 FailureOr<PlanSchedule> PlanSchedule::create(ArrayRef<func::FuncOp> functions,
                                              const schedule::Schedule &schedule) {
   PlanSchedule made;
+  made.findStages(functions);
   for (func::FuncOp function : functions)
     made.addLoops(function);
   llvm::sort(made.loops, [](LoopAttr a, LoopAttr b) { return a.getId() < b.getId(); });
@@ -36,19 +27,27 @@ FailureOr<PlanSchedule> PlanSchedule::create(ArrayRef<func::FuncOp> functions,
   for (const auto &[place, own] : made.units)
     if (failed(own->verify()))
       return failure();
-  made.name = schedule.name();
-  made.table = schedule.make(
-      {.meshes = uint32_t(functions.size()), .microBatches = uint32_t(made.loops.front().getTripCount())});
-  requireStages(made.name, made.table);
   Channels channels;
   for (func::FuncOp function : functions)
     made.addChannels(function, channels);
+  if (failed(made.verifyFlow(channels)))
+    return failure();
+  made.makeTable(schedule);
+  made.requireUnits();
   made.findDepths(channels);
   return made;
 }
 
+void PlanSchedule::findStages(ArrayRef<func::FuncOp> functions) {
+  for (auto [mesh, function] : llvm::enumerate(functions))
+    meshes[function] = uint32_t(mesh);
+  auto module = functions.front()->getParentOfType<ModuleOp>();
+  uint32_t count = 0;
+  for (auto taskgraph : module.getOps<TaskGraphOp>())
+    (*stages)[taskgraph.getSymName()] = functions.size() == 1 ? 0 : count++;
+}
+
 void PlanSchedule::addLoops(func::FuncOp function) {
-  uint32_t stage = stages.try_emplace(function, stages.size()).first->second;
   Block &body = function.front();
   memberships.push_back(std::make_unique<Loops>(body));
   llvm::MapVector<LoopAttr, SmallVector<Operation *>> ops;
@@ -58,8 +57,39 @@ void PlanSchedule::addLoops(func::FuncOp function) {
   for (auto &[loop, members] : ops) {
     if (!llvm::is_contained(loops, loop))
       loops.push_back(loop);
-    units[{stage, loop.getId()}] = std::make_unique<PlanUnits>(members, *memberships.back(), stage);
+    units[{meshes.lookup(function), loop.getId()}] =
+        std::make_unique<PlanUnits>(members, *memberships.back(), *stages);
   }
+}
+
+/// Schedules of several stages on a mesh are those of several meshes: one alone has nothing to wait for.
+void PlanSchedule::makeTable(const schedule::Schedule &schedule) {
+  uint32_t count = meshes.size() == 1 ? 1 : stages->size();
+  bool needsMore = count == 1 && schedule.hasSeveralStages();
+  const schedule::Schedule &taken = needsMore ? schedule::Schedule::of("1f1b") : schedule;
+  name = taken.name();
+  table = taken.make(uint32_t(meshes.size()), count, uint32_t(loops.front().getTripCount()));
+}
+
+/// Every unit of the program is on the mesh that the table says.
+void PlanSchedule::requireUnits() const {
+  for (const auto &[place, own] : units)
+    for (schedule::Unit unit : own->getUnits())
+      if (!llvm::is_contained(table[place.first], unit))
+        throw runtime::PlanError("schedule \"" + name + "\" has no unit " + schedule::toString(unit) +
+                                 " on mesh " + std::to_string(place.first) +
+                                 ", where the step does its work");
+}
+
+/// Data flows forwards by ascending stages, and backwards by descending ones.
+LogicalResult PlanSchedule::verifyFlow(const Channels &channels) const {
+  for (auto &[channel, ends] : channels)
+    if (units.begin()->second->isBefore(ends.receiver, ends.sender))
+      return ends.slice->emitError()
+             << "unit " << schedule::toString(ends.receiver) << " reads what unit "
+             << schedule::toString(ends.sender)
+             << " makes, expected stages of a pipeline in the order in which data flows through them";
+  return success();
 }
 
 /// The ends that a function has of channels on which each iteration sends.
@@ -68,7 +98,9 @@ void PlanSchedule::addChannels(func::FuncOp function, Channels &channels) const 
     if (LoopAttr loop = getChannelLoop(argument)) {
       auto channel =
           function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), EplDialect::kChannelAttr);
-      channels[channel.getInt()].receiver = getUnits(function, loop).getUnit(*argument.user_begin());
+      Ends &ends = channels[channel.getInt()];
+      ends.slice = *argument.user_begin();
+      ends.receiver = getUnits(function, loop).getUnit(ends.slice);
     }
   for (OpOperand &result : function.front().getTerminator()->getOpOperands())
     if (auto channel =

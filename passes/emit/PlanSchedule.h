@@ -25,30 +25,36 @@ public:
   ArrayRef<LoopAttr> getLoops() const { return loops; }
   /// The units of a function, each loop's, in the order in which it does them.
   const std::vector<schedule::Unit> &getLane(func::FuncOp function) const {
-    return table[stages.lookup(function)];
+    return table[meshes.lookup(function)];
   }
   /// What the units of a loop are in a function that has a part of it.
   const PlanUnits &getUnits(func::FuncOp function, LoopAttr loop) const {
-    return *units.at({stages.lookup(function), loop.getId()});
+    return *units.at({meshes.lookup(function), loop.getId()});
   }
   /// For how many messages a channel needs room, so that nobody waits for any: 1 outside of the loops.
   int64_t getDepth(int64_t channel) const { return depths.lookup_or(channel, 1); }
 
 private:
-  /// The units that send and receive each message of a channel, of micro-batch 0.
+  /// The units that send and receive each message of a channel, of micro-batch 0, and what takes it.
   struct Ends {
     schedule::Unit sender, receiver;
+    Operation *slice = nullptr;
   };
   using Channels = llvm::MapVector<int64_t, Ends>;
 
+  void findStages(ArrayRef<func::FuncOp> functions);
   void addLoops(func::FuncOp function);
+  void makeTable(const schedule::Schedule &schedule);
+  void requireUnits() const;
+  LogicalResult verifyFlow(const Channels &channels) const;
   void addChannels(func::FuncOp function, Channels &channels) const;
   void findDepths(const Channels &channels);
 
   std::string name;
   schedule::Table table;
   SmallVector<LoopAttr> loops;
-  DenseMap<func::FuncOp, uint32_t> stages;
+  DenseMap<func::FuncOp, uint32_t> meshes; ///< by number
+  std::unique_ptr<Stages> stages = std::make_unique<Stages>();
   std::vector<std::unique_ptr<Loops>> memberships; ///< of each function's ops
   std::map<std::pair<uint32_t, int64_t>, std::unique_ptr<PlanUnits>> units;
   DenseMap<int64_t, int64_t> depths;

@@ -5,23 +5,33 @@
 using namespace mlir;
 using namespace mlir::epl;
 
-PlanUnits::PlanUnits(ArrayRef<Operation *> ops, const Loops &loops, uint32_t stage)
-    : ops(ops.begin(), ops.end()), loops(loops), stage(stage) {
-  findKinds();
+PlanUnits::PlanUnits(ArrayRef<Operation *> ops, const Loops &loops, const Stages &stages)
+    : ops(ops.begin(), ops.end()), loops(loops), stages(stages) {
+  findPlaces();
   findCrossing();
 }
 
-/// Whether an op goes with the first that reads what it makes.
-static bool followsReaders(Operation *op) {
-  auto task = dyn_cast<TaskOp>(op);
-  return isa<LoopSliceOp>(op) || (task && task.getWork().getKind() == WorkKind::recompute);
+uint32_t PlanUnits::getRank(schedule::Unit unit) const {
+  uint32_t count = stages.size(), back = count - 1 - unit.stage;
+  switch (unit.kind) {
+  case schedule::Kind::forward:
+    return unit.stage;
+  case schedule::Kind::backward:
+  case schedule::Kind::input:
+    return count + back;
+  case schedule::Kind::weight:
+    return 2 * count + back;
+  }
+  llvm_unreachable("all kinds of units");
 }
 
-/// By the work that an op is stamped with.
-schedule::Kind PlanUnits::getOwnKind(Operation *op) const {
+static WorkAttr getWork(Operation *op) {
   auto task = dyn_cast<TaskOp>(op);
-  auto work = task ? task.getWork() : op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
-  switch (work ? work.getKind() : WorkKind::forward) {
+  return task ? task.getWork() : op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
+}
+
+static schedule::Kind getKind(WorkKind kind) {
+  switch (kind) {
   case WorkKind::forward:
     return schedule::Kind::forward;
   case WorkKind::backward_input:
@@ -36,47 +46,58 @@ schedule::Kind PlanUnits::getOwnKind(Operation *op) const {
   llvm_unreachable("all kinds of work");
 }
 
-void PlanUnits::findKinds() {
+/// Whether an op goes with the first that reads what it makes.
+static bool followsReaders(Operation *op) {
+  WorkAttr work = getWork(op);
+  return isa<LoopSliceOp>(op) || (work && work.getKind() == WorkKind::recompute);
+}
+
+/// By the work that an op is stamped with. What has none goes with what it reads.
+PlanUnits::Place PlanUnits::getOwnPlace(Operation *op) const {
+  WorkAttr work = getWork(op);
+  if (!work)
+    return {};
+  schedule::Unit unit = {stages.lookup(work.getTaskgraph().getValue()), getKind(work.getKind()), 0};
+  return {unit, getRank(unit)};
+}
+
+void PlanUnits::findPlaces() {
   for (Operation *op : ops) { // what they read stands before them, but for the next iteration's value
-    schedule::Kind kind = getOwnKind(op);
+    Place place = getOwnPlace(op);
     for (Value operand : op->getOperands())
-      if (auto maker = kinds.find(operand.getDefiningOp());
-          maker != kinds.end() && !followsReaders(maker->first))
-        kind = std::max(kind, maker->second);
-    kinds[op] = kind;
+      if (auto maker = units.find(operand.getDefiningOp());
+          maker != units.end() && !followsReaders(maker->first))
+        place = std::max(place, maker->second);
+    units[op] = place;
   }
   for (Operation *op : llvm::reverse(ops)) {
     if (auto carry = dyn_cast<LoopCarryOp>(op))
-      kinds[op] = kinds.lookup(loops.getLast(carry));
+      units[op] = units.lookup(loops.getLast(carry));
     if (!followsReaders(op) || op->use_empty())
       continue;
-    auto read = llvm::map_range(op->getUsers(), [&](Operation *user) { return kinds.lookup(user); });
-    kinds[op] = *llvm::min_element(read);
+    auto read = llvm::map_to_vector(op->getUsers(), [&](Operation *user) { return units.lookup(user); });
+    units[op] = *llvm::min_element(read);
   }
   for (Operation *op : ops)
-    members[kinds.lookup(op)].push_back(op);
+    members[getUnit(op)].push_back(op);
 }
 
 void PlanUnits::findCrossing() {
   for (Operation *op : ops)
     for (Value operand : op->getOperands())
-      if (auto maker = kinds.find(operand.getDefiningOp());
-          maker != kinds.end() && maker->second != kinds.lookup(op))
-        crossing.insert(operand);
-}
-
-ArrayRef<Operation *> PlanUnits::getOps(schedule::Unit unit) const {
-  auto own = members.find(unit.kind);
-  return unit.stage != stage || own == members.end() ? ArrayRef<Operation *>() : own->second;
+      if (auto maker = units.find(operand.getDefiningOp());
+          maker != units.end() && maker->second.unit != getUnit(op)) {
+        read[getUnit(op)].insert(operand);
+        kept[maker->second.unit].insert(operand);
+      }
 }
 
 LogicalResult PlanUnits::verify() const {
   for (Operation *op : ops)
     if (auto carry = dyn_cast<LoopCarryOp>(op))
       for (Operation *user : op->getUsers())
-        if (kinds.lookup(user) < kinds.lookup(op))
-          return user->emitError() << "forward work of a micro-batch reads what backward work of the "
-                                      "micro-batch before it has made; expected one micro-batch "
-                                      "(\"pipeline.num_micro_batch\")";
+        if (units.lookup(user) < units.lookup(op))
+          return user->emitError() << "work of a micro-batch reads what later work of the micro-batch before "
+                                      "it has made; expected one micro-batch (\"pipeline.num_micro_batch\")";
   return success();
 }

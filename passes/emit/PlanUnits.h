@@ -10,7 +10,8 @@
 //   `epl.loop_stack`, `epl.loop_last`   | that of what they read
 //   `epl.loop_carry`                    | that of its `epl.loop_last`
 //
-// Units of an iteration are done in the order of data flow: stages ascend forwards and descend backwards.
+// Units of an iteration are done in the order of data flow: forward work by ascending stages, then backward
+// work by descending ones, then what was put off.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -18,40 +19,69 @@
 #include "dialect/Loops.h"
 #include "runtime/plan/schedule/Table.h"
 
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <map>
 
 namespace mlir::epl {
 
 namespace schedule = ::epl::runtime::schedule;
 
+/// The stage of each task graph, by symbol.
+using Stages = llvm::StringMap<uint32_t>;
+
 /// The units of one function's part of a loop. Those that it gives and takes are of micro-batch 0 and stand
 /// for all iterations.
 class PlanUnits {
 public:
-  /// `ops` are those of the loop, in their order; all are of `stage`.
-  PlanUnits(ArrayRef<Operation *> ops, const Loops &loops, uint32_t stage);
+  /// `ops` are those of the loop, in their order.
+  PlanUnits(ArrayRef<Operation *> ops, const Loops &loops, const Stages &stages);
 
-  schedule::Unit getUnit(Operation *op) const { return {stage, kinds.lookup(op), 0}; }
+  schedule::Unit getUnit(Operation *op) const { return units.lookup(op).unit; }
+  /// Those that have ops.
+  SmallVector<schedule::Unit> getUnits() const { return llvm::to_vector(llvm::make_first_range(members)); }
   /// The ops of a unit, in their order.
-  ArrayRef<Operation *> getOps(schedule::Unit unit) const;
-  /// The values of an iteration that a unit of it makes and a later one reads.
-  ArrayRef<Value> getCrossing() const { return crossing.getArrayRef(); }
+  ArrayRef<Operation *> getOps(schedule::Unit unit) const {
+    unit.microBatch = 0;
+    auto own = members.find(unit);
+    return own == members.end() ? ArrayRef<Operation *>() : own->second;
+  }
+  /// The values of an iteration that a unit reads and others of it make, and those that it makes for others.
+  ArrayRef<Value> getRead(schedule::Unit unit) const { return find(read, unit); }
+  ArrayRef<Value> getKept(schedule::Unit unit) const { return find(kept, unit); }
+  /// Whether a unit of an iteration comes before another one, on whatever meshes these are.
+  bool isBefore(schedule::Unit unit, schedule::Unit other) const { return getRank(unit) < getRank(other); }
 
-  /// Fails, with an error at the op, if one iteration would have to wait for backward work of the one before.
+  /// Fails, with an error at the op, if an iteration would have to wait for later work of the one before.
   LogicalResult verify() const;
 
 private:
-  schedule::Kind getOwnKind(Operation *op) const;
-  void findKinds();
+  /// A unit of micro-batch 0, and its place in the order of data flow.
+  struct Place {
+    schedule::Unit unit = {};
+    uint32_t rank = 0;
+    bool operator<(const Place &other) const { return rank < other.rank; }
+  };
+
+  using Values = std::map<schedule::Unit, llvm::SetVector<Value>>;
+
+  static ArrayRef<Value> find(const Values &values, schedule::Unit unit) {
+    unit.microBatch = 0;
+    auto own = values.find(unit);
+    return own == values.end() ? ArrayRef<Value>() : own->second.getArrayRef();
+  }
+  uint32_t getRank(schedule::Unit unit) const;
+  Place getOwnPlace(Operation *op) const;
+  void findPlaces();
   void findCrossing();
 
   SmallVector<Operation *> ops;
   const Loops &loops;
-  uint32_t stage;
-  DenseMap<Operation *, schedule::Kind> kinds;
-  std::map<schedule::Kind, SmallVector<Operation *>> members;
-  llvm::SetVector<Value> crossing;
+  const Stages &stages;
+  DenseMap<Operation *, Place> units;
+  std::map<schedule::Unit, SmallVector<Operation *>> members;
+  Values read, kept;
 };
 
 } // namespace mlir::epl

@@ -56,7 +56,13 @@ KEYS: dict[str, Key] = {
         ("mean", "sum"),
         instead="the loss of the step says it: write loss.sum() or loss.mean()",
     ),
-    "pipeline.num_stages": Key(-1, "How many stages `auto.auto_parallel` makes; -1 if it is off."),
+    "pipeline.num_stages": Key(
+        -1,
+        "On the devices of how many stages the scopes of a step are in turn: of 8 scopes on 4, each has two. "
+        "-1: each scope has devices of its own.",
+        has_effect=True,
+        least=-1,
+    ),
     "pipeline.num_micro_batch": Key(
         1,
         "How many micro-batches a batch is cut into. They are computed one after the other, and their "
@@ -68,8 +74,17 @@ KEYS: dict[str, Key] = {
         "preferbackward",
         "In which order the devices of a scope take micro-batches: all forward work first (preferforward, "
         "gpipe), backward work as soon as possible (preferbackward, 1f1b), that with one more forward ahead "
-        "(preferbackwardoptimizer), or with gradients of parameters where the devices would wait (zb-h1).",
-        ("preferforward", "preferbackward", "preferbackwardoptimizer", "gpipe", "1f1b", "zb-h1"),
+        "(preferbackwardoptimizer), with gradients of parameters where the devices would wait (zb-h1), or "
+        "through several scopes on the same devices in turn (interleaved).",
+        (
+            "preferforward",
+            "preferbackward",
+            "preferbackwardoptimizer",
+            "gpipe",
+            "1f1b",
+            "zb-h1",
+            "interleaved",
+        ),
         has_effect=True,
     ),
     "pipeline.schedule": Key(

@@ -204,7 +204,9 @@ def _options(config: Config) -> tuple[str, ...]:
     count = config["pipeline.num_micro_batch"]
     schedule = config["pipeline.schedule"] or config["pipeline.strategy"]
     micro = (f"--micro-batches={count}", f"--schedule={schedule}") if count != 1 else ()
-    return (*micro, *zero, *colocate, *across, *sequence, *choices)
+    meshes = int(config["pipeline.num_stages"])
+    stages = (f"--num-stages={meshes}",) if meshes > 0 else ()
+    return (*micro, *stages, *zero, *colocate, *across, *sequence, *choices)
 
 
 @overload

@@ -441,9 +441,9 @@ def test_what_is_said_instead_of_a_setting_works(key: str) -> None:
 
 def test_later_and_never_are_one_error() -> None:
     with pytest.raises(epl.ConfigError) as error:
-        epl.Config({"pipeline.num_stages": 4, "offload.level": "v0", "io.slicing": True})
+        epl.Config({"gradient_checkpoint.type": "auto", "offload.level": "v0", "io.slicing": True})
     assert str(error.value).startswith(
-        'known, but without effect in this version: "pipeline.num_stages"; EPL\'s, not here: "io.slicing'
+        'known, but without effect in this version: "gradient_checkpoint.type"; EPL\'s, not here: "io.slicing'
     )
 
 

@@ -37,6 +37,8 @@ std::string Options::describe() const {
     text += " --machine=" + machine;
   if (microBatches > 1)
     text += " --micro-batches=" + std::to_string(microBatches) + " --schedule=" + schedule.name();
+  if (numStages > 0)
+    text += " --num-stages=" + std::to_string(numStages);
   if (zero != ZeroLevel::off)
     text += " --zero=v" + std::to_string(int(zero));
   if (sequenceParallel)
@@ -139,6 +141,11 @@ static void addParallelism(CLI::App &app, Options &options) {
   app.add_option("--micro-batches", options.microBatches,
                  "how many micro-batches the batch is cut into, one after another; gradients are added up")
       ->check(CLI::Range(int64_t(1), int64_t(1) << 20).description(""));
+  app.add_option(
+         "--num-stages", options.numStages,
+         "on how many meshes the scopes are in turn, several stages of a pipeline on each; default: as "
+         "many as there are scopes")
+      ->check(CLI::Range(int64_t(1), int64_t(::epl::runtime::maxDevices)).description(""));
   app.add_option_function<std::string>(
          "--schedule", [&](const std::string &text) { options.schedule = parseSchedule(text); },
          getScheduleHelp())

@@ -28,6 +28,7 @@ struct Options {
   bool colocate = false;
   bool acrossNodes = false;
   int64_t microBatches = 1;
+  int64_t numStages = 0; ///< meshes that task graphs are on in turn; 0: one for each
   ::epl::runtime::schedule::Schedule schedule = ::epl::runtime::schedule::Schedule::of("1f1b");
   ZeroLevel zero = ZeroLevel::off;
   bool sequenceParallel = false;

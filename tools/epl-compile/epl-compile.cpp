@@ -55,6 +55,15 @@ struct Reports {
   }
 };
 
+/// A schedule from a file says which stage is on which mesh.
+void setStageMeshes(AnnotateOptions &annotateOptions, const Options &options) {
+  std::vector<uint32_t> meshes = options.schedule.stageMeshes();
+  if (options.microBatches == 1 || meshes.empty())
+    return;
+  annotateOptions.numStages = int64_t(*std::ranges::max_element(meshes)) + 1;
+  annotateOptions.stageMeshes = llvm::to_vector_of<int64_t>(meshes);
+}
+
 /// Runs the phases up to `options.stage`. MLIR's own verifier looks at what a phase leaves, not at what each
 /// of its passes does: it would take a third of the time. Tests run it behind every pass.
 LogicalResult runPhases(ModuleOp module, const Options &options, Reports &reports) {
@@ -79,6 +88,8 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
     AnnotateOptions annotateOptions;
     annotateOptions.devices = options.devices.count;
     annotateOptions.colocate = options.colocate;
+    annotateOptions.numStages = options.numStages;
+    setStageMeshes(annotateOptions, options);
     if (options.reference)
       pm.addPass(createStripPass());
     buildAnnotatePipeline(pm, annotateOptions);

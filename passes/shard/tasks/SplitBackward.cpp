@@ -5,7 +5,8 @@
 //   of the parameters of the stage behind it can be made later, when that one would wait itself.
 // Method: of the backward work in the iterations of a loop over micro-batches, what a sent gradient is made
 // of
-//   becomes `backward_input`, the rest `backward_weight`, by data flow. A value that iterations carry is
+//   becomes `backward_input`, the rest `backward_weight`, by data flow. So is what another stage of the same
+//   mesh reads. A value that iterations carry is
 //   followed to what it is made of in the iteration before. Where no gradient is sent nobody waits for one:
 //   all is `backward_input`. Recomputed work goes with what reads it.
 // Invariant in: a local program. Invariant out: the same; in these loops nothing is of the kind `backward`,
@@ -48,6 +49,8 @@ public:
     for (Operation &op : body)
       if (leavesLoop(&op) && isOfMicroBatches(getEdgeLoop(&op)) && isSent(getLeft(&op)))
         follow(op.getOperand(0));
+      else
+        followOtherStages(&op);
     for (Operation &op : body)
       if (isBackward(&op))
         stamp(&op);
@@ -70,6 +73,21 @@ private:
            work.getKind() != WorkKind::recompute;
   }
 
+  /// A stage of the same mesh waits for what it reads as one of another mesh does.
+  void followOtherStages(Operation *op) {
+    WorkAttr work = getWork(op);
+    if (!work || !isOfMicroBatches(loops.getLoop(op)))
+      return;
+    for (Value value : getUsedValues(op)) {
+      Operation *maker = value.getDefiningOp();
+      while (isa_and_nonnull<ToLocalOp, FromLocalOp>(maker))
+        maker = maker->getOperand(0).getDefiningOp();
+      WorkAttr other = maker ? getWork(maker) : WorkAttr();
+      if (other && other.getTaskgraph() != work.getTaskgraph())
+        follow(value);
+    }
+  }
+
   /// Marks the ops of iterations that a value is made of.
   void follow(Value value) {
     SmallVector<Value> open = {value};
@@ -77,7 +95,8 @@ private:
       Operation *op = open.pop_back_val().getDefiningOp();
       if (!op || !isOfMicroBatches(loops.getLoop(op)) || !needed.insert(op).second)
         continue;
-      sendsGradient[loops.getLoop(op)] |= isBackward(op);
+      if (isBackward(op))
+        sending.insert({loops.getLoop(op), getWork(op).getTaskgraph().getAttr()});
       if (auto carry = dyn_cast<LoopCarryOp>(op))
         open.push_back(loops.getLast(carry).getOperand());
       else
@@ -86,7 +105,8 @@ private:
   }
 
   void stamp(Operation *op) {
-    bool isInput = needed.contains(op) || !sendsGradient.lookup(loops.getLoop(op));
+    bool isInput =
+        needed.contains(op) || !sending.contains({loops.getLoop(op), getWork(op).getTaskgraph().getAttr()});
     WorkKind kind = isInput ? WorkKind::backward_input : WorkKind::backward_weight;
     op->setAttr(EplDialect::kWorkAttr, WorkAttr::get(op->getContext(), getWork(op).getTaskgraph(), kind));
     ++(isInput ? numInput : numWeight);
@@ -96,7 +116,7 @@ private:
   Block &body;
   Loops loops;
   DenseSet<Operation *> needed;
-  DenseMap<LoopAttr, bool> sendsGradient;
+  DenseSet<std::pair<LoopAttr, StringAttr>> sending; ///< task graphs whose gradients others wait for
 };
 
 struct SplitBackward : epl::impl::SplitBackwardPassBase<SplitBackward> {

@@ -168,6 +168,15 @@ static const Generator *find(std::string_view name) {
 
 bool isGenerator(std::string_view name) { return find(name) != nullptr; }
 
+/// The names of generators that put several stages on each mesh, or of the others.
+static std::string listNames(bool severalStages) {
+  std::string names;
+  for (const Generator &generator : getGenerators())
+    if (generator.hasSeveralStages == severalStages)
+      names += (names.empty() ? "" : ", ") + std::string(generator.name);
+  return names;
+}
+
 static void checkShape(const Generator &generator, const Shape &shape) {
   std::string schedule = "schedule \"" + std::string(generator.name) + "\"";
   uint32_t stages = shape.stagesPerMesh;
@@ -177,7 +186,7 @@ static void checkShape(const Generator &generator, const Shape &shape) {
                     " stages: expected 1 or more of each");
   if (generator.hasSeveralStages != (stages > 1))
     throw PlanError(schedule + " has " + (generator.hasSeveralStages ? "2 or more stages" : "1 stage") +
-                    " on each mesh, found " + std::to_string(stages));
+                    " on each mesh, found " + std::to_string(stages) + "; those with as many are " + listNames(stages > 1));
   if (shape.meshes > maxMeshes)
     throw PlanError(schedule + " is of " + std::to_string(shape.meshes) + " meshes, expected at most " +
                     std::to_string(maxMeshes) + ", as each has devices of its own");

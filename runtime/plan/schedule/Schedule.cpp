@@ -8,6 +8,7 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 namespace epl::runtime::schedule {
@@ -40,24 +41,42 @@ bool Schedule::splitsBackward() const {
   };
   if (!table.empty())
     return hasPart(table);
-  auto own = std::ranges::find(getGenerators(), text, &Generator::name);
-  return hasPart(
-      own->make({.meshes = 2, .stagesPerMesh = own->hasSeveralStages ? 2U : 1U, .microBatches = 2}));
+  uint32_t stages = hasSeveralStages() ? 2 : 1;
+  return hasPart(generate(text, {.meshes = 2, .stagesPerMesh = stages, .microBatches = 2}));
 }
 
-Table Schedule::make(const Shape &shape) const {
+bool Schedule::hasSeveralStages() const {
+  auto own = std::ranges::find(getGenerators(), text, &Generator::name);
+  return own != getGenerators().end() && own->hasSeveralStages;
+}
+
+std::vector<uint32_t> Schedule::stageMeshes() const {
+  std::map<uint32_t, uint32_t> meshes;
+  for (uint32_t mesh = 0; mesh < table.size(); ++mesh)
+    for (Unit unit : table[mesh])
+      meshes.emplace(unit.stage, mesh);
+  std::vector<uint32_t> list;
+  for (auto [stage, mesh] : meshes)
+    list.push_back(mesh);
+  return list;
+}
+
+Table Schedule::make(uint32_t meshes, uint32_t stages, uint32_t microBatches) const {
+  std::string schedule = "schedule \"" + text + "\"";
+  if (table.empty() && stages % meshes != 0)
+    throw PlanError(schedule + " needs as many stages on each of " + std::to_string(meshes) +
+                    " meshes, found " + std::to_string(stages) + " stages");
   if (table.empty())
-    return generate(text, shape);
-  std::string file = "schedule \"" + text + "\"";
-  if (table.size() != shape.meshes)
-    throw PlanError(file + " is for " + std::to_string(table.size()) + " meshes, expected " +
-                    std::to_string(shape.meshes));
+    return generate(text, {meshes, stages / meshes, microBatches});
+  if (table.size() != meshes)
+    throw PlanError(schedule + " is for " + std::to_string(table.size()) + " meshes, expected " +
+                    std::to_string(meshes));
   try {
-    check(table, shape.meshes * shape.stagesPerMesh, shape.microBatches);
+    check(table, stages, microBatches);
   } catch (const PlanError &error) {
     std::vector<std::string> messages = error.messages();
     for (std::string &message : messages)
-      message.insert(0, file + ": ");
+      message.insert(0, schedule + ": ");
     throw PlanError(std::move(messages));
   }
   return table;

@@ -17,8 +17,12 @@ public:
   const std::string &name() const { return text; }
   /// Whether backward work is in two parts, I and W.
   bool splitsBackward() const;
+  /// Whether a generator puts several stages on each mesh.
+  bool hasSeveralStages() const;
+  /// The mesh of each stage, as a file says it; empty for a generator, whose stages are on meshes in turn.
+  std::vector<uint32_t> stageMeshes() const;
   /// The table, checked. Throws PlanError if there is none for these numbers.
-  Table make(const Shape &shape) const;
+  Table make(uint32_t meshes, uint32_t stages, uint32_t microBatches) const;
 
 private:
   std::string text;

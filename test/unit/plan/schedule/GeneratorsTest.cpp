@@ -57,8 +57,11 @@ TEST(ScheduleGenerators, NumbersThatAScheduleCannotHave) {
   EXPECT_EQ(errorOf("interleaved", {4, 2, 6}),
             "schedule \"interleaved\" on 4 meshes needs a multiple of 4 micro-batches, found 6");
   EXPECT_EQ(errorOf("interleaved", {4, 1, 8}),
-            "schedule \"interleaved\" has 2 or more stages on each mesh, found 1");
-  EXPECT_EQ(errorOf("1f1b", {4, 2, 8}), "schedule \"1f1b\" has 1 stage on each mesh, found 2");
+            "schedule \"interleaved\" has 2 or more stages on each mesh, found 1; those with as many are "
+            "gpipe, 1f1b, "
+            "zb-h1, preferforward, preferbackward, preferbackwardoptimizer");
+  EXPECT_EQ(errorOf("1f1b", {4, 2, 8}),
+            "schedule \"1f1b\" has 1 stage on each mesh, found 2; those with as many are interleaved");
   EXPECT_EQ(errorOf("gpipe", {0, 1, 8}), "schedule \"gpipe\" of 8 micro-batches on 0 meshes of 1 stages: "
                                          "expected 1 or more of each");
   EXPECT_EQ(errorOf("gpipe", {1025, 1, 1}),
