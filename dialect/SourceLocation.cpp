@@ -42,6 +42,18 @@ std::string mlir::epl::getSourceLine(Location location) {
   return (frame.getFilename().getValue() + ":" + Twine(frame.getStartLine())).str();
 }
 
+Location mlir::epl::getUserLocation(Location location) {
+  SmallVector<FileLineColRange> frames;
+  collectFrames(location, frames);
+  SmallVector<Location> shown;
+  llvm::copy_if(frames, std::back_inserter(shown),
+                [](Location frame) { return !isInPackage(cast<FileLineColRange>(LocationAttr(frame))); });
+  if (shown.empty() || shown.front() == frames.front())
+    return location;
+  return shown.size() == 1 ? shown.front()
+                           : Location(CallSiteLoc::get(shown.front(), ArrayRef(shown).drop_front()));
+}
+
 std::string mlir::epl::getShortSourceLine(Location location) {
   return llvm::sys::path::filename(getSourceLine(location)).str();
 }

@@ -15,7 +15,11 @@ namespace mlir::epl {
 /// the innermost that is the user's: not in an installed Python package.
 std::string getSourceLine(Location location);
 
-/// The same without the folders of the file: `model.py:12`.
+/// Where users look for an error: `location` from its innermost frame that is the user's on, if frames of
+/// installed packages are within that; else `location`.
+Location getUserLocation(Location location);
+
+/// The line of `getSourceLine` without the folders of the file: `model.py:12`.
 std::string getShortSourceLine(Location location);
 
 /// What the front end calls an op: the primitive at the end of its name stack, "dot_general". Without a name

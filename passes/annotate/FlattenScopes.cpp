@@ -63,6 +63,7 @@ struct TaskGraphs {
 struct Stamp {
   std::optional<unsigned> taskgraph;
   WorkKind kind = WorkKind::forward;
+  bool perMicroBatch = false;
 };
 
 /// Finds the work of every op of one function.
@@ -129,6 +130,7 @@ LogicalResult Stamper::stamp(Operation *op) {
   NameStack stack = parseNameStack(op->getLoc(), [&](StringRef id) { return table && table.contains(id); });
   Stamp stamp;
   stamp.kind = getKind(op, stack.phase);
+  stamp.perMicroBatch = stack.perMicroBatch && op->getNumOperands() > 0;
   if (regions.contains(op) || !stack.scopes.empty()) {
     FailureOr<unsigned> scoped = getScoped(op, stack.scopes);
     if (failed(scoped))
@@ -330,6 +332,8 @@ void Stamper::write() {
     Stamp stamp = stamps.lookup(&op);
     auto symbol = FlatSymbolRefAttr::get(getSymbol(*stamp.taskgraph));
     op.setAttr(EplDialect::kWorkAttr, WorkAttr::get(context, symbol, stamp.kind));
+    if (stamp.perMicroBatch)
+      op.setAttr(EplDialect::kPerMicroBatchAttr, UnitAttr::get(context));
   }
   SmallVector<NamedAttribute> scopes;
   for (unsigned index : order)

@@ -21,6 +21,8 @@
 
 #include "passes/annotate/NameStack.h"
 
+#include "dialect/Epl.h"
+
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -58,7 +60,7 @@ private:
   SmallVector<Attribute> callPath;
   SmallVector<PlacedScope> scopes;
   AutodiffPhase phase = AutodiffPhase::none;
-  bool recomputed = false;
+  bool recomputed = false, perMicroBatch = false;
   unsigned depth = 0;                     // open parentheses of transforms
   std::optional<unsigned> transposeDepth; // where the outermost `transpose` opened
   bool transposeClosed = false;
@@ -102,6 +104,7 @@ void Scanner::openTransform(StringRef name) {
 
 void Scanner::closeName(StringRef name) {
   recomputed |= name == kRecomputed;
+  perMicroBatch |= name == EplDialect::kPerMicroBatchAttr;
   if (name.consume_front(kScopePrefix) && isScope(name))
     scopes.push_back({{name, ArrayAttr::get(context, callPath)}, getPlace()});
 }
@@ -115,6 +118,7 @@ Place Scanner::getPlace() const {
 NameStack Scanner::finish() const {
   NameStack stack;
   stack.phase = phase == AutodiffPhase::backward && recomputed ? AutodiffPhase::recompute : phase;
+  stack.perMicroBatch = perMicroBatch;
   Place best = Place::before;
   for (const PlacedScope &scope : scopes)
     best = std::max(best, scope.place);

@@ -34,6 +34,8 @@ struct NameStack {
   /// The scopes that the op belongs to, outermost first, without repeats. More than one means that scopes
   /// are nested, which users may not do.
   SmallVector<ScopeEntry, 1> scopes;
+  /// Whether the op, or what it is the gradient of, stands in "epl.per_micro_batch".
+  bool perMicroBatch = false;
 };
 
 /// Reads the name stack of `loc`. `isScope` says which ids are scopes: "epl.x" may also be the user's own

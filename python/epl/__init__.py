@@ -26,7 +26,7 @@ from epl.executable import Executable
 from epl.merging import GraphKeys, add_to_collection, get_all_collections, get_collection
 from epl.parallelize import Parallelized, parallelize
 from epl.runtime import live_bytes
-from epl.scopes import replicate, set_default_strategy, split
+from epl.scopes import per_micro_batch, replicate, set_default_strategy, split
 from epl.stages import Compiled, Lowered, load
 
 
@@ -68,6 +68,7 @@ __all__ = [
     "live_bytes",
     "load",
     "parallelize",
+    "per_micro_batch",
     "replicate",
     "set_default_strategy",
     "split",

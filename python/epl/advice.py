@@ -18,7 +18,7 @@ from epl.differences import Difference
 from epl.environment import count_devices
 from epl.errors import CopyWarning, NotParallelWarning, Place, RecompileWarning
 from epl.places import calling_place
-from epl.scopes import Kind, Strategy, scope_outside
+from epl.scope_table import Kind, Strategy, scope_outside
 
 _LOG = logging.getLogger("epl")
 _MOST = 3  # so many times a step is compiled anew for one reason before a warning

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from epl.adapters.jax import constraints as adapter
 from epl.errors import ArgumentError
-from epl.scopes import is_traced
+from epl.scope_table import is_traced
 from epl.values import as_integer
 
 AxisNames = str | Sequence[str]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import jax
 
 from epl.errors import ArgumentError
-from epl.scopes import current_collections
+from epl.scope_table import current_collections
 
 
 class GraphKeys:

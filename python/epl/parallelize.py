@@ -25,7 +25,8 @@ from epl.environment import Devices, Settings, as_config, count_devices, parse_d
 from epl.errors import ArgumentError, Error, Place, StepError
 from epl.padding import MaskedSignature, Padded
 from epl.parameters import Parameters
-from epl.scopes import Strategy, default_strategy
+from epl.scope_table import Strategy
+from epl.scopes import default_strategy
 from epl.sharding import arrivals
 from epl.signature import Batch, Signature, Spec
 from epl.stages import Compiled, Lowered

@@ -1,4 +1,4 @@
-"""Residual blocks with batch normalization, whose statistics are those of the global batch."""
+"""Residual blocks with batch normalization: statistics of the batch, or of each micro-batch."""
 
 from __future__ import annotations
 
@@ -39,22 +39,33 @@ class ResNet(nn.Module):
         return nn.Dense(10)(x.mean(axis=(1, 2)))
 
 
+def differentiated(params: Any, stats: Any, batch: Any) -> Any:
+    """The loss and the new statistics, and gradients."""
+
+    def loss(params: Any) -> tuple[jax.Array, Any]:
+        with epl.replicate(), epl.per_micro_batch():
+            variables = {"params": params, "batch_stats": stats}
+            logits, new = ResNet().apply(variables, batch["x"], train=True, mutable=["batch_stats"])
+            losses = optax.softmax_cross_entropy_with_integer_labels(logits, batch["y"])
+            return losses.mean(), new["batch_stats"]
+
+    return jax.value_and_grad(loss, has_aux=True)(params)
+
+
+def updated(state: Any, gradients: Any, stats: Any) -> Any:
+    """The state after a step."""
+    updates, opt = adam().update(gradients, state["opt"], state["params"])
+    return {"params": optax.apply_updates(state["params"], updates), "stats": stats, "opt": opt}
+
+
+def step(state: Any, batch: Any) -> tuple[Any, Any]:
+    """Trains on a batch."""
+    (value, stats), gradients = differentiated(state["params"], state["stats"], batch)
+    return updated(state, gradients, stats), value
+
+
 def build() -> Model:
-    model, optimizer = ResNet(), adam()
-    variables = model.init(jax.random.key(0), jnp.zeros((1, 8, 8, 3)), train=False)
-
-    def step(state: Any, batch: Any) -> tuple[Any, Any]:
-        def loss(params: Any) -> tuple[jax.Array, Any]:
-            with epl.replicate():
-                variables = {"params": params, "batch_stats": state["stats"]}
-                logits, new = model.apply(variables, batch["x"], train=True, mutable=["batch_stats"])
-                losses = optax.softmax_cross_entropy_with_integer_labels(logits, batch["y"])
-                return losses.mean(), new["batch_stats"]
-
-        (value, stats), gradients = jax.value_and_grad(loss, has_aux=True)(state["params"])
-        updates, opt = optimizer.update(gradients, state["opt"], state["params"])
-        return {"params": optax.apply_updates(state["params"], updates), "stats": stats, "opt": opt}, value
-
+    variables = ResNet().init(jax.random.key(0), jnp.zeros((1, 8, 8, 3)), train=False)
     params = variables["params"]
-    state = {"params": params, "stats": variables["batch_stats"], "opt": optimizer.init(params)}
+    state = {"params": params, "stats": variables["batch_stats"], "opt": adam().init(params)}
     return Model((step,), state, lambda r: {"x": normal(r, 8, 8, 8, 3), "y": integers(r, 10, 8)})

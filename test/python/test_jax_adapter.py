@@ -14,7 +14,7 @@ import pytest
 import epl
 from conftest import Lower, MlirOpt
 from epl.adapters.jax.trace import Argument, Result
-from epl.scopes import Kind, Strategy
+from epl.scope_table import Kind, Strategy
 
 X = np.zeros((4, 8), np.float32)
 W = np.zeros((8, 3), np.float32)

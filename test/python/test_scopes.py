@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import epl
 from conftest import Lower
 from epl.adapters.jax.trace import Traced, trace
-from epl.scopes import Kind, Strategy, default_strategy
+from epl.scope_table import Kind, Strategy
+from epl.scopes import default_strategy
 
 X = jnp.ones((4, 4))
 Step = Callable[[jax.Array], jax.Array]

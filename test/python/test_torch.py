@@ -56,6 +56,32 @@ def test_batch_norm_trains_and_evaluates_as_torch() -> None:
         np.testing.assert_allclose(found, loss(theirs.eval(), *data), rtol=1e-5)
 
 
+def test_batch_norm_of_micro_batches() -> None:
+    torch.manual_seed(0)
+    ours = nn.Sequential(nn.Linear(5, 6), nn.BatchNorm1d(6), nn.Tanh(), nn.Linear(6, 3))
+    theirs = copy.deepcopy(ours)
+    x, y = torch.randn(16, 5), torch.randn(16, 3)
+
+    def distance(module: Any, x: Any, y: Any) -> Any:
+        with epl.per_micro_batch():
+            return ((module(x) - y) ** 2).mean()
+
+    config = {"pipeline.num_micro_batch": 4}
+    step = epl.torch.parallelize(ours, distance, sgd(ours), devices=2, config=config)
+    found = step(x, y)
+    optimizer = sgd(theirs)
+    losses = [distance(theirs, *part) / 4 for part in zip(x.split(4), y.split(4), strict=True)]
+    total = torch.stack(losses).sum()
+    total.backward()
+    optimizer.step()
+    np.testing.assert_allclose(found, total.detach(), rtol=1e-5)
+    # What the step knows of its batch stays: one step, and N / (N - 1) of all its samples.
+    theirs[1].num_batches_tracked.fill_(1)
+    kept = 0.9**4
+    theirs[1].running_var.sub_(kept).mul_((16 / 15) / (4 / 3)).add_(kept)
+    assert_same_state(step.state_dict()["module"], theirs.state_dict())
+
+
 def test_the_mode_of_every_submodule_counts() -> None:
     torch.manual_seed(0)
     ours = Convolutional()

@@ -126,6 +126,21 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
                  succeeded(run(Stage::plan, Phase::codegen, "codegen", codegen)));
 }
 
+/// Prints errors, warnings and their notes at the user's lines, not at those of libraries that these call.
+class UserDiagnosticHandler : public SourceMgrDiagnosticHandler {
+public:
+  UserDiagnosticHandler(llvm::SourceMgr &sources, MLIRContext *context)
+      : SourceMgrDiagnosticHandler(sources, context) {
+    setHandler([this](Diagnostic &diagnostic) {
+      Diagnostic shown(getUserLocation(diagnostic.getLocation()), diagnostic.getSeverity());
+      shown << diagnostic.str();
+      for (Diagnostic &note : diagnostic.getNotes())
+        shown.attachNote(getUserLocation(note.getLocation())) << note.str();
+      emitDiagnostic(shown);
+    });
+  }
+};
+
 /// Prints a remark, which explains and needs no source text below it, as lines "FILE:LINE: remark: ...".
 LogicalResult printRemark(Diagnostic &diagnostic) {
   if (diagnostic.getSeverity() != DiagnosticSeverity::Remark)
@@ -196,7 +211,7 @@ LogicalResult compile(const std::string &input, const Options &options, Reports 
   setCrashInput(input, file->getBuffer());
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(file), SMLoc());
-  SourceMgrDiagnosticHandler handler(sources, &context);
+  UserDiagnosticHandler handler(sources, &context);
   ScopedDiagnosticHandler remarks(&context, printRemark);
   TimingScope parsing = reports.begin(Progress::Phase::parse, "parse");
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);

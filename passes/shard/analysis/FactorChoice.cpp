@@ -380,6 +380,8 @@ FailureOr<SmallVector<AxisState>> FunctionRules::flowPartial(Operation *op, Stat
     return failure();
   if (isLinear(op, *statuses, results))
     return results;
+  if (op->hasAttr(EplDialect::kPerMicroBatchAttr)) // what iterations add to statistics each adds to its own
+    return failure();
   SmallVector<OpOperand *> once = findMasked(op, getState, assumed, *statuses);
   if (once.empty() || !isLinear(op, *statuses, results))
     return failure();

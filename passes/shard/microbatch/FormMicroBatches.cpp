@@ -44,14 +44,18 @@ ALWAYS_ENABLED_STATISTIC(numSums, "Values that are whole after a loop");
 /// Of the axis and of its mesh, while the pass runs.
 static constexpr llvm::StringLiteral kMicro = "micro_batch";
 
+static void forgetScopes(ModuleOp module) {
+  module.walk([](Operation *op) { op->removeAttr(EplDialect::kPerMicroBatchAttr); });
+}
+
 namespace {
 struct FormMicroBatches : epl::impl::FormMicroBatchesPassBase<FormMicroBatches> {
   using FormMicroBatchesPassBase::FormMicroBatchesPassBase;
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (count == 1)
-      return;
+    if (count == 1) // all samples are in the one micro-batch
+      return forgetScopes(module);
     if (count < 1) {
       module.emitError() << count.getValue() << " micro-batches, expected at least 1";
       return signalPassFailure();
@@ -200,13 +204,15 @@ static void restoreShardings(func::FuncOp made, ArrayRef<ShardingAttr> given) {
   }
 }
 
-/// Takes what the axis left at ops, and ops that nobody reads: those of a loop that another one repeats.
+/// Takes what the axis left at ops, and ops that nobody reads: those of a loop that another one repeats. A
+/// value that a loop carries has its end.
 static void clean(func::FuncOp made) {
   auto ops = llvm::to_vector(llvm::make_pointer_range(made.front()));
   for (Operation *op : llvm::reverse(ops)) {
-    for (StringRef name : {EplDialect::kShardingAttr, EplDialect::kFactorsAttr, EplDialect::kCauseAttr})
+    for (StringRef name : {EplDialect::kShardingAttr, EplDialect::kFactorsAttr, EplDialect::kCauseAttr,
+                           EplDialect::kPerMicroBatchAttr})
       op->removeAttr(name);
-    if (isOpTriviallyDead(op))
+    if (isOpTriviallyDead(op) && !isa<LoopLastOp>(op))
       op->erase();
   }
 }
@@ -217,8 +223,11 @@ LogicalResult FormMicroBatches::form(func::FuncOp function, MeshOp mesh) {
   auto axis = cast<AxisAttr>(mesh.getAxes()[0]);
   auto given = llvm::map_to_vector(function.getArguments(), [](BlockArgument a) { return getSharding(a); });
   place(function, mesh, axis);
+  FailureOr<IterationStatistics> statistics = IterationStatistics::create(function, axis);
+  if (failed(statistics))
+    return failure();
   FunctionRules rules(function, mesh);
-  FailureOr<LoopAssignment> assignment = LoopAssignment::create(rules, axis);
+  FailureOr<LoopAssignment> assignment = LoopAssignment::create(rules, axis, *statistics);
   if (failed(assignment))
     return failure();
   for (const LoopAssignment::Loop &loop : assignment->getLoops()) {

@@ -2,6 +2,7 @@
 
 #include "passes/shard/microbatch/LoopAssignment.h"
 
+#include "dialect/SourceLocation.h"
 #include "passes/shard/analysis/StepCost.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -15,8 +16,9 @@ using namespace mlir::epl;
 /// Loops before the last repeat ops of it: at most one in so many multiply-adds of an iteration.
 static constexpr int64_t kLeastRatio = 16;
 
-FailureOr<LoopAssignment> LoopAssignment::create(const FunctionRules &rules, AxisAttr axis) {
-  LoopAssignment assignment(rules, axis);
+FailureOr<LoopAssignment> LoopAssignment::create(const FunctionRules &rules, AxisAttr axis,
+                                                 const IterationStatistics &statistics) {
+  LoopAssignment assignment(rules, axis, statistics);
   assignment.classify();
   assignment.assign();
   if (failed(assignment.verifyCost()))
@@ -25,13 +27,15 @@ FailureOr<LoopAssignment> LoopAssignment::create(const FunctionRules &rules, Axi
 }
 
 bool LoopAssignment::isOfIteration(Value value) const {
-  return isa<RankedTensorType>(value.getType()) && !getState(value).isReplicated();
+  return isa<RankedTensorType>(value.getType()) &&
+         (!getState(value).isReplicated() || statistics.contains(value));
 }
 
 /// A batch is whole before the loop: nothing is left for it to be whole.
 bool LoopAssignment::isExit(Operation *op) const {
   auto reshard = dyn_cast<ReshardOp>(op);
-  return reshard && isOfIteration(reshard.getOperand()) && !isa<BlockArgument>(reshard.getOperand());
+  return reshard && isOfIteration(reshard.getOperand()) && !isa<BlockArgument>(reshard.getOperand()) &&
+         !isOfIteration(reshard.getResult());
 }
 
 /// The tensors that an op reads, those that its regions capture among them.
@@ -81,7 +85,8 @@ void LoopAssignment::findNeeded() {
   }
 }
 
-/// Iteration ops that an exit is made of, which a loop before the last repeats.
+/// Iteration ops that an exit is made of, which a loop before the last repeats, and those that make the
+/// states which these read.
 void LoopAssignment::addEarly(ReshardOp exit, Operation *reader) {
   unsigned level = levels.lookup(exit.getOperand());
   LDBG() << exit.getType() << " of loop " << level << " is read by " << reader->getName() << " in iterations";
@@ -94,7 +99,10 @@ void LoopAssignment::addEarly(ReshardOp exit, Operation *reader) {
   while (!open.empty()) {
     Operation *maker = open.pop_back_val().getDefiningOp();
     if (maker && inIterations.contains(maker) && slice.insert(maker))
-      forEachOperand(maker, [&](Value value) { open.push_back(value); });
+      forEachOperand(maker, [&](Value value) {
+        Value next = statistics.getCarried().lookup(value);
+        open.push_back(next ? next : value);
+      });
   }
   loop.ops = slice.takeVector();
   llvm::sort(loop.ops,
@@ -135,8 +143,11 @@ LogicalResult LoopAssignment::verifyCost() const {
                       })->second;
   InFlightDiagnostic error =
       reader->emitError() << "mixes samples across micro-batches: it reads a value of the whole batch, which "
-                             "each micro-batch would be computed twice for; expected one micro-batch "
-                             "(\"pipeline.num_micro_batch\"), or a step in which samples meet in sums alone";
+                             "takes "
+                          << describeOp(most)
+                          << " of every sample; expected statistics of each micro-batch "
+                             "(`with epl.per_micro_batch():`), or one micro-batch "
+                             "(\"pipeline.num_micro_batch\")";
   error.attachNote(most->getLoc()) << "the value takes this product of every sample";
   return failure();
 }

@@ -9,6 +9,10 @@
 //   replicated       partial         enters it: the value in the first iteration, else the neutral element
 //   partial          replicated      leaves it: the sum over all iterations
 //   sharded          replicated      leaves it: the parts of all iterations, joined
+//   an iteration's   replicated      leaves it: the mean over all iterations, or what the last one has
+//   carried
+//
+// What has no samples may be an iteration's (IterationStatistics.h), an estimate of a sum among it.
 //
 // What is whole only after a loop, and is read in iterations, asks for a loop before: the count of a masked
 // mean, of which each sample's gradient is a part. The loops before the last do no more than what they leave
@@ -18,6 +22,7 @@
 #pragma once
 
 #include "passes/shard/analysis/FactorChoice.h"
+#include "passes/shard/microbatch/IterationStatistics.h"
 
 namespace mlir::epl {
 
@@ -30,16 +35,19 @@ public:
 
   /// Of a program in which no reshard goes from one kind of part to another. Failure, with an error, if a
   /// loop before the last would do more than a sixteenth of an iteration's multiply-adds.
-  static FailureOr<LoopAssignment> create(const FunctionRules &rules, AxisAttr axis);
+  static FailureOr<LoopAssignment> create(const FunctionRules &rules, AxisAttr axis,
+                                          const IterationStatistics &statistics);
 
   /// In the order in which they are done; the last one has the ops of all iterations.
   ArrayRef<Loop> getLoops() const { return loops; }
   /// Whether each iteration has a value of its own.
   bool isOfIteration(Value value) const;
+  const IterationStatistics &getStatistics() const { return statistics; }
   AxisState getState(Value value) const { return getAxisState(getSharding(value), axis.getName()); }
 
 private:
-  LoopAssignment(const FunctionRules &rules, AxisAttr axis) : rules(rules), axis(axis) {}
+  LoopAssignment(const FunctionRules &rules, AxisAttr axis, const IterationStatistics &statistics)
+      : rules(rules), axis(axis), statistics(statistics) {}
 
   void classify();
   void assign();
@@ -51,6 +59,7 @@ private:
 
   const FunctionRules &rules;
   AxisAttr axis;
+  const IterationStatistics &statistics;
   SmallVector<Loop> loops;
   DenseSet<Operation *> inIterations;
   DenseMap<Value, unsigned> levels;           ///< how many loops end before the value is there

@@ -3,7 +3,7 @@
 #include "passes/shard/microbatch/LoopWriter.h"
 
 #include "passes/shard/analysis/ShardableOp.h"
-#include "passes/shard/localize/Localize.h"
+#include "passes/shard/microbatch/IterationLocalizer.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -13,103 +13,7 @@ using namespace mlir::epl;
 
 static RankedTensorType getType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// `type` with `extent` as a new dimension `dim`.
-static RankedTensorType insertDim(RankedTensorType type, int64_t dim, int64_t extent) {
-  SmallVector<int64_t> shape(type.getShape());
-  shape.insert(shape.begin() + dim, extent);
-  return type.clone(shape);
-}
-
-/// `type` with dimension `dim` as (parts, extent of one).
-static RankedTensorType splitDim(RankedTensorType type, int64_t dim, int64_t parts) {
-  SmallVector<int64_t> shape(type.getShape());
-  shape[dim] /= parts;
-  return insertDim(type.clone(shape), dim, parts);
-}
-
-/// The reshape between a tensor of `rank` dimensions and that tensor with dimension `dim` taken apart.
-static SmallVector<ReassociationIndices> getGroups(int64_t rank, int64_t dim) {
-  SmallVector<ReassociationIndices> groups;
-  for (int64_t each = 0; each < rank; ++each) {
-    groups.push_back({each + (each > dim)});
-    if (each == dim)
-      groups.back().push_back(each + 1);
-  }
-  return groups;
-}
-
 namespace {
-/// Builds ops around what the model of an op makes, all of one work.
-class IterationLocalizer : public Localizer {
-public:
-  IterationLocalizer(Block *body, LoopAttr loop) : Localizer(body), loop(loop) {}
-
-  /// The iteration's part of a whole tensor.
-  Value createSlice(Location loc, Value tensor, MeshOp, ShardingAttr, ShardingAttr to) override {
-    int64_t dim = 0;
-    while (to.getDimAxes(dim).empty())
-      ++dim;
-    return createPart(createSplit(tensor, dim, loc), dim, loc);
-  }
-  Value createSplit(Value whole, int64_t dim, Location loc) {
-    RankedTensorType type = splitDim(getType(whole), dim, loop.getTripCount());
-    return stamped(
-        tensor::ExpandShapeOp::create(builder, loc, type, whole, getGroups(getType(whole).getRank(), dim)));
-  }
-  Value createJoin(Value split, int64_t dim, Location loc) {
-    SmallVector<int64_t> shape(getType(split).getShape());
-    shape.erase(shape.begin() + dim);
-    shape[dim] *= loop.getTripCount();
-    return stamped(tensor::CollapseShapeOp::create(builder, loc, getType(split).clone(shape), split,
-                                                   getGroups(shape.size(), dim)));
-  }
-  /// The iteration's part of a tensor of which dimension `dim` counts parts.
-  Value createPart(Value split, int64_t dim, Location loc) {
-    Value stack = moveDim(split, dim, 0, loc);
-    RankedTensorType type = getType(stack);
-    return stamped(LoopSliceOp::create(builder, loc, type.clone(type.getShape().drop_front()), loop,
-                                       /*reverse=*/UnitAttr(), stack));
-  }
-  /// The values of all iterations, of which dimension `dim` counts them.
-  Value createStack(Value part, int64_t dim, Location loc) {
-    auto stack = LoopStackOp::create(builder, loc, insertDim(getType(part), 0, loop.getTripCount()), loop,
-                                     /*reverse=*/UnitAttr(), part);
-    return moveDim(stamped(stack), 0, dim, loc);
-  }
-  template <typename OpT> Value stamped(OpT op) {
-    if (work)
-      op->setAttr(EplDialect::kWorkAttr, work);
-    return op->getResult(0);
-  }
-
-  LoopAttr loop;
-  Attribute work; ///< of what is built
-
-private:
-  /// A tensor with dimension `from` as dimension `to`.
-  Value moveDim(Value value, int64_t from, int64_t to, Location loc) {
-    if (from == to)
-      return value;
-    RankedTensorType type = getType(value);
-    auto order = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
-    order.erase(order.begin() + from);
-    order.insert(order.begin() + to, from);
-    auto shape = llvm::map_to_vector(order, [&](int64_t dim) { return type.getDimSize(dim); });
-    SmallVector<unsigned> loops(type.getRank()); // the loop along each dimension of the operand
-    for (auto [position, dim] : llvm::enumerate(order))
-      loops[dim] = position;
-    Value empty = stamped(tensor::EmptyOp::create(builder, loc, shape, type.getElementType()));
-    SmallVector<AffineMap> maps = {AffineMap::getPermutationMap(loops, type.getContext()),
-                                   builder.getMultiDimIdentityMap(type.getRank())};
-    SmallVector<utils::IteratorType> kinds(type.getRank(), utils::IteratorType::parallel);
-    auto yield = [](OpBuilder &at, Location place, ValueRange elements) {
-      linalg::YieldOp::create(at, place, elements.front());
-    };
-    return stamped(
-        linalg::GenericOp::create(builder, loc, type.clone(shape), value, empty, maps, kinds, yield));
-  }
-};
-
 class LoopWriter {
 public:
   LoopWriter(const FunctionRules &rules, AxisAttr axis, const LoopAssignment &assignment)
@@ -127,8 +31,14 @@ private:
   void writeLoop(const Loop &loop, bool isLast);
   void writeIterationOp(Operation *op, IterationLocalizer &localizer);
   Value getInIteration(Value value, IterationLocalizer &localizer);
+  void writeReshard(ReshardOp op, IterationLocalizer &localizer);
+  Value createScaled(Operation *maker, Value value, bool isDivided, IterationLocalizer &localizer);
+  void carryStates(const Loop &loop, IterationLocalizer &localizer);
+  bool isSummed(Value value) const;
+  llvm::MapVector<Value, Value> finishSums(const Loop &loop, IterationLocalizer &localizer);
+  void stack(Value value, IterationLocalizer &localizer);
   Value accumulate(Value addend, int64_t index, IterationLocalizer &localizer);
-  Value finish(Value sum, int64_t index, Type element, IterationLocalizer &localizer);
+  Value finish(Value left, Value sum, int64_t index, IterationLocalizer &localizer);
   void writeReturn();
   IterationLocalizer makeLocalizer(int64_t loop) {
     return {block, LoopAttr::get(function.getContext(), loop, axis.getSize(), /*micro_batches=*/true)};
@@ -236,26 +146,55 @@ void LoopWriter::writeWholeOp(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 Value LoopWriter::getInIteration(Value value, IterationLocalizer &localizer) {
-  if (!assignment.isOfIteration(value))
-    return whole.lookup(value);
   if (Value known = localizer.values.lookupOrNull(value))
     return known;
+  if (!assignment.isOfIteration(value))
+    return whole.lookup(value);
   return localizer.createPart(split.lookup(value), assignment.getState(value).dim, value.getLoc());
+}
+
+/// `value` times the number of micro-batches, or divided by it.
+Value LoopWriter::createScaled(Operation *maker, Value value, bool isDivided, IterationLocalizer &localizer) {
+  RankedTensorType type = getType(value);
+  auto scale = [&](OpBuilder &at, ValueRange elements) -> Value {
+    Location loc = maker->getLoc();
+    Type element = type.getElementType();
+    if (!isa<FloatType>(element)) {
+      Value count = arith::ConstantOp::create(at, loc, at.getIntegerAttr(element, axis.getSize()));
+      return arith::MulIOp::create(at, loc, elements[0], count);
+    }
+    Value count = arith::ConstantOp::create(at, loc, at.getFloatAttr(element, double(axis.getSize())));
+    return isDivided ? arith::DivFOp::create(at, loc, elements[0], count).getResult()
+                     : arith::MulFOp::create(at, loc, elements[0], count).getResult();
+  };
+  return localizer
+      .createMap(maker, type, ShardingAttr::getReplicated(mesh, type.getRank()), value,
+                 localizer.builder.getMultiDimIdentityMap(type.getRank()), scale)
+      ->getResult(0);
+}
+
+/// What enters the loop, or an estimate of a statistic (IterationStatistics.h).
+void LoopWriter::writeReshard(ReshardOp op, IterationLocalizer &localizer) {
+  Value from = localizer.values.lookup(op.getOperand());
+  ShardingAttr before = getSharding(op.getOperand()), after = op.getSharding();
+  std::optional<ReductionKind> addend = assignment.getState(op.getOperand()).partial;
+  bool isShare = op->hasAttr(EplDialect::kPerMicroBatchAttr);
+  if (addend)
+    from = *addend == ReductionKind::sum ? createScaled(op, from, /*isDivided=*/false, localizer) : from;
+  else if (after.isPartial())
+    from = isShare ? createScaled(op, from, /*isDivided=*/true, localizer)
+                   : localizer.createMask(op, from, rules.getMesh(), before, after);
+  else
+    from = localizer.createSlice(op.getLoc(), from, rules.getMesh(), before, after);
+  localizer.values.map(op.getResult(), from);
 }
 
 void LoopWriter::writeIterationOp(Operation *op, IterationLocalizer &localizer) {
   localizer.work = getWork(op);
   for (Value value : getRead(op))
     localizer.values.map(value, getInIteration(value, localizer));
-  if (auto enter = dyn_cast<ReshardOp>(op)) {
-    Value from = localizer.values.lookup(enter.getOperand());
-    ShardingAttr before = getSharding(enter.getOperand()), after = enter.getSharding();
-    localizer.values.map(op->getResult(0),
-                         after.isPartial()
-                             ? localizer.createMask(op, from, rules.getMesh(), before, after)
-                             : localizer.createSlice(op->getLoc(), from, rules.getMesh(), before, after));
-    return;
-  }
+  if (auto reshard = dyn_cast<ReshardOp>(op))
+    return writeReshard(reshard, localizer);
   auto model = dyn_cast<ShardableOp>(op);
   if (!model || !model.localize(localizer))
     localizer.cloneLocal(op);
@@ -267,6 +206,19 @@ static Type getCarriedType(Type element) {
   return isNarrow ? Float32Type::get(element.getContext()) : element;
 }
 
+/// The values that states have in an iteration of a loop which makes their next ones.
+void LoopWriter::carryStates(const Loop &loop, IterationLocalizer &localizer) {
+  for (auto [index, entry] : llvm::enumerate(assignment.getStatistics().getCarried())) {
+    auto [state, next] = entry;
+    if (!llvm::is_contained(loop.ops, next.getDefiningOp()))
+      continue;
+    localizer.work = getWork(next.getDefiningOp());
+    localizer.values.map(
+        state, localizer.stamped(LoopCarryOp::create(localizer.builder, next.getLoc(), state.getType(),
+                                                     localizer.loop, int64_t(index), whole.lookup(state))));
+  }
+}
+
 /// The addends of all iterations so far, this one's among them.
 Value LoopWriter::accumulate(Value global, int64_t index, IterationLocalizer &localizer) {
   OpBuilder &builder = localizer.builder;
@@ -275,7 +227,8 @@ Value LoopWriter::accumulate(Value global, int64_t index, IterationLocalizer &lo
   localizer.work = getWork(maker);
   Type element = getCarriedType(getType(global).getElementType());
   RankedTensorType type = getType(global).clone(element);
-  arith::AtomicRMWKind combiner = getCombiner(*assignment.getState(global).partial, element);
+  ReductionKind kind = assignment.getState(global).partial.value_or(ReductionKind::sum); // else of a mean
+  arith::AtomicRMWKind combiner = getCombiner(kind, element);
   TypedAttr neutral = arith::getIdentityValueAttr(combiner, element, builder, loc);
   Value init = localizer.stamped(
       arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, ArrayRef<Attribute>(neutral))));
@@ -293,13 +246,16 @@ Value LoopWriter::accumulate(Value global, int64_t index, IterationLocalizer &lo
       ->getResult(0);
 }
 
-/// What a sum is after the last iteration.
-Value LoopWriter::finish(Value sum, int64_t index, Type element, IterationLocalizer &localizer) {
+/// What a sum of `left`, or a mean, is after the last iteration.
+Value LoopWriter::finish(Value left, Value sum, int64_t index, IterationLocalizer &localizer) {
   OpBuilder &builder = localizer.builder;
   Operation *maker = sum.getDefiningOp();
   localizer.work = getWork(maker);
   Value last =
       localizer.stamped(LoopLastOp::create(builder, sum.getLoc(), sum.getType(), localizer.loop, index, sum));
+  if (!assignment.getState(left).partial)
+    last = createScaled(maker, last, /*isDivided=*/true, localizer);
+  Type element = getType(left).getElementType();
   if (getType(last).getElementType() == element)
     return last;
   RankedTensorType type = getType(last).clone(element);
@@ -312,31 +268,54 @@ Value LoopWriter::finish(Value sum, int64_t index, Type element, IterationLocali
       ->getResult(0);
 }
 
-/// All of a loop stands before what leaves it.
-void LoopWriter::writeLoop(const Loop &loop, bool isLast) {
-  IterationLocalizer localizer = makeLocalizer(numbers.size());
-  numbers.push_back({localizer.getAxisIndex(mesh, axis.getName()), localizer.loop});
-  for (Operation *op : loop.ops)
-    writeIterationOp(op, localizer);
+/// Keeps the samples of all iterations.
+void LoopWriter::stack(Value value, IterationLocalizer &localizer) {
+  if (split.contains(value))
+    return;
+  localizer.work = getWork(value.getDefiningOp());
+  split[value] =
+      localizer.createStack(localizer.values.lookup(value), assignment.getState(value).dim, value.getLoc());
+}
+
+/// Whether what leaves an iteration is summed up, to be the whole sum or a mean.
+bool LoopWriter::isSummed(Value value) const {
+  const IterationStatistics &statistics = assignment.getStatistics();
+  bool isNext = llvm::any_of(statistics.getCarried(), [&](auto &entry) { return entry.second == value; });
+  return assignment.getState(value).partial || (statistics.contains(value) && !isNext);
+}
+
+/// What leaves a loop without samples, after the last iteration. All of the loop stands before.
+llvm::MapVector<Value, Value> LoopWriter::finishSums(const Loop &loop, IterationLocalizer &localizer) {
+  const auto &carried = assignment.getStatistics().getCarried();
   llvm::MapVector<Value, Value> sums;
   for (ReshardOp exit : loop.exits)
-    if (Value left = exit.getOperand(); assignment.getState(left).partial && !sums.contains(left)) {
-      int64_t index = sums.size();
+    if (Value left = exit.getOperand(); isSummed(left) && !sums.contains(left)) {
+      int64_t index = carried.size() + sums.size();
       sums[left] = accumulate(left, index, localizer);
     }
   for (auto [index, entry] : llvm::enumerate(sums))
-    entry.second = finish(entry.second, index, getType(entry.first).getElementType(), localizer);
-  auto stack = [&](Value value) {
-    if (split.contains(value))
-      return;
-    localizer.work = getWork(value.getDefiningOp());
-    split[value] =
-        localizer.createStack(localizer.values.lookup(value), assignment.getState(value).dim, value.getLoc());
-  };
+    entry.second = finish(entry.first, entry.second, carried.size() + index, localizer);
+  for (auto [index, entry] : llvm::enumerate(carried))
+    if (Value next = entry.second; llvm::is_contained(loop.ops, next.getDefiningOp())) {
+      localizer.work = getWork(next.getDefiningOp());
+      sums[next] = localizer.stamped(LoopLastOp::create(localizer.builder, next.getLoc(), next.getType(),
+                                                        localizer.loop, int64_t(index),
+                                                        localizer.values.lookup(next)));
+    }
+  return sums;
+}
+
+void LoopWriter::writeLoop(const Loop &loop, bool isLast) {
+  IterationLocalizer localizer = makeLocalizer(numbers.size());
+  numbers.push_back({localizer.getAxisIndex(mesh, axis.getName()), localizer.loop});
+  carryStates(loop, localizer);
+  for (Operation *op : loop.ops)
+    writeIterationOp(op, localizer);
+  llvm::MapVector<Value, Value> sums = finishSums(loop, localizer);
   for (ReshardOp exit : loop.exits) {
     Value left = exit.getOperand();
     if (!sums.contains(left))
-      stack(left);
+      stack(left, localizer);
     localizer.work = getWork(exit);
     written.insert(exit);
     whole.map(exit.getResult(),
@@ -348,7 +327,7 @@ void LoopWriter::writeLoop(const Loop &loop, bool isLast) {
     return;
   for (Value result : function.front().getTerminator()->getOperands())
     if (assignment.isOfIteration(result))
-      stack(result);
+      stack(result, localizer);
 }
 
 void LoopWriter::writeReturn() {

@@ -12,6 +12,9 @@ def FormMicroBatchesPass : Pass<"epl-form-micro-batches", "::mlir::ModuleOp"> {
     over the batch that samples read, such as the count of a masked mean, is made in a loop before, if that takes
     at most a sixteenth of the multiply-adds; else it is an error at the reader. Of one micro-batch nothing happens.
 
+    A sum over samples of ops with `epl.per_micro_batch` is that of each micro-batch, times `count`, where samples
+    read it; a state that is updated by it is carried. The attribute is gone afterwards.
+
     ```mlir
     func.func @main(%w: tensor<4xf32> {epl.role = "state"},
                     %x: tensor<8x4xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) -> tensor<4xf32> {

@@ -206,3 +206,18 @@ func.func @fused(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   %2 = math.exp %1 : tensor<4xf32> loc(unknown)
   return %0, %2 : tensor<4xf32>, tensor<4xf32>
 }
+
+// What is of each micro-batch, in a scope and out of all, before and behind it; gradients, but not the optimizer.
+// CHECK-LABEL: func.func @per_micro_batch
+// CHECK: math.sin {{.*}} {epl.per_micro_batch, epl.work = #epl.work<@tg0, forward>}
+// CHECK: math.cos {{.*}} {epl.per_micro_batch, epl.work = #epl.work<@tg0, backward>}
+// CHECK: math.exp {{.*}} {epl.per_micro_batch, epl.work = #epl.work<@tg0, backward>}
+// CHECK: math.tan {{.*}} {epl.work = #epl.work<@tg0, backward>}
+func.func @per_micro_batch(%x: tensor<4xf32>) -> tensor<4xf32>
+    attributes {epl.scopes = {s0 = #epl.scope<replicate, 1, "">}} {
+  %0 = math.sin %x : tensor<4xf32> loc("jit(step)/jvp(epl.s0)/epl.per_micro_batch/sin")
+  %1 = math.cos %0 : tensor<4xf32> loc("jit(step)/epl.per_micro_batch/transpose(jvp(epl.s0))/cos")
+  %2 = math.exp %1 : tensor<4xf32> loc("jit(step)/transpose(jvp(epl.per_micro_batch))/exp")
+  %3 = math.tan %2 : tensor<4xf32> loc("jit(step)/transpose(jvp(epl.per_micro_batch_of_mine))/tan")
+  return %3 : tensor<4xf32>
+}

@@ -23,7 +23,7 @@ from epl.adapters.jax.support import EARLY, PRINTS, unsupported
 from epl.errors import Place
 from epl.places import raising_place
 from epl.reports import Report
-from epl.scopes import ScopeTable, Strategy
+from epl.scope_table import ScopeTable, Strategy
 from epl.sharding import Sharding
 
 MESH = "mesh"

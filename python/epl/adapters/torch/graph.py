@@ -21,9 +21,10 @@ from epl.adapters.torch import hooks, lines
 from epl.adapters.torch.support import BACKWARD_INSIDE, BRANCH, GENERATOR, MASK, OPERATOR, explained
 from epl.errors import ArgumentError, Error, Place, UnsupportedError
 from epl.places import calling_place, raising_place
-from epl.scopes import annotating, repeating
+from epl.scope_table import annotating, repeating
 
 SCOPE = "epl.scope"
+PER_MICRO_BATCH = "epl.per_micro_batch"
 BACKWARD = "epl.backward"
 
 
@@ -100,7 +101,9 @@ class _Recorder:
 
     def _run(self, inputs: list[Any]) -> list[Any]:
         """What the loss function returns, flat."""
-        marked = annotating(lambda scope: hooks.annotated({SCOPE: scope}))
+        marked = annotating(
+            lambda scope: hooks.annotated({PER_MICRO_BATCH: True} if scope is None else {SCOPE: scope})
+        )
         with marked, lines.Lines(), hooks.without_backward(_refuse_backward):
             returned = self.loss_fn(self.module, inputs)
         if self.wanted is not None and not self.wanted:

@@ -18,12 +18,12 @@ import numpy as np
 import torch
 
 from epl.adapters.torch import gradients, hooks, lines, matrices
-from epl.adapters.torch.graph import BACKWARD, SCOPE, Graph
+from epl.adapters.torch.graph import BACKWARD, PER_MICRO_BATCH, SCOPE, Graph
 from epl.adapters.torch.operators import NOTHING, OWN, SAME
 from epl.adapters.torch.support import BRANCH, MASK, OPERATOR, Refused, explained
 from epl.adapters.torch.tensors import jax_dtype, to_host
 from epl.errors import Error, UnsupportedError
-from epl.scopes import replayed
+from epl.scope_table import replayed, replayed_per_micro_batch
 
 _OWN = {**OWN, **gradients.OWN, **matrices.OWN}
 
@@ -61,7 +61,7 @@ def _run_node(node: Any, args: Any, kwargs: dict[str, Any], differentiated: bool
         return args[0][args[1]]
     marks = hooks.marks(node)
     transform = "transpose(jvp({}))" if BACKWARD in marks else "jvp({})" if differentiated else "{}"
-    with replayed(marks.get(SCOPE), transform):
+    with replayed(marks.get(SCOPE), transform), replayed_per_micro_batch(PER_MICRO_BATCH in marks):
         return lines.at(node, lambda: _checked(node, _apply(node, args, kwargs)))
 
 
