@@ -139,3 +139,24 @@ def test_what_cannot_be_of_each_micro_batch_is_an_error() -> None:
     uncalled = pytest.raises(epl.ScopeError, match=r"call it, `with epl\.per_micro_batch\(\):`")
     with uncalled, epl.per_micro_batch:
         pass
+
+
+def test_a_state_that_is_updated_on_two_passes_is_an_error() -> None:
+    def loss(w: jax.Array, mean: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        with epl.per_micro_batch():
+            h = jnp.tanh(x @ w)
+            mean = jnp.maximum(mean, h.mean(axis=0))
+            return ((h - mean) ** 2).mean(), mean
+
+    def step(w: jax.Array, mean: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        for _ in range(2):
+            gradient, mean = jax.grad(loss, has_aux=True)(w, mean, x)
+            w = w - 0.1 * gradient
+        return w, mean
+
+    config = {"pipeline.num_micro_batch": 2}
+    made = epl.parallelize(step, state=("w", "mean"), batch="x", devices=1, config=config)
+    with pytest.raises(
+        epl.CompileError, match=r"after parameters are updated.*\n.*read before that"
+    ):
+        made.lower(jnp.ones((5, 6)), jnp.ones(6), jnp.ones((8, 5))).compile()

@@ -169,6 +169,47 @@ def test_a_split_in_micro_batches(count: int, devices: int, options: dict[str, A
     assert_near(found, expected, 1e-4)
 
 
+def adversarial(state: Any, z: jax.Array, x: jax.Array) -> Any:
+    """Updates a discriminator, then the generator by what the new discriminator says."""
+    optimizer = optax.adam(1e-2)
+
+    def generate(generator: Any) -> jax.Array:
+        return jnp.tanh(z @ generator["a"]) @ generator["b"]
+
+    def score(discriminator: Any, samples: jax.Array) -> jax.Array:
+        return jax.nn.softplus(jnp.tanh(samples @ discriminator["a"]) @ discriminator["b"]).mean()
+
+    def updated(loss: Callable[[Any], jax.Array], name: str) -> tuple[Any, Any, jax.Array]:
+        value, gradients = jax.value_and_grad(loss)(state[name]["params"])
+        updates, opt = optimizer.update(gradients, state[name]["opt"])
+        params = optax.apply_updates(state[name]["params"], updates)
+        return params, {"params": params, "opt": opt}, value
+
+    before = generate(state["generator"]["params"])
+    told = lambda d: score(d, before) - score(d, x)  # noqa: E731
+    params, discriminator, first = updated(told, "discriminator")
+    params, generator, second = updated(lambda g: -score(params, generate(g)), "generator")
+    new = {"generator": generator, "discriminator": discriminator}
+    return new, first + second, generate(params) - before
+
+
+@pytest.mark.parametrize("options", [{}, {"zero.level": "v1"}, {"zero.level": "v3"}])
+@pytest.mark.parametrize(("count", "devices"), [(2, 1), (4, 1), (2, 2), (4, 2)])
+def test_updated_parameters_are_read_by_a_second_pass(
+    count: int, devices: int, options: dict[str, Any]
+) -> None:
+    random = np.random.default_rng(0)
+    shapes = {"generator": ((4, 8), (8, 5)), "discriminator": ((5, 8), (8, 1))}
+    state = {}
+    for name, (a, b) in shapes.items():
+        params = {"a": random.normal(size=a).astype("f"), "b": random.normal(size=b).astype("f")}
+        state[name] = {"params": params, "opt": optax.adam(1e-2).init(params)}
+    z, x = random.normal(size=(24, 4)).astype("f"), random.normal(size=(24, 5)).astype("f")
+    config = {"pipeline.num_micro_batch": count, **options}
+    made = epl.parallelize(adversarial, state="state", batch=("z", "x"), devices=devices, config=config)
+    assert_near(made(state, z, x), jax.jit(adversarial)(state, z, x), 1e-4)
+
+
 @pytest.mark.parametrize("samples", [1, 5, 8, 9])
 def test_a_batch_is_padded_to_whole_micro_batches(samples: int) -> None:
     random = np.random.default_rng(0)

@@ -5,7 +5,6 @@
 #include "dialect/SourceLocation.h"
 #include "passes/shard/analysis/StepCost.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "epl-form-micro-batches"
@@ -13,16 +12,22 @@
 using namespace mlir;
 using namespace mlir::epl;
 
-/// Loops before the last repeat ops of it: at most one in so many multiply-adds of an iteration.
+/// Loops of a pass before its last repeat ops of it: at most one in so many multiply-adds of an iteration.
 static constexpr int64_t kLeastRatio = 16;
 
 FailureOr<LoopAssignment> LoopAssignment::create(const FunctionRules &rules, AxisAttr axis,
                                                  const IterationStatistics &statistics) {
   LoopAssignment assignment(rules, axis, statistics);
   assignment.classify();
-  assignment.assign();
-  if (failed(assignment.verifyCost()))
+  assignment.delay();
+  if (failed(assignment.verifyCarried()))
     return failure();
+  for (BatchPass &pass : assignment.assign()) {
+    if (failed(assignment.verifyCost(pass)))
+      return failure();
+    llvm::append_range(assignment.loops, pass.before);
+    assignment.loops.push_back(pass.last);
+  }
   return assignment;
 }
 
@@ -45,60 +50,104 @@ void LoopAssignment::forEachOperand(Operation *op, function_ref<void(Value)> vis
     visit(captured->get());
 }
 
+static bool isApply(Operation *op) {
+  auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
+  return work && work.getKind() == WorkKind::apply;
+}
+
+/// What is applied of a value that is whole after a loop is there after all loops of the pass.
 void LoopAssignment::classify() {
   for (Operation *op : rules.getOps()) {
-    unsigned level = 0;
+    Time time;
     bool reads = false;
     forEachOperand(op, [&](Value value) {
-      level = std::max(level, levels.lookup(value));
+      time = std::max(time, getTime(value));
       reads |= isOfIteration(value);
     });
     if (isExit(op))
-      ++level;
+      ++time.loop;
     else if (llvm::any_of(op->getResults(), [&](Value result) { return isOfIteration(result); }) ||
              (reads && !isa<ReshardOp>(op)))
       inIterations.insert(op);
-    for (Value result : op->getResults())
-      levels[result] = level;
+    else if (isApply(op) && time.loop > 0)
+      time = {time.pass + 1, 0};
+    times[op] = time;
   }
 }
 
-/// Finds what iterations read of whole values that are made of what leaves a loop.
-void LoopAssignment::findNeeded() {
-  for (Operation *op : rules.getOps()) {
-    if (!inIterations.contains(op))
+/// Does in a later pass what only that one reads, instead of keeping it.
+void LoopAssignment::delay() {
+  for (Operation *op : llvm::reverse(rules.getOps())) {
+    if (!inIterations.contains(op) || op->use_empty())
       continue;
-    SmallVector<Value> open;
-    DenseSet<Value> seen;
-    auto follow = [&](Value value) {
-      if (levels.lookup(value) > 0 && !isOfIteration(value) && seen.insert(value).second)
-        open.push_back(value);
-    };
-    forEachOperand(op, follow);
-    while (!open.empty()) {
-      Operation *maker = open.pop_back_val().getDefiningOp();
-      if (isExit(maker))
-        readers.try_emplace(maker, op);
-      else
-        forEachOperand(maker, follow);
+    unsigned earliest = ~0u;
+    for (Operation *user : op->getUsers()) {
+      Operation *reader = op->getBlock()->findAncestorOpInBlock(*user);
+      earliest = std::min(earliest, inIterations.contains(reader) ? times[reader].pass : times[op].pass);
     }
+    if (earliest > times[op].pass)
+      times[op] = {earliest, 0};
   }
 }
 
-/// Iteration ops that an exit is made of, which a loop before the last repeats, and those that make the
-/// states which these read.
-void LoopAssignment::addEarly(ReshardOp exit, Operation *reader) {
-  unsigned level = levels.lookup(exit.getOperand());
-  LDBG() << exit.getType() << " of loop " << level << " is read by " << reader->getName() << " in iterations";
-  if (loops.size() <= level)
-    loops.resize(level + 1);
-  Loop &loop = loops[level];
+/// A state goes from one iteration of a loop to the next.
+LogicalResult LoopAssignment::verifyCarried() const {
+  for (auto [state, next] : statistics.getCarried())
+    for (Operation *user : state.getUsers()) {
+      Operation *reader = state.getParentBlock()->findAncestorOpInBlock(*user);
+      if (!inIterations.contains(reader) || times.lookup(reader).pass == getTime(next).pass)
+        continue;
+      InFlightDiagnostic error = next.getDefiningOp()->emitError()
+                                 << "updates a state by statistics in `epl.per_micro_batch()`, of which each "
+                                    "micro-batch has one, once more after parameters are updated; expected "
+                                    "one update in a step";
+      error.attachNote(reader->getLoc()) << "it is read before that here";
+      return error;
+    }
+  return success();
+}
+
+/// Finds what an iteration reads of whole values that are made of what leaves a loop of the same pass.
+void LoopAssignment::findNeeded(Operation *reader) {
+  SmallVector<Value> open;
+  DenseSet<Value> seen;
+  auto follow = [&](Value value) {
+    Time time = getTime(value);
+    if (time.pass == times.lookup(reader).pass && time.loop > 0 && !isOfIteration(value) &&
+        seen.insert(value).second)
+      open.push_back(value);
+  };
+  forEachOperand(reader, follow);
+  while (!open.empty()) {
+    Operation *maker = open.pop_back_val().getDefiningOp();
+    if (isExit(maker))
+      readers.try_emplace(maker, reader);
+    else
+      forEachOperand(maker, follow);
+  }
+}
+
+void LoopAssignment::findNeeded() {
+  for (Operation *op : rules.getOps())
+    if (inIterations.contains(op))
+      findNeeded(op);
+}
+
+/// Iteration ops that an exit is made of, which a loop before the last of a pass repeats, and those that make
+/// the states which these read.
+void LoopAssignment::addEarly(BatchPass &pass, ReshardOp exit, Operation *reader) {
+  Time time = getTime(exit.getOperand());
+  LDBG() << exit.getType() << " of loop " << time.loop << " is read by " << reader->getName()
+         << " in iterations";
+  if (pass.before.size() <= time.loop)
+    pass.before.resize(time.loop + 1);
+  Loop &loop = pass.before[time.loop];
   loop.exits.push_back(exit);
   llvm::SetVector<Operation *> slice(loop.ops.begin(), loop.ops.end());
   SmallVector<Value> open = {exit.getOperand()};
   while (!open.empty()) {
     Operation *maker = open.pop_back_val().getDefiningOp();
-    if (maker && inIterations.contains(maker) && slice.insert(maker))
+    if (maker && inIterations.contains(maker) && times.lookup(maker).pass == time.pass && slice.insert(maker))
       forEachOperand(maker, [&](Value value) {
         Value next = statistics.getCarried().lookup(value);
         open.push_back(next ? next : value);
@@ -109,38 +158,57 @@ void LoopAssignment::addEarly(ReshardOp exit, Operation *reader) {
              [&](Operation *a, Operation *b) { return rules.getPosition(a) < rules.getPosition(b); });
 }
 
-void LoopAssignment::assign() {
-  findNeeded();
-  Loop last;
-  for (Operation *op : rules.getOps()) {
-    if (auto needed = readers.find(op); needed != readers.end())
-      addEarly(cast<ReshardOp>(op), needed->second);
-    else if (isExit(op))
-      last.exits.push_back(cast<ReshardOp>(op));
-    if (inIterations.contains(op))
-      last.ops.push_back(op);
-  }
-  loops.push_back(last);
+/// Batches are there as a whole.
+void LoopAssignment::keep(MutableArrayRef<BatchPass> passes, Value value) const {
+  if (isOfIteration(value) && !isa<BlockArgument>(value))
+    passes[getTime(value).pass].last.kept.insert(value);
 }
 
-LogicalResult LoopAssignment::verifyCost() const {
+std::vector<LoopAssignment::BatchPass> LoopAssignment::assign() {
+  findNeeded();
+  unsigned last = 0;
+  for (Operation *op : inIterations)
+    last = std::max(last, times.lookup(op).pass);
+  std::vector<BatchPass> passes(last + 1);
+  for (Operation *op : rules.getOps()) {
+    unsigned number = times.lookup(op).pass;
+    if (auto needed = readers.find(op); needed != readers.end())
+      addEarly(passes[number], cast<ReshardOp>(op), needed->second);
+    else if (isExit(op))
+      passes[number].last.exits.push_back(cast<ReshardOp>(op));
+    if (!inIterations.contains(op))
+      continue;
+    passes[number].last.ops.push_back(op);
+    forEachOperand(op, [&](Value value) {
+      if (getTime(value).pass < number)
+        keep(passes, value);
+    });
+  }
+  for (Value result : rules.getFunction().front().getTerminator()->getOperands())
+    keep(passes, result);
+  return passes;
+}
+
+LogicalResult LoopAssignment::verifyCost(const BatchPass &pass) const {
   StepCosts costs(rules);
   auto getCost = [&](Operation *op) { return costs.isContraction(op) ? costs.getMultiplyAdds(op) : 0; };
   double before = 0, iteration = 0;
-  Operation *most = nullptr;
-  for (const Loop &loop : ArrayRef(loops).drop_back())
+  Operation *most = nullptr, *reader = nullptr;
+  for (const Loop &loop : pass.before) {
     for (Operation *op : loop.ops) {
       before += double(getCost(op));
       if (!most || getCost(op) > getCost(most))
         most = op;
     }
-  for (Operation *op : loops.back().ops)
+    for (ReshardOp exit : loop.exits)
+      if (Operation *first = readers.lookup(exit);
+          !reader || rules.getPosition(first) < rules.getPosition(reader))
+        reader = first;
+  }
+  for (Operation *op : pass.last.ops)
     iteration += double(getCost(op));
   if (before * kLeastRatio <= iteration)
     return success();
-  Operation *reader = llvm::min_element(readers, [&](auto &a, auto &b) {
-                        return rules.getPosition(a.second) < rules.getPosition(b.second);
-                      })->second;
   InFlightDiagnostic error =
       reader->emitError() << "mixes samples across micro-batches: it reads a value of the whole batch, which "
                              "takes "

@@ -14,15 +14,21 @@
 //
 // What has no samples may be an iteration's (IterationStatistics.h), an estimate of a sum among it.
 //
-// What is whole only after a loop, and is read in iterations, asks for a loop before: the count of a masked
-// mean, of which each sample's gradient is a part. The loops before the last do no more than what they leave
-// is made of; the last one does all iterations' ops.
+// What is whole only after a loop, and is read in iterations, asks for a loop before:
+//
+// - The count of a masked mean, of which each sample's gradient is a part: a loop of no more than what makes
+//   it, so that its ops are done twice.
+// - Parameters that are updated between two passes over the batch (two optimizers in one step): there work of
+//   kind apply is in between, and all iterations end before. The step has several *passes*, each with loops
+//   of its own; samples of one that a later one reads are kept.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "passes/shard/analysis/FactorChoice.h"
 #include "passes/shard/microbatch/IterationStatistics.h"
+
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::epl {
 
@@ -31,14 +37,15 @@ public:
   struct Loop {
     SmallVector<Operation *> ops; ///< in program order, reshards that enter the loop among them
     SmallVector<ReshardOp> exits; ///< that are whole after it
+    llvm::SetVector<Value> kept;  ///< values of all iterations that later passes read, or the step returns
   };
 
-  /// Of a program in which no reshard goes from one kind of part to another. Failure, with an error, if a
-  /// loop before the last would do more than a sixteenth of an iteration's multiply-adds.
+  /// Of a program in which no reshard goes from one kind of part to another. Failure, with an error, if loops
+  /// of a pass before its last would do more than a sixteenth of an iteration's multiply-adds.
   static FailureOr<LoopAssignment> create(const FunctionRules &rules, AxisAttr axis,
                                           const IterationStatistics &statistics);
 
-  /// In the order in which they are done; the last one has the ops of all iterations.
+  /// In the order in which they are done; the last one of a pass has the ops of all its iterations.
   ArrayRef<Loop> getLoops() const { return loops; }
   /// Whether each iteration has a value of its own.
   bool isOfIteration(Value value) const;
@@ -49,12 +56,28 @@ private:
   LoopAssignment(const FunctionRules &rules, AxisAttr axis, const IterationStatistics &statistics)
       : rules(rules), axis(axis), statistics(statistics) {}
 
+  /// When something is done: in which pass, and after how many loops of it.
+  struct Time {
+    unsigned pass = 0, loop = 0;
+    friend auto operator<=>(const Time &, const Time &) = default;
+  };
+  /// The loops of a pass.
+  struct BatchPass {
+    SmallVector<Loop> before;
+    Loop last;
+  };
+
+  Time getTime(Value value) const { return times.lookup(value.getDefiningOp()); }
   void classify();
-  void assign();
-  LogicalResult verifyCost() const;
+  void delay();
+  LogicalResult verifyCarried() const;
+  std::vector<BatchPass> assign();
+  LogicalResult verifyCost(const BatchPass &pass) const;
   bool isExit(Operation *op) const;
   void findNeeded();
-  void addEarly(ReshardOp exit, Operation *reader);
+  void findNeeded(Operation *reader);
+  void addEarly(BatchPass &pass, ReshardOp exit, Operation *reader);
+  void keep(MutableArrayRef<BatchPass> passes, Value value) const;
   void forEachOperand(Operation *op, function_ref<void(Value)> visit) const;
 
   const FunctionRules &rules;
@@ -62,7 +85,7 @@ private:
   const IterationStatistics &statistics;
   SmallVector<Loop> loops;
   DenseSet<Operation *> inIterations;
-  DenseMap<Value, unsigned> levels;           ///< how many loops end before the value is there
+  DenseMap<Operation *, Time> times;
   DenseMap<Operation *, Operation *> readers; ///< of exits: the first op of an iteration that needs it
 };
 

@@ -28,7 +28,7 @@ private:
   void writeWhole(bool all);
   bool isReady(Operation *op) const;
   void writeWholeOp(Operation *op);
-  void writeLoop(const Loop &loop, bool isLast);
+  void writeLoop(const Loop &loop);
   void writeIterationOp(Operation *op, IterationLocalizer &localizer);
   Value getInIteration(Value value, IterationLocalizer &localizer);
   void writeReshard(ReshardOp op, IterationLocalizer &localizer);
@@ -56,6 +56,11 @@ private:
     });
     return read;
   }
+  /// The dimension that counts iterations where a value of all is kept.
+  int64_t getStackDim(Value value) const {
+    AxisState state = assignment.getState(value);
+    return state.isSharded() ? state.dim : 0;
+  }
   /// The type of a value with samples of all iterations.
   RankedTensorType getSplitType(Value value) const {
     return splitDim(getType(value), assignment.getState(value).dim, axis.getSize());
@@ -68,7 +73,7 @@ private:
   FlatSymbolRefAttr mesh;
   Block *block = nullptr;
   IRMapping whole;               ///< what is there once
-  DenseMap<Value, Value> split;  ///< results with samples, all iterations'
+  DenseMap<Value, Value> split;  ///< what is kept, and batches: all iterations' values
   DenseSet<Operation *> written; ///< and what is written in loops
   SmallVector<std::pair<Value, LoopAttr>>
       numbers; ///< what asks for the iteration's number, and of which loop
@@ -150,7 +155,7 @@ Value LoopWriter::getInIteration(Value value, IterationLocalizer &localizer) {
     return known;
   if (!assignment.isOfIteration(value))
     return whole.lookup(value);
-  return localizer.createPart(split.lookup(value), assignment.getState(value).dim, value.getLoc());
+  return localizer.createPart(split.lookup(value), getStackDim(value), value.getLoc());
 }
 
 /// `value` times the number of micro-batches, or divided by it.
@@ -268,13 +273,12 @@ Value LoopWriter::finish(Value left, Value sum, int64_t index, IterationLocalize
       ->getResult(0);
 }
 
-/// Keeps the samples of all iterations.
+/// Keeps the values of all iterations.
 void LoopWriter::stack(Value value, IterationLocalizer &localizer) {
   if (split.contains(value))
     return;
   localizer.work = getWork(value.getDefiningOp());
-  split[value] =
-      localizer.createStack(localizer.values.lookup(value), assignment.getState(value).dim, value.getLoc());
+  split[value] = localizer.createStack(localizer.values.lookup(value), getStackDim(value), value.getLoc());
 }
 
 /// Whether what leaves an iteration is summed up, to be the whole sum or a mean.
@@ -305,7 +309,7 @@ llvm::MapVector<Value, Value> LoopWriter::finishSums(const Loop &loop, Iteration
   return sums;
 }
 
-void LoopWriter::writeLoop(const Loop &loop, bool isLast) {
+void LoopWriter::writeLoop(const Loop &loop) {
   IterationLocalizer localizer = makeLocalizer(numbers.size());
   numbers.push_back({localizer.getAxisIndex(mesh, axis.getName()), localizer.loop});
   carryStates(loop, localizer);
@@ -323,11 +327,8 @@ void LoopWriter::writeLoop(const Loop &loop, bool isLast) {
                   ? sums.lookup(left)
                   : localizer.createJoin(split.lookup(left), assignment.getState(left).dim, exit.getLoc()));
   }
-  if (!isLast)
-    return;
-  for (Value result : function.front().getTerminator()->getOperands())
-    if (assignment.isOfIteration(result))
-      stack(result, localizer);
+  for (Value kept : loop.kept)
+    stack(kept, localizer);
 }
 
 void LoopWriter::writeReturn() {
@@ -345,7 +346,7 @@ func::FuncOp LoopWriter::write() {
     written.insert_range(loop.ops);
   for (const Loop &loop : assignment.getLoops()) {
     writeWhole(/*all=*/false);
-    writeLoop(loop, &loop == &assignment.getLoops().back());
+    writeLoop(loop);
   }
   writeWhole(/*all=*/true);
   writeReturn();

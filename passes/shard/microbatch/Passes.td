@@ -10,7 +10,8 @@ def FormMicroBatchesPass : Pass<"epl-form-micro-batches", "::mlir::ModuleOp"> {
     Cuts each batch into `count` micro-batches, which are done one after another: gradients are added up, results
     with samples are joined, and what depends on no sample is done once. What the step computes is the same. A sum
     over the batch that samples read, such as the count of a masked mean, is made in a loop before, if that takes
-    at most a sixteenth of the multiply-adds; else it is an error at the reader. Of one micro-batch nothing happens.
+    at most a sixteenth of the multiply-adds; else it is an error at the reader. Where parameters are updated before
+    samples read them, all iterations end before, and there is a loop behind. Of one micro-batch nothing happens.
 
     A sum over samples of ops with `epl.per_micro_batch` is that of each micro-batch, times `count`, where samples
     read it; a state that is updated by it is carried. The attribute is gone afterwards.
