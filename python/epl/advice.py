@@ -34,10 +34,11 @@ def advise(program: adapter.Program, name: str, layout: str, arguments: Sequence
     Args:
       program: the step.
       name: of the step.
-      layout: of its plan: `cpu:2 = data 2`, with brackets round each of several meshes.
+      layout: of its plan: `cpu:2 = data 2, 4 micro-batches`, with brackets round each of several meshes.
       arguments: of the step.
     """
     devices, _, axes = layout.partition(" = ")
+    axes = re.sub(r", \d+ micro-batches$", "", axes)
     meshes = axes.split(" + ") if axes.startswith("[") else [axes]
     copies = max((int(size) for size in re.findall(r"\bdata2? (\d+)", axes)), default=1)
     has_batch = any(argument.batch_dim is not None for argument in arguments)

@@ -156,7 +156,5 @@ def test_a_state_that_is_updated_on_two_passes_is_an_error() -> None:
 
     config = {"pipeline.num_micro_batch": 2}
     made = epl.parallelize(step, state=("w", "mean"), batch="x", devices=1, config=config)
-    with pytest.raises(
-        epl.CompileError, match=r"after parameters are updated.*\n.*read before that"
-    ):
+    with pytest.raises(epl.CompileError, match=r"after parameters are updated.*\n.*read before that"):
         made.lower(jnp.ones((5, 6)), jnp.ones(6), jnp.ones((8, 5))).compile()

@@ -133,8 +133,26 @@ def test_gradients_are_summed_over_replicas_behind_the_loop() -> None:
 
 
 def test_activations_of_one_micro_batch_are_kept() -> None:
-    whole, parts = (lower_mlp(count, 1).compile().plan.arena_bytes for count in (1, 8))
-    assert parts < 0.4 * whole
+    whole, parts = (lower_mlp(count, 1).compile() for count in (1, 8))
+    assert parts.plan.arena_bytes < 0.4 * whole.plan.arena_bytes
+    assert (whole.layout, parts.layout) == ("cpu:1 = data 1", "cpu:1 = data 1, 8 micro-batches")
+
+
+def test_the_layout_of_shared_devices_says_micro_batches(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def step(w: jax.Array, v: jax.Array, x: jax.Array) -> jax.Array:
+        with epl.replicate():
+            y = jnp.tanh(x @ w)
+        with epl.split(device_count=2):
+            return (y @ v).sum()
+
+    config = {"pipeline.num_micro_batch": 4, "cluster.colocate_split_and_replicate": True}
+    made = epl.parallelize(step, state=(), batch="x", devices=4, config=config)
+    made(np.ones((4, 8)), np.ones((8, 16)), np.ones((16, 4)))
+    layout, shared = capfd.readouterr().err.splitlines()[-2:]
+    assert layout == "step: cpu:4 = data 2, model 2, 4 micro-batches"
+    assert "micro-batches" not in shared
 
 
 @pytest.mark.parametrize(
