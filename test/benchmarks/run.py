@@ -62,6 +62,7 @@ def groups() -> dict[str, Group]:
         f"traffic {model}": functools.partial(traffic.traffic, model=model) for model in traffic.MODELS
     }
     result["split step GPT"] = training.split_speed
+    result["micro-batches"] = training.accumulation
     result["sharding"] = sharding.sharding
     result["executor"] = native.executor
     result["plan growth"] = native.growth

@@ -109,36 +109,46 @@ def require_equal_losses(workers: dict[Engine, Worker], model: str) -> None:
             raise RuntimeError(f"losses of {model} on {engine} are {worker.losses}, expected {expected}")
 
 
+def take_turns(effort: Effort, workers: dict[Engine, Worker]) -> dict[Engine, list[float]]:
+    """Seconds a step of each engine in each round; ends the workers."""
+    steps = {e: max(1, int(effort.seconds / w.seconds_per_step(3))) for e, w in workers.items()}
+    times: dict[Engine, list[float]] = {engine: [] for engine in workers}
+    for _ in range(effort.rounds):
+        for engine, worker in workers.items():
+            times[engine].append(worker.seconds_per_step(steps[engine]))
+    for worker in workers.values():
+        worker.close()
+    return times
+
+
 def speed(effort: Effort, model: str) -> Iterator[Row]:
     """Every comparison of a model, all engines in turn."""
     comparisons = COMPARISONS + (TORCH_COMPARISONS if model == "GPT" and has_torch() else [])
     engines = sorted({engine for _, ours, peer, _ in comparisons for engine in (ours, peer)})
     workers = {engine: Worker(engine, model) for engine in engines}
     require_equal_losses(workers, model)
-    steps = {e: max(1, int(effort.seconds / w.seconds_per_step(3))) for e, w in workers.items()}
-    times: dict[Engine, list[float]] = {engine: [] for engine in engines}
-    for _ in range(effort.rounds):
-        for engine, worker in workers.items():
-            times[engine].append(worker.seconds_per_step(steps[engine]))
-    for worker in workers.values():
-        worker.close()
+    times = take_turns(effort, workers)
     for what, ours, peer, goals in comparisons:
         yield Row(f"step of {model}, {what}", times[ours], times[peer], goals.get(model))
 
 
 def split_speed(effort: Effort) -> Iterator[Row]:
     """A GPT split over two devices, beside JAX with the shardings that EPL chose."""
-    workers = {engine: Worker((engine, 2), "GPT") for engine in ("epl-split", "jax-split")}
-    require_equal_losses({(engine, 2): worker for engine, worker in workers.items()}, "GPT")
-    steps = {e: max(1, int(effort.seconds / w.seconds_per_step(3))) for e, w in workers.items()}
-    times: dict[str, list[float]] = {engine: [] for engine in workers}
-    for _ in range(effort.rounds):
-        for engine, worker in workers.items():
-            times[engine].append(worker.seconds_per_step(steps[engine]))
-    for worker in workers.values():
-        worker.close()
-    what = "step of GPT, split over cpu:2 / JAX, shardings as ours"
-    yield Row(what, times["epl-split"], times["jax-split"], 0.7)
+    ours, peer = ("epl-split", 2), ("jax-split", 2)
+    workers = {engine: Worker(engine, "GPT") for engine in (ours, peer)}
+    require_equal_losses(workers, "GPT")
+    times = take_turns(effort, workers)
+    yield Row("step of GPT, split over cpu:2 / JAX, shardings as ours", times[ours], times[peer], 0.7)
+
+
+def accumulation(effort: Effort) -> Iterator[Row]:
+    """A step in micro-batches, beside the same step of the whole batch."""
+    whole, parts = ("epl", 1), ("epl-micro", 1)
+    for model in ("MLP 2048", "transformer"):
+        workers = {engine: Worker(engine, model) for engine in (whole, parts)}
+        require_equal_losses(workers, model)
+        times = take_turns(effort, workers)
+        yield Row(f"step of {model} in 4 micro-batches / whole", times[parts], times[whole], 1.05)
 
 
 def compile_time(effort: Effort, model: str) -> Iterator[Row]:

@@ -8,7 +8,7 @@ with which JAX starts its devices. EPL's cache and JAX's own are used as the env
 
     python worker.py ENGINE DEVICES MODEL [PLAN]     ENGINE: epl or jax, with data parallelism; epl-split or
                                                      jax-split, the latter with the shardings that EPL chose;
-                                                     PLAN: where the plan goes
+                                                     epl-micro, in 4 micro-batches; PLAN: where the plan goes
 """
 
 import json
@@ -32,7 +32,8 @@ from models import DEEP, MODELS  # noqa: E402
 if engine.endswith("split"):
     split_scopes(devices)
 model = (MODELS | DEEP)[name]()
-ours = epl.parallelize(model.step, state=(0, 1), batch=(2, 3), devices=f"cpu:{devices}")
+config = {"pipeline.num_micro_batch": 4} if engine == "epl-micro" else {}
+ours = epl.parallelize(model.step, state=(0, 1), batch=(2, 3), devices=f"cpu:{devices}", config=config)
 
 if engine == "jax":  # sharded over host devices, as a user of JAX would write it
     mesh = jax.sharding.Mesh(np.array(jax.devices()), ("data",))

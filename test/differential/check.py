@@ -6,6 +6,7 @@ process; one whose plan is missing then is compiled alone, for what the compiler
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import subprocess
@@ -44,10 +45,18 @@ class Refusal(Exception):
     """The compiler says that it does not support the program yet."""
 
 
+class Mixing(Exception):
+    """The compiler says that an op reads samples of all micro-batches."""
+
+
+MIXES = "mixes samples across micro-batches"
+
+
 @dataclass(frozen=True)
 class Case:
     """A program and what it is compiled for: a kind of kernels, a CPU, a level of ZeRO, whether what a split
-    leaves whole between its sums and products is shared, and the machine that choices are made for."""
+    leaves whole between its sums and products is shared, the machine that choices are made for, and how many
+    micro-batches the batch is done in."""
 
     program: Program
     kernels: str  # vectorized | loops | reference: loops without the scopes, on one device
@@ -55,6 +64,7 @@ class Case:
     zero: str = "off"  # v1 | v2 | v3
     sequence: bool = False
     machine: str = "cpu"
+    micro_batches: int = 1
 
     @property
     def devices(self) -> int:
@@ -70,7 +80,8 @@ class Case:
         target = (f"--devices=cpu:{self.devices}", f"--kernels={self.kernels}", f"--cpu={self.cpu}")
         sequence = ("--sequence-parallel",) if self.sequence else ()
         machine = () if self.machine == "cpu" else (f"--machine={self.machine}",)
-        return (*target, *zero, *colocate, *sequence, *machine)
+        micro = () if self.micro_batches == 1 else (f"--micro-batches={self.micro_batches}",)
+        return (*target, *zero, *colocate, *sequence, *machine, *micro)
 
     @property
     def size(self) -> int:
@@ -91,7 +102,7 @@ AnyCase = Case | Derivatives
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a case, and what there is to say about it."""
+    """What became of a case, and what there is to say about it: of one that passed, that it mixes samples."""
 
     outcome: str  # passed | failed | refused
     text: str = ""
@@ -159,6 +170,9 @@ def _judge(case: Case, file: Path) -> Verdict:
         tolerances = _run_and_compare(case, plan)
     except Refusal as refusal:
         return Verdict("refused", str(refusal))
+    except Mixing:
+        verdict = _judge(dataclasses.replace(case, micro_batches=1), file)
+        return dataclasses.replace(verdict, text=MIXES) if verdict.outcome == "passed" else verdict
     except Mismatch as mismatch:
         return Verdict("failed", str(mismatch))
     return Verdict("passed", tolerances=tolerances)
@@ -166,6 +180,8 @@ def _judge(case: Case, file: Path) -> Verdict:
 
 def _compile_alone(case: Case, file: Path, plan: Path) -> None:
     code, error = _compile(case, file, plan)
+    if code and case.micro_batches > 1 and MIXES in error:
+        raise Mixing
     if code:
         raise (Refusal if "not supported yet" in error else Mismatch)(error)
 

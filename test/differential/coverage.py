@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from check import AnyCase, Case
+from check import AnyCase, Case, Verdict
 from derivatives import Derivatives
 
 # Ops as the compiler reads them: in bodies too.
@@ -27,6 +27,7 @@ class Coverage:
             kind: Counter()
             for kind in (
                 "machines",
+                "micro-batches",
                 "names",
                 "floats",
                 "elements of floats",
@@ -36,14 +37,16 @@ class Coverage:
             )
         }
 
-    def add(self, case: AnyCase, tolerances: dict[str, int]) -> None:
+    def add(self, case: AnyCase, verdict: Verdict) -> None:
         """A case, and the elements of its results by how closely they were compared, if it is on floats."""
         self.programs += 1
-        self.counts["elements of floats"].update(tolerances)
+        self.counts["elements of floats"].update(verdict.tolerances)
         if isinstance(case, Derivatives):
             self._add_derivatives(case)
         else:
             self._add_program(case)
+            mixes = case.micro_batches > 1 and verdict.outcome == "passed" and bool(verdict.text)
+            self.counts["micro-batches"][verdict.text if mixes else str(case.micro_batches)] += 1
 
     def _add_derivatives(self, step: Derivatives) -> None:
         self.counts["derivatives"].update(" of ".join((*reversed(t.operators), "u")) for t in step.terms)

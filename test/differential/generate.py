@@ -21,9 +21,9 @@ from tensors import Value
 from values import INPUT_BOUND, MAX_ELEMENTS
 
 
-def make_program(seed: int, layout: Layout, floats: str = "") -> Program:
+def make_program(seed: int, layout: Layout, floats: str = "", micro_batches: int = 1) -> Program:
     """A program that mostly can be laid out so, on integers or on some kind of floats."""
-    return Generator(seed, layout, floats).run()
+    return Generator(seed, layout, floats, micro_batches).run()
 
 
 class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):

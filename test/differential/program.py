@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from layout import Layout, Sharding, find_sharding_fault, write_mesh, write_sharding
-from ops import Names, Op, join
+from ops import Constrain, Names, Op, join
 from ranges import make_exact
 from tensors import DTYPES, Value
 
@@ -88,11 +88,22 @@ class Program:
         """What the compiler has to say, one of it, if the program cannot be divided among its devices."""
         if self.layout.outside or self.layout.apart:
             return []
-        says_strategy = self.ops and (self.default_strategy or self.regions)
-        layout = self.layout if says_strategy else Layout(self.layout.devices, mesh=self.layout.mesh)
+        layout = self._get_said_layout()
         faults = (part.find_fault(layout) for part in (*self.ops, *self.arguments))
         fault = layout.find_fault()
         return [fault] if fault else [fault for fault in faults if fault]
+
+    @property
+    def sample_parts(self) -> int:
+        """Into how many parts devices cut samples, if all scopes share their devices, at most."""
+        if self.layout.outside or self.layout.mesh or any(isinstance(op, Constrain) for op in self.ops):
+            return self.layout.devices
+        return self._get_said_layout().axes.get("data", 1)
+
+    def _get_said_layout(self) -> Layout:
+        """The layout without a strategy that nothing in the program says."""
+        says_strategy = self.ops and (self.default_strategy or self.regions)
+        return self.layout if says_strategy else Layout(self.layout.devices, mesh=self.layout.mesh)
 
     def prune(self) -> Program:
         """Without the ops and arguments that no result needs, and scopes without ops.

@@ -162,6 +162,15 @@ def flush(ranges: Array, element: str) -> Array:
     return made
 
 
+def tie(ranges: Array, element: str) -> Array:
+    """What a sort may take for each number of that type: denormals and zeros may be equal to it."""
+    least = FORMATS[element].flushed
+    made = np.array(ranges)
+    made["low"] = np.where(np.abs(ranges["low"]) < least, -least, ranges["low"])
+    made["high"] = np.where(np.abs(ranges["high"]) < least, least, ranges["high"])
+    return made
+
+
 def complete(ranges: Array) -> Array:
     """The same as no pending sums."""
     return pack(ranges["low"], ranges["high"], ranges["nan"])

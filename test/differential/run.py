@@ -18,6 +18,7 @@ names a compiler other than build/bin/epl-compile. The last lines count what the
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import itertools
 import json
 import os
@@ -53,11 +54,24 @@ def make_case(seed: int) -> AnyCase:
     devices = choices.choice([1, 2, 2, 2, 3, 4, 4, 5, 6, 7, 8, 8])
     kernels = choices.choices(["vectorized", "loops", "reference"], [5, 4, 1])[0]
     cpu = choices.choice(get_cpus()) if kernels == "vectorized" else "host"
-    program = make_program(seed, make_layout(choices, devices), _get_floats(seed))
+    micro = random.Random(f"micro-batches of {seed}").choice([1, 2, 4])
+    program = make_program(seed, make_layout(choices, devices), _get_floats(seed), micro)
     zero = choices.choice(["off", "off", "off", "v1", "v2", "v3"]) if kernels == "loops" else "off"
     sequence = kernels == "loops" and choices.random() < 0.5
     machine = choices.choice(["cpu", "cpu", "h100"]) if kernels == "loops" else "cpu"
-    return Case(program, kernels, cpu, zero, sequence, machine)
+    case = Case(program, kernels, cpu, zero, sequence, machine, micro)
+    return case if _fits_micro_batches(case) else dataclasses.replace(case, micro_batches=1)
+
+
+def _fits_micro_batches(case: AnyCase) -> bool:
+    """Whether scopes share their devices, and there are batches, all of which are long enough, if need be."""
+    if not isinstance(case, Case) or case.micro_batches == 1:
+        return True
+    if case.kernels == "reference" or case.program.layout.apart or case.find_faults():
+        return False
+    lengths = [a.value.type.shape[a.batch_dim] for a in case.program.arguments if a.role == "batch"]
+    parts = case.micro_batches * case.program.sample_parts
+    return bool(lengths) and all(length % parts == 0 for length in lengths)
 
 
 def _get_floats(seed: int) -> str:
@@ -133,7 +147,7 @@ class Run:
             while group := list(itertools.islice(batches, workers)):
                 for checked in pool.map(check_seeds, group):
                     for seed, case, verdict in checked:
-                        self.coverage.add(case, verdict.tolerances)
+                        self.coverage.add(case, verdict)
                         if verdict.outcome != "passed":
                             self._report(seed, case, verdict)
 
@@ -143,7 +157,11 @@ class Run:
         print(f"\nseed {seed} {verdict.outcome} on {' '.join(case.options)}:\n{verdict.text}", flush=True)
         if len(self.wrong) > MAX_SHRUNK:
             return
-        small = shrink(case, lambda other: check_in_process([other])[0].outcome == verdict.outcome)
+
+        def fails(other: AnyCase) -> bool:
+            return _fits_micro_batches(other) and check_in_process([other])[0].outcome == verdict.outcome
+
+        small = shrink(case, fails)
         print(f"shrunk to {small.size} ops on {' '.join(small.options)}:\n{small.text()}")
         print(check_in_process([small])[0].text, flush=True)
 

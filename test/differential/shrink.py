@@ -37,7 +37,7 @@ def _get_edits(program: Program) -> list[Edit]:
     cuts = [partial(_cut, op.result.id) for op in reversed(program.ops)]
     bodies = [partial(_simplify, op.result.id) for op in program.ops]
     shardings = [partial(_drop_sharding, argument.value.id) for argument in program.arguments]
-    options = [_drop_special, _drop_zero, _drop_sequence, _drop_machine]
+    options = [_drop_special, _drop_zero, _drop_sequence, _drop_machine, _drop_micro_batches]
     layouts: list[Edit] = [*shardings, *options, _replicate, _drop_axes, _take_two_devices, _take_fewer]
     return [*results, *cuts, *bodies, _drop_regions, _drop_phases, _drop_names, *layouts, _take_loops]
 
@@ -147,6 +147,11 @@ def _drop_sequence(case: Case) -> Iterator[Case]:
 def _drop_machine(case: Case) -> Iterator[Case]:
     if case.machine != "cpu":
         yield dataclasses.replace(case, machine="cpu")
+
+
+def _drop_micro_batches(case: Case) -> Iterator[Case]:
+    if case.micro_batches > 1:
+        yield dataclasses.replace(case, micro_batches=1)
 
 
 def _drop_zero(case: Case) -> Iterator[Case]:

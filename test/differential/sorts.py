@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from ops import Arrays, Names, Op, join
-from ranges import NEVER, flush, is_exact, make_anything, pack
+from ranges import NEVER, flush, is_exact, make_anything, pack, tie
 from tensors import is_float
 from values import Values
 
@@ -46,7 +46,8 @@ class Sort(Op):
         for index, (operand, element) in enumerate(zip(operands, elements, strict=True)):
             made = np.take_along_axis(operand, order, -1)
             if index == 0:
-                ends = [np.sort(operand[end], -1) for end in ("low", "high")]
+                tied = tie(operand, element) if is_float(element) else operand
+                ends = [np.sort(tied[end], -1) for end in ("low", "high")]
                 ends = [end[..., ::-1] for end in ends] if self.descending else ends
                 made = np.where(known, made, pack(*ends))
             else:

@@ -24,7 +24,7 @@ ELEMENTS = {"f32": 10, "f64": 3, "bf16": 3, "f16": 2, "i32": 5, "i64": 2, "i16":
 class Values:
     """Arguments and ops so far, of a few element types; all choices come from the seed."""
 
-    def __init__(self, seed: int, layout: Layout, floats: str = "") -> None:
+    def __init__(self, seed: int, layout: Layout, floats: str = "", micro_batches: int = 1) -> None:
         self.seed = seed
         self.layout = layout
         self.floats = floats
@@ -46,6 +46,7 @@ class Values:
         ) * self.random.choice([1, 2, 3, 4])
         if self.roll(0.02) and not several:
             self.batch += 1
+        self.batch *= micro_batches
         self.arguments: list[Argument] = []
         self.ops: list[Op] = []
         self.values: list[Value] = []

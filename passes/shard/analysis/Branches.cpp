@@ -88,6 +88,7 @@ Branches::Branches(Block &body) : body(body), loops(body) {
   addSides(body);
   if (literals.empty())
     return;
+  findLoopsBefore();
   for (Operation &op : body)
     guards[&op].resize(literals.size(), !op.hasTrait<OpTrait::IsTerminator>());
   bool changed = true;
@@ -106,6 +107,25 @@ void Branches::addSides(Block &body) {
         literals.insert(*side);
         sides[&use] = known.try_emplace(*side, literals.size() - 1).first->second;
       }
+}
+
+/// What leaves a loop leaves it before anything that is made of it.
+void Branches::findLoopsBefore() {
+  for (Literal literal : literals) {
+    DenseSet<LoopAttr> &before = loopsBefore.emplace_back();
+    llvm::SetVector<Operation *> makers;
+    auto add = [&](Value value) {
+      if (Operation *maker = value.getDefiningOp(); maker && maker->getBlock() == &body)
+        makers.insert(maker);
+    };
+    add(literal.predicate);
+    for (unsigned next = 0; next < makers.size(); ++next) {
+      Operation *maker = makers[next];
+      if (leavesLoop(maker))
+        before.insert(getEdgeLoop(maker));
+      maker->walk([&](Operation *inner) { llvm::for_each(inner->getOperands(), add); });
+    }
+  }
 }
 
 bool Branches::update(Operation &op) {
@@ -128,9 +148,11 @@ llvm::BitVector Branches::computeGuard(Operation &op) const {
           next.reset(index);
       guard &= next;
     }
-  for (auto [index, literal] : llvm::enumerate(literals))
-    if (LoopAttr where = loops.getLoop(literal.predicate); where && where != loop)
+  for (auto [index, literal] : llvm::enumerate(literals)) {
+    LoopAttr where = loops.getLoop(literal.predicate);
+    if ((where && where != loop) || (loop && loopsBefore[index].contains(loop)))
       guard.reset(index);
+  }
   return isRead ? guard : llvm::BitVector(literals.size());
 }
 

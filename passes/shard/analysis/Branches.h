@@ -13,8 +13,9 @@
 // Method: an op has a guard if each use of its results is on that side of a selection, or is by an op that
 // has the guard itself. This is computed backwards, users before producers, and again until nothing changes,
 // since values that a loop carries are read by the next iteration. A predicate that is computed in the
-// iterations of a loop guards ops of these iterations only. Reference: the reverse of J. Allen et al.,
-// Conversion of control dependence to data dependence, 1983 (if-conversion).
+// iterations of a loop guards ops of these iterations only, one that is made of what leaves a loop none of
+// that loop. Reference: the reverse of J. Allen et al., Conversion of control dependence to data dependence,
+// 1983 (if-conversion).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -65,6 +66,7 @@ public:
 
 private:
   void addSides(Block &body);
+  void findLoopsBefore();
   bool update(Operation &op);
   llvm::BitVector computeGuard(Operation &op) const;
   llvm::BitVector getUsesGuard(ValueRange values, bool &isRead) const;
@@ -73,6 +75,8 @@ private:
   Block &body;
   Loops loops;
   llvm::SetVector<Literal> literals;
+  SmallVector<DenseSet<LoopAttr>>
+      loopsBefore;                       ///< of each literal: what its predicate is made of leaves these
   DenseMap<OpOperand *, unsigned> sides; ///< of selections, and the literal by which they are taken
   DenseMap<Operation *, llvm::BitVector> guards;
 };
