@@ -23,7 +23,10 @@ static void dropShardings(func::FuncOp func) {
   for (unsigned index = 0; index < func.getNumArguments(); ++index)
     for (StringRef name : {EplDialect::kShardingAttr, EplDialect::kArrivesAttr})
       func.removeArgAttr(index, name);
-  func.walk([](Operation *op) { op->removeDiscardableAttr(EplDialect::kShardingAttr); });
+  func.walk([](Operation *op) {
+    for (StringRef name : {EplDialect::kShardingAttr, EplDialect::kPerMicroBatchAttr})
+      op->removeDiscardableAttr(name);
+  });
 }
 
 static void strip(func::FuncOp func) {

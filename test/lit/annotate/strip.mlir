@@ -13,7 +13,7 @@ func.func @main(%x: tensor<4xf32> {epl.role = "batch", epl.batch_dim = 0 : i64, 
     -> (tensor<4xf32> {epl.name = "y"})
     attributes {epl.default_strategy = #epl.strategy<replicate, 1>, epl.scopes = {s0 = #epl.scope<split, 2, "">}} {
   %0 = epl.replicate name("a") -> tensor<4xf32> {
-    %1 = math.tanh %x : tensor<4xf32>
+    %1 = math.tanh %x {epl.per_micro_batch} : tensor<4xf32>
     %2 = epl.constrain %1 to <[{"data"}]> : tensor<4xf32>
     epl.yield %2 : tensor<4xf32>
   }

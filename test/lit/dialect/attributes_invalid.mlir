@@ -245,3 +245,11 @@ module attributes {test.compute = #epl.compute<f64 = 1, f32 = 1, f16 = 0>} {}
 module attributes {test.machine = #epl.machine<kind = "toaster", compute = <f64 = 1, f32 = 1, f16 = 1>,
     memory = <bytes = 1, bytes_per_second = 1, latency_ns = 1>, within_process = <bytes_per_second = 1, latency_ns = 1>,
     between_processes = <bytes_per_second = 1, latency_ns = 1>, between_nodes = <bytes_per_second = 1, latency_ns = 1>>} {}
+
+// -----
+
+func.func @per_micro_batch(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{attribute "epl.per_micro_batch" has a value, expected none}}
+  %0 = math.tanh %x {epl.per_micro_batch = 1} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -49,3 +49,60 @@ func.func @main(%x: tensor<8x4xf32> {epl.role = "batch", epl.batch_dim = 0 : i64
   } -> tensor<8x8xf32>
   return %1 : tensor<8x8xf32>
 }
+
+// -----
+
+// Of a statistic in each micro-batch whole numbers have no mean.
+
+func.func @main(%x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) -> tensor<i32> {
+  %zero = arith.constant {epl.work = #epl.work<@tg0, forward>} dense<0.0> : tensor<f32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(n) -> (n)>, affine_map<(n) -> ()>], iterator_types = ["reduction"],
+                         epl.work = #epl.work<@tg0, forward>, epl.per_micro_batch}
+      ins(%x : tensor<8xf32>) outs(%zero : tensor<f32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %r = arith.addf %acc, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<f32>
+  // expected-error@+1 {{is a value of each micro-batch, of 'i32', that is read of the whole step}}
+  %0 = arith.fptosi %sum {epl.work = #epl.work<@tg0, forward>, epl.per_micro_batch} : tensor<f32> to tensor<i32>
+  return %0 : tensor<i32>
+}
+
+// -----
+
+// What is made of statistics is the same for all samples.
+
+func.func @main(%x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}, %w: tensor<8xf32> {epl.role = "state"}) -> tensor<8xf32> {
+  %zero = arith.constant {epl.work = #epl.work<@tg0, forward>} dense<0.0> : tensor<f32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(n) -> (n)>, affine_map<(n) -> ()>], iterator_types = ["reduction"],
+                         epl.work = #epl.work<@tg0, forward>, epl.per_micro_batch}
+      ins(%x : tensor<8xf32>) outs(%zero : tensor<f32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %r = arith.addf %acc, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<f32>
+  %empty = tensor.empty() {epl.work = #epl.work<@tg0, forward>} : tensor<8xf32>
+  // expected-error@+1 {{reads of each sample, or as a whole number, what each micro-batch makes of statistics}}
+  %scaled = linalg.generic {indexing_maps = [affine_map<(n) -> (n)>, affine_map<(n) -> ()>, affine_map<(n) -> (n)>], iterator_types = ["parallel"],
+                            epl.work = #epl.work<@tg0, forward>, epl.per_micro_batch}
+      ins(%w, %sum : tensor<8xf32>, tensor<f32>) outs(%empty : tensor<8xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %r = arith.mulf %a, %b : f32
+    linalg.yield %r : f32
+  } -> tensor<8xf32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(n) -> (n)>, affine_map<(n) -> (n)>, affine_map<(n) -> (n)>], iterator_types = ["parallel"],
+                       epl.work = #epl.work<@tg0, forward>}
+      ins(%x, %scaled : tensor<8xf32>, tensor<8xf32>) outs(%empty : tensor<8xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %r = arith.mulf %a, %b : f32
+    linalg.yield %r : f32
+  } -> tensor<8xf32>
+  %2 = linalg.generic {indexing_maps = [affine_map<(n) -> (n)>, affine_map<(n) -> (7 - n)>, affine_map<(n) -> (n)>], iterator_types = ["parallel"],
+                       epl.work = #epl.work<@tg0, forward>}
+      ins(%1, %scaled : tensor<8xf32>, tensor<8xf32>) outs(%empty : tensor<8xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %r = arith.addf %a, %b : f32
+    linalg.yield %r : f32
+  } -> tensor<8xf32>
+  return %2 : tensor<8xf32>
+}
