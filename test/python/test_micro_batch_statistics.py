@@ -113,6 +113,34 @@ def test_maxima_and_masked_means_are_of_a_micro_batch(count: int, devices: int) 
     assert_near(made((), w, x, mask), in_turn(step, (), w, (x, mask), count), 1e-5)
 
 
+@pytest.mark.parametrize("kind", ["recomputed", "layers of a loop", "inner jit"])
+@pytest.mark.parametrize(("count", "devices"), [(2, 1), (4, 2)])
+def test_the_scope_holds_in_what_jax_makes_of_it(count: int, devices: int, kind: str) -> None:
+    """The inner function is traced out of the scope, too, where it has no samples."""
+    centered = jax.jit(lambda h: (h - h.mean(axis=0)) * jax.lax.rsqrt(h.var(axis=0) + 1e-3))
+
+    def block(h: jax.Array, w: jax.Array) -> jax.Array:
+        with epl.per_micro_batch():
+            return jnp.tanh(centered(h @ w))
+
+    def forward(w: jax.Array, x: jax.Array) -> jax.Array:
+        if kind == "recomputed":
+            return jax.checkpoint(block)(jax.checkpoint(block)(x, w[0]), w[1])
+        if kind == "layers of a loop":
+            return jax.lax.scan(lambda h, w: (block(h, w), None), x, w)[0]
+        return block(x, centered(w[0]))
+
+    def step(stats: Any, w: jax.Array, x: jax.Array, y: jax.Array) -> Any:
+        value, gradient = jax.value_and_grad(lambda w: ((forward(w, x) - y) ** 2).mean())(w)
+        return stats, gradient, value
+
+    w, x, y = data(4, (2, 6, 6), (24, 6), (24, 6))
+    made = epl.parallelize(
+        step, batch=("x", "y"), devices=devices, config={"pipeline.num_micro_batch": count}
+    )
+    assert_near(made((), w, x, y), in_turn(step, (), w, (x, y), count), 1e-5)
+
+
 def test_a_statistic_that_leaves_the_scope_is_the_mean() -> None:
     def step(x: jax.Array) -> Any:
         with epl.per_micro_batch():
