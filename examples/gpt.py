@@ -1,9 +1,14 @@
 """Train a character-level GPT on the licenses of this system, data parallel on CPU devices, and let it write.
 
-A flax model, an optax optimizer, dropout, for one device; what makes the step parallel is the line
-`with epl.replicate():` and the decorator. Run it by `scripts/demo gpt`, or in the repository's environment:
+A flax model, an optax optimizer, dropout, for one device; what makes the step parallel are the lines
+`with epl.replicate(...):` and the decorator. Run it by `scripts/demo gpt`, or in the repository's environment:
 
     python examples/gpt.py [--devices cpu:2] [--steps 300] [--trace gpt.json]
+
+With stages it is a pipeline: each stage has devices of its own and some of the layers, and the batch goes through them
+in micro-batches:
+
+    python examples/gpt.py --stages 2 --micro-batches 8 --schedule zb-h1
 """
 
 import argparse
@@ -42,14 +47,22 @@ class GPT(nn.Module):
     """Logits [batch, length, vocabulary] of the character after each of `tokens` [batch, length]."""
 
     vocabulary: int
+    stages: int = 1
+
+    def stage(self, layer: int) -> Any:
+        """The scope of a layer: each stage has as many."""
+        return epl.replicate(name=f"stage{layer * self.stages // LAYERS}")
 
     @nn.compact
     def __call__(self, tokens: jax.Array, train: bool = False) -> jax.Array:
-        positions = nn.Embed(LENGTH, WIDTH)(jnp.arange(tokens.shape[1]))
-        x = nn.Embed(self.vocabulary, WIDTH)(tokens) + positions
-        for _ in range(LAYERS):
-            x = Block()(x, train)
-        return nn.Dense(self.vocabulary)(nn.LayerNorm()(x))
+        with self.stage(0):
+            positions = nn.Embed(LENGTH, WIDTH)(jnp.arange(tokens.shape[1]))
+            x = nn.Embed(self.vocabulary, WIDTH)(tokens) + positions
+        for layer in range(LAYERS):
+            with self.stage(layer):
+                x = Block()(x, train)
+        with self.stage(LAYERS - 1):
+            return nn.Dense(self.vocabulary)(nn.LayerNorm()(x))
 
 
 class Text:
@@ -83,8 +96,8 @@ def make_step(model: GPT, optimizer: optax.GradientTransformation) -> Any:
         key, dropout = jax.random.split(key)
 
         def loss_fn(params: Any) -> jax.Array:
-            with epl.replicate():
-                logits = model.apply(params, tokens[:, :-1], train=True, rngs={"dropout": dropout})
+            logits = model.apply(params, tokens[:, :-1], train=True, rngs={"dropout": dropout})
+            with model.stage(LAYERS - 1):
                 return optax.softmax_cross_entropy_with_integer_labels(logits, tokens[:, 1:]).mean()
 
         loss, grads = jax.value_and_grad(loss_fn)(params)
@@ -120,10 +133,10 @@ def show_progress(done: int, total: int, begin: float, loss: float) -> None:
     print(line, end="\r" if rewrite else "\n", flush=True)
 
 
-def train(devices: str, steps: int, trace: str) -> None:
+def train(devices: str, steps: int, trace: str, stages: int, config: dict[str, Any]) -> None:
     """Train, compare the first steps with jax.jit, write."""
     text = Text()
-    model = GPT(len(text.characters))
+    model = GPT(len(text.characters), stages)
     schedule = optax.warmup_cosine_decay_schedule(0, 3e-3, min(20, steps - 1), steps)
     optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(schedule, eps=1e-6))
     params = model.init(jax.random.key(0), jnp.zeros((1, LENGTH), jnp.int32))
@@ -132,7 +145,8 @@ def train(devices: str, steps: int, trace: str) -> None:
     size = sum(leaf.size for leaf in jax.tree.leaves(params))
     print(f"{size:,} parameters, {len(text.tokens):,} characters, {len(text.characters)} different ones")
 
-    step = epl.parallelize(train_step, state=("params", "opt_state", "key"), batch="tokens", devices=devices)
+    states = ("params", "opt_state", "key")
+    step = epl.parallelize(train_step, state=states, batch="tokens", devices=devices, config=config)
     print(f"Compiling for {devices} ...", flush=True)
     begin = time.perf_counter()
     compiled = step.lower(*first, next(text.batches(1))).compile()
@@ -177,10 +191,16 @@ def main() -> None:
     parser.add_argument("--devices", default="cpu:2", help="the devices to train on (default cpu:2)")
     parser.add_argument("--steps", type=int, default=300, help="training steps (default 300)")
     parser.add_argument("--trace", default="gpt.json", help="the timeline's file (default gpt.json)")
+    parser.add_argument("--stages", type=int, default=1, help="stages of a pipeline (default 1: none)")
+    parser.add_argument("--micro-batches", type=int, default=1, help="parts of the batch (default 1)")
+    parser.add_argument("--schedule", default="1f1b", help="the order of micro-batches (default 1f1b)")
     args = parser.parse_args()
     if args.steps < COMPARED:
         parser.error(f"argument --steps: expected at least {COMPARED}, found {args.steps}")
-    train(args.devices, args.steps, args.trace)
+    if not 1 <= args.stages <= LAYERS:
+        parser.error(f"argument --stages: expected 1 to {LAYERS}, the number of layers, found {args.stages}")
+    config = {"pipeline.num_micro_batch": args.micro_batches, "pipeline.strategy": args.schedule}
+    train(args.devices, args.steps, args.trace, args.stages, config)
 
 
 if __name__ == "__main__":

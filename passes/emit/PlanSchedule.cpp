@@ -47,6 +47,15 @@ void PlanSchedule::findStages(ArrayRef<func::FuncOp> functions) {
     (*stages)[taskgraph.getSymName()] = functions.size() == 1 ? 0 : count++;
 }
 
+/// The first of the stages on the mesh of a function.
+uint32_t PlanSchedule::getFirstStage(func::FuncOp function) const {
+  auto mesh = function->getAttrOfType<FlatSymbolRefAttr>(EplDialect::kMeshAttr);
+  for (auto taskgraph : function->getParentOfType<ModuleOp>().getOps<TaskGraphOp>())
+    if (mesh && taskgraph.getMeshAttr() == mesh)
+      return stages->lookup(taskgraph.getSymName());
+  return 0;
+}
+
 void PlanSchedule::addLoops(func::FuncOp function) {
   Block &body = function.front();
   memberships.push_back(std::make_unique<Loops>(body));
@@ -58,7 +67,7 @@ void PlanSchedule::addLoops(func::FuncOp function) {
     if (!llvm::is_contained(loops, loop))
       loops.push_back(loop);
     units[{meshes.lookup(function), loop.getId()}] =
-        std::make_unique<PlanUnits>(members, *memberships.back(), *stages);
+        std::make_unique<PlanUnits>(members, *memberships.back(), *stages, getFirstStage(function));
   }
 }
 

@@ -43,6 +43,7 @@ private:
   using Channels = llvm::MapVector<int64_t, Ends>;
 
   void findStages(ArrayRef<func::FuncOp> functions);
+  uint32_t getFirstStage(func::FuncOp function) const;
   void addLoops(func::FuncOp function);
   void makeTable(const schedule::Schedule &schedule);
   void requireUnits() const;

@@ -5,8 +5,8 @@
 using namespace mlir;
 using namespace mlir::epl;
 
-PlanUnits::PlanUnits(ArrayRef<Operation *> ops, const Loops &loops, const Stages &stages)
-    : ops(ops.begin(), ops.end()), loops(loops), stages(stages) {
+PlanUnits::PlanUnits(ArrayRef<Operation *> ops, const Loops &loops, const Stages &stages, uint32_t first)
+    : ops(ops.begin(), ops.end()), loops(loops), stages(stages), first(first) {
   findPlaces();
   findCrossing();
 }
@@ -52,12 +52,12 @@ static bool followsReaders(Operation *op) {
   return isa<LoopSliceOp>(op) || (work && work.getKind() == WorkKind::recompute);
 }
 
-/// By the work that an op is stamped with. What has none goes with what it reads.
+/// By the work that an op is stamped with. What has none goes with what it reads, or comes first.
 PlanUnits::Place PlanUnits::getOwnPlace(Operation *op) const {
   WorkAttr work = getWork(op);
-  if (!work)
-    return {};
-  schedule::Unit unit = {stages.lookup(work.getTaskgraph().getValue()), getKind(work.getKind()), 0};
+  schedule::Unit unit = {first, schedule::Kind::forward, 0};
+  if (work)
+    unit = {stages.lookup(work.getTaskgraph().getValue()), getKind(work.getKind()), 0};
   return {unit, getRank(unit)};
 }
 

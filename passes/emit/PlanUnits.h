@@ -35,8 +35,8 @@ using Stages = llvm::StringMap<uint32_t>;
 /// for all iterations.
 class PlanUnits {
 public:
-  /// `ops` are those of the loop, in their order.
-  PlanUnits(ArrayRef<Operation *> ops, const Loops &loops, const Stages &stages);
+  /// `ops` are those of the loop, in their order. `first` is the first stage of their mesh.
+  PlanUnits(ArrayRef<Operation *> ops, const Loops &loops, const Stages &stages, uint32_t first);
 
   schedule::Unit getUnit(Operation *op) const { return units.lookup(op).unit; }
   /// Those that have ops.
@@ -79,6 +79,7 @@ private:
   SmallVector<Operation *> ops;
   const Loops &loops;
   const Stages &stages;
+  uint32_t first;
   DenseMap<Operation *, Place> units;
   std::map<schedule::Unit, SmallVector<Operation *>> members;
   Values read, kept;

@@ -63,11 +63,14 @@ class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):
         results = self._make_results()
         cuts = sorted(self.random.randint(0, len(self.ops)) for _ in range(4))
         regions = self._make_regions(cuts[0], cuts[3])
+        phases = (cuts[1], cuts[2]) if self.roll(0.5) else None
+        if self.layout.apart and self.micro_batches > 1:
+            regions, phases = self._make_stages()
         return Program(
             tuple(map(self._shard, self.arguments)),
             tuple(self.ops),
             tuple(results),
-            phases=(cuts[1], cuts[2]) if self.roll(0.5) else None,
+            phases=phases,
             regions=regions,
             default_strategy=self.layout.outside is not None
             or (not regions and (self.layout.says_strategy or self.roll(0.3))),
@@ -90,7 +93,18 @@ class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):
         """Scopes in turn, in most programs also backwards, as gradients are made, or once more anyhow."""
         forward = list(range(len(self.layout.scopes)))
         again = self.random.choice([[], forward[::-1], self.random.choices(forward, k=2)])
-        order = forward + again
+        return self._cut_regions(forward + again)
+
+    def _make_stages(self) -> tuple[tuple[Region, ...], tuple[int, int] | None]:
+        """Scopes as stages of a pipeline: data flows forwards through them, and backwards in a backward phase."""
+        forward = list(range(len(self.layout.scopes)))
+        if self.roll(0.25):
+            return self._cut_regions(forward), None
+        regions = self._cut_regions(forward + forward[::-1])
+        last = self.random.randint(regions[-1].begin, len(self.ops))
+        return regions, (regions[len(forward)].begin, max(last, regions[-1].end))
+
+    def _cut_regions(self, order: list[int]) -> tuple[Region, ...]:
         cuts = [self.random.randint(0, len(self.ops)) for _ in range(2 * len(order) - 2)]
         if self.roll(0.5):  # without gaps
             cuts = 2 * cuts[: len(order) - 1]

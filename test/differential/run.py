@@ -44,6 +44,7 @@ BATCH = 100  # programs of one process
 KEPT = Path(__file__).parents[2] / "build" / "found"  # where programs that fail are written
 FIRST_FRESH = 10**6  # seeds from here on are fresh ones
 MAX_SHRUNK = 5  # more would take long and hardly tell more
+SCHEDULES = ("1f1b", "gpipe", "preferbackwardoptimizer", "zb-h1")
 DERIVATIVES = 80  # the last of so many seeds is that of a step with derivatives, which takes seconds
 
 
@@ -59,15 +60,16 @@ def make_case(seed: int) -> AnyCase:
     zero = choices.choice(["off", "off", "off", "v1", "v2", "v3"]) if kernels == "loops" else "off"
     sequence = kernels == "loops" and choices.random() < 0.5
     machine = choices.choice(["cpu", "cpu", "h100"]) if kernels == "loops" else "cpu"
-    case = Case(program, kernels, cpu, zero, sequence, machine, micro)
+    schedule = random.Random(f"schedule of {seed}").choice(SCHEDULES)
+    case = Case(program, kernels, cpu, zero, sequence, machine, micro, schedule)
     return case if _fits_micro_batches(case) else dataclasses.replace(case, micro_batches=1)
 
 
 def _fits_micro_batches(case: AnyCase) -> bool:
-    """Whether scopes share their devices, and there are batches, all of which are long enough, if need be."""
+    """Whether there are batches, all of which are long enough, if need be."""
     if not isinstance(case, Case) or case.micro_batches == 1:
         return True
-    if case.kernels == "reference" or case.program.layout.apart or case.find_faults():
+    if case.kernels == "reference" or case.find_faults():
         return False
     lengths = [a.value.type.shape[a.batch_dim] for a in case.program.arguments if a.role == "batch"]
     parts = case.micro_batches * case.program.sample_parts

@@ -47,6 +47,7 @@ class Values:
         if self.roll(0.02) and not several:
             self.batch += 1
         self.batch *= micro_batches
+        self.micro_batches = micro_batches
         self.arguments: list[Argument] = []
         self.ops: list[Op] = []
         self.values: list[Value] = []

@@ -43,9 +43,17 @@ private:
   IterationLocalizer makeLocalizer(int64_t loop) {
     return {block, LoopAttr::get(function.getContext(), loop, axis.getSize(), /*micro_batches=*/true)};
   }
+  /// That of the op, else of the first op that has any, else forward work of the first task graph.
   Attribute getWork(Operation *op) const {
-    Attribute work = op ? op->getAttr(EplDialect::kWorkAttr) : Attribute();
-    return work ? work : rules.getOps().front()->getAttr(EplDialect::kWorkAttr);
+    if (Attribute work = op ? op->getAttr(EplDialect::kWorkAttr) : Attribute())
+      return work;
+    for (Operation *other : rules.getOps())
+      if (Attribute work = other->getAttr(EplDialect::kWorkAttr))
+        return work;
+    for (auto taskgraph : function->getParentOfType<ModuleOp>().getOps<TaskGraphOp>())
+      return WorkAttr::get(taskgraph.getContext(), FlatSymbolRefAttr::get(taskgraph.getSymNameAttr()),
+                           WorkKind::forward);
+    return {};
   }
   /// The values of the function that an op reads, those that its regions capture among them.
   SmallVector<Value> getRead(Operation *op) const {

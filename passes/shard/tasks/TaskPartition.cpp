@@ -160,7 +160,25 @@ bool TaskPartition::canGuard(Value predicate) const {
   Operation *maker = getMaker(predicate);
   auto cast = predicate.getDefiningOp<ToLocalOp>();
   ShardingAttr sharding = cast ? cast.getOperand().getType().getSharding() : getSharding(predicate);
-  return (!maker || nodeOf.contains(maker)) && sharding && sharding.isReplicated();
+  return (!maker || nodeOf.contains(maker)) && isArriving(predicate) && sharding && sharding.isReplicated();
+}
+
+/// Whether a predicate that is received may be waited for here: not before what other meshes wait for until
+/// they send it.
+bool TaskPartition::isArriving(Value predicate) const {
+  while (predicate.getDefiningOp() && isCast(predicate.getDefiningOp()))
+    predicate = predicate.getDefiningOp()->getOperand(0);
+  auto own = received.find(predicate);
+  if (own == received.end())
+    return true;
+  auto isDone = [&](Operation *op) { return nodeOf.contains(op); };
+  for (auto [channel, maker] : sent)
+    if (channel < own->second && !isDone(maker))
+      return false;
+  return llvm::all_of(getLoopsBefore(predicate), [&](LoopAttr loop) {
+    auto ops = leaving.find(loop);
+    return ops != leaving.end() && llvm::all_of(ops->second, isDone);
+  });
 }
 
 SmallVector<Literal> TaskPartition::getGuard(Operation *op) const {
@@ -243,8 +261,23 @@ unsigned TaskPartition::getReceive(BlockArgument argument, size_t limit) {
   nodes.push_back({WorkAttr(), LoopAttr(), {}, {}, llvm::BitVector(limit)});
   llvm::BitVector producers(limit);
   addSent(received.lookup(argument), getChannelLoop(argument), producers);
+  SmallVector<LoopAttr> before = getLoopsBefore(argument);
+  for (auto [other, node] : llvm::enumerate(nodes))
+    if (llvm::is_contained(before, node.loop))
+      producers.set(other);
   addDependencies(index, producers);
   return index;
+}
+
+/// The loops over micro-batches that receive by channels below that of `argument`, which is not of them: what
+/// comes by these comes before.
+SmallVector<LoopAttr> TaskPartition::getLoopsBefore(Value argument) const {
+  SmallVector<LoopAttr> before;
+  LoopAttr own = getChannelLoop(argument);
+  for (auto [other, channel] : received)
+    if (LoopAttr loop = getChannelLoop(other); loop && loop != own && channel < received.lookup(argument))
+      before.push_back(loop);
+  return before;
 }
 
 /// The nodes that make what goes by channels below `limit`, but not in iterations of `loop`.

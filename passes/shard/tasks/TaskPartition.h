@@ -54,6 +54,8 @@ private:
   void findWork(Block &body);
   SmallVector<Literal> getGuard(Operation *op) const;
   bool canGuard(Value predicate) const;
+  bool isArriving(Value predicate) const;
+  SmallVector<LoopAttr> getLoopsBefore(Value argument) const;
   void visit(Operation *op, size_t limit);
   void insert(Operation *op, size_t limit);
   void addProducers(Operation *op, llvm::BitVector &producers);
