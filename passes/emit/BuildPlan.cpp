@@ -13,6 +13,7 @@
 #include "passes/emit/PlanBuilder.h"
 #include "runtime/plan/build/JoinParts.h"
 #include "runtime/plan/format/Error.h"
+#include "runtime/plan/model/Summary.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -289,7 +290,7 @@ static FailureOr<plan::PlanT> buildWhole(func::FuncOp func, const PlanSchedule &
   builder.getBuilder().setImage(std::move(common.image), common.target_cpu, common.target_features);
   builder.getBuilder().setProvenance(std::move(*common.provenance));
   plan::PlanT plan = builder.getBuilder().finish();
-  plan.layout = options.layout;
+  plan.layout = options.layout + runtime::scheduleText(plan);
   plan.nodes = options.nodes;
   return plan;
 }

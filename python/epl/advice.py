@@ -34,18 +34,19 @@ def advise(program: adapter.Program, name: str, layout: str, arguments: Sequence
     Args:
       program: the step.
       name: of the step.
-      layout: of its plan: `cpu:2 = data 2, 4 micro-batches`, with brackets round each of several meshes.
+      layout: of its plan: `cpu:2 = data 2, 4 micro-batches`, with brackets round each of several meshes, and what
+        its schedule is if these are a pipeline.
       arguments: of the step.
     """
     devices, _, axes = layout.partition(" = ")
-    axes = re.sub(r", \d+ micro-batches$", "", axes)
+    axes, micro, _ = re.sub(r"(, \d+ stages)?, \d+ micro-batches", "\n", axes).partition("\n")
     meshes = axes.split(" + ") if axes.startswith("[") else [axes]
     copies = max((int(size) for size in re.findall(r"\bdata2? (\d+)", axes)), default=1)
     has_batch = any(argument.batch_dim is not None for argument in arguments)
     if copies > 1 and not has_batch and "epl.constrain" not in program.text:
         _warn_no_batch(program, name, layout, all(argument.role == "state" for argument in arguments))
     groups = _groups(program.scopes, count_devices(devices))
-    if len(meshes) == len(groups) > 1:
+    if len(meshes) == len(groups) > 1 and not micro:
         _warn_stages(groups, name, layout)
     return _describe(groups, program.scopes, meshes, count_devices(devices))
 

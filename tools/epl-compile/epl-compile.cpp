@@ -155,23 +155,20 @@ LogicalResult printRemark(Diagnostic &diagnostic) {
   return success();
 }
 
-/// How the devices are used: `cpu:4 = data 2, model 2, 8 micro-batches`. Axes of one device are left out
-/// beside others.
-std::string describeLayout(ModuleOp module, const Devices &devices, int64_t microBatches) {
+/// How the devices are used: `cpu:4 = data 2, model 2`. Axes of one device are left out beside others.
+std::string describeLayout(ModuleOp module, const Devices &devices) {
   std::string layout;
   for (auto mesh : module.getOps<MeshOp>())
     for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>())
       if (axis.getSize() > 1)
         layout += (layout.empty() ? "" : ", ") + (axis.getName() + " " + Twine(axis.getSize())).str();
-  std::string micro = microBatches > 1 ? ", " + std::to_string(microBatches) + " micro-batches" : "";
-  return devices.str() + " = " + (layout.empty() ? "data 1" : layout) + micro;
+  return devices.str() + " = " + (layout.empty() ? "data 1" : layout);
 }
 
 LogicalResult writePlan(ModuleOp module, const std::string &input, const Options &options) {
   PlanOptions planOptions;
   planOptions.nodes = options.acrossNodes ? options.devices.nodes : 1;
-  planOptions.layout =
-      describeLayout(module, {"cpu", options.devices.count, planOptions.nodes}, options.microBatches);
+  planOptions.layout = describeLayout(module, {"cpu", options.devices.count, planOptions.nodes});
   planOptions.options = options.describe();
   planOptions.source = input;
   planOptions.schedule = options.schedule;

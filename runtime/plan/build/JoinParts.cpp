@@ -15,8 +15,8 @@ plan::PlanT joinParts(plan::PlanT common, std::vector<plan::SlotT> slots, std::v
     common.devices += part.plan->devices;
     common.parts.push_back(std::make_unique<plan::PartT>(std::move(part)));
   }
-  common.layout = layoutLine(common);
   requireValid(common);
+  common.layout = layoutLine(common) + scheduleText(common);
   return common;
 }
 

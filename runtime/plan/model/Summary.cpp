@@ -4,8 +4,11 @@
 #include "runtime/plan/model/Devices.h"
 #include "runtime/plan/model/Mesh.h"
 #include "runtime/plan/model/Parts.h"
+#include "runtime/plan/model/Units.h"
+#include "runtime/plan/schedule/Simulate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace epl::runtime {
@@ -58,6 +61,26 @@ std::string layoutLine(const plan::PlanT &plan) {
   for (const auto &part : plan.parts)
     axes += (axes.empty() ? "[" : " + [") + axesText(*part->plan) + "]";
   return devicesText(plan) + (axes.empty() ? "" : " = " + axes);
+}
+
+std::string scheduleText(const plan::PlanT &plan) {
+  std::map<uint32_t, schedule::Table> tables = tablesOf(plan);
+  if (tables.empty())
+    return "";
+  const schedule::Table &table = tables.begin()->second;
+  uint32_t stages = 0, microBatches = 0;
+  for (const std::vector<schedule::Unit> &lane : table)
+    for (schedule::Unit unit : lane) {
+      stages = std::max(stages, unit.stage + 1);
+      microBatches = std::max(microBatches, unit.microBatch + 1);
+    }
+  std::string count = std::to_string(microBatches) + " micro-batches";
+  if (table.size() == 1)
+    return ", " + count;
+  const std::string &name = meshPlansOf(plan).front()->schedule;
+  long percent = std::lround(100 * schedule::simulate(table).bubble());
+  return ", " + std::to_string(stages) + " stages, " + count + " by " + name.substr(name.rfind('/') + 1) +
+         ", bubble " + std::to_string(percent) + " %";
 }
 
 } // namespace epl::runtime

@@ -3,9 +3,9 @@
 // A flag that is made of all samples is there behind the loop: what only one side of the selection reads of what
 // leaves the loop is done all the same. What is done of it behind the loop is a branch.
 
-// CHECK: %[[FLAG:.*]] = epl.loop_last <0, trip_count = 2> 0
+// CHECK: %[[FLAG:.*]] = epl.loop_last <0, trip_count = 2, micro_batches = true> 0
 // CHECK-NOT: epl.guards
-// CHECK: epl.loop_last <0, trip_count = 2> 1
+// CHECK: epl.loop_last <0, trip_count = 2, micro_batches = true> 1
 // CHECK-NOT: epl.guards
 // CHECK: epl.predicate 0
 // CHECK: math.exp

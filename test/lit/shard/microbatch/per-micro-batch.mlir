@@ -11,8 +11,8 @@ epl.mesh @mesh axes ["data"=1]
 epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 
 // CHECK-LABEL: func.func public @statistic
-// CHECK: %[[STATE:.*]] = epl.loop_carry <0, trip_count = 4> 0 %arg0
-// CHECK: %[[X:.*]] = epl.loop_slice <0, trip_count = 4> %arg1
+// CHECK: %[[STATE:.*]] = epl.loop_carry <0, trip_count = 4, micro_batches = true> 0 %arg0
+// CHECK: %[[X:.*]] = epl.loop_slice <0, trip_count = 4, micro_batches = true> %arg1
 // CHECK: %[[SUM:.*]] = linalg.generic {{.*}}iterator_types = ["reduction"]{{.*}} ins(%[[X]] : tensor<2xf32>)
 // CHECK: %[[ESTIMATE:.*]] = linalg.generic {{.*}} ins(%[[SUM]] : tensor<f32>)
 // CHECK: %[[FOUR:.*]] = arith.constant 4.000000e+00 : f32
@@ -20,12 +20,12 @@ epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 // CHECK: %[[NEXT:.*]] = arith.maximumf %[[STATE]], %[[ESTIMATE]]
 // CHECK: %[[SCALE:.*]] = math.sqrt %[[ESTIMATE]]
 // CHECK: linalg.generic {{.*}} ins(%[[X]], %[[SCALE]] : tensor<2xf32>, tensor<f32>)
-// CHECK: %[[C:.*]] = epl.loop_carry <0, trip_count = 4> 1
+// CHECK: %[[C:.*]] = epl.loop_carry <0, trip_count = 4, micro_batches = true> 1
 // CHECK: %[[ALL:.*]] = linalg.generic {{.*}} ins(%[[C]], %[[SCALE]] : tensor<f32>, tensor<f32>)
-// CHECK: %[[LAST:.*]] = epl.loop_last <0, trip_count = 4> 1 %[[ALL]]
+// CHECK: %[[LAST:.*]] = epl.loop_last <0, trip_count = 4, micro_batches = true> 1 %[[ALL]]
 // CHECK: %[[MEAN:.*]] = linalg.generic {{.*}} ins(%[[LAST]] : tensor<f32>)
 // CHECK: arith.divf
-// CHECK: %[[LEFT:.*]] = epl.loop_last <0, trip_count = 4> 0 %[[NEXT]]
+// CHECK: %[[LEFT:.*]] = epl.loop_last <0, trip_count = 4, micro_batches = true> 0 %[[NEXT]]
 // CHECK-NOT: epl.per_micro_batch
 // CHECK: return %[[LEFT]], %{{.*}}, %[[MEAN]]
 
@@ -71,7 +71,7 @@ epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 // CHECK-NOT: arith.mulf
 // CHECK: %[[EXP:.*]] = math.exp %[[TOP]]
 // CHECK: linalg.generic {{.*}} ins(%{{.*}}, %[[EXP]] : tensor<2xf32>, tensor<f32>)
-// CHECK: %[[LAST:.*]] = epl.loop_last <0, trip_count = 4> 0
+// CHECK: %[[LAST:.*]] = epl.loop_last <0, trip_count = 4, micro_batches = true> 0
 // CHECK: return %{{.*}}, %[[LAST]]
 func.func public @maximum(%x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) -> (tensor<8xf32>, tensor<f32>) {
   %least = arith.constant {epl.work = #fwd} dense<0xFF800000> : tensor<f32>

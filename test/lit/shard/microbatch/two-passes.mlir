@@ -11,18 +11,18 @@ epl.mesh @mesh axes ["data"=1]
 epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 
 // CHECK-LABEL: func.func public @main
-// CHECK: epl.loop_slice <0, trip_count = 4> %arg1
+// CHECK: epl.loop_slice <0, trip_count = 4, micro_batches = true> %arg1
 // CHECK: %[[H:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %arg0 : tensor<2xf32>, tensor<f32>)
 // CHECK-NOT: math.cos
-// CHECK: %[[SUM:.*]] = epl.loop_last <0, trip_count = 4> 0
-// CHECK: %[[KEPT:.*]] = epl.loop_stack <0, trip_count = 4> %[[H]]
+// CHECK: %[[SUM:.*]] = epl.loop_last <0, trip_count = 4, micro_batches = true> 0
+// CHECK: %[[KEPT:.*]] = epl.loop_stack <0, trip_count = 4, micro_batches = true> %[[H]]
 // CHECK: %[[NEW:.*]] = arith.subf %arg0, %[[SUM]]
-// CHECK: %[[X:.*]] = epl.loop_slice <1, trip_count = 4> %arg1
+// CHECK: %[[X:.*]] = epl.loop_slice <1, trip_count = 4, micro_batches = true> %arg1
 // CHECK: linalg.generic {{.*}} ins(%[[X]] : tensor<2xf32>)
 // CHECK: math.cos
-// CHECK: %[[PART:.*]] = epl.loop_slice <1, trip_count = 4> %[[KEPT]]
+// CHECK: %[[PART:.*]] = epl.loop_slice <1, trip_count = 4, micro_batches = true> %[[KEPT]]
 // CHECK: linalg.generic {{.*}} ins(%[[PART]], %{{.*}}, %[[NEW]]
-// CHECK: epl.loop_last <1, trip_count = 4> 0
+// CHECK: epl.loop_last <1, trip_count = 4, micro_batches = true> 0
 func.func public @main(%w: tensor<f32> {epl.role = "state"},
                        %x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64})
     -> (tensor<f32> {epl.updates = 0 : i64}, tensor<f32>) {
