@@ -88,7 +88,7 @@ static bool fitsCaller(ArrayRef<int64_t> shape, ArrayRef<int64_t> caller) {
     if (shape.empty())
       return false;
     int64_t taken = shape.consume_front();
-    while (taken < extent && taken > 0 && !shape.empty())
+    while (taken != extent && !shape.empty() && (taken == 1 || (taken > 0 && taken < extent)))
       taken *= shape.consume_front();
     if (taken != extent)
       return false;

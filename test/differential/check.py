@@ -45,13 +45,15 @@ class Refusal(Exception):
     """The compiler says that it does not support the program yet."""
 
 
-class Mixing(Exception):
-    """The compiler says that the program can't be done in micro-batches."""
+class Indivisible(Exception):
+    """The compiler says that the program cannot be done in micro-batches."""
 
 
 MIXES = "mixes samples across micro-batches"
-# What programs are refused for in micro-batches: samples that meet, and data that flows back from stage to stage.
-UNFIT = (MIXES, "in the order in which data flows through them")
+# Samples of one micro-batch that are too few for the devices of a constraint.
+SHORT = ("is constrained, but its size of", "'epl.constrain' op dimension")
+# Scopes that data flows back through: no stages.
+BACK = "in the order in which data flows through them"
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ AnyCase = Case | Derivatives
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a case, and what there is to say about it: of one that passed, that it mixes samples."""
+    """What became of a case, and what there is to say: of one that passed, why it was done as a whole."""
 
     outcome: str  # passed | failed | refused
     text: str = ""
@@ -175,9 +177,9 @@ def _judge(case: Case, file: Path) -> Verdict:
         tolerances = _run_and_compare(case, plan)
     except Refusal as refusal:
         return Verdict("refused", str(refusal))
-    except Mixing:
+    except Indivisible as reason:
         verdict = _judge(dataclasses.replace(case, micro_batches=1), file)
-        return dataclasses.replace(verdict, text=MIXES) if verdict.outcome == "passed" else verdict
+        return dataclasses.replace(verdict, text=str(reason)) if verdict.outcome == "passed" else verdict
     except Mismatch as mismatch:
         return Verdict("failed", str(mismatch))
     return Verdict("passed", tolerances=tolerances)
@@ -185,8 +187,9 @@ def _judge(case: Case, file: Path) -> Verdict:
 
 def _compile_alone(case: Case, file: Path, plan: Path) -> None:
     code, error = _compile(case, file, plan)
-    if code and case.micro_batches > 1 and any(reason in error for reason in UNFIT):
-        raise Mixing
+    for reason in (MIXES, *SHORT, BACK):
+        if code and case.micro_batches > 1 and reason in error:
+            raise Indivisible(reason)
     if code:
         raise (Refusal if "not supported yet" in error else Mismatch)(error)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from layout import Layout, Sharding, find_sharding_fault, write_mesh, write_sharding
-from ops import Constrain, Names, Op, join
+from ops import Names, Op, join
 from ranges import make_exact
 from tensors import DTYPES, Value
 
@@ -96,7 +96,7 @@ class Program:
     @property
     def sample_parts(self) -> int:
         """Into how many parts devices cut samples, if all scopes share their devices, at most."""
-        if self.layout.outside or self.layout.mesh or any(isinstance(op, Constrain) for op in self.ops):
+        if self.layout.outside or self.layout.mesh:
             return self.layout.devices
         return self._get_said_layout().axes.get("data", 1)
 

@@ -109,7 +109,7 @@ void Branches::addSides(Block &body) {
       }
 }
 
-/// What leaves a loop leaves it before anything that is made of it.
+/// What leaves a loop leaves it before anything that is made of it, and behind all that the loop reads.
 void Branches::findLoopsBefore() {
   for (Literal literal : literals) {
     DenseSet<LoopAttr> &before = loopsBefore.emplace_back();
@@ -121,8 +121,10 @@ void Branches::findLoopsBefore() {
     add(literal.predicate);
     for (unsigned next = 0; next < makers.size(); ++next) {
       Operation *maker = makers[next];
-      if (leavesLoop(maker))
-        before.insert(getEdgeLoop(maker));
+      if (leavesLoop(maker) && before.insert(getEdgeLoop(maker)).second)
+        for (Operation &op : body)
+          if (loops.getLoop(&op) == getEdgeLoop(maker))
+            makers.insert(&op);
       maker->walk([&](Operation *inner) { llvm::for_each(inner->getOperands(), add); });
     }
   }

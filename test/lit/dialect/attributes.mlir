@@ -73,3 +73,9 @@ func.func private @dist(!epl.dist<tensor<64x128xf32>, <@mesh, [{"data"}, {}]>>)
 module attributes {epl.machine = #epl.machine<kind = "h100", compute = <f64 = 1, f32 = 2, f16 = 3>,
     memory = <bytes = 4, bytes_per_second = 5, latency_ns = 6>, within_process = <bytes_per_second = 7, latency_ns = 8>,
     between_nodes = <latency_ns = 12, bytes_per_second = 11>, between_processes = <bytes_per_second = 9, latency_ns = 10>>} {}
+
+// A dimension of one element beside an empty one.
+// CHECK: func.func @empty(%{{.*}}: tensor<4x1x0x4xf32> {epl.caller_shape = array<i64: 4, 0, 4>})
+func.func @empty(%x: tensor<4x1x0x4xf32> {epl.caller_shape = array<i64: 4, 0, 4>}) {
+  return
+}
