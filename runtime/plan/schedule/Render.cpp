@@ -7,8 +7,6 @@
 namespace epl::runtime::schedule {
 namespace {
 
-constexpr double maxColumns = 4000; // of the whole timeline
-
 /// A box of some columns, the last one free to part it from the next: `label`, then `fill`. Without room for
 /// the label, its `letter`.
 std::string box(size_t columns, std::string label, char letter, char fill) {
@@ -24,7 +22,7 @@ std::string box(size_t columns, std::string label, char letter, char fill) {
 
 class Renderer {
 public:
-  explicit Renderer(const Run &run) : run(run) {
+  Renderer(const Run &run, double mostColumns) : run(run) {
     for (const std::vector<Span> &spans : run.spans)
       namesStages |= std::any_of(spans.begin(), spans.end(), [&](const Span &span) {
         return span.unit.stage != spans.front().unit.stage;
@@ -32,8 +30,8 @@ public:
     for (const std::vector<Span> &spans : run.spans)
       for (const Span &span : spans)
         makeRoom(span);
-    if (columnsOfTime * run.makespan > maxColumns) {
-      columnsOfTime = maxColumns / run.makespan;
+    if (columnsOfTime * run.makespan > mostColumns) {
+      columnsOfTime = mostColumns / run.makespan;
       cell = 1;
     }
   }
@@ -103,6 +101,8 @@ private:
 
 } // namespace
 
-std::string render(const Run &run, size_t width) { return Renderer(run).text(width); }
+std::string render(const Run &run, size_t width, double mostColumns) {
+  return Renderer(run, mostColumns).text(width);
+}
 
 } // namespace epl::runtime::schedule

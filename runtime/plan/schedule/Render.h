@@ -14,8 +14,8 @@
 namespace epl::runtime::schedule {
 
 /// Lines of at most `width` columns, 40 or more. The shortest unit has room for its name, but for timelines
-/// of more than some thousand columns: there, units that have none are drawn by the letters of their kinds.
-std::string render(const Run &run, size_t width);
+/// of more than `mostColumns`: there, units that have none are drawn by the letters of their kinds.
+std::string render(const Run &run, size_t width, double mostColumns = 4000);
 
 } // namespace epl::runtime::schedule
 

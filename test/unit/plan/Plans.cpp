@@ -163,10 +163,11 @@ void PlanMaker::exchange(const std::string &name, uint32_t communicator, uint32_
 }
 
 void PlanMaker::put(uint32_t channel, uint32_t source, int64_t size, const std::vector<std::string> &axes,
-                    uint32_t message) {
+                    uint32_t message, uint32_t depth) {
   plan::SendT send;
   send.channel = channel;
   send.message = message;
+  send.depth = depth;
   send.type = plan::ElementType::i8;
   send.source = source;
   send.shape = {size};
@@ -176,10 +177,11 @@ void PlanMaker::put(uint32_t channel, uint32_t source, int64_t size, const std::
 }
 
 void PlanMaker::take(uint32_t channel, uint32_t target, int64_t size, const std::vector<std::string> &axes,
-                     uint32_t message) {
+                     uint32_t message, uint32_t depth) {
   plan::ReceiveT receive;
   receive.channel = channel;
   receive.message = message;
+  receive.depth = depth;
   receive.type = plan::ElementType::i8;
   receive.target = target;
   receive.shape = {size};

@@ -71,11 +71,11 @@ public:
                 std::vector<int64_t> shape, const Axes &from, const Axes &to);
 
   /// Sends or receives the whole of a buffer, the rank's part of a tensor of `size` elements split over
-  /// `axes`.
+  /// `axes`; the channel has room for `depth` messages.
   void put(uint32_t channel, uint32_t source, int64_t size, const std::vector<std::string> &axes,
-           uint32_t message = 0);
+           uint32_t message = 0, uint32_t depth = 1);
   void take(uint32_t channel, uint32_t target, int64_t size, const std::vector<std::string> &axes,
-            uint32_t message = 0);
+            uint32_t message = 0, uint32_t depth = 1);
 
 private:
   void run(plan::KernelT kernel, const std::vector<uint32_t> &inputs, const std::vector<uint32_t> &outputs,
