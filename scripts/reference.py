@@ -346,7 +346,7 @@ def tools_page() -> Iterator[str]:
         [kernel](passes-kernel.md), each a flag of its own, and their pipelines (`--epl-parallelize`,
         `--epl-kernel`, `--epl-codegen`).
         `epl-lsp-server` is a language server for `.mlir` files.""")
-    subcommands = ("dump", "verify", "render", "explain", "schedule")
+    subcommands = ("dump", "verify", "render", "explain", "schedule", "simulate")
     plain = (("python", "-m", "epl"), *((tool,) for tool in ("epl-compile", "epl-run", "epl-plan")))
     for command in (*plain, *(("epl-plan", subcommand) for subcommand in subcommands)):
         program = sys.executable if command[0] == "python" else ROOT / "build" / "bin" / command[0]

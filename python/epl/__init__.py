@@ -27,6 +27,7 @@ from epl.merging import GraphKeys, add_to_collection, get_all_collections, get_c
 from epl.parallelize import Parallelized, parallelize
 from epl.runtime import live_bytes
 from epl.scopes import per_micro_batch, replicate, set_default_strategy, split
+from epl.simulation import MeshSimulation, Simulation
 from epl.stages import Compiled, Lowered, load
 
 
@@ -51,10 +52,12 @@ __all__ = [
     "Executable",
     "GraphKeys",
     "Lowered",
+    "MeshSimulation",
     "NotParallelWarning",
     "Parallelized",
     "RecompileWarning",
     "ScopeError",
+    "Simulation",
     "StateError",
     "StepError",
     "UnsupportedError",

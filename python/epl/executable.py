@@ -18,6 +18,7 @@ from epl.errors import ArgumentError, Error
 from epl.files import replace_file
 from epl.reports import Report
 from epl.signature import check_leaf
+from epl.simulation import Simulation, simulate
 
 PathLike = str | os.PathLike[str]
 
@@ -126,6 +127,39 @@ class Executable:
         finally:
             self._session.trace(False)
             _write(target, self._session.trace_json().encode())
+
+    def simulate(
+        self,
+        *,
+        timeline: PathLike | None = None,
+        gflops: float | None = None,
+        gbps: float | None = None,
+        link_us: float = 0.0,
+        link_gbps: float | None = None,
+    ) -> Simulation:
+        """How long a step takes, without running it: its commands in time, by the rules of the executor.
+
+        Commands take what a roofline says, or what a timeline has recorded. Each device has a core of its
+        own.
+
+        Args:
+          timeline: that `trace` wrote for this plan: commands take the medians of its times.
+          gflops: peak of a device, in 10^9 operations a second; default: measured on one core.
+          gbps: bandwidth of a device, in 10^9 bytes a second; default: measured on one core.
+          link_us: microseconds that a message to another mesh takes, beside its send and its receive.
+          link_gbps: 10^9 bytes a second of messages that a device gets; default: no limit.
+
+        Raises:
+          Error: if the timeline is none of this plan, or a number is not positive.
+        """
+        options = {
+            "trace": None if timeline is None else user_path(timeline),
+            "gflops": gflops,
+            "gbps": gbps,
+            "link": link_us,
+            "link-gbps": link_gbps,
+        }
+        return simulate(self.plan, options)
 
     def save(self, path: PathLike) -> None:
         """Writes the plan, and what is hidden beside it, to `<path>.hidden.npz`: constants, checks, prints.

@@ -1,5 +1,6 @@
 #include "Schedule.h"
 
+#include "Sensitivity.h"
 #include "Units.h"
 
 #include "runtime/Error.h"
@@ -13,7 +14,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iomanip>
 #include <limits>
 #include <sstream>
 
@@ -21,11 +21,10 @@ namespace epl::runtime::tool {
 
 using namespace schedule;
 
-static constexpr size_t lineWidth = 98;                  // 100 behind "# "
-static constexpr size_t mostListed = 16;                 // meshes, one by one
-static constexpr double linkTimes[] = {0, 0.25, 0.5, 1}; // to compare with, in forwards
-static constexpr int64_t mostOfEach = int64_t(1) << 20;  // meshes, micro-batches, stages
-static constexpr double shortest = 1e-3, longest = 1e6;  // times of units
+static constexpr size_t lineWidth = 98;                 // 100 behind "# "
+static constexpr size_t mostListed = 16;                // meshes, one by one
+static constexpr int64_t mostOfEach = int64_t(1) << 20; // meshes, micro-batches, stages
+static constexpr double shortest = 1e-3, longest = 1e6; // times of units
 
 static Costs costsOf(const ScheduleOptions &options) {
   const std::vector<double> &times = options.times;
@@ -99,19 +98,14 @@ static std::string timesText(const Costs &costs) {
          plainText(costs.link);
 }
 
-/// A line for each time of links: makespan, how much longer it is than without, bubble.
-static std::string sensitivityText(const Table &table, Costs costs) {
-  std::ostringstream text;
-  text << "link time      makespan   longer by   bubble\n";
-  costs.link = 0;
-  double without = simulate(table, costs).makespan;
-  for (double time : linkTimes) {
-    costs.link = time * costs.forward;
+/// How much longer it takes with slow links.
+static std::string growthText(const Table &table, Costs costs) {
+  auto withLink = [&](double link) {
+    costs.link = link;
     Run run = simulate(table, costs);
-    text << std::setw(9) << plainText(costs.link) << std::setw(14) << plainText(run.makespan) << std::setw(12)
-         << percentText(run.makespan / without - 1) << std::setw(9) << percentText(run.bubble()) << '\n';
-  }
-  return text.str();
+    return Figures{run.makespan, run.bubble()};
+  };
+  return sensitivityText(costs.forward, withLink, plainText);
 }
 
 static std::string commented(const std::string &text) {
@@ -129,7 +123,7 @@ std::string describeSchedule(const ScheduleOptions &options) {
   std::string figures = "makespan " + plainText(run.makespan) + ", bubble " + percentText(run.bubble()) +
                         ", micro-batches of a stage kept at most: " + keptText(run.kept) + "\n";
   return write(table) + commented("\n" + timesText(costs) + "\n\n" + render(run, lineWidth) + "\n" + figures +
-                                  "\n" + sensitivityText(table, costs));
+                                  "\n" + growthText(table, costs));
 }
 
 /// Names of generators with what they do.

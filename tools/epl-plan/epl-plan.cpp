@@ -5,7 +5,9 @@
 #include "MachineFile.h"
 #include "Measured.h"
 #include "Render.h"
+#include "RenderUnits.h"
 #include "Schedule.h"
+#include "Simulation.h"
 
 #include "tools/Tool.h"
 
@@ -25,8 +27,11 @@ using namespace epl::runtime::tool;
 
 struct Options {
   std::string plan, output, trace, devices = "cpu:2";
-  double gflops = 0, gbps = 0; // 0: to be measured
+  double gflops = 0, gbps = 0;      // 0: to be measured
+  bool units = false, text = false; // what render draws, and how
+  bool json = false;
   ScheduleOptions schedule;
+  SimulationOptions simulation;
 };
 
 /// Prints a plan even if the verifier rejects it: then the text is what helps to see why.
@@ -58,8 +63,24 @@ void write(const std::string &text, const std::string &output) {
     writeFile({reinterpret_cast<const uint8_t *>(text.data()), text.size()}, output);
 }
 
+/// The units of a step of the timeline if there is one, else simulated.
+std::string renderUnits(const plan::PlanT &plan, const Options &options) {
+  Simulation simulation = simulatePlan(plan, options.simulation);
+  const PlanRun &run = simulation.recorded ? *simulation.recorded : simulation.run;
+  std::string origin = simulation.recorded ? "recorded" : "simulated";
+  return options.text ? unitsText(plan, run, origin) : unitsPicture(plan, run, origin);
+}
+
 ExitCode render(const Options &options) {
-  write(renderPlan(readPlan(options.plan)), options.output);
+  plan::PlanT plan = readPlan(options.plan);
+  write(options.units ? renderUnits(plan, options) : renderPlan(plan), options.output);
+  return good;
+}
+
+ExitCode simulate(const Options &options) {
+  plan::PlanT plan = readPlan(options.plan);
+  Simulation simulation = simulatePlan(plan, options.simulation);
+  print(options.json ? simulationJson(plan, simulation) : describeSimulation(plan, simulation));
   return good;
 }
 
@@ -76,12 +97,10 @@ ExitCode schedule(const Options &options) {
 ExitCode explain(const Options &options) {
   plan::PlanT plan = readPlan(options.plan);
   ExplainOptions explained;
-  bool given = options.gflops > 0 && options.gbps > 0;
-  explained.machineOrigin = given ? "as given" : "measured here, on one core, where not given";
-  explained.machine.gflops = options.gflops > 0 ? options.gflops : measureGflops();
-  explained.machine.gbps = options.gbps > 0 ? options.gbps : measureGbps();
+  explained.machineOrigin = machineOrigin(options.gflops, options.gbps);
+  explained.machine = machineOf(options.gflops, options.gbps);
   if (!options.trace.empty())
-    explained.measured = measuredNanoseconds(plan, options.trace);
+    explained.measured = readTimeline(plan, options.trace).medians;
   print(explainPlan(plan, explained));
   return good;
 }
@@ -100,7 +119,8 @@ int main(int argc, char **argv) {
   CLI::App *renderCommand = app.add_subcommand(
       "render",
       "Draw a plan as SVG: a row for each lane, a box for each command, an arrow for each wait; below, "
-      "who holds what, and every collective with its bytes and the ops that are why");
+      "who holds what, and every collective with its bytes and the ops that are why. With --units its "
+      "pipeline in time");
   CLI::App *explainCommand = app.add_subcommand(
       "explain",
       "Report what a plan costs: its memory, who holds what, its ten most expensive kernels, and its "
@@ -113,21 +133,25 @@ int main(int argc, char **argv) {
       "schedule",
       "Print a pipeline's schedule as a table, with its timeline and what it costs, without a plan");
   addScheduleOptions(*scheduleCommand, options.schedule);
-  for (CLI::App *command : {dumpCommand, verifyCommand, renderCommand, explainCommand})
+  CLI::App *simulateCommand = app.add_subcommand(
+      "simulate", "Run a plan's commands in time, without devices, and report how long a step takes, what "
+                  "each mesh waits for, and how that grows with the time of messages between meshes");
+  for (CLI::App *command : {dumpCommand, verifyCommand, renderCommand, explainCommand, simulateCommand})
     command->add_option("file", options.plan, "The plan file (.eplan)")->required();
-  renderCommand->add_option("-o,--output", options.output, "The SVG file to write; default: standard output");
+  renderCommand->add_option("-o,--output", options.output, "The file to write; default: standard output");
+  CLI::Option *units = renderCommand->add_flag(
+      "--units", options.units,
+      "Draw a row for each mesh and in it a box for each unit, the forward or backward work of a "
+      "micro-batch, when it is done: as the simulation says, or in a step of the timeline of --trace");
+  renderCommand->add_flag("--text", options.text, "As text instead of SVG")->needs(units);
+  for (CLI::Option *option : addSimulationOptions(*renderCommand, options.simulation))
+    option->needs(units);
+  addSimulationOptions(*simulateCommand, options.simulation);
+  simulateCommand->add_flag("--json", options.json, "Print JSON, with times in seconds");
   machineCommand->add_option("-o,--output", options.output, "The file to write; default: standard output");
   machineCommand->add_option("--devices", options.devices, "The devices that exchange values, cpu:N")
       ->capture_default_str();
-  explainCommand
-      ->add_option("--gflops", options.gflops,
-                   "Peak of a device in 10^9 operations a second; default: measured with the library of "
-                   "matrix products")
-      ->check(isPositive());
-  explainCommand
-      ->add_option("--gbps", options.gbps,
-                   "Bandwidth of a device in 10^9 bytes a second; default: measured by copying memory")
-      ->check(isPositive());
+  addMachineOptions(*explainCommand, options.gflops, options.gbps);
   explainCommand->add_option("--trace", options.trace,
                              "A timeline of this plan (compiled.trace, epl-run --trace): its times are shown "
                              "instead of estimates");
@@ -140,6 +164,8 @@ int main(int argc, char **argv) {
       return machine(options);
     if (app.got_subcommand(scheduleCommand))
       return schedule(options);
+    if (app.got_subcommand(simulateCommand))
+      return simulate(options);
     return app.got_subcommand(renderCommand) ? render(options) : explain(options);
   });
 }

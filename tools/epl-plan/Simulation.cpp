@@ -1,0 +1,265 @@
+#include "Simulation.h"
+
+#include "Measured.h"
+#include "Sensitivity.h"
+#include "Shardings.h"
+#include "Units.h"
+
+#include "tools/Tool.h"
+
+#include "runtime/plan/model/Parts.h"
+#include "runtime/plan/model/Units.h"
+#include "runtime/plan/simulate/UnitTimes.h"
+
+#include <nlohmann/json.hpp>
+
+#include <numeric>
+#include <set>
+#include <sstream>
+
+namespace epl::runtime::tool {
+
+static constexpr double nanosecondsInMicrosecond = 1e3, nanosecondsInSecond = 1e9;
+
+void addMachineOptions(CLI::App &command, double &gflops, double &gbps) {
+  command
+      .add_option("--gflops", gflops,
+                  "Peak of a device in 10^9 operations a second; default: measured with the library of "
+                  "matrix products")
+      ->check(isPositive());
+  command
+      .add_option("--gbps", gbps,
+                  "Bandwidth of a device in 10^9 bytes a second; default: measured by copying memory")
+      ->check(isPositive());
+}
+
+Machine machineOf(double gflops, double gbps) {
+  return {.gflops = gflops > 0 ? gflops : measureGflops(), .gbps = gbps > 0 ? gbps : measureGbps()};
+}
+
+std::string machineOrigin(double gflops, double gbps) {
+  return gflops > 0 && gbps > 0 ? "as given" : "measured here, on one core, where not given";
+}
+
+std::vector<CLI::Option *> addSimulationOptions(CLI::App &command, SimulationOptions &options) {
+  addMachineOptions(command, options.gflops, options.gbps);
+  command.add_option("--trace", options.trace,
+                     "A timeline of this plan (compiled.trace, epl-run --trace): commands take the medians "
+                     "of its times instead of estimates");
+  command
+      .add_option("--times", options.times,
+                  "How many microseconds a stage's forward, input gradient and weight gradient take, its "
+                  "whole backward as long as the last two; all else takes none: what the schedule alone "
+                  "costs")
+      ->delimiter(',')
+      ->expected(3)
+      ->type_name("F,I,W")
+      ->check(isPositive().description(""));
+  command
+      .add_option("--link", options.link,
+                  "How many microseconds a message to another mesh takes, beside its send and its "
+                  "receive (default 0)")
+      ->check(CLI::NonNegativeNumber.description(""));
+  command
+      .add_option("--link-gbps", options.linkGbps,
+                  "10^9 bytes a second of messages that a device gets (default: no limit)")
+      ->check(isPositive());
+  command
+      .add_option("--lanes", options.lanes,
+                  "shared: one thread runs all lanes of a device, one command at a time; own: lanes run "
+                  "side by side; auto (default): as the plan's kind of devices does")
+      ->check(CLI::IsMember({"auto", "shared", "own"}));
+  std::vector<CLI::Option *> all;
+  for (const char *name : {"--gflops", "--gbps", "--trace", "--times", "--link", "--link-gbps", "--lanes"})
+    all.push_back(command.get_option(name));
+  return all;
+}
+
+/// What each command takes on a machine at best.
+static std::vector<std::vector<double>> estimates(const plan::PlanT &plan, const Machine &machine) {
+  std::vector<std::vector<double>> nanoseconds;
+  for (const plan::PlanT *part : meshPlansOf(plan)) {
+    Mesh mesh(*part);
+    nanoseconds.emplace_back();
+    for (const auto &command : part->commands)
+      nanoseconds.back().push_back(machine.nanoseconds(costOf(*part, mesh, *command)));
+  }
+  return nanoseconds;
+}
+
+static schedule::Costs costsOf(std::vector<double> times) {
+  for (double &time : times)
+    time *= nanosecondsInMicrosecond;
+  return {.forward = times[0], .backward = times[1] + times[2], .input = times[1], .weight = times[2]};
+}
+
+static void setTimes(Simulation &simulation, const plan::PlanT &plan, const SimulationOptions &options) {
+  if (!options.times.empty()) {
+    schedule::Costs costs = costsOf(options.times);
+    simulation.assumptions.nanoseconds = commandTimes(plan, costs);
+    simulation.times = "F " + timeText(costs.forward) + ", I " + timeText(costs.input) + ", W " +
+                       timeText(costs.weight) + ", B as I and W; no other command takes time";
+  } else if (!options.trace.empty()) {
+    Recording recording = readTimeline(plan, options.trace);
+    simulation.assumptions.nanoseconds = std::move(recording.medians);
+    simulation.recorded = std::move(recording.step);
+    simulation.times = "measured, the median of steps and devices";
+  } else {
+    Machine machine = machineOf(options.gflops, options.gbps);
+    simulation.assumptions.nanoseconds = estimates(plan, machine);
+    simulation.times = "estimates for " + numberText(machine.gflops) + " GF/s and " +
+                       numberText(machine.gbps) + " GB/s a device (" +
+                       machineOrigin(options.gflops, options.gbps) + ")";
+  }
+}
+
+Simulation simulatePlan(const plan::PlanT &plan, const SimulationOptions &options) {
+  Simulation simulation;
+  setTimes(simulation, plan, options);
+  simulation.assumptions.link.nanoseconds = options.link * nanosecondsInMicrosecond;
+  if (options.linkGbps)
+    simulation.assumptions.link.gbps = *options.linkGbps;
+  simulation.assumptions.lanesShareThread =
+      options.lanes == "auto" ? lanesShareThread(plan) : options.lanes == "shared";
+  simulation.run = simulate(plan, simulation.assumptions);
+  return simulation;
+}
+
+std::vector<std::string> meshDevices(const plan::PlanT &plan) {
+  std::vector<std::string> devices;
+  devices.reserve(plan.parts.size());
+  for (const auto &part : plan.parts)
+    devices.push_back(deviceNames(plan, *part));
+  if (devices.empty())
+    devices.push_back(
+        plan.device_kind + ":0" +
+        (plan.devices > 1 ? " to " + plan.device_kind + ":" + std::to_string(plan.devices - 1) : ""));
+  return devices;
+}
+
+std::string scheduleText(const plan::PlanT &plan) {
+  std::set<uint32_t> stages, microBatches;
+  std::string name;
+  for (const plan::PlanT *part : meshPlansOf(plan)) {
+    name = part->schedule.empty() ? name : part->schedule;
+    for (const plan::Unit &unit : part->units) {
+      stages.insert(unit.stage());
+      microBatches.insert(unit.micro_batch());
+    }
+  }
+  if (stages.empty())
+    return "";
+  return "schedule " + name + " of " + std::to_string(stages.size()) +
+         (stages.size() == 1 ? " stage and " : " stages and ") + std::to_string(microBatches.size()) +
+         (microBatches.size() == 1 ? " micro-batch" : " micro-batches");
+}
+
+static std::string causeText(WaitFor wait) {
+  std::string mesh = " mesh " + std::to_string(wait.mesh);
+  switch (wait.cause) {
+  case WaitCause::message:
+    return "messages from" + mesh;
+  case WaitCause::room:
+    return "room for messages to" + mesh;
+  case WaitCause::collective:
+    return "collectives";
+  case WaitCause::copy:
+    return "copies";
+  case WaitCause::end:
+    return "the end of the step";
+  }
+  return "";
+}
+
+static std::string meshText(const MeshRun &mesh, double makespan, uint32_t kept) {
+  std::ostringstream text;
+  text << "  busy " << timeText(mesh.busy) << ", " << percentText(makespan > 0 ? mesh.busy / makespan : 0);
+  if (kept != 0)
+    text << "; keeps " << kept << (kept == 1 ? " micro-batch" : " micro-batches") << " at most";
+  text << '\n';
+  for (const auto &[cause, time] : mesh.waits)
+    text << "  waits " << timeText(time) << " for " << causeText(cause) << '\n';
+  return text.str();
+}
+
+static std::string assumptionsText(const Simulation &simulation) {
+  const Assumptions &assumptions = simulation.assumptions;
+  bool hasLimit = assumptions.link.gbps < std::numeric_limits<double>::infinity();
+  return "times of commands: " + simulation.times +
+         "\nbetween meshes: " + timeText(assumptions.link.nanoseconds) + " a message" +
+         (hasLimit ? " and " + numberText(assumptions.link.gbps) + " GB/s" : "") +
+         ", beside its send and its receive\nlanes of a device: " +
+         (assumptions.lanesShareThread ? "run by one thread, which has a core of its own\n"
+                                       : "run side by side\n");
+}
+
+/// The mean time of forward units; 0 if there are none.
+static double forwardTime(const schedule::Run &units) {
+  double sum = 0, count = 0;
+  for (const std::vector<schedule::Span> &spans : units.spans)
+    for (const schedule::Span &span : spans)
+      if (span.unit.kind == schedule::Kind::forward) {
+        sum += span.end - span.begin;
+        ++count;
+      }
+  return count > 0 ? sum / count : 0;
+}
+
+static std::string growthText(const plan::PlanT &plan, const Simulation &simulation, double forward) {
+  auto withLink = [&](double link) {
+    Assumptions assumptions = simulation.assumptions;
+    assumptions.link.nanoseconds = link;
+    PlanRun run = simulate(plan, assumptions);
+    return Figures{run.makespan, run.bubble()};
+  };
+  return sensitivityText(forward, withLink, timeText);
+}
+
+std::string describeSimulation(const plan::PlanT &plan, const Simulation &simulation) {
+  const PlanRun &run = simulation.run;
+  schedule::Run units = unitsOf(plan, run);
+  std::ostringstream text;
+  text << plan.layout << '\n';
+  if (std::string schedule = scheduleText(plan); !schedule.empty())
+    text << schedule << '\n';
+  text << assumptionsText(simulation) << "\nmakespan " << timeText(run.makespan) << ", bubble "
+       << percentText(run.bubble()) << '\n';
+  if (simulation.recorded)
+    text << "measured " << timeText(simulation.recorded->makespan) << ", "
+         << numberText(simulation.recorded->makespan / run.makespan) << " times that; the median of steps\n";
+  std::vector<std::string> devices = meshDevices(plan);
+  for (size_t mesh = 0; mesh < run.meshes.size(); ++mesh)
+    text << "\nmesh " << mesh << ", " << devices[mesh] << '\n'
+         << meshText(run.meshes[mesh], run.makespan, units.kept[mesh]);
+  if (double forward = forwardTime(units); forward > 0 && !plan.parts.empty())
+    text << '\n' << growthText(plan, simulation, forward);
+  return text.str();
+}
+
+std::string simulationJson(const plan::PlanT &plan, const Simulation &simulation) {
+  using Json = nlohmann::ordered_json;
+  const PlanRun &run = simulation.run;
+  std::vector<std::string> devices = meshDevices(plan);
+  std::vector<uint32_t> kept = unitsOf(plan, run).kept;
+  Json meshes = Json::array();
+  for (size_t mesh = 0; mesh < run.meshes.size(); ++mesh) {
+    Json waits = Json::object();
+    for (const auto &[cause, time] : run.meshes[mesh].waits)
+      waits[causeText(cause)] = time / nanosecondsInSecond;
+    meshes.push_back({{"devices", devices[mesh]},
+                      {"busy", run.meshes[mesh].busy / nanosecondsInSecond},
+                      {"kept", kept[mesh]},
+                      {"waits", std::move(waits)}});
+  }
+  Json measured;
+  if (simulation.recorded)
+    measured = simulation.recorded->makespan / nanosecondsInSecond;
+  return Json{{"makespan", run.makespan / nanosecondsInSecond},
+              {"bubble", run.bubble()},
+              {"measured", std::move(measured)},
+              {"meshes", std::move(meshes)}}
+             .dump(2) +
+         "\n";
+}
+
+} // namespace epl::runtime::tool
