@@ -1,12 +1,12 @@
 """Train a character-level GPT on the licenses of this system, data parallel on CPU devices, and let it write.
 
 A flax model, an optax optimizer, dropout, for one device; what makes the step parallel are the lines
-`with epl.replicate(...):` and the decorator. Run it by `scripts/demo gpt`, or in the repository's environment:
+`with epl.replicate(...)` and the decorator. Run it by `scripts/demo gpt`, or in the repository's environment:
 
     python examples/gpt.py [--devices cpu:2] [--steps 300] [--trace gpt.json]
 
-With stages it is a pipeline: each stage has devices of its own and some of the layers, and the batch goes through them
-in micro-batches:
+With stages it is a pipeline: each stage has devices of its own and some of the layers, and the batch goes
+through them in micro-batches:
 
     python examples/gpt.py --stages 2 --micro-batches 8 --schedule zb-h1
 """

@@ -34,8 +34,8 @@ def advise(program: adapter.Program, name: str, layout: str, arguments: Sequence
     Args:
       program: the step.
       name: of the step.
-      layout: of its plan: `cpu:2 = data 2, 4 micro-batches`, with brackets round each of several meshes, and what
-        its schedule is if these are a pipeline.
+      layout: of its plan: `cpu:2 = data 2, 4 micro-batches`, with brackets round each of several meshes,
+        and the schedule of a pipeline.
       arguments: of the step.
     """
     devices, _, axes = layout.partition(" = ")

@@ -96,7 +96,7 @@ class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):
         return self._cut_regions(forward + again)
 
     def _make_stages(self) -> tuple[tuple[Region, ...], tuple[int, int] | None]:
-        """Scopes as stages of a pipeline: data flows forwards through them, and backwards in a backward phase."""
+        """Scopes as stages of a pipeline: data flows forwards through them, then backwards."""
         forward = list(range(len(self.layout.scopes)))
         if self.roll(0.25):
             return self._cut_regions(forward), None
