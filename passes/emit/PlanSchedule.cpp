@@ -8,6 +8,8 @@
 
 #include "llvm/Support/DebugLog.h"
 
+#include <set>
+
 #define DEBUG_TYPE "epl-plan-schedule"
 
 using namespace mlir;
@@ -30,10 +32,10 @@ FailureOr<PlanSchedule> PlanSchedule::create(ArrayRef<func::FuncOp> functions,
   Channels channels;
   for (func::FuncOp function : functions)
     made.addChannels(function, channels);
-  if (failed(made.verifyFlow(channels)))
-    return failure();
   made.makeTable(schedule);
   made.requireUnits();
+  if (failed(made.verifyFlow(channels)))
+    return failure();
   made.findDepths(channels);
   return made;
 }
@@ -90,14 +92,33 @@ void PlanSchedule::requireUnits() const {
                                  ", where the step does its work");
 }
 
-/// Data flows forwards by ascending stages, and backwards by descending ones.
+/// Does the units of the table, each when what it receives has been sent: none is left.
 LogicalResult PlanSchedule::verifyFlow(const Channels &channels) const {
+  std::map<schedule::Unit, SmallVector<Ends>> incoming;
   for (auto &[channel, ends] : channels)
-    if (units.begin()->second->isBefore(ends.receiver, ends.sender))
-      return ends.slice->emitError()
-             << "unit " << schedule::toString(ends.receiver) << " reads what unit "
-             << schedule::toString(ends.sender)
-             << " makes, expected stages of a pipeline in the order in which data flows through them";
+    if (ends.slice)
+      incoming[ends.receiver].push_back(ends);
+  std::set<schedule::Unit> done;
+  auto findMissing = [&](schedule::Unit unit) -> std::optional<Ends> {
+    for (Ends ends : incoming[{unit.stage, unit.kind, 0}])
+      if (!done.contains({ends.sender.stage, ends.sender.kind, unit.microBatch}))
+        return ends;
+    return std::nullopt;
+  };
+  std::vector<size_t> counts(table.size());
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (auto [lane, count] : llvm::zip_equal(table, counts))
+      for (; count < lane.size() && !findMissing(lane[count]); ++count, moved = true)
+        done.insert(lane[count]);
+  }
+  for (auto [lane, count] : llvm::zip_equal(table, counts))
+    if (std::optional<Ends> missing = count < lane.size() ? findMissing(lane[count]) : std::nullopt)
+      return missing->slice->emitError()
+             << "unit " << schedule::toString(lane[count]) << " reads what unit "
+             << schedule::toString(missing->sender)
+             << " makes, which waits for it in this schedule; expected stages of a pipeline in the order in "
+                "which data flows through them";
   return success();
 }
 

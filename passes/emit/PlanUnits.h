@@ -50,8 +50,6 @@ public:
   /// The values of an iteration that a unit reads and others of it make, and those that it makes for others.
   ArrayRef<Value> getRead(schedule::Unit unit) const { return find(read, unit); }
   ArrayRef<Value> getKept(schedule::Unit unit) const { return find(kept, unit); }
-  /// Whether a unit of an iteration comes before another one, on whatever meshes these are.
-  bool isBefore(schedule::Unit unit, schedule::Unit other) const { return getRank(unit) < getRank(other); }
 
   /// Fails, with an error at the op, if an iteration would have to wait for later work of the one before.
   LogicalResult verify() const;

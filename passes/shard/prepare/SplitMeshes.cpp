@@ -108,6 +108,7 @@ private:
   void cloneOp(Operation *op, Clone &clone);
   void leave(LoopAttr loop, Clone &clone);
   void setWork(Operation *op, unsigned mesh);
+  void setWork(Operation *op, Operation *maker, unsigned mesh);
 
   /// The loop over micro-batches of which each iteration has a `value` of its own, or null.
   LoopAttr getMicroLoop(Value value) const {
@@ -275,6 +276,13 @@ void MeshSplitter::setWork(Operation *op, unsigned mesh) {
   op->setAttr(EplDialect::kWorkAttr, WorkAttr::get(op->getContext(), name, work.getKind()));
 }
 
+/// The work of what is sent is that of its maker.
+void MeshSplitter::setWork(Operation *op, Operation *maker, unsigned mesh) {
+  if (Attribute work = maker->getAttr(EplDialect::kWorkAttr))
+    op->setAttr(EplDialect::kWorkAttr, work);
+  setWork(op, mesh);
+}
+
 /// Clones `op`, and before it those ops that it reads and that every mesh makes for itself.
 void MeshSplitter::cloneOp(Operation *op, Clone &clone) {
   for (Value value : getUsedValues(op))
@@ -296,8 +304,7 @@ Value MeshSplitter::getClone(Value value, Clone &clone) {
   }
   auto slice = LoopSliceOp::create(clone.builder, value.getLoc(), value.getType(), getMicroLoop(value),
                                    /*reverse=*/UnitAttr(), all);
-  slice->setAttr(EplDialect::kWorkAttr, producer->getAttr(EplDialect::kWorkAttr));
-  setWork(slice, clone.mesh);
+  setWork(slice, producer, clone.mesh);
   clone.mapping.map(value, slice);
   return slice;
 }
@@ -313,8 +320,7 @@ void MeshSplitter::leave(LoopAttr loop, Clone &clone) {
       continue;
     auto stack = LoopStackOp::create(clone.builder, value.getLoc(), getChannelType(value), loop,
                                      /*reverse=*/UnitAttr(), clone.mapping.lookup(value));
-    stack->setAttr(EplDialect::kWorkAttr, value.getDefiningOp()->getAttr(EplDialect::kWorkAttr));
-    setWork(stack, clone.mesh);
+    setWork(stack, value.getDefiningOp(), clone.mesh);
     clone.sent[value] = stack;
   }
 }

@@ -186,7 +186,8 @@ static void checkShape(const Generator &generator, const Shape &shape) {
                     " stages: expected 1 or more of each");
   if (generator.hasSeveralStages != (stages > 1))
     throw PlanError(schedule + " has " + (generator.hasSeveralStages ? "2 or more stages" : "1 stage") +
-                    " on each mesh, found " + std::to_string(stages) + "; those with as many are " + listNames(stages > 1));
+                    " on each mesh, found " + std::to_string(stages) + "; those with as many are " +
+                    listNames(stages > 1));
   if (shape.meshes > maxMeshes)
     throw PlanError(schedule + " is of " + std::to_string(shape.meshes) + " meshes, expected at most " +
                     std::to_string(maxMeshes) + ", as each has devices of its own");

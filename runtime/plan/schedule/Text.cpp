@@ -1,8 +1,8 @@
 #include "runtime/plan/schedule/Text.h"
 
 #include "runtime/plan/format/Error.h"
-#include "runtime/plan/format/Report.h"
 #include "runtime/plan/format/Quoted.h"
+#include "runtime/plan/format/Report.h"
 
 #include <charconv>
 #include <optional>

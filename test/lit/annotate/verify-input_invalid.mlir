@@ -373,3 +373,12 @@ func.func @main(%x: tensor<f32> {epl.role = "constant"}) -> tensor<i1> {
   } -> tensor<i1>
   return %1 : tensor<i1>
 }
+
+// -----
+
+func.func @main(%x: tensor<4x2xf32> {epl.role = "constant"}) -> tensor<4x2xf32> {
+  // expected-error@+1 {{'epl.loop_slice' op is of a loop over micro-batches, which only "epl-form-micro-batches" makes}}
+  %0 = epl.loop_slice <0, trip_count = 4, micro_batches = true> %x : tensor<4x2xf32> -> tensor<2xf32>
+  %1 = epl.loop_stack <0, trip_count = 4, micro_batches = true> %0 : tensor<2xf32> -> tensor<4x2xf32>
+  return %1 : tensor<4x2xf32>
+}
