@@ -56,6 +56,7 @@ std::vector<uint32_t> Schedule::stageMeshes() const {
     for (Unit unit : table[mesh])
       meshes.emplace(unit.stage, mesh);
   std::vector<uint32_t> list;
+  list.reserve(meshes.size());
   for (auto [stage, mesh] : meshes)
     list.push_back(mesh);
   return list;
