@@ -184,8 +184,9 @@ class Iterations(Elementwise, Reductions):
         op = self._finish([source, first], first.type.shape, [along(*loops)] * 2, [Output(loops, body)])
         if op is None:
             return None
+        count = len(self.ops)
         self._add(dataclasses.replace(op, results=(dataclasses.replace(op.result, bound=1),)))
-        return self.ops[-1].result
+        return self.ops[-1].result if len(self.ops) > count else None
 
     def _stack(self, part: Value, trip_count: int) -> Stacked:
         stack = self._new((trip_count, *part.type.shape), part.type.element, part.bound)
