@@ -52,13 +52,13 @@ LoopAttr mlir::epl::getChannelLoop(Value value) {
   return slice && isOfMicroBatches(slice.getLoop()) ? slice.getLoop() : LoopAttr();
 }
 
-bool mlir::epl::isSent(Value value) {
-  return llvm::any_of(value.getUses(), [](OpOperand &use) {
-    auto function = dyn_cast<FunctionOpInterface>(use.getOwner()->getParentOp());
-    return use.getOwner()->hasTrait<OpTrait::IsTerminator>() && function &&
-           function.getResultAttr(use.getOperandNumber(), EplDialect::kChannelAttr);
-  });
+bool mlir::epl::isSend(OpOperand &use) {
+  auto function = dyn_cast<FunctionOpInterface>(use.getOwner()->getParentOp());
+  return use.getOwner()->hasTrait<OpTrait::IsTerminator>() && function &&
+         function.getResultAttr(use.getOperandNumber(), EplDialect::kChannelAttr);
 }
+
+bool mlir::epl::isSent(Value value) { return llvm::any_of(value.getUses(), isSend); }
 
 ChannelUses::ChannelUses(FunctionOpInterface function) {
   Block &body = function.getFunctionBody().front();

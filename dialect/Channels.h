@@ -30,7 +30,9 @@ namespace mlir::epl {
 /// Whether `value` is an argument that comes from another mesh.
 bool isReceived(Value value);
 
-/// Whether a function returns `value` for another mesh.
+/// Whether a use is that a function returns a value for another mesh.
+bool isSend(OpOperand &use);
+/// Whether a value has such a use.
 bool isSent(Value value);
 
 /// The first op of the value's block that reads it, or null. What is made of a received value stands there

@@ -99,12 +99,8 @@ void PlanBuilder::receivePart(LoopSliceOp op, int64_t part) {
 
 void PlanBuilder::sendPart(LoopStackOp op, int64_t part) {
   builder.setGuards({});
-  for (OpOperand &use : op.getResult().getUses()) {
-    Attribute channel = isa<func::ReturnOp>(use.getOwner())
-                            ? func.getResultAttr(use.getOperandNumber(), EplDialect::kChannelAttr)
-                            : Attribute();
-    if (!channel)
-      continue;
+  for (OpOperand &use : llvm::make_filter_range(op.getResult().getUses(), isSend)) {
+    Attribute channel = func.getResultAttr(use.getOperandNumber(), EplDialect::kChannelAttr);
     auto send = makeEnd<plan::SendT>(cast<DistType>(op.getOperand().getType()), channel, part);
     send.source = buffers.lookup(op.getOperand());
     builder.send(getInfo(op, "send"), std::move(send));

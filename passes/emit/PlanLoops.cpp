@@ -87,20 +87,13 @@ void PlanBuilder::addSlice(LoopSliceOp op, int64_t part) {
   addCopy(op, "slice", copy);
 }
 
-/// Whether a use of a stack is that each iteration sends its part.
-static bool isSend(OpOperand &use) {
-  auto function = dyn_cast<func::FuncOp>(use.getOwner()->getParentOp());
-  return isa<func::ReturnOp>(use.getOwner()) &&
-         function.getResultAttr(use.getOperandNumber(), EplDialect::kChannelAttr) &&
-         getChannelLoop(use.get());
-}
-
 void PlanBuilder::addPart(LoopStackOp op, int64_t part) {
   uint32_t made = buffers.lookup(op.getOperand());
-  if (getChannelLoop(op.getResult()) && isSent(op.getResult()))
+  if (getChannelLoop(op.getResult())) {
     sendPart(op, part);
-  if (llvm::all_of(op.getResult().getUses(), isSend))
-    return;
+    if (llvm::all_of(op.getResult().getUses(), isSend))
+      return;
+  }
   if (llvm::all_of(op.getResult().getUsers(), llvm::IsaPred<LoopSliceOp>)) {
     stacks[op].resize(op.getLoop().getTripCount());
     stacks[op][part] = made;

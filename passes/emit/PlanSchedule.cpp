@@ -4,6 +4,7 @@
 
 #include "dialect/Channels.h"
 #include "runtime/plan/format/Error.h"
+#include "runtime/plan/schedule/Flow.h"
 #include "runtime/plan/schedule/Simulate.h"
 
 #include "llvm/Support/DebugLog.h"
@@ -98,27 +99,26 @@ LogicalResult PlanSchedule::verifyFlow(const Channels &channels) const {
   for (auto &[channel, ends] : channels)
     if (ends.slice)
       incoming[ends.receiver].push_back(ends);
-  std::set<schedule::Unit> done;
-  auto findMissing = [&](schedule::Unit unit) -> std::optional<Ends> {
-    for (Ends ends : incoming[{unit.stage, unit.kind, 0}])
-      if (!done.contains({ends.sender.stage, ends.sender.kind, unit.microBatch}))
-        return ends;
-    return std::nullopt;
+  auto of = [](schedule::Unit unit, uint32_t microBatch) {
+    return schedule::Unit{unit.stage, unit.kind, microBatch};
   };
-  std::vector<size_t> counts(table.size());
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (auto [lane, count] : llvm::zip_equal(table, counts))
-      for (; count < lane.size() && !findMissing(lane[count]); ++count, moved = true)
-        done.insert(lane[count]);
-  }
+  auto getSenders = [&](schedule::Unit unit) {
+    std::vector<schedule::Unit> senders;
+    for (const Ends &ends : incoming[of(unit, 0)])
+      senders.push_back(of(ends.sender, unit.microBatch));
+    return senders;
+  };
+  std::set<schedule::Unit> done;
+  std::vector<size_t> counts = schedule::walk(table, schedule::Flow(table), getSenders,
+                                              [&](size_t, schedule::Unit unit) { done.insert(unit); });
   for (auto [lane, count] : llvm::zip_equal(table, counts))
-    if (std::optional<Ends> missing = count < lane.size() ? findMissing(lane[count]) : std::nullopt)
-      return missing->slice->emitError()
-             << "unit " << schedule::toString(lane[count]) << " reads what unit "
-             << schedule::toString(missing->sender)
-             << " makes, which waits for it in this schedule; expected stages of a pipeline in the order in "
-                "which data flows through them";
+    for (const Ends &ends : count < lane.size() ? incoming[of(lane[count], 0)] : SmallVector<Ends>())
+      if (schedule::Unit sender = of(ends.sender, lane[count].microBatch); !done.contains(sender))
+        return ends.slice->emitError()
+               << "unit " << schedule::toString(lane[count]) << " reads what unit "
+               << schedule::toString(sender)
+               << " makes, which waits for it in this schedule; expected stages of a pipeline in the order "
+                  "in which data flows through them";
   return success();
 }
 

@@ -14,7 +14,7 @@ import functools
 import re
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Generic, NoReturn, ParamSpec, TypeVar
+from typing import Any, Generic, NoReturn, ParamSpec, Self, TypeVar
 
 from epl.adapters.jax import hooks
 from epl.errors import ScopeError
@@ -26,20 +26,21 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _default: Strategy | None = None
 
 
-class Scope(contextlib.AbstractContextManager["Scope"], contextlib.ContextDecorator):
-    """A scope to enter with `with`, or to decorate a function with, each call of which enters it.
+class _Block(contextlib.AbstractContextManager[Any], contextlib.ContextDecorator):
+    """What enters with `with`, or at each call of a function that it decorates.
 
     It may be entered several times, each time as if it were written anew.
     """
 
-    def __init__(self, strategy: Strategy) -> None:
-        self.strategy = strategy
+    def __init__(self) -> None:
         self._open: list[contextlib.AbstractContextManager[None]] = []
 
-    def __enter__(self) -> Scope:
-        table = open_step()
-        strategy = dataclasses.replace(self.strategy, place=calling_place())
-        block = table.entered(strategy) if table else outside_of_steps(strategy)
+    def _make(self) -> contextlib.AbstractContextManager[None]:
+        """What one entry enters."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        block = self._make()
         block.__enter__()
         self._open.append(block)
         return self
@@ -48,6 +49,22 @@ class Scope(contextlib.AbstractContextManager["Scope"], contextlib.ContextDecora
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._open.pop().__exit__(kind, error, traceback)
+
+
+class Scope(_Block):
+    """A scope to enter with `with`, or to decorate a function with, each call of which enters it.
+
+    It may be entered several times, each time as if it were written anew.
+    """
+
+    def __init__(self, strategy: Strategy) -> None:
+        super().__init__()
+        self.strategy = strategy
+
+    def _make(self) -> contextlib.AbstractContextManager[None]:
+        table = open_step()
+        strategy = dataclasses.replace(self.strategy, place=calling_place())
+        return table.entered(strategy) if table else outside_of_steps(strategy)
 
     def __repr__(self) -> str:
         return str(self.strategy)
@@ -168,22 +185,11 @@ def split(
     return _scope(Kind.SPLIT, device_count, name, dims)
 
 
-class PerMicroBatch(contextlib.AbstractContextManager["PerMicroBatch"], contextlib.ContextDecorator):
+class PerMicroBatch(_Block):
     """What `epl.per_micro_batch()` returns: to enter with `with`, or to decorate a function with."""
 
-    def __init__(self) -> None:
-        self._open: list[contextlib.AbstractContextManager[None]] = []
-
-    def __enter__(self) -> PerMicroBatch:
-        block = entered_per_micro_batch()
-        block.__enter__()
-        self._open.append(block)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._open.pop().__exit__(kind, error, traceback)
+    def _make(self) -> contextlib.AbstractContextManager[None]:
+        return entered_per_micro_batch()
 
     def __repr__(self) -> str:
         return "epl.per_micro_batch()"

@@ -4,7 +4,6 @@
 #include "Units.h"
 
 #include "runtime/Error.h"
-#include "runtime/plan/format/Reader.h"
 #include "runtime/plan/model/Names.h"
 #include "runtime/plan/schedule/Check.h"
 #include "runtime/plan/schedule/Generators.h"
@@ -35,26 +34,13 @@ static Costs costsOf(const ScheduleOptions &options) {
           .link = options.link};
 }
 
-/// Stages and micro-batches that a table must have if it is whole: one more than the largest numbers.
-static Shape shapeOf(const Table &table) {
-  constexpr uint32_t largest = std::numeric_limits<uint32_t>::max() - 1;
-  uint32_t stage = 0, microBatch = 0;
-  for (const std::vector<Unit> &lane : table)
-    for (Unit unit : lane) {
-      stage = std::max(stage, std::min(unit.stage, largest));
-      microBatch = std::max(microBatch, std::min(unit.microBatch, largest));
-    }
-  return {.meshes = 1, .stagesPerMesh = stage + 1, .microBatches = microBatch + 1};
-}
-
-static Table readTable(const ScheduleOptions &options) {
-  std::vector<uint8_t> bytes = readBytes(options.kind);
-  Table table = parse({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, options.kind);
+static Table readChecked(const ScheduleOptions &options) {
+  Table table = readTable(options.kind);
   if (options.meshes && *options.meshes != table.size())
     throw Error("schedule " + quoted(options.kind) + " is of " + std::to_string(table.size()) +
                 " meshes, expected " + std::to_string(*options.meshes));
-  Shape found = shapeOf(table);
-  uint64_t stages = options.stagesPerMesh ? table.size() * *options.stagesPerMesh : found.stagesPerMesh;
+  Extents found = extentsOf(table);
+  uint64_t stages = options.stagesPerMesh ? table.size() * *options.stagesPerMesh : found.stages;
   check(table, uint32_t(std::min<uint64_t>(stages, std::numeric_limits<uint32_t>::max())),
         options.microBatches.value_or(found.microBatches));
   return table;
@@ -67,7 +53,7 @@ static bool isFile(const std::string &kind) {
 
 static Table makeTable(const ScheduleOptions &options) {
   if (isFile(options.kind))
-    return readTable(options);
+    return readChecked(options);
   return generate(options.kind, {.meshes = options.meshes.value_or(0),
                                  .stagesPerMesh = options.stagesPerMesh.value_or(1),
                                  .microBatches = options.microBatches.value_or(0)});

@@ -14,7 +14,6 @@
 #include <nlohmann/json.hpp>
 
 #include <numeric>
-#include <set>
 #include <sstream>
 
 namespace epl::runtime::tool {
@@ -138,20 +137,13 @@ std::vector<std::string> meshDevices(const plan::PlanT &plan) {
 }
 
 std::string scheduleText(const plan::PlanT &plan) {
-  std::set<uint32_t> stages, microBatches;
-  std::string name;
-  for (const plan::PlanT *part : meshPlansOf(plan)) {
-    name = part->schedule.empty() ? name : part->schedule;
-    for (const plan::Unit &unit : part->units) {
-      stages.insert(unit.stage());
-      microBatches.insert(unit.micro_batch());
-    }
-  }
-  if (stages.empty())
+  std::map<uint32_t, schedule::Table> tables = tablesOf(plan);
+  if (tables.empty())
     return "";
-  return "schedule " + name + " of " + std::to_string(stages.size()) +
-         (stages.size() == 1 ? " stage and " : " stages and ") + std::to_string(microBatches.size()) +
-         (microBatches.size() == 1 ? " micro-batch" : " micro-batches");
+  auto [stages, microBatches] = schedule::extentsOf(tables.begin()->second);
+  return "schedule " + meshPlansOf(plan).front()->schedule + " of " + std::to_string(stages) +
+         (stages == 1 ? " stage and " : " stages and ") + std::to_string(microBatches) +
+         (microBatches == 1 ? " micro-batch" : " micro-batches");
 }
 
 static std::string causeText(WaitFor wait) {

@@ -24,12 +24,10 @@
 #include "dialect/Sharding.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/analysis/AxisState.h"
-#include "passes/shard/analysis/BatchFactors.h"
-#include "passes/shard/prepare/MeshAssignment.h"
+#include "passes/shard/analysis/Rules.h"
+#include "passes/shard/prepare/MeshSignatures.h"
 
 #include "mlir/IR/IRMapping.h"
-
-#include <set>
 
 #include "llvm/ADT/Statistic.h"
 #include "llvm/Support/DebugLog.h"
@@ -48,30 +46,6 @@ ALWAYS_ENABLED_STATISTIC(numFunctions, "Functions of one mesh");
 ALWAYS_ENABLED_STATISTIC(numClones, "Ops in them");
 
 namespace {
-/// A value on its way from one mesh to another.
-struct Channel {
-  Value value;
-  unsigned from, to;
-};
-
-/// What one function of the result takes and gives, in values of the old one.
-struct Signature {
-  SmallVector<Value> arguments, results;
-  SmallVector<Type> argumentTypes, resultTypes;
-  SmallVector<DictionaryAttr> argumentAttrs, resultAttrs;
-
-  void addArgument(Value value, Type type, DictionaryAttr attrs) {
-    arguments.push_back(value);
-    argumentTypes.push_back(type);
-    argumentAttrs.push_back(attrs);
-  }
-  void addResult(Value value, Type type, DictionaryAttr attrs) {
-    results.push_back(value);
-    resultTypes.push_back(type);
-    resultAttrs.push_back(attrs);
-  }
-};
-
 /// The function of one mesh while its ops are cloned.
 struct Clone {
   unsigned mesh;
@@ -84,23 +58,13 @@ struct Clone {
 /// Deals one function out to the meshes.
 class MeshSplitter {
 public:
-  MeshSplitter(func::FuncOp function, const MeshAssignment &assignment)
-      : function(function), body(function.front()), assignment(assignment), builder(function), loops(body) {}
+  MeshSplitter(func::FuncOp function, const MeshAssignment &assignment, const MeshSignatures &signatures)
+      : function(function), body(function.front()), assignment(assignment), signatures(signatures),
+        builder(function) {}
 
   LogicalResult run();
 
 private:
-  LogicalResult need(Value value, unsigned mesh);
-  LogicalResult findChannels();
-  void numberChannels(Value value);
-  void findBatchDims();
-
-  unsigned getResultMesh(OpOperand &result);
-  SmallVector<unsigned> getArgumentMeshes(BlockArgument argument);
-  Signature getSignature(unsigned mesh);
-  DictionaryAttr getChannelAttrs(int64_t channel, Value received);
-  DictionaryAttr withPosition(DictionaryAttr attrs, int64_t position, std::optional<int64_t> updates);
-
   LogicalResult write(unsigned mesh);
   FailureOr<func::FuncOp> declare(unsigned mesh, const Signature &signature);
   void writeBody(Clone &clone);
@@ -110,154 +74,13 @@ private:
   void setWork(Operation *op, unsigned mesh);
   void setWork(Operation *op, Operation *maker, unsigned mesh);
 
-  /// The loop over micro-batches of which each iteration has a `value` of its own, or null.
-  LoopAttr getMicroLoop(Value value) const {
-    LoopAttr loop = loops.getLoop(value);
-    return isOfMicroBatches(loop) ? loop : LoopAttr();
-  }
-  Type getChannelType(Value value) const;
-
   func::FuncOp function;
   Block &body;
   const MeshAssignment &assignment;
+  const MeshSignatures &signatures;
   OpBuilder builder;
-  Loops loops;
-  DenseSet<std::pair<Value, unsigned>> needed; ///< what a mesh reads
-  DenseMap<Value, std::set<unsigned>> receivers;
-  SmallVector<Channel> channels;
-  DenseMap<Value, int64_t> batchDims; ///< of the values that have one
 };
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// Channels
-//===----------------------------------------------------------------------===//
-
-/// Says that `mesh` reads `value`, or what it is made of if that is rematerialized.
-LogicalResult MeshSplitter::need(Value value, unsigned mesh) {
-  if (!needed.insert({value, mesh}).second)
-    return success();
-  Operation *producer = value.getDefiningOp();
-  if (producer && assignment.isRematerialized(producer))
-    return success(
-        llvm::all_of(getUsedValues(producer), [&](Value source) { return succeeded(need(source, mesh)); }));
-  std::optional<unsigned> home = assignment.getMesh(value);
-  if (!home || *home == mesh)
-    return success();
-  if (!isa<RankedTensorType>(value.getType()))
-    return emitError(value.getLoc()) << "value of type " << value.getType()
-                                     << " is read on another mesh than it is made on, expected a tensor";
-  receivers[value].insert(mesh);
-  return success();
-}
-
-LogicalResult MeshSplitter::findChannels() {
-  for (Operation &op : body.without_terminator())
-    for (Value value : getUsedValues(&op))
-      if (!assignment.isRematerialized(&op) && failed(need(value, assignment.getMesh(&op))))
-        return failure();
-  for (OpOperand &result : body.getTerminator()->getOpOperands())
-    if (failed(need(result.get(), getResultMesh(result))))
-      return failure();
-  llvm::for_each(body.getArguments(), [&](Value value) { numberChannels(value); });
-  for (Operation &op : body.without_terminator())
-    llvm::for_each(op.getResults(), [&](Value value) { numberChannels(value); });
-  return success();
-}
-
-void MeshSplitter::numberChannels(Value value) {
-  for (unsigned mesh : receivers.lookup(value))
-    channels.push_back({value, *assignment.getMesh(value), mesh});
-}
-
-void MeshSplitter::findBatchDims() {
-  DenseMap<Operation *, FactorRule> rules;
-  for (Operation &op : body)
-    rules[&op] = getFactorRule(&op);
-  BatchFactors factors(function, loops,
-                       [&](Operation *op) -> const FactorRule & { return rules.find(op)->second; });
-  for (const Channel &channel : channels)
-    if (int64_t dim = factors.getDim(channel.value); dim >= 0)
-      batchDims[channel.value] = dim + (getMicroLoop(channel.value) ? 1 : 0);
-}
-
-/// The type of what is sent of a value: of all iterations if each has one.
-Type MeshSplitter::getChannelType(Value value) const {
-  LoopAttr loop = getMicroLoop(value);
-  if (!loop)
-    return value.getType();
-  auto type = cast<RankedTensorType>(value.getType());
-  SmallVector<int64_t> shape = {loop.getTripCount()};
-  llvm::append_range(shape, type.getShape());
-  return type.clone(shape);
-}
-
-//===----------------------------------------------------------------------===//
-// Signatures
-//===----------------------------------------------------------------------===//
-
-/// A batch that nobody reads is still the caller's to give.
-SmallVector<unsigned> MeshSplitter::getArgumentMeshes(BlockArgument argument) {
-  if (std::optional<unsigned> home = assignment.getMesh(argument))
-    return {*home};
-  SmallVector<unsigned> readers = assignment.getReaders(argument);
-  return readers.empty() ? SmallVector<unsigned>{0} : readers;
-}
-
-/// An update is returned where its argument is, anything else where it is made.
-unsigned MeshSplitter::getResultMesh(OpOperand &result) {
-  if (BlockArgument updated = getUpdatedArgument(function, result.getOperandNumber()))
-    return getArgumentMeshes(updated).front();
-  if (auto argument = dyn_cast<BlockArgument>(result.get()))
-    return getArgumentMeshes(argument).front();
-  return assignment.getMesh(result.get()).value_or(0);
-}
-
-DictionaryAttr MeshSplitter::withPosition(DictionaryAttr attrs, int64_t position,
-                                          std::optional<int64_t> updates) {
-  NamedAttrList list(attrs);
-  list.set(EplDialect::kPositionAttr, builder.getI64IntegerAttr(position));
-  if (updates)
-    list.set(EplDialect::kUpdatesAttr, builder.getI64IntegerAttr(*updates));
-  return list.getDictionary(function.getContext());
-}
-
-/// `received` is null for what is sent.
-DictionaryAttr MeshSplitter::getChannelAttrs(int64_t channel, Value received) {
-  NamedAttrList list;
-  list.set(EplDialect::kChannelAttr, builder.getI64IntegerAttr(channel));
-  if (auto dim = batchDims.find(received); received && dim != batchDims.end())
-    list.set(EplDialect::kBatchDimAttr, builder.getI64IntegerAttr(dim->second));
-  return list.getDictionary(function.getContext());
-}
-
-/// What the caller knows comes first, in its order, then channels in theirs.
-Signature MeshSplitter::getSignature(unsigned mesh) {
-  Signature signature;
-  for (BlockArgument argument : body.getArguments())
-    if (llvm::is_contained(getArgumentMeshes(argument), mesh)) {
-      unsigned position = argument.getArgNumber();
-      signature.addArgument(argument, argument.getType(),
-                            withPosition(function.getArgAttrDict(position), position, std::nullopt));
-    }
-  for (OpOperand &result : body.getTerminator()->getOpOperands())
-    if (getResultMesh(result) == mesh) {
-      unsigned position = result.getOperandNumber();
-      std::optional<int64_t> updates;
-      if (BlockArgument updated = getUpdatedArgument(function, position))
-        updates = llvm::find(signature.arguments, Value(updated)) - signature.arguments.begin();
-      signature.addResult(result.get(), result.get().getType(),
-                          withPosition(function.getResultAttrDict(position), position, updates));
-    }
-  for (auto [number, channel] : llvm::enumerate(channels)) {
-    Type type = getChannelType(channel.value);
-    if (channel.to == mesh)
-      signature.addArgument(channel.value, type, getChannelAttrs(number, channel.value));
-    if (channel.from == mesh)
-      signature.addResult(channel.value, type, getChannelAttrs(number, Value()));
-  }
-  return signature;
-}
 
 //===----------------------------------------------------------------------===//
 // Functions
@@ -302,8 +125,9 @@ Value MeshSplitter::getClone(Value value, Clone &clone) {
     cloneOp(producer, clone);
     return clone.mapping.lookup(value);
   }
-  auto slice = LoopSliceOp::create(clone.builder, value.getLoc(), value.getType(), getMicroLoop(value),
-                                   /*reverse=*/UnitAttr(), all);
+  auto slice =
+      LoopSliceOp::create(clone.builder, value.getLoc(), value.getType(), signatures.getMicroLoop(value),
+                          /*reverse=*/UnitAttr(), all);
   setWork(slice, producer, clone.mesh);
   clone.mapping.map(value, slice);
   return slice;
@@ -314,11 +138,11 @@ void MeshSplitter::leave(LoopAttr loop, Clone &clone) {
   for (Operation &op : body)
     if (leavesLoop(&op) && getEdgeLoop(&op) == loop && assignment.getMesh(&op) == clone.mesh)
       getClone(op.getOperand(0), clone);
-  for (const Channel &channel : channels) {
+  for (const Channel &channel : signatures.getChannels()) {
     Value value = channel.value;
-    if (channel.from != clone.mesh || getMicroLoop(value) != loop || clone.sent.contains(value))
+    if (channel.from != clone.mesh || signatures.getMicroLoop(value) != loop || clone.sent.contains(value))
       continue;
-    auto stack = LoopStackOp::create(clone.builder, value.getLoc(), getChannelType(value), loop,
+    auto stack = LoopStackOp::create(clone.builder, value.getLoc(), signatures.getChannelType(value), loop,
                                      /*reverse=*/UnitAttr(), clone.mapping.lookup(value));
     setWork(stack, value.getDefiningOp(), clone.mesh);
     clone.sent[value] = stack;
@@ -357,7 +181,7 @@ FailureOr<func::FuncOp> MeshSplitter::declare(unsigned mesh, const Signature &si
 }
 
 LogicalResult MeshSplitter::write(unsigned mesh) {
-  Signature signature = getSignature(mesh);
+  Signature signature = signatures.getSignature(mesh);
   FailureOr<func::FuncOp> made = declare(mesh, signature);
   if (failed(made))
     return failure();
@@ -365,7 +189,7 @@ LogicalResult MeshSplitter::write(unsigned mesh) {
   Clone clone{mesh, OpBuilder::atBlockEnd(&block)};
   for (auto [old, argument] : llvm::zip_equal(signature.arguments, block.getArguments())) {
     argument.setLoc(old.getLoc());
-    if (getMicroLoop(old))
+    if (signatures.getMicroLoop(old))
       clone.received[old] = argument;
     else
       clone.mapping.map(old, argument);
@@ -380,9 +204,6 @@ LogicalResult MeshSplitter::write(unsigned mesh) {
 }
 
 LogicalResult MeshSplitter::run() {
-  if (failed(findChannels()))
-    return failure();
-  findBatchDims();
   for (unsigned mesh = 0; mesh < assignment.getMeshes().size(); ++mesh)
     if (failed(write(mesh)))
       return failure();
@@ -407,7 +228,8 @@ struct SplitMeshes : epl::impl::SplitMeshesPassBase<SplitMeshes> {
   static LogicalResult split(func::FuncOp function) {
     MeshAssignment assignment(function);
     assignment.run();
-    return MeshSplitter(function, assignment).run();
+    FailureOr<MeshSignatures> signatures = MeshSignatures::create(function, assignment);
+    return failed(signatures) ? failure() : MeshSplitter(function, assignment, *signatures).run();
   }
 };
 } // namespace

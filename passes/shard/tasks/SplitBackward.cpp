@@ -20,6 +20,7 @@
 #include "dialect/Loops.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/analysis/Rules.h"
+#include "passes/shard/tasks/TaskPartition.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -60,7 +61,7 @@ private:
   /// What the caller or a channel has of a value that leaves a loop, behind casts.
   static Value getLeft(Operation *op) {
     Value left = op->getResult(0);
-    while (left.hasOneUse() && isa<ToLocalOp, FromLocalOp>(*left.user_begin()))
+    while (left.hasOneUse() && isCast(*left.user_begin()))
       left = (*left.user_begin())->getResult(0);
     return left;
   }
@@ -79,9 +80,7 @@ private:
     if (!work || !isOfMicroBatches(loops.getLoop(op)))
       return;
     for (Value value : getUsedValues(op)) {
-      Operation *maker = value.getDefiningOp();
-      while (isa_and_nonnull<ToLocalOp, FromLocalOp>(maker))
-        maker = maker->getOperand(0).getDefiningOp();
+      Operation *maker = skipCasts(value).getDefiningOp();
       WorkAttr other = maker ? getWork(maker) : WorkAttr();
       if (other && other.getTaskgraph() != work.getTaskgraph())
         follow(value);

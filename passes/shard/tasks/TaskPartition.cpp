@@ -19,6 +19,12 @@ using namespace mlir::epl;
 
 bool mlir::epl::isCast(Operation *op) { return isa<ToLocalOp, FromLocalOp>(op); }
 
+Value mlir::epl::skipCasts(Value value) {
+  while (value.getDefiningOp() && isCast(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
 /// Whether the op copies elements to more places than it reads them from: a fill or a broadcast.
 static bool isSpread(linalg::LinalgOp op) {
   auto getSize = [](Value value) {
@@ -100,12 +106,7 @@ SmallVector<unsigned> TaskPartition::getOrder() const {
 }
 
 /// The op that makes the values behind casts; null for an argument.
-static Operation *getMaker(Value value) {
-  Operation *op = value.getDefiningOp();
-  while (op && isCast(op))
-    op = op->getOperand(0).getDefiningOp();
-  return op;
-}
+static Operation *getMaker(Value value) { return skipCasts(value).getDefiningOp(); }
 
 std::optional<unsigned> TaskPartition::findMaker(Value predicate) const {
   Operation *maker = getMaker(predicate);
@@ -166,8 +167,7 @@ bool TaskPartition::canGuard(Value predicate) const {
 /// Whether a predicate that is received may be waited for here: not before what other meshes wait for until
 /// they send it.
 bool TaskPartition::isArriving(Value predicate) const {
-  while (predicate.getDefiningOp() && isCast(predicate.getDefiningOp()))
-    predicate = predicate.getDefiningOp()->getOperand(0);
+  predicate = skipCasts(predicate);
   auto own = received.find(predicate);
   if (own == received.end())
     return true;

@@ -7,6 +7,8 @@ namespace mlir::epl {
 
 /// Whether `op` casts between distributed values and local tensors.
 bool isCast(Operation *op);
+/// What `value` is cast from, if it is cast.
+Value skipCasts(Value value);
 
 /// Whether computing the op's results costs no more than reading them (constants, fills, broadcasts,
 /// reshapes, scalars). Such an op belongs to no task: every task that reads it has a copy.

@@ -68,12 +68,7 @@ std::string scheduleText(const plan::PlanT &plan) {
   if (tables.empty())
     return "";
   const schedule::Table &table = tables.begin()->second;
-  uint32_t stages = 0, microBatches = 0;
-  for (const std::vector<schedule::Unit> &lane : table)
-    for (schedule::Unit unit : lane) {
-      stages = std::max(stages, unit.stage + 1);
-      microBatches = std::max(microBatches, unit.microBatch + 1);
-    }
+  auto [stages, microBatches] = schedule::extentsOf(table);
   std::string count = std::to_string(microBatches) + " micro-batches";
   if (table.size() == 1)
     return ", " + count;

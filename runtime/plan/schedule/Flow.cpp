@@ -38,10 +38,11 @@ namespace {
 /// looks at each unit a few times, whatever the lanes wait for.
 class Walk {
 public:
+  using Needs = std::function<std::vector<Unit>(Unit)>;
   using Visit = std::function<void(size_t, Unit)>;
 
-  Walk(const Table &table, const Flow &flow, const Visit &visit)
-      : table(table), flow(flow), visit(visit), counts(table.size()), done(flow.size()) {}
+  Walk(const Table &table, const Flow &flow, const Needs &needs, const Visit &visit)
+      : table(table), flow(flow), needs(needs), visit(visit), counts(table.size()), done(flow.size()) {}
 
   std::vector<size_t> run() {
     for (size_t mesh = 0; mesh < table.size(); ++mesh)
@@ -69,7 +70,7 @@ private:
   }
 
   std::optional<Unit> findMissing(Unit unit) const {
-    for (Unit need : flow.needs(unit))
+    for (Unit need : needs(unit))
       if (!done[flow.number(need)])
         return need;
     return {};
@@ -84,6 +85,7 @@ private:
 
   const Table &table;
   const Flow &flow;
+  const Needs &needs;
   const Visit &visit;
   std::vector<size_t> counts, going;     // units done of each lane; lanes that may go on
   std::vector<bool> done;                // units by number
@@ -94,7 +96,13 @@ private:
 
 std::vector<size_t> walk(const Table &table, const Flow &flow,
                          const std::function<void(size_t, Unit)> &visit) {
-  return Walk(table, flow, visit).run();
+  return walk(table, flow, [&](Unit unit) { return flow.needs(unit); }, visit);
+}
+
+std::vector<size_t> walk(const Table &table, const Flow &flow,
+                         const std::function<std::vector<Unit>(Unit)> &needs,
+                         const std::function<void(size_t, Unit)> &visit) {
+  return Walk(table, flow, needs, visit).run();
 }
 
 } // namespace epl::runtime::schedule

@@ -39,6 +39,10 @@ private:
 /// mesh and the unit. Returns how many of each lane it has done: all, unless some wait for each other.
 std::vector<size_t> walk(const Table &table, const Flow &flow,
                          const std::function<void(size_t, Unit)> &visit);
+/// The same with other needs than those of the flow.
+std::vector<size_t> walk(const Table &table, const Flow &flow,
+                         const std::function<std::vector<Unit>(Unit)> &needs,
+                         const std::function<void(size_t, Unit)> &visit);
 
 } // namespace epl::runtime::schedule
 

@@ -7,19 +7,9 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 namespace epl::runtime::schedule {
-
-static std::string readFile(const std::string &file) {
-  std::ifstream stream(file);
-  std::ostringstream text;
-  if (!stream || !(text << stream.rdbuf()))
-    throw PlanError("schedule \"" + file + "\": the file cannot be read");
-  return text.str();
-}
 
 Schedule Schedule::of(const std::string &nameOrFile) {
   Schedule schedule;
@@ -28,7 +18,7 @@ Schedule Schedule::of(const std::string &nameOrFile) {
     std::ranges::transform(schedule.text, schedule.text.begin(),
                            [](unsigned char c) { return std::tolower(c); });
   else if (std::filesystem::exists(nameOrFile))
-    schedule.table = parse(readFile(nameOrFile), nameOrFile);
+    schedule.table = readTable(nameOrFile);
   else
     generate(nameOrFile, {.meshes = 1, .microBatches = 1}); // throws what names there are
   return schedule;

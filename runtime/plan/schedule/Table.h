@@ -40,6 +40,12 @@ struct Unit {
 /// A lane for each mesh: its units in the order in which it does them.
 using Table = std::vector<std::vector<Unit>>;
 
+/// How many stages and micro-batches a table must have if it is whole: one more than the largest numbers.
+struct Extents {
+  uint32_t stages = 0, microBatches = 0;
+};
+Extents extentsOf(const Table &table);
+
 char letterOf(Kind kind);
 
 /// s0.F.m0

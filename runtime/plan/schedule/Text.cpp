@@ -2,6 +2,7 @@
 
 #include "runtime/plan/format/Error.h"
 #include "runtime/plan/format/Quoted.h"
+#include "runtime/plan/format/Reader.h"
 #include "runtime/plan/format/Report.h"
 
 #include <charconv>
@@ -100,5 +101,10 @@ private:
 } // namespace
 
 Table parse(std::string_view text, std::string_view file) { return Parser(file).run(text); }
+
+Table readTable(const std::string &file) {
+  std::vector<uint8_t> bytes = readBytes(file);
+  return parse({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, file);
+}
 
 } // namespace epl::runtime::schedule

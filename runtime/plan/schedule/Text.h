@@ -23,6 +23,9 @@ std::string write(const Table &table);
 /// is none at all. The table is not checked.
 Table parse(std::string_view text, std::string_view file);
 
+/// The table in a file, not checked either. Throws PlanError if it cannot be read, too.
+Table readTable(const std::string &file);
+
 } // namespace epl::runtime::schedule
 
 #endif // EPL_RUNTIME_PLAN_SCHEDULE_TEXT_H

@@ -25,12 +25,7 @@ void checkLane(const plan::PlanT &plan, uint32_t lane, Report &report) {
 }
 
 void checkTable(uint32_t loop, const schedule::Table &table, Report &report) {
-  uint32_t stages = 0, microBatches = 0;
-  for (const std::vector<schedule::Unit> &lane : table)
-    for (schedule::Unit unit : lane) {
-      stages = std::max(stages, unit.stage + 1);
-      microBatches = std::max(microBatches, unit.microBatch + 1);
-    }
+  auto [stages, microBatches] = schedule::extentsOf(table);
   try {
     schedule::check(table, stages, microBatches);
   } catch (const PlanError &error) {
