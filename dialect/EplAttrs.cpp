@@ -59,9 +59,13 @@ ScopeAttr ScopeAttr::withDims(ArrayRef<DimConstraintAttr> more) const {
   return get(getContext(), getKind(), getDeviceCount(), getName(), dims, getPlace());
 }
 
-LogicalResult LoopAttr::verify(EmitError emitError, int64_t id, int64_t tripCount, bool) {
+LogicalResult LoopAttr::verify(EmitError emitError, int64_t id, int64_t tripCount, bool microBatches,
+                               LoopAttr outer) {
   if (tripCount < 1) // (L1)
     return emitError() << "loop " << id << " has " << tripCount << " iterations, expected at least 1";
+  if (outer && (microBatches || !outer.getMicroBatches())) // (L2)
+    return emitError() << "loop " << id << " is in loop " << outer.getId()
+                       << ", expected loops to be in those over micro-batches only, and these in none";
   return success();
 }
 

@@ -233,13 +233,21 @@ def Epl_LoopAttr : Epl_Attr<"Loop", "loop"> {
     devices of their own may each have a part of such a loop, and each orders the forward and backward work of its
     iterations by a schedule.
 
+    A loop that each micro-batch does as a whole is `in` the loop over these:
+    `#epl.loop<1, trip_count = 24 in <0, trip_count = 4, micro_batches = true>>`.
+
     Constraints:
     - (L1) `trip_count` is at least 1.
+    - (L2) what a loop is in is a loop over micro-batches; one over micro-batches is in none.
   }];
-  let parameters = (ins "int64_t":$id, "int64_t":$trip_count, DefaultValuedParameter<"bool", "false">:$micro_batches);
+  let parameters = (ins "int64_t":$id, "int64_t":$trip_count, DefaultValuedParameter<"bool", "false">:$micro_batches,
+                    OptionalParameter<"::mlir::epl::LoopAttr">:$outer);
   let assemblyFormat = [{
-    `<` $id `,` `trip_count` `=` $trip_count (`,` `micro_batches` `=` $micro_batches^)? `>`
+    `<` $id `,` `trip_count` `=` $trip_count (`,` `micro_batches` `=` $micro_batches^)? (`in` $outer^)? `>`
   }];
+  let builders = [AttrBuilder<(ins "int64_t":$id, "int64_t":$trip_count, CArg<"bool", "false">:$micro_batches), [{
+    return $_get($_ctxt, id, trip_count, micro_batches, ::mlir::epl::LoopAttr());
+  }]>];
   let genVerifyDecl = 1;
 }
 

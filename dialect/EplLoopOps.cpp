@@ -100,7 +100,7 @@ LoopAttr Loops::computeLoop(Operation &op) const {
   LoopAttr found;
   op.walk([&](Operation *inner) {
     for (Value operand : inner->getOperands())
-      if (LoopAttr loop = getLoop(operand))
+      if (LoopAttr loop = getLoop(operand); loop && isWithin(loop, found))
         found = loop;
   });
   return found;
@@ -108,7 +108,8 @@ LoopAttr Loops::computeLoop(Operation &op) const {
 
 LoopAttr Loops::getLoop(Value value) const {
   Operation *op = value.getDefiningOp();
-  return op && !leavesLoop(op) ? getLoop(op) : LoopAttr();
+  LoopAttr loop = op ? getLoop(op) : LoopAttr();
+  return loop && leavesLoop(op) ? loop.getOuter() : loop;
 }
 
 //===----------------------------------------------------------------------===//
@@ -143,27 +144,33 @@ private:
                               << ", expected what \"epl.loop_last\" or \"epl.loop_stack\" make of it";
     if (leavesLoop(&op)) {
       left.try_emplace(loop.getId(), &op);
-      return verifyPair(op);
+      return succeeded(verifyBefore(op, loop.getOuter())) ? verifyPair(op) : failure();
     }
-    if (Operation *end = left.lookup(loop.getId())) {
-      InFlightDiagnostic error = op.emitOpError() << "is done in each iteration of loop " << loop.getId()
-                                                  << ", expected it before what leaves the loop";
-      error.attachNote(end->getLoc()) << "the loop is left here";
-      return error;
-    }
-    return success();
+    return succeeded(verifyBefore(op, loop)) ? verifyBefore(op, loop.getOuter()) : failure();
   }
 
-  /// No op reads values of the iterations of two loops.
+  /// What is done in the iterations of `loop` stands before what leaves it.
+  LogicalResult verifyBefore(Operation &op, LoopAttr loop) {
+    Operation *end = loop ? left.lookup(loop.getId()) : nullptr;
+    if (!end)
+      return success();
+    InFlightDiagnostic error = op.emitOpError() << "is done in each iteration of loop " << loop.getId()
+                                                << ", expected it before what leaves the loop";
+    error.attachNote(end->getLoc()) << "the loop is left here";
+    return error;
+  }
+
+  /// No op reads values of the iterations of two loops, unless one of them is in the other.
   LogicalResult verifyOneLoop(Operation &op, LoopAttr loop) {
     LogicalResult result = success();
+    bool enters = getEdgeLoop(&op) && !leavesLoop(&op);
+    LoopAttr most = enters ? loop.getOuter() : loop; // whose values it may read
     op.walk([&](Operation *inner) {
       for (Value operand : inner->getOperands()) {
         LoopAttr read = loops.getLoop(operand);
-        bool enters = loop && getEdgeLoop(&op) && !leavesLoop(&op);
-        if (succeeded(result) && read && (read != loop || enters))
+        if (succeeded(result) && read && (!most || !isWithin(most, read)))
           result = op.emitOpError() << "reads a value of the iterations of loop " << read.getId()
-                                    << ", expected loops that do not nest";
+                                    << ", expected loops that do not nest, unless in one over micro-batches";
       }
     });
     return result;
@@ -174,10 +181,12 @@ private:
     LoopAttr loop = getEdgeLoop(&op);
     if (!loop)
       return success();
-    auto [known, isNew] = declared.try_emplace(loop.getId(), loop);
-    if (known->second != loop)
+    LoopAttr known = declared.try_emplace(loop.getId(), loop).first->second;
+    if (known.getTripCount() != loop.getTripCount())
       return op.emitOpError() << "says loop " << loop.getId() << " has " << loop.getTripCount()
-                              << " iterations, expected " << known->second.getTripCount();
+                              << " iterations, expected " << known.getTripCount();
+    if (known != loop)
+      return op.emitOpError() << "says the loop is " << loop << ", expected " << known;
     return success();
   }
 

@@ -3,7 +3,8 @@
 // A loop is no region: the program stays one flat list, and four ops say what enters and leaves a loop. What
 // depends on a value of an iteration (an `epl.loop_carry` or `epl.loop_slice`) is done in every iteration, everything
 // else once; `Loops` in dialect/Loops.h answers which op is which. So rules, placement and tasks treat a
-// loop's ops like any other, and code is made for one iteration. The plan has all iterations.
+// loop's ops like any other, and code is made for one iteration. The plan has all iterations. A loop may be in one
+// over micro-batches: it is done as a whole in each iteration of that one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef EPL_LOOP_OPS

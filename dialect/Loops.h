@@ -1,7 +1,8 @@
 //===- Loops.h - Which ops are done in every iteration ----------*- C++ -*-===//
 //
 // Loops are no regions (dialect/EplLoopOps.td): what depends on a value of an iteration is part of the loop.
-// This analysis answers what follows from that.
+// This analysis answers what follows from that. Loops nest one deep: those of the step in those over
+// micro-batches. What depends on values of both is done in each iteration of the inner one.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -16,6 +17,18 @@ LoopAttr getEdgeLoop(Operation *op);
 /// Whether a loop's iterations are micro-batches; false for null.
 inline bool isOfMicroBatches(LoopAttr loop) { return loop && loop.getMicroBatches(); }
 
+/// The loop over micro-batches that a loop is or is in; null if there is none.
+inline LoopAttr getMicroBatchLoop(LoopAttr loop) {
+  LoopAttr outer = loop ? loop.getOuter() : LoopAttr();
+  return outer ? outer : isOfMicroBatches(loop) ? loop : LoopAttr();
+}
+
+/// Whether what is done in the iterations of `loop` is done in those of `outer`, too: it is that loop, or is
+/// in it. All is in null, the step.
+inline bool isWithin(LoopAttr loop, LoopAttr outer) {
+  return !outer || loop == outer || (loop && loop.getOuter() == outer);
+}
+
 /// Whether an op's results are there after the loop only: `epl.loop_last`, `epl.loop_stack`.
 bool leavesLoop(Operation *op);
 
@@ -24,15 +37,17 @@ class Loops {
 public:
   explicit Loops(Block &body);
 
-  /// The loop in whose iterations `op`, of the block, is done; null if it is done once. Ops that leave a loop
-  /// are a part of it.
+  /// The loop in whose iterations `op`, of the block, is done, the inner one of two; null if it is done once.
+  /// Ops that leave a loop are a part of it.
   LoopAttr getLoop(Operation *op) const { return loops.lookup(op); }
   /// The loop that has a `value` of its own in every iteration; null if there is one value.
   LoopAttr getLoop(Value value) const;
   /// How often a value is made.
   int64_t getTripCount(Value value) const {
-    LoopAttr loop = getLoop(value);
-    return loop ? loop.getTripCount() : 1;
+    int64_t count = 1;
+    for (LoopAttr loop = getLoop(value); loop; loop = loop.getOuter())
+      count *= loop.getTripCount();
+    return count;
   }
 
   /// The other end of a carried value. No iteration need read what it ends as: then nothing is carried.
@@ -49,7 +64,8 @@ private:
 };
 
 /// Fails, with an error at the first op that breaks a rule of loops that no op can check alone: carried
-/// values have two ends, loops do not nest, and nothing of a loop stands behind what leaves it.
+/// values have two ends, no loop reads what iterations of another one make, but for the one that it is in, and
+/// nothing of a loop stands behind what leaves it.
 LogicalResult verifyLoops(Block &body);
 
 } // namespace mlir::epl

@@ -236,7 +236,7 @@ static LogicalResult verifyReads(Operation *op) {
     return verifyPadding(pad);
   if (auto extract = dyn_cast<tensor::ExtractOp>(op))
     return verifyPosition(extract);
-  if (isOfMicroBatches(getEdgeLoop(op)))
+  if (getMicroBatchLoop(getEdgeLoop(op)))
     return emitError(op->getLoc()) << "'" << op->getName()
                                    << "' op is of a loop over micro-batches, which only "
                                       "\"epl-form-micro-batches\" makes";

@@ -66,8 +66,9 @@ private:
   LogicalResult addLoop(ArrayRef<Operation *> ops, LoopAttr loop, const Loops &loops);
   void addUnits();
   LogicalResult addMicroBatches(LoopAttr loop, const Loops &loops);
-  LogicalResult addUnit(schedule::Unit unit, const PlanUnits &units, const Loops &loops);
-  void beginIteration(ArrayRef<Operation *> ops, const Loops &loops, bool isFirst);
+  LogicalResult addUnit(schedule::Unit unit, LoopAttr loop, const PlanUnits &units, const Loops &loops);
+  LogicalResult addUnitOps(schedule::Unit unit, LoopAttr loop, ArrayRef<Operation *> ops, const Loops &loops);
+  void beginIteration(ArrayRef<Operation *> ops, LoopAttr loop, const Loops &loops, bool isFirst);
   LogicalResult addIterationOp(Operation *op, int64_t iteration);
   void addSlice(LoopSliceOp op, int64_t part);
   void addPart(LoopStackOp op, int64_t part);
@@ -102,6 +103,7 @@ private:
   /// What units of an iteration over micro-batches hand to later ones of it.
   struct Kept {
     DenseMap<Value, uint32_t> buffers;
+    DenseMap<Value, SmallVector<uint32_t>> stacks;
     DenseMap<int64_t, uint32_t> predicates;
   };
 

@@ -2,9 +2,10 @@
 //
 // Problem: the program has the ops of one iteration; devices keep one schedule, in which every iteration has
 // commands of its own, so that iterations overlap as far as what they carry lets them. Method: the ops of a
-// loop stand together. For each iteration their values are bound to buffers anew: a carried value to what the
-// iteration before made of it, so that nothing is copied. A stack that only slices read is never made: a
-// slice is the buffer that was to be its part. Of other stacks each iteration writes its part.
+// loop stand together, in one over micro-batches those of each loop that is in it. For each iteration their
+// values are bound to buffers anew: a carried value to what the iteration before made of it, so that nothing
+// is copied. A stack that only slices read is never made: a slice is the buffer that was to be its part. Of
+// other stacks each iteration writes its part.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,12 +17,16 @@ using namespace mlir::epl;
 
 LogicalResult PlanBuilder::addOps(Block &body) {
   Loops loops(body);
+  auto getOutermost = [&](Operation &op) {
+    LoopAttr loop = loops.getLoop(&op), outer = getMicroBatchLoop(loop);
+    return outer ? outer : loop;
+  };
   for (auto op = body.begin(); op != body.end();) {
-    LoopAttr loop = loops.getLoop(&*op);
+    LoopAttr loop = getOutermost(*op);
     SmallVector<Operation *> ops;
     do
       ops.push_back(&*op++);
-    while (loop && op != body.end() && loops.getLoop(&*op) == loop);
+    while (loop && op != body.end() && getOutermost(*op) == loop);
     llvm::for_each(ops, [&](Operation *each) { addReceives(each); });
     if (failed(loop ? addLoop(ops, loop, loops) : addOp(ops.front())))
       return failure();
@@ -36,7 +41,7 @@ LogicalResult PlanBuilder::addLoop(ArrayRef<Operation *> ops, LoopAttr loop, con
   if (isOfMicroBatches(loop))
     return addMicroBatches(loop, loops);
   for (int64_t iteration = 0; iteration < loop.getTripCount(); ++iteration) {
-    beginIteration(ops, loops, iteration == 0);
+    beginIteration(ops, loop, loops, iteration == 0);
     for (Operation *op : ops)
       if (failed(addIterationOp(op, iteration)))
         return failure();
@@ -45,10 +50,10 @@ LogicalResult PlanBuilder::addLoop(ArrayRef<Operation *> ops, LoopAttr loop, con
 }
 
 /// Binds all carried values at once: one may become what another one was.
-void PlanBuilder::beginIteration(ArrayRef<Operation *> ops, const Loops &loops, bool isFirst) {
+void PlanBuilder::beginIteration(ArrayRef<Operation *> ops, LoopAttr loop, const Loops &loops, bool isFirst) {
   SmallVector<std::pair<Value, uint32_t>> carried;
   for (Operation *op : ops)
-    if (auto carry = dyn_cast<LoopCarryOp>(op))
+    if (auto carry = dyn_cast<LoopCarryOp>(op); carry && carry.getLoop() == loop)
       carried.push_back(
           {carry, buffers.lookup(isFirst ? carry.getInit() : loops.getLast(carry).getOperand())});
   for (auto [value, buffer] : carried)
@@ -60,6 +65,8 @@ LogicalResult PlanBuilder::addIterationOp(Operation *op, int64_t iteration) {
   auto getPart = [&](auto edge) {
     return edge.getReverse() ? edge.getLoop().getTripCount() - 1 - iteration : iteration;
   };
+  if (isa<LoopStackOp>(op) && iteration == 0) // that of the micro-batch before is another one
+    buffers.erase(op->getResult(0));
   if (auto slice = dyn_cast<LoopSliceOp>(op))
     addSlice(slice, getPart(slice));
   else if (auto stack = dyn_cast<LoopStackOp>(op))
@@ -91,6 +98,7 @@ void PlanBuilder::addPart(LoopStackOp op, int64_t part) {
   uint32_t made = buffers.lookup(op.getOperand());
   if (getChannelLoop(op.getResult())) {
     sendPart(op, part);
+    setGuards(op); // a message is sent in any case
     if (llvm::all_of(op.getResult().getUses(), isSend))
       return;
   }

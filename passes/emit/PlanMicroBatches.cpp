@@ -32,33 +32,54 @@ LogicalResult PlanBuilder::addMicroBatches(LoopAttr loop, const Loops &loops) {
     if (units.getOps(unit).empty())
       continue;
     builder.beginUnit(uint32_t(first + number));
-    if (failed(addUnit(unit, units, loops)))
+    if (failed(addUnit(unit, loop, units, loops)))
       return failure();
   }
   builder.endUnits();
   return success();
 }
 
-LogicalResult PlanBuilder::addUnit(schedule::Unit unit, const PlanUnits &units, const Loops &loops) {
+LogicalResult PlanBuilder::addUnit(schedule::Unit unit, LoopAttr loop, const PlanUnits &units,
+                                   const Loops &loops) {
   Kept &own = kept[unit.microBatch];
   for (Value value : units.getRead(unit)) {
-    auto known = own.buffers.find(value);
-    if (known == own.buffers.end())
+    auto buffer = own.buffers.find(value);
+    auto stack = own.stacks.find(value);
+    if (buffer == own.buffers.end() && stack == own.stacks.end())
       return emitError(value.getLoc()) << "unit " << schedule::toString(unit)
                                        << " reads this, which a later unit of the schedule makes";
-    buffers[value] = known->second;
+    if (buffer != own.buffers.end())
+      buffers[value] = buffer->second;
+    if (stack != own.stacks.end())
+      stacks[value] = stack->second;
   }
   for (auto [number, buffer] : own.predicates)
     predicates[number] = buffer;
-  ArrayRef<Operation *> ops = units.getOps(unit);
-  beginIteration(ops, loops, unit.microBatch == 0);
-  for (Operation *op : ops) {
-    if (failed(addIterationOp(op, unit.microBatch)))
+  if (failed(addUnitOps(unit, loop, units.getOps(unit), loops)))
+    return failure();
+  for (Value value : units.getKept(unit))
+    if (auto stack = stacks.find(value); stack != stacks.end())
+      own.stacks[value] = stack->second;
+    else
+      own.buffers[value] = buffers.lookup(value);
+  return success();
+}
+
+/// What a unit does itself, and the loops in it.
+LogicalResult PlanBuilder::addUnitOps(schedule::Unit unit, LoopAttr loop, ArrayRef<Operation *> ops,
+                                      const Loops &loops) {
+  beginIteration(ops, loop, loops, unit.microBatch == 0);
+  while (!ops.empty()) {
+    Operation *op = ops.front();
+    LoopAttr inner = loops.getLoop(op);
+    auto isOther = [&](Operation *other) { return loops.getLoop(other) != inner; };
+    size_t count = inner == loop ? 1 : size_t(llvm::find_if(ops, isOther) - ops.begin());
+    if (failed(inner == loop ? addIterationOp(op, unit.microBatch)
+                             : addLoop(ops.take_front(count), inner, loops)))
       return failure();
     if (auto predicate = dyn_cast<PredicateOp>(op))
-      own.predicates[predicate.getId()] = predicates.lookup(predicate.getId());
+      kept[unit.microBatch].predicates[predicate.getId()] = predicates.lookup(predicate.getId());
+    ops = ops.drop_front(count);
   }
-  for (Value value : units.getKept(unit))
-    own.buffers[value] = buffers.lookup(value);
   return success();
 }

@@ -64,7 +64,7 @@ void PlanSchedule::addLoops(func::FuncOp function) {
   memberships.push_back(std::make_unique<Loops>(body));
   llvm::MapVector<LoopAttr, SmallVector<Operation *>> ops;
   for (Operation &op : body)
-    if (LoopAttr loop = memberships.back()->getLoop(&op); isOfMicroBatches(loop))
+    if (LoopAttr loop = getMicroBatchLoop(memberships.back()->getLoop(&op)))
       ops[loop].push_back(&op);
   for (auto &[loop, members] : ops) {
     if (!llvm::is_contained(loops, loop))

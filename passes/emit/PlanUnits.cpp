@@ -61,16 +61,31 @@ PlanUnits::Place PlanUnits::getOwnPlace(Operation *op) const {
   return {unit, getRank(unit)};
 }
 
+/// Whether an op is in a loop that each micro-batch does as a whole, so in one unit.
+bool PlanUnits::isNested(Operation *op) const { return bool(loops.getLoop(op).getOuter()); }
+
+/// The last of the places of an op itself and of what makes what it reads.
+PlanUnits::Place PlanUnits::getLastPlace(Operation *op) const {
+  Place place = getOwnPlace(op);
+  for (Value operand : op->getOperands())
+    if (auto maker = units.find(operand.getDefiningOp());
+        maker != units.end() && (!followsReaders(maker->first) || isNested(maker->first)))
+      place = std::max(place, maker->second);
+  return place;
+}
+
 void PlanUnits::findPlaces() {
-  for (Operation *op : ops) { // what they read stands before them, but for the next iteration's value
-    Place place = getOwnPlace(op);
-    for (Value operand : op->getOperands())
-      if (auto maker = units.find(operand.getDefiningOp());
-          maker != units.end() && !followsReaders(maker->first))
-        place = std::max(place, maker->second);
-    units[op] = place;
+  for (const auto *op = ops.begin(); op != ops.end();) { // what they read stands before them, but for the next
+    const auto *end = std::next(op);                     // iteration's value
+    Place place = getLastPlace(*op);
+    for (; isNested(*op) && end != ops.end() && loops.getLoop(*end) == loops.getLoop(*op); ++end)
+      place = std::max(place, getLastPlace(*end));
+    for (; op != end; ++op)
+      units[*op] = place;
   }
   for (Operation *op : llvm::reverse(ops)) {
+    if (isNested(op))
+      continue;
     if (auto carry = dyn_cast<LoopCarryOp>(op))
       units[op] = units.lookup(loops.getLast(carry));
     if (!followsReaders(op) || op->use_empty())

@@ -9,6 +9,7 @@
 //   `epl.loop_slice`, recomputed work   | the first one that reads it
 //   `epl.loop_stack`, `epl.loop_last`   | that of what they read
 //   `epl.loop_carry`                    | that of its `epl.loop_last`
+//   all of a loop that is in this one   | the last one of these
 //
 // Units of an iteration are done in the order of data flow: forward work by ascending stages, then backward
 // work by descending ones, then what was put off.
@@ -70,7 +71,9 @@ private:
     return own == values.end() ? ArrayRef<Value>() : own->second.getArrayRef();
   }
   uint32_t getRank(schedule::Unit unit) const;
+  bool isNested(Operation *op) const;
   Place getOwnPlace(Operation *op) const;
+  Place getLastPlace(Operation *op) const;
   void findPlaces();
   void findCrossing();
 

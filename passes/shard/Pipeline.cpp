@@ -12,13 +12,11 @@ namespace {
 } // namespace
 
 void mlir::epl::buildPlacePipeline(OpPassManager &pm, const ShardOptions &options) {
-  // Micro-batches are a loop of the whole step, whatever meshes it is on. Loops are not nested: those of the
-  // program are unrolled in it.
-  pm.addPass(createUnrollLoopsPass({options.microBatches > 1}));
-  pm.addPass(createFormMicroBatchesPass({options.microBatches}));
   // A loop is on one mesh, so those with parts on several are unrolled before meshes are split; after that
-  // each function has one mesh, and no pass below knows of others.
+  // each function has one mesh, and no pass below knows of others. Micro-batches are a loop of the whole step,
+  // whatever meshes it is on.
   pm.addPass(createUnrollLoopsPass());
+  pm.addPass(createFormMicroBatchesPass({options.microBatches}));
   pm.addPass(createSplitMeshesPass());
 
   // What is computed where is decided on the whole program: shardings can't change what is kept for the

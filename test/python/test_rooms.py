@@ -34,7 +34,7 @@ ROOMS = {
         "seed": ["analysis", "explain", "seed/split"],
         "place": ["analysis", "explain"],
         "localize": ["analysis"],
-        "microbatch": ["analysis", "localize", "place"],
+        "microbatch": ["analysis", "localize", "place", "prepare"],
         "tasks": ["analysis"],
         "ops": ["analysis", "prepare", "localize"],
     },

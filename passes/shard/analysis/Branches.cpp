@@ -123,7 +123,7 @@ void Branches::findLoopsBefore() {
       Operation *maker = makers[next];
       if (leavesLoop(maker) && before.insert(getEdgeLoop(maker)).second)
         for (Operation &op : body)
-          if (loops.getLoop(&op) == getEdgeLoop(maker))
+          if (isWithin(loops.getLoop(&op), getEdgeLoop(maker)))
             makers.insert(&op);
       maker->walk([&](Operation *inner) { llvm::for_each(inner->getOperands(), add); });
     }
@@ -151,8 +151,9 @@ llvm::BitVector Branches::computeGuard(Operation &op) const {
       guard &= next;
     }
   for (auto [index, literal] : llvm::enumerate(literals)) {
-    LoopAttr where = loops.getLoop(literal.predicate);
-    if ((where && where != loop) || (loop && loopsBefore[index].contains(loop)))
+    auto isBefore = [&](LoopAttr left) { return left && loopsBefore[index].contains(left); };
+    if (!isWithin(loop, loops.getLoop(literal.predicate)) || isBefore(loop) ||
+        isBefore(getMicroBatchLoop(loop)))
       guard.reset(index);
   }
   return isRead ? guard : llvm::BitVector(literals.size());

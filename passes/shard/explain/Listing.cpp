@@ -127,12 +127,12 @@ private:
        << (collectives.empty() ? getShortSourceLine(op->getLoc()) : getCause(reshard)) << '\n';
   }
 
-  /// The work that the ops below belong to, and the loop in whose iterations they are done.
+  /// The work that the ops below belong to, and the loops in whose iterations they are done.
   void printHeading(Operation *op) {
     std::string text;
     if (auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr))
       text = (work.getTaskgraph().getValue() + "." + stringifyWorkKind(work.getKind())).str();
-    if (LoopAttr loop = loops.getLoop(op))
+    for (LoopAttr loop = loops.getLoop(op); loop; loop = loop.getOuter())
       text += ", in each of the " + std::to_string(loop.getTripCount()) + " iterations of a loop";
     if (text != heading)
       os << '\n' << text << '\n';

@@ -6,10 +6,11 @@
 //   one micro-batch, is an addend of a sum over all, or is the same for all; placement says where sums are
 //   completed. What is left of the axis then is written as loops: a part is an iteration's value, a sum is
 //   carried from one to the next (LoopAssignment.h, LoopWriter.h). All else is done once: casts of weights
-//   before the loop, the optimizer behind it.
+//   before the loop, the optimizer behind it. A loop of the step that has samples is done in each iteration
+//   (NestedLoops.h).
 // Invariant in: a global program, every op with its `epl.work`; batches say their dimension.
 // Invariant out: the same. Batches are (.., micro-batches, samples of one, ..), the caller's shape is kept.
-//   Loops are not nested: those that the program had are unrolled.
+//   Loops are nested in those over micro-batches only, one deep.
 // Reference: docs/design.md, 5; Huang et al., "GPipe", 2019 (the meaning); EPL's gradient accumulation.
 //
 //===----------------------------------------------------------------------===//
@@ -38,6 +39,7 @@ using namespace mlir;
 using namespace mlir::epl;
 
 ALWAYS_ENABLED_STATISTIC(numLoops, "Loops over micro-batches");
+ALWAYS_ENABLED_STATISTIC(numNested, "Loops of the step that each micro-batch does");
 ALWAYS_ENABLED_STATISTIC(numIterationOps, "Ops that are done in iterations");
 ALWAYS_ENABLED_STATISTIC(numSums, "Values that are whole after a loop");
 
@@ -124,9 +126,9 @@ static LogicalResult verifyDivides(BlockArgument argument, int64_t dim, int64_t 
 
 LogicalResult FormMicroBatches::verify(func::FuncOp function) const {
   for (Operation &op : function.front())
-    if (isa<ReshardOp>(op) || getEdgeLoop(&op))
-      return op.emitOpError() << "in a step of " << count.getValue() << " micro-batches, expected after "
-                              << "\"epl-unroll-loops\" and before reshards";
+    if (isa<ReshardOp>(op) || getMicroBatchLoop(getEdgeLoop(&op)))
+      return op.emitOpError() << "in a step of " << count.getValue() << " micro-batches, expected before reshards "
+                              << "and other loops over micro-batches";
   bool isCut = false;
   for (BlockArgument argument : function.getArguments())
     if (std::optional<int64_t> dim = getBatchDim(argument)) {
@@ -217,17 +219,51 @@ static void clean(func::FuncOp made) {
   }
 }
 
+/// The loops that cannot be done in micro-batches.
+static llvm::MapVector<LoopAttr, UnrollReason> findOthers(func::FuncOp function, MeshOp mesh, AxisAttr axis) {
+  llvm::MapVector<LoopAttr, UnrollReason> others;
+  for (Operation &op : function.front())
+    if (op.hasAttr(EplDialect::kPerMicroBatchAttr)) {
+      for (Operation &edge : function.front())
+        if (LoopAttr loop = getEdgeLoop(&edge))
+          others.insert({loop, {"is part of a step with statistics of each micro-batch", op.getLoc()}});
+      return others;
+    }
+  func::FuncOp trial = function.clone();
+  function->getBlock()->getOperations().insert(function->getIterator(), trial);
+  place(trial, mesh, axis);
+  IterationStatistics none;
+  others = NestedLoops(trial, axis, none).findOthers();
+  trial.erase();
+  return others;
+}
+
+/// Unrolls those. What the iterations of one have become may ask for others.
+static LogicalResult unrollOthers(func::FuncOp function, MeshOp mesh, AxisAttr axis) {
+  while (llvm::any_of(function.front(), [](Operation &op) { return bool(getEdgeLoop(&op)); })) {
+    llvm::MapVector<LoopAttr, UnrollReason> others = findOthers(function, mesh, axis);
+    if (others.empty())
+      return success();
+    if (failed(unrollLoops(function, others)))
+      return failure();
+  }
+  return success();
+}
+
 LogicalResult FormMicroBatches::form(func::FuncOp function, MeshOp mesh) {
-  if (failed(verify(function)))
-    return failure();
   auto axis = cast<AxisAttr>(mesh.getAxes()[0]);
+  if (failed(verify(function)) || failed(unrollOthers(function, mesh, axis)))
+    return failure();
   auto given = llvm::map_to_vector(function.getArguments(), [](BlockArgument a) { return getSharding(a); });
   place(function, mesh, axis);
   FailureOr<IterationStatistics> statistics = IterationStatistics::create(function, axis);
   if (failed(statistics))
     return failure();
+  NestedLoops nested(function, axis, *statistics);
+  nested.writeExits();
+  numNested += nested.getCount();
   FunctionRules rules(function, mesh);
-  FailureOr<LoopAssignment> assignment = LoopAssignment::create(rules, axis, *statistics);
+  FailureOr<LoopAssignment> assignment = LoopAssignment::create(rules, axis, *statistics, nested);
   if (failed(assignment))
     return failure();
   for (const LoopAssignment::Loop &loop : assignment->getLoops()) {

@@ -16,8 +16,9 @@ using namespace mlir::epl;
 static constexpr int64_t kLeastRatio = 16;
 
 FailureOr<LoopAssignment> LoopAssignment::create(const FunctionRules &rules, AxisAttr axis,
-                                                 const IterationStatistics &statistics) {
-  LoopAssignment assignment(rules, axis, statistics);
+                                                 const IterationStatistics &statistics,
+                                                 const NestedLoops &nested) {
+  LoopAssignment assignment(rules, axis, statistics, nested);
   assignment.classify();
   assignment.delay();
   if (failed(assignment.verifyCarried()))
@@ -32,8 +33,8 @@ FailureOr<LoopAssignment> LoopAssignment::create(const FunctionRules &rules, Axi
 }
 
 bool LoopAssignment::isOfIteration(Value value) const {
-  return isa<RankedTensorType>(value.getType()) &&
-         (!getState(value).isReplicated() || statistics.contains(value));
+  return nested.contains(value) || (isa<RankedTensorType>(value.getType()) &&
+                                    (!getState(value).isReplicated() || statistics.contains(value)));
 }
 
 /// A batch is whole before the loop: nothing is left for it to be whole.
@@ -55,30 +56,43 @@ static bool isApply(Operation *op) {
   return work && work.getKind() == WorkKind::apply;
 }
 
-/// What is applied of a value that is whole after a loop is there after all loops of the pass.
+/// All ops of a loop that the step has are done at one time, that of the last of them.
 void LoopAssignment::classify() {
-  for (Operation *op : rules.getOps()) {
-    Time time;
-    bool reads = false;
-    forEachOperand(op, [&](Value value) {
-      time = std::max(time, getTime(value));
-      reads |= isOfIteration(value);
-    });
-    if (isExit(op))
-      ++time.loop;
-    else if (llvm::any_of(op->getResults(), [&](Value result) { return isOfIteration(result); }) ||
-             (reads && !isa<ReshardOp>(op)))
-      inIterations.insert(op);
-    else if (isApply(op) && time.loop > 0)
-      time = {time.pass + 1, 0};
-    times[op] = time;
-  }
+  DenseMap<LoopAttr, Time> last;
+  for (bool changed = true; std::exchange(changed, false);)
+    for (Operation *op : rules.getOps()) {
+      LoopAttr inner = rules.getLoops().getLoop(op);
+      Time time = classify(op, inner ? last.lookup(inner) : Time());
+      times[op] = time;
+      if (inner && last.lookup(inner) < time) {
+        last[inner] = time;
+        changed = true;
+      }
+    }
 }
 
-/// Does in a later pass what only that one reads, instead of keeping it.
+/// When an op is done that is not done before `time`. What is applied of a value that is whole after a loop is
+/// there after all loops of the pass.
+LoopAssignment::Time LoopAssignment::classify(Operation *op, Time time) {
+  bool reads = false;
+  forEachOperand(op, [&](Value value) {
+    time = std::max(time, getTime(value));
+    reads |= isOfIteration(value);
+  });
+  if (isExit(op))
+    ++time.loop;
+  else if (llvm::any_of(op->getResults(), [&](Value result) { return isOfIteration(result); }) ||
+           (reads && !isa<ReshardOp>(op)))
+    inIterations.insert(op);
+  else if (isApply(op) && time.loop > 0)
+    time = {time.pass + 1, 0};
+  return time;
+}
+
+/// Does in a later pass what only that one reads, instead of keeping it, but for what is part of a loop.
 void LoopAssignment::delay() {
   for (Operation *op : llvm::reverse(rules.getOps())) {
-    if (!inIterations.contains(op) || op->use_empty())
+    if (!inIterations.contains(op) || op->use_empty() || rules.getLoops().getLoop(op))
       continue;
     unsigned earliest = ~0u;
     for (Operation *user : op->getUsers()) {
@@ -144,18 +158,31 @@ void LoopAssignment::addEarly(BatchPass &pass, ReshardOp exit, Operation *reader
   Loop &loop = pass.before[time.loop];
   loop.exits.push_back(exit);
   llvm::SetVector<Operation *> slice(loop.ops.begin(), loop.ops.end());
-  SmallVector<Value> open = {exit.getOperand()};
-  while (!open.empty()) {
-    Operation *maker = open.pop_back_val().getDefiningOp();
-    if (maker && inIterations.contains(maker) && times.lookup(maker).pass == time.pass && slice.insert(maker))
-      forEachOperand(maker, [&](Value value) {
-        Value next = statistics.getCarried().lookup(value);
-        open.push_back(next ? next : value);
-      });
-  }
+  addMakers(exit.getOperand(), time.pass, slice);
   loop.ops = slice.takeVector();
   llvm::sort(loop.ops,
              [&](Operation *a, Operation *b) { return rules.getPosition(a) < rules.getPosition(b); });
+}
+
+/// Adds what a value is made of in the iterations of a pass: of a loop in these the whole.
+void LoopAssignment::addMakers(Value value, unsigned pass, llvm::SetVector<Operation *> &slice) const {
+  SmallVector<Operation *> open;
+  auto add = [&](Operation *maker) {
+    if (maker && inIterations.contains(maker) && times.lookup(maker).pass == pass && slice.insert(maker))
+      open.push_back(maker);
+  };
+  add(value.getDefiningOp());
+  while (!open.empty()) {
+    Operation *maker = open.pop_back_val();
+    forEachOperand(maker, [&](Value read) {
+      Value next = statistics.getCarried().lookup(read);
+      add((next ? next : read).getDefiningOp());
+    });
+    if (LoopAttr inner = rules.getLoops().getLoop(maker))
+      for (Operation *op : rules.getOps())
+        if (rules.getLoops().getLoop(op) == inner)
+          add(op);
+  }
 }
 
 /// Batches are there as a whole.

@@ -12,7 +12,11 @@
 //   an iteration's   replicated      leaves it: the mean over all iterations, or what the last one has
 //   carried
 //
-// What has no samples may be an iteration's (IterationStatistics.h), an estimate of a sum among it.
+// What has no samples may be an iteration's: an estimate of a sum (IterationStatistics.h), or a value of a loop
+// that each iteration does as a whole (NestedLoops.h).
+//
+//   an iteration's   replicated      leaves it: what the last one has
+//   nested loop's
 //
 // What is whole only after a loop, and is read in iterations, asks for a loop before:
 //
@@ -27,6 +31,7 @@
 
 #include "passes/shard/analysis/FactorChoice.h"
 #include "passes/shard/microbatch/IterationStatistics.h"
+#include "passes/shard/microbatch/NestedLoops.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -43,18 +48,20 @@ public:
   /// Of a program in which no reshard goes from one kind of part to another. Failure, with an error, if loops
   /// of a pass before its last would do more than a sixteenth of an iteration's multiply-adds.
   static FailureOr<LoopAssignment> create(const FunctionRules &rules, AxisAttr axis,
-                                          const IterationStatistics &statistics);
+                                          const IterationStatistics &statistics, const NestedLoops &nested);
 
   /// In the order in which they are done; the last one of a pass has the ops of all its iterations.
   ArrayRef<Loop> getLoops() const { return loops; }
   /// Whether each iteration has a value of its own.
   bool isOfIteration(Value value) const;
   const IterationStatistics &getStatistics() const { return statistics; }
+  const NestedLoops &getNested() const { return nested; }
   AxisState getState(Value value) const { return getAxisState(getSharding(value), axis.getName()); }
 
 private:
-  LoopAssignment(const FunctionRules &rules, AxisAttr axis, const IterationStatistics &statistics)
-      : rules(rules), axis(axis), statistics(statistics) {}
+  LoopAssignment(const FunctionRules &rules, AxisAttr axis, const IterationStatistics &statistics,
+                 const NestedLoops &nested)
+      : rules(rules), axis(axis), statistics(statistics), nested(nested) {}
 
   /// When something is done: in which pass, and after how many loops of it.
   struct Time {
@@ -69,6 +76,7 @@ private:
 
   Time getTime(Value value) const { return times.lookup(value.getDefiningOp()); }
   void classify();
+  Time classify(Operation *op, Time time);
   void delay();
   LogicalResult verifyCarried() const;
   std::vector<BatchPass> assign();
@@ -77,12 +85,14 @@ private:
   void findNeeded();
   void findNeeded(Operation *reader);
   void addEarly(BatchPass &pass, ReshardOp exit, Operation *reader);
+  void addMakers(Value value, unsigned pass, llvm::SetVector<Operation *> &slice) const;
   void keep(MutableArrayRef<BatchPass> passes, Value value) const;
   void forEachOperand(Operation *op, function_ref<void(Value)> visit) const;
 
   const FunctionRules &rules;
   AxisAttr axis;
   const IterationStatistics &statistics;
+  const NestedLoops &nested;
   SmallVector<Loop> loops;
   DenseSet<Operation *> inIterations;
   DenseMap<Operation *, Time> times;

@@ -30,6 +30,7 @@ private:
   void writeWholeOp(Operation *op);
   void writeLoop(const Loop &loop);
   void writeIterationOp(Operation *op, IterationLocalizer &localizer);
+  void writeEdge(Operation *op, IterationLocalizer &localizer);
   Value getInIteration(Value value, IterationLocalizer &localizer);
   void writeReshard(ReshardOp op, IterationLocalizer &localizer);
   Value createScaled(Operation *maker, Value value, bool isDivided, IterationLocalizer &localizer);
@@ -43,6 +44,7 @@ private:
   IterationLocalizer makeLocalizer(int64_t loop) {
     return {block, LoopAttr::get(function.getContext(), loop, axis.getSize(), /*micro_batches=*/true)};
   }
+  int64_t getFreeId() const;
   /// That of the op, else of the first op that has any, else forward work of the first task graph.
   Attribute getWork(Operation *op) const {
     if (Attribute work = op ? op->getAttr(EplDialect::kWorkAttr) : Attribute())
@@ -83,10 +85,21 @@ private:
   IRMapping whole;               ///< what is there once
   DenseMap<Value, Value> split;  ///< what is kept, and batches: all iterations' values
   DenseSet<Operation *> written; ///< and what is written in loops
+  int64_t freeId = getFreeId();  ///< of a loop
+  DenseMap<std::pair<LoopAttr, LoopAttr>, LoopAttr> nested; ///< by the loop over micro-batches and the step's
   SmallVector<std::pair<Value, LoopAttr>>
       numbers; ///< what asks for the iteration's number, and of which loop
 };
 } // namespace
+
+/// The least number that no loop of the function has, nor a larger one.
+int64_t LoopWriter::getFreeId() const {
+  int64_t id = 0;
+  for (Operation *op : rules.getOps())
+    if (LoopAttr loop = getEdgeLoop(op))
+      id = std::max(id, loop.getId() + 1);
+  return id;
+}
 
 /// The function with its new types.
 void LoopWriter::declare() {
@@ -123,7 +136,12 @@ void LoopWriter::declare() {
 // What is done once
 //===----------------------------------------------------------------------===//
 
+/// Whether what an op reads is there; of what leaves a loop, whether all of the loop is.
 bool LoopWriter::isReady(Operation *op) const {
+  if (leavesLoop(op))
+    for (Operation *other : rules.getOps())
+      if (rules.getLoops().getLoop(other) == getEdgeLoop(op) && !leavesLoop(other) && !written.contains(other))
+        return false;
   return llvm::all_of(getRead(op), [&](Value value) {
     return whole.contains(value) || (isa<ReshardOp>(op) && isa<BlockArgument>(value));
   });
@@ -208,9 +226,22 @@ void LoopWriter::writeIterationOp(Operation *op, IterationLocalizer &localizer) 
     localizer.values.map(value, getInIteration(value, localizer));
   if (auto reshard = dyn_cast<ReshardOp>(op))
     return writeReshard(reshard, localizer);
+  if (getEdgeLoop(op))
+    return writeEdge(op, localizer);
   auto model = dyn_cast<ShardableOp>(op);
   if (!model || !model.localize(localizer))
     localizer.cloneLocal(op);
+}
+
+/// What enters or leaves a loop of the step, which is in that over micro-batches now.
+void LoopWriter::writeEdge(Operation *op, IterationLocalizer &localizer) {
+  LoopAttr old = getEdgeLoop(op);
+  LoopAttr &made = nested[{localizer.loop, old}];
+  if (!made)
+    made = LoopAttr::get(old.getContext(), freeId++, old.getTripCount(), /*micro_batches=*/false, localizer.loop);
+  Operation *edge = localizer.cloneLocal(op);
+  edge->setAttr("loop", made);
+  localizer.values.map(op->getResults(), edge->getResults());
 }
 
 /// The type in which a sum is carried: what is narrower than f32 would be rounded in each iteration.
@@ -300,6 +331,11 @@ bool LoopWriter::isSummed(Value value) const {
 llvm::MapVector<Value, Value> LoopWriter::finishSums(const Loop &loop, IterationLocalizer &localizer) {
   const auto &carried = assignment.getStatistics().getCarried();
   llvm::MapVector<Value, Value> sums;
+  auto finishLast = [&](Value value, int64_t index) {
+    localizer.work = getWork(value.getDefiningOp());
+    sums[value] = localizer.stamped(LoopLastOp::create(localizer.builder, value.getLoc(), value.getType(),
+                                                       localizer.loop, index, localizer.values.lookup(value)));
+  };
   for (ReshardOp exit : loop.exits)
     if (Value left = exit.getOperand(); isSummed(left) && !sums.contains(left)) {
       int64_t index = carried.size() + sums.size();
@@ -308,17 +344,16 @@ llvm::MapVector<Value, Value> LoopWriter::finishSums(const Loop &loop, Iteration
   for (auto [index, entry] : llvm::enumerate(sums))
     entry.second = finish(entry.first, entry.second, carried.size() + index, localizer);
   for (auto [index, entry] : llvm::enumerate(carried))
-    if (Value next = entry.second; llvm::is_contained(loop.ops, next.getDefiningOp())) {
-      localizer.work = getWork(next.getDefiningOp());
-      sums[next] = localizer.stamped(LoopLastOp::create(localizer.builder, next.getLoc(), next.getType(),
-                                                        localizer.loop, int64_t(index),
-                                                        localizer.values.lookup(next)));
-    }
+    if (Value next = entry.second; llvm::is_contained(loop.ops, next.getDefiningOp()))
+      finishLast(next, int64_t(index));
+  for (ReshardOp exit : loop.exits)
+    if (Value left = exit.getOperand(); assignment.getNested().contains(left) && !sums.contains(left))
+      finishLast(left, int64_t(carried.size() + sums.size()));
   return sums;
 }
 
 void LoopWriter::writeLoop(const Loop &loop) {
-  IterationLocalizer localizer = makeLocalizer(numbers.size());
+  IterationLocalizer localizer = makeLocalizer(freeId++);
   numbers.push_back({localizer.getAxisIndex(mesh, axis.getName()), localizer.loop});
   carryStates(loop, localizer);
   for (Operation *op : loop.ops)

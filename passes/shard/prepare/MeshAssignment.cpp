@@ -132,7 +132,7 @@ void MeshAssignment::findUnplaced() {
   };
   for (Operation &op : llvm::reverse(body.without_terminator())) {
     WorkAttr work = getWork(&op);
-    if (free.contains(&op) || !work || isOfMicroBatches(loops.getLoop(&op)))
+    if (free.contains(&op) || !work || getMicroBatchLoop(loops.getLoop(&op)))
       continue;
     bool isLeaf = work.getKind() == WorkKind::forward && leaves.contains(&op) && !op.use_empty() &&
                   llvm::all_of(op.getUses(), isUnplacedUse);

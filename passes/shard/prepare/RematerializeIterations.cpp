@@ -4,7 +4,7 @@
 // stack what automatic differentiation keeps, and the backward iterations read it, the last one first. All
 // iterations' factors of a gelu's derivative are kept then. Method: users before producers, a stacked value
 // that only the iterations of one other loop read is rematerialized there, by the same rules, if what it is
-// made of is there: values from before both loops, and the parts of stacks, the writing loop's or older ones,
+// made of is there: values from outside of both loops, and the parts of stacks, the writing loop's or older ones,
 // that the reading iteration slices for itself. In and out: a global program, every op with its `epl.work`.
 // Reference: Rematerialize.cpp.
 //
@@ -92,7 +92,7 @@ Value Residual::findSlice(Value whole, bool reverse) const {
 }
 
 Value Residual::getKept(Value value, const Loops &loops) const {
-  if (!loops.getLoop(value))
+  if (isWithin(LoopSliceOp(slices.front()).getLoop(), loops.getLoop(value)))
     return value;
   if (auto slice = value.getDefiningOp<LoopSliceOp>())
     return findSlice(slice.getOperand(), slice.getReverse() != isReversed());

@@ -12,6 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/shard/prepare/UnrollLoops.h"
+
 #include "dialect/Loops.h"
 #include "dialect/Sharding.h"
 #include "passes/shard/Passes.h"
@@ -19,11 +21,9 @@
 #include "passes/shard/analysis/TaskGraphAxes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/MapVector.h"
 
 #include "llvm/ADT/Statistic.h"
 #include "llvm/Support/DebugLog.h"
@@ -57,7 +57,8 @@ struct LoopOps {
 /// Unrolls loops of one function.
 class Unroller {
 public:
-  Unroller(func::FuncOp function, bool all);
+  /// `reasons` are those of loops that are unrolled in any case.
+  Unroller(func::FuncOp function, const llvm::MapVector<LoopAttr, UnrollReason> &reasons);
 
   LogicalResult run();
 
@@ -73,7 +74,7 @@ private:
   template <typename OpT, typename... Args> Value make(Operation *work, Args &&...args);
 
   Block &body;
-  bool all; ///< whether loops of one mesh are unrolled, too
+  const llvm::MapVector<LoopAttr, UnrollReason> &reasons;
   Loops loops;
   OpBuilder builder;
   WorkMeshes meshes;
@@ -83,8 +84,8 @@ private:
 };
 } // namespace
 
-Unroller::Unroller(func::FuncOp function, bool all)
-    : body(function.front()), all(all), loops(body), builder(function),
+Unroller::Unroller(func::FuncOp function, const llvm::MapVector<LoopAttr, UnrollReason> &reasons)
+    : body(function.front()), reasons(reasons), loops(body), builder(function),
       meshes(function->getParentOfType<ModuleOp>()) {}
 
 //===----------------------------------------------------------------------===//
@@ -97,7 +98,7 @@ StringAttr Unroller::getMesh(Operation *op) const { return getEdgeLoop(op) ? Str
 void Unroller::findLoops() {
   for (Operation &op : body) {
     LoopAttr loop = loops.getLoop(&op);
-    if (!loop || isOfMicroBatches(loop))
+    if (!loop || getMicroBatchLoop(loop))
       continue;
     LoopOps &own = found[loop];
     own.ops.push_back(&op);
@@ -125,18 +126,21 @@ LogicalResult Unroller::verifyLength(LoopAttr loop, const LoopOps &found) const 
   Location place = found.ops.front()->getLoc();
   bool isShort = size <= uint64_t(kMostOps);
   InFlightDiagnostic said = isShort ? emitRemark(place) : emitError(place);
-  said << "the loop of " << loop.getTripCount() << " iterations is part of ";
-  if (found.other)
-    said << describeScope(found.first) << " and of " << describeScope(found.other)
-         << ": these have devices of their own, ";
+  said << "the loop of " << loop.getTripCount() << " iterations ";
+  const auto *reason = reasons.find(loop);
+  if (reason != reasons.end())
+    said << reason->second.text;
   else
-    said << "a step in micro-batches, ";
+    said << "is part of " << describeScope(found.first) << " and of " << describeScope(found.other)
+         << ": these have devices of their own";
   if (isShort)
-    said << "so it is unrolled";
+    said << ", so it is unrolled";
   else
-    said << "but unrolled it would be " << size << " operations, expected at most " << kMostOps;
-  if (!found.other)
+    said << ", but unrolled it would be " << size << " operations, expected at most " << kMostOps;
+  if (reason != reasons.end()) {
+    said.attachNote(reason->second.place) << "that is here";
     return success(isShort);
+  }
   if (!isShort)
     said << "; give both scopes one name, or let them share devices "
             "(\"cluster.colocate_split_and_replicate\"), "
@@ -274,7 +278,7 @@ static void eraseUnread(Value stack) {
 LogicalResult Unroller::run() {
   findLoops();
   for (auto &[loop, own] : found) {
-    if (!all && !own.other)
+    if (!own.other && !reasons.contains(loop))
       continue;
     if (failed(verifyLength(loop, own)))
       return failure();
@@ -288,19 +292,22 @@ LogicalResult Unroller::run() {
   return success();
 }
 
+LogicalResult mlir::epl::unrollLoops(func::FuncOp function,
+                                     const llvm::MapVector<LoopAttr, UnrollReason> &loops) {
+  return Unroller(function, loops).run();
+}
+
 namespace {
 struct UnrollLoops : epl::impl::UnrollLoopsPassBase<UnrollLoops> {
-  using UnrollLoopsPassBase::UnrollLoopsPassBase;
-
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (!all && llvm::range_size(module.getOps<MeshOp>()) < 2)
+    if (llvm::range_size(module.getOps<MeshOp>()) < 2)
       return;
     FailureOr<SmallVector<func::FuncOp>> functions = getGlobalFunctions(module);
     if (failed(functions))
       return signalPassFailure();
     for (func::FuncOp function : *functions)
-      if (failed(Unroller(function, all).run()))
+      if (failed(unrollLoops(function, {})))
         return signalPassFailure();
   }
 };

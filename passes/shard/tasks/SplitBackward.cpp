@@ -70,14 +70,17 @@ private:
 
   bool isBackward(Operation *op) const {
     WorkAttr work = getWork(op);
-    return work && isOfMicroBatches(loops.getLoop(op)) && work.getKind() != WorkKind::forward &&
+    return work && getLoop(op) && work.getKind() != WorkKind::forward &&
            work.getKind() != WorkKind::recompute;
   }
+
+  /// The loop over micro-batches in whose iterations an op is done, or null.
+  LoopAttr getLoop(Operation *op) const { return getMicroBatchLoop(loops.getLoop(op)); }
 
   /// A stage of the same mesh waits for what it reads as one of another mesh does.
   void followOtherStages(Operation *op) {
     WorkAttr work = getWork(op);
-    if (!work || !isOfMicroBatches(loops.getLoop(op)))
+    if (!work || !getLoop(op))
       return;
     for (Value value : getUsedValues(op)) {
       Operation *maker = skipCasts(value).getDefiningOp();
@@ -87,15 +90,20 @@ private:
     }
   }
 
-  /// Marks the ops of iterations that a value is made of.
+  /// Marks the ops of iterations that a value is made of. A loop in them is done as a whole.
   void follow(Value value) {
     SmallVector<Value> open = {value};
+    DenseSet<LoopAttr> whole;
     while (!open.empty()) {
       Operation *op = open.pop_back_val().getDefiningOp();
-      if (!op || !isOfMicroBatches(loops.getLoop(op)) || !needed.insert(op).second)
+      if (!op || !getLoop(op) || !needed.insert(op).second)
         continue;
       if (isBackward(op))
-        sending.insert({loops.getLoop(op), getWork(op).getTaskgraph().getAttr()});
+        sending.insert({getLoop(op), getWork(op).getTaskgraph().getAttr()});
+      if (LoopAttr inner = loops.getLoop(op); inner.getOuter() && whole.insert(inner).second)
+        for (Operation &other : body)
+          if (loops.getLoop(&other) == inner)
+            llvm::append_range(open, other.getResults());
       if (auto carry = dyn_cast<LoopCarryOp>(op))
         open.push_back(loops.getLast(carry).getOperand());
       else
@@ -105,7 +113,7 @@ private:
 
   void stamp(Operation *op) {
     bool isInput =
-        needed.contains(op) || !sending.contains({loops.getLoop(op), getWork(op).getTaskgraph().getAttr()});
+        needed.contains(op) || !sending.contains({getLoop(op), getWork(op).getTaskgraph().getAttr()});
     WorkKind kind = isInput ? WorkKind::backward_input : WorkKind::backward_weight;
     op->setAttr(EplDialect::kWorkAttr, WorkAttr::get(op->getContext(), getWork(op).getTaskgraph(), kind));
     ++(isInput ? numInput : numWeight);

@@ -95,9 +95,11 @@ void TaskPartition::visit(Operation *op, size_t limit) {
 
 SmallVector<unsigned> TaskPartition::getOrder() const {
   DenseMap<LoopAttr, NodeKey> groups = getLoopKeys();
-  auto key = [&](unsigned index) {
+  auto key = [&](unsigned index) { // of the outer loop, of the inner one, of the node
     NodeKey own(nodes[index].ancestors.count(), index);
-    return std::pair(nodes[index].loop ? groups.lookup(nodes[index].loop) : own, own);
+    LoopAttr loop = nodes[index].loop, outer = loop ? loop.getOuter() : LoopAttr();
+    NodeKey inner = loop ? groups.lookup(loop) : own;
+    return outer ? std::tuple(groups.lookup(outer), inner, own) : std::tuple(inner, own, own);
   };
   auto hasOps = [&](unsigned index) { return !nodes[index].ops.empty(); };
   SmallVector<unsigned> order = llvm::filter_to_vector(llvm::seq<unsigned>(0, nodes.size()), hasOps);
@@ -135,13 +137,13 @@ DenseMap<LoopAttr, TaskPartition::NodeKey> TaskPartition::getLoopKeys() const {
   llvm::MapVector<LoopAttr, llvm::BitVector> ancestors;
   DenseMap<LoopAttr, NodeKey> keys;
   for (auto [index, node] : llvm::enumerate(nodes))
-    if (node.loop) {
-      ancestors[node.loop] |= node.ancestors;
-      keys.try_emplace(node.loop, 0, index);
+    for (LoopAttr loop = node.loop; loop; loop = loop.getOuter()) {
+      ancestors[loop] |= node.ancestors;
+      keys.try_emplace(loop, 0, index);
     }
   for (auto [index, node] : llvm::enumerate(nodes))
-    if (node.loop)
-      ancestors[node.loop].reset(index);
+    for (LoopAttr loop = node.loop; loop; loop = loop.getOuter())
+      ancestors[loop].reset(index);
   for (auto &[loop, all] : ancestors)
     keys[loop].first = all.count();
   return keys;
@@ -197,6 +199,8 @@ void TaskPartition::insert(Operation *op, size_t limit) {
   if (LoopAttr loop = getEdgeLoop(op); isOfMicroBatches(loop))
     addBefore(op, loop, producers);
   SmallVector<Literal> guard = getGuard(op);
+  if (leavesLoop(op))
+    llvm::erase_if(guard, [&](Literal literal) { return !dependsOn(producers, literal.predicate); });
   for (auto [predicate, expected] : guard) {
     predicates.insert(predicate);
     addProducer(predicate, producers);
@@ -205,6 +209,19 @@ void TaskPartition::insert(Operation *op, size_t limit) {
   nodeOf[op] = index;
   nodes[index].ops.push_back(op);
   addDependencies(index, producers);
+}
+
+/// Whether the nodes `producers`, or what they depend on, wait for `predicate`. All that leaves a loop does so
+/// at one time: none of it may wait for what the loop does not, since what another one of it makes may be read
+/// in the task that makes the predicate.
+bool TaskPartition::dependsOn(const llvm::BitVector &producers, Value predicate) {
+  llvm::BitVector makers(producers.size());
+  addProducer(predicate, makers);
+  for (unsigned producer : producers.set_bits()) {
+    makers.reset(producer);
+    makers.reset(nodes[producer].ancestors);
+  }
+  return makers.none();
 }
 
 /// The nodes that make what `op` reads, seen through casts and free ops.
@@ -263,7 +280,7 @@ unsigned TaskPartition::getReceive(BlockArgument argument, size_t limit) {
   addSent(received.lookup(argument), getChannelLoop(argument), producers);
   SmallVector<LoopAttr> before = getLoopsBefore(argument);
   for (auto [other, node] : llvm::enumerate(nodes))
-    if (llvm::is_contained(before, node.loop))
+    if (llvm::is_contained(before, getMicroBatchLoop(node.loop)))
       producers.set(other);
   addDependencies(index, producers);
   return index;
@@ -291,7 +308,7 @@ void TaskPartition::addSent(int64_t limit, LoopAttr loop, llvm::BitVector &produ
 /// its own is made: other meshes may wait for that in it.
 void TaskPartition::addBefore(Operation *edge, LoopAttr loop, llvm::BitVector &producers) {
   for (auto [index, node] : llvm::enumerate(nodes))
-    if (isOfMicroBatches(node.loop) && node.loop.getId() < loop.getId())
+    if (LoopAttr other = getMicroBatchLoop(node.loop); other && other.getId() < loop.getId())
       producers.set(index);
   for (auto [channel, maker] : sent)
     if (maker == edge && getChannelLoop(edge->getResult(0)))
@@ -303,8 +320,11 @@ void TaskPartition::addBefore(Operation *edge, LoopAttr loop, llvm::BitVector &p
 void TaskPartition::addIteration(LoopAttr loop, llvm::BitVector &producers) {
   for (Operation *op : leaving[loop])
     addProducers(op, producers);
+  auto isLeft = [&](const TaskNode &node) {
+    return node.loop == loop && node.ops.size() == 1 && leavesLoop(node.ops.front());
+  };
   for (auto [index, node] : llvm::enumerate(nodes))
-    if (node.loop == loop && !(node.ops.size() == 1 && leavesLoop(node.ops.front())))
+    if (isWithin(node.loop, loop) && !isLeft(node))
       producers.set(index);
 }
 

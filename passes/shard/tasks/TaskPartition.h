@@ -33,8 +33,8 @@ class TaskPartition {
 public:
   explicit TaskPartition(Block &body);
 
-  /// The nodes that have ops, each behind those that it depends on, the nodes of a loop together. They are
-  /// sorted by their number of ancestors, which is larger than that of each ancestor (a loop counts as one
+  /// The nodes that have ops, each behind those that it depends on, the nodes of a loop together, and in it
+  /// those of each loop that is in it. They are sorted by their number of ancestors, which is larger than that of each ancestor (a loop counts as one
   /// node), then by the position of their first op.
   SmallVector<unsigned> getOrder() const;
 
@@ -60,6 +60,7 @@ private:
   SmallVector<LoopAttr> getLoopsBefore(Value argument) const;
   void visit(Operation *op, size_t limit);
   void insert(Operation *op, size_t limit);
+  bool dependsOn(const llvm::BitVector &producers, Value predicate);
   void addProducers(Operation *op, llvm::BitVector &producers);
   void addProducer(Value value, llvm::BitVector &producers);
   void findChannels(Block &body);

@@ -74,3 +74,12 @@ func.func @step(%x: tensor<3x4xf32> {epl.role = "constant"}) -> (tensor<3x4xf32>
   %t = epl.loop_stack <0, trip_count = 3> %e : tensor<4xf32> -> tensor<3x4xf32>
   return %s, %t : tensor<3x4xf32>, tensor<3x4xf32>
 }
+
+// -----
+
+// Only micro-batches have loops in them.
+// CHECK: error: 'epl.loop_slice' op is of a loop over micro-batches, which only "epl-form-micro-batches" makes
+func.func @step(%x: tensor<3x4xf32> {epl.role = "constant"}) {
+  %h = epl.loop_slice <1, trip_count = 3 in <0, trip_count = 2, micro_batches = true>> %x : tensor<3x4xf32> -> tensor<4xf32>
+  return
+}

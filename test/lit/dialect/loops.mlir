@@ -24,3 +24,17 @@ func.func @distributed(%z: !epl.dist<tensor<4xf32>, <@mesh, [{}]>>) {
   %y = epl.loop_last <0, trip_count = 3> 0 %h : !epl.dist<tensor<4xf32>, <@mesh, [{}], partial = sum{"data"}>>
   return
 }
+
+// A loop in one over micro-batches: what leaves it is a value of an iteration of the outer one.
+// CHECK-LABEL: func.func @nested
+func.func @nested(%xs: tensor<2x3x4xf32>, %h: tensor<4xf32>) -> tensor<2x4xf32> {
+  %x = epl.loop_slice <0, trip_count = 2, micro_batches = true> %xs : tensor<2x3x4xf32> -> tensor<3x4xf32>
+  // CHECK: epl.loop_carry <1, trip_count = 3 in <0, trip_count = 2, micro_batches = true>> 0 %{{.*}} : tensor<4xf32> -> tensor<4xf32>
+  %c = epl.loop_carry <1, trip_count = 3 in <0, trip_count = 2, micro_batches = true>> 0 %h : tensor<4xf32> -> tensor<4xf32>
+  // CHECK: epl.loop_slice <1, trip_count = 3 in <0, trip_count = 2, micro_batches = true>> reverse %{{.*}} : tensor<3x4xf32> -> tensor<4xf32>
+  %s = epl.loop_slice <1, trip_count = 3 in <0, trip_count = 2, micro_batches = true>> reverse %x : tensor<3x4xf32> -> tensor<4xf32>
+  %n = arith.addf %c, %s : tensor<4xf32>
+  %l = epl.loop_last <1, trip_count = 3 in <0, trip_count = 2, micro_batches = true>> 0 %n : tensor<4xf32>
+  %y = epl.loop_stack <0, trip_count = 2, micro_batches = true> %l : tensor<4xf32> -> tensor<2x4xf32>
+  return %y : tensor<2x4xf32>
+}

@@ -6,6 +6,18 @@ func.func @iterations() attributes {loop = #epl.loop<0, trip_count = 0>}
 
 // -----
 
+// (L2): of the outer one
+// expected-error@+1 {{loop 1 is in loop 0, expected loops to be in those over micro-batches only, and these in none}}
+func.func @nested() attributes {loop = #epl.loop<1, trip_count = 2 in <0, trip_count = 2>>}
+
+// -----
+
+// (L2): of the inner one
+// expected-error@+1 {{loop 1 is in loop 0, expected loops to be in those over micro-batches only, and these in none}}
+func.func @nested() attributes {loop = #epl.loop<1, trip_count = 2, micro_batches = true in <0, trip_count = 2, micro_batches = true>>}
+
+// -----
+
 // (C1) of epl.loop_carry
 func.func @carry(%x: tensor<4xf32>) {
   // expected-error@+1 {{'epl.loop_carry' op begins as 'tensor<4xf32>', expected 'tensor<8xf32>', or a zero of that type with nothing pending}}

@@ -16,9 +16,9 @@ func.func @main(%x: tensor<8xf32> {epl.role = "state"}) -> tensor<8xf32> {
 // -----
 
 func.func @main(%x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) -> tensor<8xf32> {
-  // expected-error@+1 {{in a step of 4 micro-batches, expected after "epl-unroll-loops" and before reshards}}
-  %0 = epl.loop_carry <0, trip_count = 2> 0 %x {epl.work = #epl.work<@tg0, forward>} : tensor<8xf32> -> tensor<8xf32>
-  %1 = epl.loop_last <0, trip_count = 2> 0 %0 {epl.work = #epl.work<@tg0, forward>} : tensor<8xf32>
+  // expected-error@+1 {{in a step of 4 micro-batches, expected before reshards and other loops over micro-batches}}
+  %0 = epl.loop_carry <0, trip_count = 2, micro_batches = true> 0 %x {epl.work = #epl.work<@tg0, forward>} : tensor<8xf32> -> tensor<8xf32>
+  %1 = epl.loop_last <0, trip_count = 2, micro_batches = true> 0 %0 {epl.work = #epl.work<@tg0, forward>} : tensor<8xf32>
   return %1 : tensor<8xf32>
 }
 

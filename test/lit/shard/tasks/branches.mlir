@@ -132,3 +132,78 @@ func.func @after_a_loop(%flag: !flag, %x: !whole) -> (!whole, !whole) {
   %8 = epl.from_local %7 : tensor<8xf32> -> !whole
   return %8, %end : !whole, !whole
 }
+
+// -----
+
+#fwd = #epl.work<@tg0, forward>
+#whole = #epl.sharding<@mesh, [{}]>
+#rows = #epl.sharding<@mesh, [{}, {}]>
+#none = #epl.sharding<@mesh, []>
+#pending = #epl.sharding<@mesh, [{}], partial = sum{"data"}>
+#any = #epl.sharding<@mesh, [], partial = any{"data"}>
+!whole = !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+!pending = !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>
+!rows = !epl.dist<tensor<3x8xf32>, <@mesh, [{}, {}]>>
+!pending_rows = !epl.dist<tensor<3x8xf32>, <@mesh, [{}, {}], partial = sum{"data"}>>
+!flag = !epl.dist<tensor<i1>, <@mesh, []>>
+!pending_flag = !epl.dist<tensor<i1>, <@mesh, [], partial = any{"data"}>>
+#id = affine_map<(d0) -> (d0)>
+#both = affine_map<(d0, d1) -> (d0, d1)>
+#scalar = affine_map<(d0, d1) -> ()>
+
+// Of what leaves a loop nothing waits for a predicate that the rest of the loop does not: what else leaves it is read
+// by the exponential, which is done in the task that makes the predicate.
+// CHECK-LABEL: func.func @leaves_with_others
+// CHECK: epl.loop_stack <0, trip_count = 3> %{{[^ ]*}} :
+// CHECK: epl.loop_stack <0, trip_count = 3> %{{[^ ]*}} :
+// CHECK: %[[A:.*]]:2 = epl.task
+// CHECK: math.exp
+// CHECK: %[[P:.*]] = epl.all_reduce
+// CHECK: epl.predicate 0 %[[P]]
+// CHECK: epl.all_reduce {{.*}} {epl.guards = [#epl.guard<0, true>]}
+epl.mesh @mesh axes ["data"=2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+func.func @leaves_with_others(%xs: !rows, %y: !whole) -> (!rows, !rows) {
+  %0 = epl.to_local %y : !whole -> tensor<8xf32>
+  %false = arith.constant {epl.work = #fwd, epl.sharding = [#none]} dense<false> : tensor<i1>
+  %found = linalg.generic {indexing_maps = [#id, affine_map<(d0) -> ()>], iterator_types = ["reduction"]}
+      ins(%0 : tensor<8xf32>) outs(%false : tensor<i1>) attrs = {epl.work = #fwd, epl.sharding = [#any]} {
+  ^bb0(%a: f32, %o: i1):
+    %zero = arith.constant 0.0 : f32
+    %c = arith.cmpf ogt, %a, %zero : f32
+    %s = arith.ori %c, %o : i1
+    linalg.yield %s : i1
+  } -> tensor<i1>
+  %1 = epl.from_local %found : tensor<i1> -> !pending_flag
+  %2 = epl.all_reduce %1 : !pending_flag -> !flag
+  %p = epl.to_local %2 : !flag -> tensor<i1>
+  %3 = epl.loop_slice <0, trip_count = 3> %xs : !rows -> !whole
+  %x = epl.to_local %3 : !whole -> tensor<8xf32>
+  %e = tensor.empty() {epl.work = #fwd, epl.sharding = [#whole]} : tensor<8xf32>
+  %4, %5 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%e, %e : tensor<8xf32>, tensor<8xf32>)
+      attrs = {epl.work = #fwd, epl.sharding = [#whole, #pending]} {
+  ^bb0(%a: f32, %o: f32, %q: f32):
+    %s = math.sin %a : f32
+    linalg.yield %a, %s : f32, f32
+  } -> (tensor<8xf32>, tensor<8xf32>)
+  %6 = epl.from_local %4 : tensor<8xf32> -> !whole
+  %7 = epl.from_local %5 : tensor<8xf32> -> !pending
+  %8 = epl.loop_stack <0, trip_count = 3> %6 : !whole -> !rows
+  %9 = epl.loop_stack <0, trip_count = 3> %7 : !pending -> !pending_rows
+  %10 = epl.to_local %8 : !rows -> tensor<3x8xf32>
+  %11 = math.exp %10 {epl.work = #fwd, epl.sharding = [#rows]} : tensor<3x8xf32>
+  %12 = epl.all_reduce %9 : !pending_rows -> !rows
+  %13 = epl.to_local %12 : !rows -> tensor<3x8xf32>
+  %empty = tensor.empty() {epl.work = #fwd, epl.sharding = [#rows]} : tensor<3x8xf32>
+  %14 = linalg.generic {indexing_maps = [#scalar, #both, #both, #both], iterator_types = ["parallel", "parallel"]}
+      ins(%p, %13, %11 : tensor<i1>, tensor<3x8xf32>, tensor<3x8xf32>) outs(%empty : tensor<3x8xf32>)
+      attrs = {epl.work = #fwd, epl.sharding = [#rows]} {
+  ^bb0(%c: i1, %a: f32, %b: f32, %o: f32):
+    %s = arith.select %c, %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<3x8xf32>
+  %15 = epl.from_local %14 : tensor<3x8xf32> -> !rows
+  %16 = epl.from_local %11 : tensor<3x8xf32> -> !rows
+  return %15, %16 : !rows, !rows
+}
