@@ -1,4 +1,5 @@
-// RUN: epl-opt %s --split-input-file --epl-form-micro-batches=count=4 | FileCheck %s
+// RUN: epl-opt %s --split-input-file --epl-form-micro-batches=count=4 2>%t | FileCheck %s
+// RUN: FileCheck %s --check-prefix=REMARK < %t
 
 // A loop of which an op has samples is in that over micro-batches as a whole, also what is the same for all of them,
 // such as a count of steps: what is done once reads that of the last. Sums that its iterations stack are carried as a
@@ -11,6 +12,23 @@
 epl.mesh @mesh axes ["data"=1]
 epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 
+// CHECK-LABEL: func.func public @layers
+// CHECK: %[[TABLE:.*]] = math.sin %arg0
+// CHECK: %[[X:.*]] = epl.loop_slice <1, trip_count = 4, micro_batches = true> %arg1
+// CHECK: %[[H:.*]] = epl.loop_carry <2, trip_count = 3 in <1, trip_count = 4, micro_batches = true>> 0 %[[X]] {{.*}} : tensor<2x4xf32> -> tensor<2x4xf32>
+// CHECK: %[[C:.*]] = epl.loop_carry <2, trip_count = 3 in <1, trip_count = 4, micro_batches = true>> 1
+// CHECK: %[[P:.*]] = epl.loop_slice <2, trip_count = 3 in <1, trip_count = 4, micro_batches = true>> %[[TABLE]]
+// CHECK: %[[N:.*]] = linalg.generic {{.*}} ins(%[[H]], %[[P]], %[[C]] :
+// CHECK: %[[NEXT:.*]] = arith.addf %[[C]]
+// CHECK: %[[Y:.*]] = epl.loop_last <2, trip_count = 3 in <1, trip_count = 4, micro_batches = true>> 0 %[[N]]
+// CHECK: %[[COUNT:.*]] = epl.loop_last <2, trip_count = 3 in <1, trip_count = 4, micro_batches = true>> 1 %[[NEXT]]
+// CHECK: %[[SUMS:.*]] = epl.loop_stack <2, trip_count = 3 in <1, trip_count = 4, micro_batches = true>> {{.*}} : tensor<4xf32> -> tensor<3x4xf32>
+// CHECK: %[[CARRY:.*]] = epl.loop_carry <1, trip_count = 4, micro_batches = true> 0 {{.*}} : tensor<3x4xf32> -> tensor<3x4xf32>
+// CHECK: %[[ALL:.*]] = linalg.generic {{.*}} ins(%[[CARRY]], %[[SUMS]] :
+// CHECK: %[[R2:.*]] = epl.loop_last <1, trip_count = 4, micro_batches = true> 0 %[[ALL]]
+// CHECK: %[[R1:.*]] = epl.loop_last <1, trip_count = 4, micro_batches = true> 1 %[[COUNT]]
+// CHECK: %[[R0:.*]] = epl.loop_stack <1, trip_count = 4, micro_batches = true> %[[Y]]
+// CHECK: return %[[R0]], %[[R1]], %[[R2]]
 func.func public @layers(%w: tensor<3x4xf32> {epl.role = "state"},
                          %x: tensor<8x4xf32> {epl.role = "batch", epl.batch_dim = 0 : i64})
     -> (tensor<8x4xf32>, tensor<f32>, tensor<3x4xf32>) {
@@ -49,6 +67,12 @@ func.func public @layers(%w: tensor<3x4xf32> {epl.role = "state"},
 epl.mesh @mesh axes ["data"=1]
 epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 
+// CHECK-LABEL: func.func public @once
+// CHECK: epl.loop_slice <2, trip_count = 3> %arg0
+// CHECK: %[[T:.*]] = epl.loop_stack <2, trip_count = 3>
+// CHECK: epl.loop_slice <3, trip_count = 4, micro_batches = true> %arg2
+// CHECK: %[[Y:.*]] = epl.loop_stack <3, trip_count = 4, micro_batches = true>
+// CHECK: return %[[Y]], %[[T]]
 func.func public @once(%w: tensor<3x4xf32> {epl.role = "state"}, %v: tensor<8x4xf32> {epl.role = "state"},
                        %x: tensor<8x4xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) -> (tensor<8x4xf32>, tensor<3x4xf32>) {
   %p = epl.loop_slice <2, trip_count = 3> %w {epl.work = #fwd} : tensor<3x4xf32> -> tensor<4xf32>
@@ -68,6 +92,13 @@ func.func public @once(%w: tensor<3x4xf32> {epl.role = "state"}, %v: tensor<8x4x
 epl.mesh @mesh axes ["data"=1]
 epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 
+// CHECK-LABEL: func.func public @reads_the_count
+// CHECK: %[[Y:.*]] = epl.loop_last <2, trip_count = 3 in <1, trip_count = 4, micro_batches = true>> 0
+// CHECK: %[[COUNT:.*]] = epl.loop_last <2, trip_count = 3 in <1, trip_count = 4, micro_batches = true>> 1
+// CHECK: %[[ROOT:.*]] = math.sqrt %[[COUNT]]
+// CHECK: linalg.generic {{.*}} ins(%[[Y]], %[[ROOT]] :
+// CHECK-NOT: epl.loop_last
+// CHECK: epl.loop_stack <1, trip_count = 4, micro_batches = true>
 func.func public @reads_the_count(%x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) -> tensor<8xf32> {
   %one = arith.constant {epl.work = #fwd} dense<1.0> : tensor<f32>
   %e = tensor.empty() {epl.work = #fwd} : tensor<8xf32>
@@ -90,6 +121,8 @@ func.func public @reads_the_count(%x: tensor<8xf32> {epl.role = "batch", epl.bat
 // -----
 
 // Iterations that complete a maximum over all samples are unrolled.
+// REMARK: remark: the loop of 2 iterations is part of a step in micro-batches and completes a sum over all samples in each, or joins them, so it is unrolled
+// REMARK: note: that is here
 
 #fwd = #epl.work<@tg0, forward>
 #id = affine_map<(n) -> (n)>
@@ -97,6 +130,9 @@ func.func public @reads_the_count(%x: tensor<8xf32> {epl.role = "batch", epl.bat
 epl.mesh @mesh axes ["data"=1]
 epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 
+// CHECK-LABEL: func.func public @largest
+// CHECK-NOT: trip_count = 2
+// CHECK-COUNT-2: epl.loop_last <0, trip_count = 4, micro_batches = true>
 func.func public @largest(%x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) -> tensor<f32> {
   %least = arith.constant {epl.work = #fwd} dense<0xFF800000> : tensor<f32>
   %h = epl.loop_carry <0, trip_count = 2> 0 %x {epl.work = #fwd} : tensor<8xf32> -> tensor<8xf32>
