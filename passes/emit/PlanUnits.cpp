@@ -75,8 +75,9 @@ PlanUnits::Place PlanUnits::getLastPlace(Operation *op) const {
 }
 
 void PlanUnits::findPlaces() {
-  for (const auto *op = ops.begin(); op != ops.end();) { // what they read stands before them, but for the next
-    const auto *end = std::next(op);                     // iteration's value
+  for (const auto *op = ops.begin();
+       op != ops.end();) {           // what they read stands before them, but for the next
+    const auto *end = std::next(op); // iteration's value
     Place place = getLastPlace(*op);
     for (; isNested(*op) && end != ops.end() && loops.getLoop(*end) == loops.getLoop(*op); ++end)
       place = std::max(place, getLastPlace(*end));

@@ -69,7 +69,10 @@ def test_code_does_not_grow_with_the_length_of_a_loop(devices: int) -> None:
     def size(count: int, length: int) -> tuple[int, ...]:
         """The tasks, launches and kernels, and the lines of the program."""
         text = lower(count, length).as_text("kernel")
-        return (*(text.count(name) for name in ("epl.task ", "epl.launch @", "epl.kernel @")), text.count("\n"))
+        return (
+            *(text.count(name) for name in ("epl.task ", "epl.launch @", "epl.kernel @")),
+            text.count("\n"),
+        )
 
     assert size(4, 50) == size(4, LENGTH)
     assert size(4, LENGTH) < tuple(1.5 * number for number in size(1, LENGTH))
@@ -143,9 +146,7 @@ def test_stages_of_a_pipeline_with_layers_under_a_scan(schedule: str, devices: i
     shapes = {"in": (5, 8), "first": (24, 8, 8), "second": (24, 8, 8), "out": (8, 3)}
     params = {name: random.normal(size=shape).astype("f") * 0.3 for name, shape in shapes.items()}
     config = {"pipeline.num_stages": 2, "pipeline.strategy": schedule}
-    made = in_micro_batches(
-        layers_step, 4, devices, state=("params", "state"), batch="x", config=config
-    )
+    made = in_micro_batches(layers_step, 4, devices, state=("params", "state"), batch="x", config=config)
     found = expected = (params, optax.adam(1e-2).init(params))
     for _ in range(2):
         x = random.normal(size=(16, 5)).astype("f")

@@ -127,7 +127,8 @@ static LogicalResult verifyDivides(BlockArgument argument, int64_t dim, int64_t 
 LogicalResult FormMicroBatches::verify(func::FuncOp function) const {
   for (Operation &op : function.front())
     if (isa<ReshardOp>(op) || getMicroBatchLoop(getEdgeLoop(&op)))
-      return op.emitOpError() << "in a step of " << count.getValue() << " micro-batches, expected before reshards "
+      return op.emitOpError() << "in a step of " << count.getValue()
+                              << " micro-batches, expected before reshards "
                               << "and other loops over micro-batches";
   bool isCut = false;
   for (BlockArgument argument : function.getArguments())

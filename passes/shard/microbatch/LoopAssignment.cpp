@@ -71,8 +71,8 @@ void LoopAssignment::classify() {
     }
 }
 
-/// When an op is done that is not done before `time`. What is applied of a value that is whole after a loop is
-/// there after all loops of the pass.
+/// When an op is done that is not done before `time`. What is applied of a value that is whole after a loop
+/// is there after all loops of the pass.
 LoopAssignment::Time LoopAssignment::classify(Operation *op, Time time) {
   bool reads = false;
   forEachOperand(op, [&](Value value) {

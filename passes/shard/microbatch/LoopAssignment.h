@@ -12,8 +12,8 @@
 //   an iteration's   replicated      leaves it: the mean over all iterations, or what the last one has
 //   carried
 //
-// What has no samples may be an iteration's: an estimate of a sum (IterationStatistics.h), or a value of a loop
-// that each iteration does as a whole (NestedLoops.h).
+// What has no samples may be an iteration's: an estimate of a sum (IterationStatistics.h), or a value of a
+// loop that each iteration does as a whole (NestedLoops.h).
 //
 //   an iteration's   replicated      leaves it: what the last one has
 //   nested loop's

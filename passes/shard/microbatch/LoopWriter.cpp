@@ -140,7 +140,8 @@ void LoopWriter::declare() {
 bool LoopWriter::isReady(Operation *op) const {
   if (leavesLoop(op))
     for (Operation *other : rules.getOps())
-      if (rules.getLoops().getLoop(other) == getEdgeLoop(op) && !leavesLoop(other) && !written.contains(other))
+      if (rules.getLoops().getLoop(other) == getEdgeLoop(op) && !leavesLoop(other) &&
+          !written.contains(other))
         return false;
   return llvm::all_of(getRead(op), [&](Value value) {
     return whole.contains(value) || (isa<ReshardOp>(op) && isa<BlockArgument>(value));
@@ -238,7 +239,8 @@ void LoopWriter::writeEdge(Operation *op, IterationLocalizer &localizer) {
   LoopAttr old = getEdgeLoop(op);
   LoopAttr &made = nested[{localizer.loop, old}];
   if (!made)
-    made = LoopAttr::get(old.getContext(), freeId++, old.getTripCount(), /*micro_batches=*/false, localizer.loop);
+    made = LoopAttr::get(old.getContext(), freeId++, old.getTripCount(), /*micro_batches=*/false,
+                         localizer.loop);
   Operation *edge = localizer.cloneLocal(op);
   edge->setAttr("loop", made);
   localizer.values.map(op->getResults(), edge->getResults());
@@ -333,8 +335,9 @@ llvm::MapVector<Value, Value> LoopWriter::finishSums(const Loop &loop, Iteration
   llvm::MapVector<Value, Value> sums;
   auto finishLast = [&](Value value, int64_t index) {
     localizer.work = getWork(value.getDefiningOp());
-    sums[value] = localizer.stamped(LoopLastOp::create(localizer.builder, value.getLoc(), value.getType(),
-                                                       localizer.loop, index, localizer.values.lookup(value)));
+    sums[value] =
+        localizer.stamped(LoopLastOp::create(localizer.builder, value.getLoc(), value.getType(),
+                                             localizer.loop, index, localizer.values.lookup(value)));
   };
   for (ReshardOp exit : loop.exits)
     if (Value left = exit.getOperand(); isSummed(left) && !sums.contains(left)) {

@@ -36,7 +36,8 @@ bool NestedLoops::isInIteration(Operation *op) const {
   if (ops.contains(op))
     return true;
   auto isEstimated = [&](Value result) { return statistics.contains(result); };
-  return !op->hasTrait<OpTrait::IsTerminator>() && (hasSamples(op) || llvm::any_of(op->getResults(), isEstimated));
+  return !op->hasTrait<OpTrait::IsTerminator>() &&
+         (hasSamples(op) || llvm::any_of(op->getResults(), isEstimated));
 }
 
 void NestedLoops::findNested() {
@@ -48,7 +49,8 @@ void NestedLoops::findNested() {
       ops.insert(&op);
 }
 
-/// Adds what is made of whole values of these loops, without samples, on the way to what is done in iterations.
+/// Adds what is made of whole values of these loops, without samples, on the way to what is done in
+/// iterations.
 void NestedLoops::findMade() {
   DenseSet<Value> reached;
   SmallVector<Operation *> open;
@@ -99,7 +101,8 @@ llvm::MapVector<LoopAttr, UnrollReason> NestedLoops::findOthers() const {
   for (auto op : body.getOps<ReshardOp>())
     if (const char *obstacle = findObstacle(op))
       for (LoopAttr loop : getSources(op.getOperand()))
-        others.insert({loop, {std::string("is part of a step in micro-batches and ") + obstacle, op.getLoc()}});
+        others.insert(
+            {loop, {std::string("is part of a step in micro-batches and ") + obstacle, op.getLoc()}});
   return others;
 }
 
@@ -124,7 +127,8 @@ void NestedLoops::writeExit(OpResult result) {
   builder.setInsertionPointAfter(op);
   Operation *made =
       isa<RankedTensorType>(result.getType())
-          ? ReshardOp::create(builder, op->getLoc(), result.getType(), result, getSharding(result)).getOperation()
+          ? ReshardOp::create(builder, op->getLoc(), result.getType(), result, getSharding(result))
+                .getOperation()
           : builder.clone(*op);
   made->setAttr(EplDialect::kWorkAttr, op->getAttr(EplDialect::kWorkAttr));
   unsigned number = isa<ReshardOp>(made) ? 0 : result.getResultNumber();

@@ -4,9 +4,9 @@
 // stack what automatic differentiation keeps, and the backward iterations read it, the last one first. All
 // iterations' factors of a gelu's derivative are kept then. Method: users before producers, a stacked value
 // that only the iterations of one other loop read is rematerialized there, by the same rules, if what it is
-// made of is there: values from outside of both loops, and the parts of stacks, the writing loop's or older ones,
-// that the reading iteration slices for itself. In and out: a global program, every op with its `epl.work`.
-// Reference: Rematerialize.cpp.
+// made of is there: values from outside of both loops, and the parts of stacks, the writing loop's or older
+// ones, that the reading iteration slices for itself. In and out: a global program, every op with its
+// `epl.work`. Reference: Rematerialize.cpp.
 //
 //===----------------------------------------------------------------------===//
 

@@ -211,9 +211,9 @@ void TaskPartition::insert(Operation *op, size_t limit) {
   addDependencies(index, producers);
 }
 
-/// Whether the nodes `producers`, or what they depend on, wait for `predicate`. All that leaves a loop does so
-/// at one time: none of it may wait for what the loop does not, since what another one of it makes may be read
-/// in the task that makes the predicate.
+/// Whether the nodes `producers`, or what they depend on, wait for `predicate`. All that leaves a loop does
+/// so at one time: none of it may wait for what the loop does not, since what another one of it makes may be
+/// read in the task that makes the predicate.
 bool TaskPartition::dependsOn(const llvm::BitVector &producers, Value predicate) {
   llvm::BitVector makers(producers.size());
   addProducer(predicate, makers);

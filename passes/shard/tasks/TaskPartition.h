@@ -34,8 +34,8 @@ public:
   explicit TaskPartition(Block &body);
 
   /// The nodes that have ops, each behind those that it depends on, the nodes of a loop together, and in it
-  /// those of each loop that is in it. They are sorted by their number of ancestors, which is larger than that of each ancestor (a loop counts as one
-  /// node), then by the position of their first op.
+  /// those of each loop that is in it. They are sorted by their number of ancestors, which is larger than
+  /// that of each ancestor (a loop counts as one node), then by the position of their first op.
   SmallVector<unsigned> getOrder() const;
 
   const TaskNode &getNode(unsigned index) const { return nodes[index]; }
