@@ -2,13 +2,13 @@
 //
 // Problem: the work of ops names task graphs that are entries of a table of the function.
 // Method: make an `epl.taskgraph` of each entry, in the order in which data flows through their forward work,
-// which is that of a pipeline's stages; where it says nothing, or goes round, in the order in which they begin.
-// A discriminator may look at real samples before the generator begins, and still comes behind it.
+// which is that of a pipeline's stages; where it says nothing, or goes round, in the order in which they
+// begin. A discriminator may look at real samples before the generator begins, and still comes behind it.
 //
-// Where all run on the same devices, scopes without a name and of one strategy are one first: a part of a model
-// that is called twice has two of them, and nothing tells them apart. So are they where there are not devices
-// enough for each to have its own: a program whose layers have a scope each runs on few devices, too. A name
-// keeps apart what is meant as stages.
+// Where all run on the same devices, scopes without a name and of one strategy are one first: a part of a
+// model that is called twice has two of them, and nothing tells them apart. So are they where there are not
+// devices enough for each to have its own: a program whose layers have a scope each runs on few devices, too.
+// A name keeps apart what is meant as stages.
 //
 // Invariant in: what epl-flatten-scopes leaves. Invariant out: one task graph, or several.
 //
