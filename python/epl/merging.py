@@ -1,7 +1,8 @@
-"""EPL's collections of results that replicas merge, for steps that were written for EPL.
+"""EPL's collections of results that replicas and micro-batches merge.
 
 A step here means the whole batch: a mean over it is over all samples, a sum too, and what has samples holds
-all of them, on any number of devices. So what EPL merges is merged already, and these names only remember.
+all of them, on any number of devices. So what EPL merges over replicas is merged already. Results in a
+`LOCAL_` collection are those of micro-batches (`micro_results.py`).
 Source: EPL (Alibaba), `epl/ir/graph.py`, collections of `GraphKeys`.
 """
 
@@ -12,14 +13,15 @@ from typing import Any, ClassVar
 
 import jax
 
+from epl.adapters.jax import collected
 from epl.errors import ArgumentError
-from epl.scope_table import current_collections
+from epl.scope_table import current_collections, is_traced
 
 
 class GraphKeys:
     """The names of the collections, as EPL has them.
 
-    `GLOBAL_` (over all replicas) or `LOCAL_` (over micro-batches), then `CONCAT_OBJECTS`, `MEAN_OBJECTS` or
+    `GLOBAL_` (of the whole batch) or `LOCAL_` (of each micro-batch), then `CONCAT_OBJECTS`, `MEAN_OBJECTS` or
     `SUM_OBJECTS`; all six: `ALL_COLLECTION_KEYS`.
     """
 
@@ -40,9 +42,16 @@ class GraphKeys:
 
 
 def add_to_collection(tensors: jax.Array | Sequence[jax.Array], key: str) -> None:
-    """Remembers arrays of the step that is being traced under a collection's name; else nothing happens.
+    """Puts arrays of the step that is being traced into a collection; outside of steps nothing happens.
 
-    What the step returns is the value of the whole batch, with or without this.
+    What the step returns of an array in a `GLOBAL_` collection is the value of the whole batch, as of any
+    other. Of one in `LOCAL_CONCAT_OBJECTS` it is what the step returns for each of m micro-batches alone
+    (`pipeline.num_micro_batch`), of all replicas together, along a new first dimension of m. In
+    `LOCAL_MEAN_OBJECTS` and `LOCAL_SUM_OBJECTS` these are averaged and summed. So mean, sum and maximum over
+    samples are those of each micro-batch; random numbers are those that its samples have in the batch. To
+    see which these are, the step is traced for a micro-batch, too. Where it works on what it has made of
+    several samples, as behind batch normalization, that work is done once more for the micro-batches. An
+    array that the step does not return stays a name.
 
     Args:
       tensors: an array, or a list or tuple of them.
@@ -50,7 +59,9 @@ def add_to_collection(tensors: jax.Array | Sequence[jax.Array], key: str) -> Non
 
     Raises:
       KeyError: for another key.
-      ArgumentError: for anything but arrays.
+      ArgumentError: for anything but arrays. When the step is compiled, for an array in two collections,
+        and for a state.
+      UnsupportedError: when the step is compiled, if it does other operations for a micro-batch.
     """
     _require(key)
     collection = current_collections().setdefault(key, [])
@@ -58,6 +69,8 @@ def add_to_collection(tensors: jax.Array | Sequence[jax.Array], key: str) -> Non
         if not isinstance(tensor, jax.Array):
             raise ArgumentError(f'collection "{key}" takes arrays, found {tensor!r}')
         collection.append(tensor)
+        if is_traced():
+            collected.mark(tensor, key)
 
 
 def get_collection(key: str) -> list[Any]:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, overload
 
 import jax
 
-from epl import calling, debugging, padding
+from epl import calling, debugging, micro_results, padding
 from epl.adapters.jax import hooks
 from epl.adapters.jax import trace as adapter
 from epl.advice import Recompilations, check_scope_outside
@@ -162,10 +162,13 @@ class Parallelized:
         names = [argument.name for argument in arguments]
         traced = adapter.trace(step, spec.leaves, signature.name, names)
         results = tuple(signature.results(spec, traced.out))
-        out_leaves, tree = jax.tree.flatten(traced.out)
         dims: tuple[padding.SampleDims, ...] = ()
         if isinstance(signature, MaskedSignature):
             dims = padding.sample_dims(signature, spec, traced)
+        traced = micro_results.combined(
+            step, signature, spec, traced, int(chosen.config["pipeline.num_micro_batch"]), dims
+        )
+        out_leaves, tree = jax.tree.flatten(traced.out)
         program = adapter.lower(
             traced,
             arguments,
