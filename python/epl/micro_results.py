@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -61,7 +61,7 @@ def combined(
     try:
         again = adapter.trace(lambda *leaves: tree.unflatten(made(*leaves)), spec.leaves, signature.name)
     except micro_values.DifferentError:
-        raise _different(signature, first, count, "it does other operations there") from None
+        _refuse(signature, first, count, "it does other operations there")
     return replace(again, scopes=traced.scopes)
 
 
@@ -109,16 +109,18 @@ def _traced_for_micro_batch(
     except Error:
         raise
     except Exception as error:
-        raise _different(signature, first, count, f"it takes none, {error}") from error
+        _refuse(signature, first, count, f"it takes none, {error}", error)
 
 
 def _smaller(shape: Sequence[int], dim: int, count: int) -> tuple[int, ...]:
     return (*shape[:dim], shape[dim] // count, *shape[dim + 1 :])
 
 
-def _different(signature: Signature, first: Collected, count: int, what: str) -> UnsupportedError:
-    return UnsupportedError(
+def _refuse(
+    signature: Signature, first: Collected, count: int, what: str, error: Exception | None = None
+) -> NoReturn:
+    raise UnsupportedError(
         f'"{first.key}" has results of each of {count} micro-batches: {signature.name} is traced for one, '
         f"and {what}; expected the same for any number of samples: write the size of the batch, not a number",
         first.place,
-    )
+    ) from error
