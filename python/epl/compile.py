@@ -51,8 +51,8 @@ def _contents(options: Sequence[str]) -> list[str]:
     contents = []
     for option in options:
         name, _, file = option.partition("=")
-        if name == "--machine":
-            with contextlib.suppress(OSError):  # a kind, or a file that the compiler complains of
+        if name in ("--machine", "--schedule"):
+            with contextlib.suppress(OSError):  # a name, or a file that the compiler complains of
                 contents.append(Path(file).read_bytes().decode("latin-1"))
     return contents
 

@@ -212,28 +212,3 @@ def test_a_table_is_a_schedule(tmp_path: Path) -> None:
         jax.tree.leaves(made(*arguments)), jax.tree.leaves(jax.jit(integers)(*arguments)), strict=True
     ):
         np.testing.assert_array_equal(found, wanted)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("s0.F.m0 s0.F.x\n", r"table.txt:1: word 2 is \"s0.F.x\""),
-        ("s0.F.m0 s0.B.m0\n", "2 scopes, but the schedule has 1 stages"),
-        ("s0.F.m0 s0.F.m1 s0.B.m0 s0.B.m1\ns1.F.m0 s1.B.m0 s1.F.m1\n", "s1.B.m1 is missing"),
-        ("s0.F.m0 s0.B.m0 s0.F.m1 s0.B.m1\ns1.F.m0 s1.F.m1 s1.B.m0 s1.B.m1\n", "wait for each other"),
-    ],
-)
-def test_tables_that_are_no_schedule(tmp_path: Path, text: str, said: str) -> None:
-    table = tmp_path / "table.txt"
-    table.write_text(text)
-    made = pipeline(integers, 2, 2, state="ws", batch="x", config={"pipeline.schedule": str(table)})
-    with pytest.raises(epl.CompileError, match=said):
-        made(*whole_numbers(2, 16))
-
-
-def test_a_schedule_that_nobody_knows() -> None:
-    with pytest.raises(epl.ConfigError, match="gpipe"):
-        pipeline(integers, 2, 2, "1f2b", state="ws", batch="x")
-    made = pipeline(integers, 2, 2, state="ws", batch="x", config={"pipeline.schedule": "1f1bb"})
-    with pytest.raises(epl.CompileError, match='did you mean "1f1b"'):
-        made(*whole_numbers(2, 16))

@@ -73,12 +73,23 @@ static schedule::Schedule parseSchedule(const std::string &text) {
   }
 }
 
+/// What is wrong with a table whatever the step is like is said before anything is compiled.
+static void checkSchedule(const Options &options) {
+  try {
+    if (options.microBatches > 1)
+      options.schedule.check(uint32_t(options.microBatches));
+  } catch (const ::epl::runtime::Error &error) {
+    throw CLI::ValidationError("--schedule", error.what());
+  }
+}
+
 /// Throws what CLI11 reports if the options do not go together.
 static void checkUsage(const Options &options) {
   if (options.stage == Stage::plan && options.output.empty())
     throw CLI::RequiredError("-o");
   if (options.reference && options.devices.count != 1)
     throw CLI::ValidationError("--reference", "the reference runs on one device");
+  checkSchedule(options);
   if (options.inputs.size() > 1 && !options.reproducer.empty())
     throw CLI::ValidationError(kReproducerOption, "keeps a phase of one step, found several steps");
   if (llvm::sys::fs::equivalent(options.inputs.front(), options.reproducer))
