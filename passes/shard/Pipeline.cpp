@@ -19,6 +19,9 @@ void mlir::epl::buildPlacePipeline(OpPassManager &pm, const ShardOptions &option
   // A loop is on one mesh, so those with parts on several are unrolled before meshes are split; after that
   // each function has one mesh, and no pass below knows of others.
   pm.addPass(createUnrollLoopsPass());
+  // What is computed again is decided on the whole step, whose iterations are known by now, and while it is
+  // known which values go from one mesh to another.
+  pm.addPass(createRecomputePass({options.recompute, options.recomputeEnd}));
   pm.addPass(createSplitMeshesPass());
 
   // What is computed where is decided on the whole program: shardings can't change what is kept for the

@@ -1,8 +1,9 @@
-"""EPL's collections of results that replicas and micro-batches merge.
+"""EPL's collections: of results that replicas and micro-batches merge, and of values kept for the gradient.
 
 A step here means the whole batch: a mean over it is over all samples, a sum too, and what has samples holds
 all of them, on any number of devices. So what EPL merges over replicas is merged already. Results in a
-`LOCAL_` collection are those of micro-batches (`micro_results.py`).
+`LOCAL_` collection are those of micro-batches (`micro_results.py`). The collection "checkpoints" tells the
+compiler what not to compute again (`gradient_checkpoint.type`).
 Source: EPL (Alibaba), `epl/ir/graph.py`, collections of `GraphKeys`.
 """
 
@@ -13,9 +14,12 @@ from typing import Any, ClassVar
 
 import jax
 
-from epl.adapters.jax import collected
+from epl.adapters.jax import checkpoints, collected
 from epl.errors import ArgumentError
 from epl.scope_table import current_collections, is_traced
+
+CHECKPOINTS = "checkpoints"
+"""The collection of values that are kept for the gradient, a name without a key in EPL, too."""
 
 
 class GraphKeys:
@@ -53,9 +57,12 @@ def add_to_collection(tensors: jax.Array | Sequence[jax.Array], key: str) -> Non
     several samples, as behind batch normalization, that work is done once more for the micro-batches. An
     array that the step does not return stays a name.
 
+    Arrays of "checkpoints" are kept for the gradient where the setting `gradient_checkpoint.type` is
+    "collection": what lies between them is computed again. Under `jax.vmap` the arrays of all elements are.
+
     Args:
       tensors: an array, or a list or tuple of them.
-      key: one of `GraphKeys.ALL_COLLECTION_KEYS`.
+      key: one of `GraphKeys.ALL_COLLECTION_KEYS`, or "checkpoints".
 
     Raises:
       KeyError: for another key.
@@ -69,7 +76,11 @@ def add_to_collection(tensors: jax.Array | Sequence[jax.Array], key: str) -> Non
         if not isinstance(tensor, jax.Array):
             raise ArgumentError(f'collection "{key}" takes arrays, found {tensor!r}')
         collection.append(tensor)
-        if is_traced():
+        if not is_traced():
+            continue
+        if key == CHECKPOINTS:
+            checkpoints.bind(tensor)
+        else:
             collected.mark(tensor, key)
 
 
@@ -77,7 +88,7 @@ def get_collection(key: str) -> list[Any]:
     """The arrays that the step which is being traced has added under the name so far.
 
     Raises:
-      KeyError: for a key that is not in `GraphKeys.ALL_COLLECTION_KEYS`.
+      KeyError: for a key that is neither in `GraphKeys.ALL_COLLECTION_KEYS` nor "checkpoints".
     """
     _require(key)
     return list(current_collections().get(key, []))
@@ -89,7 +100,6 @@ def get_all_collections() -> dict[str, list[Any]]:
 
 
 def _require(key: str) -> None:
-    if key not in GraphKeys.ALL_COLLECTION_KEYS:
-        raise KeyError(
-            f'"{key}" is no collection, expected one of {", ".join(GraphKeys.ALL_COLLECTION_KEYS)}'
-        )
+    known = (*GraphKeys.ALL_COLLECTION_KEYS, CHECKPOINTS)
+    if key not in known:
+        raise KeyError(f'"{key}" is no collection, expected one of {", ".join(known)}')
