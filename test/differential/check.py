@@ -62,8 +62,9 @@ BACK = "in the order in which data flows through them"
 @dataclass(frozen=True)
 class Case:
     """A program and what it is compiled for: a kind of kernels, a CPU, a level of ZeRO, whether what a split
-    leaves whole between its sums and products is shared, the machine that choices are made for, and how many
-    micro-batches the batch is done in, in which order: by name, or "random" for the program's own table."""
+    leaves whole between its sums and products is shared, the machine that choices are made for, how many
+    micro-batches the batch is done in, in which order (by name, or "random" for the program's own table), and
+    which values are kept where the rest is computed again."""
 
     program: Program
     kernels: str  # vectorized | loops | reference: loops without the scopes, on one device
@@ -73,6 +74,7 @@ class Case:
     machine: str = "cpu"
     micro_batches: int = 1
     schedule: str = "1f1b"
+    recompute: str = "off"  # auto | collection
 
     @property
     def devices(self) -> int:
@@ -93,7 +95,8 @@ class Case:
         if self.micro_batches > 1:
             schedule = self.get_schedule()
             micro = (f"--micro-batches={self.micro_batches}", f"--schedule={schedule}")
-        return (*target, *zero, *colocate, *sequence, *machine, *stages, *micro)
+        recompute = () if self.recompute == "off" else (f"--recompute={self.recompute}",)
+        return (*target, *zero, *colocate, *sequence, *machine, *stages, *micro, *recompute)
 
     def get_schedule(self) -> str:
         """The name of the schedule, of which only one takes several stages on a mesh, or TABLE."""

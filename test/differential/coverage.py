@@ -29,6 +29,7 @@ class Coverage:
                 "machines",
                 "micro-batches",
                 "schedules",
+                "recomputation",
                 "names",
                 "floats",
                 "elements of floats",
@@ -46,6 +47,7 @@ class Coverage:
             self._add_derivatives(case)
         else:
             self._add_program(case)
+            self.counts["recomputation"][case.recompute] += 1
             mixes = case.micro_batches > 1 and verdict.outcome == "passed" and bool(verdict.text)
             self.counts["micro-batches"][verdict.text if mixes else str(case.micro_batches)] += 1
             if case.micro_batches > 1 and not mixes:

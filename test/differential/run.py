@@ -66,7 +66,11 @@ def make_case(seed: int) -> AnyCase:
     machine = choices.choice(["cpu", "cpu", "h100"]) if kernels == "loops" else "cpu"
     schedule = random.Random(f"schedule of {seed}").choice(SCHEDULES)
     schedule = "random" if random.Random(f"table of {seed}").random() < 0.3 else schedule
-    case = Case(program, kernels, cpu, zero, sequence, machine, micro, schedule)
+    again = random.Random(f"recomputation of {seed}")
+    recompute = again.choice(["off", "auto", "collection"])
+    if recompute == "collection":
+        program = dataclasses.replace(program, checkpoints=again.choice([2, 3, 5]))
+    case = Case(program, kernels, cpu, zero, sequence, machine, micro, schedule, recompute)
     return case if _fits_micro_batches(case) else dataclasses.replace(case, micro_batches=1)
 
 

@@ -142,32 +142,32 @@ def test_the_results_are_those_of_the_plain_step(
     assert_equal((found, loss), (expected, expected_loss))
 
 
-@pytest.mark.parametrize("name", ["mlp", "gpt", "cnn", "resnet", "gan", "moe_top_k", "lstm", "scanned"])
-@pytest.mark.parametrize("config", [{}, {"pipeline.num_micro_batch": 2}])
-def test_models_train_as_without(name: str, config: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("gpt", 1), ("gpt", 2), ("resnet", 1), ("gan", 2), ("moe_top_k", 1), ("lstm", 2), ("scanned", 2)],
+)
+def test_models_train_as_without(name: str, count: int) -> None:
     model = importlib.import_module(f"models.{name}").build()
-    if name == "resnet" and config:
-        pytest.skip("its statistics are those of the batch")
+    config = {"pipeline.num_micro_batch": count}
     options: dict[str, Any] = {"state": "state", "batch": 1, "devices": 2}
     runs = [
         train(model, [epl.parallelize(step, config=config | mode, **options) for step in model.steps])
         for mode in ({}, AUTO)
     ]
     (expected, expected_losses), (found, losses) = runs
-    np.testing.assert_allclose(losses, expected_losses, rtol=1e-6)
-    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(as_numbers(a), as_numbers(b), rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(losses, expected_losses)
+    assert_equal(found, expected)
 
 
-def kept_bytes(depth: int, config: dict[str, Any]) -> int:
+def arena_bytes(depth: int, config: dict[str, Any]) -> int:
     return int(compiled(depth, config).plan.arena_bytes)
 
 
 def test_memory_grows_with_the_square_root_of_the_depth() -> None:
-    """Four times as many layers take four times the memory, or twice that much if most are computed again."""
-    assert kept_bytes(64, {}) > 3 * kept_bytes(16, {})
-    assert kept_bytes(64, AUTO) < 2.6 * kept_bytes(16, AUTO)
-    assert kept_bytes(64, AUTO) < 0.5 * kept_bytes(64, {})
+    """Four times as many layers take four times the memory, or twice that much if they are computed again."""
+    assert arena_bytes(64, {}) > 3.8 * arena_bytes(16, {})
+    assert arena_bytes(64, AUTO) < 2.2 * arena_bytes(16, AUTO)
+    assert arena_bytes(64, AUTO) < 0.25 * arena_bytes(64, {})
 
 
 def test_scopes_behind_the_last_one_are_not_computed_again() -> None:
@@ -239,7 +239,6 @@ def test_the_gradients_are_checked_at_the_first_call(monkeypatch: pytest.MonkeyP
         step(*make_arguments(6))
     [report] = checked
     assert max(difference.largest for difference in report.differences) == 0
-    assert "w - gradient" not in str(report)
 
 
 def test_gradients_that_differ_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
