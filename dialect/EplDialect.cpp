@@ -28,7 +28,7 @@ LogicalResult EplDialect::verifyOperationAttribute(Operation *op, NamedAttribute
     return op->emitOpError() << "attribute \"" << name << "\" is not an #epl.machine of a module";
   if (name == kWorkAttr && !isa<WorkAttr>(value))
     return op->emitOpError() << "attribute \"" << name << "\" is not an #epl.work";
-  if (name == kPerMicroBatchAttr && !isa<UnitAttr>(value))
+  if ((name == kPerMicroBatchAttr || name == kCheckpointAttr) && !isa<UnitAttr>(value))
     return op->emitOpError() << "attribute \"" << name << "\" has a value, expected none";
   if (name == kDefaultStrategyAttr && !isa<StrategyAttr>(value))
     return op->emitOpError() << "attribute \"" << name << "\" is not an #epl.strategy";

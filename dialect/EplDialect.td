@@ -59,6 +59,9 @@ def Epl_Dialect : Dialect {
     /// Attribute (unit) of ops of a global program: a sum over samples that iterations over micro-batches read is
     /// that of each micro-batch, as the user has said (`epl.per_micro_batch()`). Means nothing to one micro-batch.
     static constexpr llvm::StringLiteral kPerMicroBatchAttr = "epl.per_micro_batch";
+    /// Attribute (unit) of ops of a global program: what they make is kept where the rest is computed again, as the
+    /// user has said (`epl.checkpoint`). From flatten-scopes to recompute.
+    static constexpr llvm::StringLiteral kCheckpointAttr = "epl.checkpoint";
     /// Shardings of an op's results (an array), from propagate to form-tasks, or of an argument, until localize.
     static constexpr llvm::StringLiteral kShardingAttr = "epl.sharding";
     /// Argument attribute, in input: the sharding that the devices hold the argument in already, on a mesh

@@ -94,4 +94,19 @@ def Epl_ConstrainOp : Epl_Op<"constrain", [Epl_GlobalLevel, Pure, AllTypesMatch<
   let hasVerifier = 1;
 }
 
+def Epl_CheckpointOp : Epl_Op<"checkpoint", [Epl_ScopeLevel, MemoryEffects<[MemWrite]>]> {
+  let summary = "names a value that is kept for the gradient where values between such are computed again";
+  let description = [{
+    What `epl.add_to_collection(x, "checkpoints")` leaves in a step. It has no result, so that it can stand behind
+    readers of the value, and counts as an effect, so that no pass drops it. `epl-flatten-scopes` makes an
+    attribute `epl.checkpoint` of it, at the op that makes the value; an argument is kept anyway.
+
+    ```mlir
+    epl.checkpoint %0 : tensor<64x8xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$operand);
+  let assemblyFormat = "$operand attr-dict `:` type($operand)";
+}
+
 #endif // EPL_SCOPE_OPS

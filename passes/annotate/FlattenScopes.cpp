@@ -353,6 +353,7 @@ struct FlattenScopesPass : epl::impl::FlattenScopesPassBase<FlattenScopesPass> {
     if (failed(verifyLoops(body)))
       return signalPassFailure();
     llvm::DenseMap<Operation *, RegionScope> regions = inlineScopes(body);
+    markCheckpoints(body);
     numDead += eraseDeadOps(body);
     Stamper stamper(getOperation(), regions);
     if (failed(stamper.run()))

@@ -1,11 +1,16 @@
 //===- FormTaskgraphs.cpp - Task graphs as symbols ------------------------===//
 //
 // Problem: the work of ops names task graphs that are entries of a table of the function.
-// Method: make an `epl.taskgraph` of each entry, in the order in which they begin. Where all run on the same
-// devices, scopes without a name and of one strategy are one first: a part of a model that is called twice
-// has two of them, and nothing tells them apart. So are they where there are not devices enough for each to
-// have its own: a program whose layers have a scope each runs on few devices, too. A name keeps apart what is
-// meant as stages. Invariant in: what epl-flatten-scopes leaves. Invariant out: one task graph, or several.
+// Method: make an `epl.taskgraph` of each entry, in the order in which data flows through their forward work,
+// which is that of a pipeline's stages; where it says nothing, or goes round, in the order in which they
+// begin. A discriminator may look at real samples before the generator begins, and still comes behind it.
+//
+// Where all run on the same devices, scopes without a name and of one strategy are one first: a part of a
+// model that is called twice has two of them, and nothing tells them apart. So are they where there are not
+// devices enough for each to have its own: a program whose layers have a scope each runs on few devices, too.
+// A name keeps apart what is meant as stages.
+//
+// Invariant in: what epl-flatten-scopes leaves. Invariant out: one task graph, or several.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,11 +37,54 @@ static llvm::MapVector<StringAttr, Operation *> findStarts(func::FuncOp func) {
   return starts;
 }
 
-/// The entries of the table in the order in which their work begins; those without any come last.
-static SmallVector<NamedAttribute> sortByStart(DictionaryAttr scopes,
+/// The task graph of an op's forward work, if it does some.
+static StringAttr getForward(Operation *op) {
+  auto work = op ? op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr) : WorkAttr();
+  return work && work.getKind() == WorkKind::forward ? work.getTaskgraph().getAttr() : StringAttr();
+}
+
+/// The task graphs that each one's forward work reads from. What depends on no argument is made anywhere.
+static llvm::DenseMap<StringAttr, llvm::DenseSet<StringAttr>> findSources(func::FuncOp func) {
+  llvm::DenseMap<StringAttr, llvm::DenseSet<StringAttr>> sources;
+  llvm::DenseSet<Operation *> dependent;
+  func.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    StringAttr reader = getForward(op);
+    for (Value operand : op->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (producer && !dependent.contains(producer))
+        continue;
+      dependent.insert(op);
+      StringAttr maker = getForward(producer);
+      if (reader && maker && maker != reader)
+        sources[reader].insert(maker);
+    }
+  });
+  return sources;
+}
+
+/// `starts` in the order in which data flows through forward work.
+static SmallVector<StringAttr> sortByFlow(func::FuncOp func,
+                                          const llvm::MapVector<StringAttr, Operation *> &starts) {
+  llvm::DenseMap<StringAttr, llvm::DenseSet<StringAttr>> sources = findSources(func);
+  auto open = llvm::to_vector(llvm::make_first_range(starts));
+  SmallVector<StringAttr> sorted;
+  while (!open.empty()) {
+    auto isOpen = [&](StringAttr name) { return llvm::is_contained(open, name); };
+    auto isNext = [&](StringAttr name) { return llvm::none_of(sources[name], isOpen); };
+    auto *next = llvm::find_if(open, isNext);
+    if (next == open.end())
+      next = open.begin(); // all that are left read from each other
+    sorted.push_back(*next);
+    open.erase(next);
+  }
+  return sorted;
+}
+
+/// The entries of the table in the order of stages; those without any work come last.
+static SmallVector<NamedAttribute> sortEntries(func::FuncOp func, DictionaryAttr scopes,
                                                const llvm::MapVector<StringAttr, Operation *> &starts) {
   SmallVector<NamedAttribute> sorted;
-  for (StringAttr name : llvm::make_first_range(starts))
+  for (StringAttr name : sortByFlow(func, starts))
     if (std::optional<NamedAttribute> entry = scopes.getNamed(name))
       sorted.push_back(*entry);
   for (NamedAttribute entry : scopes)
@@ -84,7 +132,7 @@ static DictionaryAttr mergeUnnamed(func::FuncOp func, DictionaryAttr scopes) {
 static void formTaskgraphs(func::FuncOp func, DictionaryAttr scopes) {
   OpBuilder builder(func);
   llvm::MapVector<StringAttr, Operation *> starts = findStarts(func);
-  for (NamedAttribute entry : sortByStart(scopes, starts)) {
+  for (NamedAttribute entry : sortEntries(func, scopes, starts)) {
     auto scope = cast<ScopeAttr>(entry.getValue());
     auto strategy = StrategyAttr::get(func.getContext(), scope.getKind(), scope.getDeviceCount());
     StringAttr name = scope.getName().empty() ? StringAttr() : builder.getStringAttr(scope.getName());

@@ -41,3 +41,11 @@ llvm::DenseMap<Operation *, RegionScope> mlir::epl::inlineScopes(Block &block) {
   }
   return origin;
 }
+
+void mlir::epl::markCheckpoints(Block &block) {
+  for (auto checkpoint : llvm::make_early_inc_range(block.getOps<CheckpointOp>())) {
+    if (Operation *op = checkpoint.getOperand().getDefiningOp())
+      op->setAttr(EplDialect::kCheckpointAttr, UnitAttr::get(op->getContext()));
+    checkpoint.erase();
+  }
+}

@@ -14,4 +14,7 @@ struct RegionScope {
 /// Replaces every scope of `block` by the ops in it. Returns where those ops were.
 llvm::DenseMap<Operation *, RegionScope> inlineScopes(Block &block);
 
+/// Takes the ops `epl.checkpoint` out: what makes a named value has an attribute of that name.
+void markCheckpoints(Block &block);
+
 } // namespace mlir::epl

@@ -85,6 +85,8 @@ def FlattenScopesPass : Pass<"epl-flatten-scopes", "::mlir::func::FuncOp"> {
     The kind of work is what automatic differentiation left in the location (`NameStack.h`). An op without such a
     mark is `apply` if it depends on a backward value and `forward` if not.
 
+    What makes the operand of an `epl.checkpoint` has an attribute of that name.
+
     An op in whose location stands "epl.per_micro_batch", between other names, has `epl.per_micro_batch`. It may
     stand in a scope and out of all.
 

@@ -2,8 +2,8 @@
 //
 // Problem: a parallel program is right if it computes what the step computes on one device.
 // Method: take the annotations out; the ops are left as they were.
-// Invariant in: design 4.1. Invariant out: the same, without scopes, constraints, meshes, shardings and
-// tables of scopes.
+// Invariant in: design 4.1. Invariant out: the same, without scopes, constraints, checkpoints, meshes,
+// shardings and tables of scopes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,8 @@ static void dropShardings(func::FuncOp func) {
     for (StringRef name : {EplDialect::kShardingAttr, EplDialect::kArrivesAttr})
       func.removeArgAttr(index, name);
   func.walk([](Operation *op) {
-    for (StringRef name : {EplDialect::kShardingAttr, EplDialect::kPerMicroBatchAttr})
+    for (StringRef name :
+         {EplDialect::kShardingAttr, EplDialect::kPerMicroBatchAttr, EplDialect::kCheckpointAttr})
       op->removeDiscardableAttr(name);
   });
 }
@@ -36,6 +37,7 @@ static void strip(func::FuncOp func) {
     constrain.replaceAllUsesWith(constrain.getOperand());
     constrain.erase();
   });
+  func.walk([](CheckpointOp checkpoint) { checkpoint.erase(); });
   dropShardings(func);
   func->removeAttr(EplDialect::kScopesAttr);
   func->removeAttr(EplDialect::kDefaultStrategyAttr);

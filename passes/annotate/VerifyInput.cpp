@@ -187,7 +187,7 @@ static bool isKnown(Operation *op) {
     return isa<linalg::LinalgOp, linalg::YieldOp, linalg::IndexOp, linalg::SoftmaxOp>(op);
   return isa_and_nonnull<tensor::TensorDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect>(
              dialect) ||
-         isScope(op) || isa<YieldOp, ConstrainOp>(op) || op->hasTrait<TensorLevel>() ||
+         isScope(op) || isa<YieldOp, ConstrainOp, CheckpointOp>(op) || op->hasTrait<TensorLevel>() ||
          op->hasTrait<LoopEdge>();
 }
 

@@ -20,7 +20,7 @@ namespace runtime = ::epl::runtime;
 FailureOr<PlanSchedule> PlanSchedule::create(ArrayRef<func::FuncOp> functions,
                                              const schedule::Schedule &schedule) {
   PlanSchedule made;
-  made.findStages(functions);
+  made.findStages(functions, schedule);
   for (func::FuncOp function : functions)
     made.addLoops(function);
   llvm::sort(made.loops, [](LoopAttr a, LoopAttr b) { return a.getId() < b.getId(); });
@@ -33,21 +33,24 @@ FailureOr<PlanSchedule> PlanSchedule::create(ArrayRef<func::FuncOp> functions,
   Channels channels;
   for (func::FuncOp function : functions)
     made.addChannels(function, channels);
-  made.makeTable(schedule);
-  made.requireUnits();
-  if (failed(made.verifyFlow(channels)))
+  if (failed(made.makeTable(schedule, functions.front()->getParentOfType<ModuleOp>())) ||
+      failed(made.verifyUnits()) || failed(made.verifyFlow(channels)))
     return failure();
   made.findDepths(channels);
   return made;
 }
 
-void PlanSchedule::findStages(ArrayRef<func::FuncOp> functions) {
+/// A task graph is a stage. On one mesh all are one, unless a table takes them apart.
+void PlanSchedule::findStages(ArrayRef<func::FuncOp> functions, const schedule::Schedule &schedule) {
   for (auto [mesh, function] : llvm::enumerate(functions))
     meshes[function] = uint32_t(mesh);
   auto module = functions.front()->getParentOfType<ModuleOp>();
-  uint32_t count = 0;
-  for (auto taskgraph : module.getOps<TaskGraphOp>())
-    (*stages)[taskgraph.getSymName()] = functions.size() == 1 ? 0 : count++;
+  bool isOne = functions.size() == 1 && schedule.extents().stages < 2;
+  for (auto taskgraph : module.getOps<TaskGraphOp>()) {
+    uint32_t number = isOne ? 0 : numStages++;
+    stages->try_emplace(taskgraph.getSymName(), number, schedule.splitsBackward(number));
+  }
+  numStages = std::max(numStages, 1u);
 }
 
 /// The first of the stages on the mesh of a function.
@@ -55,7 +58,7 @@ uint32_t PlanSchedule::getFirstStage(func::FuncOp function) const {
   auto mesh = function->getAttrOfType<FlatSymbolRefAttr>(EplDialect::kMeshAttr);
   for (auto taskgraph : function->getParentOfType<ModuleOp>().getOps<TaskGraphOp>())
     if (mesh && taskgraph.getMeshAttr() == mesh)
-      return stages->lookup(taskgraph.getSymName());
+      return stages->lookup(taskgraph.getSymName()).number;
   return 0;
 }
 
@@ -74,23 +77,31 @@ void PlanSchedule::addLoops(func::FuncOp function) {
   }
 }
 
-/// Schedules of several stages on a mesh are those of several meshes: one alone has nothing to wait for.
-void PlanSchedule::makeTable(const schedule::Schedule &schedule) {
-  uint32_t count = meshes.size() == 1 ? 1 : stages->size();
-  bool needsMore = count == 1 && schedule.hasSeveralStages();
+/// Schedules of several stages on a mesh are those of several meshes: one alone has nothing to wait for. A
+/// table that there is not for these numbers is an error at the first scope.
+LogicalResult PlanSchedule::makeTable(const schedule::Schedule &schedule, ModuleOp module) {
+  bool needsMore = numStages == 1 && schedule.hasSeveralStages();
   const schedule::Schedule &taken = needsMore ? schedule::Schedule::of("1f1b") : schedule;
   name = taken.name();
-  table = taken.make(uint32_t(meshes.size()), count, uint32_t(loops.front().getTripCount()));
+  try {
+    table = taken.make(uint32_t(meshes.size()), numStages, uint32_t(loops.front().getTripCount()));
+    return success();
+  } catch (const runtime::PlanError &error) {
+    auto taskgraphs = module.getOps<TaskGraphOp>();
+    Operation *place = taskgraphs.empty() ? module.getOperation() : *taskgraphs.begin();
+    return emitError(place->getLoc()) << error.what();
+  }
 }
 
 /// Every unit of the program is on the mesh that the table says.
-void PlanSchedule::requireUnits() const {
+LogicalResult PlanSchedule::verifyUnits() const {
   for (const auto &[place, own] : units)
     for (schedule::Unit unit : own->getUnits())
       if (!llvm::is_contained(table[place.first], unit))
-        throw runtime::PlanError("schedule \"" + name + "\" has no unit " + schedule::toString(unit) +
-                                 " on mesh " + std::to_string(place.first) +
-                                 ", where the step does its work");
+        return own->getOps(unit).front()->emitError()
+               << "schedule \"" << name << "\" has no unit " << schedule::toString(unit) << " on mesh "
+               << place.first << ", where the step does its work";
+  return success();
 }
 
 /// Does the units of the table, each when what it receives has been sent: none is left.

@@ -17,7 +17,7 @@ namespace mlir::epl {
 class PlanSchedule {
 public:
   /// Of all functions that a plan is made of, in the order of their meshes. Fails, with an error at the op,
-  /// if the program can't be done by any schedule; throws PlanError if it can't by this one.
+  /// or at the first scope, if the program can't be done by this schedule.
   static FailureOr<PlanSchedule> create(ArrayRef<func::FuncOp> functions, const schedule::Schedule &schedule);
 
   StringRef getName() const { return name; }
@@ -42,11 +42,11 @@ private:
   };
   using Channels = llvm::MapVector<int64_t, Ends>;
 
-  void findStages(ArrayRef<func::FuncOp> functions);
+  void findStages(ArrayRef<func::FuncOp> functions, const schedule::Schedule &schedule);
   uint32_t getFirstStage(func::FuncOp function) const;
   void addLoops(func::FuncOp function);
-  void makeTable(const schedule::Schedule &schedule);
-  void requireUnits() const;
+  LogicalResult makeTable(const schedule::Schedule &schedule, ModuleOp module);
+  LogicalResult verifyUnits() const;
   LogicalResult verifyFlow(const Channels &channels) const;
   void addChannels(func::FuncOp function, Channels &channels) const;
   void findDepths(const Channels &channels);
@@ -56,6 +56,7 @@ private:
   SmallVector<LoopAttr> loops;
   DenseMap<func::FuncOp, uint32_t> meshes; ///< by number
   std::unique_ptr<Stages> stages = std::make_unique<Stages>();
+  uint32_t numStages = 0;
   std::vector<std::unique_ptr<Loops>> memberships; ///< of each function's ops
   std::map<std::pair<uint32_t, int64_t>, std::unique_ptr<PlanUnits>> units;
   DenseMap<int64_t, int64_t> depths;

@@ -30,14 +30,15 @@ static WorkAttr getWork(Operation *op) {
   return task ? task.getWork() : op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
 }
 
-static schedule::Kind getKind(WorkKind kind) {
+/// Of a stage that does not split backward work all of it is one unit, if other stages do or not.
+static schedule::Kind getKind(WorkKind kind, const Stage &stage) {
   switch (kind) {
   case WorkKind::forward:
     return schedule::Kind::forward;
   case WorkKind::backward_input:
-    return schedule::Kind::input;
+    return stage.splitsBackward ? schedule::Kind::input : schedule::Kind::backward;
   case WorkKind::backward_weight:
-    return schedule::Kind::weight;
+    return stage.splitsBackward ? schedule::Kind::weight : schedule::Kind::backward;
   case WorkKind::backward:
   case WorkKind::recompute:
   case WorkKind::apply:
@@ -56,8 +57,10 @@ static bool followsReaders(Operation *op) {
 PlanUnits::Place PlanUnits::getOwnPlace(Operation *op) const {
   WorkAttr work = getWork(op);
   schedule::Unit unit = {first, schedule::Kind::forward, 0};
-  if (work)
-    unit = {stages.lookup(work.getTaskgraph().getValue()), getKind(work.getKind()), 0};
+  if (work) {
+    Stage stage = stages.lookup(work.getTaskgraph().getValue());
+    unit = {stage.number, getKind(work.getKind(), stage), 0};
+  }
   return {unit, getRank(unit)};
 }
 
@@ -74,10 +77,10 @@ PlanUnits::Place PlanUnits::getLastPlace(Operation *op) const {
   return place;
 }
 
+/// What ops read stands before them, but for the next iteration's value.
 void PlanUnits::findPlaces() {
-  for (const auto *op = ops.begin();
-       op != ops.end();) {           // what they read stands before them, but for the next
-    const auto *end = std::next(op); // iteration's value
+  for (const auto *op = ops.begin(); op != ops.end();) {
+    const auto *end = std::next(op);
     Place place = getLastPlace(*op);
     for (; isNested(*op) && end != ops.end() && loops.getLoop(*end) == loops.getLoop(*op); ++end)
       place = std::max(place, getLastPlace(*end));

@@ -30,7 +30,11 @@ namespace mlir::epl {
 namespace schedule = ::epl::runtime::schedule;
 
 /// The stage of each task graph, by symbol.
-using Stages = llvm::StringMap<uint32_t>;
+struct Stage {
+  uint32_t number = 0;
+  bool splitsBackward = false; ///< whether its schedule has I and W, else B
+};
+using Stages = llvm::StringMap<Stage>;
 
 /// The units of one function's part of a loop. Those that it gives and takes are of micro-batch 0 and stand
 /// for all iterations.

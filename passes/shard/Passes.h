@@ -20,6 +20,18 @@ inline llvm::cl::ValuesClass getZeroLevels() {
       clEnumValN(ZeroLevel::v2, "v2", "gradients too"), clEnumValN(ZeroLevel::v3, "v3", "parameters too"));
 }
 
+/// Which values are kept where what lies between them is computed again for the gradient: nothing is, those
+/// that the user names, or the narrowest.
+enum class RecomputeMode { off, collection, automatic };
+
+/// Their names in options.
+inline llvm::cl::ValuesClass getRecomputeModes() {
+  return llvm::cl::values(
+      clEnumValN(RecomputeMode::off, "off", "nothing is computed again"),
+      clEnumValN(RecomputeMode::collection, "collection", "values that the user names are kept"),
+      clEnumValN(RecomputeMode::automatic, "auto", "the narrowest values are kept"));
+}
+
 #define GEN_PASS_DECL
 #include "passes/shard/Passes.h.inc"
 
@@ -37,6 +49,13 @@ struct ShardOptions : PassPipelineOptions<ShardOptions> {
   Option<int64_t> microBatches{*this, "micro-batches",
                                llvm::cl::desc("How many micro-batches the batch is cut into"),
                                llvm::cl::init(1)};
+  Option<RecomputeMode> recompute{
+      *this, "recompute",
+      llvm::cl::desc("Which values are kept, what lies between being computed again for the gradient"),
+      llvm::cl::init(RecomputeMode::off), getRecomputeModes()};
+  Option<int64_t> recomputeEnd{*this, "recompute-end",
+                               llvm::cl::desc("The last task graph of which work is computed again; -1: all"),
+                               llvm::cl::init(-1)};
   Option<bool> splitBackward{*this, "split-backward",
                              llvm::cl::desc("Split the backward work of micro-batches in what sent gradients "
                                             "are made of and what can be done later"),

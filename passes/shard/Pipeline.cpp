@@ -17,6 +17,9 @@ void mlir::epl::buildPlacePipeline(OpPassManager &pm, const ShardOptions &option
   // step, whatever meshes it is on.
   pm.addPass(createUnrollLoopsPass());
   pm.addPass(createFormMicroBatchesPass({options.microBatches}));
+  // What is computed again is decided on the whole step, whose iterations are known by now, and while it is
+  // known which values go from one mesh to another.
+  pm.addPass(createRecomputePass({options.recompute, options.recomputeEnd}));
   pm.addPass(createSplitMeshesPass());
 
   // What is computed where is decided on the whole program: shardings can't change what is kept for the

@@ -91,7 +91,7 @@ def _listed(group: Sequence[Strategy]) -> str:
 
 def _warn_no_batch(program: adapter.Program, name: str, layout: str, has_states_only: bool) -> None:
     named = "" if has_states_only else 'name the arguments that hold samples, batch=("x",), or '
-    _warn(
+    warn(
         NotParallelWarning,
         f"{name} has no batch, so that devices along data do the same work ({layout}): {named}have the "
         'devices share what the step makes itself, epl.constrain(x, {0: "data"})',
@@ -106,7 +106,7 @@ def _warn_stages(groups: list[Group], name: str, layout: str) -> None:
         if group[0].kind is Kind.REPLICATE and not group[0].name:
             alike.setdefault(group[0].device_count, []).append(group[0])
     for first, second, *_ in (scopes for scopes in alike.values() if len(scopes) > 1):
-        _warn(
+        warn(
             NotParallelWarning,
             f"this epl.replicate of {name} and that of {first.place} have devices of their own ({layout}), "
             "so that no device works on both: give them names if they are stages, "
@@ -118,7 +118,7 @@ def _warn_stages(groups: list[Group], name: str, layout: str) -> None:
 
 def warn_of_copies(name: str) -> None:
     """Warns of a step of a module that another step has trained without writing the module back."""
-    _warn(
+    warn(
         CopyWarning,
         f"{name} trains a copy of tensors that another step has trained: give share=, that step, to "
         "epl.torch.parallelize to train the same ones, or call its write_back() before",
@@ -129,7 +129,7 @@ def warn_of_copies(name: str) -> None:
 def check_scope_outside(name: str) -> None:
     """Warns of a call inside a scope, which does not reach the step's operations."""
     if (scope := scope_outside()) is not None:
-        _warn(
+        warn(
             NotParallelWarning,
             f"{name} is called inside {scope}, which is not for it: write the scope inside the step, round "
             "the operations that it is for",
@@ -150,11 +150,11 @@ class Recompilations:
         reason = found.kind, found.name
         self._counts[reason] += 1
         if self._counts[reason] == _MOST:
-            _warn(RecompileWarning, f"{text} for the {_MOST}rd time: {found.remedy}", calling_place())
+            warn(RecompileWarning, f"{text} for the {_MOST}rd time: {found.remedy}", calling_place())
 
 
-def _warn(category: type[Warning], message: str, place: Place | None) -> None:
-    """At the user's line, once unless the user's filters say otherwise: calls stand in loops."""
+def warn(category: type[Warning], message: str, place: Place | None) -> None:
+    """Warns at the user's line, once unless the user's filters say otherwise: calls stand in loops."""
     place = place or Place("<step>")
     shown = _shown.setdefault(place.file, {})
     warnings.warn_explicit(message, category, place.file, place.line, registry=shown)

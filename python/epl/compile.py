@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from epl import crash, dump, progress, runtime
+from epl.advice import warn
 from epl.cache import plan_cache, plan_key
-from epl.errors import CompileError, Place
+from epl.errors import CompileError, CompileWarning, Place
 from epl.places import is_library
 
 _ERROR = re.compile(r"^(?:.*?: )?error: (?P<message>.*)$", re.M)
 _PLACE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):\d+: ", re.M)
+_WARNING = re.compile(r"^(?P<place>.*?: )?warning: (?P<message>.*)$", re.M)
 _REMARK = re.compile(r"^(?P<text>.*remark: .*(?:\n\| .*)*)$", re.M)  # a table's lines begin with "| "
 _NOTE = re.compile(r"^.*: note: (?!called from).*$", re.M)
 
@@ -51,8 +53,8 @@ def _contents(options: Sequence[str]) -> list[str]:
     contents = []
     for option in options:
         name, _, file = option.partition("=")
-        if name == "--machine":
-            with contextlib.suppress(OSError):  # a kind, or a file that the compiler complains of
+        if name in ("--machine", "--schedule"):
+            with contextlib.suppress(OSError):  # a name, or a file that the compiler complains of
                 contents.append(Path(file).read_bytes().decode("latin-1"))
     return contents
 
@@ -67,10 +69,15 @@ def _load(content: bytes, text: str, name: str) -> Any:
 
 
 def compile_plan(text: str, options: Sequence[str], name: str) -> bytes:
-    """Compiles a step to the bytes of a plan file; arguments and errors as in `load_or_compile`."""
+    """Compiles a step to the bytes of a plan file; arguments and errors as in `load_or_compile`.
+
+    Warns of what the compiler warns of (`CompileWarning`).
+    """
     with tempfile.TemporaryDirectory(prefix="epl-") as folder:
         plan = Path(folder) / "step.eplan"
-        _run(text, [*options, "-o", str(plan)], name)
+        _, diagnostics = _run(text, [*options, "-o", str(plan)], name)
+        for match in _WARNING.finditer(diagnostics):
+            warn(CompileWarning, f"{name}: {match['message']}", _user_place(match["place"] or ""))
         return plan.read_bytes()
 
 

@@ -94,14 +94,24 @@ KEYS: dict[str, Key] = {
         has_effect=True,
     ),
     "gradient_checkpoint.type": Key(
-        "", "Which values are computed again for the gradient, not kept.", ("", "collection", "auto")
+        "",
+        "Which values of the forward work are kept for the gradient; what lies between them is computed "
+        'again, in less memory: those of `epl.add_to_collection(x, "checkpoints")` (collection), or, of each '
+        "scope, the narrowest, about as many as the square root of all (auto). Empty: all that it reads.",
+        ("", "collection", "auto"),
+        has_effect=True,
     ),
-    "gradient_checkpoint.end_taskgraph": Key(-1, 'The last task graph that "auto" looks at; -1 for all.'),
+    "gradient_checkpoint.end_taskgraph": Key(
+        -1,
+        "The last scope, counted from 0, of which values are computed again; -1: all are.",
+        has_effect=True,
+        least=-1,
+    ),
     "gradient_checkpoint.check_gradients": Key(
         False,
-        "Compare the gradients with those without checkpoints.",
-        instead="it compares graphs of TensorFlow: compiled.check(...) compares all results with those of "
-        "one device",
+        "Compare all results of the first call of a step, new parameters among them, with those of the same "
+        "step in which nothing is computed again: a difference is a `CheckError`.",
+        has_effect=True,
     ),
     "zero.level": Key(
         "",

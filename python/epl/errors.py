@@ -42,6 +42,10 @@ class RecompileWarning(UserWarning):
     """A step is compiled again and again for calls that differ in the same way."""
 
 
+class CompileWarning(UserWarning):
+    """The compiler takes a step, and finds that something in it has no effect."""
+
+
 class CopyWarning(UserWarning):
     """Two steps of one module train copies of its tensors, which know nothing of one another."""
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, overload
 
 import jax
 
-from epl import calling, debugging, padding
+from epl import calling, debugging, micro_results, padding
 from epl.adapters.jax import hooks
 from epl.adapters.jax import trace as adapter
 from epl.advice import Recompilations, check_scope_outside
@@ -162,10 +162,13 @@ class Parallelized:
         names = [argument.name for argument in arguments]
         traced = adapter.trace(step, spec.leaves, signature.name, names)
         results = tuple(signature.results(spec, traced.out))
-        out_leaves, tree = jax.tree.flatten(traced.out)
         dims: tuple[padding.SampleDims, ...] = ()
         if isinstance(signature, MaskedSignature):
             dims = padding.sample_dims(signature, spec, traced)
+        traced = micro_results.combined(
+            step, signature, spec, traced, int(chosen.config["pipeline.num_micro_batch"]), dims
+        )
+        out_leaves, tree = jax.tree.flatten(traced.out)
         program = adapter.lower(
             traced,
             arguments,
@@ -187,10 +190,18 @@ class Parallelized:
             self._donate,
             dims,
             _options(chosen.config),
+            _plain_options(chosen.config),
         )
 
     def __repr__(self) -> str:
         return f"epl.parallelize({self._signature.name})"
+
+
+def _plain_options(config: Config) -> tuple[str, ...] | None:
+    """What it says but for what is computed again, if that is to be compared with the step without."""
+    if not (config["gradient_checkpoint.type"] and config["gradient_checkpoint.check_gradients"]):
+        return None
+    return tuple(option for option in _options(config) if not option.startswith("--recompute"))
 
 
 def _options(config: Config) -> tuple[str, ...]:
@@ -207,7 +218,10 @@ def _options(config: Config) -> tuple[str, ...]:
     micro = (f"--micro-batches={count}", f"--schedule={schedule}") if count != 1 else ()
     meshes = int(config["pipeline.num_stages"])
     stages = (f"--num-stages={meshes}",) if meshes > 0 else ()
-    return (*micro, *stages, *zero, *colocate, *across, *sequence, *choices)
+    mode, last = config["gradient_checkpoint.type"], config["gradient_checkpoint.end_taskgraph"]
+    end = (f"--recompute-end={last}",) if last != -1 else ()
+    recompute = (f"--recompute={mode}", *end) if mode else ()
+    return (*micro, *stages, *recompute, *zero, *colocate, *across, *sequence, *choices)
 
 
 @overload

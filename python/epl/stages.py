@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import sys
@@ -70,7 +71,14 @@ class Compiled(Executable):
 
         Raises:
           StepError: for a check that failed; its `results` are what the step would give.
+          CheckError: if the results are to be compared with those of a step in which nothing is computed
+            again, and differ from them.
         """
+        if self.lowered.plain_options is not None:
+            kept(self, "_kept_gradients", lambda: self._check_gradients(leaves))
+        return self._call(leaves, donate=donate, prints=prints)
+
+    def _call(self, leaves: list[Any], *, donate: bool | None, prints: bool) -> Any:
         lowered = self.lowered
         donates = lowered.donate if donate is None else donate
         try:
@@ -99,14 +107,24 @@ class Compiled(Executable):
         spec, leaves = self.lowered.signature.bind(args, kwargs)
         if spec != self.lowered.spec:
             raise ArgumentError(mismatch(self.lowered, spec))
-        found = jax.tree.leaves(self.call(leaves, donate=False))
-        expected = jax.tree.leaves(self._reference.call(leaves, donate=False, prints=False))
+        expected = self._reference.call(leaves, donate=False, prints=False)
+        return self._compare(self.call(leaves, donate=False), expected, "its reference", rtol, atol)
+
+    def _compare(self, found: Any, expected: Any, what: str, rtol: float, atol: float) -> CheckReport:
         names = [result.name for result in self.lowered.results]
-        triples = zip(names, found, expected, strict=True)
+        triples = zip(names, jax.tree.leaves(found), jax.tree.leaves(expected), strict=True)
         report = CheckReport(tuple(compare(*triple, rtol=rtol, atol=atol) for triple in triples))
         if any(not difference.passes for difference in report.differences):
-            raise CheckError(f"{self.name} differs from its reference (rtol={rtol}, atol={atol})\n{report}")
+            raise CheckError(f"{self.name} differs from {what} (rtol={rtol}, atol={atol})\n{report}")
         return report
+
+    def _check_gradients(self, leaves: list[Any]) -> CheckReport:
+        """Compares a step with the one in which nothing is computed again."""
+        plain = self.lowered.with_options(self.lowered.plain_options or ()).compile_quietly()
+        expected = plain.call(leaves, donate=False, prints=False)
+        found = self._call(leaves, donate=False, prints=False)
+        what = "the step in which nothing is computed again"
+        return self._compare(found, expected, what, rtol=1e-5, atol=1e-6)
 
     @property
     def _reference(self) -> Compiled:
@@ -130,6 +148,7 @@ class Lowered:
     donate: bool
     sample_dims: tuple[SampleDims, ...] = ()  # of the results, with `pad_batch`
     options: tuple[str, ...] = ()  # for the compiler; the reference has none
+    plain_options: tuple[str, ...] | None = None  # without recomputation, if the first call compares with it
 
     def as_text(self, stage: str = "input") -> str:
         """The program after a stage of the compiler.
@@ -199,15 +218,22 @@ class Lowered:
         """Compiles the reference: the same step without scopes, one device, plain loops."""
         return self._compile(reference=True)
 
+    def compile_quietly(self) -> Compiled:
+        """Compiles the step anew and says nothing of it."""
+        return self._compile(reference=False)
+
     def _compile(self, *, reference: bool) -> Compiled:
         options = ("--reference",) if reference else self.options
         program, name = self.program.text, self.signature.name
         return Compiled(guarded(load_or_compile, program, self.devices, name, options), self)
 
     def with_devices(self, devices: str) -> Lowered:
-        """The same program for other devices."""
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return Lowered(**{**fields, "devices": devices})
+        """The same program for other devices; nothing is compared with it."""
+        return dataclasses.replace(self, devices=devices, plain_options=None)
+
+    def with_options(self, options: tuple[str, ...]) -> Lowered:
+        """The same program, compiled with these options; nothing is compared with it."""
+        return dataclasses.replace(self, options=options, plain_options=None)
 
 
 def load(path: PathLike, *, devices: Devices | None = None, like: Lowered | None = None) -> Executable:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ import numpy as np
 from derivatives import Derivatives
 from floats import count_tolerances, find_difference, make_floats
 from program import Argument, Program
+from tables import draw_kinds, draw_meshes, draw_table
 from tensors import DTYPES, is_float
 from values import INPUT_BOUND
 
@@ -49,6 +51,7 @@ class Indivisible(Exception):
     """The compiler says that the program cannot be done in micro-batches."""
 
 
+TABLE = "table.txt"  # the name of a case's own schedule among its options
 MIXES = "mixes samples across micro-batches"
 # Samples of one micro-batch that are too few for the devices of a constraint.
 SHORT = ("is constrained, but its size of", "'epl.constrain' op dimension")
@@ -59,8 +62,9 @@ BACK = "in the order in which data flows through them"
 @dataclass(frozen=True)
 class Case:
     """A program and what it is compiled for: a kind of kernels, a CPU, a level of ZeRO, whether what a split
-    leaves whole between its sums and products is shared, the machine that choices are made for, and how many
-    micro-batches the batch is done in, in which order."""
+    leaves whole between its sums and products is shared, the machine that choices are made for, how many
+    micro-batches the batch is done in, in which order (by name, or "random" for the program's own table), and
+    which values are kept where the rest is computed again."""
 
     program: Program
     kernels: str  # vectorized | loops | reference: loops without the scopes, on one device
@@ -70,6 +74,7 @@ class Case:
     machine: str = "cpu"
     micro_batches: int = 1
     schedule: str = "1f1b"
+    recompute: str = "off"  # auto | collection
 
     @property
     def devices(self) -> int:
@@ -85,10 +90,31 @@ class Case:
         target = (f"--devices=cpu:{self.devices}", f"--kernels={self.kernels}", f"--cpu={self.cpu}")
         sequence = ("--sequence-parallel",) if self.sequence else ()
         machine = () if self.machine == "cpu" else (f"--machine={self.machine}",)
+        stages = (f"--num-stages={layout.meshes}",) if layout.meshes else ()
         micro: tuple[str, ...] = ()
         if self.micro_batches > 1:
-            micro = (f"--micro-batches={self.micro_batches}", f"--schedule={self.schedule}")
-        return (*target, *zero, *colocate, *sequence, *machine, *micro)
+            schedule = self.get_schedule()
+            micro = (f"--micro-batches={self.micro_batches}", f"--schedule={schedule}")
+        recompute = () if self.recompute == "off" else (f"--recompute={self.recompute}",)
+        return (*target, *zero, *colocate, *sequence, *machine, *stages, *micro, *recompute)
+
+    def get_schedule(self) -> str:
+        """The name of the schedule, of which only one takes several stages on a mesh, or TABLE."""
+        layout = self.program.layout
+        has_several = layout.stages > layout.meshes > 0
+        if self.schedule == "random" or (has_several and self.micro_batches % layout.meshes):
+            return TABLE
+        return "interleaved" if has_several else self.schedule
+
+    @property
+    def table(self) -> str:
+        """The table that the option `--schedule` names, if it names one."""
+        if self.micro_batches == 1 or self.kernels == "reference" or self.get_schedule() != TABLE:
+            return ""
+        choices, layout = random.Random(f"table of {self.program.seed}"), self.program.layout
+        meshes = draw_meshes(choices, layout.stages, min(layout.meshes or layout.stages, layout.stages))
+        kinds = draw_kinds(choices, layout.stages)
+        return draw_table(choices, meshes, kinds, self.micro_batches)
 
     @property
     def size(self) -> int:
@@ -132,7 +158,8 @@ def check(cases: list[AnyCase]) -> Iterator[Verdict]:
         programs = [(number, case) for number, case in enumerate(cases) if isinstance(case, Case)]
         for number, case in programs:
             (folder / f"{number}.mlir").write_text(case.text())
-        for options in sorted({case.options for _, case in programs}):
+            (folder / f"{number}.txt").write_text(case.table)
+        for options in sorted({case.options for _, case in programs if not case.table}):
             numbers = [number for number, case in programs if case.options == options]
             if len(numbers) > 1:
                 _compile_together(options, [folder / f"{number}.mlir" for number in numbers])
@@ -211,10 +238,15 @@ def _compile(case: Case, file: Path, plan: Path) -> tuple[int, str]:
 
 
 def compile_file(file: Path, options: Sequence[str], plan: Path) -> subprocess.CompletedProcess[str]:
-    """Compiles a program by itself. Raises Mismatch if that takes longer than TIMEOUT."""
+    """Compiles a program by itself; its own table, if options name one, is beside it.
+
+    Raises Mismatch if that takes longer than TIMEOUT.
+    """
+    own = f"--schedule={file.with_suffix('.txt')}"
+    given = [own if option == f"--schedule={TABLE}" else option for option in options]
     try:
         return subprocess.run(
-            [COMPILER, file, *options, "-o", plan], capture_output=True, text=True, timeout=TIMEOUT,
+            [COMPILER, file, *given, "-o", plan], capture_output=True, text=True, timeout=TIMEOUT,
             check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:

@@ -28,6 +28,8 @@ class Coverage:
             for kind in (
                 "machines",
                 "micro-batches",
+                "schedules",
+                "recomputation",
                 "names",
                 "floats",
                 "elements of floats",
@@ -45,8 +47,11 @@ class Coverage:
             self._add_derivatives(case)
         else:
             self._add_program(case)
+            self.counts["recomputation"][case.recompute] += 1
             mixes = case.micro_batches > 1 and verdict.outcome == "passed" and bool(verdict.text)
             self.counts["micro-batches"][verdict.text if mixes else str(case.micro_batches)] += 1
+            if case.micro_batches > 1 and not mixes:
+                self.counts["schedules"][_describe_schedule(case)] += 1
 
     def _add_derivatives(self, step: Derivatives) -> None:
         self.counts["derivatives"].update(" of ".join((*reversed(t.operators), "u")) for t in step.terms)
@@ -69,6 +74,12 @@ class Coverage:
 
     def __str__(self) -> str:
         return "\n".join(f"{kind}: {_write(counter)}" for kind, counter in self.counts.items())
+
+
+def _describe_schedule(case: Case) -> str:
+    layout = case.program.layout
+    meshes = f" on {layout.meshes} meshes" if layout.meshes else ""
+    return f"{case.get_schedule()} of {layout.stages} stages{meshes}"
 
 
 def _describe(role: str, batch_dim: int) -> str:

@@ -1,9 +1,10 @@
 """Programs that once failed, as files: what a seed stands for changes with the generator, a file does not.
 
-A file is the program as MLIR; its first line says how it is compiled, `// epl-compile --devices=cpu:4 ...`,
-and, behind `expects:`, errors of which it must have one. Else its results must be those of the unparallelized
-program (`--reference`) on random integers, bit by bit; or, if a file of the same name and `.json` is beside
-it, as that of a program on floats, its results on the inputs there must lie in the ranges there (ranges.py).
+A file is the program as MLIR; its first line says how it is compiled, `// epl-compile --devices=cpu:4 ...`
+(`--schedule=table.txt`: by the table in a file of the same name and `.txt`), and, behind `expects:`, errors
+of which it must have one. Else its results must be those of the unparallelized program (`--reference`) on
+random integers, bit by bit; or, if a file of the same name and `.json` is beside it, as that of a program on
+floats, its results on the inputs there must lie in the ranges there (ranges.py).
 
     found.py FILE ...     says what is wrong with each; fails if something is
 """
@@ -50,6 +51,8 @@ def write_program(case: AnyCase, verdict: Verdict, stem: Path) -> Path:
     command = _COMMAND + " ".join(case.options) + (_EXPECTS + _OR.join(faults) if faults else "")
     if isinstance(case, Case) and case.program.floats and not faults:
         stem.with_suffix(".json").write_text(json.dumps(_describe_floats(case)))
+    if isinstance(case, Case) and case.table:
+        stem.with_suffix(".txt").write_text(case.table)
     said = "".join(f"// {line}\n" for line in verdict.text.splitlines())
     file.write_text(f"{command}\n{case.text().rstrip()}\n{said}")
     return file

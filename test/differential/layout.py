@@ -23,7 +23,8 @@ class Layout:
 
     With `outside`, what is outside of all scopes has another strategy on the same devices, which divide the
     batch then: who shards it over how many of them depends on who reads what. With `apart`, each of several
-    scopes, and what is outside of them if that has a strategy, has devices of its own.
+    scopes, and what is outside of them if that has a strategy, has devices of its own; with `meshes`, of
+    as many of them in turn, scopes being alike.
     """
 
     devices: int
@@ -33,6 +34,7 @@ class Layout:
     outside: Strategy | None = None
     apart: bool = False
     more: tuple[Strategy, ...] = ()  # of the scopes behind the first one
+    meshes: int = 0
 
     @property
     def scopes(self) -> tuple[Strategy, ...]:
@@ -43,9 +45,19 @@ class Layout:
         return (*self.scopes, self.outside) if self.outside else self.scopes
 
     @property
+    def replica_devices(self) -> int:
+        """How many devices all strategies have that are apart."""
+        return sum(count for _, count in self.strategies[: self.meshes or None])
+
+    @property
     def replicas(self) -> int:
         """How often all strategies stand side by side; one device is that of all."""
-        return max(self.devices // sum(count for _, count in self.strategies), 1)
+        return max(self.devices // self.replica_devices, 1)
+
+    @property
+    def stages(self) -> int:
+        """Of a pipeline: what shares all devices is one."""
+        return len(self.strategies) if self.apart and self.devices > 1 else 1
 
     @property
     def batch_parts(self) -> int:
@@ -79,13 +91,16 @@ class Layout:
         if not kept:
             kept, last = [last or ("replicate", 1)], None
         layout = lay_apart(self.devices, kept, last)
-        devices = self.replicas * sum(count for _, count in layout.strategies)
+        if self.meshes and len(kept) % self.meshes == 0:
+            layout = dataclasses.replace(layout, meshes=self.meshes)
+        devices = self.replicas * layout.replica_devices
         return dataclasses.replace(layout, devices=1 if self.devices == 1 else devices)
 
     def __str__(self) -> str:
         if self.mesh:
             return "mesh of " + ", ".join(f"{name} {size}" for name, size in self.mesh)
         inside = " beside ".join(f"{kind} over {count}" for kind, count in self.scopes)
+        inside += f" on {self.meshes} meshes" if self.meshes else ""
         outside = f" in {self.outside[0]} over {self.outside[1]}" if self.outside else ""
         return f"{inside}{outside} of {self.devices}"
 
@@ -129,6 +144,18 @@ def _make_apart(choices: random.Random, devices: int, divisors: list[int]) -> La
     counts = [end - begin for begin, end in zip([0, *cuts], [*cuts, total], strict=True)]
     scopes = [(choices.choice(["replicate", "split"]), count) for count in counts]
     return lay_apart(devices, scopes, scopes.pop() if choices.random() < 0.2 else None)
+
+
+def share_meshes(choices: random.Random, layout: Layout) -> Layout:
+    """Of scopes that are apart as many that are alike, several on each mesh; or the layout as it is."""
+    if not layout.apart or layout.outside or choices.random() < 0.6:
+        return layout
+    devices = layout.devices
+    meshes = choices.choice([n for n in (1, 2, 2, 3) if devices % n == 0 or devices == 1])
+    counts = [n for n in range(1, devices + 1) if devices % (meshes * n) == 0]
+    scope = (choices.choice(["replicate", "split"]), choices.choice(counts or [1]))
+    scopes = [scope] * (meshes * choices.choice([2, 2, 3]))
+    return dataclasses.replace(lay_apart(devices, scopes), meshes=meshes)
 
 
 def _make_mesh(choices: random.Random, devices: int) -> tuple[tuple[str, int], ...]:

@@ -57,6 +57,7 @@ class Program:
     named: bool = False  # arguments and results, as a front end names them; MLIR by hand has none
     floats: str = ""  # what floats are: "" integers, so that all is exact; or a key of `floats.SHARES`
     seed: int = field(default=0, compare=False)
+    checkpoints: int = 0  # every so many ops a value is named that recomputation keeps; 0: none is
 
     def evaluate(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         """The results, computed on int64, as what their types say."""
@@ -224,6 +225,9 @@ def _write_ops(program: Program, positions: range, names: Names, fresh: Iterator
         else:
             marker = ("jvp(f)/", "transpose(jvp(f))/", "")[sum(position >= cut for cut in program.phases)]
             yield f'{last} loc("jit(step)/{marker}op{position}")'
+        if program.checkpoints and position % program.checkpoints == 0:
+            for value in program.ops[position].results:
+                yield f"epl.checkpoint {names[value.id]} : {value.type}"
 
 
 def _write_region(program: Program, region: Region, names: Names, fresh: Iterator[str]) -> Iterator[str]:

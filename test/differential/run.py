@@ -7,6 +7,7 @@ of derivatives (derivatives.py), beside `jax.jit`.
     run.py --programs 2000 --seed 0    the programs of seeds 0 to 1999
     run.py --fresh 500                 programs that nobody has tried before
     run.py --forever                   the same without end, until Ctrl-C or SIGTERM
+    run.py --pipelines --fresh 500     of these the pipelines of several stages, about one of fifteen
 
 A seed says all of a program; what fails is shrunk and printed with its seed, `--programs 1 --seed SEED` finds
 it again while the generator stays as it is, and --keep (build/found) has it as a file (found.py). Files in
@@ -37,7 +38,7 @@ from coverage import Coverage
 from derivatives import make_derivatives
 from found import FOUND, check_file, write_program
 from generate import make_program
-from layout import make_layout
+from layout import make_layout, share_meshes
 from shrink import shrink
 
 BATCH = 100  # programs of one process
@@ -56,12 +57,20 @@ def make_case(seed: int) -> AnyCase:
     kernels = choices.choices(["vectorized", "loops", "reference"], [5, 4, 1])[0]
     cpu = choices.choice(get_cpus()) if kernels == "vectorized" else "host"
     micro = random.Random(f"micro-batches of {seed}").choice([1, 2, 4])
-    program = make_program(seed, make_layout(choices, devices), _get_floats(seed), micro)
+    layout = share_meshes(random.Random(f"stages of {seed}"), make_layout(choices, devices))
+    if layout.apart and micro > 1:
+        micro = random.Random(f"micro-batches of the pipeline {seed}").choice([micro, micro, 3, 6, 8])
+    program = make_program(seed, layout, _get_floats(seed), micro)
     zero = choices.choice(["off", "off", "off", "v1", "v2", "v3"]) if kernels == "loops" else "off"
     sequence = kernels == "loops" and choices.random() < 0.5
     machine = choices.choice(["cpu", "cpu", "h100"]) if kernels == "loops" else "cpu"
     schedule = random.Random(f"schedule of {seed}").choice(SCHEDULES)
-    case = Case(program, kernels, cpu, zero, sequence, machine, micro, schedule)
+    schedule = "random" if random.Random(f"table of {seed}").random() < 0.3 else schedule
+    again = random.Random(f"recomputation of {seed}")
+    recompute = again.choice(["off", "auto", "collection"])
+    if recompute == "collection":
+        program = dataclasses.replace(program, checkpoints=again.choice([2, 3, 5]))
+    case = Case(program, kernels, cpu, zero, sequence, machine, micro, schedule, recompute)
     return case if _fits_micro_batches(case) else dataclasses.replace(case, micro_batches=1)
 
 
@@ -180,6 +189,11 @@ class Run:
         return 1 if self.wrong or self.wrong_files else 0
 
 
+def is_pipeline(case: AnyCase) -> bool:
+    """Whether scopes are stages."""
+    return isinstance(case, Case) and case.micro_batches > 1 and case.program.layout.stages > 1
+
+
 def make_batches(seeds: Iterable[int]) -> Iterator[list[int]]:
     iterator = iter(seeds)
     while batch := list(itertools.islice(iterator, BATCH)):
@@ -194,6 +208,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the seed of the first of them (default 0)")
     parser.add_argument("--fresh", type=int, default=0, help="how many more, from a seed that is printed")
     parser.add_argument("--forever", action="store_true", help="go on with fresh ones until a signal")
+    parser.add_argument("--pipelines", action="store_true", help="only those of several stages")
     parser.add_argument("--keep", type=Path, default=KEPT, help="the folder for programs that fail")
     parser.add_argument("--check", action="store_true", help="check the pickled cases from standard input")
     options = parser.parse_args()
@@ -204,13 +219,14 @@ def main() -> int:
     if options.fresh or options.forever:
         print(f"fresh seeds from {fresh} on", flush=True)
     fresh_seeds = itertools.count(fresh) if count is None else range(fresh, count)
+    seeds: Iterable[int] = itertools.chain(range(options.seed, options.seed + options.programs), fresh_seeds)
+    if options.pipelines:
+        seeds = (seed for seed in seeds if is_pipeline(make_case(seed)))
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     run = Run(options.keep)
     try:
         run.check_found()
-        run.check(
-            make_batches(itertools.chain(range(options.seed, options.seed + options.programs), fresh_seeds))
-        )
+        run.check(make_batches(seeds))
     except KeyboardInterrupt:
         print("interrupted")
     return run.finish()

@@ -37,7 +37,8 @@ def _get_edits(program: Program) -> list[Edit]:
     cuts = [partial(_cut, op.result.id) for op in reversed(program.ops)]
     bodies = [partial(_simplify, op.result.id) for op in program.ops]
     shardings = [partial(_drop_sharding, argument.value.id) for argument in program.arguments]
-    options = [_drop_special, _drop_zero, _drop_sequence, _drop_machine, _drop_micro_batches]
+    micro = [_drop_micro_batches, _drop_table, _drop_recompute]
+    options = [_drop_special, _drop_zero, _drop_sequence, _drop_machine, *micro]
     layouts: list[Edit] = [*shardings, *options, _replicate, _drop_axes, _take_two_devices, _take_fewer]
     return [*results, *cuts, *bodies, _drop_regions, _drop_phases, _drop_names, *layouts, _take_loops]
 
@@ -154,6 +155,18 @@ def _drop_micro_batches(case: Case) -> Iterator[Case]:
         yield dataclasses.replace(case, micro_batches=1)
 
 
+def _drop_table(case: Case) -> Iterator[Case]:
+    """A schedule that has a name."""
+    if case.table:
+        yield dataclasses.replace(case, schedule="1f1b")
+
+
+def _drop_recompute(case: Case) -> Iterator[Case]:
+    if case.recompute != "off":
+        program = dataclasses.replace(case.program, checkpoints=0)
+        yield dataclasses.replace(case, program=program, recompute="off")
+
+
 def _drop_zero(case: Case) -> Iterator[Case]:
     if case.zero != "off":
         yield dataclasses.replace(case, zero="off")
@@ -210,11 +223,11 @@ def _take_fewer(case: Case) -> Iterator[Case]:
     """One replica of scopes that are apart, then one device for each of them; all that divided still does."""
     layout = case.program.layout
     if layout.apart and layout.devices > 1:
-        total = sum(count for _, count in layout.strategies)
-        yield from _lay_out(case, dataclasses.replace(layout, devices=total))
+        yield from _lay_out(case, dataclasses.replace(layout, devices=layout.replica_devices))
         scopes = [(kind, 1) for kind, _ in layout.scopes]
         outside = layout.outside and (layout.outside[0], 1)
-        yield from _lay_out(case, lay_apart(layout.replicas * len(layout.strategies), scopes, outside))
+        small = lay_apart(layout.replicas * (layout.meshes or len(layout.strategies)), scopes, outside)
+        yield from _lay_out(case, dataclasses.replace(small, meshes=layout.meshes))
 
 
 def _take_loops(case: Case) -> Iterator[Case]:

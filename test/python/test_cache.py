@@ -87,6 +87,17 @@ def test_whatever_the_plan_depends_on_is_in_the_key(
     assert len(entries(folder)) == 6
 
 
+@pytest.mark.parametrize("option", ["machine", "schedule"])
+def test_what_a_named_file_holds_is_in_the_key(
+    option: str, compiler: Compiler, folder: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "file.txt"
+    for text in ("one", "two", "one"):
+        file.write_text(text)
+        compile_step(more=(f"--{option}={file}",))
+    assert compiler.calls == 2
+
+
 def test_options_and_text_are_kept_apart(compiler: Compiler) -> None:
     keys = {plan_key("ab", []), plan_key("b", ["a"]), plan_key("", ["a", "b"]), plan_key("", ["ab"])}
     assert len(keys) == 4

@@ -60,7 +60,8 @@ def test_the_tutorial_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.Mo
             printed = run_python(code, str(tmp_path / "tutorial.py"), names)
         else:
             printed = run_shell(code)
-    assert {path.name for path in tmp_path.iterdir()} == {"step.eplan", "step.txt", "step.svg", "step.json"}
+    written = {"step.eplan", "step.txt", "step.svg", "step.json", "pipeline.eplan", "pipeline.svg"}
+    assert {path.name for path in tmp_path.iterdir()} == written
 
 
 def named_files(document: str) -> set[str]:

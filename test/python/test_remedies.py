@@ -413,7 +413,6 @@ INSTEAD: dict[str, tuple[object, str, Callable[[], Any]]] = {
         r"write loss.sum\(\) or loss.mean\(\)",
         lambda: [run(norm_is_clipped, S + 1, X), run(scaled_loss, S + 1, X)],
     ),
-    "gradient_checkpoint.check_gradients": (True, r"compiled.check\(...\) compares", lambda: compare(X)),
     "offload.level": (
         "v0",
         "share states among the devices with zero.level",
@@ -441,9 +440,9 @@ def test_what_is_said_instead_of_a_setting_works(key: str) -> None:
 
 def test_later_and_never_are_one_error() -> None:
     with pytest.raises(epl.ConfigError) as error:
-        epl.Config({"gradient_checkpoint.type": "auto", "offload.level": "v0", "io.slicing": True})
+        epl.Config({"communication.fp16": True, "offload.level": "v0", "io.slicing": True})
     assert str(error.value).startswith(
-        'known, but without effect in this version: "gradient_checkpoint.type"; EPL\'s, not here: "io.slicing'
+        'known, but without effect in this version: "communication.fp16"; EPL\'s, not here: "io.slicing'
     )
 
 

@@ -39,6 +39,10 @@ std::string Options::describe() const {
     text += " --micro-batches=" + std::to_string(microBatches) + " --schedule=" + schedule.name();
   if (numStages > 0)
     text += " --num-stages=" + std::to_string(numStages);
+  if (recompute != RecomputeMode::off)
+    text += recompute == RecomputeMode::automatic ? " --recompute=auto" : " --recompute=collection";
+  if (recomputeEnd >= 0)
+    text += " --recompute-end=" + std::to_string(recomputeEnd);
   if (zero != ZeroLevel::off)
     text += " --zero=v" + std::to_string(int(zero));
   if (sequenceParallel)
@@ -73,12 +77,23 @@ static schedule::Schedule parseSchedule(const std::string &text) {
   }
 }
 
+/// What is wrong with a table whatever the step is like is said before anything is compiled.
+static void checkSchedule(const Options &options) {
+  try {
+    if (options.microBatches > 1)
+      options.schedule.check(uint32_t(options.microBatches));
+  } catch (const ::epl::runtime::Error &error) {
+    throw CLI::ValidationError("--schedule", error.what());
+  }
+}
+
 /// Throws what CLI11 reports if the options do not go together.
 static void checkUsage(const Options &options) {
   if (options.stage == Stage::plan && options.output.empty())
     throw CLI::RequiredError("-o");
   if (options.reference && options.devices.count != 1)
     throw CLI::ValidationError("--reference", "the reference runs on one device");
+  checkSchedule(options);
   if (options.inputs.size() > 1 && !options.reproducer.empty())
     throw CLI::ValidationError(kReproducerOption, "keeps a phase of one step, found several steps");
   if (llvm::sys::fs::equivalent(options.inputs.front(), options.reproducer))
@@ -138,6 +153,9 @@ static void addGoals(CLI::App &app, Options &options) {
 static void addParallelism(CLI::App &app, Options &options) {
   const std::map<std::string, ZeroLevel> zeroLevels = {
       {"off", ZeroLevel::off}, {"v1", ZeroLevel::v1}, {"v2", ZeroLevel::v2}, {"v3", ZeroLevel::v3}};
+  const std::map<std::string, RecomputeMode> recomputeModes = {{"off", RecomputeMode::off},
+                                                               {"collection", RecomputeMode::collection},
+                                                               {"auto", RecomputeMode::automatic}};
   app.add_option("--micro-batches", options.microBatches,
                  "how many micro-batches the batch is cut into, one after another; gradients are added up")
       ->check(CLI::Range(int64_t(1), int64_t(1) << 20).description(""));
@@ -150,6 +168,14 @@ static void addParallelism(CLI::App &app, Options &options) {
          "--schedule", [&](const std::string &text) { options.schedule = parseSchedule(text); },
          getScheduleHelp())
       ->type_name("NAME|FILE");
+  app.add_option("--recompute", options.recompute,
+                 "which values are kept for the gradient, what lies between being computed again: collection: "
+                 "those that an epl.checkpoint names; auto: the narrowest; off (default): all")
+      ->transform(tool::isOneOf(recomputeModes))
+      ->type_name("MODE");
+  app.add_option("--recompute-end", options.recomputeEnd,
+                 "the last task graph of which values are computed again, from 0; -1 (default): all")
+      ->check(CLI::Range(int64_t(-1), int64_t(1) << 20).description(""));
   app.add_option("--zero", options.zero,
                  "what devices share that compute the same: v1: the optimizer's state; v2: gradients too; "
                  "v3: parameters too; off (default): nothing")

@@ -30,6 +30,8 @@ struct Options {
   int64_t microBatches = 1;
   int64_t numStages = 0; ///< meshes that task graphs are on in turn; 0: one for each
   ::epl::runtime::schedule::Schedule schedule = ::epl::runtime::schedule::Schedule::of("1f1b");
+  RecomputeMode recompute = RecomputeMode::off;
+  int64_t recomputeEnd = -1; ///< the last task graph of which work is computed again; -1: all
   ZeroLevel zero = ZeroLevel::off;
   bool sequenceParallel = false;
   std::string cpu = "host";

@@ -99,6 +99,8 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
     shardOptions.explainSplit = options.explainSplit;
     shardOptions.explainSharding = options.explainSharding;
     shardOptions.microBatches = options.microBatches;
+    shardOptions.recompute = options.recompute;
+    shardOptions.recomputeEnd = options.recomputeEnd;
     shardOptions.zero = options.zero;
     shardOptions.sequenceParallel = options.sequenceParallel;
     buildPlacePipeline(pm, shardOptions);

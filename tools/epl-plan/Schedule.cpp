@@ -5,14 +5,12 @@
 
 #include "runtime/Error.h"
 #include "runtime/plan/model/Names.h"
-#include "runtime/plan/schedule/Check.h"
-#include "runtime/plan/schedule/Generators.h"
 #include "runtime/plan/schedule/Render.h"
+#include "runtime/plan/schedule/Schedule.h"
 #include "runtime/plan/schedule/Simulate.h"
 #include "runtime/plan/schedule/Text.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <sstream>
 
@@ -34,29 +32,19 @@ static Costs costsOf(const ScheduleOptions &options) {
           .link = options.link};
 }
 
-static Table readChecked(const ScheduleOptions &options) {
-  Table table = readTable(options.kind);
-  if (options.meshes && *options.meshes != table.size())
-    throw Error("schedule " + quoted(options.kind) + " is of " + std::to_string(table.size()) +
-                " meshes, expected " + std::to_string(*options.meshes));
-  Extents found = extentsOf(table);
-  uint64_t stages = options.stagesPerMesh ? table.size() * *options.stagesPerMesh : found.stages;
-  check(table, uint32_t(std::min<uint64_t>(stages, std::numeric_limits<uint32_t>::max())),
-        options.microBatches.value_or(found.microBatches));
-  return table;
-}
-
-static bool isFile(const std::string &kind) {
-  return !isGenerator(kind) &&
-         (kind.find_first_of("./") != std::string::npos || std::filesystem::exists(kind));
-}
-
+/// Of a file as it is, if the options do not say otherwise.
 static Table makeTable(const ScheduleOptions &options) {
-  if (isFile(options.kind))
-    return readChecked(options);
-  return generate(options.kind, {.meshes = options.meshes.value_or(0),
-                                 .stagesPerMesh = options.stagesPerMesh.value_or(1),
-                                 .microBatches = options.microBatches.value_or(0)});
+  Schedule schedule = Schedule::of(options.kind);
+  if (!schedule.isFile())
+    return generate(schedule.name(), {.meshes = options.meshes.value_or(0),
+                                      .stagesPerMesh = options.stagesPerMesh.value_or(1),
+                                      .microBatches = options.microBatches.value_or(0)});
+  Extents found = schedule.extents();
+  uint64_t meshes = options.meshes.value_or(schedule.numMeshes());
+  uint64_t stages = options.stagesPerMesh ? meshes * *options.stagesPerMesh : found.stages;
+  return schedule.make(uint32_t(meshes),
+                       uint32_t(std::min<uint64_t>(stages, std::numeric_limits<uint32_t>::max())),
+                       options.microBatches.value_or(found.microBatches));
 }
 
 static std::string plainText(double value) {

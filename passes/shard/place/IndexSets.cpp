@@ -10,7 +10,8 @@
 //     replicated       all members
 //     sharded          the member that has the element
 //     pending          exactly one member, and not one member for all steps of an element;
-//                      if an operand is pending, too: all members, each on its addends
+//                      if an operand of the op is pending, too: all members, each on its addends, to which
+//                      what is not pending adds zeros
 //
 //   Only loops that walk a sharded dimension matter. Parts are ranges, and positions do not decrease along a
 //   loop, so it is enough to look at the ends of ranges; of loops with few iterations all are looked at.
@@ -71,6 +72,7 @@ private:
   const Steps &steps;
   SmallVector<Touched> operands, results;
   bool readsInputs = false;   ///< and not just what a reduction starts from
+  bool passes = false;        ///< whether an operand of the op, which steps may do without, is pending
   SmallVector<int64_t> point; ///< the step that is looked at
 };
 } // namespace
@@ -86,6 +88,9 @@ StepVerifier::StepVerifier(Operation *op, AxisAttr axis, StateOf getState, const
   for (auto [index, map] : llvm::enumerate(steps.results))
     if (auto result = describe("result " + Twine(index), op->getResult(index), map, getState))
       results.push_back(*result);
+  passes = llvm::any_of(op->getOperands(), [&](Value value) {
+    return isa<RankedTensorType>(value.getType()) && getState(value).partial;
+  });
 }
 
 std::optional<Touched> StepVerifier::describe(const Twine &name, Value value, AffineMap map,
@@ -189,7 +194,6 @@ bool StepVerifier::isAddedInParts(const Touched &result) const {
 }
 
 LogicalResult StepVerifier::verifyResult(const Touched &result, Doers doers) {
-  bool passes = llvm::any_of(operands, [](const Touched &operand) { return operand.state.partial; });
   if (!result.state.partial || passes) {
     bool fits = doers.kind == Doers::all ||
                 (result.position && doers.kind == Doers::one && doers.member == getOwner(result));

@@ -28,6 +28,39 @@ def UnrollLoopsPass : Pass<"epl-unroll-loops", "::mlir::ModuleOp"> {
   let dependentDialects = ["EplDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def RecomputePass : Pass<"epl-recompute", "::mlir::ModuleOp"> {
+  let summary = "Has forward work between kept values done again for the gradient";
+  let description = [{
+    Of the forward work of a task graph some values are kept for the backward work: with `collection` those of ops
+    that have an `epl.checkpoint`, which `epl-flatten-scopes` makes of the ops of that name, with `auto` the
+    narrowest, about as many as the square root of all. Ops before them that the backward work needs are cloned
+    as work `recompute`, in front of the first reader, and read kept values, arguments, forms of parameters and
+    what other task graphs have made. What no kept value is made of stays as it is. `epl.checkpoint` goes.
+
+    Values in loops are all kept, but for those over micro-batches. With `collection`, a value that no gradient needs
+    is as if it were not named; a warning says so if there is no other.
+
+    ```mlir
+    %1 = math.sin %x {epl.work = #fwd} : tensor<8xf32>
+    %2 = math.exp %1 {epl.checkpoint, epl.work = #fwd} : tensor<8xf32>
+    ...
+    %3 = linalg.generic {..., epl.work = #bwd} ins(%1, %g : ...) {...}
+    ```
+    ~~>
+    ```mlir
+    %1 = math.sin %x {epl.work = #fwd} : tensor<8xf32>
+    %2 = math.exp %1 {epl.work = #fwd} : tensor<8xf32>
+    ...
+    %4 = math.sin %x {epl.work = #epl.work<@tg0, recompute>} : tensor<8xf32>
+    %3 = linalg.generic {..., epl.work = #bwd} ins(%4, %g : ...) {...}
+    ```
+  }];
+  let options = [Option<"mode", "mode", "::mlir::epl::RecomputeMode", "::mlir::epl::RecomputeMode::off",
+                        "Which values are kept.", "::mlir::epl::getRecomputeModes()">,
+                 Option<"endTaskgraph", "end-taskgraph", "int64_t", "-1",
+                        "The last task graph of which work is done again; -1: all">];
+}
+
 def SplitMeshesPass : Pass<"epl-split-meshes", "::mlir::ModuleOp"> {
   let summary = "Deals a program out to the meshes of its task graphs, one function for each";
   let description = [{

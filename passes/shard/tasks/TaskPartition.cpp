@@ -198,6 +198,7 @@ void TaskPartition::insert(Operation *op, size_t limit) {
     addIteration(getEdgeLoop(op), producers);
   if (LoopAttr loop = getEdgeLoop(op); isOfMicroBatches(loop))
     addBefore(op, loop, producers);
+  addBackwardBefore(op, producers);
   SmallVector<Literal> guard = getGuard(op);
   if (leavesLoop(op))
     llvm::erase_if(guard, [&](Literal literal) { return !dependsOn(producers, literal.predicate); });
@@ -325,6 +326,20 @@ void TaskPartition::addIteration(LoopAttr loop, llvm::BitVector &producers) {
   };
   for (auto [index, node] : llvm::enumerate(nodes))
     if (isWithin(node.loop, loop) && !isLeft(node))
+      producers.set(index);
+}
+
+/// What is computed again is so as late as possible, as the program has it: behind the backward work of its
+/// task graph that stands before it. Nothing else would keep it from being done at once, and its results from
+/// being kept. Gradients that can be made later are not waited for.
+void TaskPartition::addBackwardBefore(Operation *op, llvm::BitVector &producers) {
+  auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
+  if (!work || work.getKind() != WorkKind::recompute || standsBetweenTasks(op))
+    return;
+  LoopAttr loop = loops.getLoop(op);
+  for (auto [index, node] : llvm::enumerate(nodes))
+    if (node.work && node.work.getTaskgraph() == work.getTaskgraph() && node.loop == loop &&
+        llvm::is_contained({WorkKind::backward, WorkKind::backward_input}, node.work.getKind()))
       producers.set(index);
 }
 

@@ -68,6 +68,7 @@ private:
   void addSent(int64_t limit, LoopAttr loop, llvm::BitVector &producers);
   void addBefore(Operation *edge, LoopAttr loop, llvm::BitVector &producers);
   void addIteration(LoopAttr loop, llvm::BitVector &producers);
+  void addBackwardBefore(Operation *op, llvm::BitVector &producers);
   unsigned chooseNode(Operation *op, ArrayRef<Literal> guard, const llvm::BitVector &producers);
   void addDependencies(unsigned index, const llvm::BitVector &producers);
 

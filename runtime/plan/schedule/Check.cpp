@@ -14,20 +14,18 @@ namespace {
 /// Where a unit stands in a table.
 struct Place {
   size_t mesh, index;
-
-  std::string str() const { return "mesh " + std::to_string(mesh) + ", word " + std::to_string(index + 1); }
 };
 
 /// Units that cannot be: the first one, where it stands, and how many there are.
 struct Strays {
   size_t count = 0;
-  std::string place;
+  Place place = {};
   Unit first = {};
 
   void add(Unit unit, Place where) {
     if (count++ == 0) {
       first = unit;
-      place = where.str();
+      place = where;
     }
   }
 };
@@ -37,12 +35,12 @@ std::string andMore(size_t count) { return count > 1 ? ", and " + std::to_string
 
 class Checker {
 public:
-  Checker(const Table &table, uint32_t stages, uint32_t microBatches)
-      : table(table), stages(stages), microBatches(microBatches) {}
+  Checker(const Table &table, uint32_t stages, uint32_t microBatches, const WrittenTable *written = nullptr)
+      : table(table), stages(stages), microBatches(microBatches), written(written) {}
 
   void run() {
     if (table.size() > maxMeshes)
-      report.add("the table has ", table.size(), " meshes, expected at most ", maxMeshes,
+      report.add(inAll(), "the table has ", table.size(), " meshes, expected at most ", maxMeshes,
                  ", as each has devices of its own");
     for (size_t mesh = 0; mesh < table.size(); ++mesh)
       visitLane(mesh);
@@ -56,9 +54,27 @@ public:
   }
 
 private:
+  /// What a message begins with that is of a word, of a mesh, or of the table as a whole.
+  std::string at(Place place) const {
+    if (!written)
+      return nameOf(place) + ": ";
+    return in(place.mesh) + "word " + std::to_string(place.index + 1) + ": ";
+  }
+  std::string in(size_t mesh) const {
+    return written ? written->file + ":" + std::to_string(written->lines[mesh]) + ": " : "";
+  }
+  std::string inAll() const { return written ? written->file + ": " : ""; }
+
+  /// A place within a message.
+  std::string nameOf(Place place) const {
+    std::string lane =
+        written ? "line " + std::to_string(written->lines[place.mesh]) : "mesh " + std::to_string(place.mesh);
+    return lane + ", word " + std::to_string(place.index + 1);
+  }
+
   void visitLane(size_t mesh) {
     if (table[mesh].empty())
-      report.add("mesh ", mesh, " has no unit, expected a stage on each mesh");
+      report.add(in(mesh), "mesh ", mesh, " has no unit, expected a stage on each mesh");
     for (size_t index = 0; index < table[mesh].size(); ++index)
       visit(table[mesh][index], {mesh, index});
   }
@@ -69,8 +85,7 @@ private:
     if (unit.microBatch >= microBatches)
       return noMicroBatch.add(unit, place);
     if (auto [first, isNew] = places.emplace(unit, place); !isNew) {
-      report.add(place.str(), ": ", toString(unit), " is at ", first->second.str(),
-                 " already, expected it once");
+      report.add(at(place), toString(unit), " is at ", nameOf(first->second), " already, expected it once");
       return;
     }
     checkMesh(unit, place);
@@ -80,24 +95,24 @@ private:
   void checkMesh(Unit unit, Place place) {
     size_t mesh = meshes.emplace(unit.stage, place.mesh).first->second;
     if (mesh != place.mesh)
-      report.add(place.str(), ": ", toString(unit), " is of a stage that is on mesh ", mesh,
+      report.add(at(place), toString(unit), " is of a stage that is on mesh ", mesh,
                  ", expected all units of a stage on one mesh");
   }
 
   void checkOrder(Unit unit, Place place) {
     Unit &last = latest.emplace(std::pair(unit.stage, unit.kind), unit).first->second;
     if (unit < last)
-      report.add(place.str(), ": ", toString(unit), " stands behind ", toString(last),
+      report.add(at(place), toString(unit), " stands behind ", toString(last),
                  ": sums out of order, expected the micro-batches of a kind to ascend");
     last = std::max(last, unit);
   }
 
   void reportStrays() {
     if (noStage.count > 0)
-      report.add(noStage.place, ": ", toString(noStage.first), " is of no stage", andMore(noStage.count),
+      report.add(at(noStage.place), toString(noStage.first), " is of no stage", andMore(noStage.count),
                  ": expected ", stages, " stages on ", table.size(), " meshes");
     if (noMicroBatch.count > 0)
-      report.add(noMicroBatch.place, ": ", toString(noMicroBatch.first), " is of no micro-batch",
+      report.add(at(noMicroBatch.place), toString(noMicroBatch.first), " is of no micro-batch",
                  andMore(noMicroBatch.count), ": expected ", microBatches, " micro-batches");
   }
 
@@ -107,7 +122,7 @@ private:
     for (const auto &[unit, place] : places)
       found = std::max(found, unit.microBatch + 1);
     if (found < microBatches && found > 0)
-      report.add("the table has ", found, " micro-batches, expected ", microBatches);
+      report.add(inAll(), "the table has ", found, " micro-batches, expected ", microBatches);
     microBatches = found;
   }
 
@@ -118,8 +133,8 @@ private:
       checkKinds(stage);
     }
     if (meshes.size() < stages)
-      report.add("stage ", empty, " has no unit", andMore(stages - meshes.size()), ": expected ", stages,
-                 " stages on ", table.size(), " meshes");
+      report.add(inAll(), "stage ", empty, " has no unit", andMore(stages - meshes.size()), ": expected ",
+                 stages, " stages on ", table.size(), " meshes");
   }
 
   /// The first unit of each kind that the stage has.
@@ -146,7 +161,8 @@ private:
         checkMissing(stage, unit.kind);
       return;
     }
-    report.add("stage ", stage, " has kinds ", letters, " (", names, "), expected F and B, or F, I and W",
+    report.add(in(meshes.at(stage)), "stage ", stage, " has kinds ", letters, " (", names,
+               "), expected F and B, or F, I and W",
                stage == 0 ? ", or F and I, as it sends no gradient" : "");
   }
 
@@ -157,14 +173,16 @@ private:
          at != places.end() && at->first.stage == stage && at->first.kind == kind; ++at, ++count)
       missing.microBatch += at->first == missing;
     if (count < microBatches)
-      report.add(toString(missing), " is missing", andMore(microBatches - count), ": stage ", stage, " has ",
-                 letterOf(kind), " of ", count, " micro-batches, expected ", microBatches);
+      report.add(in(meshes.at(stage)), toString(missing), " is missing", andMore(microBatches - count),
+                 ": stage ", stage, " has ", letterOf(kind), " of ", count, " micro-batches, expected ",
+                 microBatches);
   }
 
   void checkCircle();
 
   const Table &table;
   uint32_t stages, microBatches;
+  const WrittenTable *written; // if the table is of a file
   Report report;
   Strays noStage, noMicroBatch;
   std::map<Unit, Place> places;                     // of units that can be, the first one of each
@@ -198,6 +216,7 @@ void Checker::checkCircle() {
   for (auto at = std::find(way.begin(), way.end(), first); at != way.end(); ++at)
     circle += toString(*at) + " -> ";
   report.add(
+      inAll(),
       "the step never ends: units wait for each other, each for the next, which it needs or stands behind: ",
       circle, toString(first));
 }
@@ -206,6 +225,10 @@ void Checker::checkCircle() {
 
 void check(const Table &table, uint32_t stages, uint32_t microBatches) {
   Checker(table, stages, microBatches).run();
+}
+
+void check(const WrittenTable &written, uint32_t stages, uint32_t microBatches) {
+  Checker(written.table, stages, microBatches, &written).run();
 }
 
 } // namespace epl::runtime::schedule

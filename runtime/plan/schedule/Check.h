@@ -17,9 +17,12 @@ namespace epl::runtime::schedule {
 /// have
 ///   F and I), once for each of the micro-batches, in ascending order;
 /// - no units wait for each other in a circle. It is looked for when all else is right.
-/// A message names units, and where they stand: `word` counts the units of a mesh from 1, as they do in a
-/// file.
+/// A message names units, and where they stand: mesh and word, the latter counted from 1.
 void check(const Table &table, uint32_t stages, uint32_t microBatches);
+
+/// The same of a table that is written in a file: messages begin with the file, and with line and word of
+/// what they are about.
+void check(const WrittenTable &written, uint32_t stages, uint32_t microBatches);
 
 } // namespace epl::runtime::schedule
 

@@ -17,20 +17,23 @@ Schedule Schedule::of(const std::string &nameOrFile) {
   if (isGenerator(nameOrFile))
     std::ranges::transform(schedule.text, schedule.text.begin(),
                            [](unsigned char c) { return std::tolower(c); });
-  else if (std::filesystem::exists(nameOrFile))
-    schedule.table = readTable(nameOrFile);
+  else if (nameOrFile.find_first_of("./") != std::string::npos || std::filesystem::exists(nameOrFile))
+    schedule.written = readTable(nameOrFile);
   else
     generate(nameOrFile, {.meshes = 1, .microBatches = 1}); // throws what names there are
   return schedule;
 }
 
-bool Schedule::splitsBackward() const {
-  auto isPart = [](Unit unit) { return unit.kind == Kind::input || unit.kind == Kind::weight; };
+bool Schedule::splitsBackward(std::optional<uint32_t> stage) const {
+  auto isPart = [&](Unit unit) {
+    bool isAsked = !isFile() || unit.stage == stage.value_or(unit.stage);
+    return isAsked && (unit.kind == Kind::input || unit.kind == Kind::weight);
+  };
   auto hasPart = [&](const Table &lanes) {
     return std::ranges::any_of(lanes, [&](const auto &lane) { return std::ranges::any_of(lane, isPart); });
   };
-  if (!table.empty())
-    return hasPart(table);
+  if (isFile())
+    return hasPart(written.table);
   uint32_t stages = hasSeveralStages() ? 2 : 1;
   return hasPart(generate(text, {.meshes = 2, .stagesPerMesh = stages, .microBatches = 2}));
 }
@@ -42,8 +45,8 @@ bool Schedule::hasSeveralStages() const {
 
 std::vector<uint32_t> Schedule::stageMeshes() const {
   std::map<uint32_t, uint32_t> meshes;
-  for (uint32_t mesh = 0; mesh < table.size(); ++mesh)
-    for (Unit unit : table[mesh])
+  for (uint32_t mesh = 0; mesh < numMeshes(); ++mesh)
+    for (Unit unit : written.table[mesh])
       meshes.emplace(unit.stage, mesh);
   std::vector<uint32_t> list;
   list.reserve(meshes.size());
@@ -52,25 +55,23 @@ std::vector<uint32_t> Schedule::stageMeshes() const {
   return list;
 }
 
+void Schedule::check(uint32_t microBatches) const {
+  if (isFile())
+    schedule::check(written, extents().stages, microBatches);
+}
+
 Table Schedule::make(uint32_t meshes, uint32_t stages, uint32_t microBatches) const {
-  std::string schedule = "schedule \"" + text + "\"";
-  if (table.empty() && stages % meshes != 0)
-    throw PlanError(schedule + " needs as many stages on each of " + std::to_string(meshes) +
-                    " meshes, found " + std::to_string(stages) + " stages");
-  if (table.empty())
-    return generate(text, {meshes, stages / meshes, microBatches});
-  if (table.size() != meshes)
-    throw PlanError(schedule + " is for " + std::to_string(table.size()) + " meshes, expected " +
+  if (isFile() && numMeshes() != meshes)
+    throw PlanError(text + ": the table has " + std::to_string(numMeshes()) + " meshes, expected " +
                     std::to_string(meshes));
-  try {
-    check(table, stages, microBatches);
-  } catch (const PlanError &error) {
-    std::vector<std::string> messages = error.messages();
-    for (std::string &message : messages)
-      message.insert(0, schedule + ": ");
-    throw PlanError(std::move(messages));
+  if (isFile()) {
+    schedule::check(written, stages, microBatches);
+    return written.table;
   }
-  return table;
+  if (stages % meshes != 0)
+    throw PlanError("schedule \"" + text + "\" needs as many stages on each of " + std::to_string(meshes) +
+                    " meshes, found " + std::to_string(stages) + " stages");
+  return generate(text, {meshes, stages / meshes, microBatches});
 }
 
 } // namespace epl::runtime::schedule

@@ -40,6 +40,13 @@ struct Unit {
 /// A lane for each mesh: its units in the order in which it does them.
 using Table = std::vector<std::vector<Unit>>;
 
+/// A table of a file, and where it is written there.
+struct WrittenTable {
+  Table table;
+  std::string file;
+  std::vector<size_t> lines = {}; // of each mesh, counted from 1
+};
+
 /// How many stages and micro-batches a table must have if it is whole: one more than the largest numbers.
 struct Extents {
   uint32_t stages = 0, microBatches = 0;

@@ -59,18 +59,18 @@ namespace {
 
 class Parser {
 public:
-  explicit Parser(std::string_view file) : file(file) {}
+  explicit Parser(const std::string &file) : written{.table = {}, .file = file} {}
 
-  Table run(std::string_view text) {
+  WrittenTable run(std::string_view text) {
     while (!text.empty()) {
       ++line;
       readLine(take(text, "\n"));
     }
-    if (table.empty() && !report.failed())
-      report.add(file, " has no units, expected a line of units for each mesh, like s0.F.m0 s0.B.m0");
+    if (written.table.empty() && !report.failed())
+      report.add(written.file, " has no units, expected a line of units for each mesh, like s0.F.m0 s0.B.m0");
     if (report.failed())
       throw PlanError(report.take());
-    return table;
+    return std::move(written);
   }
 
 private:
@@ -80,29 +80,30 @@ private:
     for (size_t word = 1; !text.empty();)
       if (std::string_view letters = take(text, " \t\r"); !letters.empty())
         readWord(letters, word++, lane);
-    if (!lane.empty())
-      table.push_back(std::move(lane));
+    if (lane.empty())
+      return;
+    written.table.push_back(std::move(lane));
+    written.lines.push_back(line);
   }
 
   void readWord(std::string_view letters, size_t word, std::vector<Unit> &lane) {
     if (std::optional<Unit> unit = readUnit(letters))
       lane.push_back(*unit);
     else
-      report.add(file, ":", line, ": word ", word, " is ", quoted(std::string(letters.substr(0, 40))),
+      report.add(written.file, ":", line, ": word ", word, " is ", quoted(std::string(letters.substr(0, 40))),
                  ", expected a unit like s0.F.m0, of kind F, B, I or W");
   }
 
-  std::string_view file;
+  WrittenTable written;
   size_t line = 0;
-  Table table;
   Report report;
 };
 
 } // namespace
 
-Table parse(std::string_view text, std::string_view file) { return Parser(file).run(text); }
+WrittenTable parse(std::string_view text, const std::string &file) { return Parser(file).run(text); }
 
-Table readTable(const std::string &file) {
+WrittenTable readTable(const std::string &file) {
   std::vector<uint8_t> bytes = readBytes(file);
   return parse({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, file);
 }

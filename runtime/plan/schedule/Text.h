@@ -21,10 +21,10 @@ std::string write(const Table &table);
 
 /// Throws PlanError: for each word that is no unit with `file`, line and word, both counted from 1; if there
 /// is none at all. The table is not checked.
-Table parse(std::string_view text, std::string_view file);
+WrittenTable parse(std::string_view text, const std::string &file);
 
 /// The table in a file, not checked either. Throws PlanError if it cannot be read, too.
-Table readTable(const std::string &file);
+WrittenTable readTable(const std::string &file);
 
 } // namespace epl::runtime::schedule
 

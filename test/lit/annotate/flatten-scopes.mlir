@@ -199,3 +199,23 @@ func.func @default_only(%x: tensor<4xf32>) -> tensor<4xf32>
 func.func @empty(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
+
+// -----
+
+// What makes a value that is kept says so; an argument (%x) is kept in any case. A name keeps no dead op alive.
+// CHECK: func.func @checkpoints
+// CHECK-NEXT: math.tanh %arg0 {epl.checkpoint, epl.work = #epl.work<@tg0, forward>}
+// CHECK-NEXT: math.sin %{{.*}} {epl.work = #epl.work<@tg0, forward>}
+// CHECK-NEXT: return
+func.func @checkpoints(%x: tensor<4xf32>) -> tensor<4xf32> {
+  epl.checkpoint %x : tensor<4xf32>
+  %0 = epl.replicate -> tensor<4xf32> {
+    %1 = math.tanh %x : tensor<4xf32>
+    %2 = math.sin %1 : tensor<4xf32>
+    epl.checkpoint %1 : tensor<4xf32>
+    %3 = math.cos %2 : tensor<4xf32>
+    epl.checkpoint %3 : tensor<4xf32>
+    epl.yield %2 : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}

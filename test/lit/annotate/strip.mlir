@@ -14,11 +14,12 @@ func.func @main(%x: tensor<4xf32> {epl.role = "batch", epl.batch_dim = 0 : i64, 
     attributes {epl.default_strategy = #epl.strategy<replicate, 1>, epl.scopes = {s0 = #epl.scope<split, 2, "">}} {
   %0 = epl.replicate name("a") -> tensor<4xf32> {
     %1 = math.tanh %x {epl.per_micro_batch} : tensor<4xf32>
+    epl.checkpoint %1 : tensor<4xf32>
     %2 = epl.constrain %1 to <[{"data"}]> : tensor<4xf32>
     epl.yield %2 : tensor<4xf32>
   }
   %3 = epl.split devices(2) -> tensor<4xf32> {
-    %4 = math.sin %0 {epl.sharding = [#epl.sharding<@mesh, [{"data"}]>]} : tensor<4xf32>
+    %4 = math.sin %0 {epl.checkpoint, epl.sharding = [#epl.sharding<@mesh, [{"data"}]>]} : tensor<4xf32>
     epl.yield %4 : tensor<4xf32>
   }
   return %3 : tensor<4xf32>

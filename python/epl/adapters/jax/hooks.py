@@ -19,7 +19,7 @@ import jax
 import jax.lax.linalg  # which registers what a step lowers otherwise
 from jax._src import ad_util, config, core, debugging, dtypes, source_info_util
 from jax._src.array import ArrayImpl
-from jax._src.interpreters import mlir, partial_eval, pxla
+from jax._src.interpreters import batching, mlir, partial_eval, pxla
 from jax._src.lax import linalg, parallel
 from jax._src.lib import guard_lib, xla_client
 from jax._src.random import prng
@@ -218,14 +218,62 @@ def plain_format(show: Callable[..., Any]) -> tuple[str, tuple[str, ...]] | None
     return params["fmt"], ("",) * len(args) + tuple(kwargs)
 
 
+def place(equation: Any) -> Place | None:
+    """The user's innermost line of an equation of a jaxpr."""
+    frame = source_info_util.user_frame(equation.source_info.traceback)
+    return Place(frame.file_name, frame.start_line) if frame else None
+
+
 def equations(jaxpr: Any, caller: Place | None = None) -> Iterator[tuple[str, list[str], Place | None]]:
     """The primitives of a jaxpr, inner ones too, with types of operands, and the user's innermost line."""
     for equation in jaxpr.eqns:
-        frame = source_info_util.user_frame(equation.source_info.traceback)
-        place = Place(frame.file_name, frame.start_line) if frame else caller
-        yield equation.primitive.name, _kinds([value.aval for value in equation.invars]), place
+        line = place(equation) or caller
+        yield equation.primitive.name, _kinds([value.aval for value in equation.invars]), line
         for inner in core.jaxprs_in_params(equation.params):
-            yield from equations(inner, place)
+            yield from equations(inner, line)
+
+
+_CALLED = {"jit": "jaxpr", "closed_call": "call_jaxpr", "remat2": "jaxpr"}
+_CALLED |= {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"}
+
+
+def called(equation: Any) -> Any:
+    """The closed jaxpr that an equation calls with its operands, and whose results are its own, or None."""
+    jaxpr = equation.params.get(_CALLED.get(equation.primitive.name))
+    return core.ClosedJaxpr(jaxpr, ()) if isinstance(jaxpr, core.Jaxpr) else jaxpr
+
+
+def inner_jaxprs(equation: Any) -> Iterator[Any]:
+    """The jaxprs among the parameters of an equation."""
+    yield from core.jaxprs_in_params(equation.params)
+
+
+def bind(equation: Any, values: Sequence[Any]) -> list[Any]:
+    """Does what an equation of a jaxpr does, with other operands."""
+    primitive = equation.primitive
+    results = primitive.bind(*values, **primitive.get_bind_params(equation.params))
+    return list(results) if primitive.multiple_results else [results]
+
+
+@contextlib.contextmanager
+def standing_at(equation: Any) -> Iterator[None]:
+    """Within, what is traced has the line, the scopes and the settings of an equation."""
+    info = equation.source_info
+    names = source_info_util.current_name_stack() + info.name_stack
+    with source_info_util.user_context(info.traceback, name_stack=names), equation.ctx.manager:
+        yield
+
+
+def is_elementwise(primitive: Any) -> bool:
+    """Whether an element of a primitive's result is made of those in its place of its operands."""
+    rule = getattr(batching.fancy_primitive_batchers.get(primitive), "func", None)
+    return rule in (batching.vectorized_batcher, batching.broadcast_batcher)
+
+
+def is_reduction(primitive: Any) -> bool:
+    """Whether a primitive reduces its operand over the dimensions `axes`."""
+    rule = getattr(batching.fancy_primitive_batchers.get(primitive), "func", None)
+    return rule is batching.reducer_batcher
 
 
 def read_arguments(stage: Any, results: Sequence[bool]) -> list[bool]:

@@ -18,6 +18,7 @@ import numpy as np
 from jaxlib.mlir import ir, passmanager
 from jaxlib.mlir.dialects import stablehlo
 
+from epl.adapters.jax.checkpoints import raise_checkpoints
 from epl.adapters.jax.constraints import CONSTRAIN, raise_constraints
 from epl.adapters.jax.factorizations import raise_factorizations
 from epl.adapters.jax.flatten import flatten
@@ -75,6 +76,7 @@ def legalize(module: ir.Module, sites: Sequence[Site] = ()) -> Hidden:
     hidden = _hoist_constants(module)
     _raise_concatenations(module)
     raise_constraints(module)
+    raise_checkpoints(module)
     raise_factorizations(module)
     raise_sorts(module)
     _run(module, "stablehlo-legalize-to-linalg")

@@ -33,6 +33,22 @@ func.func @learning_rate(%w: !v {epl.sharding = #v}, %x: !x {epl.sharding = #bat
   return %3 : !v
 }
 
+// A scatter of zeros into a pending sum, and one of it into zeros: what it writes and what it keeps are no addends of
+// their own.
+// CHECK-LABEL: func.func @zeros
+func.func @zeros(%x: !x {epl.sharding = #batch}, %i: tensor<i32>) -> !v {
+  %z = arith.constant {epl.work = #forward} dense<0.0> : !v
+  %none = arith.constant {epl.work = #forward} dense<0.0> : tensor<2xf32>
+  // CHECK: %[[P:.*]] = linalg.reduce {{.*}} partial = sum{"data"}>
+  %p = linalg.reduce { arith.addf } ins(%x : !x) outs(%z : !v) dimensions = [0] {epl.work = #forward}
+  // CHECK-NEXT: %[[A:.*]] = epl.scatter add {{.*}} into %[[P]]{{.*}} partial = sum{"data"}>
+  %0 = epl.scatter add %none into %p[%i] of [0] operand_dims [0] index_dims [] {epl.work = #forward} : (tensor<2xf32>, !v, tensor<i32>) -> !v
+  // CHECK-NEXT: %[[B:.*]] = epl.scatter add %[[A]] into {{.*}} partial = sum{"data"}>
+  %1 = epl.scatter add %0 into %z[%i] of [0] operand_dims [0] index_dims [] {epl.work = #forward} : (!v, !v, tensor<i32>) -> !v
+  // CHECK-NEXT: epl.reshard %[[B]] to <@mesh, [{}]>
+  return %1 : !v
+}
+
 // A mean is one kernel with its sum.
 // CHECK-LABEL: func.func @mean
 func.func @mean(%x: !x {epl.sharding = #batch}, %n: tensor<f32>) -> tensor<f32> {

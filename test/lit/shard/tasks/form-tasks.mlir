@@ -306,3 +306,23 @@ func.func @numbers(%x: !one) -> !whole {
   %o = epl.from_local %l : tensor<8xf32> -> !whole
   return %o : !whole
 }
+
+// What is computed again waits for the backward work of its task graph that stands before it, though it reads
+// nothing of that: else all of it would be done, and kept, at once.
+// CHECK-LABEL: func.func @as_late_as_possible
+// CHECK-NEXT: %[[B2:.*]] = epl.task <@tg0, backward>
+// CHECK: %[[R1:.*]] = epl.task <@tg0, recompute>
+// CHECK: %[[B1:.*]] = epl.task <@tg0, backward>(%[[B2]], %[[R1]])
+// CHECK: %[[R0:.*]] = epl.task <@tg0, recompute>
+// CHECK: epl.task <@tg0, backward>(%[[B1]], %[[R0]])
+func.func @as_late_as_possible(%x: !whole, %y: !whole) -> !whole {
+  %0 = epl.to_local %x : !whole -> tensor<8xf32>
+  %1 = epl.to_local %y : !whole -> tensor<8xf32>
+  %g2 = arith.mulf %0, %1 {epl.work = #bwd, epl.sharding = [#whole]} : tensor<8xf32>
+  %r1 = math.sin %0 {epl.work = #epl.work<@tg0, recompute>, epl.sharding = [#whole]} : tensor<8xf32>
+  %g1 = arith.mulf %g2, %r1 {epl.work = #bwd, epl.sharding = [#whole]} : tensor<8xf32>
+  %r0 = math.cos %0 {epl.work = #epl.work<@tg0, recompute>, epl.sharding = [#whole]} : tensor<8xf32>
+  %g0 = arith.mulf %g1, %r0 {epl.work = #bwd, epl.sharding = [#whole]} : tensor<8xf32>
+  %o = epl.from_local %g0 : tensor<8xf32> -> !whole
+  return %o : !whole
+}

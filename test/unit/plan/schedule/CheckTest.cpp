@@ -24,7 +24,7 @@ std::vector<std::string> messagesOf(const Table &table, uint32_t stages = 2) {
 }
 
 std::vector<std::string> messagesOf(std::string_view text, uint32_t stages = 2) {
-  return messagesOf(parse(text, "text"), stages);
+  return messagesOf(parse(text, "text").table, stages);
 }
 
 constexpr const char *first = "s0.F.m0 s0.F.m1 s0.B.m0 s0.B.m1\n";
@@ -55,7 +55,7 @@ TEST(ScheduleCheck, AMissingUnit) {
   EXPECT_THAT(messagesOf(first), ElementsAre("stage 1 has no unit: expected 2 stages on 1 meshes"));
   EXPECT_THAT(messagesOf(Table(), 3),
               ElementsAre("stage 0 has no unit, and 2 more: expected 3 stages on 0 meshes"));
-  EXPECT_THAT(messagesOf({parse(first, "")[0], {}}, 1),
+  EXPECT_THAT(messagesOf({parse(first, "").table[0], {}}, 1),
               ElementsAre("mesh 1 has no unit, expected a stage on each mesh"));
 }
 
@@ -112,6 +112,22 @@ TEST(ScheduleCheck, ACircleOfWaits) {
   // Mesh 0 waits for a circle, and is not in it.
   EXPECT_THAT(messagesOf("s0.F.m0 s0.F.m1 s0.B.m0 s0.B.m1\ns1.B.m0 s1.F.m0 s1.F.m1 s1.B.m1"),
               ElementsAre(says + "s1.B.m0 -> s1.F.m0 -> s1.B.m0"));
+}
+
+TEST(ScheduleCheck, SaysLineAndWordOfAFile) {
+  WrittenTable written =
+      parse("# mine\ns0.F.m0 s0.F.m1 s0.B.m1 s0.B.m0\n\ns1.F.m0 s1.F.m0 s1.B.m0 s1.B.m1 s2.B.m0", "my.txt");
+  EXPECT_THAT(
+      [&] { check(written, 2, 2); },
+      testing::Throws<PlanError>(testing::Property(
+          &PlanError::messages,
+          ElementsAre("my.txt:2: word 4: s0.B.m0 stands behind s0.B.m1: sums out of order, expected the "
+                      "micro-batches of a kind to ascend",
+                      "my.txt:4: word 2: s1.F.m0 is at line 4, word 1 already, expected it once",
+                      "my.txt:4: word 5: s2.B.m0 is of no stage: expected 2 stages on 2 meshes",
+                      "my.txt:4: s1.F.m1 is missing: stage 1 has F of 1 micro-batches, expected 2"))));
+  EXPECT_THAT([&] { check(parse("\ns0.B.m0 s0.F.m0", "my.txt"), 1, 1); },
+              testing::ThrowsMessage<PlanError>(testing::StartsWith("my.txt: the step never ends: ")));
 }
 
 TEST(ScheduleCheck, MoreMeshesThanDevices) {

@@ -127,7 +127,7 @@ TEST(ScheduleSimulate, UnitsBeginAsSoonAsTheyCan) {
 TEST(ScheduleSimulate, TimesOfKinds) {
   Costs costs = {.forward = 1, .backward = 10, .input = 20, .weight = 300, .link = 0};
   auto spans =
-      simulate(parse("s1.F.m0 s1.I.m0 s1.W.m0\ns2.F.m0 s2.B.m0\ns0.F.m0 s0.I.m0", "text"), costs).spans;
+      simulate(parse("s1.F.m0 s1.I.m0 s1.W.m0\ns2.F.m0 s2.B.m0\ns0.F.m0 s0.I.m0", "text").table, costs).spans;
   EXPECT_EQ(spans[0][1].end - spans[0][1].begin, 20);
   EXPECT_EQ(spans[0][2].end - spans[0][2].begin, 300);
   EXPECT_EQ(spans[1][1].end - spans[1][1].begin, 10);
@@ -135,8 +135,8 @@ TEST(ScheduleSimulate, TimesOfKinds) {
 }
 
 TEST(ScheduleSimulate, WhatAMeshKeepsEndsWithTheLastThatReadsIt) {
-  auto run =
-      simulate(parse("s0.F.m0 s0.F.m1 s0.I.m0 s0.I.m1\ns1.F.m0 s1.I.m0 s1.F.m1 s1.I.m1 s1.W.m0 s1.W.m1", ""));
+  auto run = simulate(
+      parse("s0.F.m0 s0.F.m1 s0.I.m0 s0.I.m1\ns1.F.m0 s1.I.m0 s1.F.m1 s1.I.m1 s1.W.m0 s1.W.m1", "").table);
   EXPECT_THAT(run.kept, ElementsAre(2, 2));
   EXPECT_THAT(simulate(generate("zb-h1", {3, 1, 8})).kept, ElementsAre(3, 3, 3));
 }

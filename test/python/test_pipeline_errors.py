@@ -1,0 +1,214 @@
+"""What is no pipeline: each mistake is an error that names the numbers and the user's line."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import epl
+
+Step = Callable[..., Any]
+
+
+def line_of(step: Step, text: str) -> str:
+    """The place of the line of a step that has this text, as errors begin with it."""
+    lines, first = inspect.getsourcelines(step)
+    (number,) = (number for number, line in enumerate(lines, first) if text in line)
+    return f"{__file__}:{number}: "
+
+
+def message_of(step: Step, arguments: list[Any], devices: int = 1, batch: Any = "x", **config: Any) -> str:
+    """What compiling a step says."""
+    config = {f"pipeline.{key}": value for key, value in config.items()}
+    made = epl.parallelize(step, batch=batch, devices=devices, config=config)
+    with pytest.raises(epl.Error) as error:
+        made.lower(*arguments).compile()
+    return str(error.value)
+
+
+def ones(*shape: int) -> jax.Array:
+    return jnp.ones(shape)
+
+
+def mean(w: jax.Array, x: jax.Array) -> jax.Array:
+    with epl.replicate():
+        return jnp.tanh(x @ w).mean()
+
+
+REMEDIES = (
+    ': drop what is over, pad it ("pad_batch" of epl.parallelize), or give it whole to each micro-batch '
+    '(None as its axis in "batch")'
+)
+
+
+def test_a_batch_that_does_not_divide() -> None:
+    found = message_of(mean, [ones(5, 5), ones(10, 5)], devices=3, num_micro_batch=4)
+    assert found.startswith(line_of(mean, "def mean"))
+    assert f'10 samples of argument "x" are not divisible by 4 micro-batches of 3 replicas{REMEDIES}' in found
+    found = message_of(mean, [ones(5, 5), ones(10, 5)], num_micro_batch=4)
+    assert f'10 samples of argument "x" are not divisible by 4 micro-batches{REMEDIES}' in found
+
+
+def test_a_padded_batch_divides() -> None:
+    def masked(w: jax.Array, x: jax.Array, mask: Any = None) -> jax.Array:
+        with epl.replicate():
+            return (jnp.tanh(x @ w).sum(axis=1) * mask).sum() / mask.sum()
+
+    config = {"pipeline.num_micro_batch": 4}
+    made = epl.parallelize(masked, batch="x", devices=3, config=config, pad_batch=True)
+    x = jax.random.normal(jax.random.key(0), (10, 5))
+    np.testing.assert_allclose(made(ones(5, 5), x), jnp.tanh(x @ ones(5, 5)).sum(axis=1).mean(), rtol=1e-5)
+
+
+def normalized(w: jax.Array, x: jax.Array) -> jax.Array:
+    h = x @ w
+    h = (h - h.mean(axis=0)) * jax.lax.rsqrt(h.var(axis=0) + 1e-5)
+    return (jnp.tanh(h) @ w).mean()
+
+
+def contrastive(w: jax.Array, x: jax.Array) -> jax.Array:
+    h = x @ w
+    similar = h @ h.T
+    return jax.nn.logsumexp(similar, axis=1).mean()
+
+
+def ordered(w: jax.Array, x: jax.Array) -> jax.Array:
+    scores = jnp.tanh(x @ w).sum(axis=1)
+    best = jnp.sort(scores)
+    return (best * jnp.arange(best.shape[0])).sum()
+
+
+@pytest.mark.parametrize(
+    ("step", "reader"),
+    [(normalized, "h.mean(axis=0)"), (contrastive, "h @ h.T"), (ordered, "jnp.sort(scores)")],
+)
+def test_ops_that_mix_samples(step: Step, reader: str) -> None:
+    found = message_of(jax.value_and_grad(step), [ones(64, 64), ones(8, 64)], num_micro_batch=2)
+    assert found.startswith(line_of(step, reader))
+    assert "mixes samples across micro-batches: it reads a value of the whole batch, which takes " in found
+    assert (
+        " of every sample; expected statistics of each micro-batch (`with epl.per_micro_batch():`), or one "
+        'micro-batch ("pipeline.num_micro_batch")' in found
+    )
+
+
+def test_a_step_without_a_batch() -> None:
+    found = message_of(mean, [ones(5, 5), ones(8, 5)], batch=(), num_micro_batch=4)
+    assert found.startswith(line_of(mean, "def mean"))
+    assert "4 micro-batches, but the step has no batch: nothing to cut" in found
+
+
+def test_indices_into_another_batch() -> None:
+    def graph(nodes: jax.Array, edges: jax.Array) -> jax.Array:
+        h = jnp.tanh(nodes @ ones(5, 3))
+        return h[edges].sum()
+
+    arguments = [ones(8, 5), jnp.zeros(12, "i")]
+    found = message_of(graph, arguments, batch=("nodes", "edges"), num_micro_batch=2)
+    assert found.startswith(line_of(graph, "h[edges]"))
+    assert "mixes samples across micro-batches" in found
+
+
+def stages(ws: list[jax.Array], x: jax.Array) -> tuple[list[jax.Array], jax.Array]:
+    def loss(ws: list[jax.Array]) -> jax.Array:
+        h = x
+        for index, w in enumerate(ws):
+            with epl.replicate(name=f"stage{index}"):
+                h = jnp.tanh(h @ w)
+                if index == len(ws) - 1:
+                    return h.sum()
+        raise AssertionError("no stage")
+
+    value, gradients = jax.value_and_grad(loss)(ws)
+    return [w - g for w, g in zip(ws, gradients, strict=True)], value
+
+
+def of_stages(count: int, devices: int = 2, **config: Any) -> str:
+    """What compiling a pipeline of so many scopes says."""
+    return message_of(stages, [[ones(5, 5)] * count, ones(12, 5)], devices=devices, **config)
+
+
+def test_an_unknown_schedule(tmp_path: Path) -> None:
+    with pytest.raises(epl.ConfigError, match=r"found '1f2b', did you mean \"1f1b\"\?"):
+        epl.Config({"pipeline.strategy": "1f2b"})
+    found = of_stages(2, num_micro_batch=2, schedule="1f1bb")
+    assert 'unknown schedule "1f1bb", did you mean "1f1b": schedules are gpipe, 1f1b, interleaved' in found
+    missing = tmp_path / "mine.txt"
+    found = of_stages(2, num_micro_batch=2, schedule=str(missing))
+    assert f'cannot read "{missing}": No such file or directory' in found
+
+
+TWO = "s1.F.m0 s1.B.m0 s1.F.m1 s1.B.m1"
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["s0.F.m0 s0.F.x"], '1: word 2 is "s0.F.x", expected a unit like s0.F.m0, of kind F, B, I or W'),
+        (
+            ["# one", "s0.F.m0 s0.F.m1 s0.B.m0 s0.B.m1", "", "s1.F.m0 s1.B.m0 s1.F.m1"],
+            "4: s1.B.m1 is missing: stage 1 has B of 1 micro-batches, expected 2",
+        ),
+        (
+            ["s0.F.m0 s0.F.m1 s0.B.m0 s0.F.m0 s0.B.m1", TWO],
+            "1: word 4: s0.F.m0 is at line 1, word 1 already, expected it once",
+        ),
+        (
+            ["s0.F.m0 s0.F.m1 s0.B.m0 s0.B.m1 s0.F.m2", TWO],
+            "1: word 5: s0.F.m2 is of no micro-batch: expected 2 micro-batches",
+        ),
+        (
+            ["s0.F.m0 s0.F.m1 s0.B.m1 s0.B.m0", TWO],
+            "1: word 4: s0.B.m0 stands behind s0.B.m1: sums out of order, expected the micro-batches of a "
+            "kind to ascend",
+        ),
+        (
+            ["s0.F.m0 s0.B.m0 s0.F.m1 s0.B.m1", "s1.F.m0 s1.F.m1 s1.B.m0 s1.B.m1"],
+            " the step never ends: units wait for each other, each for the next, which it needs or stands "
+            "behind: s0.B.m0 -> s1.B.m0 -> s1.F.m1 -> s0.F.m1 -> s0.B.m0",
+        ),
+        (
+            ["s0.F.m0 s0.F.m1 s0.B.m0 s0.B.m1", TWO + " s1.W.m0"],
+            "2: stage 1 has kinds FBW (s1.F.m0, s1.B.m0, s1.W.m0), expected F and B, or F, I and W",
+        ),
+    ],
+)
+def test_tables(lines: list[str], said: str, tmp_path: Path) -> None:
+    table = tmp_path / "mine.txt"
+    table.write_text("\n".join(lines))
+    assert f"{table}:{said}" in of_stages(2, num_micro_batch=2, schedule=str(table))
+
+
+def test_a_unit_of_no_stage(tmp_path: Path) -> None:
+    """A table of three stages, a step of two scopes."""
+    table = tmp_path / "mine.txt"
+    table.write_text("s0.F.m0 s0.F.m1 s0.B.m0 s0.B.m1\n" + TWO + "\n" + TWO.replace("s1", "s2"))
+    found = of_stages(2, devices=6, num_micro_batch=2, schedule=str(table))
+    assert found.startswith(line_of(stages, "with epl.replicate(name"))
+    assert "2 scopes, but the schedule has 3 stages, expected one for each" in found
+
+
+def test_a_v_has_two_stages_on_each_mesh() -> None:
+    table = Path(__file__).parents[2] / "examples" / "schedules" / "zb-v-p2-m4.txt"
+    found = of_stages(2, num_micro_batch=4, schedule=str(table))
+    assert found.startswith(line_of(stages, "with epl.replicate(name"))
+    assert "2 scopes, but the schedule has 4 stages, expected one for each" in found
+
+
+def test_interleaved_stages() -> None:
+    found = of_stages(4, num_micro_batch=3, num_stages=2, strategy="interleaved")
+    assert found.startswith(line_of(stages, "with epl.replicate(name"))
+    assert 'schedule "interleaved" on 2 meshes needs a multiple of 2 micro-batches, found 3' in found
+    found = of_stages(2, num_micro_batch=4, strategy="interleaved")
+    assert 'schedule "interleaved" has 2 or more stages on each mesh, found 1' in found
+    found = of_stages(4, num_micro_batch=4, num_stages=2)
+    assert 'schedule "preferbackward" has 1 stage on each mesh, found 2' in found
+    found = of_stages(3, num_micro_batch=4, num_stages=2, strategy="interleaved")
+    assert "3 scopes on 2 stages (pipeline.num_stages), expected a multiple" in found

@@ -1,0 +1,256 @@
+"""Recomputation (`gradient_checkpoint`): the same results, in less memory."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import epl
+from test_models import train
+
+OPTIMIZER = optax.adam(1e-2)
+WIDTH, SAMPLES = 16, 64
+AUTO = {"gradient_checkpoint.type": "auto"}
+COLLECTION = {"gradient_checkpoint.type": "collection"}
+
+Layer = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
+
+
+def layer(h: jax.Array, w: jax.Array, key: jax.Array) -> jax.Array:
+    """With dropout, whose mask the gradient reads."""
+    h = jax.nn.gelu(h @ w)
+    return jnp.where(jax.random.bernoulli(key, 0.9, h.shape), h / 0.9, 0)
+
+
+@contextlib.contextmanager
+def replicated(index: int, depth: int) -> Iterator[None]:
+    with epl.replicate(name="all"):
+        yield
+
+
+@contextlib.contextmanager
+def split(index: int, depth: int) -> Iterator[None]:
+    with epl.split(device_count=2, name="all"):
+        yield
+
+
+@contextlib.contextmanager
+def staged(index: int, depth: int) -> Iterator[None]:
+    with epl.replicate(name=f"stage{2 * index // depth}"):
+        yield
+
+
+def make_step(scope: Any = replicated, apply: Layer = layer, names: tuple[int, ...] = ()) -> Any:
+    """A perceptron whose layers stand in scopes. Of those in `names` the results are kept."""
+
+    def step(params: Any, opt: Any, key: jax.Array, x: jax.Array) -> Any:
+        key, *keys = jax.random.split(key, len(params) + 1)
+
+        def loss(params: Any) -> jax.Array:
+            h = x
+            for index, w in enumerate(params):
+                with scope(index, len(params)):
+                    h = apply(h, w, keys[index])
+                    if index in names:
+                        epl.add_to_collection(h, "checkpoints")
+                    if index == len(params) - 1:
+                        return (h**2).mean()
+            raise AssertionError("no layer")
+
+        value, gradients = jax.value_and_grad(loss)(params)
+        updates, opt = OPTIMIZER.update(gradients, opt, params)
+        return optax.apply_updates(params, updates), opt, key, value
+
+    return step
+
+
+def make_arguments(depth: int) -> tuple[Any, Any, jax.Array, jax.Array]:
+    keys = jax.random.split(jax.random.key(0), depth + 1)
+    params = [jax.random.normal(key, (WIDTH, WIDTH)) * 0.3 for key in keys[1:]]
+    return params, OPTIMIZER.init(params), jax.random.key(1), jax.random.normal(keys[0], (SAMPLES, WIDTH))
+
+
+def compiled(depth: int, config: dict[str, Any], devices: int = 1, **options: Any) -> Any:
+    step = make_step(**options)
+    made = epl.parallelize(
+        step, state=("params", "opt", "key"), batch="x", devices=devices, config=config, donate=False
+    )
+    return made.lower(*make_arguments(depth)).compile()
+
+
+def assert_equal(found: Any, expected: Any) -> None:
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_array_equal(as_numbers(a), as_numbers(b))
+
+
+def as_numbers(value: Any) -> np.ndarray[Any, Any]:
+    is_key = jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
+    return np.asarray(jax.random.key_data(jnp.asarray(value)) if is_key else value)
+
+
+def count(step: Any, kind: str) -> int:
+    """The ops of a kind of work, in the listing."""
+    text, found, total = step.lowered.as_text("global"), False, 0
+    for line in text.splitlines():
+        if re.match(r"tg\d+\.", line):
+            found = f".{kind}" in line
+        total += found and line.startswith("    ")
+    return total
+
+
+@pytest.mark.parametrize(
+    ("devices", "scope", "config"),
+    [
+        (1, replicated, {}),
+        (1, replicated, {"pipeline.num_micro_batch": 4}),
+        (2, replicated, {}),
+        (2, replicated, {"zero.level": "v1"}),
+        (2, replicated, {"zero.level": "v3", "pipeline.num_micro_batch": 2}),
+        (2, split, {}),
+        (4, split, {"pipeline.num_micro_batch": 2}),
+        (2, staged, {}),
+        (2, staged, {"pipeline.num_micro_batch": 4}),
+        (2, staged, {"pipeline.num_micro_batch": 4, "pipeline.strategy": "zb-h1"}),
+        (4, staged, {"pipeline.num_micro_batch": 4, "zero.level": "v1"}),
+    ],
+)
+@pytest.mark.parametrize("mode", [AUTO, COLLECTION])
+def test_the_results_are_those_of_the_plain_step(
+    devices: int, scope: Any, config: dict[str, Any], mode: dict[str, Any]
+) -> None:
+    """Bit by bit: the same operations, on the same values, in the same order."""
+    plain = compiled(8, config, devices, scope=scope)
+    names = (1, 3, 5) if mode == COLLECTION else ()
+    again = compiled(8, config | mode, devices, scope=scope, names=names)
+    assert count(plain, "recompute") == 0
+    assert count(again, "recompute") > 0
+    found = expected = make_arguments(8)[:3]
+    x = make_arguments(8)[3]
+    for _ in range(3):
+        *found, loss = again(*found, x)
+        *expected, expected_loss = plain(*expected, x)
+    assert_equal((found, loss), (expected, expected_loss))
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("gpt", 1), ("gpt", 2), ("resnet", 1), ("gan", 2), ("moe_top_k", 1), ("lstm", 2), ("scanned", 2)],
+)
+def test_models_train_as_without(name: str, count: int) -> None:
+    model = importlib.import_module(f"models.{name}").build()
+    config = {"pipeline.num_micro_batch": count}
+    options: dict[str, Any] = {"state": "state", "batch": 1, "devices": 2}
+    runs = [
+        train(model, [epl.parallelize(step, config=config | mode, **options) for step in model.steps])
+        for mode in ({}, AUTO)
+    ]
+    (expected, expected_losses), (found, losses) = runs
+    np.testing.assert_array_equal(losses, expected_losses)
+    assert_equal(found, expected)
+
+
+def arena_bytes(depth: int, config: dict[str, Any]) -> int:
+    return int(compiled(depth, config).plan.arena_bytes)
+
+
+def test_memory_grows_with_the_square_root_of_the_depth() -> None:
+    """Four times as many layers take four times the memory, or twice that much if they are computed again."""
+    assert arena_bytes(64, {}) > 3.8 * arena_bytes(16, {})
+    assert arena_bytes(64, AUTO) < 2.2 * arena_bytes(16, AUTO)
+    assert arena_bytes(64, AUTO) < 0.25 * arena_bytes(64, {})
+
+
+def test_scopes_behind_the_last_one_are_not_computed_again() -> None:
+    again = compiled(8, AUTO | {"gradient_checkpoint.end_taskgraph": 0}, 2, scope=staged)
+    listing = again.lowered.as_text("global")
+    assert "tg0.recompute" in listing
+    assert "tg1.recompute" not in listing
+    assert "tg1.recompute" in compiled(8, AUTO, 2, scope=staged).lowered.as_text("global")
+
+
+def test_a_named_value_is_kept_where_a_helper_names_it() -> None:
+    """In an inner jit, under `vmap`, and in the mapped function of a gradient."""
+
+    @jax.jit
+    def helper(h: jax.Array, w: jax.Array, key: jax.Array) -> jax.Array:
+        made = layer(h, w, key)
+        epl.add_to_collection([made], "checkpoints")
+        assert len(epl.get_collection("checkpoints")) > 0
+        return made
+
+    def mapped(h: jax.Array, w: jax.Array, key: jax.Array) -> jax.Array:
+        def of_sample(row: jax.Array) -> jax.Array:
+            made = jnp.tanh(row @ w)
+            epl.add_to_collection(made, "checkpoints")
+            return jnp.sin(made)
+
+        return jax.vmap(of_sample)(h)
+
+    for apply in (helper, mapped):
+        plain, again = (compiled(4, config, apply=apply) for config in ({}, COLLECTION))
+        assert count(again, "recompute") > 0
+        assert_equal(again(*make_arguments(4)), plain(*make_arguments(4)))
+
+
+def named(before: bool) -> Any:
+    def step(w: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        def loss(w: jax.Array) -> jax.Array:
+            h = jnp.sin(x @ w)
+            if before:
+                epl.add_to_collection(h, "checkpoints")
+            y = jnp.cos(h) ** 2
+            hits = (y > 0.5).sum()
+            epl.add_to_collection(hits, "checkpoints")
+            return y.mean() + 0 * hits
+
+        value, gradient = jax.value_and_grad(loss)(w)
+        return w - gradient, value
+
+    return epl.parallelize(step, state="w", batch="x", config=COLLECTION)
+
+
+def test_a_name_that_no_gradient_needs_says_nothing() -> None:
+    w, x = jnp.ones((3, 3)), jnp.ones((4, 3))
+    with pytest.warns(epl.CompileWarning, match="no gradient needs a value that is named") as warned:
+        named(before=False)(w, x)
+    assert Path(warned[0].filename) == Path(__file__)
+    named(before=True)(w, x)
+
+
+def test_the_gradients_are_checked_at_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = AUTO | {"gradient_checkpoint.check_gradients": True}
+    step = compiled(6, config)
+    checked: list[Any] = []
+    compare = type(step)._check_gradients
+    monkeypatch.setattr(
+        type(step), "_check_gradients", lambda *args: checked.append(compare(*args)) or checked[-1]
+    )
+    for _ in range(2):
+        step(*make_arguments(6))
+    [report] = checked
+    assert max(difference.largest for difference in report.differences) == 0
+
+
+def test_gradients_that_differ_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = AUTO | {"gradient_checkpoint.check_gradients": True}
+    step = compiled(6, config)
+    run = type(step)._call
+
+    def wrong(self: Any, leaves: list[Any], **options: Any) -> Any:
+        params, *rest = run(self, leaves, **options)
+        scale = 1.0 if self.lowered.plain_options is None else 1.1
+        return [np.asarray(w) * scale for w in params], *rest
+
+    monkeypatch.setattr(type(step), "_call", wrong)
+    with pytest.raises(epl.CheckError, match="differs from the step in which nothing is computed again"):
+        step(*make_arguments(6))
