@@ -69,3 +69,31 @@ func.func @other_iteration(%xs: !xs) -> !xs {
   %gs = epl.loop_stack <1, trip_count = 3> %g : !x -> !xs
   return %gs : !xs
 }
+
+// In micro-batches the loops of a step are in that over these: a value of the iteration is there for both.
+// CHECK-LABEL: func.func @micro_batches
+func.func @micro_batches(%ws: !xs, %batches: tensor<2x8xf32>) -> tensor<2x3x8xf32> {
+  %e = tensor.empty() : !x
+  // CHECK: %[[X:.*]] = epl.loop_slice <0,
+  %x = epl.loop_slice <0, trip_count = 2, micro_batches = true> %batches : tensor<2x8xf32> -> !x
+  %w = epl.loop_slice <1, trip_count = 3 in <0, trip_count = 2, micro_batches = true>> %ws : !xs -> !x
+  %q = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]} ins(%w, %x : !x, !x) outs(%e : !x) attrs = {epl.work = #fwd} {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.mulf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> !x
+  // CHECK-NOT: epl.loop_stack <1
+  %qs = epl.loop_stack <1, trip_count = 3 in <0, trip_count = 2, micro_batches = true>> %q : !x -> !xs
+  // CHECK: %[[W:.*]] = epl.loop_slice <2, trip_count = 3 in <0, trip_count = 2, micro_batches = true>> reverse %arg0
+  %wr = epl.loop_slice <2, trip_count = 3 in <0, trip_count = 2, micro_batches = true>> reverse %ws : !xs -> !x
+  %qr = epl.loop_slice <2, trip_count = 3 in <0, trip_count = 2, micro_batches = true>> reverse %qs : !xs -> !x
+  // CHECK: linalg.generic {{.*}} ins(%[[W]], %[[X]] : {{.*}}backward
+  %g = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]} ins(%wr, %qr : !x, !x) outs(%e : !x) attrs = {epl.work = #bwd} {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.subf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> !x
+  %gs = epl.loop_stack <2, trip_count = 3 in <0, trip_count = 2, micro_batches = true>> %g : !x -> !xs
+  %all = epl.loop_stack <0, trip_count = 2, micro_batches = true> %gs : !xs -> tensor<2x3x8xf32>
+  return %all : tensor<2x3x8xf32>
+}

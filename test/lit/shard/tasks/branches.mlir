@@ -207,3 +207,51 @@ func.func @leaves_with_others(%xs: !rows, %y: !whole) -> (!rows, !rows) {
   %16 = epl.from_local %11 : tensor<3x8xf32> -> !rows
   return %15, %16 : !rows, !rows
 }
+
+// -----
+
+#fwd = #epl.work<@tg0, forward>
+#rows = #epl.sharding<@mesh, [{}, {}]>
+#pending = #epl.sharding<@mesh, [{}], partial = sum{"data"}>
+!whole = !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+!pending = !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>
+!rows = !epl.dist<tensor<3x8xf32>, <@mesh, [{}, {}]>>
+!all = !epl.dist<tensor<2x3x8xf32>, <@mesh, [{}, {}, {}]>>
+!flags = !epl.dist<tensor<2xi1>, <@mesh, [{}]>>
+!flag = !epl.dist<tensor<i1>, <@mesh, []>>
+#both = affine_map<(d0, d1) -> (d0, d1)>
+#scalar = affine_map<(d0, d1) -> ()>
+
+// A predicate of a micro-batch guards what its loop does, in all iterations of that.
+// CHECK-LABEL: func.func @in_a_loop_of_a_micro_batch
+// CHECK: %[[P:.*]] = epl.loop_slice <0,
+// CHECK-NEXT: epl.predicate 0 %[[P]]
+// CHECK: epl.all_reduce {{.*}} {epl.guards = [#epl.guard<0, true>]}
+// CHECK: epl.loop_stack <1, {{.*}} {epl.guards = [#epl.guard<0, true>]}
+// CHECK: arith.select
+// CHECK: epl.loop_stack <0, trip_count = 2, micro_batches = true> %{{[^ ]*}} :
+epl.mesh @mesh axes ["data"=2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+func.func @in_a_loop_of_a_micro_batch(%flags: !flags, %ws: !rows) -> !all {
+  %0 = epl.loop_slice <0, trip_count = 2, micro_batches = true> %flags : !flags -> !flag
+  %p = epl.to_local %0 : !flag -> tensor<i1>
+  %1 = epl.loop_slice <1, trip_count = 3 in <0, trip_count = 2, micro_batches = true>> %ws : !rows -> !whole
+  %w = epl.to_local %1 : !whole -> tensor<8xf32>
+  %2 = math.cos %w {epl.work = #fwd, epl.sharding = [#pending]} : tensor<8xf32>
+  %3 = epl.from_local %2 : tensor<8xf32> -> !pending
+  %4 = epl.all_reduce %3 : !pending -> !whole
+  %5 = epl.loop_stack <1, trip_count = 3 in <0, trip_count = 2, micro_batches = true>> %4 : !whole -> !rows
+  %6 = epl.to_local %5 : !rows -> tensor<3x8xf32>
+  %7 = epl.to_local %ws : !rows -> tensor<3x8xf32>
+  %empty = tensor.empty() {epl.work = #fwd, epl.sharding = [#rows]} : tensor<3x8xf32>
+  %8 = linalg.generic {indexing_maps = [#scalar, #both, #both, #both], iterator_types = ["parallel", "parallel"]}
+      ins(%p, %6, %7 : tensor<i1>, tensor<3x8xf32>, tensor<3x8xf32>) outs(%empty : tensor<3x8xf32>)
+      attrs = {epl.work = #fwd, epl.sharding = [#rows]} {
+  ^bb0(%c: i1, %a: f32, %b: f32, %o: f32):
+    %s = arith.select %c, %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<3x8xf32>
+  %9 = epl.from_local %8 : tensor<3x8xf32> -> !rows
+  %10 = epl.loop_stack <0, trip_count = 2, micro_batches = true> %9 : !rows -> !all
+  return %10 : !all
+}
