@@ -68,7 +68,7 @@ def add_to_collection(tensors: jax.Array | Sequence[jax.Array], key: str) -> Non
       KeyError: for another key.
       ArgumentError: for anything but arrays. When the step is compiled, for an array in two collections,
         and for a state.
-      UnsupportedError: when the step is compiled, if it does other operations for a micro-batch.
+      UnsupportedError: when the step is compiled, if it takes no micro-batch or enters other scopes for one.
     """
     _require(key)
     collection = current_collections().setdefault(key, [])

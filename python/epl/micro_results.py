@@ -47,7 +47,7 @@ def combined(
 
     Raises:
       ArgumentError: for a value in two collections, and for a result that must be the whole batch's.
-      UnsupportedError: for a step that does something else for a micro-batch than for the batch.
+      UnsupportedError: for a step that takes no micro-batch, or enters other scopes for one.
     """
     found = collected.find(traced.stage.jaxpr.jaxpr)
     combine = [None if each is None else _COMBINE.get(each.key) for each in found]
@@ -56,12 +56,11 @@ def combined(
     _check_results(signature, spec, traced, found, padded)
     first = next(each for each in found if each is not None and each.key in _COMBINE)
     micro = _traced_for_micro_batch(step, signature, spec, count, first)
+    if micro.scopes != traced.scopes:
+        _refuse(signature, first, count, "it enters other scopes there")
     made = micro_values.rewritten(traced.stage.jaxpr, micro.stage.jaxpr, count, combine)
     tree = jax.tree.structure(traced.out)
-    try:
-        again = adapter.trace(lambda *leaves: tree.unflatten(made(*leaves)), spec.leaves, signature.name)
-    except micro_values.DifferentError:
-        _refuse(signature, first, count, "it does other operations there")
+    again = adapter.trace(lambda *leaves: tree.unflatten(made(*leaves)), spec.leaves, signature.name)
     return replace(again, scopes=traced.scopes)
 
 

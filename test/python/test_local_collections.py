@@ -82,6 +82,7 @@ def labelled() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     ("count", "devices", "key"),
     [
         *((count, devices, KEYS.LOCAL_CONCAT_OBJECTS) for count in (1, 2, 4) for devices in (1, 2)),
+        (16, 1, KEYS.LOCAL_CONCAT_OBJECTS),
         *((count, 2, key) for count in (1, 4) for key in (KEYS.LOCAL_MEAN_OBJECTS, KEYS.LOCAL_SUM_OBJECTS)),
     ],
 )
@@ -312,9 +313,28 @@ def test_samples_of_padded_batches() -> None:
     refused(step, "a value for each sample, of which pad_batch cuts", epl.ArgumentError, pad_batch=True)
 
 
-def test_steps_that_differ_for_a_micro_batch() -> None:
+def test_steps_that_take_no_micro_batch() -> None:
     keys = [KEYS.LOCAL_MEAN_OBJECTS]
     number = "write the size of the batch, not a number"
     refused(collected_in(keys, lambda w, x, _: x.reshape(16, 3, 2).sum()), number, epl.UnsupportedError)
-    other = collected_in(keys, lambda w, x, _: x.sum() if len(x) == ROWS else jnp.tanh(x).sum())
-    refused(other, f"it does other operations there.*{number}", epl.UnsupportedError)
+
+    def in_scope(w: jax.Array, x: jax.Array, _: Any) -> jax.Array:
+        with epl.replicate(name=f"of{len(x)}"):
+            return jnp.tanh(x).sum()
+
+    refused(collected_in(keys, in_scope), f"enters other scopes there.*{number}", epl.UnsupportedError)
+
+
+@pytest.mark.parametrize("count", [2, 16])
+def test_steps_that_do_something_else_for_a_micro_batch(count: int) -> None:
+    """As JAX does for one sample."""
+
+    def make(w: jax.Array, x: jax.Array, _: Any) -> jax.Array:
+        h = x @ w
+        h = h - h.max(axis=0) if len(x) == ROWS else jnp.sin(h)
+        return jnp.take_along_axis(h, jnp.argmin(h, axis=1, keepdims=True), axis=1).mean()
+
+    w, x, _ = labelled()
+    step = collected_in([KEYS.LOCAL_CONCAT_OBJECTS], make)
+    found = in_micro_batches(step, count, state="w", batch="x")(w, x)[1]
+    np.testing.assert_allclose(found, of_each(step, count, w, x)[0], rtol=1e-5)

@@ -17,6 +17,7 @@ from typing import Any
 
 import jax
 import jax.lax.linalg  # which registers what a step lowers otherwise
+import numpy as np
 from jax._src import ad_util, config, core, debugging, dtypes, source_info_util
 from jax._src.array import ArrayImpl
 from jax._src.interpreters import batching, mlir, partial_eval, pxla
@@ -241,6 +242,34 @@ def called(equation: Any) -> Any:
     """The closed jaxpr that an equation calls with its operands, and whose results are its own, or None."""
     jaxpr = equation.params.get(_CALLED.get(equation.primitive.name))
     return core.ClosedJaxpr(jaxpr, ()) if isinstance(jaxpr, core.Jaxpr) else jaxpr
+
+
+def inlined(jaxpr: Any) -> Any:
+    """A closed jaxpr without calls, except for what `jax.checkpoint` computes again."""
+
+    def evaluate(closed: Any, values: Sequence[Any]) -> list[Any]:
+        known = dict(zip(closed.jaxpr.invars, values, strict=True))
+        known |= dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
+
+        def read(value: Any) -> Any:
+            return value.val if isinstance(value, core.Literal) else known[value]
+
+        for equation in closed.jaxpr.eqns:
+            operands, inner = [read(value) for value in equation.invars], called(equation)
+            is_kept = inner is None or equation.params.get("differentiated")
+            with standing_at(equation):
+                results = bind(equation, operands) if is_kept else evaluate(inner, operands)
+            known.update(zip(equation.outvars, results, strict=True))
+        return [read(value) for value in closed.jaxpr.outvars]
+
+    return jax.make_jaxpr(lambda *values: evaluate(jaxpr, values))(
+        *(jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in jaxpr.in_avals)
+    )
+
+
+def numbers(constant: Any) -> np.ndarray[Any, Any]:
+    """A constant of a jaxpr in memory; of typed keys their numbers."""
+    return np.asarray(constant._base_array if isinstance(constant, KEY_TYPE) else constant)
 
 
 def inner_jaxprs(equation: Any) -> Iterator[Any]:

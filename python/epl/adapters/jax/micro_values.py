@@ -3,20 +3,19 @@
 Problem: a result is to be what the step returns for each of m micro-batches alone, without doing the step's
 work a second time. A sum does not tell whether it is one or a mean over the samples: the step may have their
 number in any constant.
-Method: the step is traced for the batch, and for a micro-batch. Both traces are walked along: what is made of
-samples one by one stands in the first, as parts (`sample_rules.py`). From where samples meet, or where the
-traces differ in a constant, the second one says what to do; that is done under `jax.vmap` over m parts, and
-stands beside what is done for the batch, with its lines and scopes. Random bits are those that the samples
-have in the batch. Whoever shards the program finds values with a dimension of m that are made of samples, so
-each is made where its micro-batch is.
-Invariant out: a trace of the same step, whose results in a `LOCAL_` collection are of each micro-batch, or
-these combined; all others are as before.
+Method: the step is traced for the batch, and for a micro-batch. What the second trace makes of samples one by
+one is matched with the first, of whose values it has parts (`sample_match.py`). What finds no match, behind a
+sum over samples or a constant that is another one, is done under `jax.vmap` over m parts: as soon as its
+operands are there, with its lines and scopes. Random bits are those that the samples have in the batch.
+Whoever shards the program finds values with a dimension of m that are made of samples, so each is made where
+its micro-batch is.
+Invariant out: a step of the same arguments, of which some results are of each micro-batch, or these combined;
+all others are as before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -24,36 +23,10 @@ import jax.numpy as jnp
 from jax.extend.core import Literal
 
 from epl.adapters.jax import hooks
-from epl.adapters.jax.sample_rules import MixedError, result_dims, same_array, same_equations
+from epl.adapters.jax.sample_match import Match, Part
 
 Combine = Callable[[Any], Any]
 """Makes a result of the values of all micro-batches, which stand along dimension 0."""
-
-
-class DifferentError(Exception):
-    """The step does something else for a micro-batch than for the batch."""
-
-
-@dataclass(frozen=True)
-class _Value:
-    """A value of the step, and of each micro-batch.
-
-    whole: that of the step. dim: along which it has the values of the micro-batches; None: all have it.
-    own: what a micro-batch has instead, with the dimension of m, or None where all have the same.
-    """
-
-    whole: Any
-    dim: int | None = None
-    own: tuple[Any, int | None] | None = None
-
-    def of_each(self, count: int) -> tuple[Any, int | None]:
-        """The values of the micro-batches along the dimension, or one for all."""
-        if self.own is not None or self.dim is None:
-            return self.own or (self.whole, None)
-        shape = self.whole.shape
-        parts = (count, shape[self.dim] // count)
-        split = jnp.reshape(self.whole, (*shape[: self.dim], *parts, *shape[self.dim + 1 :]))
-        return jnp.moveaxis(split, self.dim, 0), 0
 
 
 def rewritten(
@@ -65,115 +38,131 @@ def rewritten(
       whole: the step, traced for the batch.
       micro: the step, traced for one of `count` micro-batches.
       combine: of each result, what to make of its values for all micro-batches; None: it stays.
-
-    Raises:
-      DifferentError: by what is returned, if the two do not the same.
     """
-
-    def function(*leaves: Any) -> list[Any]:
-        if not same_equations(whole.jaxpr, micro.jaxpr):
-            raise DifferentError
-        shapes = [variable.aval.shape for variable in micro.jaxpr.invars]
-        arguments = [_argument(*pair) for pair in zip(leaves, shapes, strict=True)]
-        values = _Step(count).run(whole, micro, arguments, [each is not None for each in combine])
-        return [
-            value.whole if made is None else _finished(value, count, made, whole.jaxpr, index)
-            for index, (value, made) in enumerate(zip(values, combine, strict=True))
-        ]
-
-    return function
+    whole, micro = hooks.inlined(whole), hooks.inlined(micro)
+    pairs = zip(whole.in_avals, micro.in_avals, strict=True)
+    matched = Match(whole, micro, [_sample_dim(a.shape, b.shape) for a, b in pairs], count)
+    parts = {variable: _chosen(found) for variable, found in matched.parts.items()}
+    own = _own_equations(whole, micro, parts, [each is not None for each in combine])
+    return lambda *leaves: _Step(whole, micro, count, parts).run(leaves, own, combine)
 
 
-def _argument(leaf: Any, micro: Sequence[int]) -> _Value:
-    differing = [dim for dim, sizes in enumerate(zip(leaf.shape, micro, strict=True)) if sizes[0] != sizes[1]]
-    return _Value(leaf, differing[0] if differing else None)
+def _chosen(found: Sequence[Part]) -> Part:
+    """All of a value rather than a part of one."""
+    return min(found, key=lambda part: part.dim is not None)
 
 
-def _finished(value: _Value, count: int, combine: Combine, jaxpr: Any, index: int) -> Any:
-    """What is made of a result stands where the result is made."""
-    out = jaxpr.outvars[index]
-    maker = next((equation for equation in jaxpr.eqns if any(out is made for made in equation.outvars)), None)
+def _sample_dim(whole: Sequence[int], micro: Sequence[int]) -> int | None:
+    sizes = enumerate(zip(whole, micro, strict=True))
+    return next((dim for dim, (size, own) in sizes if size != own), None)
 
-    def finish() -> Any:
-        each, dim = value.of_each(count)
-        return combine(each if dim == 0 else jnp.broadcast_to(each, (count, *each.shape)))
 
-    if maker is None:
-        return finish()
-    with hooks.standing_at(maker):
-        return finish()
+def _own_equations(
+    whole: Any, micro: Any, parts: dict[Any, Part], wanted: Sequence[bool]
+) -> dict[int, list[Any]]:
+    """The equations that wanted results of a micro-batch are made by, beside what is matched.
+
+    By the last equation of the batch that one has operands of; -1: of none.
+    """
+    positions: dict[Any, int] = {}
+    for index, equation in enumerate(whole.jaxpr.eqns):
+        positions |= dict.fromkeys(equation.outvars, index)
+    found: dict[int, list[Any]] = {}
+    own: dict[Any, int] = {}
+    for equation in _needed(micro.jaxpr, parts, wanted):
+        operands = [value for value in equation.invars if not isinstance(value, Literal)]
+        position = -1
+        for value in operands:
+            made = own[value] if value in own else positions.get(parts[value].value, -1)
+            position = max(position, made)
+        own |= dict.fromkeys(equation.outvars, position)
+        found.setdefault(position, []).append(equation)
+    return found
+
+
+def _needed(jaxpr: Any, parts: dict[Any, Part], wanted: Sequence[bool]) -> list[Any]:
+    """The equations that wanted results are made by, from parts on."""
+    outs = zip(jaxpr.outvars, wanted, strict=True)
+    needed = {out for out, is_wanted in outs if is_wanted and not isinstance(out, Literal)}
+    found = []
+    for equation in reversed(jaxpr.eqns):
+        if any(out in needed and out not in parts for out in equation.outvars):
+            needed.update(value for value in equation.invars if not isinstance(value, Literal))
+            found.append(equation)
+    return found[::-1]
 
 
 class _Step:
-    """Does what a step's jaxpr does, once more."""
+    """Does what a step does, and what it does for each micro-batch."""
 
-    def __init__(self, count: int) -> None:
-        self._count = count
+    def __init__(self, whole: Any, micro: Any, count: int, parts: dict[Any, Part]) -> None:
+        self._whole, self._micro, self._count, self._parts = whole, micro, count, parts
+        self._values = dict(zip(whole.jaxpr.constvars, whole.consts, strict=True))
+        self._constants = dict(zip(micro.jaxpr.constvars, micro.consts, strict=True))
+        # What each micro-batch has, with the dimension of m, or None where all have the same.
+        self._of_each: dict[Any, tuple[Any, int | None]] = {}
 
     def run(
-        self, whole: Any, micro: Any, arguments: Sequence[_Value], wanted: Sequence[bool]
-    ) -> list[_Value]:
-        """The results of a closed jaxpr; what each micro-batch has of those that are wanted only."""
-        known: dict[Any, _Value] = dict(zip(whole.jaxpr.invars, arguments, strict=True))
-        for variable, a, b in zip(whole.jaxpr.constvars, whole.consts, micro.consts, strict=True):
-            known[variable] = _constant(a, b)
+        self, leaves: Sequence[Any], own: dict[int, list[Any]], combine: Sequence[Combine | None]
+    ) -> list[Any]:
+        """The results."""
+        self._values |= dict(zip(self._whole.jaxpr.invars, leaves, strict=True))
+        self._do_own(own.get(-1, []))
+        for index, equation in enumerate(self._whole.jaxpr.eqns):
+            with hooks.standing_at(equation):
+                results = hooks.bind(equation, [self._read(value) for value in equation.invars])
+            self._values |= dict(zip(equation.outvars, results, strict=True))
+            self._do_own(own.get(index, []))
+        return [
+            self._read(out) if made is None else self._combined(out, each, made)
+            for out, each, made in zip(
+                self._whole.jaxpr.outvars, self._micro.jaxpr.outvars, combine, strict=True
+            )
+        ]
 
-        def read(value: Any, other: Any) -> _Value:
-            return _constant(value.val, other.val) if isinstance(value, Literal) else known[value]
+    def _read(self, value: Any) -> Any:
+        return value.val if isinstance(value, Literal) else self._values[value]
 
-        needed = _needed(whole.jaxpr, wanted)
-        for a, b in zip(whole.jaxpr.eqns, micro.jaxpr.eqns, strict=True):
-            operands = [read(*pair) for pair in zip(a.invars, b.invars, strict=True)]
-            with hooks.standing_at(a):
-                results = self._results(a, b, operands, [out in needed for out in a.outvars])
-            known.update(zip(a.outvars, results, strict=True))
-        return [read(*pair) for pair in zip(whole.jaxpr.outvars, micro.jaxpr.outvars, strict=True)]
+    def _do_own(self, equations: Sequence[Any]) -> None:
+        for equation in equations:
+            with hooks.standing_at(equation):
+                each = [self._read_each(value) for value in equation.invars]
+                values, dims = [value for value, _ in each], tuple(dim for _, dim in each)
+                if all(dim is None for dim in dims):
+                    results, dim = hooks.bind(equation, values), None
+                else:
+                    done = jax.vmap(lambda *values, do=equation: hooks.bind(do, values), in_axes=dims)
+                    results, dim = done(*values), 0
+            self._of_each |= {out: (made, dim) for out, made in zip(equation.outvars, results, strict=True)}
 
-    def _results(
-        self, whole: Any, micro: Any, operands: Sequence[_Value], wanted: Sequence[bool]
-    ) -> list[_Value]:
-        if not any(wanted):
-            return [_Value(made) for made in hooks.bind(whole, [value.whole for value in operands])]
-        dims = _dims(whole, micro, operands)
-        if dims is None and (called := hooks.called(whole)) is not None:
-            inner = hooks.called(micro)
-            if not same_equations(called.jaxpr, inner.jaxpr):
-                raise DifferentError
-            return self.run(called, inner, operands, wanted)
-        made = hooks.bind(whole, [value.whole for value in operands])
-        if dims is not None:
-            return [_Value(value, dim) for value, dim in zip(made, dims, strict=True)]
-        return [_Value(a, own=b) for a, b in zip(made, self._own(micro, operands), strict=True)]
+    def _read_each(self, value: Any) -> tuple[Any, int | None]:
+        """What each micro-batch has of a variable of its trace."""
+        if isinstance(value, Literal):
+            return value.val, None
+        if value in self._constants:
+            return self._constants[value], None
+        if value not in self._of_each:
+            self._of_each[value] = self._split(self._parts[value])
+        return self._of_each[value]
 
-    def _own(self, equation: Any, operands: Sequence[_Value]) -> list[tuple[Any, int | None]]:
-        """The results of an equation for each micro-batch."""
-        each = [value.of_each(self._count) for value in operands]
-        values, dims = [value for value, _ in each], [dim for _, dim in each]
-        if all(dim is None for dim in dims):
-            return [(made, None) for made in hooks.bind(equation, values)]
-        done = jax.vmap(lambda *values: hooks.bind(equation, values), in_axes=tuple(dims))
-        return [(made, 0) for made in done(*values)]
+    def _split(self, part: Part) -> tuple[Any, int | None]:
+        whole = self._values[part.value]
+        if part.dim is None:
+            return whole, None
+        before, behind = whole.shape[: part.dim], whole.shape[part.dim + 1 :]
+        sizes = self._count, whole.shape[part.dim] // self._count
+        return jnp.moveaxis(jnp.reshape(whole, (*before, *sizes, *behind)), part.dim, 0), 0
 
+    def _combined(self, out: Any, each: Any, combine: Combine) -> Any:
+        """A result of micro-batches; it is made where that of the batch is."""
+        equations = self._whole.jaxpr.eqns
+        maker = next((made for made in equations if any(out is each for each in made.outvars)), None)
 
-def _constant(whole: Any, micro: Any) -> _Value:
-    return _Value(whole, own=None if same_array(whole, micro) else (micro, None))
+        def finish() -> Any:
+            value, dim = self._read_each(each)
+            return combine(value if dim == 0 else jnp.broadcast_to(value, (self._count, *jnp.shape(value))))
 
-
-def _dims(whole: Any, micro: Any, operands: Sequence[_Value]) -> list[int | None] | None:
-    """Along which results have those of the micro-batches; None if these have others."""
-    if any(value.own is not None for value in operands):
-        return None
-    try:
-        return result_dims(whole, micro, [value.dim for value in operands])
-    except MixedError:
-        return None
-
-
-def _needed(jaxpr: Any, wanted: Sequence[bool]) -> set[Any]:
-    """The variables that wanted results are made of."""
-    pairs = zip(jaxpr.outvars, wanted, strict=True)
-    needed = {out for out, is_wanted in pairs if is_wanted and not isinstance(out, Literal)}
-    for equation in reversed(jaxpr.eqns):
-        if needed.intersection(equation.outvars):
-            needed.update(value for value in equation.invars if not isinstance(value, Literal))
-    return needed
+        if maker is None:
+            return finish()
+        with hooks.standing_at(maker):
+            return finish()
