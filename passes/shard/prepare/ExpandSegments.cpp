@@ -249,6 +249,15 @@ void SegmentExpander::enter(BlockArgument argument) {
   expanded[argument] = cast.getResult(0);
 }
 
+/// Whether an op sends each iteration's value by a channel, or takes what each receives: the channel is told
+/// by that op, so nothing comes between.
+static bool isEndOfChannel(Operation *op) {
+  auto slice = dyn_cast<LoopSliceOp>(op);
+  if (slice)
+    return isReceived(slice.getOperand()) && getChannelLoop(slice.getOperand());
+  return isa<LoopStackOp>(op) && isSent(op->getResult(0)) && getChannelLoop(op->getResult(0));
+}
+
 /// Gives an op its expanded form. One that has none keeps its own.
 void SegmentExpander::process(Operation *op) {
   builder.setInsertionPoint(op);
@@ -258,7 +267,8 @@ void SegmentExpander::process(Operation *op) {
   auto isTouched = [&](Value value) { return isSegmented(value); };
   if (llvm::none_of(op->getOperands(), isTouched) && llvm::none_of(op->getResults(), isTouched))
     return;
-  if (auto model = dyn_cast<ShardableOp>(op); model && model.expandSegments(*this)) {
+  auto model = dyn_cast<ShardableOp>(op);
+  if (model && !isEndOfChannel(op) && model.expandSegments(*this)) {
     dead.push_back(op);
     ++numExpanded;
     return;
@@ -291,6 +301,8 @@ SmallVector<NamedAttribute> SegmentExpander::getCallerAttrs(BlockArgument argume
 void SegmentExpander::returnResults() {
   Operation *terminator = function.getBody().front().getTerminator();
   for (OpOperand &result : terminator->getOpOperands()) {
+    if (isSend(result) && getChannelLoop(result.get()))
+      continue; // has its own form
     BlockArgument argument = getUpdatedArgument(function, result.getOperandNumber());
     bool hasEntered = argument && llvm::is_contained(llvm::make_first_range(entered), argument);
     Form form = getForm(hasEntered ? argument : result.get());
@@ -338,7 +350,7 @@ void SegmentExpander::run() {
   SmallVector<Operation *> ops =
       llvm::map_to_vector(function.getBody().front().without_terminator(), [](Operation &op) { return &op; });
   for (BlockArgument argument : function.getArguments())
-    if (isSegmented(argument)) {
+    if (isSegmented(argument) && !getChannelLoop(argument)) {
       Operation *reader = isReceived(argument) ? getFirstReader(argument) : nullptr;
       builder.setInsertionPoint(reader ? reader : &function.getBody().front().front());
       enter(argument);

@@ -269,3 +269,48 @@ func.func @received(%w: tensor<6x24xf32> {epl.role = "state"}, %x: tensor<4x6xf3
   %s2 = tensor.extract_slice %h[0, 16] [4, 8] [1, 1] {epl.work = #epl.work<@tg0, forward>} : tensor<4x24xf32> to tensor<4x8xf32>
   return %w, %sent, %s0, %s1, %s2 : tensor<6x24xf32>, tensor<4x6xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
 }
+
+// -----
+
+// What each iteration of micro-batches receives and sends has its own shape at the ends of its channels, by which these
+// are told, and segments within the iteration.
+epl.mesh @mesh axes ["data"=1, "model"=2]
+epl.taskgraph @tg0 strategy(<split, 2>) on @mesh
+
+// CHECK-LABEL: func.func @ends_of_channels
+// CHECK-SAME: %[[C:[^:]*]]: tensor<2x4x24xf32> {epl.batch_dim = 1 : i64, epl.channel = 0 : i64}
+func.func @ends_of_channels(%w: tensor<6x24xf32> {epl.role = "state"},
+                            %x: tensor<2x4x6xf32> {epl.batch_dim = 1 : i64, epl.role = "batch"},
+                            %c: tensor<2x4x24xf32> {epl.batch_dim = 1 : i64, epl.channel = 0 : i64})
+    -> (tensor<6x24xf32> {epl.updates = 0 : i64}, tensor<2x4x24xf32> {epl.channel = 1 : i64}, tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) {
+  %z = arith.constant {epl.work = #epl.work<@tg0, forward>} dense<0.0> : tensor<4x24xf32>
+  %own = epl.loop_slice <0, trip_count = 2, micro_batches = true> %x : tensor<2x4x6xf32> -> tensor<4x6xf32>
+  // CHECK: %[[RECEIVED:.*]] = epl.loop_slice <0, {{.*}}> %[[C]] : tensor<2x4x24xf32> -> tensor<4x24xf32>
+  // CHECK: tensor.expand_shape %[[RECEIVED]]
+  %received = epl.loop_slice <0, trip_count = 2, micro_batches = true> %c : tensor<2x4x24xf32> -> tensor<4x24xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%own, %w : tensor<4x6xf32>, tensor<6x24xf32>) outs(%z : tensor<4x24xf32>) attrs = {epl.work = #epl.work<@tg0, forward>} {
+  ^bb0(%p: f32, %q: f32, %a: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %a, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<4x24xf32>
+  %h = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>],
+      iterator_types = ["parallel", "parallel"]}
+      ins(%y, %received : tensor<4x24xf32>, tensor<4x24xf32>) outs(%z : tensor<4x24xf32>) attrs = {epl.work = #epl.work<@tg0, forward>} {
+  ^bb0(%p: f32, %q: f32, %a: f32):
+    %s = arith.addf %p, %q : f32
+    linalg.yield %s : f32
+  } -> tensor<4x24xf32>
+  %s0 = tensor.extract_slice %h[0, 0] [4, 8] [1, 1] {epl.work = #epl.work<@tg0, forward>} : tensor<4x24xf32> to tensor<4x8xf32>
+  %s1 = tensor.extract_slice %h[0, 8] [4, 8] [1, 1] {epl.work = #epl.work<@tg0, forward>} : tensor<4x24xf32> to tensor<4x8xf32>
+  %s2 = tensor.extract_slice %h[0, 16] [4, 8] [1, 1] {epl.work = #epl.work<@tg0, forward>} : tensor<4x24xf32> to tensor<4x8xf32>
+  // CHECK: %[[SENT:.*]] = epl.loop_stack <0, {{.*}}> %{{.*}} : tensor<4x24xf32> -> tensor<2x4x24xf32>
+  %sent = epl.loop_stack <0, trip_count = 2, micro_batches = true> %h : tensor<4x24xf32> -> tensor<2x4x24xf32>
+  %0 = epl.loop_stack <0, trip_count = 2, micro_batches = true> %s0 : tensor<4x8xf32> -> tensor<2x4x8xf32>
+  %1 = epl.loop_stack <0, trip_count = 2, micro_batches = true> %s1 : tensor<4x8xf32> -> tensor<2x4x8xf32>
+  %2 = epl.loop_stack <0, trip_count = 2, micro_batches = true> %s2 : tensor<4x8xf32> -> tensor<2x4x8xf32>
+  // CHECK: return %{{.*}}, %[[SENT]],
+  return %w, %sent, %0, %1, %2 : tensor<6x24xf32>, tensor<2x4x24xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>
+}
