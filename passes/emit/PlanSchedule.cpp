@@ -4,7 +4,6 @@
 
 #include "dialect/Channels.h"
 #include "runtime/plan/format/Error.h"
-#include "runtime/plan/schedule/Flow.h"
 #include "runtime/plan/schedule/Simulate.h"
 
 #include "llvm/Support/DebugLog.h"
@@ -104,32 +103,41 @@ LogicalResult PlanSchedule::verifyUnits() const {
   return success();
 }
 
-/// Does the units of the table, each when what it receives has been sent: none is left.
-LogicalResult PlanSchedule::verifyFlow(const Channels &channels) const {
-  std::map<schedule::Unit, SmallVector<Ends>> incoming;
+static schedule::Unit withMicroBatch(schedule::Unit unit, uint32_t microBatch) {
+  return {unit.stage, unit.kind, microBatch};
+}
+
+/// The units that send what a unit receives: what the program waits for, whatever the table's flow is.
+schedule::Needs PlanSchedule::getNeeds(const Channels &channels) {
+  std::map<schedule::Unit, std::vector<schedule::Unit>> senders;
   for (auto &[channel, ends] : channels)
     if (ends.slice)
-      incoming[ends.receiver].push_back(ends);
-  auto of = [](schedule::Unit unit, uint32_t microBatch) {
-    return schedule::Unit{unit.stage, unit.kind, microBatch};
+      senders[ends.receiver].push_back(ends.sender);
+  return [senders = std::move(senders)](schedule::Unit unit) {
+    auto own = senders.find(withMicroBatch(unit, 0));
+    std::vector<schedule::Unit> needs = own == senders.end() ? std::vector<schedule::Unit>() : own->second;
+    for (schedule::Unit &need : needs)
+      need = withMicroBatch(need, unit.microBatch);
+    return needs;
   };
-  auto getSenders = [&](schedule::Unit unit) {
-    std::vector<schedule::Unit> senders;
-    for (const Ends &ends : incoming[of(unit, 0)])
-      senders.push_back(of(ends.sender, unit.microBatch));
-    return senders;
-  };
+}
+
+/// Does the units of the table, each when what it receives has been sent: none is left.
+LogicalResult PlanSchedule::verifyFlow(const Channels &channels) const {
   std::set<schedule::Unit> done;
-  std::vector<size_t> counts = schedule::walk(table, schedule::Flow(table), getSenders,
+  std::vector<size_t> counts = schedule::walk(table, schedule::Flow(table), getNeeds(channels),
                                               [&](size_t, schedule::Unit unit) { done.insert(unit); });
   for (auto [lane, count] : llvm::zip_equal(table, counts))
-    for (const Ends &ends : count < lane.size() ? incoming[of(lane[count], 0)] : SmallVector<Ends>())
-      if (schedule::Unit sender = of(ends.sender, lane[count].microBatch); !done.contains(sender))
+    for (auto &[channel, ends] : channels) {
+      if (count == lane.size() || !ends.slice || ends.receiver != withMicroBatch(lane[count], 0))
+        continue;
+      if (auto sender = withMicroBatch(ends.sender, lane[count].microBatch); !done.contains(sender))
         return ends.slice->emitError()
                << "unit " << schedule::toString(lane[count]) << " reads what unit "
                << schedule::toString(sender)
                << " makes, which waits for it in this schedule; expected stages of a pipeline in the order "
                   "in which data flows through them";
+    }
   return success();
 }
 
@@ -151,10 +159,11 @@ void PlanSchedule::addChannels(func::FuncOp function, Channels &channels) const 
 }
 
 /// A message is in its channel from the end of the unit that sends it to the begin of the one that receives
-/// it.
+/// it. When units run is a matter of what they receive: by the table's flow, which may be another one, rings
+/// could be so short that the step never ends.
 void PlanSchedule::findDepths(const Channels &channels) {
   std::map<schedule::Unit, schedule::Span> spans;
-  for (const std::vector<schedule::Span> &lane : schedule::simulate(table).spans)
+  for (const std::vector<schedule::Span> &lane : schedule::simulate(table, {}, getNeeds(channels)).spans)
     for (const schedule::Span &span : lane)
       spans.emplace(span.unit, span);
   int64_t count = loops.front().getTripCount();

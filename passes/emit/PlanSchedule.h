@@ -8,6 +8,7 @@
 #pragma once
 
 #include "passes/emit/PlanUnits.h"
+#include "runtime/plan/schedule/Flow.h"
 #include "runtime/plan/schedule/Schedule.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -47,6 +48,7 @@ private:
   void addLoops(func::FuncOp function);
   LogicalResult makeTable(const schedule::Schedule &schedule, ModuleOp module);
   LogicalResult verifyUnits() const;
+  static schedule::Needs getNeeds(const Channels &channels);
   LogicalResult verifyFlow(const Channels &channels) const;
   void addChannels(func::FuncOp function, Channels &channels) const;
   void findDepths(const Channels &channels);

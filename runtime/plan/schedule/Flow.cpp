@@ -38,7 +38,6 @@ namespace {
 /// looks at each unit a few times, whatever the lanes wait for.
 class Walk {
 public:
-  using Needs = std::function<std::vector<Unit>(Unit)>;
   using Visit = std::function<void(size_t, Unit)>;
 
   Walk(const Table &table, const Flow &flow, const Needs &needs, const Visit &visit)
@@ -99,8 +98,7 @@ std::vector<size_t> walk(const Table &table, const Flow &flow,
   return walk(table, flow, [&](Unit unit) { return flow.needs(unit); }, visit);
 }
 
-std::vector<size_t> walk(const Table &table, const Flow &flow,
-                         const std::function<std::vector<Unit>(Unit)> &needs,
+std::vector<size_t> walk(const Table &table, const Flow &flow, const Needs &needs,
                          const std::function<void(size_t, Unit)> &visit) {
   return Walk(table, flow, needs, visit).run();
 }

@@ -35,13 +35,15 @@ private:
   size_t microBatches = 0;
 };
 
+/// What must have ended before a unit begins, beside the units before it in its lane.
+using Needs = std::function<std::vector<Unit>(Unit)>;
+
 /// Does the units of each lane in order, each when those that it needs are done, and calls `visit` with its
 /// mesh and the unit. Returns how many of each lane it has done: all, unless some wait for each other.
 std::vector<size_t> walk(const Table &table, const Flow &flow,
                          const std::function<void(size_t, Unit)> &visit);
 /// The same with other needs than those of the flow.
-std::vector<size_t> walk(const Table &table, const Flow &flow,
-                         const std::function<std::vector<Unit>(Unit)> &needs,
+std::vector<size_t> walk(const Table &table, const Flow &flow, const Needs &needs,
                          const std::function<void(size_t, Unit)> &visit);
 
 } // namespace epl::runtime::schedule

@@ -1,7 +1,5 @@
 #include "runtime/plan/schedule/Simulate.h"
 
-#include "runtime/plan/schedule/Flow.h"
-
 #include <algorithm>
 #include <cassert>
 #include <map>
@@ -12,8 +10,8 @@ namespace {
 
 class Simulator {
 public:
-  Simulator(const Table &table, const Costs &costs)
-      : table(table), costs(costs), flow(table), ends(flow.size()) {
+  Simulator(const Table &table, const Costs &costs, const Needs &needs)
+      : table(table), costs(costs), needs(needs), flow(table), ends(flow.size()) {
     for (size_t mesh = 0; mesh < table.size(); ++mesh)
       for (Unit unit : table[mesh])
         meshes[unit.stage] = mesh;
@@ -23,9 +21,9 @@ public:
     Run run;
     run.spans.resize(table.size());
     [[maybe_unused]] std::vector<size_t> counts =
-        walk(table, flow, [&](size_t mesh, Unit unit) { add(run.spans[mesh], mesh, unit); });
+        walk(table, flow, needs, [&](size_t mesh, Unit unit) { add(run.spans[mesh], mesh, unit); });
     for (size_t mesh = 0; mesh < table.size(); ++mesh) {
-      assert(counts[mesh] == table[mesh].size() && "a table that passes its check ends");
+      assert(counts[mesh] == table[mesh].size() && "a table that ends");
       run.makespan = std::max(run.makespan, run.spans[mesh].back().end);
       run.kept.push_back(mostKept(table[mesh]));
     }
@@ -37,7 +35,7 @@ public:
 private:
   void add(std::vector<Span> &spans, size_t mesh, Unit unit) {
     double begin = spans.empty() ? 0 : spans.back().end;
-    for (Unit need : flow.needs(unit))
+    for (Unit need : needs(unit))
       begin = std::max(begin, ends[flow.number(need)] + (meshes[need.stage] != mesh ? costs.link : 0));
     double end = begin + costOf(unit);
     ends[flow.number(unit)] = end;
@@ -75,6 +73,7 @@ private:
 
   const Table &table;
   const Costs &costs;
+  const Needs &needs;
   Flow flow;
   std::vector<double> ends;          // of units by number
   std::map<uint32_t, size_t> meshes; // of each stage
@@ -86,6 +85,13 @@ double Run::bubble() const {
   return makespan > 0 ? std::accumulate(idle.begin(), idle.end(), 0.0) / (makespan * double(idle.size())) : 0;
 }
 
-Run simulate(const Table &table, const Costs &costs) { return Simulator(table, costs).run(); }
+Run simulate(const Table &table, const Costs &costs) {
+  Flow flow(table);
+  return simulate(table, costs, [&](Unit unit) { return flow.needs(unit); });
+}
+
+Run simulate(const Table &table, const Costs &costs, const Needs &needs) {
+  return Simulator(table, costs, needs).run();
+}
 
 } // namespace epl::runtime::schedule

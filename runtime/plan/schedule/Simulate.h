@@ -6,7 +6,7 @@
 #ifndef EPL_RUNTIME_PLAN_SCHEDULE_SIMULATE_H
 #define EPL_RUNTIME_PLAN_SCHEDULE_SIMULATE_H
 
-#include "runtime/plan/schedule/Table.h"
+#include "runtime/plan/schedule/Flow.h"
 
 namespace epl::runtime::schedule {
 
@@ -37,6 +37,8 @@ struct Run {
 
 /// Needs a table that passes `check`.
 Run simulate(const Table &table, const Costs &costs = {});
+/// The same with other needs than those of the flow, by which the table ends.
+Run simulate(const Table &table, const Costs &costs, const Needs &needs);
 
 } // namespace epl::runtime::schedule
 

@@ -134,6 +134,17 @@ TEST(ScheduleSimulate, TimesOfKinds) {
   EXPECT_EQ(spans[2][1].end - spans[2][1].begin, 320); // the first stage does all in I
 }
 
+TEST(ScheduleSimulate, OtherNeedsThanThoseOfTheFlow) {
+  Table table = parse("s0.F.m0 s0.B.m0\ns1.F.m0 s1.B.m0", "text").table;
+  auto spans = simulate(table, {.forward = 1, .backward = 2}, [](Unit unit) {
+                 return unit == Unit{1, Kind::backward, 0} ? std::vector<Unit>{{0, Kind::backward, 0}}
+                                                           : std::vector<Unit>();
+               }).spans;
+  EXPECT_EQ(spans[0][1].begin, 1);
+  EXPECT_EQ(spans[1][0].begin, 0);
+  EXPECT_EQ(spans[1][1].begin, 3);
+}
+
 TEST(ScheduleSimulate, WhatAMeshKeepsEndsWithTheLastThatReadsIt) {
   auto run = simulate(
       parse("s0.F.m0 s0.F.m1 s0.I.m0 s0.I.m1\ns1.F.m0 s1.I.m0 s1.F.m1 s1.I.m1 s1.W.m0 s1.W.m1", "").table);
