@@ -111,7 +111,7 @@ static schedule::Unit withMicroBatch(schedule::Unit unit, uint32_t microBatch) {
 schedule::Needs PlanSchedule::getNeeds(const Channels &channels) {
   std::map<schedule::Unit, std::vector<schedule::Unit>> senders;
   for (auto &[channel, ends] : channels)
-    if (ends.slice)
+    if (ends.isOfUnits())
       senders[ends.receiver].push_back(ends.sender);
   return [senders = std::move(senders)](schedule::Unit unit) {
     auto own = senders.find(withMicroBatch(unit, 0));
@@ -129,7 +129,7 @@ LogicalResult PlanSchedule::verifyFlow(const Channels &channels) const {
                                               [&](size_t, schedule::Unit unit) { done.insert(unit); });
   for (auto [lane, count] : llvm::zip_equal(table, counts))
     for (auto &[channel, ends] : channels) {
-      if (count == lane.size() || !ends.slice || ends.receiver != withMicroBatch(lane[count], 0))
+      if (count == lane.size() || !ends.isOfUnits() || ends.receiver != withMicroBatch(lane[count], 0))
         continue;
       if (auto sender = withMicroBatch(ends.sender, lane[count].microBatch); !done.contains(sender))
         return ends.slice->emitError()
@@ -149,18 +149,22 @@ void PlanSchedule::addChannels(func::FuncOp function, Channels &channels) const 
           function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), EplDialect::kChannelAttr);
       Ends &ends = channels[channel.getInt()];
       ends.slice = *argument.user_begin();
+      ends.receiving = loop;
       ends.receiver = getUnits(function, loop).getUnit(ends.slice);
     }
   for (OpOperand &result : function.front().getTerminator()->getOpOperands())
     if (auto channel =
             function.getResultAttrOfType<IntegerAttr>(result.getOperandNumber(), EplDialect::kChannelAttr))
-      if (LoopAttr loop = getChannelLoop(result.get()))
-        channels[channel.getInt()].sender = getUnits(function, loop).getUnit(result.get().getDefiningOp());
+      if (LoopAttr loop = getChannelLoop(result.get())) {
+        Ends &ends = channels[channel.getInt()];
+        ends.sending = loop;
+        ends.sender = getUnits(function, loop).getUnit(result.get().getDefiningOp());
+      }
 }
 
 /// A message is in its channel from the end of the unit that sends it to the begin of the one that receives
 /// it. When units run is a matter of what they receive: by the table's flow, which may be another one, rings
-/// could be so short that the step never ends.
+/// could be so short that the step never ends. What a later loop receives is kept until all of it is there.
 void PlanSchedule::findDepths(const Channels &channels) {
   std::map<schedule::Unit, schedule::Span> spans;
   for (const std::vector<schedule::Span> &lane : schedule::simulate(table, {}, getNeeds(channels)).spans)
@@ -172,7 +176,7 @@ void PlanSchedule::findDepths(const Channels &channels) {
     return spans.at(unit);
   };
   for (auto &[channel, ends] : channels) {
-    int64_t depth = 1;
+    int64_t depth = ends.isOfUnits() ? 1 : count;
     for (int64_t sent = depth; sent < count; ++sent)
       while (sent >= depth && of(ends.receiver, sent - depth).begin > of(ends.sender, sent).end)
         ++depth;

@@ -39,7 +39,10 @@ private:
   /// The units that send and receive each message of a channel, of micro-batch 0, and what takes it.
   struct Ends {
     schedule::Unit sender, receiver;
+    LoopAttr sending, receiving; ///< the loops whose iterations do
     Operation *slice = nullptr;
+
+    bool isOfUnits() const { return slice && sending == receiving; }
   };
   using Channels = llvm::MapVector<int64_t, Ends>;
 

@@ -106,6 +106,30 @@ def test_states_are_shared_among_replicas_of_a_stage(level: str) -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
+def test_a_later_pass_reads_what_an_earlier_one_has_kept_on_another_mesh() -> None:
+    """Of two losses the second one reads the first one's activations, and what it has updated."""
+
+    def step(w: jax.Array, v: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        def first(w: jax.Array) -> tuple[jax.Array, jax.Array]:
+            with epl.replicate(name="first"):
+                h = x @ w
+                return (h * h).sum(), h
+
+        (value, h), gradient = jax.value_and_grad(first, has_aux=True)(w)
+        w = w - gradient
+
+        def second(v: jax.Array) -> jax.Array:
+            with epl.replicate(name="second"):
+                return ((h @ v) * w.sum()).sum()
+
+        return w, v - jax.grad(second)(v), value
+
+    (w, v), x, _ = whole_numbers(2, 16)
+    made = pipeline(step, 4, 2, state=("w", "v"), batch="x")
+    for found, wanted in zip(made(w, v, x), jax.jit(step)(w, v, x), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 OPTIMIZER = optax.chain(optax.clip_by_global_norm(0.1), optax.adam(1e-2))
 
 

@@ -85,8 +85,8 @@ void MeshAssignment::findRematerialized() {
       free.insert(&op);
     else if (isOfBatches(&op, sources.getArrayRef()))
       ofBatches.insert(&op);
-    bool isSmaller =
-        !isReturned && !isPart && 2 * sumBytes(sources.getArrayRef()) <= sumBytes(op.getResults());
+    int64_t read = sumBytes(sources.getArrayRef()), made = sumBytes(op.getResults());
+    bool isSmaller = !isReturned && !isPart && read < made && 2 * read <= made;
     if (sources.empty() || makesScalars(&op) || isSmaller || ofBatches.contains(&op))
       rematerialized.insert(&op);
   }
