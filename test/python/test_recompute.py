@@ -216,7 +216,7 @@ def named(before: bool) -> Any:
         value, gradient = jax.value_and_grad(loss)(w)
         return w - gradient, value
 
-    return epl.parallelize(step, state="w", batch="x", config=COLLECTION)
+    return epl.parallelize(step, state="w", batch="x", devices=1, config=COLLECTION)
 
 
 def test_a_name_that_no_gradient_needs_says_nothing() -> None:

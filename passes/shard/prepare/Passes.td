@@ -116,8 +116,8 @@ def SimplifyBranchesPass : Pass<"epl-simplify-branches", "::mlir::ModuleOp"> {
 def SinkLeafWorkPass : Pass<"epl-sink-leaf-work", "::mlir::ModuleOp"> {
   let summary = "Gives ops that depend on no batch the work of their users";
   let description = [{
-    An op that depends on states and constants only takes the `epl.work` that all of its users have. Nothing
-    else changes.
+    An op that depends on states and constants only takes the `epl.work` that all of its users have, unless it is of
+    work `recompute`. Nothing else changes.
 
     ```mlir
     %0 = arith.mulf %mu, %b1 {epl.work = #epl.work<@tg0, forward>} : tensor<8xf32>

@@ -4,8 +4,9 @@
 // no phase by what they read; left in the forward work they would be kernels of their own, with results that
 // are kept until the optimizer reads them.
 // Method: an op that reads nothing but arguments, constants and other such ops takes the work of its users,
-// if they have one in common. Users first, so that chains sink as a whole. In and out: a global program,
-// every op with its `epl.work`; nothing but works changes. Reference: docs/design.md, section 5.
+// if they have one in common. Users first, so that chains sink as a whole. What is computed again stays that,
+// since it is so as late as possible. In and out: a global program, every op with its `epl.work`; nothing but
+// works changes. Reference: docs/design.md, section 5.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,11 +61,16 @@ static Attribute getUsersWork(Operation *op) {
   return works.size() == 1 ? works.front() : Attribute();
 }
 
+static bool isRecomputed(Operation *op) {
+  return op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr).getKind() == WorkKind::recompute;
+}
+
 static void sinkLeafWork(Block &body) {
   SetVector<Operation *> leaves = findLeaves(body);
   numLeaves += leaves.size();
   for (Operation *leaf : llvm::reverse(leaves))
-    if (Attribute work = getUsersWork(leaf); work && work != leaf->getAttr(EplDialect::kWorkAttr)) {
+    if (Attribute work = getUsersWork(leaf);
+        work && work != leaf->getAttr(EplDialect::kWorkAttr) && !isRecomputed(leaf)) {
       LDBG() << leaf->getName() << " goes to " << work;
       leaf->setAttr(EplDialect::kWorkAttr, work);
       ++numSunk;

@@ -49,3 +49,12 @@ func.func @captured(%w: tensor<8xf32> {epl.role = "constant"}) -> tensor<8xf32> 
   } {epl.work = #apply} : tensor<8xf32>
   return %1 : tensor<8xf32>
 }
+
+// What is computed again stays that: its place in the program says when it is.
+// CHECK-LABEL: func.func @recomputed
+// CHECK: math.sqrt {{.*}} {epl.work = #epl.work<@tg0, recompute>}
+func.func @recomputed(%w: tensor<8xf32> {epl.role = "state"}, %x: tensor<8xf32> {epl.role = "batch"}) -> tensor<8xf32> {
+  %0 = math.sqrt %w {epl.work = #epl.work<@tg0, recompute>} : tensor<8xf32>
+  %1 = arith.addf %0, %x {epl.work = #bwd} : tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
