@@ -168,9 +168,10 @@ static void addParallelism(CLI::App &app, Options &options) {
          "--schedule", [&](const std::string &text) { options.schedule = parseSchedule(text); },
          getScheduleHelp())
       ->type_name("NAME|FILE");
-  app.add_option("--recompute", options.recompute,
-                 "which values are kept for the gradient, what lies between being computed again: collection: "
-                 "those that an epl.checkpoint names; auto: the narrowest; off (default): all")
+  app.add_option(
+         "--recompute", options.recompute,
+         "which values are kept for the gradient, what lies between being computed again: collection: "
+         "those that an epl.checkpoint names; auto: the narrowest; off (default): all")
       ->transform(tool::isOneOf(recomputeModes))
       ->type_name("MODE");
   app.add_option("--recompute-end", options.recomputeEnd,

@@ -54,11 +54,11 @@ private:
   const ForwardWork &work;
   SmallVector<Operation *> ops; ///< that depend on the batch
   DenseMap<Operation *, int64_t> index;
-  DenseSet<Operation *> trunk;        ///< ops that the results of the forward work are made of
+  DenseSet<Operation *> trunk; ///< ops that the results of the forward work are made of
   DenseMap<Operation *, int64_t> place;
   SmallVector<SmallVector<Crossing>> crossings; ///< by place
-  SmallVector<int64_t> savedUpTo; ///< bytes that the backward work reads, of all places before
-  SmallVector<bool> isCandidate;  ///< whether a cut behind a place is at one of the narrowest places
+  SmallVector<int64_t> savedUpTo;               ///< bytes that the backward work reads, of all places before
+  SmallVector<bool> isCandidate; ///< whether a cut behind a place is at one of the narrowest places
 };
 } // namespace
 
@@ -98,7 +98,8 @@ void Chain::findTrunk() {
   }
   int64_t deepest = depths.empty() ? 0 : *llvm::max_element(depths);
   for (auto [op, depth] : llvm::reverse(llvm::zip_equal(ops, depths))) {
-    bool isRead = llvm::any_of(op->getUses(), [&](OpOperand &use) { return trunk.contains(getBlockUser(use)); });
+    bool isRead =
+        llvm::any_of(op->getUses(), [&](OpOperand &use) { return trunk.contains(getBlockUser(use)); });
     if (isRead || depth == deepest || isExit(op))
       trunk.insert(op);
   }
@@ -214,7 +215,8 @@ Checkpoints Chain::choose() const {
     return chosen;
   int64_t all = savedUpTo.back(), least = all;
   SmallVector<int64_t> cuts;
-  for (int64_t bound = all - all / 10; bound > 0 && bound >= all / int64_t(ops.size()); bound -= (bound + 9) / 10) {
+  for (int64_t bound = all - all / 10; bound > 0 && bound >= all / int64_t(ops.size());
+       bound -= (bound + 9) / 10) {
     int64_t total;
     SmallVector<int64_t> found = findCuts(bound, total);
     if (total >= least)

@@ -1,7 +1,7 @@
 //===- Checkpoints.h - Which values are kept where the rest is computed again -*- C++ -*-===//
 //
-// A chain of forward work is cut into parts. What is made before a cut and read behind it is kept; of one part
-// after the other, the last one first, all else is computed again for its gradient:
+// A chain of forward work is cut into parts. What is made before a cut and read behind it is kept; of one
+// part after the other, the last one first, all else is computed again for its gradient:
 //
 //   forward     | part 0 | part 1 | part 2 |            kept: what crosses the two cuts
 //   backward                               | part 2 | recompute 1 | part 1 | recompute 0 | part 0 |

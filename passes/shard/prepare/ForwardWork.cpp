@@ -59,7 +59,8 @@ bool ValueSources::isFormOfArgument(Value value) const {
 // The work
 //===----------------------------------------------------------------------===//
 
-SmallVector<ForwardWork, 0> ForwardWork::findAll(Block &body, const Loops &loops, const ValueSources &sources) {
+SmallVector<ForwardWork, 0> ForwardWork::findAll(Block &body, const Loops &loops,
+                                                 const ValueSources &sources) {
   llvm::MapVector<std::pair<Attribute, LoopAttr>, ForwardWork> works;
   for (Operation &op : body.without_terminator()) {
     LoopAttr loop = loops.getLoop(&op);

@@ -1,7 +1,8 @@
 //===- Recompute.cpp - Forward work that is done again for the gradient ---===//
 //
 // Problem: what a gradient reads is kept from the forward work on, of all layers at a time.
-// Method: some values are kept (those that the user names, or those where little crosses, Checkpoints.h); what
+// Method: some values are kept (those that the user names, or those where little crosses, Checkpoints.h);
+// what
 //   lies before them is made again from them, as work `recompute` of the same task graph. Ops of one part,
 //   between kept values, stand together in front of the first op that reads one of them, so that they are
 //   done as late as possible and in as few tasks as possible. All ops are functions of their operands, random
@@ -87,8 +88,9 @@ private:
   unsigned numParts = 1;
   DenseSet<Value> shared; ///< values that the gradients of several parts read, and that depend on no batch
   DenseSet<Operation *> beforeKept;
-  DenseMap<Operation *, llvm::SmallSetVector<unsigned, 2>> needed; ///< the ops that are done again, for which parts
-  DenseMap<Again, Operation *> places;                       ///< the op in front of which they are
+  DenseMap<Operation *, llvm::SmallSetVector<unsigned, 2>>
+      needed;                          ///< the ops that are done again, for which parts
+  DenseMap<Again, Operation *> places; ///< the op in front of which they are
 };
 } // namespace
 
@@ -340,8 +342,7 @@ DenseSet<Operation *> Recomputer::findLeading(const DenseSet<Value> &kept) const
 void Recomputer::warnOfNames(bool isAnyTaken) {
   for (Operation &op : body)
     if (LoopAttr loop = loops.getLoop(&op); loop && op.hasAttr(EplDialect::kCheckpointAttr) &&
-                                            !isOfMicroBatches(loop) &&
-                                            getWorkKind(&op) == WorkKind::forward)
+                                            !isOfMicroBatches(loop) && getWorkKind(&op) == WorkKind::forward)
       emitWarning(op.getLoc()) << "a value that is named for recomputation (\"checkpoints\") is in a loop of "
                                << loop.getTripCount() << " iterations, of which nothing is computed again";
   if (!isAnyTaken)
