@@ -163,3 +163,16 @@ NameStack mlir::epl::parseNameStack(Location loc, function_ref<bool(StringRef)> 
   scanner.scan(loc);
   return scanner.finish();
 }
+
+Location mlir::epl::renamePrimitive(Location location, StringRef primitive) {
+  MLIRContext *context = location.getContext();
+  if (auto name = dyn_cast<NameLoc>(location); name && name.getName().getValue().contains('/'))
+    return NameLoc::get(
+        StringAttr::get(context, name.getName().getValue().rsplit('/').first + "/" + primitive),
+        name.getChildLoc());
+  if (auto call = dyn_cast<CallSiteLoc>(location))
+    return CallSiteLoc::get(renamePrimitive(call.getCallee(), primitive), call.getCaller());
+  auto fused = dyn_cast<FusedLoc>(location);
+  return fused && !fused.getLocations().empty() ? renamePrimitive(fused.getLocations().front(), primitive)
+                                                : location;
+}

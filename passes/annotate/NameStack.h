@@ -42,4 +42,7 @@ struct NameStack {
 /// name. The ids point into the location.
 NameStack parseNameStack(Location loc, function_ref<bool(StringRef id)> isScope);
 
+/// `location` with another primitive at the end of its name stack, for an op that stands beside one.
+Location renamePrimitive(Location location, StringRef primitive);
+
 } // namespace mlir::epl

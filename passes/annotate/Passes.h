@@ -25,6 +25,12 @@ struct AnnotateOptions : PassPipelineOptions<AnnotateOptions> {
                             llvm::cl::init(0)};
   ListOption<int64_t> stageMeshes{*this, "stage-meshes",
                                   llvm::cl::desc("The mesh of each task graph, instead of in turn")};
+  Option<bool> lowerPrecision{*this, "lower-precision",
+                              llvm::cl::desc("Contractions take operands of bf16 and add up in f32"),
+                              llvm::cl::init(false)};
+  Option<bool> explainPrecision{*this, "explain-precision",
+                                llvm::cl::desc("Remark which operations take bf16 and which stay f32"),
+                                llvm::cl::init(false)};
 };
 
 /// Adds the passes of the annotate phase, in order. In: a step as design 4.1 describes it. Out: the flat

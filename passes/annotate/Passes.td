@@ -130,6 +130,48 @@ def FormTaskgraphsPass : Pass<"epl-form-taskgraphs", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::epl::EplDialect"];
 }
 
+def LowerPrecisionPass : Pass<"epl-lower-precision", "::mlir::func::FuncOp"> {
+  let summary = "Has contractions take operands of bf16 and add up in f32";
+  let description = [{
+    Mixed precision, `amp.level = o1`. A contraction of f32, an op that multiplies two tensors and adds up the
+    products, takes its operands rounded to bf16, widens them again and computes in f32; its result is f32. All else stays f32: what the deny
+    list of EPL names (exponentials, logarithms, softmax, norms, means, sums), parameters and states, and
+    contractions that apply gradients. Those of other types stay what they are.
+
+    A value is rounded once for all forward and backward work of a task graph that reads it; work that is done
+    again for the gradient rounds it again. Where a task graph reads a value rounded only, the one that makes it rounds
+    it: half as much is sent. Transposes, reshapes, broadcasts and padding with zeros arrange rounded elements.
+
+    ```mlir
+    %0 = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%x, %w : tensor<8x4xf32>, tensor<4x2xf32>) outs(%zero : tensor<8x2xf32>) {
+    ^bb0(%e: f32, %f: f32, %sum: f32):
+      %1 = arith.mulf %e, %f : f32
+      %2 = arith.addf %sum, %1 : f32
+      linalg.yield %2 : f32
+    } -> tensor<8x2xf32>
+    ```
+    becomes
+    ```mlir
+    %3 = linalg.generic {...} ins(%x : tensor<8x4xf32>) ... { arith.truncf ... } -> tensor<8x4xbf16>
+    %4 = linalg.generic {...} ins(%w : tensor<4x2xf32>) ... { arith.truncf ... } -> tensor<4x2xbf16>
+    %0 = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%3, %4 : tensor<8x4xbf16>, tensor<4x2xbf16>) outs(%zero : tensor<8x2xf32>) {
+    ^bb0(%e: bf16, %f: bf16, %sum: f32):
+      %1 = arith.extf %e : bf16 to f32
+      %2 = arith.extf %f : bf16 to f32
+      %5 = arith.mulf %1, %2 : f32
+      %6 = arith.addf %sum, %5 : f32
+      linalg.yield %6 : f32
+    } -> tensor<8x2xf32>
+    ```
+  }];
+  let options = [Option<"explain", "explain", "bool", "false",
+                        "Remark which operations take bf16 and which stay f32.">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::epl::EplDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def AssignMeshesPass : Pass<"epl-assign-meshes", "::mlir::ModuleOp"> {
   let summary = "Makes the meshes of devices and puts the task graphs on them";
   let description = [{

@@ -24,6 +24,10 @@ void mlir::epl::buildAnnotatePipeline(OpPassManager &pm, const AnnotateOptions &
   pm.addPass(createFormTaskgraphsPass(
       {.colocate = options.colocate, .devices = options.devices, .keepUnnamed = isStaged}));
   pm.addNestedPass<func::FuncOp>(createCSEPass()); // not before: it merges ops of two task graphs
+  // After the merging of equal values, each of which is rounded once; before all that asks how large values
+  // are.
+  if (options.lowerPrecision)
+    pm.addNestedPass<func::FuncOp>(createLowerPrecisionPass({.explain = options.explainPrecision}));
   // Meshes need the counts of all task graphs, so these are complete before.
   pm.addPass(createAssignMeshesPass({.devices = options.devices,
                                      .colocate = options.colocate,

@@ -87,8 +87,11 @@ def emit(text: str, devices: str, name: str, stage: str, more: Sequence[str] = (
 
 
 def explain(text: str, devices: str, name: str, more: Sequence[str] = ()) -> list[str]:
-    """What the compiler remarks on how it shards the program; errors as in `load_or_compile`."""
-    options = [f"--devices={devices}", "--emit=global", "--explain-split", "--explain-sharding", *more]
+    """What the compiler remarks on the program; errors as in `load_or_compile`.
+
+    `more` are its options, with those that say what to remark on: `--explain-sharding`.
+    """
+    options = [f"--devices={devices}", "--emit=global", *more]
     _, diagnostics = _run(text, options, name)
     return [match["text"] for match in _REMARK.finditer(diagnostics)]
 

@@ -184,14 +184,21 @@ def _word(what: str, spec: Key, value: Any) -> str:
 
 
 def _loss_scale(what: str, value: Any) -> Value:
+    """The word dynamic, or 1: neither scales, since nothing would be gained."""
+    word = str(value).strip().lower()
+    if word == "dynamic":
+        return word
     try:
-        scale = value.lower() if str(value).lower() == "dynamic" else float(value)
+        is_one = not isinstance(value, bool) and float(value) == 1
     except (TypeError, ValueError, OverflowError):
-        scale = 0.0
-    if isinstance(value, bool) or (isinstance(scale, float) and not scale >= 1):
-        raise ConfigError(f'{what} must be "dynamic" or a number of at least 1, found {value!r}')
-    result: Value = scale
-    return result
+        is_one = False
+    if not is_one:
+        raise ConfigError(
+            f'{what} must be "dynamic" or 1, which both scale nothing, found {value!r}: 16 bits are bf16 '
+            "here, which has the range of f32, so that no gradient becomes zero; to scale all the same, "
+            "multiply the loss in the step and divide its gradients"
+        )
+    return 1.0
 
 
 def _check_effect(resolved: Mapping[str, Value], given: Mapping[str, Value]) -> None:
@@ -201,7 +208,15 @@ def _check_effect(resolved: Mapping[str, Value], given: Mapping[str, Value]) -> 
         if value != KEYS[key].default and not KEYS[key].has_effect
     }
     later = [name for key, name in without.items() if not KEYS[key].instead]
-    never = [f"{name}, {KEYS[key].instead}" for key, name in without.items() if KEYS[key].instead]
+    never = [
+        f"{name} must be {_shown(KEYS[key].default)}, found {_shown(resolved[key])}: {KEYS[key].instead}"
+        for key, name in without.items()
+        if KEYS[key].instead
+    ]
     problems = [f"known, but without effect in this version: {', '.join(later)}"] if later else []
     if problems := problems + [f"EPL's, not here: {each}" for each in never]:
         raise ConfigError("; ".join(problems))
+
+
+def _shown(value: Value) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)

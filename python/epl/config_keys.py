@@ -125,24 +125,27 @@ KEYS: dict[str, Key] = {
         "",
         "Keep parameters in the memory of the host (v0).",
         ("", "v0"),
-        instead="it places variables of TensorFlow: share states among the devices with zero.level",
+        instead="devices are CPUs, whose memory is the host's: to have each keep less, share states among "
+        "the devices with zero.level",
     ),
     "amp.level": Key(
         "",
-        "Compute in 16 bits what stands it (O1).",
+        "Mixed precision: with o1 contractions (matrix products, convolutions, einsum) of the forward and "
+        "backward work take f32 operands rounded to bf16 and add up in f32. All else stays f32: parameters, "
+        "exponentials, logarithms, softmax, norms, means, sums, the optimizer.",
         ("", "o1"),
-        instead="a step says its types: write x.astype(jnp.bfloat16), or give layers a dtype",
+        has_effect=True,
     ),
     "amp.debug_log": Key(
         False,
-        "Say which operations become 16 bits.",
-        instead='nothing becomes 16 bits by itself: lowered.as_text("global") shows the type of each value',
+        "Print, when a step is compiled, which contractions take bf16, at your lines, and what stays f32.",
+        has_effect=True,
     ),
     "amp.loss_scale": Key(
         "dynamic",
-        "What the loss is multiplied by: a number of at least 1, or found out.",
-        instead="the gradients are in the step: multiply the loss there and divide its gradients; bfloat16 "
-        "needs neither",
+        "What the loss is multiplied by, so that gradients of 16 bits are not zero. bf16 has the range of "
+        'f32 and needs none: `"dynamic"` and 1 scale nothing, all else is an error.',
+        has_effect=True,
     ),
     "cluster.device_place_prefer_intra_node": Key(
         True,

@@ -25,6 +25,7 @@ from epl.environment import Devices, Settings, as_config, count_devices, parse_d
 from epl.errors import ArgumentError, Error, Place, StepError
 from epl.padding import MaskedSignature, Padded
 from epl.parameters import Parameters
+from epl.precision import Precision
 from epl.scope_table import Strategy
 from epl.scopes import default_strategy
 from epl.sharding import arrivals
@@ -191,6 +192,7 @@ class Parallelized:
             dims,
             _options(chosen.config),
             _plain_options(chosen.config),
+            Precision.of(chosen.config),
         )
 
     def __repr__(self) -> str:
@@ -205,7 +207,7 @@ def _plain_options(config: Config) -> tuple[str, ...] | None:
 
 
 def _options(config: Config) -> tuple[str, ...]:
-    """What a configuration says to the compiler."""
+    """What a configuration says to the compiler of how a step is parallelized."""
     level = config["zero.level"]
     zero = (f"--zero={'v1' if level == 'v0' else level}",) if level else ()
     colocate = ("--colocate",) if config["cluster.colocate_split_and_replicate"] else ()

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -22,6 +22,7 @@ from epl.errors import ArgumentError, CheckError, StepError
 from epl.executable import Executable, PathLike, guarded, user_path
 from epl.once import kept
 from epl.padding import Padded, SampleDims, fit
+from epl.precision import Precision
 from epl.signature import Signature, Spec
 from epl.slots import check_slots
 
@@ -147,8 +148,9 @@ class Lowered:
     devices: str
     donate: bool
     sample_dims: tuple[SampleDims, ...] = ()  # of the results, with `pad_batch`
-    options: tuple[str, ...] = ()  # for the compiler; the reference has none
+    options: tuple[str, ...] = ()  # for the compiler: how to parallelize; the reference has none
     plain_options: tuple[str, ...] | None = None  # without recomputation, if the first call compares with it
+    precision: Precision = field(default_factory=Precision)  # that of the reference, too
 
     def as_text(self, stage: str = "input") -> str:
         """The program after a stage of the compiler.
@@ -166,7 +168,8 @@ class Lowered:
             raise ArgumentError(f"stage must be one of {', '.join(STAGES)}, found {stage!r}")
         if stage == "input":
             return self.program.text
-        return emit(self.program.text, self.devices, self.signature.name, stage, self.options)
+        options = (*self.options, *self.precision.options)
+        return emit(self.program.text, self.devices, self.signature.name, stage, options)
 
     def explain(self) -> str:
         """Why the step is sharded as it is, with your source lines.
@@ -175,13 +178,20 @@ class Lowered:
         it is split, the bytes that devices exchange then, and the next best dimension with its bytes. Where a
         value is wanted with two shardings: which is kept, which is dropped, and why. Of each pending sum:
         where it is completed, and for whom. Parameters and values of equal layers are one line. Which batch
-        arguments every device has whole, because their axis is None.
+        arguments every device has whole, because their axis is None. With `amp.level` which operations take
+        bf16.
 
         Raises:
           CompileError: with the user's source line, if the step does not compile.
         """
-        lines = explain(self.program.text, self.devices, self.signature.name, self.options)
-        return "\n".join([*(line.replace("remark: ", "", 1) for line in lines), *self._whole()])
+        about = ("--explain-split", "--explain-sharding", *self.precision.explain_options)
+        return "\n".join([*self._explain(about), *self._whole()])
+
+    def _explain(self, about: tuple[str, ...]) -> list[str]:
+        """What the compiler remarks if it is asked with the options `about`."""
+        options = (*self.options, *self.precision.options, *about)
+        lines = explain(self.program.text, self.devices, self.signature.name, options)
+        return [line.replace("remark: ", "", 1) for line in lines]
 
     def _whole(self) -> list[str]:
         """A line about the batch arguments that the user has said are not shared, if there are some."""
@@ -197,8 +207,8 @@ class Lowered:
     def compile(self) -> Compiled:
         """Compiles the step, once, however many threads ask for it.
 
-        Prints the layout, and which scopes share devices. Warns (`NotParallelWarning`) if devices do work
-        that they could share.
+        Prints the layout, which scopes share devices, and what is computed in 16 bits. Warns
+        (`NotParallelWarning`) if devices do work that they could share.
 
         Raises:
           CompileError: with the user's source line, if the step does not compile.
@@ -210,7 +220,9 @@ class Lowered:
         compiled = self._compile(reference=False)
         name = self.signature.name
         scopes = advise(self.program, name, compiled.layout, self.arguments)
-        lines = [f"{name}: {compiled.layout}", *([f"  {scopes}"] if scopes else [])]
+        about = self.precision.explain_options if self.precision.logs else ()
+        said = [scopes, self.precision.remark(), *(self._explain(about) if about else [])]
+        lines = [f"{name}: {compiled.layout}", *(f"  {line}" for line in said if line)]
         print("\n".join(lines), file=sys.stderr, flush=True)
         return compiled
 
@@ -223,7 +235,7 @@ class Lowered:
         return self._compile(reference=False)
 
     def _compile(self, *, reference: bool) -> Compiled:
-        options = ("--reference",) if reference else self.options
+        options = (*(("--reference",) if reference else self.options), *self.precision.options)
         program, name = self.program.text, self.signature.name
         return Compiled(guarded(load_or_compile, program, self.devices, name, options), self)
 

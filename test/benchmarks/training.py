@@ -102,7 +102,8 @@ def has_torch() -> bool:
 def require_equal_losses(workers: dict[Engine, Worker], model: str) -> None:
     """Peers are peers if they compute the same."""
     expected = next(iter(workers.values())).losses
-    tolerance = LOSS_TOLERANCE_NARROW if model in NARROW else LOSS_TOLERANCE
+    is_narrow = model in NARROW or any(engine == "epl-amp" for engine, _ in workers)
+    tolerance = LOSS_TOLERANCE_NARROW if is_narrow else LOSS_TOLERANCE
     for engine, worker in workers.items():
         pairs = zip(worker.losses, expected, strict=True)
         if not all(math.isclose(found, loss, rel_tol=tolerance) for found, loss in pairs):
@@ -149,6 +150,16 @@ def accumulation(effort: Effort) -> Iterator[Row]:
         require_equal_losses(workers, model)
         times = take_turns(effort, workers)
         yield Row(f"step of {model} in 4 micro-batches / whole", times[parts], times[whole], 1.05)
+
+
+def mixed_precision(effort: Effort) -> Iterator[Row]:
+    """A step of f32 in mixed precision (`amp.level`), beside the same step as it is."""
+    plain, mixed = ("epl", 1), ("epl-amp", 1)
+    for model in ("MLP 2048", "transformer", "CNN"):
+        workers = {engine: Worker(engine, model) for engine in (plain, mixed)}
+        require_equal_losses(workers, model)
+        times = take_turns(effort, workers)
+        yield Row(f"step of {model}, amp o1 / f32", times[mixed], times[plain])
 
 
 def compile_time(effort: Effort, model: str) -> Iterator[Row]:

@@ -8,7 +8,8 @@ with which JAX starts its devices. EPL's cache and JAX's own are used as the env
 
     python worker.py ENGINE DEVICES MODEL [PLAN]     ENGINE: epl or jax, with data parallelism; epl-split or
                                                      jax-split, the latter with the shardings that EPL chose;
-                                                     epl-micro, in 4 micro-batches; PLAN: where the plan goes
+                                                     epl-micro, in 4 micro-batches; epl-amp, in mixed
+                                                     precision; PLAN: where the plan goes
 """
 
 import json
@@ -32,7 +33,11 @@ from models import DEEP, MODELS  # noqa: E402
 if engine.endswith("split"):
     split_scopes(devices)
 model = (MODELS | DEEP)[name]()
-config = {"pipeline.num_micro_batch": 4} if engine == "epl-micro" else {}
+configs: dict[str, dict[str, Any]] = {
+    "epl-micro": {"pipeline.num_micro_batch": 4},
+    "epl-amp": {"amp.level": "o1"},
+}
+config = configs.get(engine, {})
 ours = epl.parallelize(model.step, state=(0, 1), batch=(2, 3), devices=f"cpu:{devices}", config=config)
 
 if engine == "jax":  # sharded over host devices, as a user of JAX would write it

@@ -282,3 +282,22 @@ def test_unknown_collections_and_values_are_errors() -> None:
         epl.get_collection("losses")
     with pytest.raises(epl.ArgumentError, match='collection "global_sum_objects" takes arrays, found 1'):
         epl.add_to_collection([jnp.zeros(2), 1], epl.GraphKeys.GLOBAL_SUM_OBJECTS)
+
+
+def test_cases_54_and_55_mixed_precision() -> None:
+    """A dense product runs in 16 bits and trains; what overflows goes on: there is no scale to find."""
+    config = {"amp.level": "O1", "amp.loss_scale": "dynamic", "pipeline.num_micro_batch": 3}
+    step, params, _, _ = dense(epl.replicate, 4)
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(2 * WIDTH, WIDTH)).astype("f"), random.integers(0, 4, 2 * WIDTH)
+    parallel = epl.parallelize(step, state="params", batch=("x", "y"), devices=2, config=config)
+    assert "bf16[" in parallel.lower(params, x, y).as_text("global")
+    losses = []
+    for _ in range(5):
+        params, loss = parallel(params, x, y)
+        losses.append(float(loss))
+    assert losses == sorted(losses, reverse=True)
+    params, loss = parallel(jax.tree.map(lambda p: p * np.float32(1e38), params), x, y)
+    assert not np.isfinite(float(parallel(params, x, y)[1]))
+    with pytest.raises(epl.ConfigError, match=r'"amp\.loss_scale" must be "dynamic" or 1'):
+        epl.Config({"amp.loss_scale": 128})

@@ -47,6 +47,8 @@ std::string Options::describe() const {
     text += " --zero=v" + std::to_string(int(zero));
   if (sequenceParallel)
     text += " --sequence-parallel";
+  if (amp != AmpLevel::off)
+    text += " --amp=o" + std::to_string(int(amp));
   if (reference)
     text += " --reference";
   return text;
@@ -149,6 +151,18 @@ static void addGoals(CLI::App &app, Options &options) {
       ->type_name("CPU");
 }
 
+/// What is computed with fewer digits than the step says.
+static void addPrecision(CLI::App &app, Options &options) {
+  const std::map<std::string, AmpLevel> ampLevels = {{"off", AmpLevel::off}, {"o1", AmpLevel::o1}};
+  app.add_option(
+         "--amp", options.amp,
+         "mixed precision: o1: contractions take operands of bf16 and add up in f32, but for those of "
+         "the optimizer; all else stays what it is; off (default): nothing changes. Holds for the "
+         "reference, too")
+      ->transform(tool::isOneOf(ampLevels))
+      ->type_name("LEVEL");
+}
+
 /// How the step is parallelized.
 static void addParallelism(CLI::App &app, Options &options) {
   const std::map<std::string, ZeroLevel> zeroLevels = {
@@ -206,6 +220,8 @@ static void addReports(CLI::App &app, Options &options) {
   app.add_flag("--explain-sharding", options.explainSharding,
                "remark where a value is wanted with two shardings which was dropped, and why, and where each "
                "pending reduction is completed, and for whom");
+  app.add_flag("--explain-precision", options.explainPrecision,
+               "remark which operations --amp has take bf16, and which stay what they are");
   app.add_flag("--timing", options.timing, "report the time of every phase and pass on stderr");
   app.add_flag(
       "--progress", options.progress,
@@ -219,6 +235,7 @@ static void addReports(CLI::App &app, Options &options) {
 
 void mlir::epl::addOptions(CLI::App &app, Options &options) {
   addGoals(app, options);
+  addPrecision(app, options);
   addParallelism(app, options);
   addReports(app, options);
   app.footer(kMlirOptionsHelp);

@@ -12,6 +12,9 @@ namespace mlir::epl {
 /// Where a compilation may stop and print the module instead.
 enum class Stage { input, global, local, kernel, plan };
 
+/// Mixed precision: none, or contractions of bf16 that add up in f32.
+enum class AmpLevel { off, o1 };
+
 /// What becomes of kernels that no library runs.
 enum class Kernels { vectorized, loops };
 
@@ -25,6 +28,7 @@ struct Options {
   bool timing = false;
   bool explainSplit = false;
   bool explainSharding = false;
+  bool explainPrecision = false;
   bool colocate = false;
   bool acrossNodes = false;
   int64_t microBatches = 1;
@@ -34,6 +38,7 @@ struct Options {
   int64_t recomputeEnd = -1; ///< the last task graph of which work is computed again; -1: all
   ZeroLevel zero = ZeroLevel::off;
   bool sequenceParallel = false;
+  AmpLevel amp = AmpLevel::off;
   std::string cpu = "host";
   std::string machine; ///< a kind or a file; empty: what the module says
   bool progress = false;

@@ -89,6 +89,8 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
     annotateOptions.devices = options.devices.count;
     annotateOptions.colocate = options.colocate;
     annotateOptions.numStages = options.numStages;
+    annotateOptions.lowerPrecision = options.amp == AmpLevel::o1;
+    annotateOptions.explainPrecision = options.explainPrecision;
     setStageMeshes(annotateOptions, options);
     if (options.reference)
       pm.addPass(createStripPass());
