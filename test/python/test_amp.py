@@ -147,6 +147,18 @@ def test_what_the_next_stage_multiplies_is_sent_in_16_bits() -> None:
     assert "tensor<16x32xbf16>" in "".join(re.findall(r"func\.func .*?\{$", text, re.M)), sent
 
 
+@pytest.mark.parametrize(("name", "level", "count"), [("mlp", "o1", 3), ("mixed_precision", "", 2)])
+def test_parameters_are_gathered_in_16_bits(name: str, level: str, count: int) -> None:
+    """ZeRO v3: what is rounded of each is gathered, whoever rounds it."""
+    model = build(name)
+    step = parallelize(model.steps[0], 2, level=level, config={"zero.level": "v3"})
+    text = step.lower(model.state, model.batch(np.random.default_rng(0))).as_text("local")
+    causes = re.findall(r"epl\.all_gather.*?cause = \"([^\"]*)\"", text)
+    moved = {part for cause in causes for part in cause.split(" + ")}
+    assert len(moved) == count
+    assert all(part.startswith("bf16[") for part in moved)
+
+
 def test_the_reference_has_the_same_precision() -> None:
     model = build("gpt")
     batch = model.batch(np.random.default_rng(7))

@@ -8,8 +8,10 @@
 //     v1      the states of the optimizer           a gradient's sum is scattered into the parts that devices
 //                                                   update; parameters are gathered when they are returned
 //     v2      gradients where they are summed, too  the same, even if something reads whole gradients
-//     v3      parameters, too                       they are gathered for each work that reads them with the
-//                                                   batch, and not kept from forward to backward work
+//     v3      parameters, too                       they, or what is rounded of them, is gathered for each
+//     work
+//                                                   with the batch, and not kept from forward to backward
+//                                                   work
 //
 //   A state is sharded along its outermost dimension that the axis divides and no other axis shards; along
 //   one that loops take apart, or that its update sums over, only if there is no other (CutDims.h). States of
@@ -29,6 +31,7 @@
 #include "passes/shard/analysis/Propagation.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/Statistic.h"
 #include "llvm/Support/DebugLog.h"
@@ -58,6 +61,8 @@ public:
   /// Whether a user of a value computes on parts of the batch, or makes something for one that does. What
   /// becomes the next value of a state is followed no further.
   bool isReadBy(Operation *user) const;
+  /// Whether an op computes on parts of the batch.
+  bool isOfBatch(Operation *op) const { return program.getChoice(op) != FactorRule::kBlocked; }
   bool isRead(Value value) const {
     return llvm::any_of(value.getUsers(), [&](Operation *user) { return isReadBy(user); });
   }
@@ -95,6 +100,7 @@ private:
     SmallVector<BlockArgument> whole; ///< states that the axis shards no dimension of
   };
 
+  using UsesOfValues = llvm::MapVector<Value, SmallVector<OpOperand *>>;
   SmallVector<Sharing *> getSharings(BlockArgument state);
   SmallVector<OpOperand *> getReads(BlockArgument state, ArrayRef<Sharing *> own) const;
   SmallVector<int64_t> getDims(BlockArgument state) const;
@@ -102,7 +108,9 @@ private:
   ShardingAttr getWhole(BlockArgument state, ArrayRef<Sharing *> own) const;
   void shardState(BlockArgument state, ArrayRef<Sharing *> own);
   void shardGradients(BlockArgument parameter, ArrayRef<Sharing *> own);
-  void gather(BlockArgument parameter, ShardingAttr whole, ArrayRef<OpOperand *> reads) const;
+  Value getNarrowed(OpOperand &read) const;
+  UsesOfValues getGathered(BlockArgument parameter, ArrayRef<OpOperand *> reads) const;
+  void gather(Value parameter, ShardingAttr whole, ArrayRef<OpOperand *> reads) const;
   ReshardOp createReshard(OpBuilder &builder, Value value, ShardingAttr sharding, Operation *work) const;
   void remarkWhole(const Sharing &sharing) const;
 
@@ -136,7 +144,7 @@ bool Model::isReadBy(Operation *user) const {
   if (op == body.getTerminator())
     return false;
   bool isNew = !rules.hasPosition(op); // a gather of another state
-  return isNew || program.getChoice(op) != FactorRule::kBlocked ||
+  return isNew || isOfBatch(op) ||
          llvm::any_of(op->getResults(), [&](Value result) { return read.contains(result); });
 }
 
@@ -204,7 +212,8 @@ void Seeder::run(ZeroLevel level) {
     ShardingAttr whole = getWhole(state, own);
     shardState(state, own);
     if (getSharding(state) != whole)
-      gather(state, whole, reads);
+      for (const auto &[value, uses] : getGathered(state, reads))
+        gather(value, whole, uses);
   }
   for (const Sharing &sharing : sharings)
     if (!sharing.whole.empty())
@@ -309,8 +318,34 @@ void Seeder::shardGradients(BlockArgument parameter, ArrayRef<Sharing *> own) {
   }
 }
 
+/// What an op makes of a parameter, element by element and on no batch, in fewer bytes: rounded to 16 bits.
+/// Null if it makes anything else of it, or if the step returns that.
+Value Seeder::getNarrowed(OpOperand &read) const {
+  Operation *op = read.getOwner();
+  if (!rules.hasPosition(op) || op->getNumResults() != 1 ||
+      llvm::any_of(op->getUsers(), llvm::IsaPred<func::ReturnOp>) ||
+      llvm::any_of(sharings, [&](const Sharing &sharing) { return sharing.model.isOfBatch(op); }))
+    return {};
+  Value result = op->getResult(0);
+  const FactorRule &rule = rules.getRule(op);
+  bool isAlike = isSameShape(read.get(), result) && rule.operands[read.getOperandNumber()] == rule.results[0];
+  return isAlike && getBytes(result) < getBytes(read.get()) ? result : Value();
+}
+
+/// What is gathered for the reads of a parameter, and its uses.
+Seeder::UsesOfValues Seeder::getGathered(BlockArgument parameter, ArrayRef<OpOperand *> reads) const {
+  UsesOfValues gathered;
+  for (OpOperand *read : reads)
+    if (Value narrowed = getNarrowed(*read); !narrowed)
+      gathered[parameter].push_back(read);
+    else
+      for (OpOperand &use : narrowed.getUses())
+        gathered[narrowed].push_back(&use);
+  return gathered;
+}
+
 /// Once for each work, before the first op of it that reads the parameter.
-void Seeder::gather(BlockArgument parameter, ShardingAttr whole, ArrayRef<OpOperand *> reads) const {
+void Seeder::gather(Value parameter, ShardingAttr whole, ArrayRef<OpOperand *> reads) const {
   const Model &model = sharings.front().model;
   SmallVector<OpOperand *> uses(reads);
   llvm::sort(uses, [&](OpOperand *a, OpOperand *b) {
