@@ -1,6 +1,7 @@
 //===- EplDialect.cpp - The epl dialect: registration and attributes of functions ---===//
 
 #include "dialect/Epl.h"
+#include "dialect/Stages.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -24,8 +25,10 @@ void EplDialect::initialize() {
 LogicalResult EplDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
   StringRef name = attr.getName();
   Attribute value = attr.getValue();
-  if (name == kMachineAttr && !(isa<MachineAttr>(value) && isa<ModuleOp>(op)))
-    return op->emitOpError() << "attribute \"" << name << "\" is not an #epl.machine of a module";
+  if (name == kMachineAttr && !(isa<MachineAttr>(value) && isa<ModuleOp, MeshOp>(op)))
+    return op->emitOpError() << "attribute \"" << name << "\" is not an #epl.machine of a module or mesh";
+  if (name == kStagesAttr)
+    return verifyStages(op, value);
   if (name == kWorkAttr && !isa<WorkAttr>(value))
     return op->emitOpError() << "attribute \"" << name << "\" is not an #epl.work";
   if ((name == kPerMicroBatchAttr || name == kCheckpointAttr) && !isa<UnitAttr>(value))

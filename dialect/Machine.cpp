@@ -97,6 +97,8 @@ MachineAttr mlir::epl::getMachineOfKind(MLIRContext *context, StringRef kind) {
 }
 
 MachineAttr mlir::epl::getMachine(Operation *op) {
+  if (auto said = op->getAttrOfType<MachineAttr>(EplDialect::kMachineAttr))
+    return said;
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)
     module = op->getParentOfType<ModuleOp>();

@@ -2,7 +2,8 @@
 //
 // Problem: a step without any annotation has no task graph, but is a legal program.
 // Method: if there is no scope, neither as a region nor in a location, and no default strategy, the default
-// is one `replicate` over all devices. Invariant out: the step has a scope or a default strategy.
+// is one `replicate` over all devices. Where the compiler chooses the stages of the step, a scope would say
+// otherwise: that is an error. Invariant out: the step has a scope or a default strategy.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,26 +18,41 @@ namespace mlir::epl {
 using namespace mlir;
 using namespace mlir::epl;
 
-static bool hasScope(func::FuncOp func) {
+/// The first scope, or op in one; null if there is none.
+static Operation *findScope(func::FuncOp func) {
   auto table = func->getAttrOfType<DictionaryAttr>(EplDialect::kScopesAttr);
   auto isScope = [&](StringRef id) { return table && table.contains(id); };
-  WalkResult result = func.walk([&](Operation *op) {
+  Operation *found = nullptr;
+  func.walk<WalkOrder::PreOrder>([&](Operation *op) {
     bool scope = isa<ReplicateOp, SplitOp>(op) || !parseNameStack(op->getLoc(), isScope).scopes.empty();
+    found = scope ? op : nullptr;
     return scope ? WalkResult::interrupt() : WalkResult::advance();
   });
-  return result.wasInterrupted();
+  return found;
 }
 
 namespace {
 struct ApplyDefaultsPass : epl::impl::ApplyDefaultsPassBase<ApplyDefaultsPass> {
+  using ApplyDefaultsPassBase::ApplyDefaultsPassBase;
+
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    if (func.isExternal() || func->hasAttr(EplDialect::kDefaultStrategyAttr) || hasScope(func))
+    if (func.isExternal())
+      return;
+    Operation *scope = findScope(func);
+    if (scope && findStages) {
+      emitError(scope->getLoc()) << "scope in a step whose stages the compiler chooses (auto.auto_parallel, "
+                                    "--auto-parallel), expected none; to cut a part of a step write "
+                                    "epl.auto_stages";
+      return signalPassFailure();
+    }
+    if (scope || func->hasAttr(EplDialect::kDefaultStrategyAttr))
       return;
     func->setAttr(EplDialect::kDefaultStrategyAttr,
                   StrategyAttr::get(&getContext(), StrategyKind::replicate, 1));
-    emitRemark(func.getLoc())
-        << "no scope and no default strategy: the step is one 'replicate' over all devices";
+    if (!findStages)
+      emitRemark(func.getLoc())
+          << "no scope and no default strategy: the step is one 'replicate' over all devices";
   }
 };
 } // namespace

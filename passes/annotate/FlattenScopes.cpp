@@ -15,6 +15,7 @@
 
 #include "dialect/Bytes.h"
 #include "dialect/Loops.h"
+#include "dialect/Stages.h"
 #include "passes/annotate/DeadOps.h"
 #include "passes/annotate/InlineScopes.h"
 #include "passes/annotate/NameStack.h"
@@ -47,13 +48,15 @@ using ScopeKey = std::pair<Attribute, Attribute>;
 struct TaskGraphs {
   llvm::DenseMap<ScopeKey, unsigned> indices;
   SmallVector<ScopeAttr> scopes;
+  SmallVector<int64_t> stages; ///< into how many each is to be cut
   SmallVector<Operation *> firstOps;
 
   /// The number of the task graph of `scope`; `op` is its first op if it is new.
-  unsigned getOrCreate(ScopeAttr scope, ScopeKey key, Operation *op) {
+  unsigned getOrCreate(ScopeAttr scope, int64_t count, ScopeKey key, Operation *op) {
     auto [it, inserted] = indices.try_emplace(key, scopes.size());
     if (inserted) {
       scopes.push_back(scope);
+      stages.push_back(count);
       firstOps.push_back(op);
     }
     return it->second;
@@ -69,7 +72,7 @@ struct Stamp {
 /// Finds the work of every op of one function.
 class Stamper {
 public:
-  Stamper(func::FuncOp func, const llvm::DenseMap<Operation *, RegionScope> &regions);
+  Stamper(func::FuncOp func, const llvm::DenseMap<Operation *, RegionScope> &regions, int64_t stages);
 
   LogicalResult run();
   /// Sets the attributes of the ops and of the function.
@@ -80,7 +83,8 @@ private:
   LogicalResult stamp(Operation *op);
   WorkKind getKind(Operation *op, AutodiffPhase phase);
   FailureOr<unsigned> getScoped(Operation *op, ArrayRef<ScopeEntry> entries);
-  FailureOr<unsigned> getTaskGraph(Operation *op, ScopeAttr scope, ScopeKey key);
+  FailureOr<unsigned> getTaskGraph(Operation *op, ScopeAttr scope, int64_t stages, ScopeKey key);
+  int64_t getStages(StringAttr id) const;
   unsigned getDefault(Operation *op);
   std::optional<unsigned> getLastProducer(Operation *op);
   std::optional<unsigned> getFirstConsumer(Operation *op);
@@ -101,6 +105,7 @@ private:
   const llvm::DenseMap<Operation *, RegionScope> &regions;
   DictionaryAttr table;
   StrategyAttr defaultStrategy;
+  int64_t defaultStages; ///< of the default strategy's task graph
   Loops loops;
   TaskGraphs taskgraphs;
   llvm::DenseMap<Operation *, Stamp> stamps;
@@ -109,10 +114,11 @@ private:
 };
 } // namespace
 
-Stamper::Stamper(func::FuncOp func, const llvm::DenseMap<Operation *, RegionScope> &regions)
+Stamper::Stamper(func::FuncOp func, const llvm::DenseMap<Operation *, RegionScope> &regions, int64_t stages)
     : func(func), body(func.getBody().front()), regions(regions),
       table(func->getAttrOfType<DictionaryAttr>(EplDialect::kScopesAttr)),
-      defaultStrategy(func->getAttrOfType<StrategyAttr>(EplDialect::kDefaultStrategyAttr)), loops(body) {}
+      defaultStrategy(func->getAttrOfType<StrategyAttr>(EplDialect::kDefaultStrategyAttr)),
+      defaultStages(stages), loops(body) {}
 
 LogicalResult Stamper::run() {
   for (Operation &op : getOps())
@@ -172,38 +178,46 @@ WorkKind Stamper::getKind(Operation *op, AutodiffPhase phase) {
   return kind;
 }
 
-static std::string describe(ScopeAttr scope) {
+static std::string describe(ScopeAttr scope, int64_t stages) {
   return ("'" + stringifyStrategyKind(scope.getKind()) + "' on " + Twine(scope.getDeviceCount()) +
-          " device(s)")
+          " device(s)" + (stages > 1 ? " in each of " + Twine(stages) + " stages" : Twine()))
       .str();
 }
 
-FailureOr<unsigned> Stamper::getTaskGraph(Operation *op, ScopeAttr scope, ScopeKey key) {
+FailureOr<unsigned> Stamper::getTaskGraph(Operation *op, ScopeAttr scope, int64_t stages, ScopeKey key) {
   if (!scope.getName().empty())
     key = {StringAttr::get(func.getContext(), scope.getName()), {}};
-  unsigned index = taskgraphs.getOrCreate(scope, key, op);
+  unsigned index = taskgraphs.getOrCreate(scope, stages, key, op);
   ScopeAttr &first = taskgraphs.scopes[index];
-  if (first.withoutDims() == scope.withoutDims()) {
+  if (first.withoutDims() == scope.withoutDims() && taskgraphs.stages[index] == stages) {
     first = first.withDims(scope.getDims());
     return index;
   }
-  InFlightDiagnostic error = emitError(op->getLoc()) << "scope \"" << scope.getName() << "\" is "
-                                                     << describe(scope) << ", expected " << describe(first);
+  InFlightDiagnostic error = emitError(op->getLoc())
+                             << "scope \"" << scope.getName() << "\" is " << describe(scope, stages)
+                             << ", expected " << describe(first, taskgraphs.stages[index]);
   error.attachNote(taskgraphs.firstOps[index]->getLoc()) << "the first scope of this name is here";
   return error;
+}
+
+/// Into how many stages the scope of an id is to be cut.
+int64_t Stamper::getStages(StringAttr id) const {
+  auto counts = func->getAttrOfType<DictionaryAttr>(kStagesAttr);
+  auto count = counts ? counts.getAs<IntegerAttr>(id) : IntegerAttr();
+  return count ? count.getInt() : 1;
 }
 
 /// The task graph of an op in a scope: of the region if there is one, else of the location.
 FailureOr<unsigned> Stamper::getScoped(Operation *op, ArrayRef<ScopeEntry> entries) {
   if (auto it = regions.find(op); it != regions.end()) {
     auto ordinal = IntegerAttr::get(IndexType::get(func.getContext()), it->second.ordinal);
-    return getTaskGraph(op, it->second.scope, {ordinal, {}});
+    return getTaskGraph(op, it->second.scope, it->second.stages, {ordinal, {}});
   }
   if (entries.size() > 1)
     return emitError(op->getLoc()) << "'" << op->getName() << "' op is in scope \"" << entries[1].id
                                    << "\" inside scope \"" << entries[0].id << "\": scopes do not nest";
   auto id = StringAttr::get(func.getContext(), entries[0].id);
-  return getTaskGraph(op, table.getAs<ScopeAttr>(id), {id, entries[0].callPath});
+  return getTaskGraph(op, table.getAs<ScopeAttr>(id), getStages(id), {id, entries[0].callPath});
 }
 
 //===----------------------------------------------------------------------===//
@@ -217,7 +231,8 @@ unsigned Stamper::getDefault(Operation *op) {
   MLIRContext *context = func.getContext();
   auto kind = defaultStrategy ? defaultStrategy.getKind() : StrategyKind::replicate;
   int64_t devices = defaultStrategy ? defaultStrategy.getDeviceCount() : 1;
-  return taskgraphs.getOrCreate(ScopeAttr::get(context, kind, devices, "", {}, {}),
+  LocationAttr place = defaultStages > 1 ? LocationAttr(func.getLoc()) : LocationAttr();
+  return taskgraphs.getOrCreate(ScopeAttr::get(context, kind, devices, "", {}, place), defaultStages,
                                 {UnitAttr::get(context), {}}, op);
 }
 
@@ -335,17 +350,25 @@ void Stamper::write() {
     if (stamp.perMicroBatch)
       op.setAttr(EplDialect::kPerMicroBatchAttr, UnitAttr::get(context));
   }
-  SmallVector<NamedAttribute> scopes;
-  for (unsigned index : order)
+  SmallVector<NamedAttribute> scopes, stages;
+  for (unsigned index : order) {
     scopes.emplace_back(getSymbol(index), taskgraphs.scopes[index]);
+    if (int64_t count = taskgraphs.stages[index]; count > 1)
+      stages.emplace_back(getSymbol(index), IntegerAttr::get(IntegerType::get(context, 64), count));
+  }
   if (scopes.empty()) // a step that only returns its arguments may still have to move them
     scopes.emplace_back(getSymbol(0), ScopeAttr::get(context, StrategyKind::replicate, 1, "", {}, {}));
   func->setAttr(EplDialect::kScopesAttr, DictionaryAttr::get(context, scopes));
   func->removeAttr(EplDialect::kDefaultStrategyAttr);
+  func->removeAttr(kStagesAttr);
+  if (!stages.empty())
+    func->setAttr(kStagesAttr, DictionaryAttr::get(context, stages));
 }
 
 namespace {
 struct FlattenScopesPass : epl::impl::FlattenScopesPassBase<FlattenScopesPass> {
+  using FlattenScopesPassBase::FlattenScopesPassBase;
+
   void runOnOperation() override {
     if (getOperation().isExternal())
       return;
@@ -355,7 +378,7 @@ struct FlattenScopesPass : epl::impl::FlattenScopesPassBase<FlattenScopesPass> {
     llvm::DenseMap<Operation *, RegionScope> regions = inlineScopes(body);
     markCheckpoints(body);
     numDead += eraseDeadOps(body);
-    Stamper stamper(getOperation(), regions);
+    Stamper stamper(getOperation(), regions, stages);
     if (failed(stamper.run()))
       return signalPassFailure();
     stamper.write();

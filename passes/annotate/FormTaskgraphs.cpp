@@ -3,7 +3,9 @@
 // Problem: the work of ops names task graphs that are entries of a table of the function.
 // Method: make an `epl.taskgraph` of each entry, in the order in which data flows through their forward work,
 // which is that of a pipeline's stages; where it says nothing, or goes round, in the order in which they
-// begin. A discriminator may look at real samples before the generator begins, and still comes behind it.
+// begin. A discriminator may look at real samples before the generator begins, and still comes behind it. A
+// scope that is to be cut into stages has a task graph for each, of which the first has all of its work until
+// `epl-find-stages`.
 //
 // Where all run on the same devices, scopes without a name and of one strategy are one first: a part of a
 // model that is called twice has two of them, and nothing tells them apart. So are they where there are not
@@ -14,6 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Stages.h"
 #include "passes/annotate/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -93,11 +96,18 @@ static SmallVector<NamedAttribute> sortEntries(func::FuncOp func, DictionaryAttr
   return sorted;
 }
 
+/// Into how many stages the scope of an entry is to be cut.
+static int64_t getNumStages(func::FuncOp func, StringAttr id) {
+  auto counts = func->getAttrOfType<DictionaryAttr>(kStagesAttr);
+  auto count = counts ? counts.getAs<IntegerAttr>(id) : IntegerAttr();
+  return count ? count.getInt() : 1;
+}
+
 /// The devices that all scopes want together, each of its own.
-static int64_t sumCounts(DictionaryAttr scopes) {
+static int64_t sumCounts(func::FuncOp func, DictionaryAttr scopes) {
   int64_t sum = 0;
   for (NamedAttribute entry : scopes)
-    sum += cast<ScopeAttr>(entry.getValue()).getDeviceCount();
+    sum += cast<ScopeAttr>(entry.getValue()).getDeviceCount() * getNumStages(func, entry.getName());
   return sum;
 }
 
@@ -105,13 +115,15 @@ static int64_t sumCounts(DictionaryAttr scopes) {
 /// table without the others.
 static DictionaryAttr mergeUnnamed(func::FuncOp func, DictionaryAttr scopes) {
   SmallVector<NamedAttribute> kept;
-  llvm::DenseMap<ScopeAttr, size_t> unnamed; // where a strategy's first one is in `kept`
+  // Where the first one of a strategy and a number of stages is in `kept`.
+  llvm::DenseMap<std::pair<ScopeAttr, int64_t>, size_t> unnamed;
   llvm::DenseMap<StringAttr, StringAttr> merged;
   for (NamedAttribute entry : scopes) {
     auto scope = cast<ScopeAttr>(entry.getValue());
     size_t index = kept.size();
     if (scope.getName().empty())
-      index = unnamed.try_emplace(scope.withoutDims(), index).first->second;
+      index = unnamed.try_emplace({scope.withoutDims(), getNumStages(func, entry.getName())}, index)
+                  .first->second;
     if (index == kept.size()) {
       kept.push_back(entry);
       continue;
@@ -129,6 +141,19 @@ static DictionaryAttr mergeUnnamed(func::FuncOp func, DictionaryAttr scopes) {
   return DictionaryAttr::get(func.getContext(), kept);
 }
 
+/// Makes the task graphs of a scope's stages behind the first, if it is to be cut.
+static void createStages(OpBuilder &builder, TaskGraphOp first, int64_t count) {
+  SmallVector<Attribute> stages;
+  for (int64_t stage = 1; stage < count; ++stage) {
+    auto name = builder.getStringAttr(first.getSymName() + "_" + Twine(stage));
+    TaskGraphOp::create(builder, first.getLoc(), name, first.getStrategy(), FlatSymbolRefAttr(), StringAttr(),
+                        ArrayAttr());
+    stages.push_back(FlatSymbolRefAttr::get(name));
+  }
+  if (!stages.empty())
+    first->setAttr(kStagesAttr, builder.getArrayAttr(stages));
+}
+
 static void formTaskgraphs(func::FuncOp func, DictionaryAttr scopes) {
   OpBuilder builder(func);
   llvm::MapVector<StringAttr, Operation *> starts = findStarts(func);
@@ -140,8 +165,11 @@ static void formTaskgraphs(func::FuncOp func, DictionaryAttr scopes) {
     ArrayAttr dims = constraints.empty() ? ArrayAttr() : builder.getArrayAttr(constraints);
     Operation *start = starts.lookup(entry.getName());
     Location place = scope.getPlace() ? Location(scope.getPlace()) : start ? start->getLoc() : func.getLoc();
-    TaskGraphOp::create(builder, place, entry.getName(), strategy, FlatSymbolRefAttr(), name, dims);
+    auto taskgraph =
+        TaskGraphOp::create(builder, place, entry.getName(), strategy, FlatSymbolRefAttr(), name, dims);
+    createStages(builder, taskgraph, getNumStages(func, entry.getName()));
   }
+  func->removeAttr(kStagesAttr);
   func->removeAttr(EplDialect::kScopesAttr);
 }
 
@@ -154,7 +182,7 @@ struct FormTaskgraphsPass : epl::impl::FormTaskgraphsPassBase<FormTaskgraphsPass
       auto scopes = func->getAttrOfType<DictionaryAttr>(EplDialect::kScopesAttr);
       if (!scopes)
         continue;
-      if (!keepUnnamed && (colocate || (!scopes.empty() && devices % sumCounts(scopes) != 0)))
+      if (!keepUnnamed && (colocate || (!scopes.empty() && devices % sumCounts(func, scopes) != 0)))
         scopes = mergeUnnamed(func, scopes);
       formTaskgraphs(func, scopes);
     }

@@ -2,6 +2,8 @@
 
 #include "passes/annotate/InlineScopes.h"
 
+#include "dialect/Stages.h"
+
 using namespace mlir;
 using namespace mlir::epl;
 
@@ -31,8 +33,9 @@ llvm::DenseMap<Operation *, RegionScope> mlir::epl::inlineScopes(Block &block) {
     if (!scope)
       continue;
     Block &body = op.getRegion(0).front();
+    auto stages = op.getAttrOfType<IntegerAttr>(kStagesAttr);
     for (Operation &inner : body.without_terminator())
-      origin[&inner] = {ordinal, scope};
+      origin[&inner] = {ordinal, scope, stages ? stages.getInt() : 1};
     ++ordinal;
     op.replaceAllUsesWith(body.getTerminator()->getOperands());
     body.getTerminator()->erase();

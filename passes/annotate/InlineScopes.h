@@ -5,10 +5,12 @@
 
 namespace mlir::epl {
 
-/// The region scope that an op stood in. `ordinal` counts the scopes of the function from 0.
+/// The region scope that an op stood in. `ordinal` counts the scopes of the function from 0; `stages` is into
+/// how many it is to be cut.
 struct RegionScope {
   int64_t ordinal;
   ScopeAttr scope;
+  int64_t stages;
 };
 
 /// Replaces every scope of `block` by the ops in it. Returns where those ops were.

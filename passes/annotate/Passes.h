@@ -23,6 +23,9 @@ struct AnnotateOptions : PassPipelineOptions<AnnotateOptions> {
                             llvm::cl::desc("How many meshes there are, on which task graphs are in turn; 0: "
                                            "one for each"),
                             llvm::cl::init(0)};
+  Option<int64_t> findStages{
+      *this, "find-stages", llvm::cl::desc("Into how many stages a step without scopes is cut; 0: it is not"),
+      llvm::cl::init(0)};
   ListOption<int64_t> stageMeshes{*this, "stage-meshes",
                                   llvm::cl::desc("The mesh of each task graph, instead of in turn")};
   Option<bool> lowerPrecision{*this, "lower-precision",

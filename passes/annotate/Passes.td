@@ -31,7 +31,7 @@ def ApplyDefaultsPass : Pass<"epl-apply-defaults", "::mlir::func::FuncOp"> {
   let summary = "Gives a step without scopes and without a default strategy the default of the project";
   let description = [{
     A step that nobody annotated is one `replicate` over all devices; a remark says so. A step with a scope, as a
-    region or in a location, is left alone.
+    region or in a location, is left alone. With `find-stages` a scope is an error: the whole step is to be cut.
 
     ```mlir
     func.func @main(...) { ... }
@@ -41,6 +41,7 @@ def ApplyDefaultsPass : Pass<"epl-apply-defaults", "::mlir::func::FuncOp"> {
     func.func @main(...) attributes {epl.default_strategy = #epl.strategy<replicate, 1>} { ... }
     ```
   }];
+  let options = [Option<"findStages", "find-stages", "bool", "false", "The compiler chooses the step's stages">];
   let dependentDialects = ["::mlir::epl::EplDialect"];
 }
 
@@ -90,6 +91,8 @@ def FlattenScopesPass : Pass<"epl-flatten-scopes", "::mlir::func::FuncOp"> {
     An op in whose location stands "epl.per_micro_batch", between other names, has `epl.per_micro_batch`. It may
     stand in a scope and out of all.
 
+    With `stages` the default strategy's entry says that it is to be cut into so many.
+
     ```mlir
     func.func @main(%x: tensor<4xf32>) -> tensor<4xf32>
         attributes {epl.scopes = {s3 = #epl.scope<replicate, 1, "encoder">}} {
@@ -106,6 +109,8 @@ def FlattenScopesPass : Pass<"epl-flatten-scopes", "::mlir::func::FuncOp"> {
     }
     ```
   }];
+  let options = [Option<"stages", "stages", "int64_t", "1",
+                        "How many stages the work of the default strategy is cut into">];
   let dependentDialects = ["::mlir::epl::EplDialect"];
 }
 
@@ -113,7 +118,8 @@ def FormTaskgraphsPass : Pass<"epl-form-taskgraphs", "::mlir::ModuleOp"> {
   let summary = "Makes an epl.taskgraph of each scope of a flat step";
   let description = [{
     With `colocate`, or if the sum of the device counts of all scopes does not divide `devices`, scopes without a
-    name that replicate, or split, over as many devices are one task graph, with the `dims` of all of them.
+    name that replicate, or split, over as many devices are one task graph, with the `dims` of all of them. A scope
+    of several `epl.stages` has a task graph for each: `epl.taskgraph @tg0 ... {epl.stages = [@tg0_1]}`.
 
     ```mlir
     func.func @main(...) attributes {epl.scopes = {tg0 = #epl.scope<replicate, 1, "encoder">}} { ... }

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Stages.h"
 #include "passes/annotate/InlineScopes.h"
 #include "passes/annotate/Passes.h"
 
@@ -40,6 +41,7 @@ static void strip(func::FuncOp func) {
   func.walk([](CheckpointOp checkpoint) { checkpoint.erase(); });
   dropShardings(func);
   func->removeAttr(EplDialect::kScopesAttr);
+  func->removeAttr(kStagesAttr);
   func->removeAttr(EplDialect::kDefaultStrategyAttr);
 }
 

@@ -10,6 +10,7 @@
 
 #include "dialect/Bytes.h"
 #include "dialect/Loops.h"
+#include "dialect/Stages.h"
 #include "passes/annotate/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -307,7 +308,7 @@ static func::FuncOp findStep(ModuleOp module) {
 
 /// The dialect knows the attributes of arguments and results; ops get more of them in later phases.
 static LogicalResult verifyAttributes(func::FuncOp func) {
-  const StringRef known[] = {EplDialect::kDefaultStrategyAttr, EplDialect::kScopesAttr};
+  const StringRef known[] = {EplDialect::kDefaultStrategyAttr, EplDialect::kScopesAttr, kStagesAttr};
   LogicalResult result = success();
   for (NamedAttribute attr : func->getDiscardableAttrs())
     if (isa_and_nonnull<EplDialect>(attr.getNameDialect()) && !llvm::is_contained(known, attr.getName()))

@@ -3,6 +3,7 @@
 #define EPL_SHARD_PASSES
 
 include "passes/shard/microbatch/Passes.td"
+include "passes/shard/stages/Passes.td"
 include "passes/shard/prepare/Passes.td"
 include "passes/shard/seed/Passes.td"
 include "passes/shard/place/Passes.td"

@@ -12,10 +12,11 @@ namespace {
 } // namespace
 
 void mlir::epl::buildPlacePipeline(OpPassManager &pm, const ShardOptions &options) {
-  // A loop is on one mesh, so those with parts on several are unrolled before meshes are split; after that
-  // each function has one mesh, and no pass below knows of others. Micro-batches are a loop of the whole
+  // A loop is on one mesh, so those with parts on several, or cut into stages, are unrolled before meshes are
+  // split; after that each function has one mesh, and no pass below knows of others. Micro-batches are a loop of the whole
   // step, whatever meshes it is on.
   pm.addPass(createUnrollLoopsPass());
+  pm.addPass(createFindStagesPass({options.microBatches, options.explainStages}));
   pm.addPass(createFormMicroBatchesPass({options.microBatches}));
   // What is computed again is decided on the whole step, whose iterations are known by now, and while it is
   // known which values go from one mesh to another.

@@ -27,7 +27,7 @@ from epl.executable import Executable
 from epl.merging import GraphKeys, add_to_collection, get_all_collections, get_collection
 from epl.parallelize import Parallelized, parallelize
 from epl.runtime import live_bytes
-from epl.scopes import per_micro_batch, replicate, set_default_strategy, split
+from epl.scopes import auto_stages, per_micro_batch, replicate, set_default_strategy, split
 from epl.simulation import MeshSimulation, Simulation
 from epl.stages import Compiled, Lowered, load
 
@@ -64,6 +64,7 @@ __all__ = [
     "StepError",
     "UnsupportedError",
     "add_to_collection",
+    "auto_stages",
     "bounded_while",
     "check",
     "constrain",

@@ -57,12 +57,18 @@ def _groups(scopes: Sequence[Strategy], devices: int) -> list[Group]:
     Each scope has devices of its own; but scopes without a name, of one kind and count, are one scope where
     the devices are no multiple of what all scopes together ask for.
     """
-    suffice = devices % max(1, sum(scope.device_count for scope in scopes)) == 0
+    suffice = devices % max(1, _wanted(scopes)) == 0
     groups: dict[object, Group] = {}
     for index, scope in enumerate(scopes):
         alone = suffice or scope.name
-        groups.setdefault(index if alone else (scope.kind, scope.device_count), []).append(scope)
+        strategy = scope.kind, scope.device_count, scope.stages
+        groups.setdefault(index if alone else strategy, []).append(scope)
     return list(groups.values())
+
+
+def _wanted(scopes: Sequence[Strategy]) -> int:
+    """The devices that all scopes want together, each of its own."""
+    return sum(scope.device_count * scope.stages for scope in scopes)
 
 
 def _describe(groups: list[Group], scopes: Sequence[Strategy], meshes: Sequence[str], devices: int) -> str:
@@ -74,7 +80,7 @@ def _describe(groups: list[Group], scopes: Sequence[Strategy], meshes: Sequence[
         return f"{number}, devices of their own{listed}; `cluster.colocate_split_and_replicate` shares them"
     if len(groups) > 1:
         return f"{len(groups)} scopes share the devices: {', '.join(map(_listed, groups))}"
-    wanted = sum(scope.device_count for scope in scopes)
+    wanted = _wanted(scopes)
     why = f", since {devices} devices are no multiple of {wanted}" if devices % wanted else ""
     return f"{len(scopes)} scopes are one{why}: {_listed(scopes)}"
 
@@ -103,7 +109,7 @@ def _warn_stages(groups: list[Group], name: str, layout: str) -> None:
     """Of `replicate` scopes alike that only their places tell apart."""
     alike: dict[int, Group] = {}
     for group in groups:
-        if group[0].kind is Kind.REPLICATE and not group[0].name:
+        if group[0].kind is Kind.REPLICATE and not group[0].name and group[0].stages == 1:
             alike.setdefault(group[0].device_count, []).append(group[0])
     for first, second, *_ in (scopes for scopes in alike.values() if len(scopes) > 1):
         warn(

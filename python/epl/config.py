@@ -29,8 +29,8 @@ class Config:
         default.
 
     Raises:
-      ConfigError: for an unknown key (the nearest one is suggested), a wrong type or value, or settings
-        that have no effect in this version (all of them in one error).
+      ConfigError: for an unknown key (the nearest one is suggested), a wrong type or value, settings that
+        do not go together, or that have no effect in this version (all of them in one error).
     """
 
     __slots__ = ("_hash", "_values")
@@ -48,6 +48,7 @@ class Config:
         _check_environment()
         resolved = {key: _resolve(key, spec, given) for key, spec in KEYS.items()}
         _check_effect(resolved, given)
+        _check_stages(resolved)
         object.__setattr__(self, "_values", resolved)
         object.__setattr__(self, "_hash", hash(tuple(resolved.items())))
 
@@ -199,6 +200,22 @@ def _loss_scale(what: str, value: Any) -> Value:
             "multiply the loss in the step and divide its gradients"
         )
     return 1.0
+
+
+def _check_stages(resolved: Mapping[str, Value]) -> None:
+    """Stages that are found have a number, and devices of their own."""
+    if not resolved["auto.auto_parallel"]:
+        return
+    if int(resolved["pipeline.num_stages"]) < 1:
+        raise ConfigError(
+            '"auto.auto_parallel" needs "pipeline.num_stages", into how many stages a step is cut, '
+            f"of at least 1, found {resolved['pipeline.num_stages']}"
+        )
+    if resolved["cluster.colocate_split_and_replicate"]:
+        raise ConfigError(
+            '"auto.auto_parallel" gives each stage devices of its own, '
+            '"cluster.colocate_split_and_replicate" shares them: choose one'
+        )
 
 
 def _check_effect(resolved: Mapping[str, Value], given: Mapping[str, Value]) -> None:

@@ -27,7 +27,12 @@ class Key:
 _FILES = "a step takes arrays, not names of files: read them as you like, and give the step the whole batch"
 
 KEYS: dict[str, Key] = {
-    "auto.auto_parallel": Key(False, "Choose the stages of a pipeline; scopes are not allowed then."),
+    "auto.auto_parallel": Key(
+        False,
+        "Cut a step without scopes into pipeline.num_stages stages of a pipeline, each with devices of its "
+        "own, where the largest one takes least time; scopes are not allowed then.",
+        has_effect=True,
+    ),
     "io.slicing": Key(False, "Share the list of input files among the processes.", instead=_FILES),
     "io.unbalanced_io_slicing": Key(
         False, "Give some processes one file more if they do not divide evenly.", instead=_FILES
@@ -59,7 +64,7 @@ KEYS: dict[str, Key] = {
     "pipeline.num_stages": Key(
         -1,
         "On the devices of how many stages the scopes of a step are in turn: of 8 scopes on 4, each has two. "
-        "-1: each scope has devices of its own.",
+        "-1: each scope has devices of its own. With auto.auto_parallel: how many stages are found.",
         has_effect=True,
         least=-1,
     ),

@@ -161,7 +161,8 @@ class Parallelized:
             return signature.call(spec, leaves)
 
         names = [argument.name for argument in arguments]
-        traced = adapter.trace(step, spec.leaves, signature.name, names)
+        finds = bool(chosen.config["auto.auto_parallel"])
+        traced = adapter.trace(step, spec.leaves, signature.name, names, finds)
         results = tuple(signature.results(spec, traced.out))
         dims: tuple[padding.SampleDims, ...] = ()
         if isinstance(signature, MaskedSignature):
@@ -220,10 +221,11 @@ def _options(config: Config) -> tuple[str, ...]:
     micro = (f"--micro-batches={count}", f"--schedule={schedule}") if count != 1 else ()
     meshes = int(config["pipeline.num_stages"])
     stages = (f"--num-stages={meshes}",) if meshes > 0 else ()
+    found = ("--auto-parallel",) if config["auto.auto_parallel"] else ()
     mode, last = config["gradient_checkpoint.type"], config["gradient_checkpoint.end_taskgraph"]
     end = (f"--recompute-end={last}",) if last != -1 else ()
     recompute = (f"--recompute={mode}", *end) if mode else ()
-    return (*micro, *stages, *recompute, *zero, *colocate, *across, *sequence, *choices)
+    return (*micro, *found, *stages, *recompute, *zero, *colocate, *across, *sequence, *choices)
 
 
 @overload

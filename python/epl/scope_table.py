@@ -38,7 +38,7 @@ class Strategy:
     """Kind, number of devices of one copy, and name ("" if none) of a scope.
 
     `dims`: along which dimension parameters are split, or None, by the pattern that names them. `place`:
-    where a step enters the scope.
+    where a step enters the scope. `stages`: into how many stages of a pipeline the compiler cuts it.
     """
 
     kind: Kind
@@ -46,10 +46,13 @@ class Strategy:
     name: str = ""
     dims: tuple[tuple[str, int | None], ...] = ()
     place: Place | None = dataclasses.field(default=None, compare=False)
+    stages: int = 1
 
     def __str__(self) -> str:
         name = f', name="{self.name}"' if self.name else ""
         dims = f", dims={dict(self.dims)}" if self.dims else ""
+        if self.stages > 1:
+            return f"epl.auto_stages({self.stages}, device_count={self.device_count}{name})"
         return f"epl.{self.kind.value}(device_count={self.device_count}{name}{dims})"
 
     def merged(self, other: Strategy) -> Strategy:
@@ -62,7 +65,7 @@ class Strategy:
         if plain[0] != plain[1]:
             raise ScopeError(
                 f'scope "{self.name}" is {plain[1]} here and was {plain[0]} before: '
-                "one name means one kind and one device count"
+                "one name means one kind, one device count and one number of stages"
             )
         dims = dict(self.dims)
         for pattern, dim in other.dims:
@@ -83,9 +86,14 @@ def _unannotated(_: int | None) -> contextlib.AbstractContextManager[None]:
 
 
 class ScopeTable:
-    """The scopes that one trace of a step has entered; `strategies[k]` belongs to `epl.s<k>`."""
+    """The scopes that one trace of a step has entered; `strategies[k]` belongs to `epl.s<k>`.
 
-    def __init__(self) -> None:
+    Args:
+      finds_stages: the compiler chooses the stages of the step, so that scopes are an error.
+    """
+
+    def __init__(self, finds_stages: bool = False) -> None:
+        self.finds_stages = finds_stages
         self.strategies: list[Strategy] = []
         self.current: Strategy | None = None
         self.collections: dict[str, list[jax.Array]] = {}
@@ -128,6 +136,11 @@ class ScopeTable:
         if self.repeats:
             yield
             return
+        if self.finds_stages:
+            raise ScopeError(
+                f"{strategy} is entered in a step whose stages are chosen (auto.auto_parallel): leave the "
+                "scope out, or the setting, and write `with epl.auto_stages(...):` round what is to be cut"
+            )
         if self.current is not None:
             raise ScopeError(
                 f"{strategy} is entered inside {self.current}: scopes do not nest, leave the outer one first"

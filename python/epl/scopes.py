@@ -1,4 +1,4 @@
-"""Parallel scopes: `with epl.replicate():` and `with epl.split(device_count=2):`.
+"""Parallel scopes: `with epl.replicate():`, `with epl.split(device_count=2):`, `with epl.auto_stages(4):`.
 
 While no step is being parallelized (eager code, the user's own `jax.jit`, no `epl.init`) a scope is a plain
 `jax.named_scope` and changes nothing. How a scope reaches the compiler: `scope_table.py`.
@@ -73,26 +73,36 @@ class Scope(_Block):
 def _scope(
     kind: Kind, device_count: int, name: str | None, dims: Mapping[str, int | None] | None = None
 ) -> Scope:
-    count = as_integer(device_count)
+    count = _count(kind.value, "device_count", device_count)
+    return Scope(Strategy(kind, count, _checked_name(kind.value, name), _constraints(dims)))
+
+
+def _count(maker: str, parameter: str, given: int) -> int:
+    """A number of devices or stages; `maker` is the function that makes the scope."""
+    count = as_integer(given)
     if count is None:
         raise ScopeError(
-            f"device_count of epl.{kind.value} must be an integer, found {device_count!r}"
-            f"{_meant(kind, device_count)}"
+            f"{parameter} of epl.{maker} must be an integer, found {given!r}{_meant(maker, given)}"
         )
     if count < 1:
-        raise ScopeError(f"device_count of epl.{kind.value} must be at least 1, found {count}")
+        raise ScopeError(f"{parameter} of epl.{maker} must be at least 1, found {count}")
+    return count
+
+
+def _checked_name(maker: str, name: str | None) -> str:
     if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
-        raise ScopeError(f"name of epl.{kind.value} may hold letters, digits and _ . - only, found {name!r}")
-    return Scope(Strategy(kind, count, name or "", _constraints(dims)))
+        raise ScopeError(f"name of epl.{maker} may hold letters, digits and _ . - only, found {name!r}")
+    return name or ""
 
 
-def _meant(kind: Kind, given: object) -> str:
-    """What to write instead of what was given as device_count."""
+def _meant(maker: str, given: object) -> str:
+    """What to write instead of what was given as a count."""
+    count = "2" if maker == "auto_stages" else ""
     if isinstance(given, str) and given.strip().isdigit():
-        return f": write epl.{kind.value}({int(given)})"
+        return f": write epl.{maker}({int(given)})"
     if isinstance(given, str):
-        return f': write epl.{kind.value}(name="{given}")'
-    return f": decorate with @epl.{kind.value}()" if callable(given) else ""
+        return f': write epl.{maker}({count and count + ", "}name="{given}")'
+    return f": decorate with @epl.{maker}({count})" if callable(given) else ""
 
 
 def _constraints(dims: Mapping[str, int | None] | None) -> tuple[tuple[str, int | None], ...]:
@@ -185,6 +195,35 @@ def split(
     return _scope(Kind.SPLIT, device_count, name, dims)
 
 
+@_MakesScope
+def auto_stages(num_stages: int, device_count: int = 1, name: str | None = None) -> Scope:
+    """Scope that the compiler cuts into stages of a pipeline, each with devices of its own.
+
+    The forward work in it is a chain of blocks, one for each product that samples go through; the work of
+    their gradients is with them. It is cut where the largest stage takes least time, by what the setting
+    `cluster.machine` says of the devices and by the bytes that stages send; `lowered.explain()` shows the
+    cut, what each stage takes, and the next best one. Loops in the scope are unrolled, if that makes at most
+    20,000 operations. Then all is as if each stage had been written in `epl.replicate(device_count)`:
+    micro-batches (`pipeline.num_micro_batch`) keep all stages at work, what applies gradients is with the
+    parameters.
+
+    On one device, and with `cluster.colocate_split_and_replicate`, nothing is cut. To cut a whole step
+    without scopes set `auto.auto_parallel` and `pipeline.num_stages`.
+
+    Args:
+      num_stages: at least 1, and at most the number of blocks. The devices of all scopes together, of which
+        this one has `num_stages * device_count`, divide the number of devices.
+      device_count: devices of one copy of each stage, at least 1; they slice its part of the batch.
+      name: entries with the same name are one task graph; letters, digits, `_`, `.` and `-`.
+
+    Raises:
+      ScopeError: for a bad count or name, and on entry inside another scope.
+    """
+    stages = _count("auto_stages", "num_stages", num_stages)
+    count = _count("auto_stages", "device_count", device_count)
+    return Scope(Strategy(Kind.REPLICATE, count, _checked_name("auto_stages", name), stages=stages))
+
+
 class PerMicroBatch(_Block):
     """What `epl.per_micro_batch()` returns: to enter with `with`, or to decorate a function with."""
 
@@ -228,7 +267,8 @@ def set_default_strategy(scope: Scope | None) -> None:
         raise ScopeError(
             f"set_default_strategy has no end inside a traced step: write `with {scope}:` round the code"
         )
-    if scope is not None and not (isinstance(scope, Scope) and scope.strategy.kind is Kind.REPLICATE):
+    is_plain = isinstance(scope, Scope) and scope.strategy.stages == 1
+    if scope is not None and not (is_plain and scope.strategy.kind is Kind.REPLICATE):
         called = ": call it" if isinstance(scope, _MakesScope) else ""
         raise ScopeError(f"the default strategy must be epl.replicate(...) or None, found {scope!r}{called}")
     _default = scope.strategy if scope else None

@@ -177,14 +177,15 @@ class Lowered:
         Of a split step a table, whose lines begin with "| ": for each kind of parameter along which dimension
         it is split, the bytes that devices exchange then, and the next best dimension with its bytes. Where a
         value is wanted with two shardings: which is kept, which is dropped, and why. Of each pending sum:
-        where it is completed, and for whom. Parameters and values of equal layers are one line. Which batch
-        arguments every device has whole, because their axis is None. With `amp.level` which operations take
-        bf16.
+        where it is completed, and for whom. Parameters and values of equal layers are one line. Of stages
+        that were found (`epl.auto_stages`, `auto.auto_parallel`) a table of what each takes and sends in a
+        step by the numbers of the machine, and the next best cut. Which batch arguments every device has
+        whole, because their axis is None. With `amp.level` which operations take bf16.
 
         Raises:
           CompileError: with the user's source line, if the step does not compile.
         """
-        about = ("--explain-split", "--explain-sharding", *self.precision.explain_options)
+        about = ("--explain-split", "--explain-sharding", "--explain-stages", *self.precision.explain_options)
         return "\n".join([*self._explain(about), *self._whole()])
 
     def _explain(self, about: tuple[str, ...]) -> list[str]:

@@ -35,6 +35,7 @@ ROOMS = {
         "place": ["analysis", "explain"],
         "localize": ["analysis"],
         "microbatch": ["analysis", "localize", "place", "prepare"],
+        "stages": ["analysis", "explain"],
         "tasks": ["analysis"],
         "ops": ["analysis", "prepare", "localize"],
     },

@@ -37,6 +37,8 @@ std::string Options::describe() const {
     text += " --machine=" + machine;
   if (microBatches > 1)
     text += " --micro-batches=" + std::to_string(microBatches) + " --schedule=" + schedule.name();
+  if (autoParallel)
+    text += " --auto-parallel";
   if (numStages > 0)
     text += " --num-stages=" + std::to_string(numStages);
   if (recompute != RecomputeMode::off)
@@ -96,6 +98,8 @@ static void checkUsage(const Options &options) {
   if (options.reference && options.devices.count != 1)
     throw CLI::ValidationError("--reference", "the reference runs on one device");
   checkSchedule(options);
+  if (options.autoParallel && options.numStages == 0)
+    throw CLI::ValidationError("--auto-parallel", "needs --num-stages, into how many stages a step is cut");
   if (options.inputs.size() > 1 && !options.reproducer.empty())
     throw CLI::ValidationError(kReproducerOption, "keeps a phase of one step, found several steps");
   if (llvm::sys::fs::equivalent(options.inputs.front(), options.reproducer))
@@ -176,8 +180,12 @@ static void addParallelism(CLI::App &app, Options &options) {
   app.add_option(
          "--num-stages", options.numStages,
          "on how many meshes the scopes are in turn, several stages of a pipeline on each; default: as "
-         "many as there are scopes")
+         "many as there are scopes; with --auto-parallel how many stages are found")
       ->check(CLI::Range(int64_t(1), int64_t(::epl::runtime::maxDevices)).description(""));
+  app.add_flag(
+      "--auto-parallel", options.autoParallel,
+      "cut a step without scopes into --num-stages stages of a pipeline, where the largest takes least "
+      "time; with --reference, and on one device, it is not cut");
   app.add_option_function<std::string>(
          "--schedule", [&](const std::string &text) { options.schedule = parseSchedule(text); },
          getScheduleHelp())
@@ -222,6 +230,10 @@ static void addReports(CLI::App &app, Options &options) {
                "pending reduction is completed, and for whom");
   app.add_flag("--explain-precision", options.explainPrecision,
                "remark which operations --amp has take bf16, and which stay what they are");
+  app.add_flag(
+      "--explain-stages", options.explainStages,
+      "remark, as a table, for each stage that is found what it takes and sends in a step by the numbers "
+      "of the machine, and the next best cut");
   app.add_flag("--timing", options.timing, "report the time of every phase and pass on stderr");
   app.add_flag(
       "--progress", options.progress,

@@ -29,10 +29,12 @@ struct Options {
   bool explainSplit = false;
   bool explainSharding = false;
   bool explainPrecision = false;
+  bool explainStages = false;
   bool colocate = false;
   bool acrossNodes = false;
   int64_t microBatches = 1;
-  int64_t numStages = 0; ///< meshes that task graphs are on in turn; 0: one for each
+  int64_t numStages = 0;     ///< meshes that task graphs are on in turn; 0: one for each
+  bool autoParallel = false; ///< the compiler finds the stages of a step without scopes
   ::epl::runtime::schedule::Schedule schedule = ::epl::runtime::schedule::Schedule::of("1f1b");
   RecomputeMode recompute = RecomputeMode::off;
   int64_t recomputeEnd = -1; ///< the last task graph of which work is computed again; -1: all

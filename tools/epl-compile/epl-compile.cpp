@@ -91,6 +91,10 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
     annotateOptions.numStages = options.numStages;
     annotateOptions.lowerPrecision = options.amp == AmpLevel::o1;
     annotateOptions.explainPrecision = options.explainPrecision;
+    if (options.autoParallel) {
+      annotateOptions.findStages = options.numStages;
+      annotateOptions.numStages = 0;
+    }
     setStageMeshes(annotateOptions, options);
     if (options.reference)
       pm.addPass(createStripPass());
@@ -100,6 +104,7 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
     ShardOptions shardOptions;
     shardOptions.explainSplit = options.explainSplit;
     shardOptions.explainSharding = options.explainSharding;
+    shardOptions.explainStages = options.explainStages;
     shardOptions.microBatches = options.microBatches;
     shardOptions.recompute = options.recompute;
     shardOptions.recomputeEnd = options.recomputeEnd;

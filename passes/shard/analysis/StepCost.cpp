@@ -11,8 +11,7 @@
 using namespace mlir;
 using namespace mlir::epl;
 
-/// The multiply-adds of a contraction or a factorization, none of other ops.
-static std::optional<int64_t> countMultiplyAdds(Operation *op) {
+std::optional<int64_t> mlir::epl::countMultiplyAdds(Operation *op) {
   auto model = dyn_cast<ShardableOp>(op);
   if (int64_t count = model ? model.countMultiplyAdds() : 0)
     return count;

@@ -12,6 +12,9 @@
 
 namespace mlir::epl {
 
+/// The multiply-adds of a contraction or a factorization, none of other ops.
+std::optional<int64_t> countMultiplyAdds(Operation *op);
+
 /// What a propagated program costs on one axis. Time is measured in multiply-adds of f32: a byte counts as
 /// many of them as a device does in the time in which it receives the byte (`getMultiplyAddsPerByte`).
 struct StepCost {

@@ -5,6 +5,7 @@
 #include "dialect/Bytes.h"
 #include "dialect/Sharding.h"
 #include "passes/shard/analysis/AxisState.h"
+#include "passes/shard/analysis/Elementwise.h"
 #include "passes/shard/analysis/FactorChoice.h"
 #include "passes/shard/analysis/Rules.h"
 
@@ -46,15 +47,6 @@ void MeshAssignment::run() {
 //===----------------------------------------------------------------------===//
 // Kinds of ops
 //===----------------------------------------------------------------------===//
-
-/// Whether an op only lays out, fills or computes element by element.
-static bool isElementwise(Operation *op) {
-  if (isa<arith::ArithDialect>(op->getDialect()) ||
-      isa<tensor::EmptyOp, tensor::SplatOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
-    return true;
-  auto generic = dyn_cast<linalg::GenericOp>(op);
-  return generic && generic.getNumReductionLoops() == 0;
-}
 
 /// The bytes of the tensors among `values`.
 static int64_t sumBytes(ValueRange values) {

@@ -9,7 +9,7 @@ def UnrollLoopsPass : Pass<"epl-unroll-loops", "::mlir::ModuleOp"> {
   let description = [{
     The ops of a loop whose iterations have forward or backward work of task graphs on several meshes are written
     down for each iteration, so that each can send and receive. A remark says so; of more than 20,000 operations it
-    is an error. All other loops stay.
+    is an error. So are loops with such work of a task graph that is cut into stages. All other loops stay.
 
     ```mlir
     %0 = epl.loop_carry <0, trip_count = 2> 0 %x : tensor<8xf32> -> tensor<8xf32>

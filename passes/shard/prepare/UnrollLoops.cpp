@@ -2,7 +2,7 @@
 //
 // Problem: what is done in the iterations of a loop is dealt out to meshes as one unit, for a channel
 //   carries one value. A loop whose iterations have scopes on devices of their own, such as epochs of a step
-//   with two networks, would send in every iteration.
+//   with two networks, would send in every iteration. So would one whose iterations are to be stages.
 // Method: such a loop is unrolled: each iteration has ops, and so channels, of its own. A part of a stack
 //   that one loop makes and another one reads is passed on as it is; of tables of numbers each iteration has
 //   its constant. What applies gradients has no say: it goes where what it reads is. A loop that would become
@@ -16,6 +16,7 @@
 
 #include "dialect/Loops.h"
 #include "dialect/Sharding.h"
+#include "dialect/Stages.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/TaskGraphAxes.h"
@@ -48,10 +49,11 @@ static constexpr int64_t kMostOps = 20'000;
 static WorkAttr getWork(Operation *op) { return op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr); }
 
 namespace {
-/// The ops of a loop, in program order, and two of them on different meshes, if there are such.
+/// The ops of a loop, in program order; two of them on different meshes, if there are such.
 struct LoopOps {
   SmallVector<Operation *> ops;
   Operation *first = nullptr, *other = nullptr;
+  bool isCut = false; ///< the task graph of some of them is cut into stages
 };
 
 /// Unrolls loops of one function.
@@ -77,6 +79,7 @@ private:
   const llvm::MapVector<LoopAttr, UnrollReason> &reasons;
   Loops loops;
   OpBuilder builder;
+  DenseSet<StringAttr> cut; ///< task graphs of which stages are found
   WorkMeshes meshes;
   llvm::MapVector<LoopAttr, LoopOps> found;
   DenseMap<int64_t, Value> carried;             ///< of the loop at hand, by index
@@ -86,7 +89,11 @@ private:
 
 Unroller::Unroller(func::FuncOp function, const llvm::MapVector<LoopAttr, UnrollReason> &reasons)
     : body(function.front()), reasons(reasons), loops(body), builder(function),
-      meshes(function->getParentOfType<ModuleOp>()) {}
+      meshes(function->getParentOfType<ModuleOp>()) {
+  for (auto taskgraph : function->getParentOfType<ModuleOp>().getOps<TaskGraphOp>())
+    if (!getStages(taskgraph).empty())
+      cut.insert(taskgraph.getSymNameAttr());
+}
 
 //===----------------------------------------------------------------------===//
 // Which loops
@@ -104,6 +111,7 @@ void Unroller::findLoops() {
     own.ops.push_back(&op);
     if (!getMesh(&op))
       continue;
+    own.isCut |= cut.contains(getWork(&op).getTaskgraph().getAttr());
     if (!own.first)
       own.first = &op;
     else if (!own.other && getMesh(&op) != getMesh(own.first))
@@ -130,9 +138,11 @@ LogicalResult Unroller::verifyLength(LoopAttr loop, const LoopOps &found) const 
   const auto *reason = reasons.find(loop);
   if (reason != reasons.end())
     said << reason->second.text;
-  else
+  else if (found.other)
     said << "is part of " << describeScope(found.first) << " and of " << describeScope(found.other)
          << ": these have devices of their own";
+  else
+    said << "is work that is cut into stages";
   if (isShort)
     said << ", so it is unrolled";
   else
@@ -141,6 +151,8 @@ LogicalResult Unroller::verifyLength(LoopAttr loop, const LoopOps &found) const 
     said.attachNote(reason->second.place) << "that is here";
     return success(isShort);
   }
+  if (!found.other)
+    return success(isShort);
   if (!isShort)
     said << "; give both scopes one name, or let them share devices "
             "(\"cluster.colocate_split_and_replicate\"), "
@@ -278,7 +290,7 @@ static void eraseUnread(Value stack) {
 LogicalResult Unroller::run() {
   findLoops();
   for (auto &[loop, own] : found) {
-    if (!own.other && !reasons.contains(loop))
+    if (!own.other && !own.isCut && !reasons.contains(loop))
       continue;
     if (failed(verifyLength(loop, own)))
       return failure();

@@ -214,12 +214,12 @@ func.func @factors(%x: tensor<8xf32>) {
 
 // -----
 
-// expected-error@+1 {{attribute "epl.machine" is not an #epl.machine of a module}}
+// expected-error@+1 {{attribute "epl.machine" is not an #epl.machine of a module or mesh}}
 module attributes {epl.machine = 8} {}
 
 // -----
 
-// expected-error@+1 {{attribute "epl.machine" is not an #epl.machine of a module}}
+// expected-error@+1 {{attribute "epl.machine" is not an #epl.machine of a module or mesh}}
 func.func private @no_module() attributes {epl.machine = #epl.link<bytes_per_second = 1, latency_ns = 1>}
 
 // -----

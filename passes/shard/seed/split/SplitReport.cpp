@@ -3,17 +3,12 @@
 #include "passes/shard/seed/split/SplitReport.h"
 
 #include "passes/shard/analysis/Describe.h"
+#include "passes/shard/explain/Table.h"
 
 using namespace mlir;
 using namespace mlir::epl;
 
-namespace {
-constexpr size_t kColumns = 6;
-using Row = std::array<std::string, kColumns>;
-
-/// Columns of numbers end alike, the others begin alike.
-constexpr std::array<bool, kColumns> kIsNumber = {false, false, false, true, false, true};
-} // namespace
+using Row = std::vector<std::string>;
 
 /// The name as the user wrote it; arguments without one are called by their number.
 static std::string getName(func::FuncOp function, ArrayRef<BlockArgument> arguments) {
@@ -48,16 +43,6 @@ static Row getRow(func::FuncOp function, const ParameterKind &kind, const Propag
           getNumber(kind.runnerUpBytes)};
 }
 
-static void print(raw_ostream &os, const Row &row, const std::array<size_t, kColumns> &widths) {
-  os << "\n";
-  for (auto [text, width, isNumber] : llvm::zip_equal(row, widths, kIsNumber)) {
-    size_t spaces = width - text.size();
-    os << "| " << std::string(isNumber ? spaces : 0, ' ') << text << std::string(isNumber ? 0 : spaces, ' ')
-       << " ";
-  }
-  os << "|";
-}
-
 void mlir::epl::explainSplit(func::FuncOp function, AxisAttr axis, ArrayRef<ParameterKind> kinds,
                              const Propagation &result, const SplitConstraints &constraints) {
   std::vector<Row> rows = {{"parameter", "type", "split along", "bytes", "runner-up", "bytes"}};
@@ -68,14 +53,7 @@ void mlir::epl::explainSplit(func::FuncOp function, AxisAttr axis, ArrayRef<Para
       rows.push_back({getName(function, argument), getTypeText(argument), "none as dims says", "", "", ""});
   if (rows.size() == 1)
     return;
-  std::array<size_t, kColumns> widths = {};
-  for (const Row &row : rows)
-    for (auto [width, text] : llvm::zip_equal(widths, row))
-      width = std::max(width, text.size());
-  std::string table;
-  llvm::raw_string_ostream os(table);
-  for (const Row &row : rows)
-    print(os, row, widths);
+  std::string table = makeTable(rows, {false, false, false, true, false, true});
   function.emitRemark() << "axis \"" << axis.getName() << "\" of size " << axis.getSize()
                         << ": how it splits parameters, and the bytes that its devices exchange" << table;
 }

@@ -84,8 +84,11 @@ def trace(
     arguments: Sequence[jax.ShapeDtypeStruct],
     name: str,
     argument_names: Sequence[str] = (),
+    finds_stages: bool = False,
 ) -> Traced:
     """Traces `step` for arguments of the given shapes and dtypes; JAX's errors show their names.
+
+    With `finds_stages` the compiler chooses the stages of the step, and a scope is an error.
 
     The step is wrapped anew each time: JAX keeps traces per function, but a step depends on the scopes'
     Python values.
@@ -101,7 +104,7 @@ def trace(
 
     wrapper.__name__ = wrapper.__qualname__ = name
     wrapper.__signature__ = inspect.signature(lambda *leaves: leaves)  # type: ignore[attr-defined]
-    table = ScopeTable()
+    table = ScopeTable(finds_stages)
     with table.active(), hooks.tracing_step():
         staged = jax.jit(wrapper, keep_unused=True)
         try:
@@ -257,6 +260,8 @@ def _annotate_scopes(function: ir.Operation, scopes: Sequence[Strategy], default
             for index, strategy in enumerate(scopes)
         }
         function.attributes["epl.scopes"] = ir.DictAttr.get(table)
+    if stages := {f"s{index}": _i64(s.stages) for index, s in enumerate(scopes) if s.stages > 1}:
+        function.attributes["epl.stages"] = ir.DictAttr.get(stages)
     if default:
         strategy = f"#epl.strategy<{default.kind.value}, {default.device_count}>"
         function.attributes["epl.default_strategy"] = ir.Attribute.parse(strategy)
