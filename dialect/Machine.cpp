@@ -97,11 +97,14 @@ MachineAttr mlir::epl::getMachineOfKind(MLIRContext *context, StringRef kind) {
 }
 
 MachineAttr mlir::epl::getMachine(Operation *op) {
-  if (auto said = op->getAttrOfType<MachineAttr>(EplDialect::kMachineAttr))
-    return said;
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)
     module = op->getParentOfType<ModuleOp>();
+  auto mesh = dyn_cast<MeshOp>(op);
+  if (auto symbol = op->getAttrOfType<FlatSymbolRefAttr>(EplDialect::kMeshAttr); symbol && module)
+    mesh = module.lookupSymbol<MeshOp>(symbol.getAttr());
+  if (auto own = mesh ? mesh->getAttrOfType<MachineAttr>(EplDialect::kMachineAttr) : MachineAttr())
+    return own;
   auto said = module ? module->getAttrOfType<MachineAttr>(EplDialect::kMachineAttr) : MachineAttr();
   return said ? said : getMachineOf(op->getContext(), kTables[0]);
 }

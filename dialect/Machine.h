@@ -20,7 +20,7 @@ std::string listMachineKinds();
 /// The table of a kind, or null if there is none.
 MachineAttr getMachineOfKind(MLIRContext *context, StringRef kind);
 
-/// The machine of a mesh that has its own, or else of the module that `op` is or is in; the table of "cpu"
+/// The machine of a mesh that has its own, or of the mesh of a function; else of the module that `op` is or is in; the table of "cpu"
 /// where nothing is said.
 MachineAttr getMachine(Operation *op);
 

@@ -52,8 +52,8 @@ def _contents(options: Sequence[str]) -> list[str]:
     """What the files hold that options name, which may change under their names; unreadable ones nothing."""
     contents = []
     for option in options:
-        name, _, file = option.partition("=")
-        if name in ("--machine", "--schedule"):
+        name, _, files = option.partition("=")
+        for file in files.split(",") if name in ("--machine", "--schedule") else ():
             with contextlib.suppress(OSError):  # a name, or a file that the compiler complains of
                 contents.append(Path(file).read_bytes().decode("latin-1"))
     return contents

@@ -134,6 +134,7 @@ class Executable:
         timeline: PathLike | None = None,
         gflops: float | None = None,
         gbps: float | None = None,
+        speeds: Sequence[float] | None = None,
         link_us: float = 0.0,
         link_gbps: float | None = None,
     ) -> Simulation:
@@ -146,16 +147,20 @@ class Executable:
           timeline: that `trace` wrote for this plan: commands take the medians of its times.
           gflops: peak of a device, in 10^9 operations a second; default: measured on one core.
           gbps: bandwidth of a device, in 10^9 bytes a second; default: measured on one core.
+          speeds: for each mesh, how fast its devices are beside those that the times are of: commands take
+            their time divided by that.
           link_us: microseconds that a message to another mesh takes, beside its send and its receive.
           link_gbps: 10^9 bytes a second of messages that a device gets; default: no limit.
 
         Raises:
-          Error: if the timeline is none of this plan, or a number is not positive.
+          Error: if the timeline is none of this plan, a number is not positive, or there is not one speed
+            for each mesh.
         """
         options = {
             "trace": None if timeline is None else user_path(timeline),
             "gflops": gflops,
             "gbps": gbps,
+            "speeds": None if speeds is None else ",".join(map(str, speeds)),
             "link": link_us,
             "link-gbps": link_gbps,
         }

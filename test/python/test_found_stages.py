@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
 from pathlib import Path
@@ -15,7 +16,8 @@ import pytest
 
 import epl
 from steps import assert_near
-from test_models import train
+from test_micro_batches import MIXING, OF_EACH
+from test_models import NAMES, train
 
 HERE = Path(__file__).name
 
@@ -134,6 +136,29 @@ def one_scope(monkeypatch: pytest.MonkeyPatch, stages: int) -> None:
         monkeypatch.setattr(epl, name, lambda *_, **__: epl.auto_stages(stages, name="model"))
 
 
+def recomputed(ws: list[jax.Array], x: jax.Array) -> Any:
+    """Two products are recomputed as one: a cut between them is within that."""
+
+    @jax.checkpoint
+    def layer(h: jax.Array, a: jax.Array, b: jax.Array) -> jax.Array:
+        return jnp.maximum(jnp.maximum(h @ a, 0) @ b, 0) + h
+
+    def loss(ws: list[jax.Array]) -> jax.Array:
+        h = x
+        for a, b in zip(ws[::2], ws[1::2], strict=True):
+            h = layer(h, a, b)
+        return (h * x).sum()
+
+    value, gradients = jax.value_and_grad(loss)(ws)
+    return [w - g for w, g in zip(ws, gradients, strict=True)], value
+
+
+@pytest.mark.parametrize(("stages", "count"), [(2, 4), (3, 1), (4, 4)])
+def test_recomputed_work_is_cut(stages: int, count: int) -> None:
+    made = found(recomputed, stages, count, stages, state="ws", batch="x")
+    assert_same_bits(made, recomputed, whole_numbers(4, 16)[:2])
+
+
 CUTS = [(2, 4, 2), (4, 4, 4), (2, 2, 4)] if os.environ.get("EPL_NIGHTLY") else [(2, 4, 2), (4, 4, 4)]
 
 
@@ -152,6 +177,82 @@ def test_models_in_found_stages(
     state, losses = train(model, steps)
     np.testing.assert_allclose(losses, expected_losses, rtol=model.tolerance)
     assert_near(state, expected, 10 * model.tolerance)
+
+
+SOME = NAMES if os.environ.get("EPL_NIGHTLY") else ["cnn", "gan", "lstm", "moe_top_k", "translator"]
+
+
+@pytest.mark.parametrize("name", [name for name in SOME if name not in MIXING.keys() | OF_EACH])
+def test_models_that_nobody_has_cut(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Right, or an error at a line."""
+    model = importlib.import_module(f"models.{name}").build()
+    expected, expected_losses = train(model, [jax.jit(step) for step in model.steps])
+    one_scope(monkeypatch, 2)
+    config = {"pipeline.num_micro_batch": 2}
+    steps = [epl.parallelize(s, state="state", batch=1, devices=2, config=config) for s in model.steps]
+    try:
+        state, losses = train(model, steps)
+    except epl.CompileError as error:
+        if error.place is None:
+            raise
+        return
+    np.testing.assert_allclose(losses, expected_losses, rtol=model.tolerance)
+    assert_near(state, expected, 10 * model.tolerance)
+
+
+def layers(ws: list[jax.Array], x: jax.Array) -> Any:
+    """Eight products alike."""
+
+    def loss(ws: list[jax.Array]) -> jax.Array:
+        h = x
+        for w in ws:
+            h = h @ w
+        return (h * x).sum()
+
+    value, gradients = jax.value_and_grad(loss)(ws)
+    return [w - g for w, g in zip(ws, gradients, strict=True)], value
+
+
+def machine(folder: Path, name: str, speed: int) -> str:
+    """A file of a machine of so many 10^9 multiply-adds a second, whose links take next to no time."""
+    rate, link = speed * 10**9, {"bytes_per_second": 10**13, "latency_ns": 1}
+    figures = {
+        "compute": {"f64": rate, "f32": rate, "f16": rate},
+        "memory": {"bytes_per_second": 10**13},
+        "within_process": link,
+    }
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(figures))
+    return str(path)
+
+
+ALIKE = ([np.ones((256, 256), np.float32)] * 8, np.ones((256, 256), np.float32))
+
+
+@pytest.mark.parametrize(("first", "second", "blocks"), [(3, 1, 6), (1, 3, 2), (1, 1, 4)])
+def test_faster_devices_get_more_work(first: int, second: int, blocks: int, tmp_path: Path) -> None:
+    machines = machine(tmp_path, "first", first), machine(tmp_path, "second", second)
+    config = {"cluster.machine": ",".join(machines)}
+    lowered = found(layers, 2, 4, 2, config=config, state="ws", batch="x").lower(*ALIKE)
+    assert re.search(rf"^\| +0 \| 0 to {blocks - 1} ", lowered.explain(), re.M)
+    alike = found(layers, 2, 4, 2, state="ws", batch="x").lower(*ALIKE).compile()
+    run = {"gflops": 1.0, "gbps": 1000.0, "speeds": (first, second)}
+    makespan, other = lowered.compile().simulate(**run).makespan, alike.simulate(**run).makespan
+    assert makespan == pytest.approx(other) if first == second else makespan < 0.8 * other
+
+
+def test_replicas_of_unequal_machines_are_refused(tmp_path: Path) -> None:
+    machines = machine(tmp_path, "first", 3), machine(tmp_path, "second", 1)
+    config = {"cluster.machine": ",".join(machines)}
+    step = epl.parallelize(layers, devices=2, config=config, state="ws", batch="x")
+    with pytest.raises(epl.CompileError, match=r"2 machines for 1 mesh.*1\.00 : 0\.33.*auto_stages"):
+        step.lower(*ALIKE).compile()
+
+
+def test_speeds_are_those_of_meshes() -> None:
+    made = found(integers, 2, 4, 2, state="ws", batch="x").lower(*whole_numbers(3, 16)).compile()
+    with pytest.raises(epl.Error, match="--speeds has 3 numbers, expected one for each of 2 meshes"):
+        made.simulate(gflops=1.0, gbps=1.0, speeds=(1, 2, 3))
 
 
 def test_stages_without_samples_are_refused() -> None:

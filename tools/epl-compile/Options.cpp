@@ -215,8 +215,9 @@ static void addParallelism(CLI::App &app, Options &options) {
   app.add_option(
          "--machine", options.machine,
          "what the devices can do, by which sharding and collectives are chosen: cpu, a100, h100, b200, "
-         "or a file as epl-plan machine prints it (default: what the step's module says, else cpu)")
-      ->type_name("KIND|FILE");
+         "or a file as epl-plan machine prints it (default: what the step's module says, else cpu); several, "
+         "with commas between them, are those of the meshes in their order")
+      ->type_name("KIND|FILE[,...]");
 }
 
 /// What is said while that is done.

@@ -33,6 +33,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/Timing.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
@@ -55,6 +56,16 @@ struct Reports {
   }
 };
 
+/// The machine of a name, or after an error none.
+FailureOr<MachineAttr> findMachine(ModuleOp module, const std::string &kindOrFile) {
+  module.getContext()->loadDialect<EplDialect>();
+  llvm::Expected<MachineAttr> machine = readMachine(module.getContext(), kindOrFile);
+  if (machine)
+    return *machine;
+  tool::printError(llvm::toString(machine.takeError()));
+  return failure();
+}
+
 /// A schedule from a file says which stage is on which mesh.
 void setStageMeshes(AnnotateOptions &annotateOptions, const Options &options) {
   std::vector<uint32_t> meshes = options.schedule.stageMeshes();
@@ -62,6 +73,45 @@ void setStageMeshes(AnnotateOptions &annotateOptions, const Options &options) {
     return;
   annotateOptions.numStages = int64_t(*std::ranges::max_element(meshes)) + 1;
   annotateOptions.stageMeshes = llvm::to_vector_of<int64_t>(meshes);
+}
+
+/// How much faster each machine multiplies than the first: "1 : 2.5".
+std::string describeSpeeds(ArrayRef<MachineAttr> machines) {
+  auto getRate = [](MachineAttr machine) { return double(machine.getCompute().getF32()); };
+  return llvm::join(
+      llvm::map_range(machines,
+                      [&](MachineAttr machine) {
+                        return llvm::formatv("{0:F2}", getRate(machine) / getRate(machines.front())).str();
+                      }),
+      " : ");
+}
+
+/// Puts a machine of its own on each mesh, where several were asked for. Replicas share their mesh's batch in
+/// equal parts, so that they are of one machine.
+LogicalResult setMeshMachines(ModuleOp module, const Options &options) {
+  SmallVector<StringRef> names;
+  StringRef(options.machine).split(names, ',');
+  if (names.size() < 2 || options.stage == Stage::input)
+    return success();
+  SmallVector<MachineAttr> machines;
+  for (StringRef name : names) {
+    FailureOr<MachineAttr> machine = findMachine(module, name.str());
+    if (failed(machine))
+      return failure();
+    machines.push_back(*machine);
+  }
+  auto meshes = llvm::to_vector(module.getOps<MeshOp>());
+  if (machines.size() != meshes.size()) {
+    tool::printError(std::to_string(machines.size()) + " machines for " + std::to_string(meshes.size()) +
+                     (meshes.size() == 1 ? " mesh" : " meshes") +
+                     ", expected one, or one for each mesh: the replicas on a mesh have equal parts of the "
+                     "batch, which are not shared as the machines' speeds, " +
+                     describeSpeeds(machines) + "; stages on meshes of their own are (epl.auto_stages)");
+    return failure();
+  }
+  for (auto [mesh, machine] : llvm::zip_equal(meshes, machines))
+    mesh->setAttr(EplDialect::kMachineAttr, machine);
+  return success();
 }
 
 /// Runs the phases up to `options.stage`. MLIR's own verifier looks at what a phase leaves, not at what each
@@ -129,6 +179,7 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
   };
   using Phase = Progress::Phase;
   return success(succeeded(run(Stage::global, Phase::annotate, "annotate", annotate)) &&
+                 succeeded(setMeshMachines(module, options)) &&
                  succeeded(run(Stage::global, Phase::shard, "shard", shard)) &&
                  succeeded(run(Stage::local, Phase::localize, "localize", localize)) &&
                  succeeded(run(Stage::kernel, Phase::kernel, "kernel", buildKernelPipeline)) &&
@@ -193,16 +244,13 @@ LogicalResult writePlan(ModuleOp module, const std::string &input, const Options
   return success();
 }
 
-/// Puts the machine that was asked for on the module, instead of its own.
+/// Puts the machine that was asked for on the module, instead of its own. Of several each is for a mesh.
 LogicalResult setMachine(ModuleOp module, const std::string &kindOrFile) {
-  if (kindOrFile.empty())
+  if (kindOrFile.empty() || StringRef(kindOrFile).contains(','))
     return success();
-  module.getContext()->loadDialect<EplDialect>();
-  llvm::Expected<MachineAttr> machine = readMachine(module.getContext(), kindOrFile);
-  if (!machine) {
-    tool::printError(llvm::toString(machine.takeError()));
+  FailureOr<MachineAttr> machine = findMachine(module, kindOrFile);
+  if (failed(machine))
     return failure();
-  }
   module->setAttr(EplDialect::kMachineAttr, *machine);
   return success();
 }

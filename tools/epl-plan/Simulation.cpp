@@ -7,6 +7,7 @@
 
 #include "tools/Tool.h"
 
+#include "runtime/plan/format/Error.h"
 #include "runtime/plan/model/Parts.h"
 #include "runtime/plan/model/Units.h"
 #include "runtime/plan/simulate/UnitTimes.h"
@@ -55,6 +56,13 @@ std::vector<CLI::Option *> addSimulationOptions(CLI::App &command, SimulationOpt
       ->type_name("F,I,W")
       ->check(isPositive().description(""));
   command
+      .add_option("--speeds", options.speeds,
+                  "For each mesh, how fast its devices are beside those that times are of: commands take "
+                  "their time divided by that (default: all 1)")
+      ->delimiter(',')
+      ->type_name("MESH0,MESH1,...")
+      ->check(isPositive().description(""));
+  command
       .add_option("--link", options.link,
                   "How many microseconds a message to another mesh takes, beside its send and its "
                   "receive (default 0)")
@@ -69,7 +77,8 @@ std::vector<CLI::Option *> addSimulationOptions(CLI::App &command, SimulationOpt
                   "side by side; auto (default): as the plan's kind of devices does")
       ->check(CLI::IsMember({"auto", "shared", "own"}));
   std::vector<CLI::Option *> all;
-  for (const char *name : {"--gflops", "--gbps", "--trace", "--times", "--link", "--link-gbps", "--lanes"})
+  for (const char *name :
+       {"--gflops", "--gbps", "--trace", "--times", "--speeds", "--link", "--link-gbps", "--lanes"})
     all.push_back(command.get_option(name));
   return all;
 }
@@ -112,9 +121,24 @@ static void setTimes(Simulation &simulation, const plan::PlanT &plan, const Simu
   }
 }
 
+/// Devices of meshes that are faster, or slower, than those that the times are of.
+static void setSpeeds(Simulation &simulation, const std::vector<double> &speeds) {
+  std::vector<std::vector<double>> &nanoseconds = simulation.assumptions.nanoseconds;
+  if (speeds.size() != nanoseconds.size())
+    throw Error("--speeds has " + std::to_string(speeds.size()) + " numbers, expected one for each of " +
+                std::to_string(nanoseconds.size()) + " meshes");
+  for (size_t mesh = 0; mesh < speeds.size(); ++mesh) {
+    for (double &time : nanoseconds[mesh])
+      time /= speeds[mesh];
+    simulation.times += (mesh == 0 ? "; divided by mesh by " : ", ") + numberText(speeds[mesh]);
+  }
+}
+
 Simulation simulatePlan(const plan::PlanT &plan, const SimulationOptions &options) {
   Simulation simulation;
   setTimes(simulation, plan, options);
+  if (!options.speeds.empty())
+    setSpeeds(simulation, options.speeds);
   simulation.assumptions.link.nanoseconds = options.link * nanosecondsInMicrosecond;
   if (options.linkGbps)
     simulation.assumptions.link.gbps = *options.linkGbps;

@@ -18,6 +18,7 @@ struct SimulationOptions {
   double gflops = 0, gbps = 0; // of a device; 0: to be measured
   std::string trace;           // a timeline that says what commands take instead
   std::vector<double> times;   // of F, I and W in microseconds, which say it instead; else empty
+  std::vector<double> speeds;  // of the devices of each mesh, beside those that times are of; empty: the same
   double link = 0;             // microseconds of a message
   std::optional<double> linkGbps;
   std::string lanes = "auto"; // shared, own

@@ -169,9 +169,12 @@ void WorkChain::placeParts() {
   }
 }
 
-/// The blocks whose forward work makes or reads a value, ascending. None of the values of backward work.
+/// The blocks whose forward work makes or reads a value, ascending. None of what backward work makes, nor of
+/// what constants make.
 SmallVector<unsigned> WorkChain::getKnownBlocks(Value value) const {
   Operation *producer = value.getDefiningOp();
+  if (ofBatches.contains(producer) && !samples.contains(producer))
+    return {};
   if (auto leaf = leaves.find(producer); leaf != leaves.end())
     return leaf->second;
   SmallVector<unsigned> blocks;
