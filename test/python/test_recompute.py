@@ -16,6 +16,7 @@ import optax
 import pytest
 
 import epl
+from models import gpt
 from test_models import train
 
 OPTIMIZER = optax.adam(1e-2)
@@ -168,6 +169,21 @@ def test_memory_grows_with_the_square_root_of_the_depth() -> None:
     assert arena_bytes(64, {}) > 3.8 * arena_bytes(16, {})
     assert arena_bytes(64, AUTO) < 2.2 * arena_bytes(16, AUTO)
     assert arena_bytes(64, AUTO) < 0.25 * arena_bytes(64, {})
+
+
+@pytest.mark.parametrize(("count", "most"), [(1, 0.45), (2, 0.6)])
+def test_a_gpt_takes_less_memory(count: int, most: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpt, "LAYERS", 4)
+    model = gpt.build()
+    config = {"pipeline.num_micro_batch": count}
+    plain, again = (
+        epl.parallelize(model.steps[0], state="state", batch=1, devices=1, config=config | mode)
+        .lower(model.state, model.batch(np.random.default_rng(0)))
+        .compile()
+        .plan.arena_bytes
+        for mode in ({}, AUTO)
+    )
+    assert again < most * plain
 
 
 def test_scopes_behind_the_last_one_are_not_computed_again() -> None:

@@ -14,8 +14,13 @@
 #include "dialect/Bytes.h"
 #include "passes/shard/analysis/Rules.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace mlir::epl;
+
+/// How many cuts are looked at, at most: the search takes time by their product with the ops.
+static constexpr size_t kMaxCandidates = 1000;
 
 namespace {
 /// A value of a place that ops of later places read.
@@ -152,7 +157,8 @@ void Chain::measure() {
     savedUpTo.push_back(savedUpTo.back() + bytes);
 }
 
-/// A cut is worth a look where no neighbour is narrower.
+/// A cut is worth a look where no neighbour is narrower. Of a long line the narrowest in each of
+/// kMaxCandidates stretches are looked at.
 void Chain::findCandidates() {
   SmallVector<int64_t> widths(ops.size() + 1, 0);
   for (auto [own, values] : llvm::enumerate(crossings))
@@ -160,11 +166,20 @@ void Chain::findCandidates() {
       widths[own] += crossing.bytes;
       widths[crossing.lastRead] -= crossing.bytes;
     }
-  for (size_t i = 1; i < widths.size(); ++i)
-    widths[i] += widths[i - 1];
+  std::partial_sum(widths.begin(), widths.end(), widths.begin());
+  auto isNarrow = [&](size_t i) {
+    return widths[i] > 0 && (i == 0 || widths[i] <= widths[i - 1]) && widths[i] <= widths[i + 1];
+  };
   isCandidate.assign(ops.size(), false);
-  for (size_t i = 0; i + 1 < ops.size(); ++i)
-    isCandidate[i] = widths[i] > 0 && (i == 0 || widths[i] <= widths[i - 1]) && widths[i] <= widths[i + 1];
+  size_t stretch = ops.size() / kMaxCandidates + 1;
+  for (size_t begin = 0; begin + 1 < ops.size(); begin += stretch) {
+    std::optional<size_t> narrowest;
+    for (size_t i = begin; i < std::min(begin + stretch, ops.size() - 1); ++i)
+      if (isNarrow(i) && (!narrowest || widths[i] < widths[*narrowest]))
+        narrowest = i;
+    if (narrowest)
+      isCandidate[*narrowest] = true;
+  }
 }
 
 /// The least that is kept for a cut behind place `cut` and those before it. A value that crosses the cut
