@@ -13,8 +13,8 @@ namespace {
 
 void mlir::epl::buildPlacePipeline(OpPassManager &pm, const ShardOptions &options) {
   // A loop is on one mesh, so those with parts on several, or cut into stages, are unrolled before meshes are
-  // split; after that each function has one mesh, and no pass below knows of others. Micro-batches are a loop of the whole
-  // step, whatever meshes it is on.
+  // split; after that each function has one mesh, and no pass below knows of others. Micro-batches are a loop
+  // of the whole step, whatever meshes it is on.
   pm.addPass(createUnrollLoopsPass());
   pm.addPass(createFindStagesPass({options.microBatches, options.explainStages}));
   pm.addPass(createFormMicroBatchesPass({options.microBatches}));
