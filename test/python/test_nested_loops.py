@@ -118,6 +118,35 @@ def test_whole_numbers_are_bit_equal(count: int, devices: int) -> None:
     assert any(" in <" in loop for loop in loops(made.lower(w, key, x).as_text("local")))
 
 
+def masked(params: Any, key: jax.Array, x: jax.Array, mask: jax.Array) -> Any:
+    """Layers with dropout by a key that they carry and the step returns; a mean over samples that count."""
+
+    def layer(carried: Any, own: jax.Array) -> tuple[Any, None]:
+        h, key = carried
+        key, drop = jax.random.split(key)
+        h = h + jax.nn.gelu(h @ own)
+        return (jnp.where(jax.random.bernoulli(drop, 0.9, h.shape), h / 0.9, 0), key), None
+
+    def loss(params: Any) -> tuple[jax.Array, jax.Array]:
+        (h, last), _ = jax.lax.scan(layer, (x, key), params)
+        return ((h**2).mean(axis=1) * mask).sum() / mask.sum(), last
+
+    (value, last), gradients = jax.value_and_grad(loss, has_aux=True)(params)
+    norm = jnp.sqrt((gradients**2).sum())
+    return params - 0.1 * gradients / (1 + norm), value, jax.random.key_data(last)
+
+
+@pytest.mark.parametrize("options", [{}, {"zero.level": "v3"}, {"gradient_checkpoint.type": "auto"}])
+@pytest.mark.parametrize(("count", "devices"), [(4, 1), (4, 2)])
+def test_dropout_in_layers(count: int, devices: int, options: dict[str, Any]) -> None:
+    random = np.random.default_rng(0)
+    params, x = random.normal(size=(24, 8, 8)).astype("f") * 0.2, random.normal(size=(16, 8)).astype("f")
+    mask, key = (random.random(16) < 0.7).astype("f"), jax.random.key(0)
+    made = in_micro_batches(masked, count, devices, state="params", batch=("x", "mask"), config=options)
+    assert_near(made(params, key, x, mask), jax.jit(masked)(params, key, x, mask), 1e-4)
+    assert sum(" in <" in loop for loop in loops(made.lower(params, key, x, mask).as_text("local"))) == 2
+
+
 def layers_loss(params: Any, x: jax.Array) -> jax.Array:
     """Two stages, each with layers under a scan, beside one without."""
 
