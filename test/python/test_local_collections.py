@@ -257,6 +257,22 @@ def test_a_batch_along_another_dimension_and_one_that_is_whole() -> None:
     assert_near(list(made(w, x, whole)[1:]), list(expected), 1e-5)
 
 
+def test_what_a_step_prints_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
+    def step(w: jax.Array, x: jax.Array) -> Any:
+        def iteration(total: jax.Array, row: jax.Array) -> Any:
+            jax.debug.print("total {:.0f}", total)
+            return total + row.sum(), None
+
+        total, _ = jax.lax.scan(iteration, jnp.zeros(()), x)
+        epl.add_to_collection(total, KEYS.LOCAL_CONCAT_OBJECTS)
+        return w, total
+
+    w, x = np.ones(2, "f"), np.ones((4, 2), "f")
+    found = in_micro_batches(step, 2, state="w", batch="x", debug=True)(w, x)[1]
+    np.testing.assert_array_equal(found, [4, 4])
+    assert capsys.readouterr().out.split() == ["total", "0", "total", "2", "total", "4", "total", "6"]
+
+
 def test_global_collections_are_of_the_batch() -> None:
     w, x, _ = labelled()
     step = collected_in([KEYS.GLOBAL_CONCAT_OBJECTS], lambda w, x, _: (x @ w).max())

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from epl.adapters.jax import hooks, micro_values
+from epl.adapters.jax import jaxprs, micro_values
 from epl.adapters.jax.sample_match import Match
 
 ROWS, COUNT = 8, 4
@@ -100,7 +100,7 @@ def of_each(function: Function) -> Any:
 
 @pytest.mark.parametrize("name", EACH)
 def test_parts_of_what_is_made_of_all_samples(name: str) -> None:
-    function, (whole, micro) = EACH[name], map(hooks.inlined, traces(EACH[name]))
+    function, (whole, micro) = EACH[name], map(jaxprs.inlined, traces(EACH[name]))
     [out] = micro.jaxpr.outvars
     found = Match(whole, micro, [0], COUNT).found(out)
     assert [part.value for part in found] == whole.jaxpr.outvars

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax.extend.core import Literal, Primitive
 from jax.interpreters import ad, batching, mlir
 
-from epl.adapters.jax import hooks
+from epl.adapters.jax import hooks, jaxprs
 from epl.errors import ArgumentError, Place
 
 _primitive = Primitive("epl_collect")
@@ -77,7 +77,7 @@ def _marks(equation: Any) -> Iterator[tuple[Any, Collected]]:
     """Variables that an equation marks, or what it calls."""
     if equation.primitive is _primitive:
         yield equation.invars[0], Collected(equation.params["key"], hooks.place(equation))
-    elif (called := hooks.called(equation)) is not None:
+    elif (called := jaxprs.called(equation)) is not None:
         ends = [*called.jaxpr.invars, *called.jaxpr.outvars]
         found = find(called.jaxpr.replace(outvars=ends))
         for variable, collected in zip([*equation.invars, *equation.outvars], found, strict=True):

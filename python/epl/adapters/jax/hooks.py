@@ -234,39 +234,6 @@ def equations(jaxpr: Any, caller: Place | None = None) -> Iterator[tuple[str, li
             yield from equations(inner, line)
 
 
-_CALLED = {"jit": "jaxpr", "closed_call": "call_jaxpr", "remat2": "jaxpr"}
-_CALLED |= {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"}
-
-
-def called(equation: Any) -> Any:
-    """The closed jaxpr that an equation calls with its operands, and whose results are its own, or None."""
-    jaxpr = equation.params.get(_CALLED.get(equation.primitive.name))
-    return core.ClosedJaxpr(jaxpr, ()) if isinstance(jaxpr, core.Jaxpr) else jaxpr
-
-
-def inlined(jaxpr: Any) -> Any:
-    """A closed jaxpr without calls, except for what `jax.checkpoint` computes again."""
-
-    def evaluate(closed: Any, values: Sequence[Any]) -> list[Any]:
-        known = dict(zip(closed.jaxpr.invars, values, strict=True))
-        known |= dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
-
-        def read(value: Any) -> Any:
-            return value.val if isinstance(value, core.Literal) else known[value]
-
-        for equation in closed.jaxpr.eqns:
-            operands, inner = [read(value) for value in equation.invars], called(equation)
-            is_kept = inner is None or equation.params.get("differentiated")
-            with standing_at(equation):
-                results = bind(equation, operands) if is_kept else evaluate(inner, operands)
-            known.update(zip(equation.outvars, results, strict=True))
-        return [read(value) for value in closed.jaxpr.outvars]
-
-    return jax.make_jaxpr(lambda *values: evaluate(jaxpr, values))(
-        *(jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in jaxpr.in_avals)
-    )
-
-
 def numbers(constant: Any) -> np.ndarray[Any, Any]:
     """A constant of a jaxpr in memory; of typed keys their numbers."""
     return np.asarray(constant._base_array if isinstance(constant, KEY_TYPE) else constant)

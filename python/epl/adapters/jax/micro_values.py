@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import Literal
 
-from epl.adapters.jax import hooks
+from epl.adapters.jax import hooks, jaxprs
 from epl.adapters.jax.sample_match import Match, Part
 
 Combine = Callable[[Any], Any]
@@ -39,7 +39,10 @@ def rewritten(
       micro: the step, traced for one of `count` micro-batches.
       combine: of each result, what to make of its values for all micro-batches; None: it stays.
     """
-    whole, micro = hooks.inlined(whole), hooks.inlined(micro)
+    whole, micro = (
+        jaxprs.inlined(whole),
+        jaxprs.silent(jaxprs.inlined(micro)),
+    )  # the batch shows what it prints
     pairs = zip(whole.in_avals, micro.in_avals, strict=True)
     matched = Match(whole, micro, [_sample_dim(a.shape, b.shape) for a, b in pairs], count)
     parts = {variable: _chosen(found) for variable, found in matched.parts.items()}

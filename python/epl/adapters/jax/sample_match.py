@@ -17,7 +17,7 @@ from typing import Any
 
 from jax.extend.core import Literal
 
-from epl.adapters.jax import hooks
+from epl.adapters.jax import hooks, jaxprs
 from epl.adapters.jax.sample_rules import Dims, MixedError, alike, require, result_dims
 
 _MOST_CHOICES = 16  # of parts that the operands of an equation are
@@ -58,8 +58,7 @@ class Match:
         arguments = zip(micro.jaxpr.invars, map(Part, whole.jaxpr.invars, dims), strict=True)
         self.parts |= {variable: [part] for variable, part in arguments}
         for equation in micro.jaxpr.eqns:
-            if not equation.effects:
-                self._match(equation)
+            self._match(equation)
 
     def value(self, value: Any) -> Any:
         """What stands for a value of the batch."""
@@ -96,7 +95,7 @@ class Match:
 
 def _repeats(first: Any, second: Any) -> bool:
     shapes = ([out.aval.shape for out in each.outvars] for each in (first, second))
-    return not second.effects and next(shapes) == next(shapes) and alike(first, second)
+    return next(shapes) == next(shapes) and alike(first, second)
 
 
 def _constants(jaxpr: Any) -> dict[Any, Any]:
@@ -124,8 +123,8 @@ def _body_dims(whole: Any, micro: Any, dims: Sequence[int | None], count: int) -
 def _result_dims(whole: Any, micro: Any, dims: Sequence[int | None], count: int) -> Dims:
     """Of the results of an equation; `MixedError` if those of a micro-batch are no parts."""
     require(_ranks(whole.outvars) == _ranks(micro.outvars))
-    if (called := hooks.called(whole)) is not None:
-        found = _body_dims(called, hooks.called(micro), dims, count)
+    if (called := jaxprs.called(whole)) is not None:
+        found = _body_dims(called, jaxprs.called(micro), dims, count)
     elif whole.primitive.name == "scan":
         found = _scan(whole, micro, list(dims), count)
     elif whole.primitive.name == "cond":
