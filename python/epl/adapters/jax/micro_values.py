@@ -39,10 +39,8 @@ def rewritten(
       micro: the step, traced for one of `count` micro-batches.
       combine: of each result, what to make of its values for all micro-batches; None: it stays.
     """
-    whole, micro = (
-        jaxprs.inlined(whole),
-        jaxprs.silent(jaxprs.inlined(micro)),
-    )  # the batch shows what it prints
+    # What the step prints and checks is the batch's.
+    whole, micro = jaxprs.inlined(whole), jaxprs.silent(jaxprs.inlined(micro))
     pairs = zip(whole.in_avals, micro.in_avals, strict=True)
     matched = Match(whole, micro, [_sample_dim(a.shape, b.shape) for a, b in pairs], count)
     parts = {variable: _chosen(found) for variable, found in matched.parts.items()}
