@@ -20,8 +20,8 @@ std::string listMachineKinds();
 /// The table of a kind, or null if there is none.
 MachineAttr getMachineOfKind(MLIRContext *context, StringRef kind);
 
-/// The machine of a mesh that has its own, or of the mesh of a function; else of the module that `op` is or is in; the table of "cpu"
-/// where nothing is said.
+/// The machine of a mesh that has its own, or of the mesh of a function; else of the module that `op` is or
+/// is in; the table of "cpu" where nothing is said.
 MachineAttr getMachine(Operation *op);
 
 /// The multiply-adds a second of elements of `type`, or of those of a tensor type.

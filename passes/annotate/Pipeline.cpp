@@ -19,7 +19,8 @@ void mlir::epl::buildAnnotatePipeline(OpPassManager &pm, const AnnotateOptions &
   // stamps each op with its scope, and what comes after reads stamps only.
   pm.addNestedPass<func::FuncOp>(createApplyDefaultsPass({.findStages = options.findStages > 0}));
   pm.addNestedPass<func::FuncOp>(createGeneralizeOpsPass());
-  pm.addNestedPass<func::FuncOp>(createFlattenScopesPass({.stages = std::max(int64_t(1), int64_t(options.findStages))}));
+  pm.addNestedPass<func::FuncOp>(
+      createFlattenScopesPass({.stages = std::max(int64_t(1), int64_t(options.findStages))}));
   bool isStaged = options.numStages > 0;
   pm.addPass(createFormTaskgraphsPass(
       {.colocate = options.colocate, .devices = options.devices, .keepUnnamed = isStaged}));

@@ -46,10 +46,11 @@ struct ShardOptions : PassPipelineOptions<ShardOptions> {
                                               "dropped, and why, and where each pending reduction is "
                                               "completed, and for whom"),
                                llvm::cl::init(false)};
-  Option<bool> explainStages{*this, "explain-stages",
-                             llvm::cl::desc("Remark, as a table, what each stage that is found takes, and the "
-                                            "next best cut"),
-                             llvm::cl::init(false)};
+  Option<bool> explainStages{
+      *this, "explain-stages",
+      llvm::cl::desc("Remark, as a table, what each stage that is found takes, and the "
+                     "next best cut"),
+      llvm::cl::init(false)};
   Option<int64_t> microBatches{*this, "micro-batches",
                                llvm::cl::desc("How many micro-batches the batch is cut into"),
                                llvm::cl::init(1)};
