@@ -63,7 +63,7 @@ def groups() -> dict[str, Group]:
     }
     result["split step GPT"] = training.split_speed
     result["micro-batches"] = training.accumulation
-    result["amp"] = training.mixed_precision
+    result["mixed precision"] = training.mixed_precision
     result["sharding"] = sharding.sharding
     result["executor"] = native.executor
     result["plan growth"] = native.growth
