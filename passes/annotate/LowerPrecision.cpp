@@ -75,8 +75,8 @@ static bool isOfF32(GenericOp op) {
          });
 }
 
-/// The ops that apply gradients: those of the kind apply, and those on states alone that nothing else reads,
-/// such as the roots of a preconditioner.
+/// The ops that apply gradients: those of the kind apply, and those of the forward work on states alone that
+/// nothing else reads, such as the roots of a preconditioner.
 static DenseSet<Operation *> findApplied(func::FuncOp function) {
   Block &body = function.front();
   DenseSet<Operation *> ofStates, applied;
@@ -95,8 +95,9 @@ static DenseSet<Operation *> findApplied(func::FuncOp function) {
                : applied.contains(user);
   };
   for (Operation &op : llvm::reverse(body.without_terminator()))
-    if (getWork(&op).getKind() == WorkKind::apply ||
-        (ofStates.contains(&op) && llvm::all_of(op.getUses(), applies)))
+    if (WorkKind kind = getWork(&op).getKind();
+        kind == WorkKind::apply ||
+        (kind == WorkKind::forward && ofStates.contains(&op) && llvm::all_of(op.getUses(), applies)))
       applied.insert(&op);
   return applied;
 }

@@ -175,6 +175,14 @@ def test_the_optimizer_stays_what_it_is() -> None:
     assert "stays f32, as it applies gradients" in text
 
 
+def test_a_step_without_a_batch_is_lowered() -> None:
+    def step(w: Any, x: Any) -> Any:
+        return w - jax.grad(lambda w: ((x @ w) ** 2).mean())(w)
+
+    text = parallelize(step, batch=()).lower(jnp.ones((3, 2)), jnp.ones((4, 3))).explain()
+    assert "takes operands of bf16 and adds up in f32; 2 like this" in text
+
+
 def test_a_step_of_f64_is_not_changed() -> None:
     def step(w: Any, x: Any) -> Any:
         return w - jax.grad(lambda w: ((x @ w) ** 2).mean())(w)
