@@ -1,8 +1,11 @@
-// Mutations of schedules: the units of a plan, and which of them its commands are of. Other plans have none.
+// Mutations of schedules: the units of a plan, which of them its commands are of, what micro-batches are, and
+// the edges that let memory be used again. Other plans have none.
 
 #include "test/unit/mutation/Mutations.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 namespace epl::runtime::test {
 namespace {
@@ -65,11 +68,67 @@ std::vector<Mutation> units(const PlanT &plan) {
   return list;
 }
 
+/// The commands of each unit, by loop, stage and kind, then by micro-batch.
+using Iterations =
+    std::map<std::tuple<uint32_t, uint32_t, plan::UnitKind>, std::map<uint32_t, std::vector<size_t>>>;
+
+Iterations iterationsOf(const PlanT &plan) {
+  Iterations iterations;
+  for (size_t command = 0; command < plan.commands.size(); ++command)
+    if (int32_t index = plan.commands[command]->unit; index >= 0) {
+      const plan::Unit &unit = plan.units[size_t(index)];
+      iterations[{unit.loop(), unit.stage(), unit.kind()}][unit.micro_batch()].push_back(command);
+    }
+  return iterations;
+}
+
+/// Each command does what the same one of the next micro-batch does, and that one what it does.
+std::vector<Mutation> exchangedIterations(const PlanT &plan) {
+  std::vector<Mutation> list;
+  for (const auto &[stage, units] : iterationsOf(plan))
+    for (const auto &[microBatch, commands] : units) {
+      auto next = units.find(microBatch + 1);
+      if (next == units.end() || next->second.size() != commands.size())
+        continue;
+      for (size_t i = 0; i < commands.size(); ++i)
+        list.push_back({"#" + std::to_string(commands[i]) + " and #" + std::to_string(next->second[i]) +
+                            " for each other's micro-batch",
+                        {},
+                        [one = commands[i], other = next->second[i]](PlanT &mutant) {
+                          std::swap(mutant.commands[one]->action, mutant.commands[other]->action);
+                        }});
+    }
+  return list;
+}
+
+/// Waits of what receives, and for what sends, within units: no data need them.
+std::vector<Mutation> droppedBackEdges(const PlanT &plan) {
+  std::vector<Mutation> list;
+  auto isOfUnit = [&](uint32_t command) { return plan.commands[command]->unit >= 0; };
+  auto has = [&](uint32_t command, plan::Action action) {
+    return plan.commands[command]->action.type == action;
+  };
+  for (uint32_t command = 0; command < plan.commands.size(); ++command)
+    for (const plan::Wait &wait : plan.commands[command]->waits)
+      if (uint32_t earlier = wait.command();
+          isOfUnit(command) && isOfUnit(earlier) &&
+          (has(command, plan::Action::Receive) || has(earlier, plan::Action::Send)))
+        list.push_back({"edge #" + std::to_string(earlier) + " to #" + std::to_string(command) + " dropped",
+                        {},
+                        [=](PlanT &mutant) {
+                          std::erase_if(mutant.commands[command]->waits,
+                                        [=](const plan::Wait &each) { return each.command() == earlier; });
+                        }});
+  return list;
+}
+
 } // namespace
 
 std::vector<MutationClass> unitMutations() {
   return {{"unit of a command changed", Promise::harmless, members},
-          {"schedule of a mesh changed", Promise::harmless, units}};
+          {"schedule of a mesh changed", Promise::harmless, units},
+          {"work of two micro-batches exchanged", Promise::harmless, exchangedIterations},
+          {"edge back to earlier units dropped", Promise::harmless, droppedBackEdges}};
 }
 
 } // namespace epl::runtime::test
