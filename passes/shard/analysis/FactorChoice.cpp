@@ -342,7 +342,9 @@ FailureOr<SmallVector<Status>> FunctionRules::getStatuses(Operation *op, StateOf
   return statuses;
 }
 
-/// Whether the results of an op on operands of these statuses are sums, or complete; then sets their states.
+/// Whether the results of an op on operands of these statuses are all sums, or all complete; then sets their
+/// states. One that has both could be done in iterations over micro-batches and behind them, but not in one
+/// place.
 bool FunctionRules::isLinear(Operation *op, ArrayRef<Status> operands,
                              SmallVectorImpl<AxisState> &results) const {
   results.clear();
@@ -351,7 +353,7 @@ bool FunctionRules::isLinear(Operation *op, ArrayRef<Status> operands,
       return false;
     results.push_back(status == Status::partial ? AxisState::pending(ReductionKind::sum) : AxisState());
   }
-  return true;
+  return llvm::all_equal(results);
 }
 
 /// Takes all complete inputs for sums of which one member has all. What an op starts from is not masked.

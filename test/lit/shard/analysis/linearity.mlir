@@ -209,6 +209,28 @@ func.func @sums(%u: tensor<8xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}
   return
 }
 
+// The results of an op are all pending or all complete: what is done on addends alone is not at hand elsewhere.
+// CHECK-LABEL: func.func @results_of_both
+func.func @results_of_both(%x: !x {epl.sharding = #epl.sharding<@mesh, [{"data"}, {}]>}, %n: !v) {
+  %zero = arith.constant dense<0.0> : !v
+  // CHECK: linalg.reduce {{.*}} partial = sum{"data"}>
+  %p = linalg.reduce { arith.addf } ins(%x : !x) outs(%zero : !v) dimensions = [0]
+  // CHECK: linalg.generic {{.*}}epl.sharding = [#epl.sharding<@mesh, [{}]>, #epl.sharding<@mesh, [{}]>]
+  %0:2 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+      iterator_types = ["parallel"]} ins(%p, %n : !v, !v) outs(%zero, %n : !v, !v) {
+  ^bb0(%a: f32, %b: f32, %c: f32, %d: f32):
+    linalg.yield %a, %d : f32, f32
+  } -> (!v, !v)
+  // CHECK: linalg.generic {{.*}}epl.sharding = [#epl.sharding<@mesh, [{}], partial = sum{"data"}>, #epl.sharding<@mesh, [{}], partial = sum{"data"}>]
+  %1:2 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+      iterator_types = ["parallel"]} ins(%p, %n : !v, !v) outs(%zero, %zero : !v, !v) {
+  ^bb0(%a: f32, %b: f32, %c: f32, %d: f32):
+    %m = arith.mulf %a, %b : f32
+    linalg.yield %a, %m : f32, f32
+  } -> (!v, !v)
+  return
+}
+
 // What is solved is linear in the right-hand side, not in the matrix; a factorization is not linear at all.
 // CHECK-LABEL: func.func @matrices
 func.func @matrices(%x: tensor<8x4x4xf32> {epl.sharding = #epl.sharding<@mesh, [{"data"}, {}, {}]>}, %a: tensor<4x4xf32>) {
