@@ -118,6 +118,7 @@ void PlanBuilder::addPart(LoopStackOp op, int64_t part) {
 }
 
 void PlanBuilder::addCopy(Operation *op, StringRef name, plan::CopyT copy) {
+  setGuards(op); // others than those of the command before
   if (copy.size > 0)
     builder.copy(getInfo(op, name, {}), copy);
 }
