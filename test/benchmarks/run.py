@@ -43,6 +43,14 @@ def factorizations(effort: Effort) -> Iterator[table.Row]:
         yield table.Row(**found)
 
 
+def simulation(effort: Effort) -> Iterator[table.Row]:
+    """Steps of pipelines beside what their simulation says, in a process of its own."""
+    program = Path(__file__).parent / "simulation.py"
+    arguments = ["--rounds", str(effort.rounds)] + (["--steps=2", "--width=64"] if effort.quick else [])
+    for found in native.lines(sys.executable, str(program), *arguments):
+        yield table.Row(**found)
+
+
 def groups() -> dict[str, Group]:
     """What can be measured, by name."""
     result: dict[str, Group] = {}
@@ -64,6 +72,7 @@ def groups() -> dict[str, Group]:
     result["split step GPT"] = training.split_speed
     result["micro-batches"] = training.accumulation
     result["mixed precision"] = training.mixed_precision
+    result["simulation"] = simulation
     result["sharding"] = sharding.sharding
     result["executor"] = native.executor
     result["plan growth"] = native.growth

@@ -8,7 +8,7 @@ import os
 import platform
 import statistics
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,8 @@ class Row:
     """What was measured, in rounds: ours, and the peer's right beside it.
 
     `goal` bounds the ratio, or, where there is no peer, ours. `best` compares the best rounds of each instead
-    of neighbouring ones: for machines that others use meanwhile.
+    of neighbouring ones: for machines that others use meanwhile. `within`: the goal's inverse is the least
+    that the ratio may be, as where the peer is a prediction.
     """
 
     what: str
@@ -34,6 +35,7 @@ class Row:
     goal: float | None = None
     unit: str = "s"
     best: bool = False
+    within: bool = False
 
     def typical(self, rounds: list[float]) -> float:
         """One value that stands for all rounds."""
@@ -56,7 +58,9 @@ class Row:
     @property
     def met(self) -> bool | None:
         """Whether the value meets the goal."""
-        return None if self.goal is None else self.value <= self.goal
+        if self.goal is None:
+            return None
+        return self.value <= self.goal and (not self.within or self.value >= 1 / self.goal)
 
     def cells(self) -> list[str]:
         """The row of the table."""
@@ -70,9 +74,14 @@ class Row:
             quantity(self.typical(self.peer), self.unit) if self.peer else "",
             show(self.value) if self.peer else "",
             f"{show(min(self.rounds))} to {show(max(self.rounds))}",
-            "" if self.goal is None else f"<= {show(self.goal)}",
+            self._bounds(show),
             {None: "", True: "yes", False: "NO"}[self.met],
         ]
+
+    def _bounds(self, show: Callable[[float | None], str]) -> str:
+        if self.goal is None:
+            return ""
+        return f"{show(1 / self.goal)}-{show(self.goal)}" if self.within else f"<= {show(self.goal)}"
 
     def json(self) -> dict[str, Any]:
         """All that the row knows."""
