@@ -5,7 +5,8 @@
 // loop stand together, in one over micro-batches those of each loop that is in it. For each iteration their
 // values are bound to buffers anew: a carried value to what the iteration before made of it, so that nothing
 // is copied. A stack that only slices read is never made: a slice is the buffer that was to be its part. Of
-// other stacks each iteration writes its part.
+// other stacks each iteration writes its part. A slice of any other tensor is a view of its buffer, as
+// iterations are its outermost dimension.
 //
 //===----------------------------------------------------------------------===//
 
@@ -85,13 +86,8 @@ void PlanBuilder::addSlice(LoopSliceOp op, int64_t part) {
     buffers[op] = parts->second[part];
     return;
   }
-  RankedTensorType type = getLocalType(op, cast<DistType>(op.getType()));
-  plan::CopyT copy;
-  copy.source = buffers.lookup(op.getOperand());
-  copy.target = addBuffer(op, type, "slice");
-  copy.size = getBytes(type);
-  copy.from = part * copy.size;
-  addCopy(op, "slice", copy);
+  uint64_t size = getBytes(getLocalType(op, cast<DistType>(op.getType())));
+  buffers[op] = builder.addView("slice", buffers.lookup(op.getOperand()), uint64_t(part) * size, size);
 }
 
 void PlanBuilder::addPart(LoopStackOp op, int64_t part) {

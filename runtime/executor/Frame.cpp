@@ -1,5 +1,7 @@
 #include "runtime/executor/Frame.h"
 
+#include "runtime/plan/model/Access.h"
+
 namespace epl::runtime {
 
 Frame::Mesh::Mesh(const LoadedPlan &loaded, uint32_t part)
@@ -14,8 +16,8 @@ Frame::Mesh::Mesh(const LoadedPlan &loaded, uint32_t part)
     arenas.push_back(loaded.devices()->allocate(loaded.ranks().device(part, ranks[i]), plan.arena_size,
                                                 Memory::Fill::zeros));
     for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer)
-      if (plan.buffers[buffer]->slot < 0)
-        addresses.set(ranks[i], buffer, arenas.back()->address() + plan.buffers[buffer]->offset);
+      if (BufferPlace place = placeOf(plan, buffer); place.slot < 0)
+        addresses.set(ranks[i], buffer, arenas.back()->address() + place.offset);
   }
 }
 

@@ -30,8 +30,8 @@ void CallStep::prepare(const Frame::Cursor &cursor) {
   for (uint32_t slot = 0; slot < plan.slots.size() && plan.slots[slot]->role != plan::SlotRole::result;
        ++slot)
     fill(cursor, slot);
-  for (auto [buffer, slot] : setup.memory[cursor.program.part()].buffers())
-    cursor.mesh.addresses.set(cursor.rank, buffer, address(cursor, slot));
+  for (auto [buffer, slot, offset] : setup.memory[cursor.program.part()].buffers())
+    cursor.mesh.addresses.set(cursor.rank, buffer, address(cursor, slot) + offset);
 }
 
 /// Copies an argument, if it is not used where it is.

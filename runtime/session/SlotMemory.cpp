@@ -1,13 +1,15 @@
 #include "runtime/session/SlotMemory.h"
 
+#include "runtime/plan/model/Access.h"
+
 namespace epl::runtime {
 
 SlotMemory::SlotMemory(const LoadedPlan &loaded, uint32_t part, const Slots &slots)
     : numRanks(loaded.program(part).topology().size()) {
   const plan::PlanT &plan = loaded.program(part).plan();
   for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer)
-    if (plan.buffers[buffer]->slot >= 0)
-      slotBuffers.push_back({buffer, uint32_t(plan.buffers[buffer]->slot)});
+    if (BufferPlace place = placeOf(plan, buffer); place.slot >= 0)
+      slotBuffers.push_back({buffer, uint32_t(place.slot), place.offset});
   memory.resize(plan.slots.size() * numRanks);
   for (uint32_t slot = 0; slot < plan.slots.size(); ++slot) {
     if (plan.slots[slot]->role == plan::SlotRole::state || plan.slots[slot]->updates >= 0)

@@ -9,9 +9,10 @@ namespace epl::runtime {
 /// Of the slots of one program, for every step of a session: made once, so that steps allocate nothing.
 class SlotMemory {
 public:
-  /// A buffer that is a slot.
+  /// A buffer that is a slot, or a view of one: where it begins there.
   struct SlotBuffer {
     uint32_t buffer, slot;
+    uint64_t offset;
   };
 
   SlotMemory(const LoadedPlan &plan, uint32_t part, const Slots &slots);

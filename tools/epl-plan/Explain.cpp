@@ -120,7 +120,8 @@ private:
   void explainMemory() {
     uint64_t slots = 0, temporaries = 0;
     for (const auto &buffer : plan.buffers)
-      (buffer->slot >= 0 ? slots : temporaries) += buffer->size;
+      if (buffer->view_of < 0)
+        (buffer->slot >= 0 ? slots : temporaries) += buffer->size;
     Peak peak = peakOf(plan);
     auto line = [&](uint64_t bytes) -> std::ostream & {
       return out << right(bytesText(double(bytes)), 10) << "  ";

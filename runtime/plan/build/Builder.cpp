@@ -5,6 +5,7 @@
 #include "runtime/plan/build/Results.h"
 #include "runtime/plan/format/Error.h"
 #include "runtime/plan/format/Writer.h"
+#include "runtime/plan/model/Access.h"
 #include "runtime/plan/model/Mesh.h"
 #include "runtime/plan/model/Origins.h"
 #include "runtime/plan/model/Summary.h"
@@ -101,6 +102,16 @@ uint32_t Builder::addBuffer(std::string name, uint64_t size) {
   buffer.name = std::move(name);
   buffer.size = size;
   return append(plan.buffers, std::move(buffer));
+}
+
+uint32_t Builder::addView(std::string name, uint32_t buffer, uint64_t offset, uint64_t size) {
+  const plan::BufferT &whole = *plan.buffers.at(buffer);
+  plan::BufferT view;
+  view.name = std::move(name);
+  view.size = size;
+  view.view_of = int32_t(rootOf(plan, buffer));
+  view.offset = offset + (whole.view_of < 0 ? 0 : whole.offset);
+  return append(plan.buffers, std::move(view));
 }
 
 uint32_t Builder::addKernel(plan::KernelT kernel) { return append(plan.kernels, std::move(kernel)); }

@@ -47,6 +47,9 @@ public:
 
   /// Memory of one local tensor, `size` bytes; its place is up to finish.
   uint32_t addBuffer(std::string name, uint64_t size);
+  /// The `size` bytes of `buffer`, which may be a view, that begin at `offset`, a multiple of `size`. For
+  /// commands that read them.
+  uint32_t addView(std::string name, uint32_t buffer, uint64_t offset, uint64_t size);
   uint32_t addKernel(plan::KernelT kernel);
 
   // Commands, in program order. Lanes are chosen here: one for all computation, one for each communicator. A

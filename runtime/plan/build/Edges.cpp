@@ -15,13 +15,14 @@ namespace {
 struct Touch {
   Touch(uint32_t command, const Access &access)
       : command(command), communicator(access.communicator), count(access.count),
-        elementBytes(access.elementBytes), extent(access.extent), write(access.write), remote(access.remote) {
-  }
+        elementBytes(access.elementBytes), offset(access.offset), extent(access.extent), write(access.write),
+        remote(access.remote) {}
 
   uint32_t command;
   uint32_t communicator;
   int64_t count;
   uint64_t elementBytes;
+  uint64_t offset;
   Extent extent;
   bool write, remote;
 };
@@ -29,7 +30,7 @@ struct Touch {
 /// Whether two touches of the same bytes are parts of one cut.
 bool areOfOneCut(const Touch &a, const Touch &b) {
   return a.extent != Extent::ranges && b.extent != Extent::ranges && a.communicator == b.communicator &&
-         a.count == b.count && a.elementBytes == b.elementBytes;
+         a.count == b.count && a.elementBytes == b.elementBytes && a.offset == b.offset;
 }
 
 /// Whether two touches of the same bytes may meet in the memory of some rank.
@@ -48,9 +49,10 @@ public:
   /// Calls `visit` with each touch that `access` conflicts with, then adds it.
   template <typename Visit> void add(uint32_t command, const Access &access, const Visit &visit) {
     for (ByteRange bytes : access.ranges)
-      addRange({command, access}, bytes, visit);
+      addRange({command, access}, {access.offset + bytes.begin, access.offset + bytes.end}, visit);
     if (access.extent != Extent::ranges)
-      addRange({command, access}, {0, uint64_t(access.count) * access.elementBytes}, visit);
+      addRange({command, access},
+               {access.offset, access.offset + uint64_t(access.count) * access.elementBytes}, visit);
   }
 
 private:
@@ -156,7 +158,7 @@ uint64_t addEdges(plan::PlanT &plan) {
   for (uint32_t command = 0; command < plan.commands.size(); ++command) {
     std::vector<plan::Wait> &waits = plan.commands[command]->waits;
     for (const Access &access : accessesOf(plan, mesh, *plan.commands[command]))
-      touches[access.buffer].add(command, access, [&](const Touch &earlier) {
+      touches[access.root].add(command, access, [&](const Touch &earlier) {
         waits.push_back(waitFor(earlier, access));
         ++conflicts;
       });

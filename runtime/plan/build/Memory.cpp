@@ -163,7 +163,9 @@ public:
   }
 
 private:
-  bool inArena(uint32_t buffer) const { return plan.buffers[buffer]->slot < 0; }
+  bool inArena(uint32_t buffer) const {
+    return plan.buffers[buffer]->slot < 0 && plan.buffers[buffer]->view_of < 0;
+  }
 
   /// Whether a buffer stands for a block of the arena.
   bool isPlaced(uint32_t buffer) const {
@@ -176,7 +178,7 @@ private:
       blocks[buffer].size = align(plan.buffers[buffer]->size);
     for (uint32_t command = 0; command < plan.commands.size(); ++command)
       for (const Access &access : accessesOf(plan, mesh, *plan.commands[command])) {
-        Block &block = blocks[access.buffer];
+        Block &block = blocks[access.root];
         uint32_t lane = plan.commands[command]->lane;
         block.touches.add(lane, {command, access.remote ? order.scopeOf(access.communicator) : 0});
         block.first = std::min(block.first, command);
@@ -225,20 +227,22 @@ private:
   /// Lets each output of a launch that may be written over an input take the input's place.
   void shareInPlace(uint32_t command, const plan::LaunchT &launch) {
     const plan::KernelT &kernel = *plan.kernels[launch.kernel];
+    auto root = [&](uint32_t buffer) { return rootOf(plan, buffer); };
     for (uint32_t output = 0; output < kernel.num_outputs; ++output) {
       if (kernel.in_place[output] < 0)
         continue;
       uint32_t from = launch.buffers[size_t(kernel.in_place[output])];
       uint32_t to = launch.buffers[kernel.num_inputs + output];
-      if (std::count(launch.buffers.begin(), launch.buffers.end(), from) == 1)
+      if (std::ranges::count(launch.buffers, from, root) == 1)
         share(command, from, to, 0);
     }
   }
 
   /// Lets each target of an all-reduce take the place of its source.
   void shareSources(uint32_t command, const plan::ReducePartT &reduce) {
+    auto source = [&](const plan::ReducedTensorT &tensor) { return rootOf(plan, tensor.source); };
     for (const plan::ReducedTensorT &tensor : reduce.tensors)
-      if (std::ranges::count(reduce.tensors, tensor.source, &plan::ReducedTensorT::source) == 1)
+      if (std::ranges::count(reduce.tensors, tensor.source, source) == 1)
         share(command, tensor.source, tensor.target, order.scopeOf(reduce.communicator));
   }
 
@@ -343,7 +347,7 @@ private:
 
   plan::PlanT &plan;
   Order order;
-  std::vector<Block> blocks;     // by buffer; blocks of slots stay unused
+  std::vector<Block> blocks;     // by buffer; blocks of slots and views stay unused
   std::vector<uint32_t> blockOf; // of each buffer
   LifeTree lives;                // of the blocks that are placed and written
   uint64_t compared = 0;         // pairs of blocks

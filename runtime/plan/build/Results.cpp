@@ -85,6 +85,7 @@ public:
       bind(slot, value);
     for (const auto &command : plan.commands)
       forEachBuffer(*command, [&](uint32_t &buffer) { buffer = place[buffer]; });
+    forEachView([&](int32_t &root) { root = int32_t(place[size_t(root)]); });
     dropUnusedBuffers();
   }
 
@@ -110,7 +111,7 @@ private:
   void saveArguments() {
     std::vector<std::unique_ptr<plan::CommandT>> copies;
     for (auto &[slot, value] : values) {
-      if (plan.buffers[value]->slot < 0 || value == storageOf(slot))
+      if (plan.buffers[rootOf(plan, value)]->slot < 0 || value == storageOf(slot))
         continue;
       auto saved = std::make_unique<plan::BufferT>();
       saved->name = plan.slots[slot]->name;
@@ -132,9 +133,11 @@ private:
     first.assign(plan.buffers.size(), plan.commands.size());
     last.assign(plan.buffers.size(), -1);
     for (size_t i = 0; i < plan.commands.size(); ++i)
-      forEachBuffer(*plan.commands[i], [&](uint32_t &buffer) {
-        first[buffer] = std::min(first[buffer], i);
-        last[buffer] = int64_t(i);
+      forEachBuffer(*plan.commands[i], [&](uint32_t buffer) {
+        for (uint32_t touched : {buffer, rootOf(plan, buffer)}) {
+          first[touched] = std::min(first[touched], i);
+          last[touched] = int64_t(i);
+        }
       });
   }
 
@@ -160,7 +163,7 @@ private:
 
   /// Whether `value` may live in `storage` from its first write on.
   bool canTake(uint32_t storage, uint32_t value) const {
-    if (place[value] != value || last[value] < 0)
+    if (place[value] != value || last[value] < 0 || rootOf(plan, value) != value)
       return false;
     if (last[storage] < int64_t(first[value]))
       return true;
@@ -171,7 +174,8 @@ private:
   /// element.
   bool updatesInPlace(size_t command, uint32_t storage, uint32_t value) const {
     const plan::LaunchT *launch = plan.commands[command]->action.AsLaunch();
-    if (!launch || std::ranges::count(launch->buffers, storage) != 1 ||
+    auto root = [&](uint32_t buffer) { return rootOf(plan, buffer); };
+    if (!launch || std::ranges::count(launch->buffers, storage, root) != 1 ||
         std::ranges::count(launch->buffers, value) != 1)
       return false;
     const plan::KernelT &kernel = *plan.kernels[launch->kernel];
@@ -184,7 +188,7 @@ private:
   void dropUnusedBuffers() {
     std::vector<bool> used(plan.buffers.size());
     for (const auto &command : plan.commands)
-      forEachBuffer(*command, [&](uint32_t &buffer) { used[buffer] = true; });
+      forEachBuffer(*command, [&](uint32_t buffer) { used[buffer] = used[rootOf(plan, buffer)] = true; });
     std::vector<std::unique_ptr<plan::BufferT>> kept;
     std::vector<uint32_t> index(plan.buffers.size());
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
@@ -195,6 +199,14 @@ private:
     plan.buffers = std::move(kept);
     for (const auto &command : plan.commands)
       forEachBuffer(*command, [&](uint32_t &buffer) { buffer = index[buffer]; });
+    forEachView([&](int32_t &root) { root = int32_t(index[size_t(root)]); });
+  }
+
+  /// Calls `visit` with the root of each view.
+  template <typename Visit> void forEachView(const Visit &visit) {
+    for (const auto &buffer : plan.buffers)
+      if (buffer->view_of >= 0)
+        visit(buffer->view_of);
   }
 
   plan::PlanT &plan;

@@ -198,7 +198,23 @@ std::vector<Access> accessesOf(const plan::PlanT &plan, const Mesh &mesh, const 
     result.push_back(wholeAccess(command.guards[i].buffer(), false, 1));
     result.back().operand = firstGuard + i;
   }
+  for (Access &access : result) {
+    access.root = rootOf(plan, access.buffer);
+    access.offset = access.root == access.buffer ? 0 : plan.buffers[access.buffer]->offset;
+  }
   return result;
+}
+
+uint32_t rootOf(const plan::PlanT &plan, uint32_t buffer) {
+  int32_t root = plan.buffers[buffer]->view_of;
+  return root < 0 ? buffer : uint32_t(root);
+}
+
+BufferPlace placeOf(const plan::PlanT &plan, uint32_t buffer) {
+  uint32_t root = rootOf(plan, buffer);
+  const plan::BufferT &whole = *plan.buffers[root];
+  uint64_t begin = whole.slot < 0 ? whole.offset : 0;
+  return {whole.slot, root == buffer ? begin : begin + plan.buffers[buffer]->offset};
 }
 
 int32_t communicatorOf(const Access &access) {

@@ -30,7 +30,7 @@ enum class Extent : uint8_t { ranges, ownPart, otherParts };
 
 /// Bytes of one buffer that one command touches, by the same rule on every rank.
 struct Access {
-  uint32_t buffer;
+  uint32_t buffer; // as the command names it
   bool write;
   uint32_t operand = 0; // as in the schema's Origin: operand of a read, output of a write
   bool remote = false;  // in the memory of the other members of `communicator`; always a read
@@ -39,7 +39,19 @@ struct Access {
   uint32_t communicator = 0;       // for a remote access or a part
   int64_t count = 0;               // for a part: elements of the collective
   uint64_t elementBytes = 0;       // for a part
+  uint32_t root = 0;               // whose memory it is: the buffer, or that which it is a view of
+  uint64_t offset = 0;             // of a view in its root
 };
+
+/// The buffer whose memory `buffer` is: itself, or that which it is a view of.
+uint32_t rootOf(const plan::PlanT &plan, uint32_t buffer);
+
+/// Where a buffer begins: in the storage of a slot, or (slot < 0) in the arena.
+struct BufferPlace {
+  int32_t slot;
+  uint64_t offset;
+};
+BufferPlace placeOf(const plan::PlanT &plan, uint32_t buffer);
 
 /// The communicator of an access to the memory of other ranks, or to a part; -1 for others.
 int32_t communicatorOf(const Access &access);

@@ -133,7 +133,9 @@ private:
   void dumpBuffer(uint32_t index) {
     const plan::BufferT &buffer = *plan.buffers[index];
     out << "buffer " << bufferName(plan, index) << ' ' << buffer.size << " bytes ";
-    if (buffer.slot == -1)
+    if (buffer.view_of != -1)
+      out << "at " << buffer.offset << " of b" << buffer.view_of << '\n';
+    else if (buffer.slot == -1)
       out << "at " << buffer.offset << '\n';
     else
       out << "of s" << buffer.slot << '\n';
@@ -236,6 +238,8 @@ private:
         dumpWriter(origin);
         if (origin.communicator() >= 0)
           out << " of c" << origin.communicator();
+        if (origin.offset() > 0)
+          out << " at " << origin.offset();
       });
     }
     if (command.unit >= 0 && size_t(command.unit) < plan.units.size())

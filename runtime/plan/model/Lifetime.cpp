@@ -16,7 +16,7 @@ std::vector<Lifetime> lifetimesOf(const plan::PlanT &plan) {
   Mesh mesh(plan);
   for (uint32_t command = 0; command < plan.commands.size(); ++command)
     for (const Access &access : accessesOf(plan, mesh, *plan.commands[command])) {
-      Lifetime &lifetime = all[access.buffer];
+      Lifetime &lifetime = all[access.root];
       lifetime.first = std::min(lifetime.first, command);
       lifetime.last = command;
     }

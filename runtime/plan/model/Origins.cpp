@@ -12,17 +12,17 @@
 namespace epl::runtime {
 namespace {
 
-using OriginKey = std::tuple<uint32_t, int64_t, uint32_t, int32_t>; // the fields in order
+using OriginKey = std::tuple<uint32_t, int64_t, uint32_t, int32_t, uint64_t>; // the fields in order
 
 OriginKey keyOf(const plan::Origin &origin) {
-  return {origin.operand(), origin.command(), origin.output(), origin.communicator()};
+  return {origin.operand(), origin.command(), origin.output(), origin.communicator(), origin.offset()};
 }
 
 std::vector<plan::Origin> toOrigins(const std::set<OriginKey> &keys) {
   std::vector<plan::Origin> origins;
   origins.reserve(keys.size());
-  for (auto [operand, command, output, communicator] : keys)
-    origins.emplace_back(operand, int32_t(command), output, communicator);
+  for (auto [operand, command, output, communicator, offset] : keys)
+    origins.emplace_back(operand, int32_t(command), output, communicator, offset);
   return origins;
 }
 
@@ -31,8 +31,8 @@ class Recorder {
 public:
   explicit Recorder(plan::PlanT &plan) : plan(plan), mesh(plan), cuts(mesh) {
     memory.reserve(plan.buffers.size());
-    for (const auto &buffer : plan.buffers)
-      memory.emplace_back(cuts, buffer->size, writerBefore(*buffer));
+    for (const auto &buffer : plan.buffers) // views have nothing of their own
+      memory.emplace_back(cuts, buffer->view_of < 0 ? buffer->size : 0, writerBefore(*buffer));
   }
 
   void run() {
@@ -57,13 +57,14 @@ private:
   }
 
   void step(uint32_t command, const Access &access, std::set<OriginKey> &found) {
-    Memory &bytes = memory[access.buffer];
-    cuts.visit(access, 0, [&](ByteRange range, Literal literal) {
+    Memory &bytes = memory[access.root];
+    cuts.visit(access, access.offset, [&](ByteRange range, Literal literal) {
       if (access.write)
         return bytes.assign(range, literal, Writer{command, access.operand});
       bytes.visit(range, literal, [&](ByteRange, const Memory::Case &each) {
         if (each.state)
-          found.insert({access.operand, each.state->command, each.state->output, communicatorOf(access)});
+          found.insert({access.operand, each.state->command, each.state->output, communicatorOf(access),
+                        access.offset});
       });
     });
   }
@@ -84,7 +85,7 @@ private:
     std::set<OriginKey> found;
     memory[buffer].visit({0, plan.buffers[buffer]->size}, {}, [&](ByteRange, const Memory::Case &each) {
       if (each.state)
-        found.insert({0, each.state->command, each.state->output, -1});
+        found.insert({0, each.state->command, each.state->output, -1, 0});
     });
     return toOrigins(found);
   }
@@ -124,11 +125,12 @@ OriginList::OriginList(const plan::PlanT &plan) : plan(plan) {
 
 bool OriginList::meet(uint32_t command, const Access &access, Writer writer) {
   return tick(plan.commands[command]->origins,
-              {access.operand, writer.command, writer.output, communicatorOf(access)}, commands[command]);
+              {access.operand, writer.command, writer.output, communicatorOf(access), access.offset},
+              commands[command]);
 }
 
 bool OriginList::meetResult(uint32_t slot, Writer writer) {
-  return tick(plan.slots[slot]->origins, {0, writer.command, writer.output, -1}, slots[slot]);
+  return tick(plan.slots[slot]->origins, {0, writer.command, writer.output, -1, 0}, slots[slot]);
 }
 
 bool ascend(const plan::Origin &a, const plan::Origin &b) { return keyOf(a) < keyOf(b); }

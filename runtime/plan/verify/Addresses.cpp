@@ -14,11 +14,15 @@ Addresses::Addresses(const plan::PlanT &plan) : plan(plan), buffers(plan.slots.s
     buffers[size_t(buffer.slot)] = i;
     end += buffer.size;
   }
+  for (uint32_t i = 0; i < plan.buffers.size(); ++i)
+    if (uint32_t root = rootOf(plan, i); root != i)
+      begins[i] = begins[root] + plan.buffers[i]->offset;
 }
 
 std::string Addresses::text(const Place &place, uint32_t buffer) const {
-  int32_t slot = plan.buffers[buffer]->slot;
-  uint64_t base = slot < 0 ? 0 : begins[buffer];
+  uint32_t root = rootOf(plan, buffer);
+  int32_t slot = plan.buffers[root]->slot;
+  uint64_t base = slot < 0 ? 0 : begins[root];
   return "bytes " + rangeText({place.bytes.begin - base, place.bytes.end - base}) + " of " +
          (slot < 0 ? "the arena" : "slot " + slotName(plan, uint32_t(slot))) + " of rank " +
          std::to_string(place.rank);

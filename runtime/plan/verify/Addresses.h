@@ -4,6 +4,7 @@
 #ifndef EPL_RUNTIME_PLAN_VERIFY_ADDRESSES_H
 #define EPL_RUNTIME_PLAN_VERIFY_ADDRESSES_H
 
+#include "runtime/plan/model/Access.h"
 #include "runtime/plan/model/Cuts.h"
 
 #include <optional>

@@ -23,7 +23,7 @@ public:
 
   void run() {
     for (uint32_t command = 0; command < plan.commands.size(); ++command) {
-      user = "command " + commandName(plan, command);
+      index = command;
       good = true;
       const plan::CommandT &current = *plan.commands[command];
       checkAction(current);
@@ -37,7 +37,7 @@ public:
 
 private:
   template <typename... Parts> void fail(const Parts &...parts) {
-    report.add(user, parts...);
+    report.add("command ", commandName(plan, index), parts...);
     good = false;
   }
 
@@ -326,7 +326,7 @@ private:
   }
 
   void checkWrite(const Access &access) {
-    int32_t slot = plan.buffers[access.buffer]->slot;
+    int32_t slot = plan.buffers[access.root]->slot;
     if (access.write && slot >= 0 && !writable[size_t(slot)])
       fail(" writes slot ", slotName(plan, uint32_t(slot)), ", which no result updates");
   }
@@ -335,7 +335,7 @@ private:
   Report &report;
   Mesh mesh;
   std::vector<bool> writable; // slots that are results or updated by one
-  std::string user;           // the current command, for messages
+  uint32_t index = 0;         // of the current command
   size_t allRanges = 0;       // of the contractions so far
   bool good = true;           // nothing is wrong with it so far
 };

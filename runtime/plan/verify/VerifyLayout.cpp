@@ -11,20 +11,22 @@ namespace epl::runtime {
 namespace {
 
 /// The writers of one list are commands before `end`, or the caller, and the list ascends.
-void checkOriginList(const std::string &user, const std::vector<plan::Origin> &origins, size_t end,
-                     Report &report) {
+/// `user` names whose they are.
+template <typename User>
+void checkOriginList(const User &user, const std::vector<plan::Origin> &origins, size_t end, Report &report) {
   for (size_t i = 0; i < origins.size(); ++i)
     if (int32_t command = origins[i].command(); command < -1 || command >= int64_t(end))
-      report.add(user, " has command ", command, " as an origin, expected -1 or more and less than ", end);
+      report.add(user(), " has command ", command, " as an origin, expected -1 or more and less than ", end);
     else if (i > 0 && !ascend(origins[i - 1], origins[i]))
-      report.add(user, " has origins that do not ascend at the one of index ", i);
+      report.add(user(), " has origins that do not ascend at the one of index ", i);
 }
 
 void checkOrigins(const plan::PlanT &plan, Report &report) {
   for (uint32_t i = 0; i < plan.commands.size(); ++i)
-    checkOriginList("command " + commandName(plan, i), plan.commands[i]->origins, i, report);
+    checkOriginList([&] { return "command " + commandName(plan, i); }, plan.commands[i]->origins, i, report);
   for (uint32_t i = 0; i < plan.slots.size(); ++i)
-    checkOriginList("slot " + slotName(plan, i), plan.slots[i]->origins, plan.commands.size(), report);
+    checkOriginList([&] { return "slot " + slotName(plan, i); }, plan.slots[i]->origins, plan.commands.size(),
+                    report);
 }
 
 /// All bytes of a rank have an address.
@@ -57,7 +59,7 @@ void checkLayout(const plan::PlanT &plan, Report &report) {
     report.add("arena has ", plan.arena_size, " bytes, expected a multiple of ", arenaAlignment);
   for (uint32_t i = 0; i < plan.buffers.size(); ++i) {
     const plan::BufferT &buffer = *plan.buffers[i];
-    if (buffer.slot >= 0)
+    if (buffer.slot >= 0 || buffer.view_of >= 0)
       continue;
     if (buffer.offset % arenaAlignment != 0)
       report.add("buffer ", bufferName(plan, i), " is at offset ", buffer.offset, ", expected a multiple of ",

@@ -109,18 +109,18 @@ private:
           read(access, piece, each);
       });
       if (access.write)
-        memory.assign(bytes, literal, {Writer{current, access.operand}, access.buffer});
+        memory.assign(bytes, literal, {Writer{current, access.operand}, access.root});
     });
   }
 
   void read(const Access &access, ByteRange bytes, Case &each) {
     Scope scope = access.remote ? order.scopeOf(access.communicator) : 0;
     checkRead(access, bytes, each, scope);
-    addReader(each.state.readers, {plan.commands[current]->lane, scope, current, access.buffer});
+    addReader(each.state.readers, {plan.commands[current]->lane, scope, current, access.root});
   }
 
   void checkRead(const Access &access, ByteRange bytes, const Case &each, Scope scope) {
-    uint32_t buffer = access.buffer;
+    uint32_t buffer = access.root;
     const State &state = each.state;
     if (!state.writer) {
       if (isNew(buffer, buffer, current))
@@ -135,7 +135,7 @@ private:
                  " has overwritten through buffer ", bufferName(plan, state.buffer));
     else if (!origins.meet(current, access, *state.writer) && isNew(buffer, buffer, current))
       report.add("command ", commandName(plan, current), " reads ", place(each, bytes, buffer),
-                 " through buffer ", bufferName(plan, buffer), ", which are ",
+                 " through buffer ", bufferName(plan, access.buffer), ", which are ",
                  writerName(plan, *state.writer), ", no origin of its ", operandName(access.operand),
                  over(communicatorOf(access)));
   }
@@ -153,7 +153,7 @@ private:
   void checkWrite(const Access &access, ByteRange bytes, const Case &each) {
     const State &state = each.state;
     int64_t writer = state.writer ? state.writer->command : -1;
-    Touch write{current, access.buffer, "writes"};
+    Touch write{current, access.root, "writes"};
     if (writer >= 0 && uint32_t(writer) != current && !order.before(uint32_t(writer), current, 0))
       race({uint32_t(writer), state.buffer, "writes"}, write, bytes, each, 0);
     for (const Reader &reader : state.readers) {

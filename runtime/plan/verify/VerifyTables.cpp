@@ -221,22 +221,41 @@ private:
 
   void checkBuffer(uint32_t index) {
     const plan::BufferT &buffer = *plan.buffers[index];
-    std::string user = "buffer " + bufferName(plan, index);
+    auto fail = [&](const auto &...parts) { report.add("buffer ", bufferName(plan, index), parts...); };
     if (buffer.size > maxBytes)
-      report.add(user, " has more than ", maxBytes, " bytes");
+      fail(" has more than ", maxBytes, " bytes");
+    if (buffer.view_of != -1)
+      return checkView(buffer, fail);
     if (buffer.slot == -1)
       return;
     if (buffer.slot < 0 || size_t(buffer.slot) >= plan.slots.size())
-      return report.add(user, " names slot ", buffer.slot, " of ", plan.slots.size());
+      return fail(" names slot ", buffer.slot, " of ", plan.slots.size());
     uint32_t slot = uint32_t(buffer.slot);
     if (plan.slots[slot]->updates != -1)
-      report.add(user, " names slot ", slotName(plan, slot),
-                 ", which is storage of the slot that it updates");
+      fail(" names slot ", slotName(plan, slot), ", which is storage of the slot that it updates");
     if (!buffered.insert(slot).second)
-      report.add(user, " names slot ", slotName(plan, slot), ", as another buffer does");
+      fail(" names slot ", slotName(plan, slot), ", as another buffer does");
     if (uint64_t bytes = localBytes(plan, *plan.slots[slot]); buffer.size != bytes)
-      report.add(user, " has ", buffer.size, " bytes, expected ", bytes, " as slot ", slotName(plan, slot),
-                 " has on each rank");
+      fail(" has ", buffer.size, " bytes, expected ", bytes, " as slot ", slotName(plan, slot),
+           " has on each rank");
+  }
+
+  /// A view is a part of its buffer that has as many bytes as each part before it.
+  template <typename Fail> void checkView(const plan::BufferT &view, const Fail &fail) {
+    if (view.slot != -1)
+      fail(" is a view, and names slot ", view.slot);
+    if (view.view_of < 0 || size_t(view.view_of) >= plan.buffers.size())
+      return fail(" is a view of buffer ", view.view_of, " of ", plan.buffers.size());
+    uint32_t root = uint32_t(view.view_of);
+    const plan::BufferT &whole = *plan.buffers[root];
+    if (whole.view_of != -1)
+      fail(" is a view of buffer ", bufferName(plan, root), ", which is one, too");
+    if (view.offset > whole.size || view.size > whole.size - view.offset)
+      fail(" is ", view.size, " bytes at ", view.offset, " of buffer ", bufferName(plan, root),
+           ", which has ", whole.size);
+    if (view.size == 0 ? view.offset != 0 : view.offset % view.size != 0)
+      fail(" begins at ", view.offset, " of buffer ", bufferName(plan, root), ", expected a multiple of its ",
+           view.size, " bytes");
   }
 
   void checkKernel(uint32_t index) {

@@ -24,15 +24,17 @@ std::vector<Life> livesOf(const plan::PlanT &plan) {
   std::vector<Life> lives(plan.buffers.size());
   for (uint32_t command = 0; command < plan.commands.size(); ++command)
     for (const Access &access : accessesOf(plan, mesh, *plan.commands[command])) {
-      Life &life = lives[access.buffer];
+      Life &life = lives[access.root];
       life.begin = std::min(life.begin, command);
       life.end = command;
     }
   return lives;
 }
 
+bool isInArena(const plan::BufferT &buffer) { return buffer.slot < 0 && buffer.view_of < 0; }
+
 uint64_t bytesOf(const plan::BufferT &buffer) {
-  return buffer.slot >= 0 ? 0 : (buffer.size + arenaAlignment - 1) / arenaAlignment * arenaAlignment;
+  return !isInArena(buffer) ? 0 : (buffer.size + arenaAlignment - 1) / arenaAlignment * arenaAlignment;
 }
 
 using Pairs = std::vector<std::pair<uint32_t, uint32_t>>;
@@ -56,7 +58,7 @@ Pairs sharing(const plan::PlanT &plan, const plan::ActionUnion &action) {
 uint64_t sharedBytes(const plan::PlanT &plan, const std::vector<Life> &lives, uint32_t command) {
   uint64_t shared = 0;
   for (auto [from, to] : sharing(plan, plan.commands[command]->action))
-    if (lives[from].end == command && lives[to].begin == command && plan.buffers[from]->slot < 0)
+    if (lives[from].end == command && lives[to].begin == command && isInArena(*plan.buffers[from]))
       shared += bytesOf(*plan.buffers[to]);
   return shared;
 }

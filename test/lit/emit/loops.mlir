@@ -16,21 +16,21 @@
 // LOCAL: %[[G:.*]] = epl.loop_stack <1, trip_count = 3> reverse %[[T]]#0 : {{.*}}, partial = sum{"data"}>> -> {{.*}}, partial = sum{"data"}>>
 // LOCAL-NEXT: epl.all_reduce %[[G]]
 
-// Every iteration has its commands. The stack that only slices read is in no buffer; an iteration writes its part of the other one.
+// Every iteration has its commands. Slices of the parameter are views of it. The stack that only slices read is in no
+// buffer; an iteration writes its part of the other one.
+// PLAN: buffer [[W0:b[0-9]+]] "slice" 256 bytes at 0 of b0
+// PLAN: buffer [[W1:b[0-9]+]] "slice" 256 bytes at 256 of b0
+// PLAN: buffer [[W2:b[0-9]+]] "slice" 256 bytes at 512 of b0
+// PLAN: buffer [[R2:b[0-9]+]] "slice" 256 bytes at 512 of b0
 // PLAN: buffer [[STACK:b[0-9]+]] "stack" 768 bytes
 // PLAN-NOT: "stack" 768 bytes
 // PLAN: lane 0 compute
-// PLAN-NEXT: "slice" copy b0 -> [[W0:b[0-9]+]], 256 bytes
-// PLAN-NEXT: "k0_matmul" contract f32 b1 x [[W0]] -> [[N0:b[0-9]+]]
-// PLAN-NEXT: "slice" copy b0 at 256 -> [[W1:b[0-9]+]], 256 bytes
-// PLAN-NEXT: "k0_matmul" contract f32 [[N0]] x [[W1]] -> [[N1:b[0-9]+]]
-// PLAN-NEXT: "slice" copy b0 at 512 -> [[W2:b[0-9]+]], 256 bytes
+// PLAN-NEXT: "k0_matmul" contract f32 b1 x [[W0]] -> [[N0:b[0-9]+]] {{.*}}reads 0:s1, 1:s0 
+// PLAN-NEXT: "k0_matmul" contract f32 [[N0]] x [[W1]] -> [[N1:b[0-9]+]] {{.*}}reads 0:#0, 1:s0 at 256 
 // PLAN-NEXT: "k0_matmul" contract f32 [[N1]] x [[W2]] -> [[N2:b[0-9]+]]
-// PLAN-NEXT: "slice" copy b0 at 512 ->
 // PLAN-NEXT: "k1_matmul" contract f32 [[N2]]^T x [[N2]] -> [[G2:b[0-9]+]]
-// PLAN-NEXT: "k0_matmul" contract f32 [[N2]] x {{b[0-9]+}} -> [[D2:b[0-9]+]]
+// PLAN-NEXT: "k0_matmul" contract f32 [[N2]] x [[R2]] -> [[D2:b[0-9]+]]
 // PLAN-NEXT: "stack" copy [[G2]] -> [[STACK]] at 512, 256 bytes
-// PLAN-NEXT: "slice" copy b0 at 256 ->
 // PLAN-NEXT: "k1_matmul" contract f32 [[N1]]^T x [[D2]] ->
 // PLAN-NOT: "stack"
 // PLAN: "stack" copy {{b[0-9]+}} -> [[STACK]] at 256, 256 bytes

@@ -101,10 +101,10 @@ void LaneMachine::addPart(uint32_t index) {
       part.slots.emplace_back(slots.layout({index, slot}).localBytes());
   for (uint32_t buffer = 0; buffer < own.buffers.size(); ++buffer)
     for (uint32_t rank = 0; rank < own.devices; ++rank) {
-      const plan::BufferT &place = *own.buffers[buffer];
+      BufferPlace place = placeOf(own, buffer);
       part.addresses.set(rank, buffer,
-                         place.slot < 0 ? part.arenas[rank].data() + place.offset
-                                        : part.slot(uint32_t(place.slot), rank));
+                         (place.slot < 0 ? part.arenas[rank].data() : part.slot(uint32_t(place.slot), rank)) +
+                             place.offset);
     }
 }
 

@@ -21,7 +21,8 @@ std::vector<Mutation> eachBuffer(const plan::PlanT &plan, const std::string &wha
 }
 
 bool any(const plan::BufferT &) { return true; }
-bool inArena(const plan::BufferT &buffer) { return buffer.slot < 0; }
+bool inArena(const plan::BufferT &buffer) { return buffer.slot < 0 && buffer.view_of < 0; }
+bool isView(const plan::BufferT &buffer) { return buffer.view_of >= 0; }
 bool inSlot(const plan::BufferT &buffer) { return buffer.slot >= 0; }
 
 template <typename... Lists> std::vector<Mutation> join(std::vector<Mutation> first, Lists... others) {
@@ -122,6 +123,27 @@ std::vector<Mutation> slotsLost(const plan::PlanT &plan) {
   return list;
 }
 
+/// Another part of the buffer, all of which one command may have written.
+std::vector<Mutation> viewsMoved(const plan::PlanT &plan) {
+  return join(
+      eachBuffer(plan, "a part further", isView, [](plan::BufferT &view) { view.offset += view.size; }),
+      eachBuffer(plan, "at the first part", isView, [](plan::BufferT &view) { view.offset = 0; }),
+      eachBuffer(plan, "a byte further", isView, [](plan::BufferT &view) { ++view.offset; }),
+      eachBuffer(plan, "at no address", isView, [](plan::BufferT &view) { view.offset = UINT64_MAX - 63; }));
+}
+
+/// A view of another buffer, or of none.
+std::vector<Mutation> viewsAliased(const plan::PlanT &plan) {
+  std::vector<Mutation> list;
+  for (int32_t whole = -1; whole <= int32_t(plan.buffers.size()); ++whole)
+    for (Mutation &mutation : eachBuffer(plan, "of buffer " + std::to_string(whole), isView,
+                                         [=](plan::BufferT &view) { view.view_of = whole; })) {
+      mutation.names.clear();
+      list.push_back(std::move(mutation));
+    }
+  return list;
+}
+
 } // namespace
 
 std::vector<MutationClass> memoryMutations() {
@@ -133,7 +155,9 @@ std::vector<MutationClass> memoryMutations() {
           {"arena shrunk", Promise::harmless, arenaSizes},
           {"slot aliased", Promise::harmless, slotsAliased},
           {"slots swapped", Promise::harmless, slotsSwapped},
-          {"slot's buffer in the arena", Promise::harmless, slotsLost}};
+          {"slot's buffer in the arena", Promise::harmless, slotsLost},
+          {"view moved", Promise::harmless, viewsMoved},
+          {"view of another buffer", Promise::harmless, viewsAliased}};
 }
 
 } // namespace epl::runtime::test

@@ -171,7 +171,8 @@ std::vector<Mutation> changedOrigins(const plan::PlanT &plan) {
       auto change = [=](int32_t by, uint32_t output) {
         return [=](plan::PlanT &mutant) {
           plan::Origin &origin = mutant.commands[command]->origins[i];
-          origin = {origin.operand(), origin.command() + by, origin.output() + output, origin.communicator()};
+          origin = {origin.operand(), origin.command() + by, origin.output() + output, origin.communicator(),
+                    origin.offset()};
         };
       };
       list.push_back(
@@ -193,7 +194,8 @@ std::vector<plan::Origin> renumber(const std::vector<plan::Origin> &origins,
     if (origin.command() < 0)
       result.push_back(origin);
     else if (auto found = index.find(uint32_t(origin.command())); found != index.end())
-      result.emplace_back(origin.operand(), int32_t(found->second), origin.output(), origin.communicator());
+      result.emplace_back(origin.operand(), int32_t(found->second), origin.output(), origin.communicator(),
+                          origin.offset());
   std::ranges::sort(result, ascend);
   return result;
 }

@@ -116,10 +116,10 @@ std::vector<Mutation> resultOrigins(const PlanT &plan) {
   return join(eachOf(plan.slots, "s", "without origins",
                      [](PlanT &mutant, size_t i) {
                        std::vector<plan::Origin> &origins = mutant.slots[i]->origins;
-                       origins.empty() ? void(origins.emplace_back(0, -1, 0u, -1)) : origins.clear();
+                       origins.empty() ? void(origins.emplace_back(0, -1, 0u, -1, 0u)) : origins.clear();
                      }),
               eachOf(plan.slots, "s", "with one more origin", [](PlanT &mutant, size_t i) {
-                mutant.slots[i]->origins.emplace_back(0, int32_t(mutant.commands.size()) - 1, 7u, -1);
+                mutant.slots[i]->origins.emplace_back(0, int32_t(mutant.commands.size()) - 1, 7u, -1, 0u);
               }));
 }
 

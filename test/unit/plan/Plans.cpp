@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 
 namespace epl::runtime::test {
 
@@ -41,6 +42,12 @@ uint32_t PlanMaker::buffer(const std::string &name, uint64_t size) {
   uint32_t buffer = addBuffer(name, size);
   sizes[buffer] = size;
   return buffer;
+}
+
+uint32_t PlanMaker::view(const std::string &name, uint32_t of, uint64_t part, uint64_t size) {
+  uint32_t index = addView(name, of, part * size, size);
+  sizes[index] = size;
+  return index;
 }
 
 void PlanMaker::run(const std::string &name, const std::vector<uint32_t> &inputs,
@@ -403,6 +410,38 @@ plan::PlanT partsPlan() {
   return maker.finish();
 }
 
+plan::PlanT viewsPlan() {
+  PlanMaker maker;
+  maker.axis("data", 2);
+  uint32_t data = maker.addCommunicator({"data"});
+  uint32_t w = maker.argument("w", SlotRole::state, 48), x = maker.argument("x", SlotRole::batch, 48);
+  uint32_t wNew = maker.slot("w", SlotRole::result, 48, {}, 0), row = maker.slot("row", SlotRole::result, 16),
+           first = maker.slot("first", SlotRole::result, 16), sum = maker.slot("sum", SlotRole::result, 16);
+  uint32_t mask = maker.buffer("mask", 48), next = maker.buffer("next", 48), all = maker.buffer("all", 32),
+           carried = 0;
+  maker.run("mask", {x}, {mask});
+  for (uint32_t i = 0; i < 3; ++i) {
+    std::string number = std::to_string(i);
+    std::vector<uint32_t> rows;
+    for (uint32_t whole : {x, w, mask})
+      rows.push_back(maker.view("row", whole, i, 16));
+    uint32_t value = maker.buffer("value" + number, 16), made = maker.buffer("carried" + number, 16);
+    maker.run("use" + number, rows, {value}, {2});
+    maker.sum("sum" + number, data, rows[1], made);
+    uint32_t carriedOn = maker.buffer("next" + number, 16);
+    maker.run("carry" + number, {value, made, i > 0 ? carried : value}, {carriedOn}, {1});
+    carried = carriedOn;
+  }
+  uint32_t last = maker.view("last", mask, 1, 16);
+  maker.gather("gather", data, last, all, 1);
+  maker.run("update", {w, all}, {next}, {0});
+  maker.setResult(wNew, next);
+  maker.setResult(row, last);
+  maker.setResult(first, maker.view("first", w, 0, 16));
+  maker.setResult(sum, carried);
+  return maker.finish();
+}
+
 plan::PlanT branchPlan() {
   PlanMaker maker;
   maker.axis("data", 2);
@@ -547,6 +586,7 @@ std::vector<NamedPlan> allPlans() {
   plans.push_back({"blocks", blocksPlan()});
   plans.push_back({"copy", copyPlan()});
   plans.push_back({"parts", partsPlan()});
+  plans.push_back({"views", viewsPlan()});
   plans.push_back({"branch", branchPlan()});
   plans.push_back({"factorization", factorizationPlan()});
   return plans;
@@ -606,7 +646,7 @@ private:
 
   void addCommand() {
     std::string name = "c" + std::to_string(counter);
-    switch (pick(7)) {
+    switch (pick(8)) {
     case 0:
       return addSum(name);
     case 1:
@@ -615,7 +655,9 @@ private:
       return addScatter(name);
     case 3:
       return addExchange(name);
-    case 4: {
+    case 4:
+      return addParts(name);
+    case 5: {
       uint32_t input = any(), output = fresh();
       maker.run(name, {input}, {output}, {0});
       return defined.push_back(output);
@@ -631,13 +673,22 @@ private:
     defined.push_back(output);
   }
 
+  /// A tensor, and its halves.
+  void addParts(const std::string &name) {
+    uint32_t whole = fresh(2 * size);
+    maker.run(name, {any()}, {whole});
+    for (uint64_t part : {0, 1})
+      views.insert(defined.emplace_back(maker.view(name + " part", whole, part, size)));
+  }
+
   /// Of one to three tensors.
   void addSum(const std::string &name) {
     std::map<uint32_t, uint32_t> tensors; // source, target
     for (uint64_t count = 1 + pick(3); count > 0; --count)
       tensors[any()] = 0;
     for (auto &[source, target] : tensors) {
-      target = source < 3 || pick(2) ? fresh() : source; // arguments are written only as results
+      // Arguments are written only as results, and views are read only.
+      target = source < 3 || views.contains(source) || pick(2) ? fresh() : source;
       if (target != source)
         defined.push_back(target);
     }
@@ -691,6 +742,7 @@ private:
   std::vector<uint64_t> memberCount; // of each communicator
   std::vector<std::vector<std::string>> memberAxes;
   std::vector<uint32_t> defined; // buffers of `size` bytes that hold a value
+  std::set<uint32_t> views;      // of these
   uint32_t counter = 0;
 };
 

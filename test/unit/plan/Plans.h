@@ -28,6 +28,8 @@ public:
                     const std::vector<std::string> &axes = {});
 
   uint32_t buffer(const std::string &name, uint64_t size);
+  /// `size` bytes of a buffer behind `part` parts of so many.
+  uint32_t view(const std::string &name, uint32_t of, uint64_t part, uint64_t size);
   uint64_t sizeOf(uint32_t buffer) const { return sizes.at(buffer); }
 
   /// Launches a kernel of its own, made for the sizes of the buffers. Without `inPlace`, no output may take
@@ -110,6 +112,10 @@ plan::PlanT copyPlan();
 
 /// Parts of a state copied out of it and back into its next value; one of them is a result.
 plan::PlanT partsPlan();
+
+/// Rows of a batch, of a state and of what is computed, read where they lie: by kernels, sums, a gather and a
+/// copy. The state is updated in its place; one row is a result.
+plan::PlanT viewsPlan();
 
 /// A branch within a branch, sums within both, and kernels that select.
 plan::PlanT branchPlan();

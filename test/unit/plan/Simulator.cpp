@@ -31,6 +31,9 @@ public:
       base.push_back(buffer->slot < 0 ? buffer->offset : size);
       size += buffer->slot < 0 ? 0 : buffer->size;
     }
+    for (uint32_t buffer = 0; buffer < base.size(); ++buffer)
+      if (uint32_t root = rootOf(plan, buffer); root != buffer)
+        base[buffer] += base[root];
     memory.resize(mesh.devices());
     skipped.resize(mesh.devices(), std::vector<bool>(plan.commands.size()));
     for (uint32_t rank = 0; rank < mesh.devices(); ++rank)
@@ -421,7 +424,7 @@ plan::PlanT withoutReuse(const plan::PlanT &plan) {
   plan::PlanT result = plan;
   result.arena_size = 0;
   for (const auto &buffer : result.buffers)
-    if (buffer->slot < 0) {
+    if (buffer->slot < 0 && buffer->view_of < 0) {
       buffer->offset = result.arena_size;
       result.arena_size += (buffer->size + 63) / 64 * 64;
     }

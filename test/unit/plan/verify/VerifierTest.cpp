@@ -92,7 +92,7 @@ TEST_P(VerifierRule, RejectsAPlanThatBreaksIt) {
 std::string nameOf(const testing::TestParamInfo<Case> &info) { return info.param.name; }
 
 const Case tables[] = {
-    {"Version", training, [](PlanT &p) { p.version = 11; }, "version is 11, expected 12"},
+    {"Version", training, [](PlanT &p) { p.version = 11; }, "version is 11, expected 13"},
     {"Image", training, [](PlanT &p) { p.image.resize((1 << 28) + 1); },
      "image has 268435457 bytes, expected at most 268435456"},
     {"DeviceKind", training, [](PlanT &p) { p.device_kind = ""; }, "device kind is empty"},
@@ -191,6 +191,19 @@ const Case tables[] = {
      "buffer b1 \"w2\" names slot s0 \"w1\", as another buffer does"},
     {"BufferSizeIsNotItsSlots", training, [](PlanT &p) { p.buffers[2]->size = 128; },
      "buffer b2 \"x\" has 128 bytes, expected 64 as slot s2 \"x\" has on each rank"},
+    {"ViewOfNoBuffer", viewsPlan, [](PlanT &p) { p.buffers[7]->view_of = 99; },
+     "buffer b7 \"row\" is a view of buffer 99 of 26"},
+    {"ViewOfItself", viewsPlan, [](PlanT &p) { p.buffers[7]->view_of = 7; },
+     "buffer b7 \"row\" is a view of buffer b7 \"row\", which is one, too"},
+    {"ViewOfASlot", viewsPlan, [](PlanT &p) { p.buffers[7]->slot = 1; },
+     "buffer b7 \"row\" is a view, and names slot 1"},
+    {"ViewBeyondItsBuffer", viewsPlan, [](PlanT &p) { p.buffers[7]->offset = 48; },
+     "buffer b7 \"row\" is 16 bytes at 48 of buffer b1 \"x\", which has 48"},
+    {"ViewBetweenParts", viewsPlan, [](PlanT &p) { p.buffers[7]->offset = 8; },
+     "buffer b7 \"row\" begins at 8 of buffer b1 \"x\", expected a multiple of its 16 bytes"},
+    {"ViewOfAnotherPart", viewsPlan, [](PlanT &p) { p.buffers[7]->offset = 16; },
+     "command #2 \"use0\" reads bytes 16..31 of slot s1 \"x\" of rank 0 through buffer b7 \"row\", which are "
+     "the caller's slot 1, no origin of its operand 0"},
     {"KernelWithoutSymbol", training, [](PlanT &p) { p.kernels[0]->symbol = ""; },
      "kernel k0 \"layer1\" has no symbol"},
     {"KernelNegativeExtent", training, [](PlanT &p) { p.kernels[0]->extent = -1; },
@@ -449,12 +462,12 @@ const Case layout[] = {
      "command #3 \"sum loss\" waits for command 3, expected an earlier one"},
     {"WaitScope", training, [](PlanT &p) { p.commands[3]->waits[0] = {2, plan::WaitScope(5), 0}; },
      "command #3 \"sum loss\" waits with scope 5, which does not exist"},
-    {"OriginIsNoEarlierCommand", training, [](PlanT &p) { p.commands[3]->origins[0] = {0, 3, 0, -1}; },
+    {"OriginIsNoEarlierCommand", training, [](PlanT &p) { p.commands[3]->origins[0] = {0, 3, 0, -1, 0}; },
      "command #3 \"sum loss\" has command 3 as an origin, expected -1 or more and less than 3"},
     {"OriginsDoNotAscend", training,
      [](PlanT &p) { std::swap(p.commands[12]->origins[0], p.commands[12]->origins[1]); },
      "command #12 \"update2\" has origins that do not ascend at the one of index 1"},
-    {"ResultOriginIsNoCommand", training, [](PlanT &p) { p.slots[3]->origins = {{0, 14, 0, -1}}; },
+    {"ResultOriginIsNoCommand", training, [](PlanT &p) { p.slots[3]->origins = {{0, 14, 0, -1, 0}}; },
      "slot s3 \"w1\" has command 14 as an origin, expected -1 or more and less than 14"},
     {"WaitCommunicator", training,
      [](PlanT &p) { p.commands[3]->waits[0] = {2, plan::WaitScope::members, 3}; },
@@ -507,25 +520,26 @@ const Case memory[] = {
      [](PlanT &p) { launchOf(p, 13).buffers[1] = 10, p.buffers[11]->offset = 128; },
      "command #13 \"update1\" reads bytes 0..63 of the arena of rank 0 through buffer b10 \"g1\", which are "
      "output 0 of command #9 \"grad1\", no origin of its operand 1"},
-    {"ReadsAnotherOutput", training, [](PlanT &p) { p.commands[5]->origins[0] = {0, 2, 0, -1}; },
+    {"ReadsAnotherOutput", training, [](PlanT &p) { p.commands[5]->origins[0] = {0, 2, 0, -1, 0}; },
      "command #5 \"grad2\" reads bytes 256..511 of the arena of rank 0 through buffer b7 \"d2\", which are "
      "output 1 of command #2 \"loss\", no origin of its operand 0"},
-    {"ReadsAnotherArgument", training, [](PlanT &p) { p.commands[0]->origins[1] = {1, -1, 1, -1}; },
+    {"ReadsAnotherArgument", training, [](PlanT &p) { p.commands[0]->origins[1] = {1, -1, 1, -1, 0}; },
      "command #0 \"layer1\" reads bytes 0..63 of slot s2 \"x\" of rank 0 through buffer b2 \"x\", which are "
      "the caller's slot 2, no origin of its operand 1"},
-    {"CombinesOtherMembers", meshPlan, [](PlanT &p) { p.commands[1]->origins[0] = {0, 0, 0, 0}; },
+    {"CombinesOtherMembers", meshPlan, [](PlanT &p) { p.commands[1]->origins[0] = {0, 0, 0, 0, 0}; },
      "command #1 \"sum model\" reads bytes 0..63 of the arena of rank 0 through buffer b2 \"t0\", which are "
      "output 0 of command #0 \"a\", no origin of its operand 0 over communicator c1"},
     {"ReadsNothingOfAnOrigin", training,
-     [](PlanT &p) { p.commands[12]->origins.insert(p.commands[12]->origins.begin() + 1, {1, -1, 0, -1}); },
+     [](PlanT &p) { p.commands[12]->origins.insert(p.commands[12]->origins.begin() + 1, {1, -1, 0, -1, 0}); },
      "command #12 \"update2\" reads nothing of the caller's slot 0, an origin of its operand 1"},
-    {"ResultOfAnotherCommand", training, [](PlanT &p) { p.slots[3]->origins = {{0, 12, 0, -1}}; },
+    {"ResultOfAnotherCommand", training, [](PlanT &p) { p.slots[3]->origins = {{0, 12, 0, -1, 0}}; },
      "result s3 \"w1\" holds bytes 0..127 of slot s0 \"w1\" of rank 0, which are output 0 of command #13 "
      "\"update1\", no origin of it"},
     {"ResultWithoutAnOrigin", training,
-     [](PlanT &p) { p.slots[3]->origins = {{0, 12, 0, -1}, {0, 13, 0, -1}}; },
+     [](PlanT &p) { p.slots[3]->origins = {{0, 12, 0, -1, 0}, {0, 13, 0, -1, 0}}; },
      "result s3 \"w1\" holds nothing of output 0 of command #12 \"update2\", an origin of it"},
-    {"GuardOfAnotherValue", branchPlan, [](PlanT &p) { p.commands[13]->origins[1] = {firstGuard, 0, 0, -1}; },
+    {"GuardOfAnotherValue", branchPlan,
+     [](PlanT &p) { p.commands[13]->origins[1] = {firstGuard, 0, 0, -1, 0}; },
      "command #13 \"else\" reads bytes 0..0 of the arena of rank 1 through buffer b2 \"p\", which are output "
      "0 of "
      "command #1 \"sum p\", no origin of its guard 0"},
