@@ -125,7 +125,6 @@ void PlanBuilder::addContraction(LaunchOp launch, KernelOp kernel, GemmAttr gemm
   contract.widens = input != type.getElementType();
   contract.a = buffers.lookup(launch.getInputs()[0]);
   contract.b = buffers.lookup(launch.getInputs()[1]);
-  contract.c = addBuffer(launch.getResult(0), type, kernel.getSymName());
   contract.m = gemm.getM();
   contract.n = gemm.getN();
   contract.k = gemm.getK();
@@ -134,12 +133,13 @@ void PlanBuilder::addContraction(LaunchOp launch, KernelOp kernel, GemmAttr gemm
   contract.ldc = gemm.getLdc();
   contract.transpose_a = gemm.getTransposeA();
   contract.transpose_b = gemm.getTransposeB();
-  contract.accumulate = gemm.getAccumulate();
   ArrayRef<int64_t> batch = gemm.getBatch();
   for (size_t i = 0; i + 3 < batch.size(); i += 4)
     contract.batch.emplace_back(batch[i], batch[i + 1], batch[i + 2], batch[i + 3]);
-  if (gemm.getAccumulate()) // the library adds to c: c begins as the third input
-    builder.copy(getInfo(launch, "copy", work), buffers.lookup(launch.getInputs()[2]), contract.c);
+  if (gemm.getAccumulate())
+    beginSum(launch, contract, work);
+  else
+    contract.c = addBuffer(launch.getResult(0), type, kernel.getSymName());
   builder.contract(getInfo(launch, kernel.getSymName(), work), std::move(contract));
 }
 
@@ -166,6 +166,10 @@ LogicalResult PlanBuilder::addLaunch(LaunchOp launch, WorkAttr work) {
   }
   if (kernel.getCopies()) {
     addCopies(launch, kernel, work);
+    return success();
+  }
+  if (startsSums(launch, kernel)) {
+    buffers[launch.getResult(0)] = kZeros;
     return success();
   }
   FailureOr<KernelEntry> entry = addKernel(kernel);

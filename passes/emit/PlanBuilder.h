@@ -1,8 +1,9 @@
 //===- PlanBuilder.h - The walk that makes a plan ---------------*- C++ -*-===//
 //
 // What the files of plan building share: the driver, tables and launches (BuildPlan.cpp), collectives
-// (PlanCollectives.cpp), kernels (PlanKernels.cpp), loops (PlanLoops.cpp), those over micro-batches
-// (PlanMicroBatches.cpp) and what meshes send each other (PlanChannels.cpp).
+// (PlanCollectives.cpp), kernels (PlanKernels.cpp), loops (PlanLoops.cpp), what they add up
+// (PlanSums.cpp), those over micro-batches (PlanMicroBatches.cpp) and what meshes send each other
+// (PlanChannels.cpp).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -77,6 +78,8 @@ private:
   LogicalResult addTask(TaskOp task);
   LogicalResult addTaskOp(Operation *op, WorkAttr work);
   LogicalResult addLaunch(LaunchOp launch, WorkAttr work);
+  bool startsSums(LaunchOp launch, KernelOp kernel) const;
+  void beginSum(LaunchOp launch, plan::ContractT &contract, WorkAttr work);
   void addContraction(LaunchOp launch, KernelOp kernel, GemmAttr gemm, WorkAttr work);
   void addCopies(LaunchOp launch, KernelOp kernel, WorkAttr work);
   LogicalResult addAllReduce(AllReduceOp op);
@@ -112,6 +115,9 @@ private:
   runtime::Builder builder;
   MeshOp mesh;
   DenseMap<Value, uint32_t> buffers;
+  /// The buffer of zeros that only start sums: none, as the first product is their first summand.
+  static constexpr uint32_t kZeros = UINT32_MAX;
+  DenseSet<Value> beginning; ///< carried values whose loop is in its first iteration
   /// The parts of stacks that only slices read.
   DenseMap<Value, SmallVector<uint32_t>> stacks;
   llvm::StringMap<KernelEntry> kernels;

@@ -57,8 +57,13 @@ void PlanBuilder::beginIteration(ArrayRef<Operation *> ops, LoopAttr loop, const
     if (auto carry = dyn_cast<LoopCarryOp>(op); carry && carry.getLoop() == loop)
       carried.push_back(
           {carry, buffers.lookup(isFirst ? carry.getInit() : loops.getLast(carry).getOperand())});
-  for (auto [value, buffer] : carried)
+  for (auto [value, buffer] : carried) {
     buffers[value] = buffer;
+    if (isFirst)
+      beginning.insert(value);
+    else
+      beginning.erase(value);
+  }
 }
 
 LogicalResult PlanBuilder::addIterationOp(Operation *op, int64_t iteration) {

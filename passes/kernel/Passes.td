@@ -57,6 +57,24 @@ def NormalizeContractions : Pass<"epl-normalize-contractions", "::mlir::ModuleOp
   }];
 }
 
+def AccumulateContractions : Pass<"epl-accumulate-contractions", "::mlir::ModuleOp"> {
+  let summary = "Lets contractions start from what a loop carries instead of being added to it";
+  let description = [{
+    Where the addition makes the next value that is carried, and nothing else reads the one before, so that the
+    product can be added to it in its place.
+
+    ```mlir
+    %1 = linalg.generic {...} ins(%x, %dy) outs(%zeros : tensor<8x4xf32>) ... // a product
+    %2 = linalg.generic {...} ins(%carried, %1 : tensor<8x4xf32>, tensor<8x4xf32>) outs(%0 : tensor<8x4xf32>) ... // a sum
+    ```
+    becomes
+    ```mlir
+    %2 = linalg.generic {...} ins(%x, %dy) outs(%carried : tensor<8x4xf32>) ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
 def FormKernels : Pass<"epl-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Groups the ops of each task into clusters";
   let description = [{

@@ -16,6 +16,7 @@ void mlir::epl::buildKernelPipeline(OpPassManager &pm) {
   pm.addPass(createDecomposeGathers());
   pm.addPass(createSimplifyGenerics());
   pm.addPass(createNormalizeContractions());
+  pm.addPass(createAccumulateContractions());
   pm.addPass(createFormKernels());
   // Outlined before they are matched: equal clusters are one kernel, which is looked at once.
   pm.addPass(createOutlineKernels());

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import subprocess
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -18,6 +20,8 @@ import pytest
 import epl
 from steps import assert_near, exchanged
 from test_models import NAMES, train
+
+BIN = Path(__file__).parents[2] / "build" / "bin"
 
 # Models of which an op reads a value of the whole batch, which takes a product of every sample.
 MIXING = {
@@ -130,6 +134,17 @@ def test_gradients_are_summed_over_replicas_behind_the_loop() -> None:
     assert set(parts) == set(whole) == {"all_reduce"}
     text = lower_mlp(8, 2).as_text("local")
     assert text.index("epl.all_reduce") > text.rindex("epl.loop_last")
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_an_iteration_copies_nothing_and_products_add_to_gradients(devices: int, tmp_path: Path) -> None:
+    lower_mlp(4, devices).compile().save(tmp_path / "step.eplan")
+    command = [BIN / "epl-plan", "dump", tmp_path / "step.eplan"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert not re.findall(r"^  #\d+ \"(slice|stack|copy)\" copy ", text, re.MULTILINE)
+    assert len(re.findall(r"^buffer .* \"slice\" \d+ bytes at \d+ of b", text, re.MULTILINE)) == 4
+    products = re.findall(r"^  #\d+ .*\" contract .*", text, re.MULTILINE)
+    assert sum(" +> " in product for product in products) == 3 * 4  # of 4 weights, but the first time
 
 
 def test_activations_of_one_micro_batch_are_kept() -> None:
