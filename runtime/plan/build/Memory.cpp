@@ -1,5 +1,7 @@
 #include "runtime/plan/build/Memory.h"
 
+#include "runtime/plan/build/Frontier.h"
+#include "runtime/plan/build/Gaps.h"
 #include "runtime/plan/model/Access.h"
 #include "runtime/plan/model/Lifetime.h"
 #include "runtime/plan/model/Order.h"
@@ -12,82 +14,11 @@
 namespace epl::runtime {
 namespace {
 
-/// From which number of buffers on one order of placing them is tried: each takes the square of their number.
+/// Up to which number of blocks all orders of placing them are tried, whatever pairs that takes.
 constexpr size_t manyBlocks = 4096;
 
-/// An access reduced to what order needs: the command, and the ranks whose memory it is in.
-struct Touch {
-  uint32_t command;
-  Scope scope;
-};
-
-/// Of the touches of one lane and scope, those that order needs: what the outermost one is ordered with, the
-/// others are too. The next is for the command that has the outermost one itself.
-struct Extreme {
-  uint32_t lane;
-  Scope scope;
-  uint32_t outermost;
-  uint32_t next;
-};
-
-/// The last touches, or the first ones, of each lane and scope; as many as these at most, whatever is added.
-class Frontier {
-public:
-  explicit Frontier(bool last) : last(last) {}
-
-  bool empty() const { return extremes.empty(); }
-
-  void add(uint32_t lane, Touch touch) {
-    auto found = std::ranges::find_if(
-        extremes, [&](const Extreme &each) { return each.lane == lane && each.scope == touch.scope; });
-    if (found == extremes.end())
-      extremes.push_back({lane, touch.scope, touch.command, touch.command});
-    else if (touch.command != found->outermost && touch.command != found->next)
-      insert(*found, touch.command);
-  }
-
-  void add(const Frontier &other) {
-    for (const Extreme &each : other.extremes)
-      for (uint32_t command : {each.outermost, each.next})
-        add(each.lane, {command, each.scope});
-  }
-
-  /// The command that is the outermost one of all lanes.
-  uint32_t extreme() const {
-    uint32_t result = extremes.front().outermost;
-    for (const Extreme &each : extremes)
-      result = isOutside(each.outermost, result) ? each.outermost : result;
-    return result;
-  }
-
-  template <typename Holds> bool allOf(const Holds &holds) const {
-    return std::ranges::all_of(extremes,
-                               [&](const Extreme &each) { return holds(Touch{each.outermost, each.scope}); });
-  }
-
-  /// The same for all touches of commands other than `command`.
-  template <typename Holds> bool allOthers(uint32_t command, const Holds &holds) const {
-    return std::ranges::all_of(extremes, [&](const Extreme &each) {
-      uint32_t other = each.outermost == command ? each.next : each.outermost;
-      return other == command || holds(Touch{other, each.scope});
-    });
-  }
-
-  const std::vector<Extreme> &each() const { return extremes; }
-
-private:
-  bool isOutside(uint32_t a, uint32_t b) const { return last ? a > b : a < b; }
-
-  void insert(Extreme &extreme, uint32_t command) {
-    if (isOutside(command, extreme.outermost))
-      extreme.next = std::exchange(extreme.outermost, command);
-    else if (extreme.next == extreme.outermost || isOutside(command, extreme.next))
-      extreme.next = command;
-  }
-
-  bool last;
-  std::vector<Extreme> extremes;
-};
+/// Of more blocks one order is tried, if each block is alive together with so many others at most.
+constexpr uint64_t manyNeighbours = 512;
 
 /// Buffers at one place: one buffer, or a chain of outputs written over dying inputs.
 struct Block {
@@ -118,6 +49,15 @@ public:
 
   /// After the last insertion.
   void sort() { std::ranges::sort(begins); }
+
+  /// The blocks by where they begin.
+  std::vector<uint32_t> inOrder() const {
+    std::vector<uint32_t> blocks;
+    blocks.reserve(begins.size());
+    for (auto [begin, block] : begins)
+      blocks.push_back(block);
+    return blocks;
+  }
 
   /// Visits each block that is alive at `begin`, and each that begins after it and before `end`.
   template <typename Visit> void visit(uint32_t begin, uint32_t end, const Visit &visit) const {
@@ -155,10 +95,15 @@ public:
     }
     collectLives();
     plan.arena_size = UINT64_MAX;
-    for (auto measure : {&Planner::sizeOf, &Planner::areaOf})
-      for (bool latestFirst : {false, true})
-        if (plan.arena_size == UINT64_MAX || blocks.size() <= manyBlocks)
-          placeAll(sorted(measure, latestFirst));
+    bool areFew = blocks.size() <= manyBlocks;
+    if (areFew || countMeetings() <= manyNeighbours * blocks.size())
+      placeAll(sorted(&Planner::sizeOf, /*latestFirst=*/false));
+    if (areFew) {
+      placeAll(sorted(&Planner::sizeOf, /*latestFirst=*/true));
+      placeAll(sorted(&Planner::areaOf, /*latestFirst=*/false));
+      placeAll(sorted(&Planner::areaOf, /*latestFirst=*/true));
+    }
+    sweep();
     return compared;
   }
 
@@ -213,15 +158,19 @@ private:
   /// The command from which on all commands, of every lane, begin after the last touch of a block.
   uint32_t endOf(const Block &block) const {
     uint32_t end = block.begin + 1;
-    for (const Extreme &touch : block.touches.each())
-      for (const auto &lane : plan.lanes) {
-        auto after = std::ranges::partition_point(lane->commands, [&](uint32_t command) {
-          return !order.before(touch.outermost, command, touch.scope);
-        });
-        uint32_t next = after == lane->commands.end() ? uint32_t(plan.commands.size()) : *after;
-        end = std::max(end, next);
-      }
+    for (const auto &lane : plan.lanes)
+      end = std::max(end, endIn(*lane, block));
     return end;
+  }
+
+  /// The same of one lane.
+  uint32_t endIn(const plan::LaneT &lane, const Block &block) const {
+    auto after = lane.commands.begin();
+    for (const Extreme &touch : block.touches.each())
+      after = std::partition_point(after, lane.commands.end(), [&](uint32_t command) {
+        return !order.before(touch.outermost, command, touch.scope);
+      });
+    return after == lane.commands.end() ? uint32_t(plan.commands.size()) : *after;
   }
 
   /// Lets each output of a launch that may be written over an input take the input's place.
@@ -299,6 +248,78 @@ private:
     return result;
   }
 
+  /// The lane of the first write of a block, if all others come behind it; else the one behind all lanes.
+  uint32_t laneOf(const Block &block) const {
+    bool isFirst = block.writes.allOf([&](Touch write) {
+      return write.command == block.begin || order.before(block.begin, write.command, 0);
+    });
+    return isFirst ? plan.commands[block.begin]->lane : uint32_t(plan.lanes.size());
+  }
+
+  /// For each lane the blocks, by the command of it from which on their bytes are free; for the one behind
+  /// all lanes, those that are free for each.
+  std::vector<std::vector<std::pair<uint32_t, uint32_t>>>
+  endsByLane(const std::vector<uint32_t> &sorted) const {
+    std::vector<std::vector<std::pair<uint32_t, uint32_t>>> ends(plan.lanes.size() + 1);
+    for (uint32_t block : sorted) {
+      for (uint32_t lane = 0; lane < plan.lanes.size(); ++lane)
+        ends[lane].emplace_back(endIn(*plan.lanes[lane], blocks[block]), block);
+      ends.back().emplace_back(blocks[block].end, block);
+    }
+    for (auto &each : ends)
+      std::ranges::sort(each);
+    return ends;
+  }
+
+  /// How many pairs of blocks are alive together.
+  uint64_t countMeetings() const {
+    std::vector<uint32_t> begun = lives.inOrder(), ends;
+    ends.reserve(begun.size());
+    for (uint32_t block : begun)
+      ends.push_back(blocks[block].end);
+    std::ranges::sort(ends);
+    uint64_t meetings = 0, ended = 0;
+    for (size_t i = 0; i < begun.size(); ++i) {
+      while (ends[ended] <= blocks[begun[i]].begin)
+        ++ended;
+      meetings += i - ended;
+    }
+    return meetings;
+  }
+
+  /// Places the blocks in program order, each into the tightest gap that is free for the lane that writes it.
+  void sweep() {
+    std::vector<uint32_t> sorted = lives.inOrder();
+    auto ends = endsByLane(sorted);
+    std::vector<Gaps> gaps(ends.size());
+    std::vector<size_t> freed(ends.size());
+    uint64_t size = sizeOfUnwritten();
+    for (uint32_t index : sorted) {
+      Block &block = blocks[index];
+      for (size_t lane = 0; lane < ends.size(); ++lane)
+        for (; ends[lane][freed[lane]].first <= block.begin; ++freed[lane]) {
+          const Block &dead = blocks[ends[lane][freed[lane]].second];
+          gaps[lane].release(dead.offset, dead.size);
+        }
+      block.offset = gaps[laneOf(block)].find(block.size);
+      for (Gaps &each : gaps)
+        each.occupy(block.offset, block.size);
+      size = std::max(size, block.offset + block.size);
+    }
+    take(size);
+  }
+
+  /// Nothing is in these: they lie where the arena begins.
+  uint64_t sizeOfUnwritten() {
+    uint64_t size = 0;
+    for (uint32_t index = 0; index < blocks.size(); ++index)
+      if (isPlaced(index) && blocks[index].writes.empty()) {
+        blocks[index].offset = 0;
+        size = std::max(size, blocks[index].size);
+      }
+    return size;
+  }
+
   /// Places the blocks in an order; the plan takes their places if these need less memory than those it has.
   void placeAll(const std::vector<uint32_t> &sorted) {
     for (Block &block : blocks)
@@ -306,6 +327,11 @@ private:
     uint64_t size = 0;
     for (uint32_t block : sorted)
       size = std::max(size, place(block));
+    take(size);
+  }
+
+  /// Gives the plan the places of the blocks, if they need less memory than those that it has.
+  void take(uint64_t size) {
     if (size >= plan.arena_size)
       return;
     plan.arena_size = size;
