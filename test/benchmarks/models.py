@@ -178,8 +178,14 @@ def cnn(
     return Model(step, [params, optimizer.init(params)], (x, y))
 
 
-def gpt(optimizer: optax.GradientTransformation) -> Model:
-    """A GPT as gpt_data has it: causal attention, layer norms, gelu, mean cross entropy, f32."""
+def gpt(optimizer: optax.GradientTransformation, stages: int = 1) -> Model:
+    """A GPT as gpt_data has it: causal attention, layer norms, gelu, mean cross entropy, f32.
+
+    stages: scopes, each with as many layers.
+    """
+
+    def stage(layer: int) -> Any:
+        return epl.replicate(name=f"stage{layer * stages // gpt_data.LAYERS}")
 
     def norm(p: Any, x: jax.Array) -> jax.Array:
         x = x - x.mean(-1, keepdims=True)
@@ -200,11 +206,13 @@ def gpt(optimizer: optax.GradientTransformation) -> Model:
 
     def step(params: Any, opt_state: Any, x: jax.Array, y: jax.Array) -> Any:
         def loss_fn(params: Any) -> jax.Array:
-            with epl.replicate():
+            with stage(0):
                 h = params["tokens"][x] + params["positions"]
-                for block in params["blocks"]:
+            for layer, block in enumerate(params["blocks"]):
+                with stage(layer):
                     h = h + attention(block, norm(block["norm1"], h))
                     h = h + dense(block["down"], jax.nn.gelu(dense(block["up"], norm(block["norm2"], h))))
+            with stage(gpt_data.LAYERS - 1):
                 logits = dense(params["head"], norm(params["norm"], h))
                 return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean()
 

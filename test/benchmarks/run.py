@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import micro_batches
 import native
 import sharding
 import table
@@ -73,6 +74,7 @@ def groups() -> dict[str, Group]:
     result["micro-batches"] = training.accumulation
     result["mixed precision"] = training.mixed_precision
     result["simulation"] = simulation
+    result["compile micro-batches"] = micro_batches.compilation
     result["sharding"] = sharding.sharding
     result["executor"] = native.executor
     result["plan growth"] = native.growth

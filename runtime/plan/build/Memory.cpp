@@ -17,7 +17,8 @@ namespace {
 /// Up to which number of blocks all orders of placing them are tried, whatever pairs that takes.
 constexpr size_t manyBlocks = 4096;
 
-/// Of more blocks one order is tried, if each block is alive together with so many others at most.
+/// Of more blocks one order is tried, if so few pairs are alive together, or each block with so many others.
+constexpr uint64_t manyMeetings = uint64_t(1) << 24;
 constexpr uint64_t manyNeighbours = 512;
 
 /// Buffers at one place: one buffer, or a chain of outputs written over dying inputs.
@@ -96,7 +97,7 @@ public:
     collectLives();
     plan.arena_size = UINT64_MAX;
     bool areFew = blocks.size() <= manyBlocks;
-    if (areFew || countMeetings() <= manyNeighbours * blocks.size())
+    if (areFew || countMeetings() <= std::max(manyMeetings, manyNeighbours * blocks.size()))
       placeAll(sorted(&Planner::sizeOf, /*latestFirst=*/false));
     if (areFew) {
       placeAll(sorted(&Planner::sizeOf, /*latestFirst=*/true));

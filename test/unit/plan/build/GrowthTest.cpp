@@ -69,8 +69,8 @@ plan::PlanT keepingPlan(uint32_t count) {
 
 // All pairs would be looked at, were they not too many; what is kept lies side by side all the same.
 TEST(Growth, WhatIsAliveTogetherNeedNotBeComparedInPairs) {
-  plan::PlanT plan = keepingPlan(3000);
-  uint64_t kept = 3000 / 3 * (64 + 128 + 192);
+  plan::PlanT plan = keepingPlan(4200);
+  uint64_t kept = 4200 / 3 * (64 + 128 + 192);
   EXPECT_LE(plan.arena_size, kept + 1024);
   EXPECT_EQ(stepsOf(std::move(plan)).pairs, 0u);
 }
