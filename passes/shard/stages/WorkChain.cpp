@@ -313,8 +313,9 @@ ChainValue WorkChain::makeValue(Value value, ArrayRef<unsigned> known, int64_t r
                                 int64_t microBatches) const {
   bool isOfSamples = isOfBatch(value);
   bool isTrained = llvm::any_of(ops, [&](Operation *op) { return isBackward(op); });
-  return {known.front(), std::vector<unsigned>(known.begin() + 1, known.end()),
-          double(getBytes(value) / (isOfSamples ? replicas : 1)), double(isOfSamples ? microBatches : 1),
+  int64_t bytes = getBytes(value) / (isOfSamples ? replicas : 1);
+  return {known.front(), std::vector<unsigned>(known.begin() + 1, known.end()), double(bytes),
+          double(isOfSamples ? microBatches : 1),
           isTrained && isa<FloatType>(getElementTypeOrSelf(value.getType()))};
 }
 
