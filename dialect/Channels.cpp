@@ -15,7 +15,8 @@ namespace {
 struct End {
   FunctionOpInterface function;
   unsigned index;
-  Type type; ///< of the whole tensor
+  Type type;       ///< of the whole tensor
+  bool inMessages; ///< whether each iteration sends or receives its part
 };
 
 using Ends = std::map<int64_t, End>; // by channel
@@ -26,12 +27,15 @@ static Type getGlobalType(Type type) {
   return dist ? dist.getGlobal() : type;
 }
 
-bool mlir::epl::isReceived(Value value) {
+/// An attribute of the argument that `value` is, or null.
+static Attribute getArgumentAttr(Value value, StringRef name) {
   auto argument = dyn_cast<BlockArgument>(value);
   auto function =
       argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp()) : FunctionOpInterface();
-  return function && function.getArgAttr(argument.getArgNumber(), EplDialect::kChannelAttr);
+  return function ? function.getArgAttr(argument.getArgNumber(), name) : Attribute();
 }
+
+bool mlir::epl::isReceived(Value value) { return bool(getArgumentAttr(value, EplDialect::kChannelAttr)); }
 
 Operation *mlir::epl::getFirstReader(Value value) {
   Operation *first = nullptr;
@@ -42,20 +46,34 @@ Operation *mlir::epl::getFirstReader(Value value) {
   return first;
 }
 
+/// Whether a function returns `value`, seen through casts, in messages.
+static bool leavesInMessages(Value value) {
+  return llvm::any_of(value.getUses(), [](OpOperand &use) {
+    bool isCast = isa<ToLocalOp, FromLocalOp>(use.getOwner());
+    return isCast ? leavesInMessages(use.getOwner()->getResult(0)) : isSentInMessages(use);
+  });
+}
+
 LoopAttr mlir::epl::getChannelLoop(Value value) {
   if (auto stack = value.getDefiningOp<LoopStackOp>())
-    return isOfMicroBatches(stack.getLoop()) ? stack.getLoop() : LoopAttr();
-  Operation *reader = isReceived(value) && !value.use_empty() ? *value.user_begin() : nullptr;
+    return leavesInMessages(value) ? stack.getLoop() : LoopAttr();
+  bool isReceived = getArgumentAttr(value, kMessagesAttr) && !value.use_empty();
+  Operation *reader = isReceived ? *value.user_begin() : nullptr;
   while (isa_and_nonnull<ToLocalOp, FromLocalOp>(reader) && !reader->use_empty())
     reader = *reader->user_begin();
   auto slice = dyn_cast_or_null<LoopSliceOp>(reader);
-  return slice && isOfMicroBatches(slice.getLoop()) ? slice.getLoop() : LoopAttr();
+  return slice ? slice.getLoop() : LoopAttr();
 }
 
 bool mlir::epl::isSend(OpOperand &use) {
   auto function = dyn_cast<FunctionOpInterface>(use.getOwner()->getParentOp());
   return use.getOwner()->hasTrait<OpTrait::IsTerminator>() && function &&
          function.getResultAttr(use.getOperandNumber(), EplDialect::kChannelAttr);
+}
+
+bool mlir::epl::isSentInMessages(OpOperand &use) {
+  return isSend(use) && cast<FunctionOpInterface>(use.getOwner()->getParentOp())
+                            .getResultAttr(use.getOperandNumber(), kMessagesAttr);
 }
 
 bool mlir::epl::isSent(Value value) { return llvm::any_of(value.getUses(), isSend); }
@@ -102,12 +120,16 @@ static LogicalResult add(Ends &ends, IntegerAttr channel, End end, StringRef wha
 
 static LogicalResult addEnds(FunctionOpInterface function, Ends &senders, Ends &receivers) {
   for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
-    if (failed(add(receivers, function.getArgAttrOfType<IntegerAttr>(index, EplDialect::kChannelAttr),
-                   {function, unsigned(index), getGlobalType(type)}, "receiver")))
+    if (failed(add(
+            receivers, function.getArgAttrOfType<IntegerAttr>(index, EplDialect::kChannelAttr),
+            {function, unsigned(index), getGlobalType(type), bool(function.getArgAttr(index, kMessagesAttr))},
+            "receiver")))
       return failure();
   for (auto [index, type] : llvm::enumerate(function.getResultTypes()))
     if (failed(add(senders, function.getResultAttrOfType<IntegerAttr>(index, EplDialect::kChannelAttr),
-                   {function, unsigned(index), getGlobalType(type)}, "sender")))
+                   {function, unsigned(index), getGlobalType(type),
+                    bool(function.getResultAttr(index, kMessagesAttr))},
+                   "sender")))
       return failure();
   return success();
 }
@@ -115,6 +137,10 @@ static LogicalResult addEnds(FunctionOpInterface function, Ends &senders, Ends &
 static LogicalResult verifyPair(int64_t channel, End sender, End receiver) {
   if (sender.function->getAttr(EplDialect::kMeshAttr) == receiver.function->getAttr(EplDialect::kMeshAttr))
     return receiver.function->emitOpError() << "receives channel " << channel << " from its own mesh";
+  if (sender.inMessages != receiver.inMessages)
+    return receiver.function->emitOpError()
+           << "receives channel " << channel << (receiver.inMessages ? " in messages" : " once")
+           << ", expected it as it is sent, " << (sender.inMessages ? "in messages" : "once");
   if (sender.type == receiver.type)
     return success();
   InFlightDiagnostic error = receiver.function->emitOpError()

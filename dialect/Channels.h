@@ -13,8 +13,9 @@
 // for channel n before it makes what it sends by a channel below n. So that is forbidden: an op that makes
 // what is sent by channel k stands before all ops that read what comes by channels above k.
 //
-// In a loop over micro-batches each iteration sends: a channel carries the values of all of them, which
-// `epl.loop_stack` and `epl.loop_slice` put together and take apart. A mesh does one iteration's forward work
+// In a loop over micro-batches each iteration sends: a channel with `epl.messages` carries the values of all
+// of them, which `epl.loop_stack` and `epl.loop_slice` put together and take apart. A stack that the other
+// mesh reads as a whole is sent once, as any value behind the loop. A mesh does one iteration's forward work
 // before it does the backward work of an earlier one, so channels of one loop have no order here: that of
 // the schedule is proved in the plan (runtime/plan/verify).
 //
@@ -27,6 +28,10 @@
 
 namespace mlir::epl {
 
+/// Argument and result attribute beside `epl.channel`, a unit: the value is a stack over micro-batches, of
+/// which each iteration sends and receives its own part.
+inline constexpr llvm::StringLiteral kMessagesAttr = "epl.messages";
+
 /// Whether `value` is an argument that comes from another mesh.
 bool isReceived(Value value);
 
@@ -34,6 +39,8 @@ bool isReceived(Value value);
 bool isSend(OpOperand &use);
 /// Whether a value has such a use.
 bool isSent(Value value);
+/// Whether a use is that a function returns a stack of which each iteration sends its part.
+bool isSentInMessages(OpOperand &use);
 
 /// The first op of the value's block that reads it, or null. What is made of a received value stands there
 /// and not earlier: what it is made of may in turn be made of what is sent before.

@@ -1,5 +1,6 @@
 //===- EplDialect.cpp - The epl dialect: registration and attributes of functions ---===//
 
+#include "dialect/Channels.h"
 #include "dialect/Epl.h"
 #include "dialect/Stages.h"
 
@@ -152,7 +153,7 @@ LogicalResult EplDialect::verifyRegionArgAttribute(Operation *op, unsigned regio
     return reject("an integer of type i64");
   } else if (name == kNameAttr && !isa<StringAttr>(value)) {
     return reject("a string");
-  } else if (name == kHiddenAttr && !isa<UnitAttr>(value)) {
+  } else if (llvm::is_contained({kHiddenAttr, kMessagesAttr}, name) && !isa<UnitAttr>(value)) {
     return reject("a unit attribute");
   } else if ((name == kShardingAttr || name == kArrivesAttr) && !isa<ShardingAttr>(value)) {
     return reject("an #epl.sharding");
@@ -161,8 +162,9 @@ LogicalResult EplDialect::verifyRegionArgAttribute(Operation *op, unsigned regio
   } else if (name == kCallerPartsAttr && !isListOfArrays(value)) {
     return reject("a list of arrays of i64");
   }
-  const StringRef known[] = {kRoleAttr,        kBatchDimAttr,    kNameAttr,     kHiddenAttr,  kShardingAttr,
-                             kCallerShapeAttr, kCallerPartsAttr, kPositionAttr, kChannelAttr, kArrivesAttr};
+  const StringRef known[] = {kRoleAttr,     kBatchDimAttr,    kNameAttr,        kHiddenAttr,
+                             kShardingAttr, kCallerShapeAttr, kCallerPartsAttr, kPositionAttr,
+                             kChannelAttr,  kMessagesAttr,    kArrivesAttr};
   if (!llvm::is_contained(known, name))
     return op->emitOpError() << "argument " << index << " has an unknown attribute \"" << name
                              << "\", expected one of " << ArrayRef(known);
@@ -177,7 +179,7 @@ LogicalResult EplDialect::verifyRegionResultAttribute(Operation *op, unsigned re
                              << " is not an integer of type i64";
   if (name == kNameAttr && !isa<StringAttr>(attr.getValue()))
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index << " is not a string";
-  if (name == kHiddenAttr && !isa<UnitAttr>(attr.getValue()))
+  if (llvm::is_contained({kHiddenAttr, kMessagesAttr}, name) && !isa<UnitAttr>(attr.getValue()))
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index
                              << " is not a unit attribute";
   if (name == kCallerShapeAttr && !isa<DenseI64ArrayAttr>(attr.getValue()))
@@ -186,8 +188,8 @@ LogicalResult EplDialect::verifyRegionResultAttribute(Operation *op, unsigned re
   if (name == kCallerPartsAttr && !isListOfArrays(attr.getValue()))
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index
                              << " is not a list of arrays of i64";
-  const StringRef known[] = {kUpdatesAttr,     kNameAttr,     kHiddenAttr, kCallerShapeAttr,
-                             kCallerPartsAttr, kPositionAttr, kChannelAttr};
+  const StringRef known[] = {kUpdatesAttr,     kNameAttr,     kHiddenAttr,  kCallerShapeAttr,
+                             kCallerPartsAttr, kPositionAttr, kChannelAttr, kMessagesAttr};
   if (!llvm::is_contained(known, name))
     return op->emitOpError() << "result " << index << " has an unknown attribute \"" << name
                              << "\", expected one of " << ArrayRef(known);

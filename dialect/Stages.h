@@ -8,9 +8,8 @@ namespace mlir::epl {
 /// Says that work is to be cut into stages, each with devices of its own. On
 ///
 /// - `epl.replicate`: into how many, an integer of at least 1;
-/// - the function of a step, beside `epl.scopes`: the same by the ids of that table, a dictionary. An id that
-/// it
-///   lacks is one stage;
+/// - the function of a step, beside `epl.scopes`: the same by the ids of that table, a dictionary. An id
+///   that it lacks is one stage;
 /// - `epl.taskgraph`: the task graphs, without work of their own yet, that get the parts behind the first, an
 ///   array of symbols. `epl-find-stages` deals the work out and takes it away:
 ///

@@ -40,9 +40,9 @@ void PlanBuilder::findChannels() {
   }
   for (auto &[reader, arguments] : received)
     std::reverse(arguments.begin(), arguments.end());
-  for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands()))
-    if (func.getResultAttr(index, EplDialect::kChannelAttr) && !getChannelLoop(value))
-      sent[getMade(value)].push_back(index);
+  for (OpOperand &result : body.getTerminator()->getOpOperands())
+    if (isSend(result) && !isSentInMessages(result))
+      sent[getMade(result.get())].push_back(result.getOperandNumber());
 }
 
 /// The ends of a channel: which one, and how this mesh holds the tensor.
@@ -99,7 +99,7 @@ void PlanBuilder::receivePart(LoopSliceOp op, int64_t part) {
 
 void PlanBuilder::sendPart(LoopStackOp op, int64_t part) {
   builder.setGuards({});
-  for (OpOperand &use : llvm::make_filter_range(op.getResult().getUses(), isSend)) {
+  for (OpOperand &use : llvm::make_filter_range(op.getResult().getUses(), isSentInMessages)) {
     Attribute channel = func.getResultAttr(use.getOperandNumber(), EplDialect::kChannelAttr);
     auto send = makeEnd<plan::SendT>(cast<DistType>(op.getOperand().getType()), channel, part);
     send.source = buffers.lookup(op.getOperand());

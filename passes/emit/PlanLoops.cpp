@@ -100,7 +100,7 @@ void PlanBuilder::addPart(LoopStackOp op, int64_t part) {
   if (getChannelLoop(op.getResult())) {
     sendPart(op, part);
     setGuards(op); // a message is sent in any case
-    if (llvm::all_of(op.getResult().getUses(), isSend))
+    if (llvm::all_of(op.getResult().getUses(), isSentInMessages))
       return;
   }
   if (llvm::all_of(op.getResult().getUsers(), llvm::IsaPred<LoopSliceOp>)) {

@@ -136,7 +136,7 @@ LogicalResult PlanSchedule::verifyFlow(const Channels &channels) const {
                << "unit " << schedule::toString(lane[count]) << " reads what unit "
                << schedule::toString(sender)
                << " makes, which waits for it in this schedule; expected stages of a pipeline in the order "
-                  "in which data flows through them";
+                  "in which data flows through them, or one micro-batch (\"pipeline.num_micro_batch\")";
     }
   return success();
 }
@@ -155,7 +155,7 @@ void PlanSchedule::addChannels(func::FuncOp function, Channels &channels) const 
   for (OpOperand &result : function.front().getTerminator()->getOpOperands())
     if (auto channel =
             function.getResultAttrOfType<IntegerAttr>(result.getOperandNumber(), EplDialect::kChannelAttr))
-      if (LoopAttr loop = getChannelLoop(result.get())) {
+      if (LoopAttr loop = isSentInMessages(result) ? getChannelLoop(result.get()) : LoopAttr()) {
         Ends &ends = channels[channel.getInt()];
         ends.sending = loop;
         ends.sender = getUnits(function, loop).getUnit(result.get().getDefiningOp());

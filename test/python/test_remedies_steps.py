@@ -104,7 +104,7 @@ CASES: list[Mistake] = [
     (
         "one name for two kinds",
         lambda: run(lambda x: two_kinds(x, epl.split(name="a")), X[:6]),
-        'scope "a" is .*: one name means one kind and one device count',
+        'scope "a" is .*: one name means one kind, one device count',
         lambda: run(lambda x: two_kinds(x, epl.replicate(name="a")), X[:6]),
     ),
     (

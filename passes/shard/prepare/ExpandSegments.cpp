@@ -254,8 +254,8 @@ void SegmentExpander::enter(BlockArgument argument) {
 static bool isEndOfChannel(Operation *op) {
   auto slice = dyn_cast<LoopSliceOp>(op);
   if (slice)
-    return isReceived(slice.getOperand()) && getChannelLoop(slice.getOperand());
-  return isa<LoopStackOp>(op) && isSent(op->getResult(0)) && getChannelLoop(op->getResult(0));
+    return bool(getChannelLoop(slice.getOperand()));
+  return isa<LoopStackOp>(op) && getChannelLoop(op->getResult(0));
 }
 
 /// Gives an op its expanded form. One that has none keeps its own.
@@ -301,7 +301,7 @@ SmallVector<NamedAttribute> SegmentExpander::getCallerAttrs(BlockArgument argume
 void SegmentExpander::returnResults() {
   Operation *terminator = function.getBody().front().getTerminator();
   for (OpOperand &result : terminator->getOpOperands()) {
-    if (isSend(result) && getChannelLoop(result.get()))
+    if (isSentInMessages(result))
       continue; // has its own form
     BlockArgument argument = getUpdatedArgument(function, result.getOperandNumber());
     bool hasEntered = argument && llvm::is_contained(llvm::make_first_range(entered), argument);

@@ -2,6 +2,7 @@
 
 #include "passes/shard/prepare/MeshSignatures.h"
 
+#include "dialect/Channels.h"
 #include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/BatchFactors.h"
 
@@ -20,14 +21,16 @@ FailureOr<MeshSignatures> MeshSignatures::create(func::FuncOp function, const Me
 // Channels
 //===----------------------------------------------------------------------===//
 
-/// Says that `mesh` reads `value`, or what it is made of if that is rematerialized.
-LogicalResult MeshSignatures::need(Value value, unsigned mesh) {
+/// Says that `mesh` reads `value` for `reader`, or what it is made of if that is rematerialized.
+LogicalResult MeshSignatures::need(Value value, unsigned mesh, Operation *reader) {
+  if (auto slice = dyn_cast<LoopSliceOp>(reader); !slice || !isOfMicroBatches(slice.getLoop()))
+    whole.insert({value, mesh});
   if (!needed.insert({value, mesh}).second)
     return success();
   Operation *producer = value.getDefiningOp();
   if (producer && assignment.isRematerialized(producer))
-    return success(
-        llvm::all_of(getUsedValues(producer), [&](Value source) { return succeeded(need(source, mesh)); }));
+    return success(llvm::all_of(getUsedValues(producer),
+                                [&](Value source) { return succeeded(need(source, mesh, producer)); }));
   std::optional<unsigned> home = assignment.getMesh(value);
   if (!home || *home == mesh)
     return success();
@@ -41,10 +44,10 @@ LogicalResult MeshSignatures::need(Value value, unsigned mesh) {
 LogicalResult MeshSignatures::findChannels() {
   for (Operation &op : body.without_terminator())
     for (Value value : getUsedValues(&op))
-      if (!assignment.isRematerialized(&op) && failed(need(value, assignment.getMesh(&op))))
+      if (!assignment.isRematerialized(&op) && failed(need(value, assignment.getMesh(&op), &op)))
         return failure();
   for (OpOperand &result : body.getTerminator()->getOpOperands())
-    if (failed(need(result.get(), getResultMesh(result))))
+    if (failed(need(result.get(), getResultMesh(result), result.getOwner())))
       return failure();
   llvm::for_each(body.getArguments(), [&](Value value) { numberChannels(value); });
   for (Operation &op : body.without_terminator())
@@ -109,12 +112,21 @@ static DictionaryAttr withPosition(MLIRContext *context, DictionaryAttr attrs, i
   return list.getDictionary(context);
 }
 
-/// `received` is null for what is sent.
-DictionaryAttr MeshSignatures::getChannelAttrs(int64_t channel, Value received) const {
+/// Whether each iteration sends: its own value, or a part of what a loop stacks and others slice.
+bool MeshSignatures::isInMessages(const Channel &channel) const {
+  auto stack = channel.value.getDefiningOp<LoopStackOp>();
+  return getMicroLoop(channel.value) ||
+         (stack && isOfMicroBatches(stack.getLoop()) && !whole.contains({channel.value, channel.to}));
+}
+
+DictionaryAttr MeshSignatures::getChannelAttrs(int64_t number, const Channel &channel,
+                                               bool isReceived) const {
   Builder builder(body.getParentOp()->getContext());
   NamedAttrList list;
-  list.set(EplDialect::kChannelAttr, builder.getI64IntegerAttr(channel));
-  if (auto dim = batchDims.find(received); received && dim != batchDims.end())
+  list.set(EplDialect::kChannelAttr, builder.getI64IntegerAttr(number));
+  if (isInMessages(channel))
+    list.set(kMessagesAttr, builder.getUnitAttr());
+  if (auto dim = batchDims.find(channel.value); isReceived && dim != batchDims.end())
     list.set(EplDialect::kBatchDimAttr, builder.getI64IntegerAttr(dim->second));
   return list.getDictionary(builder.getContext());
 }
@@ -142,9 +154,9 @@ Signature MeshSignatures::getSignature(unsigned mesh) const {
   for (auto [number, channel] : llvm::enumerate(channels)) {
     Type type = getChannelType(channel.value);
     if (channel.to == mesh)
-      signature.addArgument(channel.value, type, getChannelAttrs(number, channel.value));
+      signature.addArgument(channel.value, type, getChannelAttrs(number, channel, true));
     if (channel.from == mesh)
-      signature.addResult(channel.value, type, getChannelAttrs(number, Value()));
+      signature.addResult(channel.value, type, getChannelAttrs(number, channel, false));
   }
   return signature;
 }

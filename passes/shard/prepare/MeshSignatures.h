@@ -56,19 +56,21 @@ private:
   MeshSignatures(func::FuncOp function, const MeshAssignment &assignment)
       : function(function), body(function.front()), assignment(assignment), loops(body) {}
 
-  LogicalResult need(Value value, unsigned mesh);
+  LogicalResult need(Value value, unsigned mesh, Operation *reader);
   LogicalResult findChannels();
   void numberChannels(Value value);
   void findBatchDims();
   unsigned getResultMesh(OpOperand &result) const;
   SmallVector<unsigned> getArgumentMeshes(BlockArgument argument) const;
-  DictionaryAttr getChannelAttrs(int64_t channel, Value received) const;
+  bool isInMessages(const Channel &channel) const;
+  DictionaryAttr getChannelAttrs(int64_t number, const Channel &channel, bool isReceived) const;
 
   func::FuncOp function;
   Block &body;
   const MeshAssignment &assignment;
   Loops loops;
   DenseSet<std::pair<Value, unsigned>> needed; ///< what a mesh reads
+  DenseSet<std::pair<Value, unsigned>> whole;  ///< what is not read by slices of iterations alone
   DenseMap<Value, std::set<unsigned>> receivers;
   SmallVector<Channel> channels;
   DenseMap<Value, int64_t> batchDims; ///< of the values that have one

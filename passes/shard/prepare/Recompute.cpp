@@ -1,13 +1,12 @@
 //===- Recompute.cpp - Forward work that is done again for the gradient ---===//
 //
 // Problem: what a gradient reads is kept from the forward work on, of all layers at a time.
-// Method: some values are kept (those that the user names, or those where little crosses, Checkpoints.h);
-// what
-//   lies before them is made again from them, as work `recompute` of the same task graph. Ops of one part,
-//   between kept values, stand together in front of the first op that reads one of them, so that they are
-//   done as late as possible and in as few tasks as possible. All ops are functions of their operands, random
-//   bits too, so that the results are the same bits. What no kept value is made of (the last part) is read at
-//   once and stays. A value that another task graph makes is kept: it may have been sent.
+// Method: some values are kept (those that the user names, or those where little crosses, Checkpoints.h).
+//   What lies before them is made again from them, as work `recompute` of the same task graph. Ops of one
+//   part, between kept values, stand together in front of the first op that reads one of them, so that they
+//   are done as late as possible and in as few tasks as possible. All ops are functions of their operands,
+//   random bits too, so that the results are the same bits. What no kept value is made of (the last part) is
+//   read at once and stays. A value that another task graph makes is kept: it may have been sent.
 // Invariant in: a global program, every op with its `epl.work`; loops over micro-batches are formed.
 // Invariant out: the same; no op has an `epl.checkpoint`.
 // Reference: docs/design.md, 4.3; EPL's gradient checkpoints; Chen et al., "Training Deep Nets with Sublinear

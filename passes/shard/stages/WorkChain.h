@@ -72,15 +72,19 @@ private:
   Block &body;
   SmallVector<Operation *> ops;
   DenseMap<Operation *, WorkKind> kinds;
-  DenseSet<Operation *> samples; ///< what depends on a batch, of any task graph
-  DenseSet<Operation *>
-      ofBatches;                  ///< what is laid out and computed by element of batches and constants alone
-  SmallVector<Operation *> chain; ///< forward work behind a first product
-  SmallVector<Operation *> blocks; ///< the product of each
+  /// What depends on a batch, of any task graph.
+  DenseSet<Operation *> samples;
+  /// What is laid out and computed by element of batches and constants alone.
+  DenseSet<Operation *> ofBatches;
+  /// Forward work behind a first product.
+  SmallVector<Operation *> chain;
+  /// The product of each block.
+  SmallVector<Operation *> blocks;
   DenseMap<Operation *, unsigned> places;
-  DenseMap<Operation *, SmallVector<unsigned>>
-      leaves;                                  ///< backward work on no samples: blocks that know its operands
-  DenseMap<Operation *, Operation *> repeated; ///< forward work, by that which recomputes it
+  /// Of backward work on no samples, the blocks that know its operands.
+  DenseMap<Operation *, SmallVector<unsigned>> leaves;
+  /// Forward work, by that which recomputes it.
+  DenseMap<Operation *, Operation *> repeated;
 };
 
 } // namespace mlir::epl

@@ -311,16 +311,23 @@ void TaskPartition::addBefore(Operation *edge, LoopAttr loop, llvm::BitVector &p
   for (auto [index, node] : llvm::enumerate(nodes))
     if (LoopAttr other = getMicroBatchLoop(node.loop); other && other.getId() < loop.getId())
       producers.set(index);
+  addSentBefore(edge, loop, producers);
+}
+
+/// The nodes that make what goes by lower channels than what each iteration of `loop` sends by `edge`.
+void TaskPartition::addSentBefore(Operation *edge, LoopAttr loop, llvm::BitVector &producers) {
   for (auto [channel, maker] : sent)
     if (maker == edge && getChannelLoop(edge->getResult(0)))
       addSent(channel, loop, producers);
 }
 
-/// A loop is left when the whole of its last iteration is done, and what else leaves it is made. What follows
-/// thus joins no task before it.
+/// A loop is left when the whole of its last iteration is done, with all that it waits for, and what else
+/// leaves it is made. What follows thus joins no task before it.
 void TaskPartition::addIteration(LoopAttr loop, llvm::BitVector &producers) {
-  for (Operation *op : leaving[loop])
+  for (Operation *op : leaving[loop]) {
     addProducers(op, producers);
+    addSentBefore(op, loop, producers);
+  }
   auto isLeft = [&](const TaskNode &node) {
     return node.loop == loop && node.ops.size() == 1 && leavesLoop(node.ops.front());
   };

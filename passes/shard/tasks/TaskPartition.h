@@ -67,6 +67,7 @@ private:
   unsigned getReceive(BlockArgument argument, size_t limit);
   void addSent(int64_t limit, LoopAttr loop, llvm::BitVector &producers);
   void addBefore(Operation *edge, LoopAttr loop, llvm::BitVector &producers);
+  void addSentBefore(Operation *edge, LoopAttr loop, llvm::BitVector &producers);
   void addIteration(LoopAttr loop, llvm::BitVector &producers);
   void addBackwardBefore(Operation *op, llvm::BitVector &producers);
   unsigned chooseNode(Operation *op, ArrayRef<Literal> guard, const llvm::BitVector &producers);

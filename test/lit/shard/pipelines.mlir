@@ -21,8 +21,8 @@ epl.taskgraph @tg1 strategy(<replicate, 1>) on @mesh1
 
 // SPLIT-LABEL: func.func @step.mesh0
 // SPLIT-SAME: %[[X:arg[0-9]+]]: tensor<4x2x3xf32> {epl.batch_dim = 1 : i64, epl.caller_shape = array<i64: 8, 3>
-// SPLIT-SAME: %[[DH:arg[0-9]+]]: tensor<4x2x3xf32> {epl.batch_dim = 1 : i64, epl.channel = 1 : i64}
-// SPLIT-SAME: tensor<4x2x3xf32> {epl.channel = 0 : i64})
+// SPLIT-SAME: %[[DH:arg[0-9]+]]: tensor<4x2x3xf32> {epl.batch_dim = 1 : i64, epl.channel = 1 : i64, epl.messages}
+// SPLIT-SAME: tensor<4x2x3xf32> {epl.channel = 0 : i64, epl.messages})
 // SPLIT: %[[X0:.*]] = epl.loop_slice <0, trip_count = 4, micro_batches = true> %[[X]]
 // SPLIT: %[[H:.*]] = linalg.generic {{.*}} ins(%[[X0]]
 // SPLIT: epl.loop_slice <0, trip_count = 4, micro_batches = true> %[[DH]] {epl.work = #epl.work<@tg0, backward>}
@@ -32,7 +32,7 @@ epl.taskgraph @tg1 strategy(<replicate, 1>) on @mesh1
 
 // SPLIT-LABEL: func.func @step.mesh1
 // SPLIT-SAME: %[[X:arg[0-9]+]]: tensor<4x2x3xf32> {epl.batch_dim = 1 : i64, epl.caller_shape = array<i64: 8, 3>
-// SPLIT-SAME: %[[H:arg[0-9]+]]: tensor<4x2x3xf32> {epl.batch_dim = 1 : i64, epl.channel = 0 : i64}
+// SPLIT-SAME: %[[H:arg[0-9]+]]: tensor<4x2x3xf32> {epl.batch_dim = 1 : i64, epl.channel = 0 : i64, epl.messages}
 // SPLIT: epl.loop_slice {{.*}} %[[H]]
 // SPLIT: epl.loop_slice {{.*}} %[[X]]
 // SPLIT: epl.loop_carry

@@ -278,11 +278,11 @@ epl.mesh @mesh axes ["data"=1, "model"=2]
 epl.taskgraph @tg0 strategy(<split, 2>) on @mesh
 
 // CHECK-LABEL: func.func @ends_of_channels
-// CHECK-SAME: %[[C:[^:]*]]: tensor<2x4x24xf32> {epl.batch_dim = 1 : i64, epl.channel = 0 : i64}
+// CHECK-SAME: %[[C:[^:]*]]: tensor<2x4x24xf32> {epl.batch_dim = 1 : i64, epl.channel = 0 : i64, epl.messages}
 func.func @ends_of_channels(%w: tensor<6x24xf32> {epl.role = "state"},
                             %x: tensor<2x4x6xf32> {epl.batch_dim = 1 : i64, epl.role = "batch"},
-                            %c: tensor<2x4x24xf32> {epl.batch_dim = 1 : i64, epl.channel = 0 : i64})
-    -> (tensor<6x24xf32> {epl.updates = 0 : i64}, tensor<2x4x24xf32> {epl.channel = 1 : i64}, tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) {
+                            %c: tensor<2x4x24xf32> {epl.batch_dim = 1 : i64, epl.channel = 0 : i64, epl.messages})
+    -> (tensor<6x24xf32> {epl.updates = 0 : i64}, tensor<2x4x24xf32> {epl.channel = 1 : i64, epl.messages}, tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) {
   %z = arith.constant {epl.work = #epl.work<@tg0, forward>} dense<0.0> : tensor<4x24xf32>
   %own = epl.loop_slice <0, trip_count = 2, micro_batches = true> %x : tensor<2x4x6xf32> -> tensor<4x6xf32>
   // CHECK: %[[RECEIVED:.*]] = epl.loop_slice <0, {{.*}}> %[[C]] : tensor<2x4x24xf32> -> tensor<4x24xf32>

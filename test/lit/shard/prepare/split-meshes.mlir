@@ -298,3 +298,29 @@ func.func public @kept(%last: tensor<8xf32> {epl.role = "state"},
   } -> tensor<8xf32>
   return %x, %y : tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+epl.mesh @mesh0 axes ["data"=1] first 0 strides [2]
+epl.mesh @mesh1 axes ["data"=1] first 1 strides [2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh0
+epl.taskgraph @tg1 strategy(<replicate, 1>) on @mesh1
+
+// What iterations over micro-batches read of each other goes in messages; what is stacked and read as a whole goes once.
+//
+// CHECK-LABEL: func.func @stacked.mesh0
+// CHECK-SAME: tensor<2x8xf32> {epl.channel = 0 : i64, epl.messages}, tensor<2x8xf32> {epl.channel = 1 : i64})
+// CHECK-LABEL: func.func @stacked.mesh1
+// CHECK-SAME: %[[EACH:.*]]: tensor<2x8xf32> {{{.*}}epl.channel = 0 : i64, epl.messages}
+// CHECK-SAME: %[[WHOLE:.*]]: tensor<2x8xf32> {{{.*}}epl.channel = 1 : i64})
+// CHECK: epl.loop_slice {{.*}} %[[EACH]]
+// CHECK: math.exp %[[WHOLE]]
+func.func @stacked(%x: tensor<2x8xf32> {epl.batch_dim = 1 : i64, epl.role = "batch"}) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
+  %0 = epl.loop_slice <0, trip_count = 2, micro_batches = true> %x : tensor<2x8xf32> -> tensor<8xf32>
+  %1 = math.sin %0 {epl.work = #epl.work<@tg0, forward>} : tensor<8xf32>
+  %2 = math.cos %1 {epl.work = #epl.work<@tg1, forward>} : tensor<8xf32>
+  %3 = epl.loop_stack <0, trip_count = 2, micro_batches = true> %1 : tensor<8xf32> -> tensor<2x8xf32>
+  %4 = epl.loop_stack <0, trip_count = 2, micro_batches = true> %2 : tensor<8xf32> -> tensor<2x8xf32>
+  %5 = math.exp %3 {epl.work = #epl.work<@tg1, forward>} : tensor<2x8xf32>
+  return %4, %5 : tensor<2x8xf32>, tensor<2x8xf32>
+}

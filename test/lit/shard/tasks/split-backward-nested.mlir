@@ -16,7 +16,7 @@ epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 // CHECK: arith.mulf {{.*}}<@tg0, backward_input>
 // CHECK: math.sin {{.*}}<@tg0, backward_input>
 // CHECK: math.exp {{.*}}<@tg0, backward_weight>
-func.func @nested(%xs: !batches, %w: !rows) -> (!batches {epl.channel = 0 : i64}, !rows) {
+func.func @nested(%xs: !batches, %w: !rows) -> (!batches {epl.channel = 0 : i64, epl.messages}, !rows) {
   %0 = epl.loop_slice <0, trip_count = 2, micro_batches = true> %xs : !batches -> !whole
   %1 = epl.loop_carry <1, trip_count = 3 in <0, trip_count = 2, micro_batches = true>> 0 %0 : !whole -> !whole
   %2 = epl.loop_slice <1, trip_count = 3 in <0, trip_count = 2, micro_batches = true>> %w : !rows -> !whole
