@@ -357,13 +357,27 @@ static void lowerPrecision(func::FuncOp function, bool explain) {
   eraseDeadOps(body); // what is arranged in bf16 only
 }
 
+/// Fails, with an error, unless a function is a flat list of ops that have their work.
+static LogicalResult verifyWork(func::FuncOp function) {
+  if (!function.getBody().hasOneBlock())
+    return function.emitOpError("has control flow, expected one block that returns");
+  for (Operation &op : function.front().without_terminator())
+    if (!getWork(&op))
+      return op.emitError() << "'" << op.getName() << "' op has no \"" << EplDialect::kWorkAttr
+                            << "\", expected it from \"epl-flatten-scopes\"";
+  return success();
+}
+
 namespace {
 struct LowerPrecisionPass : epl::impl::LowerPrecisionPassBase<LowerPrecisionPass> {
   using LowerPrecisionPassBase::LowerPrecisionPassBase;
 
   void runOnOperation() override {
-    if (!getOperation().isExternal())
-      lowerPrecision(getOperation(), explain);
+    if (getOperation().isExternal())
+      return;
+    if (failed(verifyWork(getOperation())))
+      return signalPassFailure();
+    lowerPrecision(getOperation(), explain);
   }
 };
 } // namespace
