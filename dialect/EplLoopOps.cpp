@@ -3,6 +3,8 @@
 #include "dialect/Loops.h"
 #include "dialect/Sharding.h"
 
+#include <map>
+
 using namespace mlir;
 using namespace mlir::epl;
 
@@ -151,12 +153,12 @@ private:
 
   /// What is done in the iterations of `loop` stands before what leaves it.
   LogicalResult verifyBefore(Operation &op, LoopAttr loop) {
-    Operation *end = loop ? left.lookup(loop.getId()) : nullptr;
-    if (!end)
+    auto found = loop ? left.find(loop.getId()) : left.end();
+    if (found == left.end())
       return success();
     InFlightDiagnostic error = op.emitOpError() << "is done in each iteration of loop " << loop.getId()
                                                 << ", expected it before what leaves the loop";
-    error.attachNote(end->getLoc()) << "the loop is left here";
+    error.attachNote(found->second->getLoc()) << "the loop is left here";
     return error;
   }
 
@@ -205,8 +207,9 @@ private:
 
   Block &body;
   Loops loops;
-  DenseMap<int64_t, Operation *> left; ///< the first op that leaves a loop
-  DenseMap<int64_t, LoopAttr> declared;
+  // By numbers that a program says, any int64_t: DenseMap keeps two of them for itself.
+  std::map<int64_t, Operation *> left; ///< the first op that leaves a loop
+  std::map<int64_t, LoopAttr> declared;
 };
 } // namespace
 
