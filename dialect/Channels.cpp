@@ -46,6 +46,8 @@ Operation *mlir::epl::getFirstReader(Value value) {
   return first;
 }
 
+bool mlir::epl::isReceivedInMessages(Value value) { return bool(getArgumentAttr(value, kMessagesAttr)); }
+
 /// Whether a function returns `value`, seen through casts, in messages.
 static bool leavesInMessages(Value value) {
   return llvm::any_of(value.getUses(), [](OpOperand &use) {
@@ -57,8 +59,7 @@ static bool leavesInMessages(Value value) {
 LoopAttr mlir::epl::getChannelLoop(Value value) {
   if (auto stack = value.getDefiningOp<LoopStackOp>())
     return leavesInMessages(value) ? stack.getLoop() : LoopAttr();
-  bool isReceived = getArgumentAttr(value, kMessagesAttr) && !value.use_empty();
-  Operation *reader = isReceived ? *value.user_begin() : nullptr;
+  Operation *reader = isReceivedInMessages(value) && !value.use_empty() ? *value.user_begin() : nullptr;
   while (isa_and_nonnull<ToLocalOp, FromLocalOp>(reader) && !reader->use_empty())
     reader = *reader->user_begin();
   auto slice = dyn_cast_or_null<LoopSliceOp>(reader);

@@ -46,6 +46,9 @@ bool isSentInMessages(OpOperand &use);
 /// and not earlier: what it is made of may in turn be made of what is sent before.
 Operation *getFirstReader(Value value);
 
+/// Whether `value` is an argument of which each iteration receives its part.
+bool isReceivedInMessages(Value value);
+
 /// The loop over micro-batches whose iterations each receive a part of `value`, an argument, or send one of
 /// it, a result. Null if it is sent once.
 LoopAttr getChannelLoop(Value value);

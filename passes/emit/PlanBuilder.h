@@ -59,7 +59,6 @@ private:
   template <typename EndT> EndT makeEnd(DistType type, Attribute channel, int64_t message = 0);
   void addReceives(Operation *reader);
   void addSends(Value value, WorkAttr work);
-  bool receivesPart(LoopSliceOp op) const;
   void receivePart(LoopSliceOp op, int64_t part);
   void sendPart(LoopStackOp op, int64_t part);
   void setGuards(Operation *op);

@@ -84,10 +84,6 @@ void PlanBuilder::addSends(Value value, WorkAttr work) {
   sent.erase(own);
 }
 
-bool PlanBuilder::receivesPart(LoopSliceOp op) const {
-  return isReceived(op.getOperand()) && getChannelLoop(op.getOperand());
-}
-
 void PlanBuilder::receivePart(LoopSliceOp op, int64_t part) {
   unsigned argument = cast<BlockArgument>(op.getOperand()).getArgNumber();
   auto type = cast<DistType>(op.getType());

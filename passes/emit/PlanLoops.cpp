@@ -85,7 +85,7 @@ LogicalResult PlanBuilder::addIterationOp(Operation *op, int64_t iteration) {
 }
 
 void PlanBuilder::addSlice(LoopSliceOp op, int64_t part) {
-  if (receivesPart(op))
+  if (isReceivedInMessages(op.getOperand()))
     return receivePart(op, part);
   if (auto parts = stacks.find(op.getOperand()); parts != stacks.end()) {
     buffers[op] = parts->second[part];

@@ -252,9 +252,8 @@ void SegmentExpander::enter(BlockArgument argument) {
 /// Whether an op sends each iteration's value by a channel, or takes what each receives: the channel is told
 /// by that op, so nothing comes between.
 static bool isEndOfChannel(Operation *op) {
-  auto slice = dyn_cast<LoopSliceOp>(op);
-  if (slice)
-    return bool(getChannelLoop(slice.getOperand()));
+  if (auto slice = dyn_cast<LoopSliceOp>(op))
+    return isReceivedInMessages(slice.getOperand());
   return isa<LoopStackOp>(op) && getChannelLoop(op->getResult(0));
 }
 
