@@ -38,6 +38,12 @@ LogicalResult mlir::epl::verifyStages(Operation *op, Attribute value) {
   return success();
 }
 
+int64_t mlir::epl::getNumStages(Operation *function, StringAttr id) {
+  auto counts = function->getAttrOfType<DictionaryAttr>(kStagesAttr);
+  auto count = counts ? counts.getAs<IntegerAttr>(id) : IntegerAttr();
+  return count ? count.getInt() : 1;
+}
+
 SmallVector<TaskGraphOp> mlir::epl::getStages(TaskGraphOp taskgraph) {
   auto parts = taskgraph->getAttrOfType<ArrayAttr>(kStagesAttr);
   if (!parts)

@@ -22,6 +22,9 @@ inline constexpr llvm::StringLiteral kStagesAttr = "epl.stages";
 /// Fails, with an error at `op`, if `value` is not what `op` may have as `epl.stages`.
 LogicalResult verifyStages(Operation *op, Attribute value);
 
+/// Into how many stages the scope `id` of a step's `epl.scopes` is to be cut.
+int64_t getNumStages(Operation *function, StringAttr id);
+
 /// The task graphs that get parts of the work of `taskgraph`, itself the first; empty if it is not to be cut.
 SmallVector<TaskGraphOp> getStages(TaskGraphOp taskgraph);
 

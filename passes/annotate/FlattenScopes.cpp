@@ -84,7 +84,6 @@ private:
   WorkKind getKind(Operation *op, AutodiffPhase phase);
   FailureOr<unsigned> getScoped(Operation *op, ArrayRef<ScopeEntry> entries);
   FailureOr<unsigned> getTaskGraph(Operation *op, ScopeAttr scope, int64_t stages, ScopeKey key);
-  int64_t getStages(StringAttr id) const;
   unsigned getDefault(Operation *op);
   std::optional<unsigned> getLastProducer(Operation *op);
   std::optional<unsigned> getFirstConsumer(Operation *op);
@@ -200,13 +199,6 @@ FailureOr<unsigned> Stamper::getTaskGraph(Operation *op, ScopeAttr scope, int64_
   return error;
 }
 
-/// Into how many stages the scope of an id is to be cut.
-int64_t Stamper::getStages(StringAttr id) const {
-  auto counts = func->getAttrOfType<DictionaryAttr>(kStagesAttr);
-  auto count = counts ? counts.getAs<IntegerAttr>(id) : IntegerAttr();
-  return count ? count.getInt() : 1;
-}
-
 /// The task graph of an op in a scope: of the region if there is one, else of the location.
 FailureOr<unsigned> Stamper::getScoped(Operation *op, ArrayRef<ScopeEntry> entries) {
   if (auto it = regions.find(op); it != regions.end()) {
@@ -217,7 +209,7 @@ FailureOr<unsigned> Stamper::getScoped(Operation *op, ArrayRef<ScopeEntry> entri
     return emitError(op->getLoc()) << "'" << op->getName() << "' op is in scope \"" << entries[1].id
                                    << "\" inside scope \"" << entries[0].id << "\": scopes do not nest";
   auto id = StringAttr::get(func.getContext(), entries[0].id);
-  return getTaskGraph(op, table.getAs<ScopeAttr>(id), getStages(id), {id, entries[0].callPath});
+  return getTaskGraph(op, table.getAs<ScopeAttr>(id), getNumStages(func, id), {id, entries[0].callPath});
 }
 
 //===----------------------------------------------------------------------===//

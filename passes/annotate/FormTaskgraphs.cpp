@@ -96,13 +96,6 @@ static SmallVector<NamedAttribute> sortEntries(func::FuncOp func, DictionaryAttr
   return sorted;
 }
 
-/// Into how many stages the scope of an entry is to be cut.
-static int64_t getNumStages(func::FuncOp func, StringAttr id) {
-  auto counts = func->getAttrOfType<DictionaryAttr>(kStagesAttr);
-  auto count = counts ? counts.getAs<IntegerAttr>(id) : IntegerAttr();
-  return count ? count.getInt() : 1;
-}
-
 /// The devices that all scopes want together, each of its own.
 static int64_t sumCounts(func::FuncOp func, DictionaryAttr scopes) {
   int64_t sum = 0;

@@ -3,7 +3,7 @@
 #include "passes/shard/microbatch/LoopWriter.h"
 
 #include "passes/shard/analysis/ShardableOp.h"
-#include "passes/shard/microbatch/IterationLocalizer.h"
+#include "passes/shard/microbatch/LoopSums.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -246,12 +246,6 @@ void LoopWriter::writeEdge(Operation *op, IterationLocalizer &localizer) {
   localizer.values.map(op->getResults(), edge->getResults());
 }
 
-/// The type in which a sum is carried: what is narrower than f32 would be rounded in each iteration.
-static Type getCarriedType(Type element) {
-  bool isNarrow = isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32;
-  return isNarrow ? Float32Type::get(element.getContext()) : element;
-}
-
 /// The values that states have in an iteration of a loop which makes their next ones.
 void LoopWriter::carryStates(const Loop &loop, IterationLocalizer &localizer) {
   for (auto [index, entry] : llvm::enumerate(assignment.getStatistics().getCarried())) {
@@ -266,52 +260,21 @@ void LoopWriter::carryStates(const Loop &loop, IterationLocalizer &localizer) {
 }
 
 /// The addends of all iterations so far, this one's among them.
-Value LoopWriter::accumulate(Value global, int64_t index, IterationLocalizer &localizer) {
-  OpBuilder &builder = localizer.builder;
-  Location loc = global.getLoc();
-  Operation *maker = global.getDefiningOp();
-  localizer.work = getWork(maker);
-  Type element = getCarriedType(getType(global).getElementType());
-  RankedTensorType type = getType(global).clone(element);
-  ReductionKind kind = assignment.getState(global).partial.value_or(ReductionKind::sum); // else of a mean
-  arith::AtomicRMWKind combiner = getCombiner(kind, element);
-  TypedAttr neutral = arith::getIdentityValueAttr(combiner, element, builder, loc);
-  Value init = localizer.stamped(
-      arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, ArrayRef<Attribute>(neutral))));
-  Value carried = localizer.stamped(LoopCarryOp::create(builder, loc, type, localizer.loop, index, init));
-  AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
-  auto combine = [&](OpBuilder &at, ValueRange elements) {
-    Value addend = elements[1];
-    if (addend.getType() != element)
-      addend = arith::ExtFOp::create(at, loc, element, addend);
-    return arith::getReductionOp(combiner, at, loc, elements[0], addend);
-  };
-  return localizer
-      .createMap(maker, type, ShardingAttr::getReplicated(mesh, type.getRank()),
-                 {carried, localizer.values.lookup(global)}, {identity, identity}, combine)
-      ->getResult(0);
+Value LoopWriter::accumulate(Value addend, int64_t index, IterationLocalizer &localizer) {
+  localizer.work = getWork(addend.getDefiningOp());
+  ReductionKind kind = assignment.getState(addend).partial.value_or(ReductionKind::sum); // else of a mean
+  return carrySum(addend, kind, index, mesh, localizer);
 }
 
 /// What a sum of `left`, or a mean, is after the last iteration.
 Value LoopWriter::finish(Value left, Value sum, int64_t index, IterationLocalizer &localizer) {
-  OpBuilder &builder = localizer.builder;
   Operation *maker = sum.getDefiningOp();
   localizer.work = getWork(maker);
-  Value last =
-      localizer.stamped(LoopLastOp::create(builder, sum.getLoc(), sum.getType(), localizer.loop, index, sum));
+  Value last = localizer.stamped(
+      LoopLastOp::create(localizer.builder, sum.getLoc(), sum.getType(), localizer.loop, index, sum));
   if (!assignment.getState(left).partial)
     last = createScaled(maker, last, /*isDivided=*/true, localizer);
-  Type element = getType(left).getElementType();
-  if (getType(last).getElementType() == element)
-    return last;
-  RankedTensorType type = getType(last).clone(element);
-  auto round = [&](OpBuilder &at, ValueRange elements) -> Value {
-    return arith::TruncFOp::create(at, sum.getLoc(), element, elements[0]);
-  };
-  return localizer
-      .createMap(maker, type, ShardingAttr::getReplicated(mesh, type.getRank()), last,
-                 builder.getMultiDimIdentityMap(type.getRank()), round)
-      ->getResult(0);
+  return roundSum(last, getType(left).getElementType(), maker, mesh, localizer);
 }
 
 /// Keeps the values of all iterations.
