@@ -6,7 +6,6 @@
 #include "passes/shard/microbatch/LoopSums.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::epl;

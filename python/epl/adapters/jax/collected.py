@@ -2,9 +2,8 @@
 
 Problem: what a step adds to a collection within `grad`, `vmap` or an inner `jit` is another Python object
 than what the step returns of it.
-Method: a primitive that has no results and the effect of prints, so that JAX carries it through its
-transformations, marks the value in the jaxpr. There a result is in a collection if it is the marked variable,
-calls looked through. Lowered it is nothing.
+Method: a marker (`markers.py`) marks the value in the jaxpr. There a result is in a collection if it is the
+marked variable, calls looked through. Lowered it is nothing.
 """
 
 from __future__ import annotations
@@ -13,15 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import jax.numpy as jnp
-from jax.extend.core import Literal, Primitive
-from jax.interpreters import ad, batching, mlir
+from jax.extend.core import Literal
 
 from epl.adapters.jax import hooks, jaxprs
+from epl.adapters.jax.markers import marker
 from epl.errors import ArgumentError, Place
 
-_primitive = Primitive("epl_collect")
-_primitive.multiple_results = True
+_primitive = marker("epl_collect")
 
 
 @dataclass(frozen=True)
@@ -35,22 +32,6 @@ class Collected:
 def mark(value: Any, key: str) -> None:
     """Marks an array of the step that is traced as one of a collection."""
     _primitive.bind(value, key=key)
-
-
-def _jvp(primals: Any, _: Any, *, key: str) -> Any:
-    return _primitive.bind(*primals, key=key), []
-
-
-def _batch(values: Any, dims: Any, *, key: str) -> Any:
-    return _primitive.bind(jnp.moveaxis(values[0], dims[0], 0), key=key), []
-
-
-_primitive.def_impl(lambda _, **__: [])
-_primitive.def_effectful_abstract_eval(lambda *_, **__: ([], {hooks.DEBUG_EFFECT}))
-ad.primitive_jvps[_primitive] = _jvp
-batching.primitive_batchers[_primitive] = _batch
-mlir.register_lowering(_primitive, lambda *_, **__: [])
-hooks.kept_in_recomputation(_primitive)
 
 
 def find(jaxpr: Any) -> list[Collected | None]:
