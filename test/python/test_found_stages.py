@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import epl
+from pipeline_steps import whole_numbers
 from steps import assert_near
 from test_micro_batches import MIXING, OF_EACH
 from test_models import NAMES, train
@@ -49,12 +50,6 @@ def integers(
 
     (value, h), gradients = jax.value_and_grad(loss, has_aux=True)(ws)
     return [w - g for w, g in zip(ws, gradients, strict=True)], value, h.max(axis=1), jnp.abs(h).max()
-
-
-def whole_numbers(layers: int, samples: int) -> tuple[list[np.ndarray], np.ndarray, jax.Array]:
-    random = np.random.default_rng(0)
-    ws = [random.integers(-1, 2, (5, 5)).astype("f") for _ in range(layers)]
-    return ws, random.integers(-2, 3, (samples, 5)).astype("f"), jax.random.key(3)
 
 
 def assert_same_bits(made: Any, step: Any, arguments: Any) -> None:

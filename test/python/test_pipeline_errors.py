@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import epl
+from pipeline_steps import stages
 
 Step = Callable[..., Any]
 
@@ -21,7 +22,7 @@ def line_of(step: Step, text: str) -> str:
     """The place of the line of a step that has this text, as errors begin with it."""
     lines, first = inspect.getsourcelines(step)
     (number,) = (number for number, line in enumerate(lines, first) if text in line)
-    return f"{__file__}:{number}: "
+    return f"{inspect.getsourcefile(step)}:{number}: "
 
 
 def message_of(step: Step, arguments: list[Any], devices: int = 1, batch: Any = "x", **config: Any) -> str:
@@ -114,20 +115,6 @@ def test_indices_into_another_batch() -> None:
     found = message_of(graph, arguments, batch=("nodes", "edges"), num_micro_batch=2)
     assert found.startswith(line_of(graph, "h[edges]"))
     assert "mixes samples across micro-batches" in found
-
-
-def stages(ws: list[jax.Array], x: jax.Array) -> tuple[list[jax.Array], jax.Array]:
-    def loss(ws: list[jax.Array]) -> jax.Array:
-        h = x
-        for index, w in enumerate(ws):
-            with epl.replicate(name=f"stage{index}"):
-                h = jnp.tanh(h @ w)
-                if index == len(ws) - 1:
-                    return h.sum()
-        raise AssertionError("no stage")
-
-    value, gradients = jax.value_and_grad(loss)(ws)
-    return [w - g for w, g in zip(ws, gradients, strict=True)], value
 
 
 def of_stages(count: int, devices: int = 2, **config: Any) -> str:

@@ -12,6 +12,7 @@ import optax
 import pytest
 
 import epl
+from pipeline_steps import integers, whole_numbers
 from steps import assert_near
 
 SCHEDULES = ("gpipe", "1f1b", "preferbackwardoptimizer", "zb-h1")
@@ -20,33 +21,6 @@ SCHEDULES = ("gpipe", "1f1b", "preferbackwardoptimizer", "zb-h1")
 def pipeline(step: Any, count: int, devices: int, schedule: str = "1f1b", **options: Any) -> Any:
     config = {"pipeline.num_micro_batch": count, "pipeline.strategy": schedule, **options.pop("config", {})}
     return epl.parallelize(step, devices=devices, config=config, **options)
-
-
-def integers(
-    ws: list[jax.Array], x: jax.Array, key: jax.Array
-) -> tuple[list[jax.Array], jax.Array, jax.Array, jax.Array]:
-    """A stage for each of `ws`, of whole numbers: dropout, a residual over all stages, the first weight used
-    again in the last one, a result for each sample and a maximum."""
-
-    def loss(ws: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
-        h = x
-        for index, w in enumerate(ws):
-            with epl.replicate(name=f"stage{index}"):
-                kept = jax.random.bernoulli(jax.random.fold_in(key, index), 0.7, h.shape)
-                h = jnp.where(kept, h, 0) @ w
-                if index == len(ws) - 1:
-                    h = (h + x) @ ws[0]
-                    return (h * x).sum(), h
-        raise AssertionError("no stage")
-
-    (value, h), gradients = jax.value_and_grad(loss, has_aux=True)(ws)
-    return [w - g for w, g in zip(ws, gradients, strict=True)], value, h.max(axis=1), jnp.abs(h).max()
-
-
-def whole_numbers(stages: int, samples: int) -> tuple[list[np.ndarray], np.ndarray, jax.Array]:
-    random = np.random.default_rng(0)
-    ws = [random.integers(-1, 2, (5, 5)).astype("f") for _ in range(stages)]
-    return ws, random.integers(-2, 3, (samples, 5)).astype("f"), jax.random.key(3)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)

@@ -12,41 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import epl
 from differential.tables import draw_kinds, draw_meshes, draw_table
+from pipeline_steps import staged
 from steps import assert_near
 
 FRESH = 100 if os.environ.get("EPL_NIGHTLY") else 1
 TABLES = 5  # of a program
 
 
-def step(ws: list[jax.Array], x: jax.Array, key: jax.Array, whole: bool) -> Any:
-    """A stage for each of `ws`: dropout, a residual over all stages, the first weight used again in the last
-    one, a result for each sample and a maximum; of whole numbers, or with roots and means."""
-
-    def loss(ws: list[jax.Array]) -> tuple[jax.Array, jax.Array]:
-        h = x
-        for index, w in enumerate(ws):
-            with epl.replicate(name=f"stage{index}"):
-                kept = jax.random.bernoulli(jax.random.fold_in(key, index), 0.7, h.shape)
-                h = jnp.where(kept, h, 0) @ w
-                h = h if whole else jnp.tanh(h * 0.3)
-                if index == len(ws) - 1:
-                    h = (h + x) @ ws[0]
-                    return (h * x).sum() if whole else (h * h).mean(), h
-        raise AssertionError("no stage")
-
-    (value, h), gradients = jax.value_and_grad(loss, has_aux=True)(ws)
-    rate = 1 if whole else 0.1
-    ws = [w - rate * g for w, g in zip(ws, gradients, strict=True)]
-    return ws, value, h.max(axis=1), jnp.abs(h).max()
-
-
-STEPS = {True: functools.partial(step, whole=True), False: functools.partial(step, whole=False)}
+STEPS = {True: functools.partial(staged, whole=True), False: functools.partial(staged, whole=False)}
 
 
 class Drawn:

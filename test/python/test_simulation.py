@@ -12,28 +12,13 @@ import jax.numpy as jnp
 import pytest
 
 import epl
+from pipeline_steps import stages
 
 BIN = Path(__file__).parents[2] / "build" / "bin"
 
 
 def run(*arguments: str | Path) -> str:
     return subprocess.run([BIN / "epl-plan", *arguments], capture_output=True, text=True, check=True).stdout
-
-
-def stages(ws: list[jax.Array], x: jax.Array) -> tuple[list[jax.Array], jax.Array]:
-    """A product for each of `ws`, each on a device of its own."""
-
-    def loss(ws: list[jax.Array]) -> jax.Array:
-        h = x
-        for index, w in enumerate(ws):
-            with epl.replicate(name=f"stage{index}"):
-                h = jnp.tanh(h @ w)
-                if index == len(ws) - 1:
-                    return (h * h).sum()
-        raise AssertionError("no stage")
-
-    value, gradients = jax.value_and_grad(loss)(ws)
-    return [w - 0.1 * g for w, g in zip(ws, gradients, strict=True)], value
 
 
 def compiled(meshes: int, count: int, schedule: str) -> tuple[Any, list[jax.Array], jax.Array]:
