@@ -11,10 +11,15 @@ static bool isView(Operation *op) {
   return isa_and_nonnull<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op);
 }
 
-/// What a task yields of a value that is read once, by the yield, reshaped or not; null if it is none.
-static OpResult getYielded(Value value) {
+Value mlir::epl::followViews(Value value) {
   while (value.hasOneUse() && isView(*value.user_begin()))
     value = value.user_begin()->getResult(0);
+  return value;
+}
+
+/// What a task yields of a value that is read once, by the yield, reshaped or not; null if it is none.
+static OpResult getYielded(Value value) {
+  value = followViews(value);
   auto yield = value.hasOneUse() ? dyn_cast<YieldOp>(*value.user_begin()) : YieldOp();
   auto task = yield ? dyn_cast<TaskOp>(yield->getParentOp()) : TaskOp();
   return task ? cast<OpResult>(task.getResult(value.use_begin()->getOperandNumber())) : OpResult();

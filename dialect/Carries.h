@@ -10,6 +10,9 @@
 
 namespace mlir::epl {
 
+/// What reshapes make of a value, as long as each is its only reader.
+Value followViews(Value value);
+
 /// The carried value that `before` is, if the task that reads it makes `after` of it, which is carried on,
 /// and nothing else reads either of them: then `after` may be written where `before` lies, in every iteration
 /// but the first, which begins with what may have other readers. Null otherwise. Reshapes are looked through.

@@ -10,7 +10,6 @@
 #include "dialect/Carries.h"
 #include "passes/emit/PlanBuilder.h"
 
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -31,9 +30,7 @@ static bool isSum(LoopCarryOp carry) {
   auto task = carry->hasOneUse() ? dyn_cast<TaskOp>(*carry->user_begin()) : TaskOp();
   if (!task)
     return false;
-  Value read = task.getBody().front().getArgument(carry->use_begin()->getOperandNumber());
-  while (read.hasOneUse() && isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(*read.user_begin()))
-    read = read.user_begin()->getResult(0);
+  Value read = followViews(task.getBody().front().getArgument(carry->use_begin()->getOperandNumber()));
   auto launch = read.hasOneUse() ? dyn_cast<LaunchOp>(*read.user_begin()) : LaunchOp();
   std::optional<GemmAttr> gemm = launch ? getKernel(launch).getGemm() : std::nullopt;
   return gemm && gemm->getAccumulate() && read.use_begin()->getOperandNumber() == 2;

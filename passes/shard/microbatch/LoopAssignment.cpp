@@ -167,6 +167,7 @@ void LoopAssignment::addEarly(BatchPass &pass, ReshardOp exit, Operation *reader
 /// Adds what a value is made of in the iterations of a pass: of a loop in these the whole.
 void LoopAssignment::addMakers(Value value, unsigned pass, llvm::SetVector<Operation *> &slice) const {
   SmallVector<Operation *> open;
+  DenseSet<LoopAttr> wholes;
   auto add = [&](Operation *maker) {
     if (maker && inIterations.contains(maker) && times.lookup(maker).pass == pass && slice.insert(maker))
       open.push_back(maker);
@@ -178,7 +179,7 @@ void LoopAssignment::addMakers(Value value, unsigned pass, llvm::SetVector<Opera
       Value next = statistics.getCarried().lookup(read);
       add((next ? next : read).getDefiningOp());
     });
-    if (LoopAttr inner = rules.getLoops().getLoop(maker))
+    if (LoopAttr inner = rules.getLoops().getLoop(maker); inner && wholes.insert(inner).second)
       for (Operation *op : rules.getOps())
         if (rules.getLoops().getLoop(op) == inner)
           add(op);
