@@ -159,6 +159,17 @@ FailureOr<SmallVector<Program>> mlir::epl::getPrograms(ModuleOp module, Sharding
   return programs;
 }
 
+bool mlir::epl::isBatch(BlockArgument argument) {
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), EplDialect::kRoleAttr);
+  return role && role.getValue() == "batch";
+}
+
+std::optional<WorkKind> mlir::epl::getWorkKind(Operation *op) {
+  auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
+  return work ? std::optional(work.getKind()) : std::nullopt;
+}
+
 std::string mlir::epl::describeArgument(func::FuncOp function, unsigned argument) {
   auto name = function.getArgAttrOfType<StringAttr>(argument, EplDialect::kNameAttr);
   return name ? ("argument \"" + name.getValue() + "\"").str() : "argument " + std::to_string(argument);

@@ -80,6 +80,12 @@ enum class Shardings { some, ofArguments, ofAll };
 /// The same with their meshes. Shardings fit their tensors, and those that are `needed` are there.
 FailureOr<SmallVector<Program>> getPrograms(ModuleOp module, Shardings needed = Shardings::some);
 
+/// Whether an argument of a step is a batch.
+bool isBatch(BlockArgument argument);
+
+/// The kind of work that an op of a global program is stamped with; nothing for a function's return.
+std::optional<WorkKind> getWorkKind(Operation *op);
+
 /// How errors call an argument: `argument "x"` if the user's name is known, else `argument 3`.
 std::string describeArgument(func::FuncOp function, unsigned argument);
 

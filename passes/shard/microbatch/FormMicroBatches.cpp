@@ -89,9 +89,8 @@ struct FormMicroBatches : epl::impl::FormMicroBatchesPassBase<FormMicroBatches> 
 
 static std::optional<int64_t> getBatchDim(BlockArgument argument) {
   auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), EplDialect::kRoleAttr);
   auto dim = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), EplDialect::kBatchDimAttr);
-  return role && role.getValue() == "batch" && dim ? std::optional(dim.getInt()) : std::nullopt;
+  return isBatch(argument) && dim ? std::optional(dim.getInt()) : std::nullopt;
 }
 
 /// How many parts data parallelism makes of a batch, at most.

@@ -48,12 +48,9 @@ private:
 } // namespace mlir::epl
 
 /// The gradients of a step are those of all its samples.
-static bool isApply(Operation *op) {
-  auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
-  return work && work.getKind() == WorkKind::apply;
+static bool isInScope(Operation *op) {
+  return op->hasAttr(EplDialect::kPerMicroBatchAttr) && getWorkKind(op) != WorkKind::apply;
 }
-
-static bool isInScope(Operation *op) { return op->hasAttr(EplDialect::kPerMicroBatchAttr) && !isApply(op); }
 
 /// Calls `visit` with what an op of the function's body reads, what its regions capture included.
 static void forEachRead(Operation *op, function_ref<void(Value)> visit) {
@@ -73,7 +70,8 @@ bool StatisticsFinder::hasSamples(Operation *op) const {
 
 /// Whether a reader takes estimates.
 bool StatisticsFinder::isInIteration(Operation *op) const {
-  return made.contains(op) || (!isApply(op) && !op->hasTrait<OpTrait::IsTerminator>() && hasSamples(op));
+  return made.contains(op) ||
+         (getWorkKind(op) != WorkKind::apply && !op->hasTrait<OpTrait::IsTerminator>() && hasSamples(op));
 }
 
 bool StatisticsFinder::isRead(Operation *op) const {
@@ -101,7 +99,7 @@ void StatisticsFinder::findMade() {
   for (Operation &op : body.without_terminator()) {
     bool reads = false;
     forEachRead(&op, [&](Value value) { reads |= reached.contains(value); });
-    bool isMade = reads && !isApply(&op) && !hasSamples(&op);
+    bool isMade = reads && getWorkKind(&op) != WorkKind::apply && !hasSamples(&op);
     if (isMade)
       open.push_back(&op);
     if (isMade || completesStatistic(&op))

@@ -51,11 +51,6 @@ void LoopAssignment::forEachOperand(Operation *op, function_ref<void(Value)> vis
     visit(captured->get());
 }
 
-static bool isApply(Operation *op) {
-  auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
-  return work && work.getKind() == WorkKind::apply;
-}
-
 /// All ops of a loop that the step has are done at one time, that of the last of them.
 void LoopAssignment::classify() {
   DenseMap<LoopAttr, Time> last;
@@ -84,7 +79,7 @@ LoopAssignment::Time LoopAssignment::classify(Operation *op, Time time) {
   else if (llvm::any_of(op->getResults(), [&](Value result) { return isOfIteration(result); }) ||
            (reads && !isa<ReshardOp>(op)))
     inIterations.insert(op);
-  else if (isApply(op) && time.loop > 0)
+  else if (getWorkKind(op) == WorkKind::apply && time.loop > 0)
     time = {time.pass + 1, 0};
   return time;
 }

@@ -27,11 +27,6 @@ bool NestedLoops::hasSamples(Operation *op) const {
          (!isa<ReshardOp>(op) && llvm::any_of(getUsedValues(op), isPart));
 }
 
-static bool isApply(Operation *op) {
-  auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
-  return work && work.getKind() == WorkKind::apply;
-}
-
 bool NestedLoops::isInIteration(Operation *op) const {
   if (ops.contains(op))
     return true;
@@ -56,7 +51,7 @@ void NestedLoops::findMade() {
   SmallVector<Operation *> open;
   for (Operation &op : body.without_terminator()) {
     bool isMade = llvm::any_of(getUsedValues(&op), [&](Value value) { return reached.contains(value); }) &&
-                  !ops.contains(&op) && !isApply(&op) && !hasSamples(&op);
+                  !ops.contains(&op) && getWorkKind(&op) != WorkKind::apply && !hasSamples(&op);
     if (isMade)
       open.push_back(&op);
     if (isMade || ops.contains(&op))

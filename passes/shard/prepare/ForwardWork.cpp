@@ -12,11 +12,6 @@
 using namespace mlir;
 using namespace mlir::epl;
 
-std::optional<WorkKind> mlir::epl::getWorkKind(Operation *op) {
-  auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
-  return work ? std::optional(work.getKind()) : std::nullopt;
-}
-
 Operation *mlir::epl::getBlockUser(OpOperand &use) {
   return use.get().getParentBlock()->findAncestorOpInBlock(*use.getOwner());
 }
@@ -29,12 +24,6 @@ static int64_t getTensorBytes(Value value) {
 //===----------------------------------------------------------------------===//
 // Sources
 //===----------------------------------------------------------------------===//
-
-static bool isBatch(BlockArgument argument) {
-  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), EplDialect::kRoleAttr);
-  return role && role.getValue() == "batch";
-}
 
 ValueSources::ValueSources(Block &body) {
   for (BlockArgument argument : body.getArguments())

@@ -8,13 +8,11 @@
 #pragma once
 
 #include "dialect/Loops.h"
+#include "passes/shard/analysis/AxisState.h"
 
 #include "llvm/ADT/MapVector.h"
 
 namespace mlir::epl {
-
-/// The work that an op of a global program is stamped with; nothing for a function's return.
-std::optional<WorkKind> getWorkKind(Operation *op);
 
 /// What the values of a block are made of.
 class ValueSources {

@@ -259,12 +259,6 @@ void MeshAssignment::placeRest() {
 // Arguments
 //===----------------------------------------------------------------------===//
 
-bool MeshAssignment::isBatch(BlockArgument argument) {
-  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), EplDialect::kRoleAttr);
-  return role && role.getValue() == "batch";
-}
-
 /// The mesh whose ops that read the argument are the largest.
 std::optional<unsigned> MeshAssignment::placeByUse(BlockArgument argument) const {
   Votes votes;

@@ -55,7 +55,6 @@ private:
   void placeArguments();
   std::optional<unsigned> placeByUse(BlockArgument argument) const;
 
-  static bool isBatch(BlockArgument argument);
   bool isOfBatches(Operation *op, ArrayRef<Value> sources) const;
   LoopAttr getUnitLoop(Operation *op) const;
   bool isPlaced(Operation *op) const { return places.contains(op); }

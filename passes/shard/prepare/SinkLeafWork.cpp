@@ -31,12 +31,6 @@ using namespace mlir::epl;
 ALWAYS_ENABLED_STATISTIC(numLeaves, "Ops that depend on no batch");
 ALWAYS_ENABLED_STATISTIC(numSunk, "Of these, ops that went to the work which reads them");
 
-static bool isBatch(BlockArgument argument) {
-  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), EplDialect::kRoleAttr);
-  return role && role.getValue() == "batch";
-}
-
 /// The ops that depend on no batch, in program order. What iterations carry becomes anything.
 static SetVector<Operation *> findLeaves(Block &body) {
   SetVector<Operation *> leaves;

@@ -36,10 +36,8 @@ ALWAYS_ENABLED_STATISTIC(numWhole, "Arguments that are whole");
 
 /// The batch dimension of an argument, or -1 if it is no batch.
 static FailureOr<int64_t> getBatchDim(func::FuncOp function, unsigned argument) {
-  auto role = function.getArgAttrOfType<StringAttr>(argument, EplDialect::kRoleAttr);
-  bool isBatch = role && role.getValue() == "batch";
   auto dim = function.getArgAttrOfType<IntegerAttr>(argument, EplDialect::kBatchDimAttr);
-  if (!isBatch && !(dim && isReceived(function.getArgument(argument))))
+  if (!isBatch(function.getArgument(argument)) && !(dim && isReceived(function.getArgument(argument))))
     return -1;
   if (!dim)
     return function.emitError() << describeArgument(function, argument) << " is a batch without \""

@@ -4,6 +4,7 @@
 
 #include "dialect/Bytes.h"
 #include "dialect/Machine.h"
+#include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/Elementwise.h"
 #include "passes/shard/analysis/Rules.h"
 #include "passes/shard/analysis/StepCost.h"
@@ -48,14 +49,9 @@ bool WorkChain::isBackward(Operation *op) const {
 // Blocks
 //===----------------------------------------------------------------------===//
 
-static bool isBatch(func::FuncOp function, BlockArgument argument) {
-  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), EplDialect::kRoleAttr);
-  return role && role.getValue() == "batch";
-}
-
 bool WorkChain::isOfBatch(Value value) const {
   auto argument = dyn_cast<BlockArgument>(value);
-  return argument ? isBatch(function, argument) : samples.contains(value.getDefiningOp());
+  return argument ? isBatch(argument) : samples.contains(value.getDefiningOp());
 }
 
 void WorkChain::findSamples() {
@@ -327,7 +323,7 @@ std::vector<ChainValue> WorkChain::getValues(int64_t replicas, int64_t microBatc
       values.push_back(makeValue(value, known, replicas, microBatches));
   };
   for (BlockArgument argument : body.getArguments())
-    if (!isBatch(function, argument)) // batches are given to all
+    if (!isBatch(argument)) // batches are given to all
       add(argument);
   for (Operation *op : ops)
     if (isForward(op) && !ofBatches.contains(op))
