@@ -165,11 +165,17 @@ private:
                            [&](Operation &other) { return channels.getFirstSent(&other) > read; });
   }
 
-  /// Whether nothing behind `op` up to `last` reads what comes by a channel after the first that `op` makes.
+  /// Whether nothing behind `op` up to `last` reads what comes by a channel after the first that `op` makes,
+  /// or has iterations send by one: who receives these may wait for what `op` makes first.
   bool isReadAfter(Operation *op, Operation *last) const {
     int64_t sent = channels.getFirstSent(op);
-    return llvm::all_of(llvm::make_range(op->getIterator(), std::next(last->getIterator())),
-                        [&](Operation &other) { return channels.getLastRead(&other) < sent; });
+    auto sendsLater = [&](Operation &other) {
+      return isa<LoopStackOp>(other) && getChannelLoop(other.getResult(0)) &&
+             channels.getFirstSent(&other) > sent;
+    };
+    return llvm::all_of(
+        llvm::make_range(op->getIterator(), std::next(last->getIterator())),
+        [&](Operation &other) { return channels.getLastRead(&other) < sent && !sendsLater(other); });
   }
 
   /// What all members have, and the causes of each.

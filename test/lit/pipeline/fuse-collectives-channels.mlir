@@ -65,3 +65,46 @@ func.func @gathered(%a: !parts, %received: !parts {epl.channel = 1 : i64}) -> (!
   %1 = epl.all_gather %received dim 0 : !parts -> !whole
   return %1, %0 : !whole, !whole
 }
+
+// Iterations that send by channel 1 may be received behind what goes by channel 0, so the sum of that stays before the
+// loop; one that goes by channel 2 may come down.
+!rows = !epl.dist<tensor<2x8xf32>, <@mesh0, [{}, {}]>>
+
+// CHECK-LABEL: func.func @before_messages
+// CHECK-NEXT: %[[SENT:.*]] = epl.all_reduce %arg0 :
+// CHECK: epl.loop_stack
+// CHECK: epl.loop_last
+// CHECK: epl.all_reduce %{{[^,]*}} :
+func.func @before_messages(%a: !pending, %xs: !rows, %zero: !pending)
+    -> (!whole, !whole {epl.channel = 0 : i64}, !rows {epl.channel = 1 : i64, epl.messages}) {
+  %0 = epl.all_reduce %a : !pending -> !whole
+  %1 = epl.loop_slice <0, trip_count = 2, micro_batches = true> %xs : !rows -> !whole
+  %2 = epl.loop_carry <0, trip_count = 2, micro_batches = true> 0 %zero : !pending -> !pending
+  %3:2 = epl.task <@tg0, forward>(%1, %2) : (!whole, !pending) -> (!whole, !pending) {
+  ^bb0(%x: tensor<8xf32>, %sum: tensor<8xf32>):
+    epl.yield %x, %sum : tensor<8xf32>, tensor<8xf32>
+  }
+  %4 = epl.loop_stack <0, trip_count = 2, micro_batches = true> %3#0 : !whole -> !rows
+  %5 = epl.loop_last <0, trip_count = 2, micro_batches = true> 0 %3#1 : !pending
+  %6 = epl.all_reduce %5 : !pending -> !whole
+  return %6, %0, %4 : !whole, !whole, !rows
+}
+
+// CHECK-LABEL: func.func @behind_messages
+// CHECK-NEXT: epl.loop_slice
+// CHECK: epl.loop_last
+// CHECK-NEXT: epl.all_reduce %arg0, %{{.*}} :
+func.func @behind_messages(%a: !pending, %xs: !rows, %zero: !pending)
+    -> (!whole, !whole {epl.channel = 2 : i64}, !rows {epl.channel = 1 : i64, epl.messages}) {
+  %0 = epl.all_reduce %a : !pending -> !whole
+  %1 = epl.loop_slice <0, trip_count = 2, micro_batches = true> %xs : !rows -> !whole
+  %2 = epl.loop_carry <0, trip_count = 2, micro_batches = true> 0 %zero : !pending -> !pending
+  %3:2 = epl.task <@tg0, forward>(%1, %2) : (!whole, !pending) -> (!whole, !pending) {
+  ^bb0(%x: tensor<8xf32>, %sum: tensor<8xf32>):
+    epl.yield %x, %sum : tensor<8xf32>, tensor<8xf32>
+  }
+  %4 = epl.loop_stack <0, trip_count = 2, micro_batches = true> %3#0 : !whole -> !rows
+  %5 = epl.loop_last <0, trip_count = 2, micro_batches = true> 0 %3#1 : !pending
+  %6 = epl.all_reduce %5 : !pending -> !whole
+  return %6, %0, %4 : !whole, !whole, !rows
+}
