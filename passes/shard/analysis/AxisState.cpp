@@ -160,7 +160,9 @@ FailureOr<SmallVector<Program>> mlir::epl::getPrograms(ModuleOp module, Sharding
 }
 
 bool mlir::epl::isBatch(BlockArgument argument) {
-  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  if (!function) // of the region of an op
+    return false;
   auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), EplDialect::kRoleAttr);
   return role && role.getValue() == "batch";
 }

@@ -80,7 +80,7 @@ enum class Shardings { some, ofArguments, ofAll };
 /// The same with their meshes. Shardings fit their tensors, and those that are `needed` are there.
 FailureOr<SmallVector<Program>> getPrograms(ModuleOp module, Shardings needed = Shardings::some);
 
-/// Whether an argument of a step is a batch.
+/// Whether a block argument is a batch of the step; those of regions of ops are none.
 bool isBatch(BlockArgument argument);
 
 /// The kind of work that an op of a global program is stamped with; nothing for a function's return.
