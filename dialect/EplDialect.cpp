@@ -114,6 +114,12 @@ static bool fitsParts(ArrayRef<int64_t> shape, ArrayAttr parts) {
   return true;
 }
 
+/// Whether `rows`, the first of the caller's and how many that has, leaves room for those of `shape`.
+static bool fitsRows(ArrayRef<int64_t> shape, ArrayRef<int64_t> rows) {
+  return rows.size() == 2 && !shape.empty() && rows[0] >= 0 && rows[1] >= shape[0] &&
+         rows[0] <= rows[1] - shape[0];
+}
+
 static bool isListOfArrays(Attribute value) {
   auto list = dyn_cast<ArrayAttr>(value);
   return list && llvm::all_of(list, llvm::IsaPred<DenseI64ArrayAttr>);
@@ -134,6 +140,8 @@ static LogicalResult verifyCaller(Operation *op, NamedAttribute attr, StringRef 
   if (attr.getName() == EplDialect::kCallerPartsAttr &&
       !fitsParts(type.getShape(), cast<ArrayAttr>(attr.getValue())))
     return reject("for each dimension no parts, or those that it and the next one hold in equal shares, of");
+  if (attr.getName() == EplDialect::kCallerRowsAttr && !fitsRows(type.getShape(), shape.asArrayRef()))
+    return reject("the first row and the number of all rows, which from there on are at least those of");
   return success();
 }
 
@@ -157,14 +165,15 @@ LogicalResult EplDialect::verifyRegionArgAttribute(Operation *op, unsigned regio
     return reject("a unit attribute");
   } else if ((name == kShardingAttr || name == kArrivesAttr) && !isa<ShardingAttr>(value)) {
     return reject("an #epl.sharding");
-  } else if (name == kCallerShapeAttr && !isa<DenseI64ArrayAttr>(value)) {
+  } else if (llvm::is_contained({kCallerShapeAttr, kCallerRowsAttr}, name) &&
+             !isa<DenseI64ArrayAttr>(value)) {
     return reject("an array of i64");
   } else if (name == kCallerPartsAttr && !isListOfArrays(value)) {
     return reject("a list of arrays of i64");
   }
   const StringRef known[] = {kRoleAttr,     kBatchDimAttr,    kNameAttr,        kHiddenAttr,
-                             kShardingAttr, kCallerShapeAttr, kCallerPartsAttr, kPositionAttr,
-                             kChannelAttr,  kMessagesAttr,    kArrivesAttr};
+                             kShardingAttr, kCallerShapeAttr, kCallerPartsAttr, kCallerRowsAttr,
+                             kPositionAttr, kChannelAttr,     kMessagesAttr,    kArrivesAttr};
   if (!llvm::is_contained(known, name))
     return op->emitOpError() << "argument " << index << " has an unknown attribute \"" << name
                              << "\", expected one of " << ArrayRef(known);
@@ -182,14 +191,15 @@ LogicalResult EplDialect::verifyRegionResultAttribute(Operation *op, unsigned re
   if (llvm::is_contained({kHiddenAttr, kMessagesAttr}, name) && !isa<UnitAttr>(attr.getValue()))
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index
                              << " is not a unit attribute";
-  if (name == kCallerShapeAttr && !isa<DenseI64ArrayAttr>(attr.getValue()))
+  if (llvm::is_contained({kCallerShapeAttr, kCallerRowsAttr}, name) &&
+      !isa<DenseI64ArrayAttr>(attr.getValue()))
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index
                              << " is not an array of i64";
   if (name == kCallerPartsAttr && !isListOfArrays(attr.getValue()))
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index
                              << " is not a list of arrays of i64";
-  const StringRef known[] = {kUpdatesAttr,     kNameAttr,     kHiddenAttr,  kCallerShapeAttr,
-                             kCallerPartsAttr, kPositionAttr, kChannelAttr, kMessagesAttr};
+  const StringRef known[] = {kUpdatesAttr,    kNameAttr,     kHiddenAttr,  kCallerShapeAttr, kCallerPartsAttr,
+                             kCallerRowsAttr, kPositionAttr, kChannelAttr, kMessagesAttr};
   if (!llvm::is_contained(known, name))
     return op->emitOpError() << "result " << index << " has an unknown attribute \"" << name
                              << "\", expected one of " << ArrayRef(known);

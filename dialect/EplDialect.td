@@ -38,6 +38,9 @@ def Epl_Dialect : Dialect {
     /// parts that the caller sees one behind the other in this dimension and the next. These are (shares, extent
     /// of one), and each share has an equal piece of each part, in their order.
     static constexpr llvm::StringLiteral kCallerPartsAttr = "epl.caller_parts";
+    /// Argument and result attribute, [first, count]: the value is those of the caller's `count` rows (dimension 0)
+    /// that begin with the first.
+    static constexpr llvm::StringLiteral kCallerRowsAttr = "epl.caller_rows";
     /// Argument and result attribute (unit): a closed-over array that the front end hoisted; what the front end
     /// reports of a step (values that are printed, checks) beside what the step returns.
     static constexpr llvm::StringLiteral kHiddenAttr = "epl.hidden";
@@ -45,7 +48,8 @@ def Epl_Dialect : Dialect {
     static constexpr llvm::StringLiteral kUpdatesAttr = "epl.updates";
     /// Function attribute, where there are several meshes: the one that the function is computed on.
     static constexpr llvm::StringLiteral kMeshAttr = "epl.mesh";
-    /// Argument and result attribute of functions that were one: its position in that one.
+    /// Argument and result attribute of functions that were one, or whose stacks were cut: its position among those
+    /// of the caller.
     static constexpr llvm::StringLiteral kPositionAttr = "epl.position";
     /// Argument and result attribute: the number of the channel by which the value comes from the function of
     /// another mesh, or goes to it.

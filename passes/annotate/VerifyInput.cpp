@@ -107,7 +107,7 @@ static LogicalResult verifyArrival(func::FuncOp func, unsigned index) {
 /// Arguments and results have no attributes that passes write.
 static LogicalResult verifyWritten(func::FuncOp func, DictionaryAttr attrs, const Twine &described) {
   for (StringRef name : {EplDialect::kCallerShapeAttr, EplDialect::kCallerPartsAttr,
-                         EplDialect::kPositionAttr, EplDialect::kChannelAttr})
+                         EplDialect::kCallerRowsAttr, EplDialect::kPositionAttr, EplDialect::kChannelAttr})
     if (attrs && attrs.contains(name))
       return emitError(func.getLoc()) << described << " has \"" << name << "\", which passes write";
   return success();

@@ -13,6 +13,7 @@
 #include "passes/emit/PlanBuilder.h"
 #include "runtime/plan/build/JoinParts.h"
 #include "runtime/plan/format/Error.h"
+#include "runtime/plan/model/Parts.h"
 #include "runtime/plan/model/Summary.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -72,6 +73,8 @@ LogicalResult PlanBuilder::addSlot(plan::SlotT slot, DistType type, DictionaryAt
     slot.caller_shape.assign(seen.asArrayRef().begin(), seen.asArrayRef().end());
   if (auto parts = attrs.getAs<ArrayAttr>(EplDialect::kCallerPartsAttr))
     slot.caller_parts = toCallerParts(parts);
+  if (auto rows = attrs.getAs<DenseI64ArrayAttr>(EplDialect::kCallerRowsAttr))
+    slot.caller_rows = std::make_unique<plan::CallerRows>(rows[0], rows[1]);
   slot.sharding = toDimShardings(type.getSharding());
   builder.addSlot(std::move(slot));
   return success();
@@ -324,6 +327,15 @@ static uint32_t countArguments(ArrayRef<func::FuncOp> functions) {
 /// A slot of a part as the caller sees it.
 static plan::SlotT toWhole(const plan::SlotT &own, const plan::PartT &part) {
   plan::SlotT slot = own;
+  if (slot.caller_rows) {
+    slot.shape = runtime::callerShape(own);
+    slot.caller_shape.clear();
+    slot.caller_parts.clear();
+    slot.caller_rows.reset();
+    slot.sharding.clear();
+    for (size_t dim = 0; dim < slot.shape.size(); ++dim)
+      slot.sharding.push_back(std::make_unique<plan::DimShardingT>());
+  }
   for (auto &dim : slot.sharding)
     dim->axes.clear();
   if (slot.updates >= 0)

@@ -17,6 +17,7 @@ void mlir::epl::buildPlacePipeline(OpPassManager &pm, const ShardOptions &option
   // of the whole step, whatever meshes it is on.
   pm.addPass(createUnrollLoopsPass());
   pm.addPass(createFindStagesPass({options.microBatches, options.explainStages}));
+  pm.addPass(createSplitStacksPass());
   pm.addPass(createFormMicroBatchesPass({options.microBatches}));
   // What is computed again is decided on the whole step, whose iterations are known by now, and while it is
   // known which values go from one mesh to another.

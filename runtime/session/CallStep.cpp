@@ -38,8 +38,10 @@ void CallStep::prepare(const Frame::Cursor &cursor) {
 void CallStep::fill(const Frame::Cursor &cursor, uint32_t slot) const {
   uint32_t part = cursor.program.part();
   const Binding &binding = bindingOf({part, slot});
+  uint32_t piece = setup.slots.pieceOf({part, slot});
   if (binding.source)
-    setup.plan.devices()->copy(binding.source->block(cursor.rank), binding.storage->block(cursor.rank));
+    setup.plan.devices()->copy(binding.source->block(piece, cursor.rank),
+                               binding.storage->block(piece, cursor.rank));
   else if (!binding.storage && !setup.slots.isDirect({part, slot}, cursor.rank))
     copyIn(*setup.plan.devices(), setup.slots.layout({part, slot}), cursor.rank, binding.host.data,
            setup.memory[part].scratch(slot, cursor.rank));
@@ -49,7 +51,7 @@ std::byte *CallStep::address(const Frame::Cursor &cursor, uint32_t slot) const {
   uint32_t part = cursor.program.part();
   const Binding &binding = bindingOf({part, slot});
   if (binding.storage)
-    return binding.storage->address(cursor.rank);
+    return binding.storage->address(setup.slots.pieceOf({part, slot}), cursor.rank);
   return setup.slots.isDirect({part, slot}, cursor.rank)
              ? binding.host.data + setup.slots.layout({part, slot}).offset(cursor.rank)
              : setup.memory[part].scratch(slot, cursor.rank).address();

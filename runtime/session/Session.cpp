@@ -94,7 +94,7 @@ std::vector<Session::Use> Session::examine(const std::vector<Argument> &argument
     const std::shared_ptr<Storage> &storage = (*value)->use();
     memories.push_back(storage.get());
     uses[i].donated = donate[i] && slots.updateOf(i) >= 0;
-    if (slots.partsOf(i).size() == 1 && storage->is(slots.kind(i)) &&
+    if (slots.isHeldOnce(i) && storage->is(slots.kind(i)) &&
         (!(*value)->producer() || (*value)->producer()->runsOn(executor)))
       uses[i].storage = storage;
   }

@@ -63,8 +63,14 @@ std::vector<SlotLayout::Block> SlotLayout::blocksOf(const plan::SlotT &slot, std
       block.addLoop(ranges[dim].extent, ranges[dim].globalStride, ranges[dim].localStride);
     }
   }
-  for (Block &block : blocks)
+  size_t skipped = slot.caller_rows && slot.caller_rows->count() > 0
+                       ? TensorType::of(slot).bytes() / size_t(slot.caller_rows->count()) *
+                             size_t(slot.caller_rows->first())
+                       : 0;
+  for (Block &block : blocks) {
+    block.global += skipped;
     block.foldRuns();
+  }
   return blocks;
 }
 

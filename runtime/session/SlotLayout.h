@@ -11,7 +11,8 @@
 namespace epl::runtime {
 
 /// The part of a slot's global tensor (row-major as the caller has it) that every rank holds, as strided
-/// blocks of bytes: one, or several where the caller's order is another one (`caller_parts` of a slot).
+/// blocks of bytes: one, or several where the caller's order is another one (`caller_parts` of a slot). Of a
+/// slot that has some of the caller's rows, the global tensor is that of the caller.
 class SlotLayout {
 public:
   SlotLayout(const plan::PlanT &plan, const plan::SlotT &slot, const Topology &topology);

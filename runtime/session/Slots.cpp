@@ -15,8 +15,17 @@ Slots::Slots(const LoadedPlan &plan) : plan(plan) {
   for (uint32_t part = 0; part < plan.numPrograms(); ++part)
     layOut(part);
   for (size_t slot = 0; slot < slots.size(); ++slot)
-    kinds.push_back(std::make_shared<StorageKind>(
-        StorageKind{plan.devices(), layout(slot), ranksOf(ownerOf(slot).part)}));
+    kinds.push_back(findKind(slot));
+}
+
+std::shared_ptr<const StorageKind> Slots::findKind(size_t slot) {
+  auto kind = std::make_shared<StorageKind>(StorageKind{plan.devices(), {}});
+  bool isBatch = plan.plan().slots[slot]->role == plan::SlotRole::batch;
+  for (PartSlot own : partsOf(slot).first(isBatch ? 1 : partsOf(slot).size())) {
+    parts[own.part][own.slot].piece = uint32_t(kind->pieces.size());
+    kind->pieces.push_back({layout(own), ranksOf(own.part)});
+  }
+  return kind;
 }
 
 RankDevices Slots::ranksOf(uint32_t part) const {

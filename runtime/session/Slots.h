@@ -24,14 +24,19 @@ public:
   /// The result that updates a state argument, or -1.
   int32_t updateOf(size_t argument) const { return updates[argument]; }
 
-  /// The slots of programs that a slot is: several for a batch that several of them read, else one.
+  /// The slots of programs that a slot is: several for a batch that several of them read, and where each has
+  /// some of the rows; else one.
   std::span<const PartSlot> partsOf(size_t slot) const { return partSlots[slot]; }
+  /// Whether each element is held by one program.
+  bool isHeldOnce(size_t slot) const { return kinds[slot]->pieces.size() == partSlots[slot].size(); }
   /// The first of them, and where its ranks find their parts.
   PartSlot ownerOf(size_t slot) const { return partSlots[slot].front(); }
   const SlotLayout &layout(size_t slot) const { return layout(ownerOf(slot)); }
   const SlotLayout &layout(PartSlot slot) const { return parts[slot.part][slot.slot].layout; }
-  /// How the ranks of its owner hold a state of it.
+  /// How the ranks of all programs hold a state of it; of a batch those of its owner.
   const std::shared_ptr<const StorageKind> &kind(size_t slot) const { return kinds[slot]; }
+  /// Which piece of the state a program's slot is.
+  uint32_t pieceOf(PartSlot slot) const { return parts[slot.part][slot.slot].piece; }
   /// Whether commands find the rank's block where it is in the caller's tensor.
   bool isDirect(PartSlot slot, uint32_t rank) const {
     const Held &held = parts[slot.part][slot.slot];
@@ -45,6 +50,7 @@ public:
 
 private:
   void layOut(uint32_t part);
+  std::shared_ptr<const StorageKind> findKind(size_t slot);
   RankDevices ranksOf(uint32_t part) const;
 
   /// A slot of a program. Several ranks may read one block of an argument where it is; of those that hold a
@@ -52,6 +58,7 @@ private:
   struct Held {
     SlotLayout layout;
     bool isDirect, isArgument;
+    uint32_t piece = 0; ///< of those of its slot
   };
 
   const LoadedPlan &plan;

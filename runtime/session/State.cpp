@@ -17,58 +17,76 @@ bool StorageKind::operator==(const StorageKind &other) const {
                                                      std::optional<uint32_t> two) {
     return inHost ? one.has_value() == two.has_value() : one == two;
   };
-  return devices == other.devices && std::ranges::equal(ranks, other.ranks, isSame) && layout == other.layout;
+  auto isAlike = [&](const Piece &one, const Piece &two) {
+    return std::ranges::equal(one.ranks, two.ranks, isSame) && one.layout == two.layout;
+  };
+  return devices == other.devices && std::ranges::equal(pieces, other.pieces, isAlike);
 }
 
 Storage::Storage(std::shared_ptr<const StorageKind> storageKind, bool isShared)
     : kind(std::move(storageKind)),
-      shared(isShared && kind->layout.isReplicated() && kind->devices->usesHostMemory()) {
-  for (uint32_t rank = 0; rank < (shared ? 1 : kind->ranks.size()); ++rank) {
-    bool isHere = shared || kind->ranks[rank];
-    memory.push_back(isHere ? kind->devices->allocate(kind->ranks[rank].value_or(0),
-                                                      kind->layout.localBytes(), Memory::Fill::none)
-                            : nullptr);
-    addresses.push_back(isHere ? memory.back()->address() : nullptr);
+      shared(isShared && kind->pieces.front().layout.isReplicated() && kind->devices->usesHostMemory()) {
+  for (const StorageKind::Piece &piece : kind->pieces)
+    pieces.push_back(allocate(piece));
+}
+
+Storage::Piece Storage::allocate(const StorageKind::Piece &piece) const {
+  Piece made;
+  for (uint32_t rank = 0; rank < (shared ? 1 : piece.ranks.size()); ++rank) {
+    bool isHere = shared || piece.ranks[rank];
+    made.memory.push_back(isHere ? kind->devices->allocate(piece.ranks[rank].value_or(0),
+                                                           piece.layout.localBytes(), Memory::Fill::none)
+                                 : nullptr);
+    made.addresses.push_back(isHere ? made.memory.back()->address() : nullptr);
   }
+  return made;
 }
 
 std::shared_ptr<Storage> Storage::makeAlike() const { return std::make_shared<Storage>(kind, shared); }
 
 const std::byte *Storage::wholeInHost() const {
-  if (!kind->devices->usesHostMemory() || !kind->layout.isReplicated() || !kind->layout.isContiguous())
+  const SlotLayout &layout = kind->pieces.front().layout; // whole, if it is the only one
+  if (!kind->devices->usesHostMemory() || !layout.isReplicated() || !layout.isContiguous())
     return nullptr;
-  uint32_t rank = firstHere();
-  return rank < memory.size() ? addresses[rank] : nullptr;
+  uint32_t rank = pieces.front().firstHere();
+  return rank < pieces.front().memory.size() ? pieces.front().addresses[rank] : nullptr;
 }
 
 /// The first rank that is here; behind all of them if none is.
-uint32_t Storage::firstHere() const {
+uint32_t Storage::Piece::firstHere() const {
   auto isHere = [](const auto &each) { return each != nullptr; };
   return uint32_t(std::ranges::find_if(memory, isHere) - memory.begin());
 }
 
 void Storage::copyFromHost(const std::byte *global) {
-  for (uint32_t rank = 0; rank < memory.size(); ++rank)
-    if (memory[rank])
-      copyIn(*kind->devices, kind->layout, rank, global, *memory[rank]);
+  for (size_t index = 0; index < pieces.size(); ++index)
+    for (uint32_t rank = 0; rank < pieces[index].memory.size(); ++rank)
+      if (const auto &memory = pieces[index].memory[rank])
+        copyIn(*kind->devices, kind->pieces[index].layout, rank, global, *memory);
 }
 
 void Storage::copyToHost(std::byte *global) const {
-  if (uint32_t first = firstHere(); first < memory.size() && kind->layout.isReplicated())
-    return copyOut(*kind->devices, kind->layout, first, *memory[first], global);
-  for (uint32_t rank = 0; rank < memory.size(); ++rank) {
-    if (!kind->layout.isPrimary(rank))
+  for (size_t index = 0; index < pieces.size(); ++index)
+    copyToHost(pieces[index], kind->pieces[index].layout, global);
+}
+
+void Storage::copyToHost(const Piece &piece, const SlotLayout &layout, std::byte *global) const {
+  if (uint32_t first = piece.firstHere(); first < piece.memory.size() && layout.isReplicated())
+    return copyOut(*kind->devices, layout, first, *piece.memory[first], global);
+  for (uint32_t rank = 0; rank < piece.memory.size(); ++rank) {
+    if (!layout.isPrimary(rank))
       continue;
-    if (!memory[rank])
+    if (!piece.memory[rank])
       throw Error("rank " + std::to_string(rank) + " of the state is in another process");
-    copyOut(*kind->devices, kind->layout, rank, *memory[rank], global);
+    copyOut(*kind->devices, layout, rank, *piece.memory[rank], global);
   }
 }
 
 void Storage::copyFrom(const Storage &other) {
-  for (uint32_t rank = 0; rank < memory.size(); ++rank)
-    if (memory[rank])
-      kind->devices->copy(*other.memory[rank], *memory[rank]);
+  for (size_t index = 0; index < pieces.size(); ++index)
+    for (uint32_t rank = 0; rank < pieces[index].memory.size(); ++rank)
+      if (const auto &memory = pieces[index].memory[rank])
+        kind->devices->copy(*other.pieces[index].memory[rank], *memory);
 }
 
 void StateBuffer::wait() const {

@@ -26,11 +26,15 @@ struct HostTensor {
 /// Which ranks of a mesh are here, and their devices.
 using RankDevices = std::vector<std::optional<uint32_t>>;
 
-/// How the ranks of a mesh hold a tensor.
+/// How the ranks of a mesh, or those of several of which each has some of the rows, hold a tensor.
 struct StorageKind {
+  /// What the ranks of one mesh hold: all, or some rows.
+  struct Piece {
+    SlotLayout layout;
+    RankDevices ranks;
+  };
   std::shared_ptr<DeviceSet> devices;
-  SlotLayout layout;
-  RankDevices ranks;
+  std::vector<Piece> pieces;
 
   /// Whether what is held in one way is held in the other, too. Where all memory is the process's, one device
   /// finds what another one has.
@@ -50,9 +54,11 @@ public:
   /// Whether its tensor is held so.
   bool is(const std::shared_ptr<const StorageKind> &other) const { return kind == other || *kind == *other; }
 
-  /// A rank's block; only of a rank that is here.
-  Allocation &block(uint32_t rank) const { return *memory[shared ? 0 : rank]; }
-  std::byte *address(uint32_t rank) const { return addresses[shared ? 0 : rank]; }
+  /// A rank's block of a piece; only of a rank that is here.
+  Allocation &block(uint32_t piece, uint32_t rank) const { return *pieces[piece].memory[shared ? 0 : rank]; }
+  std::byte *address(uint32_t piece, uint32_t rank) const {
+    return pieces[piece].addresses[shared ? 0 : rank];
+  }
   /// The whole tensor in memory of the host, if it is somewhere there as the caller has it; else null.
   const std::byte *wholeInHost() const;
 
@@ -69,12 +75,18 @@ public:
   std::atomic<uint32_t> numViews = 0;
 
 private:
-  uint32_t firstHere() const;
+  struct Piece {
+    std::vector<std::unique_ptr<Allocation>> memory; // of each rank, or one of all; null for those elsewhere
+    std::vector<std::byte *> addresses;              // of each of these
+
+    uint32_t firstHere() const;
+  };
+  Piece allocate(const StorageKind::Piece &piece) const;
+  void copyToHost(const Piece &piece, const SlotLayout &layout, std::byte *global) const;
 
   std::shared_ptr<const StorageKind> kind;
   bool shared;
-  std::vector<std::unique_ptr<Allocation>> memory; // of each rank, or one of all; null for those elsewhere
-  std::vector<std::byte *> addresses;              // of each of these
+  std::vector<Piece> pieces;
 };
 
 /// A value of a state: what one call made and the next consumes. For one thread at a time.

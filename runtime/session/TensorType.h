@@ -3,6 +3,7 @@
 #define EPL_RUNTIME_SESSION_TENSORTYPE_H
 
 #include "runtime/plan/model/Mesh.h"
+#include "runtime/plan/model/Parts.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -19,9 +20,7 @@ struct TensorType {
   plan::ElementType element;
   std::vector<int64_t> shape;
 
-  static TensorType of(const plan::SlotT &slot) {
-    return {slot.type, slot.caller_shape.empty() ? slot.shape : slot.caller_shape};
-  }
+  static TensorType of(const plan::SlotT &slot) { return {slot.type, callerShape(slot)}; }
 
   /// Size in memory.
   size_t bytes() const;

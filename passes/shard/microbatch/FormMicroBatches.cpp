@@ -17,9 +17,8 @@
 
 #include "dialect/Loops.h"
 #include "passes/shard/Passes.h"
-#include "passes/shard/analysis/AxisPlacement.h"
 #include "passes/shard/microbatch/LoopWriter.h"
-#include "passes/shard/place/InsertReshards.h"
+#include "passes/shard/place/PlaceOnAxis.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -159,31 +158,10 @@ static void seed(func::FuncOp function, MeshOp mesh) {
   }
 }
 
-/// Has each reshard go from parts or addends to what is whole, or from that to these.
-static void completeReshards(func::FuncOp function, MeshOp mesh) {
-  auto symbol = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
-  for (auto reshard : llvm::to_vector(function.getOps<ReshardOp>())) {
-    ShardingAttr replicated = ShardingAttr::getReplicated(symbol, reshard.getType().getRank());
-    if (getSharding(reshard.getOperand()).isReplicated() || reshard.getSharding() == replicated)
-      continue;
-    OpBuilder builder(reshard);
-    auto between = cast<ReshardOp>(builder.clone(*reshard));
-    between.setShardingAttr(replicated);
-    reshard.getOperandMutable().assign(between.getResult());
-  }
-}
-
 /// Shards the step over the axis; each change is a reshard then.
 static void place(func::FuncOp function, MeshOp mesh, AxisAttr axis) {
   seed(function, mesh);
-  FunctionRules rules(function, mesh);
-  Propagation propagation(rules, axis, /*open=*/{});
-  propagation.run();
-  propagation.commit();
-  SmallVector<AxisPlacement, 0> placements;
-  placements.emplace_back(rules, axis).commit();
-  insertReshards(rules, placements);
-  completeReshards(function, mesh);
+  placeOnAxis(function, mesh, axis, /*open=*/{});
 }
 
 //===----------------------------------------------------------------------===//
@@ -203,19 +181,6 @@ static void restoreShardings(func::FuncOp made, ArrayRef<ShardingAttr> given) {
       dims.insert(dims.begin() + *dim - 1, SmallVector<StringRef>());
     setSharding(argument, ShardingAttr::get(made.getContext(), sharding.getMesh(), dims,
                                             sharding.getPartialAxes(), sharding.getReduction()));
-  }
-}
-
-/// Takes what the axis left at ops, and ops that nobody reads: those of a loop that another one repeats. A
-/// value that a loop carries has its end.
-static void clean(func::FuncOp made) {
-  auto ops = llvm::to_vector(llvm::make_pointer_range(made.front()));
-  for (Operation *op : llvm::reverse(ops)) {
-    for (StringRef name : {EplDialect::kShardingAttr, EplDialect::kFactorsAttr, EplDialect::kCauseAttr,
-                           EplDialect::kPerMicroBatchAttr})
-      op->removeAttr(name);
-    if (isOpTriviallyDead(op) && !isa<LoopLastOp>(op))
-      op->erase();
   }
 }
 
@@ -275,6 +240,8 @@ LogicalResult FormMicroBatches::form(func::FuncOp function, MeshOp mesh) {
   func::FuncOp made = writeLoops(rules, axis, *assignment);
   function.erase();
   restoreShardings(made, given);
-  clean(made);
+  for (Operation &op : made.front())
+    op.removeAttr(EplDialect::kPerMicroBatchAttr);
+  forgetAxis(made);
   return success();
 }

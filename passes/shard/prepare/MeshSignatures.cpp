@@ -106,7 +106,8 @@ static DictionaryAttr withPosition(MLIRContext *context, DictionaryAttr attrs, i
                                    std::optional<int64_t> updates) {
   Builder builder(context);
   NamedAttrList list(attrs);
-  list.set(EplDialect::kPositionAttr, builder.getI64IntegerAttr(position));
+  if (!list.get(EplDialect::kPositionAttr)) // else this is one of several of the caller's argument
+    list.set(EplDialect::kPositionAttr, builder.getI64IntegerAttr(position));
   if (updates)
     list.set(EplDialect::kUpdatesAttr, builder.getI64IntegerAttr(*updates));
   return list.getDictionary(context);

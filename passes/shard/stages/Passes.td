@@ -39,4 +39,28 @@ def FindStagesPass : Pass<"epl-find-stages", "::mlir::ModuleOp"> {
   let dependentDialects = ["EplDialect"];
 }
 
+def SplitStacksPass : Pass<"epl-split-stacks", "::mlir::ModuleOp"> {
+  let summary = "Cuts stacked parameters whose rows several meshes read into arguments of rows";
+  let description = [{
+    An argument, no batch, whose rows are read by forward work on several meshes becomes an argument for each run of
+    rows on one mesh, or for smaller ones that all have as many rows. What the step makes of such rows, element by
+    element or layer by layer, is made for each run, as work of the task graph that reads it: gradients, what an
+    optimizer keeps, the next values. A sum over all rows is the sum of those of the runs. What else reads the
+    argument as a whole reads a concatenation.
+
+    ```mlir
+    func.func @main(%w: tensor<4x8x8xf32> {epl.role = "state"}, ..) -> (tensor<4x8x8xf32> {epl.updates = 0}, ..)
+    ```
+    ~~>
+    ```mlir
+    func.func @main(%0: tensor<2x8x8xf32> {epl.caller_rows = array<i64: 0, 4>, epl.position = 0, epl.role = "state"},
+                    %1: tensor<2x8x8xf32> {epl.caller_rows = array<i64: 2, 4>, epl.position = 0, epl.role = "state"},
+                    ..)
+      -> (tensor<2x8x8xf32> {epl.caller_rows = array<i64: 0, 4>, epl.position = 0, epl.updates = 0},
+          tensor<2x8x8xf32> {epl.caller_rows = array<i64: 2, 4>, epl.position = 0, epl.updates = 1}, ..)
+    ```
+  }];
+  let dependentDialects = ["EplDialect"];
+}
+
 #endif // EPL_SHARD_STAGES_PASSES

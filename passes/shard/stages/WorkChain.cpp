@@ -29,7 +29,6 @@ WorkChain::WorkChain(func::FuncOp function, TaskGraphOp taskgraph)
     return;
   cutBlocks();
   placeUnchained();
-  placeParts();
   placeBackward();
   placeApply();
   placeByReaders();
@@ -153,16 +152,6 @@ void WorkChain::placeUnchained() {
     if (isForward(op) && !places.contains(op))
       if (std::optional<unsigned> block = getFirstReader(op, /*forwardOnly=*/true))
         places[op] = *block;
-}
-
-/// Parts of parameters that are stacked.
-void WorkChain::placeParts() {
-  for (Operation *op : ops) {
-    auto slice = dyn_cast<tensor::ExtractSliceOp>(op);
-    if (slice && isForward(op) && places.contains(op) && isa<BlockArgument>(slice.getSource()) &&
-        !isOfBatch(slice.getSource()))
-      places[op] = getKnownBlocks(slice.getSource()).front();
-  }
 }
 
 /// The blocks whose forward work makes or reads a value, ascending. None of what backward work makes, nor of
@@ -295,7 +284,7 @@ static int64_t getWrittenBytes(Operation *op) {
 std::vector<double> WorkChain::getSeconds(MachineAttr machine, int64_t replicas) const {
   std::vector<double> seconds(getNumBlocks(), 0);
   for (Operation *op : ops) {
-    if (kinds.lookup(op) == WorkKind::apply)
+    if (kinds.lookup(op) == WorkKind::apply || joinsRows(op))
       continue;
     double time = double(getWrittenBytes(op)) / double(machine.getMemory().getBytesPerSecond());
     if (std::optional<int64_t> count = countMultiplyAdds(op))
@@ -303,6 +292,23 @@ std::vector<double> WorkChain::getSeconds(MachineAttr machine, int64_t replicas)
     seconds[places.lookup(op)] += samples.contains(op) ? time / double(replicas) : time;
   }
   return seconds;
+}
+
+/// Whether forward work reads rows by themselves: these are where they are read (StackRows.h).
+bool WorkChain::isStack(Value value) const {
+  auto isOfRows = [&](Operation *user) {
+    auto slice = dyn_cast<tensor::ExtractSliceOp>(user);
+    return !isForward(user) || (slice && slice.getStaticSize(0) < slice.getSourceType().getDimSize(0));
+  };
+  return !isOfBatch(value) && llvm::all_of(value.getUsers(), isOfRows);
+}
+
+/// Whether rows come together that several blocks make: each stays where it is made.
+bool WorkChain::joinsRows(Operation *op) const {
+  auto concatenate = dyn_cast<ConcatenateOp>(op);
+  auto getPlace = [&](Value value) { return places.lookup(value.getDefiningOp()); };
+  return concatenate && concatenate.getDim() == 0 &&
+         !llvm::all_equal(llvm::map_range(concatenate.getOperands(), getPlace));
 }
 
 ChainValue WorkChain::makeValue(Value value, ArrayRef<unsigned> known, int64_t replicas,
@@ -319,7 +325,7 @@ std::vector<ChainValue> WorkChain::getValues(int64_t replicas, int64_t microBatc
   std::vector<ChainValue> values;
   auto add = [&](Value value) {
     SmallVector<unsigned> known = getKnownBlocks(value);
-    if (known.size() > 1 && isa<RankedTensorType>(value.getType()))
+    if (known.size() > 1 && !isStack(value) && isa<RankedTensorType>(value.getType()))
       values.push_back(makeValue(value, known, replicas, microBatches));
   };
   for (BlockArgument argument : body.getArguments())

@@ -9,8 +9,8 @@
 //   what                                       | is in the block
 //   -------------------------------------------+-----------------------------------------------------------
 //   forward work behind a first product        | in which it stands, in the order of the program
-//   what parameters and batches alone make     | that reads it first: masks, casts, embeddings
-//   parts of a parameter, such as a layer's    | that reads a part of it first, so that parts are sent
+//   what parameters and batches alone make     | that reads it first: masks, casts, embeddings, rows of
+//                                              | stacked parameters
 //   backward work                              | of the forward work that makes or reads what it reads, not
 //                                              | behind the gradients that it reads
 //   recomputed work                            | of the forward work that it repeats
@@ -53,7 +53,6 @@ private:
   void cutBlocks();
   SmallVector<int64_t> getCrossingBytes() const;
   void placeUnchained();
-  void placeParts();
   void placeBackward();
   unsigned getBackwardBlock(Operation *op, SmallVector<unsigned> &known) const;
   void placeApply();
@@ -66,6 +65,8 @@ private:
   Operation *getRepeated(Operation *op) const;
   std::optional<unsigned> getFirstReader(Operation *op, bool forwardOnly) const;
   SmallVector<unsigned> getKnownBlocks(Value value) const;
+  bool isStack(Value value) const;
+  bool joinsRows(Operation *op) const;
   ChainValue makeValue(Value value, ArrayRef<unsigned> known, int64_t replicas, int64_t microBatches) const;
 
   func::FuncOp function;

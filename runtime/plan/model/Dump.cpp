@@ -110,6 +110,8 @@ private:
         out << " in " << parts->dim;
       }
     }
+    if (slot.caller_rows)
+      out << " rows from " << slot.caller_rows->first() << " of " << slot.caller_rows->count();
     if (slot.updates != -1)
       out << " updates s" << slot.updates;
     if (!slot.origins.empty()) {

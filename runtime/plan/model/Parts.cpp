@@ -34,6 +34,13 @@ uint32_t deviceAt(const plan::PlanT &plan, uint32_t place) {
   return place % plan.nodes * (plan.devices / plan.nodes) + place / plan.nodes;
 }
 
+std::vector<int64_t> callerShape(const plan::SlotT &slot) {
+  std::vector<int64_t> shape = slot.caller_shape.empty() ? slot.shape : slot.caller_shape;
+  if (slot.caller_rows && !shape.empty())
+    shape.front() = slot.caller_rows->count();
+  return shape;
+}
+
 const plan::SlotT &heldSlot(const plan::PlanT &plan, uint32_t slot) {
   for (const auto &part : plan.parts)
     for (uint32_t own = 0; own < part->slots.size(); ++own)

@@ -20,6 +20,14 @@ std::vector<uint32_t> placesOf(const plan::PartT &part);
 /// node after node. For a plan that says nothing of nodes they are the same.
 uint32_t deviceAt(const plan::PlanT &plan, uint32_t place);
 
+/// The shape of the caller's tensor that a slot is, or has rows of.
+std::vector<int64_t> callerShape(const plan::SlotT &slot);
+
+/// How many rows of the caller's tensor a slot has: not of one without dimensions.
+inline int64_t ownRows(const plan::SlotT &slot) {
+  return slot.caller_shape.empty() ? slot.shape.front() : slot.caller_shape.front();
+}
+
 /// A slot as those who hold it see it: itself, or that of the first part that has it.
 const plan::SlotT &heldSlot(const plan::PlanT &plan, uint32_t slot);
 

@@ -22,11 +22,6 @@ namespace {
 
 std::string partName(size_t index) { return "part " + std::to_string(index); }
 
-/// The shape that the caller sees.
-const std::vector<int64_t> &callerShape(const plan::SlotT &slot) {
-  return slot.caller_shape.empty() ? slot.shape : slot.caller_shape;
-}
-
 /// What must end before what begins. A node runs once all before it have (A. Kahn, Topological sorting of
 /// large networks, 1962), so that each edge is looked at once.
 class Graph {
@@ -103,19 +98,19 @@ private:
     if (part.slots.size() != part.plan->slots.size())
       return report.add(partName(index), " says what ", part.slots.size(), " slots are, expected ",
                         part.plan->slots.size());
-    std::set<uint32_t> mine;
+    std::set<uint32_t> mine; // without those that rows of are held
     for (uint32_t slot = 0; slot < part.slots.size(); ++slot) {
       std::string user = "slot " + slotName(*part.plan, slot) + " of " + partName(index);
       uint32_t whole = part.slots[slot];
       if (whole >= plan.slots.size())
         report.add(user, " is slot ", whole, " of ", plan.slots.size(), " of the plan");
-      else if (!mine.insert(whole).second)
+      else if (!part.plan->slots[slot]->caller_rows && !mine.insert(whole).second)
         report.add(user, " is slot ", slotName(plan, whole), " of the plan, as another slot of the part is");
       else
         checkSame(user, part, slot, whole);
+      if (whole < plan.slots.size())
+        owners[whole].push_back(part.plan->slots[slot].get());
     }
-    for (uint32_t slot : mine)
-      ++owners[slot];
   }
 
   void checkSame(const std::string &user, const plan::PartT &part, uint32_t index, uint32_t whole) {
@@ -130,10 +125,35 @@ private:
   }
 
   void checkOwners() {
-    for (uint32_t slot = 0; slot < plan.slots.size() && !report.failed(); ++slot)
-      if (owners[slot] == 0 || (owners[slot] > 1 && plan.slots[slot]->role != plan::SlotRole::batch))
-        report.add("slot ", slotName(plan, slot), " is in ", owners[slot], " parts, expected ",
+    for (uint32_t slot = 0; slot < plan.slots.size() && !report.failed(); ++slot) {
+      auto hasRows = [](const plan::SlotT *own) { return own->caller_rows != nullptr; };
+      if (std::ranges::any_of(owners[slot], hasRows))
+        checkRows(slot);
+      else if (owners[slot].empty() ||
+               (owners[slot].size() > 1 && plan.slots[slot]->role != plan::SlotRole::batch))
+        report.add("slot ", slotName(plan, slot), " is in ", owners[slot].size(), " parts, expected ",
                    plan.slots[slot]->role == plan::SlotRole::batch ? "one at least" : "one");
+    }
+  }
+
+  /// Each row of a slot is held once.
+  void checkRows(uint32_t slot) {
+    std::map<int64_t, int64_t> held; // the end of the rows that begin with one
+    for (const plan::SlotT *own : owners[slot])
+      if (!own->caller_rows)
+        return report.add("slot ", slotName(plan, slot), " is held whole, and rows of it are, too");
+      else if (int64_t first = own->caller_rows->first(); !held.emplace(first, first + ownRows(*own)).second)
+        return report.add("row ", first, " of slot ", slotName(plan, slot), " is held twice");
+    int64_t next = 0;
+    for (auto [first, end] : held) {
+      if (first != next)
+        return report.add("row ", std::min(first, next), " of slot ", slotName(plan, slot), " is held ",
+                          first > next ? "by no part" : "twice");
+      next = end;
+    }
+    if (int64_t count = callerShape(*plan.slots[slot]).front(); next != count)
+      report.add("row ", next, " of slot ", slotName(plan, slot), " is held by no part, expected all ",
+                 count);
   }
 
   struct Ends {
@@ -267,13 +287,16 @@ private:
 
   const plan::PlanT &plan;
   Report &report;
-  std::map<uint32_t, uint32_t> taken;  // devices, and by which part
-  std::map<uint32_t, uint32_t> owners; // how many parts have each slot
+  std::map<uint32_t, uint32_t> taken;                          // devices, and by which part
+  std::map<uint32_t, std::vector<const plan::SlotT *>> owners; // the slots of parts that each slot is
 };
 
 } // namespace
 
 void checkWhole(const plan::PlanT &plan, Report &report) {
+  for (uint32_t slot = 0; slot < plan.slots.size(); ++slot)
+    if (plan.slots[slot]->caller_rows)
+      report.add("slot ", slotName(plan, slot), " has rows of the caller's tensor, expected this of parts");
   if (plan.parts.empty()) {
     for (uint32_t command = 0; command < plan.commands.size(); ++command)
       if (auto type = plan.commands[command]->action.type;

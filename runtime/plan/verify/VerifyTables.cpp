@@ -7,6 +7,7 @@
 #include "runtime/plan/model/Factorizations.h"
 #include "runtime/plan/model/Names.h"
 #include "runtime/plan/model/Order.h"
+#include "runtime/plan/model/Parts.h"
 
 #include <algorithm>
 #include <optional>
@@ -149,6 +150,18 @@ private:
         return report.add(user, " has more than ", maxBytes, " bytes");
     }
     checkCallerShape(user, slot, bytes);
+    checkCallerRows(user, slot);
+  }
+
+  void checkCallerRows(const std::string &user, const plan::SlotT &slot) {
+    if (!slot.caller_rows)
+      return;
+    int64_t first = slot.caller_rows->first(), count = slot.caller_rows->count();
+    if (slot.shape.empty() || slot.role == plan::SlotRole::batch)
+      report.add(user, " has rows of the caller's tensor, expected all of a ",
+                 slot.shape.empty() ? "tensor without dimensions" : "batch");
+    else if (first < 0 || count < 0 || ownRows(slot) > count || first > count - ownRows(slot))
+      report.add(user, " has the ", ownRows(slot), " rows from ", first, " on of ", count, " of the caller");
   }
 
   /// `bytes`: what the slot's shape takes.
@@ -205,8 +218,15 @@ private:
     }
   }
 
+  static bool haveSameRows(const plan::SlotT &a, const plan::SlotT &b) {
+    if (!a.caller_rows || !b.caller_rows)
+      return !a.caller_rows && !b.caller_rows;
+    return a.caller_rows->first() == b.caller_rows->first() &&
+           a.caller_rows->count() == b.caller_rows->count();
+  }
+
   static bool sameTensor(const plan::SlotT &a, const plan::SlotT &b) {
-    if (a.type != b.type || a.shape != b.shape || a.caller_shape != b.caller_shape)
+    if (a.type != b.type || a.shape != b.shape || a.caller_shape != b.caller_shape || !haveSameRows(a, b))
       return false;
     auto isEqual = [](const auto &left, const auto &right) {
       return left->dim == right->dim && left->extents == right->extents;

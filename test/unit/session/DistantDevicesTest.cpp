@@ -109,7 +109,7 @@ TEST(DistantDevices, CannotHaveCollectivesOfTheProcess) {
 Storage onSecondRank(const TestPlan &plan) {
   SlotLayout layout(plan.plan, *plan.plan.slots[0], Topology(plan.plan));
   return Storage(std::make_shared<StorageKind>(
-      StorageKind{std::make_shared<CpuDevices>(), std::move(layout), {std::nullopt, 1}}));
+      StorageKind{std::make_shared<CpuDevices>(), {{std::move(layout), {std::nullopt, 1}}}}));
 }
 
 TEST(Storage, NamesTheRankThatIsElsewhere) {
@@ -118,7 +118,7 @@ TEST(Storage, NamesTheRankThatIsElsewhere) {
   Storage storage = onSecondRank(plan);
   HostTensor values = integers({3, 4});
   storage.copyFromHost(values.data);
-  EXPECT_EQ(*reinterpret_cast<int64_t *>(storage.block(1).address()), 4);
+  EXPECT_EQ(*reinterpret_cast<int64_t *>(storage.block(0, 1).address()), 4);
   EXPECT_THAT([&] { storage.copyToHost(values.data); },
               ThrowsMessage<Error>("rank 0 of the state is in another process"));
 }
@@ -129,7 +129,7 @@ TEST(Storage, ShowsTheCopyThatIsHere) {
   Storage storage = onSecondRank(plan);
   storage.copyFromHost(integers({7}).data);
   EXPECT_EQ(*reinterpret_cast<const int64_t *>(storage.wholeInHost()), 7);
-  EXPECT_EQ(storage.wholeInHost(), storage.block(1).address());
+  EXPECT_EQ(storage.wholeInHost(), storage.block(0, 1).address());
   HostTensor copy = integers({0});
   storage.copyToHost(copy.data);
   EXPECT_EQ(elements<int64_t>(copy), std::vector<int64_t>{7});

@@ -1,0 +1,156 @@
+//===- SplitStacks.cpp - Rows of stacked parameters are with their layers -===//
+//
+// Problem: parameters of layers that are alike are one argument, stacked [L, ..], and an argument is on one
+//   mesh. Where the layers are stages of a pipeline, that mesh would hold the parameters, and what the
+//   optimizer keeps, of all layers, send each stage its rows in every step, and fetch their gradients.
+// Method: rows are members of an axis that only this pass has (StackRows.h). Stacks are sharded over it; the
+//   lattice of `epl-propagate` says what else has rows, from the gradients, which are concatenations or sums
+//   of padded rows, to the next values; placement says where sums over all rows are completed, such as the
+//   norm of all gradients. Then each op on rows is written for each member, as work of the stage that its
+//   rows are in (StackWriter.h), and the argument is one for each member.
+// Invariant in: a global program, every op with its `epl.work`, every task graph on a mesh; loops whose
+//   iterations are on several meshes are unrolled.
+// Invariant out: the same. Arguments and results say their position among those of the caller, and those of
+//   rows which ones these are (`epl.caller_rows`).
+// Reference: docs/design.md, 4.3.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/shard/Passes.h"
+#include "passes/shard/analysis/AxisState.h"
+#include "passes/shard/analysis/TaskGraphAxes.h"
+#include "passes/shard/place/PlaceOnAxis.h"
+#include "passes/shard/stages/StackWriter.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-split-stacks"
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_SPLITSTACKSPASS
+#include "passes/shard/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numStacks, "Stacked parameters that were cut");
+ALWAYS_ENABLED_STATISTIC(numRows, "Arguments that they and what goes with them became");
+
+/// Of the axis and of its mesh, while the pass runs.
+static constexpr llvm::StringLiteral kRows = "rows";
+
+//===----------------------------------------------------------------------===//
+// Where rows come together
+//===----------------------------------------------------------------------===//
+
+/// Whether a concatenation has rows of several meshes, and each member's by themselves.
+static bool joinsRows(ConcatenateOp op, const Stacks &stacks, const WorkMeshes &meshes) {
+  int64_t size = stacks.getRowsOfMember(), offset = 0, aligned = 0;
+  llvm::SmallDenseSet<StringAttr> makers;
+  for (Value operand : op.getOperands()) {
+    aligned += offset % size == 0;
+    offset += cast<RankedTensorType>(operand.getType()).getDimSize(0);
+    if (Operation *maker = operand.getDefiningOp())
+      makers.insert(meshes.get(maker));
+  }
+  return op.getDim() == 0 && offset == stacks.rows && aligned == stacks.getNumMembers() && makers.size() > 1;
+}
+
+/// Says of what is put together of rows that members have it.
+static void constrainRows(func::FuncOp function, const Stacks &stacks) {
+  WorkMeshes meshes(function->getParentOfType<ModuleOp>());
+  for (Operation &op : llvm::make_early_inc_range(function.front())) {
+    auto concatenate = dyn_cast<ConcatenateOp>(op);
+    auto pad = dyn_cast<tensor::PadOp>(op);
+    bool isOfRows = concatenate ? joinsRows(concatenate, stacks, meshes)
+                                : pad && pad.getResultType().getDimSize(0) == stacks.rows &&
+                                      pad.getSourceType().getDimSize(0) < stacks.rows;
+    if (!isOfRows)
+      continue;
+    Value value = op.getResult(0);
+    SmallVector<SmallVector<StringRef>> dims(cast<RankedTensorType>(value.getType()).getRank());
+    dims[0].push_back(kRows);
+    OpBuilder builder(op.getContext());
+    builder.setInsertionPointAfter(&op);
+    auto constrain = ConstrainOp::create(builder, op.getLoc(), value.getType(), value,
+                                         ConstraintAttr::get(op.getContext(), dims, {}));
+    constrain->setAttr(EplDialect::kWorkAttr, op.getAttr(EplDialect::kWorkAttr));
+    value.replaceAllUsesExcept(constrain, constrain);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The axis
+//===----------------------------------------------------------------------===//
+
+/// Stacks are sharded. What else the caller keeps may become so, but for what has rows of its own.
+static SmallVector<BlockArgument> seed(func::FuncOp function, MeshOp mesh, const Stacks &stacks) {
+  auto symbol = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
+  SmallVector<BlockArgument> open;
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type)
+      continue;
+    bool isStack = llvm::is_contained(stacks.arguments, argument);
+    bool hasRows = function.getArgAttr(argument.getArgNumber(), EplDialect::kCallerRowsAttr) != nullptr;
+    if (!isStack && !isBatch(argument) && !hasRows && !getSharding(argument))
+      open.push_back(argument);
+    auto sharding = ShardingAttr::getReplicated(symbol, type.getRank());
+    setSharding(argument, withAxisState(sharding, mesh, kRows, AxisState::sharded(isStack ? 0 : -1)));
+  }
+  return open;
+}
+
+namespace {
+struct SplitStacks : epl::impl::SplitStacksPassBase<SplitStacks> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (llvm::range_size(module.getOps<MeshOp>()) < 2)
+      return;
+    FailureOr<SmallVector<func::FuncOp>> functions = getGlobalFunctions(module);
+    if (failed(functions))
+      return signalPassFailure();
+    for (func::FuncOp function : *functions)
+      if (!function->hasAttr(EplDialect::kMeshAttr))
+        split(function);
+  }
+
+  /// Stacks that are cut in another way have arguments of their own, which stay in the next program.
+  static void split(func::FuncOp function) {
+    for (SmallVector<Stacks> found = findStacks(function); !found.empty(); found = findStacks(function))
+      function = split(function, found.front());
+  }
+
+  static func::FuncOp split(func::FuncOp function, const Stacks &stacks);
+};
+} // namespace
+
+func::FuncOp SplitStacks::split(func::FuncOp function, const Stacks &stacks) {
+  LDBG() << stacks.arguments.size() << " stacks of " << stacks.rows << " rows in " << stacks.getNumMembers()
+         << " parts";
+  auto module = function->getParentOfType<ModuleOp>();
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  auto axis = AxisAttr::get(module.getContext(), kRows, stacks.getNumMembers(), AxisRole::none);
+  auto mesh = MeshOp::create(builder, module.getLoc(), kRows, builder.getArrayAttr(axis));
+  SymbolTable(module).insert(mesh); // under another name if that one is taken
+  auto given = llvm::map_to_vector(function.getArguments(), [](BlockArgument a) { return getSharding(a); });
+  constrainRows(function, stacks);
+  SmallVector<BlockArgument> open = seed(function, mesh, stacks);
+  placeOnAxis(function, mesh, axis, open);
+  func::FuncOp made = writeStacks(function, mesh, axis, stacks);
+  numStacks += stacks.arguments.size();
+  numRows += made.getNumArguments() - function.getNumArguments();
+  for (BlockArgument argument : made.getArguments()) {
+    auto position = made.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), EplDialect::kPositionAttr);
+    if (ShardingAttr own = given[position.getInt()])
+      setSharding(argument, own);
+  }
+  function.erase();
+  mesh.erase();
+  forgetAxis(made);
+  return made;
+}
