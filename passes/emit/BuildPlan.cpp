@@ -332,6 +332,7 @@ static plan::SlotT toWhole(const plan::SlotT &own, const plan::PartT &part) {
     slot.caller_shape.clear();
     slot.caller_parts.clear();
     slot.caller_rows.reset();
+    slot.origins.clear();
     slot.sharding.clear();
     for (size_t dim = 0; dim < slot.shape.size(); ++dim)
       slot.sharding.push_back(std::make_unique<plan::DimShardingT>());

@@ -127,6 +127,9 @@ std::string tensorText(const plan::SlotT &slot) {
     text += dimText();
     for (; taken < seen[i]; text += "x" + dimText())
       taken *= slot.shape[dim];
+    if (i == 0 && slot.caller_rows)
+      text += " of " + std::to_string(slot.caller_rows->count()) + " from " +
+              std::to_string(slot.caller_rows->first()) + " on";
   }
   return text + "]";
 }

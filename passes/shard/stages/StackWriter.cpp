@@ -324,12 +324,14 @@ bool StackWriter::writeSliceOfPart(tensor::ExtractSliceOp slice) {
   if (last < begin || begin / size != last / size)
     return false;
   OpBuilder builder = OpBuilder::atBlockEnd(block);
+  int64_t member = begin / size;
+  Operation *before = getLast();
   SmallVector<OpFoldResult> offsets = slice.getMixedOffsets();
   offsets[dim] = builder.getIndexAttr(begin % size);
   auto made = tensor::ExtractSliceOp::create(builder, slice.getLoc(), slice.getType(),
-                                             parts.lookup(known->second)[begin / size], offsets,
+                                             parts.lookup(known->second)[member], offsets,
                                              slice.getMixedSizes(), slice.getMixedStrides());
-  made->setDiscardableAttrs(slice->getDiscardableAttrDictionary());
+  setWork(member, before, *getWorkKind(slice));
   whole.map(slice.getResult(), made.getResult());
   return true;
 }

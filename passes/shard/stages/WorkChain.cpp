@@ -10,6 +10,7 @@
 #include "passes/shard/analysis/StepCost.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -227,11 +228,44 @@ unsigned WorkChain::getBackwardBlock(Operation *op, SmallVector<unsigned> &known
 }
 
 void WorkChain::placeBackward() {
+  placeBackward(DenseMap<Operation *, unsigned>());
+  if (DenseMap<Operation *, unsigned> sums = findSums(); !sums.empty())
+    placeBackward(sums);
+}
+
+/// The gradient of what is added to samples, such as a bias, is a sum of gradients and of nothing else: it is
+/// in the block that these go to, where that was added. Gives those that are so in an earlier block than the
+/// one that makes what they add up.
+DenseMap<Operation *, unsigned> WorkChain::findSums() const {
+  auto isSum = [&](Operation *op) {
+    auto structured = dyn_cast<linalg::LinalgOp>(op);
+    return structured && structured.getNumReductionLoops() > 0 && isBackward(op) && samples.contains(op) &&
+           llvm::all_of(getUsedValues(op), [&](Value value) { return getKnownBlocks(value).empty(); });
+  };
+  DenseMap<Operation *, unsigned> sums;
+  for (Operation *op : ops) {
+    if (!isSum(op))
+      continue;
+    unsigned block = places.lookup(op);
+    for (Value value : getUsedValues(op))
+      for (Operation *user : value.getUsers())
+        if (Operation *reader = body.findAncestorOpInBlock(*user);
+            samples.contains(value.getDefiningOp()) && isBackward(reader) && !isSum(reader))
+          block = std::min(block, places.lookup(reader));
+    if (block < places.lookup(op))
+      sums[op] = block;
+  }
+  return sums;
+}
+
+/// `sums`: what is in another block than it would be.
+void WorkChain::placeBackward(const DenseMap<Operation *, unsigned> &sums) {
   for (Operation *op : ops) {
     if (!isBackward(op))
       continue;
     SmallVector<unsigned> known;
-    unsigned block = getBackwardBlock(op, known);
+    auto sum = sums.find(op);
+    unsigned block = sum != sums.end() ? sum->second : getBackwardBlock(op, known);
     if (!samples.contains(op)) { // a parameter in another form, zeros: of the readers of what it is made of
       llvm::sort(known);
       known.erase(llvm::unique(known), known.end());

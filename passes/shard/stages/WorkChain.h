@@ -13,6 +13,7 @@
 //                                              | stacked parameters
 //   backward work                              | of the forward work that makes or reads what it reads, not
 //                                              | behind the gradients that it reads
+//   sums of gradients alone: of a bias         | that these gradients go to
 //   recomputed work                            | of the forward work that it repeats
 //   what applies gradients                     | that makes the last value which it reads
 //
@@ -54,6 +55,8 @@ private:
   SmallVector<int64_t> getCrossingBytes() const;
   void placeUnchained();
   void placeBackward();
+  void placeBackward(const DenseMap<Operation *, unsigned> &sums);
+  DenseMap<Operation *, unsigned> findSums() const;
   unsigned getBackwardBlock(Operation *op, SmallVector<unsigned> &known) const;
   void placeApply();
   void placeByReaders();

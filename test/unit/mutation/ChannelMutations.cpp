@@ -258,6 +258,33 @@ std::vector<Mutation> slots(const PlanT &plan) {
                        [](plan::PartT &part) { std::ranges::rotate(part.slots, part.slots.begin() + 1); }));
 }
 
+/// A mutation for each slot of a part that has rows of the caller's tensor.
+std::vector<Mutation> eachWithRows(const PlanT &plan, const std::string &what,
+                                   const std::function<void(plan::SlotT &)> &change) {
+  std::vector<Mutation> list;
+  for (size_t part = 0; part < plan.parts.size(); ++part)
+    for (size_t slot = 0; slot < plan.parts[part]->plan->slots.size(); ++slot)
+      if (plan.parts[part]->plan->slots[slot]->caller_rows)
+        list.push_back({"slot s" + std::to_string(slot) + " of part " + std::to_string(part) + " " + what,
+                        {},
+                        [=](PlanT &mutant) { change(*mutant.parts[part]->plan->slots[slot]); }});
+  return list;
+}
+
+std::vector<Mutation> rows(const PlanT &plan) {
+  auto moved = [](int64_t first, int64_t count) {
+    return [=](plan::SlotT &slot) {
+      const plan::CallerRows &own = *slot.caller_rows;
+      slot.caller_rows = std::make_unique<plan::CallerRows>(own.first() + first, own.count() + count);
+    };
+  };
+  return join(
+      eachWithRows(plan, "a row later", moved(1, 0)), eachWithRows(plan, "a row earlier", moved(-1, 0)),
+      eachWithRows(plan, "of a row more", moved(0, 1)), eachWithRows(plan, "of a row less", moved(0, -1)),
+      eachWithRows(plan, "a row later of a row more", moved(1, 1)),
+      eachWithRows(plan, "of all rows", [](plan::SlotT &slot) { slot.caller_rows.reset(); }));
+}
+
 } // namespace
 
 std::vector<MutationClass> channelMutations() {
@@ -274,7 +301,8 @@ std::vector<MutationClass> channelMutations() {
           {"end of a channel missing or twice", Promise::harmless, ends},
           {"parts in another order", Promise::harmless, partOrder},
           {"devices of a part changed", Promise::harmless, devices},
-          {"slots of a part changed", Promise::harmless, slots}};
+          {"slots of a part changed", Promise::harmless, slots},
+          {"rows of a slot changed", Promise::harmless, rows}};
 }
 
 } // namespace epl::runtime::test

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <thread>
 
 namespace epl::runtime::test {
@@ -129,13 +130,18 @@ void LaneMachine::reset(uint64_t seed) {
 std::vector<std::byte> LaneMachine::slotBytes() {
   std::vector<std::byte> bytes;
   for (size_t whole = 0; whole < plan->slots.size(); ++whole) {
-    if (plan->slots[whole]->updates >= 0 || slots.partsOf(whole).size() > 1)
+    if (plan->slots[whole]->updates >= 0 || !slots.isHeldOnce(whole))
       continue;
-    auto [index, slot] = slots.ownerOf(whole);
-    for (uint32_t rank = 0; rank < parts[index].plan->devices; ++rank) {
-      const std::byte *place = parts[index].slot(slot, rank);
-      bytes.insert(bytes.end(), place, place + slots.layout(whole).localBytes());
+    std::map<int64_t, Slots::PartSlot> held; // by their first rows: parts have no order
+    for (Slots::PartSlot own : slots.partsOf(whole)) {
+      const auto &rows = parts[own.part].plan->slots[own.slot]->caller_rows;
+      held.emplace(rows ? rows->first() : 0, own);
     }
+    for (auto [first, own] : held)
+      for (uint32_t rank = 0; rank < parts[own.part].plan->devices; ++rank) {
+        const std::byte *place = parts[own.part].slot(own.slot, rank);
+        bytes.insert(bytes.end(), place, place + slots.layout(own).localBytes());
+      }
   }
   return bytes;
 }

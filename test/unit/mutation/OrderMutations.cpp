@@ -8,21 +8,60 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 namespace epl::runtime::test {
 namespace {
 
 std::string number(uint32_t command) { return "#" + std::to_string(command); }
 
-/// A mutation for each wait, with what `make` does to it.
+/// Which commands run before and behind each: edges are lanes and waits.
+struct Order {
+  std::vector<std::vector<uint32_t>> before, behind;
+
+  explicit Order(const plan::PlanT &plan) : before(plan.commands.size()), behind(plan.commands.size()) {
+    for (uint32_t command = 0; command < plan.commands.size(); ++command)
+      for (const plan::Wait &wait : plan.commands[command]->waits)
+        add(wait.command(), command);
+    for (const auto &lane : plan.lanes)
+      for (size_t next = 1; next < lane->commands.size(); ++next)
+        add(lane->commands[next - 1], lane->commands[next]);
+  }
+
+  void add(uint32_t earlier, uint32_t later) {
+    behind[earlier].push_back(later);
+    before[later].push_back(earlier);
+  }
+
+  /// Adds what can be reached from a command, itself among it, as messages name it.
+  static void addReached(const std::vector<std::vector<uint32_t>> &edges, uint32_t from,
+                         std::vector<std::string> &names) {
+    std::set<uint32_t> seen = {from};
+    std::vector<uint32_t> open = {from};
+    while (!open.empty()) {
+      uint32_t next = open.back();
+      open.pop_back();
+      names.push_back(number(next) + " ");
+      for (uint32_t other : edges[next])
+        if (seen.insert(other).second)
+          open.push_back(other);
+    }
+  }
+};
+
+/// A mutation for each wait, with what `make` does to it. A message names commands that the wait orders: its
+/// own, or some before the one or behind the other.
 template <typename Change>
 std::vector<Mutation> eachWait(const plan::PlanT &plan, const char *what, const Change &change) {
   std::vector<Mutation> list;
+  Order order(plan);
   for (uint32_t command = 0; command < plan.commands.size(); ++command)
     for (size_t wait = 0; wait < plan.commands[command]->waits.size(); ++wait) {
       uint32_t earlier = plan.commands[command]->waits[wait].command();
-      list.push_back({"edge " + number(earlier) + " to " + number(command) + " " + what,
-                      {number(earlier), number(command)},
+      std::vector<std::string> names = {number(earlier), number(command)};
+      Order::addReached(order.before, earlier, names);
+      Order::addReached(order.behind, command, names);
+      list.push_back({"edge " + number(earlier) + " to " + number(command) + " " + what, std::move(names),
                       [=](plan::PlanT &mutant) { change(mutant, command, wait); }});
     }
   return list;

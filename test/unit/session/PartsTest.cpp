@@ -4,12 +4,14 @@
 
 #include "runtime/Error.h"
 #include "runtime/plan/build/JoinParts.h"
+#include "runtime/plan/format/Error.h"
 #include "runtime/plan/model/Origins.h"
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <numeric>
 
@@ -178,6 +180,72 @@ TEST(PartsSession, KeepsTheStatesOfEachPart) {
     EXPECT_EQ(elements<uint64_t>(outcome.results[0]), u);
     EXPECT_EQ(elements<uint64_t>(outcome.results[1]), v);
   }
+}
+
+/// The second part has the first two of five rows of a state and the last one, the first part those between;
+/// each increments its own. `change` changes the slots of rows before the plan is checked.
+std::shared_ptr<const plan::PlanT> rowsPlan(const std::function<void(plan::SlotT &)> &change = {}) {
+  TestPart parts[2] = {TestPart({{"data", 1}}), TestPart({{"data", 2}})};
+  auto addRows = [&](TestPart &part, int64_t first, int64_t count) {
+    uint32_t state = part.slot(SlotRole::state, "w", ElementType::i64, {count, 2});
+    part.plan.slots[state]->caller_rows = std::make_unique<plan::CallerRows>(first, 5);
+    if (change)
+      change(*part.plan.slots[state]);
+    return state;
+  };
+  auto addResult = [&](TestPart &part, uint32_t state) {
+    const plan::SlotT &own = *part.plan.slots[state];
+    uint32_t result = part.slot(SlotRole::result, "w", ElementType::i64, own.shape, {}, int32_t(state));
+    if (own.caller_rows)
+      part.plan.slots[result]->caller_rows = std::make_unique<plan::CallerRows>(*own.caller_rows);
+    uint32_t buffer = part.slotBuffer(state);
+    part.launch("increment", own.shape[0] * own.shape[1], {buffer, buffer});
+  };
+  uint32_t between = addRows(parts[0], 2, 2), first = addRows(parts[1], 0, 2), last = addRows(parts[1], 4, 1);
+  addResult(parts[0], between);
+  addResult(parts[1], first);
+  addResult(parts[1], last);
+  std::vector<plan::SlotT> slots;
+  slots.push_back(slotOf(SlotRole::state, "w", {5, 2}));
+  slots.push_back(slotOf(SlotRole::result, "w", {5, 2}, 0));
+  return join(std::move(slots), parts[0].take(0, {1}, {0, 1}), parts[1].take(1, {1}, {0, 0, 1, 1}));
+}
+
+TEST(PartsSession, KeepsTheRowsOfEachPart) {
+  Session session(rowsPlan(), "cpu:3");
+  std::vector<int64_t> values(10);
+  std::iota(values.begin(), values.end(), 100);
+  Argument w = tensor(ElementType::i64, {5, 2}, values);
+  for (int64_t step = 0; step < 6; ++step) {
+    Outcome outcome = session.call({w}, {step % 3 != 1}, "step"); // kept once, so that rows are copied
+    for (int64_t &value : values)
+      ++value;
+    EXPECT_EQ(elements<int64_t>(outcome.results[0]), values);
+    auto next = std::get<std::shared_ptr<StateBuffer>>(outcome.results[0]);
+    w = step == 3 ? next->copy() : next;
+  }
+  EXPECT_EQ(elements<int64_t>(session.state(0, tensor(ElementType::i64, {5, 2}, values))), values);
+}
+
+TEST(PartsSession, ChecksThatEachRowIsHeldOnce) {
+  auto messageOf = [](int64_t first, int64_t to, int64_t count) {
+    try {
+      rowsPlan([&](plan::SlotT &slot) {
+        if (slot.caller_rows->first() == first)
+          slot.caller_rows = count ? std::make_unique<plan::CallerRows>(to, count) : nullptr;
+      });
+    } catch (const PlanError &error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  using testing::HasSubstr;
+  EXPECT_THAT(messageOf(2, 1, 5), HasSubstr("row 1 of slot s0 \"w\" is held twice"));
+  EXPECT_THAT(messageOf(2, 3, 5), HasSubstr("row 2 of slot s0 \"w\" is held by no part"));
+  EXPECT_THAT(messageOf(4, 0, 5), HasSubstr("row 0 of slot s0 \"w\" is held twice"));
+  EXPECT_THAT(messageOf(4, 5, 5), HasSubstr("has the 1 rows from 5 on of 5 of the caller"));
+  EXPECT_THAT(messageOf(4, 4, 6), HasSubstr("has another name, role, type or shape than slot s0 \"w\""));
+  EXPECT_THAT(messageOf(0, 0, 0), HasSubstr("has another name, role, type or shape than slot s0 \"w\""));
 }
 
 TEST(PartsSession, NamesTheDeviceThatFails) {

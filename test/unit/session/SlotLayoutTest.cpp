@@ -79,6 +79,31 @@ INSTANTIATE_TEST_SUITE_P(Shardings, SlotLayoutTest,
                                          Case{{3, 4, 5}, {{"model"}, {"data"}}},
                                          Case{{3, 12}, {{}, {"data", "model"}}}, Case{{6, 0}, {{"model"}}}));
 
+TEST(SlotRows, LieInTheCallersTensor) {
+  for (const Sharding &sharding : {Sharding{{}, {}}, Sharding{{"model"}, {}}, Sharding{{}, {"data"}}}) {
+    Case c{{3, 4}, sharding};
+    Fixture fixture(c);
+    fixture.plan.plan.slots[0]->caller_rows = std::make_unique<plan::CallerRows>(2, 7);
+    SlotLayout layout = fixture.layout();
+    EXPECT_EQ(layout.globalBytes(), 7 * 4 * 8);
+    EXPECT_FALSE(layout.isReplicated());
+    std::vector<int64_t> global(28), gathered(28, -1), expected(28, -1);
+    std::iota(global.begin(), global.end(), 0);
+    std::iota(expected.begin() + 8, expected.begin() + 20, 8);
+    for (uint32_t rank = 0; rank < 6; ++rank) {
+      std::vector<int64_t> own(layout.localBytes() / 8);
+      layout.copyToLocal(rank, reinterpret_cast<std::byte *>(global.data()),
+                         reinterpret_cast<std::byte *>(own.data()));
+      if (layout.isContiguous())
+        EXPECT_EQ(own.front(), int64_t(layout.offset(rank) / 8));
+      if (layout.isPrimary(rank))
+        layout.copyToGlobal(rank, reinterpret_cast<std::byte *>(own.data()),
+                            reinterpret_cast<std::byte *>(gathered.data()));
+    }
+    EXPECT_EQ(gathered, expected);
+  }
+}
+
 /// The caller's dimension 1 has parts of 6, 12 and 6: (3, 8), of which each row has 2, 4 and 2 elements.
 void makeParts(Fixture &fixture) {
   plan::SlotT &slot = *fixture.plan.plan.slots[0];
