@@ -13,7 +13,7 @@ from iterations import Iterations, Loop
 from layout import Layout, make_sharding
 from moves import Moves
 from nest import Output, along
-from ops import Empty, Op
+from ops import Concatenate, Empty, ExtractSlice, Op, Pad, Place
 from program import Argument, Program, Region
 from sorts import Sorts
 from systems import Systems
@@ -29,8 +29,13 @@ def make_program(seed: int, layout: Layout, floats: str = "", micro_batches: int
 class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):
     """Adds random ops to a program, then results."""
 
+    stack: Value | None = None
+
     def run(self) -> Program:
+        stacked = self.layout.apart and self.roll(0.4)
         self._add_arguments()
+        if stacked:
+            self._add_stack_argument()
         makers: dict[Callable[[], Op | None], int] = {
             self._make_pointwise: 8,
             self._make_plain: 4,
@@ -48,6 +53,8 @@ class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):
             self._make_insert_slice: 1,
             self._make_pad: 1,
             self._make_concatenate: 1,
+            self._add_row: 8 if stacked else 1,
+            self._make_stack: 6 if stacked else 1,
             self._make_gather: 2,
             self._make_scatter: 2,
             self._make_sort: 1,
@@ -58,14 +65,19 @@ class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):
             self._make_spread: 1,
             self._make_again: 2,
         }
-        for _ in range(self.random.randint(6, 50 if self.roll(0.05) else 20)):
-            self._add(self.random.choices(list(makers), list(makers.values()))[0]())
-        results = self._make_results()
-        cuts = sorted(self.random.randint(0, len(self.ops)) for _ in range(4))
-        regions = self._make_regions(cuts[0], cuts[3])
-        phases = (cuts[1], cuts[2]) if self.roll(0.5) else None
-        if self.layout.apart and self.micro_batches > 1:
-            regions, phases = self._make_stages()
+        add = lambda: self._add(self.random.choices(list(makers), list(makers.values()))[0]())  # noqa: E731
+        if stacked and self.micro_batches > 1:
+            regions, phases = self._add_stages(add)
+            results = self._make_results()
+        else:
+            for _ in range(self.random.randint(6, 50 if self.roll(0.05) else 20)):
+                add()
+            results = self._make_results()
+            cuts = sorted(self.random.randint(0, len(self.ops)) for _ in range(4))
+            regions = self._make_regions(cuts[0], cuts[3])
+            phases = (cuts[1], cuts[2]) if self.roll(0.5) else None
+            if self.layout.apart and self.micro_batches > 1:
+                regions, phases = self._make_stages()
         return Program(
             tuple(map(self._shard, self.arguments)),
             tuple(self.ops),
@@ -103,6 +115,22 @@ class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):
         regions = self._cut_regions(forward + forward[::-1])
         last = self.random.randint(regions[-1].begin, len(self.ops))
         return regions, (regions[len(forward)].begin, max(last, regions[-1].end))
+
+    def _add_stages(self, add: Callable[[], None]) -> tuple[tuple[Region, ...], tuple[int, int] | None]:
+        """The same, where each stage reads a row of stacked parameters, and `add` what else it does."""
+        forward = list(range(len(self.layout.scopes)))
+        order = forward if self.roll(0.25) else forward + forward[::-1]
+        regions = []
+        for scope in order:
+            begin = len(self.ops)
+            if len(regions) < len(forward) or self.roll(0.5):
+                self._add(self._add_row())
+            for _ in range(self.random.randint(1, 4)):
+                add()
+            regions.append(Region(begin, len(self.ops), scope))
+        if order == forward:
+            return tuple(regions), None
+        return tuple(regions), (regions[len(forward)].begin, regions[-1].end)
 
     def _cut_regions(self, order: list[int]) -> tuple[Region, ...]:
         cuts = [self.random.randint(0, len(self.ops)) for _ in range(2 * len(order) - 2)]
@@ -166,6 +194,76 @@ class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):
         operands = tuple(self._pick_like(operand) if self.roll(0.7) else operand for operand in op.operands)
         results = tuple(self._new(value.type.shape, value.type.element, value.bound) for value in op.results)
         return dataclasses.replace(op, results=results, operands=operands)
+
+    def _pick_stack(self) -> Value | None:
+        """An argument that may be one of stacked parameters; mostly the one that was added as such."""
+        if self.stack and self.roll(0.9):
+            return self.stack
+        stacks = [
+            argument.value
+            for argument in self.arguments
+            if argument.role != "batch" and argument.value.type.shape and argument.value.type.shape[0] > 1
+        ]
+        return self.random.choice(stacks or [None])
+
+    def _add_stack_argument(self) -> None:
+        shape = [self.random.choice(self.extents) for _ in range(self.random.randint(0, 2))]
+        shape.insert(0, self.random.randint(2, 5))
+        while math.prod(shape) > MAX_ELEMENTS:
+            shape.pop()
+        value = self._new(tuple(shape), self._pick_element(), INPUT_BOUND)
+        self.arguments.append(Argument(value, self.random.choice(["state", "state", "constant"]), 0))
+        self.values.append(value)
+        self.stack = value
+
+    def _add_row(self) -> Op | None:
+        """A row, and mostly something of it and of others like it."""
+        row = self._make_row()
+        if row and self.roll(0.9):
+            self._add(row)
+            return self._make_next(row.result)
+        return row
+
+    def _make_row(self) -> Op | None:
+        """A row of stacked parameters, rarely several."""
+        stack = self._pick_stack()
+        if stack is None or 0 in stack.type.shape:
+            return None
+        rows, *shape = stack.type.shape
+        count = min(rows, self.random.choice([1, 1, 1, 2]))
+        first = self.random.randint(0, rows - count)
+        place = Place((first, *(0 for _ in shape)), (count, *shape), (1,) * (1 + len(shape)))
+        keeps = count > 1 or self.roll(0.5)
+        result = self._new((count, *shape) if keeps else tuple(shape), stack.type.element, stack.bound)
+        return ExtractSlice((result,), (stack,), place)
+
+    def _make_stack(self) -> Op | None:
+        """Rows together, as the gradients of stacked parameters are; or a row among zeros."""
+        stack = self._pick_stack()
+        if stack is None:
+            return None
+        rows, element = stack.type.shape[0], stack.type.element
+        fitting = [
+            value
+            for value in self.values
+            if value.type.element == element
+            and len(value.type.shape) == len(stack.type.shape)
+            and value.type.shape[1:] == stack.type.shape[1:]
+            and 0 < value.type.shape[0] < rows
+        ]
+        operands: list[Value] = []
+        while left := rows - sum(operand.type.shape[0] for operand in operands):
+            fitting = [value for value in fitting if value.type.shape[0] <= left]
+            if not fitting:
+                return None
+            operands.append(self.random.choice(fitting))
+        result = self._new(stack.type.shape, element, max(operand.bound for operand in operands))
+        if self.roll(0.7):
+            return Concatenate((result,), tuple(operands), 0, "epl.concatenate")
+        part = operands[0].type.shape[0]
+        before = self.random.randint(0, rows - part)
+        others = (0,) * (len(stack.type.shape) - 1)
+        return Pad((result,), (operands[0],), (before, *others), (rows - part - before, *others), 0)
 
     def _pick_like(self, value: Value) -> Value:
         return self._pick(lambda other: other.type == value.type and other.bound <= value.bound) or value
