@@ -9,8 +9,9 @@ from collections.abc import Callable
 import expression as ex
 from branches import Branches
 from indexed import Indexed
-from iterations import Iterations, Loop
+from iterations import Iterations
 from layout import Layout, make_sharding
+from loop import Loop
 from moves import Moves
 from nest import Output, along
 from ops import Empty, Op
