@@ -59,6 +59,8 @@ class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):
             self._make_spread: 1,
             self._make_again: 2,
         }
+        if self.micro_batches > 1 and not self.floats:
+            makers[self._add_statistic] = 4
         for _ in range(self.random.randint(6, 50 if self.roll(0.05) else 20)):
             self._add(self.random.choices(list(makers), list(makers.values()))[0]())
         results = self._make_results()
@@ -113,6 +115,24 @@ class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):
         return tuple(map(Region, cuts[::2], cuts[1::2], order))
 
     # Arguments and results
+
+    def _add_statistic(self) -> Op | None:
+        """A statistic of samples, and what samples are beside it: as batch normalization has them."""
+        batches = [a for a in self.arguments if a.role == "batch" and a.value.type.element != "i1"]
+        if not batches:
+            return None
+        argument = self.random.choice(batches)
+        base, extents = argument.value, argument.value.type.shape
+        loops = tuple(range(len(extents)))
+        kept = tuple(loop for loop in loops if loop != argument.batch_dim)
+        output = Output(kept, ("in", 0), self.random.choice(["sum", "sum", "max"]), "extreme")
+        statistic = self._finish([base], extents, [along(*loops)], [output])
+        if statistic is None:
+            return None
+        self._add(statistic)
+        body = (self.random.choice(["sub", "max"]), ("in", 0), ("in", 1))
+        maps = [along(*loops), along(*kept)]
+        return self._finish([base, statistic.result], extents, maps, [Output(loops, body)])
 
     def _add_arguments(self) -> None:
         for role, least, most in (
