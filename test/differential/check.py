@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from alike import repeat
 from derivatives import Derivatives
 from floats import count_tolerances, find_difference, make_floats
 from program import Argument, Program
@@ -55,6 +56,8 @@ TABLE = "table.txt"  # the name of a case's own schedule among its options
 MIXES = "mixes samples across micro-batches"
 # Samples of one micro-batch that are too few for the devices of a constraint.
 SHORT = ("is constrained, but its size of", "'epl.constrain' op dimension")
+# Values of each micro-batch that are no floats, so that there is no mean of them.
+EACH = ("is a value of each micro-batch", "what each micro-batch makes of statistics in")
 # Scopes that data flows back through: no stages.
 BACK = "in the order in which data flows through them"
 
@@ -214,7 +217,7 @@ def _judge(case: Case, file: Path) -> Verdict:
 
 def _compile_alone(case: Case, file: Path, plan: Path) -> None:
     code, error = _compile(case, file, plan)
-    for reason in (MIXES, *SHORT, BACK):
+    for reason in (MIXES, *EACH, *SHORT, BACK):
         if code and case.micro_batches > 1 and reason in error:
             raise Indivisible(reason)
     if code:
@@ -285,9 +288,15 @@ def _compare_ranges(found: np.ndarray, expected: np.ndarray, element: str) -> st
 
 def make_inputs(program: Program) -> list[np.ndarray]:
     """Inputs by the program's seed; each by itself, so that a smaller program has the same."""
-    return [
+    inputs = [
         _make_input(argument, program.floats, np.random.default_rng((program.seed, argument.value.id)))
         for argument in program.arguments
+    ]
+    return [
+        repeat(array, argument.batch_dim, program.alike)
+        if program.alike and argument.role == "batch"
+        else array
+        for argument, array in zip(program.arguments, inputs, strict=True)
     ]
 
 

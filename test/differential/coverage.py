@@ -7,6 +7,7 @@ from collections import Counter
 
 from check import AnyCase, Case, Verdict
 from derivatives import Derivatives
+from loop import Loop
 
 # Ops as the compiler reads them: in bodies too.
 OP = re.compile(r"\b(?:arith|epl|linalg|math|tensor)\.[a-z_0-9]+")
@@ -28,6 +29,7 @@ class Coverage:
             for kind in (
                 "machines",
                 "micro-batches",
+                "ops in epl.per_micro_batch",
                 "schedules",
                 "recomputation",
                 "names",
@@ -64,6 +66,7 @@ class Coverage:
         self.counts["types"].update(set(ELEMENT.findall(text)))
         self.counts["arguments"].update({_describe(a.role, a.batch_dim) for a in case.program.arguments})
         self.counts["floats"][case.program.floats or "integers"] += 1
+        self.counts["ops in epl.per_micro_batch"][_describe_scope(case)] += 1
         self.counts["names"][str(case.program.named)] += 1
         self.counts["layouts"][str(case.program.layout)] += 1
         self.counts["faults"][str(bool(case.find_faults()))] += 1
@@ -74,6 +77,13 @@ class Coverage:
 
     def __str__(self) -> str:
         return "\n".join(f"{kind}: {_write(counter)}" for kind, counter in self.counts.items())
+
+
+def _describe_scope(case: Case) -> str:
+    """How many there are, and whether some are in loops."""
+    found = case.program.find_scoped()
+    loops = any(isinstance(case.program.ops[position], Loop) for position in found)
+    return f"{min(len(found), 5)}{' or more' if len(found) > 4 else ''}{' and loops' if loops else ''}"
 
 
 def _describe_schedule(case: Case) -> str:

@@ -9,8 +9,9 @@ from collections.abc import Callable
 import expression as ex
 from branches import Branches
 from indexed import Indexed
-from iterations import Iterations, Loop
+from iterations import Iterations
 from layout import Layout, make_sharding
+from loop import Loop
 from moves import Moves
 from nest import Output, along
 from ops import Concatenate, Empty, ExtractSlice, Op, Pad, Place
@@ -19,6 +20,8 @@ from sorts import Sorts
 from systems import Systems
 from tensors import Value
 from values import INPUT_BOUND, MAX_ELEMENTS
+
+Makers = dict[Callable[[], Op | None], int]  # and how often each is chosen
 
 
 def make_program(seed: int, layout: Layout, floats: str = "", micro_batches: int = 1) -> Program:
@@ -36,7 +39,7 @@ class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):
         self._add_arguments()
         if stacked:
             self._add_stack_argument()
-        makers: dict[Callable[[], Op | None], int] = {
+        makers: Makers = {
             self._make_pointwise: 8,
             self._make_plain: 4,
             self._make_reduction: 5,
@@ -65,13 +68,13 @@ class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):
             self._make_spread: 1,
             self._make_again: 2,
         }
-        add = lambda: self._add(self.random.choices(list(makers), list(makers.values()))[0]())  # noqa: E731
+        if self.micro_batches > 1 and not self.floats:
+            makers[self._add_statistic] = 4
         if stacked and self.micro_batches > 1:
-            regions, phases = self._add_stages(add)
+            regions, phases = self._add_stages(makers)
             results = self._make_results()
         else:
-            for _ in range(self.random.randint(6, 50 if self.roll(0.05) else 20)):
-                add()
+            self._add_some(makers, self.random.randint(6, 50 if self.roll(0.05) else 20))
             results = self._make_results()
             cuts = sorted(self.random.randint(0, len(self.ops)) for _ in range(4))
             regions = self._make_regions(cuts[0], cuts[3])
@@ -91,6 +94,10 @@ class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):
             floats=self.floats,
             seed=self.seed,
         ).prune()
+
+    def _add_some(self, makers: Makers, count: int) -> None:
+        for _ in range(count):
+            self._add(self.random.choices(list(makers), list(makers.values()))[0]())
 
     # Regions
 
@@ -116,8 +123,8 @@ class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):
         last = self.random.randint(regions[-1].begin, len(self.ops))
         return regions, (regions[len(forward)].begin, max(last, regions[-1].end))
 
-    def _add_stages(self, add: Callable[[], None]) -> tuple[tuple[Region, ...], tuple[int, int] | None]:
-        """The same, where each stage reads a row of stacked parameters, and `add` what else it does."""
+    def _add_stages(self, makers: Makers) -> tuple[tuple[Region, ...], tuple[int, int] | None]:
+        """The same, where each stage reads a row of stacked parameters."""
         forward = list(range(len(self.layout.scopes)))
         order = forward if self.roll(0.25) else forward + forward[::-1]
         regions = []
@@ -125,8 +132,7 @@ class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):
             begin = len(self.ops)
             if len(regions) < len(forward) or self.roll(0.5):
                 self._add(self._add_row())
-            for _ in range(self.random.randint(1, 4)):
-                add()
+            self._add_some(makers, self.random.randint(1, 4))
             regions.append(Region(begin, len(self.ops), scope))
         if order == forward:
             return tuple(regions), None
@@ -140,6 +146,24 @@ class Generator(Iterations, Branches, Moves, Indexed, Sorts, Systems):
         return tuple(map(Region, cuts[::2], cuts[1::2], order))
 
     # Arguments and results
+
+    def _add_statistic(self) -> Op | None:
+        """A statistic of samples, and what samples are beside it: as batch normalization has them."""
+        batches = [a for a in self.arguments if a.role == "batch" and a.value.type.element != "i1"]
+        if not batches:
+            return None
+        argument = self.random.choice(batches)
+        base, extents = argument.value, argument.value.type.shape
+        loops = tuple(range(len(extents)))
+        kept = tuple(loop for loop in loops if loop != argument.batch_dim)
+        output = Output(kept, ("in", 0), self.random.choice(["sum", "sum", "max"]), "extreme")
+        statistic = self._finish([base], extents, [along(*loops)], [output])
+        if statistic is None:
+            return None
+        self._add(statistic)
+        body = (self.random.choice(["sub", "max"]), ("in", 0), ("in", 1))
+        maps = [along(*loops), along(*kept)]
+        return self._finish([base, statistic.result], extents, maps, [Output(loops, body)])
 
     def _add_arguments(self) -> None:
         for role, least, most in (

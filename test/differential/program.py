@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from alike import find_scoped
 from layout import Layout, Sharding, find_sharding_fault, write_mesh, write_sharding
+from loop import Loop
 from ops import Names, Op, join
 from ranges import make_exact
 from tensors import DTYPES, Value
@@ -58,6 +60,9 @@ class Program:
     floats: str = ""  # what floats are: "" integers, so that all is exact; or a key of `floats.SHARES`
     seed: int = field(default=0, compare=False)
     checkpoints: int = 0  # every so many ops a value is named that recomputation keeps; 0: none is
+    alike: int = (
+        0  # so many micro-batches have the same samples, and ops stand in `epl.per_micro_batch`; 0: none
+    )
 
     def evaluate(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         """The results, computed on int64, as what their types say."""
@@ -84,6 +89,14 @@ class Program:
 
     def text(self) -> str:
         return "\n".join(_write(self)) + "\n"
+
+    def find_scoped(self) -> set[int]:
+        """The positions of the ops in `epl.per_micro_batch`."""
+        if not self.alike:
+            return set()
+        batches = {a.value.id: a.batch_dim for a in self.arguments if a.role == "batch"}
+        updates = [value for value, updates in self.results if updates is not None]
+        return find_scoped(batches, self.ops, updates, self.alike, self.seed)
 
     def find_faults(self) -> list[str]:
         """What the compiler has to say, one of it, if the program cannot be divided among its devices."""
@@ -217,17 +230,24 @@ def _get_result(program: Program, index: int) -> str:
 
 def _write_ops(program: Program, positions: range, names: Names, fresh: Iterator[str]) -> Iterator[str]:
     """The ops with the locations that a tracer would give them."""
+    scoped = program.find_scoped()
     for position in positions:
-        *lines, last = program.ops[position].text(names, fresh)
+        op, location = program.ops[position], _get_location(program, position, position in scoped)
+        inner = location if position in scoped else ""
+        *lines, last = op.text(names, fresh, inner) if isinstance(op, Loop) else op.text(names, fresh)
         yield from lines
-        if program.phases is None:
-            yield last
-        else:
-            marker = ("jvp(f)/", "transpose(jvp(f))/", "")[sum(position >= cut for cut in program.phases)]
-            yield f'{last} loc("jit(step)/{marker}op{position}")'
+        yield last + location
         if program.checkpoints and position % program.checkpoints == 0:
             for value in program.ops[position].results:
                 yield f"epl.checkpoint {names[value.id]} : {value.type}"
+
+
+def _get_location(program: Program, position: int, is_scoped: bool) -> str:
+    scope = "epl.per_micro_batch/" if is_scoped else ""
+    if program.phases is None:
+        return f' loc("jit(step)/{scope}op{position}")' if scope else ""
+    marker = ("jvp(f)/", "transpose(jvp(f))/", "")[sum(position >= cut for cut in program.phases)]
+    return f' loc("jit(step)/{marker}{scope}op{position}")'
 
 
 def _write_region(program: Program, region: Region, names: Names, fresh: Iterator[str]) -> Iterator[str]:

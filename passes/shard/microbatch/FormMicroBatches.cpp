@@ -6,8 +6,8 @@
 //   one micro-batch, is an addend of a sum over all, or is the same for all; placement says where sums are
 //   completed. What is left of the axis then is written as loops: a part is an iteration's value, a sum is
 //   carried from one to the next (LoopAssignment.h, LoopWriter.h). All else is done once: casts of weights
-//   before the loop, the optimizer behind it. A loop of the step that has samples is done in each iteration
-//   (NestedLoops.h).
+//   before the loop, the optimizer behind it. A loop of the step that has samples, or statistics of each
+//   micro-batch, is done in each iteration (NestedLoops.h).
 // Invariant in: a global program, every op with its `epl.work`; batches say their dimension.
 // Invariant out: the same. Batches are (.., micro-batches, samples of one, ..), the caller's shape is kept.
 //   Loops are nested in those over micro-batches only, one deep.
@@ -184,21 +184,24 @@ static void restoreShardings(func::FuncOp made, ArrayRef<ShardingAttr> given) {
   }
 }
 
-/// The loops that cannot be done in micro-batches.
-static llvm::MapVector<LoopAttr, UnrollReason> findOthers(func::FuncOp function, MeshOp mesh, AxisAttr axis) {
-  llvm::MapVector<LoopAttr, UnrollReason> others;
-  for (Operation &op : function.front())
-    if (op.hasAttr(EplDialect::kPerMicroBatchAttr)) {
-      for (Operation &edge : function.front())
-        if (LoopAttr loop = getEdgeLoop(&edge))
-          others.insert({loop, {"is part of a step with statistics of each micro-batch", op.getLoc()}});
-      return others;
-    }
+using OtherLoops = llvm::MapVector<LoopAttr, UnrollReason>;
+
+/// The loops that cannot be done in micro-batches, of a placed function, which is rewritten.
+static FailureOr<OtherLoops> findOthers(func::FuncOp placed, AxisAttr axis) {
+  FailureOr<IterationStatistics> statistics = IterationStatistics::create(placed, axis);
+  if (failed(statistics))
+    return failure();
+  if (!statistics->getOthers().empty())
+    return statistics->getOthers();
+  return NestedLoops(placed, axis, *statistics).findOthers();
+}
+
+/// The same of a function that is not placed, which stays as it is.
+static FailureOr<OtherLoops> tryOthers(func::FuncOp function, MeshOp mesh, AxisAttr axis) {
   func::FuncOp trial = function.clone();
   function->getBlock()->getOperations().insert(function->getIterator(), trial);
   place(trial, mesh, axis);
-  IterationStatistics none;
-  others = NestedLoops(trial, axis, none).findOthers();
+  FailureOr<OtherLoops> others = findOthers(trial, axis);
   trial.erase();
   return others;
 }
@@ -206,10 +209,12 @@ static llvm::MapVector<LoopAttr, UnrollReason> findOthers(func::FuncOp function,
 /// Unrolls those. What the iterations of one have become may ask for others.
 static LogicalResult unrollOthers(func::FuncOp function, MeshOp mesh, AxisAttr axis) {
   while (llvm::any_of(function.front(), [](Operation &op) { return bool(getEdgeLoop(&op)); })) {
-    llvm::MapVector<LoopAttr, UnrollReason> others = findOthers(function, mesh, axis);
-    if (others.empty())
+    FailureOr<OtherLoops> others = tryOthers(function, mesh, axis);
+    if (failed(others))
+      return failure();
+    if (others->empty())
       return success();
-    if (failed(unrollLoops(function, others)))
+    if (failed(unrollLoops(function, *others)))
       return failure();
   }
   return success();

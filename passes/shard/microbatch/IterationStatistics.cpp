@@ -2,7 +2,11 @@
 
 #include "passes/shard/microbatch/IterationStatistics.h"
 
+#include "dialect/Loops.h"
 #include "dialect/SourceLocation.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/DebugLog.h"
 
@@ -15,7 +19,7 @@ namespace mlir::epl {
 class StatisticsFinder {
 public:
   StatisticsFinder(func::FuncOp function, AxisAttr axis)
-      : function(function), body(function.front()), axis(axis) {}
+      : function(function), body(function.front()), axis(axis), loops(body) {}
 
   FailureOr<IterationStatistics> run();
 
@@ -29,9 +33,17 @@ private:
   }
   bool hasSamples(Operation *op) const;
   bool isInIteration(Operation *op) const;
+  bool beginsGradients(Value sum) const;
   bool isRead(Operation *op) const;
+  bool readsReached(Operation *op) const;
+  bool arrangesMade(Operation *op) const;
+  bool passesSums(Operation *op) const;
   void findAddends();
+  llvm::SetVector<Operation *> findReached();
   void findMade();
+  void addNeeded(const llvm::SetVector<Operation *> &open);
+  void addLoops();
+  const char *findObstacle(Operation *op) const;
   bool findCarried();
   void writeEstimates();
   LogicalResult writeLeaving(Operation *op);
@@ -41,8 +53,13 @@ private:
   func::FuncOp function;
   Block &body;
   AxisAttr axis;
-  DenseSet<Value> addends;           ///< pending statistics, and sums that these are added to
-  llvm::SetVector<Operation *> made; ///< without samples, of estimates: done in iterations
+  Loops loops;
+  DenseSet<Value> addends;               ///< pending statistics, and sums that these are added to
+  DenseSet<Value> reached;               ///< statistics, and what depends on them
+  llvm::SetVector<Operation *> made;     ///< without samples, of estimates: done in iterations
+  llvm::SetVector<Operation *> arranged; ///< of these, what was found to arrange others
+  DenseSet<LoopAttr> nested;             ///< loops of the step with an op that is done in iterations
+  DenseSet<Value> sums;                  ///< statistics of a loop as it leaves them
   IterationStatistics found;
 };
 } // namespace mlir::epl
@@ -70,13 +87,78 @@ bool StatisticsFinder::hasSamples(Operation *op) const {
 
 /// Whether a reader takes estimates.
 bool StatisticsFinder::isInIteration(Operation *op) const {
-  return made.contains(op) ||
+  return made.contains(op) || nested.contains(loops.getLoop(op)) ||
          (getWorkKind(op) != WorkKind::apply && !op->hasTrait<OpTrait::IsTerminator>() && hasSamples(op));
 }
 
+/// What a loop carries is read in its next iteration, too.
 bool StatisticsFinder::isRead(Operation *op) const {
-  return llvm::any_of(op->getUsers(),
-                      [&](Operation *user) { return isInIteration(body.findAncestorOpInBlock(*user)); });
+  auto isReader = [&](Operation *user) { return isInIteration(body.findAncestorOpInBlock(*user)); };
+  auto last = dyn_cast<LoopLastOp>(op);
+  LoopCarryOp carry = last ? loops.getCarry(last) : LoopCarryOp();
+  return llvm::any_of(op->getUsers(), isReader) || (carry && llvm::any_of(carry->getUsers(), isReader));
+}
+
+bool StatisticsFinder::readsReached(Operation *op) const {
+  bool reads = false;
+  forEachRead(op, [&](Value value) { reads |= reached.contains(value); });
+  if (auto carry = dyn_cast<LoopCarryOp>(op))
+    if (LoopLastOp last = loops.getLast(carry))
+      reads |= reached.contains(last.getResult());
+  return reads;
+}
+
+/// Whether the elements of a result are those of operands, or of what iterations of a loop make.
+static bool isArrangement(Operation *op) {
+  if (leavesLoop(op))
+    return true;
+  if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
+    auto yielded = dyn_cast<BlockArgument>(generic.getBody()->getTerminator()->getOperand(0));
+    return generic.getNumResults() == 1 && yielded && yielded.getArgNumber() < generic.getNumDpsInputs();
+  }
+  return isa<ConcatenateOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ExtractSliceOp,
+             tensor::InsertSliceOp>(op);
+}
+
+/// Whether an op only arranges what iterations make: the mean of that is the same, and a state is carried.
+bool StatisticsFinder::arrangesMade(Operation *op) const {
+  bool isMade = isArrangement(op);
+  forEachRead(op, [&](Value value) {
+    isMade &= !reached.contains(value) || (value.getDefiningOp() && made.contains(value.getDefiningOp()));
+  });
+  return isMade;
+}
+
+/// Whether an op takes statistics as they are out of a loop, of which the mean of estimates is the sum.
+bool StatisticsFinder::passesSums(Operation *op) const {
+  bool passes = leavesLoop(op) && getWorkKind(op) != WorkKind::apply &&
+                isa<FloatType>(getElementTypeOrSelf(op->getResult(0)));
+  forEachRead(op, [&](Value value) {
+    Operation *maker = value.getDefiningOp();
+    passes &=
+        maker && completesStatistic(maker) && getState(maker->getOperand(0)).partial == ReductionKind::sum;
+  });
+  return passes;
+}
+
+/// The sum over samples that a loop begins to carry, where that is complete; null if there is none.
+static Value getFirstSum(LoopCarryOp carry) {
+  auto reshard = carry.getInit().getDefiningOp<ReshardOp>();
+  return reshard ? reshard.getOperand() : Value();
+}
+
+/// Whether a pending sum is what loops of gradients in the scope begin to carry. They carry it complete,
+/// though they are linear in it: unrolled, the first iteration would take it pending, as it is here.
+bool StatisticsFinder::beginsGradients(Value sum) const {
+  auto isOne = [](Operation *user) {
+    auto carry = dyn_cast<LoopCarryOp>(user);
+    return carry && getWorkKind(carry) == WorkKind::backward &&
+           (isInScope(carry) || llvm::any_of(carry->getUsers(), isInScope));
+  };
+  return llvm::any_of(sum.getUsers(), [&](Operation *user) {
+    return isa<ReshardOp>(user) && isWhole(user->getResult(0)) && !user->use_empty() &&
+           llvm::all_of(user->getUsers(), isOne);
+  });
 }
 
 void StatisticsFinder::findAddends() {
@@ -84,31 +166,85 @@ void StatisticsFinder::findAddends() {
     bool isOne = isInScope(&op);
     forEachRead(&op, [&](Value value) { isOne |= addends.contains(value); });
     for (Value result : op.getResults())
-      if (isOne && !isWhole(result) && getState(result).partial)
+      if (!isWhole(result) && getState(result).partial && (isOne || beginsGradients(result)))
         addends.insert(result);
   }
 }
 
-/// What depends on estimates without work of kind apply in between is done in iterations in the scope, and
-/// where an iteration needs it.
-void StatisticsFinder::findMade() {
-  DenseSet<Value> reached;
-  SmallVector<Operation *> open;
+/// What depends on statistics or on carried states, without work of kind apply in between; the ops of it that
+/// have no samples.
+llvm::SetVector<Operation *> StatisticsFinder::findReached() {
+  llvm::SetVector<Operation *> open;
   for (auto [state, next] : found.carried)
     reached.insert(state);
-  for (Operation &op : body.without_terminator()) {
-    bool reads = false;
-    forEachRead(&op, [&](Value value) { reads |= reached.contains(value); });
-    bool isMade = reads && getWorkKind(&op) != WorkKind::apply && !hasSamples(&op);
-    if (isMade)
-      open.push_back(&op);
-    if (isMade || completesStatistic(&op))
-      reached.insert_range(op.getResults());
-  }
+  for (size_t before = ~size_t(0); std::exchange(before, reached.size()) != reached.size();)
+    for (Operation &op : body.without_terminator()) {
+      bool isOpen = readsReached(&op) && getWorkKind(&op) != WorkKind::apply && !hasSamples(&op);
+      if (isOpen)
+        open.insert(&op);
+      if (isOpen || completesStatistic(&op))
+        reached.insert_range(op.getResults());
+    }
+  return open;
+}
+
+/// What depends on estimates is done in iterations in the scope, and where an iteration needs it, at last in
+/// the next iteration of a loop. An end of a loop has no say of its own: unrolled it would be no op.
+void StatisticsFinder::findMade() {
+  llvm::SetVector<Operation *> open = findReached();
   made.clear();
-  for (Operation *op : llvm::reverse(open))
-    if (isInScope(op) || isRead(op))
-      made.insert(op);
+  nested.clear();
+  sums.clear();
+  made.insert_range(arranged);
+  addNeeded(open);
+  for (Operation &op : body)
+    if (open.contains(&op) && !made.contains(&op) && arrangesMade(&op)) {
+      made.insert(&op);
+      arranged.insert(&op);
+    }
+  addNeeded(open);
+  addLoops();
+}
+
+/// Adds what stands in the scope, or an iteration needs, of what depends on estimates.
+void StatisticsFinder::addNeeded(const llvm::SetVector<Operation *> &open) {
+  for (size_t before = ~size_t(0); std::exchange(before, made.size()) != made.size();)
+    for (Operation *op : llvm::reverse(open))
+      if ((isInScope(op) && !getEdgeLoop(op)) || isRead(op))
+        made.insert(op);
+}
+
+/// A loop with an op that is done in iterations is done there as a whole.
+void StatisticsFinder::addLoops() {
+  for (Operation &op : body.without_terminator())
+    if (LoopAttr loop = loops.getLoop(&op); loop && (made.contains(&op) || hasSamples(&op)))
+      nested.insert(loop);
+  for (Operation &op : body.without_terminator())
+    if (nested.contains(loops.getLoop(&op)) && !made.contains(&op) && passesSums(&op)) {
+      made.insert(&op);
+      sums.insert(op.getResult(0));
+    }
+  found.others.clear();
+  for (Operation &op : body.without_terminator())
+    if (const char *obstacle = findObstacle(&op))
+      found.others.insert({loops.getLoop(&op),
+                           {std::string("is part of a step in micro-batches and ") + obstacle, op.getLoc()}});
+}
+
+/// Why the loop of an op cannot be done in iterations as a whole; null if it can. Unrolled, the step would do
+/// the op once, on means over all iterations; or would take pending what the loop begins with complete.
+const char *StatisticsFinder::findObstacle(Operation *op) const {
+  if (!nested.contains(loops.getLoop(op)))
+    return nullptr;
+  auto carry = dyn_cast<LoopCarryOp>(op);
+  if (Value sum = carry ? getFirstSum(carry) : Value(); sum && !isWhole(sum) && !addends.contains(sum))
+    return "begins with a sum over all samples";
+  if (made.contains(op) || !readsReached(op))
+    return nullptr;
+  if (getWorkKind(op) == WorkKind::apply)
+    return "updates parameters by the gradients of all";
+  return hasSamples(op) ? nullptr
+                        : "makes, in no `epl.per_micro_batch()`, one value of the statistics of all";
 }
 
 /// Adds states of which an iteration makes the next value; whether there are new ones.
@@ -117,7 +253,7 @@ bool StatisticsFinder::findCarried() {
   for (OpOperand &use : body.getTerminator()->getOpOperands()) {
     auto updated =
         function.getResultAttrOfType<IntegerAttr>(use.getOperandNumber(), EplDialect::kUpdatesAttr);
-    if (updated && made.contains(use.get().getDefiningOp()))
+    if (updated && made.contains(use.get().getDefiningOp()) && !sums.contains(use.get()))
       found.carried.insert({function.getArgument(updated.getInt()), use.get()});
   }
   return found.carried.size() > before;
@@ -201,12 +337,15 @@ FailureOr<IterationStatistics> StatisticsFinder::run() {
   do
     findMade();
   while (findCarried());
+  if (!found.others.empty())
+    return found;
   writeEstimates();
   for (Operation *op : made)
     if (failed(writeLeaving(op)))
       return failure();
   if (failed(writeEntering()))
     return failure();
+  found.made.insert_range(made);
   return found;
 }
 

@@ -17,7 +17,7 @@ NestedLoops::NestedLoops(func::FuncOp function, AxisAttr axis, const IterationSt
   findMade();
   for (Operation *op : ops)
     for (Value result : op->getResults())
-      if (isWhole(result))
+      if (isWhole(result) && !statistics.contains(op))
         values.insert(result);
 }
 
@@ -28,16 +28,13 @@ bool NestedLoops::hasSamples(Operation *op) const {
 }
 
 bool NestedLoops::isInIteration(Operation *op) const {
-  if (ops.contains(op))
-    return true;
-  auto isEstimated = [&](Value result) { return statistics.contains(result); };
-  return !op->hasTrait<OpTrait::IsTerminator>() &&
-         (hasSamples(op) || llvm::any_of(op->getResults(), isEstimated));
+  return ops.contains(op) || statistics.contains(op) ||
+         (!op->hasTrait<OpTrait::IsTerminator>() && hasSamples(op));
 }
 
 void NestedLoops::findNested() {
   for (Operation &op : body)
-    if (LoopAttr loop = loops.getLoop(&op); loop && hasSamples(&op))
+    if (LoopAttr loop = loops.getLoop(&op); loop && (hasSamples(&op) || statistics.contains(&op)))
       nested.insert(loop);
   for (Operation &op : body)
     if (nested.contains(loops.getLoop(&op)))
@@ -68,7 +65,8 @@ void NestedLoops::findMade() {
 /// Why what is whole and what has samples cannot change into each other here; null if they can.
 const char *NestedLoops::findObstacle(ReshardOp op) const {
   Value from = op.getOperand(), to = op.getResult();
-  if (nested.contains(loops.getLoop(op.getOperation())) && !isWhole(from) && isWhole(to))
+  bool isEstimate = statistics.contains(to);
+  if (nested.contains(loops.getLoop(op.getOperation())) && !isWhole(from) && isWhole(to) && !isEstimate)
     return "completes a sum over all samples in each, or joins them";
   if (values.contains(from) && !isWhole(to) && !getState(to).partial)
     return "makes for all samples what each micro-batch takes a part of";
