@@ -104,6 +104,34 @@ def test_a_later_pass_reads_what_an_earlier_one_has_kept_on_another_mesh() -> No
         np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("trained", [(0, 1, 2), (0,), (0, 2), (2,)])
+def test_gradients_that_are_the_same_for_all_micro_batches_are_sent_once(
+    trained: tuple[int, ...], schedule: str
+) -> None:
+    """A last stage without a nonlinearity, as a critic's: its gradient reads no sample. Some are frozen."""
+
+    def step(ws: list[jax.Array], x: jax.Array) -> tuple[list[jax.Array], jax.Array]:
+        def loss(own: list[jax.Array]) -> jax.Array:
+            used = dict(zip(trained, own, strict=True))
+            h = x
+            for index, w in enumerate(ws):
+                with epl.replicate(name=f"stage{index}"):
+                    h = h @ used.get(index, w)
+                    h = jax.nn.relu(h) if index == 0 else h * 2
+            return h.sum()
+
+        value, gradients = jax.value_and_grad(loss)([ws[index] for index in trained])
+        new = dict(zip(trained, gradients, strict=True))
+        return [w - new[index] if index in new else w for index, w in enumerate(ws)], value
+
+    ws, x, _ = whole_numbers(3, 16)
+    made = pipeline(step, 4, 3, schedule, state="ws", batch="x")
+    expected = jax.tree.leaves(jax.jit(step)(ws, x))
+    for found, wanted in zip(jax.tree.leaves(made(ws, x)), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 OPTIMIZER = optax.chain(optax.clip_by_global_norm(0.1), optax.adam(1e-2))
 
 
