@@ -132,6 +132,34 @@ def test_gradients_that_are_the_same_for_all_micro_batches_are_sent_once(
         np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(("split", "devices"), [({0}, 4), ({1}, 8), ({0, 1, 2}, 6)])
+def test_what_a_split_stage_receives_is_split_in_each_micro_batch(
+    split: set[int], devices: int, schedule: str
+) -> None:
+    """Gradients come whole to a stage that shares its features among two devices."""
+
+    def step(ws: list[jax.Array], x: jax.Array) -> tuple[list[jax.Array], jax.Array]:
+        def loss(ws: list[jax.Array]) -> jax.Array:
+            h = x
+            for index, w in enumerate(ws):
+                name = f"stage{index}"
+                with epl.split(2, name=name) if index in split else epl.replicate(name=name):
+                    h = jax.nn.relu(h @ w)
+            return (h * h).sum()
+
+        value, gradients = jax.value_and_grad(loss)(ws)
+        return [w - g for w, g in zip(ws, gradients, strict=True)], value
+
+    random = np.random.default_rng(1)
+    ws = [random.integers(-1, 2, (6, 6)).astype("f") for _ in range(3)]
+    x = random.integers(-1, 2, (16, 6)).astype("f")
+    made = pipeline(step, 4, devices, schedule, state="ws", batch="x")
+    expected = jax.tree.leaves(jax.jit(step)(ws, x))
+    for found, wanted in zip(jax.tree.leaves(made(ws, x)), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 OPTIMIZER = optax.chain(optax.clip_by_global_norm(0.1), optax.adam(1e-2))
 
 
