@@ -160,6 +160,30 @@ def test_what_a_split_stage_receives_is_split_in_each_micro_batch(
         np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_loop_in_a_stage_begins_with_what_its_gradient_needs(schedule: str) -> None:
+    """The gradient that the last stage sends is made by a loop over its layers, all of which have one weight."""
+
+    def step(ws: list[jax.Array], x: jax.Array) -> tuple[list[jax.Array], jax.Array]:
+        def loss(ws: list[jax.Array]) -> jax.Array:
+            with epl.replicate(name="first"):
+                h = jnp.tanh(x @ ws[0])
+            with epl.replicate(name="second"):
+                h = jnp.tanh(h @ ws[1])
+            with epl.replicate(name="last"):
+                h, _ = jax.lax.scan(lambda h, _: (jnp.tanh(h @ ws[2]), None), h, None, length=40)
+                return (h**2).mean()
+
+        value, gradients = jax.value_and_grad(loss)(ws)
+        return [w - 0.1 * g for w, g in zip(ws, gradients, strict=True)], value
+
+    random = np.random.default_rng(0)
+    ws = [random.normal(size=(5, 5)).astype("f") * 0.5 for _ in range(3)]
+    x = random.normal(size=(12, 5)).astype("f")
+    made = pipeline(step, 3, 3, schedule, state="ws", batch="x")
+    assert_near(made(ws, x), jax.jit(step)(ws, x), 1e-4)
+
+
 OPTIMIZER = optax.chain(optax.clip_by_global_norm(0.1), optax.adam(1e-2))
 
 
