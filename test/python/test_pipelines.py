@@ -162,7 +162,7 @@ def test_what_a_split_stage_receives_is_split_in_each_micro_batch(
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_loop_in_a_stage_begins_with_what_its_gradient_needs(schedule: str) -> None:
-    """The gradient that the last stage sends is made by a loop over its layers, all of which have one weight."""
+    """The gradient that the last stage sends is made by a loop over its layers, which share a weight."""
 
     def step(ws: list[jax.Array], x: jax.Array) -> tuple[list[jax.Array], jax.Array]:
         def loss(ws: list[jax.Array]) -> jax.Array:
