@@ -177,6 +177,7 @@ static void completeReshards(func::FuncOp function, MeshOp mesh) {
 static void place(func::FuncOp function, MeshOp mesh, AxisAttr axis) {
   seed(function, mesh);
   FunctionRules rules(function, mesh);
+  rules.setInTime();
   Propagation propagation(rules, axis, /*open=*/{});
   propagation.run();
   propagation.commit();
