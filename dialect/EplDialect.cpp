@@ -92,7 +92,8 @@ static bool fitsCaller(ArrayRef<int64_t> shape, ArrayRef<int64_t> caller) {
     if (shape.empty())
       return false;
     int64_t taken = shape.consume_front();
-    while (taken != extent && !shape.empty() && (taken == 1 || (taken > 0 && taken < extent)))
+    auto mayTakeMore = [&] { return taken == 1 || (taken > 0 && (taken < extent || extent == 0)); };
+    while (taken != extent && !shape.empty() && mayTakeMore())
       taken *= shape.consume_front();
     if (taken != extent)
       return false;

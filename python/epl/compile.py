@@ -20,7 +20,12 @@ _ERROR = re.compile(r"^(?:.*?: )?error: (?P<message>.*)$", re.M)
 _PLACE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):\d+: ", re.M)
 _WARNING = re.compile(r"^(?P<place>.*?: )?warning: (?P<message>.*)$", re.M)
 _REMARK = re.compile(r"^(?P<text>.*remark: .*(?:\n\| .*)*)$", re.M)  # a table's lines begin with "| "
+_USAGE = re.compile(r"^(?P<option>--[a-z-]+): (?P<message>.*?)(\nRun with --help .*)?\s*\Z", re.S)
 _NOTE = re.compile(r"^.*: note: (?!called from).*$", re.M)
+
+
+# Settings whose values the compiler checks, by the option that says them to it.
+_SETTINGS = {"--schedule": "pipeline.schedule", "--micro-batches": "pipeline.num_micro_batch"}
 
 
 def load_or_compile(text: str, devices: str, name: str, more: Sequence[str] = ()) -> Any:
@@ -125,6 +130,9 @@ def _run(text: str, options: Sequence[str], name: str) -> tuple[str, str]:
 
 
 def _error(code: int, diagnostics: str, name: str, text: str) -> CompileError:
+    usage = _USAGE.search(diagnostics)
+    if usage is not None and usage["option"] in _SETTINGS:
+        return CompileError(f'"{_SETTINGS[usage["option"]]}": {usage["message"]}', None, diagnostics)
     first = _ERROR.search(diagnostics)
     if first is None:
         message = f'epl-compile failed on step "{name}" with exit code {code}\n{diagnostics}'

@@ -251,6 +251,38 @@ def test_a_batch_is_padded_to_whole_micro_batches(samples: int) -> None:
     assert_near(made(w, x), jax.jit(masked_mean)(w, x, np.ones(samples, "f")), 1e-5)
 
 
+def test_a_sum_that_is_whole_behind_the_loop_is_added_there() -> None:
+    """Three layers share a gradient; that of the second, which is skipped at times, is selected."""
+
+    def step(ws: list[jax.Array], skips: jax.Array, x: jax.Array) -> tuple[list[jax.Array], jax.Array]:
+        def loss(ws: list[jax.Array]) -> jax.Array:
+            h = jnp.tanh(x @ ws[0])
+            h = jax.lax.cond(skips, lambda h: h * 2, lambda h: jnp.tanh(h @ ws[1]), h)
+            return (jnp.tanh(h @ ws[2]) ** 2).mean()
+
+        value, gradients = jax.value_and_grad(loss)(ws)
+        return [w - 0.1 * sum(gradients) for w in ws], value
+
+    random = np.random.default_rng(0)
+    ws = [random.normal(size=(8, 8)).astype("f") for _ in range(3)]
+    x = random.normal(size=(12, 8)).astype("f")
+    made = in_micro_batches(step, 2, 1, state="ws", batch="x")
+    for skips in (False, True):
+        assert_near(made(ws, np.bool_(skips), x), jax.jit(step)(ws, skips, x), 1e-5)
+
+
+def test_an_empty_batch_is_cut() -> None:
+    arguments = (np.ones((6, 4), "f"), np.ones((0, 6), "f"), jax.random.key(3))
+
+    def step(w: jax.Array, x: jax.Array, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        y = jnp.where(jax.random.bernoulli(key, 0.5, x.shape), x, 0) @ w
+        return w + y.sum(axis=0), y.min(axis=1)
+
+    made = in_micro_batches(step, 2, 1, state="w", batch="x")
+    for found, expected in zip(made(*arguments), jax.jit(step)(*arguments), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_what_cannot_be_cut_is_an_error() -> None:
     with pytest.raises(epl.CompileError, match=r"10 samples of .* not divisible by 4 micro-batches"):
         in_micro_batches(lambda x: x * 2, 4, 1, batch="x").lower(jnp.ones(10)).compile()

@@ -130,6 +130,8 @@ def test_an_unknown_schedule(tmp_path: Path) -> None:
     missing = tmp_path / "mine.txt"
     found = of_stages(2, num_micro_batch=2, schedule=str(missing))
     assert f'cannot read "{missing}": No such file or directory' in found
+    found = of_stages(2, num_micro_batch=10**9)
+    assert found == '"pipeline.num_micro_batch": Value 1000000000 not in range 1 to 1048576'
 
 
 TWO = "s1.F.m0 s1.B.m0 s1.F.m1 s1.B.m1"
@@ -170,7 +172,9 @@ TWO = "s1.F.m0 s1.B.m0 s1.F.m1 s1.B.m1"
 def test_tables(lines: list[str], said: str, tmp_path: Path) -> None:
     table = tmp_path / "mine.txt"
     table.write_text("\n".join(lines))
-    assert f"{table}:{said}" in of_stages(2, num_micro_batch=2, schedule=str(table))
+    found = of_stages(2, num_micro_batch=2, schedule=str(table))
+    assert found.startswith(f'"pipeline.schedule": {table}:{said}')
+    assert "--" not in found  # the setting is the user's, the compiler's option is not
 
 
 def test_a_unit_of_no_stage(tmp_path: Path) -> None:

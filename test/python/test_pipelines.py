@@ -104,6 +104,86 @@ def test_a_later_pass_reads_what_an_earlier_one_has_kept_on_another_mesh() -> No
         np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("trained", [(0, 1, 2), (0,), (0, 2), (2,)])
+def test_gradients_that_are_the_same_for_all_micro_batches_are_sent_once(
+    trained: tuple[int, ...], schedule: str
+) -> None:
+    """A last stage without a nonlinearity, as a critic's: its gradient reads no sample. Some are frozen."""
+
+    def step(ws: list[jax.Array], x: jax.Array) -> tuple[list[jax.Array], jax.Array]:
+        def loss(own: list[jax.Array]) -> jax.Array:
+            used = dict(zip(trained, own, strict=True))
+            h = x
+            for index, w in enumerate(ws):
+                with epl.replicate(name=f"stage{index}"):
+                    h = h @ used.get(index, w)
+                    h = jax.nn.relu(h) if index == 0 else h * 2
+            return h.sum()
+
+        value, gradients = jax.value_and_grad(loss)([ws[index] for index in trained])
+        new = dict(zip(trained, gradients, strict=True))
+        return [w - new[index] if index in new else w for index, w in enumerate(ws)], value
+
+    ws, x, _ = whole_numbers(3, 16)
+    made = pipeline(step, 4, 3, schedule, state="ws", batch="x")
+    expected = jax.tree.leaves(jax.jit(step)(ws, x))
+    for found, wanted in zip(jax.tree.leaves(made(ws, x)), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(("split", "devices"), [({0}, 4), ({1}, 8), ({0, 1, 2}, 6)])
+def test_what_a_split_stage_receives_is_split_in_each_micro_batch(
+    split: set[int], devices: int, schedule: str
+) -> None:
+    """Gradients come whole to a stage that shares its features among two devices."""
+
+    def step(ws: list[jax.Array], x: jax.Array) -> tuple[list[jax.Array], jax.Array]:
+        def loss(ws: list[jax.Array]) -> jax.Array:
+            h = x
+            for index, w in enumerate(ws):
+                name = f"stage{index}"
+                with epl.split(2, name=name) if index in split else epl.replicate(name=name):
+                    h = jax.nn.relu(h @ w)
+            return (h * h).sum()
+
+        value, gradients = jax.value_and_grad(loss)(ws)
+        return [w - g for w, g in zip(ws, gradients, strict=True)], value
+
+    random = np.random.default_rng(1)
+    ws = [random.integers(-1, 2, (6, 6)).astype("f") for _ in range(3)]
+    x = random.integers(-1, 2, (16, 6)).astype("f")
+    made = pipeline(step, 4, devices, schedule, state="ws", batch="x")
+    expected = jax.tree.leaves(jax.jit(step)(ws, x))
+    for found, wanted in zip(jax.tree.leaves(made(ws, x)), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_loop_in_a_stage_begins_with_what_its_gradient_needs(schedule: str) -> None:
+    """The gradient that the last stage sends is made by a loop over its layers, which share a weight."""
+
+    def step(ws: list[jax.Array], x: jax.Array) -> tuple[list[jax.Array], jax.Array]:
+        def loss(ws: list[jax.Array]) -> jax.Array:
+            with epl.replicate(name="first"):
+                h = jnp.tanh(x @ ws[0])
+            with epl.replicate(name="second"):
+                h = jnp.tanh(h @ ws[1])
+            with epl.replicate(name="last"):
+                h, _ = jax.lax.scan(lambda h, _: (jnp.tanh(h @ ws[2]), None), h, None, length=40)
+                return (h**2).mean()
+
+        value, gradients = jax.value_and_grad(loss)(ws)
+        return [w - 0.1 * g for w, g in zip(ws, gradients, strict=True)], value
+
+    random = np.random.default_rng(0)
+    ws = [random.normal(size=(5, 5)).astype("f") * 0.5 for _ in range(3)]
+    x = random.normal(size=(12, 5)).astype("f")
+    made = pipeline(step, 3, 3, schedule, state="ws", batch="x")
+    assert_near(made(ws, x), jax.jit(step)(ws, x), 1e-4)
+
+
 OPTIMIZER = optax.chain(optax.clip_by_global_norm(0.1), optax.adam(1e-2))
 
 

@@ -270,3 +270,33 @@ def test_gradients_that_differ_are_an_error(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(type(step), "_call", wrong)
     with pytest.raises(epl.CheckError, match="differs from the step in which nothing is computed again"):
         step(*make_arguments(6))
+
+
+def two_gradients(ws: list[jax.Array], x: jax.Array) -> tuple[list[jax.Array], jax.Array]:
+    """The second gradient's forward work stands behind the first gradient."""
+
+    def loss(ws: list[jax.Array], x: jax.Array) -> jax.Array:
+        with epl.replicate():
+            h = x
+            for w in ws:
+                h = jnp.tanh(h @ w)
+                epl.add_to_collection(h, "checkpoints")
+            return (h**2).mean()
+
+    value, first = jax.value_and_grad(loss)(ws, x)
+    second = jax.grad(loss)(ws, 0.5 - x)
+    return [w - 0.1 * (a + b) for w, a, b in zip(ws, first, second, strict=True)], value
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("config", [AUTO, COLLECTION])
+def test_a_step_makes_two_gradients(config: dict[str, Any], count: int) -> None:
+    random = np.random.default_rng(0)
+    ws = [random.normal(size=(5, 5)).astype("f") * 0.5 for _ in range(6)]
+    x = random.normal(size=(12, 5)).astype("f")
+    config = config | {"pipeline.num_micro_batch": count}
+    made = epl.parallelize(two_gradients, state="ws", batch="x", devices=1, config=config)
+    for found, expected in zip(
+        jax.tree.leaves(made(ws, x)), jax.tree.leaves(jax.jit(two_gradients)(ws, x)), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)

@@ -356,6 +356,18 @@ bool FunctionRules::isLinear(Operation *op, ArrayRef<Status> operands,
   return llvm::all_equal(results);
 }
 
+/// Whether a complete value is made of one of which each member has a part or an addend.
+bool FunctionRules::isMadeOfMembers(Value value, StateOf getState) const {
+  llvm::SetVector<Value> open;
+  open.insert(value);
+  for (size_t i = 0; i < open.size(); ++i)
+    if (isa<RankedTensorType>(open[i].getType()) && !getState(open[i]).isReplicated())
+      return true;
+    else if (Operation *maker = open[i].getDefiningOp())
+      open.insert_range(getUsedValues(maker));
+  return false;
+}
+
 /// Takes all complete inputs for sums of which one member has all. What an op starts from is not masked.
 SmallVector<OpOperand *> FunctionRules::findMasked(Operation *op, StateOf getState,
                                                    const AssumedConstraints &assumed,
@@ -365,7 +377,8 @@ SmallVector<OpOperand *> FunctionRules::findMasked(Operation *op, StateOf getSta
   for (auto [use, status] : llvm::zip_equal(op->getOpOperands(), statuses)) {
     bool isInput =
         isa<RankedTensorType>(use.get().getType()) && !(accumulating && accumulating.isDpsInit(&use));
-    if (!isInput || status != Status::normal || !assumed.getRead(use, getState).isReplicated())
+    if (!isInput || status != Status::normal || !assumed.getRead(use, getState).isReplicated() ||
+        (isInTime && isMadeOfMembers(use.get(), getState)))
       continue;
     status = Status::partial;
     masked.push_back(&use);

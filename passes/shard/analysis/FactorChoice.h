@@ -42,6 +42,10 @@ class FunctionRules {
 public:
   FunctionRules(func::FuncOp function, MeshOp mesh);
 
+  /// Says that members of the mesh's axis come one after the other: what is whole is not there for all of
+  /// them if it is made of what each has.
+  void setInTime() { isInTime = true; }
+
   func::FuncOp getFunction() const { return function; }
   MeshOp getMesh() const { return mesh; }
   const FactorRule &getRule(Operation *op) const {
@@ -168,6 +172,7 @@ private:
   FailureOr<SmallVector<Status>> getStatuses(Operation *op, StateOf getState,
                                              const AssumedConstraints &assumed) const;
   bool isLinear(Operation *op, ArrayRef<Status> operands, SmallVectorImpl<AxisState> &results) const;
+  bool isMadeOfMembers(Value value, StateOf getState) const;
   SmallVector<OpOperand *> findMasked(Operation *op, StateOf getState, const AssumedConstraints &assumed,
                                       MutableArrayRef<Status> statuses) const;
   /// The carried value whose state the op's result has, too; null for ops that are no ends of one.
@@ -178,6 +183,7 @@ private:
     unsigned position, firstResult;
   };
 
+  bool isInTime = false;
   func::FuncOp function;
   MeshOp mesh;
   SmallVector<Operation *> ops;

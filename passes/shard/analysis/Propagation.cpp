@@ -8,6 +8,8 @@
 
 #include "passes/shard/analysis/Propagation.h"
 
+#include "dialect/Channels.h"
+
 #include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "epl-propagation"
@@ -213,6 +215,16 @@ void Propagation::reverse() {
   }
 }
 
+/// Whether each iteration takes `op` from messages of another mesh, which all its readers have as they come.
+/// It is distributed anew in the iteration: the messages of all would have to be there, else.
+bool Propagation::takesMessage(Operation *op) const {
+  auto slice = dyn_cast<LoopSliceOp>(op);
+  if (!slice || !isReceivedInMessages(slice.getOperand()))
+    return false;
+  auto argument = cast<BlockArgument>(slice.getOperand());
+  return !llvm::is_contained(open, argument) || !argument.hasOneUse();
+}
+
 /// Masks, zeros, iotas and constants are made in the size that their users read, and so is what is made of a
 /// complete sum: the square of a gradient whose optimizer state is sharded.
 void Propagation::slice(unsigned position) {
@@ -223,7 +235,7 @@ void Propagation::slice(unsigned position) {
   Operation *op = rules.getOps()[position];
   auto useState = [&](OpOperand &use) { return getUseState(use); };
   auto isSharded = [&](OpOperand &use) { return getRead(chosen, use).isSharded(); };
-  if (rules.getSaidFactor(op, axis) || isa<LoopCarryOp, LoopLastOp>(op) ||
+  if (rules.getSaidFactor(op, axis) || isa<LoopCarryOp, LoopLastOp>(op) || takesMessage(op) ||
       llvm::any_of(op->getOpOperands(), isSharded))
     return;
   int64_t factor = rules.chooseSlicedFactor(op, axis, useState);

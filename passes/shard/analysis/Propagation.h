@@ -89,6 +89,7 @@ private:
   void leave(LoopLastOp last);
   void reverse();
   void slice(unsigned position);
+  bool takesMessage(Operation *op) const;
   bool shardArguments();
   bool settleCarries();
 

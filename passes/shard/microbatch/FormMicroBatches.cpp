@@ -161,7 +161,9 @@ static void seed(func::FuncOp function, MeshOp mesh) {
 /// Shards the step over the axis; each change is a reshard then.
 static void place(func::FuncOp function, MeshOp mesh, AxisAttr axis) {
   seed(function, mesh);
-  placeOnAxis(function, mesh, axis, /*open=*/{});
+  FunctionRules rules(function, mesh);
+  rules.setInTime();
+  placeOnAxis(rules, axis, /*open=*/{});
 }
 
 //===----------------------------------------------------------------------===//

@@ -339,6 +339,22 @@ void LoopWriter::writeLoop(const Loop &loop) {
     stack(kept, localizer);
 }
 
+/// Moves what stands among the ops of a loop, but is the same in all iterations, before the loop: it is done
+/// once, and another mesh that reads it need not wait for the iterations.
+static void hoist(Block &body) {
+  Loops loops(body);
+  Operation *entry = nullptr; // the first op of the loop that is not left yet
+  for (Operation &op : llvm::make_early_inc_range(body.without_terminator())) {
+    LoopAttr loop = getMicroBatchLoop(loops.getLoop(&op));
+    if (!loop && entry)
+      op.moveBefore(entry);
+    else if (leavesLoop(&op) && getEdgeLoop(&op) == loop)
+      entry = nullptr;
+    else if (loop && !entry)
+      entry = &op;
+  }
+}
+
 void LoopWriter::writeReturn() {
   Operation *terminator = function.front().getTerminator();
   auto results = llvm::map_to_vector(terminator->getOperands(), [&](Value value) {
@@ -360,6 +376,7 @@ func::FuncOp LoopWriter::write() {
   writeReturn();
   for (auto [index, loop] : numbers)
     passIterationNumber(index, loop);
+  hoist(*block);
   return made;
 }
 

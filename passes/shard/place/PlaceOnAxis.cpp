@@ -24,15 +24,14 @@ static void completeReshards(func::FuncOp function, MeshOp mesh) {
   }
 }
 
-void mlir::epl::placeOnAxis(func::FuncOp function, MeshOp mesh, AxisAttr axis, ArrayRef<BlockArgument> open) {
-  FunctionRules rules(function, mesh);
+void mlir::epl::placeOnAxis(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open) {
   Propagation propagation(rules, axis, open);
   propagation.run();
   propagation.commit();
   SmallVector<AxisPlacement, 0> placements;
   placements.emplace_back(rules, axis).commit();
   insertReshards(rules, placements);
-  completeReshards(function, mesh);
+  completeReshards(rules.getFunction(), rules.getMesh());
 }
 
 void mlir::epl::forgetAxis(func::FuncOp function) {

@@ -7,16 +7,14 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "dialect/Sharding.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/shard/analysis/FactorChoice.h"
 
 namespace mlir::epl {
 
-/// Shards a function over the one axis of `mesh`, from the shardings of its arguments on. Those in `open` may
-/// become sharded, as the results that update them are. Each change of a value's state is an `epl.reshard`
-/// then, from parts or addends to what is whole or from that to these.
-void placeOnAxis(func::FuncOp function, MeshOp mesh, AxisAttr axis, ArrayRef<BlockArgument> open);
+/// Shards the function of `rules` over the one axis of its mesh, from the shardings of its arguments on.
+/// Those in `open` may become sharded, as the results that update them are. Each change of a value's state is
+/// an `epl.reshard` then, from parts or addends to what is whole or from that to these.
+void placeOnAxis(const FunctionRules &rules, AxisAttr axis, ArrayRef<BlockArgument> open);
 
 /// Takes what that has left at ops, and ops that nobody reads. A value that a loop carries has its end.
 void forgetAxis(func::FuncOp function);

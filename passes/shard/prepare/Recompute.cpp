@@ -193,20 +193,21 @@ void Recomputation::moveTo(Again again, Operation *reader) {
     place = reader;
 }
 
-/// Ops stand with the others of their part, but not behind what is made of them.
+/// Ops stand with the others of their part, but not behind what is made of them. Where a step makes two
+/// gradients one after the other, readers for the first one stand before what is made for the second.
 void Recomputation::findPlaces() {
-  SmallVector<Operation *> first(numParts, nullptr); // reader of each part
+  SmallVector<SmallVector<Operation *>> readers(numParts); // of each part, in program order
   for (Operation *op : work.getOps())
     if (needed.contains(op))
-      for (OpOperand *use : getReaders(op)) {
-        Operation *&place = first[parts.lookup(op)];
-        Operation *reader = getBlockUser(*use);
-        place = !place || reader->isBeforeInBlock(place) ? reader : place;
-      }
+      for (OpOperand *use : getReaders(op))
+        readers[parts.lookup(op)].push_back(getBlockUser(*use));
+  auto isBefore = [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); };
+  for (SmallVector<Operation *> &own : readers)
+    llvm::sort(own, isBefore);
   for (Operation *op : llvm::reverse(work.getOps()))
     for (unsigned part : needed.lookup(op)) {
-      if (first[part])
-        moveTo({op, part}, first[part]);
+      if (auto first = llvm::upper_bound(readers[part], op, isBefore); first != readers[part].end())
+        moveTo({op, part}, *first);
       for (OpOperand &use : op->getUses()) {
         Operation *user = getBlockUser(use);
         for (unsigned other : needed.lookup(user))

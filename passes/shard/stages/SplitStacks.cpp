@@ -140,7 +140,7 @@ func::FuncOp SplitStacks::split(func::FuncOp function, const Stacks &stacks) {
   auto given = llvm::map_to_vector(function.getArguments(), [](BlockArgument a) { return getSharding(a); });
   constrainRows(function, stacks);
   SmallVector<BlockArgument> open = seed(function, mesh, stacks);
-  placeOnAxis(function, mesh, axis, open);
+  placeOnAxis(FunctionRules(function, mesh), axis, open);
   func::FuncOp made = writeStacks(function, mesh, axis, stacks);
   numStacks += stacks.arguments.size();
   numRows += made.getNumArguments() - function.getNumArguments();

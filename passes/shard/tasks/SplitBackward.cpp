@@ -106,8 +106,7 @@ private:
             llvm::append_range(open, other.getResults());
       if (auto carry = dyn_cast<LoopCarryOp>(op))
         open.push_back(loops.getLast(carry).getOperand());
-      else
-        llvm::append_range(open, getUsedValues(op));
+      llvm::append_range(open, getUsedValues(op)); // what a loop in an iteration begins with, too
     }
   }
 

@@ -79,3 +79,9 @@ module attributes {epl.machine = #epl.machine<kind = "h100", compute = <f64 = 1,
 func.func @empty(%x: tensor<4x1x0x4xf32> {epl.caller_shape = array<i64: 4, 0, 4>}) {
   return
 }
+
+// Micro-batches of no sample.
+// CHECK: func.func @no_sample(%{{.*}}: tensor<2x0x4xf32> {epl.caller_shape = array<i64: 0, 4>})
+func.func @no_sample(%x: tensor<2x0x4xf32> {epl.caller_shape = array<i64: 0, 4>}) {
+  return
+}

@@ -11,9 +11,10 @@ epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 // CHECK-LABEL: func.func public @accumulates
 // CHECK-SAME: %arg1: tensor<4x2x3xf32> {epl.batch_dim = 1 : i64, epl.caller_shape = array<i64: 8, 3>, epl.role = "batch"}
 // CHECK: %[[W:.*]] = math.sin %arg0
+// CHECK: arith.constant
+// CHECK: %[[Z:.*]] = arith.constant {{.*}}dense<0.000000e+00> : tensor<3xf32>
 // CHECK: %[[X:.*]] = epl.loop_slice <0, trip_count = 4, micro_batches = true> %arg1 {epl.work = #epl.work<@tg0, forward>} : tensor<4x2x3xf32> -> tensor<2x3xf32>
 // CHECK: %[[G:.*]] = linalg.generic {{.*}}"reduction", "parallel"{{.*}} ins(%[[X]], %[[W]] : tensor<2x3xf32>, tensor<3xf32>)
-// CHECK: %[[Z:.*]] = arith.constant {{.*}}dense<0.000000e+00> : tensor<3xf32>
 // CHECK: %[[C:.*]] = epl.loop_carry <0, trip_count = 4, micro_batches = true> 0 %[[Z]]
 // CHECK: %[[S:.*]] = linalg.generic {{.*}} ins(%[[C]], %[[G]] : tensor<3xf32>, tensor<3xf32>)
 // CHECK: arith.addf
@@ -103,4 +104,36 @@ func.func public @masked(%x: tensor<8xbf16> {epl.role = "batch", epl.batch_dim =
     linalg.yield %r : bf16
   } -> tensor<8xbf16>
   return %1 : tensor<8xbf16>
+}
+
+// -----
+
+// What is the same for all micro-batches, as the gradient of a linear layer behind a sum, stands before the loop, though
+// it has as many rows as there are samples of one.
+
+#bwd = #epl.work<@tg0, backward>
+#fwd = #epl.work<@tg0, forward>
+epl.mesh @mesh axes ["data"=1]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+
+// CHECK-LABEL: func.func public @same_for_all
+// CHECK: %[[ONES:.*]] = arith.constant {{.*}}dense<1.000000e+00> : tensor<2x3xf32>
+// CHECK: %[[G:.*]] = linalg.generic {{.*}} ins(%[[ONES]], %arg0 : tensor<2x3xf32>, tensor<3xf32>)
+// CHECK: %[[X:.*]] = epl.loop_slice
+// CHECK-NEXT: %[[H:.*]] = math.sin %[[X]]
+// CHECK-NEXT: arith.mulf %[[H]], %[[G]]
+func.func public @same_for_all(%w: tensor<3xf32> {epl.role = "state"},
+                        %x: tensor<8x3xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) -> tensor<8x3xf32> {
+  %h = math.sin %x {epl.work = #fwd} : tensor<8x3xf32>
+  %ones = arith.constant {epl.work = #bwd} dense<1.0> : tensor<8x3xf32>
+  %0 = tensor.empty() {epl.work = #bwd} : tensor<8x3xf32>
+  %g = linalg.generic {indexing_maps = [affine_map<(n, d) -> (n, d)>, affine_map<(n, d) -> (d)>, affine_map<(n, d) -> (n, d)>],
+                       iterator_types = ["parallel", "parallel"], epl.work = #bwd}
+      ins(%ones, %w : tensor<8x3xf32>, tensor<3xf32>) outs(%0 : tensor<8x3xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %p = arith.mulf %a, %b : f32
+    linalg.yield %p : f32
+  } -> tensor<8x3xf32>
+  %1 = arith.mulf %h, %g {epl.work = #bwd} : tensor<8x3xf32>
+  return %1 : tensor<8x3xf32>
 }
