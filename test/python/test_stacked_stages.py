@@ -139,6 +139,26 @@ def transposed(state: Tree, x: jax.Array) -> Any:
     ), value
 
 
+def orthogonal(state: Tree, x: jax.Array) -> Any:
+    """A loop over gradients of all layers, as Muon has one, and a count."""
+    p, count = state
+    value, g = gradients_of(scan, p, x)
+    u, count = lax.fori_loop(
+        0,
+        3,
+        lambda i, c: (jnp.clip(c[0] @ c[0].swapaxes(1, 2) - c[0], -2, 2), c[1] + i),
+        (jnp.sign(g["w"]), count),
+    )
+    return ({"b": p["b"] - g["b"], "w": p["w"] - u}, count), value
+
+
+def meeting(p: Tree, x: jax.Array) -> Any:
+    """A loop whose iterations look at all layers: its rows stay at one stage."""
+    value, g = gradients_of(scan, p, x)
+    u = lax.fori_loop(0, 3, lambda i, c: jnp.where(c.sum() > 0, jnp.flip(c, 0), c - 1), jnp.sign(g["w"]))
+    return {"b": p["b"] - g["b"], "w": p["w"] - u}, value
+
+
 STEPS: dict[Callable[..., Any], Tree] = {
     descent: parameters(),
     written_out: parameters(),
@@ -148,6 +168,8 @@ STEPS: dict[Callable[..., Any], Tree] = {
     tied: parameters(),
     adapted: (parameters(), zeros(parameters()["w"]), np.int32(0)),
     mixing: parameters(),
+    orthogonal: (parameters(), np.int32(0)),
+    meeting: parameters(),
     transposed: (
         parameters(),
         np.zeros((WIDTH, WIDTH, LAYERS), "f"),

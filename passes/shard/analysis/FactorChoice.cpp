@@ -377,8 +377,8 @@ SmallVector<OpOperand *> FunctionRules::findMasked(Operation *op, StateOf getSta
   for (auto [use, status] : llvm::zip_equal(op->getOpOperands(), statuses)) {
     bool isInput =
         isa<RankedTensorType>(use.get().getType()) && !(accumulating && accumulating.isDpsInit(&use));
-    if (!isInput || status != Status::normal || !assumed.getRead(use, getState).isReplicated() ||
-        (isInTime && isMadeOfMembers(use.get(), getState)))
+    if (isUnmasked || !isInput || status != Status::normal ||
+        !assumed.getRead(use, getState).isReplicated() || (isInTime && isMadeOfMembers(use.get(), getState)))
       continue;
     status = Status::partial;
     masked.push_back(&use);

@@ -45,6 +45,8 @@ public:
   /// Says that members of the mesh's axis come one after the other: what is whole is not there for all of
   /// them if it is made of what each has.
   void setInTime() { isInTime = true; }
+  /// Says that no complete value becomes an addend of a pending sum: that is completed before.
+  void setUnmasked() { isUnmasked = true; }
 
   func::FuncOp getFunction() const { return function; }
   MeshOp getMesh() const { return mesh; }
@@ -183,7 +185,7 @@ private:
     unsigned position, firstResult;
   };
 
-  bool isInTime = false;
+  bool isInTime = false, isUnmasked = false;
   func::FuncOp function;
   MeshOp mesh;
   SmallVector<Operation *> ops;

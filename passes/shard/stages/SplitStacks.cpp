@@ -16,6 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Loops.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/TaskGraphAxes.h"
@@ -87,7 +88,8 @@ static void constrainRows(func::FuncOp function, const Stacks &stacks) {
 // The axis
 //===----------------------------------------------------------------------===//
 
-/// Stacks are sharded. What else the caller keeps may become so, but for what has rows of its own.
+/// Stacks of a function of which this is a clone are sharded. What else the caller keeps may become so, but
+/// for what has rows of its own.
 static SmallVector<BlockArgument> seed(func::FuncOp function, MeshOp mesh, const Stacks &stacks) {
   auto symbol = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
   SmallVector<BlockArgument> open;
@@ -95,7 +97,9 @@ static SmallVector<BlockArgument> seed(func::FuncOp function, MeshOp mesh, const
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type)
       continue;
-    bool isStack = llvm::is_contained(stacks.arguments, argument);
+    bool isStack = llvm::any_of(stacks.arguments, [&](BlockArgument stack) {
+      return stack.getArgNumber() == argument.getArgNumber();
+    });
     bool hasRows = function.getArgAttr(argument.getArgNumber(), EplDialect::kCallerRowsAttr) != nullptr;
     if (!isStack && !isBatch(argument) && !hasRows && !getSharding(argument))
       open.push_back(argument);
@@ -121,13 +125,69 @@ struct SplitStacks : epl::impl::SplitStacksPassBase<SplitStacks> {
 
   /// Stacks that are cut in another way have arguments of their own, which stay in the next program.
   static void split(func::FuncOp function) {
-    for (SmallVector<Stacks> found = findStacks(function); !found.empty(); found = findStacks(function))
-      function = split(function, found.front());
+    SmallVector<Stacks> open = findStacks(function);
+    for (size_t next = 0; next < open.size();) {
+      func::FuncOp made = split(function, open[next]);
+      ++next;
+      if (made == function)
+        continue;
+      function = made;
+      open = findStacks(function);
+      next = 0;
+    }
   }
 
   static func::FuncOp split(func::FuncOp function, const Stacks &stacks);
 };
 } // namespace
+
+/// An op that an iteration of a loop takes rows together by, or apart; null if there is none.
+static Operation *findMeeting(func::FuncOp placed) {
+  Loops loops(placed.front());
+  for (auto reshard : placed.getOps<ReshardOp>())
+    if (loops.getLoop(reshard.getOperation()))
+      return reshard;
+  return nullptr;
+}
+
+/// Shardings that the user has given, of the arguments that are not cut.
+static void restoreShardings(func::FuncOp function, func::FuncOp made, int64_t members) {
+  unsigned next = 0;
+  for (BlockArgument argument : function.getArguments()) {
+    auto isCut = [&](func::FuncOp of, unsigned index) {
+      return of.getArgAttr(index, EplDialect::kCallerRowsAttr) != nullptr;
+    };
+    bool wasCut = !isCut(function, argument.getArgNumber()) && isCut(made, next);
+    if (ShardingAttr given = getSharding(argument); given && !wasCut)
+      setSharding(made.getArgument(next), given);
+    next += wasCut ? members : 1;
+  }
+}
+
+/// What is written of `placed`, a clone of `function`; that itself where stacks stay whole.
+static func::FuncOp write(func::FuncOp function, func::FuncOp placed, MeshOp mesh, const Stacks &stacks) {
+  auto axis = cast<AxisAttr>(mesh.getAxes()[0]);
+  constrainRows(placed, stacks);
+  SmallVector<BlockArgument> open = seed(placed, mesh, stacks);
+  FunctionRules rules(placed, mesh);
+  rules.setUnmasked();
+  placeOnAxis(rules, axis, open);
+  if (Operation *meeting = findMeeting(placed)) {
+    InFlightDiagnostic remark = function.emitRemark();
+    remark << "rows of " << describeArgument(function, stacks.arguments[0].getArgNumber())
+           << ", which several stages read, stay at one of them: iterations of a loop take rows of all "
+              "together";
+    remark.attachNote(meeting->getLoc()) << "that is here";
+    return function;
+  }
+  func::FuncOp made = writeStacks(placed, mesh, axis, stacks);
+  restoreShardings(function, made, axis.getSize());
+  forgetAxis(made);
+  numStacks += stacks.arguments.size();
+  numRows += made.getNumArguments() - function.getNumArguments();
+  function.erase();
+  return made;
+}
 
 func::FuncOp SplitStacks::split(func::FuncOp function, const Stacks &stacks) {
   LDBG() << stacks.arguments.size() << " stacks of " << stacks.rows << " rows in " << stacks.getNumMembers()
@@ -137,20 +197,11 @@ func::FuncOp SplitStacks::split(func::FuncOp function, const Stacks &stacks) {
   auto axis = AxisAttr::get(module.getContext(), kRows, stacks.getNumMembers(), AxisRole::none);
   auto mesh = MeshOp::create(builder, module.getLoc(), kRows, builder.getArrayAttr(axis));
   SymbolTable(module).insert(mesh); // under another name if that one is taken
-  auto given = llvm::map_to_vector(function.getArguments(), [](BlockArgument a) { return getSharding(a); });
-  constrainRows(function, stacks);
-  SmallVector<BlockArgument> open = seed(function, mesh, stacks);
-  placeOnAxis(FunctionRules(function, mesh), axis, open);
-  func::FuncOp made = writeStacks(function, mesh, axis, stacks);
-  numStacks += stacks.arguments.size();
-  numRows += made.getNumArguments() - function.getNumArguments();
-  for (BlockArgument argument : made.getArguments()) {
-    auto position = made.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), EplDialect::kPositionAttr);
-    if (ShardingAttr own = given[position.getInt()])
-      setSharding(argument, own);
-  }
-  function.erase();
+  func::FuncOp placed = function.clone();
+  builder.setInsertionPoint(function);
+  builder.insert(placed);
+  func::FuncOp made = write(function, placed, mesh, stacks);
+  placed.erase();
   mesh.erase();
-  forgetAxis(made);
   return made;
 }

@@ -2,7 +2,7 @@
 //
 //   on the axis of members               | is written as
 //   -------------------------------------+------------------------------------------------------------------
-//   an op on parts or addends            | an op for each member
+//   an op on parts or addends            | an op for each member, a loop of such one for each
 //   a reshard of what is whole to parts  | parts of it: of a concatenation the operands, of a padding what is
 //                                        | padded or zeros, of all else slices
 //   a reshard of parts to what is whole  | a concatenation, made where it is read: a slice of it that one
@@ -13,15 +13,17 @@
 
 #include "passes/shard/stages/StackWriter.h"
 
+#include "dialect/Loops.h"
 #include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/Rules.h"
 #include "passes/shard/analysis/ShardableOp.h"
 #include "passes/shard/localize/Localize.h"
+#include "passes/shard/stages/Pieces.h"
+#include "passes/shard/stages/RowArguments.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -32,7 +34,7 @@ namespace {
 class StackWriter {
 public:
   StackWriter(func::FuncOp function, MeshOp mesh, AxisAttr axis, const Stacks &stacks)
-      : function(function), mesh(mesh), axis(axis), stacks(stacks) {}
+      : function(function), mesh(mesh), axis(axis), stacks(stacks), loops(function.front()) {}
 
   func::FuncOp write();
 
@@ -46,23 +48,19 @@ private:
   /// Whether an argument becomes one for each member.
   bool isCut(BlockArgument argument) const { return getState(argument).dim == 0; }
   bool isOnParts(Operation *op) const;
-  void declare();
-  void declareResults(ArrayRef<int64_t> firstArguments, SmallVectorImpl<Type> &types,
-                      SmallVectorImpl<DictionaryAttr> &attrs);
+  bool isOnMembers(Operation *op) const { return isOnParts(op) || memberLoops.contains(loops.getLoop(op)); }
+  void findLoops();
   void mapArguments();
   void writeOp(Operation *op);
   void writeReshard(ReshardOp op);
-  void writeOnParts(Operation *op);
   void writeOnMember(Operation *op, int64_t member);
   bool writeSliceOfPart(tensor::ExtractSliceOp slice);
   void writeReturn();
   Value getWhole(Value value);
-  Value join(ValueRange parts, int64_t dim, Operation *reader);
+  Value join(Value value, Operation *reader);
   Value combine(ReshardOp op);
   Value cut(Value whole, int64_t dim, int64_t member);
   Value cutConcatenation(ConcatenateOp op, int64_t member);
-  Value cutPadding(tensor::PadOp op, int64_t dim, int64_t member);
-  Value createSlice(Location loc, Value value, int64_t dim, int64_t offset, int64_t size);
   std::optional<Value> getOtherAddend(Operation *op, int64_t member);
   void setWork(int64_t member, Operation *before, WorkKind kind);
   void replaceIndices();
@@ -72,6 +70,8 @@ private:
   MeshOp mesh;
   AxisAttr axis;
   const Stacks &stacks;
+  Loops loops;
+  DenseMap<LoopAttr, SmallVector<LoopAttr>> memberLoops; ///< of those with ops on parts, one for each member
   Block *block = nullptr;
   IRMapping whole;
   DenseMap<Value, Value> joined;             ///< what is whole if somebody asks, by the parts that it is of
@@ -82,66 +82,8 @@ private:
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Signature
+// Arguments
 //===----------------------------------------------------------------------===//
-
-static DictionaryAttr withPosition(Builder &builder, DictionaryAttr attrs, int64_t position) {
-  NamedAttrList list(attrs);
-  if (!list.get(EplDialect::kPositionAttr))
-    list.set(EplDialect::kPositionAttr, builder.getI64IntegerAttr(position));
-  list.erase(EplDialect::kShardingAttr);
-  return list.getDictionary(builder.getContext());
-}
-
-/// The attributes of the rows of one member.
-static DictionaryAttr withRows(Builder &builder, DictionaryAttr attrs, int64_t first, int64_t count) {
-  NamedAttrList list(attrs);
-  list.set(EplDialect::kCallerRowsAttr, builder.getDenseI64ArrayAttr({first, count}));
-  return list.getDictionary(builder.getContext());
-}
-
-/// `firstArguments`: where the arguments of the old function begin in the new one.
-void StackWriter::declareResults(ArrayRef<int64_t> firstArguments, SmallVectorImpl<Type> &types,
-                                 SmallVectorImpl<DictionaryAttr> &attrs) {
-  Builder builder(function.getContext());
-  for (OpOperand &use : function.front().getTerminator()->getOpOperands()) {
-    unsigned index = use.getOperandNumber();
-    DictionaryAttr own = withPosition(builder, function.getResultAttrDict(index), index);
-    BlockArgument updated = getUpdatedArgument(function, index);
-    int64_t rows = updated && isCut(updated) ? getType(updated).getDimSize(0) / getNumMembers() : 0;
-    for (int64_t member = 0; member < (rows ? getNumMembers() : 1); ++member) {
-      NamedAttrList list(rows ? withRows(builder, own, member * rows, getType(updated).getDimSize(0)) : own);
-      if (updated)
-        list.set(EplDialect::kUpdatesAttr,
-                 builder.getI64IntegerAttr(firstArguments[updated.getArgNumber()] + member));
-      attrs.push_back(list.getDictionary(builder.getContext()));
-      types.push_back(rows ? getLocalType(updated) : use.get().getType());
-    }
-  }
-}
-
-void StackWriter::declare() {
-  Builder builder(function.getContext());
-  SmallVector<Type> types, results;
-  SmallVector<DictionaryAttr> attrs, resultAttrs;
-  SmallVector<int64_t> firstArguments;
-  for (BlockArgument argument : function.getArguments()) {
-    firstArguments.push_back(types.size());
-    unsigned index = argument.getArgNumber();
-    DictionaryAttr own = withPosition(builder, function.getArgAttrDict(index), index);
-    int64_t rows = isCut(argument) ? getLocalType(argument).getDimSize(0) : 0;
-    for (int64_t member = 0; member < (rows ? getNumMembers() : 1); ++member) {
-      attrs.push_back(rows ? withRows(builder, own, member * rows, getType(argument).getDimSize(0)) : own);
-      types.push_back(rows ? getLocalType(argument) : argument.getType());
-    }
-  }
-  declareResults(firstArguments, results, resultAttrs);
-  made = OpBuilder(function).cloneWithoutRegions(function);
-  made.setType(builder.getFunctionType(types, results));
-  made.setAllArgAttrs(attrs);
-  made.setAllResultAttrs(resultAttrs);
-  block = made.addEntryBlock();
-}
 
 void StackWriter::mapArguments() {
   auto *next = block->args_begin();
@@ -167,104 +109,53 @@ void StackWriter::mapArguments() {
 // Parts of what is whole
 //===----------------------------------------------------------------------===//
 
-Value StackWriter::createSlice(Location loc, Value value, int64_t dim, int64_t offset, int64_t size) {
-  OpBuilder builder = OpBuilder::atBlockEnd(block);
-  RankedTensorType type = getType(value);
-  if (offset == 0 && size == type.getDimSize(dim))
-    return value;
-  SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0)), sizes,
-      strides(type.getRank(), builder.getIndexAttr(1));
-  for (int64_t extent : type.getShape())
-    sizes.push_back(builder.getIndexAttr(extent));
-  offsets[dim] = builder.getIndexAttr(offset);
-  sizes[dim] = builder.getIndexAttr(size);
-  return tensor::ExtractSliceOp::create(builder, loc, value, offsets, sizes, strides);
-}
-
 /// The operands, or parts of them, that a member has.
 Value StackWriter::cutConcatenation(ConcatenateOp op, int64_t member) {
   int64_t dim = op.getDim(), size = getType(op.getResult()).getDimSize(dim) / getNumMembers();
   int64_t begin = member * size, end = begin + size, offset = 0;
+  OpBuilder builder = OpBuilder::atBlockEnd(block);
   SmallVector<Value> pieces;
   for (Value operand : op.getOperands()) {
     int64_t first = std::max(begin, offset), last = std::min(end, offset + getType(operand).getDimSize(dim));
     if (first < last)
-      pieces.push_back(createSlice(op.getLoc(), getWhole(operand), dim, first - offset, last - first));
+      pieces.push_back(
+          createPiece(builder, op.getLoc(), getWhole(operand), {dim, first - offset, last - first}));
     offset += getType(operand).getDimSize(dim);
   }
-  return join(pieces, dim, op);
-}
-
-/// Null if several dimensions are padded, or not by a constant.
-Value StackWriter::cutPadding(tensor::PadOp op, int64_t dim, int64_t member) {
-  RankedTensorType type = op.getResultType();
-  Value filling = op.getConstantPaddingValue();
-  TypedAttr constant;
-  if (!filling || !matchPattern(filling, m_Constant(&constant)))
-    return {};
-  for (int64_t each = 0; each < type.getRank(); ++each)
-    if (each != dim && type.getDimSize(each) != op.getSourceType().getDimSize(each))
-      return {};
-  SmallVector<int64_t> shape(type.getShape());
-  int64_t size = shape[dim] /= getNumMembers(), begin = member * size;
-  int64_t low = op.getStaticLow()[dim], high = low + op.getSourceType().getDimSize(dim);
-  int64_t first = std::clamp(low, begin, begin + size), last = std::clamp(high, begin, begin + size);
-  OpBuilder builder = OpBuilder::atBlockEnd(block);
-  if (first == last) {
-    Value part = arith::ConstantOp::create(
-        builder, op.getLoc(), DenseElementsAttr::get(type.clone(shape), ArrayRef<Attribute>(constant)));
-    if (matchPattern(filling, m_AnyZeroFloat()) || matchPattern(filling, m_Zero()))
-      zeros.insert(part);
-    return part;
-  }
-  Value source = createSlice(op.getLoc(), getWhole(op.getSource()), dim, first - low, last - first);
-  if (last - first == size)
-    return source;
-  SmallVector<OpFoldResult> before(type.getRank(), builder.getIndexAttr(0)), behind = before;
-  before[dim] = builder.getIndexAttr(first - begin);
-  behind[dim] = builder.getIndexAttr(begin + size - last);
-  builder.setInsertionPointToEnd(block);
-  Value element = arith::ConstantOp::create(builder, op.getLoc(), constant);
-  return tensor::PadOp::create(builder, op.getLoc(), type.clone(shape), source, before, behind, element);
+  return joinPieces(builder, pieces, dim, op);
 }
 
 Value StackWriter::cut(Value value, int64_t dim, int64_t member) {
-  Value part;
+  int64_t size = getType(value).getDimSize(dim) / getNumMembers();
+  PieceRange range{dim, member * size, size};
+  OpBuilder builder = OpBuilder::atBlockEnd(block);
   if (auto concatenate = value.getDefiningOp<ConcatenateOp>();
       concatenate && int64_t(concatenate.getDim()) == dim)
-    part = cutConcatenation(concatenate, member);
-  else if (auto pad = value.getDefiningOp<tensor::PadOp>())
-    part = cutPadding(pad, dim, member);
-  if (part)
-    return part;
-  int64_t size = getType(value).getDimSize(dim) / getNumMembers();
-  return createSlice(value.getLoc(), getWhole(value), dim, member * size, size);
+    return cutConcatenation(concatenate, member);
+  if (auto pad = value.getDefiningOp<tensor::PadOp>()) {
+    PaddedPiece piece = createPaddedPiece(builder, pad, getWhole(pad.getSource()), range);
+    if (piece.isZero)
+      zeros.insert(piece.value);
+    if (piece.value)
+      return piece.value;
+  }
+  return createPiece(builder, value.getLoc(), getWhole(value), range);
 }
 
 //===----------------------------------------------------------------------===//
 // Parts as what is whole
 //===----------------------------------------------------------------------===//
 
-/// Concatenates; of the work of `reader`.
-Value StackWriter::join(ValueRange values, int64_t dim, Operation *reader) {
-  if (values.size() == 1)
-    return values.front();
-  SmallVector<int64_t> shape(getType(values.front()).getShape());
-  shape[dim] = 0;
-  for (Value value : values)
-    shape[dim] += getType(value).getDimSize(dim);
+/// What has parts as one tensor, for `reader`.
+Value StackWriter::join(Value value, Operation *reader) {
   OpBuilder builder = OpBuilder::atBlockEnd(block);
-  auto made =
-      ConcatenateOp::create(builder, reader->getLoc(), getType(values.front()).clone(shape), values, dim);
-  if (Attribute work = reader->getAttr(EplDialect::kWorkAttr))
-    made->setAttr(EplDialect::kWorkAttr, work);
-  return made;
+  return joinPieces(builder, parts.lookup(value), getState(value).dim, reader);
 }
 
 Value StackWriter::getWhole(Value value) {
   auto known = joined.find(value);
   if (known != joined.end() && !whole.contains(value))
-    whole.map(value, join(parts.lookup(known->second), getState(known->second).dim, value.getDefiningOp()));
+    whole.map(value, join(known->second, value.getDefiningOp()));
   return whole.lookup(value);
 }
 
@@ -345,6 +236,19 @@ bool StackWriter::isOnParts(Operation *op) const {
   return llvm::any_of(op->getResults(), isPart) || llvm::any_of(getUsedValues(op), isPart);
 }
 
+/// A loop is on one mesh, so that each member has one of its own. It does what is whole there, too.
+void StackWriter::findLoops() {
+  int64_t free = 0;
+  for (Operation &op : function.front())
+    if (LoopAttr loop = getEdgeLoop(&op))
+      free = std::max(free, loop.getId() + 1);
+  for (Operation &op : function.front())
+    if (LoopAttr loop = loops.getLoop(&op); loop && isOnParts(&op) && !memberLoops.contains(loop))
+      for (int64_t member = 0; member < getNumMembers(); ++member)
+        memberLoops[loop].push_back(LoopAttr::get(function.getContext(), free++, loop.getTripCount(),
+                                                  /*micro_batches=*/false));
+}
+
 /// All that was written behind `before` is work of a member.
 void StackWriter::setWork(int64_t member, Operation *before, WorkKind kind) {
   auto own = WorkAttr::get(function.getContext(), stacks.getTaskGraph(member), kind);
@@ -378,13 +282,18 @@ void StackWriter::writeOnMember(Operation *op, int64_t member) {
   }
   Operation *last = getLast();
   auto model = dyn_cast<ShardableOp>(op);
-  if (std::optional<Value> other = getOtherAddend(op, member))
+  if (LoopAttr loop = getEdgeLoop(op))
+    localizer.cloneLocal(op)->setAttr("loop", memberLoops.lookup(loop)[member]);
+  else if (std::optional<Value> other = getOtherAddend(op, member))
     localizer.values.map(op->getResult(0), *other);
   else if (!model || !model.localize(localizer))
     localizer.cloneLocal(op);
   setWork(member, last, *getWorkKind(op));
-  for (Value result : op->getResults())
+  for (Value result : op->getResults()) {
     parts[result].push_back(localizer.values.lookup(result));
+    if (member == 0 && isWhole(result)) // the same for all
+      whole.map(result, parts[result].front());
+  }
 }
 
 void StackWriter::writeOp(Operation *op) {
@@ -396,7 +305,7 @@ void StackWriter::writeOp(Operation *op) {
     parts[constrain.getResult()] = own;
     return;
   }
-  if (isOnParts(op)) {
+  if (isOnMembers(op)) {
     for (int64_t member = 0; member < getNumMembers(); ++member)
       writeOnMember(op, member);
     return;
@@ -419,7 +328,7 @@ void StackWriter::writeReturn() {
     else if (isWhole(value))
       results.push_back(getWhole(value));
     else
-      results.push_back(join(parts.lookup(value), getState(value).dim, value.getDefiningOp()));
+      results.push_back(join(value, value.getDefiningOp()));
   }
   OpBuilder builder = OpBuilder::atBlockEnd(block);
   func::ReturnOp::create(builder, terminator->getLoc(), results);
@@ -442,7 +351,9 @@ void StackWriter::replaceIndices() {
 }
 
 func::FuncOp StackWriter::write() {
-  declare();
+  made = declareRows(function, getNumMembers(), [&](BlockArgument argument) { return isCut(argument); });
+  block = &made.front();
+  findLoops();
   for (int64_t member = 0; member < getNumMembers(); ++member)
     members.push_back(std::make_unique<Localizer>(block));
   mapArguments();
