@@ -5,9 +5,10 @@
 // Method: a send stands behind the command that makes its value. A receive stands before the first reader of
 // its own value or of one of a later channel, so that receives are in the order of channels, on a lane of
 // their own. What makes a value that is sent stands before all that reads what comes by later channels
-// (`verifyChannels`): of all channels that are not done the first can always be.
-// In a loop over micro-batches each iteration sends a message: a send stands where its part leaves the loop,
-// a receive where the iteration takes its own.
+// (`verifyChannels`): of all channels that are not done the first can always be. A value that is sent on as
+// it is received has no maker: it is received before what makes that of a later channel. In a loop over
+// micro-batches each iteration sends a message: a send stands where its part leaves the loop, a receive where
+// the iteration takes its own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +27,41 @@ static Value getMade(Value value) {
   return inner.getDefiningOp() ? inner : value;
 }
 
+static int64_t getChannel(func::FuncOp func, OpOperand &result) {
+  return cast<IntegerAttr>(func.getResultAttr(result.getOperandNumber(), EplDialect::kChannelAttr)).getInt();
+}
+
+/// For a received value that is sent on as it is, the first op that makes what goes by a later channel: other
+/// meshes may wait for the value before they take that. All that goes by channels before its own stands
+/// before that op. Null if there is none.
+static Operation *getFirstBehind(func::FuncOp func, BlockArgument argument) {
+  int64_t own =
+      func.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), EplDialect::kChannelAttr).getInt();
+  std::optional<int64_t> out;
+  Operation *last = nullptr;
+  SmallVector<std::pair<int64_t, Operation *>> made;
+  for (OpOperand &result : func.front().getTerminator()->getOpOperands()) {
+    if (!isSend(result))
+      continue;
+    int64_t channel = getChannel(func, result);
+    Operation *maker = result.get().getDefiningOp();
+    if (result.get() == argument)
+      out = std::min(channel, out.value_or(channel));
+    else if (maker && channel < own)
+      last = last && maker->isBeforeInBlock(last) ? last : maker;
+    else if (maker)
+      made.push_back({channel, maker});
+  }
+  Operation *first = nullptr;
+  for (auto [channel, maker] : made) {
+    bool isBehind = !last || (last->isBeforeInBlock(maker) &&
+                              (!getEdgeLoop(last) || getEdgeLoop(last) != getEdgeLoop(maker)));
+    if (out && channel > *out && isBehind && (!first || maker->isBeforeInBlock(first)))
+      first = maker;
+  }
+  return first;
+}
+
 void PlanBuilder::findChannels() {
   Block &body = func.front();
   Operation *next = body.getTerminator(); // the first reader of what comes by later channels
@@ -34,7 +70,8 @@ void PlanBuilder::findChannels() {
       break;
     if (getChannelLoop(argument))
       continue;
-    Operation *own = getFirstReader(argument);
+    Operation *own = getFirstReader(argument), *behind = getFirstBehind(func, argument);
+    own = !own || (behind && behind->isBeforeInBlock(own)) ? behind : own;
     next = own && own->isBeforeInBlock(next) ? own : next;
     received[next].push_back(argument);
   }

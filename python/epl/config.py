@@ -49,6 +49,7 @@ class Config:
         resolved = {key: _resolve(key, spec, given) for key, spec in KEYS.items()}
         _check_effect(resolved, given)
         _check_stages(resolved)
+        _check_schedule(resolved)
         object.__setattr__(self, "_values", resolved)
         object.__setattr__(self, "_hash", hash(tuple(resolved.items())))
 
@@ -215,6 +216,15 @@ def _check_stages(resolved: Mapping[str, Value]) -> None:
         raise ConfigError(
             '"auto.auto_parallel" gives each stage devices of its own, '
             '"cluster.colocate_split_and_replicate" shares them: choose one'
+        )
+
+
+def _check_schedule(resolved: Mapping[str, Value]) -> None:
+    """A table is one of micro-batches."""
+    if resolved["pipeline.schedule"] and resolved["pipeline.num_micro_batch"] == 1:
+        raise ConfigError(
+            f'"pipeline.schedule" is the order of micro-batches, found {_shown(resolved["pipeline.schedule"])} '
+            'and "pipeline.num_micro_batch" = 1: set that to the number of the table'
         )
 
 

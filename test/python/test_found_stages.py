@@ -285,6 +285,7 @@ def test_scopes_beside_the_setting() -> None:
             },
             "choose one",
         ),
+        ({"pipeline.schedule": "table.txt"}, r'found "table\.txt" and "pipeline\.num_micro_batch" = 1'),
     ],
 )
 def test_settings_that_do_not_go_together(config: dict[str, Any], said: str) -> None:

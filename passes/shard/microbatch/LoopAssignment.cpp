@@ -212,26 +212,43 @@ std::vector<LoopAssignment::BatchPass> LoopAssignment::assign() {
   return passes;
 }
 
+/// Of the ops of loops that a value is made by, the one of the highest cost.
+static Operation *findMostExpensive(Value value, const DenseSet<Operation *> &ops,
+                                    function_ref<int64_t(Operation *)> getCost) {
+  llvm::SetVector<Operation *> makers;
+  makers.insert(value.getDefiningOp());
+  Operation *most = makers.front();
+  for (size_t next = 0; next < makers.size(); ++next) {
+    most = getCost(makers[next]) > getCost(most) ? makers[next] : most;
+    for (Value read : getUsedValues(makers[next]))
+      if (ops.contains(read.getDefiningOp()))
+        makers.insert(read.getDefiningOp());
+  }
+  return most;
+}
+
 LogicalResult LoopAssignment::verifyCost(const BatchPass &pass) const {
   StepCosts costs(rules);
   auto getCost = [&](Operation *op) { return costs.isContraction(op) ? costs.getMultiplyAdds(op) : 0; };
   double before = 0, iteration = 0;
-  Operation *most = nullptr, *reader = nullptr;
-  for (const Loop &loop : pass.before) {
+  DenseSet<Operation *> ops;
+  for (const Loop &loop : pass.before)
     for (Operation *op : loop.ops) {
       before += double(getCost(op));
-      if (!most || getCost(op) > getCost(most))
-        most = op;
+      ops.insert(op);
     }
-    for (ReshardOp exit : loop.exits)
-      if (Operation *first = readers.lookup(exit);
-          !reader || rules.getPosition(first) < rules.getPosition(reader))
-        reader = first;
-  }
   for (Operation *op : pass.last.ops)
     iteration += double(getCost(op));
   if (before * kLeastRatio <= iteration)
     return success();
+  Operation *most = nullptr, *reader = nullptr;
+  for (const Loop &loop : pass.before)
+    for (ReshardOp exit : loop.exits)
+      if (Operation *own = findMostExpensive(exit.getOperand(), ops, getCost);
+          !most || getCost(own) > getCost(most)) {
+        most = own;
+        reader = readers.lookup(exit);
+      }
   InFlightDiagnostic error =
       reader->emitError() << "mixes samples across micro-batches: it reads a value of the whole batch, which "
                              "takes "

@@ -55,11 +55,13 @@ public:
   void run(Block &body) {
     SmallVector<Operation *> old =
         llvm::map_to_vector(body.without_terminator(), [](Operation &op) { return &op; });
-    writePredicates(std::nullopt);
     SmallVector<unsigned> left; // of the current loop
     LoopAttr loop;
-    for (unsigned index : partition.getOrder()) {
+    SmallVector<unsigned> order = partition.getOrder();
+    for (auto [place, index] : llvm::enumerate(order)) {
       const TaskNode &node = partition.getNode(index);
+      if (place == 0 || !node.loop || getOutermost(node.loop) != getOutermost(loop))
+        writeArguments(ArrayRef(order).drop_front(place));
       if (node.loop != loop)
         llvm::for_each(std::exchange(left, {}), [&](unsigned maker) { writePredicates(maker); });
       loop = node.loop;
@@ -88,11 +90,31 @@ private:
     return written ? written : value;
   }
 
-  /// Numbers the predicates that node `maker` has made, or those that are arguments.
-  void writePredicates(std::optional<unsigned> maker) {
+  static LoopAttr getOutermost(LoopAttr loop) { return loop && loop.getOuter() ? loop.getOuter() : loop; }
+
+  void writePredicate(Value predicate) {
+    PredicateOp::create(builder, predicate.getLoc(), partition.getNumber(predicate), getDist(predicate));
+  }
+
+  /// Numbers the predicates that node `maker` has made.
+  void writePredicates(unsigned maker) {
     for (Value predicate : partition.getPredicates())
       if (partition.findMaker(predicate) == maker)
-        PredicateOp::create(builder, predicate.getLoc(), partition.getNumber(predicate), getDist(predicate));
+        writePredicate(predicate);
+  }
+
+  /// Numbers the predicates that are arguments and guard the first of `nodes`, or the loop which that begins:
+  /// no sooner, since one that is received may come late, behind what else is received here.
+  void writeArguments(ArrayRef<unsigned> nodes) {
+    LoopAttr loop = getOutermost(partition.getNode(nodes.front()).loop);
+    auto isInLoop = [&](unsigned node) { return loop && getOutermost(partition.getNode(node).loop) == loop; };
+    for (unsigned index : nodes) {
+      if (index != nodes.front() && !isInLoop(index))
+        return;
+      for (Literal literal : partition.getNode(index).guard)
+        if (!partition.findMaker(literal.predicate) && numbered.insert(literal.predicate).second)
+          writePredicate(literal.predicate);
+    }
   }
 
   void setGuards(Operation *op, ArrayRef<Literal> guard) {
@@ -167,6 +189,7 @@ private:
   TaskPartition partition;
   OpBuilder builder;
   DenseMap<Value, Value> results; ///< values of the old body and the task results that they became
+  DenseSet<Value> numbered;       ///< predicates that are arguments
 };
 } // namespace
 

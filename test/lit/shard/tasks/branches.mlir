@@ -14,11 +14,11 @@
 // devices, and the other side. What both read is not.
 // CHECK-LABEL: func.func @collective
 // CHECK-SAME: %[[P:[^:]*]]: !epl.dist<tensor<i1>
-// CHECK-NEXT: epl.predicate 0 %[[P]]
 // CHECK-NEXT: %[[BOTH:.*]] = epl.task <@tg0, forward>
 // CHECK: math.sin
 // CHECK-NOT: epl.guards
-// CHECK: %[[A:.*]] = epl.task <@tg0, forward>(%[[BOTH]])
+// CHECK: epl.predicate 0 %[[P]]
+// CHECK-NEXT: %[[A:.*]] = epl.task <@tg0, forward>(%[[BOTH]])
 // CHECK: math.exp
 // CHECK: } {epl.guards = [#epl.guard<0, true>]}
 // CHECK: %[[B:.*]] = epl.task <@tg0, forward>(%[[BOTH]])
