@@ -290,3 +290,27 @@ def test_a_table_is_a_schedule(tmp_path: Path) -> None:
         jax.tree.leaves(made(*arguments)), jax.tree.leaves(jax.jit(integers)(*arguments)), strict=True
     ):
         np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("strategy", ["zb-h1", "1f1b", "gpipe"])
+def test_a_gradient_goes_to_two_stages(strategy: str) -> None:
+    """What the last stage adds up, the two before it have made; and it reads the weight of the first."""
+
+    def step(ws: list[jax.Array], x: jax.Array) -> tuple[list[jax.Array], jax.Array]:
+        def loss(ws: list[jax.Array]) -> jax.Array:
+            with epl.replicate(name="first"):
+                first = x @ ws[0]
+            with epl.replicate(name="second"):
+                second = jax.lax.stop_gradient(first) @ ws[1]
+            with epl.replicate(name="third"):
+                return (((first + second) @ ws[2] @ ws[0]) * x).sum()
+
+        value, gradients = jax.value_and_grad(loss)(ws)
+        return [w - g for w, g in zip(ws, gradients, strict=True)], value
+
+    ws, x, _ = whole_numbers(3, 8)
+    made = pipeline(step, 4, 3, state="ws", batch="x", config={"pipeline.strategy": strategy})
+    for result, wanted in zip(
+        jax.tree.leaves(made(ws, x)), jax.tree.leaves(jax.jit(step)(ws, x)), strict=True
+    ):
+        np.testing.assert_array_equal(result, wanted)

@@ -2,10 +2,9 @@
 //
 // Problem: a step that is written as a loop over micro-batches has loops of its own: layers, time steps.
 // Method: a loop of which an op has samples, or reads estimates of statistics (IterationStatistics.h), is
-// done
-//   in each micro-batch, as a whole, though some of its values may be the same for all micro-batches (a count
-//   of steps, a key). What is made of these without samples is done in iterations, too, where samples are
-//   computed of it; what is done once reads what the last micro-batch has. A loop without samples is done
+//   done in each micro-batch, as a whole, though some of its values may be the same for all micro-batches (a
+//   count of steps, a key). What is made of these without samples is done in iterations, too, where samples
+//   are computed of it; what is done once reads what the last micro-batch has. A loop without samples is done
 //   once, like all else.
 //   A loop cannot be done so if its iterations complete a sum over samples, since all micro-batches would
 //   have to come so far before the next iteration, or if samples are taken apart of what it makes for all.

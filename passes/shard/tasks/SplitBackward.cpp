@@ -1,17 +1,14 @@
 //===- SplitBackward.cpp - Backward work in two parts ---------------------===//
 //
 // Problem: a stage of a pipeline waits for the gradient of what it has handed on, but only for that: the
-// gradients
-//   of the parameters of the stage behind it can be made later, when that one would wait itself.
+//   gradients of the parameters of the stage behind it can be made later, when that one would wait itself.
 // Method: of the backward work in the iterations of a loop over micro-batches, what a sent gradient is made
-// of
-//   becomes `backward_input`, the rest `backward_weight`, by data flow. So is what another stage of the same
-//   mesh reads. A value that iterations carry is
-//   followed to what it is made of in the iteration before. Where no gradient is sent nobody waits for one:
-//   all is `backward_input`. Recomputed work goes with what reads it.
+//   of becomes `backward_input`, the rest `backward_weight`, by data flow. So is what another stage of the
+//   same mesh reads. A value that iterations carry is followed to what it is made of in the iteration before.
+//   Where no gradient is sent nobody waits for one: all is `backward_input`. Recomputed work goes with what
+//   reads it.
 // Invariant in: a local program. Invariant out: the same; in these loops nothing is of the kind `backward`,
-// and no
-//   op of `backward_input` depends on one of `backward_weight`.
+//   and no op of `backward_input` depends on one of `backward_weight`.
 // Reference: Qi et al., "Zero Bubble Pipeline Parallelism", 2023 (B and W; here I and W).
 //
 //===----------------------------------------------------------------------===//
@@ -48,7 +45,7 @@ public:
 
   void run() {
     for (Operation &op : body)
-      if (leavesLoop(&op) && isOfMicroBatches(getEdgeLoop(&op)) && isSent(getLeft(&op)))
+      if (leavesLoop(&op) && isOfMicroBatches(getEdgeLoop(&op)) && leavesByChannel(op.getResult(0)))
         follow(op.getOperand(0));
       else
         followOtherStages(&op);
@@ -58,12 +55,12 @@ public:
   }
 
 private:
-  /// What the caller or a channel has of a value that leaves a loop, behind casts.
-  static Value getLeft(Operation *op) {
-    Value left = op->getResult(0);
-    while (left.hasOneUse() && isCast(*left.user_begin()))
-      left = (*left.user_begin())->getResult(0);
-    return left;
+  /// Whether a channel has a value that leaves a loop, seen through casts. Each mesh that reads it has one of
+  /// its own.
+  static bool leavesByChannel(Value left) {
+    return isSent(left) || llvm::any_of(left.getUsers(), [](Operation *user) {
+             return isCast(user) && leavesByChannel(user->getResult(0));
+           });
   }
 
   WorkAttr getWork(Operation *op) const { return op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr); }
