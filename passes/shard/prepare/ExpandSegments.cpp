@@ -20,6 +20,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Channels.h"
+#include "dialect/Loops.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/ShardableOp.h"
@@ -131,12 +132,17 @@ Value SegmentExpander::reshape(Value value, RankedTensorType whole, ArrayRef<Dim
   return value;
 }
 
+/// What leaves a loop is brought into its form where it is made: other ops may leave the loop before `user`.
 Value SegmentExpander::getAs(Value value, ArrayRef<DimForm> wanted, Operation *user) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type)
     return value;
-  if (auto known = expanded.find(value); known != expanded.end())
+  if (auto known = expanded.find(value); known != expanded.end()) {
+    OpBuilder::InsertionGuard guard(builder);
+    if (leavesLoop(user))
+      builder.setInsertionPointAfterValue(known->second);
     return reshape(known->second, type, getForm(value), wanted, getWork(user));
+  }
   if (!hasSegments(wanted))
     return value;
   if (isSameEverywhere(value))
