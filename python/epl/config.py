@@ -223,8 +223,9 @@ def _check_schedule(resolved: Mapping[str, Value]) -> None:
     """A table is one of micro-batches."""
     if resolved["pipeline.schedule"] and resolved["pipeline.num_micro_batch"] == 1:
         raise ConfigError(
-            f'"pipeline.schedule" is the order of micro-batches, found {_shown(resolved["pipeline.schedule"])} '
-            'and "pipeline.num_micro_batch" = 1: set that to the number of the table'
+            '"pipeline.schedule" is the order of micro-batches, '
+            f'found {_shown(resolved["pipeline.schedule"])} and "pipeline.num_micro_batch" = 1: '
+            "set that to the number of the table"
         )
 
 
