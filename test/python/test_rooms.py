@@ -35,7 +35,7 @@ ROOMS = {
         "place": ["analysis", "explain"],
         "localize": ["analysis"],
         "microbatch": ["analysis", "localize", "place", "prepare"],
-        "stages": ["analysis", "explain"],
+        "stages": ["analysis", "explain", "localize", "place"],
         "tasks": ["analysis"],
         "ops": ["analysis", "prepare", "localize"],
     },
