@@ -159,6 +159,15 @@ def meeting(p: Tree, x: jax.Array) -> Any:
     return {"b": p["b"] - g["b"], "w": p["w"] - u}, value
 
 
+def as_matrix(p: Tree, x: jax.Array) -> Any:
+    """An update that takes the biases of all layers for one matrix, as Muon does."""
+    value, g = gradients_of(scan, p, x)
+    u = jnp.sign(g["b"])
+    for _ in range(3):
+        u = jnp.clip(u @ u.T @ u, -2, 2)
+    return {"b": p["b"] - u, "w": p["w"] - g["w"]}, value
+
+
 STEPS: dict[Callable[..., Any], Tree] = {
     descent: parameters(),
     written_out: parameters(),
@@ -170,6 +179,7 @@ STEPS: dict[Callable[..., Any], Tree] = {
     mixing: parameters(),
     orthogonal: (parameters(), np.int32(0)),
     meeting: parameters(),
+    as_matrix: parameters(),
     transposed: (
         parameters(),
         np.zeros((WIDTH, WIDTH, LAYERS), "f"),
@@ -219,6 +229,18 @@ def test_each_stage_has_the_rows_of_its_layers(step: Callable[..., Any], tmp_pat
         assert {len(shape.split("x")) for shape, _ in states} == {2, 3}, "biases and weights"
     sent = [line for part in parts for line in part.splitlines() if " send " in line]
     assert {shape for line in sent for shape in re.findall(r"(\d\S*)xf32 sharding", line)} == {"4x8"}
+
+
+def test_what_mixes_rows_stays_whole(tmp_path: Path) -> None:
+    """Its gradient is sent once, not each product of it."""
+    _, *parts = dump_of(staged(as_matrix, 2, 2, 2), tmp_path, STEPS[as_matrix], X).split("\npart ")
+    states = [
+        line for part in parts for line in part.splitlines() if line.startswith("slot") and " state " in line
+    ]
+    assert len([line for line in states if " f32[6x8] " in line and "rows" not in line]) == 1
+    assert len([line for line in states if "rows from" in line and line.count("x") == 2]) == 2
+    sent = [line for part in parts for line in part.splitlines() if " send " in line]
+    assert len(sent) < 10
 
 
 def test_interleaved_stages_have_rows_apart(tmp_path: Path) -> None:

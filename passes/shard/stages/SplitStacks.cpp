@@ -19,6 +19,8 @@
 #include "dialect/Loops.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/analysis/AxisState.h"
+#include "passes/shard/analysis/Elementwise.h"
+#include "passes/shard/analysis/Rules.h"
 #include "passes/shard/analysis/TaskGraphAxes.h"
 #include "passes/shard/place/PlaceOnAxis.h"
 #include "passes/shard/stages/StackWriter.h"
@@ -61,16 +63,20 @@ static bool joinsRows(ConcatenateOp op, const Stacks &stacks, const WorkMeshes &
   return op.getDim() == 0 && offset == stacks.rows && aligned == stacks.getNumMembers() && makers.size() > 1;
 }
 
-/// Says of what is put together of rows that members have it.
-static void constrainRows(func::FuncOp function, const Stacks &stacks) {
+/// Says of what is put together of rows that members have it, but of those numbers in program order that are
+/// in `whole`. Gives the constraints by number.
+static DenseMap<Operation *, unsigned> constrainRows(func::FuncOp function, const Stacks &stacks,
+                                                     const DenseSet<unsigned> &whole) {
   WorkMeshes meshes(function->getParentOfType<ModuleOp>());
+  DenseMap<Operation *, unsigned> numbers;
+  unsigned next = 0;
   for (Operation &op : llvm::make_early_inc_range(function.front())) {
     auto concatenate = dyn_cast<ConcatenateOp>(op);
     auto pad = dyn_cast<tensor::PadOp>(op);
     bool isOfRows = concatenate ? joinsRows(concatenate, stacks, meshes)
                                 : pad && pad.getResultType().getDimSize(0) == stacks.rows &&
                                       pad.getSourceType().getDimSize(0) < stacks.rows;
-    if (!isOfRows)
+    if (!isOfRows || whole.contains(next++))
       continue;
     Value value = op.getResult(0);
     SmallVector<SmallVector<StringRef>> dims(cast<RankedTensorType>(value.getType()).getRank());
@@ -81,7 +87,9 @@ static void constrainRows(func::FuncOp function, const Stacks &stacks) {
                                          ConstraintAttr::get(op.getContext(), dims, {}));
     constrain->setAttr(EplDialect::kWorkAttr, op.getAttr(EplDialect::kWorkAttr));
     value.replaceAllUsesExcept(constrain, constrain);
+    numbers[constrain] = next - 1;
   }
+  return numbers;
 }
 
 //===----------------------------------------------------------------------===//
@@ -137,9 +145,47 @@ struct SplitStacks : epl::impl::SplitStacksPassBase<SplitStacks> {
     }
   }
 
-  static func::FuncOp split(func::FuncOp function, const Stacks &stacks);
+  static func::FuncOp split(func::FuncOp function, Stacks stacks);
 };
 } // namespace
+
+//===----------------------------------------------------------------------===//
+// What stays whole
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// How a step makes the next value of a stack, from its gradient on.
+struct Update {
+  bool mixesRows = false;             ///< of one row from others
+  SmallVector<Operation *> gradients; ///< constraints of what is put together of rows
+};
+} // namespace
+
+/// Looks at what applies gradients, up to these, but not at numbers: those of sums over all rows.
+static Update getUpdate(func::FuncOp placed, BlockArgument stack) {
+  Update update;
+  llvm::SetVector<Operation *> makers;
+  auto add = [&](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (Operation *maker = value.getDefiningOp(); maker && type && type.getRank() > 0)
+      makers.insert(maker);
+  };
+  for (OpOperand &use : placed.front().getTerminator()->getOpOperands())
+    if (getUpdatedArgument(placed, use.getOperandNumber()) == stack)
+      add(use.get());
+  for (size_t next = 0; next < makers.size(); ++next) {
+    Operation *op = makers[next];
+    auto reshard = dyn_cast<ReshardOp>(op);
+    AxisState from = reshard ? getAxisState(getSharding(reshard.getOperand()), kRows) : AxisState();
+    if (isa<ConstrainOp>(op))
+      update.gradients.push_back(op);
+    update.mixesRows |= from.isSharded();
+    if (reshard || getWorkKind(op) == WorkKind::apply ||
+        (getWorkKind(op) == WorkKind::forward && isElementwise(op)))
+      llvm::for_each(getUsedValues(op), add);
+  }
+  return update;
+}
 
 /// An op that an iteration of a loop takes rows together by, or apart; null if there is none.
 static Operation *findMeeting(func::FuncOp placed) {
@@ -164,14 +210,33 @@ static void restoreShardings(func::FuncOp function, func::FuncOp made, int64_t m
   }
 }
 
-/// What is written of `placed`, a clone of `function`; that itself where stacks stay whole.
-static func::FuncOp write(func::FuncOp function, func::FuncOp placed, MeshOp mesh, const Stacks &stacks) {
+/// Takes out stacks whose next values mix rows, such as those that an optimizer takes for matrices: each op
+/// of that would send. Their gradients go to one mesh, once. Whether there are such.
+static bool takeOut(func::FuncOp placed, const DenseMap<Operation *, unsigned> &constraints, Stacks &stacks,
+                    DenseSet<unsigned> &whole) {
+  size_t before = stacks.arguments.size();
+  llvm::erase_if(stacks.arguments, [&](BlockArgument stack) {
+    Update update = getUpdate(placed, placed.getArgument(stack.getArgNumber()));
+    for (Operation *gradient : update.gradients)
+      if (auto number = constraints.find(gradient); update.mixesRows && number != constraints.end())
+        whole.insert(number->second);
+    return update.mixesRows;
+  });
+  return stacks.arguments.size() < before;
+}
+
+/// What is written of `placed`, a clone of `function`; that itself where stacks stay whole. Null if some of
+/// `stacks` are taken out, and of what is put together of rows those that `whole` says.
+static func::FuncOp write(func::FuncOp function, func::FuncOp placed, MeshOp mesh, Stacks &stacks,
+                          DenseSet<unsigned> &whole) {
   auto axis = cast<AxisAttr>(mesh.getAxes()[0]);
-  constrainRows(placed, stacks);
+  DenseMap<Operation *, unsigned> constraints = constrainRows(placed, stacks, whole);
   SmallVector<BlockArgument> open = seed(placed, mesh, stacks);
   FunctionRules rules(placed, mesh);
   rules.setUnmasked();
   placeOnAxis(rules, axis, open);
+  if (takeOut(placed, constraints, stacks, whole))
+    return {};
   if (Operation *meeting = findMeeting(placed)) {
     InFlightDiagnostic remark = function.emitRemark();
     remark << "rows of " << describeArgument(function, stacks.arguments[0].getArgNumber())
@@ -189,7 +254,7 @@ static func::FuncOp write(func::FuncOp function, func::FuncOp placed, MeshOp mes
   return made;
 }
 
-func::FuncOp SplitStacks::split(func::FuncOp function, const Stacks &stacks) {
+func::FuncOp SplitStacks::split(func::FuncOp function, Stacks stacks) {
   LDBG() << stacks.arguments.size() << " stacks of " << stacks.rows << " rows in " << stacks.getNumMembers()
          << " parts";
   auto module = function->getParentOfType<ModuleOp>();
@@ -197,11 +262,15 @@ func::FuncOp SplitStacks::split(func::FuncOp function, const Stacks &stacks) {
   auto axis = AxisAttr::get(module.getContext(), kRows, stacks.getNumMembers(), AxisRole::none);
   auto mesh = MeshOp::create(builder, module.getLoc(), kRows, builder.getArrayAttr(axis));
   SymbolTable(module).insert(mesh); // under another name if that one is taken
-  func::FuncOp placed = function.clone();
-  builder.setInsertionPoint(function);
-  builder.insert(placed);
-  func::FuncOp made = write(function, placed, mesh, stacks);
-  placed.erase();
+  func::FuncOp made;
+  DenseSet<unsigned> whole;
+  while (!made && !stacks.arguments.empty()) {
+    func::FuncOp placed = function.clone();
+    builder.setInsertionPoint(function);
+    builder.insert(placed);
+    made = write(function, placed, mesh, stacks, whole);
+    placed.erase();
+  }
   mesh.erase();
-  return made;
+  return made ? made : function;
 }

@@ -357,9 +357,17 @@ ChainValue WorkChain::makeValue(Value value, ArrayRef<unsigned> known, int64_t r
 
 std::vector<ChainValue> WorkChain::getValues(int64_t replicas, int64_t microBatches) const {
   std::vector<ChainValue> values;
+  // Forward work without samples that none is made of, such as rates of learning, is done once, with what
+  // applies gradients.
+  DenseSet<Operation *> readers;
+  auto isReader = [&](Operation *user) { return readers.contains(body.findAncestorOpInBlock(*user)); };
+  for (Operation *op : llvm::reverse(ops))
+    if (isForward(op) && (samples.contains(op) || llvm::any_of(op->getUsers(), isReader)))
+      readers.insert(op);
   auto add = [&](Value value) {
     SmallVector<unsigned> known = getKnownBlocks(value);
-    if (known.size() > 1 && !isStack(value) && isa<RankedTensorType>(value.getType()))
+    if (known.size() > 1 && !isStack(value) && llvm::any_of(value.getUsers(), isReader) &&
+        isa<RankedTensorType>(value.getType()))
       values.push_back(makeValue(value, known, replicas, microBatches));
   };
   for (BlockArgument argument : body.getArguments())
