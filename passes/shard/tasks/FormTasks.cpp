@@ -20,6 +20,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/Sharding.h"
+#include "dialect/SourceLocation.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/analysis/Rules.h"
 #include "passes/shard/tasks/TaskPartition.h"
@@ -52,7 +53,7 @@ class TaskWriter {
 public:
   explicit TaskWriter(Block &body) : partition(body), builder(body.getTerminator()) {}
 
-  void run(Block &body) {
+  LogicalResult run(Block &body) {
     SmallVector<Operation *> old =
         llvm::map_to_vector(body.without_terminator(), [](Operation &op) { return &op; });
     SmallVector<unsigned> left; // of the current loop
@@ -73,9 +74,15 @@ public:
     }
     for (OpOperand &operand : body.getTerminator()->getOpOperands())
       operand.set(getDist(operand.get()));
-    for (Operation *op : llvm::reverse(old))
-      if (!standsBetweenTasks(op))
-        op->erase();
+    for (Operation *op : llvm::reverse(old)) {
+      if (standsBetweenTasks(op))
+        continue;
+      if (!op->use_empty()) // by what stands before the task that makes it
+        return op->emitOpError() << "makes what is read before it, by " << describeOp(*op->user_begin())
+                                 << ": the order of channels asks for both";
+      op->erase();
+    }
+    return success();
   }
 
 private:
@@ -221,8 +228,7 @@ static LogicalResult formTasks(func::FuncOp function) {
   for (auto [index, type] : llvm::enumerate(body.getTerminator()->getOperandTypes()))
     if (!isa<DistType>(type))
       return function.emitOpError() << "result " << index << " is " << type << ", expected an !epl.dist";
-  TaskWriter(body).run(body);
-  return success();
+  return TaskWriter(body).run(body);
 }
 
 namespace {
