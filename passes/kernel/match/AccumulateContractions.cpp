@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Additions.h"
 #include "dialect/Carries.h"
 #include "passes/kernel/Passes.h"
 #include "passes/kernel/cluster/OpRoles.h"
@@ -28,19 +29,6 @@ using namespace mlir::epl;
 using linalg::GenericOp;
 
 namespace {
-
-/// Whether `op` adds two tensors of one type, element by element.
-bool isAddition(GenericOp op) {
-  Block &body = *op.getBody();
-  Operation &sum = body.front();
-  return op.getNumReductionLoops() == 0 && op.getNumDpsInputs() == 2 && op.getNumDpsInits() == 1 &&
-         llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) { return map.isIdentity(); }) &&
-         isa<arith::AddFOp, arith::AddIOp>(sum) && body.getOperations().size() == 2 &&
-         body.getTerminator()->getOperand(0) == sum.getResult(0) &&
-         llvm::all_of(sum.getOperands(), llvm::IsaPred<BlockArgument>) &&
-         sum.getOperand(0) != sum.getOperand(1) && !body.getArgument(2).hasOneUse() &&
-         op.getOperand(0).getType() == op.getOperand(1).getType();
-}
 
 /// Whether a contraction sums products of numbers, from zero on.
 bool sumsFromZero(GenericOp op) {

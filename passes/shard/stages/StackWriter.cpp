@@ -13,6 +13,7 @@
 
 #include "passes/shard/stages/StackWriter.h"
 
+#include "dialect/Additions.h"
 #include "dialect/Loops.h"
 #include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/Rules.h"
@@ -259,13 +260,7 @@ void StackWriter::setWork(int64_t member, Operation *before, WorkKind kind) {
 /// What an addition makes of the part of a member where the other part is zero.
 std::optional<Value> StackWriter::getOtherAddend(Operation *op, int64_t member) {
   auto generic = dyn_cast<linalg::GenericOp>(op);
-  if (!generic || generic.getNumDpsInputs() != 2 || generic.getNumReductionLoops() != 0 ||
-      !llvm::all_of(generic.getIndexingMapsArray(), [](AffineMap map) { return map.isIdentity(); }))
-    return std::nullopt;
-  Block &inner = *generic.getBody();
-  Operation *sum = inner.getTerminator()->getOperand(0).getDefiningOp();
-  if (!isa_and_present<arith::AddFOp, arith::AddIOp>(sum) || inner.getOperations().size() != 2 ||
-      inner.getArgument(2).hasNUsesOrMore(1))
+  if (!generic || !isAddition(generic))
     return std::nullopt;
   IRMapping &values = members[member]->values;
   for (unsigned input : {0u, 1u})

@@ -125,6 +125,48 @@ func.func @padded(%w: tensor<3x8xf32> {epl.role = "state"}, %x: tensor<8xf32> {e
 
 // -----
 
+// An op that adds up one of its inputs twice is none that leaves the other one's rows as they are, though that is zero.
+
+// CHECK-LABEL: func.func @doubled
+// CHECK-COUNT-2: arith.addf %[[IN:.*]], %[[IN]] : f32
+// CHECK: arith.subf %arg0
+// CHECK: arith.subf %arg1
+
+epl.mesh @mesh0 axes ["data"=1]
+epl.mesh @mesh1 axes ["data"=1]
+epl.taskgraph @a strategy(<replicate, 1>) on @mesh0
+epl.taskgraph @b strategy(<replicate, 1>) on @mesh1
+#same = affine_map<(i, j) -> (i, j)>
+func.func @doubled(%w: tensor<2x8xf32> {epl.role = "state"}, %x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64})
+    -> (tensor<2x8xf32> {epl.updates = 0 : i64}) {
+  %zero = arith.constant {epl.work = #epl.work<@a, backward>} 0.0 : f32
+  %empty = tensor.empty() {epl.work = #epl.work<@a, backward>} : tensor<2x8xf32>
+  %0 = tensor.extract_slice %w[0, 0] [1, 8] [1, 1] {epl.work = #epl.work<@a, forward>} : tensor<2x8xf32> to tensor<8xf32>
+  %h0 = arith.mulf %0, %x {epl.work = #epl.work<@a, forward>} : tensor<8xf32>
+  %1 = tensor.extract_slice %w[1, 0] [1, 8] [1, 1] {epl.work = #epl.work<@b, forward>} : tensor<2x8xf32> to tensor<8xf32>
+  %h1 = arith.mulf %1, %h0 {epl.work = #epl.work<@b, forward>} : tensor<8xf32>
+  %d0 = tensor.expand_shape %h0 [[0, 1]] output_shape [1, 8] {epl.work = #epl.work<@a, backward>} : tensor<8xf32> into tensor<1x8xf32>
+  %p0 = tensor.pad %d0 low[0, 0] high[1, 0] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %zero : f32
+  } {epl.work = #epl.work<@a, backward>} : tensor<1x8xf32> to tensor<2x8xf32>
+  %d1 = tensor.expand_shape %h1 [[0, 1]] output_shape [1, 8] {epl.work = #epl.work<@b, backward>} : tensor<8xf32> into tensor<1x8xf32>
+  %p1 = tensor.pad %d1 low[1, 0] high[0, 0] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %zero : f32
+  } {epl.work = #epl.work<@b, backward>} : tensor<1x8xf32> to tensor<2x8xf32>
+  %g = linalg.generic {indexing_maps = [#same, #same, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%p0, %p1 : tensor<2x8xf32>, tensor<2x8xf32>) outs(%empty : tensor<2x8xf32>) attrs = {epl.work = #epl.work<@a, backward>} {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %2 = arith.addf %a, %a : f32
+    linalg.yield %2 : f32
+  } -> tensor<2x8xf32>
+  %next = arith.subf %w, %g {epl.work = #epl.work<@a, apply>} : tensor<2x8xf32>
+  return %next : tensor<2x8xf32>
+}
+
+// -----
+
 // What reads all rows in one op that cannot be cut reads a concatenation of those of the meshes; rows whose narrower
 // form is read are rows, too. Positions along rows count from where those of a mesh begin.
 
