@@ -83,6 +83,14 @@ LoopAttr mlir::epl::getEdgeLoop(Operation *op) {
   return op->hasTrait<LoopEdge>() ? op->getAttrOfType<LoopAttr>("loop") : LoopAttr();
 }
 
+int64_t mlir::epl::getFreeLoopId(Block &body) {
+  int64_t id = 0;
+  for (Operation &op : body)
+    if (LoopAttr loop = getEdgeLoop(&op))
+      id = std::max(id, loop.getId() + 1);
+  return id;
+}
+
 bool mlir::epl::leavesLoop(Operation *op) { return isa<LoopLastOp, LoopStackOp>(op); }
 
 Loops::Loops(Block &body) {

@@ -32,6 +32,9 @@ inline bool isWithin(LoopAttr loop, LoopAttr outer) {
 /// Whether an op's results are there after the loop only: `epl.loop_last`, `epl.loop_stack`.
 bool leavesLoop(Operation *op);
 
+/// The least number that no loop of the block has, nor a larger one.
+int64_t getFreeLoopId(Block &body);
+
 /// The loops of a block, as it was when this was made.
 class Loops {
 public:

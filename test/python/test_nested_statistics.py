@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -68,17 +69,19 @@ def recurrence(stats: Any, params: Any, x: jax.Array, y: jax.Array) -> Any:
     return differentiated(loss, stats, params, x, y)
 
 
+def normalized_layer(params: Any, h: jax.Array, own: Any) -> tuple[jax.Array, Any]:
+    """One with a batch normalization, of which `own` has the weight and the running statistics."""
+    w, stats = own
+    with epl.per_micro_batch():
+        made, new = normalize(h @ w, params, stats)
+    return h + 0.1 * jnp.tanh(made), new
+
+
 def layers(stats: Any, params: Any, x: jax.Array, y: jax.Array) -> Any:
     """Layers under a scan, each with a batch normalization, whose running statistics are stacked."""
 
-    def layer(h: jax.Array, own: Any) -> tuple[jax.Array, Any]:
-        w, stats = own
-        with epl.per_micro_batch():
-            made, new = normalize(h @ w, params, stats)
-        return h + 0.1 * jnp.tanh(made), new
-
     def loss(params: Any, stats: Any, x: jax.Array, y: jax.Array) -> Any:
-        h, new = jax.lax.scan(layer, x, (params["w"], stats))
+        h, new = jax.lax.scan(partial(normalized_layer, params), x, (params["w"], stats))
         return ((h - y) ** 2).mean(), new
 
     return differentiated(loss, stats, params, x, y)
@@ -155,19 +158,13 @@ def test_settings_of_a_step(options: dict[str, Any]) -> None:
 def stages(stats: Any, params: Any, x: jax.Array, y: jax.Array) -> Any:
     """Two stages of such layers; the second one begins with a normalization."""
 
-    def layer(h: jax.Array, own: Any) -> tuple[jax.Array, Any]:
-        w, stats = own
-        with epl.per_micro_batch():
-            made, new = normalize(h @ w, params, stats)
-        return h + 0.1 * jnp.tanh(made), new
-
     def loss(params: Any, stats: Any, x: jax.Array, y: jax.Array) -> Any:
         with epl.replicate(name="first"):
-            h, first = jax.lax.scan(layer, x, (params["w"], stats[0]))
+            h, first = jax.lax.scan(partial(normalized_layer, params), x, (params["w"], stats[0]))
         with epl.replicate(name="second"):
             with epl.per_micro_batch():
                 h = h - h.mean(axis=0)
-            h, second = jax.lax.scan(layer, h, (params["w"], stats[1]))
+            h, second = jax.lax.scan(partial(normalized_layer, params), h, (params["w"], stats[1]))
             return ((h - y) ** 2).mean(), (first, second)
 
     return differentiated(loss, stats, params, x, y)

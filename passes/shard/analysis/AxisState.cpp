@@ -159,6 +159,16 @@ FailureOr<SmallVector<Program>> mlir::epl::getPrograms(ModuleOp module, Sharding
   return programs;
 }
 
+FailureOr<SmallVector<func::FuncOp>> mlir::epl::getUndealtFunctions(ModuleOp module) {
+  if (llvm::range_size(module.getOps<MeshOp>()) < 2)
+    return SmallVector<func::FuncOp>();
+  FailureOr<SmallVector<func::FuncOp>> functions = getGlobalFunctions(module);
+  if (succeeded(functions))
+    llvm::erase_if(*functions,
+                   [](func::FuncOp function) { return function->hasAttr(EplDialect::kMeshAttr); });
+  return functions;
+}
+
 bool mlir::epl::isBatch(BlockArgument argument) {
   auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
   if (!function) // of the region of an op

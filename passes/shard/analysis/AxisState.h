@@ -74,6 +74,10 @@ struct Program {
 /// a global program begins with this or with `getPrograms`, whoever runs it.
 FailureOr<SmallVector<func::FuncOp>> getGlobalFunctions(ModuleOp module);
 
+/// Of these the functions that are to be dealt out to the meshes of the module: none where it has one mesh,
+/// and not those that say theirs.
+FailureOr<SmallVector<func::FuncOp>> getUndealtFunctions(ModuleOp module);
+
 /// Which tensors of a program a pass needs shardings of.
 enum class Shardings { some, ofArguments, ofAll };
 

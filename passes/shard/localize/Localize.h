@@ -67,6 +67,10 @@ void replaceByLocal(Operation *op, Operation *local, Localizer &localizer);
 /// The scalar op of a reduction, whose neutral element is known upstream.
 arith::AtomicRMWKind getCombiner(ReductionKind kind, Type element);
 
+/// The type in which sums of several addends are added up: what is narrower than f32 would be rounded with
+/// each.
+Type getSumType(Type element);
+
 /// Rewrites a reshard into collectives and slices.
 void localizeReshard(ReshardOp op, Localizer &localizer);
 

@@ -34,6 +34,11 @@ Value Localizer::createSlice(Location loc, Value tensor, MeshOp mesh, ShardingAt
   return slice->getResult(0);
 }
 
+Type mlir::epl::getSumType(Type element) {
+  bool isNarrow = isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32;
+  return isNarrow ? Float32Type::get(element.getContext()) : element;
+}
+
 arith::AtomicRMWKind mlir::epl::getCombiner(ReductionKind kind, Type element) {
   bool isFloat = isa<FloatType>(element);
   switch (kind) {

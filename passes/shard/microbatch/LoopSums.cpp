@@ -9,17 +9,11 @@ using namespace mlir::epl;
 
 static RankedTensorType getType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// The type in which a sum is carried: what is narrower than f32 would be rounded in each iteration.
-static Type getCarriedType(Type element) {
-  bool isNarrow = isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32;
-  return isNarrow ? Float32Type::get(element.getContext()) : element;
-}
-
 Value mlir::epl::carrySum(Value addend, ReductionKind kind, int64_t index, FlatSymbolRefAttr mesh,
                           IterationLocalizer &localizer) {
   OpBuilder &builder = localizer.builder;
   Location loc = addend.getLoc();
-  Type element = getCarriedType(getType(addend).getElementType());
+  Type element = getSumType(getType(addend).getElementType());
   RankedTensorType type = getType(addend).clone(element);
   arith::AtomicRMWKind combiner = getCombiner(kind, element);
   TypedAttr neutral = arith::getIdentityValueAttr(combiner, element, builder, loc);

@@ -43,7 +43,6 @@ private:
   IterationLocalizer makeLocalizer(int64_t loop) {
     return {block, LoopAttr::get(function.getContext(), loop, axis.getSize(), /*micro_batches=*/true)};
   }
-  int64_t getFreeId() const;
   /// That of the op, else of the first op that has any, else forward work of the first task graph.
   Attribute getWork(Operation *op) const {
     if (Attribute work = op ? op->getAttr(EplDialect::kWorkAttr) : Attribute())
@@ -81,24 +80,15 @@ private:
   func::FuncOp function, made;
   FlatSymbolRefAttr mesh;
   Block *block = nullptr;
-  IRMapping whole;               ///< what is there once
-  DenseMap<Value, Value> split;  ///< what is kept, and batches: all iterations' values
-  DenseSet<Operation *> written; ///< and what is written in loops
-  int64_t freeId = getFreeId();  ///< of a loop
+  IRMapping whole;                                  ///< what is there once
+  DenseMap<Value, Value> split;                     ///< what is kept, and batches: all iterations' values
+  DenseSet<Operation *> written;                    ///< and what is written in loops
+  int64_t freeId = getFreeLoopId(function.front()); ///< of a loop
   DenseMap<std::pair<LoopAttr, LoopAttr>, LoopAttr> nested; ///< by the loop over micro-batches and the step's
   SmallVector<std::pair<Value, LoopAttr>>
       numbers; ///< what asks for the iteration's number, and of which loop
 };
 } // namespace
-
-/// The least number that no loop of the function has, nor a larger one.
-int64_t LoopWriter::getFreeId() const {
-  int64_t id = 0;
-  for (Operation *op : rules.getOps())
-    if (LoopAttr loop = getEdgeLoop(op))
-      id = std::max(id, loop.getId() + 1);
-  return id;
-}
 
 /// The function with its new types.
 void LoopWriter::declare() {

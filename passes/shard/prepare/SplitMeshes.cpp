@@ -214,14 +214,11 @@ LogicalResult MeshSplitter::run() {
 namespace {
 struct SplitMeshes : epl::impl::SplitMeshesPassBase<SplitMeshes> {
   void runOnOperation() override {
-    ModuleOp module = getOperation();
-    if (llvm::range_size(module.getOps<MeshOp>()) < 2)
-      return;
-    FailureOr<SmallVector<func::FuncOp>> functions = getGlobalFunctions(module);
+    FailureOr<SmallVector<func::FuncOp>> functions = getUndealtFunctions(getOperation());
     if (failed(functions))
       return signalPassFailure();
     for (func::FuncOp function : *functions)
-      if (!function->hasAttr(EplDialect::kMeshAttr) && failed(split(function)))
+      if (failed(split(function)))
         return signalPassFailure();
   }
 

@@ -312,10 +312,7 @@ LogicalResult mlir::epl::unrollLoops(func::FuncOp function,
 namespace {
 struct UnrollLoops : epl::impl::UnrollLoopsPassBase<UnrollLoops> {
   void runOnOperation() override {
-    ModuleOp module = getOperation();
-    if (llvm::range_size(module.getOps<MeshOp>()) < 2)
-      return;
-    FailureOr<SmallVector<func::FuncOp>> functions = getGlobalFunctions(module);
+    FailureOr<SmallVector<func::FuncOp>> functions = getUndealtFunctions(getOperation());
     if (failed(functions))
       return signalPassFailure();
     for (func::FuncOp function : *functions)

@@ -120,15 +120,11 @@ static SmallVector<BlockArgument> seed(func::FuncOp function, MeshOp mesh, const
 namespace {
 struct SplitStacks : epl::impl::SplitStacksPassBase<SplitStacks> {
   void runOnOperation() override {
-    ModuleOp module = getOperation();
-    if (llvm::range_size(module.getOps<MeshOp>()) < 2)
-      return;
-    FailureOr<SmallVector<func::FuncOp>> functions = getGlobalFunctions(module);
+    FailureOr<SmallVector<func::FuncOp>> functions = getUndealtFunctions(getOperation());
     if (failed(functions))
       return signalPassFailure();
     for (func::FuncOp function : *functions)
-      if (!function->hasAttr(EplDialect::kMeshAttr))
-        split(function);
+      split(function);
   }
 
   /// Stacks that are cut in another way have arguments of their own, which stay in the next program.

@@ -160,13 +160,10 @@ Value StackWriter::getWhole(Value value) {
   return whole.lookup(value);
 }
 
-/// The combination of what all members have. What is narrower than f32 is rounded once.
+/// The combination of what all members have, rounded once.
 Value StackWriter::combine(ReshardOp op) {
   RankedTensorType type = op.getType();
-  Type element = type.getElementType();
-  Type wide = isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32
-                  ? Float32Type::get(element.getContext())
-                  : element;
+  Type element = type.getElementType(), wide = getSumType(element);
   arith::AtomicRMWKind combiner = getCombiner(*getState(op.getOperand()).partial, wide);
   auto add = [&](OpBuilder &at, ValueRange elements) {
     Value sum;
@@ -239,10 +236,7 @@ bool StackWriter::isOnParts(Operation *op) const {
 
 /// A loop is on one mesh, so that each member has one of its own. It does what is whole there, too.
 void StackWriter::findLoops() {
-  int64_t free = 0;
-  for (Operation &op : function.front())
-    if (LoopAttr loop = getEdgeLoop(&op))
-      free = std::max(free, loop.getId() + 1);
+  int64_t free = getFreeLoopId(function.front());
   for (Operation &op : function.front())
     if (LoopAttr loop = loops.getLoop(&op); loop && isOnParts(&op) && !memberLoops.contains(loop))
       for (int64_t member = 0; member < getNumMembers(); ++member)
