@@ -3,6 +3,8 @@
 #include "dialect/Loops.h"
 #include "dialect/Sharding.h"
 
+#include "llvm/ADT/SetVector.h"
+
 #include <map>
 
 using namespace mlir;
@@ -154,7 +156,8 @@ private:
                               << ", expected what \"epl.loop_last\" or \"epl.loop_stack\" make of it";
     if (leavesLoop(&op)) {
       left.try_emplace(loop.getId(), &op);
-      return succeeded(verifyBefore(op, loop.getOuter())) ? verifyPair(op) : failure();
+      return failure(failed(verifyBefore(op, loop.getOuter())) || failed(verifyPair(op)) ||
+                     failed(verifyTogether(op)));
     }
     return succeeded(verifyBefore(op, loop)) ? verifyBefore(op, loop.getOuter()) : failure();
   }
@@ -210,6 +213,29 @@ private:
                                 << carry.getType();
     if (loops.getLast(last.getLoop(), last.getIndex()) != last) // (C2)
       return last.emitOpError() << "is one of several of index " << last.getIndex() << ", expected one";
+    return success();
+  }
+
+  /// A loop is left once: none of what leaves it is made of what leaves it.
+  LogicalResult verifyTogether(Operation &op) {
+    llvm::SetVector<Operation *> makers; // of what is the same in all iterations: else verifyBefore has it
+    auto addMaker = [&](Value value) {
+      if (Operation *maker = value.getDefiningOp(); maker && maker->getBlock() == &body)
+        makers.insert(maker);
+    };
+    if (loops.getLoop(op.getOperand(0)) != getEdgeLoop(&op))
+      addMaker(op.getOperand(0));
+    for (size_t next = 0; next < makers.size(); ++next) {
+      Operation *maker = makers[next];
+      if (leavesLoop(maker) && getEdgeLoop(maker) == getEdgeLoop(&op)) {
+        InFlightDiagnostic error = op.emitOpError() << "reads what is made of a value that leaves loop "
+                                                    << getEdgeLoop(&op).getId()
+                                                    << ", expected all that leaves it to do so at once";
+        error.attachNote(maker->getLoc()) << "the loop is left here";
+        return error;
+      }
+      maker->walk([&](Operation *inner) { llvm::for_each(inner->getOperands(), addMaker); });
+    }
     return success();
   }
 

@@ -68,7 +68,7 @@ private:
 
 /// Fails, with an error at the first op that breaks a rule of loops that no op can check alone: carried
 /// values have two ends, no loop reads what iterations of another one make, but for the one that it is in,
-/// and nothing of a loop stands behind what leaves it.
+/// nothing of a loop stands behind what leaves it, and what leaves it is not made of what has left it.
 LogicalResult verifyLoops(Block &body);
 
 } // namespace mlir::epl

@@ -6,10 +6,11 @@
 // apart in cse. One walk forwards reads what the user and the tracer say, and finds the kind of unmarked work
 // by data flow; two more walks give the ops outside every scope the task graph of a neighbour. The iterations
 // of a loop are one work: where a scope marks some of it, the rest belongs to that; else all of it goes where
-// most of what it reads is made, so that a loop's gradient is with the loop. Invariant in: design 4.1, named
-// linalg ops generalized. Invariant out: no scopes, no dead ops; every op has an `epl.work`; `epl.scopes`
-// describes the task graphs @tg0, @tg1 ... that these name, in the order in which they begin. Reference:
-// EPL's rules of task graphs (strategy contexts); location names as JAX makes them (NameStack.h).
+// most of what it reads is made, so that a loop's gradient is with the loop. What the tracer has marked says
+// the kind of the rest, too. Invariant in: design 4.1, named linalg ops generalized. Invariant out: no
+// scopes, no dead ops; every op has an `epl.work`; `epl.scopes` describes the task graphs @tg0, @tg1 ... that
+// these name, in the order in which they begin. Reference: EPL's rules of task graphs (strategy contexts);
+// location names as JAX makes them (NameStack.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -80,7 +81,8 @@ public:
   Stamp get(Operation *op) const { return stamps.lookup(op); }
 
 private:
-  LogicalResult stamp(Operation *op);
+  void findPhases();
+  LogicalResult stamp(Operation *op, const NameStack &stack);
   WorkKind getKind(Operation *op, AutodiffPhase phase);
   FailureOr<unsigned> getScoped(Operation *op, ArrayRef<ScopeEntry> entries);
   FailureOr<unsigned> getTaskGraph(Operation *op, ScopeAttr scope, int64_t stages, ScopeKey key);
@@ -106,6 +108,8 @@ private:
   StrategyAttr defaultStrategy;
   int64_t defaultStages; ///< of the default strategy's task graph
   Loops loops;
+  SmallVector<NameStack> stacks;                  ///< of the ops in their order
+  llvm::DenseMap<LoopAttr, AutodiffPhase> phases; ///< of loops, as the tracer says it of some op
   TaskGraphs taskgraphs;
   llvm::DenseMap<Operation *, Stamp> stamps;
   llvm::DenseMap<LoopAttr, unsigned>
@@ -121,7 +125,10 @@ Stamper::Stamper(func::FuncOp func, const llvm::DenseMap<Operation *, RegionScop
 
 LogicalResult Stamper::run() {
   for (Operation &op : getOps())
-    if (failed(stamp(&op)))
+    stacks.push_back(parseNameStack(op.getLoc(), [&](StringRef id) { return table && table.contains(id); }));
+  findPhases();
+  for (auto [op, stack] : llvm::zip_equal(getOps(), stacks))
+    if (failed(stamp(&op, stack)))
       return failure();
   stampRest();
   return success();
@@ -131,10 +138,20 @@ LogicalResult Stamper::run() {
 // What the user and the tracer say
 //===----------------------------------------------------------------------===//
 
-LogicalResult Stamper::stamp(Operation *op) {
-  NameStack stack = parseNameStack(op->getLoc(), [&](StringRef id) { return table && table.contains(id); });
+/// Of a loop with gradients of iterations, which read what is computed again and what is kept, that of these.
+void Stamper::findPhases() {
+  for (auto [op, stack] : llvm::zip_equal(getOps(), stacks))
+    if (LoopAttr loop = loops.getLoop(&op); loop && stack.phase != AutodiffPhase::none) {
+      AutodiffPhase &phase = phases.try_emplace(loop, stack.phase).first->second;
+      if (stack.phase == AutodiffPhase::backward)
+        phase = stack.phase;
+    }
+}
+
+LogicalResult Stamper::stamp(Operation *op, const NameStack &stack) {
   Stamp stamp;
-  stamp.kind = getKind(op, stack.phase);
+  stamp.kind =
+      getKind(op, stack.phase != AutodiffPhase::none ? stack.phase : phases.lookup(loops.getLoop(op)));
   stamp.perMicroBatch = stack.perMicroBatch && op->getNumOperands() > 0;
   if (regions.contains(op) || !stack.scopes.empty()) {
     FailureOr<unsigned> scoped = getScoped(op, stack.scopes);

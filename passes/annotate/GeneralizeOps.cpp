@@ -63,11 +63,32 @@ static void broadcastStack(epl::LoopStackOp op) {
                                                  });
 }
 
-static void broadcastInvariantStacks(Block &body) {
-  epl::Loops loops(body);
-  for (auto op : llvm::make_early_inc_range(body.getOps<epl::LoopStackOp>()))
-    if (!loops.getLoop(op.getOperand()))
-      broadcastStack(op);
+/// Whether an op, which is no scope, computes on `values`.
+static bool readsOneOf(Operation *op, const DenseSet<Value> &values) {
+  WalkResult found = op->walk([&](Operation *inner) {
+    bool reads = llvm::any_of(inner->getOperands(), [&](Value value) { return values.contains(value); });
+    return reads ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return found.wasInterrupted();
+}
+
+/// A loop may be in several scopes, and out of all.
+static void broadcastInvariantStacks(func::FuncOp function) {
+  DenseSet<Value> made; // by iterations
+  SmallVector<epl::LoopStackOp> stacks;
+  function.walk([&](Operation *op) {
+    if (auto stack = dyn_cast<epl::LoopStackOp>(op); stack && !made.contains(stack.getOperand()))
+      stacks.push_back(stack);
+    else if (isa<epl::YieldOp>(op))
+      for (auto [value, result] : llvm::zip(op->getOperands(), op->getParentOp()->getResults())) {
+        if (made.contains(value))
+          made.insert(result);
+      }
+    else if (!epl::leavesLoop(op) && !isa<epl::ReplicateOp, epl::SplitOp>(op) &&
+             (epl::getEdgeLoop(op) || readsOneOf(op, made)))
+      made.insert_range(op->getResults());
+  });
+  llvm::for_each(stacks, broadcastStack);
 }
 
 namespace {
@@ -80,7 +101,7 @@ struct GeneralizeOpsPass : epl::impl::GeneralizeOpsPassBase<GeneralizeOpsPass> {
     linalg::populateElementwiseToLinalgConversionPatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     getOperation().walk(dropUnreadInits);
-    broadcastInvariantStacks(getOperation().getBody().front());
+    broadcastInvariantStacks(getOperation());
   }
 };
 } // namespace

@@ -84,7 +84,8 @@ def FlattenScopesPass : Pass<"epl-flatten-scopes", "::mlir::func::FuncOp"> {
     its first consumer.
 
     The kind of work is what automatic differentiation left in the location (`NameStack.h`). An op without such a
-    mark is `apply` if it depends on a backward value and `forward` if not.
+    mark is of the kind of others of its loop that have one; of no such loop, it is `apply` if it depends on a
+    backward value and `forward` if not.
 
     What makes the operand of an `epl.checkpoint` has an attribute of that name.
 

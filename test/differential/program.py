@@ -233,8 +233,7 @@ def _write_ops(program: Program, positions: range, names: Names, fresh: Iterator
     scoped = program.find_scoped()
     for position in positions:
         op, location = program.ops[position], _get_location(program, position, position in scoped)
-        inner = location if position in scoped else ""
-        *lines, last = op.text(names, fresh, inner) if isinstance(op, Loop) else op.text(names, fresh)
+        *lines, last = op.text(names, fresh, location) if isinstance(op, Loop) else op.text(names, fresh)
         yield from lines
         yield last + location
         if program.checkpoints and position % program.checkpoints == 0:

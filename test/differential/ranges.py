@@ -143,7 +143,7 @@ def _overflow(ranges: Array, low: Array, high: Array, largest: float) -> Array:
     """What exceeds the type is an infinity, or still the number; so are sums of which addends may exceed
     it."""
     up, down = (ranges[name] * (1 + 2.0**-7) > largest for name in ("up", "down"))
-    made = np.array(ranges)
+    made = ranges.copy()
     always = ranges["nan"] == ALWAYS
     made["high"] = np.where(always, 0, np.where(up, np.inf, high))
     made["low"] = np.where(always, 0, np.where(down, -np.inf, low))
@@ -156,7 +156,7 @@ def flush(ranges: Array, element: str) -> Array:
     """Operands of that type as ops may see them: denormals may be zeros."""
     least = FORMATS[element].flushed
     low, high = ranges["low"], ranges["high"]
-    made = np.array(ranges)
+    made = ranges.copy()
     made["low"] = np.where((low > 0) & (low < least), 0, low)
     made["high"] = np.where((high < 0) & (high > -least), 0, high)
     return made
@@ -165,7 +165,7 @@ def flush(ranges: Array, element: str) -> Array:
 def tie(ranges: Array, element: str) -> Array:
     """What a sort may take for each number of that type: denormals and zeros may be equal to it."""
     least = FORMATS[element].flushed
-    made = np.array(ranges)
+    made = ranges.copy()
     made["low"] = np.where(np.abs(ranges["low"]) < least, -least, ranges["low"])
     made["high"] = np.where(np.abs(ranges["high"]) < least, least, ranges["high"])
     return made

@@ -116,10 +116,12 @@ LogicalResult LoopAssignment::verifyCarried() const {
   return success();
 }
 
-/// Finds what an iteration reads of whole values that are made of what leaves a loop of the same pass.
+/// Finds what an iteration reads of whole values that are made of what leaves a loop of the same pass. A loop
+/// that the step has is left when all of it is done.
 void LoopAssignment::findNeeded(Operation *reader) {
   SmallVector<Value> open;
   DenseSet<Value> seen;
+  DenseSet<LoopAttr> wholes;
   auto follow = [&](Value value) {
     Time time = getTime(value);
     if (time.pass == times.lookup(reader).pass && time.loop > 0 && !isOfIteration(value) &&
@@ -129,10 +131,15 @@ void LoopAssignment::findNeeded(Operation *reader) {
   forEachOperand(reader, follow);
   while (!open.empty()) {
     Operation *maker = open.pop_back_val().getDefiningOp();
-    if (isExit(maker))
+    if (isExit(maker)) {
       readers.try_emplace(maker, reader);
-    else
-      forEachOperand(maker, follow);
+      continue;
+    }
+    forEachOperand(maker, follow);
+    if (LoopAttr inner = rules.getLoops().getLoop(maker); inner && wholes.insert(inner).second)
+      for (Operation *op : rules.getOps())
+        if (rules.getLoops().getLoop(op) == inner)
+          forEachOperand(op, follow);
   }
 }
 

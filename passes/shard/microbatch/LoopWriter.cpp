@@ -24,7 +24,7 @@ public:
 private:
   using Loop = LoopAssignment::Loop;
   void declare();
-  void writeWhole(bool all);
+  void writeWhole();
   bool isReady(Operation *op) const;
   void writeWholeOp(Operation *op);
   void writeLoop(const Loop &loop);
@@ -125,27 +125,31 @@ void LoopWriter::declare() {
 // What is done once
 //===----------------------------------------------------------------------===//
 
-/// Whether what an op reads is there; of what leaves a loop, whether all of the loop is.
+/// Whether what an op reads is there; of what leaves a loop, whether all of the loop is, and all that leaves
+/// it: no mesh may wait for a part of that which is made of what it sends later.
 bool LoopWriter::isReady(Operation *op) const {
-  if (leavesLoop(op))
-    for (Operation *other : rules.getOps())
-      if (rules.getLoops().getLoop(other) == getEdgeLoop(op) && !leavesLoop(other) &&
-          !written.contains(other))
-        return false;
-  return llvm::all_of(getRead(op), [&](Value value) {
-    return whole.contains(value) || (isa<ReshardOp>(op) && isa<BlockArgument>(value));
+  auto hasOperands = [&](Operation *reader) {
+    return llvm::all_of(getRead(reader), [&](Value value) {
+      return whole.contains(value) || (isa<ReshardOp>(reader) && isa<BlockArgument>(value));
+    });
+  };
+  if (!leavesLoop(op))
+    return hasOperands(op);
+  return llvm::all_of(rules.getOps(), [&](Operation *other) {
+    return rules.getLoops().getLoop(other) != getEdgeLoop(op) || written.contains(other) ||
+           (leavesLoop(other) && hasOperands(other));
   });
 }
 
-/// Writes what is not yet written of the ops that are done once: all, or those whose operands are there.
-void LoopWriter::writeWhole(bool all) {
-  for (Operation *op : rules.getOps()) {
-    if (written.contains(op))
-      continue;
-    assert((!all || isReady(op)) && "all loops are written");
-    if (isReady(op))
-      writeWholeOp(op);
-  }
+/// Writes what is not yet written of the ops that are done once: those whose operands are there, in the old
+/// order, but for what leaves a loop before all of that is there.
+void LoopWriter::writeWhole() {
+  for (bool changed = true; std::exchange(changed, false);)
+    for (Operation *op : rules.getOps())
+      if (!written.contains(op) && isReady(op)) {
+        writeWholeOp(op);
+        changed = true;
+      }
 }
 
 void LoopWriter::writeWholeOp(Operation *op) {
@@ -359,10 +363,11 @@ func::FuncOp LoopWriter::write() {
   for (const Loop &loop : assignment.getLoops())
     written.insert_range(loop.ops);
   for (const Loop &loop : assignment.getLoops()) {
-    writeWhole(/*all=*/false);
+    writeWhole();
     writeLoop(loop);
   }
-  writeWhole(/*all=*/true);
+  writeWhole();
+  assert(written.size() == rules.getOps().size() && "all is ready in the end");
   writeReturn();
   for (auto [index, loop] : numbers)
     passIterationNumber(index, loop);

@@ -23,7 +23,7 @@ Value mlir::epl::createPiece(OpBuilder &builder, Location loc, Value value, Piec
   return tensor::ExtractSliceOp::create(builder, loc, value, offsets, sizes, strides);
 }
 
-Value mlir::epl::joinPieces(OpBuilder &builder, ValueRange pieces, int64_t dim, Operation *reader) {
+Value mlir::epl::joinPieces(OpBuilder &builder, Location loc, ValueRange pieces, int64_t dim, WorkAttr work) {
   if (pieces.size() == 1)
     return pieces.front();
   SmallVector<int64_t> shape(getType(pieces.front()).getShape());
@@ -31,9 +31,8 @@ Value mlir::epl::joinPieces(OpBuilder &builder, ValueRange pieces, int64_t dim, 
   for (Value piece : pieces)
     shape[dim] += getType(piece).getDimSize(dim);
   RankedTensorType type = getType(pieces.front()).clone(shape);
-  auto made = ConcatenateOp::create(builder, reader->getLoc(), type, pieces, dim);
-  if (Attribute work = reader->getAttr(EplDialect::kWorkAttr))
-    made->setAttr(EplDialect::kWorkAttr, work);
+  auto made = ConcatenateOp::create(builder, loc, type, pieces, dim);
+  made->setAttr(EplDialect::kWorkAttr, work);
   return made;
 }
 

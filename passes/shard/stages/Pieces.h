@@ -15,8 +15,8 @@ struct PieceRange {
 /// A piece of a tensor; that itself if it is all of it.
 Value createPiece(OpBuilder &builder, Location loc, Value value, PieceRange range);
 
-/// Pieces one behind the other along a dimension; the only one itself. Of the work of `reader`.
-Value joinPieces(OpBuilder &builder, ValueRange pieces, int64_t dim, Operation *reader);
+/// Pieces one behind the other along a dimension; the only one itself.
+Value joinPieces(OpBuilder &builder, Location loc, ValueRange pieces, int64_t dim, WorkAttr work);
 
 /// A piece of a padding, and whether it is known to be zero. Null if other dimensions are padded, too, or by
 /// no constant. `source` stands for what is padded.

@@ -31,6 +31,8 @@ using namespace mlir::epl;
 
 static RankedTensorType getType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
+static WorkAttr getWork(Operation *op) { return op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr); }
+
 namespace {
 class StackWriter {
 public:
@@ -123,7 +125,7 @@ Value StackWriter::cutConcatenation(ConcatenateOp op, int64_t member) {
           createPiece(builder, op.getLoc(), getWhole(operand), {dim, first - offset, last - first}));
     offset += getType(operand).getDimSize(dim);
   }
-  return joinPieces(builder, pieces, dim, op);
+  return joinPieces(builder, op.getLoc(), pieces, dim, getWork(op));
 }
 
 Value StackWriter::cut(Value value, int64_t dim, int64_t member) {
@@ -147,10 +149,13 @@ Value StackWriter::cut(Value value, int64_t dim, int64_t member) {
 // Parts as what is whole
 //===----------------------------------------------------------------------===//
 
-/// What has parts as one tensor, for `reader`.
+/// What has parts as one tensor, of the work of `reader`; an argument where the first part is.
 Value StackWriter::join(Value value, Operation *reader) {
   OpBuilder builder = OpBuilder::atBlockEnd(block);
-  return joinPieces(builder, parts.lookup(value), getState(value).dim, reader);
+  WorkAttr work = reader ? getWork(reader)
+                         : WorkAttr::get(function.getContext(), stacks.getTaskGraph(0), WorkKind::forward);
+  return joinPieces(builder, reader ? reader->getLoc() : value.getLoc(), parts.lookup(value),
+                    getState(value).dim, work);
 }
 
 Value StackWriter::getWhole(Value value) {

@@ -65,3 +65,29 @@ func.func @marked(%x: tensor<4xf32>) -> tensor<4xf32> {
   %7 = epl.loop_last <0, trip_count = 3> 0 %6 : tensor<4xf32>
   return %7 : tensor<4xf32>
 }
+
+// -----
+
+// Of a loop in which the tracer marks some as gradients, the rest is backward work, too; without any marks data flow
+// says the kind of each op.
+
+// CHECK-LABEL: func.func @kinds
+// CHECK: math.tanh {{.*}}#epl.work<@tg0, backward>
+// CHECK-NEXT: epl.loop_carry {{.*}}#epl.work<@tg0, backward>
+// CHECK-NEXT: arith.addf {{.*}}#epl.work<@tg0, backward>
+// CHECK-NEXT: math.sin {{.*}}#epl.work<@tg0, backward>
+// CHECK-NEXT: epl.loop_last {{.*}}#epl.work<@tg0, backward>
+// CHECK-NEXT: epl.loop_carry {{.*}}#epl.work<@tg0, apply>
+// CHECK-NEXT: arith.mulf {{.*}}#epl.work<@tg0, apply>
+// CHECK-NEXT: epl.loop_last {{.*}}#epl.work<@tg0, apply>
+func.func @kinds(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = math.tanh %x : tensor<4xf32> loc("jit(step)/transpose(jvp(f))/tanh")
+  %1 = epl.loop_carry <0, trip_count = 3> 0 %x : tensor<4xf32> -> tensor<4xf32>
+  %2 = arith.addf %1, %0 : tensor<4xf32>
+  %3 = math.sin %2 : tensor<4xf32> loc("jit(step)/transpose(jvp(f))/sin")
+  %4 = epl.loop_last <0, trip_count = 3> 0 %3 : tensor<4xf32>
+  %5 = epl.loop_carry <1, trip_count = 3> 0 %4 : tensor<4xf32> -> tensor<4xf32>
+  %6 = arith.mulf %5, %x : tensor<4xf32>
+  %7 = epl.loop_last <1, trip_count = 3> 0 %6 : tensor<4xf32>
+  return %7 : tensor<4xf32>
+}

@@ -70,6 +70,28 @@ func.func @stacks(%x: tensor<4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>, tenso
   return %same, %own, %last : tensor<3x4xf32>, tensor<3x4xf32>, tensor<4xf32>
 }
 
+// The same where the loop is in scopes, whose results are of iterations if what they yield is.
+// CHECK-LABEL: func.func @stacks_in_scopes
+func.func @stacks_in_scopes(%x: tensor<4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>) {
+  %h = epl.loop_carry <0, trip_count = 3> 0 %x : tensor<4xf32> -> tensor<4xf32>
+  %next, %square = epl.replicate -> tensor<4xf32>, tensor<4xf32> {
+    %n = math.tanh %h : tensor<4xf32>
+    %s = arith.mulf %x, %x : tensor<4xf32>
+    epl.yield %n, %s : tensor<4xf32>, tensor<4xf32>
+  }
+  %last = epl.loop_last <0, trip_count = 3> 0 %next : tensor<4xf32>
+  // CHECK: %[[SCOPE:.*]]:2 = epl.replicate
+  // CHECK: %[[SAME:.*]] = linalg.generic {{.*}} ins(%{{.*}} : tensor<4xf32>)
+  // CHECK: %[[OWN:.*]] = epl.loop_stack <0, trip_count = 3> %{{.*}} : tensor<4xf32> -> tensor<3x4xf32>
+  // CHECK: epl.yield %[[SAME]], %[[OWN]]
+  %same, %own = epl.replicate -> tensor<3x4xf32>, tensor<3x4xf32> {
+    %a = epl.loop_stack <0, trip_count = 3> %square : tensor<4xf32> -> tensor<3x4xf32>
+    %b = epl.loop_stack <0, trip_count = 3> %next : tensor<4xf32> -> tensor<3x4xf32>
+    epl.yield %a, %b : tensor<3x4xf32>, tensor<3x4xf32>
+  }
+  return %same, %own : tensor<3x4xf32>, tensor<3x4xf32>
+}
+
 // Equal ops of two scopes stay two: nothing is merged here. Locations stay.
 // CHECK-LABEL: func.func @two_scopes
 func.func @two_scopes(%x: tensor<4x2xf32>) -> (tensor<4x2xf32>, tensor<4x2xf32>) {

@@ -77,6 +77,19 @@ func.func @step(%x: tensor<3x4xf32> {epl.role = "constant"}) -> (tensor<3x4xf32>
 
 // -----
 
+// CHECK: error: 'epl.loop_stack' op reads what is made of a value that leaves loop 0, expected all that leaves it to do so at once
+// CHECK: note: the loop is left here
+func.func @step(%w: tensor<4xf32> {epl.role = "constant"}) -> tensor<3x4xf32> {
+  %c = epl.loop_carry <0, trip_count = 3> 0 %w : tensor<4xf32> -> tensor<4xf32>
+  %d = math.exp %c : tensor<4xf32>
+  %l = epl.loop_last <0, trip_count = 3> 0 %d : tensor<4xf32>
+  %t = math.sin %l : tensor<4xf32>
+  %s = epl.loop_stack <0, trip_count = 3> %t : tensor<4xf32> -> tensor<3x4xf32>
+  return %s : tensor<3x4xf32>
+}
+
+// -----
+
 // Only micro-batches have loops in them.
 // CHECK: error: 'epl.loop_slice' op is of a loop over micro-batches, which only "epl-form-micro-batches" makes
 func.func @step(%x: tensor<3x4xf32> {epl.role = "constant"}) {
