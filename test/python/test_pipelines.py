@@ -56,6 +56,34 @@ def test_schedules_of_the_examples(name: str) -> None:
         np.testing.assert_array_equal(found, wanted)
 
 
+def skipping(ws: list[jax.Array], x: jax.Array) -> tuple[list[jax.Array], jax.Array]:
+    """What the first stage makes is added in later ones. The loss is linear: its gradient is of x alone."""
+
+    def loss(ws: list[jax.Array]) -> jax.Array:
+        h, first = x, jnp.zeros_like(x)
+        for stage, w in enumerate(ws):
+            with epl.replicate(name=f"stage{stage}"):
+                h = jnp.clip(h @ w, -3, 3)
+                first = h if stage == 0 else first
+                h = h + first if stage >= 2 else h
+        return 2 * (h * x).sum()
+
+    value, gradients = jax.value_and_grad(loss)(ws)
+    return [w - g for w, g in zip(ws, gradients, strict=True)], value
+
+
+@pytest.mark.parametrize("table", ["interleaved", "dualpipe-v-p2-m4", "zb-v-p2-m4"])
+def test_each_stage_of_a_mesh_makes_what_is_of_batches_alone(table: str) -> None:
+    arguments = whole_numbers(4, 16)[:2]
+    file = Path(__file__).parents[2] / "examples" / "schedules" / f"{table}.txt"
+    by_file = {"pipeline.schedule": str(file)}
+    config = {"pipeline.num_stages": 2} if table == "interleaved" else by_file
+    made = pipeline(skipping, 4, 2, "interleaved", state="ws", batch="x", config=config)
+    expected = jax.tree.leaves(jax.jit(skipping)(*arguments))
+    for found, wanted in zip(jax.tree.leaves(made(*arguments)), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 @pytest.mark.parametrize(
     ("stages", "config", "said"),
     [

@@ -12,7 +12,8 @@
 //   argument.
 //   The iterations of a loop over micro-batches are dealt out, too (a pipeline). A value that each of them
 //   sends is stacked and returned by the one function, and is the slice of an argument in the other: the type
-//   of the channel has a dimension of micro-batches. Only a schedule says in which order these are sent.
+//   of the channel has a dimension of micro-batches. Only a schedule says in which order these are sent, and
+//   in which order the stages of a mesh are done: each makes for itself what every reader makes again.
 // Invariant in: a global program, every op with its `epl.work`, every task graph on a mesh; those of the
 //   forward and backward work in the iterations of one loop are on one mesh, unless these are micro-batches.
 // Invariant out: the same; where there are several meshes, every function has its `epl.mesh`, and every
@@ -51,16 +52,17 @@ struct Clone {
   unsigned mesh;
   OpBuilder builder;
   IRMapping mapping{};
-  DenseMap<Value, Value> received{}; ///< all iterations' of a value that each receives
-  DenseMap<Value, Value> sent{};     ///< all iterations' of a value that each sends
+  DenseMap<Attribute, IRMapping> made{}; ///< by iterations for each task graph again
+  DenseMap<Value, Value> received{};     ///< all iterations' of a value that each receives
+  DenseMap<Value, Value> sent{};         ///< all iterations' of a value that each sends
 };
 
 /// Deals one function out to the meshes.
 class MeshSplitter {
 public:
   MeshSplitter(func::FuncOp function, const MeshAssignment &assignment, const MeshSignatures &signatures)
-      : function(function), body(function.front()), assignment(assignment), signatures(signatures),
-        builder(function) {}
+      : function(function), body(function.front()), loops(body), assignment(assignment),
+        signatures(signatures), builder(function) {}
 
   LogicalResult run();
 
@@ -68,14 +70,19 @@ private:
   LogicalResult write(unsigned mesh);
   FailureOr<func::FuncOp> declare(unsigned mesh, const Signature &signature);
   void writeBody(Clone &clone);
-  Value getClone(Value value, Clone &clone);
-  void cloneOp(Operation *op, Clone &clone);
+  Value getClone(Value value, FlatSymbolRefAttr taskgraph, Clone &clone);
+  void cloneOp(Operation *op, FlatSymbolRefAttr taskgraph, Clone &clone);
   void leave(LoopAttr loop, Clone &clone);
-  void setWork(Operation *op, unsigned mesh);
-  void setWork(Operation *op, Operation *maker, unsigned mesh);
+  /// Whether each task graph that reads what an op makes does so itself.
+  bool isOfReader(Operation *op) const {
+    return assignment.isRematerialized(op) && isOfMicroBatches(loops.getLoop(op));
+  }
+  FlatSymbolRefAttr getTaskGraph(Operation *op, FlatSymbolRefAttr reader, unsigned mesh);
+  void setWork(Operation *op, Operation *maker, FlatSymbolRefAttr taskgraph);
 
   func::FuncOp function;
   Block &body;
+  Loops loops;
   const MeshAssignment &assignment;
   const MeshSignatures &signatures;
   OpBuilder builder;
@@ -86,49 +93,54 @@ private:
 // Functions
 //===----------------------------------------------------------------------===//
 
-/// Work that moved here becomes that of a task graph of this mesh.
-void MeshSplitter::setWork(Operation *op, unsigned mesh) {
+/// The task graph of this mesh that does an op: its own; if that is of another mesh, `reader`'s; else the
+/// first. Null for an op without work.
+FlatSymbolRefAttr MeshSplitter::getTaskGraph(Operation *op, FlatSymbolRefAttr reader, unsigned mesh) {
   auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
   SmallVector<TaskGraphOp> own = getTaskGraphs(assignment.getMeshes()[mesh]);
   auto isNamed = [&](TaskGraphOp taskgraph) {
     return taskgraph.getSymNameAttr() == work.getTaskgraph().getAttr();
   };
   if (!work || own.empty() || llvm::any_of(own, isNamed))
-    return;
-  auto name = FlatSymbolRefAttr::get(own.front().getSymNameAttr());
-  op->setAttr(EplDialect::kWorkAttr, WorkAttr::get(op->getContext(), name, work.getKind()));
+    return work ? work.getTaskgraph() : FlatSymbolRefAttr();
+  return reader ? reader : FlatSymbolRefAttr::get(own.front().getSymNameAttr());
 }
 
-/// The work of what is sent is that of its maker.
-void MeshSplitter::setWork(Operation *op, Operation *maker, unsigned mesh) {
-  if (Attribute work = maker->getAttr(EplDialect::kWorkAttr))
-    op->setAttr(EplDialect::kWorkAttr, work);
-  setWork(op, mesh);
+/// `op` does the work of `maker`, in a task graph of this mesh.
+void MeshSplitter::setWork(Operation *op, Operation *maker, FlatSymbolRefAttr taskgraph) {
+  if (auto work = maker->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr); work && taskgraph)
+    op->setAttr(EplDialect::kWorkAttr, WorkAttr::get(op->getContext(), taskgraph, work.getKind()));
 }
 
-/// Clones `op`, and before it those ops that it reads and that every mesh makes for itself.
-void MeshSplitter::cloneOp(Operation *op, Clone &clone) {
+/// Clones `op`, and before it those ops that it reads and that every reader makes for itself.
+void MeshSplitter::cloneOp(Operation *op, FlatSymbolRefAttr taskgraph, Clone &clone) {
+  IRMapping values;
   for (Value value : getUsedValues(op))
-    getClone(value, clone);
-  setWork(clone.builder.clone(*op, clone.mapping), clone.mesh);
+    values.map(value, getClone(value, taskgraph, clone));
+  Operation *made = clone.builder.clone(*op, values);
+  setWork(made, op, taskgraph);
+  (isOfReader(op) ? clone.made[taskgraph] : clone.mapping).map(op->getResults(), made->getResults());
   ++numClones;
 }
 
-/// What a value is in the function. What an iteration receives is cut where it is read first: what stands
-/// before that may be sent before it comes.
-Value MeshSplitter::getClone(Value value, Clone &clone) {
+/// What a value is in the function, for a reader in `taskgraph`. What an iteration receives is cut where it
+/// is read first: what stands before that may be sent before it comes.
+Value MeshSplitter::getClone(Value value, FlatSymbolRefAttr taskgraph, Clone &clone) {
   if (Value known = clone.mapping.lookupOrNull(value))
+    return known;
+  if (Value known = clone.made[taskgraph].lookupOrNull(value))
     return known;
   Operation *producer = value.getDefiningOp();
   Value all = clone.received.lookup(value);
   if (!all) {
-    cloneOp(producer, clone);
-    return clone.mapping.lookup(value);
+    cloneOp(producer, isOfReader(producer) ? taskgraph : getTaskGraph(producer, taskgraph, clone.mesh),
+            clone);
+    return getClone(value, taskgraph, clone);
   }
   auto slice =
       LoopSliceOp::create(clone.builder, value.getLoc(), value.getType(), signatures.getMicroLoop(value),
                           /*reverse=*/UnitAttr(), all);
-  setWork(slice, producer, clone.mesh);
+  setWork(slice, producer, getTaskGraph(producer, taskgraph, clone.mesh));
   clone.mapping.map(value, slice);
   return slice;
 }
@@ -137,14 +149,14 @@ Value MeshSplitter::getClone(Value value, Clone &clone) {
 void MeshSplitter::leave(LoopAttr loop, Clone &clone) {
   for (Operation &op : body)
     if (leavesLoop(&op) && getEdgeLoop(&op) == loop && assignment.getMesh(&op) == clone.mesh)
-      getClone(op.getOperand(0), clone);
+      getClone(op.getOperand(0), getTaskGraph(&op, {}, clone.mesh), clone);
   for (const Channel &channel : signatures.getChannels()) {
     Value value = channel.value;
     if (channel.from != clone.mesh || signatures.getMicroLoop(value) != loop || clone.sent.contains(value))
       continue;
     auto stack = LoopStackOp::create(clone.builder, value.getLoc(), signatures.getChannelType(value), loop,
                                      /*reverse=*/UnitAttr(), clone.mapping.lookup(value));
-    setWork(stack, value.getDefiningOp(), clone.mesh);
+    setWork(stack, value.getDefiningOp(), getTaskGraph(value.getDefiningOp(), {}, clone.mesh));
     clone.sent[value] = stack;
   }
 }
@@ -157,7 +169,7 @@ void MeshSplitter::writeBody(Clone &clone) {
         isOfMicroBatches(loop) && leavesLoop(&op) && left.insert(loop).second)
       leave(loop, clone);
     if (!assignment.isRematerialized(&op) && assignment.getMesh(&op) == clone.mesh)
-      cloneOp(&op, clone);
+      cloneOp(&op, getTaskGraph(&op, {}, clone.mesh), clone);
   }
 }
 
@@ -197,7 +209,7 @@ LogicalResult MeshSplitter::write(unsigned mesh) {
   writeBody(clone);
   auto results = llvm::map_to_vector(signature.results, [&](Value value) {
     Value all = clone.sent.lookup(value);
-    return all ? all : getClone(value, clone);
+    return all ? all : getClone(value, {}, clone);
   });
   func::ReturnOp::create(clone.builder, body.getTerminator()->getLoc(), results);
   return success();

@@ -324,3 +324,39 @@ func.func @stacked(%x: tensor<2x8xf32> {epl.batch_dim = 1 : i64, epl.role = "bat
   %5 = math.exp %3 {epl.work = #epl.work<@tg1, forward>} : tensor<2x8xf32>
   return %4, %5 : tensor<2x8xf32>, tensor<2x8xf32>
 }
+
+// -----
+
+// Two stages on a mesh each make for themselves what iterations make of batches alone: a schedule says which comes
+// first. What another mesh makes so is work of the stage that reads it.
+
+// CHECK-LABEL: func.func @turns.mesh0
+// CHECK: %[[X0:.*]] = epl.loop_slice {{.*}} %[[X:arg0]] {epl.work = #epl.work<@tg0, forward>}
+// CHECK: math.exp %[[X0]] {epl.work = #epl.work<@tg0, forward>}
+// CHECK: %[[X2:.*]] = epl.loop_slice {{.*}} %[[X]] {epl.work = #epl.work<@tg2, forward>}
+// CHECK: %[[NEG:.*]] = linalg.generic {{.*}} ins(%[[X2]] : {{.*}}<@tg2, backward>
+// CHECK: arith.mulf %{{.*}}, %[[NEG]] {epl.work = #epl.work<@tg2, backward>}
+
+// CHECK-LABEL: func.func @turns.mesh1
+// CHECK-NOT: linalg.generic
+
+epl.mesh @mesh0 axes ["data"=1] first 0 strides [2]
+epl.mesh @mesh1 axes ["data"=1] first 1 strides [2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh0
+epl.taskgraph @tg1 strategy(<replicate, 1>) on @mesh1
+epl.taskgraph @tg2 strategy(<replicate, 1>) on @mesh0
+func.func @turns(%x: tensor<2x8xf32> {epl.role = "batch", epl.batch_dim = 1 : i64}) -> tensor<2x8xf32> {
+  %0 = epl.loop_slice <0, trip_count = 2, micro_batches = true> %x {epl.work = #epl.work<@tg0, forward>} : tensor<2x8xf32> -> tensor<8xf32>
+  %1 = math.exp %0 {epl.work = #epl.work<@tg0, forward>} : tensor<8xf32>
+  %2 = math.tanh %1 {epl.work = #epl.work<@tg1, forward>} : tensor<8xf32>
+  %e = tensor.empty() {epl.work = #epl.work<@tg1, backward>} : tensor<8xf32>
+  %3 = linalg.generic {indexing_maps = [affine_map<(d) -> (d)>, affine_map<(d) -> (d)>], iterator_types = ["parallel"]}
+      ins(%0 : tensor<8xf32>) outs(%e : tensor<8xf32>) attrs = {epl.work = #epl.work<@tg1, backward>} {
+  ^bb0(%a: f32, %o: f32):
+    %n = arith.negf %a : f32
+    linalg.yield %n : f32
+  } -> tensor<8xf32>
+  %4 = arith.mulf %2, %3 {epl.work = #epl.work<@tg2, backward>} : tensor<8xf32>
+  %5 = epl.loop_stack <0, trip_count = 2, micro_batches = true> %4 {epl.work = #epl.work<@tg2, backward>} : tensor<8xf32> -> tensor<2x8xf32>
+  return %5 : tensor<2x8xf32>
+}
