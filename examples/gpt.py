@@ -4,7 +4,7 @@ A flax model, an optax optimizer, dropout, for one device; what makes the step p
 `with epl.auto_stages(...)` and the decorator. Run it by `scripts/demo gpt`, or in the repository's
 environment:
 
-    python examples/gpt.py [--devices cpu:2] [--steps 300] [--trace gpt.json]
+    python examples/gpt.py [--devices cpu:2] [--steps 300] [--layers 4] [--width 128] [--trace gpt.json]
 
 With stages it is a pipeline: the compiler cuts it so that the largest stage is least, each stage has devices
 of its own, and the batch goes through them in micro-batches:
@@ -28,7 +28,7 @@ import optax
 import epl
 
 LICENSES = Path("/usr/share/common-licenses")
-LAYERS, WIDTH, HEADS, LENGTH, BATCH = 4, 128, 4, 64, 32
+HEADS, LENGTH, BATCH = 4, 64, 32
 DROPOUT = 0.1
 COMPARED = 10  # steps that jax.jit makes too
 
@@ -36,11 +36,13 @@ COMPARED = 10  # steps that jax.jit makes too
 class Block(nn.Module):
     """Attention over what came before, then a perceptron, each added to what comes in."""
 
+    width: int
+
     @nn.compact
     def __call__(self, x: jax.Array, train: bool) -> jax.Array:
         attention = nn.MultiHeadDotProductAttention(HEADS, dropout_rate=DROPOUT, deterministic=not train)
         x = x + attention(nn.LayerNorm()(x), mask=nn.make_causal_mask(x[..., 0]))
-        h = nn.Dense(WIDTH)(nn.gelu(nn.Dense(4 * WIDTH)(nn.LayerNorm()(x))))
+        h = nn.Dense(self.width)(nn.gelu(nn.Dense(4 * self.width)(nn.LayerNorm()(x))))
         return x + nn.Dropout(DROPOUT, deterministic=not train)(h)
 
 
@@ -48,13 +50,15 @@ class GPT(nn.Module):
     """Logits [batch, length, vocabulary] of the character after each of `tokens` [batch, length]."""
 
     vocabulary: int
+    layers: int
+    width: int
 
     @nn.compact
     def __call__(self, tokens: jax.Array, train: bool = False) -> jax.Array:
-        positions = nn.Embed(LENGTH, WIDTH)(jnp.arange(tokens.shape[1]))
-        x = nn.Embed(self.vocabulary, WIDTH)(tokens) + positions
-        for _ in range(LAYERS):
-            x = Block()(x, train)
+        positions = nn.Embed(LENGTH, self.width)(jnp.arange(tokens.shape[1]))
+        x = nn.Embed(self.vocabulary, self.width)(tokens) + positions
+        for _ in range(self.layers):
+            x = Block(self.width)(x, train)
         return nn.Dense(self.vocabulary)(nn.LayerNorm()(x))
 
 
@@ -126,15 +130,15 @@ def show_progress(done: int, total: int, begin: float, loss: float) -> None:
     print(line, end="\r" if rewrite else "\n", flush=True)
 
 
-def train(devices: str, steps: int, trace: str, stages: int, config: dict[str, Any]) -> None:
+def train(args: argparse.Namespace, config: dict[str, Any]) -> None:
     """Train, compare the first steps with jax.jit, write."""
-    text = Text()
-    model = GPT(len(text.characters))
+    text, devices, steps = Text(), args.devices, args.steps
+    model = GPT(len(text.characters), args.layers, args.width)
     schedule = optax.warmup_cosine_decay_schedule(0, 3e-3, min(20, steps - 1), steps)
     optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(schedule, eps=1e-6))
-    params = model.init(jax.random.key(0), jnp.zeros((1, LENGTH), jnp.int32))
+    params = jax.jit(model.init)(jax.random.key(0), jnp.zeros((1, LENGTH), jnp.int32))
     first = [params, optimizer.init(params), jax.random.key(1)]
-    train_step = make_step(model, optimizer, stages)
+    train_step = make_step(model, optimizer, args.stages)
     size = sum(leaf.size for leaf in jax.tree.leaves(params))
     print(f"{size:,} parameters, {len(text.tokens):,} characters, {len(text.characters)} different ones")
 
@@ -162,7 +166,7 @@ def train(devices: str, steps: int, trace: str, stages: int, config: dict[str, A
 
     print("What it writes:\n")
     print(sample(model, state[0], text, "The license ", 400))
-    with compiled.trace(trace):
+    with compiled.trace(args.trace):
         *state, loss = compiled(*state, next(text.batches(1)))
 
     plan = compiled.plan
@@ -173,7 +177,7 @@ def train(devices: str, steps: int, trace: str, stages: int, config: dict[str, A
     print(f"  kernels             {plan.num_kernels}")
     print(f"  collectives         {plan.num_collectives}")
     print(f"  arena               {plan.arena_bytes:,} bytes on each device")
-    print(f"  timeline            {Path(trace).resolve()} (open it at ui.perfetto.dev)")
+    print(f"  timeline            {Path(args.trace).resolve()} (open it at ui.perfetto.dev)")
     if worst > 1e-5 or not float(losses[-1]) < float(losses[0]):
         sys.exit("error: expected a falling loss, within 1e-5 of jax.jit at first")
 
@@ -184,16 +188,19 @@ def main() -> None:
     parser.add_argument("--devices", default="cpu:2", help="the devices to train on (default cpu:2)")
     parser.add_argument("--steps", type=int, default=300, help="training steps (default 300)")
     parser.add_argument("--trace", default="gpt.json", help="the timeline's file (default gpt.json)")
+    parser.add_argument("--layers", type=int, default=4, help="blocks of the model (default 4)")
+    parser.add_argument("--width", type=int, default=128, help=f"a multiple of {HEADS} heads (default 128)")
     parser.add_argument("--stages", type=int, default=1, help="stages of a pipeline (default 1: none)")
     parser.add_argument("--micro-batches", type=int, default=1, help="parts of the batch (default 1)")
     parser.add_argument("--schedule", default="1f1b", help="the order of micro-batches (default 1f1b)")
     args = parser.parse_args()
-    if args.steps < COMPARED:
-        parser.error(f"argument --steps: expected at least {COMPARED}, found {args.steps}")
-    if args.stages < 1:
-        parser.error(f"argument --stages: expected at least 1, found {args.stages}")
+    for name, least in (("steps", COMPARED), ("layers", 1), ("stages", 1)):
+        if (found := getattr(args, name)) < least:
+            parser.error(f"argument --{name}: expected at least {least}, found {found}")
+    if args.width < 1 or args.width % HEADS:
+        parser.error(f"argument --width: expected a multiple of {HEADS} heads, found {args.width}")
     config = {"pipeline.num_micro_batch": args.micro_batches, "pipeline.strategy": args.schedule}
-    train(args.devices, args.steps, args.trace, args.stages, config)
+    train(args, config)
 
 
 if __name__ == "__main__":
