@@ -14,6 +14,7 @@ import pytest
 
 import epl
 from pipeline_steps import stages
+from steps import assert_near
 
 Step = Callable[..., Any]
 
@@ -97,6 +98,47 @@ def test_ops_that_mix_samples(step: Step, reader: str) -> None:
     assert (
         " of every sample; expected statistics of each micro-batch (`with epl.per_micro_batch():`), or one "
         'micro-batch ("pipeline.num_micro_batch")' in found
+    )
+
+
+def gated(layers: list[jax.Array], gate: jax.Array, x: jax.Array) -> tuple[list[jax.Array], jax.Array]:
+    """A mean weighted by a product with `gate`: each gradient reads the sum of all weights."""
+
+    def loss(layers: list[jax.Array]) -> jax.Array:
+        weights = jax.nn.sigmoid(x @ gate).sum(axis=1)
+        h = x
+        for w in layers:
+            h = jnp.tanh(h @ w)
+        return (h.sum(axis=1) * weights).sum() / weights.sum()
+
+    value, gradients = jax.value_and_grad(loss)(layers)
+    return [w - 0.1 * g for w, g in zip(layers, gradients, strict=True)], value
+
+
+WIDTH, LAYERS = 32, 4
+# An iteration does three products of each layer, but none for the gradient of the batch, and the gate's.
+MOST = WIDTH * (3 * LAYERS - 1) // (16 - 1)
+
+
+def gated_arguments(columns: int) -> list[Any]:
+    random = np.random.default_rng(0)
+    layers = [random.normal(size=(WIDTH, WIDTH)).astype("f") * 0.2 for _ in range(LAYERS)]
+    return [layers, *(random.normal(size=shape).astype("f") for shape in ((WIDTH, columns), (16, WIDTH)))]
+
+
+def test_a_sum_of_a_sixteenth_of_the_multiply_adds_is_made_before() -> None:
+    config = {"pipeline.num_micro_batch": 4}
+    made = epl.parallelize(gated, state="layers", batch="x", devices=1, config=config)
+    arguments = gated_arguments(MOST)
+    assert_near(made(*arguments), jax.jit(gated)(*arguments), 1e-5)
+
+
+def test_a_sum_of_more_multiply_adds_is_an_error() -> None:
+    found = message_of(gated, gated_arguments(MOST + 1), num_micro_batch=4)
+    assert found.startswith(line_of(gated, "/ weights.sum()"))
+    assert (
+        "mixes samples across micro-batches: it reads a value of the whole batch, which takes dot_general"
+        in found
     )
 
 
