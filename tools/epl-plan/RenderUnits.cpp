@@ -4,7 +4,6 @@
 #include "Units.h"
 #include "Xml.h"
 
-#include "runtime/Error.h"
 #include "runtime/plan/model/Parts.h"
 #include "runtime/plan/schedule/Render.h"
 #include "runtime/plan/simulate/UnitTimes.h"
@@ -36,8 +35,7 @@ constexpr const char *kStyle = R"(
 )";
 
 schedule::Run drawnUnits(const plan::PlanT &plan, const PlanRun &run) {
-  if (scheduleText(plan).empty())
-    throw Error("the plan has no units to draw: it was compiled for a step without micro-batches");
+  checkHasUnits(plan, "to draw");
   return unitsOf(plan, run);
 }
 

@@ -95,6 +95,11 @@ static std::vector<std::vector<double>> estimates(const plan::PlanT &plan, const
   return nanoseconds;
 }
 
+void checkHasUnits(const plan::PlanT &plan, const std::string &purpose) {
+  if (tablesOf(plan).empty())
+    throw Error("the plan has no units " + purpose + ": it was compiled for a step without micro-batches");
+}
+
 static schedule::Costs costsOf(std::vector<double> times) {
   for (double &time : times)
     time *= nanosecondsInMicrosecond;
@@ -103,6 +108,7 @@ static schedule::Costs costsOf(std::vector<double> times) {
 
 static void setTimes(Simulation &simulation, const plan::PlanT &plan, const SimulationOptions &options) {
   if (!options.times.empty()) {
+    checkHasUnits(plan, "that --times are of");
     schedule::Costs costs = costsOf(options.times);
     simulation.assumptions.nanoseconds = commandTimes(plan, costs);
     simulation.times = "F " + timeText(costs.forward) + ", I " + timeText(costs.input) + ", W " +

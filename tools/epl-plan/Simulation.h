@@ -40,7 +40,7 @@ struct Simulation {
   std::optional<PlanRun> recorded; // a step of the timeline
 };
 
-/// Needs a verified plan. Throws Error: a timeline that is none of the plan.
+/// Needs a verified plan. Throws Error: a timeline that is none of the plan, times of units that it has not.
 Simulation simulatePlan(const plan::PlanT &plan, const SimulationOptions &options);
 
 /// Makespan, bubble, what each mesh does and waits for, and how that grows with the time of messages.
@@ -54,6 +54,9 @@ std::vector<std::string> meshDevices(const plan::PlanT &plan);
 
 /// "schedule 1f1b of 2 stages and 8 micro-batches"; "" if there is no loop over micro-batches.
 std::string scheduleText(const plan::PlanT &plan);
+
+/// Throws Error if there is no loop over micro-batches; `purpose` says what asks for its units: "to draw".
+void checkHasUnits(const plan::PlanT &plan, const std::string &purpose);
 
 } // namespace epl::runtime::tool
 
