@@ -21,6 +21,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/SplitAxes.h"
+#include "dialect/Stages.h"
 #include "passes/annotate/Arrivals.h"
 #include "passes/annotate/Passes.h"
 
@@ -75,6 +76,25 @@ static SmallVector<Attribute> getAxes(OpBuilder &builder, TaskGraphs taskgraphs,
 using Meshes = SmallVector<SmallVector<TaskGraphOp>>;
 
 static TaskGraphOp getFirst(TaskGraphs taskgraphs) { return taskgraphs.front(); }
+
+/// The stages that `epl-find-stages` will deal work out to.
+static size_t countFound(TaskGraphs taskgraphs) {
+  size_t found = 0;
+  for (TaskGraphOp taskgraph : taskgraphs)
+    found += getStages(taskgraph).size();
+  return found;
+}
+
+/// What task graphs are to the user: "1 scope and 3 found stages".
+static std::string describe(TaskGraphs taskgraphs) {
+  auto count = [](size_t number, StringRef what) {
+    return (Twine(number) + " " + what + (number == 1 ? "" : "s")).str();
+  };
+  size_t found = countFound(taskgraphs), scopes = taskgraphs.size() - found;
+  if (found == 0)
+    return count(scopes, "scope");
+  return (scopes == 0 ? "" : count(scopes, "scope") + " and ") + count(found, "found stage");
+}
 
 /// The devices of one replica of the model.
 static int64_t sumCounts(const Meshes &meshes) {
@@ -164,22 +184,22 @@ private:
   /// Deals the task graphs out to meshes.
   FailureOr<Meshes> deal(TaskGraphs taskgraphs) const {
     size_t count = numStages > 0 ? size_t(numStages) : taskgraphs.size();
-    auto refuse = [&] { return emitError(getFirst(taskgraphs).getLoc()) << taskgraphs.size(); };
+    auto refuse = [&] { return emitError(getFirst(taskgraphs).getLoc()) << describe(taskgraphs); };
     if (!stageMeshes.empty() && stageMeshes.size() != taskgraphs.size())
-      return refuse() << " scopes, but the schedule has " << stageMeshes.size()
-                      << " stages, expected one for each";
+      return refuse() << ", but the schedule has " << stageMeshes.size() << " stages, expected one for each"
+                      << (countFound(taskgraphs) ? "; `epl.auto_stages` says how many are found" : "");
     if (stageMeshes.empty() && taskgraphs.size() % count != 0)
-      return refuse() << " scopes on " << count << " stages (pipeline.num_stages), expected a multiple";
+      return refuse() << " on " << count << " meshes (pipeline.num_stages), expected a multiple";
     Meshes meshes(count);
     for (auto [index, taskgraph] : llvm::enumerate(taskgraphs)) {
       size_t mesh = stageMeshes.empty() ? index % count : size_t(stageMeshes[index]);
       if (mesh >= count)
-        return refuse() << " scopes on " << count << " meshes, but one is on mesh " << mesh;
+        return refuse() << " on " << count << " meshes, but one is on mesh " << mesh;
       meshes[mesh].push_back(taskgraph);
     }
     for (auto [mesh, own] : llvm::enumerate(meshes))
       if (own.empty())
-        return refuse() << " scopes on " << count << " meshes, but none is on mesh " << mesh;
+        return refuse() << " on " << count << " meshes, but none is on mesh " << mesh;
       else if (failed(verifyAlike(own)))
         return failure();
     return meshes;

@@ -64,7 +64,8 @@ KEYS: dict[str, Key] = {
     "pipeline.num_stages": Key(
         -1,
         "On the devices of how many stages the scopes of a step are in turn: of 8 scopes on 4, each has two. "
-        "-1: each scope has devices of its own. With auto.auto_parallel: how many stages are found.",
+        "-1: each scope has devices of its own, or those that a table (pipeline.schedule) says. Beside a "
+        "table it is the number of its meshes. With auto.auto_parallel: how many stages are found.",
         has_effect=True,
         least=-1,
     ),

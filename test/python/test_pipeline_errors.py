@@ -228,11 +228,59 @@ def test_a_unit_of_no_stage(tmp_path: Path) -> None:
     assert "2 scopes, but the schedule has 3 stages, expected one for each" in found
 
 
+V = str(Path(__file__).parents[2] / "examples" / "schedules" / "zb-v-p2-m4.txt")
+
+
 def test_a_v_has_two_stages_on_each_mesh() -> None:
-    table = Path(__file__).parents[2] / "examples" / "schedules" / "zb-v-p2-m4.txt"
-    found = of_stages(2, num_micro_batch=4, schedule=str(table))
+    found = of_stages(2, num_micro_batch=4, schedule=V)
     assert found.startswith(line_of(stages, "with epl.replicate(name"))
     assert "2 scopes, but the schedule has 4 stages, expected one for each" in found
+
+
+def test_a_table_says_on_how_many_meshes_stages_are() -> None:
+    found = of_stages(4, devices=4, num_micro_batch=4, num_stages=4, schedule=V)
+    assert found == (
+        '"pipeline.num_stages": 4 meshes, but the table of the schedule has 2, expected as many, or to be '
+        "left out: a table says on which mesh each stage is"
+    )
+    config = {"pipeline.num_micro_batch": 4, "pipeline.num_stages": 2, "pipeline.schedule": V}
+    made = epl.parallelize(stages, batch="x", devices=2, config=config)
+    assert "4 stages, 4 micro-batches by zb-v" in made.lower([ones(5, 5)] * 4, ones(12, 5)).compile().layout
+
+
+def layers(ws: list[jax.Array], x: jax.Array) -> jax.Array:
+    for w in ws:
+        x = jnp.tanh(x @ w)
+    return (x * x).sum()
+
+
+def test_a_table_of_more_stages_than_are_found() -> None:
+    arguments = [[ones(5, 5)] * 5, ones(12, 5)]
+    config = {
+        "auto.auto_parallel": True,
+        "pipeline.num_stages": 2,
+        "pipeline.num_micro_batch": 4,
+        "pipeline.schedule": V,
+    }
+    with pytest.raises(epl.CompileError) as error:
+        epl.parallelize(layers, batch="x", devices=2, config=config).lower(*arguments).compile()
+    assert str(error.value) == (
+        '"pipeline.num_stages": 2 stages are found, but the table of the schedule has 4, expected as many'
+    )
+    config["pipeline.num_stages"] = 4
+    made = epl.parallelize(layers, batch="x", devices=2, config=config)
+    assert "4 stages, 4 micro-batches by zb-v" in made.lower(*arguments).compile().layout
+
+    def in_scope(ws: list[jax.Array], x: jax.Array) -> jax.Array:
+        with epl.auto_stages(3):
+            return layers(ws, x)
+
+    found = message_of(in_scope, arguments, devices=2, num_micro_batch=4, schedule=V)
+    assert found.startswith(line_of(in_scope, "with epl.auto_stages"))
+    assert (
+        "3 found stages, but the schedule has 4 stages, expected one for each; `epl.auto_stages` says how "
+        "many are found" in found
+    )
 
 
 def test_interleaved_stages() -> None:
@@ -244,4 +292,4 @@ def test_interleaved_stages() -> None:
     found = of_stages(4, num_micro_batch=4, num_stages=2)
     assert 'schedule "preferbackward" has 1 stage on each mesh, found 2' in found
     found = of_stages(3, num_micro_batch=4, num_stages=2, strategy="interleaved")
-    assert "3 scopes on 2 stages (pipeline.num_stages), expected a multiple" in found
+    assert "3 scopes on 2 meshes (pipeline.num_stages), expected a multiple" in found

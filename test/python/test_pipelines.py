@@ -87,7 +87,7 @@ def test_each_stage_of_a_mesh_makes_what_is_of_batches_alone(table: str) -> None
 @pytest.mark.parametrize(
     ("stages", "config", "said"),
     [
-        (3, {"pipeline.num_stages": 2}, r"3 scopes on 2 stages \(pipeline.num_stages\), expected a multiple"),
+        (3, {"pipeline.num_stages": 2}, r"3 scopes on 2 meshes \(pipeline.num_stages\), expected a multiple"),
         (4, {"pipeline.num_stages": 2}, "those with as many are interleaved"),
         (2, {"pipeline.strategy": "interleaved"}, "those with as many are gpipe"),
         (4, {"pipeline.num_stages": 4, "pipeline.num_micro_batch": 3}, "not divisible by 3 micro-batches"),

@@ -20,7 +20,7 @@
 // V: @tg2 {{.*}} on @mesh1
 // V: @tg3 {{.*}} on @mesh0
 
-// MULTIPLE: 4 scopes on 3 stages (pipeline.num_stages), expected a multiple
+// MULTIPLE: 4 scopes on 3 meshes (pipeline.num_stages), expected a multiple
 // COUNT: 4 scopes, but the schedule has 2 stages, expected one for each
 // EMPTY: 4 scopes on 2 meshes, but none is on mesh 1
 // RANGE: 4 scopes on 2 meshes, but one is on mesh 2
