@@ -28,7 +28,13 @@ Group = list[Strategy]
 _shown: dict[str, dict[Any, Any]] = {}  # by file, as `warnings` keeps it for a module
 
 
-def advise(program: adapter.Program, name: str, layout: str, arguments: Sequence[adapter.Argument]) -> str:
+def advise(
+    program: adapter.Program,
+    name: str,
+    layout: str,
+    arguments: Sequence[adapter.Argument],
+    options: Sequence[str],
+) -> str:
     """Warns of what is not parallel in a compiled step; which scopes share devices, "" if all are one.
 
     Args:
@@ -37,6 +43,7 @@ def advise(program: adapter.Program, name: str, layout: str, arguments: Sequence
       layout: of its plan: `cpu:2 = data 2, 4 micro-batches`, with brackets round each of several meshes,
         and the schedule of a pipeline.
       arguments: of the step.
+      options: that it was compiled with.
     """
     devices, _, axes = layout.partition(" = ")
     axes, micro, _ = re.sub(r"(, \d+ stages)?, \d+ micro-batches", "\n", axes).partition("\n")
@@ -45,19 +52,21 @@ def advise(program: adapter.Program, name: str, layout: str, arguments: Sequence
     has_batch = any(argument.batch_dim is not None for argument in arguments)
     if copies > 1 and not has_batch and "epl.constrain" not in program.text:
         _warn_no_batch(program, name, layout, all(argument.role == "state" for argument in arguments))
-    groups = _groups(program.scopes, count_devices(devices))
+    stages = sum(scope.stages for scope in program.scopes)
+    is_staged = f", {stages} stages" in layout or any(each.startswith("--num-stages") for each in options)
+    groups = _groups(program.scopes, count_devices(devices), is_staged)
     if len(meshes) == len(groups) > 1 and not micro:
         _warn_stages(groups, name, layout)
     return _describe(groups, program.scopes, meshes, count_devices(devices))
 
 
-def _groups(scopes: Sequence[Strategy], devices: int) -> list[Group]:
+def _groups(scopes: Sequence[Strategy], devices: int, is_staged: bool) -> list[Group]:
     """The scopes that are one task graph, as passes/annotate/FormTaskgraphs.cpp forms them.
 
-    Each scope has devices of its own; but scopes without a name, of one kind and count, are one scope where
-    the devices are no multiple of what all scopes together ask for.
+    Scopes without a name, of one kind and count, are one scope where the devices are no multiple of what all
+    scopes together ask for, unless a number of stages, or a table, says how scopes share devices.
     """
-    suffice = devices % max(1, _wanted(scopes)) == 0
+    suffice = is_staged or devices % max(1, _wanted(scopes)) == 0
     groups: dict[object, Group] = {}
     for index, scope in enumerate(scopes):
         alone = suffice or scope.name
@@ -75,14 +84,27 @@ def _describe(groups: list[Group], scopes: Sequence[Strategy], meshes: Sequence[
     if len(scopes) < 2 or devices < 2:
         return ""
     if len(meshes) > 1:
-        listed = f": {', '.join(map(_listed, groups))}" if len(groups) == len(meshes) else ""
-        number = f"{len(groups)} scopes" if listed else "scopes"
-        return f"{number}, devices of their own{listed}; `cluster.colocate_split_and_replicate` shares them"
+        return _describe_meshes(groups, len(meshes))
     if len(groups) > 1:
         return f"{len(groups)} scopes share the devices: {', '.join(map(_listed, groups))}"
     wanted = _wanted(scopes)
     why = f", since {devices} devices are no multiple of {wanted}" if devices % wanted else ""
     return f"{len(scopes)} scopes are one{why}: {_listed(scopes)}"
+
+
+def _describe_meshes(groups: list[Group], meshes: int) -> str:
+    """Each scope, or each stage that is found in one, has a mesh; or a mesh has several of them."""
+    listed = ", ".join(_listed(group) + _cut(group[0].stages) for group in groups)
+    stages = sum(group[0].stages for group in groups)
+    if stages == meshes:
+        said = f"{len(groups)} scopes, devices of their own: {listed}", "shares them"
+    else:
+        said = f"{stages} stages on {meshes} meshes: {listed}", "puts all on one"
+    return f"{said[0]}; `cluster.colocate_split_and_replicate` {said[1]}"
+
+
+def _cut(stages: int) -> str:
+    return f" in {stages} stages" if stages > 1 else ""
 
 
 def _listed(group: Sequence[Strategy]) -> str:

@@ -220,7 +220,7 @@ class Lowered:
     def _compile_and_tell(self) -> Compiled:
         compiled = self._compile(reference=False)
         name = self.signature.name
-        scopes = advise(self.program, name, compiled.layout, self.arguments)
+        scopes = advise(self.program, name, compiled.layout, self.arguments, self.options)
         about = self.precision.explain_options if self.precision.logs else ()
         said = [scopes, self.precision.remark(), *(self._explain(about) if about else [])]
         lines = [f"{name}: {compiled.layout}", *(f"  {line}" for line in said if line)]

@@ -229,6 +229,40 @@ def test_the_layout_says_which_scopes_share_devices(
     assert rest == ([f"  {expected.format(**texts)}"] if expected else [])
 
 
+V = {
+    "pipeline.num_micro_batch": 4,
+    "pipeline.schedule": str(Path(__file__).parents[2] / "examples" / "schedules" / "zb-v-p2-m4.txt"),
+}
+IN_TURN = {"pipeline.num_stages": 2}
+INTERLEAVED = {**IN_TURN, "pipeline.num_micro_batch": 2, "pipeline.strategy": "interleaved"}
+
+
+@pytest.mark.parametrize("config", [V, IN_TURN, INTERLEAVED])
+@pytest.mark.parametrize("named", [True, False])
+def test_the_layout_says_that_meshes_have_several_stages(
+    named: bool, config: dict[str, Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"stage{index}" if named else None for index in range(4)]
+    check(layers(*(functools.partial(epl.replicate, name=name) for name in names)), W, X, config=config)
+    layout, advice = capfd.readouterr().err.splitlines()
+    place = f"({HERE}:{line_of(layers, 'with scope()')})"
+    listed = ", ".join(f'replicate "{name}" {place}' if name else f"replicate {place}" for name in names)
+    assert layout.startswith("stacked: cpu:2 = [data 1] + [data 1]")
+    assert advice == (
+        f"  4 stages on 2 meshes: {listed}; `cluster.colocate_split_and_replicate` puts all on one"
+    )
+
+
+def test_the_layout_says_in_how_many_stages_a_scope_is_cut(capfd: pytest.CaptureFixture[str]) -> None:
+    scopes = functools.partial(epl.auto_stages, 2, name="body"), functools.partial(epl.replicate, name="head")
+    check(layers(*scopes), W, X, devices=3)
+    place = f"({HERE}:{line_of(layers, 'with scope()')})"
+    assert capfd.readouterr().err.splitlines()[1] == (
+        f'  2 scopes, devices of their own: replicate "body" {place} in 2 stages, replicate "head" {place}; '
+        "`cluster.colocate_split_and_replicate` shares them"
+    )
+
+
 def shapes(caplog: pytest.LogCaptureFixture, parallel: Any, calls: Any) -> list[str]:
     """What is said at INFO about compiling anew in calls."""
     with caplog.at_level("INFO", "epl"):
