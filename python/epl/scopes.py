@@ -249,6 +249,9 @@ def per_micro_batch() -> PerMicroBatch:
     PyTorch's running mean and variance are; numbers of the step itself, such as N / (N - 1) of an unbiased
     variance, stay those of the batch. Of anything else that is made of them what is done once, such as what
     the step returns, gets the mean over the micro-batches.
+
+    Samples that are compared with one another are no statistic: sorts, contrastive losses and graphs whose
+    nodes read each other need the whole batch, in this scope, too, and so one micro-batch.
     """
     return PerMicroBatch()
 

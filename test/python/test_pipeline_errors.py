@@ -87,18 +87,51 @@ def ordered(w: jax.Array, x: jax.Array) -> jax.Array:
     return (best * jnp.arange(best.shape[0])).sum()
 
 
-@pytest.mark.parametrize(
-    ("step", "reader"),
-    [(normalized, "h.mean(axis=0)"), (contrastive, "h @ h.T"), (ordered, "jnp.sort(scores)")],
+def graph(w: jax.Array, x: jax.Array, edges: jax.Array) -> jax.Array:
+    h = jnp.tanh(x @ w)
+    return h[edges].sum()
+
+
+STATISTIC = (
+    " of every sample; expected statistics of each micro-batch (made in `with epl.per_micro_batch():`), or "
+    'one micro-batch ("pipeline.num_micro_batch")'
 )
-def test_ops_that_mix_samples(step: Step, reader: str) -> None:
-    found = message_of(jax.value_and_grad(step), [ones(64, 64), ones(8, 64)], num_micro_batch=2)
+COMPARED = (
+    'one micro-batch ("pipeline.num_micro_batch"): where samples are compared with one another '
+    "`epl.per_micro_batch()` is of no help, as it is for statistics, such as means and maxima"
+)
+
+
+@pytest.mark.parametrize(
+    ("step", "samples", "reader", "expected"),
+    [
+        (normalized, 8, "h.mean(axis=0)", STATISTIC),
+        (contrastive, 8, "h @ h.T", COMPARED),
+        (contrastive, 512, "h @ h.T", COMPARED),  # most work is not what makes the samples
+        (ordered, 8, "jnp.sort(scores)", COMPARED),
+    ],
+)
+def test_ops_that_mix_samples(step: Step, samples: int, reader: str, expected: str) -> None:
+    found = message_of(jax.value_and_grad(step), [ones(64, 64), ones(samples, 64)], num_micro_batch=2)
     assert found.startswith(line_of(step, reader))
     assert "mixes samples across micro-batches: it reads a value of the whole batch, which takes " in found
-    assert (
-        " of every sample; expected statistics of each micro-batch (`with epl.per_micro_batch():`), or one "
-        'micro-batch ("pipeline.num_micro_batch")' in found
-    )
+    assert expected in found
+
+
+@pytest.mark.parametrize(
+    ("step", "reader"), [(contrastive, "h @ h.T"), (ordered, "jnp.sort(scores)"), (graph, "h[edges]")]
+)
+def test_samples_that_are_compared_are_no_statistics(step: Step, reader: str) -> None:
+    """The scope that is said to help elsewhere is not said in it."""
+    scoped = jax.value_and_grad(epl.per_micro_batch()(step))
+    of_graph = [ones(8, 64), jnp.zeros(12, "i")]
+    arguments = [ones(64, 64), *(of_graph if step is graph else [ones(8, 64)])]
+    batch = ("x", "edges") if step is graph else "x"
+    found = message_of(scoped, arguments, batch=batch, num_micro_batch=2)
+    assert found.startswith(line_of(step, reader))
+    assert "mixes samples across micro-batches" in found
+    assert COMPARED in found
+    assert "with epl.per_micro_batch" not in found
 
 
 def gated(layers: list[jax.Array], gate: jax.Array, x: jax.Array) -> tuple[list[jax.Array], jax.Array]:
@@ -149,14 +182,11 @@ def test_a_step_without_a_batch() -> None:
 
 
 def test_indices_into_another_batch() -> None:
-    def graph(nodes: jax.Array, edges: jax.Array) -> jax.Array:
-        h = jnp.tanh(nodes @ ones(5, 3))
-        return h[edges].sum()
-
-    arguments = [ones(8, 5), jnp.zeros(12, "i")]
-    found = message_of(graph, arguments, batch=("nodes", "edges"), num_micro_batch=2)
+    arguments = [ones(64, 64), ones(8, 64), jnp.zeros(12, "i")]
+    found = message_of(graph, arguments, batch=("x", "edges"), num_micro_batch=2)
     assert found.startswith(line_of(graph, "h[edges]"))
     assert "mixes samples across micro-batches" in found
+    assert COMPARED in found
 
 
 def of_stages(count: int, devices: int = 2, **config: Any) -> str:

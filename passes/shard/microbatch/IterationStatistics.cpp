@@ -48,6 +48,7 @@ private:
   void writeEstimates();
   LogicalResult writeLeaving(Operation *op);
   bool isAddend(ReshardOp enter) const;
+  LogicalResult refuse(ReshardOp enter) const;
   LogicalResult writeEntering();
 
   func::FuncOp function;
@@ -310,6 +311,19 @@ bool StatisticsFinder::isAddend(ReshardOp enter) const {
   });
 }
 
+/// Says what an iteration cannot read of what each makes of statistics.
+LogicalResult StatisticsFinder::refuse(ReshardOp enter) const {
+  if (getState(enter.getResult()).partial)
+    return enter->emitError() << "adds to whole numbers what each micro-batch makes of statistics in "
+                                 "`epl.per_micro_batch()`, of which the mean is taken; expected "
+                                 "floating-point numbers";
+  return enter->emitError()
+         << "mixes samples across micro-batches: it reads of each sample what each micro-batch makes of "
+            "statistics; expected what is the same for all samples, or one micro-batch "
+            "(\"pipeline.num_micro_batch\"): where samples are compared with one another "
+            "`epl.per_micro_batch()` is of no help, as it is for statistics, such as means and maxima";
+}
+
 /// What is added to a pending statistic, or differs from one iteration to the next, is added by each
 /// iteration in part instead of by the first one.
 LogicalResult StatisticsFinder::writeEntering() {
@@ -320,10 +334,7 @@ LogicalResult StatisticsFinder::writeEntering() {
     bool isFloat = isa<FloatType>(enter.getType().getElementType());
     bool isShared = getState(enter.getResult()).partial && isFloat;
     if (isOfIteration && !isShared)
-      return enter->emitError()
-             << "reads of each sample, or as a whole number, what each micro-batch makes of "
-                "statistics in `epl.per_micro_batch()`; expected what is the same for all "
-                "samples";
+      return refuse(enter);
     if (isShared && (isOfIteration || isAddend(enter)))
       enter->setAttr(EplDialect::kPerMicroBatchAttr, UnitAttr::get(enter.getContext()));
   }

@@ -234,6 +234,29 @@ static Operation *findMostExpensive(Value value, const DenseSet<Operation *> &op
   return most;
 }
 
+/// Whether samples are compared with one another by what an exit is for: it joins them, or is a sum for each
+/// of them. No scope makes that a statistic of a micro-batch.
+bool LoopAssignment::comparesSamples(ReshardOp exit) const {
+  auto enter = dyn_cast<ReshardOp>(readers.lookup(exit));
+  return getState(exit.getOperand()).isSharded() || (enter && getState(enter.getResult()).isSharded());
+}
+
+/// Says that an iteration reads what loops before would do too much for.
+static LogicalResult refuse(Operation *reader, Operation *product, bool comparesSamples) {
+  InFlightDiagnostic error =
+      reader->emitError()
+      << "mixes samples across micro-batches: it reads a value of the whole batch, which takes "
+      << describeOp(product) << " of every sample; expected "
+      << (comparesSamples ? ""
+                          : "statistics of each micro-batch (made in `with epl.per_micro_batch():`), or ")
+      << "one micro-batch (\"pipeline.num_micro_batch\")"
+      << (comparesSamples ? ": where samples are compared with one another `epl.per_micro_batch()` is of no "
+                            "help, as it is for statistics, such as means and maxima"
+                          : "");
+  error.attachNote(product->getLoc()) << "the value takes this product of every sample";
+  return error;
+}
+
 LogicalResult LoopAssignment::verifyCost(const BatchPass &pass) const {
   StepCosts costs(rules);
   auto getCost = [&](Operation *op) { return costs.isContraction(op) ? costs.getMultiplyAdds(op) : 0; };
@@ -248,21 +271,19 @@ LogicalResult LoopAssignment::verifyCost(const BatchPass &pass) const {
     iteration += double(getCost(op));
   if (before * kLeastRatio <= iteration)
     return success();
-  Operation *most = nullptr, *reader = nullptr;
+  // Of several exits that which has no remedy but one, if it is too much by itself; else the most expensive.
+  std::pair<bool, int64_t> worst = {false, -1};
+  Operation *product = nullptr, *reader = nullptr;
   for (const Loop &loop : pass.before)
-    for (ReshardOp exit : loop.exits)
-      if (Operation *own = findMostExpensive(exit.getOperand(), ops, getCost);
-          !most || getCost(own) > getCost(most)) {
-        most = own;
+    for (ReshardOp exit : loop.exits) {
+      Operation *most = findMostExpensive(exit.getOperand(), ops, getCost);
+      bool isTooMuch = double(getCost(most)) * kLeastRatio > iteration;
+      std::pair<bool, int64_t> cost = {isTooMuch && comparesSamples(exit), getCost(most)};
+      if (worst < cost) {
+        worst = cost;
+        product = most;
         reader = readers.lookup(exit);
       }
-  InFlightDiagnostic error =
-      reader->emitError() << "mixes samples across micro-batches: it reads a value of the whole batch, which "
-                             "takes "
-                          << describeOp(most)
-                          << " of every sample; expected statistics of each micro-batch "
-                             "(`with epl.per_micro_batch():`), or one micro-batch "
-                             "(\"pipeline.num_micro_batch\")";
-  error.attachNote(most->getLoc()) << "the value takes this product of every sample";
-  return failure();
+    }
+  return refuse(reader, product, worst.first);
 }

@@ -80,6 +80,7 @@ private:
   void delay();
   LogicalResult verifyCarried() const;
   std::vector<BatchPass> assign();
+  bool comparesSamples(ReshardOp exit) const;
   LogicalResult verifyCost(const BatchPass &pass) const;
   bool isExit(Operation *op) const;
   void findNeeded();

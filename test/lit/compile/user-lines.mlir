@@ -2,7 +2,7 @@
 
 // An error and its notes name lines of the user's, not those of packages that they call.
 
-// CHECK: {{^}}model.py:8:4: error: mixes samples across micro-batches: it reads a value of the whole batch, which takes contraction train.py:5 of every sample; expected statistics of each micro-batch (`with epl.per_micro_batch():`), or one micro-batch
+// CHECK: {{^}}model.py:8:4: error: mixes samples across micro-batches: it reads a value of the whole batch, which takes contraction train.py:5 of every sample; expected statistics of each micro-batch (made in `with epl.per_micro_batch():`), or one micro-batch
 // CHECK-NOT: site-packages
 // CHECK: {{^}}train.py:20:1: note: called from
 // CHECK-NOT: site-packages

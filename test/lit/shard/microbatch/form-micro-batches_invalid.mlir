@@ -38,7 +38,7 @@ func.func @main(%x: tensor<8x4xf32> {epl.role = "batch", epl.batch_dim = 0 : i64
     linalg.yield %r : f32
   } -> tensor<8x4xf32>
   %none = arith.constant {epl.work = #epl.work<@tg0, forward>} dense<0.0> : tensor<8x8xf32>
-  // expected-error@+1 {{mixes samples across micro-batches: it reads a value of the whole batch}}
+  // expected-error@+1 {{it reads a value of the whole batch, which takes contraction form-micro-batches_invalid.mlir:32 of every sample; expected one micro-batch ("pipeline.num_micro_batch"): where samples are compared with one another `epl.per_micro_batch()` is of no help, as it is for statistics}}
   %1 = linalg.generic {indexing_maps = [affine_map<(n, m, k) -> (n, k)>, affine_map<(n, m, k) -> (m, k)>, affine_map<(n, m, k) -> (n, m)>],
                        iterator_types = ["parallel", "parallel", "reduction"], epl.work = #epl.work<@tg0, forward>}
       ins(%0, %0 : tensor<8x4xf32>, tensor<8x4xf32>) outs(%none : tensor<8x8xf32>) {
@@ -82,7 +82,7 @@ func.func @main(%x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64},
     linalg.yield %r : f32
   } -> tensor<f32>
   %empty = tensor.empty() {epl.work = #epl.work<@tg0, forward>} : tensor<8xf32>
-  // expected-error@+1 {{reads of each sample, or as a whole number, what each micro-batch makes of statistics}}
+  // expected-error@+1 {{mixes samples across micro-batches: it reads of each sample what each micro-batch makes of statistics; expected what is the same for all samples, or one micro-batch}}
   %scaled = linalg.generic {indexing_maps = [affine_map<(n) -> (n)>, affine_map<(n) -> ()>, affine_map<(n) -> (n)>], iterator_types = ["parallel"],
                             epl.work = #epl.work<@tg0, forward>, epl.per_micro_batch}
       ins(%w, %sum : tensor<8xf32>, tensor<f32>) outs(%empty : tensor<8xf32>) {
