@@ -57,6 +57,11 @@ def add_to_collection(tensors: jax.Array | Sequence[jax.Array], key: str) -> Non
     several samples, as behind batch normalization, that work is done once more for the micro-batches. An
     array that the step does not return stays a name.
 
+    All micro-batches count alike, also those that `pad_batch` has padded. Of padding alone a mean over real
+    samples is NaN, and so is a mean of it in `LOCAL_MEAN_OBJECTS`. Put the sum over real samples and their
+    number, `mask.sum()`, into `LOCAL_SUM_OBJECTS` and divide them, or leave the mean out of collections: then
+    it is that of the batch.
+
     Arrays of "checkpoints" are kept for the gradient where the setting `gradient_checkpoint.type` is
     "collection": what lies between them is computed again. Under `jax.vmap` the arrays of all elements are.
 

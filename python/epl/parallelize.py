@@ -298,7 +298,10 @@ def parallelize(
         of the batch, such as BatchNorm's, need the mask too; its size is `mask.sum()`, where `x.shape[0]` is
         that of the padded one. A result that depends on what is padded is an error of the first such call.
         Where batches differ in length, the argument `edges` has a mask of its own, the parameter
-        `mask_edges`, by which it is padded and cut; `mask` is that of all arguments without one.
+        `mask_edges`, by which it is padded and cut; `mask` is that of all arguments without one. Of
+        micro-batches the last ones may be padding alone: what is of each micro-batch (results in `LOCAL_`
+        collections, statistics in `epl.per_micro_batch()`) divides by `jnp.maximum(mask.sum(), 1)`, or it is
+        NaN there.
       debug: whether the step shows what `jax.debug.print` and `jax.debug.callback` in it show: whole values,
         in the order of the program, when the step has ended; a call waits for that. They are further results
         of the plan. Otherwise they are left out, with one warning.

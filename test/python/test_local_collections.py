@@ -329,6 +329,28 @@ def test_samples_of_padded_batches() -> None:
     refused(step, "a value for each sample, of which pad_batch cuts", epl.ArgumentError, pad_batch=True)
 
 
+def test_micro_batches_of_padding_alone() -> None:
+    """Sums make the mean of the real samples, as does a mean that is in no collection."""
+
+    def step(x: jax.Array, mask: Any = None) -> Any:
+        total, count = (jnp.tanh(x).sum(axis=1) * mask).sum(), mask.sum()
+        mean = total / count
+        means, safe = jnp.sqrt(mean**2), total / jnp.maximum(count, 1)
+        epl.add_to_collection([total, count], KEYS.LOCAL_SUM_OBJECTS)
+        epl.add_to_collection([means, safe], KEYS.LOCAL_CONCAT_OBJECTS)
+        return total, count, mean, means, safe
+
+    x = labelled()[1][:10]
+    made = in_micro_batches(step, 4, 2, batch="x", pad_batch=True)
+    total, count, mean, means, safe = made(x)
+    expected = np.tanh(x).sum(axis=1)
+    assert count == 10
+    np.testing.assert_allclose([total / count, mean], expected.mean(), rtol=1e-5)
+    assert np.isnan(means).tolist() == [False, False, False, True]  # as the documents say
+    parts = [expected[:4].mean(), expected[4:8].mean(), expected[8:].mean(), 0]
+    np.testing.assert_allclose(safe, parts, rtol=1e-5)
+
+
 def test_steps_that_take_no_micro_batch() -> None:
     keys = [KEYS.LOCAL_MEAN_OBJECTS]
     number = "write the size of the batch, not a number"
