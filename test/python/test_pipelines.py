@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -305,6 +306,22 @@ def test_memory_grows_with_micro_batches_in_flight_alone() -> None:
     few, many = (compiled_mlp(count, "1f1b").plan.arena_bytes for count in (8, 32))
     assert many < 1.05 * few
     assert compiled_mlp(32, "gpipe").plan.arena_bytes > 3 * many
+
+
+def arenas(compiled: Any) -> np.ndarray:
+    """The bytes of a device of each mesh."""
+    whole, *meshes = re.findall(r"^arena (\d+) bytes$", compiled.plan.dump(), re.MULTILINE)
+    assert whole == "0"
+    return np.array(meshes, np.int64)
+
+
+def test_each_micro_batch_that_is_kept_takes_the_same_memory() -> None:
+    """GPipe keeps 8 or 32 on each mesh, 1F1B 4, 3, 2 and 1."""
+    few, all_kept, in_turn = (
+        arenas(compiled_mlp(count, name)) for count, name in ((8, "gpipe"), (32, "gpipe"), (32, "1f1b"))
+    )
+    of_one = (all_kept - few) / (32 - 8)
+    np.testing.assert_allclose((all_kept - in_turn) / (32 - np.array([4, 3, 2, 1])), of_one, rtol=0.05)
 
 
 def test_a_table_is_a_schedule(tmp_path: Path) -> None:
