@@ -4,6 +4,7 @@
 
 #include "dialect/Bytes.h"
 #include "dialect/Sharding.h"
+#include "passes/shard/analysis/AppliedWork.h"
 #include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/Elementwise.h"
 #include "passes/shard/analysis/FactorChoice.h"
@@ -100,37 +101,11 @@ LoopAttr MeshAssignment::getUnitLoop(Operation *op) const {
   return isOfMicroBatches(loop) ? LoopAttr() : loop;
 }
 
-/// The ops that depend on no batch, nor on what an iteration of a loop makes.
-DenseSet<Operation *> MeshAssignment::findLeaves() const {
-  DenseSet<Operation *> leaves;
-  auto isLeaf = [&](Value value) {
-    Operation *producer = value.getDefiningOp();
-    return producer ? leaves.contains(producer) : !isBatch(cast<BlockArgument>(value));
-  };
-  for (Operation &op : body.without_terminator())
-    if (!loops.getLoop(&op) && llvm::all_of(getUsedValues(&op), isLeaf))
-      leaves.insert(&op);
-  return leaves;
-}
-
-/// Gradients are applied by ops of the kind apply, and by those on states alone of which nobody else reads
-/// the result: a decayed moment, a count of steps.
+/// What applies gradients, but what is made of constants.
 void MeshAssignment::findUnplaced() {
-  DenseSet<Operation *> leaves = findLeaves();
-  auto isUnplacedUse = [&](OpOperand &use) {
-    Operation *user = body.findAncestorOpInBlock(*use.getOwner());
-    return isa<func::ReturnOp>(user) ? bool(getUpdatedArgument(function, use.getOperandNumber()))
-                                     : unplaced.contains(user);
-  };
-  for (Operation &op : llvm::reverse(body.without_terminator())) {
-    WorkAttr work = getWork(&op);
-    if (free.contains(&op) || !work || getMicroBatchLoop(loops.getLoop(&op)))
-      continue;
-    bool isLeaf = work.getKind() == WorkKind::forward && leaves.contains(&op) && !op.use_empty() &&
-                  llvm::all_of(op.getUses(), isUnplacedUse);
-    if (work.getKind() == WorkKind::apply || isLeaf)
-      unplaced.insert(&op);
-  }
+  unplaced = findAppliedWork(function);
+  for (Operation *op : free)
+    unplaced.erase(op);
 }
 
 /// The ops that are placed together: those of a loop.

@@ -45,7 +45,6 @@ public:
 
 private:
   void findRematerialized();
-  DenseSet<Operation *> findLeaves() const;
   void findUnplaced();
   void settleLoops();
   void placeFixed();

@@ -4,6 +4,7 @@
 
 #include "dialect/Bytes.h"
 #include "dialect/Machine.h"
+#include "passes/shard/analysis/AppliedWork.h"
 #include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/Elementwise.h"
 #include "passes/shard/analysis/Rules.h"
@@ -18,11 +19,12 @@ using namespace mlir::epl;
 
 WorkChain::WorkChain(func::FuncOp function, TaskGraphOp taskgraph)
     : function(function), body(function.front()) {
+  DenseSet<Operation *> applied = findAppliedWork(function);
   for (Operation &op : body.without_terminator())
     if (auto work = op.getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
         work && work.getTaskgraph().getAttr() == taskgraph.getSymNameAttr()) {
       ops.push_back(&op);
-      kinds[&op] = work.getKind();
+      kinds[&op] = applied.contains(&op) ? WorkKind::apply : work.getKind();
     }
   findSamples();
   findChain();

@@ -75,6 +75,7 @@ private:
   func::FuncOp function;
   Block &body;
   SmallVector<Operation *> ops;
+  /// Of forward work that is done with what applies gradients (AppliedWork.h), that kind.
   DenseMap<Operation *, WorkKind> kinds;
   /// What depends on a batch, of any task graph.
   DenseSet<Operation *> samples;

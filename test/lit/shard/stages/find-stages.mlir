@@ -1,5 +1,6 @@
 // RUN: epl-opt %s --split-input-file --epl-annotate=devices=2 --epl-find-stages | FileCheck %s
 // RUN: epl-opt %s --split-input-file --epl-annotate --epl-find-stages | FileCheck %s --check-prefix=ONE
+// RUN: epl-opt %s --split-input-file --epl-annotate=devices=2 --epl-find-stages=explain -o /dev/null 2>&1 | FileCheck %s --check-prefix=SAYS
 
 // Three products, and one of eight times the work, which is a stage by itself. What stands between two products is
 // with the first of them, up to the last of the narrowest places. On one device nothing is cut.
@@ -91,4 +92,58 @@ func.func @tied(%w: tensor<8x8xf32> {epl.role = "state"},
   %dw = arith.addf %dw1, %dw0 : tensor<8x8xf32> loc(#back0)
   %new = arith.subf %w, %dw : tensor<8x8xf32> loc("jit(step)/sub")
   return %new : tensor<8x8xf32>
+}
+
+// -----
+
+// Two layers of a stack on each mesh. What decays the rows is done with what applies gradients, where they are: neither
+// the rows nor their gradients cross, only the samples between the layers and their gradient.
+
+// SAYS: 4 blocks in 2 stages: {{.*}}, 512 bytes are sent
+// SAYS-NEXT: stage | blocks
+// SAYS-NEXT: | 0 | 0 to 1 | {{.*}} | 256 |
+// SAYS-NEXT: | 1 | 2 to 3 | {{.*}} | 256 |
+// CHECK-LABEL: func.func @decayed
+// CHECK-COUNT-2: linalg.generic {{.*}}"reduction"{{.*}}#epl.work<@tg0, forward>
+// CHECK-COUNT-2: linalg.generic {{.*}}"reduction"{{.*}}#epl.work<@tg0_1, forward>
+#fwd = loc("jit(step)/jvp(epl.s0)/dot")
+#bwd = loc("jit(step)/transpose(jvp(epl.s0))/dot")
+module attributes {epl.machine = #epl.machine<kind = "cpu", compute = <f64 = 80000000000, f32 = 80000000000, f16 = 80000000000>,
+    memory = <bytes = 4294967296, bytes_per_second = 20000000000, latency_ns = 100>,
+    within_process = <bytes_per_second = 1000000000000, latency_ns = 1>,
+    between_processes = <bytes_per_second = 1000000000000, latency_ns = 1>,
+    between_nodes = <bytes_per_second = 1000000000000, latency_ns = 1>>} {
+  func.func @decayed(%w: tensor<4x8x8xf32> {epl.role = "state"},
+                     %x: tensor<8x8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64})
+      -> (tensor<4x8x8xf32> {epl.updates = 0 : i64})
+      attributes {epl.scopes = {s0 = #epl.scope<replicate, 1, "">}, epl.stages = {s0 = 2}} {
+    %zero = arith.constant dense<0.0> : tensor<8x8xf32> loc(#fwd)
+    %w0 = tensor.extract_slice %w[0, 0, 0] [1, 8, 8] [1, 1, 1] : tensor<4x8x8xf32> to tensor<8x8xf32> loc(#fwd)
+    %h0 = linalg.matmul ins(%x, %w0 : tensor<8x8xf32>, tensor<8x8xf32>) outs(%zero : tensor<8x8xf32>) -> tensor<8x8xf32> loc(#fwd)
+    %w1 = tensor.extract_slice %w[1, 0, 0] [1, 8, 8] [1, 1, 1] : tensor<4x8x8xf32> to tensor<8x8xf32> loc(#fwd)
+    %h1 = linalg.matmul ins(%h0, %w1 : tensor<8x8xf32>, tensor<8x8xf32>) outs(%zero : tensor<8x8xf32>) -> tensor<8x8xf32> loc(#fwd)
+    %w2 = tensor.extract_slice %w[2, 0, 0] [1, 8, 8] [1, 1, 1] : tensor<4x8x8xf32> to tensor<8x8xf32> loc(#fwd)
+    %h2 = linalg.matmul ins(%h1, %w2 : tensor<8x8xf32>, tensor<8x8xf32>) outs(%zero : tensor<8x8xf32>) -> tensor<8x8xf32> loc(#fwd)
+    %w3 = tensor.extract_slice %w[3, 0, 0] [1, 8, 8] [1, 1, 1] : tensor<4x8x8xf32> to tensor<8x8xf32> loc(#fwd)
+    %y = linalg.matmul ins(%h2, %w3 : tensor<8x8xf32>, tensor<8x8xf32>) outs(%zero : tensor<8x8xf32>) -> tensor<8x8xf32> loc(#fwd)
+    %gzero = arith.constant dense<0.0> : tensor<8x8xf32> loc(#bwd)
+    %d3 = linalg.matmul ins(%h2, %y : tensor<8x8xf32>, tensor<8x8xf32>) outs(%gzero : tensor<8x8xf32>) -> tensor<8x8xf32> loc(#bwd)
+    %g2 = linalg.matmul ins(%y, %w3 : tensor<8x8xf32>, tensor<8x8xf32>) outs(%gzero : tensor<8x8xf32>) -> tensor<8x8xf32> loc(#bwd)
+    %d2 = linalg.matmul ins(%h1, %g2 : tensor<8x8xf32>, tensor<8x8xf32>) outs(%gzero : tensor<8x8xf32>) -> tensor<8x8xf32> loc(#bwd)
+    %g1 = linalg.matmul ins(%g2, %w2 : tensor<8x8xf32>, tensor<8x8xf32>) outs(%gzero : tensor<8x8xf32>) -> tensor<8x8xf32> loc(#bwd)
+    %d1 = linalg.matmul ins(%h0, %g1 : tensor<8x8xf32>, tensor<8x8xf32>) outs(%gzero : tensor<8x8xf32>) -> tensor<8x8xf32> loc(#bwd)
+    %g0 = linalg.matmul ins(%g1, %w1 : tensor<8x8xf32>, tensor<8x8xf32>) outs(%gzero : tensor<8x8xf32>) -> tensor<8x8xf32> loc(#bwd)
+    %d0 = linalg.matmul ins(%x, %g0 : tensor<8x8xf32>, tensor<8x8xf32>) outs(%gzero : tensor<8x8xf32>) -> tensor<8x8xf32> loc(#bwd)
+    %r0 = tensor.expand_shape %d0 [[0, 1], [2]] output_shape [1, 8, 8] : tensor<8x8xf32> into tensor<1x8x8xf32> loc(#bwd)
+    %r1 = tensor.expand_shape %d1 [[0, 1], [2]] output_shape [1, 8, 8] : tensor<8x8xf32> into tensor<1x8x8xf32> loc(#bwd)
+    %r2 = tensor.expand_shape %d2 [[0, 1], [2]] output_shape [1, 8, 8] : tensor<8x8xf32> into tensor<1x8x8xf32> loc(#bwd)
+    %r3 = tensor.expand_shape %d3 [[0, 1], [2]] output_shape [1, 8, 8] : tensor<8x8xf32> into tensor<1x8x8xf32> loc(#bwd)
+    %g = epl.concatenate %r0, %r1, %r2, %r3 dim 0
+        : (tensor<1x8x8xf32>, tensor<1x8x8xf32>, tensor<1x8x8xf32>, tensor<1x8x8xf32>) -> tensor<4x8x8xf32> loc(#bwd)
+    %rate = arith.constant dense<0.5> : tensor<4x8x8xf32>
+    %decay = arith.mulf %w, %rate : tensor<4x8x8xf32> loc("jit(step)/mul")
+    %sum = arith.addf %g, %decay : tensor<4x8x8xf32> loc("jit(step)/add")
+    %new = arith.subf %w, %sum : tensor<4x8x8xf32> loc("jit(step)/sub")
+    return %new : tensor<4x8x8xf32>
+  }
 }
