@@ -187,6 +187,18 @@ static std::optional<unsigned> getWinner(const Votes &votes) {
   return best == votes.end() ? std::nullopt : std::optional(best->first);
 }
 
+/// Where a value is as far as it is known yet: an argument that one mesh alone reads will be there.
+std::optional<unsigned> MeshAssignment::getKnownMesh(Value value) const {
+  if (Operation *producer = value.getDefiningOp())
+    return isPlaced(producer) ? std::optional(places.lookup(producer)) : std::nullopt;
+  SmallVector<Operation *> readers = getReaders(value);
+  auto getPlace = [&](Operation *reader) { return places.lookup(reader); };
+  if (isBatch(cast<BlockArgument>(value)) || readers.empty() ||
+      !llvm::all_equal(llvm::map_range(readers, getPlace)))
+    return std::nullopt;
+  return getPlace(readers.front());
+}
+
 /// What an op would have others send is least where most of what it reads is. Ties go to what it reads first.
 void MeshAssignment::placeByOperands() {
   for (Operation &op : body.without_terminator()) {
@@ -195,9 +207,9 @@ void MeshAssignment::placeByOperands() {
     Votes votes;
     for (Operation *member : getUnit(&op))
       for (Value value : getSources(member))
-        if (Operation *producer = value.getDefiningOp();
-            producer && isPlaced(producer) && isa<RankedTensorType>(value.getType()))
-          votes[places.lookup(producer)] += getBytes(value);
+        if (std::optional<unsigned> mesh = getKnownMesh(value);
+            mesh && isa<RankedTensorType>(value.getType()))
+          votes[*mesh] += getBytes(value);
     if (std::optional<unsigned> mesh = getWinner(votes))
       place(&op, *mesh);
   }

@@ -7,7 +7,8 @@
 //   ----------------------------------------+----------------------------------------------------------------
 //   forward and backward work of a scope    | that of its task graph
 //   work that applies gradients             | where most of what it reads is: the optimizer's state is with
-//                                           | the parameter, and that with the op that makes its gradient
+//                                           | the parameter, that with the op that makes its gradient, and
+//                                           | the norm of a parameter with the work that reads it
 //   made of constants, or of inputs less    | every mesh that reads it computes it itself (rematerialized)
 //   than half as large                      |
 //   a batch, and what iterations over       | every mesh that reads it
@@ -61,6 +62,7 @@ private:
   SmallVector<Operation *> getReaders(Value value) const;
   SetVector<Value> getSources(Operation *op) const;
   std::optional<unsigned> getStamped(Operation *op) const;
+  std::optional<unsigned> getKnownMesh(Value value) const;
   void place(Operation *op, unsigned mesh);
 
   func::FuncOp function;

@@ -360,3 +360,61 @@ func.func @turns(%x: tensor<2x8xf32> {epl.role = "batch", epl.batch_dim = 1 : i6
   %5 = epl.loop_stack <0, trip_count = 2, micro_batches = true> %4 {epl.work = #epl.work<@tg2, backward>} : tensor<8xf32> -> tensor<2x8xf32>
   return %5 : tensor<2x8xf32>
 }
+
+// -----
+
+#fwd0 = #epl.work<@tg0, forward>
+#bwd0 = #epl.work<@tg0, backward>
+#fwd1 = #epl.work<@tg1, forward>
+#apply0 = #epl.work<@tg0, apply>
+
+epl.mesh @mesh0 axes ["data"=1]
+epl.mesh @mesh1 axes ["data"=1]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh0
+epl.taskgraph @tg1 strategy(<replicate, 1>) on @mesh1
+
+// What states alone make is where the parameter is that it reads, whatever its work says: the sum of @w1's elements, of
+// which a number goes to the other mesh, and an average of @w1 that is a state of its own.
+
+// CHECK-LABEL: func.func @of_states.mesh0
+// CHECK-SAME: %[[W0:[^:]+]]: tensor<8xf32> {epl.position = 0 : i64
+// CHECK-SAME: %[[X:[^:]+]]: tensor<8xf32> {epl.batch_dim = 0 : i64
+// CHECK-SAME: %[[SUM:[^:]+]]: tensor<f32> {epl.channel = 1 : i64})
+// CHECK-SAME: -> (tensor<8xf32> {epl.position = 0 : i64, epl.updates = 0 : i64}, tensor<8xf32> {epl.channel = 0 : i64})
+// CHECK-LABEL: func.func @of_states.mesh1
+// CHECK-SAME: %[[W1:[^:]+]]: tensor<8xf32> {epl.position = 1 : i64
+// CHECK-SAME: %[[AVERAGE:[^:]+]]: tensor<8xf32> {epl.position = 2 : i64
+// CHECK-SAME: %{{[^:]+}}: tensor<8xf32> {epl.batch_dim = 0 : i64, epl.channel = 0 : i64})
+// CHECK-SAME: -> (tensor<8xf32> {epl.position = 1 : i64, epl.updates = 0 : i64}, tensor<8xf32> {epl.position = 2 : i64, epl.updates = 1 : i64}, tensor<8xf32> {epl.position = 3 : i64}, tensor<f32> {epl.channel = 1 : i64})
+// CHECK-DAG: linalg.generic {{.*}} ins(%[[W1]] : tensor<8xf32>)
+// CHECK-DAG: %[[OLD:.*]] = arith.mulf %[[AVERAGE]]
+// CHECK: %[[OWN:.*]] = arith.mulf %[[W1]]
+// CHECK: arith.addf %[[OLD]], %[[OWN]]
+func.func public @of_states(%w0: tensor<8xf32> {epl.role = "state"}, %w1: tensor<8xf32> {epl.role = "state"},
+                            %average: tensor<8xf32> {epl.role = "state"},
+                            %x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64})
+    -> (tensor<8xf32> {epl.updates = 0 : i64}, tensor<8xf32> {epl.updates = 1 : i64},
+        tensor<8xf32> {epl.updates = 2 : i64}, tensor<8xf32>) {
+  %h = arith.mulf %x, %w0 {epl.work = #fwd0} : tensor<8xf32>
+  %y = arith.mulf %h, %w1 {epl.work = #fwd1} : tensor<8xf32>
+  %dw0 = arith.mulf %x, %h {epl.work = #bwd0} : tensor<8xf32>
+  %zero = arith.constant {epl.work = #fwd0} dense<0.0> : tensor<f32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>], iterator_types = ["reduction"]}
+      ins(%w1 : tensor<8xf32>) outs(%zero : tensor<f32>) attrs = {epl.work = #fwd0} {
+  ^bb0(%e: f32, %so_far: f32):
+    %0 = arith.addf %so_far, %e : f32
+    linalg.yield %0 : f32
+  } -> tensor<f32>
+  %new0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%dw0, %sum : tensor<8xf32>, tensor<f32>) outs(%w0 : tensor<8xf32>) attrs = {epl.work = #apply0} {
+  ^bb0(%g: f32, %s: f32, %w: f32):
+    %0 = arith.mulf %g, %s : f32
+    %1 = arith.subf %w, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<8xf32>
+  %half = arith.constant {epl.work = #fwd0} dense<0.5> : tensor<8xf32>
+  %old = arith.mulf %average, %half {epl.work = #fwd0} : tensor<8xf32>
+  %own = arith.mulf %w1, %half {epl.work = #fwd0} : tensor<8xf32>
+  %newAverage = arith.addf %old, %own {epl.work = #fwd0} : tensor<8xf32>
+  return %new0, %w1, %newAverage, %y : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}
