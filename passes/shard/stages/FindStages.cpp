@@ -2,9 +2,9 @@
 //
 // Problem: a step is to be a pipeline of p stages, and nobody has said which op is in which.
 // Method: the work of the task graph is a chain of blocks (WorkChain.h), cut where the largest stage is least
-//   (StageCuts.h). Costs are those of the machine: multiply-adds and memory of each block, forward and
-//   backward, on one replica; bytes and messages of what stages send. Ops are stamped with the task graph of
-//   their stage, so that all passes behind see what a user would have written with p scopes.
+//   (StageCuts.h). Costs are those of the machine (WorkCosts.h): multiply-adds and memory of each block,
+//   forward and backward, on one replica; bytes and messages of what stages send. Ops are stamped with the
+//   task graph of their stage, so that all passes behind see what a user would have written with p scopes.
 // Invariant in: a global program, every op with its `epl.work`, every task graph on a mesh; no loops in the
 //   forward and backward work of a task graph with `epl.stages`.
 // Invariant out: the same, and no task graph has `epl.stages`.
@@ -19,6 +19,7 @@
 #include "passes/shard/Passes.h"
 #include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/stages/StageReport.h"
+#include "passes/shard/stages/WorkCosts.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/Statistic.h"
@@ -55,7 +56,9 @@ static int64_t getNumReplicas(MeshOp mesh) {
   return replicas;
 }
 
-static StageChain makeChain(const WorkChain &work, ArrayRef<TaskGraphOp> stages, int64_t microBatches) {
+static StageChain makeChain(func::FuncOp function, const WorkChain &work, ArrayRef<TaskGraphOp> stages,
+                            int64_t microBatches) {
+  WorkCosts costs(function, work);
   StageChain chain{work.getNumBlocks(), {}, {}};
   chain.stages.reserve(stages.size());
   int64_t replicas = 1;
@@ -64,10 +67,10 @@ static StageChain makeChain(const WorkChain &work, ArrayRef<TaskGraphOp> stages,
     MachineAttr machine = getMachine(mesh);
     LinkAttr link = getMeshLink(machine);
     replicas = getNumReplicas(mesh);
-    chain.stages.push_back({work.getSeconds(machine, replicas), 1 / double(link.getBytesPerSecond()),
+    chain.stages.push_back({costs.getSeconds(machine, replicas), 1 / double(link.getBytesPerSecond()),
                             double(link.getLatencyNs()) / 1e9});
   }
-  chain.values = work.getValues(replicas, microBatches);
+  chain.values = costs.getValues(replicas, microBatches);
   return chain;
 }
 
@@ -148,7 +151,7 @@ struct FindStages : epl::impl::FindStagesPassBase<FindStages> {
     WorkChain work(function, stages.front());
     if (failed(verifyWork(function, stages.front(), work, stages.size())))
       return failure();
-    StageChain chain = makeChain(work, stages, microBatches);
+    StageChain chain = makeChain(function, work, stages, microBatches);
     std::optional<StageCuts> cuts = findStageCuts(chain);
     numBlocks += chain.numBlocks;
     numStages += stages.size();

@@ -27,12 +27,10 @@ namespace {
 /// Finds who reads the rows of arguments.
 class RowReaders {
 public:
-  explicit RowReaders(func::FuncOp function)
-      : body(function.front()), meshes(function->getParentOfType<ModuleOp>()) {}
+  explicit RowReaders(Block &body) : body(body) {}
 
   /// The op that reads each row first, null for rows that nobody reads.
-  SmallVector<Operation *> find(BlockArgument argument);
-  StringAttr getMesh(Operation *op) const { return meshes.get(op); }
+  SmallVector<Operation *> find(BlockArgument argument) const;
 
 private:
   void visit(Value stack, SmallVectorImpl<Operation *> &readers) const;
@@ -40,7 +38,6 @@ private:
   Operation *getReader(Operation *form) const;
 
   Block &body;
-  WorkMeshes meshes;
 };
 } // namespace
 
@@ -92,7 +89,7 @@ void RowReaders::visit(Value stack, SmallVectorImpl<Operation *> &readers) const
   }
 }
 
-SmallVector<Operation *> RowReaders::find(BlockArgument argument) {
+SmallVector<Operation *> RowReaders::find(BlockArgument argument) const {
   auto type = cast<RankedTensorType>(argument.getType());
   SmallVector<Operation *> readers(type.getDimSize(0), nullptr);
   visit(argument, readers);
@@ -116,17 +113,20 @@ static void fillGaps(SmallVectorImpl<Operation *> &readers) {
     readers[row] = readers[row] ? readers[row] : readers[row + 1];
 }
 
+SmallVector<Operation *> mlir::epl::findRowReaders(BlockArgument argument) {
+  if (!mayBeStack(argument))
+    return {};
+  SmallVector<Operation *> readers = RowReaders(*argument.getOwner()).find(argument);
+  fillGaps(readers);
+  return readers.front() ? readers : SmallVector<Operation *>();
+}
+
 SmallVector<Stacks> mlir::epl::findStacks(func::FuncOp function) {
-  RowReaders rows(function);
+  WorkMeshes workMeshes(function->getParentOfType<ModuleOp>());
   SmallVector<Stacks> found;
   for (BlockArgument argument : function.getArguments()) {
-    if (!mayBeStack(argument))
-      continue;
-    SmallVector<Operation *> readers = rows.find(argument);
-    fillGaps(readers);
-    if (!readers.front())
-      continue;
-    auto meshes = llvm::map_to_vector(readers, [&](Operation *op) { return rows.getMesh(op); });
+    SmallVector<Operation *> readers = findRowReaders(argument);
+    auto meshes = llvm::map_to_vector(readers, [&](Operation *op) { return workMeshes.get(op); });
     if (llvm::all_equal(meshes))
       continue;
     auto isAlike = [&](const Stacks &stacks) { return stacks.meshes == meshes; };

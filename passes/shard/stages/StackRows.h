@@ -33,6 +33,10 @@ struct Stacks {
   FlatSymbolRefAttr getTaskGraph(int64_t member) const { return taskgraphs[member * getRowsOfMember()]; }
 };
 
+/// The op of forward work that reads each row of an argument first; that of the row before, or else behind,
+/// for rows that nobody reads. Nothing if the argument can be no stack, or nobody reads rows of it.
+SmallVector<Operation *> findRowReaders(BlockArgument argument);
+
 /// The stacks of a global program with several meshes, in the order of their first arguments.
 SmallVector<Stacks> findStacks(func::FuncOp function);
 

@@ -1,6 +1,7 @@
 //===- StageReport.h - Where a step is cut, as a table ----------*- C++ -*-===//
 #pragma once
 
+#include "passes/shard/stages/StageCuts.h"
 #include "passes/shard/stages/WorkChain.h"
 
 namespace mlir::epl {

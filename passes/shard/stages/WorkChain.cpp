@@ -3,22 +3,21 @@
 #include "passes/shard/stages/WorkChain.h"
 
 #include "dialect/Bytes.h"
-#include "dialect/Machine.h"
 #include "passes/shard/analysis/AppliedWork.h"
 #include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/Elementwise.h"
 #include "passes/shard/analysis/Rules.h"
 #include "passes/shard/analysis/StepCost.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include "llvm/ADT/BitVector.h"
 
 using namespace mlir;
 using namespace mlir::epl;
 
-WorkChain::WorkChain(func::FuncOp function, TaskGraphOp taskgraph)
-    : function(function), body(function.front()) {
+WorkChain::WorkChain(func::FuncOp function, TaskGraphOp taskgraph) : body(function.front()) {
   DenseSet<Operation *> applied = findAppliedWork(function);
   for (Operation &op : body.without_terminator())
     if (auto work = op.getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
@@ -32,6 +31,7 @@ WorkChain::WorkChain(func::FuncOp function, TaskGraphOp taskgraph)
     return;
   cutBlocks();
   placeUnchained();
+  placeReductions();
   placeBackward();
   placeApply();
   placeByReaders();
@@ -45,6 +45,12 @@ bool WorkChain::isForward(Operation *op) const {
 bool WorkChain::isBackward(Operation *op) const {
   auto kind = kinds.find(op);
   return kind != kinds.end() && kind->second != WorkKind::forward && kind->second != WorkKind::apply;
+}
+
+bool WorkChain::isOfConstants(Operation *op) const { return ofBatches.contains(op) && !samples.contains(op); }
+
+bool WorkChain::isOfStates(Operation *op) const {
+  return isForward(op) && !samples.contains(op) && !ofBatches.contains(op);
 }
 
 //===----------------------------------------------------------------------===//
@@ -157,11 +163,78 @@ void WorkChain::placeUnchained() {
         places[op] = *block;
 }
 
-/// The blocks whose forward work makes or reads a value, ascending. None of what backward work makes, nor of
-/// what constants make.
-SmallVector<unsigned> WorkChain::getKnownBlocks(Value value) const {
+/// A reduction, and what it alone is made of: of the norm of a parameter, the squares.
+WorkChain::OpSet WorkChain::getReduced(Operation *reduction) const {
+  OpSet own;
+  own.insert(reduction);
+  auto isOwn = [&](Operation *user) { return own.contains(body.findAncestorOpInBlock(*user)); };
+  for (size_t next = 0; next < own.size(); ++next)
+    for (Value value : getUsedValues(own[next]))
+      if (Operation *producer = value.getDefiningOp();
+          producer && isOfStates(producer) && llvm::all_of(producer->getUsers(), isOwn))
+        own.insert(producer);
+  return own;
+}
+
+/// The last block, up to that of the first reader, that has all that `own` reads.
+std::optional<unsigned> WorkChain::getSourceBlock(const OpSet &own) const {
+  auto reader = places.find(own.front());
+  unsigned last = reader == places.end() ? getNumBlocks() - 1 : reader->second;
+  llvm::BitVector having(last + 1, true);
+  for (Operation *op : own)
+    for (Value value : getUsedValues(op)) {
+      if (own.contains(value.getDefiningOp()) || isOfConstants(value.getDefiningOp()))
+        continue;
+      llvm::BitVector known(last + 1);
+      for (unsigned block : getKnownBlocks(value, own))
+        if (block <= last)
+          known.set(block);
+      having &= known;
+    }
+  int block = having.find_last();
+  return block < 0 ? std::nullopt : std::optional<unsigned>(block);
+}
+
+/// The last block that makes one of the numbers that an op adds up. None if it reads anything else.
+std::optional<unsigned> WorkChain::getLastNumber(Operation *op) const {
+  std::optional<unsigned> last;
+  for (Value value : getUsedValues(op)) {
+    Operation *producer = value.getDefiningOp();
+    if (isOfConstants(producer))
+      continue;
+    if (!numbers.contains(producer))
+      return std::nullopt;
+    last = std::max(last.value_or(0), places.lookup(producer));
+  }
+  return last;
+}
+
+/// A number made of states, such as the norm of a parameter that is a part of the loss, is made where these
+/// are, and what adds such numbers up is with the last of them. The states would go to where it is read,
+/// else.
+void WorkChain::placeReductions() {
+  auto isNumber = [](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && type.getNumElements() == 1;
+  };
+  for (Operation *op : ops) {
+    if (!isOfStates(op) || !llvm::all_of(op->getResults(), isNumber))
+      continue;
+    auto structured = dyn_cast<linalg::LinalgOp>(op);
+    bool isReduction = structured && structured.getNumReductionLoops() > 0;
+    OpSet own = isReduction ? getReduced(op) : OpSet(&op, &op + 1);
+    std::optional<unsigned> block = isReduction ? getSourceBlock(own) : getLastNumber(op);
+    if (!block)
+      continue;
+    numbers.insert(op);
+    for (Operation *made : own)
+      places[made] = *block;
+  }
+}
+
+SmallVector<unsigned> WorkChain::getKnownBlocks(Value value, const OpSet &without) const {
   Operation *producer = value.getDefiningOp();
-  if (ofBatches.contains(producer) && !samples.contains(producer))
+  if (isOfConstants(producer))
     return {};
   if (auto leaf = leaves.find(producer); leaf != leaves.end())
     return leaf->second;
@@ -175,7 +248,8 @@ SmallVector<unsigned> WorkChain::getKnownBlocks(Value value) const {
     blocks.push_back(place->second);
   for (Operation *user : value.getUsers()) {
     Operation *reader = body.findAncestorOpInBlock(*user);
-    if (auto place = places.find(reader); place != places.end() && isForward(reader))
+    if (auto place = places.find(reader);
+        place != places.end() && isForward(reader) && !without.contains(reader))
       blocks.push_back(place->second);
   }
   llvm::sort(blocks);
@@ -301,82 +375,4 @@ void WorkChain::placeByReaders() {
   for (Operation *op : llvm::reverse(ops))
     if (!places.contains(op))
       places[op] = getFirstReader(op, /*forwardOnly=*/false).value_or(0);
-}
-
-//===----------------------------------------------------------------------===//
-// Costs
-//===----------------------------------------------------------------------===//
-
-/// The bytes that an op writes to memory: layouts are views, and constants are there.
-static int64_t getWrittenBytes(Operation *op) {
-  int64_t bytes = 0;
-  if (!isa<tensor::EmptyOp, tensor::SplatOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp,
-           arith::ConstantOp>(op))
-    for (Value result : op->getResults())
-      bytes += getBytes(result);
-  return bytes;
-}
-
-std::vector<double> WorkChain::getSeconds(MachineAttr machine, int64_t replicas) const {
-  std::vector<double> seconds(getNumBlocks(), 0);
-  for (Operation *op : ops) {
-    if (kinds.lookup(op) == WorkKind::apply || joinsRows(op))
-      continue;
-    double time = double(getWrittenBytes(op)) / double(machine.getMemory().getBytesPerSecond());
-    if (std::optional<int64_t> count = countMultiplyAdds(op))
-      time += double(*count) / double(getMultiplyAddsPerSecond(machine, op->getOperand(0).getType()));
-    seconds[places.lookup(op)] += samples.contains(op) ? time / double(replicas) : time;
-  }
-  return seconds;
-}
-
-/// Whether forward work reads rows by themselves: these are where they are read (StackRows.h).
-bool WorkChain::isStack(Value value) const {
-  auto isOfRows = [&](Operation *user) {
-    auto slice = dyn_cast<tensor::ExtractSliceOp>(user);
-    return !isForward(user) || (slice && slice.getStaticSize(0) < slice.getSourceType().getDimSize(0));
-  };
-  return !isOfBatch(value) && llvm::all_of(value.getUsers(), isOfRows);
-}
-
-/// Whether rows come together that several blocks make: each stays where it is made.
-bool WorkChain::joinsRows(Operation *op) const {
-  auto concatenate = dyn_cast<ConcatenateOp>(op);
-  auto getPlace = [&](Value value) { return places.lookup(value.getDefiningOp()); };
-  return concatenate && concatenate.getDim() == 0 &&
-         !llvm::all_equal(llvm::map_range(concatenate.getOperands(), getPlace));
-}
-
-ChainValue WorkChain::makeValue(Value value, ArrayRef<unsigned> known, int64_t replicas,
-                                int64_t microBatches) const {
-  bool isOfSamples = isOfBatch(value);
-  bool isTrained = llvm::any_of(ops, [&](Operation *op) { return isBackward(op); });
-  int64_t bytes = getBytes(value) / (isOfSamples ? replicas : 1);
-  return {known.front(), std::vector<unsigned>(known.begin() + 1, known.end()), double(bytes),
-          double(isOfSamples ? microBatches : 1),
-          isTrained && isa<FloatType>(getElementTypeOrSelf(value.getType()))};
-}
-
-std::vector<ChainValue> WorkChain::getValues(int64_t replicas, int64_t microBatches) const {
-  std::vector<ChainValue> values;
-  // Forward work without samples that none is made of, such as rates of learning, is done once, with what
-  // applies gradients.
-  DenseSet<Operation *> readers;
-  auto isReader = [&](Operation *user) { return readers.contains(body.findAncestorOpInBlock(*user)); };
-  for (Operation *op : llvm::reverse(ops))
-    if (isForward(op) && (samples.contains(op) || llvm::any_of(op->getUsers(), isReader)))
-      readers.insert(op);
-  auto add = [&](Value value) {
-    SmallVector<unsigned> known = getKnownBlocks(value);
-    if (known.size() > 1 && !isStack(value) && llvm::any_of(value.getUsers(), isReader) &&
-        isa<RankedTensorType>(value.getType()))
-      values.push_back(makeValue(value, known, replicas, microBatches));
-  };
-  for (BlockArgument argument : body.getArguments())
-    if (!isBatch(argument)) // batches are given to all
-      add(argument);
-  for (Operation *op : ops)
-    if (isForward(op) && !ofBatches.contains(op))
-      llvm::for_each(op->getResults(), add);
-  return values;
 }

@@ -11,6 +11,7 @@
 //   forward work behind a first product        | in which it stands, in the order of the program
 //   what parameters and batches alone make     | that reads it first: masks, casts, embeddings, rows of
 //                                              | stacked parameters
+//   numbers made of states, such as norms      | that has the states
 //   backward work                              | of the forward work that makes or reads what it reads, not
 //                                              | behind the gradients that it reads
 //   sums of gradients alone: of a bias         | that these gradients go to
@@ -23,7 +24,6 @@
 #pragma once
 
 #include "dialect/Epl.h"
-#include "passes/shard/stages/StageCuts.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -31,6 +31,8 @@ namespace mlir::epl {
 
 class WorkChain {
 public:
+  using OpSet = llvm::SmallSetVector<Operation *, 4>;
+
   /// Of a global program without loops in the forward and backward work of `taskgraph`.
   WorkChain(func::FuncOp function, TaskGraphOp taskgraph);
 
@@ -43,10 +45,20 @@ public:
   /// The product that a block is made for.
   Operation *getProduct(unsigned block) const { return blocks[block]; }
 
-  /// What each block takes in a step on a device of `machine`, of which `replicas` share the batch.
-  std::vector<double> getSeconds(MachineAttr machine, int64_t replicas) const;
-  /// What blocks read of each other in a step of so many micro-batches, on one replica.
-  std::vector<ChainValue> getValues(int64_t replicas, int64_t microBatches) const;
+  bool isForward(Operation *op) const;
+  /// Whether an op is work of the task graph for gradients, of whatever kind.
+  bool isBackward(Operation *op) const;
+  bool isApplied(Operation *op) const { return kinds.lookup(op) == WorkKind::apply; }
+  /// Whether an op, and a value, depends on a batch.
+  bool isOfSamples(Operation *op) const { return samples.contains(op); }
+  bool isOfBatch(Value value) const;
+  /// Whether each stage can make what an op does for itself, of batches and constants.
+  bool isMadeAnywhere(Operation *op) const { return ofBatches.contains(op); }
+  /// Whether forward work makes a number of states where these are: its gradient stays there, too.
+  bool isNumberOfStates(Operation *op) const { return numbers.contains(op); }
+  /// The blocks whose forward work, but for some, makes or reads a value, ascending. None of what backward
+  /// work makes, nor of what constants make.
+  SmallVector<unsigned> getKnownBlocks(Value value, const OpSet &without = {}) const;
 
 private:
   void findSamples();
@@ -54,6 +66,7 @@ private:
   void cutBlocks();
   SmallVector<int64_t> getCrossingBytes() const;
   void placeUnchained();
+  void placeReductions();
   void placeBackward();
   void placeBackward(const DenseMap<Operation *, unsigned> &sums);
   DenseMap<Operation *, unsigned> findSums() const;
@@ -61,18 +74,15 @@ private:
   void placeApply();
   void placeByReaders();
 
-  bool isOfBatch(Value value) const;
   bool isOwn(Operation *op) const { return kinds.contains(op); }
-  bool isBackward(Operation *op) const;
-  bool isForward(Operation *op) const;
+  bool isOfConstants(Operation *op) const;
+  bool isOfStates(Operation *op) const;
   Operation *getRepeated(Operation *op) const;
   std::optional<unsigned> getFirstReader(Operation *op, bool forwardOnly) const;
-  SmallVector<unsigned> getKnownBlocks(Value value) const;
-  bool isStack(Value value) const;
-  bool joinsRows(Operation *op) const;
-  ChainValue makeValue(Value value, ArrayRef<unsigned> known, int64_t replicas, int64_t microBatches) const;
+  OpSet getReduced(Operation *reduction) const;
+  std::optional<unsigned> getSourceBlock(const OpSet &own) const;
+  std::optional<unsigned> getLastNumber(Operation *op) const;
 
-  func::FuncOp function;
   Block &body;
   SmallVector<Operation *> ops;
   /// Of forward work that is done with what applies gradients (AppliedWork.h), that kind.
@@ -86,6 +96,8 @@ private:
   /// The product of each block.
   SmallVector<Operation *> blocks;
   DenseMap<Operation *, unsigned> places;
+  /// Forward work that makes a number of states where these are.
+  DenseSet<Operation *> numbers;
   /// Of backward work on no samples, the blocks that know its operands.
   DenseMap<Operation *, SmallVector<unsigned>> leaves;
   /// Forward work, by that which recomputes it.

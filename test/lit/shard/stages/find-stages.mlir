@@ -147,3 +147,79 @@ module attributes {epl.machine = #epl.machine<kind = "cpu", compute = <f64 = 800
     return %new : tensor<4x8x8xf32>
   }
 }
+
+// -----
+
+// Work on all rows of a stack is in the block that reads each of them: the first one, which reads the result first, has
+// no more to do than the others.
+
+// SAYS: 4 blocks in 2 stages: {{.*}}, 256 bytes are sent
+// SAYS-NEXT: stage | blocks
+// SAYS-NEXT: | 0 | 0 to 1 |
+// SAYS-NEXT: | 1 | 2 to 3 |
+// CHECK-LABEL: func.func @formed
+#machine = #epl.machine<kind = "cpu", compute = <f64 = 80000000000, f32 = 80000000000, f16 = 80000000000>,
+    memory = <bytes = 4294967296, bytes_per_second = 20000000000, latency_ns = 100>,
+    within_process = <bytes_per_second = 1000000000000, latency_ns = 1>,
+    between_processes = <bytes_per_second = 1000000000000, latency_ns = 1>,
+    between_nodes = <bytes_per_second = 1000000000000, latency_ns = 1>>
+module attributes {epl.machine = #machine} {
+  func.func @formed(%w: tensor<4x8x8xf32> {epl.role = "state"},
+                    %x: tensor<8x8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) -> tensor<8x8xf32> {
+    %y = epl.replicate -> tensor<8x8xf32> {
+      %zero = arith.constant dense<0.0> : tensor<8x8xf32>
+      %v = math.tanh %w : tensor<4x8x8xf32>
+      %v0 = tensor.extract_slice %v[0, 0, 0] [1, 8, 8] [1, 1, 1] : tensor<4x8x8xf32> to tensor<8x8xf32>
+      %0 = linalg.matmul ins(%x, %v0 : tensor<8x8xf32>, tensor<8x8xf32>) outs(%zero : tensor<8x8xf32>) -> tensor<8x8xf32>
+      %v1 = tensor.extract_slice %v[1, 0, 0] [1, 8, 8] [1, 1, 1] : tensor<4x8x8xf32> to tensor<8x8xf32>
+      %1 = linalg.matmul ins(%0, %v1 : tensor<8x8xf32>, tensor<8x8xf32>) outs(%zero : tensor<8x8xf32>) -> tensor<8x8xf32>
+      %v2 = tensor.extract_slice %v[2, 0, 0] [1, 8, 8] [1, 1, 1] : tensor<4x8x8xf32> to tensor<8x8xf32>
+      %2 = linalg.matmul ins(%1, %v2 : tensor<8x8xf32>, tensor<8x8xf32>) outs(%zero : tensor<8x8xf32>) -> tensor<8x8xf32>
+      %v3 = tensor.extract_slice %v[3, 0, 0] [1, 8, 8] [1, 1, 1] : tensor<4x8x8xf32> to tensor<8x8xf32>
+      %3 = linalg.matmul ins(%2, %v3 : tensor<8x8xf32>, tensor<8x8xf32>) outs(%zero : tensor<8x8xf32>) -> tensor<8x8xf32>
+      epl.yield %3 : tensor<8x8xf32>
+    } {epl.stages = 2 : i64}
+    return %y : tensor<8x8xf32>
+  }
+}
+
+// -----
+
+// Norms of parameters in the result are made where these are read, of rows where each is: what crosses are the samples
+// and a number for each parameter.
+
+// SAYS: 3 blocks in 2 stages: {{.*}}, 264 bytes are sent
+// SAYS-NEXT: stage | blocks
+// SAYS-NEXT: | 0 | 0 to 1 |
+// CHECK-LABEL: func.func @penalized
+// CHECK: linalg.generic {{.*}}ins(%arg0, %arg0 {{.*}}#epl.work<@tg0, forward>
+// CHECK: linalg.generic {{.*}}"reduction"{{.*}}#epl.work<@tg0, forward>
+// CHECK: linalg.generic {{.*}}ins(%arg1, %arg1
+#machine = #epl.machine<kind = "cpu", compute = <f64 = 80000000000, f32 = 80000000000, f16 = 80000000000>,
+    memory = <bytes = 4294967296, bytes_per_second = 20000000000, latency_ns = 100>,
+    within_process = <bytes_per_second = 1000000000000, latency_ns = 1>,
+    between_processes = <bytes_per_second = 1000000000000, latency_ns = 1>,
+    between_nodes = <bytes_per_second = 1000000000000, latency_ns = 1>>
+module attributes {epl.machine = #machine} {
+  func.func @penalized(%v: tensor<8x8xf32> {epl.role = "state"}, %w: tensor<2x8x8xf32> {epl.role = "state"},
+                       %x: tensor<8x8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) -> tensor<8x8xf32> {
+    %y = epl.replicate -> tensor<8x8xf32> {
+      %zero = arith.constant dense<0.0> : tensor<8x8xf32>
+      %none = arith.constant dense<0.0> : tensor<f32>
+      %0 = linalg.matmul ins(%x, %v : tensor<8x8xf32>, tensor<8x8xf32>) outs(%zero : tensor<8x8xf32>) -> tensor<8x8xf32>
+      %w0 = tensor.extract_slice %w[0, 0, 0] [1, 8, 8] [1, 1, 1] : tensor<2x8x8xf32> to tensor<8x8xf32>
+      %1 = linalg.matmul ins(%0, %w0 : tensor<8x8xf32>, tensor<8x8xf32>) outs(%zero : tensor<8x8xf32>) -> tensor<8x8xf32>
+      %w1 = tensor.extract_slice %w[1, 0, 0] [1, 8, 8] [1, 1, 1] : tensor<2x8x8xf32> to tensor<8x8xf32>
+      %2 = linalg.matmul ins(%1, %w1 : tensor<8x8xf32>, tensor<8x8xf32>) outs(%zero : tensor<8x8xf32>) -> tensor<8x8xf32>
+      %vv = arith.mulf %v, %v : tensor<8x8xf32>
+      %vs = linalg.reduce {arith.addf} ins(%vv : tensor<8x8xf32>) outs(%none : tensor<f32>) dimensions = [0, 1]
+      %ww = arith.mulf %w, %w : tensor<2x8x8xf32>
+      %ws = linalg.reduce {arith.addf} ins(%ww : tensor<2x8x8xf32>) outs(%none : tensor<f32>) dimensions = [0, 1, 2]
+      %norm = arith.addf %vs, %ws : tensor<f32>
+      %spread = linalg.broadcast ins(%norm : tensor<f32>) outs(%zero : tensor<8x8xf32>) dimensions = [0, 1]
+      %3 = arith.addf %2, %spread : tensor<8x8xf32>
+      epl.yield %3 : tensor<8x8xf32>
+    } {epl.stages = 2 : i64}
+    return %y : tensor<8x8xf32>
+  }
+}
