@@ -4,7 +4,7 @@
 
 #include "dialect/Channels.h"
 #include "runtime/plan/format/Error.h"
-#include "runtime/plan/schedule/Simulate.h"
+#include "runtime/plan/schedule/Rings.h"
 
 #include "llvm/Support/DebugLog.h"
 
@@ -33,8 +33,11 @@ FailureOr<PlanSchedule> PlanSchedule::create(ArrayRef<func::FuncOp> functions,
   for (func::FuncOp function : functions)
     made.addChannels(function, channels);
   if (failed(made.makeTable(schedule, functions.front()->getParentOfType<ModuleOp>())) ||
-      failed(made.verifyUnits()) || failed(made.verifyFlow(channels)))
+      failed(made.verifyUnits()))
     return failure();
+  for (LoopAttr loop : made.loops)
+    if (failed(made.verifyFlow(channels, loop)))
+      return failure();
   made.findDepths(channels);
   return made;
 }
@@ -107,29 +110,44 @@ static schedule::Unit withMicroBatch(schedule::Unit unit, uint32_t microBatch) {
   return {unit.stage, unit.kind, microBatch};
 }
 
-/// The units that send what a unit receives: what the program waits for, whatever the table's flow is.
-schedule::Needs PlanSchedule::getNeeds(const Channels &channels) {
+/// What a loop does of the table: units that have ops, each behind those that send what it receives, whatever
+/// the table's flow is.
+schedule::Work PlanSchedule::getWork(const Channels &channels, LoopAttr loop) const {
+  std::set<schedule::Unit> having; // of micro-batch 0, as all
+  for (const auto &[place, own] : units)
+    if (place.second == loop.getId())
+      for (schedule::Unit unit : own->getUnits())
+        having.insert(unit);
+  auto own = llvm::to_vector(llvm::make_filter_range(
+      llvm::make_second_range(channels), [&](const Ends &ends) { return ends.areOfUnits(loop); }));
+  // A unit receives in the order of its slices.
+  llvm::sort(own, [](const Ends &a, const Ends &b) {
+    return a.receiver == b.receiver ? a.slice->isBeforeInBlock(b.slice) : a.receiver < b.receiver;
+  });
   std::map<schedule::Unit, std::vector<schedule::Unit>> senders;
-  for (auto &[channel, ends] : channels)
-    if (ends.isOfUnits())
-      senders[ends.receiver].push_back(ends.sender);
-  return [senders = std::move(senders)](schedule::Unit unit) {
+  for (const Ends &ends : own)
+    senders[ends.receiver].push_back(ends.sender);
+  auto has = [having = std::move(having)](schedule::Unit unit) {
+    return having.contains(withMicroBatch(unit, 0));
+  };
+  auto getNeeds = [senders = std::move(senders)](schedule::Unit unit) {
     auto own = senders.find(withMicroBatch(unit, 0));
     std::vector<schedule::Unit> needs = own == senders.end() ? std::vector<schedule::Unit>() : own->second;
     for (schedule::Unit &need : needs)
       need = withMicroBatch(need, unit.microBatch);
     return needs;
   };
+  return {.has = std::move(has), .needs = std::move(getNeeds)};
 }
 
 /// Does the units of the table, each when what it receives has been sent: none is left.
-LogicalResult PlanSchedule::verifyFlow(const Channels &channels) const {
+LogicalResult PlanSchedule::verifyFlow(const Channels &channels, LoopAttr loop) const {
   std::set<schedule::Unit> done;
-  std::vector<size_t> counts = schedule::walk(table, schedule::Flow(table), getNeeds(channels),
+  std::vector<size_t> counts = schedule::walk(table, schedule::Flow(table), getWork(channels, loop).needs,
                                               [&](size_t, schedule::Unit unit) { done.insert(unit); });
   for (auto [lane, count] : llvm::zip_equal(table, counts))
     for (auto &[channel, ends] : channels) {
-      if (count == lane.size() || !ends.isOfUnits() || ends.receiver != withMicroBatch(lane[count], 0))
+      if (count == lane.size() || !ends.areOfUnits(loop) || ends.receiver != withMicroBatch(lane[count], 0))
         continue;
       if (auto sender = withMicroBatch(ends.sender, lane[count].microBatch); !done.contains(sender))
         return ends.slice->emitError()
@@ -162,26 +180,18 @@ void PlanSchedule::addChannels(func::FuncOp function, Channels &channels) const 
       }
 }
 
-/// A message is in its channel from the end of the unit that sends it to the begin of the one that receives
-/// it. When units run is a matter of what they receive: by the table's flow, which may be another one, rings
+/// When units run is a matter of what they receive: by the table's flow, which may be another one, rings
 /// could be so short that the step never ends. What a later loop receives is kept until all of it is there.
 void PlanSchedule::findDepths(const Channels &channels) {
-  std::map<schedule::Unit, schedule::Span> spans;
-  for (const std::vector<schedule::Span> &lane : schedule::simulate(table, {}, getNeeds(channels)).spans)
-    for (const schedule::Span &span : lane)
-      spans.emplace(span.unit, span);
-  int64_t count = loops.front().getTripCount();
-  auto of = [&](schedule::Unit unit, int64_t microBatch) {
-    unit.microBatch = uint32_t(microBatch);
-    return spans.at(unit);
-  };
-  for (auto &[channel, ends] : channels) {
-    int64_t depth = ends.isOfUnits() ? 1 : count;
-    for (int64_t sent = depth; sent < count; ++sent)
-      while (sent >= depth && of(ends.receiver, sent - depth).begin > of(ends.sender, sent).end)
-        ++depth;
-    LDBG() << "channel " << channel << " from " << schedule::toString(ends.sender) << " to "
-           << schedule::toString(ends.receiver) << " has room for " << depth << " messages";
-    depths[channel] = depth;
+  for (auto &[channel, ends] : channels)
+    depths[channel] = loops.front().getTripCount();
+  for (LoopAttr loop : loops) {
+    schedule::Rings rings(table, getWork(channels, loop));
+    for (auto &[channel, ends] : channels)
+      if (ends.areOfUnits(loop))
+        depths[channel] = rings.depth(ends.sender, ends.receiver);
   }
+  for (auto &[channel, ends] : channels)
+    LDBG() << "channel " << channel << " from " << schedule::toString(ends.sender) << " to "
+           << schedule::toString(ends.receiver) << " has room for " << depths[channel] << " messages";
 }

@@ -32,7 +32,7 @@ public:
   const PlanUnits &getUnits(func::FuncOp function, LoopAttr loop) const {
     return *units.at({meshes.lookup(function), loop.getId()});
   }
-  /// For how many messages a channel needs room, so that nobody waits for any: 1 outside of the loops.
+  /// For how many messages a channel needs room, so that no send waits for any: 1 outside of the loops.
   int64_t getDepth(int64_t channel) const { return depths.lookup_or(channel, 1); }
 
 private:
@@ -42,7 +42,7 @@ private:
     LoopAttr sending, receiving; ///< the loops whose iterations do
     Operation *slice = nullptr;
 
-    bool isOfUnits() const { return slice && sending == receiving; }
+    bool areOfUnits(LoopAttr loop) const { return slice && sending == loop && receiving == loop; }
   };
   using Channels = llvm::MapVector<int64_t, Ends>;
 
@@ -51,8 +51,8 @@ private:
   void addLoops(func::FuncOp function);
   LogicalResult makeTable(const schedule::Schedule &schedule, ModuleOp module);
   LogicalResult verifyUnits() const;
-  static schedule::Needs getNeeds(const Channels &channels);
-  LogicalResult verifyFlow(const Channels &channels) const;
+  schedule::Work getWork(const Channels &channels, LoopAttr loop) const;
+  LogicalResult verifyFlow(const Channels &channels, LoopAttr loop) const;
   void addChannels(func::FuncOp function, Channels &channels) const;
   void findDepths(const Channels &channels);
 

@@ -38,6 +38,12 @@ private:
 /// What must have ended before a unit begins, beside the units before it in its lane.
 using Needs = std::function<std::vector<Unit>(Unit)>;
 
+/// What a program does of a table: a step without gradients does no B, whatever its schedule says.
+struct Work {
+  std::function<bool(Unit)> has; // whether it has anything to do for a unit; if not, this takes no time
+  Needs needs;                   // of units that it has; none of the others
+};
+
 /// Does the units of each lane in order, each when those that it needs are done, and calls `visit` with its
 /// mesh and the unit. Returns how many of each lane it has done: all, unless some wait for each other.
 std::vector<size_t> walk(const Table &table, const Flow &flow,

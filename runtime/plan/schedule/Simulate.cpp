@@ -4,14 +4,15 @@
 #include <cassert>
 #include <map>
 #include <numeric>
+#include <set>
 
 namespace epl::runtime::schedule {
 namespace {
 
 class Simulator {
 public:
-  Simulator(const Table &table, const Costs &costs, const Needs &needs)
-      : table(table), costs(costs), needs(needs), flow(table), ends(flow.size()) {
+  Simulator(const Table &table, const Costs &costs, const Work &work)
+      : table(table), costs(costs), work(work), flow(table), ends(flow.size()) {
     for (size_t mesh = 0; mesh < table.size(); ++mesh)
       for (Unit unit : table[mesh])
         meshes[unit.stage] = mesh;
@@ -21,11 +22,11 @@ public:
     Run run;
     run.spans.resize(table.size());
     [[maybe_unused]] std::vector<size_t> counts =
-        walk(table, flow, needs, [&](size_t mesh, Unit unit) { add(run.spans[mesh], mesh, unit); });
+        walk(table, flow, work.needs, [&](size_t mesh, Unit unit) { add(run.spans[mesh], mesh, unit); });
     for (size_t mesh = 0; mesh < table.size(); ++mesh) {
       assert(counts[mesh] == table[mesh].size() && "a table that ends");
       run.makespan = std::max(run.makespan, run.spans[mesh].back().end);
-      run.kept.push_back(mostKept(table[mesh]));
+      run.kept.push_back(mostKept(done(table[mesh])));
     }
     for (const std::vector<Span> &spans : run.spans)
       run.idle.push_back(run.makespan - busy(spans));
@@ -35,9 +36,9 @@ public:
 private:
   void add(std::vector<Span> &spans, size_t mesh, Unit unit) {
     double begin = spans.empty() ? 0 : spans.back().end;
-    for (Unit need : needs(unit))
+    for (Unit need : work.needs(unit))
       begin = std::max(begin, ends[flow.number(need)] + (meshes[need.stage] != mesh ? costs.link : 0));
-    double end = begin + costOf(unit);
+    double end = begin + (work.has(unit) ? costOf(unit) : 0);
     ends[flow.number(unit)] = end;
     spans.push_back({unit, begin, end});
   }
@@ -56,14 +57,9 @@ private:
     return 0;
   }
 
-  uint32_t mostKept(const std::vector<Unit> &lane) const {
-    uint32_t kept = 0, most = 0;
-    for (Unit unit : lane) {
-      kept += unit.kind == Kind::forward;
-      most = std::max(most, kept);
-      kept -= flow.isLast(unit);
-    }
-    return most;
+  std::vector<Unit> done(std::vector<Unit> lane) const {
+    std::erase_if(lane, [&](Unit unit) { return !work.has(unit); });
+    return lane;
   }
 
   static double busy(const std::vector<Span> &spans) {
@@ -73,7 +69,7 @@ private:
 
   const Table &table;
   const Costs &costs;
-  const Needs &needs;
+  const Work &work;
   Flow flow;
   std::vector<double> ends;          // of units by number
   std::map<uint32_t, size_t> meshes; // of each stage
@@ -87,11 +83,28 @@ double Run::bubble() const {
 
 Run simulate(const Table &table, const Costs &costs) {
   Flow flow(table);
-  return simulate(table, costs, [&](Unit unit) { return flow.needs(unit); });
+  return simulate(table, costs,
+                  {.has = [](Unit) { return true; }, .needs = [&](Unit unit) { return flow.needs(unit); }});
 }
 
-Run simulate(const Table &table, const Costs &costs, const Needs &needs) {
-  return Simulator(table, costs, needs).run();
+Run simulate(const Table &table, const Costs &costs, const Work &work) {
+  return Simulator(table, costs, work).run();
+}
+
+uint32_t mostKept(const std::vector<Unit> &lane) {
+  std::map<std::pair<uint32_t, uint32_t>, size_t> left; // units of a stage and micro-batch
+  for (Unit unit : lane)
+    ++left[{unit.stage, unit.microBatch}];
+  std::set<std::pair<uint32_t, uint32_t>> kept;
+  size_t most = 0;
+  for (Unit unit : lane) {
+    std::pair key(unit.stage, unit.microBatch);
+    kept.insert(key);
+    most = std::max(most, kept.size());
+    if (--left[key] == 0)
+      kept.erase(key);
+  }
+  return uint32_t(most);
 }
 
 } // namespace epl::runtime::schedule

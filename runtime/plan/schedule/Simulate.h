@@ -27,9 +27,8 @@ struct Span {
 struct Run {
   double makespan = 0;                  // from the first unit's begin to the last one's end
   std::vector<std::vector<Span>> spans; // of each mesh, in the order of its lane
-  /// Micro-batches of a stage whose F has begun and whose B or W has not ended, at most, on each mesh.
-  std::vector<uint32_t> kept;
-  std::vector<double> idle; // of each mesh
+  std::vector<uint32_t> kept;           // what each mesh keeps at most (`mostKept`)
+  std::vector<double> idle;             // of each mesh
 
   /// The share of the meshes' time in which they wait.
   double bubble() const;
@@ -37,8 +36,12 @@ struct Run {
 
 /// Needs a table that passes `check`.
 Run simulate(const Table &table, const Costs &costs = {});
-/// The same with other needs than those of the flow, by which the table ends.
-Run simulate(const Table &table, const Costs &costs, const Needs &needs);
+/// The same of a program that does other work than all of the table by its flow, and comes to its end.
+Run simulate(const Table &table, const Costs &costs, const Work &work);
+
+/// Micro-batches of a stage whose first unit has begun and whose last one has not ended, at most, on a mesh
+/// that does these units.
+uint32_t mostKept(const std::vector<Unit> &lane);
 
 } // namespace epl::runtime::schedule
 

@@ -136,10 +136,13 @@ TEST(ScheduleSimulate, TimesOfKinds) {
 
 TEST(ScheduleSimulate, OtherNeedsThanThoseOfTheFlow) {
   Table table = parse("s0.F.m0 s0.B.m0\ns1.F.m0 s1.B.m0", "text").table;
-  auto spans = simulate(table, {.forward = 1, .backward = 2}, [](Unit unit) {
-                 return unit == Unit{1, Kind::backward, 0} ? std::vector<Unit>{{0, Kind::backward, 0}}
-                                                           : std::vector<Unit>();
-               }).spans;
+  auto needs = [](Unit unit) {
+    return unit == Unit{1, Kind::backward, 0} ? std::vector<Unit>{{0, Kind::backward, 0}}
+                                              : std::vector<Unit>();
+  };
+  auto spans =
+      simulate(table, {.forward = 1, .backward = 2}, {.has = [](Unit) { return true; }, .needs = needs})
+          .spans;
   EXPECT_EQ(spans[0][1].begin, 1);
   EXPECT_EQ(spans[1][0].begin, 0);
   EXPECT_EQ(spans[1][1].begin, 3);
