@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import jax
@@ -25,6 +26,30 @@ def stages(ws: list[jax.Array], x: jax.Array) -> tuple[list[jax.Array], jax.Arra
 
     value, gradients = jax.value_and_grad(loss)(ws)
     return [w - 0.1 * g for w, g in zip(ws, gradients, strict=True)], value
+
+
+def skipping(readers: Container[int], reads: str = "last") -> Any:
+    """A step like that of `stages`. The stages `readers` read what the first one makes, too, first or last
+    of all."""
+
+    def step(ws: list[jax.Array], x: jax.Array) -> tuple[list[jax.Array], jax.Array]:
+        def loss(ws: list[jax.Array]) -> jax.Array:
+            h = first = x
+            for index, w in enumerate(ws):
+                with epl.replicate(name=f"stage{index}"):
+                    if index in readers:
+                        h = jnp.tanh(first @ w) * (h @ w) if reads == "first" else jnp.tanh(h @ w) + first
+                    else:
+                        h = jnp.tanh(h @ w)
+                    first = h if index == 0 else first
+                    if index == len(ws) - 1:
+                        return (h * h).sum()
+            raise AssertionError("no stage")
+
+        value, gradients = jax.value_and_grad(loss)(ws)
+        return [w - 0.1 * g for w, g in zip(ws, gradients, strict=True)], value
+
+    return step
 
 
 def staged(ws: list[jax.Array], x: jax.Array, key: jax.Array, whole: bool) -> Any:

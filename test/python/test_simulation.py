@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,32 +13,94 @@ import jax.numpy as jnp
 import pytest
 
 import epl
-from pipeline_steps import stages
+from pipeline_steps import skipping, stages
 
-BIN = Path(__file__).parents[2] / "build" / "bin"
+ROOT = Path(__file__).parents[2]
+BIN = ROOT / "build" / "bin"
+SCHEDULES = sorted((ROOT / "examples" / "schedules").glob("*.txt"))
 
 
 def run(*arguments: str | Path) -> str:
     return subprocess.run([BIN / "epl-plan", *arguments], capture_output=True, text=True, check=True).stdout
 
 
-def compiled(meshes: int, count: int, schedule: str) -> tuple[Any, list[jax.Array], jax.Array]:
-    config = {"pipeline.num_micro_batch": count, "pipeline.strategy": schedule}
-    step = epl.parallelize(stages, state="ws", batch="x", devices=meshes, config=config)
-    ws, x = [jnp.eye(4) for _ in range(meshes)], jnp.ones((2 * count, 4))
-    return step.lower(ws, x).compile(), ws, x
+def compiled(
+    meshes: int, count: int, schedule: str, step: Any = stages, stages_per_mesh: int = 1
+) -> tuple[Any, list[jax.Array], jax.Array]:
+    """By the schedule of a name, or of a file."""
+    key = "pipeline.schedule" if schedule.endswith(".txt") else "pipeline.strategy"
+    config = {"pipeline.num_micro_batch": count, key: schedule}
+    if stages_per_mesh > 1 and key == "pipeline.strategy":
+        config["pipeline.num_stages"] = meshes
+    made = epl.parallelize(step, state="ws", batch="x", devices=meshes, config=config)
+    ws, x = [jnp.eye(4) for _ in range(meshes * stages_per_mesh)], jnp.ones((2 * count, 4))
+    return made.lower(ws, x).compile(), ws, x
+
+
+def simulated(made: Any, folder: Path) -> Any:
+    """In units' times, as a table is."""
+    made.save(folder / "step.eplan")
+    return json.loads(run("simulate", folder / "step.eplan", "--times=1,1,1", "--json"))
+
+
+def makespan(*table: str | Path) -> float:
+    (line,) = (line for line in run("schedule", *table).splitlines() if line.startswith("# makespan"))
+    return float(line.split()[2].rstrip(","))
+
+
+def assert_as_long(made: Any, folder: Path, *table: str | Path) -> None:
+    assert simulated(made, folder)["makespan"] * 1e6 == pytest.approx(makespan(*table), rel=0.03)
 
 
 @pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "zb-h1"])
 @pytest.mark.parametrize(("meshes", "count"), [(2, 4), (2, 16), (3, 8), (4, 8), (4, 16)])
 def test_a_plan_takes_as_long_as_its_table(meshes: int, count: int, schedule: str, tmp_path: Path) -> None:
     made, _, _ = compiled(meshes, count, schedule)
-    made.save(tmp_path / "step.eplan")
-    found = json.loads(run("simulate", tmp_path / "step.eplan", "--times=1,1,1", "--json"))
-    table = run("schedule", schedule, str(meshes), str(count))
-    (line,) = (line for line in table.splitlines() if line.startswith("# makespan"))
-    expected = float(line.split()[2].rstrip(","))
-    assert found["makespan"] * 1e6 == pytest.approx(expected, rel=0.03)
+    assert_as_long(made, tmp_path, schedule, str(meshes), str(count))
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "zb-h1", "preferbackwardoptimizer"])
+@pytest.mark.parametrize("reads", ["first", "last"])
+@pytest.mark.parametrize(
+    ("readers", "meshes", "count"), [([2], 3, 4), ([2], 4, 4), ([3], 4, 8), ([2, 3], 4, 4)]
+)
+def test_values_go_past_stages(
+    readers: list[int], meshes: int, count: int, reads: str, schedule: str, tmp_path: Path
+) -> None:
+    made, _, _ = compiled(meshes, count, schedule, skipping(readers, reads))
+    assert_as_long(made, tmp_path, schedule, str(meshes), str(count))
+
+
+@pytest.mark.parametrize("readers", [[], [2], [3], [2, 3]])
+@pytest.mark.parametrize(("meshes", "count"), [(2, 4), (4, 4), (4, 12)])
+def test_meshes_have_several_stages(meshes: int, count: int, readers: list[int], tmp_path: Path) -> None:
+    made, _, _ = compiled(meshes, count, "interleaved", skipping(readers), stages_per_mesh=2)
+    assert_as_long(made, tmp_path, "interleaved", str(meshes), str(count), "--stages-per-mesh=2")
+
+
+@pytest.mark.parametrize("readers", [[], [2], [2, 3]])
+@pytest.mark.parametrize("path", SCHEDULES, ids=lambda path: path.stem)
+def test_stages_go_there_and_back(path: Path, readers: list[int], tmp_path: Path) -> None:
+    meshes, count = (int(number) for number in re.findall(r"-[pm](\d+)", path.stem))
+    made, _, _ = compiled(meshes, count, str(path), skipping(readers), stages_per_mesh=2)
+    assert_as_long(made, tmp_path, path)
+
+
+def depths(made: Any, folder: Path) -> dict[str, str]:
+    """For how many messages each channel has room."""
+    made.save(folder / "step.eplan")
+    return dict(re.findall(r" to channel (\d+) message 1 in (\d+) ", run("dump", folder / "step.eplan")))
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "zb-h1", "interleaved"])
+def test_room_for_messages_does_not_grow_with_micro_batches(schedule: str, tmp_path: Path) -> None:
+    """Not that of a value that goes past two stages either, which is in its channel for longest."""
+    few, many = (
+        depths(compiled(4, count, schedule, skipping([3]), 1 + (schedule == "interleaved"))[0], tmp_path)
+        for count in (8, 32)
+    )
+    assert few == many
+    assert max(few.values()) == ("4" if schedule == "interleaved" else "3")
 
 
 def test_simulate_takes_a_roofline_or_a_timeline(tmp_path: Path) -> None:

@@ -29,26 +29,50 @@ std::vector<schedule::Span> unitsOfMesh(const plan::PlanT &plan, const std::vect
   return units;
 }
 
-/// The command of each unit that its time is given to.
-std::vector<int64_t> bearersOf(const plan::PlanT &plan) {
-  std::vector<int64_t> first(plan.units.size(), -1), waiting(plan.units.size(), -1);
+/// For each command, whether it waits for a message of its unit: itself, or for a collective that does.
+std::vector<bool> findAwaiting(const plan::PlanT &plan) {
+  std::vector<bool> awaits(plan.commands.size()), brings(plan.commands.size());
   for (uint32_t index = 0; index < plan.commands.size(); ++index) {
     const plan::CommandT &command = *plan.commands[index];
-    if (command.unit < 0 || !computes(plan, command))
-      continue;
-    bool waits = std::ranges::any_of(command.waits, [&](const plan::Wait &wait) {
-      const plan::CommandT &earlier = *plan.commands[wait.command()];
-      return earlier.unit == command.unit && earlier.action.AsReceive();
+    awaits[index] = std::ranges::any_of(command.waits, [&](const plan::Wait &wait) {
+      return brings[wait.command()] && plan.commands[wait.command()]->unit == command.unit;
     });
-    if (waits && waiting[command.unit] < 0)
-      waiting[command.unit] = index;
-    if (first[command.unit] < 0)
-      first[command.unit] = index;
+    brings[index] = command.action.AsReceive() || (awaits[index] && !computes(plan, command));
   }
-  for (size_t unit = 0; unit < first.size(); ++unit)
-    if (waiting[unit] >= 0)
-      first[unit] = waiting[unit];
-  return first;
+  return awaits;
+}
+
+/// The command of each unit that its time is given to; -1 if none computes.
+std::vector<int64_t> bearersOf(const plan::PlanT &plan) {
+  std::vector<int64_t> bearers(plan.units.size(), -1);
+  std::vector<bool> awaits = findAwaiting(plan), hasSent(plan.units.size());
+  for (uint32_t index = 0; index < plan.commands.size(); ++index) {
+    const plan::CommandT &command = *plan.commands[index];
+    if (command.unit < 0)
+      continue;
+    if (command.action.AsSend())
+      hasSent[command.unit] = true;
+    else if (int64_t &bearer = bearers[command.unit];
+             computes(plan, command) && (bearer < 0 || (awaits[index] && !hasSent[command.unit])))
+      bearer = index;
+  }
+  return bearers;
+}
+
+/// The most micro-batches that a mesh keeps in one of its loops, by the units that do something.
+uint32_t mostKept(const plan::PlanT &plan) {
+  std::vector<bool> has(plan.units.size());
+  for (const auto &command : plan.commands)
+    if (command->unit >= 0)
+      has[command->unit] = true;
+  std::map<uint32_t, std::vector<schedule::Unit>> lanes; // of each loop
+  for (size_t unit = 0; unit < has.size(); ++unit)
+    if (has[unit])
+      lanes[plan.units[unit].loop()].push_back(unitOf(plan.units[unit]));
+  uint32_t most = 0;
+  for (const auto &[loop, lane] : lanes)
+    most = std::max(most, schedule::mostKept(lane));
+  return most;
 }
 
 } // namespace
@@ -57,15 +81,10 @@ schedule::Run unitsOf(const plan::PlanT &plan, const PlanRun &run) {
   std::vector<const plan::PlanT *> meshes = meshPlansOf(plan);
   schedule::Run units;
   units.makespan = run.makespan;
-  units.kept.resize(meshes.size());
   for (size_t mesh = 0; mesh < meshes.size(); ++mesh) {
     units.spans.push_back(unitsOfMesh(*meshes[mesh], run.meshes[mesh].commands));
     units.idle.push_back(run.makespan - run.meshes[mesh].busy);
-  }
-  for (const auto &[loop, table] : tablesOf(plan)) {
-    std::vector<uint32_t> kept = schedule::simulate(table).kept;
-    for (size_t mesh = 0; mesh < meshes.size(); ++mesh)
-      units.kept[mesh] = std::max(units.kept[mesh], kept[mesh]);
+    units.kept.push_back(mostKept(*meshes[mesh]));
   }
   return units;
 }

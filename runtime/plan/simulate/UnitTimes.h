@@ -14,8 +14,9 @@ namespace epl::runtime {
 schedule::Run unitsOf(const plan::PlanT &plan, const PlanRun &run);
 
 /// Times of commands by which the units of a plan take what they take in their table: all of it is that of
-/// the first command that waits for a message, else of the first that computes. So a unit begins when what it
-/// needs has come, and what it sends leaves at its end. All other commands take none.
+/// the last command that waits for a message before the unit sends any, else of the first that computes. So a
+/// unit begins when what it needs has come, and what it sends leaves at its end. All other commands take
+/// none.
 std::vector<std::vector<double>> commandTimes(const plan::PlanT &plan, const schedule::Costs &costs);
 
 } // namespace epl::runtime
