@@ -14,7 +14,7 @@
 #include "runtime/plan/build/JoinParts.h"
 #include "runtime/plan/format/Error.h"
 #include "runtime/plan/model/Parts.h"
-#include "runtime/plan/model/Summary.h"
+#include "runtime/plan/simulate/Predict.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -67,8 +67,9 @@ ROOMS = {
         "format": [],
         "schedule": ["format"],
         "model": ["schedule", "format"],
+        "simulate": ["model", "schedule", "format"],
         "verify": ["model", "schedule", "format"],
-        "build": ["verify", "model", "schedule", "format"],
+        "build": ["verify", "simulate", "model", "schedule", "format"],
     },
 }
 

@@ -103,6 +103,36 @@ def test_room_for_messages_does_not_grow_with_micro_batches(schedule: str, tmp_p
     assert max(few.values()) == ("4" if schedule == "interleaved" else "3")
 
 
+def forward(ws: list[jax.Array], x: jax.Array) -> tuple[list[jax.Array], jax.Array]:
+    h = x
+    for index, w in enumerate(ws):
+        with epl.replicate(name=f"stage{index}"):
+            h = jnp.tanh(h @ w)
+    return ws, h
+
+
+def frozen(ws: list[jax.Array], x: jax.Array) -> tuple[list[jax.Array], jax.Array]:
+    """All stages but the first send gradients back, and have none of their own."""
+    value, gradient = jax.value_and_grad(lambda w: (forward([w, *ws[1:]], x)[1] ** 2).sum())(ws[0])
+    return [ws[0] - 0.1 * gradient, *ws[1:]], value
+
+
+@pytest.mark.parametrize("step", [forward, frozen, stages, skipping([2])])
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "zb-h1"])
+def test_the_layout_says_the_bubble_of_the_plan(step: Any, schedule: str, tmp_path: Path) -> None:
+    made, _, _ = compiled(3, 4, schedule, step)
+    assert made.layout.endswith(f" by {schedule}, bubble {100 * simulated(made, tmp_path)['bubble']:.0f} %")
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "zb-h1"])
+def test_a_step_without_gradients_keeps_nothing(schedule: str, tmp_path: Path) -> None:
+    """Whatever its schedule does between its forward units, it does these one after another."""
+    found = simulated(compiled(3, 4, schedule, forward)[0], tmp_path)
+    assert found["makespan"] == pytest.approx(6e-6)
+    assert found["bubble"] == pytest.approx(1 / 3)
+    assert [mesh["kept"] for mesh in found["meshes"]] == [1, 1, 1]
+
+
 def test_simulate_takes_a_roofline_or_a_timeline(tmp_path: Path) -> None:
     made, ws, x = compiled(2, 4, "1f1b")
     ideal = made.simulate(gflops=1.0, gbps=1.0)

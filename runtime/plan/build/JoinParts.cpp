@@ -2,6 +2,7 @@
 
 #include "runtime/plan/format/Writer.h"
 #include "runtime/plan/model/Summary.h"
+#include "runtime/plan/simulate/Predict.h"
 #include "runtime/plan/verify/Verifier.h"
 
 namespace epl::runtime {

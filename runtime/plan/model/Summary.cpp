@@ -4,11 +4,8 @@
 #include "runtime/plan/model/Devices.h"
 #include "runtime/plan/model/Mesh.h"
 #include "runtime/plan/model/Parts.h"
-#include "runtime/plan/model/Units.h"
-#include "runtime/plan/schedule/Simulate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 namespace epl::runtime {
@@ -61,21 +58,6 @@ std::string layoutLine(const plan::PlanT &plan) {
   for (const auto &part : plan.parts)
     axes += (axes.empty() ? "[" : " + [") + axesText(*part->plan) + "]";
   return devicesText(plan) + (axes.empty() ? "" : " = " + axes);
-}
-
-std::string scheduleText(const plan::PlanT &plan) {
-  std::map<uint32_t, schedule::Table> tables = tablesOf(plan);
-  if (tables.empty())
-    return "";
-  const schedule::Table &table = tables.begin()->second;
-  auto [stages, microBatches] = schedule::extentsOf(table);
-  std::string count = std::to_string(microBatches) + " micro-batches";
-  if (table.size() == 1)
-    return ", " + count;
-  const std::string &name = meshPlansOf(plan).front()->schedule;
-  long percent = std::lround(100 * schedule::simulate(table).bubble());
-  return ", " + std::to_string(stages) + " stages, " + count + " by " + name.substr(name.rfind('/') + 1) +
-         ", bubble " + std::to_string(percent) + " %";
 }
 
 } // namespace epl::runtime

@@ -34,10 +34,6 @@ std::string devicesText(const plan::PlanT &plan);
 /// parts; "cpu:1" without axes.
 std::string layoutLine(const plan::PlanT &plan);
 
-/// What is behind that for a plan in micro-batches, which has passed the verifier: ", 8 micro-batches", of a
-/// pipeline ", 4 stages, 8 micro-batches by 1f1b, bubble 27 %", as its schedule predicts it.
-std::string scheduleText(const plan::PlanT &plan);
-
 } // namespace epl::runtime
 
 #endif // EPL_RUNTIME_PLAN_MODEL_SUMMARY_H
