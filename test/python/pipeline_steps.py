@@ -28,6 +28,23 @@ def stages(ws: list[jax.Array], x: jax.Array) -> tuple[list[jax.Array], jax.Arra
     return [w - 0.1 * g for w, g in zip(ws, gradients, strict=True)], value
 
 
+def deep(ws: list[jax.Array], x: jax.Array) -> tuple[list[jax.Array], jax.Array]:
+    """Five products in each stage."""
+
+    def loss(ws: list[jax.Array]) -> jax.Array:
+        h = x
+        for begin in range(0, len(ws), 5):
+            with epl.replicate(name=f"stage{begin // 5}"):
+                for w in ws[begin : begin + 5]:
+                    h = jnp.tanh(h @ w)
+                if begin + 5 == len(ws):
+                    return (h * h).sum()
+        raise AssertionError("no stage")
+
+    value, gradients = jax.value_and_grad(loss)(ws)
+    return [w - 0.1 * g for w, g in zip(ws, gradients, strict=True)], value
+
+
 def skipping(readers: Container[int], reads: str = "last") -> Any:
     """A step like that of `stages`. The stages `readers` read what the first one makes, too, first or last
     of all."""
