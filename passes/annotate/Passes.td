@@ -218,8 +218,8 @@ def AssignMeshesPass : Pass<"epl-assign-meshes", "::mlir::ModuleOp"> {
     epl.taskgraph @tg1 strategy(<split, 2>) on @mesh
     ```
 
-    With `num-stages` there are as many meshes, and a task graph is on one of them in turn, or on that which `stage-meshes` says:
-    a pipeline with several stages on each mesh. Those of one mesh ask for the same devices.
+    With `num-stages` there are as many meshes, and a task graph is on one of them in turn; or `stage-meshes` says the mesh of
+    each, and so how many there are: a pipeline with several stages on each mesh. Those of one mesh ask for the same devices.
 
     A module may bring its mesh, of as many devices, with arguments sharded by hand on it. A mesh that `epl.arrives`
     of arguments names is that of an earlier step: it is taken if all task graphs share their devices, it has as

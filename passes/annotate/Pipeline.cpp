@@ -21,7 +21,7 @@ void mlir::epl::buildAnnotatePipeline(OpPassManager &pm, const AnnotateOptions &
   pm.addNestedPass<func::FuncOp>(createGeneralizeOpsPass());
   pm.addNestedPass<func::FuncOp>(
       createFlattenScopesPass({.stages = std::max(int64_t(1), int64_t(options.findStages))}));
-  bool isStaged = options.numStages > 0;
+  bool isStaged = options.numStages > 0 || !options.stageMeshes.empty();
   pm.addPass(createFormTaskgraphsPass(
       {.colocate = options.colocate, .devices = options.devices, .keepUnnamed = isStaged}));
   pm.addNestedPass<func::FuncOp>(createCSEPass()); // not before: it merges ops of two task graphs

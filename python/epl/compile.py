@@ -25,11 +25,7 @@ _NOTE = re.compile(r"^.*: note: (?!called from).*$", re.M)
 
 
 # Settings whose values the compiler checks, by the option that says them to it.
-_SETTINGS = {
-    "--schedule": "pipeline.schedule",
-    "--micro-batches": "pipeline.num_micro_batch",
-    "--num-stages": "pipeline.num_stages",
-}
+_SETTINGS = {"--schedule": "pipeline.schedule", "--micro-batches": "pipeline.num_micro_batch"}
 
 
 def load_or_compile(text: str, devices: str, name: str, more: Sequence[str] = ()) -> Any:

@@ -91,23 +91,6 @@ static void checkSchedule(const Options &options) {
   }
 }
 
-/// A table says itself on how many meshes stages are, and how many stages there are.
-static void checkNumStages(const Options &options) {
-  if (options.microBatches == 1 || !options.schedule.isFile() || options.numStages == 0)
-    return;
-  int64_t stages = options.schedule.extents().stages, meshes = options.schedule.numMeshes();
-  if (options.autoParallel && options.numStages != stages)
-    throw CLI::ValidationError("--num-stages", std::to_string(options.numStages) +
-                                                   " stages are found, but the table of the schedule has " +
-                                                   std::to_string(stages) + ", expected as many");
-  if (!options.autoParallel && options.numStages != meshes)
-    throw CLI::ValidationError(
-        "--num-stages",
-        std::to_string(options.numStages) + " meshes, but the table of the schedule has " +
-            std::to_string(meshes) +
-            ", expected as many, or to be left out: a table says on which mesh each stage is");
-}
-
 /// Throws what CLI11 reports if the options do not go together.
 static void checkUsage(const Options &options) {
   if (options.stage == Stage::plan && options.output.empty())
@@ -115,7 +98,6 @@ static void checkUsage(const Options &options) {
   if (options.reference && options.devices.count != 1)
     throw CLI::ValidationError("--reference", "the reference runs on one device");
   checkSchedule(options);
-  checkNumStages(options);
   if (options.autoParallel && options.numStages == 0)
     throw CLI::ValidationError("--auto-parallel", "needs --num-stages, into how many stages a step is cut");
   if (options.inputs.size() > 1 && !options.reproducer.empty())

@@ -69,10 +69,8 @@ FailureOr<MachineAttr> findMachine(ModuleOp module, const std::string &kindOrFil
 /// A schedule from a file says which stage is on which mesh.
 void setStageMeshes(AnnotateOptions &annotateOptions, const Options &options) {
   std::vector<uint32_t> meshes = options.schedule.stageMeshes();
-  if (options.microBatches == 1 || meshes.empty())
-    return;
-  annotateOptions.numStages = int64_t(*std::ranges::max_element(meshes)) + 1;
-  annotateOptions.stageMeshes = llvm::to_vector_of<int64_t>(meshes);
+  if (options.microBatches > 1)
+    annotateOptions.stageMeshes = llvm::to_vector_of<int64_t>(meshes);
 }
 
 /// How much faster each machine multiplies than the first: "1 : 2.5".
