@@ -46,8 +46,9 @@ LogicalResult PlanBuilder::addUnit(schedule::Unit unit, LoopAttr loop, const Pla
     auto buffer = own.buffers.find(value);
     auto stack = own.stacks.find(value);
     if (buffer == own.buffers.end() && stack == own.stacks.end())
-      return emitError(value.getLoc()) << "unit " << schedule::toString(unit)
-                                       << " reads this, which a later unit of the schedule makes";
+      return emitError(value.getLoc())
+             << "unit " << schedule::toString(unit) << " reads this, which a later unit of the schedule makes"
+             << kExpectedStages;
     if (buffer != own.buffers.end())
       buffers[value] = buffer->second;
     if (stack != own.stacks.end())

@@ -150,11 +150,9 @@ LogicalResult PlanSchedule::verifyFlow(const Channels &channels, LoopAttr loop) 
       if (count == lane.size() || !ends.areOfUnits(loop) || ends.receiver != withMicroBatch(lane[count], 0))
         continue;
       if (auto sender = withMicroBatch(ends.sender, lane[count].microBatch); !done.contains(sender))
-        return ends.slice->emitError()
-               << "unit " << schedule::toString(lane[count]) << " reads what unit "
-               << schedule::toString(sender)
-               << " makes, which waits for it in this schedule; expected stages of a pipeline in the order "
-                  "in which data flows through them, or one micro-batch (\"pipeline.num_micro_batch\")";
+        return ends.slice->emitError() << "unit " << schedule::toString(lane[count]) << " reads what unit "
+                                       << schedule::toString(sender)
+                                       << " makes, which waits for it in this schedule" << kExpectedStages;
     }
   return success();
 }

@@ -15,6 +15,11 @@
 
 namespace mlir::epl {
 
+/// How errors end where a unit reads what the schedule has made later.
+inline constexpr llvm::StringLiteral kExpectedStages =
+    "; expected stages of a pipeline in the order in which data flows through them, or one micro-batch "
+    "(\"pipeline.num_micro_batch\")";
+
 class PlanSchedule {
 public:
   /// Of all functions that a plan is made of, in the order of their meshes. Fails, with an error at the op,
