@@ -24,6 +24,8 @@ public:
   AddressTable(const AddressTable &) = delete;
   AddressTable(AddressTable &&) = default;
 
+  bool has(uint32_t rank) const { return rows[rank] != nullptr; }
+
   // For ranks that are here.
 
   void set(uint32_t rank, uint32_t buffer, void *address) { row(rank)[buffer] = address; }
@@ -41,6 +43,27 @@ private:
   std::vector<void *> addresses;
 };
 
+/// Where a command finds what it has fetched of ranks that are elsewhere.
+class FetchedBuffers {
+public:
+  void set(uint32_t rank, uint32_t buffer, void *address) { entries.push_back({rank, buffer, address}); }
+  /// Where the buffer of the rank would begin; only bytes that were fetched are there. Null if there are
+  /// none.
+  void *get(uint32_t rank, uint32_t buffer) const {
+    for (const Entry &entry : entries)
+      if (entry.rank == rank && entry.buffer == buffer)
+        return entry.address;
+    return nullptr;
+  }
+
+private:
+  struct Entry {
+    uint32_t rank, buffer;
+    void *address;
+  };
+  std::vector<Entry> entries;
+};
+
 /// What a command needs besides itself: the rank that runs it, all addresses, and room for numPointers()
 /// pointers until the call returns.
 struct CommandContext {
@@ -48,6 +71,12 @@ struct CommandContext {
   const AddressTable &addresses;
   uint32_t rank;
   void **pointers;
+  const FetchedBuffers *fetched = nullptr; ///< null where all ranks are here
+
+  /// Where a buffer of a rank lies, wherever that rank is, for a command that reads other ranks' memory.
+  void *addressOf(uint32_t member, uint32_t buffer) const {
+    return addresses.has(member) ? addresses.get(member, buffer) : fetched->get(member, buffer);
+  }
 };
 
 /// How far a command is on a rank.

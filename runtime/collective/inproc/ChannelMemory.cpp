@@ -25,10 +25,15 @@ void ChannelMemory::send(uint32_t channel, uint32_t message, uint32_t rank, cons
     std::memcpy(own->address() + offsetOf(channel, message), source, channels.sentBytes(channel));
 }
 
-void ChannelMemory::receive(uint32_t channel, uint32_t message, uint32_t rank, void *target) const {
-  for (const Piece &piece : channels.pieces(channel, rank))
-    copyBox(memory[channel][piece.holder]->address() + offsetOf(channel, message), target, piece.box,
-            channels.elementSize(channel));
+void ChannelMemory::receive(uint32_t channel, uint32_t message, uint32_t rank, void *target,
+                            const FetchedBuffers *fetched) const {
+  const auto &own = memory[channel];
+  for (const Piece &piece : channels.pieces(channel, rank)) {
+    bool isHere = piece.holder < own.size() && own[piece.holder];
+    const void *source =
+        isHere ? own[piece.holder]->address() + offsetOf(channel, message) : fetched->get(piece.holder, 0);
+    copyBox(source, target, piece.box, channels.elementSize(channel));
+  }
 }
 
 } // namespace epl::runtime

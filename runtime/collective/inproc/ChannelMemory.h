@@ -14,8 +14,10 @@ public:
 
   /// Puts what a rank holds into its memory of a channel, as a message of that.
   void send(uint32_t channel, uint32_t message, uint32_t rank, const void *source) const;
-  /// Fetches what a rank needs of a message, from ranks that have sent it.
-  void receive(uint32_t channel, uint32_t message, uint32_t rank, void *target) const;
+  /// Fetches what a rank needs of a message, from ranks that have sent it; those elsewhere have it in buffer
+  /// 0 of what was fetched.
+  void receive(uint32_t channel, uint32_t message, uint32_t rank, void *target,
+               const FetchedBuffers *fetched) const;
 
 private:
   /// Where a message is in the memory of a channel.

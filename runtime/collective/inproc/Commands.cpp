@@ -20,7 +20,7 @@ protected:
   std::span<void *> memberBuffers(const CommandContext &context, uint32_t buffer) const {
     auto ranks = context.topology.members(communicator, context.rank);
     for (size_t i = 0; i < ranks.size(); ++i)
-      context.pointers[i] = context.addresses.get(ranks[i], buffer);
+      context.pointers[i] = context.addressOf(ranks[i], buffer);
     return {context.pointers, ranks.size()};
   }
   /// The place of the rank among them.
@@ -129,7 +129,7 @@ public:
 
   CommandState start(const CommandContext &context) override {
     for (const Piece &piece : pieces[context.rank])
-      copyBox(context.addresses.get(piece.holder, action.source),
+      copyBox(context.addressOf(piece.holder, action.source),
               context.addresses.get(context.rank, action.target), piece.box, elementSize);
     return CommandState::done;
   }
@@ -161,7 +161,7 @@ public:
 
   CommandState start(const CommandContext &context) override {
     channels.receive(action.channel, action.message, context.rank,
-                     context.addresses.get(context.rank, action.target));
+                     context.addresses.get(context.rank, action.target), context.fetched);
     return CommandState::done;
   }
 

@@ -21,6 +21,8 @@ public:
 
   /// How many of the plan's devices are here.
   uint32_t numDevices() const { return deviceCount; }
+  /// How many ranks a part has, wherever they are.
+  uint32_t count(uint32_t part) const { return uint32_t(parts[part].devices.size()); }
   /// The ranks of a part that are here, ascending.
   std::span<const uint32_t> of(uint32_t part) const { return parts[part].here; }
   bool has(uint32_t part, uint32_t rank) const { return parts[part].places[rank] >= 0; }

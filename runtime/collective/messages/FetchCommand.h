@@ -1,0 +1,33 @@
+// Commands of a plan that read the memory of ranks of other processes.
+#ifndef EPL_RUNTIME_COLLECTIVE_MESSAGES_FETCHCOMMAND_H
+#define EPL_RUNTIME_COLLECTIVE_MESSAGES_FETCHCOMMAND_H
+
+#include "runtime/collective/messages/Inbox.h"
+#include "runtime/collective/messages/Outbox.h"
+
+namespace epl::runtime {
+
+/// What one rank sends and receives for a command; null where it does not.
+struct Mail {
+  std::span<const Message> sent{};
+  Outbox *outbox = nullptr;
+  const Delivery *delivery = nullptr;
+  Inbox *inbox = nullptr;
+  FetchedBuffers fetched{}; ///< of the delivery in the inbox
+};
+
+/// A collective or a receive. It sends what others read of the rank, and runs `action`, which reads the
+/// memory of all members, when what the rank reads of others has come. It ends when what it sent has gone:
+/// until then the plan keeps all from overwriting what it reads. `mail` has an entry for each rank, of those
+/// that are here.
+std::unique_ptr<Command> makeFetchCommand(std::unique_ptr<Command> action, std::vector<Mail> mail,
+                                          Transport &transport);
+
+/// A send. It copies what other processes read of the rank, and ends; so it waits until the message has gone
+/// whose place in the ring it takes.
+std::unique_ptr<Command> makeSendCommand(std::unique_ptr<Command> action, uint32_t source,
+                                         std::vector<Mail> mail, Transport &transport);
+
+} // namespace epl::runtime
+
+#endif // EPL_RUNTIME_COLLECTIVE_MESSAGES_FETCHCOMMAND_H

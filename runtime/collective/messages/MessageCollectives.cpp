@@ -1,0 +1,182 @@
+#include "runtime/collective/messages/MessageCollectives.h"
+
+#include "runtime/Error.h"
+#include "runtime/collective/inproc/Commands.h"
+#include "runtime/collective/messages/FetchCommand.h"
+#include "runtime/collective/messages/MessageTable.h"
+#include "runtime/device/cpu/Guarded.h"
+
+#include <algorithm>
+
+namespace epl::runtime {
+
+namespace {
+
+/// Inboxes that take turns, so that the next delivery comes while the last one is read.
+class Turns {
+public:
+  static constexpr size_t kOfCollectives = 2;
+
+  explicit Turns(size_t count) : sizes(count), inboxes(count) {}
+
+  void reserve(size_t turn, size_t size) {
+    sizes[turn % sizes.size()] = std::max(sizes[turn % sizes.size()], size);
+  }
+  Inbox &get(size_t turn, Transport &transport, uint32_t readers) {
+    std::unique_ptr<Inbox> &inbox = inboxes[turn % sizes.size()];
+    if (!inbox)
+      inbox = std::make_unique<Inbox>(transport, readers, sizes[turn % sizes.size()]);
+    return *inbox;
+  }
+
+private:
+  std::vector<size_t> sizes;
+  std::vector<std::unique_ptr<Inbox>> inboxes;
+};
+
+/// Ranks that are here and read one delivery: those of one instance of a communicator, or of a channel.
+struct Readers {
+  std::vector<uint32_t> ranks;
+  Delivery delivery;
+  Turns *turns;
+  size_t turn;
+};
+
+class BoundMessages final : public BoundCollectives {
+public:
+  BoundMessages(const plan::PlanT &plan, const Channels &channels, const LocalRanks &ranks,
+                DeviceSet &devices, std::shared_ptr<Transport> transport, const Processes &processes)
+      : channels(channels), ranks(ranks), transport(std::move(transport)), memory(channels, ranks, devices),
+        table(plan, channels, ranks, processes) {
+    std::vector<const plan::PlanT *> plans = meshPlansOf(plan);
+    for (uint32_t part = 0; part < plans.size(); ++part) {
+      parts.push_back({std::vector<std::vector<Readers>>(plans[part]->commands.size()), {}, {}});
+      for (uint32_t command = 0; command < plans[part]->commands.size(); ++command)
+        prepare(*plans[part], part, command);
+    }
+  }
+
+  std::unique_ptr<Command> bind(const plan::PlanT &plan, uint32_t part, uint32_t command) const override {
+    const plan::CommandT &source = *plan.commands[command];
+    std::unique_ptr<Command> action = bindCollective(plan, source.action, memory);
+    bool isAlone = table.sent(part, command).empty() && table.received(part, command).empty();
+    if (const plan::SendT *send = source.action.AsSend(); send && !isAlone)
+      action = makeSendCommand(std::move(action), send->source, getMail(plan, part, command), *transport);
+    else if (!isAlone)
+      action = makeFetchCommand(std::move(action), getMail(plan, part, command), *transport);
+    return guarded(std::move(action), source.guards);
+  }
+
+private:
+  struct Part {
+    std::vector<std::vector<Readers>> readers; // of each command
+    /// Of collectives by the lane and a rank of the group that reads; of receives by the channel and 0.
+    std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Turns>> collectives, receives;
+  };
+
+  void prepare(const plan::PlanT &plan, uint32_t part, uint32_t command);
+  void prepareCollective(const plan::PlanT &plan, uint32_t part, uint32_t command);
+  void prepareReceive(uint32_t part, uint32_t command, const plan::ReceiveT &receive);
+  static void add(Part &part, uint32_t command, Turns &turns, size_t turn, std::vector<uint32_t> ranks,
+                  std::vector<const Message *> messages);
+  std::vector<Mail> getMail(const plan::PlanT &plan, uint32_t part, uint32_t command) const;
+  Outbox &getOutbox(const plan::PlanT &plan, uint32_t part, uint32_t command, uint32_t rank) const;
+
+  const Channels &channels;
+  const LocalRanks &ranks;
+  std::shared_ptr<Transport> transport;
+  ChannelMemory memory;
+  MessageTable table;
+  std::vector<Part> parts;
+  /// By the part, the rank, and the lane; of sends by the channel and the place of the message in its ring.
+  mutable std::map<std::array<uint32_t, 4>, std::unique_ptr<Outbox>> outboxes, sendOutboxes;
+};
+
+void BoundMessages::prepare(const plan::PlanT &plan, uint32_t part, uint32_t command) {
+  if (table.received(part, command).empty())
+    return;
+  if (const plan::ReceiveT *receive = plan.commands[command]->action.AsReceive())
+    prepareReceive(part, command, *receive);
+  else
+    prepareCollective(plan, part, command);
+}
+
+void BoundMessages::add(Part &part, uint32_t command, Turns &turns, size_t turn, std::vector<uint32_t> ranks,
+                        std::vector<const Message *> messages) {
+  part.readers[command].push_back({std::move(ranks), Delivery(std::move(messages)), &turns, turn});
+  turns.reserve(turn, part.readers[command].back().delivery.size());
+}
+
+/// Each instance of the communicator by itself: their guards may differ.
+void BoundMessages::prepareCollective(const plan::PlanT &plan, uint32_t part, uint32_t command) {
+  Mesh mesh(plan);
+  uint32_t lane = plan.commands[command]->lane;
+  auto communicator = uint32_t(plan.lanes[lane]->communicator);
+  std::map<uint32_t, std::vector<const Message *>> groups; // by their first rank
+  for (const Message &message : table.received(part, command))
+    groups[mesh.members(communicator, message.holder).front()].push_back(&message);
+  const std::vector<uint32_t> &order = plan.lanes[lane]->commands;
+  size_t turn = size_t(std::ranges::find(order, command) - order.begin());
+  for (auto &[first, messages] : groups) {
+    std::vector<uint32_t> readers = mesh.members(communicator, first);
+    std::erase_if(readers, [&](uint32_t rank) { return !ranks.has(part, rank); });
+    std::unique_ptr<Turns> &turns = parts[part].collectives[{lane, first}];
+    if (!turns)
+      turns = std::make_unique<Turns>(Turns::kOfCollectives);
+    add(parts[part], command, *turns, turn, std::move(readers), std::move(messages));
+  }
+}
+
+void BoundMessages::prepareReceive(uint32_t part, uint32_t command, const plan::ReceiveT &receive) {
+  std::vector<const Message *> messages;
+  for (const Message &message : table.received(part, command))
+    messages.push_back(&message);
+  std::span<const uint32_t> here = ranks.of(part);
+  std::unique_ptr<Turns> &turns = parts[part].receives[{receive.channel, 0}];
+  if (!turns)
+    turns = std::make_unique<Turns>(channels.depth(receive.channel));
+  add(parts[part], command, *turns, receive.message, {here.begin(), here.end()}, std::move(messages));
+}
+
+Outbox &BoundMessages::getOutbox(const plan::PlanT &plan, uint32_t part, uint32_t command,
+                                 uint32_t rank) const {
+  const plan::CommandT &source = *plan.commands[command];
+  const plan::SendT *send = source.action.AsSend();
+  std::unique_ptr<Outbox> &outbox =
+      send ? sendOutboxes[{part, rank, send->channel, send->message % channels.depth(send->channel)}]
+           : outboxes[{part, rank, source.lane, 0}];
+  if (!outbox)
+    outbox = std::make_unique<Outbox>(*transport);
+  outbox->reserve(table.sent(part, command), rank, /*copies=*/send != nullptr);
+  return *outbox;
+}
+
+std::vector<Mail> BoundMessages::getMail(const plan::PlanT &plan, uint32_t part, uint32_t command) const {
+  std::vector<Mail> mail(ranks.count(part));
+  std::span<const Message> sent = table.sent(part, command);
+  for (uint32_t rank : ranks.of(part))
+    if (std::ranges::find(sent, rank, &Message::holder) != sent.end()) {
+      mail[rank].sent = sent;
+      mail[rank].outbox = &getOutbox(plan, part, command, rank);
+    }
+  for (const Readers &readers : parts[part].readers[command])
+    for (uint32_t rank : readers.ranks) {
+      Inbox &inbox = readers.turns->get(readers.turn, *transport, uint32_t(readers.ranks.size()));
+      mail[rank].inbox = &inbox;
+      mail[rank].delivery = &readers.delivery;
+      mail[rank].fetched = readers.delivery.in(inbox.data());
+    }
+  return mail;
+}
+
+} // namespace
+
+std::unique_ptr<BoundCollectives> MessageCollectives::load(const plan::PlanT &plan, const Channels &channels,
+                                                           const LocalRanks &ranks, DeviceSet &devices) {
+  if (!devices.usesHostMemory())
+    throw Error("messages between processes need devices that use the memory of the host");
+  Processes processes{transport->process(), transport->numProcesses(), devicesEach};
+  return std::make_unique<BoundMessages>(plan, channels, ranks, devices, transport, processes);
+}
+
+} // namespace epl::runtime
