@@ -51,6 +51,14 @@ ROOMS = {
         "device/cpu": ["device", "plan", "host"],
         "collective": ["device", "plan", "host"],
         "collective/inproc": ["collective", "device", "device/cpu", "plan", "host"],
+        "collective/messages": [
+            "collective",
+            "collective/inproc",
+            "device",
+            "device/cpu",
+            "plan",
+            "host",
+        ],
         "executor": ["collective", "device", "plan", "host"],
         "session": [
             "executor",

@@ -35,7 +35,9 @@ private:
   const uint32_t own;
 };
 
-std::shared_ptr<Transport> Network::join(uint32_t process) { return std::make_shared<Member>(*this, process); }
+std::shared_ptr<Transport> Network::join(uint32_t process) {
+  return std::make_shared<Member>(*this, process);
+}
 
 size_t Network::numOpen() {
   std::lock_guard lock(mutex);

@@ -11,8 +11,8 @@
 
 namespace epl::runtime::test {
 
-/// All messages between the processes of a test. A message goes when it is asked for progress and chance has it so;
-/// the sender's bytes are read then and not before.
+/// All messages between the processes of a test. A message goes when it is asked for progress and chance has
+/// it so; the sender's bytes are read then and not before.
 class Network {
 public:
   /// Of four messages that could come, one does, on average, if it is `slow`.
