@@ -175,8 +175,8 @@ std::unique_ptr<BoundCollectives> MessageCollectives::load(const plan::PlanT &pl
                                                            const LocalRanks &ranks, DeviceSet &devices) {
   if (!devices.usesHostMemory())
     throw Error("messages between processes need devices that use the memory of the host");
-  Processes processes{transport->process(), transport->numProcesses(), devicesEach};
-  return std::make_unique<BoundMessages>(plan, channels, ranks, devices, transport, processes);
+  return std::make_unique<BoundMessages>(plan, channels, ranks, devices, group->open(),
+                                         Processes{group->process(), devicesEach});
 }
 
 } // namespace epl::runtime

@@ -12,14 +12,14 @@ namespace epl::runtime {
 /// `devicesEach` neighbouring devices. Loading throws Error for devices with memory of their own.
 class MessageCollectives final : public Collectives {
 public:
-  MessageCollectives(std::shared_ptr<Transport> transport, uint32_t devicesEach)
-      : transport(std::move(transport)), devicesEach(devicesEach) {}
+  MessageCollectives(std::shared_ptr<ProcessGroup> group, uint32_t devicesEach)
+      : group(std::move(group)), devicesEach(devicesEach) {}
 
   std::unique_ptr<BoundCollectives> load(const plan::PlanT &plan, const Channels &channels,
                                          const LocalRanks &ranks, DeviceSet &devices) override;
 
 private:
-  std::shared_ptr<Transport> transport;
+  std::shared_ptr<ProcessGroup> group;
   uint32_t devicesEach;
 };
 

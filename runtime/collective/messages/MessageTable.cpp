@@ -40,6 +40,7 @@ void MessageTable::addCollective(const plan::PlanT &plan, uint32_t part, uint32_
     std::vector<uint32_t> readers = mesh.members(uint32_t(communicator), holder);
     std::erase(readers, holder);
     std::vector<std::vector<ByteRun>> runs;
+    runs.reserve(readers.size());
     for (uint32_t reader : readers)
       runs.push_back(runsOf(plan, mesh, *plan.commands[command], reader, holder));
     add({part, command}, {part, command}, holder, readers, runs, counts);

@@ -12,7 +12,7 @@ namespace epl::runtime {
 
 /// The devices of each process: neighbours, as many for each.
 struct Processes {
-  uint32_t own = 0, count = 1, devicesEach = 1;
+  uint32_t own, devicesEach;
 
   uint32_t of(uint32_t device) const { return device / devicesEach; }
 };

@@ -20,8 +20,8 @@ public:
       std::vector<uint32_t> devices(each);
       std::iota(devices.begin(), devices.end(), process * each);
       ranks.push_back(std::make_unique<LocalRanks>(plan, devices));
-      tables.push_back(std::make_unique<MessageTable>(plan, channels, *ranks.back(),
-                                                      Processes{process, numProcesses, each}));
+      tables.push_back(
+          std::make_unique<MessageTable>(plan, channels, *ranks.back(), Processes{process, each}));
     }
   }
 

@@ -8,20 +8,18 @@ namespace epl::runtime::test {
 
 class Network::Member final : public Transport {
 public:
-  Member(Network &network, uint32_t own) : network(network), own(own) {}
-
-  uint32_t process() const override { return own; }
-  uint32_t numProcesses() const override { return network.processes; }
+  Member(Network &network, uint32_t index, uint32_t own) : network(network), index(index), own(own) {}
 
   void send(uint32_t to, uint32_t number, std::span<const std::byte> data,
             std::atomic<uint32_t> &left) override {
     std::lock_guard lock(network.mutex);
-    network.sends.push_back({own, to, number, const_cast<std::byte *>(data.data()), data.size(), &left});
+    network.sends.push_back(
+        {index, own, to, number, const_cast<std::byte *>(data.data()), data.size(), &left});
   }
   void receive(uint32_t from, uint32_t number, std::span<std::byte> data,
                std::atomic<uint32_t> &left) override {
     std::lock_guard lock(network.mutex);
-    network.receives.push_back({from, own, number, data.data(), data.size(), &left});
+    network.receives.push_back({index, from, own, number, data.data(), data.size(), &left});
   }
   void progress() override { network.progress(); }
   void cancel(const std::atomic<uint32_t> &left) noexcept override {
@@ -32,11 +30,25 @@ public:
 
 private:
   Network &network;
-  const uint32_t own;
+  const uint32_t index, own;
 };
 
-std::shared_ptr<Transport> Network::join(uint32_t process) {
-  return std::make_shared<Member>(*this, process);
+class Network::Group final : public ProcessGroup {
+public:
+  Group(Network &network, uint32_t own) : network(network), own(own) {}
+
+  uint32_t process() const override { return own; }
+  uint32_t numProcesses() const override { return network.processes; }
+  std::shared_ptr<Transport> open() override { return std::make_shared<Member>(network, opened++, own); }
+
+private:
+  Network &network;
+  const uint32_t own;
+  uint32_t opened = 0;
+};
+
+std::shared_ptr<ProcessGroup> Network::join(uint32_t process) {
+  return std::make_shared<Group>(*this, process);
 }
 
 size_t Network::numOpen() {
@@ -46,18 +58,13 @@ size_t Network::numOpen() {
 
 /// Brings the first message that was sent for this receive; whether there is one.
 bool Network::deliver(std::vector<End>::iterator receive) {
-  auto isFor = [&](const End &send) {
-    return send.from == receive->from && send.to == receive->to && send.number == receive->number;
-  };
-  auto send = std::ranges::find_if(sends, isFor);
+  auto send = std::ranges::find_if(sends, [&](const End &other) { return areOfOne(other, *receive); });
   if (send == sends.end())
     return false;
   if (send->size != receive->size)
     throw std::logic_error("a message of " + std::to_string(send->size) + " bytes where " +
                            std::to_string(receive->size) + " are expected");
   std::memcpy(receive->data, send->data, send->size);
-  ++messages;
-  bytes += send->size;
   send->left->fetch_sub(1, std::memory_order_release);
   receive->left->fetch_sub(1, std::memory_order_release);
   sends.erase(send);
@@ -67,14 +74,12 @@ bool Network::deliver(std::vector<End>::iterator receive) {
 
 void Network::progress() {
   std::lock_guard lock(mutex);
-  if (receives.empty() || (slow && generator() % 4 != 0))
+  if (receives.empty() || generator() % 4 != 0)
     return;
   size_t first = generator() % receives.size(); // messages of one number come in their order all the same
   for (size_t i = 0; i < receives.size(); ++i) {
     auto receive = receives.begin() + ptrdiff_t((first + i) % receives.size());
-    auto isEarlier = [&](const End &other) {
-      return other.from == receive->from && other.to == receive->to && other.number == receive->number;
-    };
+    auto isEarlier = [&](const End &other) { return areOfOne(other, *receive); };
     if (deliver(std::ranges::find_if(receives, isEarlier)))
       return;
   }

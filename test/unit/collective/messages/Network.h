@@ -11,40 +11,37 @@
 
 namespace epl::runtime::test {
 
-/// All messages between the processes of a test. A message goes when it is asked for progress and chance has
-/// it so; the sender's bytes are read then and not before.
+/// All messages between the processes of a test. Of those that could come, one does when somebody asks for
+/// progress and chance has it so, one time of four. The sender's bytes are read then, and not before.
 class Network {
 public:
-  /// Of four messages that could come, one does, on average, if it is `slow`.
-  Network(uint32_t processes, unsigned seed, bool slow = true)
-      : processes(processes), slow(slow), generator(seed) {}
+  Network(uint32_t processes, unsigned seed) : processes(processes), generator(seed) {}
 
-  std::shared_ptr<Transport> join(uint32_t process);
+  std::shared_ptr<ProcessGroup> join(uint32_t process);
 
-  /// Messages and bytes that have come.
-  size_t numMessages() const { return messages; }
-  size_t numBytes() const { return bytes; }
   /// What was sent and not received, or the other way.
   size_t numOpen();
 
 private:
+  class Group;
   class Member;
   struct End {
-    uint32_t from, to, number;
+    uint32_t transport, from, to, number;
     std::byte *data;
     size_t size;
     std::atomic<uint32_t> *left;
   };
 
+  static bool areOfOne(const End &a, const End &b) {
+    return a.transport == b.transport && a.from == b.from && a.to == b.to && a.number == b.number;
+  }
   void progress();
   bool deliver(std::vector<End>::iterator receive);
 
   const uint32_t processes;
-  const bool slow;
   std::mutex mutex;
   std::mt19937 generator;
   std::vector<End> sends, receives; // in their order
-  size_t messages = 0, bytes = 0;
 };
 
 } // namespace epl::runtime::test

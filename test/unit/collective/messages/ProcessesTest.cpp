@@ -14,6 +14,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <numeric>
+#include <thread>
 
 namespace epl::runtime::test {
 namespace {
@@ -89,6 +91,7 @@ public:
     step = std::make_shared<OneStep>(loaded, frame, executor);
     executor.submit(step);
   }
+  void stop(const std::string &reason) { step->stop(reason); }
   /// Waits for the step; what went wrong.
   std::string wait() {
     step->ended.wait(false);
@@ -117,17 +120,18 @@ private:
       ended = true;
       ended.notify_all();
     }
+    void stop(const std::string &reason) {
+      error = reason;
+      stopped = true;
+      executor.wakeAll();
+    }
     std::atomic<bool> stopped = false, ended = false;
     std::string error;
 
   private:
     void prepare(const Frame::Cursor &) override {}
     void collect(const Frame::Cursor &) override {}
-    void fail(const std::string &reason) override {
-      error = reason;
-      stopped = true;
-      executor.wakeAll();
-    }
+    void fail(const std::string &reason) override { stop(reason); }
     Executor &executor;
   };
 
@@ -139,7 +143,8 @@ private:
         if (memory.size() == 0) {
           memory = Memory(localBytes(plan, *plan.slots[place.slot]));
           for (size_t i = 0; i < memory.size(); ++i)
-            memory.data()[i] = std::byte(memory.size() == 1 ? 1 : (i + rank * 5 + uint32_t(place.slot)) % 3);
+            memory.data()[i] =
+                std::byte(memory.size() == 1 ? 1 : (i + size_t(rank) * 5 + uint32_t(place.slot)) % 3);
         }
         frame.meshes[part].addresses.set(rank, buffer, memory.data() + place.offset);
       }
@@ -165,6 +170,7 @@ void expectSame(const std::string &name, plan::PlanT made, uint32_t numProcesses
   Network network(numProcesses, seed);
   Process whole(plan, std::make_shared<InprocCollectives>(), devicesFrom(0, plan->devices), 2);
   std::vector<std::unique_ptr<Process>> processes;
+  processes.reserve(numProcesses);
   for (uint32_t process = 0; process < numProcesses; ++process)
     processes.push_back(
         std::make_unique<Process>(plan, std::make_shared<MessageCollectives>(network.join(process), each),
@@ -200,6 +206,73 @@ TEST(Processes, OfRandomPlansHaveTheBytesOfOne) {
       if (plan.devices % processes == 0)
         expectSame("random " + std::to_string(seed), plan::PlanT(plan), processes, seed);
   }
+}
+
+/// Messages of two plans have the same numbers, and each process does their steps when it comes to them.
+TEST(Processes, KeepPlansApart) {
+  Network network(2, 1);
+  std::vector<std::shared_ptr<ProcessGroup>> groups{network.join(0), network.join(1)};
+  auto load = [&](plan::PlanT made, std::vector<std::unique_ptr<Process>> &processes) {
+    auto plan = std::make_shared<const plan::PlanT>(std::move(made));
+    uint32_t each = plan->devices / 2;
+    for (uint32_t process : {0u, 1u})
+      processes.push_back(
+          std::make_unique<Process>(plan, std::make_shared<MessageCollectives>(groups[process], each),
+                                    devicesFrom(process * each, each), 1));
+    processes.push_back(std::make_unique<Process>(plan, std::make_shared<InprocCollectives>(),
+                                                  devicesFrom(0, plan->devices), 1));
+  };
+  std::vector<std::unique_ptr<Process>> first, second;
+  load(trainingPlan(2), first);
+  load(blocksPlan(), second);
+  for (auto &process : first)
+    process->submit();
+  for (auto &process : second)
+    process->submit();
+  for (auto *processes : {&first, &second})
+    for (uint32_t process : {0u, 1u, 2u})
+      ASSERT_EQ((*processes)[process]->wait(), "");
+  for (auto *processes : {&first, &second})
+    for (uint32_t process : {0u, 1u})
+      for (uint32_t rank : (*processes)[process]->plan().program(0).ranks())
+        EXPECT_EQ((*processes)[process]->bytesOf(0, rank), (*processes)[2]->bytesOf(0, rank));
+}
+
+/// What comes is kept in two places for each lane and group of ranks, however many commands there are.
+TEST(Processes, KeepTwoDeliveriesAtATime) {
+  std::vector<size_t> bytes;
+  for (uint32_t sums : {4u, 40u}) {
+    PlanMaker maker;
+    maker.axis("data", 2);
+    uint32_t all = maker.addCommunicator({"data"});
+    uint32_t x = maker.argument("x", plan::SlotRole::batch, 8192, {"data"});
+    uint32_t result = maker.slot("sum", plan::SlotRole::result, 4096);
+    for (uint32_t i = 0; i < sums; ++i) {
+      uint32_t sum = maker.buffer("sum", 4096);
+      maker.sum("sum", all, x, sum);
+      x = sum;
+    }
+    maker.setResult(result, x);
+    auto plan = std::make_shared<const plan::PlanT>(maker.finish());
+    Network network(2, 1);
+    size_t before = Memory::liveBytes();
+    Process process(plan, std::make_shared<MessageCollectives>(network.join(0), 1), {0}, 1);
+    bytes.push_back(Memory::liveBytes() - before - plan->arena_size);
+  }
+  EXPECT_EQ(bytes[0], bytes[1]);
+}
+
+/// A step that is stopped leaves nothing behind: what it waits for comes no more.
+TEST(Processes, GiveUpWhatIsStopped) {
+  Network network(2, 1);
+  auto plan = std::make_shared<const plan::PlanT>(trainingPlan(2));
+  Process process(plan, std::make_shared<MessageCollectives>(network.join(0), 1), {0}, 1);
+  process.submit(); // the other one never begins
+  while (network.numOpen() == 0)
+    std::this_thread::yield();
+  process.stop("as asked");
+  EXPECT_EQ(process.wait(), "as asked");
+  EXPECT_EQ(network.numOpen(), 0u);
 }
 
 /// Activations and their gradients go from one mesh to the other, both of which are in both processes or not.
