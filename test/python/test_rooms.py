@@ -59,6 +59,7 @@ ROOMS = {
             "plan",
             "host",
         ],
+        "collective/mpi": ["collective"],
         "executor": ["collective", "device", "plan", "host"],
         "session": [
             "executor",
