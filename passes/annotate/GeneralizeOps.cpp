@@ -38,15 +38,16 @@ static void replace(tensor::ConcatOp op) {
   rewriter.replaceOpWithNewOp<epl::ConcatenateOp>(op, op.getType(), op.getInputs(), op.getDim());
 }
 
-/// The patterns take any tensor of the right type as an init that nobody reads. That is a use that is none.
-static void dropUnreadInits(linalg::GenericOp op) {
+/// An operand that nobody reads, such as any tensor that the patterns take as an init of the right type, is a
+/// use that is none.
+static void dropUnreadOperands(linalg::GenericOp op) {
   OpBuilder builder(op);
-  for (OpOperand &init : op.getDpsInitsMutable()) {
-    auto type = dyn_cast<RankedTensorType>(init.get().getType());
-    if (!type || !type.hasStaticShape() || op.payloadUsesValueFromOperand(&init) ||
-        init.get().getDefiningOp<tensor::EmptyOp>())
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+    if (!type || !type.hasStaticShape() || op.payloadUsesValueFromOperand(&operand) ||
+        operand.get().getDefiningOp<tensor::EmptyOp>())
       continue;
-    init.set(tensor::EmptyOp::create(builder, op.getLoc(), type.getShape(), type.getElementType()));
+    operand.set(tensor::EmptyOp::create(builder, op.getLoc(), type.getShape(), type.getElementType()));
   }
 }
 
@@ -100,7 +101,7 @@ struct GeneralizeOpsPass : epl::impl::GeneralizeOpsPassBase<GeneralizeOpsPass> {
     linalg::populateLinalgNamedOpsGeneralizationPatterns(patterns);
     linalg::populateElementwiseToLinalgConversionPatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
-    getOperation().walk(dropUnreadInits);
+    getOperation().walk(dropUnreadOperands);
     broadcastInvariantStacks(getOperation());
   }
 };

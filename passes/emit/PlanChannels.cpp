@@ -6,9 +6,9 @@
 // its own value or of one of a later channel, so that receives are in the order of channels, on a lane of
 // their own. What makes a value that is sent stands before all that reads what comes by later channels
 // (`verifyChannels`): of all channels that are not done the first can always be. A value that is sent on as
-// it is received has no maker: it is received before what makes that of a later channel. In a loop over
-// micro-batches each iteration sends a message: a send stands where its part leaves the loop, a receive where
-// the iteration takes its own.
+// it is received has no maker: it is received before what makes that of a later channel, or takes its
+// messages. In a loop over micro-batches each iteration sends a message: a send stands where its part leaves
+// the loop, a receive where the iteration takes its own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,15 +31,18 @@ static int64_t getChannel(func::FuncOp func, OpOperand &result) {
   return cast<IntegerAttr>(func.getResultAttr(result.getOperandNumber(), EplDialect::kChannelAttr)).getInt();
 }
 
-/// For a received value that is sent on as it is, the first op that makes what goes by a later channel: other
-/// meshes may wait for the value before they take that. All that goes by channels before its own stands
-/// before that op. Null if there is none.
+static int64_t getChannel(func::FuncOp func, BlockArgument argument) {
+  return func.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), EplDialect::kChannelAttr).getInt();
+}
+
+/// For a received value that is sent on as it is, the first op that makes what goes by a later channel, or
+/// takes messages of one: other meshes may wait for the value before they take that, or send these. All that
+/// goes by channels before its own stands before that op. Null if there is none.
 static Operation *getFirstBehind(func::FuncOp func, BlockArgument argument) {
-  int64_t own =
-      func.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), EplDialect::kChannelAttr).getInt();
+  int64_t own = getChannel(func, argument);
   std::optional<int64_t> out;
   Operation *last = nullptr;
-  SmallVector<std::pair<int64_t, Operation *>> made;
+  SmallVector<std::pair<int64_t, Operation *>> later; // what may be, by channel
   for (OpOperand &result : func.front().getTerminator()->getOpOperands()) {
     if (!isSend(result))
       continue;
@@ -50,14 +53,17 @@ static Operation *getFirstBehind(func::FuncOp func, BlockArgument argument) {
     else if (maker && channel < own)
       last = last && maker->isBeforeInBlock(last) ? last : maker;
     else if (maker)
-      made.push_back({channel, maker});
+      later.push_back({channel, maker});
   }
+  for (BlockArgument other : func.getArguments())
+    if (Operation *slice = isReceivedInMessages(other) ? getFirstReader(other) : nullptr)
+      later.push_back({getChannel(func, other), slice});
   Operation *first = nullptr;
-  for (auto [channel, maker] : made) {
-    bool isBehind = !last || (last->isBeforeInBlock(maker) &&
-                              (!getEdgeLoop(last) || getEdgeLoop(last) != getEdgeLoop(maker)));
-    if (out && channel > *out && isBehind && (!first || maker->isBeforeInBlock(first)))
-      first = maker;
+  for (auto [channel, op] : later) {
+    bool isBehind =
+        !last || (last->isBeforeInBlock(op) && (!getEdgeLoop(last) || getEdgeLoop(last) != getEdgeLoop(op)));
+    if (out && channel > *out && isBehind && (!first || op->isBeforeInBlock(first)))
+      first = op;
   }
   return first;
 }

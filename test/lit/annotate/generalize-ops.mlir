@@ -92,6 +92,23 @@ func.func @stacks_in_scopes(%x: tensor<4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf
   return %same, %own : tensor<3x4xf32>, tensor<3x4xf32>
 }
 
+// What an op does not read of an operand is no use of it.
+// CHECK-LABEL: func.func @unread
+func.func @unread(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK: tensor.empty() : tensor<4xf32>
+  // CHECK: %[[NONE:.*]] = tensor.empty() : tensor<4xf32>
+  // CHECK: linalg.generic {{.*}} ins(%arg0, %[[NONE]] : tensor<4xf32>, tensor<4xf32>)
+  %e = tensor.empty() : tensor<4xf32>
+  %0 = linalg.generic {indexing_maps = [affine_map<(d) -> (d)>, affine_map<(d) -> (d)>, affine_map<(d) -> (d)>],
+                       iterator_types = ["parallel"]}
+      ins(%x, %y : tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %1 = arith.negf %a : f32
+    linalg.yield %1 : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
 // Equal ops of two scopes stay two: nothing is merged here. Locations stay.
 // CHECK-LABEL: func.func @two_scopes
 func.func @two_scopes(%x: tensor<4x2xf32>) -> (tensor<4x2xf32>, tensor<4x2xf32>) {
