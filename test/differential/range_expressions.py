@@ -10,9 +10,11 @@ import numpy as np
 from range_functions import FUNCTIONS, apply_function
 from ranges import (
     COMPARE,
+    EXTREMES,
     ROUNDED,
     UNROUNDED,
     Array,
+    choose_denormals,
     convert,
     flush,
     is_exact,
@@ -92,7 +94,10 @@ def _compute(head: str, values: list[Array], element: str) -> Array:
     values = [flush(value, element) for value in values]
     if head in COMPARE:
         return COMPARE[head](*values)
-    return round_to(ROUNDED[head](*values), element) if head in ROUNDED else UNROUNDED[head](*values)
+    if head in ROUNDED:
+        return round_to(ROUNDED[head](*values), element)
+    made = UNROUNDED[head](*values)
+    return choose_denormals(made, values, element) if head in EXTREMES else made
 
 
 def _compute_integers(head: str, values: list[Array], makes: str) -> Array:

@@ -22,7 +22,7 @@ Reference: Higham, "Accuracy and stability of numerical algorithms", 2002, secti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -352,6 +352,22 @@ ROUNDED: dict[str, Callable[..., Array]] = {
     "divide": divide,
     "fma": lambda a, b, c: add(multiply(a, b), c),
 }
+
+
+def choose_denormals(made: Array, operands: Sequence[Array], element: str) -> Array:
+    """The largest or least of numbers of that type, as `made` says it. Of denormals and zeros, which may be
+    equal to ops, it may be any."""
+    least = FORMATS[element].flushed
+    operands = np.broadcast_arrays(*operands)
+    near = np.logical_and.reduce([(each["low"] < least) & (each["high"] > -least) for each in operands])
+    low, high = ([np.clip(each[end], -least, least) for each in operands] for end in ("low", "high"))
+    chosen = made.copy()
+    chosen["low"] = np.where(near, np.minimum.reduce([made["low"], *low]), made["low"])
+    chosen["high"] = np.where(near, np.maximum.reduce([made["high"], *high]), made["high"])
+    return chosen
+
+
+EXTREMES = ("max", "min", "maxnum", "minnum")
 UNROUNDED: dict[str, Callable[..., Array]] = {
     "max": maximum,
     "min": minimum,
