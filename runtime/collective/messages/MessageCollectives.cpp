@@ -70,8 +70,9 @@ public:
 private:
   struct Part {
     std::vector<std::vector<Readers>> readers; // of each command
-    /// Of collectives by the lane and a rank of the group that reads; of receives by the channel and 0.
-    std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Turns>> collectives, receives;
+    std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Turns>>
+        collectives;                                     // by lane and group's first rank
+    std::map<uint32_t, std::unique_ptr<Turns>> receives; // by channel
   };
 
   void prepare(const plan::PlanT &plan, uint32_t part, uint32_t command);
@@ -132,7 +133,7 @@ void BoundMessages::prepareReceive(uint32_t part, uint32_t command, const plan::
   for (const Message &message : table.received(part, command))
     messages.push_back(&message);
   std::span<const uint32_t> here = ranks.of(part);
-  std::unique_ptr<Turns> &turns = parts[part].receives[{receive.channel, 0}];
+  std::unique_ptr<Turns> &turns = parts[part].receives[receive.channel];
   if (!turns)
     turns = std::make_unique<Turns>(channels.depth(receive.channel));
   add(parts[part], command, *turns, receive.message, {here.begin(), here.end()}, std::move(messages));

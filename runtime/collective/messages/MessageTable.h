@@ -52,10 +52,12 @@ private:
     std::map<uint32_t, uint32_t> to, from;
   };
 
-  void addCollective(const plan::PlanT &plan, uint32_t part, uint32_t command, Counts &counts);
+  void addCollective(const plan::PlanT &plan, const Mesh &mesh, uint32_t part, uint32_t command,
+                     Counts &counts);
   void addChannel(uint32_t channel, Counts &counts);
+  template <typename GetRuns>
   void add(PartCommand send, PartCommand receive, uint32_t holder, std::span<const uint32_t> readers,
-           const std::vector<std::vector<ByteRun>> &runs, Counts &counts);
+           const GetRuns &getRuns, Counts &counts);
 
   const Channels &channels;
   const LocalRanks &ranks;

@@ -1,7 +1,5 @@
 #include "runtime/plan/model/Runs.h"
 
-#include "runtime/plan/model/Blocks.h"
-
 #include <algorithm>
 #include <cassert>
 
@@ -38,67 +36,42 @@ public:
   }
 
 private:
-  bool isMember(uint32_t communicator) const {
-    std::vector<uint32_t> members = mesh.members(communicator, reader);
-    return std::ranges::find(members, holder) != members.end();
-  }
-
-  /// A run that begins where the last one of the same tensor ends makes that longer.
-  void add(uint32_t buffer, ByteRange bytes, bool isFirst) {
-    if (bytes.begin == bytes.end)
-      return;
-    if (!isFirst && !runs.empty() && runs.back().bytes.end == bytes.begin)
-      runs.back().bytes.end = bytes.end;
-    else
+  void add(uint32_t buffer, ByteRange bytes) {
+    if (bytes.begin != bytes.end)
       runs.push_back({buffer, bytes});
   }
 
   void addPart(uint32_t communicator, uint32_t owner, uint32_t buffer, int64_t count, uint64_t element) {
     auto [begin, end] = partOf(count, mesh.memberIndex(communicator, owner), mesh.memberCount(communicator));
-    add(buffer, {uint64_t(begin) * element, uint64_t(end) * element}, /*isFirst=*/true);
-  }
-
-  /// In the order in which the box is read, which is ascending.
-  void addBox(uint32_t buffer, const SharedBox &box, uint64_t element) {
-    bool isFirst = true;
-    box.forEachRun([&](int64_t source, int64_t) {
-      uint64_t begin = uint64_t(source) * element;
-      add(buffer, {begin, begin + uint64_t(box.run) * element}, isFirst);
-      isFirst = false;
-    });
+    add(buffer, {uint64_t(begin) * element, uint64_t(end) * element});
   }
 
   /// The part that the reader combines.
   void add(const plan::ReducePartT &reduce) {
-    if (isMember(reduce.communicator))
-      for (const plan::ReducedTensorT &tensor : reduce.tensors)
-        addPart(reduce.communicator, reader, tensor.source, tensor.count, elementBytes(tensor.type));
+    for (const plan::ReducedTensorT &tensor : reduce.tensors)
+      addPart(reduce.communicator, reader, tensor.source, tensor.count, elementBytes(tensor.type));
   }
 
   /// The part that the holder has combined.
   void add(const plan::GatherPartsT &gather) {
-    if (isMember(gather.communicator))
-      for (const plan::GatheredTensorT &tensor : gather.tensors)
-        addPart(gather.communicator, holder, tensor.buffer, tensor.count, elementBytes(tensor.type));
+    for (const plan::GatheredTensorT &tensor : gather.tensors)
+      addPart(gather.communicator, holder, tensor.buffer, tensor.count, elementBytes(tensor.type));
   }
 
   void add(const plan::GatherBlocksT &gather) {
-    if (isMember(gather.communicator))
-      for (const plan::GatheredBlocksT &tensor : gather.tensors)
-        add(tensor.source, {0, uint64_t(tensor.outer) * uint64_t(tensor.inner) * elementBytes(tensor.type)},
-            /*isFirst=*/true);
+    for (const plan::GatheredBlocksT &tensor : gather.tensors)
+      add(tensor.source, {0, uint64_t(tensor.outer) * uint64_t(tensor.inner) * elementBytes(tensor.type)});
   }
 
   void add(const plan::ReduceBlocksT &reduce) {
-    if (isMember(reduce.communicator))
-      for (const plan::ReducedBlocksT &tensor : reduce.tensors)
-        addBox(tensor.source, boxOf(plan, mesh, tensor, reader), elementBytes(tensor.type));
+    for (const plan::ReducedBlocksT &tensor : reduce.tensors)
+      addRuns(runs, tensor.source, boxOf(plan, mesh, tensor, reader), elementBytes(tensor.type));
   }
 
   void add(const plan::ExchangeBlocksT &exchange) {
     for (const Piece &piece : piecesOf(plan, mesh, exchange, reader))
       if (piece.holder == holder)
-        addBox(exchange.source, piece.box, elementBytes(exchange.type));
+        addRuns(runs, exchange.source, piece.box, elementBytes(exchange.type));
   }
 
   const plan::PlanT &plan;
@@ -112,7 +85,20 @@ private:
 std::vector<ByteRun> runsOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &command,
                             uint32_t reader, uint32_t holder) {
   assert(reader != holder && "a rank sends itself nothing");
+  int32_t communicator = plan.lanes[command.lane]->communicator;
+  if (communicator < 0)
+    return {};
+  std::vector<uint32_t> members = mesh.members(uint32_t(communicator), reader);
+  if (std::ranges::find(members, holder) == members.end())
+    return {};
   return Runs(plan, mesh, reader, holder).of(command.action);
+}
+
+void addRuns(std::vector<ByteRun> &runs, uint32_t buffer, const SharedBox &box, uint64_t elementBytes) {
+  box.forEachRun([&](int64_t source, int64_t) {
+    uint64_t begin = uint64_t(source) * elementBytes;
+    runs.push_back({buffer, {begin, begin + uint64_t(box.run) * elementBytes}});
+  });
 }
 
 uint64_t bytesOf(const std::vector<ByteRun> &runs) {

@@ -5,6 +5,7 @@
 #define EPL_RUNTIME_PLAN_MODEL_RUNS_H
 
 #include "runtime/plan/model/Access.h"
+#include "runtime/plan/model/Blocks.h"
 
 namespace epl::runtime {
 
@@ -23,6 +24,9 @@ struct ByteRun {
 /// outside of what accessesOf says. Needs a command that passes the verifier's table checks.
 std::vector<ByteRun> runsOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &command,
                             uint32_t reader, uint32_t holder);
+
+/// Adds what is read of the source of a box, in ascending order.
+void addRuns(std::vector<ByteRun> &runs, uint32_t buffer, const SharedBox &box, uint64_t elementBytes);
 
 /// The bytes of all of them.
 uint64_t bytesOf(const std::vector<ByteRun> &runs);

@@ -2,9 +2,9 @@
 
 #include "FakeBackend.h"
 #include "TestPlan.h"
+#include "TestStep.h"
 
 #include "runtime/Error.h"
-#include "runtime/executor/Step.h"
 #include "runtime/plan/build/JoinParts.h"
 #include "runtime/plan/model/Origins.h"
 
@@ -19,40 +19,6 @@ namespace {
 
 using testing::Each;
 using testing::Field;
-
-/// A step of a plan without slots.
-class TestStep : public Step {
-public:
-  TestStep(const LoadedPlan &plan, Frame &frame, Executor &executor)
-      : Step(plan, frame, executor, stopped, 1), executor(executor) {}
-
-  void end() override {
-    Step::end();
-    ended = true;
-    ended.notify_all();
-  }
-  void stop(const std::string &reason) {
-    error = reason;
-    stopped = true;
-    executor.wakeAll();
-  }
-
-  std::atomic<bool> stopped = false, ended = false;
-  std::atomic<uint32_t> prepared = 0, collected = 0; // ranks
-  std::string error;
-  bool lacksArguments = false;
-
-private:
-  void prepare(const Frame::Cursor &) override {
-    if (lacksArguments)
-      throw Error("out of memory");
-    ++prepared;
-  }
-  void collect(const Frame::Cursor &) override { ++collected; }
-  void fail(const std::string &reason) override { stop(reason); }
-
-  Executor &executor;
-};
 
 /// A loaded plan with its memory, on devices that are fakes.
 struct Loaded {

@@ -2,7 +2,6 @@
 
 #include "runtime/device/cpu/CpuDevices.h"
 #include "runtime/device/cpu/Guarded.h"
-#include "runtime/executor/Step.h"
 #include "runtime/plan/model/Access.h"
 
 #include <numeric>
@@ -66,33 +65,6 @@ private:
 
 } // namespace
 
-class Process::OneStep final : public Step {
-public:
-  OneStep(const LoadedPlan &plan, Frame &frame, Executor &executor)
-      : Step(plan, frame, executor, stopped, 1), executor(executor) {}
-
-  void end() override {
-    Step::end();
-    ended = true;
-    ended.notify_all();
-  }
-  void stop(const std::string &reason) {
-    error = reason;
-    stopped = true;
-    executor.wakeAll();
-  }
-
-  std::atomic<bool> stopped = false, ended = false;
-  std::string error;
-
-private:
-  void prepare(const Frame::Cursor &) override {}
-  void collect(const Frame::Cursor &) override {}
-  void fail(const std::string &reason) override { stop(reason); }
-
-  Executor &executor;
-};
-
 Process::Process(const std::shared_ptr<const plan::PlanT> &plan, std::shared_ptr<Collectives> collectives,
                  const std::vector<uint32_t> &devices, uint32_t numWorkers)
     : executor(numWorkers), loaded(plan, Backend{std::make_shared<MixingDevices>(), std::move(collectives)},
@@ -103,10 +75,8 @@ Process::Process(const std::shared_ptr<const plan::PlanT> &plan, std::shared_ptr
       fillSlots(part, rank);
 }
 
-Process::~Process() = default;
-
 void Process::submit() {
-  step = std::make_shared<OneStep>(loaded, frame, executor);
+  step = std::make_shared<TestStep>(loaded, frame, executor);
   executor.submit(step);
 }
 

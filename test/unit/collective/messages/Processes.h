@@ -2,8 +2,7 @@
 #ifndef EPL_TEST_UNIT_COLLECTIVE_MESSAGES_PROCESSES_H
 #define EPL_TEST_UNIT_COLLECTIVE_MESSAGES_PROCESSES_H
 
-#include "runtime/executor/Executor.h"
-#include "runtime/executor/Frame.h"
+#include "test/unit/executor/TestStep.h"
 
 #include <map>
 
@@ -16,7 +15,6 @@ class Process {
 public:
   Process(const std::shared_ptr<const plan::PlanT> &plan, std::shared_ptr<Collectives> collectives,
           const std::vector<uint32_t> &devices, uint32_t numWorkers);
-  ~Process();
 
   /// Begins a step.
   void submit();
@@ -29,15 +27,13 @@ public:
   const LoadedPlan &plan() const { return loaded; }
 
 private:
-  class OneStep;
-
   void fillSlots(uint32_t part, uint32_t rank);
 
   Executor executor;
   LoadedPlan loaded;
   Frame frame;
   std::map<std::tuple<uint32_t, uint32_t, int32_t>, Memory> slots; // by part, rank and slot
-  std::shared_ptr<OneStep> step;
+  std::shared_ptr<TestStep> step;
 };
 
 /// So many devices from the first on.
