@@ -181,6 +181,10 @@ private:
     return colocate || taskgraphs.size() < 2 || (devices == 1 && llvm::all_of(taskgraphs, wantsOne));
   }
 
+  static InFlightDiagnostic refuse(TaskGraphs taskgraphs) {
+    return emitError(getFirst(taskgraphs).getLoc()) << describe(taskgraphs);
+  }
+
   size_t countMeshes(TaskGraphs taskgraphs) const {
     if (!stageMeshes.empty())
       return size_t(*llvm::max_element(stageMeshes)) + 1;
@@ -189,39 +193,38 @@ private:
 
   /// A table has a mesh for each task graph, and as many meshes as the user says.
   LogicalResult verifyTable(TaskGraphs taskgraphs) const {
-    auto refuse = [&] { return emitError(getFirst(taskgraphs).getLoc()) << describe(taskgraphs); };
     if (stageMeshes.empty())
       return success();
     if (stageMeshes.size() != taskgraphs.size())
-      return refuse() << ", but the schedule has " << stageMeshes.size() << " stages, expected one for each"
-                      << (countFound(taskgraphs) ? "; epl.auto_stages says how many are found, or "
-                                                   "pipeline.num_stages with auto.auto_parallel"
-                                                 : "");
+      return refuse(taskgraphs) << ", but the schedule has " << stageMeshes.size()
+                                << " stages, expected one for each"
+                                << (countFound(taskgraphs) ? "; epl.auto_stages says how many are found, or "
+                                                             "pipeline.num_stages with auto.auto_parallel"
+                                                           : "");
     for (int64_t mesh : stageMeshes)
       if (mesh < 0 || mesh >= int64_t(taskgraphs.size()))
-        return refuse() << ", but one is on mesh " << mesh;
+        return refuse(taskgraphs) << ", but one is on mesh " << mesh;
     size_t meshes = countMeshes(taskgraphs);
     if (numStages > 0 && size_t(numStages) != meshes)
-      return refuse() << " on " << int64_t(numStages)
-                      << " meshes (pipeline.num_stages), but the schedule has " << meshes
-                      << ", expected as many, or none said beside a table";
+      return refuse(taskgraphs) << " on " << int64_t(numStages)
+                                << " meshes (pipeline.num_stages), but the schedule has " << meshes
+                                << ", expected as many, or none said beside a table";
     return success();
   }
 
   /// Deals the task graphs out to meshes.
   FailureOr<Meshes> deal(TaskGraphs taskgraphs) const {
-    auto refuse = [&] { return emitError(getFirst(taskgraphs).getLoc()) << describe(taskgraphs); };
     if (failed(verifyTable(taskgraphs)))
       return failure();
     size_t count = countMeshes(taskgraphs);
     if (stageMeshes.empty() && taskgraphs.size() % count != 0)
-      return refuse() << " on " << count << " meshes (pipeline.num_stages), expected a multiple";
+      return refuse(taskgraphs) << " on " << count << " meshes (pipeline.num_stages), expected a multiple";
     Meshes meshes(count);
     for (auto [index, taskgraph] : llvm::enumerate(taskgraphs))
       meshes[stageMeshes.empty() ? index % count : size_t(stageMeshes[index])].push_back(taskgraph);
     for (auto [mesh, own] : llvm::enumerate(meshes))
       if (own.empty())
-        return refuse() << " on " << count << " meshes, but none is on mesh " << mesh;
+        return refuse(taskgraphs) << " on " << count << " meshes, but none is on mesh " << mesh;
       else if (failed(verifyAlike(own)))
         return failure();
     return meshes;

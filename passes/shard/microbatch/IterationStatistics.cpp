@@ -320,8 +320,8 @@ LogicalResult StatisticsFinder::refuse(ReshardOp enter) const {
   return enter->emitError()
          << "mixes samples across micro-batches: it reads of each sample what each micro-batch makes of "
             "statistics; expected what is the same for all samples, or one micro-batch "
-            "(\"pipeline.num_micro_batch\"): where samples are compared with one another "
-            "`epl.per_micro_batch()` is of no help, as it is for statistics, such as means and maxima";
+            "(\"pipeline.num_micro_batch\")"
+         << kComparesSamples;
 }
 
 /// What is added to a pending statistic, or differs from one iteration to the next, is added by each

@@ -28,6 +28,11 @@
 
 namespace mlir::epl {
 
+/// How errors end where no scope makes what an iteration reads a statistic.
+inline constexpr llvm::StringLiteral kComparesSamples =
+    ": where samples are compared with one another `epl.per_micro_batch()` is of no help, as it is for "
+    "statistics, such as means and maxima";
+
 class IterationStatistics {
 public:
   /// Rewrites the reshards of a function, if there are no loops that are to be unrolled before. Failure, with

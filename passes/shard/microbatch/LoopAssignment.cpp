@@ -250,9 +250,7 @@ static LogicalResult refuse(Operation *reader, Operation *product, bool compares
       << (comparesSamples ? ""
                           : "statistics of each micro-batch (made in `with epl.per_micro_batch():`), or ")
       << "one micro-batch (\"pipeline.num_micro_batch\")"
-      << (comparesSamples ? ": where samples are compared with one another `epl.per_micro_batch()` is of no "
-                            "help, as it is for statistics, such as means and maxima"
-                          : "");
+      << (comparesSamples ? StringRef(kComparesSamples) : "");
   error.attachNote(product->getLoc()) << "the value takes this product of every sample";
   return error;
 }
