@@ -15,7 +15,7 @@ import numpy as np
 from alike import find_scoped
 from layout import Layout, Sharding, find_sharding_fault, write_mesh, write_sharding
 from loop import Loop
-from ops import Names, Op, join
+from ops import Empty, Names, Op, join
 from ranges import make_exact
 from tensors import DTYPES, Value
 
@@ -120,9 +120,10 @@ class Program:
         return self.layout if says_strategy else Layout(self.layout.devices, mesh=self.layout.mesh)
 
     def prune(self) -> Program:
-        """Without the ops and arguments that no result needs, and scopes without ops.
+        """Without the ops and arguments that no result needs, and scopes without work.
 
-        States stay: their updates name them.
+        States stay: their updates name them. A tensor of which only the shape counts is no work: the compiler
+        makes it wherever it is read.
         """
         ops = [op.trim() for op in self.ops]
         needed = {value.id for value, _ in self.results}
@@ -135,11 +136,13 @@ class Program:
         arguments = [a for a in self.arguments if a.role == "state" or a.value.id in needed]
         place = {argument.value.id: index for index, argument in enumerate(arguments)}
         spans = [_move((region.begin, region.end), kept) for region in self.regions]
-        regions = [
-            Region(*span, region.scope)
-            for span, region in zip(spans, self.regions, strict=True)
-            if span[0] < span[1]
-        ]
+        regions = [Region(*span, region.scope) for span, region in zip(spans, self.regions, strict=True)]
+        working = {
+            region.scope
+            for region in self.regions
+            for i in kept
+            if region.begin <= i < region.end and not isinstance(ops[i], Empty)
+        }
         return dataclasses.replace(
             self,
             arguments=tuple(arguments),
@@ -149,7 +152,7 @@ class Program:
                 for value, updates in self.results
             ),
             phases=self.phases and _move(self.phases, kept),
-            regions=tuple(regions),
+            regions=tuple(r for r in regions if r.begin < r.end and r.scope in working),
         )._fit_layout()
 
     def _fit_layout(self) -> Program:
