@@ -139,10 +139,20 @@ static nb::dlpack::dtype dtypeOf(ElementType element) {
   throw Error("a tensor has an element type that NumPy has not");
 }
 
+static nb::capsule capsuleOf(const std::shared_ptr<const void> &owner) {
+  return {new std::shared_ptr<const void>(owner),
+          [](void *pointer) noexcept { delete static_cast<std::shared_ptr<const void> *>(pointer); }};
+}
+
+nb::object toNumpy(const std::byte *data, std::span<const size_t> shape, std::span<const int64_t> strides,
+                   ElementType element, const std::shared_ptr<const void> &owner) {
+  return nb::ndarray<nb::numpy, nb::ro>(data, shape.size(), shape.data(), capsuleOf(owner), strides.data(),
+                                        dtypeOf(element))
+      .cast();
+}
+
 nb::object toNumpy(const HostTensor &tensor, bool writable) {
-  auto *owner = new std::shared_ptr<const void>(tensor.owner);
-  nb::capsule capsule(
-      owner, [](void *pointer) noexcept { delete static_cast<std::shared_ptr<const void> *>(pointer); });
+  nb::capsule capsule = capsuleOf(tensor.owner);
   std::vector<size_t> shape(tensor.type.shape.begin(), tensor.type.shape.end());
   nb::dlpack::dtype dtype = dtypeOf(tensor.type.element);
   if (writable)

@@ -13,6 +13,7 @@
 #include "runtime/plan/model/Parts.h"
 #include "runtime/plan/model/Summary.h"
 #include "runtime/plan/verify/ReadVerified.h"
+#include "runtime/session/Exchange.h"
 #include "runtime/session/Session.h"
 
 #include <nanobind/stl/pair.h>
@@ -125,6 +126,56 @@ std::shared_ptr<StateBuffer> makeState(Session &session, size_t slot, nb::handle
   return session.state(slot, fromNumpy(value, source.type, source.name));
 }
 
+/// An array over a box in the memory of a device; bf16 comes as uint16.
+nb::object arrayOf(const Shard &shard, const TensorType &type, const std::shared_ptr<const void> &owner) {
+  std::vector<size_t> shape;
+  std::vector<int64_t> strides;
+  for (const Box::Range &range : shard.box.dims) {
+    shape.push_back(range.extent);
+    strides.push_back(int64_t(range.stride / elementBytes(type.element)));
+  }
+  return toNumpy(shard.data, shape, strides, type.element, owner);
+}
+
+/// (device, ((begin, end) of each dimension), array, whether no device before has it) of all that is here.
+nb::list shardsOf(StateBuffer &self) {
+  self.use();
+  waitFor(self.producer());
+  auto [shards, owner] = self.shards();
+  nb::list list;
+  for (const Shard &shard : shards) {
+    std::vector<std::pair<size_t, size_t>> bounds;
+    for (const Box::Range &range : shard.box.dims)
+      bounds.emplace_back(range.begin, range.begin + range.extent);
+    list.append(
+        nb::make_tuple(shard.device, tupleOf(bounds), arrayOf(shard, self.type(), owner), shard.isFirst));
+  }
+  return list;
+}
+
+nb::list exchange(Exchange &self, const nb::bytes &own) {
+  std::span<const std::byte> bytes = std::as_bytes(bytesOf(own));
+  std::vector<Exchange::Bytes> all;
+  {
+    nb::gil_scoped_release unlocked;
+    all = self.exchange(bytes, SignalChecks());
+  }
+  nb::list list;
+  for (const Exchange::Bytes &each : all)
+    list.append(nb::bytes(each.data(), each.size()));
+  return list;
+}
+
+void bindProcesses(nb::module_ &module) {
+  nb::class_<ProcessGroup>(module, "ProcessGroup", "The processes of a run.")
+      .def_prop_ro("process", &ProcessGroup::process, "This process, from 0.")
+      .def_prop_ro("num_processes", &ProcessGroup::numProcesses);
+  nb::class_<Exchange>(module, "Exchange", "What processes tell one another outside of steps.")
+      .def(nb::init<std::shared_ptr<ProcessGroup>>(), "group"_a)
+      .def("exchange", &exchange, "own"_a,
+           "What each process says, as bytes, in their order; called by all. Waits for the others.");
+}
+
 void bindPlan(nb::module_ &module) {
   nb::class_<Slot>(module, "Slot", "An argument or a result of a step.")
       .def_ro("name", &Slot::name, "As the user wrote it: params['w1'].")
@@ -214,6 +265,11 @@ void bindResults(nb::module_ &module) {
             return toNumpy(self.toHost(), false);
           },
           "The value, read-only: a view where the devices hold whole copies.")
+      .def("shards", &shardsOf,
+           "What is in this process, box by box: (device, ((begin, end), ...), array, whether no device "
+           "before\n"
+           "has it). Arrays are read-only views.")
+      .def_prop_ro("is_here", &StateBuffer::isHere, "Whether all of it is in this process.")
       .def("delete", &StateBuffer::remove, "Lets go of the memory; the value cannot be used afterwards.")
       .def_prop_ro("is_deleted", &StateBuffer::isGone, "Whether it was deleted, or a call has consumed it.")
       .def(
@@ -285,10 +341,13 @@ void bindSession(nb::module_ &module) {
   nb::class_<Session>(module, "Session", "A plan on devices.")
       .def(
           "__init__",
-          [](Session *self, const Plan &plan, const std::string &devices) {
-            new (self) Session(plan.plan, devices);
+          [](Session *self, const Plan &plan, const std::string &devices,
+             std::shared_ptr<ProcessGroup> processes) {
+            new (self) Session(plan.plan, devices, Executor::shared(), std::move(processes));
           },
-          "plan"_a, "devices"_a, "Loads a plan on devices, say \"cpu:2\".")
+          "plan"_a, "devices"_a, "processes"_a = nb::none(),
+          "Loads a plan on devices, say \"cpu:2\", which are in this process or divided among all of a "
+          "group.")
       .def("call", &call, "args"_a, "donate"_a, "name"_a, "waits"_a = false,
            "Queues a step: (results, call). Arguments in the order of the slots: StateBuffers or arrays of "
            "the\n"
@@ -333,6 +392,7 @@ NB_MODULE(_epl_runtime, module) {
              "Names of the numeric libraries, and where each is or why it is not there. Loads them.");
   module.def("cpu_level", &epl::runtime::describeLevel, "What this CPU has: x86-64 to x86-64-v4.");
   module.def("host_cpu", &epl::runtime::describeCpu, "The model and the features of this CPU, as one text.");
+  bindProcesses(module);
   bindPlan(module);
   bindResults(module);
   bindSession(module);

@@ -34,6 +34,18 @@ void waitForEnd(std::shared_ptr<Call> call) {
     throw nb::python_error(std::move(*interrupt));
 }
 
+void SignalChecks::operator()() {
+  if (!Executor::linger(count++))
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  auto now = std::chrono::steady_clock::now();
+  if (now - last < kSignalInterval)
+    return;
+  last = now;
+  nb::gil_scoped_acquire locked;
+  if (PyErr_CheckSignals() != 0)
+    throw nb::python_error();
+}
+
 void waitFor(const std::shared_ptr<Call> &call) {
   waitForEnd(call);
   if (call)

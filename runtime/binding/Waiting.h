@@ -16,6 +16,17 @@ void waitForEnd(std::shared_ptr<Call> call);
 /// The same; throws Error if the call failed.
 void waitFor(const std::shared_ptr<Call> &call);
 
+/// What a wait without the interpreter's lock calls again and again: lets other threads have the core, and
+/// has Ctrl-C seen from time to time. Throws the error that a signal's handler raised.
+class SignalChecks {
+public:
+  void operator()();
+
+private:
+  int count = 0;
+  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+};
+
 } // namespace epl::runtime::binding
 
 #endif // EPL_RUNTIME_BINDING_WAITING_H

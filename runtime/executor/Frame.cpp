@@ -54,7 +54,7 @@ void Frame::beginStep() {
   for (Mesh &mesh : meshes)
     mesh.beginStep();
   for (Worker &worker : workers)
-    worker.isPrepared = false;
+    worker.isPrepared = worker.isCollected = false;
 }
 
 } // namespace epl::runtime

@@ -78,7 +78,7 @@ public:
     std::vector<Cursor> cursors;
     std::vector<void *> pointers;
     std::vector<Pending> pending;
-    bool isPrepared = false;
+    bool isPrepared = false, isCollected = false;
     size_t left = 0; // commands
   };
 

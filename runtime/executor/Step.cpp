@@ -33,9 +33,31 @@ bool Step::runPhases(uint32_t worker) {
     prepareSlice(worker);
   if (!awaitPrepared(worker) || !runCommands(worker))
     return false;
+  if (!frame.workers[worker].isCollected)
+    collectSlice(worker);
+  return awaitResults(worker);
+}
+
+void Step::collectSlice(uint32_t worker) {
   for (const Frame::Cursor &cursor : frame.workers[worker].cursors)
     if (!isStopped())
       attempt(cursor, &Step::collect, "results");
+  frame.workers[worker].isCollected = true;
+}
+
+/// False if the thread shall leave the slice.
+bool Step::awaitResults(uint32_t worker) {
+  for (int idling = 0; !isStopped();) {
+    try {
+      if (haveResultsCome())
+        return true;
+    } catch (const std::exception &error) {
+      fail(std::string("results: ") + error.what());
+      return true;
+    }
+    if (!executor.poll(worker, idling))
+      return false;
+  }
   return true;
 }
 

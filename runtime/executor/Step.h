@@ -32,6 +32,8 @@ protected:
   /// Takes the results, after all commands of the rank and its neighbours in the slice; not if the step was
   /// stopped.
   virtual void collect(const Frame::Cursor &cursor) = 0;
+  /// Whether results that come from elsewhere are there; asked again and again after `collect`.
+  virtual bool haveResultsCome() { return true; }
   /// A command has failed: sets `stopped` and wakes the executor's workers.
   virtual void fail(const std::string &reason) = 0;
 
@@ -44,6 +46,8 @@ private:
   void prepareSlice(uint32_t worker);
   bool awaitPrepared(uint32_t worker);
   bool runCommands(uint32_t worker);
+  void collectSlice(uint32_t worker);
+  bool awaitResults(uint32_t worker);
   bool rest(uint32_t worker, uint32_t seen, int &idling);
   bool sweep(uint32_t worker);
   Frame::Lane *nextLane(Frame::Cursor &cursor) const;

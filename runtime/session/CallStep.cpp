@@ -1,5 +1,6 @@
 #include "runtime/session/CallStep.h"
 
+#include "runtime/Error.h"
 #include "runtime/session/BlockCopies.h"
 
 namespace epl::runtime {
@@ -10,18 +11,32 @@ void CallStep::begin() {
       if (storage && !storage->poison.empty())
         call->fail("state \"" + setup.plan.plan().slots[slot]->name + "\" is lost: " + storage->poison);
   Step::begin();
+  try {
+    if (setup.results)
+      setup.results->begin([&](size_t slot) { return bindings[slot].host.data; });
+  } catch (const Error &error) {
+    call->fail(std::string("results: ") + error.what());
+  }
 }
 
 void CallStep::end() {
   std::string error = call->seal();
   if (!error.empty()) {
-    for (size_t argument = 0; argument < setup.slots.numArguments(); ++argument)
-      if (setup.slots.updateOf(argument) >= 0 && bindings[argument].storage->poison.empty())
-        bindings[argument].storage->poison = error;
+    for (size_t slot = 0; slot < bindings.size(); ++slot)
+      if (isWritten(slot) && bindings[slot].storage->poison.empty())
+        bindings[slot].storage->poison = error;
+    if (setup.results)
+      setup.results->cancel();
   }
   Step::end();
   bindings.clear(); // what the caller has dropped meanwhile is freed by the end of the call
   call->finish();
+}
+
+/// Whether the step writes storage of a slot: of a state that it updates, or of a result in parts.
+bool CallStep::isWritten(size_t slot) const {
+  return slot < setup.slots.numArguments() ? setup.slots.updateOf(slot) >= 0
+                                           : bindings[slot].storage != nullptr;
 }
 
 /// Copies what has to be copied, and sets the addresses of the slots.
@@ -57,17 +72,23 @@ std::byte *CallStep::address(const Frame::Cursor &cursor, uint32_t slot) const {
              : setup.memory[part].scratch(slot, cursor.rank).address();
 }
 
-/// Copies the results of a rank that could not be written to the caller's tensors.
+/// Copies the results of a rank that could not be written to the caller's tensors, and sends them to
+/// processes that have no such rank.
 void CallStep::collect(const Frame::Cursor &cursor) {
   const plan::PlanT &plan = cursor.program.plan();
   uint32_t part = cursor.program.part();
-  for (uint32_t slot = 0; slot < plan.slots.size(); ++slot) {
-    const plan::SlotT &source = *plan.slots[slot];
-    const SlotLayout &layout = setup.slots.layout({part, slot});
-    if (source.role == plan::SlotRole::result && source.updates < 0 && layout.isPrimary(cursor.rank) &&
-        !setup.slots.isDirect({part, slot}, cursor.rank))
-      copyOut(*setup.plan.devices(), layout, cursor.rank, setup.memory[part].scratch(slot, cursor.rank),
-              bindingOf({part, slot}).host.data);
+  for (uint32_t index = 0; index < plan.slots.size(); ++index) {
+    Slots::PartSlot slot{part, index};
+    size_t whole = setup.slots.wholeSlot(slot);
+    if (plan.slots[index]->role != plan::SlotRole::result || setup.slots.isKept(whole) ||
+        !setup.slots.gives(slot, cursor.rank))
+      continue;
+    std::byte *tensor = bindings[whole].host.data;
+    if (!setup.slots.isDirect(slot, cursor.rank))
+      copyOut(*setup.plan.devices(), setup.slots.layout(slot), cursor.rank,
+              setup.memory[part].scratch(index, cursor.rank), tensor);
+    if (setup.results)
+      setup.results->send(whole, tensor);
   }
 }
 

@@ -3,6 +3,7 @@
 #define EPL_RUNTIME_SESSION_CALLSTEP_H
 
 #include "runtime/executor/Step.h"
+#include "runtime/session/ResultMessages.h"
 #include "runtime/session/SlotMemory.h"
 #include "runtime/session/State.h"
 
@@ -24,9 +25,11 @@ public:
     const LoadedPlan &plan;
     const Slots &slots;
     const std::vector<SlotMemory> &memory; // of each part
+    ResultMessages *results;               // null if no other process has results
   };
 
-  /// `bindings` has one for each slot of the plan; those of results that update a state are empty.
+  /// `bindings` has one for each slot of the plan; those of results that update a state are empty, others
+  /// that stay in parts have storage.
   CallStep(const Setup &setup, Frame &frame, Executor &executor, std::shared_ptr<Call> call,
            std::vector<Binding> bindings)
       : Step(setup.plan, frame, executor, call->stop(), call->index()), setup(setup), call(std::move(call)),
@@ -38,9 +41,11 @@ public:
 private:
   void prepare(const Frame::Cursor &cursor) override;
   void collect(const Frame::Cursor &cursor) override;
+  bool haveResultsCome() override { return !setup.results || setup.results->haveMoved(); }
   void fail(const std::string &reason) override { call->cancel(reason); }
 
   const Binding &bindingOf(Slots::PartSlot slot) const { return bindings[setup.slots.wholeSlot(slot)]; }
+  bool isWritten(size_t slot) const;
   void fill(const Frame::Cursor &cursor, uint32_t slot) const;
   std::byte *address(const Frame::Cursor &cursor, uint32_t slot) const;
 

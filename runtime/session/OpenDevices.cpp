@@ -2,6 +2,7 @@
 
 #include "runtime/Error.h"
 #include "runtime/collective/inproc/Inproc.h"
+#include "runtime/collective/messages/MessageCollectives.h"
 #include "runtime/device/cpu/CpuDevices.h"
 #include "runtime/plan/model/Devices.h"
 #include "runtime/plan/model/Summary.h"
@@ -23,10 +24,18 @@ static void checkTarget(const plan::PlanT &plan, const std::string &text) {
                 text + "\"");
 }
 
-Backend openDevices(const plan::PlanT &plan, const std::string &text) {
+Backend openDevices(const plan::PlanT &plan, const std::string &text,
+                    std::shared_ptr<ProcessGroup> processes) {
   checkTarget(plan, text);
   static const Backend cpu = {std::make_shared<CpuDevices>(), std::make_shared<InprocCollectives>()};
-  return cpu; // Devices::parse knows no other kind
+  if (!processes || processes->numProcesses() == 1)
+    return cpu; // Devices::parse knows no other kind
+  if (plan.devices % processes->numProcesses() != 0)
+    throw Error("\"" + text + "\" are divided among " + std::to_string(processes->numProcesses()) +
+                " processes, expected a number of devices that this divides");
+  Backend divided = {cpu.devices, nullptr, processes};
+  divided.collectives = std::make_shared<MessageCollectives>(processes, divided.divide(plan).devicesEach);
+  return divided;
 }
 
 } // namespace epl::runtime

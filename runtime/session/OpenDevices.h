@@ -8,9 +8,11 @@
 
 namespace epl::runtime {
 
-/// The devices that `text` ("cpu:2") names, for a verified plan; of one kind always the same. Throws Error if
-/// they are not those that the plan is for.
-Backend openDevices(const plan::PlanT &plan, const std::string &text);
+/// The devices that `text` ("cpu:2") names, for a verified plan; of one kind always the same. With
+/// `processes` each of these has as many of them, neighbours. Throws Error if they are not those that the
+/// plan is for, or if they cannot be divided so.
+Backend openDevices(const plan::PlanT &plan, const std::string &text,
+                    std::shared_ptr<ProcessGroup> processes = nullptr);
 
 } // namespace epl::runtime
 

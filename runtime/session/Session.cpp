@@ -27,17 +27,19 @@ static std::optional<StateBuffer::Sharding> shardingOf(const plan::PlanT &plan, 
 }
 
 Session::Session(const std::shared_ptr<const plan::PlanT> &plan, const std::string &devices,
-                 Executor &executor)
-    : Session(plan, openDevices(*plan, devices), executor) {}
+                 Executor &executor, std::shared_ptr<ProcessGroup> processes)
+    : Session(plan, openDevices(*plan, devices, std::move(processes)), executor) {}
 
 Session::Session(const std::shared_ptr<const plan::PlanT> &plan, Backend backend, Executor &executor)
-    : loaded(plan, std::move(backend)), slots(loaded), executor(executor),
-      frame(loaded, std::min(loaded.ranks().numDevices(), executor.maxWorkers())) {
+    : loaded(plan, backend, LocalRanks(*plan, backend.divide(*plan).ownDevices())), slots(loaded),
+      executor(executor), frame(loaded, std::min(loaded.ranks().numDevices(), executor.maxWorkers())) {
   for (uint32_t part = 0; part < loaded.numPrograms(); ++part)
     slotMemory.emplace_back(loaded, part, slots);
   for (const auto &slot : loaded.plan().slots)
     kinds.push_back(std::make_shared<StateBuffer::Kind>(slot->name, TensorType::of(*slot),
                                                         shardingOf(loaded.plan(), *slot)));
+  if (backend.processes)
+    resultMessages = std::make_unique<ResultMessages>(loaded, slots, *backend.processes);
 }
 
 Session::~Session() {
@@ -65,8 +67,8 @@ Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<
     bindings.push_back(bind(i, arguments[i], uses[i]));
   std::vector<Result> results = bindResults(bindings, call);
   call->hold(ownersOf(arguments));
-  executor.submit(std::make_shared<CallStep>(CallStep::Setup{loaded, slots, slotMemory}, frame, executor,
-                                             call, std::move(bindings)),
+  executor.submit(std::make_shared<CallStep>(CallStep::Setup{loaded, slots, slotMemory, resultMessages.get()},
+                                             frame, executor, call, std::move(bindings)),
                   waits);
   calls.push_back(call);
   ++numCalls;
@@ -153,6 +155,11 @@ std::vector<Result> Session::bindResults(std::vector<Binding> &bindings,
     Binding &binding = bindings.emplace_back();
     if (int32_t argument = slot(index).updates; argument >= 0) {
       results.push_back(std::make_shared<StateBuffer>(kinds[argument], bindings[argument].storage, call));
+      continue;
+    }
+    if (slots.isKept(index)) {
+      binding.storage = newStorage(index);
+      results.push_back(std::make_shared<StateBuffer>(kinds[index], binding.storage, call));
       continue;
     }
     // The verifier has proved that the step writes every byte.

@@ -39,7 +39,7 @@ private:
   std::shared_ptr<Call> call;
 };
 
-/// A result: the new value of a state, or a tensor of the host.
+/// A result: the new value of a state, or what no process has all of; or a tensor of the host.
 using Result = std::variant<std::shared_ptr<StateBuffer>, std::shared_ptr<HostResult>>;
 
 /// What a call gives at once: its results, not computed yet, in the order of the plan, and its handle.
@@ -52,10 +52,11 @@ struct Outcome {
 /// For one thread at a time.
 class Session {
 public:
-  /// Loads a verified plan on `devices` ("cpu:2"). Throws Error as openDevices and LoadedPlan do. The
-  /// executor must outlive the session and all that its calls gave.
+  /// Loads a verified plan on `devices` ("cpu:2"), which are in this process, or divided among all of
+  /// `processes`. Throws Error as openDevices and LoadedPlan do. The executor must outlive the session and
+  /// all that its calls gave. Processes make the same sessions in one order, and so they call them.
   Session(const std::shared_ptr<const plan::PlanT> &plan, const std::string &devices,
-          Executor &executor = Executor::shared());
+          Executor &executor = Executor::shared(), std::shared_ptr<ProcessGroup> processes = nullptr);
   /// The same on devices that are open. Throws Error as LoadedPlan does.
   Session(const std::shared_ptr<const plan::PlanT> &plan, Backend backend,
           Executor &executor = Executor::shared());
@@ -110,6 +111,7 @@ private:
   Executor &executor;
   Frame frame;
   std::vector<SlotMemory> slotMemory;                          // of each part
+  std::unique_ptr<ResultMessages> resultMessages;              // null if all ranks are here
   std::vector<std::shared_ptr<const StateBuffer::Kind>> kinds; // of the slots
   std::deque<std::shared_ptr<Call>> calls;                     // those that may still hold their arguments
   std::shared_ptr<Call> newest;

@@ -4,52 +4,34 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <utility>
 
 namespace epl::runtime {
 
-/// The index of an axis that the plan is known to have.
-static size_t axisIndex(const plan::PlanT &plan, const std::string &name) {
-  auto named = [&](const auto &axis) { return axis->name == name; };
-  return size_t(std::find_if(plan.axes.begin(), plan.axes.end(), named) - plan.axes.begin());
-}
-
 SlotLayout::SlotLayout(const plan::PlanT &plan, const plan::SlotT &slot, const Topology &topology)
     : allBytes(TensorType::of(slot).bytes()), rankBytes(epl::runtime::localBytes(plan, slot)),
-      primary(topology.size(), true) {
+      alike(topology.size()) {
   std::vector<bool> splits(plan.axes.size());
   for (const auto &dim : slot.sharding)
     for (const std::string &name : dim->axes)
       splits[axisIndex(plan, name)] = true;
+  std::map<std::vector<int64_t>, uint32_t> firsts; // by the coordinates on the axes that split the slot
   for (uint32_t rank = 0; rank < topology.size(); ++rank) {
+    std::span<const int64_t> coordinates = topology.coordinates(rank);
     blocks.push_back(allBytes == 0 ? std::vector<Block>(1)
-                                   : blocksOf(slot, rangesOf(plan, slot, topology.coordinates(rank))));
+                                   : blocksOf(slot, rangesOf(plan, slot, coordinates)));
+    rankBoxes.push_back(boxesOf(plan, slot, coordinates));
     contiguous &= blocks[rank].size() == 1 && blocks[rank].front().loops.empty();
+    std::vector<int64_t> own;
     for (size_t axis = 0; axis < splits.size(); ++axis)
-      if (!splits[axis] && topology.coordinates(rank)[axis] != 0)
-        primary[rank] = false;
+      own.push_back(splits[axis] ? coordinates[axis] : 0);
+    alike[rank] = firsts.emplace(std::move(own), rank).first->second;
   }
 }
 
-/// What a rank holds of each dimension of the slot's own shape.
-std::vector<SlotLayout::Range> SlotLayout::rangesOf(const plan::PlanT &plan, const plan::SlotT &slot,
-                                                    std::span<const int64_t> coordinates) {
-  std::vector<Range> ranges(slot.shape.size());
-  size_t global = elementBytes(slot.type), local = global;
-  for (size_t dim = slot.shape.size(); dim-- > 0;) {
-    Range &range = ranges[dim] = {0, size_t(slot.shape[dim]), global, local};
-    global *= range.extent;
-    for (const std::string &name : slot.sharding[dim]->axes) {
-      size_t axis = axisIndex(plan, name);
-      range.extent /= plan.axes[axis]->size;
-      range.begin += size_t(coordinates[axis]) * range.extent;
-    }
-    local *= range.extent;
-  }
-  return ranges;
-}
-
-std::vector<SlotLayout::Block> SlotLayout::blocksOf(const plan::SlotT &slot, std::span<const Range> ranges) {
+std::vector<SlotLayout::Block> SlotLayout::blocksOf(const plan::SlotT &slot,
+                                                    std::span<const LocalRange> ranges) {
   std::vector<Block> blocks(1, Block{.run = elementBytes(slot.type)});
   auto parts = slot.caller_parts.begin();
   for (size_t dim = 0; dim < ranges.size(); ++dim) {
@@ -77,14 +59,14 @@ std::vector<SlotLayout::Block> SlotLayout::blocksOf(const plan::SlotT &slot, std
 /// Every block, of each part that the rank holds some of. The outer dimension counts the pieces of a part,
 /// the inner one runs along one piece of each part, one behind the other.
 void SlotLayout::addParts(std::vector<Block> &blocks, const plan::SlotT &slot,
-                          const plan::CallerPartsT &parts, std::span<const Range> ranges) {
-  const Range &outer = ranges[parts.dim], &inner = ranges[parts.dim + 1];
+                          const plan::CallerPartsT &parts, std::span<const LocalRange> ranges) {
+  const LocalRange &outer = ranges[parts.dim], &inner = ranges[parts.dim + 1];
   size_t count = size_t(slot.shape[parts.dim]);
   std::vector<Block> whole = std::exchange(blocks, {});
   size_t offset = 0, first = 0; // of a part for the caller, of its piece along `inner`
   for (int64_t extent : parts.extents) {
     size_t piece = size_t(extent) / count;
-    size_t begin = std::max(first, inner.begin), end = std::min(first + piece, inner.begin + inner.extent);
+    size_t begin = std::max(first, inner.begin), end = std::min(first + piece, inner.end());
     for (Block block : whole) {
       if (begin >= end)
         break;

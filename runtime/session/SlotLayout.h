@@ -2,7 +2,8 @@
 #ifndef EPL_RUNTIME_SESSION_SLOTLAYOUT_H
 #define EPL_RUNTIME_SESSION_SLOTLAYOUT_H
 
-#include "runtime/plan/model/Topology.h"
+#include "runtime/session/Boxes.h"
+#include "runtime/session/LocalRange.h"
 
 #include <cstddef>
 #include <span>
@@ -24,11 +25,14 @@ public:
   bool isContiguous() const { return contiguous; }
   /// Whether every rank holds the whole tensor.
   bool isReplicated() const { return rankBytes == allBytes; }
-  /// Whether `rank` is the first of those that hold its elements: the one that gives a result's.
-  bool isPrimary(uint32_t rank) const { return primary[rank]; }
+  /// The first rank of those that hold the same elements as `rank`.
+  uint32_t firstAlike(uint32_t rank) const { return alike[rank]; }
 
   /// First byte of what a rank holds in the global tensor, where that is contiguous.
   size_t offset(uint32_t rank) const { return blocks[rank].front().global; }
+
+  /// What a rank holds, as boxes of the caller's tensor; see boxesOf.
+  const std::optional<std::vector<Box>> &boxes(uint32_t rank) const { return rankBoxes[rank]; }
 
   /// Copies what a rank holds out of the global tensor into its contiguous local storage, and back.
   void copyToLocal(uint32_t rank, const std::byte *global, std::byte *local) const;
@@ -56,22 +60,15 @@ private:
     bool operator==(const Block &) const = default;
   };
 
-  /// What one rank holds of a dimension.
-  struct Range {
-    size_t begin, extent;
-    size_t globalStride, localStride;
-  };
-
-  static std::vector<Range> rangesOf(const plan::PlanT &plan, const plan::SlotT &slot,
-                                     std::span<const int64_t> coordinates);
-  static std::vector<Block> blocksOf(const plan::SlotT &slot, std::span<const Range> ranges);
+  static std::vector<Block> blocksOf(const plan::SlotT &slot, std::span<const LocalRange> ranges);
   static void addParts(std::vector<Block> &blocks, const plan::SlotT &slot, const plan::CallerPartsT &parts,
-                       std::span<const Range> ranges);
+                       std::span<const LocalRange> ranges);
 
   size_t allBytes, rankBytes;
   bool contiguous = true;
-  std::vector<std::vector<Block>> blocks; // of each rank; one at least
-  std::vector<bool> primary;
+  std::vector<std::vector<Block>> blocks;                 // of each rank; one at least
+  std::vector<std::optional<std::vector<Box>>> rankBoxes; // of each rank
+  std::vector<uint32_t> alike;                            // of each rank the first that holds the same
 };
 
 } // namespace epl::runtime

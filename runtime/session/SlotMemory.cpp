@@ -12,8 +12,9 @@ SlotMemory::SlotMemory(const LoadedPlan &loaded, uint32_t part, const Slots &slo
       slotBuffers.push_back({buffer, uint32_t(place.slot), place.offset});
   memory.resize(plan.slots.size() * numRanks);
   for (uint32_t slot = 0; slot < plan.slots.size(); ++slot) {
-    if (plan.slots[slot]->role == plan::SlotRole::state || plan.slots[slot]->updates >= 0)
-      continue; // state has storage of its own
+    if (plan.slots[slot]->role == plan::SlotRole::state ||
+        (plan.slots[slot]->role == plan::SlotRole::result && slots.isKept(slots.wholeSlot({part, slot}))))
+      continue; // it has storage of its own
     for (uint32_t rank : loaded.program(part).ranks())
       if (!slots.isDirect({part, slot}, rank))
         memory[slot * numRanks + rank] = loaded.devices()->allocate(

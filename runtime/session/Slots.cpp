@@ -23,7 +23,7 @@ std::shared_ptr<const StorageKind> Slots::findKind(size_t slot) {
   bool isBatch = plan.plan().slots[slot]->role == plan::SlotRole::batch;
   for (PartSlot own : partsOf(slot).first(isBatch ? 1 : partsOf(slot).size())) {
     parts[own.part][own.slot].piece = uint32_t(kind->pieces.size());
-    kind->pieces.push_back({layout(own), ranksOf(own.part)});
+    kind->pieces.emplace_back(layout(own), ranksOf(own.part));
   }
   return kind;
 }

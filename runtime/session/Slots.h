@@ -40,7 +40,17 @@ public:
   /// Whether commands find the rank's block where it is in the caller's tensor.
   bool isDirect(PartSlot slot, uint32_t rank) const {
     const Held &held = parts[slot.part][slot.slot];
-    return held.isDirect && (held.isArgument || held.layout.isPrimary(rank));
+    return held.isDirect && (held.isArgument || gives(slot, rank));
+  }
+  /// Whether a rank that is here gives its block of a state or result, of all who have it.
+  bool gives(PartSlot slot, uint32_t rank) const {
+    return kinds[wholeSlot(slot)]->pieces[pieceOf(slot)].gives[rank];
+  }
+  /// Whether what a call gives for a result stays in parts on the devices: a state, or what no process has
+  /// all of.
+  bool isKept(size_t slot) const {
+    return plan.plan().slots[slot]->updates >= 0 ||
+           (plan.ranks().numDevices() < plan.plan().devices && !kinds[slot]->isReplicated());
   }
 
   /// The slot of the plan that a program's slot is.

@@ -12,6 +12,16 @@ HostTensor HostTensor::allocate(TensorType type, Memory::Fill fill) {
   return {std::move(type), memory->data(), memory};
 }
 
+StorageKind::Piece::Piece(SlotLayout heldSo, RankDevices devices)
+    : layout(std::move(heldSo)), ranks(std::move(devices)), gives(ranks.size()), isHere(true) {
+  std::vector<bool> isGiven(ranks.size()); // by the first rank that has it, wherever that is
+  for (uint32_t rank = 0; rank < ranks.size(); ++rank)
+    if (ranks[rank] && !isGiven[layout.firstAlike(rank)])
+      gives[rank] = isGiven[layout.firstAlike(rank)] = true;
+  for (uint32_t rank = 0; rank < ranks.size(); ++rank)
+    isHere &= isGiven[layout.firstAlike(rank)];
+}
+
 bool StorageKind::operator==(const StorageKind &other) const {
   auto isSame = [inHost = devices->usesHostMemory()](std::optional<uint32_t> one,
                                                      std::optional<uint32_t> two) {
@@ -67,19 +77,29 @@ void Storage::copyFromHost(const std::byte *global) {
 
 void Storage::copyToHost(std::byte *global) const {
   for (size_t index = 0; index < pieces.size(); ++index)
-    copyToHost(pieces[index], kind->pieces[index].layout, global);
+    for (uint32_t rank = 0; rank < pieces[index].memory.size(); ++rank)
+      if (shared || kind->pieces[index].gives[rank])
+        copyOut(*kind->devices, kind->pieces[index].layout, rank, *pieces[index].memory[rank], global);
 }
 
-void Storage::copyToHost(const Piece &piece, const SlotLayout &layout, std::byte *global) const {
-  if (uint32_t first = piece.firstHere(); first < piece.memory.size() && layout.isReplicated())
-    return copyOut(*kind->devices, layout, first, *piece.memory[first], global);
-  for (uint32_t rank = 0; rank < piece.memory.size(); ++rank) {
-    if (!layout.isPrimary(rank))
-      continue;
-    if (!piece.memory[rank])
-      throw Error("rank " + std::to_string(rank) + " of the state is in another process");
-    copyOut(*kind->devices, layout, rank, *piece.memory[rank], global);
+std::vector<Shard> Storage::shards() const {
+  if (!kind->devices->usesHostMemory())
+    throw Error("the devices have memory of their own");
+  std::vector<Shard> all;
+  for (uint32_t piece = 0; piece < pieces.size(); ++piece) {
+    const SlotLayout &layout = kind->pieces[piece].layout;
+    for (uint32_t rank = 0; rank < kind->pieces[piece].ranks.size(); ++rank) {
+      if (!kind->pieces[piece].ranks[rank])
+        continue;
+      if (!layout.boxes(rank))
+        throw Error("what a device holds is in no boxes of the caller's tensor");
+      for (const Box &box : *layout.boxes(rank))
+        all.push_back({*kind->pieces[piece].ranks[rank], box, address(piece, rank) + box.offset,
+                       layout.firstAlike(rank) == rank});
+    }
   }
+  std::ranges::sort(all, {}, [](const Shard &shard) { return std::pair(shard.device, shard.data); });
+  return all;
 }
 
 void Storage::copyFrom(const Storage &other) {
@@ -104,6 +124,12 @@ const std::shared_ptr<Storage> &StateBuffer::use() const {
   return memory;
 }
 
+/// Keeps the memory from being written in place while it lives.
+static std::shared_ptr<const void> viewOf(const std::shared_ptr<Storage> &storage) {
+  ++storage->numViews;
+  return {storage.get(), [storage](const void *) { --storage->numViews; }};
+}
+
 HostTensor StateBuffer::toHost() const {
   use();
   wait();
@@ -111,14 +137,21 @@ HostTensor StateBuffer::toHost() const {
   const std::byte *whole = storage->wholeInHost();
   if (!whole)
     return copyToHost();
-  ++storage->numViews;
-  std::shared_ptr<const void> view(whole, [storage](const void *) { --storage->numViews; });
-  return {type(), const_cast<std::byte *>(whole), std::move(view)};
+  return {type(), const_cast<std::byte *>(whole), viewOf(storage)};
+}
+
+std::pair<std::vector<Shard>, std::shared_ptr<const void>> StateBuffer::shards() const {
+  use();
+  wait();
+  const std::shared_ptr<Storage> &storage = use();
+  return {storage->shards(), viewOf(storage)};
 }
 
 HostTensor StateBuffer::copyToHost() const {
   use();
   wait();
+  if (!use()->isHere())
+    throw Error("\"" + name() + "\" is in parts that other processes have");
   HostTensor copy = HostTensor::allocate(type(), Memory::Fill::none);
   use()->copyToHost(copy.data);
   return copy;

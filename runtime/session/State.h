@@ -7,6 +7,7 @@
 #include "runtime/session/SlotLayout.h"
 #include "runtime/session/TensorType.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,15 +31,33 @@ using RankDevices = std::vector<std::optional<uint32_t>>;
 struct StorageKind {
   /// What the ranks of one mesh hold: all, or some rows.
   struct Piece {
+    Piece(SlotLayout layout, RankDevices ranks);
+
     SlotLayout layout;
     RankDevices ranks;
+    /// Of each rank: whether it is the first one here that has its elements, and so gives them.
+    std::vector<bool> gives;
+    /// Whether all elements are here.
+    bool isHere;
   };
   std::shared_ptr<DeviceSet> devices;
   std::vector<Piece> pieces;
 
+  /// Whether this process has all of the tensor.
+  bool isHere() const { return std::ranges::all_of(pieces, &Piece::isHere); }
+  /// Whether every rank of the only mesh that has it holds all of it.
+  bool isReplicated() const { return pieces.size() == 1 && pieces.front().layout.isReplicated(); }
   /// Whether what is held in one way is held in the other, too. Where all memory is the process's, one device
   /// finds what another one has.
   bool operator==(const StorageKind &other) const;
+};
+
+/// A box of a tensor in the memory of a device that is here.
+struct Shard {
+  uint32_t device;
+  Box box;
+  std::byte *data; ///< its first element
+  bool isFirst;    ///< whether none of the devices before this one, wherever they are, has the box
 };
 
 /// The memory of one state: its block on every rank that is here. Whoever makes one fills it.
@@ -62,9 +81,13 @@ public:
   /// The whole tensor in memory of the host, if it is somewhere there as the caller has it; else null.
   const std::byte *wholeInHost() const;
 
+  /// Whether this process has all of the tensor.
+  bool isHere() const { return kind->isHere(); }
   void copyFromHost(const std::byte *global);
-  /// Throws Error if a rank that has a part of it is in another process.
+  /// What is here.
   void copyToHost(std::byte *global) const;
+  /// All that is here, device by device. Throws Error for devices with memory of their own.
+  std::vector<Shard> shards() const;
   /// From storage that was made alike.
   void copyFrom(const Storage &other);
 
@@ -82,7 +105,6 @@ private:
     uint32_t firstHere() const;
   };
   Piece allocate(const StorageKind::Piece &piece) const;
-  void copyToHost(const Piece &piece, const SlotLayout &layout, std::byte *global) const;
 
   std::shared_ptr<const StorageKind> kind;
   bool shared;
@@ -130,10 +152,16 @@ public:
 
   /// The value in host memory, after waiting. A replicated value is a view of the first rank's memory,
   /// without a copy: nobody may write it, and while its owner lives no step writes it either. Throws Error if
-  /// the value was donated or its call failed.
+  /// the value was donated, its call failed, or other processes have parts of it.
   HostTensor toHost() const;
   /// As toHost, always a copy.
   HostTensor copyToHost() const;
+
+  /// All that is here, device by device, after waiting, and what keeps it: nobody may write it, and while
+  /// that lives no step writes it either. Throws Error as use does, and for devices with memory of their own.
+  std::pair<std::vector<Shard>, std::shared_ptr<const void>> shards() const;
+  /// Whether this process has all of it.
+  bool isHere() const { return use()->isHere(); }
   /// A copy on the same devices, after waiting; throws Error as toHost does.
   std::shared_ptr<StateBuffer> copy() const;
 

@@ -4,18 +4,12 @@
 
 #include "runtime/plan/model/Channels.h"
 #include "runtime/plan/model/LocalRanks.h"
+#include "runtime/plan/model/Processes.h"
 #include "runtime/plan/model/Runs.h"
 
 #include <map>
 
 namespace epl::runtime {
-
-/// The devices of each process: neighbours, as many for each.
-struct Processes {
-  uint32_t own, devicesEach;
-
-  uint32_t of(uint32_t device) const { return device / devicesEach; }
-};
 
 /// What one rank has that ranks of another process read, for one command: all of it in one message, so that
 /// it goes to that process once, however many of its ranks read it.

@@ -47,6 +47,31 @@ std::vector<int64_t> indexOf(const std::vector<int64_t> &shape, int64_t element)
 
 class SlotLayoutTest : public testing::TestWithParam<Case> {};
 
+/// Whether the boxes of a rank are its block, `local`, of a tensor whose elements are 0, 1, 2 and so on.
+void expectBoxes(const SlotLayout &layout, uint32_t rank, const std::vector<int64_t> &shape,
+                 const std::vector<int64_t> &local) {
+  ASSERT_TRUE(layout.boxes(rank));
+  std::vector<int64_t> found(local.size(), -1);
+  for (const Box &box : *layout.boxes(rank)) {
+    ASSERT_EQ(box.dims.size(), shape.size());
+    std::vector<size_t> index(shape.size());
+    for (bool isOver = false; !isOver;) {
+      size_t offset = box.offset, element = 0;
+      for (size_t dim = 0; dim < shape.size(); ++dim) {
+        offset += index[dim] * box.dims[dim].stride;
+        element = element * size_t(shape[dim]) + box.dims[dim].begin + index[dim];
+      }
+      ASSERT_LT(offset / 8, found.size());
+      found[offset / 8] = int64_t(element);
+      size_t dim = shape.size();
+      while (dim > 0 && ++index[dim - 1] == box.dims[dim - 1].extent)
+        index[--dim] = 0;
+      isOver = dim == 0;
+    }
+  }
+  EXPECT_EQ(found, local) << "rank " << rank;
+}
+
 TEST_P(SlotLayoutTest, CopiesTheElementsOfEachRankInOrder) {
   Fixture fixture(GetParam());
   SlotLayout layout = fixture.layout();
@@ -62,9 +87,10 @@ TEST_P(SlotLayoutTest, CopiesTheElementsOfEachRankInOrder) {
     layout.copyToLocal(rank, reinterpret_cast<std::byte *>(global.data()),
                        reinterpret_cast<std::byte *>(found.data()));
     EXPECT_EQ(found, expected) << "rank " << rank;
+    expectBoxes(layout, rank, GetParam().shape, found);
     if (layout.isContiguous() && !found.empty())
       EXPECT_EQ(layout.offset(rank), size_t(found[0]) * 8);
-    if (layout.isPrimary(rank))
+    if (layout.firstAlike(rank) == rank)
       layout.copyToGlobal(rank, reinterpret_cast<std::byte *>(found.data()),
                           reinterpret_cast<std::byte *>(gathered.data()));
   }
@@ -94,9 +120,10 @@ TEST(SlotRows, LieInTheCallersTensor) {
       std::vector<int64_t> own(layout.localBytes() / 8);
       layout.copyToLocal(rank, reinterpret_cast<std::byte *>(global.data()),
                          reinterpret_cast<std::byte *>(own.data()));
+      expectBoxes(layout, rank, {7, 4}, own);
       if (layout.isContiguous())
         EXPECT_EQ(own.front(), int64_t(layout.offset(rank) / 8));
-      if (layout.isPrimary(rank))
+      if (layout.firstAlike(rank) == rank)
         layout.copyToGlobal(rank, reinterpret_cast<std::byte *>(own.data()),
                             reinterpret_cast<std::byte *>(gathered.data()));
     }
@@ -142,7 +169,8 @@ TEST_P(SlotPartsTest, CopiesAShareOfEachPart) {
     layout.copyToLocal(rank, reinterpret_cast<std::byte *>(global.data()),
                        reinterpret_cast<std::byte *>(found.data()));
     EXPECT_EQ(found, expected) << "rank " << rank;
-    if (layout.isPrimary(rank))
+    expectBoxes(layout, rank, {2, 24, 5}, found);
+    if (layout.firstAlike(rank) == rank)
       layout.copyToGlobal(rank, reinterpret_cast<std::byte *>(found.data()),
                           reinterpret_cast<std::byte *>(gathered.data()));
   }
@@ -154,6 +182,31 @@ INSTANTIATE_TEST_SUITE_P(Shardings, SlotPartsTest,
                                          Sharding{{"data"}, {"model"}, {}, {}},
                                          Sharding{{}, {"model"}, {"data"}, {}},
                                          Sharding{{}, {}, {"data"}, {}}));
+
+/// The caller's dimensions of 12 and 6 are (2, 6) and (3, 2) here.
+TEST(SlotLayout, HasABoxForEachSegment) {
+  for (const Sharding &sharding :
+       {Sharding{{}, {}, {}, {}, {}}, Sharding{{"data"}, {"model"}, {}, {}, {}},
+        Sharding{{}, {"model"}, {}, {}, {"data"}}, Sharding{{}, {"data"}, {}, {"model"}, {}}}) {
+    Fixture fixture({{2, 6, 5, 3, 2}, sharding});
+    fixture.plan.plan.slots[0]->caller_shape = {12, 5, 6};
+    SlotLayout layout = fixture.layout();
+    std::vector<int64_t> global(360);
+    std::iota(global.begin(), global.end(), 0);
+    for (uint32_t rank = 0; rank < 6; ++rank) {
+      std::vector<int64_t> own(layout.localBytes() / 8);
+      layout.copyToLocal(rank, reinterpret_cast<std::byte *>(global.data()),
+                         reinterpret_cast<std::byte *>(own.data()));
+      expectBoxes(layout, rank, {12, 5, 6}, own);
+    }
+  }
+}
+
+TEST(SlotLayout, HasNoBoxesOfAnotherShape) {
+  Fixture fixture({{4, 6}, {{"data"}}});
+  fixture.plan.plan.slots[0]->caller_shape = {3, 8};
+  EXPECT_FALSE(fixture.layout().boxes(0));
+}
 
 TEST(SlotLayout, OnlyTheFirstDimensionIsContiguous) {
   EXPECT_TRUE(Fixture({{4, 6}, {}}).layout().isContiguous());

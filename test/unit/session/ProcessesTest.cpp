@@ -1,0 +1,128 @@
+// Sessions of processes that share a network in this one: each has some of the ranks.
+
+#include "Tensors.h"
+
+#include "runtime/Error.h"
+#include "runtime/collective/messages/MessageCollectives.h"
+#include "runtime/device/cpu/CpuDevices.h"
+#include "runtime/session/OpenDevices.h"
+#include "test/unit/collective/messages/Network.h"
+
+#include <gmock/gmock.h>
+
+#include <deque>
+#include <numeric>
+
+namespace epl::runtime::test {
+namespace {
+
+using plan::ElementType;
+using plan::SlotRole;
+using testing::ThrowsMessage;
+
+/// One session of each process, all in this thread: calls return at once.
+class SessionsOfProcesses {
+public:
+  SessionsOfProcesses(const std::shared_ptr<const plan::PlanT> &plan, uint32_t processes, unsigned seed = 1)
+      : network(processes, seed) {
+    for (uint32_t process = 0; process < processes; ++process) {
+      Backend backend{std::make_shared<CpuDevices>(), nullptr, network.join(process)};
+      backend.collectives =
+          std::make_shared<MessageCollectives>(backend.processes, backend.divide(*plan).devicesEach);
+      executors.emplace_back(2);
+      sessions.push_back(std::make_unique<Session>(plan, backend, executors.back()));
+    }
+  }
+
+  Session &session(uint32_t process) { return *sessions[process]; }
+  /// What each process has of a call.
+  std::vector<std::vector<Result>> call(const std::vector<std::vector<Argument>> &arguments) {
+    std::vector<std::vector<Result>> results;
+    std::vector<std::shared_ptr<Call>> calls;
+    for (uint32_t process = 0; process < sessions.size(); ++process) {
+      Outcome outcome = sessions[process]->call(arguments[process],
+                                                std::vector<bool>(arguments[process].size(), true), "step");
+      results.push_back(std::move(outcome.results));
+      calls.push_back(std::move(outcome.call));
+    }
+    for (const auto &call : calls)
+      call->wait();
+    return results;
+  }
+
+private:
+  Network network;
+  std::deque<Executor> executors;
+  std::vector<std::unique_ptr<Session>> sessions;
+};
+
+/// All that a process has of a value, put where it belongs in a tensor of -1.
+std::vector<int64_t> partsOf(const Result &result) {
+  const StateBuffer &state = *std::get<std::shared_ptr<StateBuffer>>(result);
+  std::vector<int64_t> whole(state.type().bytes() / 8, -1);
+  auto [shards, owner] = state.shards();
+  for (const Shard &shard : shards) {
+    const Box::Range &range = shard.box.dims[0];
+    for (size_t i = 0; i < range.extent; ++i)
+      whole[range.begin + i] = *reinterpret_cast<const int64_t *>(shard.data + i * range.stride);
+  }
+  return whole;
+}
+
+/// x, which is split, plus one; and its sum over the ranks, which all have.
+std::shared_ptr<const plan::PlanT> makePlan(uint32_t ranks, int64_t count) {
+  TestPlan plan(ranks);
+  uint32_t x = plan.slotBuffer(
+      plan.slot(SlotRole::batch, "x", ElementType::i64, {int64_t(ranks) * count}, {{"data"}}));
+  uint32_t next = plan.slotBuffer(
+      plan.slot(SlotRole::result, "next", ElementType::i64, {int64_t(ranks) * count}, {{"data"}}));
+  uint32_t sum = plan.slotBuffer(plan.slot(SlotRole::result, "sum", ElementType::i64, {count}));
+  plan.launch("increment", count, {x, next}, {});
+  plan.allReduce(plan::ReductionKind::sum, ElementType::i64, x, sum, count, {});
+  return plan.finish();
+}
+
+TEST(SessionProcesses, HaveResultsThatAllHoldAndPartsOfOthers) {
+  for (uint32_t processes : {2, 3})
+    for (int64_t count : {1, 5}) {
+      int64_t size = 6 * count;
+      std::vector<int64_t> values(size), next(size), sum(count);
+      std::iota(values.begin(), values.end(), 10);
+      for (int64_t i = 0; i < size; ++i) {
+        next[i] = values[i] + 1;
+        sum[i % count] += values[i];
+      }
+      SessionsOfProcesses run(makePlan(6, count), processes);
+      for (int step = 0; step < 3; ++step) {
+        auto results = run.call(std::vector<std::vector<Argument>>(processes, {integers(values)}));
+        for (uint32_t process = 0; process < processes; ++process) {
+          std::vector<int64_t> own(size, -1);
+          int64_t each = size / processes;
+          std::copy_n(next.begin() + process * each, each, own.begin() + process * each);
+          EXPECT_EQ(partsOf(results[process][0]), own) << "process " << process;
+          EXPECT_EQ(elements<int64_t>(results[process][1]), sum) << "process " << process;
+        }
+      }
+    }
+}
+
+TEST(SessionProcesses, SayThatOthersHaveParts) {
+  SessionsOfProcesses run(makePlan(2, 3), 2);
+  auto results = run.call(std::vector<std::vector<Argument>>(2, {integers({1, 2, 3, 4, 5, 6})}));
+  auto &state = std::get<std::shared_ptr<StateBuffer>>(results[1][0]);
+  EXPECT_FALSE(state->isHere());
+  EXPECT_THAT([&] { state->toHost(); },
+              ThrowsMessage<Error>("\"next\" is in parts that other processes have"));
+}
+
+TEST(SessionProcesses, DivideDevices) {
+  TestPlan plan(8);
+  auto finished = plan.finish();
+  Network network(3, 1);
+  EXPECT_THAT([&] { openDevices(*finished, "cpu:8", network.join(0)); },
+              ThrowsMessage<Error>("\"cpu:8\" are divided among 3 processes, expected a number of devices "
+                                   "that this divides"));
+}
+
+} // namespace
+} // namespace epl::runtime::test
