@@ -11,7 +11,7 @@ class Error(RuntimeError):
 
 
 class ConfigError(Error, ValueError):
-    """A configuration key or value, or a device string, that EPL does not take."""
+    """A configuration key or value, a device string or a launcher's variable that EPL does not take."""
 
 
 class ArgumentError(Error, TypeError, ValueError):
@@ -32,6 +32,10 @@ class DonatedError(Error):
 
 class CheckError(Error, AssertionError):
     """A plan and its reference plan differ by more than the tolerance."""
+
+
+class ProcessError(Error):
+    """Another process of the run failed, was lost, or ended."""
 
 
 class NotParallelWarning(UserWarning):

@@ -1,0 +1,1 @@
+"""The processes of a run: which there are, how they find, watch and end one another."""
