@@ -191,22 +191,29 @@ def test_paddles_endpoints_are_as_many_as_its_trainers() -> None:
         ("[" * 100_000, "is no JSON"),
         ('{"cluster": ' + "1" * 5000 + "}", "is no JSON"),
         ("[]", r"must be a JSON object, found \[\]"),
-        ('{"cluster": ["a"]}', '"cluster" must be an object'),
-        ('{"cluster": {"worker": "a"}}', '"worker" of "cluster" must be a list of hosts, found \'a\''),
+        ('{"cluster": ["a"]}', '"cluster" of TF_CONFIG must be an object'),
+        (
+            '{"cluster": {"worker": "a"}}',
+            '"worker" of "cluster" of TF_CONFIG must be a list of hosts, found \'a\'',
+        ),
         ('{"cluster": {"worker": [1]}}', "must be a list of hosts"),
         ('{"cluster": {"worker": [""]}}', "must be a list of hosts"),
-        ('{"cluster": {"worker": ["a"]}}', '"task" must have a "type" and an "index", found None'),
-        ('{"cluster": {"worker": ["a"]}, "task": {"type": "worker"}}', '"task" must have'),
+        (
+            '{"cluster": {"worker": ["a"]}}',
+            '"task" of TF_CONFIG must have a "type" and an "index", found None',
+        ),
+        ('{"cluster": {"worker": ["a"]}, "task": {"type": "worker"}}', '"task" of TF_CONFIG must have'),
         ('{"cluster": {"chief": ["a", "b"]}}', "must have one chief .* found a, b"),
         ('{"cluster": {"chief": ["a"], "master": ["b"]}}', "must have one chief"),
-        ('{"cluster": {"cheif": ["a"]}}', "knows the kinds .* found 'cheif'"),
+        ('{"cluster": {"cheif": ["a"]}}', "a kind of tasks .* found 'cheif'"),
         ('{"cluster": {"ps": ["a"], "worker": ["b"]}}', "parameter servers"),
         ('{"cluster": {"evaluator": ["a"], "worker": ["b"]}}', "an evaluator"),
     ],
 )
 def test_malformed_tf_configs(text: str, message: str) -> None:
-    with pytest.raises(epl.ConfigError, match=f"^TF_CONFIG in the environment.*{message}"):
+    with pytest.raises(epl.ConfigError, match=message) as error:
         read_launch({"TF_CONFIG": text})
+    assert "TF_CONFIG" in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -215,8 +222,8 @@ def test_malformed_tf_configs(text: str, message: str) -> None:
         ("ps", 0, "parameter servers"),
         ("evaluator", 0, "an evaluator"),
         ("wroker", 0, "found 'wroker'"),
-        (["worker"], 0, "knows the kinds"),
-        ("worker", 4, '"index" of "task" must be below the 4 of "worker" in "cluster", found 4'),
+        (["worker"], 0, "a kind of tasks"),
+        ("worker", 4, '"index" of "task" of TF_CONFIG must be below the 4 of "worker" in "cluster", found 4'),
         ("chief", 0, 'must be below the 0 of "chief"'),
         ("worker", -1, "found -1"),
         ("worker", "one", "found 'one'"),
@@ -225,8 +232,9 @@ def test_malformed_tf_configs(text: str, message: str) -> None:
     ],
 )
 def test_tasks_that_are_none_of_the_cluster(kind: Any, index: Any, message: str) -> None:
-    with pytest.raises(epl.ConfigError, match=f"^TF_CONFIG in the environment: .*{message}"):
+    with pytest.raises(epl.ConfigError, match=message) as error:
         read_launch(tf_config({"worker": WORKERS}, kind, index))
+    assert "TF_CONFIG" in str(error.value)
 
 
 @pytest.mark.parametrize(

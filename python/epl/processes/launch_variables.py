@@ -20,6 +20,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 from epl.errors import ConfigError
 from epl.processes import tf_config
@@ -183,18 +184,19 @@ def _agreed(claims: Sequence[Launch]) -> Launch:
     first = counted = claims[0]
     for claim in claims[1:]:
         if claim.process != first.process:
-            raise _disagreement("which process this is", first, claim, 0)
+            _disagree("which process this is", first, claim, 0)
         if counted.processes is None:
             counted = claim
         elif claim.processes not in (None, counted.processes):
-            raise _disagreement("how many processes there are", counted, claim, 1)
+            _disagree("how many processes there are", counted, claim, 1)
     address = next((claim.address for claim in claims if claim.address), None)
     return replace(first, processes=counted.processes, address=address)
 
 
-def _disagreement(what: str, first: Launch, second: Launch, which: int) -> ConfigError:
+def _disagree(what: str, first: Launch, second: Launch, which: int) -> NoReturn:
+    """Two launchers say otherwise in their variable number `which`."""
     one, other = first.variables[which], second.variables[which]
-    return ConfigError(
+    raise ConfigError(
         f"{one} ({first.launcher}) and {other} ({second.launcher}) in the environment disagree about {what}: "
         "unset those of the launcher that did not start this process"
     )

@@ -45,46 +45,52 @@ def _parsed(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # integers of thousands of digits, and deep nesting
         raise ConfigError(f"TF_CONFIG in the environment is no JSON: {error}, found {text}") from None
     if not isinstance(config, dict):
-        raise _bad(f"must be a JSON object, found {text}")
+        raise ConfigError(f"TF_CONFIG in the environment must be a JSON object, found {text}")
     return config
 
 
 def _checked_jobs(cluster: Any) -> dict[str, list[str]]:
     if not isinstance(cluster, dict):
-        raise _bad(f'"cluster" must be an object from kinds to lists of hosts, found {cluster!r}')
+        raise ConfigError(
+            f'"cluster" of TF_CONFIG must be an object from kinds to lists of hosts, found {cluster!r}'
+        )
     for kind, hosts in cluster.items():
         if not isinstance(hosts, list) or not all(isinstance(host, str) and host for host in hosts):
-            raise _bad(f'"{kind}" of "cluster" must be a list of hosts, found {hosts!r}')
-        if hosts and kind not in (*_CHIEFS, "worker"):
-            raise _bad(_why_not(kind))
+            raise ConfigError(f'"{kind}" of "cluster" of TF_CONFIG must be a list of hosts, found {hosts!r}')
+        if hosts:
+            _check_kind(kind)
     chiefs = [host for kind in _CHIEFS for host in cluster.get(kind, [])]
     if len(chiefs) > 1:
-        raise _bad(f'"cluster" must have one chief (or master) at most, found {", ".join(chiefs)}')
+        raise ConfigError(f"TF_CONFIG must have one chief (or master) at most, found {', '.join(chiefs)}")
     return {kind: hosts for kind, hosts in cluster.items() if hosts}
 
 
 def _checked_task(task: Any, jobs: dict[str, list[str]]) -> tuple[str, int]:
     """The kind and index of the task. TensorFlow takes an index in quotes, too."""
     if not isinstance(task, dict) or "type" not in task or "index" not in task:
-        raise _bad(f'"task" must have a "type" and an "index", found {task!r}')
+        raise ConfigError(f'"task" of TF_CONFIG must have a "type" and an "index", found {task!r}')
     kind, index = task["type"], str(task["index"])
-    if kind not in (*_CHIEFS, "worker"):
-        raise _bad(_why_not(kind))
+    _check_kind(kind)
     count = len(jobs.get(kind, []))
     if not re.fullmatch(r"[0-9]{1,9}", index) or int(index) >= count:
-        raise _bad(
-            f'"index" of "task" must be below the {count} of "{kind}" in "cluster", found {task["index"]!r}'
+        raise ConfigError(
+            f'"index" of "task" of TF_CONFIG must be below the {count} of "{kind}" in "cluster", '
+            f"found {task['index']!r}"
         )
     return kind, int(index)
 
 
-def _why_not(kind: Any) -> str:
+def _check_kind(kind: Any) -> None:
     if kind == "ps":
-        return 'names parameter servers ("ps"): processes exchange gradients with one another, name workers'
+        raise ConfigError(
+            'TF_CONFIG names parameter servers ("ps"), which EPL has not: processes exchange gradients with '
+            "one another; name workers instead"
+        )
     if kind == "evaluator":
-        return "names an evaluator: start a script that evaluates by itself, without TF_CONFIG"
-    return f'knows the kinds "chief", "master" and "worker", found {kind!r}'
-
-
-def _bad(what: str) -> ConfigError:
-    return ConfigError(f"TF_CONFIG in the environment: {what}")
+        raise ConfigError(
+            "TF_CONFIG names an evaluator, which EPL has not: evaluate in a script without TF_CONFIG"
+        )
+    if kind not in (*_CHIEFS, "worker"):
+        raise ConfigError(
+            f'a kind of tasks of TF_CONFIG must be "chief", "master" or "worker", found {kind!r}'
+        )
