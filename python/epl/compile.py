@@ -15,6 +15,8 @@ from epl.advice import warn
 from epl.cache import plan_cache, plan_key
 from epl.errors import CompileError, CompileWarning, Place
 from epl.places import is_library
+from epl.processes import group
+from epl.processes.compiling import compile_together
 
 _ERROR = re.compile(r"^(?:.*?: )?error: (?P<message>.*)$", re.M)
 _PLACE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):\d+: ", re.M)
@@ -41,6 +43,13 @@ def load_or_compile(text: str, devices: str, name: str, more: Sequence[str] = ()
       CompileError: with the user's source line, if the step does not compile.
     """
     options = [f"--devices={devices}", *more]
+    members = group.current()
+    if members is None:
+        return _load_or_compile(text, options, name)
+    return compile_together(members, text, options, name, lambda: _load_or_compile(text, options, name))
+
+
+def _load_or_compile(text: str, options: Sequence[str], name: str) -> Any:
     cache = plan_cache()
     if cache is None:
         return _load(compile_plan(text, options, name), text, name)

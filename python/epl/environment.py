@@ -12,6 +12,7 @@ from epl import runtime
 from epl.config import Config
 from epl.config_keys import Value
 from epl.errors import ConfigError, Error
+from epl.processes import group
 from epl.scopes import set_default_strategy
 from epl.values import as_integer
 
@@ -42,7 +43,9 @@ def init(devices: Devices | None = None, config: Config | Mapping[str, Value] | 
     """
     global _settings
     count = len(os.sched_getaffinity(0)) if devices is None else devices
-    _settings = Settings(parse_devices(count), as_config(config))
+    chosen = Settings(parse_devices(count), as_config(config))
+    group.join(chosen.devices)
+    _settings = chosen
     set_default_strategy(None)
 
 

@@ -16,6 +16,7 @@ from epl.array import Array
 from epl.calling import caller, signless
 from epl.errors import ArgumentError, Error
 from epl.files import replace_file
+from epl.processes import group
 from epl.reports import Report
 from epl.signature import check_leaf
 from epl.simulation import Simulation, simulate
@@ -49,7 +50,11 @@ class Executable:
         self.plan = plan
         self.name = name
         self._hidden = tuple(constants)
-        self._session = guarded(runtime.module().Session, plan, devices)
+        self._group = group.current() if plan.devices > 1 else None
+        if self._group is None:
+            self._session = guarded(runtime.module().Session, plan, devices)
+        else:
+            self._session = self._group.open_session(plan, devices)
         self._inputs = [slot for slot in plan.slots if slot.role != "result" and not slot.hidden]
         results = [slot for slot in plan.slots if slot.role == "result"]
         self._reports = tuple(reported)
@@ -86,9 +91,11 @@ class Executable:
           StepError: for a check that failed; its `results` are the list.
         """
         try:
+            if self._group is not None:
+                self._group.begin()
             results: list[Any] = self._caller(leaves, donate)
         except runtime.module().Error as error:
-            raise runtime.translated(error) from None
+            raise (self._group or runtime).translated(error) from None
         return self._report(leaves, results, prints) if self._reports else results
 
     def _report(self, leaves: list[Any], results: list[Any], prints: bool) -> list[Any]:

@@ -26,6 +26,7 @@ from epl.errors import ArgumentError, Error, Place, StepError
 from epl.padding import MaskedSignature, Padded
 from epl.parameters import Parameters
 from epl.precision import Precision
+from epl.processes import group
 from epl.scope_table import Strategy
 from epl.scopes import default_strategy
 from epl.sharding import arrivals
@@ -329,6 +330,8 @@ def parallelize(
     signature = kind(function, state, batch, static_argnames)
     signature.name = re.sub(r"\W", "_", name or signature.name)
     own_devices = None if devices is None else parse_devices(devices)
+    if own_devices is not None:
+        group.join(own_devices)
     own_config = None if config is None else as_config(config)
     return Parallelized(function, signature, own_devices, own_config, donate, debug)
 

@@ -153,12 +153,13 @@ nb::list shardsOf(StateBuffer &self) {
   return list;
 }
 
-nb::list exchange(Exchange &self, const nb::bytes &own) {
+nb::list exchange(Exchange &self, const nb::bytes &own, double seconds) {
+  auto limit = std::chrono::milliseconds(int64_t(1000 * seconds));
   std::span<const std::byte> bytes = std::as_bytes(bytesOf(own));
   std::vector<Exchange::Bytes> all;
   {
     nb::gil_scoped_release unlocked;
-    all = self.exchange(bytes, SignalChecks());
+    all = self.exchange(bytes, limit, SignalChecks());
   }
   nb::list list;
   for (const Exchange::Bytes &each : all)
@@ -172,8 +173,11 @@ void bindProcesses(nb::module_ &module) {
       .def_prop_ro("num_processes", &ProcessGroup::numProcesses);
   nb::class_<Exchange>(module, "Exchange", "What processes tell one another outside of steps.")
       .def(nb::init<std::shared_ptr<ProcessGroup>>(), "group"_a)
-      .def("exchange", &exchange, "own"_a,
-           "What each process says, as bytes, in their order; called by all. Waits for the others.");
+      .def("exchange", &exchange, "own"_a, "seconds"_a = 1e9,
+           "What each process says, as bytes, in their order; called by all. Waits for the others, so long "
+           "at\n"
+           "most.")
+      .def("stop", &Exchange::stop, "reason"_a, "Ends what waits, now and later, with this error.");
 }
 
 void bindPlan(nb::module_ &module) {
@@ -206,6 +210,9 @@ void bindPlan(nb::module_ &module) {
           "Writes a plan file, whole or not at all.")
       .def(
           "dump", [](const Plan &self) { return dumpPlan(*self.plan); }, "The plan as text.")
+      .def(
+          "check_cpu", [](const Plan &self) { checkCpuFeatures(self.plan->target_features); },
+          "Raises an error that names what the code needs and this CPU lacks.")
       .def_prop_ro("slots", &slotsOf, "Arguments in order, then results in order.")
       .def_prop_ro("devices", [](const Plan &self) { return self.summary.devices; })
       .def_prop_ro(
@@ -338,7 +345,7 @@ void bindCaller(nb::module_ &module) {
 }
 
 void bindSession(nb::module_ &module) {
-  nb::class_<Session>(module, "Session", "A plan on devices.")
+  nb::class_<Session>(module, "Session", nb::is_weak_referenceable(), "A plan on devices.")
       .def(
           "__init__",
           [](Session *self, const Plan &plan, const std::string &devices,
@@ -354,6 +361,8 @@ void bindSession(nb::module_ &module) {
            "slot's dtype and shape, which must not change before the call has ended. `waits`: the caller "
            "waits\n"
            "for the call at once, and runs a part of it meanwhile.")
+      .def("stop", &Session::stop, "reason"_a,
+           "Ends the calls that have not ended, and later ones, with this error.")
       .def("state", &makeState, "slot"_a, "value"_a,
            "A copy of an array on the devices, as an argument needs it.")
       .def(

@@ -59,6 +59,8 @@ static std::vector<std::shared_ptr<const void>> ownersOf(const std::vector<Argum
 Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<bool> &donate,
                       const std::string &name, bool waits) {
   releaseDone();
+  if (!stopped.empty())
+    throw Error(stopped);
   std::vector<Use> uses = examine(arguments, donate);
   auto call = std::make_shared<Call>(executor, numCalls + 1, name);
   std::vector<Binding> bindings;
@@ -183,6 +185,12 @@ void Session::synchronize() {
   for (const auto &call : calls)
     call->waitForEnd();
   releaseDone();
+}
+
+void Session::stop(const std::string &reason) {
+  stopped = reason;
+  for (const auto &call : calls)
+    call->cancel(reason);
 }
 
 /// Lets go of the arguments of calls that have ended, whether or not somebody waited for them.

@@ -89,6 +89,9 @@ public:
   /// Waits until every call has ended, well or not.
   void synchronize();
 
+  /// Ends the calls that have not ended as failed, and refuses later ones: another process has gone.
+  void stop(const std::string &reason);
+
   /// Starts or ends the recording of a timeline, after waiting for every call.
   void trace(bool on);
   /// The timeline recorded last, after waiting for every call; see Trace::json.
@@ -116,6 +119,7 @@ private:
   std::deque<std::shared_ptr<Call>> calls;                     // those that may still hold their arguments
   std::shared_ptr<Call> newest;
   uint64_t numCalls = 0;
+  std::string stopped; // why, if it is
 };
 
 } // namespace epl::runtime

@@ -101,10 +101,10 @@ def shaped_array(shape: tuple[int, ...], dtype: Any) -> Any:
 def adopter(shape: tuple[int, ...], dtype: Any, weak_type: bool = False) -> Callable[[Any], jax.Array]:
     """A quick `jnp.asarray` for numpy arrays of one kind, which nobody writes afterwards.
 
-    The array comes to JAX's first CPU device, not committed to it. Elements of another type of that size are
+    The array comes to JAX's first CPU device of this process, not committed to it. Elements of another type of that size are
     taken for `dtype`. To `jax.transfer_guard` it is an explicit transfer.
     """
-    device = jax.devices("cpu")[0]
+    device = jax.local_devices(backend="cpu")[0]
     aval = core.ShapedArray(shape, dtype, weak_type=weak_type)
     sharding = jax.sharding.SingleDeviceSharding(device)
 

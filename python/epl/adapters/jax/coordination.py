@@ -1,0 +1,103 @@
+"""JAX's coordination service: a store of keys and the liveness of processes, as a run of several needs them."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+from jax._src import distributed, xla_bridge
+from jax._src.lib import _jax
+
+from epl.errors import Error
+
+HEARTBEAT = 3
+"""Seconds without a sign of life after which a process counts as lost."""
+
+_CONNECT_SECONDS = 60
+_END_SECONDS = 2
+
+VERSION = jax.__version__
+
+
+class Service:
+    """The service, in a process of its own (processes/service.py)."""
+
+    def __init__(self, host: str, processes: int) -> None:
+        """Starts it on `host`, of this machine."""
+        program = Path(__file__).parents[2] / "processes" / "service.py"
+        self._child = subprocess.Popen(
+            [sys.executable, "-I", str(program), host, str(processes), str(HEARTBEAT)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,  # Ctrl-C is for the run
+        )
+        assert self._child.stdout is not None
+        said = self._child.stdout.readline()
+        if not said.strip().isdigit():
+            raise Error(f"JAX's coordination service does not start on {host} (exit code {self._child.wait()})")
+        self.port = int(said)
+
+    def end(self) -> None:
+        """Ends it, when no process needs it any more."""
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            self._child.communicate("end\n", timeout=_END_SECONDS)
+
+
+class Client:
+    """A connection to the service. Its calls raise `ConnectionError` if the service does not answer."""
+
+    def __init__(self, address: str, process: int) -> None:
+        """Connects, as one of the processes of the run."""
+        self.connection = _jax.get_distributed_runtime_client(
+            address,
+            process,
+            init_timeout=_CONNECT_SECONDS,
+            shutdown_timeout=_END_SECONDS,
+            heartbeat_timeout=HEARTBEAT,
+            shutdown_on_destruction=False,
+        )
+        self.connection.connect()
+
+    def live(self, processes: int) -> set[int]:
+        """Those of the processes that have given a sign of life lately."""
+        return set(self._asked(self.connection.get_live_nodes, list(range(processes))))
+
+    def put(self, key: str, value: str) -> None:
+        """Stores a value, once for each key."""
+        self._asked(self.connection.key_value_set, key, value)
+
+    def found(self, folder: str) -> dict[str, str]:
+        """All that is stored below a folder, by key."""
+        return dict(self._asked(self.connection.key_value_dir_get, folder))
+
+    def close(self) -> None:
+        """Leaves, before the service ends."""
+        with contextlib.suppress(ConnectionError):
+            self._asked(self.connection.shutdown)
+
+    def _asked(self, ask: Callable[..., Any], *args: Any) -> Any:
+        try:
+            return ask(*args)
+        except jax.errors.JaxRuntimeError as error:
+            raise ConnectionError(str(error)) from None
+
+
+def tell_jax(client: Client, process: int, processes: int, own_devices: int) -> bool:
+    """Makes JAX one of several processes, with a CPU device for each of EPL's own here.
+
+    False, with nothing done, if its backends have started, or if the program has said it to JAX itself.
+    """
+    state = distributed.global_state
+    if xla_bridge.backends_are_initialized() or state.client is not None:
+        return False
+    jax.config.update("jax_num_cpu_devices", own_devices)
+    state.client = client.connection
+    state.process_id, state.num_processes = process, processes
+    return True

@@ -1,0 +1,282 @@
+"""The processes of a run that have joined: who they are, and what they tell one another.
+
+Problem: one script runs in several processes, which own neighbouring devices. Each has to know the others, to
+be sure that they do the same, and to learn of it when one of them ends.
+Method: the launcher's variables say which process this is (launch_variables.py). MPI connects them; over it
+they say their versions, hosts and devices, and compare them, so that what is wrong is an error in all of
+them. Process 0 then starts JAX's coordination service, whose store and liveness the watch uses (watch.py).
+All that processes do together (steps, exchanges) is numbered, the same everywhere: who has ended before an
+operation that others wait in is known to have left them alone.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import pickle
+import socket
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+from weakref import WeakSet
+
+from epl import runtime, versions
+from epl.adapters.jax import coordination
+from epl.errors import ConfigError, Error, ProcessError
+from epl.processes.launch_variables import Launch, mark_joined, no_mpi_message, read_launch
+from epl.processes.watch import Watch
+
+_JOIN_SECONDS = 60.0  # for all processes to start
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a process says of itself when it joins."""
+
+    host: str
+    pid: int
+    devices: str
+    epl: str
+    mpi: str
+    jax: str
+
+
+class Group:
+    """The processes of a run, as one of them sees them."""
+
+    def __init__(self, launch: Launch, devices: str) -> None:
+        """Joins; called by all.
+
+        Raises:
+          ConfigError: for processes that differ in what must be equal, or devices that they can't share.
+          ProcessError: if one does not come.
+        """
+        self._mpi = mpi = _mpi_module()
+        self.members = _guarded(mpi.open_group)
+        self.process: int = self.members.process
+        self.processes: int = self.members.num_processes
+        self._check_launch(launch)
+        mark_joined()
+        self._exchange = _guarded(runtime.module().Exchange, self.members)
+        self._lock = threading.Lock()
+        self._sessions: WeakSet[Any] = WeakSet()
+        self.failure: str | None = None
+        self.operations = 0
+        own = Facts(
+            socket.gethostname(), os.getpid(), devices, versions.version(), mpi.library(), coordination.VERSION
+        )
+        self.facts = [Facts(**facts) for facts in self._say_first(own.__dict__)]
+        try:
+            check_facts(self.facts)
+        except ConfigError:
+            atexit.register(mpi.finalize)  # all have it, and each shows it before the launcher ends it
+            raise
+        self._coordinate(launch, _own_devices(devices, self.processes))
+
+    def _check_launch(self, launch: Launch) -> None:
+        said = (launch.process, launch.processes or self.processes)
+        if said != (self.process, self.processes):
+            raise ConfigError(
+                f"MPI has started process {self.process} of {self.processes}, but {' and '.join(launch.variables)} "
+                f"({launch.launcher}) in the environment say process {said[0]} of {said[1]}"
+            )
+
+    def _say_first(self, own: Any) -> list[Any]:
+        try:
+            return [json.loads(said) for said in self._exchange.exchange(json.dumps(own).encode(), _JOIN_SECONDS)]
+        except runtime.module().Error as error:
+            raise ProcessError(f"{error} within {_JOIN_SECONDS:.0f} s of the start") from None
+
+    def _coordinate(self, launch: Launch, own_devices: int) -> None:
+        """Starts the service in process 0, and connects to it."""
+        is_one_host = len({facts.host for facts in self.facts}) == 1
+        service, address = None, ""
+        if self.process == 0:
+            host = "127.0.0.1" if is_one_host else (launch.address or socket.getfqdn()).partition(":")[0]
+            service = coordination.Service("127.0.0.1" if is_one_host else "[::]", self.processes)
+            address = f"{host}:{service.port}"
+        client = coordination.Client(self._say_first(address)[0], self.process)
+        self.jax_knows = coordination.tell_jax(client, self.process, self.processes, own_devices)
+        self.watch = Watch(self, client, service)
+        self.watch.start()
+
+    # What processes do together.
+
+    def begin(self) -> None:
+        """Counts an operation of all processes that begins here.
+
+        Raises:
+          ProcessError: if a process is lost.
+        """
+        if self.failure is not None:
+            raise ProcessError(self.failure)
+        self.operations += 1
+
+    def say(self, own: bytes) -> list[bytes]:
+        """What every process says, in their order; called by all, which wait for one another."""
+        with self._lock:
+            self.begin()
+            try:
+                return list(self._exchange.exchange(own))
+            except runtime.module().Error as error:
+                raise self.translated(error) from None
+
+    def share(self, own: Any) -> list[Any]:
+        """The same for objects that can be pickled."""
+        return [pickle.loads(said) for said in self.say(pickle.dumps(own, protocol=5))]
+
+    def open_session(self, plan: Any, devices: str) -> Any:
+        """A session of a plan over all processes, of whose CPUs each has what the code needs.
+
+        Raises:
+          Error: the same in all processes.
+        """
+        try:
+            plan.check_cpu()
+            problem = None
+        except runtime.module().Error as error:
+            problem = str(error)
+        for facts, found in zip(self.facts, self.share(problem), strict=True):
+            if found is not None:
+                raise Error(f'{found} (on host "{facts.host}"; EPL_CPU sets a level that all hosts have)')
+        session = _guarded(runtime.module().Session, plan, devices, self.members)
+        self._sessions.add(session)
+        return session
+
+    # When a process is lost.
+
+    def fail(self, reason: str) -> None:
+        """Ends what this process waits in, and refuses what comes later: another one is lost."""
+        if self.failure is not None:
+            return
+        self.failure = reason
+        self._exchange.stop(reason)
+        for session in list(self._sessions):
+            session.stop(reason)
+
+    def translated(self, error: Exception) -> Error:
+        """An error of the runtime; of what was ended because a process is lost a `ProcessError`."""
+        if self.failure is not None and self.failure in str(error):
+            return ProcessError(str(error))
+        return runtime.translated(error)
+
+    def finalize(self) -> None:
+        """Ends MPI; called by all."""
+        self._mpi.finalize()
+
+    def describe(self, process: int) -> str:
+        """`process 2 (pid 311 on "node1")`."""
+        facts = self.facts[process]
+        return f'process {process} (pid {facts.pid} on "{facts.host}")'
+
+
+_group: Group | None = None
+_alone = False
+
+
+def current() -> Group | None:
+    """The group that this process has joined; None if it is alone, or has not joined yet."""
+    return _group if _group is not None and _group.facts[_group.process].pid == os.getpid() else None
+
+
+def join(devices: str) -> Group | None:
+    """The group of this run, which the first call joins; None for a process that was started alone.
+
+    Args:
+      devices: in full form, of the first step: JAX has a CPU device for each that this process owns.
+
+    Raises:
+      ConfigError, ProcessError: as the docstring of `Group` says.
+    """
+    global _group, _alone
+    if _alone or _group is not None:
+        return current()
+    launch = read_launch(os.environ)
+    if launch.processes == 1:
+        _alone = True
+        return None
+    if not launch.has_mpi:
+        raise ConfigError(no_mpi_message(launch))
+    group = Group(launch, devices)
+    if group.processes == 1:
+        _alone = True
+        return None
+    _group = group
+    return _group
+
+
+def check_facts(facts: Sequence[Facts]) -> None:
+    """Raises `ConfigError` if processes differ in what must be equal, or can't share the devices."""
+    for what, name in (("epl", "EPL"), ("mpi", "MPI"), ("jax", "JAX")):
+        _check_equal(facts, lambda fact, what=what: getattr(fact, what), f"other versions of {name}")
+    _check_equal(facts, lambda fact: fact.devices, "other devices")
+    _own_devices(facts[0].devices, len(facts))
+    _check_hosts(facts)
+
+
+def _check_equal(facts: Sequence[Facts], get: Callable[[Facts], str], what: str) -> None:
+    for process, fact in enumerate(facts):
+        if get(fact) != get(facts[0]):
+            raise ConfigError(
+                f'processes have {what}: process 0 (on "{facts[0].host}") {get(facts[0])}, '
+                f'process {process} (on "{fact.host}") {get(fact)}; expected the same of all'
+            )
+
+
+def _check_hosts(facts: Sequence[Facts]) -> None:
+    """Of `cpu:WxG`: each node is a host, and its processes are neighbours."""
+    nodes, cross, _ = facts[0].devices.rpartition(":")[2].partition("x")
+    if not cross or int(nodes) == 1:
+        return
+    each = len(facts) // int(nodes)
+    hosts = [[fact.host for fact in facts[k * each : (k + 1) * each]] for k in range(int(nodes))]
+    if len({host for node in hosts for host in node}) != int(nodes) or any(len(set(node)) > 1 for node in hosts):
+        names = ", ".join(fact.host for fact in facts)
+        raise ConfigError(
+            f'"{facts[0].devices}" are {nodes} nodes, expected {each} neighbouring processes on each of as many '
+            f"hosts, found processes on {names}"
+        )
+
+
+def _own_devices(devices: str, processes: int) -> int:
+    """How many of the devices a process has."""
+    count = 1
+    for factor in devices.rpartition(":")[2].split("x"):
+        count *= int(factor)
+    if count % processes:
+        raise ConfigError(
+            f'"{devices}" are {count} devices over {processes} processes, expected a number of devices that '
+            "the number of processes divides"
+        )
+    own = count // processes
+    cores = len(os.sched_getaffinity(0))
+    if cores < min(own, os.cpu_count() or 1):
+        warnings.warn(
+            f"this process has {own} devices and may use {cores} of {os.cpu_count()} cores: mpirun binds each "
+            "process to one core unless it is told --bind-to none",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return own
+
+
+def _mpi_module() -> Any:
+    runtime.module()  # whose folder the module is in, too
+    try:
+        import _epl_mpi
+    except ImportError as error:
+        raise ConfigError(
+            f"several processes, but this installation of EPL has no MPI ({error}): install Open MPI "
+            "(libopenmpi3 and openmpi-bin of Debian), or start one process"
+        ) from None
+    return _epl_mpi
+
+
+def _guarded(action: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return action(*args)
+    except runtime.module().Error as error:
+        raise runtime.translated(error) from None

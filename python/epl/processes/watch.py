@@ -1,0 +1,175 @@
+"""Watches the other processes of a run, and ends this one if one of them is lost.
+
+Problem: MPI notices nothing when a process has gone: the others wait for its messages without end.
+Method: a thread asks the coordination service several times a second who is alive (a process that is killed
+or stopped gives no sign of life), and reads what processes have left in the store: that one has raised an
+error, or has ended. On a loss the running calls end with a `ProcessError`, and later ones raise it; a
+moment later the process ends the hard way, since it may wait in something that can't be told. It never ends
+MPI then, which would wait for the lost one.
+
+    another process ...                      is noticed by                            after
+    is killed, or its machine is             no sign of life                          HEARTBEAT
+    is stopped (SIGSTOP), or hangs as such   no sign of life                          HEARTBEAT
+    raises an error                          what it leaves in the store              PERIOD
+    ends before an operation of this one     the number of operations that it leaves  PERIOD
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import threading
+import time
+import traceback
+from typing import TYPE_CHECKING, Any
+
+from epl.adapters.jax import coordination
+from epl.places import is_library
+
+if TYPE_CHECKING:
+    from epl.processes.group import Group
+
+PERIOD = 0.3
+"""Seconds between two looks at the other processes."""
+
+GRACE = 1.5
+"""Seconds from a loss to the hard end: for the program to show its error, and to end by itself."""
+
+_ANSWER_SECONDS = coordination.HEARTBEAT + 0.5  # for the service to answer
+_HEARD_SECONDS = 2.0  # for the others to read why this process fails
+
+
+class Watch:
+    """The watch of one process."""
+
+    def __init__(self, group: Group, client: coordination.Client, service: Any) -> None:
+        """Watches through a connection to the service; `service` itself in process 0, else None."""
+        self._group = group
+        self._service = service
+        self._pid = os.getpid()
+        self._answered = time.monotonic()
+        self._is_over = False
+        self._has_shown = False  # the user has seen why
+        self._has_failed = False  # this process itself
+        self._ended: dict[int, int] = {}  # by process the operations that it has done
+        self.client = client
+
+    def start(self) -> None:
+        """Begins to watch."""
+        for work in (self._look_again, self._guard):
+            threading.Thread(target=work, name="epl-watch", daemon=True).start()
+        self._show = sys.excepthook
+        sys.excepthook = self._on_error
+        atexit.register(self._end)
+
+    # Threads.
+
+    def _look_again(self) -> None:
+        while not self._is_over:
+            try:
+                self._look()
+                self._answered = time.monotonic()
+            except ConnectionError as error:
+                self._lose_service(f": {error}")
+            time.sleep(PERIOD)
+
+    def _guard(self) -> None:
+        """Ends the process if it has to: even where the other thread gets no answer."""
+        while not self._is_over:
+            time.sleep(PERIOD / 3)
+            if time.monotonic() - self._answered > _ANSWER_SECONDS:
+                self._lose_service()
+            if self._group.failure is not None:
+                time.sleep(GRACE)
+                if not self._is_over:
+                    self._end_hard()
+
+    def _look(self) -> None:
+        group = self._group
+        for key, text in self.client.found("epl/failed").items():
+            process = int(key.rpartition("/")[2])
+            if process != group.process:
+                self._lose(process, f"has failed: {text}")
+        for key, text in self.client.found("epl/ended").items():
+            self._ended[int(key.rpartition("/")[2])] = int(text)
+        for process in set(range(group.processes)) - self.client.live(group.processes) - set(self._ended):
+            self._lose(process, f"is lost: no sign of life for {coordination.HEARTBEAT} s; was it killed or stopped?")
+        for process, operations in self._ended.items():
+            if operations < group.operations:
+                self._lose(
+                    process,
+                    f"has ended after {operations} steps and exchanges of the run, and this process is in "
+                    f"number {group.operations}",
+                )
+
+    def _lose_service(self, reason: str = "") -> None:
+        if not self._is_over:
+            self._group.fail(f"the coordination service of the run, which process 0 has started, does not answer{reason}")
+
+    def _lose(self, process: int, what: str) -> None:
+        self._group.fail(f"{self._group.describe(process)} {what}")
+
+    # The end of this process.
+
+    def _on_error(self, kind: type[BaseException], error: BaseException, trace: Any) -> None:
+        """Shows an error that nobody has caught, and tells it to the others."""
+        self._has_shown = True
+        self._show(kind, error, trace)
+        if os.getpid() == self._pid and threading.current_thread() is threading.main_thread():
+            self._fail(kind, error, trace)
+
+    def _fail(self, kind: type[BaseException], error: BaseException, trace: Any) -> None:
+        if self._group.failure is not None:
+            return  # this is what came of it
+        self._has_failed = True
+        frames = traceback.extract_tb(trace)
+        own = [frame for frame in frames if not is_library(frame.filename)] or frames
+        place = f" ({own[-1].filename}:{own[-1].lineno})" if own else ""
+        lines = str(error).splitlines() or [""]
+        try:
+            self.client.put(f"epl/failed/{self._group.process}", f"{kind.__name__}: {lines[0]}{place}")
+        except ConnectionError:
+            return
+
+    def _end(self) -> None:
+        """At the end of the program: waits for the others, so that none of them misses this one."""
+        if os.getpid() != self._pid:
+            return
+        if self._has_failed or self._group.failure is not None:
+            self._await_heard()
+            self._end_hard()
+        try:
+            self.client.put(f"epl/ended/{self._group.process}", str(self._group.operations))
+            while len(self._ended) < self._group.processes and self._group.failure is None:
+                time.sleep(PERIOD / 10)
+                self._look()
+        except ConnectionError:
+            self._lose_service()
+        if self._group.failure is not None:
+            self._end_hard()
+        self._is_over = True
+        self.client.close()
+        self._group.finalize()  # all have closed
+        if self._service is not None:
+            self._service.end()
+
+    def _await_heard(self) -> None:
+        """Lets the others end by themselves, with an error that says why, before the launcher ends them."""
+        end = time.monotonic() + _HEARD_SECONDS
+        while self._has_failed and time.monotonic() < end:
+            try:
+                if self.client.live(self._group.processes) <= {self._group.process}:
+                    return
+            except ConnectionError:
+                return
+            time.sleep(PERIOD / 3)
+
+    def _end_hard(self) -> None:
+        self._is_over = True
+        if not self._has_shown:
+            print(f"epl: process {self._group.process} ends: {self._group.failure}", file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)
