@@ -25,6 +25,8 @@ from epl.errors import (
     UnsupportedError,
 )
 from epl.executable import Executable
+from epl.input.parts import local_files, local_slice
+from epl.input.prefetch import prefetch
 from epl.merging import GraphKeys, add_to_collection, get_all_collections, get_collection
 from epl.parallelize import Parallelized, parallelize
 from epl.runtime import live_bytes
@@ -75,8 +77,11 @@ __all__ = [
     "init",
     "live_bytes",
     "load",
+    "local_files",
+    "local_slice",
     "parallelize",
     "per_micro_batch",
+    "prefetch",
     "replicate",
     "set_default_strategy",
     "split",

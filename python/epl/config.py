@@ -50,6 +50,7 @@ class Config:
         _check_effect(resolved, given)
         _check_stages(resolved)
         _check_schedule(resolved)
+        _check_files(resolved)
         object.__setattr__(self, "_values", resolved)
         object.__setattr__(self, "_hash", hash(tuple(resolved.items())))
 
@@ -226,6 +227,18 @@ def _check_schedule(resolved: Mapping[str, Value]) -> None:
             '"pipeline.schedule" is the order of micro-batches, '
             f'found {_shown(resolved["pipeline.schedule"])} and "pipeline.num_micro_batch" = 1: '
             "set that to the number of the table"
+        )
+
+
+def _check_files(resolved: Mapping[str, Value]) -> None:
+    """Files that do not divide evenly are dropped or not, where files are shared at all."""
+    left = [key for key in ("io.unbalanced_io_slicing", "io.drop_last_files") if resolved[key]]
+    if len(left) > 1:
+        raise ConfigError(f'"{left[0]}" reads all files, "{left[1]}" leaves some out: choose one')
+    if left and not resolved["io.slicing"]:
+        raise ConfigError(
+            f'"{left[0]}" says what becomes of files that do not divide evenly among the processes: set '
+            '"io.slicing" too, which shares them'
         )
 
 

@@ -24,8 +24,6 @@ class Key:
     least: int | None = None
 
 
-_FILES = "a step takes arrays, not names of files: read them as you like, and give the step the whole batch"
-
 KEYS: dict[str, Key] = {
     "auto.auto_parallel": Key(
         False,
@@ -33,11 +31,23 @@ KEYS: dict[str, Key] = {
         "own, where the largest one takes least time; scopes are not allowed then.",
         has_effect=True,
     ),
-    "io.slicing": Key(False, "Share the list of input files among the processes.", instead=_FILES),
-    "io.unbalanced_io_slicing": Key(
-        False, "Give some processes one file more if they do not divide evenly.", instead=_FILES
+    "io.slicing": Key(
+        False,
+        "Share a list of input files among the processes: `epl.local_files` returns those that this process "
+        "reads, the file at position i in process i modulo their number. All processes read all files if "
+        "there are fewer than processes, or if they do not divide evenly and nothing says what to do then.",
+        has_effect=True,
     ),
-    "io.drop_last_files": Key(False, "Drop the last files if they do not divide evenly.", instead=_FILES),
+    "io.unbalanced_io_slicing": Key(
+        False,
+        "With io.slicing: give some processes one file more if they do not divide evenly.",
+        has_effect=True,
+    ),
+    "io.drop_last_files": Key(
+        False,
+        "With io.slicing: nobody reads the last files if they do not divide evenly.",
+        has_effect=True,
+    ),
     "communication.sparse_as_dense": Key(
         False,
         "Turn sparse gradients into dense ones before they are summed.",

@@ -71,6 +71,11 @@ def current_devices() -> str | None:
     return _settings.devices if _settings else None
 
 
+def current_config() -> Config:
+    """The configuration of `epl.init`, or that of the environment before it."""
+    return _settings.config if _settings else _default_config()
+
+
 def as_config(config: Config | Mapping[str, Value] | None) -> Config:
     """The configuration itself, or one made from a dict."""
     return config if isinstance(config, Config) else Config(config)

@@ -95,10 +95,10 @@ def test_a_wrong_value_is_an_error(key: str, value: object) -> None:
 
 def test_keys_without_effect_are_one_error() -> None:
     with pytest.raises(epl.ConfigError, match="without effect in this version") as error:
-        epl.Config({"communication.fp16": True, "offload.level": "v0", "io.slicing": False})
+        epl.Config({"communication.fp16": True, "offload.level": "v0", "optimizer.num_apply_group": 1})
     assert '"communication.fp16"' in str(error.value)
     assert '"offload.level"' in str(error.value)
-    assert "io.slicing" not in str(error.value)
+    assert "optimizer.num_apply_group" not in str(error.value)
 
 
 def test_environment_stands_below_the_dict(monkeypatch: pytest.MonkeyPatch) -> None:

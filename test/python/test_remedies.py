@@ -390,9 +390,6 @@ def compare(x: Any) -> None:
 
 
 INSTEAD: dict[str, tuple[object, str, Callable[[], Any]]] = {
-    "io.slicing": (True, "give the step the whole batch", lambda: run(step, S, X)),
-    "io.unbalanced_io_slicing": (True, "give the step the whole batch", lambda: run(step, S, X)),
-    "io.drop_last_files": (True, "give the step the whole batch", lambda: run(step, S, X)),
     "communication.sparse_as_dense": (True, "leave it out", lambda: run(looked_up, jnp.ones(6), X)),
     "communication.clip_after_allreduce": (
         True,
@@ -434,9 +431,9 @@ def test_a_scaled_loss_works() -> None:
 
 def test_later_and_never_are_one_error() -> None:
     with pytest.raises(epl.ConfigError) as error:
-        epl.Config({"communication.fp16": True, "offload.level": "v0", "io.slicing": True})
+        epl.Config({"communication.fp16": True, "offload.level": "v0", "optimizer.num_apply_group": 4})
     assert str(error.value).startswith(
-        'known, but without effect in this version: "communication.fp16"; EPL\'s, not here: "io.slicing'
+        'known, but without effect in this version: "communication.fp16"; EPL\'s, not here: "offload.level'
     )
 
 
