@@ -9,6 +9,7 @@ memory: using it afterwards is a `DonatedError`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -19,6 +20,22 @@ from epl import runtime
 from epl.adapters.jax import hooks
 from epl.adapters.jax.shardings import jax_sharding
 from epl.sharding import Sharding
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A box of an array in the memory of one device of this process.
+
+    index: the box, a slice for each dimension. data: its elements, read where they lie: while they live, no
+    step works in that memory. device: JAX's, the one of EPL's number where JAX has as many. replica_id: 0 if
+    it is on the first of all devices that have the box. rank: EPL's number of the device, among all.
+    """
+
+    index: tuple[slice, ...]
+    data: jax.Array
+    device: jax.Device
+    replica_id: int
+    rank: int
 
 
 class Array(jax.Array):
@@ -104,13 +121,28 @@ class Array(jax.Array):
 
     @property
     def is_fully_addressable(self) -> bool:
-        """Always: all devices are of this process."""
-        return True
+        """Whether all devices are of this process."""
+        return not self.buffer.is_divided
 
     @property
-    def is_fully_replicated(self) -> bool:
-        """Whether each device of `sharding` has the whole array."""
-        return bool(self.sharding.is_fully_replicated)
+    def addressable_shards(self) -> list[Shard]:
+        """What the devices of this process have, device by device, after waiting for the step.
+
+        Where a dimension of several segments is split, a device has several boxes.
+        """
+        return [self._shard(*found) for found in self._read(self.buffer.shards)]
+
+    def _shard(self, rank: int, box: Any, data: Any, is_first: bool) -> Shard:
+        everywhere, here = jax.devices("cpu"), jax.local_devices(backend="cpu")
+        device = everywhere[rank] if rank < len(everywhere) else here[0]
+        local = here.index(device) if device in here else 0
+        index = tuple(slice(*bounds) for bounds in box)
+        placed = hooks.adopter(data.shape, self.dtype, local=local)(data)
+        return Shard(index, placed, device, 0 if is_first else 1, rank)
+
+    def addressable_data(self, index: int) -> jax.Array:
+        """That of shard `index`."""
+        return self.addressable_shards[index].data
 
     def block_until_ready(self) -> Array:
         """Waits for the step that makes the value; raises its error."""
@@ -159,8 +191,13 @@ class Array(jax.Array):
 
     def _placed(self) -> jax.Array:
         """The value as `sharding` says."""
+        sharding = self.sharding
+        if not self.is_fully_addressable and len(sharding.device_set) > 1:
+            shards = [shard.data for shard in self.addressable_shards]
+            made: jax.Array = jax.make_array_from_single_device_arrays(self.shape, sharding, shards)
+            return made
         value = self.to_jax()
-        return jax.device_put(value, self.sharding) if self.committed else value
+        return jax.device_put(value, sharding) if self.committed else value
 
     def __jax_array__(self) -> jax.Array:
         """What `jnp` functions call; `jax.jit` and its like use the handlers registered below."""

@@ -69,8 +69,7 @@ def _form(slot: Any, kind: Any) -> tuple[Any, Any, Any, tuple[int, ...]]:
     if slot.hidden and wrap is None:  # is looked at here, in every step: NumPy is quicker
         return functools.partial(_viewed, np.dtype(dtype)), None, dtype, slot.shape
     adopt = hooks.adopter(slot.shape, np.dtype(dtype), kind.weak_type)
-    make = adopt if wrap is None else lambda value: wrap(adopt(value))
-    return make, None, dtype, slot.shape
+    return adopt, wrap, dtype, slot.shape
 
 
 def _viewed(dtype: Any, value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

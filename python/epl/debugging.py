@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from epl.padding import Padded
+from epl.processes.gathering import gather
 from epl.signature import is_key
 from epl.stages import Compiled
 
@@ -30,10 +31,10 @@ def call(compiled: Compiled | Padded, leaves: list[Any]) -> Any:
       FloatingPointError: at the operation that makes the first NaN or infinity, if JAX makes one too.
     """
     out = compiled.call(leaves, donate=False)
-    for result, leaf in zip(compiled.lowered.results, jax.tree.leaves(out), strict=True):
+    for result, leaf in zip(compiled.lowered.results, jax.tree.leaves(gather(out)), strict=True):
         if found := _sought(leaf):
             lowered = compiled.lowered
-            lowered.signature.call(lowered.spec, [_concrete(value) for value in leaves])
+            lowered.signature.call(lowered.spec, [_concrete(value) for value in gather(leaves)])
             raise FloatingPointError(f'{compiled.name}: result "{result.name}" holds {found}')
     return out
 

@@ -17,6 +17,7 @@ from epl.calling import caller, signless
 from epl.errors import ArgumentError, Error
 from epl.files import replace_file
 from epl.processes import group
+from epl.processes.gathering import gather
 from epl.reports import Report
 from epl.signature import check_leaf
 from epl.simulation import Simulation, simulate
@@ -101,8 +102,8 @@ class Executable:
     def _report(self, leaves: list[Any], results: list[Any], prints: bool) -> list[Any]:
         """The results without the hidden ones, after what they say."""
         number = len(self._returned)
-        returned, said = results[:number], results[number:]
-        shown = self._reports if prints else reports.without_prints(self._reports)
+        returned, said = results[:number], gather(results[number:])
+        shown = self._reports if prints and group.speaks() else reports.without_prints(self._reports)
         try:
             error = reports.show(shown, said, self.name)
         except BaseException:  # of the user's function that shows a value

@@ -29,6 +29,7 @@ from epl.adapters.jax import hooks
 from epl.adapters.jax.trace import Argument, Result, Traced
 from epl.errors import ArgumentError, Error, StepError
 from epl.padding_check import Runnable, check_padding
+from epl.processes.gathering import gather
 from epl.signature import Signature, Spec, Static, is_key
 
 _LOG = logging.getLogger("epl")
@@ -294,7 +295,8 @@ class Padded:
 
     def _cut_all(self, results: Any) -> Any:
         leaves, tree = jax.tree.flatten(results)
-        return tree.unflatten(map(self._cut, leaves, self.lowered.sample_dims))
+        pairs = zip(leaves, self.lowered.sample_dims, strict=True)
+        return tree.unflatten([self._cut(gather(leaf), dims) if dims else leaf for leaf, dims in pairs])
 
     def _padded(self, leaves: list[Any], rows: Mapping[str, Any]) -> list[Any]:
         return [self._pad(leaf, rows, *kind) for leaf, kind in zip(leaves, self._leaves, strict=True)]
@@ -310,8 +312,6 @@ class Padded:
         return result
 
     def _cut(self, leaf: Any, dims: SampleDims) -> Any:
-        if not dims:
-            return leaf
         index = [slice(None)] * leaf.ndim
         for dim, mask in dims:
             index[dim] = slice(self._counts[mask])

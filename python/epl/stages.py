@@ -23,6 +23,8 @@ from epl.executable import Executable, PathLike, guarded, user_path
 from epl.once import kept
 from epl.padding import Padded, SampleDims, fit
 from epl.precision import Precision
+from epl.processes import group
+from epl.processes.gathering import gather
 from epl.signature import Signature, Spec
 from epl.slots import check_slots
 
@@ -108,12 +110,13 @@ class Compiled(Executable):
         spec, leaves = self.lowered.signature.bind(args, kwargs)
         if spec != self.lowered.spec:
             raise ArgumentError(mismatch(self.lowered, spec))
-        expected = self._reference.call(leaves, donate=False, prints=False)
+        expected = self._reference.call(gather(leaves), donate=False, prints=False)
         return self._compare(self.call(leaves, donate=False), expected, "its reference", rtol, atol)
 
     def _compare(self, found: Any, expected: Any, what: str, rtol: float, atol: float) -> CheckReport:
         names = [result.name for result in self.lowered.results]
-        triples = zip(names, jax.tree.leaves(found), jax.tree.leaves(expected), strict=True)
+        both = (jax.tree.leaves(gather(tree)) for tree in (found, expected))
+        triples = zip(names, *both, strict=True)
         report = CheckReport(tuple(compare(*triple, rtol=rtol, atol=atol) for triple in triples))
         if any(not difference.passes for difference in report.differences):
             raise CheckError(f"{self.name} differs from {what} (rtol={rtol}, atol={atol})\n{report}")
@@ -224,7 +227,8 @@ class Lowered:
         about = self.precision.explain_options if self.precision.logs else ()
         said = [scopes, self.precision.remark(), *(self._explain(about) if about else [])]
         lines = [f"{name}: {compiled.layout}", *(f"  {line}" for line in said if line)]
-        print("\n".join(lines), file=sys.stderr, flush=True)
+        if group.speaks():
+            print("\n".join(lines), file=sys.stderr, flush=True)
         return compiled
 
     def compile_reference(self) -> Compiled:

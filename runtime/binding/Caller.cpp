@@ -63,13 +63,14 @@ void Caller::await(const nb::list &leaves, const Outcome &outcome) const {
 
 nb::object Caller::resultOf(size_t index, const Result &result) const {
   const Form &form = forms[index];
-  const auto *state = std::get_if<std::shared_ptr<StateBuffer>>(&result);
-  if (!form.make.is_none())
-    return form.make(state ? toNumpy((*state)->toHost(), false)
-                           : toNumpy(std::get<std::shared_ptr<HostResult>>(result)->get(), true));
-  nb::object buffer = nb::cast(*state);
-  PyObject *arguments[] = {buffer.ptr(), form.dtype.ptr(), form.shape.ptr()};
-  nb::object array = owned(PyObject_Vectorcall(arrayType.ptr(), arguments, 3, nullptr));
+  nb::object array;
+  if (const auto *host = std::get_if<std::shared_ptr<HostResult>>(&result)) {
+    array = form.make(toNumpy((*host)->get(), true));
+  } else {
+    nb::object buffer = nb::cast(std::get<std::shared_ptr<StateBuffer>>(result));
+    PyObject *arguments[] = {buffer.ptr(), form.dtype.ptr(), form.shape.ptr()};
+    array = owned(PyObject_Vectorcall(arrayType.ptr(), arguments, 3, nullptr));
+  }
   return form.wrap.is_none() ? array : owned(PyObject_CallOneArg(form.wrap.ptr(), array.ptr()));
 }
 

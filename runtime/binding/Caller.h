@@ -9,8 +9,9 @@ namespace epl::runtime::binding {
 /// A session that is called with leaves and gives the front end's arrays.
 class Caller {
 public:
-  /// What a result becomes: what `make` gives for a NumPy array or, if that is None, the front end's array of
-  /// that dtype and shape, which `wrap`, if it is not None, makes a key of.
+  /// What a result becomes: of one that stays on the devices the front end's array of that dtype and shape,
+  /// else what `make` gives for a NumPy array; `wrap`, if it is not None, makes a key of that. No result with
+  /// a `make` of None comes as a NumPy array.
   struct Form {
     nanobind::object make, wrap, dtype, shape;
   };

@@ -276,6 +276,8 @@ void bindResults(nb::module_ &module) {
            "What is in this process, box by box: (device, ((begin, end), ...), array, whether no device "
            "before\n"
            "has it). Arrays are read-only views.")
+      .def_prop_ro("is_divided", &StateBuffer::isDivided,
+                   "Whether other processes have parts or copies of it.")
       .def_prop_ro("is_here", &StateBuffer::isHere, "Whether all of it is in this process.")
       .def("delete", &StateBuffer::remove, "Lets go of the memory; the value cannot be used afterwards.")
       .def_prop_ro("is_deleted", &StateBuffer::isGone, "Whether it was deleted, or a call has consumed it.")
@@ -335,10 +337,9 @@ void bindCaller(nb::module_ &module) {
                               std::move(hidden), std::move(name));
           },
           "session"_a, "leaves"_a, "array_type"_a, "forms"_a, "hidden"_a, "name"_a,
-          "`forms` has (make, wrap, dtype, shape) for every result: make(NumPy array) or, if make is None,\n"
-          "array_type(buffer, dtype, shape), which wrap is called with unless it is None. `hidden` are the "
-          "last\n"
-          "arguments of every call.")
+          "`forms` has (make, wrap, dtype, shape) for every result: of one that stays on the devices\n"
+          "array_type(buffer, dtype, shape), else make(NumPy array), which wrap is called with unless it is\n"
+          "None. `hidden` are the last arguments of every call.")
       .def("__call__", &Caller::call, "leaves"_a, "donate"_a,
            "Runs a step; waits for it if a result is made of a NumPy array. `donate`: whether states are\n"
            "consumed.");

@@ -36,8 +36,8 @@ Session::Session(const std::shared_ptr<const plan::PlanT> &plan, Backend backend
   for (uint32_t part = 0; part < loaded.numPrograms(); ++part)
     slotMemory.emplace_back(loaded, part, slots);
   for (const auto &slot : loaded.plan().slots)
-    kinds.push_back(std::make_shared<StateBuffer::Kind>(slot->name, TensorType::of(*slot),
-                                                        shardingOf(loaded.plan(), *slot)));
+    kinds.push_back(std::make_shared<StateBuffer::Kind>(
+        slot->name, TensorType::of(*slot), shardingOf(loaded.plan(), *slot), backend.processes != nullptr));
   if (backend.processes)
     resultMessages = std::make_unique<ResultMessages>(loaded, slots, *backend.processes);
 }

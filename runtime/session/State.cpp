@@ -151,7 +151,9 @@ HostTensor StateBuffer::copyToHost() const {
   use();
   wait();
   if (!use()->isHere())
-    throw Error("\"" + name() + "\" is in parts that other processes have");
+    throw Error("\"" + name() +
+                "\" is in parts that other processes have: epl.gather gives the whole of it in "
+                "all of them, addressable_shards what is here");
   HostTensor copy = HostTensor::allocate(type(), Memory::Fill::none);
   use()->copyToHost(copy.data);
   return copy;

@@ -126,6 +126,7 @@ public:
     std::string name;
     TensorType type;
     std::optional<Sharding> sharding; ///< none if the state is on one of several meshes
+    bool isDivided = false;           ///< whether other processes have parts or copies of it
   };
 
   StateBuffer(std::shared_ptr<const Kind> kind, std::shared_ptr<Storage> storage,
@@ -135,6 +136,7 @@ public:
   const std::string &name() const { return kind->name; }
   const TensorType &type() const { return kind->type; }
   const std::optional<Sharding> &sharding() const { return kind->sharding; }
+  bool isDivided() const { return kind->isDivided; }
 
   /// The call that makes the value; null for a value that came from the host.
   const std::shared_ptr<Call> &producer() const { return call; }

@@ -12,6 +12,7 @@ operation that others wait in is known to have left them alone.
 from __future__ import annotations
 
 import atexit
+import importlib
 import json
 import os
 import pickle
@@ -20,7 +21,7 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 from weakref import WeakSet
 
 from epl import runtime, versions
@@ -65,9 +66,8 @@ class Group:
         self._sessions: WeakSet[Any] = WeakSet()
         self.failure: str | None = None
         self.operations = 0
-        own = Facts(
-            socket.gethostname(), os.getpid(), devices, versions.version(), mpi.library(), coordination.VERSION
-        )
+        library = (versions.version(), mpi.library(), coordination.VERSION)
+        own = Facts(socket.gethostname(), os.getpid(), devices, *library)
         self.facts = [Facts(**facts) for facts in self._say_first(own.__dict__)]
         try:
             check_facts(self.facts)
@@ -80,13 +80,15 @@ class Group:
         said = (launch.process, launch.processes or self.processes)
         if said != (self.process, self.processes):
             raise ConfigError(
-                f"MPI has started process {self.process} of {self.processes}, but {' and '.join(launch.variables)} "
-                f"({launch.launcher}) in the environment say process {said[0]} of {said[1]}"
+                f"MPI has started process {self.process} of {self.processes}, but in the environment "
+                f"{' and '.join(launch.variables)} ({launch.launcher}) say process {said[0]} of {said[1]}"
             )
 
     def _say_first(self, own: Any) -> list[Any]:
         try:
-            return [json.loads(said) for said in self._exchange.exchange(json.dumps(own).encode(), _JOIN_SECONDS)]
+            return [
+                json.loads(said) for said in self._exchange.exchange(json.dumps(own).encode(), _JOIN_SECONDS)
+            ]
         except runtime.module().Error as error:
             raise ProcessError(f"{error} within {_JOIN_SECONDS:.0f} s of the start") from None
 
@@ -182,6 +184,12 @@ def current() -> Group | None:
     return _group if _group is not None and _group.facts[_group.process].pid == os.getpid() else None
 
 
+def speaks() -> bool:
+    """Whether this process says what all would say alike: that is alone, or process 0."""
+    group = current()
+    return group is None or group.process == 0
+
+
 def join(devices: str) -> Group | None:
     """The group of this run, which the first call joins; None for a process that was started alone.
 
@@ -210,19 +218,20 @@ def join(devices: str) -> Group | None:
 
 def check_facts(facts: Sequence[Facts]) -> None:
     """Raises `ConfigError` if processes differ in what must be equal, or can't share the devices."""
-    for what, name in (("epl", "EPL"), ("mpi", "MPI"), ("jax", "JAX")):
-        _check_equal(facts, lambda fact, what=what: getattr(fact, what), f"other versions of {name}")
-    _check_equal(facts, lambda fact: fact.devices, "other devices")
+    _check_equal([fact.epl for fact in facts], facts, "versions of EPL")
+    _check_equal([fact.mpi for fact in facts], facts, "versions of MPI")
+    _check_equal([fact.jax for fact in facts], facts, "versions of JAX")
+    _check_equal([fact.devices for fact in facts], facts, "devices")
     _own_devices(facts[0].devices, len(facts))
     _check_hosts(facts)
 
 
-def _check_equal(facts: Sequence[Facts], get: Callable[[Facts], str], what: str) -> None:
-    for process, fact in enumerate(facts):
-        if get(fact) != get(facts[0]):
+def _check_equal(values: Sequence[str], facts: Sequence[Facts], what: str) -> None:
+    for process, (value, fact) in enumerate(zip(values, facts, strict=True)):
+        if value != values[0]:
             raise ConfigError(
-                f'processes have {what}: process 0 (on "{facts[0].host}") {get(facts[0])}, '
-                f'process {process} (on "{fact.host}") {get(fact)}; expected the same of all'
+                f'processes have other {what}: process 0 (on "{facts[0].host}") {values[0]}, process '
+                f'{process} (on "{fact.host}") {value}; expected the same of all'
             )
 
 
@@ -233,11 +242,11 @@ def _check_hosts(facts: Sequence[Facts]) -> None:
         return
     each = len(facts) // int(nodes)
     hosts = [[fact.host for fact in facts[k * each : (k + 1) * each]] for k in range(int(nodes))]
-    if len({host for node in hosts for host in node}) != int(nodes) or any(len(set(node)) > 1 for node in hosts):
-        names = ", ".join(fact.host for fact in facts)
+    names = {host for node in hosts for host in node}
+    if len(names) != int(nodes) or any(len(set(node)) > 1 for node in hosts):
         raise ConfigError(
-            f'"{facts[0].devices}" are {nodes} nodes, expected {each} neighbouring processes on each of as many '
-            f"hosts, found processes on {names}"
+            f'"{facts[0].devices}" are {nodes} nodes, expected {each} neighbouring processes on each of as '
+            f"many hosts, found processes on {', '.join(fact.host for fact in facts)}"
         )
 
 
@@ -255,8 +264,8 @@ def _own_devices(devices: str, processes: int) -> int:
     cores = len(os.sched_getaffinity(0))
     if cores < min(own, os.cpu_count() or 1):
         warnings.warn(
-            f"this process has {own} devices and may use {cores} of {os.cpu_count()} cores: mpirun binds each "
-            "process to one core unless it is told --bind-to none",
+            f"this process has {own} devices and may use {cores} of {os.cpu_count()} cores: mpirun binds "
+            "each process to one core unless it is told --bind-to none",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -266,13 +275,12 @@ def _own_devices(devices: str, processes: int) -> int:
 def _mpi_module() -> Any:
     runtime.module()  # whose folder the module is in, too
     try:
-        import _epl_mpi
+        return importlib.import_module("_epl_mpi")
     except ImportError as error:
         raise ConfigError(
             f"several processes, but this installation of EPL has no MPI ({error}): install Open MPI "
             "(libopenmpi3 and openmpi-bin of Debian), or start one process"
         ) from None
-    return _epl_mpi
 
 
 def _guarded(action: Callable[..., Any], *args: Any) -> Any:

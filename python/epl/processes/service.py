@@ -14,7 +14,7 @@ import socket
 import sys
 import time
 
-from jaxlib import _jax
+from jaxlib import _jax  # type: ignore[attr-defined]
 
 STAY_SECONDS = 3.0
 """How much longer than a heartbeat it stays when process 0 is lost."""

@@ -17,12 +17,13 @@ MPI then, which would wait for the lost one.
 from __future__ import annotations
 
 import atexit
-import json
+import contextlib
 import os
 import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from epl.adapters.jax import coordination
@@ -37,7 +38,6 @@ PERIOD = 0.3
 GRACE = 1.5
 """Seconds from a loss to the hard end: for the program to show its error, and to end by itself."""
 
-_ANSWER_SECONDS = coordination.HEARTBEAT + 0.5  # for the service to answer
 _HEARD_SECONDS = 2.0  # for the others to read why this process fails
 
 
@@ -49,7 +49,6 @@ class Watch:
         self._group = group
         self._service = service
         self._pid = os.getpid()
-        self._answered = time.monotonic()
         self._is_over = False
         self._has_shown = False  # the user has seen why
         self._has_failed = False  # this process itself
@@ -58,7 +57,7 @@ class Watch:
 
     def start(self) -> None:
         """Begins to watch."""
-        for work in (self._look_again, self._guard):
+        for work in (self._look_again, self._count_again):
             threading.Thread(target=work, name="epl-watch", daemon=True).start()
         self._show = sys.excepthook
         sys.excepthook = self._on_error
@@ -67,24 +66,27 @@ class Watch:
     # Threads.
 
     def _look_again(self) -> None:
+        """Looks for what others have left, and ends the process if it has to."""
         while not self._is_over:
-            try:
-                self._look()
-                self._answered = time.monotonic()
-            except ConnectionError as error:
-                self._lose_service(f": {error}")
-            time.sleep(PERIOD)
-
-    def _guard(self) -> None:
-        """Ends the process if it has to: even where the other thread gets no answer."""
-        while not self._is_over:
-            time.sleep(PERIOD / 3)
-            if time.monotonic() - self._answered > _ANSWER_SECONDS:
-                self._lose_service()
+            self._try(self._look)
             if self._group.failure is not None:
                 time.sleep(GRACE)
                 if not self._is_over:
                     self._end_hard()
+            time.sleep(PERIOD)
+
+    def _count_again(self) -> None:
+        """Looks who lives. The answer waits for all who live, be it that one is silent for a while."""
+        while not self._is_over:
+            self._try(self._count)
+            time.sleep(PERIOD)
+
+    def _try(self, look: Callable[[], None]) -> None:
+        try:
+            look()
+        except ConnectionError as error:
+            if not self._is_over:
+                self._group.fail(f"the coordination service of the run does not answer: {error}")
 
     def _look(self) -> None:
         group = self._group
@@ -94,8 +96,6 @@ class Watch:
                 self._lose(process, f"has failed: {text}")
         for key, text in self.client.found("epl/ended").items():
             self._ended[int(key.rpartition("/")[2])] = int(text)
-        for process in set(range(group.processes)) - self.client.live(group.processes) - set(self._ended):
-            self._lose(process, f"is lost: no sign of life for {coordination.HEARTBEAT} s; was it killed or stopped?")
         for process, operations in self._ended.items():
             if operations < group.operations:
                 self._lose(
@@ -104,9 +104,11 @@ class Watch:
                     f"number {group.operations}",
                 )
 
-    def _lose_service(self, reason: str = "") -> None:
-        if not self._is_over:
-            self._group.fail(f"the coordination service of the run, which process 0 has started, does not answer{reason}")
+    def _count(self) -> None:
+        live = self.client.live(self._group.processes)
+        for process in set(range(self._group.processes)) - live - set(self._ended):
+            seconds = coordination.HEARTBEAT
+            self._lose(process, f"is lost: no sign of life for {seconds} s; was it killed or stopped?")
 
     def _lose(self, process: int, what: str) -> None:
         self._group.fail(f"{self._group.describe(process)} {what}")
@@ -128,10 +130,8 @@ class Watch:
         own = [frame for frame in frames if not is_library(frame.filename)] or frames
         place = f" ({own[-1].filename}:{own[-1].lineno})" if own else ""
         lines = str(error).splitlines() or [""]
-        try:
+        with contextlib.suppress(ConnectionError):
             self.client.put(f"epl/failed/{self._group.process}", f"{kind.__name__}: {lines[0]}{place}")
-        except ConnectionError:
-            return
 
     def _end(self) -> None:
         """At the end of the program: waits for the others, so that none of them misses this one."""
@@ -140,13 +140,7 @@ class Watch:
         if self._has_failed or self._group.failure is not None:
             self._await_heard()
             self._end_hard()
-        try:
-            self.client.put(f"epl/ended/{self._group.process}", str(self._group.operations))
-            while len(self._ended) < self._group.processes and self._group.failure is None:
-                time.sleep(PERIOD / 10)
-                self._look()
-        except ConnectionError:
-            self._lose_service()
+        self._try(self._await_all)
         if self._group.failure is not None:
             self._end_hard()
         self._is_over = True
@@ -154,6 +148,12 @@ class Watch:
         self._group.finalize()  # all have closed
         if self._service is not None:
             self._service.end()
+
+    def _await_all(self) -> None:
+        self.client.put(f"epl/ended/{self._group.process}", str(self._group.operations))
+        while len(self._ended) < self._group.processes and self._group.failure is None:
+            time.sleep(PERIOD / 10)
+            self._look()
 
     def _await_heard(self) -> None:
         """Lets the others end by themselves, with an error that says why, before the launcher ends them."""

@@ -111,8 +111,10 @@ TEST(SessionProcesses, SayThatOthersHaveParts) {
   auto results = run.call(std::vector<std::vector<Argument>>(2, {integers({1, 2, 3, 4, 5, 6})}));
   auto &state = std::get<std::shared_ptr<StateBuffer>>(results[1][0]);
   EXPECT_FALSE(state->isHere());
-  EXPECT_THAT([&] { state->toHost(); },
-              ThrowsMessage<Error>("\"next\" is in parts that other processes have"));
+  EXPECT_THAT(
+      [&] { state->toHost(); },
+      ThrowsMessage<Error>("\"next\" is in parts that other processes have: epl.gather gives the whole of "
+                           "it in all of them, addressable_shards what is here"));
 }
 
 TEST(SessionProcesses, DivideDevices) {

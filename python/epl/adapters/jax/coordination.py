@@ -1,4 +1,4 @@
-"""JAX's coordination service: a store of keys and the liveness of processes, as a run of several needs them."""
+"""JAX's coordination service: a store of keys, and who lives, for a run of several processes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ class Service:
         assert self._child.stdout is not None
         said = self._child.stdout.readline()
         if not said.strip().isdigit():
-            raise Error(f"JAX's coordination service does not start on {host} (exit code {self._child.wait()})")
+            raise Error(
+                f"JAX's coordination service does not start on {host} (exit code {self._child.wait()})"
+            )
         self.port = int(said)
 
     def end(self) -> None:

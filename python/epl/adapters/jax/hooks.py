@@ -98,13 +98,15 @@ def shaped_array(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=4096)
-def adopter(shape: tuple[int, ...], dtype: Any, weak_type: bool = False) -> Callable[[Any], jax.Array]:
+def adopter(
+    shape: tuple[int, ...], dtype: Any, weak_type: bool = False, local: int = 0
+) -> Callable[[Any], jax.Array]:
     """A quick `jnp.asarray` for numpy arrays of one kind, which nobody writes afterwards.
 
-    The array comes to JAX's first CPU device of this process, not committed to it. Elements of another type of that size are
-    taken for `dtype`. To `jax.transfer_guard` it is an explicit transfer.
+    The array comes to JAX's CPU device number `local` of this process, not committed to it. Elements of
+    another type of that size are taken for `dtype`. To `jax.transfer_guard` it is an explicit transfer.
     """
-    device = jax.local_devices(backend="cpu")[0]
+    device = jax.local_devices(backend="cpu")[local]
     aval = core.ShapedArray(shape, dtype, weak_type=weak_type)
     sharding = jax.sharding.SingleDeviceSharding(device)
 

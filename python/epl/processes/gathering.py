@@ -1,0 +1,62 @@
+"""`epl.gather`: arrays that are in parts on several processes, whole in each of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from epl.adapters.jax import hooks
+from epl.array import Array
+from epl.errors import ProcessError
+from epl.processes.group import Group, current
+
+
+def gather(tree: Any) -> Any:
+    """A tree whose `epl.Array`s are whole in every process, as `jax.Array`s; other leaves as they are.
+
+    All processes call it, with the same arrays. Where this process has all of an array, nothing is copied.
+
+    Raises:
+      ProcessError: if processes gather other arrays, or one is lost.
+      Error: if an array was donated, or the step that makes it has failed.
+    """
+    group = current()
+    leaves, structure = jax.tree.flatten(tree)
+    if group is not None:
+        leaves = _gathered(group, leaves)
+    whole = [leaf.to_jax() if isinstance(leaf, Array) else leaf for leaf in leaves]
+    return jax.tree.unflatten(structure, whole)
+
+
+def _gathered(group: Group, leaves: list[Any]) -> list[Any]:
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Array) and not leaf.is_fully_addressable]
+    said = group.share([(leaves[i].shape, leaves[i].dtype.name, leaves[i].buffer.is_here) for i in places])
+    kinds = [[kind[:2] for kind in one] for one in said]
+    if any(kind != kinds[0] for kind in kinds):
+        other = next(process for process, kind in enumerate(kinds) if kind != kinds[0])
+        raise ProcessError(
+            f"process 0 gathers {_list(kinds[0])}, {group.describe(other)} gathers {_list(kinds[other])}; "
+            "expected the same arrays"
+        )
+    whole = list(leaves)
+    for number, place in enumerate(places):
+        if not all(one[number][2] for one in said):
+            whole[place] = _gather_one(group, leaves[place])
+    return whole
+
+
+def _list(kinds: list[Any]) -> str:
+    return ", ".join(f"{dtype}{list(shape)}" for shape, dtype in kinds) or "nothing"
+
+
+def _gather_one(group: Group, array: Array) -> jax.Array:
+    """Each box goes once to each process, from the first device that has it."""
+    shards = array._read(array.buffer.shards)
+    own = [(box, np.ascontiguousarray(data)) for _, box, data, is_first in shards if is_first]
+    whole = np.empty(array.shape, array.dtype)
+    for parts in group.share(own):
+        for box, data in parts:
+            whole[tuple(slice(*bounds) for bounds in box)] = data.view(array.dtype)
+    return hooks.adopter(array.shape, array.dtype)(whole)
