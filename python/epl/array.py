@@ -9,7 +9,6 @@ memory: using it afterwards is a `DonatedError`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -22,20 +21,29 @@ from epl.adapters.jax.shardings import jax_sharding
 from epl.sharding import Sharding
 
 
-@dataclass(frozen=True)
-class Shard:
-    """A box of an array in the memory of one device of this process.
+class Shard(hooks.SHARD_TYPE):  # type: ignore[misc]
+    """A box of an array in the memory of one device of this process, as JAX has its shards.
 
-    index: the box, a slice for each dimension. data: its elements, read where they lie: while they live, no
-    step works in that memory. device: JAX's, the one of EPL's number where JAX has as many. replica_id: 0 if
-    it is on the first of all devices that have the box. rank: EPL's number of the device, among all.
+    device: JAX's, the one of EPL's number where JAX has as many. rank: EPL's number of the device, among all
+    of the run. index: the box, a slice for each dimension. replica_id: 0 if it is on the first of all devices
+    that have the box. data: a `jax.Array` that reads the elements where they lie: while it lives, no step
+    works in that memory.
     """
 
-    index: tuple[slice, ...]
-    data: jax.Array
-    device: jax.Device
-    replica_id: int
     rank: int
+
+    @classmethod
+    def of(cls, array: Array, rank: int, box: Any, data: Any, is_first: bool) -> Shard:
+        """What `StateBuffer.shards` of the runtime says."""
+        everywhere, here = jax.devices("cpu"), jax.local_devices(backend="cpu")
+        device = everywhere[rank] if rank < len(everywhere) else here[0]
+        local = here.index(device) if device in here else 0
+        placed = hooks.adopter(data.shape, array.dtype, local=local)(data)
+        shard = cls(device, array.sharding, array.shape, placed)
+        shard.index = tuple(slice(*bounds) for bounds in box)
+        shard.replica_id = 0 if is_first else 1
+        shard.rank = rank
+        return shard
 
 
 class Array(jax.Array):
@@ -130,19 +138,12 @@ class Array(jax.Array):
 
         Where a dimension of several segments is split, a device has several boxes.
         """
-        return [self._shard(*found) for found in self._read(self.buffer.shards)]
-
-    def _shard(self, rank: int, box: Any, data: Any, is_first: bool) -> Shard:
-        everywhere, here = jax.devices("cpu"), jax.local_devices(backend="cpu")
-        device = everywhere[rank] if rank < len(everywhere) else here[0]
-        local = here.index(device) if device in here else 0
-        index = tuple(slice(*bounds) for bounds in box)
-        placed = hooks.adopter(data.shape, self.dtype, local=local)(data)
-        return Shard(index, placed, device, 0 if is_first else 1, rank)
+        return [Shard.of(self, *found) for found in self._read(self.buffer.shards)]
 
     def addressable_data(self, index: int) -> jax.Array:
         """That of shard `index`."""
-        return self.addressable_shards[index].data
+        data: jax.Array = self.addressable_shards[index].data
+        return data
 
     def block_until_ready(self) -> Array:
         """Waits for the step that makes the value; raises its error."""

@@ -65,12 +65,13 @@ ROOMS = {
             "executor",
             "collective",
             "collective/inproc",
+            "collective/messages",
             "device",
             "device/cpu",
             "plan",
             "host",
         ],
-        "binding": ["session", "executor", "device/cpu", "plan", "host"],
+        "binding": ["session", "executor", "collective/mpi", "device/cpu", "plan", "host"],
     },
     "runtime/plan": {
         "format": [],
@@ -135,7 +136,7 @@ def test_every_file_has_a_room(phase: str) -> None:
 
 
 def test_only_one_file_of_the_session_knows_kinds_of_devices() -> None:
-    kinds = ("runtime/device/cpu/", "runtime/collective/inproc/")
+    kinds = ("runtime/device/cpu/", "runtime/collective/inproc/", "runtime/collective/messages/")
     knowing = {
         path.name
         for path in sources("runtime/session")

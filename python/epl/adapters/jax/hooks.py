@@ -18,8 +18,7 @@ from typing import Any
 import jax
 import jax.lax.linalg  # which registers what a step lowers otherwise
 import numpy as np
-from jax._src import ad_util, config, core, debugging, dtypes, source_info_util
-from jax._src.array import ArrayImpl
+from jax._src import ad_util, array, config, core, debugging, dtypes, source_info_util
 from jax._src.interpreters import batching, mlir, partial_eval, pxla
 from jax._src.lax import linalg, parallel
 from jax._src.lib import guard_lib, xla_client
@@ -29,8 +28,11 @@ from epl.errors import Error, Place
 
 VERSION = "0.10.2"
 
-ARRAY_TYPE = ArrayImpl
+ARRAY_TYPE = array.ArrayImpl
 """The type of concrete arrays."""
+
+SHARD_TYPE = array.Shard
+"""The type of the shards of arrays: `device`, `index`, `replica_id`, `data`."""
 
 KEY_TYPE = prng.PRNGKeyArray
 """The type of typed random keys: a generator (`_impl`) and an array of its numbers (`_base_array`)."""
