@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import shutil
 import subprocess
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 import epl
+import epl.compile as epl_compile
 from epl import environment, scopes
 from epl.adapters.jax import trace as adapter
 from epl.errors import Place
@@ -138,6 +140,22 @@ def gated(write_plan: WritePlan) -> Iterator[GatedStep]:
 def _no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the user's cache of plans; those of the cache name a folder of their own."""
     monkeypatch.setenv("EPL_CACHE_DIR", "")
+
+
+@pytest.fixture(autouse=True)
+def _keep_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaves the plans that tests compile in the folder that EPL_TEST_PLANS names, for test/processes."""
+    if not (folder := os.environ.get("EPL_TEST_PLANS")):
+        return
+    compile_plan = epl_compile.compile_plan
+
+    def compile_and_keep(text: str, options: Sequence[str], name: str) -> bytes:
+        plan = compile_plan(text, options, name)
+        file = Path(folder) / f"{hashlib.sha256(plan).hexdigest()[:16]}.eplan"
+        file.write_bytes(plan)
+        return plan
+
+    monkeypatch.setattr(epl_compile, "compile_plan", compile_and_keep)
 
 
 @pytest.fixture
