@@ -30,6 +30,7 @@ from epl.input.prefetch import prefetch
 from epl.merging import GraphKeys, add_to_collection, get_all_collections, get_collection
 from epl.parallelize import Parallelized, parallelize
 from epl.processes.gathering import gather
+from epl.processes.parts import from_local
 from epl.runtime import live_bytes
 from epl.scopes import auto_stages, per_micro_batch, replicate, set_default_strategy, split
 from epl.simulation import MeshSimulation, Simulation
@@ -73,6 +74,7 @@ __all__ = [
     "bounded_while",
     "check",
     "constrain",
+    "from_local",
     "gather",
     "get_all_collections",
     "get_collection",

@@ -14,6 +14,7 @@ from epl import runtime
 from epl.adapters.jax import hooks
 from epl.array import Array
 from epl.errors import ArgumentError
+from epl.processes.local_part import LocalPart
 from epl.signature import DTYPES, is_key
 
 
@@ -21,7 +22,9 @@ from epl.signature import DTYPES, is_key
 def leaves() -> Any:
     """The runtime's reader of leaves (runtime/binding/Leaves.h)."""
     dtypes = [jnp.dtype(name) for name in sorted(DTYPES)]
-    return runtime.module().Leaves(Array, hooks.ARRAY_TYPE, np.ndarray, hooks.KEY_TYPE, dtypes, to_host)
+    return runtime.module().Leaves(
+        Array, hooks.ARRAY_TYPE, np.ndarray, hooks.KEY_TYPE, LocalPart, dtypes, to_host
+    )
 
 
 def caller(session: Any, name: str, slots: Sequence[Any], kinds: Sequence[Any], hidden: Sequence[Any]) -> Any:

@@ -27,6 +27,7 @@ from epl.padding import MaskedSignature, Padded
 from epl.parameters import Parameters
 from epl.precision import Precision
 from epl.processes import group
+from epl.processes.parts import as_whole
 from epl.scope_table import Strategy
 from epl.scopes import default_strategy
 from epl.sharding import arrivals
@@ -81,7 +82,7 @@ class Parallelized:
         key = (tuple(values), tree, calling.leaves().describe(leaves), static, self._context())
         compiled = self._compiled.get(key)
         if compiled is None:
-            spec, plain = self._signature.describe(values, static)
+            spec, plain = self._signature.describe(as_whole(values, self._known()), static)
             compiled = self._compiled[key] = self._lower(spec, plain).compile().fit(spec)
         try:
             result = debugging.call(compiled, leaves) if debugging.is_on() else compiled.call(leaves)
@@ -112,6 +113,11 @@ class Parallelized:
             )
         check_scope_outside(self._signature.name)
 
+    def _known(self) -> list[Lowered]:
+        """The steps that were lowered for the devices and settings of now."""
+        context = self._context()
+        return [lowered for (*_, other), lowered in self._lowered.items() if other == context]
+
     def _context(self) -> tuple[Settings, Strategy | None, bool]:
         """What a plan depends on besides the arguments."""
         x64: bool = jax.config.jax_enable_x64
@@ -129,7 +135,7 @@ class Parallelized:
         chosen, default, _ = context = self._context()
         given = spec
         if isinstance(self._signature, MaskedSignature):
-            known = [lowered.spec for (*_, other), lowered in self._lowered.items() if other == context]
+            known = [lowered.spec for lowered in self._known()]
             parts = count_devices(chosen.devices) * int(chosen.config["pipeline.num_micro_batch"])
             spec = padding.padded(self._signature, spec, known, parts)
         key = (spec, spec.weak_types, context)

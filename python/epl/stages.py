@@ -25,6 +25,7 @@ from epl.padding import Padded, SampleDims, fit
 from epl.precision import Precision
 from epl.processes import group
 from epl.processes.gathering import gather
+from epl.processes.parts import as_whole
 from epl.signature import Signature, Spec
 from epl.slots import check_slots
 
@@ -49,7 +50,8 @@ class Compiled(Executable):
         signature = self.lowered.signature
         check_scope_outside(signature.name)
         values, static = signature.match(args, kwargs)
-        spec, leaves = signature.describe(values, static)
+        _, leaves = signature.describe(values, static)
+        spec, _ = signature.describe(as_whole(values, [self.lowered]), static)
         try:
             result = self.fit(spec).call(leaves)
         except StepError as error:
@@ -90,6 +92,10 @@ class Compiled(Executable):
             error.results = lowered.out_tree.unflatten(error.results)
             raise
         return lowered.out_tree.unflatten(results)
+
+    def local_rows(self, index: int) -> slice:
+        """The rows of batch argument `index` that this process reads."""
+        return slice(*self._session.local_rows(index, self.lowered.arguments[index].batch_dim))
 
     def check(self, *args: Any, rtol: float = 1e-5, atol: float = 1e-6, **kwargs: Any) -> CheckReport:
         """Runs the plan and its reference (the stripped step, one device, plain loops) on equal arguments.
@@ -207,6 +213,32 @@ class Lowered:
             else "are whole on every device: None is their"
         )
         return [f"{', '.join(names)} {verb} axis in batch"] if names else []
+
+    def local_batch(self, name: str) -> slice:
+        """The rows of a batch argument that this process reads, along the dimension that devices share.
+
+        Compiles the step. Processes that share a split read the same rows. What `epl.from_local` takes.
+
+        Args:
+          name: of a parameter, `"batch"`, or of one of its leaves, `"batch['x']"`.
+
+        Raises:
+          ArgumentError: if there is no such batch, or the leaves of the parameter differ.
+          CompileError: with the user's source line, if the step does not compile.
+        """
+        owned = zip(self.arguments, self.spec.owners, strict=True)
+        found = [i for i, (argument, owner) in enumerate(owned) if name in (argument.name, owner)]
+        batches = [i for i in found if self.arguments[i].batch_dim is not None]
+        if not batches:
+            known = dict.fromkeys(a.name for a in self.arguments if a.batch_dim is not None)
+            raise ArgumentError(f"no batch argument {name!r}; there are: {', '.join(known) or 'none'}")
+        compiled = self.compile()
+        rows = {self.arguments[i].name: compiled.local_rows(i) for i in batches}
+        first = next(iter(rows.values()))
+        if any(other != first for other in rows.values()):
+            each = ", ".join(f"{leaf} {part.start}:{part.stop}" for leaf, part in rows.items())
+            raise ArgumentError(f"leaves of {name!r} have other rows here: {each}; ask for one of them")
+        return first
 
     def compile(self) -> Compiled:
         """Compiles the step, once, however many threads ask for it.

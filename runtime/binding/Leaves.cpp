@@ -111,12 +111,22 @@ nb::object Leaves::ownArray(nb::handle leaf) const {
   return is(array, types.own) ? array : nb::object();
 }
 
+Argument Leaves::partOf(nb::handle leaf, const plan::SlotT &slot) const {
+  static PyObject *const kArray = PyUnicode_InternFromString("array");
+  Argument all = argument(attribute(leaf, kArray), slot);
+  if (auto *tensor = std::get_if<HostTensor>(&all))
+    return LocalTensor{std::move(*tensor)};
+  return LocalTensor{std::get<std::shared_ptr<StateBuffer>>(all)->toHost()};
+}
+
 Argument Leaves::argument(nb::handle leaf, const plan::SlotT &slot) const {
   static PyObject *const kBuffer = PyUnicode_InternFromString("buffer");
   if (is(leaf, types.own))
     return nb::cast<std::shared_ptr<StateBuffer>>(attribute(leaf, kBuffer));
   if (is(leaf, types.key))
     return argument(baseArray(leaf), slot);
+  if (is(leaf, types.part))
+    return partOf(leaf, slot);
   // JAX lends the memory of most of its arrays; for others NumPy makes a copy.
   if (is(leaf, types.jax) && slot.type != plan::ElementType::bf16 && PyObject_CheckBuffer(leaf.ptr()))
     if (std::optional<HostTensor> tensor = tryBorrow(leaf))

@@ -13,12 +13,13 @@ namespace epl::runtime::binding {
 
 /// What the front end tells about the types of leaves: those of its own arrays (with attributes `buffer`,
 /// `shape`, `dtype`), of JAX's, of NumPy's, and of JAX's typed random keys (with attributes `_impl`, the
-/// generator, and `_base_array`, an array of one of the first two types); the dtypes of arrays; and a
-/// function that gives any other leaf as an array in memory that nobody else writes.
+/// generator, and `_base_array`, an array of one of the first two types); that of the parts of batches (with
+/// an attribute `array`, a leaf that is none); the dtypes of arrays; and a function that gives any other leaf
+/// as an array in memory that nobody else writes.
 class Leaves {
 public:
   struct Types {
-    nanobind::object own, jax, numpy, key;
+    nanobind::object own, jax, numpy, key, part;
   };
 
   Leaves(Types types, const nanobind::list &dtypes, nanobind::object toHost);
@@ -36,6 +37,7 @@ private:
   static bool is(nanobind::handle leaf, const nanobind::object &type) {
     return Py_TYPE(leaf.ptr()) == reinterpret_cast<PyTypeObject *>(type.ptr());
   }
+  Argument partOf(nanobind::handle leaf, const plan::SlotT &slot) const;
   bool describeKnown(nanobind::handle leaf, std::string &text) const;
   bool describeArray(nanobind::handle leaf, std::string &text) const;
   bool describeKey(nanobind::handle leaf, std::string &text) const;

@@ -316,16 +316,17 @@ void bindCaller(nb::module_ &module) {
   nb::class_<Leaves>(module, "Leaves", "What leaves are, and where their elements lie.")
       .def(
           "__init__",
-          [](Leaves *self, nb::object own, nb::object jax, nb::object numpy, nb::object key,
+          [](Leaves *self, nb::object own, nb::object jax, nb::object numpy, nb::object key, nb::object part,
              const nb::list &dtypes, nb::object toHost) {
-            new (self) Leaves({std::move(own), std::move(jax), std::move(numpy), std::move(key)}, dtypes,
-                              std::move(toHost));
+            new (self)
+                Leaves({std::move(own), std::move(jax), std::move(numpy), std::move(key), std::move(part)},
+                       dtypes, std::move(toHost));
           },
-          "own_type"_a, "jax_type"_a, "numpy_type"_a, "key_type"_a, "dtypes"_a, "to_host"_a,
-          "The types of the front end's, JAX's and NumPy's arrays and of JAX's typed keys, the dtypes that "
-          "are\n"
-          "one object each, and a function that gives any other leaf as an array in memory that nobody else\n"
-          "writes.")
+          "own_type"_a, "jax_type"_a, "numpy_type"_a, "key_type"_a, "part_type"_a, "dtypes"_a, "to_host"_a,
+          "The types of the front end's, JAX's and NumPy's arrays, of JAX's typed keys and of parts of\n"
+          "batches, the dtypes that are one object each, and a function that gives any other leaf as an "
+          "array\n"
+          "in memory that nobody else writes.")
       .def("describe", &Leaves::describe, "leaves"_a,
            "A hashable description: equal ones have equal shapes, dtypes and weak types.");
   nb::class_<Caller>(module, "Caller", "A session that is called with leaves and gives arrays.")
@@ -362,6 +363,8 @@ void bindSession(nb::module_ &module) {
            "slot's dtype and shape, which must not change before the call has ended. `waits`: the caller "
            "waits\n"
            "for the call at once, and runs a part of it meanwhile.")
+      .def("local_rows", &Session::localRows, "slot"_a, "dim"_a,
+           "The rows that this process reads of an argument along a dimension: (begin, end).")
       .def("stop", &Session::stop, "reason"_a,
            "Ends the calls that have not ended, and later ones, with this error.")
       .def("state", &makeState, "slot"_a, "value"_a,

@@ -3,6 +3,7 @@
 #define EPL_RUNTIME_SESSION_CALLSTEP_H
 
 #include "runtime/executor/Step.h"
+#include "runtime/session/LocalPart.h"
 #include "runtime/session/ResultMessages.h"
 #include "runtime/session/SlotMemory.h"
 #include "runtime/session/State.h"
@@ -15,6 +16,7 @@ struct Binding {
   std::shared_ptr<Storage> storage;
   std::shared_ptr<Storage> source; // copied to `storage` before the commands run
   HostTensor host;
+  const LocalPart *part = nullptr; // what of the tensor `host` is; null for all of it
 };
 
 /// Binds slots before the commands of a step run, and ends its call after them.
@@ -46,6 +48,8 @@ private:
 
   const Binding &bindingOf(Slots::PartSlot slot) const { return bindings[setup.slots.wholeSlot(slot)]; }
   bool isWritten(size_t slot) const;
+  const SlotLayout &layoutOf(Slots::PartSlot slot) const;
+  bool isDirect(Slots::PartSlot slot, uint32_t rank) const;
   void fill(const Frame::Cursor &cursor, uint32_t slot) const;
   std::byte *address(const Frame::Cursor &cursor, uint32_t slot) const;
 

@@ -53,6 +53,8 @@ static std::vector<std::shared_ptr<const void>> ownersOf(const std::vector<Argum
   for (const Argument &argument : arguments)
     if (const auto *tensor = std::get_if<HostTensor>(&argument))
       owners.push_back(tensor->owner);
+    else if (const auto *part = std::get_if<LocalTensor>(&argument))
+      owners.push_back(part->tensor.owner);
   return owners;
 }
 
@@ -83,7 +85,7 @@ Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<
 
 /// Checks all arguments and decides who is written in place: nothing is consumed before all are well.
 std::vector<Session::Use> Session::examine(const std::vector<Argument> &arguments,
-                                           const std::vector<bool> &donate) const {
+                                           const std::vector<bool> &donate) {
   if (arguments.size() != numArguments() || donate.size() != arguments.size())
     throw Error("found " + std::to_string(arguments.size()) + " arguments and " +
                 std::to_string(donate.size()) + " donation flags, expected " +
@@ -91,6 +93,10 @@ std::vector<Session::Use> Session::examine(const std::vector<Argument> &argument
   std::vector<Use> uses(arguments.size());
   std::vector<const Storage *> memories; // of all states; one that stands twice is not consumed
   for (size_t i = 0; i < arguments.size(); ++i) {
+    if (const auto *part = std::get_if<LocalTensor>(&arguments[i])) {
+      localPart(i, part->tensor.type);
+      continue;
+    }
     const auto *value = std::get_if<std::shared_ptr<StateBuffer>>(&arguments[i]);
     checkType(i, value ? (*value)->type() : std::get<HostTensor>(arguments[i]).type);
     if (!value)
@@ -121,6 +127,42 @@ void Session::checkType(size_t index, const TensorType &type) const {
     throw Error("argument \"" + slot(index).name + "\" is " + type.str() + ", expected " + expected.str());
 }
 
+const LocalPart &Session::localPart(size_t index, size_t dim) {
+  auto found = localParts.find({index, dim});
+  if (found == localParts.end())
+    found = localParts.emplace(std::pair(index, dim), LocalPart(loaded, slots, index, dim)).first;
+  return found->second;
+}
+
+std::pair<size_t, size_t> Session::localRows(size_t index, size_t dim) {
+  if (index >= numArguments() || dim >= kinds[index]->type.shape.size())
+    throw Error("slot " + std::to_string(index) + " of the plan is no argument with a dimension " +
+                std::to_string(dim));
+  const LocalPart &part = localPart(index, dim);
+  return {part.begin(), part.end()};
+}
+
+/// Of a tensor that has some of the rows along one dimension, the one in which it is smaller, all along
+/// others.
+const LocalPart &Session::localPart(size_t index, const TensorType &type) {
+  const TensorType &whole = kinds[index]->type;
+  if (slot(index).role == plan::SlotRole::state)
+    throw Error("argument \"" + slot(index).name + "\" is a state, expected a batch for a part of it");
+  if (type.shape.size() != whole.shape.size() || type.shape.empty() || type.element != whole.element)
+    throw Error("argument \"" + slot(index).name + "\" is a part, " + type.str() + ", expected one of " +
+                whole.str());
+  size_t dim = size_t(std::ranges::mismatch(type.shape, whole.shape).in1 - type.shape.begin());
+  dim = dim == type.shape.size() ? 0 : dim;
+  auto [begin, end] = localRows(index, dim);
+  TensorType expected = whole;
+  expected.shape[dim] = int64_t(end - begin);
+  if (type != expected)
+    throw Error("argument \"" + slot(index).name + "\" is a part, " + type.str() + ", expected " +
+                expected.str() + ": " + std::to_string(begin) + " to " + std::to_string(end) +
+                " along dimension " + std::to_string(dim) + " of " + whole.str());
+  return localPart(index, dim);
+}
+
 std::shared_ptr<Storage> Session::newStorage(size_t slot) const {
   return std::make_shared<Storage>(slots.kind(slot));
 }
@@ -132,8 +174,13 @@ HostTensor Session::hostValue(size_t slot, const Argument &argument) const {
   return std::get<std::shared_ptr<StateBuffer>>(argument)->copyToHost();
 }
 
-Binding Session::bind(size_t index, const Argument &argument, const Use &use) const {
+Binding Session::bind(size_t index, const Argument &argument, const Use &use) {
   Binding binding;
+  if (const auto *part = std::get_if<LocalTensor>(&argument)) {
+    binding.host = part->tensor;
+    binding.part = &localPart(index, part->tensor.type);
+    return binding;
+  }
   bool updated = slots.updateOf(index) >= 0;
   if (use.inPlace || (use.storage && !updated)) {
     binding.storage = use.storage;

@@ -14,8 +14,14 @@
 
 namespace epl::runtime {
 
-/// An argument of a call: a tensor of the host or a value that a call has made.
-using Argument = std::variant<HostTensor, std::shared_ptr<StateBuffer>>;
+/// Those rows of a batch alone that this process reads; see Session::localRows.
+struct LocalTensor {
+  HostTensor tensor;
+};
+
+/// An argument of a call: a tensor of the host, all of it or what this process reads, or a value that a call
+/// has made.
+using Argument = std::variant<HostTensor, LocalTensor, std::shared_ptr<StateBuffer>>;
 
 /// A result that updates no state: a tensor of the host, written when the call has ended.
 class HostResult {
@@ -80,6 +86,10 @@ public:
   /// a constant that many calls use. Throws Error if it does not fit.
   std::shared_ptr<StateBuffer> state(size_t slot, const HostTensor &tensor);
 
+  /// The rows that this process reads of an argument along dimension `dim`, in one of several processes of
+  /// which each reads some: from the first to behind the last. Throws Error if there is no such dimension.
+  std::pair<size_t, size_t> localRows(size_t slot, size_t dim);
+
   /// Waits until `call` would not have to wait for its place in the queue.
   void awaitRoom() { executor.awaitRoom(); }
 
@@ -102,10 +112,12 @@ private:
 
   const plan::SlotT &slot(size_t index) const { return *plan().slots[index]; }
   void checkType(size_t slot, const TensorType &type) const;
+  const LocalPart &localPart(size_t slot, size_t dim);
+  const LocalPart &localPart(size_t slot, const TensorType &type);
   std::shared_ptr<Storage> newStorage(size_t slot) const;
   HostTensor hostValue(size_t slot, const Argument &argument) const;
-  std::vector<Use> examine(const std::vector<Argument> &arguments, const std::vector<bool> &donate) const;
-  Binding bind(size_t slot, const Argument &argument, const Use &use) const;
+  std::vector<Use> examine(const std::vector<Argument> &arguments, const std::vector<bool> &donate);
+  Binding bind(size_t slot, const Argument &argument, const Use &use);
   std::vector<Result> bindResults(std::vector<Binding> &bindings, const std::shared_ptr<Call> &call) const;
   void releaseDone();
 
@@ -116,6 +128,7 @@ private:
   std::vector<SlotMemory> slotMemory;                          // of each part
   std::unique_ptr<ResultMessages> resultMessages;              // null if all ranks are here
   std::vector<std::shared_ptr<const StateBuffer::Kind>> kinds; // of the slots
+  std::map<std::pair<size_t, size_t>, LocalPart> localParts;   // by slot and dimension
   std::deque<std::shared_ptr<Call>> calls;                     // those that may still hold their arguments
   std::shared_ptr<Call> newest;
   uint64_t numCalls = 0;

@@ -10,8 +10,8 @@
 namespace epl::runtime {
 
 SlotLayout::SlotLayout(const plan::PlanT &plan, const plan::SlotT &slot, const Topology &topology)
-    : allBytes(TensorType::of(slot).bytes()), rankBytes(epl::runtime::localBytes(plan, slot)),
-      alike(topology.size()) {
+    : shape(callerShape(slot)), elementSize(elementBytes(slot.type)), allBytes(TensorType::of(slot).bytes()),
+      rankBytes(epl::runtime::localBytes(plan, slot)), alike(topology.size()) {
   std::vector<bool> splits(plan.axes.size());
   for (const auto &dim : slot.sharding)
     for (const std::string &name : dim->axes)
@@ -79,6 +79,33 @@ void SlotLayout::addParts(std::vector<Block> &blocks, const plan::SlotT &slot,
     offset += size_t(extent);
     first += piece;
   }
+}
+
+SlotLayout SlotLayout::within(std::span<const uint32_t> ranks, size_t dim, size_t begin, size_t end) const {
+  SlotLayout part = *this;
+  part.shape[dim] = int64_t(end - begin);
+  part.allBytes = elementSize;
+  std::vector<size_t> strides(shape.size()); // in the part
+  for (size_t each = shape.size(); each-- > 0;) {
+    strides[each] = part.allBytes;
+    part.allBytes *= size_t(part.shape[each]);
+  }
+  part.contiguous = true;
+  for (uint32_t rank : ranks) {
+    part.blocks[rank].clear();
+    for (const Box &box : *rankBoxes[rank]) {
+      Block &block = part.blocks[rank].emplace_back(Block{.local = box.offset, .run = elementSize});
+      for (size_t each = 0; each < shape.size(); ++each) {
+        const Box::Range &range = box.dims[each];
+        block.global += (range.begin - (each == dim ? begin : 0)) * strides[each];
+        block.addLoop(range.extent, strides[each], range.stride);
+      }
+      block.foldRuns();
+    }
+    part.blocks[rank].resize(std::max<size_t>(1, part.blocks[rank].size()));
+    part.contiguous &= part.blocks[rank].size() == 1 && part.blocks[rank].front().loops.empty();
+  }
+  return part;
 }
 
 /// Appends a loop, merged with the one around it where the two are one.

@@ -34,6 +34,10 @@ public:
   /// What a rank holds, as boxes of the caller's tensor; see boxesOf.
   const std::optional<std::vector<Box>> &boxes(uint32_t rank) const { return rankBoxes[rank]; }
 
+  /// The same in a tensor that has the rows `begin` to `end` of dimension `dim` alone, for those ranks: what
+  /// each of them holds is in boxes, and within these rows.
+  SlotLayout within(std::span<const uint32_t> ranks, size_t dim, size_t begin, size_t end) const;
+
   /// Copies what a rank holds out of the global tensor into its contiguous local storage, and back.
   void copyToLocal(uint32_t rank, const std::byte *global, std::byte *local) const;
   void copyToGlobal(uint32_t rank, const std::byte *local, std::byte *global) const;
@@ -64,6 +68,8 @@ private:
   static void addParts(std::vector<Block> &blocks, const plan::SlotT &slot, const plan::CallerPartsT &parts,
                        std::span<const LocalRange> ranges);
 
+  std::vector<int64_t> shape; // of the global tensor
+  size_t elementSize;
   size_t allBytes, rankBytes;
   bool contiguous = true;
   std::vector<std::vector<Block>> blocks;                 // of each rank; one at least

@@ -1,6 +1,6 @@
 """Plans over processes beside the same in one process: those of random programs, and those of a folder.
 
-    over_processes.py --programs 60 --processes 2 3        random programs that nobody has tried before; the seed is printed
+    over_processes.py --programs 60 --processes 2 3        random programs; the seed, a fresh one, is printed
     over_processes.py --programs 500 --seed 0              those of fixed seeds
     over_processes.py --plans build/plans --processes 2    the plans that the Python tests have left there
 
