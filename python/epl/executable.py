@@ -55,7 +55,7 @@ class Executable:
         if self._group is None:
             self._session = guarded(runtime.module().Session, plan, devices)
         else:
-            self._session = self._group.open_session(plan, devices)
+            self._session = self._group.open_session(plan, devices, name)
         self._inputs = [slot for slot in plan.slots if slot.role != "result" and not slot.hidden]
         results = [slot for slot in plan.slots if slot.role == "result"]
         self._reports = tuple(reported)
@@ -93,7 +93,7 @@ class Executable:
         """
         try:
             if self._group is not None:
-                self._group.begin()
+                self._group.begin(f"a call of {self.name}")
             results: list[Any] = self._caller(leaves, donate)
         except runtime.module().Error as error:
             raise (self._group or runtime).translated(error) from None

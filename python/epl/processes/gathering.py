@@ -32,7 +32,8 @@ def gather(tree: Any) -> Any:
 
 def _gathered(group: Group, leaves: list[Any]) -> list[Any]:
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Array) and not leaf.is_fully_addressable]
-    said = group.share([(leaves[i].shape, leaves[i].dtype.name, leaves[i].buffer.is_here) for i in places])
+    found = [(leaves[i].shape, leaves[i].dtype.name, leaves[i].buffer.is_here) for i in places]
+    said = group.share(found, "a gather")
     kinds = [[kind[:2] for kind in one] for one in said]
     if any(kind != kinds[0] for kind in kinds):
         other = next(process for process, kind in enumerate(kinds) if kind != kinds[0])
@@ -56,7 +57,7 @@ def _gather_one(group: Group, array: Array) -> jax.Array:
     shards = array._read(array.buffer.shards)
     own = [(box, np.ascontiguousarray(data)) for _, box, data, is_first in shards if is_first]
     whole = np.empty(array.shape, array.dtype)
-    for parts in group.share(own):
+    for parts in group.share(own, "a gather"):
         for box, data in parts:
             whole[tuple(slice(*bounds) for bounds in box)] = data.view(array.dtype)
     return hooks.adopter(array.shape, array.dtype)(whole)

@@ -18,6 +18,7 @@ import os
 import pickle
 import socket
 import threading
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from epl.processes.launch_variables import Launch, mark_joined, no_mpi_message, 
 from epl.processes.watch import Watch
 
 _JOIN_SECONDS = 60.0  # for all processes to start
+_RECENT = 1000  # operations that are kept to compare them
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,9 @@ class Group:
         self._lock = threading.Lock()
         self._sessions: WeakSet[Any] = WeakSet()
         self.failure: str | None = None
-        self.operations = 0
+        self.operations = 0  # that have begun
+        self.recent: dict[int, str] = {}  # the last of them, by number
+        self.began = time.monotonic()  # the last of them
         library = (versions.version(), mpi.library(), coordination.VERSION)
         own = Facts(socket.gethostname(), os.getpid(), devices, *library)
         self.facts = [Facts(**facts) for facts in self._say_first(own.__dict__)]
@@ -107,8 +111,8 @@ class Group:
 
     # What processes do together.
 
-    def begin(self) -> None:
-        """Counts an operation of all processes that begins here.
+    def begin(self, what: str) -> None:
+        """Counts an operation of all processes that begins here: `what` it is, for errors.
 
         Raises:
           ProcessError: if a process is lost.
@@ -116,21 +120,39 @@ class Group:
         if self.failure is not None:
             raise ProcessError(self.failure)
         self.operations += 1
+        self.recent[self.operations] = what
+        self.recent.pop(self.operations - _RECENT, None)
+        self.began = time.monotonic()
 
-    def say(self, own: bytes) -> list[bytes]:
-        """What every process says, in their order; called by all, which wait for one another."""
+    def say(self, own: bytes, what: str) -> list[bytes]:
+        """What every process says, in their order; called by all, which wait for one another.
+
+        Args:
+          what: it is about, for errors.
+        """
         with self._lock:
-            self.begin()
+            self.begin(what)
             try:
                 return list(self._exchange.exchange(own))
             except runtime.module().Error as error:
                 raise self.translated(error) from None
 
-    def share(self, own: Any) -> list[Any]:
-        """The same for objects that can be pickled."""
-        return [pickle.loads(said) for said in self.say(pickle.dumps(own, protocol=5))]
+    def share(self, own: Any, what: str) -> list[Any]:
+        """The same for objects that can be pickled.
 
-    def open_session(self, plan: Any, devices: str) -> Any:
+        Raises:
+          ProcessError: if processes are in exchanges about something else.
+        """
+        said = [pickle.loads(each) for each in self.say(pickle.dumps((what, own), protocol=5), what)]
+        for process, (other, _) in enumerate(said):
+            if other != said[0][0]:
+                raise ProcessError(
+                    f"process 0 is in {said[0][0]}, {self.describe(process)} in {other}; expected the same in "
+                    "one order"
+                )
+        return [each for _, each in said]
+
+    def open_session(self, plan: Any, devices: str, name: str) -> Any:
         """A session of a plan over all processes, of whose CPUs each has what the code needs.
 
         Raises:
@@ -141,7 +163,7 @@ class Group:
             problem = None
         except runtime.module().Error as error:
             problem = str(error)
-        for facts, found in zip(self.facts, self.share(problem), strict=True):
+        for facts, found in zip(self.facts, self.share(problem, f"loading of step {name}"), strict=True):
             if found is not None:
                 raise Error(f'{found} (on host "{facts.host}"; EPL_CPU sets a level that all hosts have)')
         session = _guarded(runtime.module().Session, plan, devices, self.members)

@@ -12,12 +12,14 @@ MPI then, which would wait for the lost one.
     is stopped (SIGSTOP), or hangs as such   no sign of life                          HEARTBEAT
     raises an error                          what it leaves in the store              PERIOD
     ends before an operation of this one     the number of operations that it leaves  PERIOD
+    does something else                      the operation that it leaves             _PATIENCE
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import json
 import os
 import sys
 import threading
@@ -38,6 +40,7 @@ PERIOD = 0.3
 GRACE = 1.5
 """Seconds from a loss to the hard end: for the program to show its error, and to end by itself."""
 
+_PATIENCE = 1.0  # seconds after which who waits compares what it does with the others
 _HEARD_SECONDS = 2.0  # for the others to read why this process fails
 
 
@@ -52,6 +55,7 @@ class Watch:
         self._is_over = False
         self._has_shown = False  # the user has seen why
         self._has_failed = False  # this process itself
+        self._said = 0  # the operation that the others know this process to be in
         self._ended: dict[int, int] = {}  # by process the operations that it has done
         self.client = client
 
@@ -102,6 +106,26 @@ class Watch:
                     process,
                     f"has ended after {operations} steps and exchanges of the run, and this process is in "
                     f"number {group.operations}",
+                )
+
+        self._compare()
+
+    def _compare(self) -> None:
+        """Whether processes that wait for a while are in the same operation."""
+        group = self._group
+        number = group.operations
+        if number > self._said and time.monotonic() - group.began > _PATIENCE:
+            self._said = number
+            said = json.dumps([number, group.recent[number]])
+            self.client.put(f"epl/at/{group.process}", said, replace=True)
+        for key, text in self.client.found("epl/at").items():
+            process, (number, what) = int(key.rpartition("/")[2]), json.loads(text)
+            own = group.recent.get(number, what)
+            if own != what:
+                self._lose(
+                    process,
+                    f"does something else: number {number} of the steps and exchanges of the run is {what} "
+                    f"there, and {own} in process {group.process}; expected the same in one order",
                 )
 
     def _count(self) -> None:

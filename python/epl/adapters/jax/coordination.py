@@ -71,9 +71,9 @@ class Client:
         """Those of the processes that have given a sign of life lately."""
         return set(self._asked(self.connection.get_live_nodes, list(range(processes))))
 
-    def put(self, key: str, value: str) -> None:
-        """Stores a value, once for each key."""
-        self._asked(self.connection.key_value_set, key, value)
+    def put(self, key: str, value: str, *, replace: bool = False) -> None:
+        """Stores a value, once for each key, unless it is to replace another one."""
+        self._asked(self.connection.key_value_set, key, value, replace)
 
     def found(self, folder: str) -> dict[str, str]:
         """All that is stored below a folder, by key."""
