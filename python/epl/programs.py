@@ -1,4 +1,4 @@
-"""The commands `epl-compile`, `epl-plan` and `epl-run` of an installed package: they become the programs."""
+"""The commands of an installed package: `epl-compile`, `epl-plan`, `epl-run`, and `epl-launch`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 
 from epl import runtime
 from epl.errors import Error
+from epl.processes import launch
 
 
 def epl_compile() -> None:
@@ -22,6 +23,11 @@ def epl_plan() -> None:
 def epl_run() -> None:
     """Becomes the program `epl-run`; ends the process with an error if there is none."""
     _become("epl-run")
+
+
+def epl_launch() -> None:
+    """The program `epl-launch`."""
+    sys.exit(launch.entry())
 
 
 def _become(name: str) -> None:

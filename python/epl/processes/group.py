@@ -147,8 +147,8 @@ class Group:
         for process, (other, _) in enumerate(said):
             if other != said[0][0]:
                 raise ProcessError(
-                    f"process 0 is in {said[0][0]}, {self.describe(process)} in {other}; expected the same in "
-                    "one order"
+                    f"process 0 is in {said[0][0]}, {self.describe(process)} in {other}; expected the same "
+                    "in one order"
                 )
         return [each for _, each in said]
 
