@@ -144,7 +144,7 @@ def _no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _keep_plans(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leaves the plans that tests compile in the folder that EPL_TEST_PLANS names, for test/processes."""
+    """Leaves the plans that tests compile in the folder EPL_TEST_PLANS, for test/over_processes."""
     if not (folder := os.environ.get("EPL_TEST_PLANS")):
         return
     compile_plan = epl_compile.compile_plan

@@ -147,7 +147,9 @@ def test_the_settings_are_those_of_init_or_of_the_environment(monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    "files", ["a.csv", b"a", {"a", "b"}, (name for name in "ab"), {"a": 1}, None, Path("a")], ids=repr
+    "files",
+    ["a.csv", b"a", {"a", "b"}, (name for name in "ab"), {"a": 1}, None, Path("a")],
+    ids=lambda files: type(files).__name__,
 )
 def test_files_are_a_list(files: Any) -> None:
     with pytest.raises(epl.ArgumentError, match="files must be a list of names in an order"):

@@ -2,8 +2,9 @@
 
 It is a program of its own, so that no process of the run takes the service with it when it is killed: then
 each of the others learns of it as of any other. Process 0 starts it (coordination.py) and holds its standard
-input. A line there ends it; the end of the input without one means that process 0 was lost, and it stays as
-long as the others need to learn of that. It imports JAX's library alone, which is quick.
+input. The line "end" there ends it. The line "failed" says that the run has failed, which the others still
+read; the end of the input without a line, that process 0 was lost, which they have to notice. It imports
+JAX's library alone, which is quick.
 
     python service.py HOST PROCESSES HEARTBEAT      prints the port
 """
@@ -16,8 +17,8 @@ import time
 
 from jaxlib import _jax  # type: ignore[attr-defined]
 
-STAY_SECONDS = 3.0
-"""How much longer than a heartbeat it stays when process 0 is lost."""
+READ_SECONDS = 2.5
+"""How long it stays for the others to read why the run has failed, and to end."""
 
 
 def main() -> None:
@@ -30,8 +31,9 @@ def main() -> None:
         f"{host}:{port}", processes, heartbeat_timeout=heartbeat, shutdown_timeout=1, recoverable=True
     )
     print(port, flush=True)
-    if not sys.stdin.readline():
-        time.sleep(heartbeat + STAY_SECONDS)
+    said = sys.stdin.readline().strip()
+    if said != "end":
+        time.sleep(READ_SECONDS if said else heartbeat + READ_SECONDS)
     service.shutdown()
 
 

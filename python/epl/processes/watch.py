@@ -194,6 +194,8 @@ class Watch:
         self._is_over = True
         if not self._has_shown:
             print(f"epl: process {self._group.process} ends: {self._group.failure}", file=sys.stderr)
+        if self._service is not None:
+            self._service.fail()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)

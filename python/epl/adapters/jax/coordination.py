@@ -46,6 +46,13 @@ class Service:
             )
         self.port = int(said)
 
+    def fail(self) -> None:
+        """Has it end a moment later, when the others have read why the run has failed."""
+        with contextlib.suppress(OSError):
+            assert self._child.stdin is not None
+            self._child.stdin.write("failed\n")
+            self._child.stdin.flush()
+
     def end(self) -> None:
         """Ends it, when no process needs it any more."""
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
@@ -102,4 +109,5 @@ def tell_jax(client: Client, process: int, processes: int, own_devices: int) -> 
     jax.config.update("jax_num_cpu_devices", own_devices)
     state.client = client.connection
     state.process_id, state.num_processes = process, processes
+    jax.devices("cpu")  # now, when all do: the first use of JAX waits for all processes
     return True

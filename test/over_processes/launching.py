@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 
-VARIABLES = {
+_VARIABLES = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_oob_tcp_if_include": "lo",
@@ -14,14 +14,23 @@ VARIABLES = {
 }
 
 
+def command_of(processes: int, options: tuple[str, ...] = ()) -> list[str]:
+    """The command line that a program is written behind; `options` are mpirun's."""
+    return ["mpirun", "-n", str(processes), "--oversubscribe", "--bind-to", "none", *options]
+
+
+def environment_of(**more: str) -> dict[str, str]:
+    """The environment of mpirun, with some more variables."""
+    return {**os.environ, **_VARIABLES, **more}
+
+
 def mpirun(
     processes: int, command: list[str], timeout: float, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Runs a command in so many processes; raises `subprocess.TimeoutExpired` if it takes longer."""
-    launcher = ["mpirun", "-n", str(processes), "--oversubscribe", "--bind-to", "none"]
     return subprocess.run(
-        [*launcher, *command],
-        env={**os.environ, **VARIABLES, **environment},
+        [*command_of(processes), *command],
+        env=environment_of(**environment),
         capture_output=True,
         text=True,
         timeout=timeout,

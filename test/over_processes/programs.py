@@ -1,8 +1,8 @@
 """Plans over processes beside the same in one process: those of random programs, and those of a folder.
 
-    over_processes.py --programs 60 --processes 2 3        random programs; the seed, a fresh one, is printed
-    over_processes.py --programs 500 --seed 0              those of fixed seeds
-    over_processes.py --plans build/plans --processes 2    the plans that the Python tests have left there
+    programs.py --programs 60 --processes 2 3        random programs; the seed, a fresh one, is printed
+    programs.py --programs 500 --seed 0              those of fixed seeds
+    programs.py --plans build/plans --processes 2    the plans that the Python tests have left there
 
 The programs are those of test/differential (`--programs 1 --seed SEED` there checks one in one process). What
 differs is printed with its seed, and the exit code is 1.

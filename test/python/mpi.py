@@ -1,0 +1,43 @@
+"""Scripts that tests run in several processes, as users start them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+from over_processes.launching import environment_of, mpirun
+
+SECONDS = 120.0
+
+
+def run(processes: int, script: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """What a script gives in so many processes; one runs as scripts do without a launcher."""
+    variables = {"PYTHONPATH": os.pathsep.join(sys.path), "EPL_CACHE_DIR": "", **environment}
+    command = [sys.executable, str(script)]
+    if processes > 1:
+        return mpirun(processes, command, SECONDS, **variables)
+    return subprocess.run(
+        command, env={**os.environ, **variables}, capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+
+
+def launch(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """What `epl-launch` gives with these arguments."""
+    environment = environment_of(PYTHONPATH=os.pathsep.join(sys.path), EPL_CACHE_DIR="")
+    return subprocess.run(
+        ["epl-launch", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+def write(path: Path, code: str) -> Path:
+    """A script; its lines may be indented as in the test."""
+    path.write_text(textwrap.dedent(code))
+    return path

@@ -1,0 +1,90 @@
+"""One process of a run ends, in one way or another: the others end soon, and say which and why.
+
+scripts/nightly does it at random moments (test/over_processes/failures.py).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import mpi
+
+sys.path.append(str(Path(__file__).parents[1] / "over_processes"))
+
+from failures import judge, run
+
+CASES = {
+    "mpirun sees a killed process": ("kill", 2, 1, (), "rank 1 "),
+    "mpirun looks away": ("kill", 2, 1, ("--enable-recovery",), "is lost: no sign of life for 3 s"),
+    "process 0 is stopped": ("stop", 2, 0, (), "is lost: no sign of life for 3 s"),
+    "a process raises": ("raise", 4, 1, (), "has failed: ValueError: no such file: x"),
+    "a process ends early": ("exit", 2, 1, (), "has ended after"),
+    "the launcher is killed": ("launcher", 2, 0, (), ""),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_all_end_if_one_does(case: str) -> None:
+    kind, processes, victim, options, reason = CASES[case]
+    outcome = run(kind, processes, victim, 0.5, options)
+    assert judge(kind, processes, victim, outcome) is None, outcome
+    assert reason in outcome.output
+    if reason and "lost" in reason:
+        assert "ProcessError: call " in outcome.output
+
+
+LAUNCHED = """
+    import os
+    import sys
+
+    import epl
+
+    epl.init(devices=2)
+    attempt, process = os.environ["EPL_RESTART"], os.environ["OMPI_COMM_WORLD_RANK"]
+    print("ATTEMPT", attempt, "of", process, *sys.argv[1:], flush=True)
+    if (attempt, process) == ("0", "1"):
+        raise ValueError("once")
+"""
+
+
+def test_the_launcher_starts_again(tmp_path: Path) -> None:
+    script = mpi.write(tmp_path / "script.py", LAUNCHED)
+    logs = tmp_path / "logs"
+    done = mpi.launch("-n", "2", "--restarts", "2", "--log_dir", str(logs), str(script), "--fast")
+    assert done.returncode == 0, done.stderr
+    assert "1: ValueError: once" in done.stderr
+    assert "restart 1 of 2" in done.stderr
+    for process in (0, 1):
+        assert f"{process}: ATTEMPT 1 of {process} --fast" in done.stdout
+        assert f"ATTEMPT 1 of {process}" in (logs / f"{process}.log").read_text()
+
+
+def test_the_launcher_gives_up(tmp_path: Path) -> None:
+    done = mpi.launch("-n", "2", str(mpi.write(tmp_path / "script.py", "raise SystemExit(3)\n")))
+    assert done.returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ((), "--num_workers"),
+        (("-n", "0", "x.py"), "at least 1"),
+        (("-n", "2"), "no script"),
+        (("-n", "3", "--machine_list", "a,b", "x.py"), "no equal shares for 2 machines"),
+        (("-n", "2", "--machine_list", "a,b", "--machine_rank", "2", "x.py"), "none of 2 machines"),
+        (("-n", "2", "--restarts", "-1", "x.py"), "at least 0"),
+    ],
+)
+def test_the_launcher_says_how_it_is_used(arguments: tuple[str, ...], problem: str) -> None:
+    done = mpi.launch(*arguments)
+    assert done.returncode == 2
+    assert problem in done.stderr
+
+
+def test_only_the_first_machine_starts_processes() -> None:
+    done = mpi.launch("-n", "2", "--machine_list", "a:1,b:1", "--machine_rank", "1", "x.py")
+    assert done.returncode == 0
+    assert "machine 0 starts the processes of machine 1" in done.stdout

@@ -1,0 +1,253 @@
+"""One script in one process and in several: the same bits, and what each process has of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import mpi
+
+# Trains on every kind of layout, and says what all processes must say alike, digests of whole values too.
+TRAINING = """
+    import hashlib
+
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    import optax
+
+    import epl
+
+    epl.init(devices="cpu:4")
+    optimizer = optax.adam(1e-2)
+
+
+    def forward(apart, params, x):
+        with epl.replicate(name="first"):
+            h = jnp.tanh(x @ params["w1"])
+        with epl.split(device_count=2, name="second") if apart == "split" else epl.replicate(name="second"):
+            return h @ params["w2"]
+
+
+    def train(name, config, apart="replicate", devices=4):
+        def step(params, state, x, y):
+            def loss(params):
+                h = forward(apart, params, x)
+                return jnp.mean((h - y) ** 2), h
+
+            (l, h), grads = jax.value_and_grad(loss, has_aux=True)(params)
+            epl.check(l > 0, "loss is {}", l)
+            updates, state = optimizer.update(grads, state, params)
+            return optax.apply_updates(params, updates), state, l, h
+
+        return epl.parallelize(
+            step, state=("params", "state"), batch=("x", "y"), config=config, name=name, devices=devices
+        )
+
+
+    COLOCATED = {"cluster.colocate_split_and_replicate": True}
+    STEPS = [
+        train("data", COLOCATED),
+        train("zero1", {"zero.level": "v1", **COLOCATED}),
+        train("zero3", {"zero.level": "v3", **COLOCATED}),
+        train("split", COLOCATED, "split"),
+        train("stages", {"pipeline.num_micro_batch": 4}),
+    ]
+    random = np.random.default_rng(3)
+    first = {
+        "w1": jax.random.normal(jax.random.PRNGKey(0), (16, 32)),
+        "w2": jax.random.normal(jax.random.PRNGKey(1), (32, 16)) / 4,
+    }
+    x = random.normal(size=(16, 16)).astype(np.float32)
+    y = np.tanh(x)
+    for step in STEPS:
+        params, state = first, optimizer.init(first)
+        for _ in range(3):
+            params, state, loss, h = step(params, state, x, y)
+        whole = epl.gather((params, state, h))
+        digest = hashlib.sha256(b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(whole)))
+        print("SAID", step, float(loss), digest.hexdigest(), flush=True)
+"""
+
+# What holds in two processes of two devices each.
+TWO = """
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    import epl
+
+    epl.init(devices="cpu:4", config={"cluster.colocate_split_and_replicate": True})
+    own = jax.process_index()
+    assert (jax.process_count(), jax.local_device_count(), jax.device_count()) == (2, 2, 4)
+
+
+    def train(p, x, y):
+        def loss(p):
+            with epl.replicate():
+                h = jnp.tanh(x["a"] @ p["w1"])
+            with epl.split(device_count=2):
+                return jnp.mean((h @ p["w2"] - y) ** 2), h
+
+        (l, h), grads = jax.value_and_grad(loss, has_aux=True)(p)
+        jax.debug.print("loss {}", l)
+        return jax.tree.map(lambda a, b: a - 0.1 * b, p, grads), l, h
+
+
+    def make():
+        return epl.parallelize(train, state="p", batch=("x", "y"), debug=True)
+
+
+    def fails(error, action, *parts):
+        try:
+            action()
+        except error as problem:
+            assert all(part in str(problem) for part in parts), problem
+        else:
+            raise AssertionError(parts)
+
+
+    p = {
+        "w1": jax.random.normal(jax.random.PRNGKey(0), (16, 32)),
+        "w2": jax.random.normal(jax.random.PRNGKey(1), (32, 16)),
+    }
+    x = np.random.default_rng(0).normal(size=(8, 16)).astype(np.float32)
+    y = np.tanh(x)
+    step = make()
+    compiled = step.lower(p, {"a": x}, y).compile()
+    compiled.check(p, {"a": x}, y)
+    q, l, h = step(p, {"a": x}, y)
+    compiled.check(q, {"a": x}, y)
+
+    # A result that all hold is there; one that is split is in parts.
+    assert float(l) > 0
+    assert isinstance(h, epl.Array)
+    assert not h.is_fully_addressable
+    fails(epl.Error, lambda: np.asarray(h), "result[2]", "epl.gather")
+    whole = epl.gather(h)
+    rows = slice(4 * own, 4 * own + 4)
+    assert [s.index for s in h.addressable_shards] == [
+        (slice(4 * own + 2 * i, 4 * own + 2 * i + 2), slice(0, 32)) for i in range(2)
+    ]
+    assert [s.rank for s in h.addressable_shards] == [2 * own, 2 * own + 1]
+    assert [s.device for s in h.addressable_shards] == jax.local_devices()
+    assert np.array_equal(np.concatenate([s.data for s in h.addressable_shards]), np.asarray(whole)[rows])
+    assert [s.replica_id == 0 for s in q["w2"].addressable_shards] == [own == 0] * 2
+    assert np.asarray(q["w1"]).shape == (16, 32)
+    assert float(jnp.sum(h).addressable_data(0)) == float(jnp.sum(h))
+
+    # Parts of a batch.
+    other = make()
+    part = lambda: other(p, epl.from_local({"a": x[rows]}), epl.from_local(y[rows]))
+    fails(epl.ArgumentError, part, "from_local", "lower()")
+    lowered = other.lower(p, *jax.eval_shape(lambda *batch: batch, {"a": x}, y))
+    assert lowered.local_batch("x") == lowered.local_batch("x['a']") == rows
+    fails(epl.ArgumentError, lambda: lowered.local_batch("z"), "x['a']", "y")
+    r, m, _ = part()
+    assert m == l
+    same = jax.tree.map(lambda a, b: bool((a == b).all()), *epl.gather((q, r)))
+    assert all(jax.tree.leaves(same)), same
+    wrong = lambda: other(p, epl.from_local({"a": x[:3]}), epl.from_local(y[rows]))
+    fails(epl.ArgumentError, wrong, "x['a']", f"process {own}", "float32[3, 16]", "float32[4, 16]", "[8, 16]")
+    print("ENDED", flush=True)
+"""
+
+
+def said(output: str) -> list[str]:
+    return re.findall(r"^SAID .*$", output, re.M)
+
+
+def test_several_processes_train_as_one(tmp_path: Path) -> None:
+    script = mpi.write(tmp_path / "train.py", TRAINING)
+    alone = mpi.run(1, script)
+    expected = said(alone.stdout)
+    assert len(expected) == 5, alone.stderr
+    for processes in (2, 4):
+        done = mpi.run(processes, script)
+        assert done.returncode == 0, done.stderr
+        assert sorted(said(done.stdout)) == sorted(processes * expected)
+
+
+def test_a_process_has_its_part(tmp_path: Path) -> None:
+    done = mpi.run(2, mpi.write(tmp_path / "two.py", TWO))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("ENDED") == 2
+    assert done.stdout.count("loss ") == 4, "prints come from process 0 alone"
+    assert done.stderr.count("data 2, model 2") == 2, "and so do the layouts"
+
+
+# Mistakes of three processes, one after another: each is one error in all of them.
+MISTAKES = """
+    import os
+
+    import jax.numpy as jnp
+    import numpy as np
+
+    import epl
+
+    own = int(os.environ["OMPI_COMM_WORLD_RANK"])
+    x = np.ones((6, 4), np.float32)
+
+
+    def make(name, factor=1.0):
+        def step(x):
+            with epl.replicate():
+                return jnp.mean(x * factor)
+
+        return epl.parallelize(step, batch="x", name=name)
+
+
+    def tries(what, action):
+        try:
+            action()
+        except epl.Error as problem:
+            print(f"PROBLEM {what}: {problem}".replace(chr(10), " "), flush=True)
+        else:
+            raise AssertionError(what)
+
+
+    tries("count", lambda: epl.init(devices="cpu:8"))
+    tries("devices", lambda: epl.init(devices=f"cpu:{3 + 3 * own}"))
+    tries("nodes", lambda: epl.init(devices="cpu:3x1"))
+    epl.init(devices=3)
+    tries("program", lambda: make("f", 2.0 + (own == 1))(x))
+    tries("shape", lambda: make("f")(x[: 3 + 3 * (own == 2)]))
+    tries("step", lambda: make("fgf"[own])(x))
+    tries("exchange", lambda: make("f")(x) if own else epl.gather(x))
+    f, g = make("f"), make("g", 2.0)
+    assert float(f(x)) == 1
+    assert float(g(x)) == 2
+    f(x) if own else g(x)  # they wait for one another now
+"""
+
+PROBLEMS = {
+    "count": ['"cpu:8" are 8 devices over 3 processes'],
+    "devices": ["other devices", "cpu:3", "process 1", "cpu:6"],
+    "nodes": ['"cpu:3x1" are 3 nodes', "hosts"],
+    "program": ['step "f"', "another program", "process 1", "arith.constant 3.0"],
+    "shape": ["process 2", "tensor<3x4xf32>", "tensor<6x4xf32>"],
+    "step": ['step "f"', "process 1", 'step "g"', "one order"],
+    "exchange": ["process 0 is in a gather", "process 1", "in a compilation"],
+}
+
+
+def test_what_differs_is_an_error_in_each_process(tmp_path: Path) -> None:
+    done = mpi.run(3, mpi.write(tmp_path / "mistakes.py", MISTAKES))
+    for what, parts in PROBLEMS.items():
+        found = re.findall(rf"^PROBLEM {what}: (.*)$", done.stdout, re.M)
+        assert len(found) == 3, (what, done.stdout, done.stderr)
+        for problem in found:
+            assert all(part in problem for part in parts), problem
+    assert done.returncode == 1
+    order = (
+        r"ProcessError: call 2 of [fg] failed: process [0-2] .* does something else: .* a call of [fg] there"
+    )
+    assert re.search(order, done.stderr), done.stderr
+
+
+def test_says_that_there_is_no_mpi(tmp_path: Path) -> None:
+    script = mpi.write(tmp_path / "alone.py", 'import epl\nepl.init(devices="cpu:4")\n')
+    done = mpi.run(1, script, RANK="1", WORLD_SIZE="4")
+    assert done.returncode == 1
+    assert "several processes, but no MPI: RANK=1 and WORLD_SIZE=4" in done.stderr
+    assert "epl-launch -n 4 python train.py" in done.stderr
