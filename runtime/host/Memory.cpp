@@ -3,8 +3,10 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <new>
 #include <sys/mman.h>
+#include <vector>
 
 namespace epl::runtime {
 
@@ -13,7 +15,19 @@ static constexpr std::size_t kMapThreshold = std::size_t(4) << 20;
 
 static std::atomic<std::size_t> live = 0;
 
+static std::atomic<bool> keepsAll = false;
+
 std::size_t Memory::liveBytes() { return live.load(std::memory_order_relaxed); }
+
+void Memory::keepAll() noexcept { keepsAll.store(true, std::memory_order_relaxed); }
+
+/// Remembers a block, so that it counts as used and not as lost.
+static void keep(std::byte *block) {
+  static std::mutex mutex;
+  static auto *blocks = new std::vector<std::byte *>;
+  std::lock_guard lock(mutex);
+  blocks->push_back(block);
+}
 
 /// A block below the threshold.
 static std::byte *allocate(std::size_t size, Memory::Fill fill) {
@@ -44,7 +58,9 @@ Memory::Memory(std::size_t size, Fill fill) : bytes(size) {
 
 Memory::~Memory() {
   live.fetch_sub(bytes, std::memory_order_relaxed);
-  if (isMapped())
+  if (pointer && keepsAll.load(std::memory_order_relaxed))
+    keep(pointer);
+  else if (isMapped())
     munmap(pointer, bytes);
   else
     std::free(pointer);

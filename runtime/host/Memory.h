@@ -18,6 +18,10 @@ public:
   /// Bytes of all blocks of the process that are not freed yet; for tests and reports.
   static std::size_t liveBytes();
 
+  /// From here on no block is given back to the system: somebody outside of the process's control, who was
+  /// given the address of one, may still read or write it. For a process that is about to end.
+  static void keepAll() noexcept;
+
   Memory() = default;
   /// Throws std::bad_alloc.
   explicit Memory(std::size_t size, Fill fill = Fill::zeros);

@@ -42,6 +42,18 @@ TEST(Memory, CountsWhatIsNotFreed) {
   EXPECT_EQ(Memory::liveBytes(), before);
 }
 
+TEST(Memory, KeepsBlocksThatOthersMayTouch) {
+  auto touchFreed = [] {
+    Memory::keepAll();
+    for (size_t size : {size_t(100), size_t(8) << 20}) {
+      std::byte *data = Memory(size).data();
+      data[size - 1] = std::byte(1);
+    }
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(touchFreed(), testing::ExitedWithCode(0), "");
+}
+
 TEST(Memory, EmptyHasNoBlock) { EXPECT_EQ(Memory(0).data(), nullptr); }
 
 TEST(Memory, SaysWhenThereIsNone) { EXPECT_THROW(Memory(size_t(1) << 62), std::bad_alloc); }
