@@ -6,7 +6,19 @@
 #include "runtime/plan/model/Channels.h"
 #include "runtime/plan/model/LocalRanks.h"
 
+#include <string>
+
 namespace epl::runtime {
+
+/// A message that a process waits for: of a command that has begun and cannot end before it.
+struct Waiting {
+  std::string command, location; ///< its name, and the user's source line
+  bool isSend;                   ///< whether it has not gone; else it has not come
+  uint32_t device;               ///< the device here that sends it, or the first of those that wait for it
+  uint32_t holder;               ///< the device whose memory it is of
+  uint32_t process;              ///< to which it goes, from which it comes
+  size_t bytes;                  ///< that are missing
+};
 
 /// The collectives and transfers of a loaded plan.
 class BoundCollectives {
@@ -17,6 +29,18 @@ public:
   /// loaded. An all-reduce is two commands that name each other; who runs it as one does all of it in the
   /// first. Throws Error if that is impossible.
   virtual std::unique_ptr<Command> bind(const plan::PlanT &plan, uint32_t part, uint32_t command) const = 0;
+
+  /// A step was stopped before its end, which other processes do not know: no command that needs them may
+  /// begin any more, so that what is of one step is not taken for another's. Each such command is an Error
+  /// from here on.
+  virtual void breakOff() noexcept {}
+
+  // For threads that watch a step: nobody waits for them, and nothing is counted for them alone.
+
+  /// What it waits for now.
+  virtual std::vector<Waiting> waiting() const { return {}; }
+  /// How many messages, or pieces of large ones, have come and gone: if it stays the same, nothing moves.
+  virtual uint64_t numMoved() const noexcept { return 0; }
 };
 
 /// A way to move data between ranks. What its commands must wait for on ranks of other processes, they wait

@@ -37,7 +37,7 @@ Executor::~Executor() {
   }
   stopping.store(true, std::memory_order_release);
   for (uint32_t worker = 0; worker < started; ++worker)
-    workers[worker].bell.ring();
+    workers[worker].bell.signal.raise();
   for (uint32_t worker = 0; worker < started; ++worker)
     workers[worker].thread.join();
 }
@@ -82,7 +82,7 @@ void Executor::startNext(std::unique_lock<std::mutex> lock, bool joins) {
   for (uint32_t worker = 0; worker < count; ++worker) {
     workers[worker].job.store(job, std::memory_order_release);
     if (worker >= first)
-      workers[worker].bell.ring();
+      workers[worker].bell.signal.raise();
   }
   if (first != 0)
     isOffered.store(true, std::memory_order_release);
@@ -132,7 +132,7 @@ bool Executor::runAsHelper(uint32_t worker, Job *job) {
     if (host.bell.sleepy.load(std::memory_order_relaxed))
       host.placement.confineHere(); // the helper thread is about to sleep
     host.job.store(job, std::memory_order_release);
-    host.bell.ring();
+    host.bell.signal.raise();
   }
   return ended;
 }
@@ -148,37 +148,58 @@ bool Executor::linger(int count) {
   return true;
 }
 
-void Executor::Bell::idle(uint32_t seen, int &count) {
-  if (count == 0 && sleepy.load(std::memory_order_relaxed))
+/// Whether it is too early to sleep.
+bool Executor::Bell::linger(Idling &idling) {
+  if (idling.count == 0 && sleepy.load(std::memory_order_relaxed))
     sleepy.store(false, std::memory_order_relaxed);
-  if (linger(count))
-    ++count;
-  else if (!sleepy.load(std::memory_order_relaxed))
-    sleepy.store(true, std::memory_order_seq_cst); // and the caller looks once more
-  else
-    signal.wait(seen, std::memory_order_acquire);
+  if (!Executor::linger(idling.count))
+    return false;
+  ++idling.count;
+  return true;
 }
 
-void Executor::Bell::ring() {
-  signal.fetch_add(1, std::memory_order_release);
-  signal.notify_one();
+/// Whether the caller has looked once more since it said that it would sleep.
+bool Executor::Bell::fallAsleep() {
+  if (sleepy.load(std::memory_order_relaxed))
+    return true;
+  sleepy.store(true, std::memory_order_seq_cst);
+  return false;
 }
 
-bool Executor::idle(uint32_t worker, uint32_t seen, int &count) {
+void Executor::Bell::idle(uint32_t seen, Idling &idling) {
+  if (!linger(idling) && fallAsleep())
+    signal.wait(seen);
+}
+
+/// Each sleep is a small part of the time that the slice has waited already: so what it looks for is found
+/// later by that part at most, and the longer it waits the less it costs.
+void Executor::Bell::poll(uint32_t seen, Idling &idling) {
+  constexpr std::chrono::milliseconds kAwake{1}, kLongestSleep{1};
+  if (linger(idling))
+    return;
+  auto now = std::chrono::steady_clock::now();
+  if (idling.since == decltype(now)())
+    idling.since = now;
+  auto waited = now - idling.since;
+  if (waited < kAwake)
+    sched_yield();
+  else if (fallAsleep())
+    signal.waitFor(seen, std::min<std::chrono::nanoseconds>(waited / 64, kLongestSleep));
+}
+
+bool Executor::idle(uint32_t worker, uint32_t seen, Idling &idling) {
   if (!workers[worker].hasHelper)
-    workers[worker].slice.idle(seen, count);
-  else if (!linger(count++))
+    workers[worker].slice.idle(seen, idling);
+  else if (!linger(idling.count++))
     return false;
   return true;
 }
 
-bool Executor::poll(uint32_t worker, int &count) {
-  if (linger(count))
-    ++count;
-  else if (workers[worker].hasHelper)
+bool Executor::poll(uint32_t worker, uint32_t seen, Idling &idling) {
+  if (!workers[worker].hasHelper)
+    workers[worker].slice.poll(seen, idling);
+  else if (!linger(idling.count++))
     return false;
-  else
-    sched_yield();
   return true;
 }
 
@@ -190,9 +211,9 @@ void Executor::wakeAll() {
 /// The job whose slice the worker runs next, or null when the executor stops.
 Executor::Job *Executor::awaitJob(uint32_t worker) {
   Worker &self = workers[worker];
-  for (int idling = 0;;) {
+  for (Idling idling;;) {
     self.cpu.store(sched_getcpu(), std::memory_order_relaxed);
-    uint32_t seen = self.bell.signal.load(std::memory_order_acquire);
+    uint32_t seen = self.bell.signal.get();
     if (Job *job = self.job.exchange(nullptr, std::memory_order_acquire)) {
       self.bell.sleepy.store(false, std::memory_order_relaxed);
       self.placement.release();

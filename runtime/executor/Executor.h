@@ -3,8 +3,10 @@
 #define EPL_RUNTIME_EXECUTOR_EXECUTOR_H
 
 #include "runtime/host/Placement.h"
+#include "runtime/host/Signal.h"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -75,22 +77,24 @@ public:
   // For running jobs. To wait for something without missing it, who runs a slice takes its `signal`, looks
   // for the thing, and sleeps with the signal that it took; whoever makes the thing true wakes the slice
   // afterwards.
-  uint32_t signal(uint32_t worker) const {
-    return workers[worker].slice.signal.load(std::memory_order_acquire);
-  }
-  void sleep(uint32_t worker, uint32_t seen) const {
-    workers[worker].slice.signal.wait(seen, std::memory_order_acquire);
-  }
-  /// To be called again and again by a slice that finds nothing to do, with a count that starts at 0: comes
-  /// back at once at first, lets other threads have the core then, and sleeps in the end. A helper thread
-  /// does not sleep, where nothing else could reach it: false says that it shall leave the slice.
-  bool idle(uint32_t worker, uint32_t seen, int &count);
-  /// The same for a slice that looks for something which nobody wakes it for: a worker does not sleep either.
-  bool poll(uint32_t worker, int &count);
-  void wake(uint32_t worker) { workers[worker].slice.ring(); }
+  uint32_t signal(uint32_t worker) const { return workers[worker].slice.signal.get(); }
+  void sleep(uint32_t worker, uint32_t seen) const { workers[worker].slice.signal.wait(seen); }
+  /// How long a slice has found nothing to do: from new, if it has just found something.
+  struct Idling {
+    int count = 0;                                 // of its looks
+    std::chrono::steady_clock::time_point since{}; // only while it polls
+  };
+  /// To be called again and again by a slice that finds nothing to do: comes back at once at first, lets
+  /// other threads have the core then, and sleeps in the end. A helper thread does not sleep, where nothing
+  /// else could reach it: false says that it shall leave the slice.
+  bool idle(uint32_t worker, uint32_t seen, Idling &idling);
+  /// The same for a slice that also looks for something which nobody wakes it for: a worker sleeps for short
+  /// times only, and not before it has looked for a millisecond.
+  bool poll(uint32_t worker, uint32_t seen, Idling &idling);
+  void wake(uint32_t worker) { workers[worker].slice.signal.raise(); }
   void wakeAll();
-  /// The same for a slice that polls in `idle`, cheap if it is not about to sleep: needs that what it looks
-  /// for was stored, and is loaded there, with memory_order_seq_cst.
+  /// The same for a slice that looks in `idle` or `poll`, cheap if it is not about to sleep: needs that what
+  /// it looks for was stored, and is loaded there, with memory_order_seq_cst.
   void wakeSleeper(uint32_t worker) {
     if (workers[worker].slice.sleepy.load(std::memory_order_seq_cst))
       wake(worker);
@@ -102,11 +106,13 @@ private:
 
   /// What one thread at a time sleeps on.
   struct alignas(64) Bell {
-    std::atomic<uint32_t> signal = 0;
+    Signal signal;
     std::atomic<bool> sleepy = false; // asleep, or having a last look before that
 
-    void ring();
-    void idle(uint32_t seen, int &count);
+    bool linger(Idling &idling);
+    bool fallAsleep();
+    void idle(uint32_t seen, Idling &idling);
+    void poll(uint32_t seen, Idling &idling);
   };
   struct alignas(64) Worker {
     Bell slice;                       // of whoever runs the worker's slice

@@ -78,6 +78,7 @@ public:
     std::vector<Cursor> cursors;
     std::vector<void *> pointers;
     std::vector<Pending> pending;
+    uint64_t numMoved = 0; // messages, as it has seen
     bool isPrepared = false, isCollected = false;
     size_t left = 0; // commands
   };

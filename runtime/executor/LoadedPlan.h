@@ -30,6 +30,7 @@ public:
   uint32_t numPrograms() const { return uint32_t(programs.size()); }
   const Program &program(uint32_t part) const { return programs[part]; }
   const Channels &channels() const { return transfers; }
+  BoundCollectives &collectives() const { return *boundCollectives; }
 
 private:
   std::shared_ptr<const plan::PlanT> source;
@@ -37,7 +38,7 @@ private:
   LocalRanks here;
   std::unique_ptr<Code> code;
   Channels transfers;
-  std::unique_ptr<BoundCollectives> collectives;
+  std::unique_ptr<BoundCollectives> boundCollectives;
   std::deque<Program> programs;
 };
 

@@ -4,10 +4,10 @@
 // that; for others, each rank publishes how far its lanes have come in counters that it alone writes. So a
 // command that no other rank waits for costs no atomic operation, and no cache line has two writers. A
 // receive waits in the same way for those ranks of another mesh whose memory it reads, and a send for those
-// that fetch the message in whose place it comes. A worker that finds
-// nothing ready polls, then sleeps until one that it may wait for wakes it.
+// that fetch the message in whose place it comes. A worker that finds nothing ready polls, then sleeps until
+// one that it may wait for wakes it.
 // A command may be complete when its start returns, as every one of a CPU is, or later: then its lane stands
-// still, other lanes and ranks go on, and the thread asks it again. It does not sleep meanwhile.
+// still, other lanes and ranks go on, and the thread asks it again. Meanwhile it sleeps for short times only.
 #include "runtime/executor/Step.h"
 
 #include <algorithm>
@@ -47,7 +47,8 @@ void Step::collectSlice(uint32_t worker) {
 
 /// False if the thread shall leave the slice.
 bool Step::awaitResults(uint32_t worker) {
-  for (int idling = 0; !isStopped();) {
+  for (Executor::Idling idling; !isStopped();) {
+    uint32_t seen = executor.signal(worker);
     try {
       if (haveResultsCome())
         return true;
@@ -55,7 +56,7 @@ bool Step::awaitResults(uint32_t worker) {
       fail(std::string("results: ") + error.what());
       return true;
     }
-    if (!executor.poll(worker, idling))
+    if (!executor.poll(worker, seen, idling))
       return false;
   }
   return true;
@@ -72,7 +73,12 @@ void Step::attempt(const Frame::Cursor &cursor, void (Step::*phase)(const Frame:
   }
 }
 
-void Step::end() { frame.lastDuration = Frame::Clock::now() - began; }
+void Step::end() {
+  frame.lastDuration = Frame::Clock::now() - began;
+  auto hasRun = [](const Frame::Worker &worker) { return worker.isPrepared && worker.left == 0; };
+  if (!std::ranges::all_of(frame.workers, hasRun))
+    plan.collectives().breakOff();
+}
 
 void Step::prepareSlice(uint32_t worker) {
   Frame::Worker &self = frame.workers[worker];
@@ -94,7 +100,7 @@ void Step::prepareSlice(uint32_t worker) {
 /// A collective reads other ranks' slots without waiting for any command: they must be prepared. False if the
 /// thread shall leave the slice.
 bool Step::awaitPrepared(uint32_t worker) {
-  for (int idling = 0;;) {
+  for (Executor::Idling idling;;) {
     uint32_t seen = executor.signal(worker);
     if (prepared.load(std::memory_order_acquire) == numWorkers() || isStopped())
       return true;
@@ -106,10 +112,10 @@ bool Step::awaitPrepared(uint32_t worker) {
 /// The same for all commands of the slice.
 bool Step::runCommands(uint32_t worker) {
   const Frame::Worker &self = frame.workers[worker];
-  for (int idling = 0; self.left != 0;) {
+  for (Executor::Idling idling; self.left != 0;) {
     uint32_t seen = executor.signal(worker);
     if (sweep(worker))
-      idling = 0;
+      idling = {};
     else if (isStopped())
       return true;
     else if (!rest(worker, seen, idling))
@@ -118,10 +124,16 @@ bool Step::runCommands(uint32_t worker) {
   return true;
 }
 
-/// Nobody wakes a thread for a command that is pending.
-bool Step::rest(uint32_t worker, uint32_t seen, int &idling) {
-  return frame.workers[worker].pending.empty() ? executor.idle(worker, seen, idling)
-                                               : executor.poll(worker, idling);
+/// Nobody wakes a thread for a command that is pending. While messages move, the next one is not far.
+bool Step::rest(uint32_t worker, uint32_t seen, Executor::Idling &idling) {
+  Frame::Worker &self = frame.workers[worker];
+  if (self.pending.empty())
+    return executor.idle(worker, seen, idling);
+  if (uint64_t moved = plan.collectives().numMoved(); moved != self.numMoved) {
+    self.numMoved = moved;
+    idling.since = {};
+  }
+  return executor.poll(worker, seen, idling);
 }
 
 /// Completes what is pending, and starts one command of each rank that has one ready; whether anything was

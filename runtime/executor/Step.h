@@ -48,7 +48,7 @@ private:
   bool runCommands(uint32_t worker);
   void collectSlice(uint32_t worker);
   bool awaitResults(uint32_t worker);
-  bool rest(uint32_t worker, uint32_t seen, int &idling);
+  bool rest(uint32_t worker, uint32_t seen, Executor::Idling &idling);
   bool sweep(uint32_t worker);
   Frame::Lane *nextLane(Frame::Cursor &cursor) const;
   bool isReady(const Frame::Cursor &cursor, Frame::Lane &lane) const;

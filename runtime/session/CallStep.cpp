@@ -25,8 +25,9 @@ void CallStep::end() {
     for (size_t slot = 0; slot < bindings.size(); ++slot)
       if (isWritten(slot) && bindings[slot].storage->poison.empty())
         bindings[slot].storage->poison = error;
-    if (setup.results)
-      setup.results->cancel();
+    if (setup.results && !setup.results->cancel())
+      for (const Binding &binding : bindings)
+        new std::shared_ptr<const void>(binding.host.owner); // which messages may still touch
   }
   Step::end();
   bindings.clear(); // what the caller has dropped meanwhile is freed by the end of the call

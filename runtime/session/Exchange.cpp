@@ -38,15 +38,9 @@ void Exchange::check(const Lefts &lefts, Clock::time_point end) {
 
 void Exchange::await(const Lefts &lefts, Clock::time_point end, const Wait &wait) {
   auto isOver = [&] { return std::ranges::all_of(lefts, [](const auto &left) { return left == 0; }); };
-  try {
-    for (transport->progress(); !isOver(); transport->progress()) {
-      check(lefts, end);
-      wait();
-    }
-  } catch (...) {
-    for (const std::atomic<uint32_t> &left : lefts)
-      transport->cancel(left);
-    throw;
+  for (transport->progress(); !isOver(); transport->progress()) {
+    check(lefts, end);
+    wait();
   }
 }
 
@@ -55,22 +49,29 @@ std::vector<Exchange::Bytes> Exchange::exchange(std::span<const std::byte> own,
                                                 std::chrono::milliseconds limit, const Wait &wait) {
   Clock::time_point end = Clock::now() + limit;
   uint32_t count = processes->numProcesses(), self = processes->process();
-  auto swap = [&](std::span<const std::byte> sent, const auto &roomOf) {
-    Lefts lefts(count);
-    forOthers([&](uint32_t other) { lefts[other] = 2; });
-    forOthers([&](uint32_t other) { transport->receive(other, 0, roomOf(other), lefts[other]); });
-    forOthers([&](uint32_t other) { transport->send(other, 0, sent, lefts[other]); });
-    await(lefts, end, wait);
+  auto room = std::make_unique<Room>(count);
+  auto swap = [&](const auto &roomOf) {
+    forOthers([&](uint32_t other) { room->lefts[other] = 2; });
+    forOthers([&](uint32_t other) { transport->receive(other, 0, roomOf(other), room->lefts[other]); });
+    forOthers([&](uint32_t other) { transport->send(other, 0, roomOf(self), room->lefts[other]); });
+    await(room->lefts, end, wait);
   };
-  std::vector<uint64_t> sizes(count, own.size());
-  swap(std::as_bytes(std::span(&sizes[self], 1)),
-       [&](uint32_t other) { return std::as_writable_bytes(std::span(&sizes[other], 1)); });
-  std::vector<Bytes> all(count);
-  for (uint32_t process = 0; process < count; ++process)
-    all[process].resize(sizes[process]);
-  std::ranges::copy(own, all[self].begin());
-  swap(own, [&](uint32_t other) { return std::span(all[other]); });
-  return all;
+  try {
+    room->sizes[self] = own.size();
+    swap([&](uint32_t process) { return std::as_writable_bytes(std::span(&room->sizes[process], 1)); });
+    for (uint32_t process = 0; process < count; ++process)
+      room->said[process].resize(room->sizes[process]);
+    std::ranges::copy(own, room->said[self].begin());
+    swap([&](uint32_t process) { return std::span(room->said[process]); });
+    return std::move(room->said);
+  } catch (...) {
+    bool isLetGo = true;
+    for (const std::atomic<uint32_t> &left : room->lefts)
+      isLetGo &= transport->cancel(left);
+    if (!isLetGo)
+      (void)room.release(); // messages may still touch it, until the process ends
+    throw;
+  }
 }
 
 } // namespace epl::runtime

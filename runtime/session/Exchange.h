@@ -36,6 +36,13 @@ private:
   using Clock = std::chrono::steady_clock;
   /// What is received of each process and sent to each, where it counts down.
   using Lefts = std::vector<std::atomic<uint32_t>>;
+  /// What the messages of a call touch.
+  struct Room {
+    explicit Room(uint32_t count) : lefts(count), sizes(count), said(count) {}
+    Lefts lefts;
+    std::vector<uint64_t> sizes;
+    std::vector<Bytes> said;
+  };
 
   void await(const Lefts &lefts, Clock::time_point end, const Wait &wait);
   void check(const Lefts &lefts, Clock::time_point end);

@@ -52,9 +52,10 @@ bool ResultMessages::haveMoved() {
   return left.load(std::memory_order_acquire) == 0;
 }
 
-void ResultMessages::cancel() {
-  transport->cancel(left);
+bool ResultMessages::cancel() {
+  bool isLetGo = transport->cancel(left);
   left.store(0, std::memory_order_relaxed);
+  return isLetGo;
 }
 
 } // namespace epl::runtime

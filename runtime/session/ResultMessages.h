@@ -25,8 +25,9 @@ public:
   void send(size_t slot, const std::byte *tensor);
   /// Whether all that begin and send began has ended; to be asked until then.
   bool haveMoved();
-  /// Gives up what has not moved, of a step that was stopped.
-  void cancel();
+  /// Gives up what has not moved, of a step that was stopped. False if messages may still touch the tensors,
+  /// until the process ends.
+  bool cancel();
 
 private:
   struct Message {

@@ -83,7 +83,7 @@ def run(kind: str, processes: int, victim: int, after: float, options: tuple[str
 def _read(source: IO[str], lines: list[str]) -> None:
     with source:
         for line in source:
-            lines.append(line)  # noqa: PERF402: seen by who waits for it
+            lines.append(line)  # noqa: PERF402  (seen by who waits)
 
 
 def _await_begin(lines: list[str], processes: int) -> dict[int, int]:

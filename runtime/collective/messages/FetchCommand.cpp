@@ -6,9 +6,8 @@ namespace {
 
 class FetchCommand final : public Command {
 public:
-  FetchCommand(std::unique_ptr<Command> action, std::vector<Mail> mail, Transport &transport)
-      : action(std::move(action)), mail(std::move(mail)), instances(this->mail.size()), transport(transport) {
-  }
+  FetchCommand(std::unique_ptr<Command> action, std::vector<Mail> mail, Endpoint &endpoint)
+      : action(std::move(action)), mail(std::move(mail)), instances(this->mail.size()), endpoint(endpoint) {}
 
   CommandState start(const CommandContext &context) override {
     const Mail &own = mail[context.rank];
@@ -20,7 +19,7 @@ public:
   }
 
   CommandState proceed(const CommandContext &context) override {
-    transport.progress();
+    endpoint.progress();
     Instance &instance = instances[context.rank];
     const Mail &own = mail[context.rank];
     if (!instance.hasRun && !receive(context, instance))
@@ -62,18 +61,18 @@ private:
   std::unique_ptr<Command> action;
   std::vector<Mail> mail;          // of each rank
   std::vector<Instance> instances; // of each rank
-  Transport &transport;
+  Endpoint &endpoint;
 };
 
 class SendCommand final : public Command {
 public:
-  SendCommand(std::unique_ptr<Command> action, uint32_t source, std::vector<Mail> mail, Transport &transport)
-      : action(std::move(action)), source(source), mail(std::move(mail)), transport(transport) {}
+  SendCommand(std::unique_ptr<Command> action, uint32_t source, std::vector<Mail> mail, Endpoint &endpoint)
+      : action(std::move(action)), source(source), mail(std::move(mail)), endpoint(endpoint) {}
 
   CommandState start(const CommandContext &context) override { return proceed(context); }
 
   CommandState proceed(const CommandContext &context) override {
-    transport.progress();
+    endpoint.progress();
     const Mail &own = mail[context.rank];
     if (own.outbox && !own.outbox->isEmpty())
       return CommandState::pending;
@@ -88,19 +87,19 @@ private:
   std::unique_ptr<Command> action;
   uint32_t source; // buffer
   std::vector<Mail> mail;
-  Transport &transport;
+  Endpoint &endpoint;
 };
 
 } // namespace
 
 std::unique_ptr<Command> makeFetchCommand(std::unique_ptr<Command> action, std::vector<Mail> mail,
-                                          Transport &transport) {
-  return std::make_unique<FetchCommand>(std::move(action), std::move(mail), transport);
+                                          Endpoint &endpoint) {
+  return std::make_unique<FetchCommand>(std::move(action), std::move(mail), endpoint);
 }
 
 std::unique_ptr<Command> makeSendCommand(std::unique_ptr<Command> action, uint32_t source,
-                                         std::vector<Mail> mail, Transport &transport) {
-  return std::make_unique<SendCommand>(std::move(action), source, std::move(mail), transport);
+                                         std::vector<Mail> mail, Endpoint &endpoint) {
+  return std::make_unique<SendCommand>(std::move(action), source, std::move(mail), endpoint);
 }
 
 } // namespace epl::runtime

@@ -21,12 +21,12 @@ struct Mail {
 /// until then the plan keeps all from overwriting what it reads. `mail` has an entry for each rank, of those
 /// that are here.
 std::unique_ptr<Command> makeFetchCommand(std::unique_ptr<Command> action, std::vector<Mail> mail,
-                                          Transport &transport);
+                                          Endpoint &endpoint);
 
 /// A send. It copies what other processes read of the rank, and ends; so it waits until the message has gone
 /// whose place in the ring it takes.
 std::unique_ptr<Command> makeSendCommand(std::unique_ptr<Command> action, uint32_t source,
-                                         std::vector<Mail> mail, Transport &transport);
+                                         std::vector<Mail> mail, Endpoint &endpoint);
 
 } // namespace epl::runtime
 

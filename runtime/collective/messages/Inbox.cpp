@@ -55,8 +55,7 @@ bool Inbox::open(const Delivery &delivery) {
   isUnpacked = false;
   left.store(uint32_t(delivery.parcels.size()), std::memory_order_relaxed);
   for (const Delivery::Parcel &parcel : delivery.parcels)
-    transport.receive(parcel.message->process, parcel.message->number,
-                      {memory.data() + parcel.begin, parcel.size}, left);
+    endpoint.receive(*parcel.message, {memory.data() + parcel.begin, parcel.size}, left);
   return true;
 }
 
@@ -93,8 +92,7 @@ void Inbox::close() {
 
 void Inbox::abandon() {
   std::lock_guard lock(mutex);
-  transport.cancel(left);
-  left.store(0, std::memory_order_relaxed);
+  endpoint.cancel(left);
   reading = 0;
 }
 

@@ -2,11 +2,11 @@
 #ifndef EPL_RUNTIME_COLLECTIVE_MESSAGES_INBOX_H
 #define EPL_RUNTIME_COLLECTIVE_MESSAGES_INBOX_H
 
-#include "runtime/collective/Transport.h"
-#include "runtime/collective/messages/MessageTable.h"
+#include "runtime/collective/messages/Endpoint.h"
 #include "runtime/device/Command.h"
 #include "runtime/host/Memory.h"
 
+#include <algorithm>
 #include <mutex>
 
 namespace epl::runtime {
@@ -23,6 +23,9 @@ public:
   /// Bytes of an inbox that has room for it.
   size_t size() const { return bytes; }
   bool empty() const { return parcels.empty(); }
+  bool has(const Message &message) const {
+    return std::ranges::any_of(parcels, [&](const Parcel &parcel) { return parcel.message == &message; });
+  }
   /// Where a buffer of its holder would begin in memory in which only what is fetched is there.
   FetchedBuffers in(std::byte *memory) const;
 
@@ -49,10 +52,10 @@ private:
 /// has it begin, once all have read the one before; so no byte is overwritten that somebody still reads.
 class Inbox {
 public:
-  /// `transport` and deliveries outlive it.
-  Inbox(Transport &transport, uint32_t readers, size_t size)
-      : transport(transport), readers(readers), memory(size) {}
-  ~Inbox() { transport.cancel(left); }
+  /// `endpoint` and deliveries outlive it.
+  Inbox(Endpoint &endpoint, uint32_t readers, size_t size)
+      : endpoint(endpoint), readers(readers), memory(size) {}
+  ~Inbox() { endpoint.cancel(left); }
 
   std::byte *data() { return memory.data(); }
 
@@ -68,7 +71,7 @@ public:
 private:
   void unpack();
 
-  Transport &transport;
+  Endpoint &endpoint;
   const uint32_t readers;
   Memory memory;
   std::mutex mutex;

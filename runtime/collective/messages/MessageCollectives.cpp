@@ -22,10 +22,10 @@ public:
   void reserve(size_t turn, size_t size) {
     sizes[turn % sizes.size()] = std::max(sizes[turn % sizes.size()], size);
   }
-  Inbox &get(size_t turn, Transport &transport, uint32_t readers) {
+  Inbox &get(size_t turn, Endpoint &endpoint, uint32_t readers) {
     std::unique_ptr<Inbox> &inbox = inboxes[turn % sizes.size()];
     if (!inbox)
-      inbox = std::make_unique<Inbox>(transport, readers, sizes[turn % sizes.size()]);
+      inbox = std::make_unique<Inbox>(endpoint, readers, sizes[turn % sizes.size()]);
     return *inbox;
   }
 
@@ -46,9 +46,8 @@ class BoundMessages final : public BoundCollectives {
 public:
   BoundMessages(const plan::PlanT &plan, const Channels &channels, const LocalRanks &ranks,
                 DeviceSet &devices, std::shared_ptr<Transport> transport, const Processes &processes)
-      : channels(channels), ranks(ranks), transport(std::move(transport)), memory(channels, ranks, devices),
-        table(plan, channels, ranks, processes) {
-    std::vector<const plan::PlanT *> plans = meshPlansOf(plan);
+      : channels(channels), ranks(ranks), endpoint(std::move(transport), processes.areOne(plan.devices)),
+        memory(channels, ranks, devices), table(plan, channels, ranks, processes), plans(meshPlansOf(plan)) {
     for (uint32_t part = 0; part < plans.size(); ++part) {
       parts.push_back({std::vector<std::vector<Readers>>(plans[part]->commands.size()), {}, {}});
       for (uint32_t command = 0; command < plans[part]->commands.size(); ++command)
@@ -61,11 +60,15 @@ public:
     std::unique_ptr<Command> action = bindCollective(plan, source.action, memory);
     bool isAlone = table.sent(part, command).empty() && table.received(part, command).empty();
     if (const plan::SendT *send = source.action.AsSend(); send && !isAlone)
-      action = makeSendCommand(std::move(action), send->source, getMail(plan, part, command), *transport);
+      action = makeSendCommand(std::move(action), send->source, getMail(plan, part, command), endpoint);
     else if (!isAlone)
-      action = makeFetchCommand(std::move(action), getMail(plan, part, command), *transport);
+      action = makeFetchCommand(std::move(action), getMail(plan, part, command), endpoint);
     return guarded(std::move(action), source.guards);
   }
+
+  void breakOff() noexcept override { endpoint.breakOff(); }
+  std::vector<Waiting> waiting() const override;
+  uint64_t numMoved() const noexcept override { return endpoint.state().numMoved(); }
 
 private:
   struct Part {
@@ -81,13 +84,15 @@ private:
   static void add(Part &part, uint32_t command, Turns &turns, size_t turn, std::vector<uint32_t> ranks,
                   std::vector<const Message *> messages);
   std::vector<Mail> getMail(const plan::PlanT &plan, uint32_t part, uint32_t command) const;
+  void addWaiting(PartCommand place, const OpenMessage &open, std::vector<Waiting> &found) const;
   Outbox &getOutbox(const plan::PlanT &plan, uint32_t part, uint32_t command, uint32_t rank) const;
 
   const Channels &channels;
   const LocalRanks &ranks;
-  std::shared_ptr<Transport> transport;
+  mutable Endpoint endpoint;
   ChannelMemory memory;
   MessageTable table;
+  std::vector<const plan::PlanT *> plans; // of the parts
   std::vector<Part> parts;
   /// By the part, the rank, and the lane; of sends by the channel and the place of the message in its ring.
   mutable std::map<std::array<uint32_t, 4>, std::unique_ptr<Outbox>> outboxes, sendOutboxes;
@@ -147,7 +152,7 @@ Outbox &BoundMessages::getOutbox(const plan::PlanT &plan, uint32_t part, uint32_
       send ? sendOutboxes[{part, rank, send->channel, send->message % channels.depth(send->channel)}]
            : outboxes[{part, rank, source.lane, 0}];
   if (!outbox)
-    outbox = std::make_unique<Outbox>(*transport);
+    outbox = std::make_unique<Outbox>(endpoint);
   outbox->reserve(table.sent(part, command), rank, /*copies=*/send != nullptr);
   return *outbox;
 }
@@ -162,12 +167,39 @@ std::vector<Mail> BoundMessages::getMail(const plan::PlanT &plan, uint32_t part,
     }
   for (const Readers &readers : parts[part].readers[command])
     for (uint32_t rank : readers.ranks) {
-      Inbox &inbox = readers.turns->get(readers.turn, *transport, uint32_t(readers.ranks.size()));
+      Inbox &inbox = readers.turns->get(readers.turn, endpoint, uint32_t(readers.ranks.size()));
       mail[rank].inbox = &inbox;
       mail[rank].delivery = &readers.delivery;
       mail[rank].fetched = readers.delivery.in(inbox.data());
     }
   return mail;
+}
+
+/// Adds what is known of an open message, if it is of this command.
+void BoundMessages::addWaiting(PartCommand place, const OpenMessage &open,
+                               std::vector<Waiting> &found) const {
+  auto [part, command] = place;
+  const plan::CommandT &source = *plans[part]->commands[command];
+  bool isReceive = source.action.AsReceive() != nullptr;
+  for (const Message &message : open.isSend ? table.sent(part, command) : table.received(part, command)) {
+    if (message.process != open.process || message.number != open.number)
+      continue;
+    uint32_t from = isReceive ? channels.sender(source.action.AsReceive()->channel) : part;
+    uint32_t holder = ranks.device(from, message.holder), device = holder;
+    for (const Readers &readers : parts[part].readers[command])
+      if (!open.isSend && readers.delivery.has(message))
+        device = ranks.device(part, readers.ranks.front());
+    found.push_back({source.name, source.location, open.isSend, device, holder, open.process, open.bytes});
+  }
+}
+
+std::vector<Waiting> BoundMessages::waiting() const {
+  std::vector<Waiting> found;
+  for (const OpenMessage &open : endpoint.state().openMessages())
+    for (uint32_t part = 0; part < plans.size(); ++part)
+      for (uint32_t command = 0; command < plans[part]->commands.size(); ++command)
+        addWaiting({part, command}, open, found);
+  return found;
 }
 
 } // namespace

@@ -17,9 +17,4 @@ void Outbox::reserve(std::span<const Message> messages, uint32_t rank, bool copi
     packed = Memory(size, Memory::Fill::none);
 }
 
-void Outbox::abandon() {
-  transport.cancel(left);
-  left.store(0, std::memory_order_relaxed);
-}
-
 } // namespace epl::runtime

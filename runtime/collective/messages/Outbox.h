@@ -2,8 +2,7 @@
 #ifndef EPL_RUNTIME_COLLECTIVE_MESSAGES_OUTBOX_H
 #define EPL_RUNTIME_COLLECTIVE_MESSAGES_OUTBOX_H
 
-#include "runtime/collective/Transport.h"
-#include "runtime/collective/messages/MessageTable.h"
+#include "runtime/collective/messages/Endpoint.h"
 #include "runtime/host/Memory.h"
 
 namespace epl::runtime {
@@ -11,8 +10,8 @@ namespace epl::runtime {
 /// The messages of one command of one rank at a time.
 class Outbox {
 public:
-  explicit Outbox(Transport &transport) : transport(transport) {}
-  ~Outbox() { transport.cancel(left); }
+  explicit Outbox(Endpoint &endpoint) : endpoint(endpoint) {}
+  ~Outbox() { endpoint.cancel(left); }
 
   /// Makes room for messages that are to be sent at once: for those that are packed, or for copies of all.
   void reserve(std::span<const Message> messages, uint32_t rank, bool copies);
@@ -27,20 +26,19 @@ public:
     size_t place = 0;
     for (const Message &message : messages)
       if (message.holder == rank)
-        post(message, isPacked(message, copies) ? pack(message, addressOf, place)
-                                                : at(message.runs[0], addressOf(message.runs[0].buffer)));
+        endpoint.send(message,
+                      isPacked(message, copies) ? pack(message, addressOf, place)
+                                                : at(message.runs[0], addressOf(message.runs[0].buffer)),
+                      left);
   }
   /// Gives up what has not gone.
-  void abandon();
+  void abandon() { endpoint.cancel(left); }
 
 private:
   static uint32_t count(std::span<const Message> messages, uint32_t rank);
   static bool isPacked(const Message &message, bool copies) { return copies || message.runs.size() > 1; }
   static std::span<const std::byte> at(const ByteRun &run, const void *buffer) {
     return {static_cast<const std::byte *>(buffer) + run.bytes.begin, run.bytes.end - run.bytes.begin};
-  }
-  void post(const Message &message, std::span<const std::byte> bytes) {
-    transport.send(message.process, message.number, bytes, left);
   }
   /// Puts the runs of a message one behind the other, from `place` on.
   template <typename AddressOf>
@@ -54,7 +52,7 @@ private:
     return {packed.data() + begin, place - begin};
   }
 
-  Transport &transport;
+  Endpoint &endpoint;
   Memory packed;
   std::atomic<uint32_t> left = 0;
 };

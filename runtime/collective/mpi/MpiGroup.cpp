@@ -44,8 +44,8 @@ std::shared_ptr<ProcessGroup> openMpiGroup() {
 }
 
 void finalizeMpi() {
+  endMessages();
   int isOver = 0;
-  std::lock_guard lock(mpiMutex());
   requireMpi(MPI_Finalized(&isOver), "MPI_Finalized");
   if (startedHere && !isOver)
     requireMpi(MPI_Finalize(), "MPI_Finalize");

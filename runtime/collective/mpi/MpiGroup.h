@@ -13,8 +13,9 @@ namespace epl::runtime {
 /// MPI fails.
 std::shared_ptr<ProcessGroup> openMpiGroup();
 
-/// Ends MPI, if openMpiGroup has started it and nobody else has ended it: waits until all processes call it.
-/// Without it, a process that ends has the launcher end all others.
+/// Ends MPI, if openMpiGroup has started it and nobody else has ended it: waits until all processes call it;
+/// nothing of this calls MPI from here on. For the end of a process that has no message open: after a
+/// failure, MPI would wait for ever. Without it, a process that ends has the launcher end all others.
 void finalizeMpi();
 
 /// The MPI library and its version, in one line.

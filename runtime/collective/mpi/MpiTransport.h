@@ -8,8 +8,11 @@
 
 namespace epl::runtime {
 
-/// One thread at a time calls MPI.
+/// One thread at a time calls MPI, and waits for no other process meanwhile.
 std::mutex &mpiMutex();
+
+/// From here on no transport calls MPI.
+void endMessages();
 
 /// Throws Error if a call of MPI has not given MPI_SUCCESS.
 void requireMpi(int code, const char *call);

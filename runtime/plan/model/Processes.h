@@ -13,6 +13,8 @@ struct Processes {
   uint32_t own, devicesEach;
 
   uint32_t of(uint32_t device) const { return device / devicesEach; }
+  /// Whether all of so many devices are here.
+  bool areOne(uint32_t numDevices) const { return numDevices == devicesEach; }
   /// Those of this process.
   std::vector<uint32_t> ownDevices() const {
     std::vector<uint32_t> devices(devicesEach);

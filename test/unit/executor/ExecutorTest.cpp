@@ -99,7 +99,7 @@ public:
   bool run(uint32_t worker) override {
     threads[worker].push_back(std::this_thread::get_id());
     arithmetic = _mm_getcsr();
-    for (int idling = 0; worker == 0 && !released;) {
+    for (Executor::Idling idling; worker == 0 && !released;) {
       uint32_t seen = executor.signal(worker);
       if (!released && !executor.idle(worker, seen, idling))
         return false;

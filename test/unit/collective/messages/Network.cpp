@@ -22,10 +22,32 @@ public:
     network.receives.push_back({index, from, own, number, data.data(), data.size(), &left});
   }
   void progress() override { network.progress(); }
-  void cancel(const std::atomic<uint32_t> &left) noexcept override {
+  bool cancel(const std::atomic<uint32_t> &left) noexcept override {
     std::lock_guard lock(network.mutex);
+    bool haveEnded = true;
     for (std::vector<End> *ends : {&network.sends, &network.receives})
-      std::erase_if(*ends, [&](const End &end) { return end.left == &left; });
+      for (End &end : *ends)
+        if (end.left == &left) {
+          end.left = nullptr;
+          haveEnded &= !network.keepsGivenUp;
+        }
+    if (haveEnded)
+      for (std::vector<End> *ends : {&network.sends, &network.receives})
+        std::erase_if(*ends, [](const End &end) { return end.left == nullptr; });
+    return haveEnded;
+  }
+  bool isIdle() const noexcept override { return openMessages().empty(); }
+  uint64_t numMoved() const noexcept override { return network.moved; }
+  std::vector<OpenMessage> openMessages() const override {
+    std::lock_guard lock(network.mutex);
+    std::vector<OpenMessage> open;
+    for (const End &end : network.sends)
+      if (end.transport == index && end.from == own && end.left)
+        open.push_back({end.to, end.number, true, end.size});
+    for (const End &end : network.receives)
+      if (end.transport == index && end.to == own && end.left)
+        open.push_back({end.from, end.number, false, end.size});
+    return open;
   }
 
 private:
@@ -65,14 +87,16 @@ bool Network::deliver(std::vector<End>::iterator receive) {
     throw std::logic_error("a message of " + std::to_string(send->size) + " bytes where " +
                            std::to_string(receive->size) + " are expected");
   std::memcpy(receive->data, send->data, send->size);
-  send->left->fetch_sub(1, std::memory_order_release);
-  receive->left->fetch_sub(1, std::memory_order_release);
+  send->count();
+  receive->count();
+  ++moved;
   sends.erase(send);
   receives.erase(receive);
   return true;
 }
 
 void Network::progress() {
+  ++looks;
   std::lock_guard lock(mutex);
   if (receives.empty() || generator() % 4 != 0)
     return;

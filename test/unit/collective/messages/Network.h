@@ -21,6 +21,10 @@ public:
 
   /// What was sent and not received, or the other way.
   size_t numOpen();
+  /// From here on what is given up does not end: its bytes are read and written all the same.
+  void keepGivenUp() { keepsGivenUp = true; }
+  /// How often somebody has asked for progress.
+  uint64_t numLooks() const { return looks; }
 
 private:
   class Group;
@@ -29,7 +33,12 @@ private:
     uint32_t transport, from, to, number;
     std::byte *data;
     size_t size;
-    std::atomic<uint32_t> *left;
+    std::atomic<uint32_t> *left; // null once it is given up
+
+    void count() const {
+      if (left)
+        left->fetch_sub(1, std::memory_order_release);
+    }
   };
 
   static bool areOfOne(const End &a, const End &b) {
@@ -42,6 +51,8 @@ private:
   std::mutex mutex;
   std::mt19937 generator;
   std::vector<End> sends, receives; // in their order
+  bool keepsGivenUp = false;
+  std::atomic<uint64_t> looks = 0, moved = 0;
 };
 
 } // namespace epl::runtime::test

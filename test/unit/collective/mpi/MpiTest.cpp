@@ -9,9 +9,11 @@
 #include "runtime/collective/messages/MessageCollectives.h"
 #include "runtime/collective/mpi/MpiGroup.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <mpi.h>
+#include <thread>
 
 namespace epl::runtime::test {
 namespace {
@@ -48,18 +50,66 @@ TEST(Mpi, HasTheBytesOfOneProcess) {
     expectSame("random " + std::to_string(seed), randomPlan(seed));
 }
 
-/// 8 MiB to the other process, which MPI sends once that asks for it.
-TEST(Mpi, SendsLargeMessages) {
+/// A sum of `size` bytes on two devices.
+plan::PlanT sumOf(int64_t size) {
   PlanMaker maker;
   maker.axis("data", 2);
   uint32_t all = maker.addCommunicator({"data"});
-  constexpr int64_t size = int64_t(16) << 20;
   uint32_t x = maker.argument("x", plan::SlotRole::batch, 2 * size, {"data"}),
-           sum = maker.buffer("sum", size);
-  uint32_t result = maker.slot("sum", plan::SlotRole::result, size);
+           sum = maker.buffer("sum", uint64_t(size));
   maker.sum("sum", all, x, sum);
-  maker.setResult(result, sum);
-  expectSame("large", maker.finish());
+  maker.setResult(maker.slot("sum", plan::SlotRole::result, size), sum);
+  return maker.finish();
+}
+
+/// This process's part of a plan for two devices.
+std::unique_ptr<Process> load(plan::PlanT plan) {
+  std::shared_ptr<ProcessGroup> group = openMpiGroup();
+  return std::make_unique<Process>(std::make_shared<const plan::PlanT>(std::move(plan)),
+                                   std::make_shared<MessageCollectives>(group, 1),
+                                   devicesFrom(group->process(), 1), 1);
+}
+
+/// 8 MiB to the other process, which MPI sends once that asks for it.
+TEST(Mpi, SendsLargeMessages) { expectSame("large", sumOf(int64_t(16) << 20)); }
+
+/// One process loads another plan while the other one waits for a step.
+TEST(Mpi, LoadsAPlanWhileAStepRuns) {
+  if (openMpiGroup()->numProcesses() != 2)
+    GTEST_SKIP() << "for two processes";
+  std::unique_ptr<Process> first = load(sumOf(int64_t(16) << 20)), second;
+  MPI_Barrier(MPI_COMM_WORLD);
+  bool isEarly = openMpiGroup()->process() == 0;
+  first->submit();
+  if (isEarly)
+    second = load(sumOf(64));
+  EXPECT_EQ(first->wait(), "");
+  if (!isEarly)
+    second = load(sumOf(64));
+  second->submit();
+  EXPECT_EQ(second->wait(), "");
+}
+
+/// Receives and sends that are given up in the midst: neither waits, and what MPI still has stays where it
+/// is.
+TEST(Mpi, GivesUpWithoutWaiting) {
+  if (openMpiGroup()->numProcesses() != 2)
+    GTEST_SKIP() << "for two processes";
+  bool isStopped = openMpiGroup()->process() == 0;
+  {
+    std::unique_ptr<Process> process = load(sumOf(int64_t(16) << 20));
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (isStopped) { // the other one never begins
+      process->submit();
+      while (process->plan().collectives().waiting().size() < 2)
+        std::this_thread::yield();
+      process->stop("as asked");
+      EXPECT_EQ(process->wait(), "as asked");
+      process->submit();
+      EXPECT_THAT(process->wait(), testing::HasSubstr("a step before was broken off"));
+    }
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 } // namespace
@@ -74,6 +124,9 @@ int main(int argc, char **argv) {
   } catch (const std::exception &error) {
     std::fprintf(stderr, "error: %s\n", error.what());
   }
-  MPI_Finalize();
+  if (code == 0)
+    epl::runtime::finalizeMpi();
+  else
+    MPI_Abort(MPI_COMM_WORLD, code); // messages may be open, for which MPI would wait
   return code;
 }
