@@ -59,13 +59,13 @@ void Order::wait(uint32_t command, uint32_t earlier, Scope scope) {
   assert(earlier < command && scope < scopeCount &&
          "a command waits for those before it, within the plan's axes");
   for (Scope target = 0; target < scopeCount; ++target) {
-    // The nearest instance of `earlier` to a rank that differs in `target` agrees with it on all of `scope`.
-    Scope source = target & ~scope;
+    // Of two ranks that differ in `target`, the wait is for `earlier` of both, or of the waiting one alone.
+    bool isDirect = (target & ~scope) == 0;
     uint32_t *mine = clock(command, target);
-    const uint32_t *other = clock(earlier, source);
+    const uint32_t *other = clock(earlier, isDirect ? 0 : target);
     for (size_t l = 0; l < lanes; ++l)
       mine[l] = std::max(mine[l], other[l]);
-    if (source == 0)
+    if (isDirect)
       mine[lane[earlier]] = std::max(mine[lane[earlier]], position[earlier]);
   }
 }

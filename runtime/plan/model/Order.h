@@ -3,9 +3,21 @@
 // Problem: commands are ordered by lanes (on one rank) and by waits (on one rank, or on all members of a
 // communicator). Which instance (rank, command) ends before which other one begins, on up to a thousand
 // ranks? Method: a wait reaches all ranks that differ from the waiting one within a fixed set of mesh axes, a
-// scope. So order is the same seen from every rank, and it depends on another rank only through the set of
-// axes on which the two differ: composing waits of scopes F and G reaches the union of F and G. One
-// vector clock for each command and scope therefore stands for all ranks: the cost does not grow with them.
+// scope, itself among them. So order is the same seen from every rank, and it depends on another rank only
+// through the set of axes on which the two differ. One vector clock for each command and scope therefore
+// stands for all ranks: the cost does not grow with them.
+//
+// What orders instances of two ranks are lanes and waits of these two. That a third rank waits for the one,
+// and the other one for the third, does not count: that may be in another process, and processes do not tell
+// each other what has run. So this order holds in every process that has both ranks, whichever others it has:
+//
+//     rank 0        rank 2 (elsewhere)    rank 3
+//     gather <----- update
+//                   scatter <------------ sum       reads what rank 0 has gathered: needs a wait of its own
+//
+// Of ranks in two processes it is not needed: what one reads of the other comes in messages, which the other
+// sends in its own order (design.md, Collectives), and every order of two ranks is one of each by itself.
+//
 // Reference: F. Mattern, Virtual time and global states of distributed systems, 1989 (vector clocks).
 
 #ifndef EPL_RUNTIME_PLAN_MODEL_ORDER_H
@@ -45,7 +57,9 @@ public:
   /// Puts `command` behind `earlier` of all ranks that differ within `scope`.
   void wait(uint32_t command, uint32_t earlier, Scope scope);
 
-  /// Whether `earlier` ends before `command` begins, on every pair of ranks that differ within `scope`.
+  /// Whether `earlier` ends before `command` begins, on every pair of ranks that differ within `scope`,
+  /// wherever all others are. If it does in a scope, it does in each that is a part of that, and on each rank
+  /// alone.
   bool before(uint32_t earlier, uint32_t command, Scope scope) const;
 
 private:

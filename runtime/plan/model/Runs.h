@@ -20,8 +20,9 @@ struct ByteRun {
 /// What `command` reads on rank `reader` in the memory of rank `holder`, another one: for each buffer
 /// ascending and disjoint, in the order of the command's operands. Nothing for a command that is no
 /// collective, or if `holder` is no member of its communicator. Equal on every process that computes it: a
-/// message between two ranks is these bytes, one run behind the other. The verifier proves that no run lies
-/// outside of what accessesOf says. Needs a command that passes the verifier's table checks.
+/// message between two ranks is these bytes, one run behind the other. No run lies outside of what accessesOf
+/// says, which the verifier proves the order of (test/unit/plan/model/RunsTest.cpp). Needs a command that
+/// passes the verifier's table checks.
 std::vector<ByteRun> runsOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &command,
                             uint32_t reader, uint32_t holder);
 

@@ -296,6 +296,24 @@ plan::PlanT meshPlan() {
   return maker.finish();
 }
 
+plan::PlanT thirdRankPlan() {
+  PlanMaker maker;
+  maker.axis("x", 2);
+  maker.axis("y", 2);
+  uint32_t alongX = maker.addCommunicator({"x"}), alongY = maker.addCommunicator({"y"}),
+           both = maker.addCommunicator({"x", "y"});
+  uint32_t a = maker.argument("a", plan::SlotRole::state, 64);
+  uint32_t s = maker.buffer("s", 128), b = maker.buffer("b", 128), u = maker.buffer("u", 256);
+  maker.gather("w", alongX, a, s, 1);
+  maker.run("k", {a}, {a, b}, {0, -1}); // in the place of what "w" reads of other ranks
+  maker.gather("z", alongY, b, u, 1);
+  maker.sum("total", both, s, b); // in the place of what "z" reads
+  maker.setResult(maker.slot("a", plan::SlotRole::result, 64, {}, 0), a);
+  maker.setResult(maker.slot("b", plan::SlotRole::result, 128), b);
+  maker.setResult(maker.slot("u", plan::SlotRole::result, 256), u);
+  return maker.finish();
+}
+
 plan::PlanT sumsPlan() {
   PlanMaker maker;
   maker.axis("data", 2);
@@ -581,6 +599,7 @@ std::vector<NamedPlan> allPlans() {
     plans.push_back({"training on " + std::to_string(devices), trainingPlan(devices)});
   plans.push_back({"gather", gatherPlan()});
   plans.push_back({"mesh", meshPlan()});
+  plans.push_back({"third rank", thirdRankPlan()});
   plans.push_back({"sums", sumsPlan()});
   plans.push_back({"shared state", sharedStatePlan()});
   plans.push_back({"blocks", blocksPlan()});

@@ -97,6 +97,11 @@ plan::PlanT gatherPlan();
 /// Sums over each axis of a 2 x 2 mesh and over both at once, into other buffers and in place.
 plan::PlanT meshPlan();
 
+/// Sums over x and over both axes of a 2 x 2 mesh, and a gather over y between them. The last sum waits for
+/// the first one on all ranks, though what stands between comes behind the one and before the other: on a
+/// third rank, which may be in another process.
+plan::PlanT thirdRankPlan();
+
 /// Sums of several tensors at once, odd sizes and one byte among them, into other buffers and in place; one
 /// source twice.
 plan::PlanT sumsPlan();

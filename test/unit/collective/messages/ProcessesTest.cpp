@@ -53,7 +53,7 @@ TEST(Processes, HaveTheBytesOfOne) {
 TEST(Processes, OfRandomPlansHaveTheBytesOfOne) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     plan::PlanT plan = randomPlan(seed);
-    for (uint32_t processes : {2u, 4u})
+    for (uint32_t processes : {2u, 3u, 4u, 6u})
       if (plan.devices % processes == 0)
         expectSame("random " + std::to_string(seed), plan::PlanT(plan), processes, seed);
   }

@@ -520,6 +520,10 @@ const Case memory[] = {
      [](PlanT &p) { launchOf(p, 13).buffers[1] = 10, p.buffers[11]->offset = 128; },
      "command #13 \"update1\" reads bytes 0..63 of the arena of rank 0 through buffer b10 \"g1\", which are "
      "output 0 of command #9 \"grad1\", no origin of its operand 1"},
+    {"OrderedByAThirdRank", thirdRankPlan,
+     [](PlanT &p) { p.commands[3]->waits.erase(p.commands[3]->waits.begin()); },
+     "command #0 \"w\" writes and command #3 \"total\" of another rank reads bytes 32..127 of the arena of "
+     "rank 0 of buffer b1 \"s\" without order"},
     {"ReadsAnotherOutput", training, [](PlanT &p) { p.commands[5]->origins[0] = {0, 2, 0, -1, 0}; },
      "command #5 \"grad2\" reads bytes 256..511 of the arena of rank 0 through buffer b7 \"d2\", which are "
      "output 1 of command #2 \"loss\", no origin of its operand 0"},
