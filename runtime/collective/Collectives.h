@@ -13,6 +13,7 @@ namespace epl::runtime {
 /// A message that a process waits for: of a command that has begun and cannot end before it.
 struct Waiting {
   std::string command, location; ///< its name, and the user's source line
+  bool isGuarded;                ///< a member whose guard does not hold neither sends nor receives it
   bool isSend;                   ///< whether it has not gone; else it has not come
   uint32_t device;               ///< the device here that sends it, or the first of those that wait for it
   uint32_t holder;               ///< the device whose memory it is of

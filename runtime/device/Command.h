@@ -73,9 +73,13 @@ struct CommandContext {
   void **pointers;
   const FetchedBuffers *fetched = nullptr; ///< null where all ranks are here
 
-  /// Where a buffer of a rank lies, wherever that rank is, for a command that reads other ranks' memory.
+  /// Where a buffer of a rank lies, wherever that rank is, for a command that reads other ranks' memory: that
+  /// of the own rank if nothing was fetched of it, or if it came there.
   void *addressOf(uint32_t member, uint32_t buffer) const {
-    return addresses.has(member) ? addresses.get(member, buffer) : fetched->get(member, buffer);
+    if (addresses.has(member))
+      return addresses.get(member, buffer);
+    void *address = fetched ? fetched->get(member, buffer) : nullptr;
+    return address ? address : addresses.get(rank, buffer);
   }
 };
 

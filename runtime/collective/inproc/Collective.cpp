@@ -23,10 +23,10 @@ static void copyBackwards(void *target, const void *source, size_t begin, size_t
   }
 }
 
-void gatherParts(MemberBuffers sources, size_t self, void *target, int64_t count, size_t elementSize) {
+void gatherParts(MemberBuffers sources, void *target, int64_t count, size_t elementSize) {
   for (size_t member = 0; member < sources.size(); ++member) {
     auto [begin, end] = partOf(count, uint32_t(member), uint32_t(sources.size()));
-    if (member != self)
+    if (sources[member] != target)
       copyBackwards(target, sources[member], size_t(begin) * elementSize, size_t(end) * elementSize);
   }
 }

@@ -16,8 +16,9 @@ using MemberBuffers = std::span<const void *const>;
 /// Combines part `self` (Mesh.h, partOf) of all `sources`, in member order, into `target`.
 void reducePart(CombineFunction combine, MemberBuffers sources, size_t self, void *target, int64_t count);
 
-/// Copies into `target` (member self's own memory of the buffer) the parts that the others own.
-void gatherParts(MemberBuffers sources, size_t self, void *target, int64_t count, size_t elementSize);
+/// Copies into `target`, a member's own memory of the buffer, the parts that the others own. Members whose
+/// source is the target itself have theirs there.
+void gatherParts(MemberBuffers sources, void *target, int64_t count, size_t elementSize);
 
 /// target[outer][member][inner] = sources[member][outer][inner].
 void gatherBlocks(MemberBuffers sources, void *target, int64_t outer, int64_t inner, size_t elementSize);

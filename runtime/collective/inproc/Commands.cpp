@@ -62,9 +62,8 @@ public:
 
   CommandState start(const CommandContext &context) override {
     for (const plan::GatheredTensorT &tensor : action.tensors)
-      gatherParts(memberBuffers(context, tensor.buffer), self(context),
-                  context.addresses.get(context.rank, tensor.buffer), tensor.count,
-                  elementBytes(tensor.type));
+      gatherParts(memberBuffers(context, tensor.buffer), context.addresses.get(context.rank, tensor.buffer),
+                  tensor.count, elementBytes(tensor.type));
     return CommandState::done;
   }
 

@@ -47,7 +47,7 @@ private:
   bool receive(const CommandContext &context, Instance &instance) {
     const Mail &own = mail[context.rank];
     if (own.inbox && !instance.isOpen)
-      instance.isOpen = own.inbox->open(*own.delivery);
+      instance.isOpen = own.inbox->open(*own.delivery, context.addresses, context.rank);
     if (own.inbox && (!instance.isOpen || !own.inbox->hasCome()))
       return false;
     CommandContext whole = context;

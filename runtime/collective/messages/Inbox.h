@@ -13,38 +13,49 @@ namespace epl::runtime {
 
 /// The messages of one command for the ranks of this process that read them, and where they are in an inbox:
 ///
-///   message 0 | message 1 | .. | buffers that a message does not have as they are read: with the gaps
-///   between runs
+///   message 0 | its buffers, where it does not have them as they are read, with gaps between runs | message
+///   1 ..
 ///
+/// Of messages that are not put together each run comes to its place at once; all of them come into the
+/// buffers of the reader, and nothing to the inbox, if that would copy them there as they are.
 class Delivery {
 public:
-  explicit Delivery(std::vector<const Message *> messages);
+  /// `isCopied`: there is one reader, who would copy all to where it is in the buffers of the same name.
+  Delivery(std::vector<const Message *> messages, bool isCopied);
 
   /// Bytes of an inbox that has room for it.
   size_t size() const { return bytes; }
-  bool empty() const { return parcels.empty(); }
   bool has(const Message &message) const {
-    return std::ranges::any_of(parcels, [&](const Parcel &parcel) { return parcel.message == &message; });
+    return std::ranges::any_of(arrivals, [&](const Arrival &each) { return each.message == &message; });
   }
-  /// Where a buffer of its holder would begin in memory in which only what is fetched is there.
+  /// Where a buffer of its holder would begin in memory in which only what is fetched is there. Nowhere if it
+  /// comes into the reader's buffers.
   FetchedBuffers in(std::byte *memory) const;
 
 private:
   friend class Inbox;
-  /// A buffer of one message: whether its runs have to be put in their places.
-  struct Content {
+  /// What is received at once: of a buffer of the reader, or at a place of the inbox.
+  struct Arrival {
+    const Message *message;
+    size_t place, size;
     uint32_t buffer;
+  };
+  /// Runs of one buffer of a holder: those of a message that is put together have to go to their places.
+  struct Content {
+    uint32_t holder, buffer;
     std::span<const ByteRun> runs;
     size_t packed, place; // where the first of them is
     bool isUnpacked() const { return place != packed; }
   };
-  struct Parcel {
-    const Message *message;
-    size_t begin, size;
-    std::vector<Content> contents;
-  };
 
-  std::vector<Parcel> parcels;
+  void addPacked(const Message &message);
+  void addRuns(const Message &message);
+  void addDirect(const Message &message);
+  void makeRoom(Content &content);
+
+  bool isDirect;
+  std::vector<Arrival> arrivals;
+  std::vector<Content> contents;
   size_t bytes = 0;
 };
 
@@ -59,8 +70,8 @@ public:
 
   std::byte *data() { return memory.data(); }
 
-  /// Whether it is `delivery` that comes here now.
-  bool open(const Delivery &delivery);
+  /// Whether it is `delivery` that comes here now, or into the buffers of a rank.
+  bool open(const Delivery &delivery, const AddressTable &addresses, uint32_t rank);
   /// Whether all of it is here.
   bool hasCome();
   /// A reader has read it.

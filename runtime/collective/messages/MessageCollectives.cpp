@@ -80,9 +80,9 @@ private:
 
   void prepare(const plan::PlanT &plan, uint32_t part, uint32_t command);
   void prepareCollective(const plan::PlanT &plan, uint32_t part, uint32_t command);
-  void prepareReceive(uint32_t part, uint32_t command, const plan::ReceiveT &receive);
-  static void add(Part &part, uint32_t command, Turns &turns, size_t turn, std::vector<uint32_t> ranks,
-                  std::vector<const Message *> messages);
+  void prepareReceive(uint32_t part, uint32_t command, const plan::CommandT &source);
+  static void add(Part &part, const plan::CommandT &source, uint32_t command, Turns &turns, size_t turn,
+                  std::vector<uint32_t> ranks, std::vector<const Message *> messages);
   std::vector<Mail> getMail(const plan::PlanT &plan, uint32_t part, uint32_t command) const;
   void addWaiting(PartCommand place, const OpenMessage &open, std::vector<Waiting> &found) const;
   Outbox &getOutbox(const plan::PlanT &plan, uint32_t part, uint32_t command, uint32_t rank) const;
@@ -101,15 +101,16 @@ private:
 void BoundMessages::prepare(const plan::PlanT &plan, uint32_t part, uint32_t command) {
   if (table.received(part, command).empty())
     return;
-  if (const plan::ReceiveT *receive = plan.commands[command]->action.AsReceive())
-    prepareReceive(part, command, *receive);
+  if (plan.commands[command]->action.AsReceive())
+    prepareReceive(part, command, *plan.commands[command]);
   else
     prepareCollective(plan, part, command);
 }
 
-void BoundMessages::add(Part &part, uint32_t command, Turns &turns, size_t turn, std::vector<uint32_t> ranks,
-                        std::vector<const Message *> messages) {
-  part.readers[command].push_back({std::move(ranks), Delivery(std::move(messages)), &turns, turn});
+void BoundMessages::add(Part &part, const plan::CommandT &source, uint32_t command, Turns &turns, size_t turn,
+                        std::vector<uint32_t> ranks, std::vector<const Message *> messages) {
+  bool isCopied = ranks.size() == 1 && source.action.AsGatherParts();
+  part.readers[command].push_back({std::move(ranks), Delivery(std::move(messages), isCopied), &turns, turn});
   turns.reserve(turn, part.readers[command].back().delivery.size());
 }
 
@@ -129,11 +130,12 @@ void BoundMessages::prepareCollective(const plan::PlanT &plan, uint32_t part, ui
     std::unique_ptr<Turns> &turns = parts[part].collectives[{lane, first}];
     if (!turns)
       turns = std::make_unique<Turns>(Turns::kOfCollectives);
-    add(parts[part], command, *turns, turn, std::move(readers), std::move(messages));
+    add(parts[part], *plan.commands[command], command, *turns, turn, std::move(readers), std::move(messages));
   }
 }
 
-void BoundMessages::prepareReceive(uint32_t part, uint32_t command, const plan::ReceiveT &receive) {
+void BoundMessages::prepareReceive(uint32_t part, uint32_t command, const plan::CommandT &source) {
+  const plan::ReceiveT &receive = *source.action.AsReceive();
   std::vector<const Message *> messages;
   for (const Message &message : table.received(part, command))
     messages.push_back(&message);
@@ -141,7 +143,7 @@ void BoundMessages::prepareReceive(uint32_t part, uint32_t command, const plan::
   std::unique_ptr<Turns> &turns = parts[part].receives[receive.channel];
   if (!turns)
     turns = std::make_unique<Turns>(channels.depth(receive.channel));
-  add(parts[part], command, *turns, receive.message, {here.begin(), here.end()}, std::move(messages));
+  add(parts[part], source, command, *turns, receive.message, {here.begin(), here.end()}, std::move(messages));
 }
 
 Outbox &BoundMessages::getOutbox(const plan::PlanT &plan, uint32_t part, uint32_t command,
@@ -189,7 +191,8 @@ void BoundMessages::addWaiting(PartCommand place, const OpenMessage &open,
     for (const Readers &readers : parts[part].readers[command])
       if (!open.isSend && readers.delivery.has(message))
         device = ranks.device(part, readers.ranks.front());
-    found.push_back({source.name, source.location, open.isSend, device, holder, open.process, open.bytes});
+    found.push_back({source.name, source.location, !source.guards.empty(), open.isSend, device, holder,
+                     open.process, open.bytes});
   }
 }
 

@@ -37,7 +37,7 @@ TEST(AllReduce, InPlaceGivesEveryMemberTheSum) {
       for (size_t self = 0; self < members; ++self)
         reducePart(combine, pointers, self, buffers.values[self].data(), count);
       for (size_t self = 0; self < members; ++self)
-        gatherParts(pointers, self, buffers.values[self].data(), count, 4);
+        gatherParts(pointers, buffers.values[self].data(), count, 4);
       for (const auto &values : buffers.values)
         EXPECT_EQ(values, expected) << members << " members, " << count << " elements";
     }

@@ -125,6 +125,7 @@ TEST(Waiting, IsKnown) {
   auto missing = std::ranges::find(waiting, false, &Waiting::isSend);
   ASSERT_NE(missing, waiting.end());
   EXPECT_EQ(missing->command, "gradients");
+  EXPECT_FALSE(missing->isGuarded);
   EXPECT_EQ(missing->device, 0u);
   EXPECT_EQ(missing->holder, 1u);
   EXPECT_EQ(missing->process, 1u);

@@ -89,6 +89,49 @@ TEST(Processes, KeepPlansApart) {
         EXPECT_EQ((*processes)[process]->bytesOf(0, rank), (*processes)[2]->bytesOf(0, rank));
 }
 
+/// Sums and scatters of several tensors whose parts go one by one, since they are large, beside one that is
+/// small, and rows of a tensor.
+plan::PlanT largePiecesPlan() {
+  PlanMaker maker;
+  maker.axis("data", 4);
+  uint32_t all = maker.addCommunicator({"data"});
+  constexpr int64_t size = 300000, small = 100;
+  uint32_t x = maker.argument("x", plan::SlotRole::batch, 4 * size, {"data"});
+  uint32_t y = maker.argument("y", plan::SlotRole::batch, 4 * small, {"data"});
+  uint32_t sum = maker.buffer("sum", size), other = maker.buffer("other", small);
+  maker.sum("sums", all, {{x, sum}, {y, other}});
+  uint32_t rows = maker.buffer("rows", size), part = maker.buffer("part", size / 4);
+  maker.exchange("to rows", all, x, rows, {4, size}, {{"data"}, {}}, {{}, {"data"}});
+  maker.scatter("scatter", all, sum, part, {3, size / 3}, {{}, {"data"}});
+  maker.setResult(maker.slot("sum", plan::SlotRole::result, size), sum);
+  maker.setResult(maker.slot("other", plan::SlotRole::result, small), other);
+  maker.setResult(maker.slot("rows", plan::SlotRole::result, 4 * size, {"data"}), rows);
+  maker.setResult(maker.slot("part", plan::SlotRole::result, size, {"data"}), part);
+  return maker.finish();
+}
+
+TEST(Processes, SendLargePiecesFromWhereTheyAre) {
+  for (uint32_t processes : {2u, 4u})
+    expectSame("large pieces", largePiecesPlan(), processes, processes);
+}
+
+/// The second half of a sum comes into the buffer itself where one rank reads it: half of the tensor is kept.
+TEST(Processes, KeepNothingThatComesToItsPlace) {
+  constexpr size_t size = size_t(1) << 20;
+  PlanMaker maker;
+  maker.axis("data", 2);
+  uint32_t all = maker.addCommunicator({"data"});
+  uint32_t x = maker.argument("x", plan::SlotRole::batch, 2 * size, {"data"}),
+           sum = maker.buffer("sum", size);
+  maker.sum("sum", all, x, sum);
+  maker.setResult(maker.slot("sum", plan::SlotRole::result, size), sum);
+  auto plan = std::make_shared<const plan::PlanT>(maker.finish());
+  Network network(2, 1);
+  size_t before = Memory::liveBytes();
+  Process process(plan, std::make_shared<MessageCollectives>(network.join(0), 1), {0}, 1);
+  EXPECT_EQ(Memory::liveBytes() - before, plan->arena_size + 2 * size + size / 2);
+}
+
 /// What comes is kept in two places for each lane and group of ranks, however many commands there are.
 TEST(Processes, KeepTwoDeliveriesAtATime) {
   std::vector<size_t> bytes;
