@@ -53,21 +53,19 @@ void ProgressThread::wakeUp() {
   changed.notify_all();
 }
 
-bool ProgressThread::isIdle() const {
-  return std::ranges::all_of(all, [](const Watched *each) { return each->transport.isIdle(); });
-}
+bool ProgressThread::isIdle() const { return std::ranges::none_of(all, &Watched::isOpen); }
 
 /// Calls the transports that no worker looks at; whether there is one.
 bool ProgressThread::moveAll() {
   bool isAlone = false;
   for (Watched *each : all) {
-    if (each->transport.isIdle() || each->isLookedAt.exchange(false, std::memory_order_relaxed))
+    if (!each->isOpen() || each->isLookedAt.exchange(false, std::memory_order_relaxed))
       continue;
     isAlone = true;
     try {
       each->transport.progress();
     } catch (const std::exception &) {
-      // Who waits for the message meets the error, too.
+      each->hasFailed = true; // who waits for a message meets the error, too
     }
   }
   return isAlone;

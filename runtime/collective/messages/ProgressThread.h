@@ -21,6 +21,9 @@ public:
   struct Watched {
     Transport &transport;
     std::atomic<bool> isLookedAt = false;
+    bool hasFailed = false; // then it is left to workers
+
+    bool isOpen() const { return !hasFailed && !transport.isIdle(); }
   };
 
   /// That of the process, which is never destroyed.
