@@ -69,11 +69,11 @@ def main() -> int:
     )
     parser.add_argument("--programs", type=int, default=0, help="how many random programs")
     parser.add_argument("--seed", type=int, help="the seed of the first of them (default: a fresh one)")
-    parser.add_argument("--plans", type=Path, help="a folder of plans")
+    parser.add_argument("--plans", type=Path, help="a folder of plans; one that is not there has none")
     parser.add_argument("--processes", type=int, nargs="+", default=[2, 3, 4], help="over how many processes")
     arguments = parser.parse_args()
     right = True
-    if arguments.plans:
+    if arguments.plans and arguments.plans.exists():
         right &= compare(arguments.plans, arguments.processes)
     if arguments.programs:
         seed = secrets.randbelow(10**12) if arguments.seed is None else arguments.seed
