@@ -341,13 +341,14 @@ def tools_page() -> Iterator[str]:
     yield "# Tools\n"
     yield prose("""
         Programs in `build/bin`; an installed package has the commands `epl` (`python -m epl`), `epl-compile`,
-        `epl-run` and `epl-plan`. `epl-opt` is MLIR's optimizer driver with the passes of
+        `epl-run`, `epl-plan` and `epl-launch`. `epl-opt` is MLIR's optimizer driver with the passes of
         [annotate](passes-annotate.md), [shard](passes-shard.md), [pipeline](passes-pipeline.md) and
         [kernel](passes-kernel.md), each a flag of its own, and their pipelines (`--epl-parallelize`,
         `--epl-kernel`, `--epl-codegen`).
         `epl-lsp-server` is a language server for `.mlir` files.""")
     subcommands = ("dump", "verify", "render", "explain", "schedule", "simulate")
-    plain = (("python", "-m", "epl"), *((tool,) for tool in ("epl-compile", "epl-run", "epl-plan")))
+    tools = ("epl-compile", "epl-run", "epl-plan", "epl-launch")
+    plain = (("python", "-m", "epl"), *((tool,) for tool in tools))
     for command in (*plain, *(("epl-plan", subcommand) for subcommand in subcommands)):
         program = sys.executable if command[0] == "python" else ROOT / "build" / "bin" / command[0]
         environment = {**os.environ, "COLUMNS": "100", "PYTHONPATH": str(ROOT / "python")}
