@@ -153,6 +153,15 @@ nb::list shardsOf(StateBuffer &self) {
   return list;
 }
 
+/// (command, location, device here, process, whether it is sent, bytes) of each message.
+nb::list waitingOf(const Session &self) {
+  nb::list list;
+  for (const Waiting &waiting : self.waiting())
+    list.append(nb::make_tuple(waiting.command, waiting.location, waiting.device, waiting.process,
+                               waiting.isSend, waiting.bytes));
+  return list;
+}
+
 nb::list exchange(Exchange &self, const nb::bytes &own, double seconds) {
   auto limit = std::chrono::milliseconds(int64_t(1000 * seconds));
   std::span<const std::byte> bytes = std::as_bytes(bytesOf(own));
@@ -363,6 +372,11 @@ void bindSession(nb::module_ &module) {
            "slot's dtype and shape, which must not change before the call has ended. `waits`: the caller "
            "waits\n"
            "for the call at once, and runs a part of it meanwhile.")
+      .def_prop_ro("is_running", &Session::isRunning, "Whether a call has not ended.")
+      .def("waiting", &waitingOf,
+           "The messages that commands wait for now: (command, source line, device here, other process,\n"
+           "whether it is sent, bytes).")
+      .def_prop_ro("num_moved", &Session::numMoved, "How many messages have come and gone.")
       .def("local_rows", &Session::localRows, "slot"_a, "dim"_a,
            "The rows that this process reads of an argument along a dimension: (begin, end).")
       .def("stop", &Session::stop, "reason"_a,

@@ -99,6 +99,15 @@ public:
   /// Waits until every call has ended, well or not.
   void synchronize();
 
+  // For a thread that watches, at the side of the one that calls.
+
+  /// Whether a call has not ended.
+  bool isRunning() const { return newest && !newest->done(); }
+  /// What its commands wait for from other processes now.
+  std::vector<Waiting> waiting() const { return loaded.collectives().waiting(); }
+  /// How many messages have come and gone: if it stays the same, nothing moves.
+  uint64_t numMoved() const { return loaded.collectives().numMoved(); }
+
   /// Ends the calls that have not ended as failed, and refuses later ones: another process has gone.
   void stop(const std::string &reason);
 

@@ -5,6 +5,7 @@ scripts/nightly does it at random moments (test/over_processes/failures.py).
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -34,6 +35,52 @@ def test_all_end_if_one_does(case: str) -> None:
     assert reason in outcome.output
     if reason and "lost" in reason:
         assert "ProcessError: call " in outcome.output
+
+
+SLOW = """
+    import time
+
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    import epl
+
+    epl.init(devices=2)
+
+
+    @epl.parallelize(batch="x")
+    def mean(x):
+        with epl.replicate():
+            return jnp.mean(x)
+
+
+    x = np.ones((4, 4), np.float32)
+    mean(x)
+    if jax.process_index() == 1:
+        time.sleep(5)  # the slow line
+    print("MEAN", float(mean(x)), flush=True)
+"""
+
+
+def test_who_waits_long_says_for_what(tmp_path: Path) -> None:
+    done = mpi.run(2, mpi.write(tmp_path / "slow.py", SLOW), EPL_STUCK_SECONDS="1.5")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("MEAN 1.0") == 2
+    assert re.search(r"epl: process 0 has waited for [12] s in a call of mean, number \d+ of", done.stderr)
+    assert re.search(
+        r'command ".*" of .*slow.py:15 on device 0 waits for 4 bytes from process 1', done.stderr
+    )
+    assert "time.sleep(5)  # the slow line" in done.stderr
+
+
+def test_patience_is_a_number_of_seconds(tmp_path: Path) -> None:
+    done = mpi.run(2, mpi.write(tmp_path / "slow.py", SLOW), EPL_STUCK_SECONDS="soon")
+    assert done.returncode == 1
+    assert (
+        'EPL_STUCK_SECONDS in the environment must be a number of seconds above 0, found "soon"'
+        in done.stderr
+    )
 
 
 LAUNCHED = """

@@ -66,6 +66,7 @@ class Group:
         self._exchange = _guarded(runtime.module().Exchange, self.members)
         self._lock = threading.Lock()
         self._sessions: WeakSet[Any] = WeakSet()
+        self._is_exchanging = False
         self.failure: str | None = None
         self.operations = 0  # that have begun
         self.recent: dict[int, str] = {}  # the last of them, by number
@@ -132,10 +133,29 @@ class Group:
         """
         with self._lock:
             self.begin(what)
+            self._is_exchanging = True
             try:
                 return list(self._exchange.exchange(own))
             except runtime.module().Error as error:
                 raise self.translated(error) from None
+            finally:
+                self._is_exchanging = False
+
+    # For the watch.
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a step has not ended, or an exchange."""
+        return self._is_exchanging or any(session.is_running for session in list(self._sessions))
+
+    @property
+    def num_moved(self) -> int:
+        """How many messages of steps have come and gone."""
+        return sum(session.num_moved for session in list(self._sessions))
+
+    def waiting(self) -> list[tuple[str, str, int, int, bool, int]]:
+        """The messages that commands wait for: what `Session.waiting` of the runtime says."""
+        return [message for session in list(self._sessions) for message in session.waiting()]
 
     def share(self, own: Any, what: str) -> list[Any]:
         """The same for objects that can be pickled.

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from epl.adapters.jax import coordination
 from epl.places import is_library
+from epl.processes.patience import Patience
 
 if TYPE_CHECKING:
     from epl.processes.group import Group
@@ -55,6 +56,7 @@ class Watch:
         self._is_over = False
         self._has_shown = False  # the user has seen why
         self._has_failed = False  # this process itself
+        self._patience = Patience(group, client)
         self._said = 0  # the operation that the others know this process to be in
         self._ended: dict[int, int] = {}  # by process the operations that it has done
         self.client = client
@@ -109,6 +111,7 @@ class Watch:
                 )
 
         self._compare()
+        self._patience.look()
 
     def _compare(self) -> None:
         """Whether processes that wait for a while are in the same operation."""
