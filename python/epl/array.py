@@ -25,15 +25,15 @@ class Shard(hooks.SHARD_TYPE):  # type: ignore[misc]
     """A box of an array in the memory of one device of this process, as JAX has its shards.
 
     device: JAX's, the one of EPL's number where JAX has as many. rank: EPL's number of the device, among all
-    of the run. index: the box, a slice for each dimension. replica_id: 0 if it is on the first of all devices
-    that have the box. data: a `jax.Array` that reads the elements where they lie: while it lives, no step
+    of the run. index: the box, a slice for each dimension. replica_id: how many devices before this one have
+    the box. data: a `jax.Array` that reads the elements where they lie: while it lives, no step
     works in that memory.
     """
 
     rank: int
 
     @classmethod
-    def of(cls, array: Array, rank: int, box: Any, data: Any, is_first: bool) -> Shard:
+    def of(cls, array: Array, rank: int, box: Any, data: Any, copy: int) -> Shard:
         """What `StateBuffer.shards` of the runtime says."""
         everywhere, here = jax.devices("cpu"), jax.local_devices(backend="cpu")
         device = everywhere[rank] if rank < len(everywhere) else here[0]
@@ -41,7 +41,7 @@ class Shard(hooks.SHARD_TYPE):  # type: ignore[misc]
         placed = hooks.adopter(data.shape, array.dtype, local=local)(data)
         shard = cls(device, array.sharding, array.shape, placed)
         shard.index = tuple(slice(*bounds) for bounds in box)
-        shard.replica_id = 0 if is_first else 1
+        shard.replica_id = copy
         shard.rank = rank
         return shard
 

@@ -144,10 +144,13 @@ static nb::capsule capsuleOf(const std::shared_ptr<const void> &owner) {
           [](void *pointer) noexcept { delete static_cast<std::shared_ptr<const void> *>(pointer); }};
 }
 
-nb::object toNumpy(const std::byte *data, std::span<const size_t> shape, std::span<const int64_t> strides,
-                   ElementType element, const std::shared_ptr<const void> &owner) {
-  return nb::ndarray<nb::numpy, nb::ro>(data, shape.size(), shape.data(), capsuleOf(owner), strides.data(),
-                                        dtypeOf(element))
+nb::object toNumpy(std::byte *data, std::span<const size_t> shape, std::span<const int64_t> strides,
+                   ElementType element, const std::shared_ptr<const void> &owner, bool writable) {
+  nb::capsule capsule = capsuleOf(owner);
+  nb::dlpack::dtype dtype = dtypeOf(element);
+  if (writable)
+    return nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), capsule, strides.data(), dtype).cast();
+  return nb::ndarray<nb::numpy, nb::ro>(data, shape.size(), shape.data(), capsule, strides.data(), dtype)
       .cast();
 }
 

@@ -22,10 +22,9 @@ std::optional<HostTensor> tryBorrow(nanobind::handle array);
 /// A NumPy array over the tensor's memory, which it keeps; bf16 comes as uint16.
 nanobind::object toNumpy(const HostTensor &tensor, bool writable);
 
-/// A read-only array over memory that `owner` keeps, whose elements are `strides` elements apart.
-nanobind::object toNumpy(const std::byte *data, std::span<const size_t> shape,
-                         std::span<const int64_t> strides, plan::ElementType element,
-                         const std::shared_ptr<const void> &owner);
+/// An array over memory that `owner` keeps, whose elements are `strides` elements apart.
+nanobind::object toNumpy(std::byte *data, std::span<const size_t> shape, std::span<const int64_t> strides,
+                         plan::ElementType element, const std::shared_ptr<const void> &owner, bool writable);
 
 /// The object of a new reference that Python's interface gave; throws the error that it set for null.
 nanobind::object owned(PyObject *reference);

@@ -127,29 +127,32 @@ std::shared_ptr<StateBuffer> makeState(Session &session, size_t slot, nb::handle
 }
 
 /// An array over a box in the memory of a device; bf16 comes as uint16.
-nb::object arrayOf(const Shard &shard, const TensorType &type, const std::shared_ptr<const void> &owner) {
+nb::object arrayOf(const Shard &shard, const TensorType &type, const std::shared_ptr<const void> &owner,
+                   bool writable) {
   std::vector<size_t> shape;
   std::vector<int64_t> strides;
   for (const Box::Range &range : shard.box.dims) {
     shape.push_back(range.extent);
     strides.push_back(int64_t(range.stride / elementBytes(type.element)));
   }
-  return toNumpy(shard.data, shape, strides, type.element, owner);
+  return toNumpy(shard.data, shape, strides, type.element, owner, writable);
 }
 
-/// (device, ((begin, end) of each dimension), array, whether no device before has it) of all that is here.
-nb::list shardsOf(StateBuffer &self) {
-  self.use();
-  waitFor(self.producer());
+nb::tuple boundsOf(const Box &box) {
+  std::vector<std::pair<size_t, size_t>> bounds;
+  for (const Box::Range &range : box.dims)
+    bounds.emplace_back(range.begin, range.begin + range.extent);
+  return tupleOf(bounds);
+}
+
+/// (device, ((begin, end) of each dimension), array, number of devices before that have it) of all that is
+/// here.
+nb::list shardsOf(const StateBuffer &self, bool writable) {
   auto [shards, owner] = self.shards();
   nb::list list;
-  for (const Shard &shard : shards) {
-    std::vector<std::pair<size_t, size_t>> bounds;
-    for (const Box::Range &range : shard.box.dims)
-      bounds.emplace_back(range.begin, range.begin + range.extent);
-    list.append(
-        nb::make_tuple(shard.device, tupleOf(bounds), arrayOf(shard, self.type(), owner), shard.isFirst));
-  }
+  for (const Shard &shard : shards)
+    list.append(nb::make_tuple(shard.device, boundsOf(shard.box),
+                               arrayOf(shard, self.type(), owner, writable), shard.copy));
   return list;
 }
 
@@ -160,6 +163,18 @@ nb::list waitingOf(const Session &self) {
     list.append(nb::make_tuple(waiting.command, waiting.location, waiting.device, waiting.process,
                                waiting.isSend, waiting.bytes));
   return list;
+}
+
+nb::list allShardsOf(const StateBuffer &self) {
+  nb::list list;
+  for (const Shard &shard : self.allShards())
+    list.append(nb::make_tuple(self.processOf(shard.device), boundsOf(shard.box)));
+  return list;
+}
+
+/// A new value, and where its elements are to be written.
+nb::tuple toBeWritten(const std::shared_ptr<StateBuffer> &state) {
+  return nb::make_tuple(state, shardsOf(*state, /*writable=*/true));
 }
 
 nb::list exchange(Exchange &self, const nb::bytes &own, double seconds) {
@@ -281,10 +296,25 @@ void bindResults(nb::module_ &module) {
             return toNumpy(self.toHost(), false);
           },
           "The value, read-only: a view where the devices hold whole copies.")
-      .def("shards", &shardsOf,
-           "What is in this process, box by box: (device, ((begin, end), ...), array, whether no device "
-           "before\n"
-           "has it). Arrays are read-only views.")
+      .def(
+          "shards",
+          [](StateBuffer &self) {
+            self.use();
+            waitFor(self.producer());
+            return shardsOf(self, /*writable=*/false);
+          },
+          "What is in this process, box by box: (device, ((begin, end), ...), array, how many devices "
+          "before\n"
+          "have it). Arrays are read-only views.")
+      .def("all_shards", &allShardsOf,
+           "What all devices have, wherever they are: (process, ((begin, end), ...)). Does not wait.")
+      .def("snapshot", &StateBuffer::snapshot,
+           "The same value for somebody who reads it later: steps that consume this one leave it. Does not "
+           "wait,\n"
+           "and copies nothing.")
+      .def(
+          "new_alike", [](const StateBuffer &self) { return toBeWritten(self.makeAlike()); },
+          "As Session.new_state, of the same kind.")
       .def_prop_ro("is_divided", &StateBuffer::isDivided,
                    "Whether other processes have parts or copies of it.")
       .def_prop_ro("is_here", &StateBuffer::isHere, "Whether all of it is in this process.")
@@ -383,6 +413,13 @@ void bindSession(nb::module_ &module) {
            "Ends the calls that have not ended, and later ones, with this error.")
       .def("state", &makeState, "slot"_a, "value"_a,
            "A copy of an array on the devices, as an argument needs it.")
+      .def(
+          "new_state", [](const Session &self, size_t slot) { return toBeWritten(self.newState(slot)); },
+          "slot"_a,
+          "A value of a state that is not written yet, as an argument needs it, and where to write it: as\n"
+          "StateBuffer.shards, but the arrays can be written. Whoever asks writes all of them before he "
+          "uses\n"
+          "the value, and then lets go of them.")
       .def(
           "trace",
           [](Session &self, bool on) {

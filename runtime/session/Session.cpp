@@ -35,9 +35,12 @@ Session::Session(const std::shared_ptr<const plan::PlanT> &plan, Backend backend
       executor(executor), frame(loaded, std::min(loaded.ranks().numDevices(), executor.maxWorkers())) {
   for (uint32_t part = 0; part < loaded.numPrograms(); ++part)
     slotMemory.emplace_back(loaded, part, slots);
+  std::optional<Processes> processes;
+  if (backend.processes)
+    processes = backend.divide(*plan);
   for (const auto &slot : loaded.plan().slots)
-    kinds.push_back(std::make_shared<StateBuffer::Kind>(
-        slot->name, TensorType::of(*slot), shardingOf(loaded.plan(), *slot), backend.processes != nullptr));
+    kinds.push_back(std::make_shared<StateBuffer::Kind>(slot->name, TensorType::of(*slot),
+                                                        shardingOf(loaded.plan(), *slot), processes));
   if (backend.processes)
     resultMessages = std::make_unique<ResultMessages>(loaded, slots, *backend.processes);
 }
@@ -226,6 +229,12 @@ std::shared_ptr<StateBuffer> Session::state(size_t index, const HostTensor &tens
   auto storage = std::make_shared<Storage>(slots.kind(index), shared);
   storage->copyFromHost(tensor.data);
   return std::make_shared<StateBuffer>(kinds[index], std::move(storage), nullptr);
+}
+
+std::shared_ptr<StateBuffer> Session::newState(size_t index) const {
+  if (index >= numArguments())
+    throw Error("slot " + std::to_string(index) + " of the plan is no argument");
+  return std::make_shared<StateBuffer>(kinds[index], newStorage(index), nullptr);
 }
 
 void Session::synchronize() {

@@ -90,6 +90,10 @@ public:
   /// which each reads some: from the first to behind the last. Throws Error if there is no such dimension.
   std::pair<size_t, size_t> localRows(size_t slot, size_t dim);
 
+  /// A value of a state whose elements are still to be written, by whoever asks for it, where its shards say.
+  /// Throws Error if the slot is no argument.
+  std::shared_ptr<StateBuffer> newState(size_t slot) const;
+
   /// Waits until `call` would not have to wait for its place in the queue.
   void awaitRoom() { executor.awaitRoom(); }
 

@@ -23,7 +23,7 @@ std::shared_ptr<const StorageKind> Slots::findKind(size_t slot) {
   bool isBatch = plan.plan().slots[slot]->role == plan::SlotRole::batch;
   for (PartSlot own : partsOf(slot).first(isBatch ? 1 : partsOf(slot).size())) {
     parts[own.part][own.slot].piece = uint32_t(kind->pieces.size());
-    kind->pieces.emplace_back(layout(own), ranksOf(own.part));
+    kind->pieces.emplace_back(layout(own), ranksOf(own.part), devicesOf(own.part));
   }
   return kind;
 }
@@ -33,6 +33,13 @@ RankDevices Slots::ranksOf(uint32_t part) const {
   for (uint32_t rank : plan.program(part).ranks())
     ranks[rank] = plan.ranks().device(part, rank);
   return ranks;
+}
+
+std::vector<uint32_t> Slots::devicesOf(uint32_t part) const {
+  std::vector<uint32_t> devices;
+  for (uint32_t rank = 0; rank < plan.ranks().count(part); ++rank)
+    devices.push_back(plan.ranks().device(part, rank));
+  return devices;
 }
 
 void Slots::layOut(uint32_t part) {

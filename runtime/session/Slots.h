@@ -62,6 +62,7 @@ private:
   void layOut(uint32_t part);
   std::shared_ptr<const StorageKind> findKind(size_t slot);
   RankDevices ranksOf(uint32_t part) const;
+  std::vector<uint32_t> devicesOf(uint32_t part) const;
 
   /// A slot of a program. Several ranks may read one block of an argument where it is; of those that hold a
   /// block of a result, one gives it.

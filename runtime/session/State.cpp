@@ -12,8 +12,9 @@ HostTensor HostTensor::allocate(TensorType type, Memory::Fill fill) {
   return {std::move(type), memory->data(), memory};
 }
 
-StorageKind::Piece::Piece(SlotLayout heldSo, RankDevices devices)
-    : layout(std::move(heldSo)), ranks(std::move(devices)), gives(ranks.size()), isHere(true) {
+StorageKind::Piece::Piece(SlotLayout heldSo, RankDevices own, std::vector<uint32_t> all)
+    : layout(std::move(heldSo)), ranks(std::move(own)), devices(std::move(all)), gives(ranks.size()),
+      isHere(true) {
   std::vector<bool> isGiven(ranks.size()); // by the first rank that has it, wherever that is
   for (uint32_t rank = 0; rank < ranks.size(); ++rank)
     if (ranks[rank] && !isGiven[layout.firstAlike(rank)])
@@ -87,15 +88,14 @@ std::vector<Shard> Storage::shards() const {
     throw Error("the devices have memory of their own");
   std::vector<Shard> all;
   for (uint32_t piece = 0; piece < pieces.size(); ++piece) {
-    const SlotLayout &layout = kind->pieces[piece].layout;
-    for (uint32_t rank = 0; rank < kind->pieces[piece].ranks.size(); ++rank) {
-      if (!kind->pieces[piece].ranks[rank])
-        continue;
+    const auto &[layout, ranks, devices, gives, isHere] = kind->pieces[piece];
+    std::vector<uint32_t> copies(ranks.size()); // so far, by the first rank that has one
+    for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
       if (!layout.boxes(rank))
         throw Error("what a device holds is in no boxes of the caller's tensor");
+      uint32_t copy = copies[layout.firstAlike(rank)]++;
       for (const Box &box : *layout.boxes(rank))
-        all.push_back({*kind->pieces[piece].ranks[rank], box, address(piece, rank) + box.offset,
-                       layout.firstAlike(rank) == rank});
+        all.push_back({devices[rank], box, ranks[rank] ? address(piece, rank) + box.offset : nullptr, copy});
     }
   }
   std::ranges::sort(all, {}, [](const Shard &shard) { return std::pair(shard.device, shard.data); });
@@ -144,7 +144,19 @@ std::pair<std::vector<Shard>, std::shared_ptr<const void>> StateBuffer::shards()
   use();
   wait();
   const std::shared_ptr<Storage> &storage = use();
-  return {storage->shards(), viewOf(storage)};
+  std::vector<Shard> here = storage->shards();
+  std::erase_if(here, [](const Shard &shard) { return shard.data == nullptr; });
+  return {std::move(here), viewOf(storage)};
+}
+
+std::shared_ptr<StateBuffer> StateBuffer::snapshot() const {
+  const std::shared_ptr<Storage> &storage = use();
+  std::shared_ptr<Storage> viewed(viewOf(storage), storage.get());
+  return std::make_shared<StateBuffer>(kind, std::move(viewed), call);
+}
+
+std::shared_ptr<StateBuffer> StateBuffer::makeAlike() const {
+  return std::make_shared<StateBuffer>(kind, use()->makeAlike(), nullptr);
 }
 
 HostTensor StateBuffer::copyToHost() const {

@@ -3,6 +3,7 @@
 #define EPL_RUNTIME_SESSION_STATE_H
 
 #include "runtime/device/Device.h"
+#include "runtime/plan/model/Processes.h"
 #include "runtime/session/Call.h"
 #include "runtime/session/SlotLayout.h"
 #include "runtime/session/TensorType.h"
@@ -31,10 +32,12 @@ using RankDevices = std::vector<std::optional<uint32_t>>;
 struct StorageKind {
   /// What the ranks of one mesh hold: all, or some rows.
   struct Piece {
-    Piece(SlotLayout layout, RankDevices ranks);
+    /// `devices`: of all ranks, wherever they are.
+    Piece(SlotLayout layout, RankDevices ranks, std::vector<uint32_t> devices);
 
     SlotLayout layout;
     RankDevices ranks;
+    std::vector<uint32_t> devices;
     /// Of each rank: whether it is the first one here that has its elements, and so gives them.
     std::vector<bool> gives;
     /// Whether all elements are here.
@@ -52,12 +55,12 @@ struct StorageKind {
   bool operator==(const StorageKind &other) const;
 };
 
-/// A box of a tensor in the memory of a device that is here.
+/// A box of a tensor in the memory of a device.
 struct Shard {
   uint32_t device;
   Box box;
-  std::byte *data; ///< its first element
-  bool isFirst;    ///< whether none of the devices before this one, wherever they are, has the box
+  std::byte *data; ///< its first element; null if the device is elsewhere
+  uint32_t copy;   ///< how many devices before this one, wherever they are, have the box
 };
 
 /// The memory of one state: its block on every rank that is here. Whoever makes one fills it.
@@ -86,7 +89,8 @@ public:
   void copyFromHost(const std::byte *global);
   /// What is here.
   void copyToHost(std::byte *global) const;
-  /// All that is here, device by device. Throws Error for devices with memory of their own.
+  /// What all devices have, wherever they are, device by device. Throws Error for devices with memory of
+  /// their own.
   std::vector<Shard> shards() const;
   /// From storage that was made alike.
   void copyFrom(const Storage &other);
@@ -126,7 +130,8 @@ public:
     std::string name;
     TensorType type;
     std::optional<Sharding> sharding; ///< none if the state is on one of several meshes
-    bool isDivided = false;           ///< whether other processes have parts or copies of it
+    /// Who has which devices; none if no other process has parts or copies of it.
+    std::optional<Processes> processes;
   };
 
   StateBuffer(std::shared_ptr<const Kind> kind, std::shared_ptr<Storage> storage,
@@ -136,7 +141,9 @@ public:
   const std::string &name() const { return kind->name; }
   const TensorType &type() const { return kind->type; }
   const std::optional<Sharding> &sharding() const { return kind->sharding; }
-  bool isDivided() const { return kind->isDivided; }
+  bool isDivided() const { return kind->processes.has_value(); }
+  /// The process that has a device; 0 if it is this one alone.
+  uint32_t processOf(uint32_t device) const { return kind->processes ? kind->processes->of(device) : 0; }
 
   /// The call that makes the value; null for a value that came from the host.
   const std::shared_ptr<Call> &producer() const { return call; }
@@ -162,6 +169,13 @@ public:
   /// All that is here, device by device, after waiting, and what keeps it: nobody may write it, and while
   /// that lives no step writes it either. Throws Error as use does, and for devices with memory of their own.
   std::pair<std::vector<Shard>, std::shared_ptr<const void>> shards() const;
+  /// What all devices have, wherever they are; does not wait. Throws Error as shards does.
+  std::vector<Shard> allShards() const { return use()->shards(); }
+  /// The same value for somebody who reads it later: it stays when a step consumes this one, which then does
+  /// not write in place. Does not wait, and copies nothing. Throws Error as use does.
+  std::shared_ptr<StateBuffer> snapshot() const;
+  /// A value of the same kind whose elements are still to be written, by whoever asks for it.
+  std::shared_ptr<StateBuffer> makeAlike() const;
   /// Whether this process has all of it.
   bool isHere() const { return use()->isHere(); }
   /// A copy on the same devices, after waiting; throws Error as toHost does.

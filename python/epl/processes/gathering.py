@@ -55,7 +55,7 @@ def _list(kinds: list[Any]) -> str:
 def _gather_one(group: Group, array: Array) -> jax.Array:
     """Each box goes once to each process, from the first device that has it."""
     shards = array._read(array.buffer.shards)
-    own = [(box, np.array(data)) for _, box, data, is_first in shards if is_first]
+    own = [(box, np.array(data)) for _, box, data, copy in shards if copy == 0]
     whole = np.empty(array.shape, array.dtype)
     for parts in group.share(own, "a gather"):
         for box, data in parts:

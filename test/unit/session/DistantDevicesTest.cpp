@@ -109,7 +109,7 @@ TEST(DistantDevices, CannotHaveCollectivesOfTheProcess) {
 Storage onSecondRank(const TestPlan &plan) {
   SlotLayout layout(plan.plan, *plan.plan.slots[0], Topology(plan.plan));
   return Storage(std::make_shared<StorageKind>(
-      StorageKind{std::make_shared<CpuDevices>(), {{std::move(layout), {std::nullopt, 1}}}}));
+      StorageKind{std::make_shared<CpuDevices>(), {{std::move(layout), {std::nullopt, 1}, {0, 1}}}}));
 }
 
 TEST(Storage, CopiesWhatIsHere) {

@@ -106,6 +106,21 @@ TEST(SessionProcesses, HaveResultsThatAllHoldAndPartsOfOthers) {
     }
 }
 
+TEST(SessionProcesses, KnowWhatOthersHave) {
+  SessionsOfProcesses run(makePlan(2, 3), 2);
+  auto results = run.call(std::vector<std::vector<Argument>>(2, {integers({1, 2, 3, 4, 5, 6})}));
+  for (uint32_t process : {0, 1}) {
+    std::vector<Shard> all = std::get<std::shared_ptr<StateBuffer>>(results[process][0])->allShards();
+    ASSERT_EQ(all.size(), 2u);
+    for (uint32_t device : {0, 1}) {
+      EXPECT_EQ(all[device].device, device);
+      EXPECT_EQ(all[device].box.dims[0].begin, 3 * device);
+      EXPECT_EQ(all[device].data == nullptr, device != process);
+      EXPECT_EQ(all[device].copy, 0u);
+    }
+  }
+}
+
 TEST(SessionProcesses, SayThatOthersHaveParts) {
   SessionsOfProcesses run(makePlan(2, 3), 2);
   auto results = run.call(std::vector<std::vector<Argument>>(2, {integers({1, 2, 3, 4, 5, 6})}));

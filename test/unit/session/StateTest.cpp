@@ -50,6 +50,40 @@ TEST_F(StateTest, DonatedStateIsUpdatedInPlace) {
   EXPECT_FALSE(a2->isDonated());
 }
 
+TEST_F(StateTest, ASnapshotStaysWhenAStepConsumesTheValue) {
+  auto [a, b] = call(integers(zeros), integers(zeros));
+  const std::byte *memory = a->toHost().data;
+  Buffer snapshot = a->snapshot();
+  auto [a2, b2] = call(a, b);
+  EXPECT_EQ(values(a2), twos);
+  EXPECT_EQ(values(snapshot), ones);
+  EXPECT_EQ(snapshot->toHost().data, memory);
+  EXPECT_THROW(a->snapshot(), DonatedError);
+  snapshot = nullptr;
+  memory = a2->toHost().data;
+  EXPECT_EQ(call(a2, b2).first->toHost().data, memory); // in place again
+}
+
+TEST_F(StateTest, ANewValueIsWhatIsWrittenIntoItsShards) {
+  for (const Sharding &sharding : {Sharding{}, Sharding{{"data"}}}) {
+    Session other{makePlan(sharding), "cpu:2"};
+    for (const Buffer &value : {other.newState(0), other.newState(1)->makeAlike()}) {
+      {
+        auto [shards, owner] = value->shards();
+        EXPECT_EQ(shards.size(), 2u);
+        EXPECT_EQ(shards[1].copy, sharding.empty() ? 1u : 0u);
+        for (const Shard &shard : shards)
+          for (size_t i = 0; i < shard.box.dims[0].extent; ++i)
+            reinterpret_cast<int64_t *>(shard.data)[i] = int64_t(shard.box.dims[0].begin + i);
+      }
+      EXPECT_EQ(values(value), (std::vector<int64_t>{0, 1, 2, 3}));
+      Outcome outcome = other.call({value, integers(zeros)}, {true, true}, "train_step");
+      EXPECT_EQ(values(std::get<Buffer>(outcome.results[0])), (std::vector<int64_t>{1, 2, 3, 4}));
+    }
+  }
+  EXPECT_THAT([&] { session.newState(2); }, ThrowsMessage<Error>("slot 2 of the plan is no argument"));
+}
+
 TEST_F(StateTest, UseAfterDonationNamesTheCall) {
   auto [a, b] = call(integers(zeros), integers(zeros));
   call(a, b);
