@@ -1,8 +1,11 @@
 """EPL parallelizes a training step that is written for one device by a few `with` lines."""
 
 from epl import torch, versions
+from epl.adapters.orbax import teach_orbax
 from epl.array import Array
 from epl.bounds import bounded_while
+from epl.checkpoints.layout import layout_of
+from epl.checkpoints.manager import Checkpoints
 from epl.checks import check
 from epl.config import Config
 from epl.constraints import constrain
@@ -44,10 +47,13 @@ def __getattr__(name: str) -> str:
     raise AttributeError(f'module "{__name__}" has no attribute "{name}"')
 
 
+teach_orbax()
+
 __all__ = [
     "ArgumentError",
     "Array",
     "CheckError",
+    "Checkpoints",
     "CompileError",
     "CompileWarning",
     "Compiled",
@@ -79,6 +85,7 @@ __all__ = [
     "get_all_collections",
     "get_collection",
     "init",
+    "layout_of",
     "live_bytes",
     "load",
     "local_files",

@@ -1,0 +1,100 @@
+"""Checkpoints of orbax in a folder: saved and restored with EPL's handler of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import orbax.checkpoint as ocp
+from orbax.checkpoint import checkpoint_managers as managers
+
+from epl.adapters.orbax.handler import ArrayHandler
+from epl.checkpoints.paths import names, path_text
+from epl.checkpoints.restoring import Kind, match, put, wanted
+from epl.errors import StateError
+from epl.signature import is_key
+
+
+def open_manager(folder: Path, keep: int | None, best: str | None, mode: str) -> Any:
+    """What saves trees under numbers, and keeps the last `keep` and the best."""
+    policy = managers.LatestN(keep)
+    if best is not None:
+        best_one = managers.BestN(get_metric_fn=lambda metrics: metrics[best], reverse=mode == "min", n=1)
+        policy = managers.AnyPreservationPolicy([policy, best_one])
+    options = ocp.CheckpointManagerOptions(
+        preservation_policy=policy,
+        best_fn=None if best is None else lambda metrics: metrics[best],
+        best_mode=mode,
+    )
+    handler = ocp.PyTreeCheckpointHandler(type_handler_registry=_handlers())
+    return ocp.CheckpointManager(folder, options=options, item_handlers=handler)
+
+
+def _handlers() -> Any:
+    """Orbax's of all types, but for arrays."""
+    types = ocp.type_handlers.supported_types()
+    own = [
+        (each, ArrayHandler() if each is jax.Array else ocp.type_handlers.get_type_handler(each))
+        for each in types
+    ]
+    return ocp.type_handlers.create_type_handler_registry(*own)
+
+
+def save(manager: Any, number: int, tree: Any, metrics: dict[str, float] | None) -> None:
+    """Begins to save a tree."""
+    manager.save(number, args=ocp.args.PyTreeSave(tree), metrics=metrics, force=True)
+
+
+def restore(
+    manager: Any,
+    number: int,
+    place: str,
+    layout: Any,
+    only: str | Iterable[str] | None,
+    rename: Mapping[str, str] | None,
+) -> Any:
+    """What `Checkpoints.restore` gives, from checkpoint `number`; `place` is for messages."""
+    saved, tree = _saved(manager, number, place)
+    target = jax.tree.map(wanted, layout)
+    sources = match(place, target, {path: _kind(leaf) for path, leaf in saved.items()}, only, rename)
+    leaves = {path_text(names(path)): leaf for path, leaf in jax.tree.flatten_with_path(target)[0]}
+    by_source = {source: leaves[path] for path, source in sources.items()}
+    items = [by_source.get(path, ocp.PLACEHOLDER) for path in saved]
+    arguments = [_arguments(by_source[path]) if path in by_source else ocp.RestoreArgs() for path in saved]
+    read = manager.restore(
+        number,
+        args=ocp.args.PyTreeRestore(
+            item=jax.tree.unflatten(tree, items), restore_args=jax.tree.unflatten(tree, arguments)
+        ),
+    )
+    values = dict(zip(saved, jax.tree.leaves(read), strict=True))
+    return put(layout, {path: values[source] for path, source in sources.items()})
+
+
+def _saved(manager: Any, number: int, place: str) -> tuple[dict[str, Any], Any]:
+    """What orbax says of each array of a checkpoint, by path, and their tree."""
+    metadata = manager.item_metadata(number)
+    if not hasattr(metadata, "tree"):
+        raise StateError(f"{place} is no checkpoint of one tree: restore it with orbax")
+    paths, tree = jax.tree.flatten_with_path(metadata.tree)
+    return {path_text(names(path)): leaf for path, leaf in paths}, tree
+
+
+def _kind(metadata: Any) -> Kind:
+    dtype = getattr(metadata, "dtype", None)
+    return Kind(tuple(getattr(metadata, "shape", ())), None if dtype is None else np.dtype(dtype))
+
+
+def _arguments(leaf: Any) -> Any:
+    """How orbax restores a leaf."""
+    if isinstance(leaf, (jax.Array, jax.ShapeDtypeStruct)):
+        sharding = leaf.sharding or jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+        if is_key(leaf.dtype):  # orbax knows the kind of key
+            return ocp.ArrayRestoreArgs(restore_type=jax.Array, sharding=sharding)
+        return ocp.ArrayRestoreArgs(
+            restore_type=jax.Array, sharding=sharding, global_shape=leaf.shape, dtype=leaf.dtype
+        )
+    return ocp.RestoreArgs(restore_type=type(leaf), dtype=getattr(leaf, "dtype", None))

@@ -1,0 +1,235 @@
+"""`epl.Checkpoints`: the states of a training run in a folder, saved while training goes on."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from epl.adapters import orbax
+from epl.errors import ArgumentError, Error
+from epl.executable import PathLike
+from epl.processes import group
+from epl.values import as_integer
+
+_UNFINISHED = re.compile(r"(\d+)\.orbax-checkpoint-tmp.*")
+
+
+class Checkpoints:
+    """The checkpoints in a folder, one for each number of a step that was saved.
+
+    They are orbax's, with the names of the tree that was saved: orbax reads them without EPL, and EPL those
+    of orbax. All processes of a run make one and call its methods alike; each writes and reads its parts.
+
+        with epl.Checkpoints("run7", keep=3) as checkpoints:
+            if checkpoints.latest is not None:
+                state = checkpoints.restore(epl.layout_of(step.lower(*state, x, y), state))
+            ...
+            checkpoints.save(count, state)
+    """
+
+    def __init__(
+        self,
+        folder: PathLike,
+        *,
+        keep: int | None = None,
+        best: str | None = None,
+        mode: Literal["min", "max"] = "min",
+    ) -> None:
+        """Opens a folder, which is made if it is not there.
+
+        Args:
+          keep: how many of the last checkpoints stay; default all.
+          best: a name in the `metrics` of `save`: the checkpoint in which that is best stays, too.
+          mode: whether the smallest ("min") or the largest ("max") is best.
+
+        A save that did not finish is skipped, with a warning that names it.
+
+        Raises:
+          ArgumentError: for values that are none of these.
+          Error: if orbax is not installed, or JAX does not know of the run's other processes.
+        """
+        if keep is not None and (as_integer(keep) or 0) < 1:
+            raise ArgumentError(f"keep must be an integer of at least 1 or None, found {keep!r}")
+        if mode not in ("min", "max"):
+            raise ArgumentError(f'mode must be "min" or "max", found {mode!r}')
+        self.folder = Path(os.fspath(folder)).absolute()
+        self._best = best
+        self._saving: int | None = None  # the number of the save that may still run
+        self._unfinished = self._find_unfinished()
+        self._manager = _open(self.folder, keep, best, mode)
+
+    def _find_unfinished(self) -> list[Path]:
+        """The folders of saves that were cut off."""
+        if not self.folder.is_dir():
+            return []
+        found = sorted(path for path in self.folder.iterdir() if _UNFINISHED.fullmatch(path.name))
+        for path in found if group.speaks() else ():
+            warnings.warn(
+                f'"{path}" is of a save that did not finish: it is skipped',
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        return found
+
+    @property
+    def steps(self) -> list[int]:
+        """The numbers of the checkpoints, ascending; a save that runs is not among them."""
+        return sorted(self._guarded("cannot be read", self._manager.all_steps))
+
+    @property
+    def latest(self) -> int | None:
+        """The number of the last one; None if there is none."""
+        return max(self.steps, default=None)
+
+    @property
+    def best(self) -> int | None:
+        """The number of that with the best metric; None if there is none."""
+        if self._best is None:
+            raise ArgumentError("Checkpoints was not told by best= which metric is best")
+        found: int | None = self._guarded("cannot be read", self._manager.best_step)
+        return found
+
+    def save(self, step: int, tree: Any, *, metrics: Mapping[str, float] | None = None) -> None:
+        """Saves a tree behind the program, as it is now: later steps change nothing of it.
+
+        `epl.Array`s are written from where they are, each process its part; the next step copies what is
+        being saved instead of writing in place. What else is in the tree (arrays of JAX and NumPy, numbers)
+        is written by process 0. Waits for the save before, if it still runs.
+
+        Args:
+          step: the number, above that of all before.
+          tree: arrays and numbers.
+          metrics: numbers to be saved with it.
+
+        Raises:
+          ArgumentError: for a number that is not above the last one, or metrics without that named `best`.
+          Error: if the save before has failed, say for a full disk; or an array was donated or is lost.
+        """
+        number = as_integer(step)
+        if number is None or number < 0:
+            raise ArgumentError(f"step must be an integer of at least 0, found {step!r}")
+        self._wait_for_last()
+        if (latest := self.latest) is not None and number <= latest:
+            raise ArgumentError(f'step must be above {latest}, the last in "{self.folder}", found {number}')
+        if self._best is not None and self._best not in (metrics or {}):
+            found = ", ".join(metrics or {}) or "none"
+            raise ArgumentError(f'metrics must have "{self._best}", which says the best, found {found}')
+        plain = None if metrics is None else {name: float(value) for name, value in metrics.items()}
+        self._saving = number
+        self._guarded("was not saved", saving().save, self._manager, number, tree, plain)
+
+    def restore(
+        self,
+        layout: Any,
+        step: int | None = None,
+        *,
+        only: str | list[str] | tuple[str, ...] | None = None,
+        rename: Mapping[str, str] | None = None,
+    ) -> Any:
+        """A tree like `layout` with what was saved.
+
+        Leaves of `epl.layout_of` become `epl.Array`s as the step holds them: each process reads what its
+        devices have of them, and nothing is ever whole. An `epl.Array` stands for the layout that it has,
+        a `jax.Array` or `jax.ShapeDtypeStruct` for its sharding (default: JAX's first device), NumPy arrays
+        and Python numbers for such ones.
+
+        Args:
+          layout: the tree, as it was saved; containers of other types but the same names are fine.
+          step: which checkpoint; default the last.
+          only: paths ("params", "params/layer0"): what is not below them is not read, and stays in the
+            result as it is in `layout`. The checkpoint may have more than `layout` then.
+          rename: from paths in `layout` to those in the checkpoint, of arrays or of whole parts.
+
+        Raises:
+          ArgumentError: if there is no such checkpoint, or a path of `only` or `rename` is none of `layout`.
+          StateError: if the checkpoint has other paths, shapes or dtypes: names them.
+        """
+        self._wait_for_last()
+        number = self._number(step)
+        place = f'"{self.folder / str(number)}"'
+        what = f"cannot be restored at step {number}"
+        return self._guarded(what, saving().restore, self._manager, number, place, layout, only, rename)
+
+    def _number(self, step: int | None) -> int:
+        steps = self.steps
+        number = self.latest if step is None else as_integer(step)
+        if number is None or number not in steps:
+            present = ", ".join(map(str, steps)) or "none"
+            asked = "one" if step is None else f"step {step!r}"
+            raise ArgumentError(f'"{self.folder}" must have a checkpoint of {asked}, found {present}')
+        return number
+
+    def wait(self) -> None:
+        """Waits until all is on disk.
+
+        Raises:
+          Error: if a save has failed.
+        """
+        self._wait_for_last()
+
+    def _wait_for_last(self) -> None:
+        try:
+            self._guarded("was not saved", self._manager.wait_until_finished)
+        finally:
+            self._saving = None
+
+    def close(self) -> None:
+        """Waits, and lets go of the folder; raises what `wait` raises."""
+        try:
+            self._wait_for_last()
+        finally:
+            self._manager.close()
+
+    def __enter__(self) -> Checkpoints:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _guarded(self, what: str, action: Callable[..., Any], *args: Any) -> Any:
+        """Does something with orbax, whose errors are told as EPL's."""
+        try:
+            return action(*args)
+        except Error:
+            raise
+        except Exception as error:
+            which = self.folder if self._saving is None else self.folder / str(self._saving)
+            raise Error(f'"{which}" {what}: {_reason(error)}') from error
+
+
+def _reason(error: Exception) -> str:
+    """The first line of an error, of a group that of its first one."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def _open(folder: Path, keep: int | None, best: str | None, mode: str) -> Any:
+    present = group.current()
+    if present is not None and not present.jax_knows:
+        raise Error(
+            "JAX was in use before epl.init, and so does not know of the run's other processes, which "
+            "checkpoints need: call epl.init before anything of JAX is computed"
+        )
+    return saving().open_manager(folder, keep, best, mode)
+
+
+def saving() -> Any:
+    """The adapter of orbax, which is loaded when it is needed."""
+    try:
+        module = importlib.import_module("orbax.checkpoint")
+    except ImportError as error:
+        raise Error(
+            f"checkpoints need orbax ({error}): pip install orbax-checkpoint=={orbax.VERSION}"
+        ) from None
+    if problem := orbax.wrong_version(module):
+        raise Error(problem)
+    return importlib.import_module("epl.adapters.orbax.saving")
