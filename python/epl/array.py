@@ -166,6 +166,14 @@ class Array(jax.Array):
         """A copy on the same devices, which outlives the donation of this array."""
         return Array(self._read(self.buffer.copy), self.dtype, self.shape)
 
+    def snapshot(self) -> Array:
+        """The value for somebody who reads it later: it outlives the donation of this array.
+
+        Nothing is copied now, nor waited for; a step that consumes this array copies it, instead of writing
+        in place, while a snapshot lives.
+        """
+        return Array(self._read(self.buffer.snapshot), self.dtype, self.shape)
+
     def __copy__(self) -> Array:
         return self.copy()
 

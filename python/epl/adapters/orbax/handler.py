@@ -49,6 +49,7 @@ class ArrayHandler(hooks.ArrayHandler):  # type: ignore[misc]
         """Takes snapshots; gives what writes them."""
         if not any(map(_is_for_epl, values)):
             return await super().serialize(values, infos, args)
+        hooks.check_sizes(values, infos)
         own_args = [_with_chunks(arg) for arg in args or [ocp.SaveArgs()] * len(values)]
         keys = {
             info.name: str(jax.random.key_impl(value))
@@ -56,7 +57,7 @@ class ArrayHandler(hooks.ArrayHandler):  # type: ignore[misc]
             if isinstance(value, jax_hooks.KEY_TYPE)
         }
         plain = [_numbers(value) for value in values]
-        sources = [_source(self, value, info.name or "") for value, info in zip(plain, infos, strict=True)]
+        sources = [_source(self, value) for value in plain]
         first = jax.sharding.SingleDeviceSharding(jax.local_devices(backend="cpu")[0])
         shardings = [first if _is_for_epl(value) else value.sharding for value in plain]
 
@@ -102,10 +103,8 @@ def _with_chunks(arg: Any) -> Any:
     return dataclasses.replace(arg, chunk_byte_size=arg.chunk_byte_size or CHUNK_BYTES)
 
 
-def _source(handler: Any, value: Any, name: str) -> hooks.Source:
+def _source(handler: Any, value: Any) -> hooks.Source:
     """What gives this process's part of an array, taken now."""
-    if value.size == 0:
-        raise Error(f'"{name}" has no elements ({value.dtype}{list(value.shape)}), which orbax does not save')
     if isinstance(value, Array) and not (value.is_fully_addressable and jax.process_count() > 1):
         return _snapshot(value)
     if value.is_fully_addressable and jax.process_count() > 1:
@@ -123,8 +122,8 @@ def _alone(value: Any) -> hooks.Source:
 
 
 def _snapshot(value: Array) -> hooks.Source:
-    buffer = value._read(value.buffer.snapshot)
-    shape, dtype = value.shape, value.dtype
+    snapshot = value.snapshot()
+    shape, dtype, buffer = value.shape, value.dtype, snapshot.buffer
 
     def take() -> hooks.Written:
         held = buffer.all_shards()
@@ -132,7 +131,7 @@ def _snapshot(value: Array) -> hooks.Source:
         chunk = chunk_shape(shape, parts, dtype.itemsize)
         present = group.current()
         process = present.process if present is not None and buffer.is_divided else 0
-        memory = {box: data.view(dtype) for _, box, data, _ in value._read(buffer.shards)}
+        memory = {box: data.view(dtype) for _, box, data, _ in snapshot._read(buffer.shards)}
         own = []
         for writer, part in parts:
             if writer == process:

@@ -103,5 +103,8 @@ def read_spec(handler: Any, info: Any) -> dict[str, Any]:
     return spec
 
 
+check_sizes = jax_array_handlers.check_array_values
+"""Raises orbax's error for arrays without elements, given their infos."""
+
 Source = Callable[[], replica_slices.ReplicaSlices]
 """Gives what this process writes of an array, and waits for what makes it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,12 @@ import numpy as np
 import orbax.checkpoint as ocp
 from orbax.checkpoint import checkpoint_managers as managers
 
+from epl.adapters.jax import hooks
 from epl.adapters.orbax.handler import ArrayHandler
+from epl.array import Array
 from epl.checkpoints.paths import names, path_text
 from epl.checkpoints.restoring import Kind, match, put, wanted
-from epl.errors import StateError
+from epl.errors import ArgumentError, StateError
 from epl.signature import is_key
 
 
@@ -33,6 +36,7 @@ def open_manager(folder: Path, keep: int | None, best: str | None, mode: str) ->
     return ocp.CheckpointManager(folder, options=options, item_handlers=handler)
 
 
+@functools.cache
 def _handlers() -> Any:
     """Orbax's of all types, but for arrays."""
     types = ocp.type_handlers.supported_types()
@@ -40,12 +44,28 @@ def _handlers() -> Any:
         (each, ArrayHandler() if each is jax.Array else ocp.type_handlers.get_type_handler(each))
         for each in types
     ]
-    return ocp.type_handlers.create_type_handler_registry(*own)
+    return ocp.type_handlers.create_type_handler_registry(*own, (np.bool_, ocp.type_handlers.ScalarHandler()))
 
 
 def save(manager: Any, number: int, tree: Any, metrics: dict[str, float] | None) -> None:
-    """Begins to save a tree."""
-    manager.save(number, args=ocp.args.PyTreeSave(tree), metrics=metrics, force=True)
+    """Begins to save a tree, after all that can be wrong with it: orbax leaves threads behind if it fails."""
+    taken = jax.tree.map_with_path(_taken, tree)
+    manager.save(number, args=ocp.args.PyTreeSave(taken), metrics=metrics, force=True)
+
+
+def _taken(path: Any, leaf: Any) -> Any:
+    """A leaf as it is now, whatever a step does with it."""
+    name = path_text(names(path))
+    if not _handlers().has(type(leaf)):
+        raise ArgumentError(f'"{name}" must be an array, a number or a string, found {type(leaf).__name__}')
+    if getattr(leaf, "size", 1) == 0:
+        kind = f"{leaf.dtype}{list(leaf.shape)}"
+        raise ArgumentError(f'"{name}" has no elements ({kind}), and orbax saves no such arrays')
+    if isinstance(leaf, Array):
+        return leaf.snapshot()
+    if isinstance(leaf, hooks.KEY_TYPE) and isinstance(leaf._base_array, Array):
+        return hooks.key_wrapper(leaf.dtype)(leaf._base_array.snapshot())
+    return leaf
 
 
 def restore(
