@@ -6,6 +6,7 @@ from epl.array import Array
 from epl.bounds import bounded_while
 from epl.checkpoints.layout import layout_of
 from epl.checkpoints.manager import Checkpoints
+from epl.checkpoints.safetensors import load_safetensors, save_safetensors
 from epl.checks import check
 from epl.config import Config
 from epl.constraints import constrain
@@ -88,12 +89,14 @@ __all__ = [
     "layout_of",
     "live_bytes",
     "load",
+    "load_safetensors",
     "local_files",
     "local_slice",
     "parallelize",
     "per_micro_batch",
     "prefetch",
     "replicate",
+    "save_safetensors",
     "set_default_strategy",
     "split",
     "torch",

@@ -153,12 +153,12 @@ def test_a_part_is_restored_under_other_names(checkpoints: Checkpoints, state: d
     opened.save(1, state)
     opened.wait()
     fresh = jax.tree.map(np.zeros_like, {"model": state["params"], "head": np.zeros(3)})
-    restored = opened.restore(fresh, only=["model/w0", "model/b1"], rename={"model": "params"})
+    restored = opened.restore(fresh, only=["model.w0", "model.b1"], rename={"model": "params"})
     for name, found in restored["model"].items():
         expected = state["params"][name] if name in ("w0", "b1") else np.zeros_like(state["params"][name])
         np.testing.assert_array_equal(found, expected)
     assert restored["head"] is fresh["head"]
-    one = opened.restore({"x": state["params"]["w2"]}, only="x", rename={"x": "params/w2"})
+    one = opened.restore({"x": state["params"]["w2"]}, only="x", rename={"x": "params.w2"})
     np.testing.assert_array_equal(one["x"], state["params"]["w2"])
     assert isinstance(one["x"], epl.Array)
 
@@ -175,24 +175,24 @@ def test_what_does_not_fit_is_named(checkpoints: Checkpoints, state: dict[str, A
     for change, message in (
         (
             {"w0": np.zeros((12, 31), np.float32)},
-            r'"params/w0" is float32\[12,32\], expected float32\[12,31\]',
+            r'"params.w0" is float32\[12,32\], expected float32\[12,31\]',
         ),
         (
             {"w0": np.zeros((12, 32), np.float16)},
-            r'"params/w0" is float32\[12,32\], expected float16\[12,32\]',
+            r'"params.w0" is float32\[12,32\], expected float16\[12,32\]',
         ),
-        ({"w7": np.zeros(3)}, r'"params/w7" is not in it, expected float64\[3\], did you mean "params/w'),
-        ({"b0": 3}, r'"params/b0" is float32\[32\], expected number\[\]'),
+        ({"w7": np.zeros(3)}, r'"params.w7" is not in it, expected float64\[3\], did you mean "params.w'),
+        ({"b0": 3}, r'"params.b0" is float32\[32\], expected number\[\]'),
     ):
         with pytest.raises(epl.StateError, match=message):
             restore(change)
     del params["w1"]
     with pytest.raises(
-        epl.StateError, match=r'"params/w1" \(float32\[32,24\]\) has no place in the tree .*only='
+        epl.StateError, match=r'"params.w1" \(float32\[32,24\]\) has no place in the tree .*only='
     ):
         restore({})
-    with pytest.raises(epl.StateError, match='"params/w0", there "params/w9", is not in it'):
-        restore({}, only="params/w0", rename={"params/w0": "params/w9"})
+    with pytest.raises(epl.StateError, match=r'"params.w0", there "params.w9", is not in it'):
+        restore({}, only="params.w0", rename={"params.w0": "params.w9"})
     with pytest.raises(epl.ArgumentError, match="only names 'param', no path of the tree, did you mean"):
         restore({}, only="param")
     with pytest.raises(epl.ArgumentError, match="rename names 'w0', no path"):
@@ -226,9 +226,9 @@ def test_bad_arguments(checkpoints: Checkpoints, step: epl.Parallelized, state: 
         checkpoints().best  # noqa: B018
     empty = epl.parallelize(lambda s: s, state="s", devices=1, name="empty")(jnp.zeros((0, 3)))
     for leaf, message in (
-        (empty, r'"new/none" has no elements \(float32\[0, 3\]\)'),
-        (np.zeros(0), r'"new/none" has no elements \(float64\[0\]\)'),
-        (object(), '"new/none" must be an array, a number or a string, found object'),
+        (empty, r'"new.none" has no elements \(float32\[0, 3\]\)'),
+        (np.zeros(0), r'"new.none" has no elements \(float64\[0\]\)'),
+        (object(), '"new.none" must be an array, a number or a string, found object'),
     ):
         with pytest.raises(epl.ArgumentError, match=message):
             opened.save(9, {"new": {"none": leaf}}, metrics={"loss": 1.0})

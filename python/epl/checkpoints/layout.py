@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -152,8 +151,3 @@ def _placed(name: str, own: Any, given: Any) -> Any:
 def _texts(paths: Sequence[Path]) -> str:
     more = f" (and {len(paths) - 3} more)" if len(paths) > 3 else ""
     return ", ".join(f'"{path_text(path)}"' for path in paths[:3]) + more
-
-
-def elements(box: Box) -> int:
-    """How many elements a box has."""
-    return math.prod(end - begin for begin, end in box)

@@ -142,7 +142,7 @@ class Checkpoints:
         Args:
           layout: the tree, as it was saved; containers of other types but the same names are fine.
           step: which checkpoint; default the last.
-          only: paths ("params", "params/layer0"): what is not below them is not read, and stays in the
+          only: paths ("params", "params.layer0"): what is not below them is not read, and stays in the
             result as it is in `layout`. The checkpoint may have more than `layout` then.
           rename: from paths in `layout` to those in the checkpoint, of arrays or of whole parts.
 

@@ -84,3 +84,13 @@ def part_of(array: Any, origin: Box, box: Box) -> Any:
     """What lies in a box of an array that begins where `origin` does: a view, without dimensions too."""
     shifted = ((b - first, e - first) for (b, e), (first, _) in zip(box, origin, strict=True))
     return array[(*slices(tuple(shifted)), ...)]
+
+
+def contains(outer: Box, inner: Box) -> bool:
+    """Whether a box lies in another one."""
+    return all(b <= begin and end <= e for (b, e), (begin, end) in zip(outer, inner, strict=True))
+
+
+def elements(box: Box) -> int:
+    """How many elements a box has."""
+    return math.prod(end - begin for begin, end in box)

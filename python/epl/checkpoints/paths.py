@@ -20,5 +20,5 @@ def _name(key: Any) -> str:
 
 
 def path_text(path: Path) -> str:
-    """As users write it: `params/layer0/w`."""
-    return "/".join(path)
+    """As users write it: `params.layer0.w`."""
+    return ".".join(path)

@@ -88,7 +88,7 @@ def match(
 
 
 def _below(path: str, prefix: str) -> bool:
-    return path == prefix or path.startswith(f"{prefix}/")
+    return path == prefix or path.startswith(f"{prefix}.")
 
 
 def _chosen(kinds: Mapping[str, Kind], only: str | Iterable[str] | None) -> list[str]:
@@ -102,7 +102,7 @@ def _chosen(kinds: Mapping[str, Kind], only: str | Iterable[str] | None) -> list
 
 def _check_known(prefix: Any, kinds: Mapping[str, Kind], option: str) -> None:
     if not isinstance(prefix, str) or not any(_below(path, prefix) for path in kinds):
-        known = {"/".join(path.split("/")[: i + 1]) for path in kinds for i in range(path.count("/") + 1)}
+        known = {path[:end] for path in kinds for end, c in enumerate(f"{path}.") if c == "."}
         raise ArgumentError(f"{option} names {prefix!r}, no path of the tree{did_you_mean(prefix, known)}")
 
 

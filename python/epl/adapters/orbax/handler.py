@@ -22,10 +22,10 @@ import tensorstore as ts
 from epl.adapters.jax import hooks as jax_hooks
 from epl.adapters.orbax import hooks
 from epl.array import Array
-from epl.checkpoints.layout import Held, elements
-from epl.checkpoints.parts import chunk_shape, part_of, pieces, slices, written_parts
+from epl.checkpoints.layout import Held
+from epl.checkpoints.own_parts import own_parts
+from epl.checkpoints.parts import chunk_shape, elements, part_of, pieces, slices, written_parts
 from epl.errors import Error
-from epl.processes import group
 
 CHUNK_BYTES = 1 << 24
 """Of a piece of a file, at most: whoever reads a part of it has all of it in memory for a while."""
@@ -105,45 +105,28 @@ def _with_chunks(arg: Any) -> Any:
 
 def _source(handler: Any, value: Any) -> hooks.Source:
     """What gives this process's part of an array, taken now."""
-    if isinstance(value, Array) and not (value.is_fully_addressable and jax.process_count() > 1):
+    if isinstance(value, Array):
         return _snapshot(value)
-    if value.is_fully_addressable and jax.process_count() > 1:
-        return _alone(value)
-    found = hooks.of_jax(handler, value)
+    found = _alone(value) if _is_for_epl(value) else hooks.of_jax(handler, value)
     return lambda: found
 
 
-def _alone(value: Any) -> hooks.Source:
+def _alone(value: Any) -> Any:
     """An array that each process has by itself: process 0 writes its own."""
     box = tuple((0, extent) for extent in value.shape)
     parts = [(box, np.asarray(value))] if jax.process_index() == 0 else []
-    found = hooks.written(value.shape, value.dtype, value.shape, parts)
-    return lambda: found
+    return hooks.written(value.shape, value.dtype, value.shape, parts)
 
 
 def _snapshot(value: Array) -> hooks.Source:
     snapshot = value.snapshot()
-    shape, dtype, buffer = value.shape, value.dtype, snapshot.buffer
 
     def take() -> hooks.Written:
-        held = buffer.all_shards()
-        parts = written_parts(held)
-        chunk = chunk_shape(shape, parts, dtype.itemsize)
-        present = group.current()
-        process = present.process if present is not None and buffer.is_divided else 0
-        memory = {box: data.view(dtype) for _, box, data, _ in snapshot._read(buffer.shards)}
-        own = []
-        for writer, part in parts:
-            if writer == process:
-                box = next(box for box in memory if _contains(box, part))
-                own.append((part, part_of(memory[box], box, part)))
-        return hooks.written(shape, dtype, chunk, own)
+        parts = written_parts(snapshot.buffer.all_shards())
+        chunk = chunk_shape(snapshot.shape, parts, snapshot.itemsize)
+        return hooks.written(snapshot.shape, snapshot.dtype, chunk, own_parts(snapshot, parts))
 
     return take
-
-
-def _contains(outer: Any, inner: Any) -> bool:
-    return all(b <= begin and end <= e for (b, e), (begin, end) in zip(outer, inner, strict=True))
 
 
 async def _read(handler: Any, info: Any, held: Held, room: asyncio.Semaphore) -> jax.Array:
