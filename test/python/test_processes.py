@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import mpi
@@ -10,6 +11,7 @@ import mpi
 # Trains on every kind of layout, and says what all processes must say alike, digests of whole values too.
 TRAINING = """
     import hashlib
+    import os
 
     import jax
     import jax.numpy as jnp
@@ -20,6 +22,11 @@ TRAINING = """
 
     epl.init(devices="cpu:4")
     optimizer = optax.adam(1e-2)
+
+
+    def say(text):
+        with open(os.path.join(os.environ["SAID"], os.environ.get("OMPI_COMM_WORLD_RANK", "0")), "a") as file:
+            file.write(text + chr(10))
 
 
     def forward(apart, params, x):
@@ -66,7 +73,7 @@ TRAINING = """
             params, state, loss, h = step(params, state, x, y)
         whole = epl.gather((params, state, h))
         digest = hashlib.sha256(b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(whole)))
-        print("SAID", step, float(loss), digest.hexdigest(), flush=True)
+        say(f"{step} {float(loss)} {digest.hexdigest()}")
 """
 
 # What holds in two processes of two devices each.
@@ -153,20 +160,24 @@ TWO = """
 """
 
 
-def said(output: str) -> list[str]:
-    """What processes say, whose lines may come as one."""
-    return re.findall(r"SAID epl.parallelize.*? [0-9a-f]{64}", output)
+def run_and_read(
+    processes: int, code: str, folder: Path
+) -> tuple[subprocess.CompletedProcess[str], list[list[str]]]:
+    """What a script gives, and the lines that each process says: mpirun mixes what they print."""
+    said = folder / f"said by {processes}"
+    said.mkdir()
+    done = mpi.run(processes, mpi.write(folder / "script.py", code), SAID=str(said))
+    files = [said / str(process) for process in range(processes)]
+    return done, [file.read_text().splitlines() if file.exists() else [] for file in files]
 
 
 def test_several_processes_train_as_one(tmp_path: Path) -> None:
-    script = mpi.write(tmp_path / "train.py", TRAINING)
-    alone = mpi.run(1, script)
-    expected = said(alone.stdout)
+    alone, (expected,) = run_and_read(1, TRAINING, tmp_path)
     assert len(expected) == 5, alone.stderr
     for processes in (2, 4):
-        done = mpi.run(processes, script)
+        done, found = run_and_read(processes, TRAINING, tmp_path)
         assert done.returncode == 0, done.stderr
-        assert sorted(said(done.stdout)) == sorted(processes * expected)
+        assert found == processes * [expected]
 
 
 def test_a_process_has_its_part(tmp_path: Path) -> None:
@@ -190,6 +201,11 @@ MISTAKES = """
     x = np.ones((6, 4), np.float32)
 
 
+    def say(text):
+        with open(os.path.join(os.environ["SAID"], os.environ.get("OMPI_COMM_WORLD_RANK", "0")), "a") as file:
+            file.write(text + chr(10))
+
+
     def make(name, factor=1.0):
         def step(x):
             with epl.replicate():
@@ -202,7 +218,7 @@ MISTAKES = """
         try:
             action()
         except epl.Error as problem:
-            print(f"PROBLEM {what}: {problem}".replace(chr(10), " "), flush=True)
+            say(f"{what}: {problem}".replace(chr(10), " "))
         else:
             raise AssertionError(what)
 
@@ -233,11 +249,10 @@ PROBLEMS = {
 
 
 def test_what_differs_is_an_error_in_each_process(tmp_path: Path) -> None:
-    done = mpi.run(3, mpi.write(tmp_path / "mistakes.py", MISTAKES))
-    for what, parts in PROBLEMS.items():
-        found = re.findall(rf"PROBLEM {what}: (.*?)(?=PROBLEM|$)", done.stdout, re.M)
-        assert len(found) == 3, (what, done.stdout, done.stderr)
-        for problem in found:
+    done, found = run_and_read(3, MISTAKES, tmp_path)
+    for problems in found:
+        assert [problem.partition(":")[0] for problem in problems] == list(PROBLEMS), (problems, done.stderr)
+        for problem, parts in zip(problems, PROBLEMS.values(), strict=True):
             assert all(part in problem for part in parts), problem
     assert done.returncode == 1
     order = (
