@@ -11,9 +11,7 @@ from epl.checkpoints.parts import Box, contains, part_of, written_parts
 from epl.processes import group
 
 
-def own_parts(
-    array: Array, parts: list[tuple[int, Box]] | None = None
-) -> list[tuple[Box, np.ndarray[Any, Any]]]:
+def own_parts(array: Array, parts: list[tuple[int, Box]] | None = None) -> list[tuple[Box, Any]]:
     """Boxes of this process, and their elements: views, while which live no step works in that memory.
 
     Waits for the step that makes the array. Of an array that each process has by itself process 0 writes all.

@@ -1,0 +1,110 @@
+"""What each process of a run does in tests of checkpoints; the tests start them by mpirun."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import epl
+
+epl.init(devices="cpu:4")  # before JAX is used
+
+import jax  # noqa: E402
+
+from checkpoint_layouts import (  # noqa: E402
+    assert_same,
+    layout_of,
+    new_state,
+    numbers,
+    state_of,
+    trained,
+    tree_of,
+)
+from epl.processes import group  # noqa: E402
+
+
+def save(folder: Path, layouts: Sequence[str]) -> None:
+    """Saves after two steps while training goes on, and writes down what must be restored."""
+    for layout in layouts:
+        tree = tree_of(trained(layout, new_state(), 2))
+        expected = numbers(tree)
+        extra = {"host": jax.numpy.arange(3.0), "numpy": np.arange(4), "batch": 17}
+        with epl.Checkpoints(folder / layout) as checkpoints:
+            checkpoints.save(2, tree | extra)
+            later = numbers(trained(layout, state_of(tree), 2))
+        epl.save_safetensors(
+            folder / f"{layout}.safetensors", {"params": layout_of_saved(folder, layout)["params"]}
+        )
+        if group.speaks():
+            (folder / f"{layout}.pickle").write_bytes(pickle.dumps((expected, later)))
+
+
+def layout_of_saved(folder: Path, layout: str) -> Any:
+    with epl.Checkpoints(folder / layout) as checkpoints:
+        tree = layout_of(layout)
+        return checkpoints.restore(tree, only=list(tree))
+
+
+def restore(folder: Path, sources: Sequence[str], targets: Sequence[str]) -> None:
+    """Restores all that is saved into each of the layouts, and goes on from it in the same one."""
+    for source in sources:
+        expected, later = pickle.loads((folder / f"{source}.pickle").read_bytes())
+        for target in targets:
+            like = layout_of(target)
+            extra = {"host": jax.numpy.zeros(3), "numpy": np.zeros(4, int), "batch": 0}
+            with epl.Checkpoints(folder / source) as checkpoints:
+                restored = checkpoints.restore(like | extra)
+            assert list(restored["numpy"]) == list(range(4))
+            assert (list(restored["host"]), restored["batch"]) == ([0.0, 1.0, 2.0], 17)
+            assert_same(numbers({name: restored[name] for name in like}), expected)
+            params = epl.load_safetensors(folder / f"{source}.safetensors", {"params": like["params"]})
+            assert_same(numbers(params), {"params": expected["params"]})
+            if source == target:
+                assert_same(numbers(trained(target, state_of(restored), 2)), later)
+    if group.speaks():
+        print("restored", len(sources) * len(targets))
+
+
+def train_and_die(folder: Path, layout: str, victim: int) -> None:
+    """Saves after each step; dies in one of the saves if it is told to, goes on from the last one if not."""
+    state: Any = new_state()
+    with epl.Checkpoints(folder) as checkpoints:
+        begin = checkpoints.latest or 0
+        if begin:
+            state = state_of(checkpoints.restore(layout_of(layout)))
+        for count in range(begin + 1, 7):
+            state = trained(layout, state, 1)
+            checkpoints.save(count, tree_of(state))
+            present = group.current()
+            assert present is not None
+            if present.process == victim and count == 4:
+                while not list(folder.glob("4.orbax-checkpoint-tmp*/*")):
+                    time.sleep(0.001)
+                os.kill(os.getpid(), signal.SIGKILL)
+    final = numbers(tree_of(state))
+    if group.speaks():
+        print("began with", begin)
+        (folder / "final.pickle").write_bytes(pickle.dumps(final))
+
+
+def fill_disk(folder: Path) -> None:
+    """The disk is full in the background of a save: the next one is an error, in each process."""
+    import resource
+
+    tree = tree_of(trained("ZeRO v3", new_state(), 1))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, resource.RLIM_INFINITY))
+    checkpoints = epl.Checkpoints(folder)
+    with contextlib.suppress(epl.Error):
+        checkpoints.save(1, tree)
+        checkpoints.wait()
+        print("no error")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+    raise SystemExit(f"process {group.current().process} was told")  # type: ignore[union-attr]
