@@ -14,7 +14,6 @@ from typing import Any
 
 import jax
 import numpy as np
-import orbax.checkpoint as ocp
 from digits import initial_state, load_data, train_step
 
 import epl
@@ -57,19 +56,19 @@ class GlobalBatches:
 def train(folder: Path, devices: str, steps: int, every: int) -> None:
     """Trains up to global batch `steps`, saves after each `every`, and begins behind the last one saved."""
     step = epl.parallelize(train_step, state=("params", "opt_state"), batch=("x", "y"), devices=devices)
-    batches, state = epl.prefetch(GlobalBatches(load_data()[0])), initial_state()
-    with ocp.CheckpointManager(folder.resolve()) as checkpoints:
-        begin = checkpoints.latest_step()
-        if begin is not None:
-            like = jax.eval_shape(lambda: state)
-            state = checkpoints.restore(begin, args=ocp.args.StandardRestore(like))
-            batches.set_state(begin)
+    data, state = load_data()[0], initial_state()
+    batches = epl.prefetch(GlobalBatches(data))
+    with epl.Checkpoints(folder, keep=3) as checkpoints:
+        if checkpoints.latest is not None:
+            batch = [jax.ShapeDtypeStruct((BATCH, *array.shape[1:]), array.dtype) for array in data]
+            state = checkpoints.restore(epl.layout_of(step.lower(*state, *batch), state))
+            batches.set_state(checkpoints.latest)
         print(f"begins with global batch {batches.get_state()}")
         for x, y in itertools.islice(batches, max(0, steps - batches.get_state())):
             *state, loss = step(*state, x, y)
             count = batches.get_state()
             if count % every == 0 or count == steps:
-                checkpoints.save(count, args=ocp.args.StandardSave(state))
+                checkpoints.save(count, tuple(state))
                 print(f"batch {count}: loss {float(loss):.6f}", flush=True)
 
 
