@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from epl.array import Array
 from epl.checkpoints.parts import Box, contains, part_of, written_parts
 from epl.processes import group

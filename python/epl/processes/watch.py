@@ -53,7 +53,7 @@ class Watch:
         self._group = group
         self._service = service
         self._pid = os.getpid()
-        self._is_over = False
+        self._over = threading.Event()
         self._has_shown = False  # the user has seen why
         self._has_failed = False  # this process itself
         self._patience = Patience(group, client)
@@ -63,8 +63,10 @@ class Watch:
 
     def start(self) -> None:
         """Begins to watch."""
-        for work in (self._look_again, self._count_again):
-            threading.Thread(target=work, name="epl-watch", daemon=True).start()
+        works = (self._look_again, self._count_again)
+        self._threads = [threading.Thread(target=work, name="epl-watch", daemon=True) for work in works]
+        for thread in self._threads:
+            thread.start()
         self._show = sys.excepthook
         sys.excepthook = self._on_error
         atexit.register(self._end)
@@ -73,25 +75,25 @@ class Watch:
 
     def _look_again(self) -> None:
         """Looks for what others have left, and ends the process if it has to."""
-        while not self._is_over:
+        while not self._over.is_set():
             self._try(self._look)
             if self._group.failure is not None:
-                time.sleep(GRACE)
-                if not self._is_over:
+                self._over.wait(GRACE)
+                if not self._over.is_set():
                     self._end_hard()
-            time.sleep(PERIOD)
+            self._over.wait(PERIOD)
 
     def _count_again(self) -> None:
         """Looks who lives. The answer waits for all who live, be it that one is silent for a while."""
-        while not self._is_over:
+        while not self._over.is_set():
             self._try(self._count)
-            time.sleep(PERIOD)
+            self._over.wait(PERIOD)
 
     def _try(self, look: Callable[[], None]) -> None:
         try:
             look()
         except ConnectionError as error:
-            if not self._is_over:
+            if not self._over.is_set():
                 self._group.fail(f"the coordination service of the run does not answer: {error}")
 
     def _look(self) -> None:
@@ -170,8 +172,10 @@ class Watch:
         self._try(self._await_all)
         if self._group.failure is not None:
             self._end_hard()
-        self._is_over = True
+        self._over.set()
         self.client.close()
+        for thread in self._threads:  # one that asks the service must not come back when Python has ended
+            thread.join()
         self._group.finalize()  # all have closed
         if self._service is not None:
             self._service.end()
@@ -194,7 +198,7 @@ class Watch:
             time.sleep(PERIOD / 3)
 
     def _end_hard(self) -> None:
-        self._is_over = True
+        self._over.set()
         if not self._has_shown:
             print(f"epl: process {self._group.process} ends: {self._group.failure}", file=sys.stderr)
         if self._service is not None:
