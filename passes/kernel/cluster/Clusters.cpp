@@ -21,6 +21,9 @@
 using namespace mlir;
 using namespace mlir::epl;
 
+/// How many times as many ops a group may hold that reads nothing as large as what it makes.
+static constexpr int64_t kGenerating = 4;
+
 namespace {
 
 /// An op that belongs to a group.
@@ -50,8 +53,8 @@ private:
   void joinReaders();
   /// Joins the groups if they may.
   void tryJoin(unsigned a, unsigned b);
-  /// Whether the two are small enough to be one.
-  bool fits(unsigned a, unsigned b) const;
+  /// Whether the two, which share a nest, are small enough to be one.
+  bool fits(const Nest &nest, unsigned a, unsigned b) const;
   /// Whether each value that groups `a` and `b`, which share a nest, make and read is read where it is made.
   bool readsWhereMade(const Nest &nest, unsigned a, unsigned b) const;
   /// The node that makes what is read, if it does not come from outside of the block.
@@ -148,19 +151,24 @@ bool Grouping::readsWhereMade(const Nest &nest, unsigned a, unsigned b) const {
   });
 }
 
-bool Grouping::fits(unsigned a, unsigned b) const {
-  int64_t ops = 0;
+/// A group that makes all of its elements of less, as random bits are made of a key, may be larger: cut in
+/// two it would write and read tensors where it has none to read.
+bool Grouping::fits(const Nest &nest, unsigned a, unsigned b) const {
+  int64_t ops = 0, maxOps = kGenerating * limits.maxOps;
   llvm::SmallDenseSet<Value> operands;
   for (unsigned index : getNodes(a, b)) {
     const Node &node = nodes[index];
     node.op->walk([&](Operation *) { ++ops; });
     for (const Read &read : node.iteration.reads)
-      if (!isIn(findMaker(read), a, b))
+      if (!isIn(findMaker(read), a, b)) {
         operands.insert(read.source);
+        if (read.loops.size() >= nest.shape.size() && !nest.shape.empty())
+          maxOps = limits.maxOps;
+      }
     if (!llvm::all_of(parts.getUsers(index), [&](unsigned user) { return isIn(user, a, b); }))
       operands.insert(node.op->getResult(0));
   }
-  return ops <= limits.maxOps && int64_t(operands.size()) <= limits.maxOperands;
+  return ops <= maxOps && int64_t(operands.size()) <= limits.maxOperands;
 }
 
 void Grouping::tryJoin(unsigned a, unsigned b) {
@@ -168,7 +176,7 @@ void Grouping::tryJoin(unsigned a, unsigned b) {
   if (a == b || !refused.insert(std::minmax({a, b})).second)
     return;
   std::optional<Nest> nest = joinNests(nests[a], nests[b]);
-  if (!nest || !fits(a, b) || !readsWhereMade(*nest, a, b) || !parts.tryJoin(a, b))
+  if (!nest || !fits(*nest, a, b) || !readsWhereMade(*nest, a, b) || !parts.tryJoin(a, b))
     return;
   refused.clear();
   nests[a] = nests[b] = std::move(*nest); // the group has one of the numbers
