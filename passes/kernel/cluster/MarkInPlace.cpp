@@ -104,14 +104,18 @@ BlockArgument getUpdated(OpResult result, TaskOp task) {
   return {};
 }
 
-/// What a launch gains if its result replaces its input.
+/// What a launch gains if its result replaces its input: a state, or what nothing else reads, of its task or
+/// of another one.
 int64_t getVote(OpResult result, Value input, TaskOp task) {
   Value source = skipViews(input);
+  bool isLast = input == source && input.hasOneUse();
   auto argument = dyn_cast<BlockArgument>(source);
   if (!argument)
-    return input == source && input.hasOneUse() ? 1 : 0;
-  BlockArgument updated = getUpdated(result, task);
-  return updated && task.getInputs()[argument.getArgNumber()] == updated ? kUpdateVote : 0;
+    return isLast ? 1 : 0;
+  Value given = task.getInputs()[argument.getArgNumber()];
+  if (isa<BlockArgument>(given))
+    return given == getUpdated(result, task) ? kUpdateVote : 0;
+  return isLast && given.hasOneUse() ? 1 : 0;
 }
 
 /// Gives each result the input with the most votes that is still free.

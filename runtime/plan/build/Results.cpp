@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <optional>
 
 namespace epl::runtime {
 namespace {
@@ -146,9 +147,40 @@ private:
     if (value == storage)
       return;
     if (canTake(storage, value))
-      place[value] = storage;
+      take(storage, value);
     else
       plan.commands.push_back(makeCopyOf(slot, value, storage));
+  }
+
+  /// Has a value live in `storage`, and before it what its launch replaces in place by it, as far as nothing
+  /// touches the storage before that: what waits there for a sum, for example, takes no memory of its own.
+  void take(uint32_t storage, uint32_t value) {
+    int64_t before = last[storage]; // of what the caller gave
+    while (true) {
+      place[value] = storage;
+      std::optional<uint32_t> replaced = replacedBy(first[value], value);
+      if (!replaced || *replaced == storage || place[*replaced] != *replaced ||
+          rootOf(plan, *replaced) != *replaced || plan.buffers[*replaced]->slot >= 0 ||
+          last[*replaced] != int64_t(first[value]) || before >= int64_t(first[*replaced]))
+        return;
+      value = *replaced;
+    }
+  }
+
+  /// The input in whose place a command, if that is a launch, may write `value`: it reads it once, element by
+  /// element.
+  std::optional<uint32_t> replacedBy(size_t command, uint32_t value) const {
+    const plan::LaunchT *launch = plan.commands[command]->action.AsLaunch();
+    if (!launch || std::ranges::count(launch->buffers, value) != 1)
+      return std::nullopt;
+    const plan::KernelT &kernel = *plan.kernels[launch->kernel];
+    for (uint32_t output = 0; output < kernel.num_outputs; ++output)
+      if (launch->buffers[kernel.num_inputs + output] == value && kernel.in_place[output] >= 0)
+        if (uint32_t input = launch->buffers[size_t(kernel.in_place[output])];
+            std::ranges::count(launch->buffers, input,
+                               [&](uint32_t buffer) { return rootOf(plan, buffer); }) == 1)
+          return input;
+    return std::nullopt;
   }
 
   /// A copy that people find where the value is made.
@@ -167,22 +199,7 @@ private:
       return false;
     if (last[storage] < int64_t(first[value]))
       return true;
-    return last[storage] == int64_t(first[value]) && updatesInPlace(first[value], storage, value);
-  }
-
-  /// Whether the command is a launch that reads `storage` once and writes `value` over it, element by
-  /// element.
-  bool updatesInPlace(size_t command, uint32_t storage, uint32_t value) const {
-    const plan::LaunchT *launch = plan.commands[command]->action.AsLaunch();
-    auto root = [&](uint32_t buffer) { return rootOf(plan, buffer); };
-    if (!launch || std::ranges::count(launch->buffers, storage, root) != 1 ||
-        std::ranges::count(launch->buffers, value) != 1)
-      return false;
-    const plan::KernelT &kernel = *plan.kernels[launch->kernel];
-    for (uint32_t output = 0; output < kernel.num_outputs; ++output)
-      if (launch->buffers[kernel.num_inputs + output] == value)
-        return kernel.in_place[output] >= 0 && launch->buffers[size_t(kernel.in_place[output])] == storage;
-    return false;
+    return last[storage] == int64_t(first[value]) && replacedBy(first[value], value) == storage;
   }
 
   void dropUnusedBuffers() {

@@ -100,3 +100,62 @@ epl.kernel @rows fusion {
   } -> tensor<4xf32>
   epl.yield %0, %1 : tensor<4x8xf32>, tensor<4xf32>
 }
+
+// What another task makes is replaced where nothing else reads it: not where the caller gets it, too.
+func.func @tasks(%x: !v, %y: !v) -> (!v, !v, !v) {
+  %0:2 = epl.task <@tg0, forward> (%x, %y) : (!v, !v) -> (!v, !v) {
+  ^bb0(%lx: tensor<4xf32>, %ly: tensor<4xf32>):
+    %a = epl.launch @negate(%lx) : (tensor<4xf32>) -> tensor<4xf32>
+    %b = epl.launch @negate(%ly) : (tensor<4xf32>) -> tensor<4xf32>
+    epl.yield %a, %b : tensor<4xf32>, tensor<4xf32>
+  }
+  %1:2 = epl.task <@tg0, forward> (%0#0, %0#1) : (!v, !v) -> (!v, !v) {
+  ^bb0(%la: tensor<4xf32>, %lb: tensor<4xf32>):
+    %a = epl.launch @double(%la) : (tensor<4xf32>) -> tensor<4xf32>
+    %b = epl.launch @triple(%lb) : (tensor<4xf32>) -> tensor<4xf32>
+    epl.yield %a, %b : tensor<4xf32>, tensor<4xf32>
+  }
+  return %1#0, %1#1, %0#1 : !v, !v, !v
+}
+
+// CHECK-LABEL: epl.kernel @negate
+// CHECK: epl.yield
+// CHECK-NOT: in_place
+epl.kernel @negate fusion {
+^bb0(%x: tensor<4xf32>):
+  %e = tensor.empty() : tensor<4xf32>
+  %0 = linalg.generic {indexing_maps = [#i, #i], iterator_types = ["parallel"]} ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.negf %a : f32
+    linalg.yield %s : f32
+  } -> tensor<4xf32>
+  epl.yield %0 : tensor<4xf32>
+}
+
+// CHECK-LABEL: epl.kernel @double
+// CHECK: epl.yield
+// CHECK: {in_place = array<i32: 0>}
+epl.kernel @double fusion {
+^bb0(%x: tensor<4xf32>):
+  %e = tensor.empty() : tensor<4xf32>
+  %0 = linalg.generic {indexing_maps = [#i, #i], iterator_types = ["parallel"]} ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %a : f32
+    linalg.yield %s : f32
+  } -> tensor<4xf32>
+  epl.yield %0 : tensor<4xf32>
+}
+
+// CHECK-LABEL: epl.kernel @triple
+// CHECK: epl.yield
+// CHECK-NOT: in_place
+epl.kernel @triple fusion {
+^bb0(%x: tensor<4xf32>):
+  %e = tensor.empty() : tensor<4xf32>
+  %0 = linalg.generic {indexing_maps = [#i, #i], iterator_types = ["parallel"]} ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = math.exp %a : f32
+    linalg.yield %s : f32
+  } -> tensor<4xf32>
+  epl.yield %0 : tensor<4xf32>
+}

@@ -250,6 +250,26 @@ TEST(Results, AnUpdateThatMayNotWorkInPlaceIsCopied) {
   EXPECT_THAT(commandNames(maker.finish()), testing::ElementsAre("update", "copy w"));
 }
 
+/// What waits for a sum is in the place of the result that it is scaled to, if nothing else reads it then.
+TEST(Results, WhatAResultIsWrittenOverIsInItsPlace) {
+  for (bool isReadLater : {false, true}) {
+    PlanMaker maker;
+    uint32_t x = maker.argument("x", SlotRole::constant, 64);
+    uint32_t scaled = maker.slot("scaled", SlotRole::result, 64), r = maker.slot("r", SlotRole::result, 64);
+    uint32_t drawn = maker.buffer("drawn", 64), sum = maker.buffer("sum", 64);
+    uint32_t out = maker.buffer("out", 64), late = maker.buffer("late", 64);
+    maker.run("draw", {x}, {drawn});
+    maker.run("add", {drawn}, {sum});
+    maker.run("scale", {drawn, sum}, {out}, {0});
+    maker.run("last", {isReadLater ? drawn : sum}, {late});
+    maker.setResult(scaled, out);
+    maker.setResult(r, late);
+    plan::PlanT plan = maker.finish();
+    EXPECT_EQ(has(plan, "drawn"), isReadLater);
+    EXPECT_THAT(commandNames(plan), testing::ElementsAre("draw", "add", "scale", "last"));
+  }
+}
+
 /// States exchanged, an argument as a result, one value twice: each rank ends with the right bytes.
 TEST(Results, ArgumentsAndRepeatedValuesAreCopied) {
   plan::PlanT plan = copyPlan();

@@ -192,7 +192,7 @@ const Case tables[] = {
     {"BufferSizeIsNotItsSlots", training, [](PlanT &p) { p.buffers[2]->size = 128; },
      "buffer b2 \"x\" has 128 bytes, expected 64 as slot s2 \"x\" has on each rank"},
     {"ViewOfNoBuffer", viewsPlan, [](PlanT &p) { p.buffers[7]->view_of = 99; },
-     "buffer b7 \"row\" is a view of buffer 99 of 26"},
+     "buffer b7 \"row\" is a view of buffer 99 of 25"},
     {"ViewOfItself", viewsPlan, [](PlanT &p) { p.buffers[7]->view_of = 7; },
      "buffer b7 \"row\" is a view of buffer b7 \"row\", which is one, too"},
     {"ViewOfASlot", viewsPlan, [](PlanT &p) { p.buffers[7]->slot = 1; },
