@@ -199,8 +199,11 @@ LogicalResult EplDialect::verifyRegionResultAttribute(Operation *op, unsigned re
   if (name == kCallerPartsAttr && !isListOfArrays(attr.getValue()))
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index
                              << " is not a list of arrays of i64";
+  if (name == kWantedAttr && !isa<ShardingAttr>(attr.getValue()))
+    return op->emitOpError() << "attribute \"" << name << "\" of result " << index
+                             << " is not an #epl.sharding";
   const StringRef known[] = {kUpdatesAttr,    kNameAttr,     kHiddenAttr,  kCallerShapeAttr, kCallerPartsAttr,
-                             kCallerRowsAttr, kPositionAttr, kChannelAttr, kMessagesAttr};
+                             kCallerRowsAttr, kPositionAttr, kChannelAttr, kMessagesAttr,    kWantedAttr};
   if (!llvm::is_contained(known, name))
     return op->emitOpError() << "result " << index << " has an unknown attribute \"" << name
                              << "\", expected one of " << ArrayRef(known);

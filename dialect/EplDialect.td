@@ -71,6 +71,9 @@ def Epl_Dialect : Dialect {
     /// Argument attribute, in input: the sharding that the devices hold the argument in already, on a mesh
     /// that is named so for that. A preference: the step has that mesh and that sharding where both are possible.
     static constexpr llvm::StringLiteral kArrivesAttr = "epl.arrives";
+    /// Result attribute, in input: the sharding in which another step wants the value, on a mesh of the module. The
+    /// result has that sharding.
+    static constexpr llvm::StringLiteral kWantedAttr = "epl.wanted";
     /// Attribute of ops of a global program that is propagated: which factor of the op's rule each axis shards, a
     /// dictionary by the axes' names. An axis that shards none is not in it.
     static constexpr llvm::StringLiteral kFactorsAttr = "epl.factors";

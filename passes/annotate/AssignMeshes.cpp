@@ -13,10 +13,11 @@
 //
 // A task graph that replicates over several devices slices its batch over them, too, along "data2". Each axis
 // has its role. A module may bring its own mesh, for arguments that are sharded by hand, or that of an
-// earlier step, on which its arguments arrive (Arrivals.h).
+// earlier step, on which its arguments arrive (Arrivals.h). One that makes the states of another step brings
+// the meshes of that, and has a task graph of the name of each.
 //
-// Invariant in: at most one mesh. Invariant out: every task graph is on a mesh. Reference: EPL's nested data
-// parallelism, its automatic layout, and that of scopes that share devices.
+// Invariant in: no mesh, or those of a module that brings some. Invariant out: every task graph is on a mesh.
+// Reference: EPL's nested data parallelism, its automatic layout, and that of scopes that share devices.
 //
 //===----------------------------------------------------------------------===//
 
@@ -166,8 +167,9 @@ struct AssignMeshesPass : epl::impl::AssignMeshesPassBase<AssignMeshesPass> {
     if (MeshOp mesh = getArrivalMesh(module);
         mesh && !(sharesAll(taskgraphs) && canShare(mesh, taskgraphs, devices)))
       dropArrivals(module);
-    auto meshes = module.getOps<MeshOp>();
-    LogicalResult placed = !meshes.empty()         ? useMesh(*meshes.begin(), taskgraphs)
+    auto meshes = llvm::to_vector(module.getOps<MeshOp>());
+    LogicalResult placed = meshes.size() > 1       ? useMeshes(meshes, taskgraphs)
+                           : !meshes.empty()       ? useMesh(meshes.front(), taskgraphs)
                            : sharesAll(taskgraphs) ? createMesh(module, taskgraphs)
                                                    : createMeshes(module, taskgraphs);
     if (failed(placed))
@@ -242,6 +244,28 @@ private:
       return mesh.emitOpError() << "has " << mesh.getNumDevices() << " devices, expected "
                                 << int64_t(devices);
     putOn(mesh, taskgraphs);
+    return success();
+  }
+
+  /// Each task graph is on the mesh of its name.
+  LogicalResult useMeshes(ArrayRef<MeshOp> meshes, TaskGraphs taskgraphs) {
+    int64_t found = 0;
+    for (MeshOp mesh : meshes)
+      found += mesh.getNumDevices();
+    if (found != devices) {
+      MeshOp first = meshes.front();
+      return first.emitOpError() << "and " << meshes.size() - 1 << " others have " << found
+                                 << " devices, expected " << int64_t(devices);
+    }
+    for (TaskGraphOp taskgraph : taskgraphs) {
+      auto isNamed = [&](MeshOp mesh) { return taskgraph.getScopeName() == mesh.getSymName(); };
+      const MeshOp *own = llvm::find_if(meshes, isNamed);
+      if (own == meshes.end())
+        return emitError(taskgraph.getLoc())
+               << "scope \"" << taskgraph.getScopeName().value_or("") << "\" has the name of none of the "
+               << meshes.size() << " meshes that the module brings";
+      putOn(*own, taskgraph);
+    }
     return success();
   }
 

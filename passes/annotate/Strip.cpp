@@ -24,6 +24,8 @@ static void dropShardings(func::FuncOp func) {
   for (unsigned index = 0; index < func.getNumArguments(); ++index)
     for (StringRef name : {EplDialect::kShardingAttr, EplDialect::kArrivesAttr})
       func.removeArgAttr(index, name);
+  for (unsigned index = 0; index < func.getNumResults(); ++index)
+    func.removeResultAttr(index, StringAttr::get(func.getContext(), EplDialect::kWantedAttr));
   func.walk([](Operation *op) {
     for (StringRef name :
          {EplDialect::kShardingAttr, EplDialect::kPerMicroBatchAttr, EplDialect::kCheckpointAttr})

@@ -10,6 +10,7 @@
 
 #include "dialect/Bytes.h"
 #include "dialect/Loops.h"
+#include "dialect/Sharding.h"
 #include "dialect/Stages.h"
 #include "passes/annotate/Passes.h"
 
@@ -147,6 +148,20 @@ static LogicalResult verifyUpdate(func::FuncOp func, unsigned index, int64_t arg
   return success();
 }
 
+/// What another step wants is a whole value on a mesh of the module, and no state of this one.
+static LogicalResult verifyWanted(func::FuncOp func, unsigned index) {
+  auto wanted = func.getResultAttrOfType<ShardingAttr>(index, EplDialect::kWantedAttr);
+  if (!wanted)
+    return success();
+  std::string result = describe("result", index, func.getResultAttrDict(index));
+  if (func.getResultAttr(index, EplDialect::kUpdatesAttr))
+    return emitError(func.getLoc()) << result << " has \"" << EplDialect::kWantedAttr
+                                    << "\" and updates an argument, which has its own sharding";
+  if (wanted.isPartial())
+    return emitError(func.getLoc()) << result << " is wanted partial, expected it complete";
+  return verifySharding(func, wanted, cast<RankedTensorType>(func.getResultTypes()[index]), result);
+}
+
 static LogicalResult verifyResults(func::FuncOp func) {
   LogicalResult result = success();
   llvm::SmallDenseMap<int64_t, unsigned> updates;
@@ -158,8 +173,13 @@ static LogicalResult verifyResults(func::FuncOp func) {
     if (StringRef fault = getTensorFault(type); !fault.empty())
       emitResultError() << " has type " << type << ": " << fault;
     DictionaryAttr attrs = func.getResultAttrDict(index);
-    if (failed(verifyWritten(func, attrs, describe("result", index, attrs))))
+    // What another step wants so may be a part of the caller's tensor, as it is of an argument there.
+    bool isWanted = attrs && attrs.contains(EplDialect::kWantedAttr);
+    if (isWanted ? failed(verifyWanted(func, index))
+                 : failed(verifyWritten(func, attrs, describe("result", index, attrs)))) {
       result = failure();
+      continue;
+    }
     auto update = func.getResultAttrOfType<IntegerAttr>(index, EplDialect::kUpdatesAttr);
     if (!update)
       continue;

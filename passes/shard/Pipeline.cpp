@@ -32,6 +32,9 @@ void mlir::epl::buildPlacePipeline(OpPassManager &pm, const ShardOptions &option
   pm.addPass(createRematerializePass());
   pm.addPass(createRematerializeIterationsPass());
 
+  // What another step holds otherwise than whole is made so, before anything is said of how it is sharded.
+  pm.addPass(createRaiseArrangementsPass());
+
   // Constraints are checked while they name the dimensions that the user wrote; segments then rewrite both.
   // All seeds below see the expanded program.
   pm.addPass(createSeedConstraintsPass());
@@ -43,6 +46,7 @@ void mlir::epl::buildPlacePipeline(OpPassManager &pm, const ShardOptions &option
   pm.addPass(createSeedBatchPass());
   pm.addPass(createSeedIterationsPass());
   pm.addPass(createSeedLayoutsPass());
+  pm.addPass(createSeedResultsPass());
   pm.addPass(createSeedSplitPass({options.explainSplit}));
   pm.addPass(createSeedZeroPass({options.zero}));
   if (options.sequenceParallel)

@@ -29,6 +29,7 @@ from epl.errors import (
     UnsupportedError,
 )
 from epl.executable import Executable
+from epl.initialize import init_state
 from epl.input.parts import local_files, local_slice
 from epl.input.prefetch import prefetch
 from epl.merging import GraphKeys, add_to_collection, get_all_collections, get_collection
@@ -86,6 +87,7 @@ __all__ = [
     "get_all_collections",
     "get_collection",
     "init",
+    "init_state",
     "layout_of",
     "live_bytes",
     "load",

@@ -27,7 +27,14 @@ def leaves() -> Any:
     )
 
 
-def caller(session: Any, name: str, slots: Sequence[Any], kinds: Sequence[Any], hidden: Sequence[Any]) -> Any:
+def caller(
+    session: Any,
+    name: str,
+    slots: Sequence[Any],
+    kinds: Sequence[Any],
+    hidden: Sequence[Any],
+    kept: Sequence[bool],
+) -> Any:
     """What runs a step on leaves and gives its results (runtime/binding/Caller.h).
 
     Args:
@@ -36,8 +43,9 @@ def caller(session: Any, name: str, slots: Sequence[Any], kinds: Sequence[Any], 
       slots: the plan's results.
       kinds: of the results, for the user: `jax.ShapeDtypeStruct`s.
       hidden: buffers of the last arguments, which the user does not pass.
+      kept: of each result whether it stays on the devices, as states do.
     """
-    forms = [_form(slot, kind) for slot, kind in zip(slots, kinds, strict=True)]
+    forms = [_form(*result) for result in zip(slots, kinds, kept, strict=True)]
     return runtime.module().Caller(session, leaves(), Array, forms, list(hidden), name)
 
 
@@ -61,13 +69,13 @@ def signless(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return value.view(f"i{value.dtype.itemsize}") if value.dtype.kind == "u" else value
 
 
-def _form(slot: Any, kind: Any) -> tuple[Any, Any, Any, tuple[int, ...]]:
-    """What a result becomes, as runtime/binding/Caller.h has it: states stay on the devices."""
-    is_state, wrap = slot.updates >= 0, None
+def _form(slot: Any, kind: Any, kept: bool) -> tuple[Any, Any, Any, tuple[int, ...]]:
+    """What a result becomes, as runtime/binding/Caller.h has it: what is kept stays on the devices."""
+    wrap = None
     dtype = kind.dtype
     if is_key(dtype):
         wrap, dtype = hooks.key_wrapper(dtype), np.uint32
-    if is_state:
+    if kept:
         return None, wrap, np.dtype(dtype), slot.shape
     if slot.hidden and wrap is None:  # is looked at here, in every step: NumPy is quicker
         return functools.partial(_viewed, np.dtype(dtype)), None, dtype, slot.shape

@@ -40,6 +40,7 @@ class Executable:
         constants: Sequence[np.ndarray[Any, Any]] = (),
         kinds: Sequence[Any] | None = None,
         reported: Sequence[Report] = (),
+        keeps_results: bool = False,
     ) -> None:
         """Puts a plan on devices.
 
@@ -47,24 +48,26 @@ class Executable:
           constants: values of the slots that the caller does not pass (arrays that the step closed over).
           kinds: of the results, `jax.ShapeDtypeStruct`s, if not the plan's own.
           reported: what the hidden results say.
+          keeps_results: whether all results stay on the devices, as `epl.Array`s; else states do.
         """
         self.plan = plan
         self.name = name
         self._hidden = tuple(constants)
         self._group = group.current() if plan.devices > 1 else None
         if self._group is None:
-            self._session = guarded(runtime.module().Session, plan, devices)
+            self._session = guarded(runtime.module().Session, plan, devices, keeps_results=keeps_results)
         else:
-            self._session = self._group.open_session(plan, devices, name)
+            self._session = self._group.open_session(plan, devices, name, keeps_results)
         self._inputs = [slot for slot in plan.slots if slot.role != "result" and not slot.hidden]
         results = [slot for slot in plan.slots if slot.role == "result"]
+        kept = [slot.updates >= 0 or (keeps_results and not slot.hidden) for slot in results]
         self._reports = tuple(reported)
         self._returned = [slot for slot in results if not slot.hidden]
         first = len(self._inputs)
         uploaded = [self._session.state(first + i, signless(v)) for i, v in enumerate(self._hidden)]
         kinds = kinds or [jax.ShapeDtypeStruct(slot.shape, np.dtype(slot.dtype)) for slot in self._returned]
         kinds = [*kinds, *(kind for report in reported for kind in report.kinds)]
-        self._caller = caller(self._session, name, results, kinds, uploaded)
+        self._caller = caller(self._session, name, results, kinds, uploaded, kept)
 
     @property
     def layout(self) -> str:

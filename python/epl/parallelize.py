@@ -97,6 +97,11 @@ class Parallelized:
         spec, leaves = self._signature.bind(args, kwargs)
         return self._lower(spec, leaves, is_call=False)
 
+    @property
+    def newest(self) -> Lowered | None:
+        """The step as it was traced last; None if it was not traced yet."""
+        return next(reversed(self._lowered.values()), None)
+
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         """As the method of a class; `self` is a state, or a Python value if static_argnames has it."""
         return self if owner is None else types.MethodType(self, owner)
@@ -183,7 +188,7 @@ class Parallelized:
             arguments,
             results,
             name=signature.name,
-            place=_definition(signature.function),
+            place=definition(signature.function),
             default=default,
             debug=self._debug,
         )
@@ -342,8 +347,8 @@ def parallelize(
     return Parallelized(function, signature, own_devices, own_config, donate, debug)
 
 
-def _definition(function: Callable[..., Any]) -> Place:
-    """Where a step is defined."""
+def definition(function: Callable[..., Any]) -> Place:
+    """Where a step, or what makes its states, is defined."""
     plain = inspect.unwrap(function)
     while isinstance(plain, functools.partial):
         plain = plain.func

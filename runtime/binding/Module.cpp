@@ -16,6 +16,7 @@
 #include "runtime/session/Exchange.h"
 #include "runtime/session/Session.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -61,6 +62,53 @@ std::vector<Slot> slotsOf(const Plan &self) {
       slots.back().sharding.push_back(dim->axes);
   }
   return slots;
+}
+
+/// What one mesh of a plan has of a slot of the plan.
+struct HeldSlot {
+  uint32_t slot;
+  std::vector<int64_t> shape, callerShape;
+  std::vector<std::vector<std::string>> sharding;
+  std::vector<std::pair<uint32_t, std::vector<int64_t>>> callerParts;
+  std::optional<std::pair<int64_t, int64_t>> callerRows;
+};
+
+/// A mesh of a plan: its axes, where its ranks are, and what they hold.
+struct Mesh {
+  std::vector<std::pair<std::string, int64_t>> axes;
+  uint32_t first;
+  std::vector<uint32_t> strides;
+  std::vector<HeldSlot> slots;
+};
+
+HeldSlot heldOf(const plan::SlotT &slot, uint32_t index) {
+  HeldSlot held{index, slot.shape, slot.caller_shape, {}, {}, {}};
+  for (const auto &dim : slot.sharding)
+    held.sharding.push_back(dim->axes);
+  for (const auto &parts : slot.caller_parts)
+    held.callerParts.emplace_back(parts->dim, parts->extents);
+  if (slot.caller_rows)
+    held.callerRows = {slot.caller_rows->first(), slot.caller_rows->count()};
+  return held;
+}
+
+Mesh meshOf(const plan::PlanT &plan, uint32_t first, const std::vector<uint32_t> &strides,
+            const std::vector<uint32_t> *slots) {
+  Mesh mesh{{}, first, strides, {}};
+  for (const auto &axis : plan.axes)
+    mesh.axes.emplace_back(axis->name, axis->size);
+  for (uint32_t slot = 0; slot < plan.slots.size(); ++slot)
+    mesh.slots.push_back(heldOf(*plan.slots[slot], slots ? (*slots)[slot] : slot));
+  return mesh;
+}
+
+std::vector<Mesh> meshesOf(const Plan &self) {
+  if (self.plan->parts.empty())
+    return {meshOf(*self.plan, 0, {}, nullptr)};
+  std::vector<Mesh> meshes;
+  for (const auto &part : self.plan->parts)
+    meshes.push_back(meshOf(*part->plan, part->first, part->strides, &part->slots));
+  return meshes;
 }
 
 std::span<const uint8_t> bytesOf(const nb::bytes &bytes) {
@@ -221,6 +269,23 @@ void bindPlan(nb::module_ &module) {
           "share "
           "of each part).")
       .def_ro("sharding", &Slot::sharding, "The mesh axes that split each dimension of `sharded_shape`.");
+  nb::class_<HeldSlot>(module, "HeldSlot", "What a mesh has of an argument or a result of a step.")
+      .def_ro("slot", &HeldSlot::slot, "The index of the slot in `Plan.slots`.")
+      .def_ro("shape", &HeldSlot::shape, "Of what is split: `caller_shape` with segments or parts apart.")
+      .def_ro("sharding", &HeldSlot::sharding, "The mesh axes that split each dimension of `shape`.")
+      .def_ro("caller_shape", &HeldSlot::callerShape,
+              "As the caller sees it, of the rows that the mesh has; empty: `shape`.")
+      .def_ro(
+          "caller_parts", &HeldSlot::callerParts,
+          "(dim, extents): dimensions `dim` and `dim + 1` of `shape`, (shares, extent of one), are one of "
+          "parts of these extents for the caller, and each share has an equal piece of every part.")
+      .def_ro("caller_rows", &HeldSlot::callerRows,
+              "(first, count): which of the caller's `count` rows these are; None: all.");
+  nb::class_<Mesh>(module, "Mesh", "The devices of a step, or those of some of its stages.")
+      .def_ro("axes", &Mesh::axes, "Names and sizes, major first.")
+      .def_ro("first", &Mesh::first, "The device of its first rank.")
+      .def_ro("strides", &Mesh::strides, "Devices between neighbours along each axis; empty: it has all.")
+      .def_ro("slots", &Mesh::slots, "What it has, arguments first.");
   nb::class_<Plan>(module, "Plan", "What one step does on every device; verified.")
       .def_static(
           "load", [](const std::string &path) { return Plan(readPlan(path)); }, "path"_a,
@@ -238,6 +303,7 @@ void bindPlan(nb::module_ &module) {
           "check_cpu", [](const Plan &self) { checkCpuFeatures(self.plan->target_features); },
           "Raises an error that names what the code needs and this CPU lacks.")
       .def_prop_ro("slots", &slotsOf, "Arguments in order, then results in order.")
+      .def_prop_ro("meshes", &meshesOf, "Its meshes, one for each part.")
       .def_prop_ro("devices", [](const Plan &self) { return self.summary.devices; })
       .def_prop_ro(
           "device_string", [](const Plan &self) { return devicesText(*self.plan); },
@@ -390,12 +456,12 @@ void bindSession(nb::module_ &module) {
       .def(
           "__init__",
           [](Session *self, const Plan &plan, const std::string &devices,
-             std::shared_ptr<ProcessGroup> processes) {
-            new (self) Session(plan.plan, devices, Executor::shared(), std::move(processes));
+             std::shared_ptr<ProcessGroup> processes, bool keepsResults) {
+            new (self) Session(plan.plan, devices, Executor::shared(), std::move(processes), keepsResults);
           },
-          "plan"_a, "devices"_a, "processes"_a = nb::none(),
+          "plan"_a, "devices"_a, "processes"_a = nb::none(), "keeps_results"_a = false,
           "Loads a plan on devices, say \"cpu:2\", which are in this process or divided among all of a "
-          "group.")
+          "group. With `keeps_results` all results are StateBuffers.")
       .def("call", &call, "args"_a, "donate"_a, "name"_a, "waits"_a = false,
            "Queues a step: (results, call). Arguments in the order of the slots: StateBuffers or arrays of "
            "the\n"

@@ -27,12 +27,14 @@ static std::optional<StateBuffer::Sharding> shardingOf(const plan::PlanT &plan, 
 }
 
 Session::Session(const std::shared_ptr<const plan::PlanT> &plan, const std::string &devices,
-                 Executor &executor, std::shared_ptr<ProcessGroup> processes)
-    : Session(plan, openDevices(*plan, devices, std::move(processes)), executor) {}
+                 Executor &executor, std::shared_ptr<ProcessGroup> processes, bool keepsResults)
+    : Session(plan, openDevices(*plan, devices, std::move(processes)), executor, keepsResults) {}
 
-Session::Session(const std::shared_ptr<const plan::PlanT> &plan, Backend backend, Executor &executor)
-    : loaded(plan, backend, LocalRanks(*plan, backend.divide(*plan).ownDevices())), slots(loaded),
-      executor(executor), frame(loaded, std::min(loaded.ranks().numDevices(), executor.maxWorkers())) {
+Session::Session(const std::shared_ptr<const plan::PlanT> &plan, Backend backend, Executor &executor,
+                 bool keepsResults)
+    : loaded(plan, backend, LocalRanks(*plan, backend.divide(*plan).ownDevices())),
+      slots(loaded, keepsResults), executor(executor),
+      frame(loaded, std::min(loaded.ranks().numDevices(), executor.maxWorkers())) {
   for (uint32_t part = 0; part < loaded.numPrograms(); ++part)
     slotMemory.emplace_back(loaded, part, slots);
   std::optional<Processes> processes;

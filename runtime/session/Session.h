@@ -45,7 +45,8 @@ private:
   std::shared_ptr<Call> call;
 };
 
-/// A result: the new value of a state, or what no process has all of; or a tensor of the host.
+/// A result: the new value of a state, or what stays on the devices otherwise (`Slots::isKept`); or a tensor
+/// of the host.
 using Result = std::variant<std::shared_ptr<StateBuffer>, std::shared_ptr<HostResult>>;
 
 /// What a call gives at once: its results, not computed yet, in the order of the plan, and its handle.
@@ -61,11 +62,14 @@ public:
   /// Loads a verified plan on `devices` ("cpu:2"), which are in this process, or divided among all of
   /// `processes`. Throws Error as openDevices and LoadedPlan do. The executor must outlive the session and
   /// all that its calls gave. Processes make the same sessions in one order, and so they call them.
+  /// `keepsResults`: all results stay on the devices as StateBuffers: they are first values of another step's
+  /// states.
   Session(const std::shared_ptr<const plan::PlanT> &plan, const std::string &devices,
-          Executor &executor = Executor::shared(), std::shared_ptr<ProcessGroup> processes = nullptr);
+          Executor &executor = Executor::shared(), std::shared_ptr<ProcessGroup> processes = nullptr,
+          bool keepsResults = false);
   /// The same on devices that are open. Throws Error as LoadedPlan does.
   Session(const std::shared_ptr<const plan::PlanT> &plan, Backend backend,
-          Executor &executor = Executor::shared());
+          Executor &executor = Executor::shared(), bool keepsResults = false);
   /// Waits for all calls, but in a forked process, which has none that run.
   ~Session();
   Session(const Session &) = delete;

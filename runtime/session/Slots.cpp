@@ -4,7 +4,7 @@
 
 namespace epl::runtime {
 
-Slots::Slots(const LoadedPlan &plan) : plan(plan) {
+Slots::Slots(const LoadedPlan &plan, bool keepsResults) : plan(plan), keepsResults(keepsResults) {
   const auto &slots = plan.plan().slots;
   auto isResult = [](const auto &slot) { return slot->role == plan::SlotRole::result; };
   updates.assign(size_t(std::ranges::find_if(slots, isResult) - slots.begin()), -1);

@@ -16,7 +16,8 @@ public:
     uint32_t part, slot;
   };
 
-  explicit Slots(const LoadedPlan &plan);
+  /// `keepsResults`: all results stay on the devices, not only states.
+  explicit Slots(const LoadedPlan &plan, bool keepsResults = false);
 
   /// Slots that are arguments come first, then the results.
   size_t numArguments() const { return updates.size(); }
@@ -46,10 +47,10 @@ public:
   bool gives(PartSlot slot, uint32_t rank) const {
     return kinds[wholeSlot(slot)]->pieces[pieceOf(slot)].gives[rank];
   }
-  /// Whether what a call gives for a result stays in parts on the devices: a state, or what no process has
-  /// all of.
+  /// Whether what a call gives for a result stays in parts on the devices: a state, any result of a session
+  /// that keeps them, or what no process has all of. What the front end has added is for the host.
   bool isKept(size_t slot) const {
-    return plan.plan().slots[slot]->updates >= 0 ||
+    return plan.plan().slots[slot]->updates >= 0 || (keepsResults && !plan.plan().slots[slot]->hidden) ||
            (plan.ranks().numDevices() < plan.plan().devices && !kinds[slot]->isReplicated());
   }
 
@@ -73,6 +74,7 @@ private:
   };
 
   const LoadedPlan &plan;
+  bool keepsResults;
   std::vector<std::vector<Held>> parts; // of each part's slots
   std::vector<int32_t> updates;
   std::vector<std::shared_ptr<const StorageKind>> kinds; // of each slot

@@ -71,6 +71,12 @@ bool mlir::epl::isFloatState(BlockArgument argument) {
   return role && role.getValue() == "state" && type && isa<FloatType>(type.getElementType());
 }
 
+bool mlir::epl::hasWantedResults(func::FuncOp function) {
+  return llvm::any_of(llvm::seq(function.getNumResults()), [&](unsigned index) {
+    return function.getResultAttr(index, EplDialect::kWantedAttr) != nullptr;
+  });
+}
+
 BlockArgument mlir::epl::getUpdatedArgument(func::FuncOp function, unsigned result) {
   auto updates = function.getResultAttrOfType<IntegerAttr>(result, EplDialect::kUpdatesAttr);
   if (!updates || updates.getInt() < 0 || updates.getInt() >= function.getNumArguments())

@@ -59,6 +59,9 @@ bool isFloatState(BlockArgument argument);
 /// The argument that result `result` of the function updates, or null. They have one type.
 BlockArgument getUpdatedArgument(func::FuncOp function, unsigned result);
 
+/// Whether some result of the function is held by another step, which says how (`epl.wanted`).
+bool hasWantedResults(func::FuncOp function);
+
 /// Fails, with an error at the first `epl.reshard` that leaves something pending: only `epl-place` makes
 /// such.
 LogicalResult verifyNotPlaced(func::FuncOp function);

@@ -93,8 +93,15 @@ SmallVector<unsigned> MeshSignatures::getArgumentMeshes(BlockArgument argument) 
   return readers.empty() ? SmallVector<unsigned>{0} : readers;
 }
 
-/// An update is returned where its argument is, anything else where it is made.
+/// An update is returned where its argument is, what another step wants on a mesh is on that, anything else
+/// where it is made.
 unsigned MeshSignatures::getResultMesh(OpOperand &result) const {
+  func::FuncOp function = this->function; // whose attributes only a copy that is not const gives
+  if (auto wanted =
+          function.getResultAttrOfType<ShardingAttr>(result.getOperandNumber(), EplDialect::kWantedAttr)) {
+    auto isWanted = [&](MeshOp mesh) { return mesh.getSymName() == wanted.getMesh().getValue(); };
+    return llvm::find_if(assignment.getMeshes(), isWanted) - assignment.getMeshes().begin();
+  }
   if (BlockArgument updated = getUpdatedArgument(function, result.getOperandNumber()))
     return getArgumentMeshes(updated).front();
   if (auto argument = dyn_cast<BlockArgument>(result.get()))

@@ -94,6 +94,28 @@ def SplitMeshesPass : Pass<"epl-split-meshes", "::mlir::ModuleOp"> {
   }];
 }
 
+def RaiseArrangementsPass : Pass<"epl-raise-arrangements", "::mlir::ModuleOp"> {
+  let summary = "Has results made as they are arranged for another step";
+  let description = [{
+    Where results are what another step wants (`epl.wanted`), slices, reshapes and concatenations at their end are
+    taken of what makes them: an op whose result is sliced or reshaped is replaced by one that makes what is taken of
+    it, of operands that are sliced or reshaped so, up to what is smaller than what it makes.
+
+    ```mlir
+    %0 = linalg.generic {...} outs(%e : tensor<4x8xf32>) { ^bb0(%o: f32): %i = linalg.index 0 : index ... }
+    %1 = linalg.generic {...} ins(%0 : tensor<4x8xf32>) { ^bb0(%a: f32, ...): math.sin %a ... }
+    %2 = tensor.extract_slice %1[2, 0] [2, 8] [1, 1] : tensor<4x8xf32> to tensor<2x8xf32>
+    ```
+    ~~>
+    ```mlir
+    %0 = linalg.generic {...} outs(%e : tensor<2x8xf32>) { ^bb0(%o: f32): %i = linalg.index 0 : index; %j = arith.addi %i, %c2 ... }
+    %2 = linalg.generic {...} ins(%0 : tensor<2x8xf32>) { ^bb0(%a: f32, ...): math.sin %a ... }
+    ```
+  }];
+  let dependentDialects = ["EplDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def SimplifyBranchesPass : Pass<"epl-simplify-branches", "::mlir::ModuleOp"> {
   let summary = "Takes the known side of selections within a branch";
   let description = [{

@@ -83,6 +83,36 @@ def SeedLayoutsPass : Pass<"epl-seed-layouts", "::mlir::ModuleOp"> {
   let dependentDialects = ["EplDialect"];
 }
 
+def SeedResultsPass : Pass<"epl-seed-results", "::mlir::ModuleOp"> {
+  let summary = "Has results made in the parts that another step wants";
+  let description = [{
+    What `epl.wanted` says of a result becomes a constraint on it. That is followed to what the result is made of, by
+    the rules of the ops, and where it ends, at positions and constants, there is a constraint, too: so all that is
+    made of these, a mean of the result for example, is made in parts. A value that is wanted in two shardings is
+    made in both, and what is made of positions and constants by each of its readers.
+
+    ```mlir
+    func.func @main(%key: tensor<f32> {epl.role = "constant"})
+        -> (tensor<8xf32> {epl.wanted = #epl.sharding<@mesh, [{"model"} ]>}) {
+      %0 = linalg.generic {...} outs(%e : tensor<8xf32>) { ^bb0(%o: f32): %i = linalg.index 0 : index ... }
+      %1 = linalg.generic {...} ins(%0, %key : tensor<8xf32>, tensor<f32>) ...
+      return %1 : tensor<8xf32>
+    }
+    ```
+    ~~>
+    ```mlir
+    func.func @main(%key: tensor<f32> {epl.role = "constant"}) -> tensor<8xf32> {
+      %0 = linalg.generic {...} outs(%e : tensor<8xf32>) { ^bb0(%o: f32): %i = linalg.index 0 : index ... }
+      %1 = epl.constrain %0 to <[{"model"} ]> : tensor<8xf32>
+      %2 = linalg.generic {...} ins(%1, %key : tensor<8xf32>, tensor<f32>) ...
+      %3 = epl.constrain %2 to <[{"model"} ], whole = {"data"}> : tensor<8xf32>
+      return %3 : tensor<8xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["EplDialect"];
+}
+
 def SeedSplitPass : Pass<"epl-seed-split", "::mlir::ModuleOp"> {
   let summary = "Splits parameters over the axis \"model\", each along the dimension that costs least";
   let description = [{

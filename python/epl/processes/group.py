@@ -172,7 +172,7 @@ class Group:
                 )
         return [each for _, each in said]
 
-    def open_session(self, plan: Any, devices: str, name: str) -> Any:
+    def open_session(self, plan: Any, devices: str, name: str, keeps_results: bool = False) -> Any:
         """A session of a plan over all processes, of whose CPUs each has what the code needs.
 
         Raises:
@@ -186,7 +186,7 @@ class Group:
         for facts, found in zip(self.facts, self.share(problem, f"loading of step {name}"), strict=True):
             if found is not None:
                 raise Error(f'{found} (on host "{facts.host}"; EPL_CPU sets a level that all hosts have)')
-        session = _guarded(runtime.module().Session, plan, devices, self.members)
+        session = _guarded(runtime.module().Session, plan, devices, self.members, keeps_results)
         self._sessions.add(session)
         return session
 

@@ -382,3 +382,30 @@ func.func @main(%x: tensor<4x2xf32> {epl.role = "constant"}) -> tensor<4x2xf32> 
   %1 = epl.loop_stack <0, trip_count = 4, micro_batches = true> %0 : tensor<2xf32> -> tensor<4x2xf32>
   return %1 : tensor<4x2xf32>
 }
+
+// -----
+
+// expected-error@+2 {{result 0 has "epl.wanted" and updates an argument, which has its own sharding}}
+epl.mesh @mesh axes ["data"=2]
+func.func @main(%w: tensor<4xf32> {epl.role = "state"})
+    -> (tensor<4xf32> {epl.updates = 0 : i64, epl.wanted = #epl.sharding<@mesh, [{"data"}]>}) {
+  return %w : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+2 {{result 0 is wanted partial, expected it complete}}
+epl.mesh @mesh axes ["data"=2]
+func.func @main(%w: tensor<4xf32> {epl.role = "constant"})
+    -> (tensor<4xf32> {epl.wanted = #epl.sharding<@mesh, [{}], partial = sum{"data"}>}) {
+  return %w : tensor<4xf32>
+}
+
+// -----
+
+epl.mesh @mesh axes ["data"=3]
+// expected-error@+1 {{dimension 0 of result 0 of size 4 is not divisible by 3, the size of its axes}}
+func.func @main(%w: tensor<4xf32> {epl.role = "constant"})
+    -> (tensor<4xf32> {epl.wanted = #epl.sharding<@mesh, [{"data"}]>}) {
+  return %w : tensor<4xf32>
+}

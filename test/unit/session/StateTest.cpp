@@ -166,6 +166,28 @@ TEST_F(StateTest, StateIsMadeForArgumentsOnly) {
               ThrowsMessage<Error>("argument \"a\" is int64[1], expected int64[4]"));
 }
 
+/// What a step makes of nothing that is there yet is the first state of another one, which works in its
+/// place.
+TEST_F(StateTest, AResultThatIsKeptIsAState) {
+  TestPlan plan(2);
+  plan.slot(SlotRole::constant, "x", ElementType::i64, {4});
+  plan.slot(SlotRole::result, "a", ElementType::i64, {4});
+  plan.launch("increment", 4, {plan.slotBuffer(0), plan.slotBuffer(1)});
+  auto finished = plan.finish();
+  Session keeping(finished, "cpu:2", Executor::shared(), nullptr, /*keepsResults=*/true);
+  Outcome outcome = keeping.call({integers(zeros)}, {false}, "init");
+  ASSERT_TRUE(std::holds_alternative<Buffer>(outcome.results[0]));
+  Buffer first = std::get<Buffer>(outcome.results[0]);
+  EXPECT_EQ(values(first), ones);
+  auto [a, b] = call(first, integers(zeros));
+  EXPECT_TRUE(first->isDonated());
+  EXPECT_EQ(values(a), twos);
+
+  Session giving(finished, "cpu:2");
+  outcome = giving.call({integers(zeros)}, {false}, "init");
+  EXPECT_FALSE(std::holds_alternative<Buffer>(outcome.results[0]));
+}
+
 TEST_F(StateTest, AnEvaluationReadsStateWithoutConsumingIt) {
   TestPlan plan(2);
   plan.slot(SlotRole::state, "a", ElementType::i64, {4});

@@ -120,7 +120,12 @@ struct SeedSplit : epl::impl::SeedSplitPassBase<SeedSplit> {
     if (explain)
       explainSplit(program, axis, search.getKinds(), result, *constraints);
     auto isByHand = [&](BlockArgument argument) { return isSplit(argument, axis); };
-    if (search.getKinds().empty() && constraints->empty() && llvm::none_of(program.getArguments(), isByHand))
+    auto isSaid = [&](ConstrainOp constrain) {
+      return constrain.getConstraint().getDimOf(axis.getName()).value_or(-1) >= 0;
+    };
+    if (search.getKinds().empty() && constraints->empty() &&
+        llvm::none_of(program.getArguments(), isByHand) &&
+        llvm::none_of(program.getOps<ConstrainOp>(), isSaid))
       program.emitWarning() << "no parameter has a dimension that " << axis.getSize()
                             << " devices can split: every device computes all of it";
     return success();

@@ -368,3 +368,15 @@ def lower(stage: Any, platform: str, definition: Place) -> Any:
     caller = types.FunctionType(call.__code__.replace(**where), {}, closure=call.__closure__)
     with partial_eval.TracebackScope(), _lowering_step():
         return caller().compiler_ir("stablehlo")
+
+
+def pruned(closed: Any, used: Sequence[bool]) -> Any:
+    """A traced function that computes only those of its results that are used, of the same arguments."""
+    jaxpr, _ = partial_eval.dce_jaxpr(closed.jaxpr, list(used), instantiate=True)
+    return core.ClosedJaxpr(jaxpr, closed.consts)
+
+
+def evaluate(closed: Any, leaves: Sequence[Any]) -> list[Any]:
+    """The results of a traced function, whose operations stand in the scopes that are open."""
+    results: list[Any] = core.eval_jaxpr(closed.jaxpr, closed.consts, *leaves)
+    return results

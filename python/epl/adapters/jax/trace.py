@@ -48,11 +48,41 @@ class Argument:
 
 
 @dataclass(frozen=True)
+class Mesh:
+    """A mesh of devices that the step brings: axes, major first, and the devices of its ranks.
+
+    strides: devices between neighbours along each axis; none if it has all devices.
+    """
+
+    name: str
+    axes: tuple[tuple[str, int], ...]
+    first: int = 0
+    strides: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How another step wants a result: by which axes of which mesh each dimension of it is split.
+
+    position: of the caller's tensor among the results, of which this is `rows` (first, of how many), or all.
+    caller_shape: as the caller sees these; with `caller_parts`, (dimension, extents), in another order.
+    """
+
+    mesh: str
+    dims: tuple[tuple[str, ...], ...]
+    position: int
+    rows: tuple[int, int] | None = None
+    caller_shape: tuple[int, ...] = ()
+    caller_parts: tuple[tuple[int, tuple[int, ...]], ...] = ()
+
+
+@dataclass(frozen=True)
 class Result:
     """One result of the entry function; `updates` is the index of the state argument that it replaces."""
 
     name: str
     updates: int | None = None
+    wanted: Wanted | None = None
 
 
 @dataclass(frozen=True)
@@ -139,6 +169,7 @@ def lower(
     place: Place,
     default: Strategy | None = None,
     debug: bool = False,
+    meshes: Sequence[Mesh] = (),
 ) -> Program:
     """Lowers a traced step to linalg and annotates its entry function.
 
@@ -149,6 +180,7 @@ def lower(
       default: strategy of what stands in no scope.
       debug: whether what the step prints is among its hidden results; it is left out otherwise, with a
         warning.
+      meshes: on which results are wanted; with several, each has a scope of its name.
 
     Raises:
       UnsupportedError: for an operation that the compiler has no input form of.
@@ -165,7 +197,7 @@ def lower(
         reported = [report.name for report in hidden.reports for _ in report.kinds]
         _annotate(main_function(module), arguments, results, len(hidden.arguments), reported)
         _annotate_scopes(main_function(module), traced.scopes, default)
-        _add_mesh(module, arguments)
+        _add_meshes(module, meshes or _arrival_meshes(arguments))
         for attribute in list(module.operation.attributes):
             del module.operation.attributes[attribute]
         module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
@@ -222,15 +254,20 @@ def _annotate(
     function.attributes["res_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in attributes])
 
 
-def _add_mesh(module: ir.Module, arguments: Sequence[Argument]) -> None:
+def _arrival_meshes(arguments: Sequence[Argument]) -> list[Mesh]:
     """The mesh on which arguments arrive."""
     arrives = next((argument.arrives for argument in arguments if argument.arrives), None)
-    if arrives is None:
-        return
-    axes = [ir.Attribute.parse(f'#epl.axis<"{name}" = {size}>') for name, size in arrives.axes]
-    attributes = {"sym_name": ir.StringAttr.get(MESH), "axes": ir.ArrayAttr.get(axes)}
+    return [Mesh(MESH, arrives.axes)] if arrives else []
+
+
+def _add_meshes(module: ir.Module, meshes: Sequence[Mesh]) -> None:
     with ir.InsertionPoint.at_block_begin(module.body):
-        ir.Operation.create("epl.mesh", attributes=attributes)
+        for mesh in meshes:
+            axes = [ir.Attribute.parse(f'#epl.axis<"{name}" = {size}>') for name, size in mesh.axes]
+            attributes = {"sym_name": ir.StringAttr.get(mesh.name), "axes": ir.ArrayAttr.get(axes)}
+            if mesh.strides:
+                attributes |= {"first": _i64(mesh.first), "strides": _i64_array(mesh.strides)}
+            ir.Operation.create("epl.mesh", attributes=attributes)
 
 
 def _argument_attributes(argument: Argument) -> dict[str, ir.Attribute]:
@@ -241,15 +278,35 @@ def _argument_attributes(argument: Argument) -> dict[str, ir.Attribute]:
     if argument.batch_dim is not None:
         attributes["epl.batch_dim"] = _i64(argument.batch_dim)
     if argument.arrives is not None:
-        dims = ", ".join("{" + ", ".join(f'"{axis}"' for axis in dim) + "}" for dim in argument.arrives.dims)
-        attributes["epl.arrives"] = ir.Attribute.parse(f"#epl.sharding<@{MESH}, [{dims} ]>")
+        attributes["epl.arrives"] = _sharding(MESH, argument.arrives.dims)
     return attributes
+
+
+def _sharding(mesh: str, dims: Sequence[Sequence[str]]) -> ir.Attribute:
+    text = ", ".join("{" + ", ".join(f'"{axis}"' for axis in dim) + "}" for dim in dims)
+    return ir.Attribute.parse(f"#epl.sharding<@{mesh}, [{text} ]>")
 
 
 def _result_attributes(result: Result) -> dict[str, ir.Attribute]:
     attributes: dict[str, ir.Attribute] = {"epl.name": ir.StringAttr.get(result.name)}
     if result.updates is not None:
         attributes["epl.updates"] = _i64(result.updates)
+    return attributes | (_wanted_attributes(result.wanted) if result.wanted else {})
+
+
+def _wanted_attributes(wanted: Wanted) -> dict[str, ir.Attribute]:
+    attributes: dict[str, ir.Attribute] = {
+        "epl.wanted": _sharding(wanted.mesh, wanted.dims),
+        "epl.position": _i64(wanted.position),
+    }
+    if wanted.rows is not None:
+        attributes["epl.caller_rows"] = _i64_array(wanted.rows)
+    if wanted.caller_shape:
+        attributes["epl.caller_shape"] = _i64_array(wanted.caller_shape)
+    if wanted.caller_parts:
+        extents = dict(wanted.caller_parts)
+        parts = [_i64_array(extents.get(dim, ())) for dim in range(len(wanted.dims))]
+        attributes["epl.caller_parts"] = ir.ArrayAttr.get(parts)
     return attributes
 
 
@@ -283,3 +340,7 @@ def _scope(strategy: Strategy) -> str:
 
 def _i64(value: int) -> ir.IntegerAttr:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
+
+
+def _i64_array(values: Sequence[int]) -> ir.Attribute:
+    return ir.DenseI64ArrayAttr.get(list(values))
