@@ -36,6 +36,14 @@ def call_overhead(effort: Effort) -> Iterator[table.Row]:
         yield table.Row(**found)
 
 
+def checkpoints(effort: Effort) -> Iterator[table.Row]:
+    """Saves and restores, in a process of its own."""
+    program = Path(__file__).parent / "checkpoints.py"
+    arguments = ["--rounds", str(effort.rounds)] + (["--megabytes=16"] if effort.quick else [])
+    for found in native.lines(sys.executable, str(program), *arguments):
+        yield table.Row(**found)
+
+
 def factorizations(effort: Effort) -> Iterator[table.Row]:
     """Factorizations of a matrix on one core, in a process of its own."""
     program = Path(__file__).parent / "factorizations.py"
@@ -79,6 +87,7 @@ def groups() -> dict[str, Group]:
     result["executor"] = native.executor
     result["plan growth"] = native.growth
     result["call"] = call_overhead
+    result["checkpoints"] = checkpoints
     result["factorizations"] = factorizations
     return result
 

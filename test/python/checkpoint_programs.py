@@ -31,8 +31,9 @@ from checkpoint_layouts import (  # noqa: E402
 from epl.processes import group  # noqa: E402
 
 
-def save(folder: Path, layouts: Sequence[str]) -> None:
+def save(path: str, layouts: Sequence[str]) -> None:
     """Saves after two steps while training goes on, and writes down what must be restored."""
+    folder = Path(path)
     for layout in layouts:
         tree = tree_of(trained(layout, new_state(), 2))
         expected = numbers(tree)
@@ -53,8 +54,9 @@ def layout_of_saved(folder: Path, layout: str) -> Any:
         return checkpoints.restore(tree, only=list(tree))
 
 
-def restore(folder: Path, sources: Sequence[str], targets: Sequence[str]) -> None:
+def restore(path: str, sources: Sequence[str], targets: Sequence[str]) -> None:
     """Restores all that is saved into each of the layouts, and goes on from it in the same one."""
+    folder = Path(path)
     for source in sources:
         expected, later = pickle.loads((folder / f"{source}.pickle").read_bytes())
         for target in targets:
@@ -73,8 +75,9 @@ def restore(folder: Path, sources: Sequence[str], targets: Sequence[str]) -> Non
         print("restored", len(sources) * len(targets))
 
 
-def train_and_die(folder: Path, layout: str, victim: int) -> None:
+def train_and_die(path: str, layout: str, victim: int) -> None:
     """Saves after each step; dies in one of the saves if it is told to, goes on from the last one if not."""
+    folder = Path(path)
     state: Any = new_state()
     with epl.Checkpoints(folder) as checkpoints:
         begin = checkpoints.latest or 0
@@ -95,8 +98,9 @@ def train_and_die(folder: Path, layout: str, victim: int) -> None:
         (folder / "final.pickle").write_bytes(pickle.dumps(final))
 
 
-def fill_disk(folder: Path) -> None:
+def fill_disk(path: str) -> None:
     """The disk is full in the background of a save: the next one is an error, in each process."""
+    folder = Path(path)
     import resource
 
     tree = tree_of(trained("ZeRO v3", new_state(), 1))
@@ -108,3 +112,39 @@ def fill_disk(folder: Path) -> None:
         print("no error")
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
     raise SystemExit(f"process {group.current().process} was told")  # type: ignore[union-attr]
+
+
+def keep(params: Any, x: jax.Array) -> Any:
+    with epl.replicate():
+        return jax.tree.map(lambda w: w * 2 + x[0, 0], params)
+
+
+def _large(level: str) -> tuple[epl.Parallelized, dict[str, jax.ShapeDtypeStruct], Any]:
+    """A step of 1 GiB of states, what these are, and a batch."""
+    step = epl.parallelize(
+        keep, state="params", batch="x", devices="cpu:4", config={"zero.level": level}, name="keep"
+    )
+    kinds = {f"w{i}": jax.ShapeDtypeStruct((8192, 4096), np.float32) for i in range(8)}
+    return step, kinds, np.zeros((4, 1), np.float32)
+
+
+def save_large(path: str) -> None:
+    step, kinds, x = _large("v3")
+    random = np.random.default_rng(0)  # which no compression makes smaller
+    params = {name: random.random(kind.shape, np.float32) for name, kind in kinds.items()}
+    with epl.Checkpoints(path) as checkpoints:
+        checkpoints.save(1, step(params, x))
+
+
+def restore_large(path: str) -> None:
+    """Prints how much more memory than its part of the state a restore takes at its peak."""
+    import resource
+
+    step, kinds, x = _large("v3")
+    layout = epl.layout_of(step.lower(kinds, x), kinds)
+    with epl.Checkpoints(path) as checkpoints:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        restored = checkpoints.restore(layout)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    own = sum(data.nbytes for leaf in restored.values() for *_, data, _ in leaf.buffer.shards())
+    print(f"peak {peak * 1024 / own:.3f} of {own >> 20} MiB")

@@ -142,7 +142,7 @@ def _together(target: Path, action: Callable[[], Any]) -> None:
     except OSError as error:
         problem = f'cannot write "{target}": {error.strerror}'
     present = group.current()
-    said = [problem] if present is None else present.share(problem, "a save of safetensors")
+    said = [problem] if present is None else present.share(problem, f"the saving of {target}")
     if found := next((each for each in said if each is not None), None):
         raise Error(found)
 

@@ -27,10 +27,10 @@ from epl.checkpoints.own_parts import own_parts
 from epl.checkpoints.parts import chunk_shape, elements, part_of, pieces, slices, written_parts
 from epl.errors import Error
 
-CHUNK_BYTES = 1 << 24
+CHUNK_BYTES = 1 << 23
 """Of a piece of a file, at most: whoever reads a part of it has all of it in memory for a while."""
 
-READ_BYTES = 1 << 25
+READ_BYTES = 1 << 24
 """That a restore has in memory beside the new state, about."""
 
 
