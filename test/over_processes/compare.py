@@ -78,9 +78,13 @@ def compare(plan: Any, group: Any) -> str | None:
 def main() -> int:
     """Compares all plans of a folder; the number of those that differ."""
     group = _epl_mpi.open_group()
-    wrong = count = 0
+    wrong = count = refused = 0
     for path in sorted(Path(sys.argv[1]).glob("*.eplan")):
-        plan = _epl_runtime.Plan.load(str(path))
+        try:
+            plan = _epl_runtime.Plan.load(str(path))
+        except _epl_runtime.Error:  # tests of the front end have compilers that write anything
+            refused += 1
+            continue
         if plan.devices == 1 or plan.devices % group.num_processes:
             continue
         count += 1
@@ -88,7 +92,7 @@ def main() -> int:
             wrong += 1
             print(f"{path.name} ({plan.layout}), process {group.process}: {difference}", flush=True)
     if group.process == 0:
-        print(f"{count} plans over {group.num_processes} processes", flush=True)
+        print(f"{count} plans over {group.num_processes} processes, {refused} files are none", flush=True)
     _epl_mpi.finalize()
     return min(wrong, 1)
 

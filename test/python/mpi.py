@@ -8,6 +8,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+from epl.processes import launch as launch_program
 from over_processes.launching import environment_of, mpirun
 
 SECONDS = 120.0
@@ -28,7 +29,7 @@ def launch(*arguments: str) -> subprocess.CompletedProcess[str]:
     """What `epl-launch` gives with these arguments."""
     environment = environment_of(PYTHONPATH=os.pathsep.join(sys.path), EPL_CACHE_DIR="")
     return subprocess.run(
-        ["epl-launch", *arguments],
+        [sys.executable, launch_program.__file__, *arguments],
         env=environment,
         capture_output=True,
         text=True,

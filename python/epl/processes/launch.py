@@ -1,7 +1,8 @@
 """`epl-launch`: starts a script in several processes by mpirun, and again if they fail.
 
-It imports nothing of EPL, so that it starts at once. Its flags are those of EPL's launcher. Each line that a
-process writes has the process's number before it; with `--log_dir` it is in a file of that process, too.
+It imports nothing of EPL to start a script, so that it does so at once. Its flags are those of EPL's
+launcher. Each line that a process writes has the process's number before it; with `--log_dir` it is in a file
+of that process, too.
 
     epl-launch -n 4 python train.py
     epl-launch --num_workers 4 --restarts 3 train.py --epochs 10
@@ -22,7 +23,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 _TAG = re.compile(r"\[\d+,(\d+)\]<(?:stdout|stderr)>:")
 _PAUSE_SECONDS = 1.0  # before a restart
@@ -57,6 +58,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--restarts", type=int, default=0, help="how often to start again after a failure")
     parser.add_argument("--log_dir", type=Path, help="a folder for a file of what each process writes")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="a script, or a program, and its arguments")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version of EPL")
     found = parser.parse_args(arguments)
     if not found.command:
         parser.error("no script to start")
@@ -68,6 +70,16 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     if not 0 <= found.machine_rank < max(1, len(hosts)):
         parser.error(f"--machine_rank {found.machine_rank} is none of {len(hosts)} machines")
     return found
+
+
+class _Version(argparse.Action):
+    """Loads EPL, which knows its version, if that is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from epl import versions
+
+        print(f"{parser.prog} {versions.version()}")
+        parser.exit()
 
 
 def _positive(text: str) -> int:
