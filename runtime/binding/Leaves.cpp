@@ -78,7 +78,7 @@ bool Leaves::describeKey(nb::handle leaf, std::string &text) const {
   nb::object generator = attribute(leaf, kImpl);
   const PyObject *pointer = generator.ptr();
   std::string described = "k";
-  described.append(reinterpret_cast<const char *>(&pointer), sizeof pointer);
+  described.append(reinterpret_cast<const char *>(&pointer), sizeof(const PyObject *));
   if (!describeArray(baseArray(leaf), described))
     return false;
   text += described;

@@ -188,6 +188,7 @@ nb::object arrayOf(const Shard &shard, const TensorType &type, const std::shared
 
 nb::tuple boundsOf(const Box &box) {
   std::vector<std::pair<size_t, size_t>> bounds;
+  bounds.reserve(box.dims.size());
   for (const Box::Range &range : box.dims)
     bounds.emplace_back(range.begin, range.begin + range.extent);
   return tupleOf(bounds);

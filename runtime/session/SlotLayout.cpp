@@ -17,15 +17,17 @@ SlotLayout::SlotLayout(const plan::PlanT &plan, const plan::SlotT &slot, const T
     for (const std::string &name : dim->axes)
       splits[axisIndex(plan, name)] = true;
   std::map<std::vector<int64_t>, uint32_t> firsts; // by the coordinates on the axes that split the slot
+  blocks.reserve(topology.size());
+  rankBoxes.reserve(topology.size());
   for (uint32_t rank = 0; rank < topology.size(); ++rank) {
     std::span<const int64_t> coordinates = topology.coordinates(rank);
     blocks.push_back(allBytes == 0 ? std::vector<Block>(1)
                                    : blocksOf(slot, rangesOf(plan, slot, coordinates)));
     rankBoxes.push_back(boxesOf(plan, slot, coordinates));
     contiguous &= blocks[rank].size() == 1 && blocks[rank].front().loops.empty();
-    std::vector<int64_t> own;
+    std::vector<int64_t> own(splits.size());
     for (size_t axis = 0; axis < splits.size(); ++axis)
-      own.push_back(splits[axis] ? coordinates[axis] : 0);
+      own[axis] = splits[axis] ? coordinates[axis] : 0;
     alike[rank] = firsts.emplace(std::move(own), rank).first->second;
   }
 }

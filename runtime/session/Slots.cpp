@@ -37,6 +37,7 @@ RankDevices Slots::ranksOf(uint32_t part) const {
 
 std::vector<uint32_t> Slots::devicesOf(uint32_t part) const {
   std::vector<uint32_t> devices;
+  devices.reserve(plan.ranks().count(part));
   for (uint32_t rank = 0; rank < plan.ranks().count(part); ++rank)
     devices.push_back(plan.ranks().device(part, rank));
   return devices;
