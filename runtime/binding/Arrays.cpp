@@ -155,13 +155,8 @@ nb::object toNumpy(std::byte *data, std::span<const size_t> shape, std::span<con
 }
 
 nb::object toNumpy(const HostTensor &tensor, bool writable) {
-  nb::capsule capsule = capsuleOf(tensor.owner);
   std::vector<size_t> shape(tensor.type.shape.begin(), tensor.type.shape.end());
-  nb::dlpack::dtype dtype = dtypeOf(tensor.type.element);
-  if (writable)
-    return nb::ndarray<nb::numpy>(tensor.data, shape.size(), shape.data(), capsule, nullptr, dtype).cast();
-  return nb::ndarray<nb::numpy, nb::ro>(tensor.data, shape.size(), shape.data(), capsule, nullptr, dtype)
-      .cast();
+  return toNumpy(tensor.data, shape, /*strides=*/{}, tensor.type.element, tensor.owner, writable);
 }
 
 } // namespace epl::runtime::binding

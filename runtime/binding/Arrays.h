@@ -22,7 +22,7 @@ std::optional<HostTensor> tryBorrow(nanobind::handle array);
 /// A NumPy array over the tensor's memory, which it keeps; bf16 comes as uint16.
 nanobind::object toNumpy(const HostTensor &tensor, bool writable);
 
-/// An array over memory that `owner` keeps, whose elements are `strides` elements apart.
+/// An array over memory that `owner` keeps, whose elements are `strides` elements apart; none: row-major.
 nanobind::object toNumpy(std::byte *data, std::span<const size_t> shape, std::span<const int64_t> strides,
                          plan::ElementType element, const std::shared_ptr<const void> &owner, bool writable);
 

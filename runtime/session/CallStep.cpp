@@ -40,16 +40,11 @@ bool CallStep::isWritten(size_t slot) const {
                                            : bindings[slot].storage != nullptr;
 }
 
-/// Where ranks find their blocks in the tensor that is bound.
+/// Where ranks find their blocks in the tensor that is bound. A block that is one run in the whole tensor is
+/// one in some of its rows, too, so that `Slots::isDirect` holds for both.
 const SlotLayout &CallStep::layoutOf(Slots::PartSlot slot) const {
   const LocalPart *part = bindingOf(slot).part;
   return part ? part->layout(slot.part) : setup.slots.layout(slot);
-}
-
-/// A block that is one run in the whole tensor is one in some of its rows, too, so that there is memory for
-/// all others.
-bool CallStep::isDirect(Slots::PartSlot slot, uint32_t rank) const {
-  return setup.slots.isDirect(slot, rank);
 }
 
 /// Copies what has to be copied, and sets the addresses of the slots.
@@ -70,7 +65,7 @@ void CallStep::fill(const Frame::Cursor &cursor, uint32_t slot) const {
   if (binding.source)
     setup.plan.devices()->copy(binding.source->block(piece, cursor.rank),
                                binding.storage->block(piece, cursor.rank));
-  else if (!binding.storage && !isDirect({part, slot}, cursor.rank))
+  else if (!binding.storage && !setup.slots.isDirect({part, slot}, cursor.rank))
     copyIn(*setup.plan.devices(), layoutOf({part, slot}), cursor.rank, binding.host.data,
            setup.memory[part].scratch(slot, cursor.rank));
 }
@@ -80,8 +75,9 @@ std::byte *CallStep::address(const Frame::Cursor &cursor, uint32_t slot) const {
   const Binding &binding = bindingOf({part, slot});
   if (binding.storage)
     return binding.storage->address(setup.slots.pieceOf({part, slot}), cursor.rank);
-  return isDirect({part, slot}, cursor.rank) ? binding.host.data + layoutOf({part, slot}).offset(cursor.rank)
-                                             : setup.memory[part].scratch(slot, cursor.rank).address();
+  return setup.slots.isDirect({part, slot}, cursor.rank)
+             ? binding.host.data + layoutOf({part, slot}).offset(cursor.rank)
+             : setup.memory[part].scratch(slot, cursor.rank).address();
 }
 
 /// Copies the results of a rank that could not be written to the caller's tensors, and sends them to

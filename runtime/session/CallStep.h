@@ -49,7 +49,6 @@ private:
   const Binding &bindingOf(Slots::PartSlot slot) const { return bindings[setup.slots.wholeSlot(slot)]; }
   bool isWritten(size_t slot) const;
   const SlotLayout &layoutOf(Slots::PartSlot slot) const;
-  bool isDirect(Slots::PartSlot slot, uint32_t rank) const;
   void fill(const Frame::Cursor &cursor, uint32_t slot) const;
   std::byte *address(const Frame::Cursor &cursor, uint32_t slot) const;
 

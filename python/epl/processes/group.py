@@ -79,7 +79,9 @@ class Group:
         except ConfigError:
             atexit.register(mpi.finalize)  # all have it, and each shows it before the launcher ends it
             raise
-        self._coordinate(launch, _own_devices(devices, self.processes))
+        own_devices = _own_devices(devices, self.processes)
+        _warn_of_cores(own_devices)
+        self._coordinate(launch, own_devices)
 
     def _check_launch(self, launch: Launch) -> None:
         said = (launch.process, launch.processes or self.processes)
@@ -302,16 +304,18 @@ def _own_devices(devices: str, processes: int) -> int:
             f'"{devices}" are {count} devices over {processes} processes, expected a number of devices that '
             "the number of processes divides"
         )
-    own = count // processes
+    return count // processes
+
+
+def _warn_of_cores(own_devices: int) -> None:
     cores = len(os.sched_getaffinity(0))
-    if cores < min(own, os.cpu_count() or 1):
+    if cores < min(own_devices, os.cpu_count() or 1):
         warnings.warn(
-            f"this process has {own} devices and may use {cores} of {os.cpu_count()} cores: mpirun binds "
-            "each process to one core unless it is told --bind-to none",
+            f"this process has {own_devices} devices and may use {cores} of {os.cpu_count()} cores: mpirun "
+            "binds each process to one core unless it is told --bind-to none",
             RuntimeWarning,
             stacklevel=2,
         )
-    return own
 
 
 def _mpi_module() -> Any:
