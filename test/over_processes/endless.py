@@ -46,7 +46,7 @@ def main() -> None:
     params = {"w1": jnp.ones((16, 32)) / 7, "w2": jnp.ones((32, 16)) / 9}
     x = np.random.default_rng(0).normal(size=(24, 16)).astype(np.float32)
     params, _ = train(params, x, np.tanh(x))
-    print("BEGUN", os.environ["OMPI_COMM_WORLD_RANK"], os.getpid(), flush=True)
+    print(f"BEGUN {os.environ['OMPI_COMM_WORLD_RANK']} {os.getpid()}", flush=True)
     begin = time.monotonic()
     while True:
         params, _ = train(params, x, np.tanh(x))

@@ -72,7 +72,7 @@ def restore(path: str, sources: Sequence[str], targets: Sequence[str]) -> None:
             if source == target:
                 assert_same(numbers(trained(target, state_of(restored), 2)), later)
     if group.speaks():
-        print("restored", len(sources) * len(targets))
+        print(f"restored {len(sources) * len(targets)}")
 
 
 def train_and_die(path: str, layout: str, victim: int) -> None:
@@ -94,7 +94,7 @@ def train_and_die(path: str, layout: str, victim: int) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
     final = numbers(tree_of(state))
     if group.speaks():
-        print("began with", begin)
+        print(f"began with {begin}")
         (folder / "final.pickle").write_bytes(pickle.dumps(final))
 
 

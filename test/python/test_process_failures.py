@@ -59,7 +59,7 @@ SLOW = """
     mean(x)
     if jax.process_index() == 1:
         time.sleep(5)  # the slow line
-    print("MEAN", float(mean(x)), flush=True)
+    print(f"MEAN {float(mean(x))}", flush=True)  # in one piece: mpirun mixes what processes print
 """
 
 
@@ -90,7 +90,7 @@ LAUNCHED = """
 
     epl.init(devices=2)
     attempt, process = os.environ["EPL_RESTART"], os.environ["OMPI_COMM_WORLD_RANK"]
-    print("ATTEMPT", attempt, "of", process, *sys.argv[1:], flush=True)
+    print(f"ATTEMPT {attempt} of {process} {' '.join(sys.argv[1:])}", flush=True)
     if (attempt, process) == ("0", "1"):
         raise ValueError("once")
 """
