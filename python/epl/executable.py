@@ -57,7 +57,7 @@ class Executable:
         if self._group is None:
             self._session = guarded(runtime.module().Session, plan, devices, keeps_results=keeps_results)
         else:
-            self._session = self._group.open_session(plan, devices, name, keeps_results)
+            self._session = self._group.open_session(plan, devices, name, constants, keeps_results)
         self._inputs = [slot for slot in plan.slots if slot.role != "result" and not slot.hidden]
         results = [slot for slot in plan.slots if slot.role == "result"]
         kept = [slot.updates >= 0 or (keeps_results and not slot.hidden) for slot in results]

@@ -133,6 +133,7 @@ bool Step::rest(uint32_t worker, uint32_t seen, Executor::Idling &idling) {
     self.numMoved = moved;
     idling.since = {};
   }
+  lookAtOthers();
   return executor.poll(worker, seen, idling);
 }
 

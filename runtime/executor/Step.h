@@ -34,6 +34,8 @@ protected:
   virtual void collect(const Frame::Cursor &cursor) = 0;
   /// Whether results that come from elsewhere are there; asked again and again after `collect`.
   virtual bool haveResultsCome() { return true; }
+  /// Asked again and again while a command is pending: for what ends the step otherwise.
+  virtual void lookAtOthers() {}
   /// A command has failed: sets `stopped` and wakes the executor's workers.
   virtual void fail(const std::string &reason) = 0;
 

@@ -15,11 +15,13 @@ static constexpr std::size_t kMapThreshold = std::size_t(4) << 20;
 
 static std::atomic<std::size_t> live = 0;
 
-static std::atomic<bool> keepsAll = false;
+static std::atomic<bool> isKept = false; // every block
 
 std::size_t Memory::liveBytes() { return live.load(std::memory_order_relaxed); }
 
-void Memory::keepAll() noexcept { keepsAll.store(true, std::memory_order_relaxed); }
+void Memory::keepAll() noexcept { isKept.store(true, std::memory_order_relaxed); }
+
+bool Memory::keepsAll() noexcept { return isKept.load(std::memory_order_relaxed); }
 
 /// Remembers a block, so that it counts as used and not as lost.
 static void keep(std::byte *block) {
@@ -58,7 +60,7 @@ Memory::Memory(std::size_t size, Fill fill) : bytes(size) {
 
 Memory::~Memory() {
   live.fetch_sub(bytes, std::memory_order_relaxed);
-  if (pointer && keepsAll.load(std::memory_order_relaxed))
+  if (pointer && keepsAll())
     keep(pointer);
   else if (isMapped())
     munmap(pointer, bytes);

@@ -21,6 +21,7 @@ public:
   /// From here on no block is given back to the system: somebody outside of the process's control, who was
   /// given the address of one, may still read or write it. For a process that is about to end.
   static void keepAll() noexcept;
+  static bool keepsAll() noexcept;
 
   Memory() = default;
   /// Throws std::bad_alloc.

@@ -12,10 +12,22 @@ void CallStep::begin() {
         call->fail("state \"" + setup.plan.plan().slots[slot]->name + "\" is lost: " + storage->poison);
   Step::begin();
   try {
+    if (setup.agreement)
+      setup.agreement->begin(std::move(said));
     if (setup.results)
       setup.results->begin([&](size_t slot) { return bindings[slot].host.data; });
   } catch (const Error &error) {
-    call->fail(std::string("results: ") + error.what());
+    call->fail(std::string("messages: ") + error.what());
+  }
+}
+
+/// Whether all processes pass the same. If not, the step fails.
+bool CallStep::isAgreed() {
+  try {
+    return !setup.agreement || setup.agreement->isReached();
+  } catch (const Error &error) {
+    fail(error.what());
+    return true;
   }
 }
 
@@ -25,7 +37,9 @@ void CallStep::end() {
     for (size_t slot = 0; slot < bindings.size(); ++slot)
       if (isWritten(slot) && bindings[slot].storage->poison.empty())
         bindings[slot].storage->poison = error;
-    if (setup.results && !setup.results->cancel())
+    if (setup.agreement)
+      setup.agreement->cancel();
+    if ((setup.results && !setup.results->cancel()) || Memory::keepsAll())
       for (const Binding &binding : bindings)
         new std::shared_ptr<const void>(binding.host.owner); // which messages may still touch
   }

@@ -3,6 +3,7 @@
 #define EPL_RUNTIME_SESSION_CALLSTEP_H
 
 #include "runtime/executor/Step.h"
+#include "runtime/session/Agreement.h"
 #include "runtime/session/LocalPart.h"
 #include "runtime/session/ResultMessages.h"
 #include "runtime/session/SlotMemory.h"
@@ -27,15 +28,16 @@ public:
     const LoadedPlan &plan;
     const Slots &slots;
     const std::vector<SlotMemory> &memory; // of each part
-    ResultMessages *results;               // null if no other process has results
+    ResultMessages *results;               // null if there is no other process
+    Agreement *agreement;                  // the same
   };
 
   /// `bindings` has one for each slot of the plan; those of results that update a state are empty, others
-  /// that stay in parts have storage.
+  /// that stay in parts have storage. `said` is of each argument, if there are other processes.
   CallStep(const Setup &setup, Frame &frame, Executor &executor, std::shared_ptr<Call> call,
-           std::vector<Binding> bindings)
+           std::vector<Binding> bindings, std::vector<Agreement::Said> said)
       : Step(setup.plan, frame, executor, call->stop(), call->index()), setup(setup), call(std::move(call)),
-        bindings(std::move(bindings)) {}
+        bindings(std::move(bindings)), said(std::move(said)) {}
 
   void begin() override;
   void end() override;
@@ -43,9 +45,11 @@ public:
 private:
   void prepare(const Frame::Cursor &cursor) override;
   void collect(const Frame::Cursor &cursor) override;
-  bool haveResultsCome() override { return !setup.results || setup.results->haveMoved(); }
+  bool haveResultsCome() override { return isAgreed() && (!setup.results || setup.results->haveMoved()); }
+  void lookAtOthers() override { isAgreed(); }
   void fail(const std::string &reason) override { call->cancel(reason); }
 
+  bool isAgreed();
   const Binding &bindingOf(Slots::PartSlot slot) const { return bindings[setup.slots.wholeSlot(slot)]; }
   bool isWritten(size_t slot) const;
   const SlotLayout &layoutOf(Slots::PartSlot slot) const;
@@ -55,6 +59,7 @@ private:
   Setup setup;
   std::shared_ptr<Call> call;
   std::vector<Binding> bindings;
+  std::vector<Agreement::Said> said;
 };
 
 } // namespace epl::runtime

@@ -12,8 +12,9 @@ static std::set<uint32_t> holdersOf(const LoadedPlan &plan, const Processes &pro
   return holders;
 }
 
-ResultMessages::ResultMessages(const LoadedPlan &plan, const Slots &slots, ProcessGroup &group)
-    : plan(plan), transport(group.open()) {
+ResultMessages::ResultMessages(const LoadedPlan &plan, const Slots &slots, const ProcessGroup &group,
+                               std::shared_ptr<Transport> transport)
+    : plan(plan), transport(std::move(transport)) {
   Processes processes{group.process(), plan.ranks().numDevices()};
   for (size_t slot = slots.numArguments(); slot < slots.size(); ++slot) {
     if (slots.isKept(slot) || bytesOf(slot) == 0)

@@ -13,8 +13,10 @@ namespace epl::runtime {
 /// messages of one step at a time.
 class ResultMessages {
 public:
-  /// All processes make as many, in one order. `plan` and `slots` outlive it.
-  ResultMessages(const LoadedPlan &plan, const Slots &slots, ProcessGroup &processes);
+  /// `transport` belongs to all processes of the plan, and has no other messages with the numbers of slots.
+  /// `plan` and `slots` outlive it.
+  ResultMessages(const LoadedPlan &plan, const Slots &slots, const ProcessGroup &processes,
+                 std::shared_ptr<Transport> transport);
   ~ResultMessages() { cancel(); }
   ResultMessages(const ResultMessages &) = delete;
 

@@ -43,8 +43,13 @@ Session::Session(const std::shared_ptr<const plan::PlanT> &plan, Backend backend
   for (const auto &slot : loaded.plan().slots)
     kinds.push_back(std::make_shared<StateBuffer::Kind>(slot->name, TensorType::of(*slot),
                                                         shardingOf(loaded.plan(), *slot), processes));
-  if (backend.processes)
-    resultMessages = std::make_unique<ResultMessages>(loaded, slots, *backend.processes);
+  if (!backend.processes)
+    return;
+  std::shared_ptr<Transport> transport = backend.processes->open();
+  resultMessages = std::make_unique<ResultMessages>(loaded, slots, *backend.processes, transport);
+  if (backend.processes->numProcesses() > 1)
+    agreement = std::make_unique<Agreement>(loaded, slots, *backend.processes, std::move(transport),
+                                            uint32_t(slots.size()));
 }
 
 Session::~Session() {
@@ -76,9 +81,10 @@ Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<
     bindings.push_back(bind(i, arguments[i], uses[i]));
   std::vector<Result> results = bindResults(bindings, call);
   call->hold(ownersOf(arguments));
-  executor.submit(std::make_shared<CallStep>(CallStep::Setup{loaded, slots, slotMemory, resultMessages.get()},
-                                             frame, executor, call, std::move(bindings)),
-                  waits);
+  CallStep::Setup setup{loaded, slots, slotMemory, resultMessages.get(), agreement.get()};
+  executor.submit(
+      std::make_shared<CallStep>(setup, frame, executor, call, std::move(bindings), describe(arguments)),
+      waits);
   calls.push_back(call);
   ++numCalls;
   newest = call;
@@ -166,6 +172,15 @@ const LocalPart &Session::localPart(size_t index, const TensorType &type) {
                 expected.str() + ": " + std::to_string(begin) + " to " + std::to_string(end) +
                 " along dimension " + std::to_string(dim) + " of " + whole.str());
   return localPart(index, dim);
+}
+
+/// What other processes have to pass, too.
+std::vector<Agreement::Said> Session::describe(const std::vector<Argument> &arguments) const {
+  std::vector<Agreement::Said> said(agreement ? arguments.size() : 0);
+  for (size_t i = 0; i < said.size(); ++i)
+    if (const auto *tensor = std::get_if<HostTensor>(&arguments[i]))
+      said[i] = agreement->describe(i, tensor->data);
+  return said;
 }
 
 std::shared_ptr<Storage> Session::newStorage(size_t slot) const {

@@ -136,6 +136,7 @@ private:
   std::vector<Use> examine(const std::vector<Argument> &arguments, const std::vector<bool> &donate);
   Binding bind(size_t slot, const Argument &argument, const Use &use);
   std::vector<Result> bindResults(std::vector<Binding> &bindings, const std::shared_ptr<Call> &call) const;
+  std::vector<Agreement::Said> describe(const std::vector<Argument> &arguments) const;
   void releaseDone();
 
   LoadedPlan loaded;
@@ -143,7 +144,8 @@ private:
   Executor &executor;
   Frame frame;
   std::vector<SlotMemory> slotMemory;                          // of each part
-  std::unique_ptr<ResultMessages> resultMessages;              // null if all ranks are here
+  std::unique_ptr<ResultMessages> resultMessages;              // null if there is no other process
+  std::unique_ptr<Agreement> agreement;                        // the same
   std::vector<std::shared_ptr<const StateBuffer::Kind>> kinds; // of the slots
   std::map<std::pair<size_t, size_t>, LocalPart> localParts;   // by slot and dimension
   std::deque<std::shared_ptr<Call>> calls;                     // those that may still hold their arguments

@@ -1,5 +1,9 @@
 #include "runtime/session/TensorType.h"
 
+#include <array>
+#include <charconv>
+#include <cstring>
+
 namespace epl::runtime {
 
 const char *elementName(plan::ElementType type) {
@@ -22,6 +26,36 @@ const char *elementName(plan::ElementType type) {
     return "float32";
   case plan::ElementType::f64:
     return "float64";
+  }
+  return "";
+}
+
+template <typename T> static std::string textOf(const std::byte *element) {
+  T value;
+  std::memcpy(&value, element, sizeof value);
+  std::array<char, 32> text; // the shortest one that is read as this value has 24 characters at most
+  return {text.data(), std::to_chars(text.begin(), text.end(), value).ptr};
+}
+
+std::string elementText(plan::ElementType type, const std::byte *element) {
+  switch (type) {
+  case plan::ElementType::i1:
+    return *element == std::byte(0) ? "False" : "True";
+  case plan::ElementType::i8:
+    return textOf<int8_t>(element);
+  case plan::ElementType::i16:
+    return textOf<int16_t>(element);
+  case plan::ElementType::i32:
+    return textOf<int32_t>(element);
+  case plan::ElementType::i64:
+    return textOf<int64_t>(element);
+  case plan::ElementType::f32:
+    return textOf<float>(element);
+  case plan::ElementType::f64:
+    return textOf<double>(element);
+  case plan::ElementType::f16:
+  case plan::ElementType::bf16:
+    return "";
   }
   return "";
 }

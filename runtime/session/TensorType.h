@@ -15,6 +15,9 @@ namespace epl::runtime {
 /// NumPy's name of an element type: float32, bool, bfloat16, ...
 const char *elementName(plan::ElementType type);
 
+/// An element as text; nothing for a type of 16 bits, of which C++ has no numbers.
+std::string elementText(plan::ElementType type, const std::byte *element);
+
 /// What the caller's array must be to fit a slot.
 struct TensorType {
   plan::ElementType element;

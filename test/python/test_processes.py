@@ -6,6 +6,8 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 import mpi
 
 # Trains on every kind of layout, and says what all processes must say alike, digests of whole values too.
@@ -267,3 +269,63 @@ def test_says_that_there_is_no_mpi(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "several processes, but no MPI: RANK=1 and WORLD_SIZE=4" in done.stderr
     assert "epl-launch -n 4 python train.py" in done.stderr
+
+
+DIFFERENT = """
+    import os
+
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    import epl
+
+    own = int(os.environ["OMPI_COMM_WORLD_RANK"])
+    epl.init(devices=2)
+    closed = np.arange(4000, dtype=np.float32) + own
+    x = np.ones((4, 4), np.float32)
+
+
+    @epl.parallelize(batch="x")
+    def closing(w, x):
+        with epl.replicate():
+            return w - jnp.mean(x) * jnp.sum(closed)
+
+
+    @epl.parallelize(batch="x")
+    def branching(w, x, rate, flag):
+        with epl.replicate():
+            return jax.lax.cond(flag, lambda: w - rate * jnp.mean(x, 0), lambda: w)
+
+
+    def fails(*values):
+        try:
+            return epl.gather(branching(*values))
+        except epl.Error as error:
+            return str(error)
+
+
+    said = []
+    try:
+        closing(np.ones(4, np.float32), x)
+    except epl.ProcessError as error:
+        said.append(str(error))
+    w = branching(np.ones(4, np.float32), x, 0.5, True)
+    said.append(str(float(w[0])))
+    said.append(fails(w, x, %s))
+    open(f"{os.environ['SAID']}/{own}", "w").write("\\n".join(said))
+"""
+
+
+@pytest.mark.parametrize(
+    ("values", "name", "here", "there"),
+    [("0.5 + own, True", "rate", "0.5", "1.5"), ("0.5, own == 0", "flag", "True", "False")],
+)
+def test_processes_pass_the_same(tmp_path: Path, values: str, name: str, here: str, there: str) -> None:
+    _, said = run_and_read(2, DIFFERENT % values, tmp_path)
+    begin = f'call 2 of branching failed: argument "{name}" is '
+    ends = (f"{here} in process 0 and {there} in process 1", f"{there} in process 1 and {here} in process 0")
+    for closed, first, second in said:
+        assert re.search(r"closing has closed over an array float32\[4000\] that has other values in", closed)
+        assert first == "0.5"
+        assert second in [f"{begin}{end}, expected the same in all processes" for end in ends]

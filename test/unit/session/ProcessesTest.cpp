@@ -38,19 +38,32 @@ public:
   /// What each process has of a call.
   std::vector<std::vector<Result>> call(const std::vector<std::vector<Argument>> &arguments) {
     std::vector<std::vector<Result>> results;
-    std::vector<std::shared_ptr<Call>> calls;
-    for (uint32_t process = 0; process < sessions.size(); ++process) {
-      Outcome outcome = sessions[process]->call(arguments[process],
-                                                std::vector<bool>(arguments[process].size(), true), "step");
+    std::vector<Outcome> outcomes = begin(arguments);
+    for (Outcome &outcome : outcomes) {
+      outcome.call->wait();
       results.push_back(std::move(outcome.results));
-      calls.push_back(std::move(outcome.call));
     }
-    for (const auto &call : calls)
-      call->wait();
     return results;
+  }
+  /// How a call ends in each process.
+  std::vector<std::string> errorsOf(const std::vector<std::vector<Argument>> &arguments) {
+    std::vector<std::string> errors;
+    for (const Outcome &outcome : begin(arguments)) {
+      outcome.call->waitForEnd();
+      errors.push_back(outcome.call->error());
+    }
+    return errors;
   }
 
 private:
+  std::vector<Outcome> begin(const std::vector<std::vector<Argument>> &arguments) {
+    std::vector<Outcome> outcomes;
+    for (uint32_t process = 0; process < sessions.size(); ++process)
+      outcomes.push_back(sessions[process]->call(arguments[process],
+                                                 std::vector<bool>(arguments[process].size(), true), "step"));
+    return outcomes;
+  }
+
   Network network;
   std::deque<Executor> executors;
   std::vector<std::unique_ptr<Session>> sessions;
@@ -130,6 +143,46 @@ TEST(SessionProcesses, SayThatOthersHaveParts) {
       [&] { state->toHost(); },
       ThrowsMessage<Error>("\"next\" is in parts that other processes have: epl.gather gives the whole of "
                            "it in all of them, addressable_shards what is here"));
+}
+
+/// A scale that all ranks read, a batch, and a state that is split.
+std::shared_ptr<const plan::PlanT> makeScaledPlan(uint32_t ranks) {
+  TestPlan plan(ranks);
+  plan.slotBuffer(plan.slot(SlotRole::state, "w", ElementType::i64, {int64_t(ranks)}, {{"data"}}));
+  uint32_t scale = plan.slotBuffer(plan.slot(SlotRole::constant, "scale", ElementType::i64, {1}));
+  plan.slotBuffer(plan.slot(SlotRole::batch, "x", ElementType::i64, {int64_t(ranks)}, {{"data"}}));
+  uint32_t sum = plan.slotBuffer(plan.slot(SlotRole::result, "sum", ElementType::i64, {1}));
+  plan.allReduce(plan::ReductionKind::sum, ElementType::i64, scale, sum, 1, {});
+  return plan.finish();
+}
+
+TEST(SessionProcesses, PassTheSame) {
+  SessionsOfProcesses run(makeScaledPlan(3), 3);
+  std::vector<Argument> own{integers({1, 2, 3}), integers({7}), integers({4, 5, 6})};
+  std::vector<Argument> other = own;
+  other[2] = integers({8, 9, 10}); // each reads its own rows
+  auto results = run.call({own, other, own});
+  EXPECT_EQ(elements<int64_t>(results[2][0]), std::vector<int64_t>{21});
+}
+
+TEST(SessionProcesses, FailIfTheyPassOtherValues) {
+  std::vector<Argument> own{integers({1, 2, 3}), integers({7}), integers({4, 5, 6})};
+  for (auto [index, argument, message] :
+       {std::tuple<size_t, Argument, std::string>{
+            1, integers({8}),
+            "argument \"scale\" is 7 in process 0 and 8 in process 1, expected the same in all processes"},
+        {0, integers({1, 2, 4}),
+         "argument \"w\", int64[3], has other values in process 0 than in process 1, expected the same in "
+         "all "
+         "processes"}}) {
+    SessionsOfProcesses run(makeScaledPlan(3), 3);
+    std::vector<Argument> other = own;
+    other[index] = argument;
+    std::vector<std::string> errors = run.errorsOf({own, other, own});
+    EXPECT_THAT(errors[0], testing::HasSubstr(message));
+    for (const std::string &error : errors)
+      EXPECT_THAT(error, testing::HasSubstr("in process 1"));
+  }
 }
 
 TEST(SessionProcesses, DivideDevices) {
