@@ -101,13 +101,14 @@ def _await_end(pids: dict[int, int], begin: float, ignored: set[int]) -> dict[in
     gone: dict[int, float] = {}
     while len(gone) < len(pids) - len(ignored) and time.monotonic() < begin + 6 * END_SECONDS:
         for process, pid in pids.items():
-            if process not in gone and process not in ignored and not _lives(pid):
+            if process not in gone and process not in ignored and not lives(pid):
                 gone[process] = time.monotonic() - begin
         time.sleep(0.01)
     return gone
 
 
-def _lives(pid: int) -> bool:
+def lives(pid: int) -> bool:
+    """Whether a process runs, or is stopped."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -130,7 +131,7 @@ def _find(session: str) -> list[int]:
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if session.encode() in (folder / "environ").read_bytes() and _lives(int(folder.name)):
+            if session.encode() in (folder / "environ").read_bytes() and lives(int(folder.name)):
                 found.append(int(folder.name))
         except OSError:
             continue

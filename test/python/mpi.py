@@ -25,17 +25,22 @@ def run(processes: int, script: Path, **environment: str) -> subprocess.Complete
     )
 
 
+def start_launcher(*arguments: str) -> subprocess.Popen[str]:
+    """`epl-launch` with these arguments."""
+    environment = environment_of(PYTHONPATH=os.pathsep.join(sys.path), EPL_CACHE_DIR="")
+    command = [sys.executable, launch_program.__file__, *arguments]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)
+
+
 def launch(*arguments: str) -> subprocess.CompletedProcess[str]:
     """What `epl-launch` gives with these arguments."""
-    environment = environment_of(PYTHONPATH=os.pathsep.join(sys.path), EPL_CACHE_DIR="")
-    return subprocess.run(
-        [sys.executable, launch_program.__file__, *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    with start_launcher(*arguments) as child:
+        try:
+            said = child.communicate(timeout=SECONDS)
+        finally:
+            child.kill()
+        return subprocess.CompletedProcess(child.args, child.returncode, *said)
 
 
 def write(path: Path, code: str) -> Path:

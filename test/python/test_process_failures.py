@@ -6,7 +6,9 @@ scripts/nightly does it at random moments (test/over_processes/failures.py).
 from __future__ import annotations
 
 import re
+import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ import mpi
 
 sys.path.append(str(Path(__file__).parents[1] / "over_processes"))
 
-from failures import judge, run
+from failures import judge, lives, run
 
 CASES = {
     "mpirun sees a killed process": ("kill", 2, 1, (), "rank 1 "),
@@ -111,6 +113,50 @@ def test_the_launcher_starts_again(tmp_path: Path) -> None:
 def test_the_launcher_gives_up(tmp_path: Path) -> None:
     done = mpi.launch("-n", "2", str(mpi.write(tmp_path / "script.py", "raise SystemExit(3)\n")))
     assert done.returncode == 3
+
+
+ENDLESS = """
+    import os
+    import sys
+    import time
+
+    print(f"STARTED {os.getpid()}", flush=True)
+    while True:
+        if "talks" in sys.argv:
+            print(100 * "x", flush=True)
+        time.sleep(0.001)
+"""
+
+
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_launcher_and_all_processes(tmp_path: Path, kind: signal.Signals) -> None:
+    script = mpi.write(tmp_path / "script.py", ENDLESS)
+    with mpi.start_launcher("-n", "2", "--restarts", "3", str(script)) as child:
+        assert child.stdout is not None
+        pids = [int(child.stdout.readline().rpartition("STARTED ")[2]) for _ in range(2)]
+        child.send_signal(kind)
+        assert child.wait(timeout=30) == 128 + kind
+        assert "restart" not in child.communicate()[1]
+    end = time.monotonic() + 30
+    while any(map(lives, pids)):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_the_launcher_ends_when_nobody_reads_it(tmp_path: Path) -> None:
+    script = mpi.write(tmp_path / "script.py", ENDLESS)
+    with mpi.start_launcher("-n", "2", str(script), "talks") as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        child.stdout.close()
+        assert child.wait(timeout=30) == 128 + signal.SIGPIPE
+
+
+def test_the_launcher_says_that_it_has_no_folder_for_logs(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = mpi.launch("-n", "2", "--log_dir", str(tmp_path / "file"), "x.py")
+    assert done.returncode == 2
+    assert f"--log_dir: [Errno 17] File exists: '{tmp_path / 'file'}'" in done.stderr
 
 
 @pytest.mark.parametrize(

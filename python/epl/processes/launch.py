@@ -12,6 +12,7 @@ of that process, too.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 import os
 import re
@@ -21,7 +22,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -110,10 +111,14 @@ def mpirun_command(options: argparse.Namespace) -> list[str]:
 
 
 class Output:
-    """Passes on what processes write, line by line, with their numbers."""
+    """Passes on what processes write, line by line, with their numbers.
 
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
+    What mpirun writes is read to its end, come what may: processes wait for room in a pipe that is full.
+    """
+
+    def __init__(self, folder: Path | None, on_closed: Callable[[], object]) -> None:
+        """`on_closed` is called when nobody can read what this writes any more."""
+        self._folder, self._on_closed = folder, on_closed
         self._files: dict[int, IO[str]] = {}
         self._lock = threading.Lock()
 
@@ -140,52 +145,78 @@ class Output:
 
     def _pass(self, process: int, line: str, target: IO[str]) -> None:
         self._write(target, f"{process}: {line}")
-        if self._folder is None:
-            return
         with self._lock:
-            if process not in self._files:
-                self._folder.mkdir(parents=True, exist_ok=True)
-                self._files[process] = (self._folder / f"{process}.log").open("a")
-            self._files[process].write(line)
-            self._files[process].flush()
+            if self._folder is None:
+                return
+            try:
+                if process not in self._files:
+                    self._files[process] = (self._folder / f"{process}.log").open("a")
+                self._files[process].write(line)
+                self._files[process].flush()
+            except OSError as error:
+                _say(f"{error}; the run goes on without files of what processes write")
+                self._folder = None
 
     def _write(self, target: IO[str], line: str) -> None:
-        with self._lock:
-            target.write(line)
-            target.flush()
+        with self._lock, contextlib.suppress(ValueError):  # it was closed below
+            try:
+                target.write(line)
+                target.flush()
+            except OSError:
+                with contextlib.suppress(OSError):
+                    target.close()
+                self._on_closed()
 
 
-def run(options: argparse.Namespace, attempt: int) -> int:
-    """Starts all processes and waits for them; mpirun's exit code, which is that of the first that failed."""
-    environment = {name: value for name, value in os.environ.items() if name != "EPL_PROCESS_OF"}
-    environment["EPL_RESTART"] = str(attempt)
-    if os.geteuid() == 0:  # as in a container, where there is nobody else
-        environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    child = subprocess.Popen(
-        mpirun_command(options),
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        preexec_fn=_end_with_parent,
-    )
-    before = signal.signal(signal.SIGTERM, lambda *_: child.terminate())
-    output = Output(options.log_dir)
-    assert child.stdout is not None
-    assert child.stderr is not None
-    threads = [output.follow(child.stdout, sys.stdout), output.follow(child.stderr, sys.stderr)]
-    try:
-        code = child.wait()
-    except KeyboardInterrupt:  # which mpirun has got, too
-        child.wait()
-        raise
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        for thread in threads:
-            thread.join(timeout=2)
-    return code
+class Run:
+    """One start of all processes, which is ended by what ends the launcher."""
+
+    def __init__(self, options: argparse.Namespace, attempt: int) -> None:
+        environment = {name: value for name, value in os.environ.items() if name != "EPL_PROCESS_OF"}
+        environment["EPL_RESTART"] = str(attempt)
+        if os.geteuid() == 0:  # as in a container, where there is nobody else
+            environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        self.ended_by: int | None = None
+        """The signal that was given to the launcher; SIGPIPE if nobody reads its output any more."""
+        self._output = Output(options.log_dir, lambda: self._end(signal.SIGPIPE))
+        self._child = subprocess.Popen(
+            mpirun_command(options),
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            preexec_fn=_end_with_parent,
+        )
+
+    def _end(self, signum: int, _: object = None) -> None:
+        """Ends all processes: mpirun passes it on, and kills who does not end."""
+        self.ended_by = signum
+        self._child.terminate()
+
+    def wait(self) -> int:
+        """Waits for all processes; mpirun's exit code, which is that of the first that failed."""
+        before = {each: signal.signal(each, self._end) for each in (signal.SIGTERM, signal.SIGINT)}
+        child = self._child
+        assert child.stdout is not None
+        assert child.stderr is not None
+        threads = [
+            self._output.follow(child.stdout, sys.stdout),
+            self._output.follow(child.stderr, sys.stderr),
+        ]
+        try:
+            return child.wait()
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+            for thread in threads:
+                thread.join(timeout=2)
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        print(f"epl-launch: {text}", file=sys.stderr, flush=True)
 
 
 def _end_with_parent() -> None:
@@ -200,23 +231,29 @@ def main() -> int:
         print(f"epl-launch: machine 0 starts the processes of machine {options.machine_rank} over ssh")
         return 0
     if shutil.which("mpirun") is None:
-        print("epl-launch: there is no mpirun: install Open MPI (openmpi-bin of Debian)", file=sys.stderr)
+        _say("there is no mpirun: install Open MPI (openmpi-bin of Debian)")
         return 2
+    if options.log_dir is not None:
+        try:
+            options.log_dir.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            _say(f"--log_dir: {error}")
+            return 2
+    code = 0
     for attempt in range(options.restarts + 1):
-        code = run(options, attempt)
+        run = Run(options, attempt)
+        code = run.wait()
+        if run.ended_by is not None:
+            return 128 + run.ended_by
         if code == 0 or attempt == options.restarts:
-            return code if code >= 0 else 128 - code
-        print(
-            f"epl-launch: the run ended with exit code {code}; restart {attempt + 1} of {options.restarts}",
-            file=sys.stderr,
-            flush=True,
-        )
+            break
+        _say(f"the run ended with exit code {code}; restart {attempt + 1} of {options.restarts}")
         time.sleep(_PAUSE_SECONDS)
-    return 0
+    return code if code >= 0 else 128 - code
 
 
 def entry() -> int:
-    """The same; Ctrl-C ends it as it ends other programs."""
+    """The same; Ctrl-C between two starts ends it as it ends other programs."""
     try:
         return main()
     except KeyboardInterrupt:
