@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from epl.adapters.jax import trace as adapter
+from epl.devices import count_devices
 from epl.differences import Difference
-from epl.environment import count_devices
 from epl.errors import CopyWarning, NotParallelWarning, Place, RecompileWarning
 from epl.places import calling_place
 from epl.scope_table import Kind, Strategy, scope_outside

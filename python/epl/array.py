@@ -4,6 +4,9 @@ It is a `jax.Array` and goes wherever JAX, NumPy and the libraries round them ta
 with it is done on JAX's devices; where EPL's devices hold whole copies, JAX reads one of them without making
 its own. As the argument of a parallelized step it is passed as it is, and a step that updates it takes its
 memory: using it afterwards is a `DonatedError`.
+
+In one of several processes it may be in parts that others have: then reading its elements is an error that
+names `epl.gather`, and what JAX computes with it is a computation of all processes, which all must call.
 """
 
 from __future__ import annotations
@@ -227,16 +230,24 @@ class Array(jax.Array):
         """Pickles the value; it comes back as a `jax.Array`: devices do not outlive a process."""
         return jnp.asarray, (np.array(self),)
 
+    def _is_elsewhere(self) -> bool:
+        """Whether other processes have parts of it, so that its elements can't be shown here."""
+        return not self.is_deleted() and not self.buffer.is_here
+
     def __repr__(self) -> str:
         kind = f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
         if self.is_deleted():
             return f"epl.Array({kind}, {'donated' if self.buffer.is_donated else 'deleted'})"
+        if self._is_elsewhere():
+            return f"epl.Array({kind}, in parts that other processes have)"
         return f"epl.Array({np.array2string(np.asarray(self), separator=', ', prefix='epl.Array(')}, {kind})"
 
     def __str__(self) -> str:
-        return str(np.asarray(self))
+        return repr(self) if self._is_elsewhere() else str(np.asarray(self))
 
     def __format__(self, spec: str) -> str:
+        if self._is_elsewhere():
+            return format(repr(self), spec if self.ndim else "")
         return format(np.asarray(self)[()] if self.ndim == 0 else np.asarray(self), spec)
 
 
@@ -245,9 +256,15 @@ def as_jax(value: Any) -> Any:
     return value._placed() if isinstance(value, Array) else value
 
 
+# Methods that read elements in this process alone.
+_SCALARS = ("__float__", "__int__", "__bool__", "__complex__", "__index__")
+_READERS = frozenset((*_SCALARS, "__iter__", "__contains__", "item", "tolist", "tobytes"))
+
+
 def _forward_method(name: str) -> Callable[..., Any]:
     def method(self: Array, *operands: Any, **options: Any) -> Any:
-        return getattr(self._placed(), name)(*map(as_jax, operands), **options)
+        value = self.to_jax() if name in _READERS and self._is_elsewhere() else self._placed()
+        return getattr(value, name)(*map(as_jax, operands), **options)
 
     method.__name__ = name
     return method

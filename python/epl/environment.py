@@ -1,22 +1,18 @@
-"""`epl.init`: the devices and settings of a program, and how devices are written."""
+"""`epl.init`: the devices and settings of a program."""
 
 from __future__ import annotations
 
 import functools
-import math
 import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from epl import runtime
 from epl.config import Config
 from epl.config_keys import Value
-from epl.errors import ConfigError, Error
+from epl.devices import Devices, parse_devices
+from epl.errors import Error
 from epl.processes import group
 from epl.scopes import set_default_strategy
-from epl.values import as_integer
-
-Devices = str | int
 
 
 class Settings(NamedTuple):
@@ -79,24 +75,3 @@ def current_config() -> Config:
 def as_config(config: Config | Mapping[str, Value] | None) -> Config:
     """The configuration itself, or one made from a dict."""
     return config if isinstance(config, Config) else Config(config)
-
-
-def count_devices(devices: str) -> int:
-    """How many devices a string in full form names: `cpu:4` as `cpu:2x2`, two nodes of two."""
-    return math.prod(int(factor) for factor in devices.rpartition(":")[2].split("x"))
-
-
-def parse_devices(devices: Devices) -> str:
-    """The full form, `cpu:N`, of `"cpu:N"` (or `"CPU: N"`) or a count N; the runtime's parser decides."""
-    if isinstance(devices, (Config, Mapping)):
-        raise ConfigError(f'devices must be "cpu:N" or a count, found {devices!r}: write config={devices!r}')
-    count = as_integer(devices)
-    if count is None and not isinstance(devices, str):
-        raise ConfigError(f'devices must be "cpu:N" or a count, found {devices!r}')
-    text = (
-        str(devices if count is None else count).encode(errors="backslashreplace").decode()
-    )  # C++ takes no lone surrogates
-    try:
-        return str(runtime.module().parse_devices(text))
-    except runtime.module().Error as error:
-        raise ConfigError(str(error)) from None

@@ -20,8 +20,9 @@ from epl.adapters.jax import trace as adapter
 from epl.advice import Recompilations, check_scope_outside
 from epl.config import Config
 from epl.config_keys import KEYS, Value
+from epl.devices import Devices, count_devices, parse_devices
 from epl.differences import difference
-from epl.environment import Devices, Settings, as_config, count_devices, parse_devices, settings
+from epl.environment import Settings, as_config, settings
 from epl.errors import ArgumentError, Error, Place, StepError
 from epl.padding import MaskedSignature, Padded
 from epl.parameters import Parameters

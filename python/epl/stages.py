@@ -16,8 +16,9 @@ from epl.adapters.jax import trace as adapter
 from epl.advice import advise, check_scope_outside
 from epl.comparison import CheckReport, compare
 from epl.compile import emit, explain, load_or_compile
+from epl.devices import Devices, parse_devices
 from epl.differences import mismatch
-from epl.environment import Devices, current_devices, parse_devices
+from epl.environment import current_devices
 from epl.errors import ArgumentError, CheckError, StepError
 from epl.executable import Executable, PathLike, guarded, user_path
 from epl.once import kept

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from epl.comparison import CheckReport
 from epl.config import Config
 from epl.config_keys import Value
-from epl.environment import Devices
+from epl.devices import Devices
 from epl.errors import ArgumentError, Error
 from epl.stages import Lowered
 

@@ -2,6 +2,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <optional>
 
 namespace epl::runtime::binding {
@@ -10,6 +11,9 @@ namespace nb = nanobind;
 
 // How long Ctrl-C may go unseen.
 static constexpr std::chrono::milliseconds kSignalInterval(20);
+
+// The longer it waits, the longer it sleeps: what it waits for is seen late by a small part of its delay.
+static constexpr std::chrono::microseconds kShortestSleep(50), kLongestSleep(1000);
 
 void waitForEnd(std::shared_ptr<Call> call) {
   if (!call)
@@ -35,9 +39,10 @@ void waitForEnd(std::shared_ptr<Call> call) {
 }
 
 void SignalChecks::operator()() {
-  if (!Executor::linger(count++))
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
   auto now = std::chrono::steady_clock::now();
+  if (!Executor::linger(count++))
+    std::this_thread::sleep_for(
+        std::clamp<std::chrono::nanoseconds>((now - begin) / 64, kShortestSleep, kLongestSleep));
   if (now - last < kSignalInterval)
     return;
   last = now;

@@ -24,7 +24,7 @@ public:
 
 private:
   int count = 0;
-  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now(), last = begin;
 };
 
 } // namespace epl::runtime::binding

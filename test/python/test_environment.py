@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import epl
 from epl import environment
-from epl.environment import parse_devices, settings
+from epl.devices import parse_devices
+from epl.environment import settings
 
 
 @given(st.integers(1, 1024))

@@ -133,6 +133,10 @@ TWO = """
     assert isinstance(h, epl.Array)
     assert not h.is_fully_addressable
     fails(epl.Error, lambda: np.asarray(h), "result[2]", "epl.gather")
+    shown = "epl.Array(float32[8,32], in parts that other processes have)"
+    assert repr(h) == str(h) == f"{h}" == shown
+    for read in (list, lambda h: h.tolist(), lambda h: 1.0 in h):
+        fails(epl.Error, lambda: read(h), "result[2]", "epl.gather")
     whole = epl.gather(h)
     rows = slice(4 * own, 4 * own + 4)
     assert [s.index for s in h.addressable_shards] == [

@@ -30,6 +30,7 @@ import numpy as np
 
 from epl import runtime, versions
 from epl.adapters.jax import coordination
+from epl.devices import count_devices
 from epl.errors import ConfigError, Error, ProcessError
 from epl.processes.launch_variables import Launch, mark_joined, no_mpi_message, read_launch
 from epl.processes.watch import Watch
@@ -313,9 +314,7 @@ def _check_hosts(facts: Sequence[Facts]) -> None:
 
 def _own_devices(devices: str, processes: int) -> int:
     """How many of the devices a process has."""
-    count = 1
-    for factor in devices.rpartition(":")[2].split("x"):
-        count *= int(factor)
+    count = count_devices(devices)
     if count % processes:
         raise ConfigError(
             f'"{devices}" are {count} devices over {processes} processes, expected a number of devices that '

@@ -1,0 +1,34 @@
+"""How devices are written: `cpu:4`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from epl import runtime
+from epl.config import Config
+from epl.errors import ConfigError
+from epl.values import as_integer
+
+Devices = str | int
+
+
+def count_devices(devices: str) -> int:
+    """How many devices a string in full form names: `cpu:4` as `cpu:2x2`, two nodes of two."""
+    return math.prod(int(factor) for factor in devices.rpartition(":")[2].split("x"))
+
+
+def parse_devices(devices: Devices) -> str:
+    """The full form, `cpu:N`, of `"cpu:N"` (or `"CPU: N"`) or a count N; the runtime's parser decides."""
+    if isinstance(devices, (Config, Mapping)):
+        raise ConfigError(f'devices must be "cpu:N" or a count, found {devices!r}: write config={devices!r}')
+    count = as_integer(devices)
+    if count is None and not isinstance(devices, str):
+        raise ConfigError(f'devices must be "cpu:N" or a count, found {devices!r}')
+    text = (
+        str(devices if count is None else count).encode(errors="backslashreplace").decode()
+    )  # C++ takes no lone surrogates
+    try:
+        return str(runtime.module().parse_devices(text))
+    except runtime.module().Error as error:
+        raise ConfigError(str(error)) from None
