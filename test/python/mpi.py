@@ -14,10 +14,12 @@ from over_processes.launching import environment_of, mpirun
 SECONDS = 120.0
 
 
-def run(processes: int, script: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(
+    processes: int, script: Path, *arguments: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """What a script gives in so many processes; one runs as scripts do without a launcher."""
     variables = {"PYTHONPATH": os.pathsep.join(sys.path), "EPL_CACHE_DIR": "", **environment}
-    command = [sys.executable, str(script)]
+    command = [sys.executable, str(script), *arguments]
     if processes > 1:
         return mpirun(processes, command, SECONDS, **variables)
     return subprocess.run(

@@ -84,6 +84,57 @@ def test_patience_is_a_number_of_seconds(tmp_path: Path) -> None:
     )
 
 
+ENDS = """
+    import os
+    import signal
+    import sys
+    import threading
+    import time
+
+    import epl
+
+    epl.init(devices=2)
+    is_victim = os.environ["OMPI_COMM_WORLD_RANK"] == os.environ["VICTIM"]
+
+
+    def stop():
+        time.sleep(1)
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+
+    if is_victim and len(sys.argv) > 1:
+        threading.Thread(target=stop, daemon=True).start()  # while it waits for the others
+    elif is_victim:
+        sys.exit("no data")
+    else:
+        time.sleep(float(sys.argv[1]) if len(sys.argv) > 1 else 60)
+        print("SLEPT", flush=True)
+"""
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_an_exit_with_an_error_is_a_failure(tmp_path: Path, victim: int) -> None:
+    done = mpi.run(2, mpi.write(tmp_path / "ends.py", ENDS), VICTIM=str(victim))
+    assert done.returncode == 1
+    assert re.search(
+        rf"process {victim} \(pid .*\) has failed: SystemExit: no data \(.*ends.py:22\)", done.stderr
+    )
+    assert "SLEPT" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("victim", "slept", "why"),
+    [
+        (1, 5, r"process 1 \(pid .*\) is lost: no sign of life"),
+        (0, 2, r"all have ended, but MPI does not: of process 0 \(pid .*\) one is lost"),
+    ],
+)
+def test_who_is_stopped_at_its_end_is_lost(tmp_path: Path, victim: int, slept: int, why: str) -> None:
+    done = mpi.run(2, mpi.write(tmp_path / "ends.py", ENDS), str(slept), VICTIM=str(victim))
+    assert done.returncode == 1
+    assert re.search(f"epl: process {1 - victim} ends: {why}", done.stderr)
+
+
 LAUNCHED = """
     import os
     import sys

@@ -32,6 +32,7 @@ from epl import runtime, versions
 from epl.adapters.jax import coordination
 from epl.devices import count_devices
 from epl.errors import ConfigError, Error, ProcessError
+from epl.processes import patience
 from epl.processes.launch_variables import Launch, mark_joined, no_mpi_message, read_launch
 from epl.processes.watch import Watch
 
@@ -62,7 +63,8 @@ class Group:
           ProcessError: if one does not come.
         """
         self._mpi = mpi = _mpi_module()
-        self.members = _guarded(mpi.open_group)
+        with patience.said(f"process {launch.process}", "for all processes of the run to come to epl.init"):
+            self.members = _guarded(mpi.open_group)
         self.process: int = self.members.process
         self.processes: int = self.members.num_processes
         self._check_launch(launch)

@@ -10,12 +10,14 @@ it again after twice the time.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import sys
 import threading
 import time
 import traceback
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from epl.adapters.jax.coordination import Client
@@ -40,13 +42,17 @@ class Patience:
         self._moved = -1
         self._since = time.monotonic()  # nothing has moved
         self._asked = 0  # how often this process has asked
-        self._answered: dict[str, str] = {}  # what others have asked
+        self._answered: dict[int, str] = {}  # what others have asked
 
-    def look(self) -> None:
-        """Answers who asks, and asks if it is time; called again and again."""
-        for key, number in self._client.found("epl/asks").items():
-            if self._answered.get(key) != number:
-                self._answered[key] = number
+    def look(self, asks: Mapping[int, str]) -> None:
+        """Answers who asks, and asks if it is time; called again and again.
+
+        Args:
+          asks: by process, how often it has asked.
+        """
+        for process, number in asks.items():
+            if self._answered.get(process) != number:
+                self._answered[process] = number
                 self._client.put(f"epl/stack/{self._group.process}", _stack(), replace=True)
         moved = self._group.num_moved + self._group.operations
         if moved != self._moved or not self._group.is_waiting:
@@ -85,6 +91,30 @@ class Patience:
             for process in sorted(awaited & set(stacks))
         ]
         return "\n".join([*lines, *where])
+
+
+@contextlib.contextmanager
+def said(who: str, what: str) -> Iterator[None]:
+    """Says what is waited for, as long as the body takes, after EPL_STUCK_SECONDS and twice the time.
+
+    For the start: what another process does that has not come is not known.
+    """
+    seconds = read_limit(os.environ.get(_VARIABLE, ""))
+    over = threading.Event()
+
+    def say() -> None:
+        limit = seconds
+        while not over.wait(limit if limit == seconds else limit / 2):
+            print(f"epl: {who} has waited for {limit:.0f} s {what}", file=sys.stderr, flush=True)
+            limit *= 2
+
+    thread = threading.Thread(target=say, name="epl-start", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def read_limit(text: str) -> float:

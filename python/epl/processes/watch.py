@@ -10,9 +10,10 @@ MPI then, which would wait for the lost one.
     another process ...                      is noticed by                            after
     is killed, or its machine is             no sign of life                          HEARTBEAT
     is stopped (SIGSTOP), or hangs as such   no sign of life                          HEARTBEAT
-    raises an error                          what it leaves in the store              PERIOD
+    raises an error, or calls sys.exit(1)    what it leaves in the store              PERIOD
     ends before an operation of this one     the number of operations that it leaves  PERIOD
     does something else                      the operation that it leaves             _PATIENCE
+    is lost while all end                    this one's end takes too long            _END_SECONDS
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from epl.adapters.jax import coordination
 from epl.places import is_library
@@ -43,6 +44,7 @@ GRACE = 1.5
 
 _PATIENCE = 1.0  # seconds after which who waits compares what it does with the others
 _HEARD_SECONDS = 2.0  # for the others to read why this process fails
+_END_SECONDS = 5.0  # from when all have ended: the end of MPI waits for all
 
 
 class Watch:
@@ -54,21 +56,26 @@ class Watch:
         self._service = service
         self._pid = os.getpid()
         self._over = threading.Event()
+        self._closes = threading.Event()  # all have ended, and MPI does
         self._has_shown = False  # the user has seen why
         self._has_failed = False  # this process itself
         self._patience = Patience(group, client)
         self._said = 0  # the operation that the others know this process to be in
         self._ended: dict[int, int] = {}  # by process the operations that it has done
+        self._exit: tuple[str, int] | None = None  # the last call of sys.exit that is an error, and when
         self.client = client
 
     def start(self) -> None:
         """Begins to watch."""
         works = (self._look_again, self._count_again)
         self._threads = [threading.Thread(target=work, name="epl-watch", daemon=True) for work in works]
-        for thread in self._threads:
+        guard = threading.Thread(target=self._guard_end, name="epl-end", daemon=True)
+        for thread in (*self._threads, guard):
             thread.start()
         self._show = sys.excepthook
         sys.excepthook = self._on_error
+        self._leave = sys.exit
+        sys.exit = self._on_exit
         atexit.register(self._end)
 
     # Threads.
@@ -98,12 +105,11 @@ class Watch:
 
     def _look(self) -> None:
         group = self._group
-        for key, text in self.client.found("epl/failed").items():
-            process = int(key.rpartition("/")[2])
+        left = self.client.found("epl")
+        for process, text in _of_processes(left, "failed"):
             if process != group.process:
                 self._lose(process, f"has failed: {text}")
-        for key, text in self.client.found("epl/ended").items():
-            self._ended[int(key.rpartition("/")[2])] = int(text)
+        self._ended = {process: int(text) for process, text in _of_processes(left, "ended")}
         for process, operations in self._ended.items():
             if operations < group.operations:
                 self._lose(
@@ -112,10 +118,10 @@ class Watch:
                     f"number {group.operations}",
                 )
 
-        self._compare()
-        self._patience.look()
+        self._compare(left)
+        self._patience.look(dict(_of_processes(left, "asks")))
 
-    def _compare(self) -> None:
+    def _compare(self, left: Mapping[str, str]) -> None:
         """Whether processes that wait for a while are in the same operation."""
         group = self._group
         number = group.operations
@@ -123,8 +129,8 @@ class Watch:
             self._said = number
             said = json.dumps([number, group.recent[number]])
             self.client.put(f"epl/at/{group.process}", said, replace=True)
-        for key, text in self.client.found("epl/at").items():
-            process, (number, what) = int(key.rpartition("/")[2]), json.loads(text)
+        for process, text in _of_processes(left, "at"):
+            number, what = json.loads(text)
             own = group.recent.get(number, what)
             if own != what:
                 self._lose(
@@ -134,8 +140,11 @@ class Watch:
                 )
 
     def _count(self) -> None:
-        live = self.client.live(self._group.processes)
-        for process in set(range(self._group.processes)) - live - set(self._ended):
+        """Processes leave the service when all have ended, and not before."""
+        missing = set(range(self._group.processes)) - self.client.live(self._group.processes)
+        if missing and len(self.client.found("epl/ended")) == self._group.processes:
+            return
+        for process in missing:
             seconds = coordination.HEARTBEAT
             self._lose(process, f"is lost: no sign of life for {seconds} s; was it killed or stopped?")
 
@@ -151,27 +160,38 @@ class Watch:
         if os.getpid() == self._pid and threading.current_thread() is threading.main_thread():
             self._fail(kind, error, trace)
 
+    def _on_exit(self, status: Any = None, /) -> NoReturn:
+        """Ends the program as `sys.exit` does. One that somebody catches is none, if the run goes on."""
+        stack = traceback.extract_stack()[:-1]
+        self._exit = None if not status else (f"SystemExit: {status}{_place(stack)}", self._group.operations)
+        self._leave(status)
+
     def _fail(self, kind: type[BaseException], error: BaseException, trace: Any) -> None:
+        lines = str(error).splitlines() or [""]
+        self._tell(f"{kind.__name__}: {lines[0]}{_place(traceback.extract_tb(trace))}")
+
+    def _tell(self, why: str) -> None:
+        """Lets the others know why this process fails."""
         if self._group.failure is not None:
             return  # this is what came of it
         self._has_failed = True
-        frames = traceback.extract_tb(trace)
-        own = [frame for frame in frames if not is_library(frame.filename)] or frames
-        place = f" ({own[-1].filename}:{own[-1].lineno})" if own else ""
-        lines = str(error).splitlines() or [""]
         with contextlib.suppress(ConnectionError):
-            self.client.put(f"epl/failed/{self._group.process}", f"{kind.__name__}: {lines[0]}{place}")
+            self.client.put(f"epl/failed/{self._group.process}", why)
 
     def _end(self) -> None:
         """At the end of the program: waits for the others, so that none of them misses this one."""
         if os.getpid() != self._pid:
             return
+        if self._exit is not None and self._exit[1] == self._group.operations:
+            self._has_shown = True
+            self._tell(self._exit[0])
         if self._has_failed or self._group.failure is not None:
             self._await_heard()
             self._end_hard()
         self._try(self._await_all)
         if self._group.failure is not None:
             self._end_hard()
+        self._closes.set()
         self._over.set()
         self.client.close()
         for thread in self._threads:  # one that asks the service must not come back when Python has ended
@@ -179,6 +199,15 @@ class Watch:
         self._group.finalize()  # all have closed
         if self._service is not None:
             self._service.end()
+
+    def _guard_end(self) -> None:
+        """Ends the process, if the others are not there to end MPI with it."""
+        self._closes.wait()
+        time.sleep(_END_SECONDS)
+        group = self._group
+        others = [group.describe(other) for other in range(group.processes) if other != group.process]
+        group.fail(f"all have ended, but MPI does not: of {', '.join(others)} one is lost")
+        self._end_hard()
 
     def _await_all(self) -> None:
         self.client.put(f"epl/ended/{self._group.process}", str(self._group.operations))
@@ -206,3 +235,17 @@ class Watch:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)
+
+
+def _of_processes(left: Mapping[str, str], folder: str) -> Iterator[tuple[int, str]]:
+    """What each process has left in a folder of the store."""
+    for key, text in left.items():
+        _, found, process = key.split("/")
+        if found == folder:
+            yield int(process), text
+
+
+def _place(frames: Sequence[traceback.FrameSummary]) -> str:
+    """The user's line of a stack."""
+    own = [frame for frame in frames if not is_library(frame.filename)] or frames
+    return f" ({own[-1].filename}:{own[-1].lineno})" if own else ""
