@@ -39,8 +39,8 @@ class Shard(hooks.SHARD_TYPE):  # type: ignore[misc]
     def of(cls, array: Array, rank: int, box: Any, data: Any, copy: int) -> Shard:
         """What `StateBuffer.shards` of the runtime says."""
         everywhere, here = jax.devices("cpu"), jax.local_devices(backend="cpu")
-        device = everywhere[rank] if rank < len(everywhere) else here[0]
-        local = here.index(device) if device in here else 0
+        device = everywhere[rank] if rank < len(everywhere) and everywhere[rank] in here else here[0]
+        local = here.index(device)
         placed = hooks.adopter(data.shape, array.dtype, local=local)(data)
         shard = cls(device, array.sharding, array.shape, placed)
         shard.index = tuple(slice(*bounds) for bounds in box)

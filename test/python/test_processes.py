@@ -333,3 +333,47 @@ def test_processes_pass_the_same(tmp_path: Path, values: str, name: str, here: s
         assert re.search(r"closing has closed over an array float32\[4000\] that has other values in", closed)
         assert first == "0.5"
         assert second in [f"{begin}{end}, expected the same in all processes" for end in ends]
+
+
+EARLY = """
+    import os
+
+    import jax
+    import numpy as np
+
+    own = os.environ["OMPI_COMM_WORLD_RANK"]
+    if own == os.environ["EARLY"]:
+        jax.random.key(0)
+
+    import epl
+
+    epl.init(devices=4, config={"zero.level": "v3"})
+
+
+    @epl.parallelize(state="w", batch="x")
+    def step(w, x):
+        with epl.replicate():
+            return w - x.mean()
+
+
+    w = step(np.zeros((4, 4), np.float32), np.ones((4, 4), np.float32))
+    try:
+        epl.Checkpoints(os.environ["SAID"] + "/checkpoints")
+        problem = "none"
+    except epl.Error as error:
+        problem = str(error)
+    sum = float(epl.gather(w).sum())
+    devices = {shard.device for shard in w.addressable_shards}
+    with open(f"{os.environ['SAID']}/{own}", "w") as file:
+        file.write(f"{sum}\\n{devices <= set(jax.local_devices())}\\n{problem}")
+"""
+
+
+@pytest.mark.parametrize("early", [0, 1])
+def test_one_process_uses_jax_before_it_joins(tmp_path: Path, early: int) -> None:
+    code = EARLY.replace('os.environ["EARLY"]', f'"{early}"')
+    done, said = run_and_read(2, code, tmp_path)
+    assert done.returncode == 0, done.stderr
+    for total, has_own_devices, problem in said:
+        assert (total, has_own_devices) == ("-16.0", "True")
+        assert problem.startswith("JAX does not have the run's processes and their devices")

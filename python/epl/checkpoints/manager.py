@@ -216,8 +216,8 @@ def _open(folder: Path, keep: int | None, best: str | None, mode: str) -> Any:
     present = group.current()
     if present is not None and not present.jax_knows:
         raise Error(
-            "JAX was in use before epl.init, and so does not know of the run's other processes, which "
-            "checkpoints need: call epl.init before anything of JAX is computed"
+            "JAX does not have the run's processes and their devices, which checkpoints need: call epl.init "
+            "before anything of JAX is computed in any process"
         )
     return saving().open_manager(folder, keep, best, mode)
 

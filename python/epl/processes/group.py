@@ -114,7 +114,10 @@ class Group:
             service = coordination.Service("127.0.0.1" if is_one_host else "[::]", self.processes)
             address = f"{host}:{service.port}"
         client = coordination.Client(self._say_first(address)[0], self.process)
-        self.jax_knows = coordination.tell_jax(client, self.process, self.processes, own_devices)
+        if all(self._say_first(coordination.can_tell_jax())):
+            coordination.tell_jax(client, self.process, self.processes, own_devices)
+        jax_knows = coordination.jax_knows(self.process, self.processes, own_devices)
+        self.jax_knows = all(self._say_first(jax_knows))
         self.watch = Watch(self, client, service)
         self.watch.start()
 

@@ -98,16 +98,24 @@ class Client:
             raise ConnectionError(str(error)) from None
 
 
-def tell_jax(client: Client, process: int, processes: int, own_devices: int) -> bool:
-    """Makes JAX one of several processes, with a CPU device for each of EPL's own here.
+def can_tell_jax() -> bool:
+    """Whether JAX may still become one of several processes: nothing has used it, or told it."""
+    return not xla_bridge.backends_are_initialized() and distributed.global_state.client is None
 
-    False, with nothing done, if its backends have started, or if the program has said it to JAX itself.
-    """
+
+def tell_jax(client: Client, process: int, processes: int, own_devices: int) -> None:
+    """Makes JAX one of several processes, with a CPU device for each of EPL's own here; called by all."""
     state = distributed.global_state
-    if xla_bridge.backends_are_initialized() or state.client is not None:
-        return False
     jax.config.update("jax_num_cpu_devices", own_devices)
     state.client = client.connection
     state.process_id, state.num_processes = process, processes
     jax.devices("cpu")  # now, when all do: the first use of JAX waits for all processes
-    return True
+
+
+def jax_knows(process: int, processes: int, own_devices: int) -> bool:
+    """Whether JAX has the run's processes, and the devices of each; the program may have told it."""
+    return (jax.process_index(), jax.process_count(), len(jax.local_devices(backend="cpu"))) == (
+        process,
+        processes,
+        own_devices,
+    )
