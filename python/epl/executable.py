@@ -17,6 +17,7 @@ from epl.calling import caller, signless
 from epl.errors import ArgumentError, Error
 from epl.files import replace_file
 from epl.processes import group
+from epl.processes.agreement import check_same
 from epl.processes.gathering import gather
 from epl.reports import Report
 from epl.signature import check_leaf
@@ -49,6 +50,9 @@ class Executable:
           kinds: of the results, `jax.ShapeDtypeStruct`s, if not the plan's own.
           reported: what the hidden results say.
           keeps_results: whether all results stay on the devices, as `epl.Array`s; else states do.
+
+        Raises:
+          ProcessError: if processes have other constants.
         """
         self.plan = plan
         self.name = name
@@ -57,7 +61,10 @@ class Executable:
         if self._group is None:
             self._session = guarded(runtime.module().Session, plan, devices, keeps_results=keeps_results)
         else:
-            self._session = self._group.open_session(plan, devices, name, constants, keeps_results)
+            self._session = self._group.open_session(plan, devices, name, keeps_results)
+            closed = [(f"array {i} that it closed over", value) for i, value in enumerate(constants)]
+            if closed:
+                check_same(self._group, closed, f"step {name}")
         self._inputs = [slot for slot in plan.slots if slot.role != "result" and not slot.hidden]
         results = [slot for slot in plan.slots if slot.role == "result"]
         kept = [slot.updates >= 0 or (keeps_results and not slot.hidden) for slot in results]

@@ -15,15 +15,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import numpy as np
 
 from epl.adapters import nnx
 from epl.adapters.jax import hooks
 from epl.adapters.jax import trace as adapter
 from epl.arrangement import arranged
+from epl.calling import to_host
 from epl.compile import load_or_compile
 from epl.errors import ArgumentError, Place, StateError
 from epl.executable import Executable
 from epl.parallelize import Parallelized, definition
+from epl.processes import group
+from epl.processes.agreement import check_same
 from epl.scope_table import Kind, Strategy, open_step
 from epl.signature import Signature, Spec, is_key
 from epl.stages import Compiled, Lowered
@@ -43,13 +47,13 @@ def init_state(init_fn: Callable[[Any], Any], key: Any, *, like: Lowered | Compi
     What initializers draw from a key are the same random bits as in `jax.jit(init_fn)(key)`, in any layout;
     what is computed of these may differ in the last places, as in all steps. Scopes in `init_fn` say nothing:
     the layout is that of the step. Factorizations, as orthogonal initializers have them, are of whole
-    matrices.
+    matrices. Several processes call it alike; each makes what its devices hold.
 
     Args:
       init_fn: gives the states from the key, as `jax.jit` takes it: the tree that the step has as its state
         argument, or a tuple of these if it has several, in the order of `state`. Objects of flax.nnx are made
         in it, too.
-      key: a random key, or any tree of arrays.
+      key: a random key, or any tree of arrays; the same in all processes.
       like: the step: lowered (`train_step.lower(...)` takes `jax.ShapeDtypeStruct`s), compiled, or a
         parallelized one that was lowered or called before, of which it is the newest.
 
@@ -61,6 +65,7 @@ def init_state(init_fn: Callable[[Any], Any], key: Any, *, like: Lowered | Compi
       StateError: if `init_fn` gives another tree than the step takes, or other shapes or dtypes: the path in
         the tree, what was expected and found.
       CompileError: with the line, if something in `init_fn` does not compile.
+      ProcessError: if processes have other keys or functions: which, and how they differ.
     """
     if not callable(init_fn):
         raise ArgumentError(f"init_fn must be a function that makes states of a key, found {init_fn!r}")
@@ -72,10 +77,24 @@ def init_state(init_fn: Callable[[Any], Any], key: Any, *, like: Lowered | Compi
     states.check(name, made.trees)
     program = _lower(made.closed, states, spec, name, definition(init_fn))
     plan = load_or_compile(program.text, step.lowered.devices, name)
+    _check_key(plan, spec, leaves, name)
     run = Executable(
         plan, step.lowered.devices, name, program.hidden, states.leaves, program.reports, keeps_results=True
     )
     return states.unflatten(run.run(leaves, donate=False))
+
+
+def _check_key(plan: Any, spec: Spec, leaves: Sequence[Any], name: str) -> None:
+    """Has processes compare the keys that they give; an array of which each has a part is of one step."""
+    members = group.current()
+    if members is None or plan.devices == 1:
+        return
+    named = [
+        (f'"{path}"', to_host(leaf).view(np.uint32 if is_key(kind.dtype) else kind.dtype))
+        for path, kind, leaf in zip(_key_names(spec), spec.leaves, leaves, strict=True)
+        if getattr(leaf, "is_fully_addressable", True)
+    ]
+    check_same(members, named, f"init_state({name})")
 
 
 def _compiled(like: Any) -> Compiled:

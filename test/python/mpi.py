@@ -35,6 +35,23 @@ def start_launcher(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)
 
 
+def call(
+    processes: int, module: str, function: str, *arguments: object, folder: Path, fails: bool = False
+) -> str:
+    """Calls a function of a module of the tests in so many processes; gives what they print.
+
+    Args:
+      folder: for the script, and the plans, which later calls find there.
+      fails: whether the processes must end with an error.
+    """
+    values = ", ".join(repr(str(each) if isinstance(each, Path) else each) for each in arguments)
+    script = write(folder / "program.py", f"import {module} as m\nm.{function}({values})\n")
+    done = run(processes, script, EPL_CACHE_DIR=str(folder / "plans"))
+    printed = done.stdout + done.stderr
+    assert (done.returncode != 0) == fails, printed
+    return printed
+
+
 def launch(*arguments: str) -> subprocess.CompletedProcess[str]:
     """What `epl-launch` gives with these arguments."""
     with start_launcher(*arguments) as child:

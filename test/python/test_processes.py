@@ -330,7 +330,7 @@ def test_processes_pass_the_same(tmp_path: Path, values: str, name: str, here: s
     begin = f'call 2 of branching failed: argument "{name}" is '
     ends = (f"{here} in process 0 and {there} in process 1", f"{there} in process 1 and {here} in process 0")
     for closed, first, second in said:
-        assert re.search(r"closing has closed over an array float32\[4000\] that has other values in", closed)
+        assert re.search(r"step closing: array 0 that it closed over is float32\[4000\] with", closed)
         assert first == "0.5"
         assert second in [f"{begin}{end}, expected the same in all processes" for end in ends]
 

@@ -12,7 +12,6 @@ operation that others wait in is known to have left them alone.
 from __future__ import annotations
 
 import atexit
-import hashlib
 import importlib
 import json
 import os
@@ -25,8 +24,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
-
-import numpy as np
 
 from epl import runtime, versions
 from epl.adapters.jax import coordination
@@ -183,13 +180,8 @@ class Group:
                 )
         return [each for _, each in said]
 
-    def open_session(
-        self, plan: Any, devices: str, name: str, constants: Sequence[Any], keeps_results: bool = False
-    ) -> Any:
+    def open_session(self, plan: Any, devices: str, name: str, keeps_results: bool = False) -> Any:
         """A session of a plan over all processes, of whose CPUs each has what the code needs.
-
-        Args:
-          constants: arrays that the step closed over, which have to be the same in all processes.
 
         Raises:
           Error: the same in all processes.
@@ -199,18 +191,9 @@ class Group:
             problem = None
         except runtime.module().Error as error:
             problem = str(error)
-        hashes = [hashlib.sha256(each.reshape(-1).view(np.uint8).data).digest() for each in constants]
-        said = self.share((problem, hashes), f"loading of step {name}")
-        for process, (facts, (problem, others)) in enumerate(zip(self.facts, said, strict=True)):
-            if problem is not None:
-                raise Error(f'{problem} (on host "{facts.host}"; EPL_CPU sets a level that all hosts have)')
-            for constant, hash_here, hash_there in zip(constants, said[0][1], others, strict=True):
-                if hash_here != hash_there:
-                    raise ProcessError(
-                        f"step {name} has closed over an array {constant.dtype.name}{list(constant.shape)} "
-                        f"that has other values in {self.describe(process)} than in process 0; expected the "
-                        "same in all processes"
-                    )
+        for facts, found in zip(self.facts, self.share(problem, f"loading of step {name}"), strict=True):
+            if found is not None:
+                raise Error(f'{found} (on host "{facts.host}"; EPL_CPU sets a level that all hosts have)')
         session = _guarded(runtime.module().Session, plan, devices, self.members, keeps_results)
         self._sessions.add(session)
         return session
