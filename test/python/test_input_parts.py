@@ -15,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import epl
+import mpi
 from epl import environment
+from epl.processes import group
 
 SLICING = {"io.slicing": True}
 DROPPING = {"io.slicing": True, "io.drop_last_files": True}
@@ -63,11 +65,56 @@ def test_processes_read_equally_many_rows(size: int, near: str) -> None:
     in_each_process(4, fails)
 
 
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "node0"},
+        {"TF_CONFIG": '{"cluster": {"worker": ["a", "b", "c", "d"]}, "task": {"type": "worker", "index": 1}}'},
+        {"PMIX_RANK": "1", "SLURM_STEP_NUM_TASKS": "4"},
+    ],
+    ids=["torchrun", "TF_CONFIG", "PMIx under Slurm"],
+)  # fmt: skip
+def test_every_launcher_that_counts_processes_says_the_part(
+    variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert epl.local_slice(128) == slice(32, 64)
+    assert epl.local_files(list("abcdefgh"), SLICING) == ["b", "f"]
+
+
 def test_a_number_of_processes_that_no_variable_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PMIX_RANK", "1")
     monkeypatch.setenv("PMIX_NAMESPACE", "prterun-node0-7@1")
-    with pytest.raises(epl.ConfigError, match="PMIX_RANK=1 in the environment says which process"):
+    monkeypatch.setattr(group, "_alone", False)  # other tests have joined
+    for read in (lambda: epl.local_slice(8), lambda: epl.local_files(["a"])):
+        with pytest.raises(epl.ConfigError, match=r"PMIX_RANK=1 in .*: call epl\.init first"):
+            read()
+
+
+JOINED = """
+    import os
+    from pathlib import Path
+
+    for name in [name for name in os.environ if name.startswith("OMPI_COMM_WORLD")]:
+        del os.environ[name]  # PMIx is left, which does not count processes
+    import epl
+
+    try:
         epl.local_slice(8)
+    except epl.ConfigError as problem:
+        assert "call epl.init first" in str(problem), problem
+        epl.init(devices=4)
+        said = f"{epl.local_slice(8)} {epl.local_files(['a', 'b', 'c', 'd'], {'io.slicing': True})}"
+        Path(os.environ["SAID"], os.environ["PMIX_RANK"]).write_text(said)
+"""
+
+
+def test_a_process_that_has_joined_knows_its_part(tmp_path: Path) -> None:
+    done = mpi.run(2, mpi.write(tmp_path / "joined.py", JOINED), SAID=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "0").read_text() == "slice(0, 4, None) ['a', 'c']"
+    assert (tmp_path / "1").read_text() == "slice(4, 8, None) ['b', 'd']"
 
 
 def files_of_each(count: int, processes: int, config: dict[str, Any]) -> list[list[int]]:

@@ -1,8 +1,10 @@
 """Which part of the input this process reads: rows of each global batch, or files of a list.
 
 Both are of data that all processes of a run share evenly, as data parallelism does: each has equally many
-devices, and so as many copies of the model. They ask the launcher's variables and no other process, so that
-they are right before the run has joined, and in a test that sets the variables.
+devices, and so as many copies of the model. A process that has joined a run knows its place there. Before,
+they ask the launcher's variables and no other process, so that they are right at any time, and in a test
+that sets the variables. Some launchers say who a process is and not of how many: nobody knows that before
+`epl.init`.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from epl import environment
 from epl.config import Config
 from epl.config_keys import Value
 from epl.errors import ArgumentError, ConfigError, NotParallelWarning
+from epl.processes import group
 from epl.processes.launch_variables import read_launch
 from epl.values import as_integer
 
@@ -38,7 +41,8 @@ def local_slice(batch_size: int) -> slice:
 
     Raises:
       ArgumentError: for a size that is no positive multiple of the number of processes.
-      ConfigError: if a variable that a launcher leaves in the environment is wrong.
+      ConfigError: if a variable that a launcher leaves in the environment is wrong, and before `epl.init` if
+        none says how many processes there are.
     """
     rows = as_integer(batch_size)
     if rows is None or rows < 1:
@@ -70,7 +74,8 @@ def local_files(files: Sequence[File], config: Config | Mapping[str, Value] | No
 
     Raises:
       ArgumentError: if `files` is no list of names, or empty.
-      ConfigError: for a bad configuration, or a launcher's variable that is wrong.
+      ConfigError: for a bad configuration, a launcher's variable that is wrong, and before `epl.init` if none
+        says how many processes there are.
     """
     if isinstance(files, (str, bytes)) or not isinstance(files, Sequence):
         raise ArgumentError(
@@ -107,10 +112,14 @@ def _not_sliced(files: int, processes: int) -> str:
 
 def _place() -> tuple[int, int]:
     """The number of this process, and how many there are."""
+    if (joined := group.current()) is not None:
+        return joined.process, joined.processes
     launch = read_launch(os.environ)
-    if launch.processes is None:
-        raise ConfigError(
-            f"{launch.variables[0]} in the environment says which process this is, and no variable says how "
-            'many there are: start them by "mpirun" or by "srun --mpi=pmix"'
-        )
-    return launch.process, launch.processes
+    if launch.processes is not None:
+        return launch.process, launch.processes
+    if group.is_alone():  # as MPI has said
+        return 0, 1
+    raise ConfigError(
+        f"{launch.variables[0]} in the environment says which process this is, and no variable says how many "
+        "there are: call epl.init first, which asks MPI"
+    )

@@ -234,6 +234,11 @@ def current() -> Group | None:
     return _group if _group is not None and _group.facts[_group.process].pid == os.getpid() else None
 
 
+def is_alone() -> bool:
+    """Whether this process has found out that it is the only one of its run."""
+    return _alone
+
+
 def speaks() -> bool:
     """Whether this process says what all would say alike: that is alone, or process 0."""
     group = current()
