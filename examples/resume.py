@@ -1,10 +1,12 @@
 """Train on handwritten digits in any number of processes, and go on from where the last run ended.
 
-Every process reads its rows of every global batch. Which samples a global batch has depends on the seed and
-on its number alone, so the number of the next one is all that must be kept of the input, and it is right for
-any number of processes. Here it is the number of the checkpoint. Run it, end it, and run it again:
+Every process reads its rows of every global batch, and hands them to the step by `epl.from_local`. Which
+samples a global batch has depends on the seed and on its number alone, so the number of the next one is all
+that must be kept of the input, and it is right for any number of processes. Here it is the number of the
+checkpoint. Run it, end it, and run it again:
 
     python examples/resume.py --folder /tmp/digits [--devices cpu:2] [--steps 100] [--every 20]
+    epl-launch -n 2 examples/resume.py --folder /tmp/digits
 """
 
 import argparse
@@ -55,21 +57,29 @@ class GlobalBatches:
 
 def train(folder: Path, devices: str, steps: int, every: int) -> None:
     """Trains up to global batch `steps`, saves after each `every`, and begins behind the last one saved."""
-    step = epl.parallelize(train_step, state=("params", "opt_state"), batch=("x", "y"), devices=devices)
+    epl.init(devices)  # several processes find one another, before JAX is used
+    step = epl.parallelize(train_step, state=("params", "opt_state"), batch=("x", "y"))
     data, state = load_data()[0], initial_state()
+    batch = [jax.ShapeDtypeStruct((BATCH, *array.shape[1:]), array.dtype) for array in data]
+    lowered = step.lower(*state, *batch)  # for whole batches, of which each process has a part
     batches = epl.prefetch(GlobalBatches(data))
     with epl.Checkpoints(folder, keep=3) as checkpoints:
         if checkpoints.latest is not None:
-            batch = [jax.ShapeDtypeStruct((BATCH, *array.shape[1:]), array.dtype) for array in data]
-            state = checkpoints.restore(epl.layout_of(step.lower(*state, *batch), state))
+            state = checkpoints.restore(epl.layout_of(lowered, tuple(state)))
             batches.set_state(checkpoints.latest)
-        print(f"begins with global batch {batches.get_state()}")
-        for x, y in itertools.islice(batches, max(0, steps - batches.get_state())):
-            *state, loss = step(*state, x, y)
+        say(f"begins with global batch {batches.get_state()}")
+        for own in itertools.islice(batches, max(0, steps - batches.get_state())):
+            *state, loss = step(*state, *epl.from_local(own))
             count = batches.get_state()
             if count % every == 0 or count == steps:
                 checkpoints.save(count, tuple(state))
-                print(f"batch {count}: loss {float(loss):.6f}", flush=True)
+                say(f"batch {count}: loss {float(loss):.6f}")
+
+
+def say(text: str) -> None:
+    """Prints what all processes know: one of them does."""
+    if jax.process_index() == 0:
+        print(text, flush=True)
 
 
 def main() -> None:

@@ -69,7 +69,7 @@ def test_processes_read_equally_many_rows(size: int, near: str) -> None:
     "variables",
     [
         {"RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "node0"},
-        {"TF_CONFIG": '{"cluster": {"worker": ["a", "b", "c", "d"]}, "task": {"type": "worker", "index": 1}}'},
+        {"TF_CONFIG": '{"cluster": {"worker": ["a", "b", "c", "d"]},"task": {"type": "worker", "index": 1}}'},
         {"PMIX_RANK": "1", "SLURM_STEP_NUM_TASKS": "4"},
     ],
     ids=["torchrun", "TF_CONFIG", "PMIx under Slurm"],

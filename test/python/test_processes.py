@@ -162,6 +162,16 @@ TWO = """
     assert all(jax.tree.leaves(same)), same
     wrong = lambda: other(p, epl.from_local({"a": x[:3]}), epl.from_local(y[rows]))
     fails(epl.ArgumentError, wrong, "x['a']", f"process {own}", "float32[3, 16]", "float32[4, 16]", "[8, 16]")
+
+
+    def turned(z, a):  # not in the order of names
+        with epl.replicate():
+            return z + a.sum()
+
+
+    turned = epl.parallelize(turned, state="z", batch="a")
+    turned.lower(0.0, jax.ShapeDtypeStruct((8,), np.float32))
+    assert float(turned(0.0, epl.from_local(np.arange(8.0, dtype=np.float32)[rows]))) == 28
     print("ENDED", flush=True)
 """
 

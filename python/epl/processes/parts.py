@@ -45,24 +45,25 @@ def as_whole(values: Values, steps: Sequence[Lowered]) -> Values:
     Raises:
       ArgumentError: if there is no such step, or a part is not what this process reads.
     """
-    leaves, tree = jax.tree.flatten(dict(values))
+    leaves, tree = jax.tree.flatten(tuple(values.values()))  # of a dict, JAX sorts the names
     if not any(isinstance(leaf, LocalPart) for leaf in leaves):
         return values
     problem = "no step was lowered for a batch of which it can be a part: call lower() for the whole batch"
     for step in steps:
         if len(step.spec.kinds) != len(leaves):
             continue
-        whole = tree.unflatten(
+        trees = tree.unflatten(
             [
                 jax.ShapeDtypeStruct(*kind) if isinstance(leaf, LocalPart) else leaf
                 for leaf, kind in zip(leaves, step.spec.kinds, strict=True)
             ]
         )
+        whole = dict(zip(values, trees, strict=True))
         if step.signature.describe(whole, step.spec.static)[0] != step.spec:
             continue
         found = _problem(leaves, step)
         if found is None:
-            return dict(whole)
+            return whole
         problem = found
     raise ArgumentError(f"from_local: {problem}")
 
