@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import runpy
 import sys
@@ -10,10 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
 import epl
+import mpi
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "resume.py"
 SAMPLES = 70
@@ -85,22 +88,94 @@ def test_another_number_of_processes_goes_on_with_the_same(
     assert_equal(read(before, 0, ended) + read(after, ended, 10), read(1, 0, 10))
 
 
-def test_training_that_was_ended_goes_on_with_the_same_bits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def said(printed: str) -> tuple[int, dict[int, str]]:
+    """With which batch a run began, and its losses by batch."""
+    begin = re.search(r"begins with global batch (\d+)", printed)
+    assert begin is not None, printed
+    losses = re.findall(r"batch (\d+): loss ([\d.]+)", printed)
+    return int(begin[1]), {int(batch): loss for batch, loss in losses}
+
+
+Train = Callable[..., tuple[int, dict[int, str]]]
+
+
+@pytest.fixture
+def train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Train:
+    """Runs the example in this process; what it says."""
     monkeypatch.syspath_prepend(EXAMPLE.parent)
 
-    def train(folder: str, steps: int) -> tuple[int, list[str]]:
-        options = ["--folder", str(tmp_path / folder), "--steps", str(steps), "--every", "4"]
-        monkeypatch.setattr(sys, "argv", [str(EXAMPLE), *options])
+    def run(folder: str, steps: int, devices: str = "cpu:2") -> tuple[int, dict[int, str]]:
+        monkeypatch.setattr(sys, "argv", [str(EXAMPLE), *options(tmp_path / folder, steps, devices)])
         runpy.run_path(str(EXAMPLE), run_name="__main__")
-        printed = capsys.readouterr().out
-        begin = re.search(r"begins with global batch (\d+)", printed)
-        assert begin is not None
-        return int(begin[1]), re.findall(r"batch \d+: loss \S+", printed)
+        return said(capsys.readouterr().out)
 
+    return run
+
+
+def options(folder: Path, steps: int, devices: str) -> list[str]:
+    return ["--folder", str(folder), "--devices", devices, "--steps", str(steps), "--every", "4"]
+
+
+def test_training_that_was_ended_goes_on_with_the_same_bits(train: Train) -> None:
     begin, losses = train("at-once", 16)
-    assert (begin, len(losses)) == (0, 4)
-    assert train("twice", 8) == (0, losses[:2])
-    assert train("twice", 16) == (8, losses[2:])
-    assert train("twice", 16) == (16, [])
+    assert (begin, list(losses)) == (0, [4, 8, 12, 16])
+    assert train("twice", 8) == (0, {batch: losses[batch] for batch in (4, 8)})
+    assert train("twice", 16) == (8, {batch: losses[batch] for batch in (12, 16)})
+    assert train("twice", 16) == (16, {})
+
+
+# The example, whose last process is killed in the save of a batch.
+KILLED = """
+    import os, runpy, signal, sys
+
+    import jax
+
+    import epl
+
+    save = epl.Checkpoints.save
+
+
+    def save_and_die(self, number, state):
+        save(self, number, state)
+        if number == {dies_at} and jax.process_index() == jax.process_count() - 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+    epl.Checkpoints.save = save_and_die
+    sys.path.insert(0, os.path.dirname({example!r}))
+    sys.argv = [{example!r}, *{options}]
+    runpy.run_path({example!r}, run_name="__main__")
+"""
+
+CHANGES = [(1, 2), (2, 1), (2, 4), (4, 2)] if os.environ.get("EPL_NIGHTLY") else [(2, 1)]
+
+
+def saved_bits(folder: Path, like: Any) -> list[bytes]:
+    """Those of the last checkpoint."""
+    with epl.Checkpoints(folder) as checkpoints:
+        return [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(checkpoints.restore(like))]
+
+
+@pytest.mark.parametrize(("before", "after"), CHANGES)
+def test_killed_it_goes_on_in_another_number_of_processes(
+    tmp_path: Path, example: dict[str, Any], train: Train, before: int, after: int
+) -> None:
+    def train_in(processes: int, dies_at: int) -> tuple[int, dict[int, str]]:
+        code = KILLED.format(
+            example=str(EXAMPLE), options=options(tmp_path / "killed", 24, "cpu:4"), dies_at=dies_at
+        )
+        script = mpi.write(tmp_path / "script.py", code)
+        done = mpi.run(processes, script, EPL_CACHE_DIR=str(tmp_path / "plans"))
+        assert (done.returncode != 0) == (dies_at != 0), done.stderr
+        return said(done.stdout)
+
+    begin, losses = train("at-once", 24, "cpu:4")
+    assert (begin, list(losses)) == (0, [4, 8, 12, 16, 20, 24])
+    begin, first = train_in(before, dies_at=16)
+    assert begin == 0
+    assert first == {batch: losses[batch] for batch in first}
+    begin, second = train_in(after, dies_at=0)
+    assert begin in (12, 16)
+    assert second == {batch: losses[batch] for batch in losses if batch > begin}
+    like = jax.eval_shape(lambda: tuple(example["initial_state"]()))
+    assert saved_bits(tmp_path / "killed", like) == saved_bits(tmp_path / "at-once", like)
