@@ -8,10 +8,13 @@ import io
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from over_processes.launching import environment_of
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
@@ -20,6 +23,9 @@ DOCUMENTS = [
 ]  # fmt: skip
 _LONGEST_PARAGRAPH = 150  # words; docs/design.md, section 11
 _BLOCK = re.compile(r"^```(?P<language>python|sh|text)\n(?P<code>.*?)^```$", re.M | re.S)
+_FILE = re.compile(r"\n*# (\w+\.py)\n")  # the first line of a script that is launched
+_CONNECTED = re.compile(r"^\d+: \[Gloo\] .*\n", re.M)  # JAX says that its processes are connected
+_SECONDS = 300  # for what hangs
 _PRINTED = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -40,10 +46,16 @@ def run_python(code: str, file: str, names: dict[str, Any]) -> str:
 
 
 def run_shell(code: str) -> str:
-    path = os.pathsep.join([str(ROOT / "build" / "bin"), os.environ["PATH"]])
+    path = os.pathsep.join(
+        [str(ROOT / "build" / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
+    )
     command = ["bash", "-euo", "pipefail", "-c", code]
-    environment = {**os.environ, "PATH": path}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    environment = environment_of(PATH=path, PYTHONPATH=os.pathsep.join(sys.path))
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return _CONNECTED.sub("", done.stdout)
 
 
 def test_the_tutorial_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,12 +68,14 @@ def test_the_tutorial_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.Mo
     for language, code in rest:
         if language == "text":
             assert doctest.OutputChecker().check_output(code, printed, _PRINTED), (code, printed)
+        elif language == "python" and (file := _FILE.match(code)):
+            (tmp_path / file[1]).write_text(code.lstrip())
         elif language == "python":
             printed = run_python(code, str(tmp_path / "tutorial.py"), names)
         else:
             printed = run_shell(code)
     written = {"step.eplan", "step.txt", "step.svg", "step.json", "pipeline.eplan", "pipeline.svg"}
-    written |= {"run7", "model.safetensors"}
+    written |= {"run7", "model.safetensors", "train.py", "run8"}
     assert {path.name for path in tmp_path.iterdir()} == written
 
 
