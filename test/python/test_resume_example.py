@@ -6,7 +6,10 @@ import itertools
 import os
 import re
 import runpy
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,8 +20,10 @@ import pytest
 
 import epl
 import mpi
+from over_processes.launching import environment_of
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "resume.py"
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "resume.py"
 SAMPLES = 70
 DATA = np.arange(2 * SAMPLES).reshape(SAMPLES, 2), np.arange(SAMPLES)
 COUNTS = [1, 2, 4]
@@ -179,3 +184,43 @@ def test_killed_it_goes_on_in_another_number_of_processes(
     assert second == {batch: losses[batch] for batch in losses if batch > begin}
     like = jax.eval_shape(lambda: tuple(example["initial_state"]()))
     assert saved_bits(tmp_path / "killed", like) == saved_bits(tmp_path / "at-once", like)
+
+
+def shell_of(code: str, output: Path) -> subprocess.Popen[bytes]:
+    """Starts a command of README in the repository; what it prints goes to a file."""
+    paths = [str(ROOT / "build" / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
+    environment = environment_of(PATH=os.pathsep.join(paths), PYTHONPATH=os.pathsep.join(sys.path))
+    with output.open("wb") as file:
+        return subprocess.Popen(
+            ["bash", "-c", code], cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT
+        )
+
+
+def await_save(folder: Path, child: subprocess.Popen[bytes], said: Path) -> None:
+    end = time.monotonic() + mpi.SECONDS
+    while not folder.exists():
+        assert child.poll() is None, said.read_text()
+        assert time.monotonic() < end, said.read_text()
+        time.sleep(0.02)
+
+
+@pytest.mark.skipif(not os.environ.get("EPL_NIGHTLY"), reason="a minute: scripts/nightly checkpoints")
+def test_readme_says_what_is_seen_of_a_kill(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text().partition("### Launch, kill, resume")[2]
+    blocks = re.findall(r"^```sh\n(.*?)\n```$.*?^```text\n(.*?)^```$", text, re.M | re.S)
+    (launch, begun), (kill, died), (resume, resumed) = (
+        (code.replace("/tmp/digits", str(tmp_path / "digits")), seen) for code, seen in blocks
+    )
+    first, second = tmp_path / "first", tmp_path / "second"
+
+    child = shell_of(launch, first)
+    await_save(tmp_path / "digits" / "1600", child, first)
+    assert kill == "kill -9 $(pgrep -nf resume.py)"  # which would find those of other tests, too
+    youngest = subprocess.run(["pgrep", "-nf", f"resume.py.*{tmp_path}"], capture_output=True, check=True)
+    os.kill(int(youngest.stdout), signal.SIGKILL)
+    assert child.wait(mpi.SECONDS) != 0
+    assert set(begun.splitlines()) <= set(first.read_text().splitlines())
+    assert re.search(re.escape(died.strip()).replace(r"\.\.\.", r"\S+"), first.read_text())
+
+    assert shell_of(resume, second).wait(mpi.SECONDS) == 0
+    assert second.read_text() == resumed
