@@ -85,7 +85,7 @@ def init_state(init_fn: Callable[[Any], Any], key: Any, *, like: Lowered | Compi
 
 
 def _check_key(plan: Any, spec: Spec, leaves: Sequence[Any], name: str) -> None:
-    """Has processes compare the keys that they give; an array of which each has a part is of one step."""
+    """Has processes compare the keys that they give, but for arrays in parts, which no call takes."""
     members = group.current()
     if members is None or plan.devices == 1:
         return

@@ -92,6 +92,12 @@ def test_a_number_of_processes_that_no_variable_says(monkeypatch: pytest.MonkeyP
             read()
 
 
+def test_a_process_that_mpi_has_called_alone_reads_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PMIX_RANK", "0")
+    monkeypatch.setattr(group, "_alone", True)
+    assert epl.local_slice(8) == slice(0, 8)
+
+
 JOINED = """
     import os
     from pathlib import Path

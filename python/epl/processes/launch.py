@@ -56,7 +56,12 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--machine_rank", type=int, default=0,
         help="which of them this is: the launcher of machine 0 starts all processes, others do nothing",
     )  # fmt: skip
-    parser.add_argument("--restarts", type=int, default=0, help="how often to start again after a failure")
+    parser.add_argument(
+        "--restarts",
+        type=int,
+        default=0,
+        help="how often to start again after a failure; EPL_RESTART counts the starts, from 0 on",
+    )
     parser.add_argument("--log_dir", type=Path, help="a folder for a file of what each process writes")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="a script, or a program, and its arguments")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version of EPL")
