@@ -204,6 +204,11 @@ def await_save(folder: Path, child: subprocess.Popen[bytes], said: Path) -> None
         time.sleep(0.02)
 
 
+def plain(printed: str) -> list[str]:
+    """The lines without losses, which other CPUs round in another way."""
+    return re.sub(r"loss \S+", "loss", printed).splitlines()
+
+
 @pytest.mark.skipif(not os.environ.get("EPL_NIGHTLY"), reason="a minute: scripts/nightly checkpoints")
 def test_readme_says_what_is_seen_of_a_kill(tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text().partition("### Launch, kill, resume")[2]
@@ -219,8 +224,8 @@ def test_readme_says_what_is_seen_of_a_kill(tmp_path: Path) -> None:
     youngest = subprocess.run(["pgrep", "-nf", f"resume.py.*{tmp_path}"], capture_output=True, check=True)
     os.kill(int(youngest.stdout), signal.SIGKILL)
     assert child.wait(mpi.SECONDS) != 0
-    assert set(begun.splitlines()) <= set(first.read_text().splitlines())
+    assert set(plain(begun)) <= set(plain(first.read_text()))
     assert re.search(re.escape(died.strip()).replace(r"\.\.\.", r"\S+"), first.read_text())
 
     assert shell_of(resume, second).wait(mpi.SECONDS) == 0
-    assert second.read_text() == resumed
+    assert plain(second.read_text()) == plain(resumed)
