@@ -65,6 +65,10 @@ class Executable:
             closed = [(f"array {i} that it closed over", value) for i, value in enumerate(constants)]
             if closed:
                 check_same(self._group, closed, f"step {name}")
+            batches = [
+                f"{slot.name}: {slot.dtype}{list(slot.shape)}" for slot in plan.slots if slot.role == "batch"
+            ]
+            self._operation = f"a call of {name}({', '.join(batches)}) by plan {self._group.num_plans}"
         self._inputs = [slot for slot in plan.slots if slot.role != "result" and not slot.hidden]
         results = [slot for slot in plan.slots if slot.role == "result"]
         kept = [slot.updates >= 0 or (keeps_results and not slot.hidden) for slot in results]
@@ -102,12 +106,24 @@ class Executable:
           StepError: for a check that failed; its `results` are the list.
         """
         try:
-            if self._group is not None:
-                self._group.begin(f"a call of {self.name}")
-            results: list[Any] = self._caller(leaves, donate)
+            call = self._caller if self._group is None else self._call_together
+            results: list[Any] = call(leaves, donate)
         except runtime.module().Error as error:
             raise (self._group or runtime).translated(error) from None
         return self._report(leaves, results, prints) if self._reports else results
+
+    def _call_together(self, leaves: list[Any], donate: bool) -> list[Any]:
+        """The call of a step that all processes make. One that this process can't make is none."""
+        assert self._group is not None
+        before = self._session.num_calls
+        self._group.begin(self._operation)
+        try:
+            results: list[Any] = self._caller(leaves, donate)
+        except BaseException:
+            if self._session.num_calls == before:
+                self._group.take_back()
+            raise
+        return results
 
     def _report(self, leaves: list[Any], results: list[Any], prints: bool) -> list[Any]:
         """The results without the hidden ones, after what they say."""

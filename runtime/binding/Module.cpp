@@ -469,6 +469,7 @@ void bindSession(nb::module_ &module) {
            "slot's dtype and shape, which must not change before the call has ended. `waits`: the caller "
            "waits\n"
            "for the call at once, and runs a part of it meanwhile.")
+      .def_prop_ro("num_calls", &Session::numCalls, "How many calls were queued.")
       .def_prop_ro("is_running", &Session::isRunning, "Whether a call has not ended.")
       .def("waiting", &waitingOf,
            "The messages that commands wait for now: (command, source line, device here, other process,\n"

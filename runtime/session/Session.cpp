@@ -74,7 +74,7 @@ Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<
   if (!stopped.empty())
     throw Error(stopped);
   std::vector<Use> uses = examine(arguments, donate);
-  auto call = std::make_shared<Call>(executor, numCalls + 1, name);
+  auto call = std::make_shared<Call>(executor, callCount + 1, name);
   std::vector<Binding> bindings;
   bindings.reserve(slots.size());
   for (size_t i = 0; i < arguments.size(); ++i)
@@ -86,7 +86,7 @@ Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<
       std::make_shared<CallStep>(setup, frame, executor, call, std::move(bindings), describe(arguments)),
       waits);
   calls.push_back(call);
-  ++numCalls;
+  ++callCount;
   newest = call;
   for (size_t i = 0; i < arguments.size(); ++i)
     if (uses[i].donated)

@@ -101,6 +101,8 @@ public:
   /// Waits until `call` would not have to wait for its place in the queue.
   void awaitRoom() { executor.awaitRoom(); }
 
+  /// How many calls were queued.
+  uint64_t numCalls() const { return callCount; }
   /// The call made last; null if there is none.
   const std::shared_ptr<Call> &lastCall() const { return newest; }
 
@@ -150,7 +152,7 @@ private:
   std::map<std::pair<size_t, size_t>, LocalPart> localParts;   // by slot and dimension
   std::deque<std::shared_ptr<Call>> calls;                     // those that may still hold their arguments
   std::shared_ptr<Call> newest;
-  uint64_t numCalls = 0;
+  uint64_t callCount = 0;
   std::string stopped; // why, if it is
 };
 

@@ -69,7 +69,8 @@ def test_who_waits_long_says_for_what(tmp_path: Path) -> None:
     done = mpi.run(2, mpi.write(tmp_path / "slow.py", SLOW), EPL_STUCK_SECONDS="1.5")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("MEAN 1.0") == 2
-    assert re.search(r"epl: process 0 has waited for \d+ s in a call of mean, number \d+ of", done.stderr)
+    call = r"a call of mean\(x: float32\[4, 4\]\) by plan 1"
+    assert re.search(rf"epl: process 0 has waited for \d+ s in {call}, number \d+ of", done.stderr)
     message = r'command "all_reduce" of .*slow.py:\d+ on device 0 waits for 4 bytes from process 1'
     assert re.search(message, done.stderr), done.stderr
     assert "time.sleep(5)  # the slow line" in done.stderr
@@ -82,6 +83,72 @@ def test_patience_is_a_number_of_seconds(tmp_path: Path) -> None:
         'EPL_STUCK_SECONDS in the environment must be a number of seconds above 0, found "soon"'
         in done.stderr
     )
+
+
+DIFFERS = """
+    import os
+    import sys
+
+    import numpy as np
+
+    import epl
+
+    epl.init(devices=2)
+    own = int(os.environ["OMPI_COMM_WORLD_RANK"])
+    how, folder = sys.argv[1:]
+
+
+    def make(rate):
+        @epl.parallelize(state="w", batch="x")
+        def train(w, x):
+            with epl.replicate():
+                return w - rate * x.mean(0)
+
+        return train
+
+
+    train = make(0.5)
+    w = np.ones(4, np.float32)
+    x = np.ones((8, 4), np.float32)
+    if how == "plan":
+        for rate in (0.5, 0.25):
+            os.makedirs(f"{folder}/{rate}-{own}")
+            make(rate).lower(w, x).compile().save(f"{folder}/{rate}-{own}/step.eplan")
+        epl.load(f"{folder}/{0.25 if own else 0.5}-{own}/step.eplan")
+    old = w = train(w, x)
+    w = train(w, x[:4])
+    if how == "shape":
+        w = train(w, x[: 8 - 4 * own]).block_until_ready()  # a last batch that is smaller in one process
+    if how == "caught" and own == 1:
+        try:
+            train(old, x)
+        except epl.DonatedError:
+            pass
+    if how == "caught":
+        w = train(w, x)  # one call of both, in spite of that
+        print(f"SUM {float(w.sum())}", flush=True)
+    if own == 0:
+        w = train(w, x)
+        epl.gather(w)
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ("plan", r"step step has another plan in process 1 \(pid .*\) than in process 0"),
+        (
+            "shape",
+            r"a call of train\(x: float32\[[48], 4\]\) by plan [12] there, and a call of train",
+        ),
+        ("caught", r"process 1 \(pid .*\) has ended after \d+ steps"),
+    ],
+)
+def test_processes_that_differ_say_so(tmp_path: Path, how: str, why: str) -> None:
+    done = mpi.run(2, mpi.write(tmp_path / "differs.py", DIFFERS), how, str(tmp_path))
+    assert done.returncode == 1
+    assert re.search(why, done.stderr), done.stderr
+    assert done.stdout.count("SUM -2.0") == (2 if how == "caught" else 0)
 
 
 ENDS = """
