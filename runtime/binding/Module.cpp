@@ -523,6 +523,8 @@ NB_MODULE(_epl_runtime, module) {
   module.def("libraries", &epl::runtime::describeLibraries,
              "Names of the numeric libraries, and where each is or why it is not there. Loads them.");
   module.def("cpu_level", &epl::runtime::describeLevel, "What this CPU has: x86-64 to x86-64-v4.");
+  module.def("limit_cpu", &epl::runtime::limitCpu, "level"_a,
+             "Hides what goes beyond a level, as EPL_CPU does, before any plan is loaded.");
   module.def("host_cpu", &epl::runtime::describeCpu, "The model and the features of this CPU, as one text.");
   bindProcesses(module);
   bindPlan(module);

@@ -44,6 +44,8 @@ class Facts:
 
     host: str
     pid: int
+    cpu: str  # its model and features
+    level: str  # of the psABI that it has, or that EPL_CPU leaves of it
     devices: str
     epl: str
     mpi: str
@@ -77,13 +79,17 @@ class Group:
         self.recent: dict[int, str] = {}  # the last of them, by number
         self.began = time.monotonic()  # the last of them
         library = (versions.version(), mpi.library(), coordination.VERSION)
-        own = Facts(socket.gethostname(), os.getpid(), devices, *library)
+        cpu = (runtime.module().host_cpu(), runtime.module().cpu_level())
+        own = Facts(socket.gethostname(), os.getpid(), *cpu, devices, *library)
         self.facts = [Facts(**facts) for facts in self._say_first(own.__dict__)]
         try:
             check_facts(self.facts)
         except ConfigError:
             atexit.register(mpi.finalize)  # all have it, and each shows it before the launcher ends it
             raise
+        if level := level_of_all(self.facts, self.process):
+            runtime.module().limit_cpu(level)
+            os.environ["EPL_CPU"] = level  # for the compiler
         own_devices = _own_devices(devices, self.processes)
         _warn_of_cores(own_devices)
         self._coordinate(launch, own_devices)
@@ -300,6 +306,17 @@ def check_facts(facts: Sequence[Facts]) -> None:
     _check_equal([fact.devices for fact in facts], facts, "devices")
     _own_devices(facts[0].devices, len(facts))
     _check_hosts(facts)
+
+
+def level_of_all(facts: Sequence[Facts], process: int) -> str | None:
+    """The level of the CPU that a process keeps to, so that all compute the same bits; None for all it has.
+
+    Libraries choose their code by the CPU. Where processes have other ones, all keep to the level of process
+    0, which compiles for all; one that has less can't load the plan, and says so then.
+    """
+    if all(fact.cpu == facts[0].cpu for fact in facts) or facts[process].level < facts[0].level:
+        return None
+    return facts[0].level
 
 
 def _check_equal(values: Sequence[str], facts: Sequence[Facts], what: str) -> None:

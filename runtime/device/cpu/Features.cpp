@@ -59,13 +59,17 @@ struct Level {
 constexpr Level kLevels[] = {
     {"x86-64", kLevel1}, {"x86-64-v2", kLevel2}, {"x86-64-v3", kLevel3}, {"x86-64-v4", kLevel4}};
 
-/// The level that the environment names; read once, a process does not change its mind.
-const std::optional<std::string> &limit() {
-  static const std::optional<std::string> level = []() -> std::optional<std::string> {
+bool isLevel(std::string_view name) {
+  return std::ranges::find(kLevels, name, &Level::name) != std::end(kLevels);
+}
+
+/// The level that is set: at first what the environment names, which is read once.
+std::optional<std::string> &limit() {
+  static std::optional<std::string> level = []() -> std::optional<std::string> {
     const char *value = std::getenv("EPL_CPU");
     if (!value || *value == '\0' || std::string_view(value) == "host")
       return std::nullopt;
-    if (std::ranges::find(kLevels, value, &Level::name) == std::end(kLevels))
+    if (!isLevel(value))
       throw Error("the environment variable EPL_CPU is \"" + std::string(value) +
                   "\", expected host, x86-64, x86-64-v2, x86-64-v3 or x86-64-v4");
     return value;
@@ -104,6 +108,12 @@ bool cpuSupports(std::string_view feature) {
     if (known.name == feature)
       return known.isSupported();
   return false;
+}
+
+void limitCpu(const std::string &level) {
+  if (!isLevel(level) || level > describeLevel())
+    throw Error("\"" + level + "\" is no level of the CPU, which has " + describeLevel());
+  limit() = level;
 }
 
 void checkCpuFeatures(const std::vector<std::string> &features) {

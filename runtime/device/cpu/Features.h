@@ -14,6 +14,10 @@ namespace epl::runtime {
 /// for what EPL_CPU hides. Throws Error if EPL_CPU names no level.
 bool cpuSupports(std::string_view feature);
 
+/// Hides from here on what goes beyond a level, as EPL_CPU does. To be called before code for the CPU is
+/// chosen. Throws Error if the CPU has no such level, or hides some of it already.
+void limitCpu(const std::string &level);
+
 /// Throws Error naming every feature of `features` that this CPU lacks.
 void checkCpuFeatures(const std::vector<std::string> &features);
 

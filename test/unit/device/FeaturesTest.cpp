@@ -75,5 +75,21 @@ TEST_F(FeaturesDeathTest, RefusesAnUnknownLevel) {
   EXPECT_EXIT(check(), testing::ExitedWithCode(3), "EPL_CPU is \"pentium\", expected host, x86-64,");
 }
 
+TEST_F(FeaturesDeathTest, HidesMoreLater) {
+  auto check = [] {
+    setenv("EPL_CPU", "x86-64-v2", 1);
+    bool had = cpuSupports("sse4.2");
+    try {
+      limitCpu("x86-64-v3");
+    } catch (const Error &error) {
+      std::cerr << error.what();
+    }
+    limitCpu("x86-64");
+    std::exit(had && !cpuSupports("sse4.2") && describeLevel() == "x86-64" ? 3 : 1);
+  };
+  EXPECT_EXIT(check(), testing::ExitedWithCode(3),
+              "\"x86-64-v3\" is no level of the CPU, which has x86-64-v2");
+}
+
 } // namespace
 } // namespace epl::runtime

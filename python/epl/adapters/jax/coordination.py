@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,20 +32,23 @@ class Service:
     def __init__(self, host: str, processes: int) -> None:
         """Starts it on `host`, of this machine."""
         program = Path(__file__).parents[2] / "processes" / "service.py"
-        self._child = subprocess.Popen(
-            [sys.executable, "-I", str(program), host, str(processes), str(HEARTBEAT)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            start_new_session=True,  # Ctrl-C is for the run
-        )
-        assert self._child.stdout is not None
-        said = self._child.stdout.readline()
-        if not said.strip().isdigit():
-            raise Error(
-                f"JAX's coordination service does not start on {host} (exit code {self._child.wait()})"
+        with tempfile.TemporaryFile("w+") as errors:
+            self._child = subprocess.Popen(
+                [sys.executable, "-P", str(program), host, str(processes), str(HEARTBEAT)],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,  # Ctrl-C is for the run
             )
+            assert self._child.stdout is not None
+            said = self._child.stdout.readline()
+            if not said.strip().isdigit():
+                code = self._child.wait()
+                errors.seek(0)
+                why = (errors.read().splitlines() or ["it says nothing"])[-1]
+                raise Error(f"JAX's coordination service does not start on {host} (exit code {code}): {why}")
         self.port = int(said)
 
     def fail(self) -> None:
