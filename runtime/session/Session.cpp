@@ -78,7 +78,7 @@ Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<
   std::vector<Binding> bindings;
   bindings.reserve(slots.size());
   for (size_t i = 0; i < arguments.size(); ++i)
-    bindings.push_back(bind(i, arguments[i], uses[i]));
+    bindings.push_back(bind(i, arguments[i], uses[i], call));
   std::vector<Result> results = bindResults(bindings, call);
   call->hold(ownersOf(arguments));
   CallStep::Setup setup{loaded, slots, slotMemory, resultMessages.get(), agreement.get()};
@@ -194,7 +194,8 @@ HostTensor Session::hostValue(size_t slot, const Argument &argument) const {
   return std::get<std::shared_ptr<StateBuffer>>(argument)->copyToHost();
 }
 
-Binding Session::bind(size_t index, const Argument &argument, const Use &use) {
+Binding Session::bind(size_t index, const Argument &argument, const Use &use,
+                      const std::shared_ptr<Call> &call) {
   Binding binding;
   if (const auto *part = std::get_if<LocalTensor>(&argument)) {
     binding.host = part->tensor;
@@ -205,8 +206,12 @@ Binding Session::bind(size_t index, const Argument &argument, const Use &use) {
   if (use.inPlace || (use.storage && !updated)) {
     binding.storage = use.storage;
   } else if (use.storage) {
-    binding.storage = newStorage(index);
+    binding.storage = use.storage->takeSpare();
+    if (!binding.storage)
+      binding.storage = newStorage(index);
     binding.source = use.storage;
+    if (use.donated && use.storage->isSaved())
+      binding.storage->keepSpare(use.storage, call);
   } else if (slot(index).role == plan::SlotRole::state) {
     binding.storage = newStorage(index);
     binding.storage->copyFromHost(hostValue(index, argument).data);

@@ -136,7 +136,7 @@ private:
   std::shared_ptr<Storage> newStorage(size_t slot) const;
   HostTensor hostValue(size_t slot, const Argument &argument) const;
   std::vector<Use> examine(const std::vector<Argument> &arguments, const std::vector<bool> &donate);
-  Binding bind(size_t slot, const Argument &argument, const Use &use);
+  Binding bind(size_t slot, const Argument &argument, const Use &use, const std::shared_ptr<Call> &call);
   std::vector<Result> bindResults(std::vector<Binding> &bindings, const std::shared_ptr<Call> &call) const;
   std::vector<Agreement::Said> describe(const std::vector<Argument> &arguments) const;
   void releaseDone();

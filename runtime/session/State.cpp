@@ -53,7 +53,26 @@ Storage::Piece Storage::allocate(const StorageKind::Piece &piece) const {
   return made;
 }
 
-std::shared_ptr<Storage> Storage::makeAlike() const { return std::make_shared<Storage>(kind, shared); }
+std::shared_ptr<Storage> Storage::makeAlike() {
+  std::shared_ptr<Storage> found = takeSpare();
+  return found ? found : std::make_shared<Storage>(kind, shared);
+}
+
+void Storage::keepSpare(std::shared_ptr<Storage> storage, std::shared_ptr<const Call> copier) {
+  storage->spare = nullptr; // one is enough
+  spare = std::move(storage);
+  spareReader = std::move(copier);
+}
+
+std::shared_ptr<Storage> Storage::takeSpare() {
+  // The end of the call comes after all that steps do with the memory, and that there are no views after all
+  // that others read in it.
+  if (!spare || !spareReader->done() || spare.use_count() > 1 || spare->numViews != 0 || !spare->poison.empty())
+    return nullptr;
+  spareReader = nullptr;
+  spare->saved = false;
+  return std::move(spare);
+}
 
 const std::byte *Storage::wholeInHost() const {
   const SlotLayout &layout = kind->pieces.front().layout; // whole, if it is the only one
@@ -151,6 +170,7 @@ std::pair<std::vector<Shard>, std::shared_ptr<const void>> StateBuffer::shards()
 
 std::shared_ptr<StateBuffer> StateBuffer::snapshot() const {
   const std::shared_ptr<Storage> &storage = use();
+  storage->markSaved();
   std::shared_ptr<Storage> viewed(viewOf(storage), storage.get());
   return std::make_shared<StateBuffer>(kind, std::move(viewed), call);
 }
@@ -174,7 +194,7 @@ HostTensor StateBuffer::copyToHost() const {
 std::shared_ptr<StateBuffer> StateBuffer::copy() const {
   use();
   wait();
-  const Storage &from = *use();
+  Storage &from = *use();
   std::shared_ptr<Storage> to = from.makeAlike();
   to->copyFrom(from);
   return std::make_shared<StateBuffer>(kind, std::move(to), nullptr);

@@ -69,8 +69,19 @@ public:
   /// `shared`: all ranks have one memory, for values that are replicated and only read, where devices allow
   /// it.
   explicit Storage(std::shared_ptr<const StorageKind> kind, bool shared = false);
-  /// Another one of the same kind.
-  std::shared_ptr<Storage> makeAlike() const;
+  /// Another one of the same kind: the spare one, or a new one.
+  std::shared_ptr<Storage> makeAlike();
+
+  /// Marks what a snapshot is of: a step that consumes it writes a copy, and keeps it as the copy's spare.
+  void markSaved() { saved = true; }
+  bool isSaved() const { return saved; }
+  /// Keeps the storage from which `copier` copies to this one, so that a later copy finds memory whose pages
+  /// are there: to have the system map and clear new ones takes as long as to copy. There is one spare at a
+  /// time, as large as this storage and freed with it: the memory that a save takes anyway, kept until the
+  /// next one.
+  void keepSpare(std::shared_ptr<Storage> storage, std::shared_ptr<const Call> copier);
+  /// The spare storage, which may be overwritten; null if there is none, or somebody still reads it.
+  std::shared_ptr<Storage> takeSpare();
 
   bool isShared() const { return shared; }
   /// Whether its tensor is held so.
@@ -112,7 +123,10 @@ private:
 
   std::shared_ptr<const StorageKind> kind;
   bool shared;
+  bool saved = false;
   std::vector<Piece> pieces;
+  std::shared_ptr<Storage> spare;
+  std::shared_ptr<const Call> spareReader; // the last call that reads the spare one
 };
 
 /// A value of a state: what one call made and the next consumes. For one thread at a time.

@@ -64,6 +64,58 @@ TEST_F(StateTest, ASnapshotStaysWhenAStepConsumesTheValue) {
   EXPECT_EQ(call(a2, b2).first->toHost().data, memory); // in place again
 }
 
+TEST_F(StateTest, ACopyIsMadeInMemoryThatAnEarlierSaveHasRead) {
+  auto [a, b] = call(integers(zeros), integers(zeros));
+  const std::byte *first = a->toHost().data;
+  Buffer saved = a->snapshot();
+  std::tie(a, b) = call(a, b);
+  const std::byte *second = a->toHost().data;
+  std::tie(a, b) = call(a, b);
+  EXPECT_EQ(a->toHost().data, second); // in place, with the spare memory behind it
+  saved = a->snapshot();               // the first one is read by nobody from here on
+  std::tie(a, b) = call(a, b);
+  EXPECT_EQ(a->toHost().data, first);
+  EXPECT_EQ(values(a), (std::vector<int64_t>{4, 4, 4, 4}));
+  EXPECT_EQ(values(saved), (std::vector<int64_t>{3, 3, 3, 3}));
+  Buffer other = a->snapshot(); // while the second one is still read
+  std::tie(a, b) = call(a, b);
+  EXPECT_NE(a->toHost().data, second);
+  EXPECT_EQ(values(saved), (std::vector<int64_t>{3, 3, 3, 3}));
+  EXPECT_EQ(values(other), (std::vector<int64_t>{4, 4, 4, 4}));
+}
+
+TEST_F(StateTest, SpareMemoryIsThatOfOneValueAndGoesWithIt) {
+  size_t before = Memory::liveBytes();
+  {
+    auto [a, b] = call(integers(zeros), integers(zeros));
+    size_t one = Memory::liveBytes() - before;
+    for (int save = 0; save < 5; ++save) {
+      Buffer savedA = a->snapshot(), savedB = b->snapshot();
+      std::tie(a, b) = call(a, b);
+      a->wait();
+      EXPECT_LE(Memory::liveBytes() - before, 2 * one);
+    }
+    HostTensor view = a->toHost();
+    std::tie(a, b) = call(a, b);
+    a->wait();
+    view = {}; // no save: what it has kept from being overwritten is freed
+    EXPECT_LE(Memory::liveBytes() - before, 2 * one);
+  }
+  session.synchronize();
+  EXPECT_EQ(Memory::liveBytes(), before);
+}
+
+TEST_F(StateTest, ARestoreIsMadeInSpareMemory) {
+  auto [a, b] = call(integers(zeros), integers(zeros));
+  const std::byte *first = a->toHost().data;
+  Buffer saved = a->snapshot();
+  std::tie(a, b) = call(a, b);
+  a->wait();
+  saved = nullptr;
+  EXPECT_EQ(a->makeAlike()->toHost().data, first);
+  EXPECT_NE(a->makeAlike()->toHost().data, first);
+}
+
 TEST_F(StateTest, ANewValueIsWhatIsWrittenIntoItsShards) {
   for (const Sharding &sharding : {Sharding{}, Sharding{{"data"}}}) {
     Session other{makePlan(sharding), "cpu:2"};
