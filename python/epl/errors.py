@@ -93,3 +93,10 @@ class CompileError(Error):
 
 class UnsupportedError(CompileError):
     """A step uses something that EPL does not support yet."""
+
+
+def reason(error: BaseException) -> str:
+    """The first line of an error, of a group that of its first one; its type if it says nothing."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return next(iter(str(error).splitlines()), type(error).__name__)

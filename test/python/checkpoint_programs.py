@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pickle
+import resource
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,20 +98,41 @@ def train_and_die(path: str, layout: str, victim: int) -> None:
         (folder / "final.pickle").write_bytes(pickle.dumps(final))
 
 
-def fill_disk(path: str) -> None:
-    """The disk is full in the background of a save: the next one is an error, in each process."""
-    folder = Path(path)
-    import resource
-
-    tree = tree_of(trained("ZeRO v3", new_state(), 1))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, resource.RLIM_INFINITY))
-    checkpoints = epl.Checkpoints(folder)
-    with contextlib.suppress(epl.Error):
-        checkpoints.save(1, tree)
+def fill_disk(path: str, victim: int) -> None:
+    """The disk is full for one process in the background of a save; writes what each is told, and goes on."""
+    present = group.current()
+    assert present is not None
+    folder, state = Path(path), trained("ZeRO v3", new_state(), 1)
+    if present.process == victim:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4000, resource.RLIM_INFINITY))
+    with epl.Checkpoints(folder / "run") as checkpoints:
+        checkpoints.save(1, tree_of(state))
+        state = trained("ZeRO v3", state, 1)
+        _write_told(folder / f"told{present.process}", lambda: checkpoints.save(2, tree_of(state)))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+        checkpoints.save(3, tree_of(state))
         checkpoints.wait()
-        print("no error")
-    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
-    raise SystemExit(f"process {group.current().process} was told")  # type: ignore[union-attr]
+        assert checkpoints.steps == [3]
+
+
+def lose_folder(path: str) -> None:
+    """No folder of a checkpoint can be made; writes what each process is told."""
+    present = group.current()
+    assert present is not None
+    folder, state = Path(path), trained("ZeRO v3", new_state(), 1)
+    with epl.Checkpoints(folder / "run") as checkpoints:
+        if present.process == 0:
+            (folder / "run").rmdir()
+            (folder / "run").write_text("no folder")
+        checkpoints.save(1, tree_of(state))
+        _write_told(folder / f"told{present.process}", checkpoints.wait)
+
+
+def _write_told(path: Path, action: Callable[[], None]) -> None:
+    try:
+        action()
+    except epl.Error as error:
+        path.write_text(f"{error}\n")
 
 
 def keep(params: Any, x: jax.Array) -> Any:
@@ -138,8 +159,6 @@ def save_large(path: str) -> None:
 
 def restore_large(path: str) -> None:
     """Prints how much more memory than its part of the state a restore takes at its peak."""
-    import resource
-
     step, kinds, x = _large("v3")
     layout = epl.layout_of(step.lower(kinds, x), kinds)
     with epl.Checkpoints(path) as checkpoints:

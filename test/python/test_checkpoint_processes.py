@@ -73,11 +73,21 @@ def test_killed_in_a_save_it_goes_on_from_the_last_one(run: Run, victim: int, tm
     )
 
 
+@pytest.mark.parametrize("victim", [0, 1] if NIGHTLY else [1])
+def test_a_disk_that_is_full_for_one_is_an_error_of_all(run: Run, victim: int, tmp_path: Path) -> None:
+    run(2, "fill_disk", tmp_path, victim)
+    for process in (0, 1):
+        told = (tmp_path / f"told{process}").read_text()
+        about = "" if process == victim else rf"process {victim} \(pid \d+ on .*\) has failed: "
+        assert re.match(rf'"{tmp_path}/run/1" was not saved: {about}.*File too large', told), told
+
+
 @pytest.mark.skipif(not NIGHTLY, reason="long: scripts/nightly checkpoints")
-def test_a_full_disk_ends_all(run: Run, tmp_path: Path) -> None:
-    printed = run(2, "fill_disk", tmp_path, fails=True)
-    assert "was told" in printed
-    assert "no error" not in printed
+def test_a_folder_that_is_lost_is_an_error_of_all(run: Run, tmp_path: Path) -> None:
+    run(2, "lose_folder", tmp_path)
+    for process in (0, 1):
+        told = (tmp_path / f"told{process}").read_text()
+        assert re.match(rf'"{tmp_path}/run/1" was not saved: .*Not a directory', told), told
 
 
 @pytest.mark.skipif(not NIGHTLY, reason="long: scripts/nightly checkpoints")

@@ -7,12 +7,14 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
 from epl.adapters import orbax
-from epl.errors import ArgumentError, Error
+from epl.checkpoints.behind import await_behind, behind
+from epl.errors import ArgumentError, Error, reason
 from epl.executable import PathLike
 from epl.processes import group
 from epl.values import as_integer
@@ -61,6 +63,7 @@ class Checkpoints:
         self.folder = Path(os.fspath(folder)).absolute()
         self._best = best
         self._saving: int | None = None  # the number of the save that may still run
+        self._begun: Future[None] | None = None  # whether that has begun
         self._unfinished = self._find_unfinished()
         self._manager = _open(self.folder, keep, best, mode)
 
@@ -99,8 +102,10 @@ class Checkpoints:
         """Saves a tree behind the program, as it is now: later steps change nothing of it.
 
         `epl.Array`s are written from where they are, each process its part; the next step copies what is
-        being saved instead of writing in place. What else is in the tree (arrays of JAX and NumPy, numbers)
-        is written by process 0. Waits for the save before, if it still runs.
+        being saved instead of writing in place, and the memory of that copy is kept for the next save. What
+        else is in the tree (arrays of JAX and NumPy, numbers) is copied now and written by process 0. Waits
+        for the save before, if it still runs, and for no other process. A program that uses orbax itself,
+        too, calls `wait` before it does.
 
         Args:
           step: the number, above that of all before.
@@ -122,7 +127,8 @@ class Checkpoints:
             raise ArgumentError(f'metrics must have "{self._best}", which says the best, found {found}')
         plain = None if metrics is None else {name: float(value) for name, value in metrics.items()}
         self._saving = number
-        self._guarded("was not saved", saving().save, self._manager, number, tree, plain)
+        save = self._guarded("was not saved", saving().taken, self._manager, number, tree, plain)
+        self._begun = behind(save)
 
     def restore(
         self,
@@ -174,8 +180,11 @@ class Checkpoints:
         self._wait_for_last()
 
     def _wait_for_last(self) -> None:
+        begun, self._begun = self._begun, None
         try:
-            self._guarded("was not saved", self._manager.wait_until_finished)
+            if begun is not None:
+                self._guarded("was not saved", begun.result)
+            self._guarded("was not saved", behind(self._manager.wait_until_finished).result)
         finally:
             self._saving = None
 
@@ -184,7 +193,7 @@ class Checkpoints:
         try:
             self._wait_for_last()
         finally:
-            self._manager.close()
+            behind(self._manager.close).result()
 
     def __enter__(self) -> Checkpoints:
         return self
@@ -196,20 +205,14 @@ class Checkpoints:
 
     def _guarded(self, what: str, action: Callable[..., Any], *args: Any) -> Any:
         """Does something with orbax, whose errors are told as EPL's."""
+        await_behind()
         try:
             return action(*args)
         except Error:
             raise
         except Exception as error:
             which = self.folder if self._saving is None else self.folder / str(self._saving)
-            raise Error(f'"{which}" {what}: {_reason(error)}') from error
-
-
-def _reason(error: Exception) -> str:
-    """The first line of an error, of a group that of its first one."""
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    return next(iter(str(error).splitlines()), type(error).__name__)
+            raise Error(f'"{which}" {what}: {reason(error)}') from error
 
 
 def _open(folder: Path, keep: int | None, best: str | None, mode: str) -> Any:
@@ -219,6 +222,7 @@ def _open(folder: Path, keep: int | None, best: str | None, mode: str) -> Any:
             "JAX does not have the run's processes and their devices, which checkpoints need: call epl.init "
             "before anything of JAX is computed in any process"
         )
+    await_behind()
     return saving().open_manager(folder, keep, best, mode)
 
 

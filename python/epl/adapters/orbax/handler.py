@@ -62,13 +62,11 @@ class ArrayHandler(hooks.ArrayHandler):  # type: ignore[misc]
         shardings = [first if _is_for_epl(value) else value.sharding for value in plain]
 
         async def write() -> None:
+            await hooks.write_shardings(self, shardings, infos)
             arrays = [await asyncio.to_thread(source) for source in sources]
             await hooks.write(self, arrays, infos, own_args, keys)
 
-        return [
-            hooks.in_background(hooks.write_shardings(self, shardings, infos)),
-            hooks.in_background(write()),
-        ]
+        return [hooks.in_background(write())]
 
     async def deserialize(self, infos: Sequence[Any], args: Sequence[Any] | None = None) -> Any:
         """Reads arrays of layouts into new states, others as orbax does."""

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 import orbax.checkpoint as ocp
 from orbax.checkpoint._src.arrays import fragments
-from orbax.checkpoint._src.futures import future
+from orbax.checkpoint._src.futures import future, synchronization
 from orbax.checkpoint._src.metadata import array_metadata, array_metadata_store
 from orbax.checkpoint._src.serialization import jax_array_handlers, replica_slices, type_handler_registry
 
@@ -108,3 +108,48 @@ check_sizes = jax_array_handlers.check_array_values
 
 Source = Callable[[], replica_slices.ReplicaSlices]
 """Gives what this process writes of an array, and waits for what makes it."""
+
+
+class Commits:
+    """What a manager's saves do behind the program: write, meet the other processes, name the checkpoint."""
+
+    def __init__(
+        self,
+        manager: Any,
+        around: Callable[[Any, Callable[[], BaseException | None]], None],
+        meet: Callable[[int], None],
+    ) -> None:
+        """Puts `around` in the place of that, and `meet` in that of its meetings.
+
+        Args:
+          around: gets the folder of the checkpoint, and what does the work and gives its error.
+          meet: waits for all processes, for at most so many milliseconds.
+        """
+        self._saves = manager._checkpointer._async_manager
+        self._work, self._begin = self._saves._thread_func, self._saves.start_async_commit
+        self._around = around
+        self._operation = ""
+        self.wait: Callable[[str, int], None] = self._saves._sync_fn
+        """Waits until all processes are in a meeting of one name, for at most so many milliseconds."""
+        self.limit: int = self._saves._timeout_secs * 1000
+        """How long the work may take, in milliseconds."""
+        self._saves._thread_func = self._save
+        self._saves.start_async_commit = self._start
+        self._saves._sync_fn = lambda _, limit: meet(limit)
+
+    def _start(self, *args: Any, **options: Any) -> None:
+        self._operation = synchronization.OperationIdGenerator.get_current_operation_id()
+        self._begin(*args, **options)
+
+    def _save(self, directory: Any, *args: Any) -> None:
+        def work() -> BaseException | None:
+            self._work(directory, *args)
+            error: BaseException | None = self._saves._exception
+            return error
+
+        self._around(directory, work)
+
+    def release(self) -> None:
+        """Lets those go on who wait for what this save makes first (folders), which may never come."""
+        signals = future.AwaitableSignalsContract.get_awaitable_signals_from_contract(self._operation)
+        future.set_signals(signals, operation_id=self._operation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,18 @@ from orbax.checkpoint import checkpoint_managers as managers
 
 from epl.adapters.jax import hooks
 from epl.adapters.orbax.handler import ArrayHandler
+from epl.adapters.orbax.together import Together
 from epl.array import Array
 from epl.checkpoints.paths import names, path_text
 from epl.checkpoints.restoring import Kind, match, put, wanted
 from epl.errors import ArgumentError, StateError
+from epl.processes import group
 from epl.signature import is_key
 
 
 def open_manager(folder: Path, keep: int | None, best: str | None, mode: str) -> Any:
     """What saves trees under numbers, and keeps the last `keep` and the best."""
+    folder.mkdir(parents=True, exist_ok=True)  # by each process: whoever is first makes it
     policy = managers.LatestN(keep)
     if best is not None:
         best_one = managers.BestN(get_metric_fn=lambda metrics: metrics[best], reverse=mode == "min", n=1)
@@ -31,10 +34,28 @@ def open_manager(folder: Path, keep: int | None, best: str | None, mode: str) ->
         preservation_policy=policy,
         best_fn=None if best is None else lambda metrics: metrics[best],
         best_mode=mode,
+        create=False,
+        multiprocessing_options=_processes(folder),
     )
     # Compression takes the cores that train, and makes trained numbers less than a tenth smaller.
     handler = ocp.PyTreeCheckpointHandler(type_handler_registry=_handlers(), use_compression=False)
-    return ocp.CheckpointManager(folder, options=options, item_handlers=handler)
+    manager = ocp.CheckpointManager(folder, options=options, item_handlers=handler)
+    present = group.current()
+    if present is not None:
+        Together(manager, present)
+    return manager
+
+
+def _processes(folder: Path) -> Any:
+    """Has the processes of a run meet in the store, as a thread may while the program computes in JAX.
+
+    If it is told no processes, orbax has them meet in a collective of JAX's.
+    """
+    if jax.process_count() == 1:
+        return ocp.options.MultiprocessingOptions()
+    return ocp.options.MultiprocessingOptions(
+        active_processes=set(range(jax.process_count())), barrier_sync_key_prefix=f"epl {folder}"
+    )
 
 
 @functools.cache
@@ -48,25 +69,36 @@ def _handlers() -> Any:
     return ocp.type_handlers.create_type_handler_registry(*own, (np.bool_, ocp.type_handlers.ScalarHandler()))
 
 
-def save(manager: Any, number: int, tree: Any, metrics: dict[str, float] | None) -> None:
-    """Begins to save a tree, after all that can be wrong with it: orbax leaves threads behind if it fails."""
-    taken = jax.tree.map_with_path(_taken, tree)
-    manager.save(number, args=ocp.args.PyTreeSave(taken), metrics=metrics, force=True)
+def taken(manager: Any, number: int, tree: Any, metrics: dict[str, float] | None) -> Callable[[], None]:
+    """Takes a tree as it is now; gives what begins to save it.
+
+    Raises what can be wrong with the tree: orbax leaves threads behind if it fails.
+    """
+    args = ocp.args.PyTreeSave(jax.tree.map_with_path(_taken, tree))
+    return lambda: manager.save(number, args=args, metrics=metrics, force=True)
 
 
 def _taken(path: Any, leaf: Any) -> Any:
-    """A leaf as it is now, whatever a step does with it."""
+    """A leaf as it is now, whatever the program or a step does with it."""
     name = path_text(names(path))
     if not _handlers().has(type(leaf)):
         raise ArgumentError(f'"{name}" must be an array, a number or a string, found {type(leaf).__name__}')
     if getattr(leaf, "size", 1) == 0:
         kind = f"{leaf.dtype}{list(leaf.shape)}"
         raise ArgumentError(f'"{name}" has no elements ({kind}), and orbax saves no such arrays')
+    if isinstance(leaf, hooks.KEY_TYPE):
+        return hooks.key_wrapper(leaf.dtype)(_kept(leaf._base_array))
+    return _kept(leaf)
+
+
+def _kept(leaf: Any) -> Any:
+    """A value that stays when a step consumes the array, somebody donates or writes it."""
     if isinstance(leaf, Array):
         return leaf.snapshot()
-    if isinstance(leaf, hooks.KEY_TYPE) and isinstance(leaf._base_array, Array):
-        return hooks.key_wrapper(leaf.dtype)(leaf._base_array.snapshot())
-    return leaf
+    if isinstance(leaf, jax.Array):
+        parts = [shard.data.copy() for shard in leaf.addressable_shards]
+        return jax.make_array_from_single_device_arrays(leaf.shape, leaf.sharding, parts)
+    return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
 
 
 def restore(
