@@ -1,6 +1,9 @@
 """Ends one of the processes of a run, or its launcher, and sees how and when the others end.
 
 failures.py [--runs 50] [--seed S]      at random moments; what goes wrong is printed, and the exit code is 1
+
+Every second run saves again and again, so that its end falls into a save. Then the program is started again,
+from the last checkpoint that was done.
 """
 
 from __future__ import annotations
@@ -13,13 +16,14 @@ import secrets
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from launching import command_of, environment_of
+from launching import command_of, environment_of, mpirun
 
 PROGRAM = Path(__file__).with_name("endless.py")
 START_SECONDS = 60.0
@@ -42,19 +46,29 @@ class Outcome:
     orphans: list[str] = field(default_factory=list)
 
 
-def run(kind: str, processes: int, victim: int, after: float, options: tuple[str, ...] = ()) -> Outcome:
+def run(
+    kind: str,
+    processes: int,
+    victim: int,
+    after: float,
+    options: tuple[str, ...] = (),
+    saves: Path | None = None,
+) -> Outcome:
     """Starts the program, and ends process `victim`, or the launcher, `after` seconds from its first step.
 
     Args:
       kind: of `KINDS`.
       options: of mpirun.
+      saves: the folder into which it saves; default none.
     """
     session = f"epl-test-{os.getpid()}-{secrets.token_hex(4)}"
     variables = {"FAIL": kind, "VICTIM": str(victim), "AFTER": str(after), "EPL_TEST_SESSION": session}
+    if saves is not None:
+        variables["SAVES"] = str(saves)
     command = [*command_of(processes, options), sys.executable, str(PROGRAM)]
     child = subprocess.Popen(
         command,
-        env=environment_of(PYTHONPATH=os.pathsep.join(sys.path), EPL_CACHE_DIR="", **variables),
+        env=_environment(**variables),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -78,6 +92,26 @@ def run(kind: str, processes: int, victim: int, after: float, options: tuple[str
         child.wait()
         reader.join(timeout=5)
     return Outcome(outcome.gone, "".join(lines), orphans)
+
+
+def resume(processes: int, saves: Path) -> str | None:
+    """Starts the program again, from what it has saved; what is wrong with that."""
+    command, variables = [sys.executable, str(PROGRAM)], {"FAIL": "resume", "SAVES": str(saves)}
+    try:
+        done = mpirun(processes, command, START_SECONDS, **_paths(), **variables)
+    except subprocess.TimeoutExpired as error:
+        return f"the restart does not end: {error.stderr}"
+    if done.returncode == 0 and done.stdout.count("RESUMED") == processes:
+        return None
+    return f"it does not go on from {sorted(path.name for path in saves.iterdir())}:\n{done.stderr}"
+
+
+def _environment(**variables: str) -> dict[str, str]:
+    return environment_of(**_paths(), **variables)
+
+
+def _paths() -> dict[str, str]:
+    return {"PYTHONPATH": os.pathsep.join(sys.path), "EPL_CACHE_DIR": ""}
 
 
 def _read(source: IO[str], lines: list[str]) -> None:
@@ -153,6 +187,19 @@ def judge(
     return None
 
 
+def try_once(kind: str, processes: int, victim: int, after: float, saves: bool) -> str | None:
+    """One run; what is wrong with its end, or with the restart if it `saves`."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) if saves else None
+        outcome = run(kind, processes, victim, after, saves=folder)
+        is_cut = folder is not None and any(folder.glob("run/*.orbax-checkpoint-tmp"))
+        print(f"{max(outcome.gone.values(), default=0):.2f} s{', in a save' if is_cut else ''}", flush=True)
+        problem = judge(kind, processes, victim, outcome)
+        if problem is None and folder is not None:
+            problem = resume(processes, folder)
+    return None if problem is None else f"{problem}\n{outcome.output}"
+
+
 def main() -> int:
     """Ends runs at random moments."""
     parser = argparse.ArgumentParser(
@@ -167,13 +214,10 @@ def main() -> int:
     for number in range(arguments.runs):
         kind, processes = choices.choice(KINDS), choices.choice([2, 4])
         victim, after = choices.randrange(processes), choices.uniform(0, 3)
-        outcome = run(kind, processes, victim, after)
-        problem = judge(kind, processes, victim, outcome)
-        slowest = max(outcome.gone.values(), default=0)
-        print(f"{number}: {kind} of {victim} of {processes} after {after:.2f} s: {slowest:.2f} s", flush=True)
-        if problem:
+        print(f"{number}: {kind} of {victim} of {processes} after {after:.2f} s: ", end="", flush=True)
+        if problem := try_once(kind, processes, victim, after, saves=number % 2 == 1):
             wrong += 1
-            print(f"  {problem}\n{outcome.output}", flush=True)
+            print(f"  {problem}", flush=True)
     return min(wrong, 1)
 
 

@@ -14,6 +14,11 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
+from epl.errors import ProcessError
+from epl.processes import group
+
+_PERIOD = 0.3  # seconds between two looks at the other processes
+
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="epl-save")
 _last: Future[Any] | None = None
 
@@ -26,6 +31,12 @@ def behind(action: Callable[[], Any]) -> Future[Any]:
 
 
 def await_behind() -> None:
-    """Waits until the thread has done all that it was told."""
-    if _last is not None:
-        wait([_last])
+    """Waits until the thread has done all that it was told.
+
+    Raises:
+      ProcessError: if another process is lost, for which the thread may wait without end.
+    """
+    while _last is not None and wait([_last], _PERIOD).not_done:
+        present = group.current()
+        if present is not None and present.failure is not None:
+            raise ProcessError(present.failure)

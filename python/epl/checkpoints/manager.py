@@ -193,7 +193,9 @@ class Checkpoints:
         try:
             self._wait_for_last()
         finally:
-            behind(self._manager.close).result()
+            closed = behind(self._manager.close)
+            await_behind()
+            closed.result()
 
     def __enter__(self) -> Checkpoints:
         return self
