@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from epl.adapters import orbax
+from epl.checkpoints.agreement import count, open_folder, together
 from epl.checkpoints.behind import await_behind, behind
 from epl.errors import ArgumentError, Error, reason
 from epl.executable import PathLike
@@ -64,13 +65,12 @@ class Checkpoints:
         self._best = best
         self._saving: int | None = None  # the number of the save that may still run
         self._begun: Future[None] | None = None  # whether that has begun
+        open_folder(self.folder, f"keep={keep!r}, best={best!r}, mode={mode!r}")
         self._unfinished = self._find_unfinished()
-        self._manager = _open(self.folder, keep, best, mode)
+        self._manager, self._saves = _open(self.folder, keep, best, mode)
 
     def _find_unfinished(self) -> list[Path]:
         """The folders of saves that were cut off."""
-        if not self.folder.is_dir():
-            return []
         found = sorted(path for path in self.folder.iterdir() if _UNFINISHED.fullmatch(path.name))
         for path in found if group.speaks() else ():
             warnings.warn(
@@ -127,7 +127,8 @@ class Checkpoints:
             raise ArgumentError(f'metrics must have "{self._best}", which says the best, found {found}')
         plain = None if metrics is None else {name: float(value) for name, value in metrics.items()}
         self._saving = number
-        save = self._guarded("was not saved", saving().taken, self._manager, number, tree, plain)
+        save = self._guarded("was not saved", saving().taken, self._manager, self._saves, number, tree, plain)
+        count(f'a save of step {number} in "{self.folder}"')
         self._begun = behind(save)
 
     def restore(
@@ -155,12 +156,19 @@ class Checkpoints:
         Raises:
           ArgumentError: if there is no such checkpoint, or a path of `only` or `rename` is none of `layout`.
           StateError: if the checkpoint has other paths, shapes or dtypes: names them.
+          ProcessError: if processes restore other things.
         """
         self._wait_for_last()
-        number = self._number(step)
-        place = f'"{self.folder / str(number)}"'
-        what = f"cannot be restored at step {number}"
-        return self._guarded(what, saving().restore, self._manager, number, place, layout, only, rename)
+
+        def prepare() -> tuple[str, tuple[int, Callable[[], Any]]]:
+            number = self._number(step)
+            place = f'"{self.folder / str(number)}"'
+            arguments = (self._manager, number, place, layout, only, rename)
+            paths, read = self._guarded(f"cannot be restored at step {number}", saving().matched, *arguments)
+            return f"{', '.join(paths)} of {place}", (number, read)
+
+        number, read = together("a restore", prepare)
+        return self._guarded(f"cannot be restored at step {number}", read)
 
     def _number(self, step: int | None) -> int:
         steps = self.steps
@@ -190,6 +198,7 @@ class Checkpoints:
 
     def close(self) -> None:
         """Waits, and lets go of the folder; raises what `wait` raises."""
+        count(f'the close of "{self.folder}"')
         try:
             self._wait_for_last()
         finally:
@@ -217,7 +226,7 @@ class Checkpoints:
             raise Error(f'"{which}" {what}: {reason(error)}') from error
 
 
-def _open(folder: Path, keep: int | None, best: str | None, mode: str) -> Any:
+def _open(folder: Path, keep: int | None, best: str | None, mode: str) -> tuple[Any, Any]:
     present = group.current()
     if present is not None and not present.jax_knows:
         raise Error(
@@ -225,7 +234,8 @@ def _open(folder: Path, keep: int | None, best: str | None, mode: str) -> Any:
             "before anything of JAX is computed in any process"
         )
     await_behind()
-    return saving().open_manager(folder, keep, best, mode)
+    opened: tuple[Any, Any] = saving().open_manager(folder, keep, best, mode)
+    return opened
 
 
 def saving() -> Any:

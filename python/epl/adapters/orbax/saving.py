@@ -17,15 +17,14 @@ from epl.adapters.orbax.handler import ArrayHandler
 from epl.adapters.orbax.together import Together
 from epl.array import Array
 from epl.checkpoints.paths import names, path_text
-from epl.checkpoints.restoring import Kind, match, put, wanted
+from epl.checkpoints.restoring import Kind, kind_of, match, put, wanted
 from epl.errors import ArgumentError, StateError
 from epl.processes import group
 from epl.signature import is_key
 
 
-def open_manager(folder: Path, keep: int | None, best: str | None, mode: str) -> Any:
-    """What saves trees under numbers, and keeps the last `keep` and the best."""
-    folder.mkdir(parents=True, exist_ok=True)  # by each process: whoever is first makes it
+def open_manager(folder: Path, keep: int | None, best: str | None, mode: str) -> tuple[Any, Together | None]:
+    """What saves trees under numbers, and keeps the last `keep` and the best; and its processes' saves."""
     policy = managers.LatestN(keep)
     if best is not None:
         best_one = managers.BestN(get_metric_fn=lambda metrics: metrics[best], reverse=mode == "min", n=1)
@@ -41,9 +40,7 @@ def open_manager(folder: Path, keep: int | None, best: str | None, mode: str) ->
     handler = ocp.PyTreeCheckpointHandler(type_handler_registry=_handlers(), use_compression=False)
     manager = ocp.CheckpointManager(folder, options=options, item_handlers=handler)
     present = group.current()
-    if present is not None:
-        Together(manager, present)
-    return manager
+    return manager, None if present is None else Together(manager, present)
 
 
 def _processes(folder: Path) -> Any:
@@ -69,13 +66,23 @@ def _handlers() -> Any:
     return ocp.type_handlers.create_type_handler_registry(*own, (np.bool_, ocp.type_handlers.ScalarHandler()))
 
 
-def taken(manager: Any, number: int, tree: Any, metrics: dict[str, float] | None) -> Callable[[], None]:
-    """Takes a tree as it is now; gives what begins to save it.
+def taken(
+    manager: Any, saves: Together | None, number: int, tree: Any, metrics: dict[str, float] | None
+) -> Callable[[], None]:
+    """Takes a tree as it is now; gives what begins to save it, the same in all processes.
 
     Raises what can be wrong with the tree: orbax leaves threads behind if it fails.
     """
     args = ocp.args.PyTreeSave(jax.tree.map_with_path(_taken, tree))
-    return lambda: manager.save(number, args=args, metrics=metrics, force=True)
+    leaves = jax.tree.flatten_with_path(tree)[0]
+    kinds = {path_text(names(path)): str(kind_of(leaf)) for path, leaf in leaves}
+
+    def save() -> None:
+        if saves is not None:
+            saves.agree(number, kinds)
+        manager.save(number, args=args, metrics=metrics, force=True)
+
+    return save
 
 
 def _taken(path: Any, leaf: Any) -> Any:
@@ -101,15 +108,18 @@ def _kept(leaf: Any) -> Any:
     return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
 
 
-def restore(
+def matched(
     manager: Any,
     number: int,
     place: str,
     layout: Any,
     only: str | Iterable[str] | None,
     rename: Mapping[str, str] | None,
-) -> Any:
-    """What `Checkpoints.restore` gives, from checkpoint `number`; `place` is for messages."""
+) -> tuple[list[str], Callable[[], Any]]:
+    """What of checkpoint `number` goes into `layout`: the paths there, and what reads them.
+
+    Raises what `Checkpoints.restore` says; `place` is for messages.
+    """
     saved, tree = _saved(manager, number, place)
     target = jax.tree.map(wanted, layout)
     sources = match(place, target, {path: _kind(leaf) for path, leaf in saved.items()}, only, rename)
@@ -117,14 +127,15 @@ def restore(
     by_source = {source: leaves[path] for path, source in sources.items()}
     items = [by_source.get(path, ocp.PLACEHOLDER) for path in saved]
     arguments = [_arguments(by_source[path]) if path in by_source else ocp.RestoreArgs() for path in saved]
-    read = manager.restore(
-        number,
-        args=ocp.args.PyTreeRestore(
-            item=jax.tree.unflatten(tree, items), restore_args=jax.tree.unflatten(tree, arguments)
-        ),
+    wanted_parts = ocp.args.PyTreeRestore(
+        item=jax.tree.unflatten(tree, items), restore_args=jax.tree.unflatten(tree, arguments)
     )
-    values = dict(zip(saved, jax.tree.leaves(read), strict=True))
-    return put(layout, {path: values[source] for path, source in sources.items()})
+
+    def read() -> Any:
+        values = dict(zip(saved, jax.tree.leaves(manager.restore(number, args=wanted_parts)), strict=True))
+        return put(layout, {path: values[source] for path, source in sources.items()})
+
+    return sorted(sources.values()), read
 
 
 def _saved(manager: Any, number: int, place: str) -> tuple[dict[str, Any], Any]:

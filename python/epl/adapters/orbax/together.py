@@ -9,8 +9,10 @@ Who has met the others looks there. So all fail in one place, and go on to what 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from epl.adapters.orbax import hooks
@@ -26,11 +28,37 @@ class Together:
     def __init__(self, manager: Any, group: Group) -> None:
         """Has them fail in all processes."""
         self._group, self._client = group, group.watch.client
-        self._place = f"epl/saves/{next(_managers)}"
-        self._saves = self._meetings = 0
+        self._place = f"epl-saves/{next(_managers)}"
+        self._begun = self._saves = self._meetings = 0
         self._directory: Any = None
         self._is_told = False  # of a failure of others
         self._commits = hooks.Commits(manager, self._save, self._meet)
+
+    def agree(self, number: int, kinds: Mapping[str, str]) -> None:
+        """Waits until all processes begin to save, and compares what; called by the thread behind.
+
+        Raises:
+          Error: in all processes, if they save under other numbers, or other trees.
+        """
+        self._begun += 1
+        own = json.dumps([f"step {number}", *(f"{path}: {kind}" for path, kind in sorted(kinds.items()))])
+        digest = hashlib.sha256(own.encode()).hexdigest()
+        if len(set(self._said("digest", digest))) == 1:
+            return
+        trees = [json.loads(text) for text in self._said("tree", own)]
+        other = next(process for process, tree in enumerate(trees) if tree != trees[0])
+        here, there = next(
+            (a, b) for a, b in itertools.zip_longest(trees[0], trees[other], fillvalue="nothing") if a != b
+        )
+        raise Error(f"process 0 saves {here} where {self._group.describe(other)} saves {there}")
+
+    def _said(self, what: str, own: str) -> list[str]:
+        """What each process says of the save that begins."""
+        place = f"{self._place}/begin/{self._begun}/{what}"
+        self._client.put(f"{place}/{self._group.process}", own)
+        self._commits.wait(place, self._commits.limit)
+        found = {int(key.rpartition("/")[2]): text for key, text in self._client.found(place).items()}
+        return [found[process] for process in sorted(found)]
 
     def _save(self, directory: Any, work: Callable[[], BaseException | None]) -> None:
         self._saves += 1

@@ -1,0 +1,111 @@
+"""Has all processes of a run do the same with their checkpoints.
+
+Problem: orbax's processes meet several times in a save and in a restore. Where one asks for something else,
+or is not there, the others wait without end, or each reads a part of another checkpoint.
+Method: what is asked of checkpoints is an operation of the run (processes/group.py): who has ended before it,
+or does something else, is noticed. What waits for all processes anyway, to open a folder and to restore,
+compares first what each asks for, and whether it can be done.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from epl.errors import Error, ProcessError, reason
+from epl.processes import group
+from epl.processes.group import Group
+
+Prepared = TypeVar("Prepared")
+
+
+def count(what: str) -> None:
+    """Counts an operation that waits for nobody.
+
+    Raises:
+      ProcessError: if a process is lost.
+    """
+    present = group.current()
+    if present is not None:
+        present.begin(what)
+
+
+def together(what: str, prepare: Callable[[], tuple[str, Prepared]]) -> Prepared:
+    """Prepares an operation in all processes, which then do it in all of them, or in none.
+
+    Args:
+      what: it is: "a restore".
+      prepare: gives what all must ask for alike, as text, and what this process needs.
+
+    Raises:
+      Error: what `prepare` has raised; in other processes one that says so.
+      ProcessError: if processes ask for other things.
+    """
+    present = group.current()
+    if present is None:
+        return prepare()[1]
+    asked, prepared, error = "", None, None
+    try:
+        asked, prepared = prepare()
+    except Error as found:
+        error = found
+    said = present.share((asked, error and str(error)), what)
+    if error is not None:
+        raise error
+    for process, (other, problem) in enumerate(said):
+        if problem is not None:
+            raise Error(f"{present.describe(process)} can't take part in {what}: {problem}")
+        if other != said[0][0]:
+            raise ProcessError(
+                f"process 0 asks in {what} for {said[0][0]}, {present.describe(process)} for {other}; "
+                "expected the same of all"
+            )
+    assert prepared is not None
+    return prepared
+
+
+def open_folder(folder: Path, options: str) -> None:
+    """Makes a folder, and sees that it is one for all processes.
+
+    Raises:
+      Error: if it can't be made, or processes on other hosts have another one of that name.
+      ProcessError: if processes open other folders, or with other options.
+    """
+    present = group.current()
+    asked = f'"{folder}" with {options}'
+    together("the opening of checkpoints", lambda: (asked, _make(folder)))
+    if present is not None:
+        _check_shared(present, folder)
+
+
+def _make(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Error(f'"{folder}" is no folder for checkpoints: {reason(error)}') from None
+    return folder
+
+
+def _check_shared(present: Group, folder: Path) -> None:
+    """What process 0 leaves in it the others must find."""
+    token = folder / f".epl-{secrets.token_hex(8)}"
+    problem: str | None = None
+    if present.process == 0:
+        try:
+            token.touch()
+        except OSError as error:
+            problem = f'"{folder}" can\'t be written by process 0: {reason(error)}'
+    name, problem = present.share((token.name, problem), "the opening of checkpoints")[0]
+    found = present.share((folder / name).exists(), "the opening of checkpoints")
+    if present.process == 0:
+        token.unlink(missing_ok=True)
+    if problem is not None:
+        raise Error(problem)
+    for process, has_found in enumerate(found):
+        if not has_found:
+            raise Error(
+                f'"{folder}" is not one folder for all processes: {present.describe(process)} does not find '
+                "what process 0 writes there; expected one on a disk that all hosts share"
+            )
