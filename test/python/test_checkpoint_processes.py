@@ -96,3 +96,106 @@ def test_a_restore_takes_little_more_memory_than_the_state(run: Run, tmp_path: P
     found = re.findall(r"peak ([\d.]+) of 512 MiB", run(2, "restore_large", tmp_path))
     assert len(found) == 2
     assert max(map(float, found)) <= 1.2
+
+
+DIFFERS = """
+    import os
+    import sys
+
+    import numpy as np
+
+    import epl
+
+    epl.init(devices=2, config={"zero.level": "v3"})
+    own = int(os.environ["OMPI_COMM_WORLD_RANK"])
+    how, folder = sys.argv[1:]
+
+
+    @epl.parallelize(state="p", batch="x")
+    def train(p, x):
+        with epl.replicate():
+            return {name: value - x.mean() for name, value in p.items()}
+
+
+    x = np.ones((4, 4), np.float32)
+    p = train({"a": np.ones((4, 4), np.float32), "b": np.ones(4, np.float32)}, x)
+    checkpoints = epl.Checkpoints(folder + str(own) if how == "folder" else folder)
+    checkpoints.save(1, p)
+    if how == "skips" and own == 1:  # as where a script saves on process 0 alone
+        checkpoints.save(2, p)
+    if how == "number":
+        checkpoints.save(2 + own, p)
+    if how == "tree":
+        checkpoints.save(2, {"a": p["a"]} if own else p)
+    if how == "ends" and own == 1:
+        sys.exit()
+    checkpoints.save(4, p)
+    checkpoints.wait()
+    if how == "restores":
+        checkpoints.restore(p, 4 if own else 1)
+    if how == "fits":
+        checkpoints.restore({"a": p["b"]} if own else p)
+    checkpoints.close()
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        (
+            "folder",
+            'process 0 asks in the opening of checkpoints for ".*0" with .*, process 1 .* for ".*1" with',
+        ),
+        ("skips", "process 0 saves step 4 where process 1 .* saves step 2"),
+        ("number", "process 0 saves step 2 where process 1 .* saves step 3"),
+        ("tree", r"process 0 saves b: float32\[4\] where process 1 .* saves nothing"),
+        (
+            "ends",
+            'is the close of ".*" (there|in process 1), and a save of step 4 in ".*"|a save of step 4 .* there',
+        ),
+        ("restores", 'process 0 asks in a restore for a, b of ".*/1", process 1 .* for a, b of ".*/4"'),
+        (
+            "fits",
+            r'process 1 .* can\'t take part in a restore: the checkpoint ".*" does not fit: "a" is float32',
+        ),
+    ][:: 1 if NIGHTLY else 2],
+)
+def test_processes_that_differ_say_so(tmp_path: Path, how: str, why: str) -> None:
+    done = mpi.run(2, mpi.write(tmp_path / "differs.py", DIFFERS), how, str(tmp_path / "saved"))
+    assert done.returncode == 1
+    assert re.search(why, done.stderr), done.stderr
+
+
+ENDS = """
+    import resource
+    import signal
+    import sys
+
+    import numpy as np
+
+    import epl
+
+    epl.init(devices=2)
+    checkpoints = epl.Checkpoints(sys.argv[1])
+    values = np.random.default_rng(0).normal(size=1 << 20)
+    checkpoints.save(1, {"a": values})
+    checkpoints.wait()
+    if len(sys.argv) > 2:  # from here on the disk is full
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
+    epl.Checkpoints(sys.argv[1]).save(2, {"a": values})
+"""
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_the_end_waits_for_a_save(tmp_path: Path, processes: int) -> None:
+    done = mpi.run(processes, mpi.write(tmp_path / "ends.py", ENDS), str(tmp_path / "saved"))
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in (tmp_path / "saved").iterdir()} == {"1", "2"}
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_save_that_fails_at_the_end_is_an_error(tmp_path: Path, processes: int) -> None:
+    done = mpi.run(processes, mpi.write(tmp_path / "ends.py", ENDS), str(tmp_path / "saved"), "full")
+    assert done.returncode == 1
+    assert re.search(r'epl: ".*/saved/2" was not saved: .*File too large', done.stderr), done.stderr

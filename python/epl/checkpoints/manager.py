@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from epl.adapters import orbax
+from epl.checkpoints import ending
 from epl.checkpoints.agreement import count, open_folder, together
 from epl.checkpoints.behind import await_behind, behind
 from epl.errors import ArgumentError, Error, reason
@@ -68,6 +69,7 @@ class Checkpoints:
         open_folder(self.folder, f"keep={keep!r}, best={best!r}, mode={mode!r}")
         self._unfinished = self._find_unfinished()
         self._manager, self._saves = _open(self.folder, keep, best, mode)
+        ending.add(self)
 
     def _find_unfinished(self) -> list[Path]:
         """The folders of saves that were cut off."""
@@ -197,7 +199,8 @@ class Checkpoints:
             self._saving = None
 
     def close(self) -> None:
-        """Waits, and lets go of the folder; raises what `wait` raises."""
+        """Waits, and lets go of the folder, as the end of the program does; raises what `wait` raises."""
+        ending.remove(self)
         count(f'the close of "{self.folder}"')
         try:
             self._wait_for_last()

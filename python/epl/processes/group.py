@@ -162,6 +162,11 @@ class Group:
             finally:
                 self._is_exchanging = False
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether this process has failed, or another one."""
+        return self.failure is not None or self.watch.has_failed
+
     # For the watch.
 
     @property

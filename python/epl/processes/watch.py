@@ -78,6 +78,11 @@ class Watch:
         sys.exit = self._on_exit
         atexit.register(self._end)
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether this process ends with an error."""
+        return self._has_failed
+
     # Threads.
 
     def _look_again(self) -> None:
@@ -168,10 +173,10 @@ class Watch:
 
     def _fail(self, kind: type[BaseException], error: BaseException, trace: Any) -> None:
         lines = str(error).splitlines() or [""]
-        self._tell(f"{kind.__name__}: {lines[0]}{_place(traceback.extract_tb(trace))}")
+        self.tell(f"{kind.__name__}: {lines[0]}{_place(traceback.extract_tb(trace))}")
 
-    def _tell(self, why: str) -> None:
-        """Lets the others know why this process fails."""
+    def tell(self, why: str) -> None:
+        """Lets the others know why this process fails, which ends with exit code 1."""
         if self._group.failure is not None:
             return  # this is what came of it
         self._has_failed = True
@@ -184,7 +189,7 @@ class Watch:
             return
         if self._exit is not None and self._exit[1] == self._group.operations:
             self._has_shown = True
-            self._tell(self._exit[0])
+            self.tell(self._exit[0])
         if self._has_failed or self._group.failure is not None:
             self._await_heard()
             self._end_hard()
