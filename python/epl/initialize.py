@@ -22,6 +22,7 @@ from epl.adapters.jax import hooks
 from epl.adapters.jax import trace as adapter
 from epl.arrangement import arranged
 from epl.calling import to_host
+from epl.checkpoints.paths import differences
 from epl.compile import load_or_compile
 from epl.errors import ArgumentError, Place, StateError
 from epl.executable import Executable
@@ -200,27 +201,15 @@ class _States:
             self._check(init, name, expected, value)
 
     def _check(self, init: str, name: str, expected: Any, found: Any) -> None:
-        one, other = _leaves(name, expected), _leaves(name, found)
-        for path in [*one, *other]:
-            kinds = [_kind(tree.get(path)) for tree in (one, other)]
-            if kinds[0] != kinds[1]:
-                raise StateError(
-                    f"{init} does not give the states of {self.step}: {path}: expected {kinds[0]}, "
-                    f"found {kinds[1]}"
-                )
-        if (tree := jax.tree.structure(expected)) != jax.tree.structure(found):
-            raise StateError(
-                f'{init} does not give the states of {self.step}: "{name}": expected {tree}, found '
-                f"{jax.tree.structure(found)}"
-            )
+        problem = differences(name, expected, found)
+        if not problem and (tree := jax.tree.structure(expected)) != (other := jax.tree.structure(found)):
+            problem = f"{name}: expected {tree}, found {other}"
+        if problem:
+            raise StateError(f"{init} does not give the states of {self.step}: {problem}")
 
 
 def _leaves(name: str, tree: Any) -> dict[str, Any]:
     return {name + jax.tree_util.keystr(path): leaf for path, leaf in jax.tree.flatten_with_path(tree)[0]}
-
-
-def _kind(leaf: Any) -> str:
-    return "nothing" if leaf is None else f"{leaf.dtype}[{','.join(map(str, leaf.shape))}]"
 
 
 def _lower(closed: Any, states: _States, spec: Spec, name: str, place: Place) -> adapter.Program:

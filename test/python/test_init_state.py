@@ -288,17 +288,17 @@ def test_what_is_no_function_makes_no_states() -> None:
 
 
 MISMATCHES: dict[str, tuple[Callable[[jax.Array], Tree], str]] = {
-    "missing": (lambda key: {"up": small(key)["up"]}, r"p\['down'\]: expected float32\[8,4\], found nothing"),
-    "more": (lambda key: {**small(key), "new": key}, r"p\['new'\]: expected nothing, found uint32\[2\]"),
+    "missing": (lambda key: {"up": small(key)["up"]}, r"p\.down: expected float32\[8,4\], found nothing"),
+    "more": (lambda key: {**small(key), "new": key}, r"p\.new: expected nothing, found uint32\[2\]"),
     "shape": (
         lambda key: {**small(key), "up": jnp.zeros((4, 4))},
-        r"p\['up'\]: expected float32\[4,8\], found float32\[4,4\]",
+        r"p\.up: expected float32\[4,8\], found float32\[4,4\]",
     ),
     "dtype": (
         lambda key: jax.tree.map(lambda w: w.astype(jnp.bfloat16), small(key)),
-        r"p\['down'\]: expected float32\[8,4\], found bfloat16\[8,4\]",
+        r"p\.down: expected float32\[8,4\], found bfloat16\[8,4\]",
     ),
-    "tree": (lambda key: tuple(small(key).values()), r"p\['down'\]: expected float32\[8,4\], found nothing"),
+    "tree": (lambda key: tuple(small(key).values()), r"p\.down: expected float32\[8,4\], found nothing"),
 }
 
 

@@ -13,7 +13,7 @@ from epl.adapters import nnx
 from epl.adapters.jax import hooks
 from epl.array import Array
 from epl.checkpoints.parts import Box
-from epl.checkpoints.paths import Path, names, path_text
+from epl.checkpoints.paths import Path, differences, names
 from epl.errors import ArgumentError, StateError
 from epl.signature import is_key
 from epl.stages import Compiled, Lowered
@@ -130,24 +130,7 @@ def _kind(state: Any) -> str:
 
 def _placed(name: str, own: Any, given: Any) -> Any:
     """The layout of a state in the user's tree."""
+    if problem := differences(name, own, given):
+        raise StateError(f"state is not as the step takes it: {problem}")
     layouts: dict[Path, Any] = {names(path): leaf for path, leaf in jax.tree.flatten_with_path(own)[0]}
-    paths, tree = jax.tree.flatten_with_path(given)
-    found = {names(path) for path, _ in paths}
-    if found != set(layouts):
-        unknown, missing = sorted(found - set(layouts)), sorted(set(layouts) - found)
-        about = f"no {_texts(missing)}" if missing else f"{_texts(unknown)}, which the step has not"
-        raise StateError(f'state "{name}" has {about}; expected the tree that the step takes')
-    for path, leaf in paths:
-        expected = layouts[names(path)]
-        shape, dtype = np.shape(leaf), getattr(leaf, "dtype", None)
-        if shape != expected.shape or (dtype is not None and dtype != expected.dtype):
-            raise StateError(
-                f'state "{name}{jax.tree_util.keystr(path)}" is {dtype or type(leaf).__name__}{list(shape)}, '
-                f"expected {expected.dtype}{list(expected.shape)} as the step takes it"
-            )
-    return jax.tree.unflatten(tree, [layouts[names(path)] for path, _ in paths])
-
-
-def _texts(paths: Sequence[Path]) -> str:
-    more = f" (and {len(paths) - 3} more)" if len(paths) > 3 else ""
-    return ", ".join(f'"{path_text(path)}"' for path in paths[:3]) + more
+    return jax.tree.map_with_path(lambda path, _: layouts[names(path)], given)
