@@ -3,6 +3,8 @@
 #include "runtime/Error.h"
 
 #include <gmock/gmock.h>
+#include <optional>
+#include <thread>
 
 namespace epl::runtime::test {
 namespace {
@@ -82,6 +84,21 @@ TEST_F(StateTest, ACopyIsMadeInMemoryThatAnEarlierSaveHasRead) {
   EXPECT_NE(a->toHost().data, second);
   EXPECT_EQ(values(saved), (std::vector<int64_t>{3, 3, 3, 3}));
   EXPECT_EQ(values(other), (std::vector<int64_t>{4, 4, 4, 4}));
+}
+
+TEST_F(StateTest, AnotherThreadReadsWhatWasSavedAndLetsGoOfIt) {
+  auto [a, b] = call(integers(zeros), integers(zeros));
+  std::optional<std::jthread> reader; // has read what was saved before the next save begins, as orbax has
+  for (int64_t save = 1; save <= 200; ++save) {
+    reader.reset();
+    reader.emplace([saved = a->snapshot(), save]() mutable {
+      EXPECT_EQ(values(saved), std::vector<int64_t>(4, 3 * save - 2));
+      saved = nullptr;
+    });
+    for (int step = 0; step < 3; ++step)
+      std::tie(a, b) = call(a, b);
+  }
+  EXPECT_EQ(values(a), std::vector<int64_t>(4, 601));
 }
 
 TEST_F(StateTest, SpareMemoryIsThatOfOneValueAndGoesWithIt) {
