@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,12 @@ from epl.errors import ArgumentError, StateError
 from epl.processes import group
 from epl.signature import is_key
 
+_opened = itertools.count()  # managers: all processes open them in one order
+
 
 def open_manager(folder: Path, keep: int | None, best: str | None, mode: str) -> tuple[Any, Together | None]:
     """What saves trees under numbers, and keeps the last `keep` and the best; and its processes' saves."""
+    name = f"epl-saves/{next(_opened)}"
     policy = managers.LatestN(keep)
     if best is not None:
         best_one = managers.BestN(get_metric_fn=lambda metrics: metrics[best], reverse=mode == "min", n=1)
@@ -34,16 +38,16 @@ def open_manager(folder: Path, keep: int | None, best: str | None, mode: str) ->
         best_fn=None if best is None else lambda metrics: metrics[best],
         best_mode=mode,
         create=False,
-        multiprocessing_options=_processes(folder),
+        multiprocessing_options=_processes(name),
     )
     # Compression takes the cores that train, and makes trained numbers less than a tenth smaller.
     handler = ocp.PyTreeCheckpointHandler(type_handler_registry=_handlers(), use_compression=False)
     manager = ocp.CheckpointManager(folder, options=options, item_handlers=handler)
     present = group.current()
-    return manager, None if present is None else Together(manager, present)
+    return manager, None if present is None else Together(manager, present, name)
 
 
-def _processes(folder: Path) -> Any:
+def _processes(name: str) -> Any:
     """Has the processes of a run meet in the store, as a thread may while the program computes in JAX.
 
     If it is told no processes, orbax has them meet in a collective of JAX's.
@@ -51,7 +55,7 @@ def _processes(folder: Path) -> Any:
     if jax.process_count() == 1:
         return ocp.options.MultiprocessingOptions()
     return ocp.options.MultiprocessingOptions(
-        active_processes=set(range(jax.process_count())), barrier_sync_key_prefix=f"epl {folder}"
+        active_processes=set(range(jax.process_count())), barrier_sync_key_prefix=name
     )
 
 

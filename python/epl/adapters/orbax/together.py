@@ -19,16 +19,14 @@ from epl.adapters.orbax import hooks
 from epl.errors import Error, reason
 from epl.processes.group import Group
 
-_managers = itertools.count()  # all processes open them in one order
-
 
 class Together:
     """The saves of one manager."""
 
-    def __init__(self, manager: Any, group: Group) -> None:
-        """Has them fail in all processes."""
+    def __init__(self, manager: Any, group: Group, name: str) -> None:
+        """Has them fail in all processes; `name`: of the manager, the same in all."""
         self._group, self._client = group, group.watch.client
-        self._place = f"epl-saves/{next(_managers)}"
+        self._place = name
         self._begun = self._saves = self._meetings = 0
         self._directory: Any = None
         self._is_told = False  # of a failure of others
