@@ -136,6 +136,12 @@ class Array(jax.Array):
         return not self.buffer.is_divided
 
     @property
+    def is_whole_everywhere(self) -> bool:
+        """Whether every process has all of it."""
+        held = None if self.is_fully_addressable else self._held
+        return self.is_fully_addressable or (held is not None and not any(held.dims))
+
+    @property
     def addressable_shards(self) -> list[Shard]:
         """What the devices of this process have, device by device, after waiting for the step.
 

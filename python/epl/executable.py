@@ -115,6 +115,7 @@ class Executable:
     def _call_together(self, leaves: list[Any], donate: bool) -> list[Any]:
         """The call of a step that all processes make. One that this process can't make is none."""
         assert self._group is not None
+        leaves = self._brought(leaves)
         before = self._session.num_calls
         self._group.begin(self._operation)
         try:
@@ -124,6 +125,19 @@ class Executable:
                 self._group.take_back()
             raise
         return results
+
+    def _brought(self, leaves: list[Any]) -> list[Any]:
+        """The arguments; those in parts that are not as this step holds them are whole in every process."""
+
+        def is_elsewhere(slot: int, leaf: Any) -> bool:  # the same in all processes
+            is_there = isinstance(leaf, Array) and not leaf.is_deleted() and not leaf.is_whole_everywhere
+            return is_there and not self._session.takes(slot, leaf.buffer)
+
+        places = [slot for slot, leaf in enumerate(leaves) if is_elsewhere(slot, leaf)]
+        if not places:
+            return leaves
+        whole = dict(zip(places, gather([leaves[slot] for slot in places]), strict=True))
+        return [whole.get(slot, leaf) for slot, leaf in enumerate(leaves)]
 
     def _report(self, leaves: list[Any], results: list[Any], prints: bool) -> list[Any]:
         """The results without the hidden ones, after what they say."""

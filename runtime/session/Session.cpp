@@ -115,8 +115,7 @@ std::vector<Session::Use> Session::examine(const std::vector<Argument> &argument
     const std::shared_ptr<Storage> &storage = (*value)->use();
     memories.push_back(storage.get());
     uses[i].donated = donate[i] && slots.updateOf(i) >= 0;
-    if (slots.isHeldOnce(i) && storage->is(slots.kind(i)) &&
-        (!(*value)->producer() || (*value)->producer()->runsOn(executor)))
+    if (takes(i, **value))
       uses[i].storage = storage;
   }
   std::sort(memories.begin(), memories.end());
@@ -130,6 +129,11 @@ std::vector<Session::Use> Session::examine(const std::vector<Argument> &argument
     use.inPlace = use.donated && use.storage && use.storage->numViews == 0 && !use.storage->isShared();
   }
   return uses;
+}
+
+bool Session::takes(size_t index, StateBuffer &value) const {
+  return slots.isHeldOnce(index) && value.use()->is(slots.kind(index)) &&
+         (!value.producer() || value.producer()->runsOn(executor));
 }
 
 void Session::checkType(size_t index, const TensorType &type) const {

@@ -90,6 +90,9 @@ public:
   /// a constant that many calls use. Throws Error if it does not fit.
   std::shared_ptr<StateBuffer> state(size_t slot, const HostTensor &tensor);
 
+  /// Whether a call takes a value as it is for an argument: else each process reads the whole of it.
+  bool takes(size_t slot, StateBuffer &value) const;
+
   /// The rows that this process reads of an argument along dimension `dim`, in one of several processes of
   /// which each reads some: from the first to behind the last. Throws Error if there is no such dimension.
   std::pair<size_t, size_t> localRows(size_t slot, size_t dim);

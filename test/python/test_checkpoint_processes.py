@@ -135,6 +135,8 @@ DIFFERS = """
         checkpoints.restore(p, 4 if own else 1)
     if how == "fits":
         checkpoints.restore({"a": p["b"]} if own else p)
+    if how == "file":
+        epl.save_safetensors(folder + "/file", {"a": p["a"]} if own else {"b": p["a"]})
     checkpoints.close()
 """
 
@@ -144,7 +146,7 @@ DIFFERS = """
     [
         (
             "folder",
-            'process 0 asks in the opening of checkpoints for ".*0" with .*, process 1 .* for ".*1" with',
+            'process 0 asks in the opening of checkpoints for ".*0" where process 1 .* asks for ".*1"',
         ),
         ("skips", "process 0 saves step 4 where process 1 .* saves step 2"),
         ("number", "process 0 saves step 2 where process 1 .* saves step 3"),
@@ -153,7 +155,8 @@ DIFFERS = """
             "ends",
             'is (the close of ".*"|a save of step 4 in ".*") there, and (the close of|a save of step 4)',
         ),
-        ("restores", 'process 0 asks in a restore for a, b of ".*/1", process 1 .* for a, b of ".*/4"'),
+        ("restores", 'process 0 asks in a restore for ".*/1" where process 1 .* asks for ".*/4"'),
+        ("file", r"asks in the saving of a file for b: float32\[4,4\] where process 1 .* for a: float32"),
         (
             "fits",
             r'process 1 .* can\'t take part in a restore: the checkpoint ".*" does not fit: "a" is float32',

@@ -78,7 +78,7 @@ MISTAKES = [
     r'function: ProcessError: process 0 compiles step "function", process 1 .* another program of that name',
     r"array: ProcessError: step array: array 0 that it closed over is float32\[3000\] with the digest \w+ in "
     r"process 0, float32\[3000\] with the digest \w+ in process 1",
-    r"tree: .*StateError: tree does not give the states of step: p\['more'\]: expected nothing, found",
+    r"tree: .*StateError: tree does not give the states of step: p\.more: expected nothing, found",
 ]
 
 

@@ -386,3 +386,59 @@ def test_one_process_uses_jax_before_it_joins(tmp_path: Path, early: int) -> Non
     for total, has_own_devices, problem in said:
         assert (total, has_own_devices) == ("-16.0", "True")
         assert problem.startswith("JAX does not have the run's processes and their devices")
+
+
+STAGES = """
+    import os
+
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    import epl
+
+    epl.init(devices=2, config={"cluster.colocate_split_and_replicate": True})
+
+
+    def loss(p, x, scopes):
+        with scopes[0]:
+            h = jnp.tanh(x @ p["a"])
+        with scopes[1]:
+            return jnp.mean((h @ p["b"]) ** 2)
+
+
+    @epl.parallelize(state="p", batch="x", config={"cluster.colocate_split_and_replicate": False})
+    def stages(p, x):
+        grads = jax.grad(loss)(p, x, [epl.replicate(1, name="a"), epl.replicate(1, name="b")])
+        return jax.tree.map(lambda p, g: p - 0.1 * g, p, grads)
+
+
+    @epl.parallelize(batch="x")
+    def evaluate(p, x):
+        return loss(p, x, [epl.replicate(), epl.split()])
+
+
+    @epl.parallelize(state="p", batch="x", config={"zero.level": "v3"})
+    def other(p, x):
+        grads = jax.grad(loss)(p, x, [epl.replicate(), epl.replicate()])
+        return jax.tree.map(lambda p, g: p - 0.1 * g, p, grads)
+
+
+    x = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
+    p = {"a": np.ones((4, 6), np.float32) / 3, "b": np.ones((6, 4), np.float32) / 7}
+    said = []
+    for step in (stages, other, stages):
+        p = step(p, x)
+        said.append(float(evaluate(p, x)).hex())
+        said += [float(value.sum()).hex() for value in epl.gather(p).values()]
+    with open(os.path.join(os.environ["SAID"], os.environ.get("OMPI_COMM_WORLD_RANK", "0")), "w") as file:
+        file.write("\\n".join(said))
+"""
+
+
+def test_states_go_from_layout_to_layout(tmp_path: Path) -> None:
+    alone, (expected,) = run_and_read(1, STAGES, tmp_path)
+    assert len(expected) == 9, alone.stderr
+    done, found = run_and_read(2, STAGES, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert found == 2 * [expected]

@@ -9,8 +9,9 @@ compares first what each asks for, and whether it can be done.
 
 from __future__ import annotations
 
+import itertools
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -32,12 +33,12 @@ def count(what: str) -> None:
         present.begin(what)
 
 
-def together(what: str, prepare: Callable[[], tuple[str, Prepared]]) -> Prepared:
+def together(what: str, prepare: Callable[[], tuple[Sequence[str], Prepared]]) -> Prepared:
     """Prepares an operation in all processes, which then do it in all of them, or in none.
 
     Args:
       what: it is: "a restore".
-      prepare: gives what all must ask for alike, as text, and what this process needs.
+      prepare: gives what all must ask for alike, as texts, and what this process needs.
 
     Raises:
       Error: what `prepare` has raised; in other processes one that says so.
@@ -46,20 +47,23 @@ def together(what: str, prepare: Callable[[], tuple[str, Prepared]]) -> Prepared
     present = group.current()
     if present is None:
         return prepare()[1]
-    asked, prepared, error = "", None, None
+    asked: Sequence[str] = ()
+    prepared, error = None, None
     try:
         asked, prepared = prepare()
     except Error as found:
         error = found
-    said = present.share((asked, error and str(error)), what)
+    said = present.share((list(asked), error and str(error)), what)
     if error is not None:
         raise error
     for process, (other, problem) in enumerate(said):
         if problem is not None:
             raise Error(f"{present.describe(process)} can't take part in {what}: {problem}")
-        if other != said[0][0]:
+        pairs = itertools.zip_longest(said[0][0], other, fillvalue="nothing more")
+        here, there = next((pair for pair in pairs if pair[0] != pair[1]), ("", ""))
+        if here != there:
             raise ProcessError(
-                f"process 0 asks in {what} for {said[0][0]}, {present.describe(process)} for {other}; "
+                f"process 0 asks in {what} for {here} where {present.describe(process)} asks for {there}; "
                 "expected the same of all"
             )
     assert prepared is not None
@@ -74,8 +78,7 @@ def open_folder(folder: Path, options: str) -> None:
       ProcessError: if processes open other folders, or with other options.
     """
     present = group.current()
-    asked = f'"{folder}" with {options}'
-    together("the opening of checkpoints", lambda: (asked, _make(folder)))
+    together("the opening of checkpoints", lambda: ((f'"{folder}"', options), _make(folder)))
     if present is not None:
         _check_shared(present, folder)
 

@@ -162,12 +162,12 @@ class Checkpoints:
         """
         self._wait_for_last()
 
-        def prepare() -> tuple[str, tuple[int, Callable[[], Any]]]:
+        def prepare() -> tuple[list[str], tuple[int, Callable[[], Any]]]:
             number = self._number(step)
             place = f'"{self.folder / str(number)}"'
             arguments = (self._manager, number, place, layout, only, rename)
             paths, read = self._guarded(f"cannot be restored at step {number}", saving().matched, *arguments)
-            return f"{', '.join(paths)} of {place}", (number, read)
+            return [place, *paths], (number, read)
 
         number, read = together("a restore", prepare)
         return self._guarded(f"cannot be restored at step {number}", read)

@@ -21,11 +21,12 @@ import numpy as np
 
 from epl.adapters.jax import hooks
 from epl.array import Array
+from epl.checkpoints.agreement import together
 from epl.checkpoints.layout import Held
 from epl.checkpoints.own_parts import own_parts
 from epl.checkpoints.parts import Box, elements, part_of, pieces, slices
 from epl.checkpoints.paths import names, path_text
-from epl.checkpoints.restoring import Kind, match, put, wanted
+from epl.checkpoints.restoring import Kind, kind_of, match, put, wanted
 from epl.errors import ArgumentError, Error
 from epl.executable import PathLike, user_path
 from epl.processes import group
@@ -53,17 +54,23 @@ def save_safetensors(path: PathLike, tree: Any) -> None:
       ArgumentError: for leaves that are no arrays or numbers, typed keys (save `jax.random.key_data` of them)
         and two of one name.
       Error: if the file cannot be written, with the system's reason, the same in all processes.
+      ProcessError: if processes save other trees.
     """
     target = user_path(path).absolute()
-    leaves = _leaves(tree)
+
+    def prepare() -> tuple[list[str], dict[str, Any]]:
+        found = _leaves(tree)
+        return [f'"{target}"', *(f"{name}: {kind_of(leaf)}" for name, leaf in found.items())], found
+
+    leaves = together("the saving of a file", prepare)
     header, offsets = _header(leaves)
     unfinished = target.parent / f".{target.name}.unfinished"
     size = len(header) + sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves.values())
     is_first = group.speaks()
     try:
-        _together(target, lambda: _make(unfinished, header, size) if is_first else None)
-        _together(target, lambda: _write_parts(unfinished, leaves, offsets))
-        _together(target, lambda: unfinished.replace(target) if is_first else None)
+        _in_all(target, lambda: _make(unfinished, header, size) if is_first else None)
+        _in_all(target, lambda: _write_parts(unfinished, leaves, offsets))
+        _in_all(target, lambda: unfinished.replace(target) if is_first else None)
     finally:
         if is_first:
             unfinished.unlink(missing_ok=True)
@@ -132,7 +139,7 @@ def _header(leaves: Mapping[str, Any]) -> tuple[bytes, dict[str, int]]:
     return header, {name: len(header) + begin for name, begin in begins.items()}
 
 
-def _together(target: Path, action: Callable[[], Any]) -> None:
+def _in_all(target: Path, action: Callable[[], Any]) -> None:
     """Does something in all processes, which wait for one another; what one of them raises, all raise."""
     problem: str | None = None
     try:

@@ -38,7 +38,7 @@ def compile_together(
             plan = compile_here()
         except Error as problem:
             error = problem
-    content, failure = group.share((plan and plan.to_bytes(), error), "a compilation")[0]
+    content, failure = group.share((plan and plan.to_bytes(), error), f"the plan of step {name}")[0]
     if failure is not None:
         raise error or failure
     return plan or runtime.module().Plan.from_bytes(content)
@@ -46,7 +46,7 @@ def compile_together(
 
 def _difference(group: Group, said: Sequence[tuple[str, list[str], str]], text: str) -> str:
     """How the first process that differs does so from process 0; called by all."""
-    texts = group.share(text, "a compilation")
+    texts = group.share(text, "a comparison of steps")
     other = next(process for process, one in enumerate(said) if one != said[0])
     (name, options, _), (other_name, other_options, _) = said[0], said[other]
     begin = f'process 0 compiles step "{name}", {group.describe(other)}'

@@ -131,6 +131,8 @@ class Group:
     def begin(self, what: str) -> None:
         """Counts an operation of all processes that begins here: `what` it is, for errors.
 
+        All have one order of operations, and so one thread each that begins them.
+
         Raises:
           ProcessError: if a process is lost.
         """
