@@ -214,7 +214,7 @@ Binding Session::bind(size_t index, const Argument &argument, const Use &use,
     if (!binding.storage)
       binding.storage = newStorage(index);
     binding.source = use.storage;
-    if (use.donated && use.storage->isSaved())
+    if (use.donated && use.storage->numSnapshots != 0)
       binding.storage->keepSpare(use.storage, call);
   } else if (slot(index).role == plan::SlotRole::state) {
     binding.storage = newStorage(index);

@@ -67,10 +67,10 @@ void Storage::keepSpare(std::shared_ptr<Storage> storage, std::shared_ptr<const 
 std::shared_ptr<Storage> Storage::takeSpare() {
   // The end of the call comes after all that steps do with the memory, and that there are no views after all
   // that others read in it.
-  if (!spare || !spareReader->done() || spare.use_count() > 1 || spare->numViews != 0 || !spare->poison.empty())
+  if (!spare || !spareReader->done() || spare.use_count() > 1 || spare->numViews != 0 ||
+      !spare->poison.empty())
     return nullptr;
   spareReader = nullptr;
-  spare->saved = false;
   return std::move(spare);
 }
 
@@ -170,8 +170,9 @@ std::pair<std::vector<Shard>, std::shared_ptr<const void>> StateBuffer::shards()
 
 std::shared_ptr<StateBuffer> StateBuffer::snapshot() const {
   const std::shared_ptr<Storage> &storage = use();
-  storage->markSaved();
-  std::shared_ptr<Storage> viewed(viewOf(storage), storage.get());
+  ++storage->numSnapshots;
+  std::shared_ptr<Storage> viewed(storage.get(),
+                                  [view = viewOf(storage)](Storage *viewed) { --viewed->numSnapshots; });
   return std::make_shared<StateBuffer>(kind, std::move(viewed), call);
 }
 

@@ -72,9 +72,6 @@ public:
   /// Another one of the same kind: the spare one, or a new one.
   std::shared_ptr<Storage> makeAlike();
 
-  /// Marks what a snapshot is of: a step that consumes it writes a copy, and keeps it as the copy's spare.
-  void markSaved() { saved = true; }
-  bool isSaved() const { return saved; }
   /// Keeps the storage from which `copier` copies to this one, so that a later copy finds memory whose pages
   /// are there: to have the system map and clear new ones takes as long as to copy. There is one spare at a
   /// time, as large as this storage and freed with it: the memory that a save takes anyway, kept until the
@@ -111,6 +108,8 @@ public:
   std::string poison;
   /// Views that people hold of the memory: while there is one, no step writes in place.
   std::atomic<uint32_t> numViews = 0;
+  /// Those of them that are snapshots: a step that consumes the value keeps the memory as its copy's spare.
+  std::atomic<uint32_t> numSnapshots = 0;
 
 private:
   struct Piece {
@@ -123,7 +122,6 @@ private:
 
   std::shared_ptr<const StorageKind> kind;
   bool shared;
-  bool saved = false;
   std::vector<Piece> pieces;
   std::shared_ptr<Storage> spare;
   std::shared_ptr<const Call> spareReader; // the last call that reads the spare one
