@@ -1,7 +1,8 @@
-"""Compares the results of a plan with those of its reference."""
+"""Compares the results of a plan with those of its reference, or of another call."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from epl.processes.gathering import is_divided, own_parts
+from epl.processes.group import current
 from epl.signature import is_key
+
+Measure = tuple[float, float]  # largest difference, and largest magnitude of what is expected
 
 
 @dataclass(frozen=True)
@@ -39,12 +44,49 @@ class CheckReport:
 
 def compare(name: str, found: Any, expected: Any, *, rtol: float, atol: float) -> Difference:
     """The difference of two arrays of one shape and dtype, judged by the tolerances of `Compiled.check`."""
+    return _judge(name, found.dtype, _measure(found, expected), rtol, atol)
+
+
+def compare_runs(
+    names: Sequence[str], found: Sequence[Any], expected: Sequence[Any], *, rtol: float, atol: float
+) -> list[Difference]:
+    """The differences of the results of two calls of one plan; called by all processes that make the calls.
+
+    Of a result that is in parts each process compares those that it has, and all have the same verdict.
+
+    Raises:
+      ProcessError: if a process is lost.
+    """
+    measured = [_measure_here(*pair) for pair in zip(found, expected, strict=True)]
+    group = current()
+    if group is not None and any(map(is_divided, found)):
+        said = group.share(measured, "a comparison of results")
+        measured = [(gap, scale) for gap, scale in np.max(said, axis=0)]
+    values = zip(names, found, measured, strict=True)
+    return [_judge(name, value.dtype, measure, rtol, atol) for name, value, measure in values]
+
+
+def _judge(name: str, dtype: Any, measured: Measure, rtol: float, atol: float) -> Difference:
+    largest, scale = measured
+    exact = not jnp.issubdtype(dtype, jnp.floating)
+    return Difference(name, largest, scale, largest <= (0.0 if exact else atol + rtol * scale))
+
+
+def _measure(found: Any, expected: Any) -> Measure:
     if is_key(found.dtype):
         found, expected = jax.random.key_data(found), jax.random.key_data(expected)
     a, b = (np.asarray(value, np.float64) for value in (found, expected))
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     gap = np.abs(np.where(same, 0.0, a) - np.where(same, 0.0, b))
     finite = np.abs(b[np.isfinite(b)])
-    scale, largest = float(finite.max(initial=0.0)), float(gap.max(initial=0.0))
-    exact = not jnp.issubdtype(found.dtype, jnp.floating)
-    return Difference(name, largest, scale, largest <= (0.0 if exact else atol + rtol * scale))
+    return float(gap.max(initial=0.0)), float(finite.max(initial=0.0))
+
+
+def _measure_here(found: Any, expected: Any) -> Measure:
+    """The same of what this process has."""
+    if not is_divided(found):
+        return _measure(found, expected)
+    pairs = zip(own_parts(found), own_parts(expected), strict=True)
+    measured = [_measure(one, two) for (_, one), (_, two) in pairs]
+    gap, scale = np.max([(0.0, 0.0), *measured], axis=0)  # a NaN is the largest
+    return float(gap), float(scale)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import jax
 
-from epl.comparison import compare
+from epl.comparison import compare_runs
 from epl.errors import ArgumentError, StepError
 
 # As of Compiled.check: 0 times what is padded is 0, but sums may be formed otherwise.
@@ -58,11 +58,12 @@ def check_padding(
     if compiled in _checked:
         return
     found, other = (jax.tree.leaves(cut(_run(compiled, leaves))) for leaves in (padded, otherwise()))
-    for result, one, two in zip(compiled.lowered.results, found, other, strict=True):
-        if not compare(result.name, one, two, rtol=_RTOL, atol=_ATOL).passes:
+    results = [result.name for result in compiled.lowered.results]
+    for difference in compare_runs(results, found, other, rtol=_RTOL, atol=_ATOL):
+        if not difference.passes:
             names = " and ".join(f'"{mask}"' for mask in masks)
             raise ArgumentError(
-                f'pad_batch: "{result.name}" of {compiled.name} depends on what a batch is padded with: '
+                f'pad_batch: "{difference.name}" of {compiled.name} depends on what a batch is padded with: '
                 f"weigh with {names} what is computed across samples, or call it with batches that need no "
                 "padding"
             )

@@ -12,6 +12,8 @@ from epl.array import Array
 from epl.errors import ProcessError
 from epl.processes.group import Group, current
 
+Box = tuple[tuple[int, int], ...]
+
 
 def gather(tree: Any) -> Any:
     """A tree whose `epl.Array`s are whole in every process, as `jax.Array`s; other leaves as they are.
@@ -30,8 +32,25 @@ def gather(tree: Any) -> Any:
     return jax.tree.unflatten(structure, whole)
 
 
+def is_divided(value: Any) -> bool:
+    """Whether other processes have parts or copies of a value; of one result it is so in all processes."""
+    return isinstance(value, Array) and not value.is_fully_addressable
+
+
+def own_parts(array: Array) -> list[tuple[Box, np.ndarray[Any, Any]]]:
+    """What this process has of an array, each box once: its bounds in each dimension, and its elements.
+
+    Waits for the step that makes them. They are views, which nobody may write.
+
+    Raises:
+      Error: if the array was donated, or its step has failed.
+    """
+    parts = {tuple(box): data for _, box, data, _ in array._read(array.buffer.shards)}
+    return [(box, data.view(array.dtype)) for box, data in parts.items()]
+
+
 def _gathered(group: Group, leaves: list[Any]) -> list[Any]:
-    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Array) and not leaf.is_fully_addressable]
+    places = [i for i, leaf in enumerate(leaves) if is_divided(leaf)]
     found = [(leaves[i].shape, leaves[i].dtype.name, leaves[i].buffer.is_here) for i in places]
     said = group.share(found, "a gather")
     kinds = [[kind[:2] for kind in one] for one in said]
