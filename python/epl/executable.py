@@ -14,11 +14,12 @@ import numpy as np
 from epl import hidden, reports, runtime
 from epl.array import Array
 from epl.calling import caller, signless
-from epl.errors import ArgumentError, Error
-from epl.files import replace_file
+from epl.errors import ArgumentError
+from epl.files import write_file
 from epl.processes import group
 from epl.processes.agreement import check_same
 from epl.processes.gathering import gather
+from epl.processes.timelines import recorded
 from epl.reports import Report
 from epl.signature import check_leaf
 from epl.simulation import Simulation, simulate
@@ -167,14 +168,26 @@ class Executable:
         """Writes a timeline of the steps in the block, which Perfetto opens (ui.perfetto.dev).
 
         `with compiled.trace("t.json"): ...`
+
+        Over processes all write one timeline, with the devices of all: process 0 writes the file, to the path
+        that all give, and all leave the block when it is there. On one host all times are of one clock; on
+        several they are as close as the clocks of the hosts. A block that raises writes none then.
+
+        Raises:
+          Error: if the file cannot be written, with the system's reason.
+          ProcessError: if processes give other paths, or one is lost.
         """
         target = user_path(path)
+        if self._group is not None:
+            with recorded(self._group, self._session, self.name, target):
+                yield
+            return
         self._session.trace(True)
         try:
             yield
         finally:
             self._session.trace(False)
-            _write(target, self._session.trace_json().encode())
+            write_file(target, self._session.trace_json().encode())
 
     def simulate(
         self,
@@ -223,7 +236,7 @@ class Executable:
         """
         target = user_path(path)
         if self._hidden or self._reports:
-            _write(hidden.path_of(target), hidden.to_bytes(self.plan, self._hidden, self._reports))
+            write_file(hidden.path_of(target), hidden.to_bytes(self.plan, self._hidden, self._reports))
         guarded(self.plan.save, os.fspath(target))
 
 
@@ -238,17 +251,6 @@ def user_path(path: Any) -> Path:
     ):
         raise ArgumentError(f"path must be that of a file, in UTF-8, found {path!r}")
     return Path(text)
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Writes a file, or raises `Error` with the system's reason."""
-    try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(content)  # devices and pipes stay what they are
-        else:
-            replace_file(path, content)
-    except OSError as error:
-        raise Error(f'cannot write "{path}": {error.strerror}') from error
 
 
 def guarded(action: Any, *args: Any, **options: Any) -> Any:
