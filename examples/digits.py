@@ -83,21 +83,22 @@ def batches(data: Any, epochs: int) -> Iterator[Any]:
             yield x[rows], y[rows]
 
 
-def steps_per_second(step: Any, state: Any, data: Any, seconds: float = 1.5) -> float:
-    """The rate of `step` over at least `seconds`, after a warm-up; the best of three goes."""
+def steps_per_second(step: Any, state: Any, data: Any, steps: int = 100) -> float:
+    """The rate of `step`, after a warm-up; the best of three goes of so many steps.
+
+    Their number is fixed, since several processes must make the same, whose clocks differ.
+    """
     x, y = next(batches(data, 1))
     best = 0.0
     for _ in range(3):
         for _ in range(10):
             *state, loss = step(*state, x, y)
         jax.block_until_ready(loss)
-        begin, count = time.perf_counter(), 0
-        while time.perf_counter() - begin < seconds / 3:
-            for _ in range(10):
-                *state, loss = step(*state, x, y)
-            jax.block_until_ready(loss)
-            count += 10
-        best = max(best, count / (time.perf_counter() - begin))
+        begin = time.perf_counter()
+        for _ in range(steps):
+            *state, loss = step(*state, x, y)
+        jax.block_until_ready(loss)
+        best = max(best, steps / (time.perf_counter() - begin))
     return best
 
 

@@ -165,7 +165,8 @@ def train(args: argparse.Namespace, config: dict[str, Any]) -> None:
         worst = max(worst, abs(float(ours) - float(loss)) / abs(float(loss)))
 
     print("What it writes:\n")
-    print(sample(model, state[0], text, "The license ", 400))
+    params = epl.gather(state[0])  # of several processes each has its stages
+    print(sample(model, params, text, "The license ", 400))
     with compiled.trace(args.trace):
         *state, loss = compiled(*state, next(text.batches(1)))
 

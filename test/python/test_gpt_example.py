@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 import sys
 from pathlib import Path
 
+import jax
 import pytest
+
+import mpi
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "gpt.py"
 
@@ -32,6 +36,17 @@ def test_trains_a_gpt_in_stages(
     layout = r"^  layout +cpu:2 = \[data 1\] \+ \[data 1\], 2 stages, 8 micro-batches by zb-h1, bubble \d+ %$"
     assert re.search(layout, printed, re.MULTILINE)
     assert trace.stat().st_size > 1000
+
+
+def test_two_processes_train_a_stage_each(tmp_path: Path) -> None:
+    trace = tmp_path / "gpt.json"
+    small = ["--steps", "10", "--layers", "2", "--width", "32", "--trace", str(trace)]
+    options = ["--stages", "2", "--micro-batches", "4", *small]
+    done = mpi.run(2, EXAMPLE, *options, JAX_COMPILATION_CACHE_DIR=jax.config.jax_compilation_cache_dir or "")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("cpu:2 = [data 1] + [data 1], 2 stages, 4 micro-batches") == 2
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert {event["pid"] for event in events} == {0, 1, 2}
 
 
 @pytest.mark.parametrize(
