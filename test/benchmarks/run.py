@@ -14,6 +14,7 @@ from pathlib import Path
 
 import micro_batches
 import native
+import several_processes
 import sharding
 import table
 import traffic
@@ -88,6 +89,7 @@ def groups() -> dict[str, Group]:
     result["plan growth"] = native.growth
     result["call"] = call_overhead
     result["checkpoints"] = checkpoints
+    result["processes"] = several_processes.processes
     result["factorizations"] = factorizations
     return result
 

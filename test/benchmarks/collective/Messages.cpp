@@ -1,14 +1,13 @@
 // Collectives between two processes, each with one device: how long they take, and what waiting costs.
 //
-//   mpirun -n 2 messages ROUNDS     lines of JSON, printed by process 0
+//   mpirun -n 2 messages ROUNDS                  lines of JSON, printed by process 0
+//   mpirun -n 2 messages ROUNDS BYTES COUNT      all-reduces of so many bytes alone, COUNT in a step
 //
 //   all_reduce BYTES     a sum of i8: seconds of each
 //   late MILLISECONDS    process 1 begins so much later: seconds from its begin to the end of process 0, and
-//   the
-//                        share of a core that process 0 used meanwhile
+//                        the share of a core that process 0 used meanwhile
 //   busy BYTES           a sum beside a kernel that needs longer, and a kernel behind both: seconds of the
-//   step
-//                        beside those of one without the sum
+//                        step beside those of one without the sum
 #include "test/unit/collective/messages/Processes.h"
 #include "test/unit/plan/Plans.h"
 
@@ -136,22 +135,29 @@ void measureBusy(int64_t bytes, int rounds) {
   print("busy " + std::to_string(bytes), {{"with", found}, {"without", alone}});
 }
 
+void measureAll(int rounds) {
+  measureAllReduce(64, 200, rounds);
+  measureAllReduce(int64_t(1) << 20, 16, rounds);
+  measureAllReduce(int64_t(64) << 20, 1, rounds);
+  for (int milliseconds : {0, 2, 20, 200, 2000})
+    measureLate(milliseconds, milliseconds > 200 ? 1 : rounds);
+  measureBusy(int64_t(16) << 20, rounds);
+}
+
 } // namespace
 } // namespace epl::benchmark
 
 int main(int argc, char **argv) {
   using namespace epl::benchmark;
-  if (argc != 2)
+  if (argc != 2 && argc != 4)
     return 2;
   int rounds = std::atoi(argv[1]);
   try {
     epl::runtime::openMpiGroup();
-    measureAllReduce(64, 200, rounds);
-    measureAllReduce(int64_t(1) << 20, 16, rounds);
-    measureAllReduce(int64_t(64) << 20, 1, rounds);
-    for (int milliseconds : {0, 2, 20, 200, 2000})
-      measureLate(milliseconds, milliseconds > 200 ? 1 : rounds);
-    measureBusy(int64_t(16) << 20, rounds);
+    if (argc == 4)
+      measureAllReduce(std::atoll(argv[2]), uint32_t(std::atoi(argv[3])), rounds);
+    else
+      measureAll(rounds);
   } catch (const std::exception &error) {
     std::cerr << "error: " << error.what() << std::endl;
     MPI_Abort(MPI_COMM_WORLD, 1);
