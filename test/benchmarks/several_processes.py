@@ -39,11 +39,11 @@ def _mpirun(count: int) -> list[str]:
 
 
 def _all_reduce(effort: Effort, size: str) -> Iterator[Row]:
-    """Of i8, as the programs of threads and of MPI have it."""
-    bytes_, runs = SIZES[size], "1" if effort.quick else {"1 MiB": "16", "64 MiB": "3"}[size]
+    """Between one device each, one behind the other, as the programs of threads and of MPI have it."""
+    bytes_, runs = SIZES[size], {"1 MiB": "16", "64 MiB": "1" if effort.quick else "3"}[size]
     found: dict[str, list[float]] = {"ours": [], "threads": [], "MPI": []}
     for _ in range(effort.rounds):
-        alone = lines(*_mpirun(2), str(PROGRAMS / "messages"), runs, str(bytes_), "1")
+        alone = lines(*_mpirun(2), str(PROGRAMS / "messages"), "3", str(bytes_), runs)
         found["ours"].append(statistics.median(alone[0]["seconds"]["each"]))
         arguments = ["all_reduce", str(bytes_), "1", runs]
         threads = lines(str(PROGRAMS / "collective"), *arguments)
