@@ -171,6 +171,8 @@ ENDS = """
 
     if is_victim and len(sys.argv) > 1:
         threading.Thread(target=stop, daemon=True).start()  # while it waits for the others
+    elif is_victim and "INTERRUPTED" in os.environ:
+        raise KeyboardInterrupt
     elif is_victim:
         sys.exit("no data")
     else:
@@ -184,9 +186,14 @@ def test_an_exit_with_an_error_is_a_failure(tmp_path: Path, victim: int) -> None
     done = mpi.run(2, mpi.write(tmp_path / "ends.py", ENDS), VICTIM=str(victim))
     assert done.returncode == 1
     assert re.search(
-        rf"process {victim} \(pid .*\) has failed: SystemExit: no data \(.*ends.py:22\)", done.stderr
+        rf"process {victim} \(pid .*\) has failed: SystemExit: no data \(.*ends.py:24\)", done.stderr
     )
     assert "SLEPT" not in done.stdout
+
+
+def test_an_error_without_text_is_its_name(tmp_path: Path) -> None:
+    done = mpi.run(2, mpi.write(tmp_path / "ends.py", ENDS), VICTIM="1", INTERRUPTED="")
+    assert re.search(r"process 1 \(pid .*\) has failed: KeyboardInterrupt \(.*ends.py:22\)", done.stderr)
 
 
 @pytest.mark.parametrize(
@@ -281,11 +288,12 @@ def test_the_launcher_says_that_it_has_no_folder_for_logs(tmp_path: Path) -> Non
     ("arguments", "problem"),
     [
         ((), "--num_workers"),
-        (("-n", "0", "x.py"), "at least 1"),
+        (("-n", "0", "x.py"), "--num_workers: must be a number of at least 1, found 0"),
+        (("-n", "x", "x.py"), "--num_workers: must be a number of at least 1, found x"),
         (("-n", "2"), "no script"),
         (("-n", "3", "--machine_list", "a,b", "x.py"), "no equal shares for 2 machines"),
         (("-n", "2", "--machine_list", "a,b", "--machine_rank", "2", "x.py"), "none of 2 machines"),
-        (("-n", "2", "--restarts", "-1", "x.py"), "at least 0"),
+        (("-n", "2", "--restarts", "-1", "x.py"), "must be a number of at least 0, found -1"),
     ],
 )
 def test_the_launcher_says_how_it_is_used(arguments: tuple[str, ...], problem: str) -> None:

@@ -22,11 +22,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-_TAG = re.compile(r"\[\d+,(\d+)\]<(?:stdout|stderr)>:")
+_TAG = re.compile(rb"\[\d+,(\d+)\]<(?:stdout|stderr)>:")
+_BEGUN_TAG = re.compile(rb"\[(?:\d+(?:,(?:\d+(?:\](?:<[a-z]*>?)?)?)?)?)?\Z")
+_LINE = re.compile(rb"(\r*)(?!\r)([^\r\n]*(?:\r?\n|\r))")
+_RUNNERS = {".py": [sys.executable, "-u"], ".sh": ["bash"]}
+_ROOM = 1 << 16  # bytes that are read at once
 _PAUSE_SECONDS = 1.0  # before a restart
 _PR_SET_PDEATHSIG = 1
 # Each process has the GPUs of its place on its machine.
@@ -43,9 +47,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         description="Starts a script in several processes by mpirun. All are ended if one of them fails.",
         epilog="A script that ends in .py is run by this Python, one in .sh by bash, all else as it is.",
     )
-    parser.add_argument("-n", "--num_workers", type=_positive, help="how many processes", required=True)
+    parser.add_argument("-n", "--num_workers", type=_at_least(1), help="how many processes", required=True)
     parser.add_argument(
-        "--gpu_per_worker", type=int, default=0, help="GPUs of each process: CUDA_VISIBLE_DEVICES"
+        "--gpu_per_worker", type=_at_least(0), default=0, help="GPUs of each process: CUDA_VISIBLE_DEVICES"
     )
     parser.add_argument(
         "--machine_list",
@@ -58,7 +62,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument(
         "--restarts",
-        type=int,
+        type=_at_least(0),
         default=0,
         help="how often to start again after a failure; EPL_RESTART counts the starts, from 0 on",
     )
@@ -68,8 +72,6 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     found = parser.parse_args(arguments)
     if not found.command:
         parser.error("no script to start")
-    if found.gpu_per_worker < 0 or found.restarts < 0:
-        parser.error("--gpu_per_worker and --restarts must be at least 0")
     hosts = _hosts(found.machine_list)
     if hosts and found.num_workers % len(hosts):
         parser.error(f"--num_workers {found.num_workers} are no equal shares for {len(hosts)} machines")
@@ -88,11 +90,13 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return value
+def _at_least(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"must be a number of at least {least}, found {text}")
+        return int(text)
+
+    return number
 
 
 def _hosts(machines: str) -> list[str]:
@@ -111,61 +115,112 @@ def mpirun_command(options: argparse.Namespace) -> list[str]:
     if options.gpu_per_worker:
         command += ["bash", "-c", _TAKE_GPUS.format(count=options.gpu_per_worker), "bash"]
     script = options.command[0]
-    runner = {".py": [sys.executable, "-u"], ".sh": ["bash"]}.get(Path(script).suffix, [])
-    return [*command, *runner, *options.command]
+    return [*command, *_RUNNERS.get(Path(script).suffix, []), *options.command]
+
+
+class Pieces:
+    """Takes apart what mpirun writes.
+
+    It tags each piece that a process writes at once, be it a part of a line, and each line of it. A line of
+    its own has no tag.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""  # the begin of a tag, perhaps
+        self._process: int | None = None  # who wrote what comes next
+
+    def take(self, content: bytes) -> Iterator[tuple[int | None, bytes]]:
+        """What comes next, with the numbers of the processes; None for mpirun. Empty content is the end."""
+        text = self._rest + content
+        begun = _BEGUN_TAG.search(text) if content else None
+        end = begun.start() if begun else len(text)
+        self._rest = text[end:]
+        first, *tagged = _TAG.split(text[:end])
+        yield from self._of_one(first)
+        for number, piece in zip(tagged[::2], tagged[1::2], strict=True):
+            self._process = int(number)
+            yield from self._of_one(piece)
+
+    def _of_one(self, piece: bytes) -> Iterator[tuple[int | None, bytes]]:
+        if self._process is not None and b"\n" in piece:
+            line, _, piece = piece.partition(b"\n")
+            yield self._process, line + b"\n"
+            self._process = None
+        if piece:
+            yield self._process, piece
 
 
 class Output:
     """Passes on what processes write, line by line, with their numbers.
 
+    A line ends in a line feed, or in a carriage return: behind that, who shows progress writes it again.
     What mpirun writes is read to its end, come what may: processes wait for room in a pipe that is full.
     """
 
     def __init__(self, folder: Path | None, on_closed: Callable[[], object]) -> None:
         """`on_closed` is called when nobody can read what this writes any more."""
         self._folder, self._on_closed = folder, on_closed
-        self._files: dict[int, IO[str]] = {}
+        self._files: dict[int, IO[bytes]] = {}
         self._lock = threading.Lock()
 
-    def follow(self, source: IO[str], target: IO[str]) -> threading.Thread:
+    def follow(self, source: IO[bytes], target: IO[str]) -> threading.Thread:
         """Passes on the lines of a stream of mpirun until it ends, in a thread."""
         thread = threading.Thread(target=self._pass_all, args=(source, target), daemon=True)
         thread.start()
         return thread
 
-    def _pass_all(self, source: IO[str], target: IO[str]) -> None:
-        """Mpirun tags each piece that a process writes, be it a part of a line; its own lines have no tag."""
-        begun: dict[int, str] = {}  # lines that have not ended, by process
-        for line in source:
-            own, *tagged = _TAG.split(line)
-            if own:
-                self._write(target, own)
-            for number, piece in zip(tagged[::2], tagged[1::2], strict=True):
-                process = int(number)
-                begun[process] = begun.get(process, "") + piece
-                if piece.endswith("\n"):
-                    self._pass(process, begun.pop(process), target)
-        for process, rest in begun.items():
-            self._pass(process, rest + "\n", target)
+    def close(self) -> None:
+        """Closes the files; what comes later is not in them."""
+        with self._lock:
+            self._folder = None
+            for file in self._files.values():
+                file.close()
 
-    def _pass(self, process: int, line: str, target: IO[str]) -> None:
-        self._write(target, f"{process}: {line}")
+    def _pass_all(self, source: IO[bytes], target: IO[str]) -> None:
+        pieces = Pieces()
+        begun: dict[int, bytes] = {}  # lines that have not ended, by process
+        content = b"begin"
+        while content:
+            content = os.read(source.fileno(), _ROOM)
+            for process, piece in pieces.take(content):
+                if process is None:
+                    self._write(target, piece)
+                else:
+                    begun[process] = self._pass_lines(process, begun.get(process, b""), piece, target)
+        for process, rest in begun.items():
+            if rest:
+                self._pass_lines(process, rest, b"\n", target)
+
+    def _pass_lines(self, process: int, begun: bytes, piece: bytes, target: IO[str]) -> bytes:
+        """Passes on the lines that end in a piece; gives the begin of the next one."""
+        text = begun + piece
+        if not re.search(rb"[\r\n]", piece):
+            return text
+        passed = 0
+        for line in _LINE.finditer(text):
+            self._pass(process, line[1], line[2], target)
+            passed = line.end()
+        return text[passed:]
+
+    def _pass(self, process: int, before: bytes, line: bytes, target: IO[str]) -> None:
+        """`before`: carriage returns, behind which the number is to be seen."""
+        self._write(target, before + f"{process}: ".encode() + line)
         with self._lock:
             if self._folder is None:
                 return
             try:
                 if process not in self._files:
-                    self._files[process] = (self._folder / f"{process}.log").open("a")
-                self._files[process].write(line)
+                    self._files[process] = (self._folder / f"{process}.log").open("ab")
+                self._files[process].write(before + line)
                 self._files[process].flush()
             except OSError as error:
                 _say(f"{error}; the run goes on without files of what processes write")
                 self._folder = None
 
-    def _write(self, target: IO[str], line: str) -> None:
+    def _write(self, target: IO[str], content: bytes) -> None:
         with self._lock, contextlib.suppress(ValueError):  # it was closed below
             try:
-                target.write(line)
+                target.write(content.decode(errors="replace"))
                 target.flush()
             except OSError:
                 with contextlib.suppress(OSError):
@@ -190,8 +245,6 @@ class Run:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
             preexec_fn=_end_with_parent,
         )
 
@@ -217,6 +270,30 @@ class Run:
                 signal.signal(each, handler)
             for thread in threads:
                 thread.join(timeout=2)
+            self._output.close()
+
+
+def _problem(options: argparse.Namespace) -> tuple[str, int] | None:
+    """Why nothing can be started, however often, and the exit code."""
+    if shutil.which("mpirun") is None:
+        return "there is no mpirun: install Open MPI (openmpi-bin of Debian)", 2
+    if options.log_dir is not None:
+        try:
+            options.log_dir.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            return f"--log_dir: {error}", 2
+    program = options.command[0]
+    if not options.machine_list and not _can_start(program):  # other machines may have other files
+        kind = "script" if Path(program).suffix in _RUNNERS else "program that can be run"
+        return f'"{program}" is no {kind}', 127
+    return None
+
+
+def _can_start(program: str) -> bool:
+    if Path(program).suffix in _RUNNERS:
+        return Path(program).is_file()
+    folders = [os.environ.get("PATH", os.defpath), os.curdir]  # where mpirun looks
+    return shutil.which(program, path=os.pathsep.join(folders)) is not None
 
 
 def _say(text: str) -> None:
@@ -235,15 +312,10 @@ def main() -> int:
     if options.machine_rank > 0:
         print(f"epl-launch: machine 0 starts the processes of machine {options.machine_rank} over ssh")
         return 0
-    if shutil.which("mpirun") is None:
-        _say("there is no mpirun: install Open MPI (openmpi-bin of Debian)")
-        return 2
-    if options.log_dir is not None:
-        try:
-            options.log_dir.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            _say(f"--log_dir: {error}")
-            return 2
+    if (problem := _problem(options)) is not None:
+        text, code = problem
+        _say(text)
+        return code
     code = 0
     for attempt in range(options.restarts + 1):
         run = Run(options, attempt)

@@ -172,8 +172,8 @@ class Watch:
         self._leave(status)
 
     def _fail(self, kind: type[BaseException], error: BaseException, trace: Any) -> None:
-        lines = str(error).splitlines() or [""]
-        self.tell(f"{kind.__name__}: {lines[0]}{_place(traceback.extract_tb(trace))}")
+        said = [kind.__name__, *str(error).splitlines()[:1]]  # of Ctrl-C there is no text
+        self.tell(f"{': '.join(said)}{_place(traceback.extract_tb(trace))}")
 
     def tell(self, why: str) -> None:
         """Lets the others know why this process fails, which ends with exit code 1."""
