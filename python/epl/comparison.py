@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from epl.processes.gathering import is_divided, own_parts
+from epl.processes.gathering import is_divided, numbers_of, own_parts
 from epl.processes.group import current
 from epl.signature import is_key
 
@@ -57,6 +57,7 @@ def compare_runs(
     Raises:
       ProcessError: if a process is lost.
     """
+    found, expected = (list(map(numbers_of, values)) for values in (found, expected))
     measured = [_measure_here(*pair) for pair in zip(found, expected, strict=True)]
     group = current()
     if group is not None and any(map(is_divided, found)):

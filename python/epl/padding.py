@@ -30,6 +30,7 @@ from epl.adapters.jax.trace import Argument, Result, Traced
 from epl.errors import ArgumentError, Error, StepError
 from epl.padding_check import Runnable, check_padding
 from epl.processes.gathering import gather
+from epl.processes.local_part import LocalPart
 from epl.signature import Signature, Spec, Static, is_key
 
 _LOG = logging.getLogger("epl")
@@ -99,9 +100,19 @@ class MaskedSignature(Signature):
         values, static = super().match(args, kwargs)
         for mask, names in self.masks.items():
             if values[mask] is None:
+                self._check_whole(mask, values)
                 sizes = (size for name in names for size in self._sizes(name, values[name]))
                 values[mask] = np.ones(next(sizes, 0), bool)
         return values, static
+
+    def _check_whole(self, mask: str, values: Mapping[str, Any]) -> None:
+        """Of a part nobody can tell how many samples the batch has, which a mask would have to say."""
+        for name in self.masks[mask]:
+            if any(isinstance(leaf, LocalPart) for leaf in jax.tree.leaves(values[name])):
+                raise ArgumentError(
+                    f'pad_batch: "{name}" of {self.name} is a part of a batch (epl.from_local): pass whole '
+                    f'batches, or a part of "{mask}", too, and as many samples as the step was lowered for'
+                )
 
     def _sizes(self, name: str, value: Any) -> Iterable[int]:
         """The samples of the leaves of an argument that are a batch."""

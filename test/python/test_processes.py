@@ -160,6 +160,8 @@ TWO = """
     assert m == l
     same = jax.tree.map(lambda a, b: bool((a == b).all()), *epl.gather((q, r)))
     assert all(jax.tree.leaves(same)), same
+    padded = epl.parallelize(lambda x, mask: x * mask[:, None], batch="x", pad_batch=True, name="padded")
+    fails(epl.ArgumentError, lambda: padded(epl.from_local(x[:3])), '"x" of padded is a part', '"mask"')
     wrong = lambda: other(p, epl.from_local({"a": x[:3]}), epl.from_local(y[rows]))
     fails(epl.ArgumentError, wrong, "x['a']", f"process {own}", "float32[3, 16]", "float32[4, 16]", "[8, 16]")
 

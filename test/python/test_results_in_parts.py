@@ -52,6 +52,22 @@ SCRIPT = """
     for rows in (8, 5, 8, 7):
         w, scaled = right(w, x[:rows])
         say(f"{rows}: {np.asarray(epl.gather(w)).tolist()} {np.asarray(epl.gather(scaled)).tolist()}")
+
+    def staged(keys, w, x, mask):
+        with epl.replicate():
+            h = x * w[0] * jax.random.normal(keys[0], (1, 16))
+        with epl.replicate():
+            h = h * w[1] * jax.random.normal(keys[1], (1, 16))
+        return [jax.random.split(key)[0] for key in keys], w, (h.sum(1) * mask).sum()
+
+
+    config = {"pipeline.num_micro_batch": 2}
+    staged = epl.parallelize(staged, state=("keys", "w"), batch="x", pad_batch=True, config=config)
+    keys, v = list(jax.random.split(jax.random.key(0))), jnp.ones((2, 16))
+    for rows in (8, 5):
+        keys, v, total = staged(keys, v, x[:rows])
+    say(f"keys: {[jax.random.key_data(key).tolist() for key in epl.gather(keys)]} {float(total)}")
+    say(f"drawn: {[float(jax.random.normal(key)) for key in epl.gather(keys)]}")
     wrong = padded("wrong", lambda x, mask: x.sum(0))
     tries("padding", lambda: wrong(jnp.zeros(16), x[:5]))
 
@@ -91,9 +107,9 @@ def test_all_processes_find_what_one_has(tmp_path: Path) -> None:
     found = said_in(2, tmp_path)
     assert found[0] == found[1]
     *values, padding, nan, kept, inf, part = found[0]
-    assert values == alone[:4]
-    assert [line.partition(":")[0] for line in values] == ["8", "5", "8", "7"]
-    assert padding == alone[4]
+    begins = ["8", "5", "8", "7", "keys", "drawn"]
+    assert [line.partition(":")[0] for line in values] == begins
+    assert [*values, padding] == alone[:7]
     assert '"w" of wrong depends on what a batch is padded with' in padding
     assert kept == "kept: True"
     for line, held in [(nan, 'logs: result "w" holds nan'), (inf, 'quick: result "w" holds inf')]:
@@ -101,4 +117,4 @@ def test_all_processes_find_what_one_has(tmp_path: Path) -> None:
         assert "process 0" not in line
     assert "invalid value (nan) encountered in log" in nan
     assert part.startswith('part: logs: result "w" holds nan in process 1 (pid ')
-    assert [line.partition(" in process")[0] for line in (nan, inf)] == [alone[5], alone[7]]
+    assert [line.partition(" in process")[0] for line in (nan, inf)] == [alone[7], alone[9]]

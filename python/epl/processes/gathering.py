@@ -26,10 +26,23 @@ def gather(tree: Any) -> Any:
     """
     group = current()
     leaves, structure = jax.tree.flatten(tree)
+    values = [numbers_of(leaf) for leaf in leaves]
     if group is not None:
-        leaves = _gathered(group, leaves)
-    whole = [leaf.to_jax() if isinstance(leaf, Array) else leaf for leaf in leaves]
-    return jax.tree.unflatten(structure, whole)
+        values = _gathered(group, values)
+    return jax.tree.unflatten(structure, map(_whole, leaves, values))
+
+
+def numbers_of(leaf: Any) -> Any:
+    """The array below typed random keys; anything else as it is."""
+    return leaf._base_array if isinstance(leaf, hooks.KEY_TYPE) else leaf
+
+
+def _whole(leaf: Any, value: Any) -> Any:
+    """A leaf, of whose value this process has all now."""
+    whole = value.to_jax() if isinstance(value, Array) else value
+    if not isinstance(leaf, hooks.KEY_TYPE):
+        return whole
+    return leaf if whole is leaf._base_array else hooks.key_wrapper(leaf.dtype)(whole)
 
 
 def is_divided(value: Any) -> bool:
