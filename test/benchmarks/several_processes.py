@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 
 def processes(effort: Effort) -> Iterator[Row]:
     """All-reduces, a step, and the start."""
-    if shutil.which("mpirun") is None:
+    if shutil.which("mpirun") is None or not (PROGRAMS / "messages").exists():
         return
     for size in ("1 MiB", "64 MiB"):
         yield from _all_reduce(effort, size)
@@ -40,10 +40,11 @@ def _mpirun(count: int) -> list[str]:
 
 def _all_reduce(effort: Effort, size: str) -> Iterator[Row]:
     """Between one device each, one behind the other, as the programs of threads and of MPI have it."""
-    bytes_, runs = SIZES[size], {"1 MiB": "16", "64 MiB": "1" if effort.quick else "3"}[size]
+    # As many in a step that its start and end do not count, and rounds of a run.
+    bytes_, count, runs = SIZES[size], {"1 MiB": "16", "64 MiB": "1"}[size], "1" if effort.quick else "7"
     found: dict[str, list[float]] = {"ours": [], "threads": [], "MPI": []}
     for _ in range(effort.rounds):
-        alone = lines(*_mpirun(2), str(PROGRAMS / "messages"), "3", str(bytes_), runs)
+        alone = lines(*_mpirun(2), str(PROGRAMS / "messages"), runs, str(bytes_), count)
         found["ours"].append(statistics.median(alone[0]["seconds"]["each"]))
         arguments = ["all_reduce", str(bytes_), "1", runs]
         threads = lines(str(PROGRAMS / "collective"), *arguments)
