@@ -98,6 +98,7 @@ double timeOf(Process &process) {
 void measureAllReduce(int64_t bytes, uint32_t count, int rounds) {
   std::unique_ptr<Process> process = sums(bytes, count);
   std::vector<double> found;
+  found.reserve(size_t(rounds));
   timeOf(*process);
   for (int round = 0; round < rounds; ++round)
     found.push_back(timeOf(*process) / count);
@@ -151,11 +152,12 @@ int main(int argc, char **argv) {
   using namespace epl::benchmark;
   if (argc != 2 && argc != 4)
     return 2;
-  int rounds = std::atoi(argv[1]);
+  int rounds = int(std::strtol(argv[1], nullptr, 10));
   try {
     epl::runtime::openMpiGroup();
     if (argc == 4)
-      measureAllReduce(std::atoll(argv[2]), uint32_t(std::atoi(argv[3])), rounds);
+      measureAllReduce(std::strtoll(argv[2], nullptr, 10), uint32_t(std::strtoul(argv[3], nullptr, 10)),
+                       rounds);
     else
       measureAll(rounds);
   } catch (const std::exception &error) {

@@ -58,6 +58,7 @@ public:
 private:
   std::vector<Outcome> begin(const std::vector<std::vector<Argument>> &arguments) {
     std::vector<Outcome> outcomes;
+    outcomes.reserve(sessions.size());
     for (uint32_t process = 0; process < sessions.size(); ++process)
       outcomes.push_back(sessions[process]->call(arguments[process],
                                                  std::vector<bool>(arguments[process].size(), true), "step"));
@@ -167,7 +168,7 @@ TEST(SessionProcesses, PassTheSame) {
 
 TEST(SessionProcesses, FailIfTheyPassOtherValues) {
   std::vector<Argument> own{integers({1, 2, 3}), integers({7}), integers({4, 5, 6})};
-  for (auto [index, argument, message] :
+  for (const auto &[index, argument, message] :
        {std::tuple<size_t, Argument, std::string>{
             1, integers({8}),
             "argument \"scale\" is 7 in process 0 and 8 in process 1, expected the same in all processes"},
