@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import epl
-from epl.processes.group import Facts, check_facts, level_of_all
+from epl.processes.facts import Facts, check_facts, level_of_all
 
 FACTS = Facts(
     host="node1",

@@ -21,35 +21,20 @@ import socket
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakSet
 
 from epl import runtime, versions
 from epl.adapters.jax import coordination
-from epl.devices import count_devices
 from epl.errors import ConfigError, Error, ProcessError
 from epl.processes import patience
+from epl.processes.facts import Facts, check_facts, level_of_all, own_devices
 from epl.processes.launch_variables import Launch, mark_joined, no_mpi_message, read_launch
 from epl.processes.watch import Watch
 
 _JOIN_SECONDS = 60.0  # for all processes to start
 _RECENT = 1000  # operations that are kept to compare them
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What a process says of itself when it joins."""
-
-    host: str
-    pid: int
-    cpu: str  # its model and features
-    level: str  # of the psABI that it has, or that EPL_CPU leaves of it
-    devices: str
-    epl: str
-    mpi: str
-    jax: str
 
 
 class Group:
@@ -90,9 +75,9 @@ class Group:
         if level := level_of_all(self.facts, self.process):
             runtime.module().limit_cpu(level)
             os.environ["EPL_CPU"] = level  # for the compiler
-        own_devices = _own_devices(devices, self.processes)
-        _warn_of_cores(own_devices)
-        self._coordinate(launch, own_devices)
+        count = own_devices(devices, self.processes)
+        _warn_of_cores(count)
+        self._coordinate(launch, count)
 
     def _check_launch(self, launch: Launch) -> None:
         said = (launch.process, launch.processes or self.processes)
@@ -303,62 +288,6 @@ def join(devices: str) -> Group | None:
         return None
     _group = group
     return _group
-
-
-def check_facts(facts: Sequence[Facts]) -> None:
-    """Raises `ConfigError` if processes differ in what must be equal, or can't share the devices."""
-    _check_equal([fact.epl for fact in facts], facts, "versions of EPL")
-    _check_equal([fact.mpi for fact in facts], facts, "versions of MPI")
-    _check_equal([fact.jax for fact in facts], facts, "versions of JAX")
-    _check_equal([fact.devices for fact in facts], facts, "devices")
-    _own_devices(facts[0].devices, len(facts))
-    _check_hosts(facts)
-
-
-def level_of_all(facts: Sequence[Facts], process: int) -> str | None:
-    """The level of the CPU that a process keeps to, so that all compute the same bits; None for all it has.
-
-    Libraries choose their code by the CPU. Where processes have other ones, all keep to the level of process
-    0, which compiles for all; one that has less can't load the plan, and says so then.
-    """
-    if all(fact.cpu == facts[0].cpu for fact in facts) or facts[process].level < facts[0].level:
-        return None
-    return facts[0].level
-
-
-def _check_equal(values: Sequence[str], facts: Sequence[Facts], what: str) -> None:
-    for process, (value, fact) in enumerate(zip(values, facts, strict=True)):
-        if value != values[0]:
-            raise ConfigError(
-                f'processes have other {what}: process 0 (on "{facts[0].host}") {values[0]}, process '
-                f'{process} (on "{fact.host}") {value}; expected the same of all'
-            )
-
-
-def _check_hosts(facts: Sequence[Facts]) -> None:
-    """Of `cpu:WxG`: each node is a host, and its processes are neighbours."""
-    nodes, cross, _ = facts[0].devices.rpartition(":")[2].partition("x")
-    if not cross or int(nodes) == 1:
-        return
-    each = len(facts) // int(nodes)
-    hosts = [[fact.host for fact in facts[k * each : (k + 1) * each]] for k in range(int(nodes))]
-    names = {host for node in hosts for host in node}
-    if len(names) != int(nodes) or any(len(set(node)) > 1 for node in hosts):
-        raise ConfigError(
-            f'"{facts[0].devices}" are {nodes} nodes, expected {each} neighbouring processes on each of as '
-            f"many hosts, found processes on {', '.join(fact.host for fact in facts)}"
-        )
-
-
-def _own_devices(devices: str, processes: int) -> int:
-    """How many of the devices a process has."""
-    count = count_devices(devices)
-    if count % processes:
-        raise ConfigError(
-            f'"{devices}" are {count} devices over {processes} processes, expected a number of devices that '
-            "the number of processes divides"
-        )
-    return count // processes
 
 
 def _warn_of_cores(own_devices: int) -> None:
