@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 namespace epl::runtime::test {
 
@@ -86,13 +87,30 @@ bool Network::deliver(std::vector<End>::iterator receive) {
   if (send->size != receive->size)
     throw std::logic_error("a message of " + std::to_string(send->size) + " bytes where " +
                            std::to_string(receive->size) + " are expected");
-  std::memcpy(receive->data, send->data, send->size);
+  Fault now = moved == faulty ? std::exchange(fault, Fault::none) : Fault::none;
   send->count();
+  if (now == Fault::lose) {
+    sends.erase(send);
+    return true;
+  }
+  std::memcpy(receive->data, send->data, send->size);
   receive->count();
   ++moved;
+  End sent = *send;
   sends.erase(send);
+  if (now == Fault::repeat)
+    repeat(sent);
   receives.erase(receive);
   return true;
+}
+
+/// It comes before all that is sent later.
+void Network::repeat(const End &send) {
+  repeated.emplace_back(send.data, send.data + send.size);
+  End again = send;
+  again.data = repeated.back().data();
+  again.left = nullptr;
+  sends.insert(sends.begin(), again);
 }
 
 void Network::progress() {

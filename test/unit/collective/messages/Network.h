@@ -4,6 +4,7 @@
 
 #include "runtime/collective/Transport.h"
 
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -23,6 +24,11 @@ public:
   size_t numOpen();
   /// From here on what is given up does not end: its bytes are read and written all the same.
   void keepGivenUp() { keepsGivenUp = true; }
+  /// What no transport may do to a message.
+  enum class Fault { none, lose, repeat };
+  /// Does it to the message that would be moved as number `message` of all, from 0.
+  void misbehave(Fault kind, uint64_t message) { fault = kind, faulty = message; }
+  uint64_t numMoved() const { return moved; }
   /// How often somebody has asked for progress.
   uint64_t numLooks() const { return looks; }
 
@@ -46,12 +52,16 @@ private:
   }
   void progress();
   bool deliver(std::vector<End>::iterator receive);
+  void repeat(const End &send);
 
   const uint32_t processes;
   std::mutex mutex;
   std::mt19937 generator;
   std::vector<End> sends, receives; // in their order
   bool keepsGivenUp = false;
+  Fault fault = Fault::none;
+  uint64_t faulty = 0;
+  std::deque<std::vector<std::byte>> repeated; // what a message had that comes again
   std::atomic<uint64_t> looks = 0, moved = 0;
 };
 
