@@ -238,7 +238,7 @@ class Array(jax.Array):
 
     def _is_elsewhere(self) -> bool:
         """Whether other processes have parts of it, so that its elements can't be shown here."""
-        return not self.is_deleted() and not self.buffer.is_here
+        return not self.is_deleted() and not self._read(lambda: self.buffer.is_here)
 
     def __repr__(self) -> str:
         kind = f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
