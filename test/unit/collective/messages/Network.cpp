@@ -88,8 +88,8 @@ bool Network::deliver(std::vector<End>::iterator receive) {
     throw std::logic_error("a message of " + std::to_string(send->size) + " bytes where " +
                            std::to_string(receive->size) + " are expected");
   Fault now = moved == faulty ? std::exchange(fault, Fault::none) : Fault::none;
-  send->count();
   if (now == Fault::lose) {
+    send->count();
     sends.erase(send);
     return true;
   }
@@ -100,6 +100,7 @@ bool Network::deliver(std::vector<End>::iterator receive) {
   sends.erase(send);
   if (now == Fault::repeat)
     repeat(sent);
+  sent.count(); // its bytes may be overwritten from here on
   receives.erase(receive);
   return true;
 }
