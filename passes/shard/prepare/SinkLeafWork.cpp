@@ -56,7 +56,8 @@ static Attribute getUsersWork(Operation *op) {
 }
 
 static bool isRecomputed(Operation *op) {
-  return op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr).getKind() == WorkKind::recompute;
+  auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr); // none where IR is written by hand
+  return work && work.getKind() == WorkKind::recompute;
 }
 
 static void sinkLeafWork(Block &body) {
