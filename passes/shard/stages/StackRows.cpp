@@ -96,12 +96,16 @@ SmallVector<Operation *> RowReaders::find(BlockArgument argument) const {
   return readers;
 }
 
+/// More rows than any model has layers: a reader is looked for for each.
+static constexpr int64_t kMostRows = int64_t(1) << 16;
+
 /// Whether an argument may be one of rows: what the user has sharded is as they say.
 static bool mayBeStack(BlockArgument argument) {
   auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
   auto type = dyn_cast<RankedTensorType>(argument.getType());
-  return type && type.getRank() > 0 && type.getDimSize(0) > 1 && !isBatch(argument) &&
-         !getSharding(argument) && !function.getArgAttr(argument.getArgNumber(), EplDialect::kArrivesAttr) &&
+  return type && type.getRank() > 0 && type.getDimSize(0) > 1 && type.getDimSize(0) <= kMostRows &&
+         !isBatch(argument) && !getSharding(argument) &&
+         !function.getArgAttr(argument.getArgNumber(), EplDialect::kArrivesAttr) &&
          !function.getArgAttr(argument.getArgNumber(), EplDialect::kCallerRowsAttr);
 }
 
