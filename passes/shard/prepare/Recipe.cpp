@@ -85,7 +85,8 @@ void Recipe::replace(ArrayRef<OpOperand *> uses) {
   Operation *clone = nullptr;
   for (Operation *op : ops) {
     clone = builder.clone(*op, mapping);
-    clone->setAttr(EplDialect::kWorkAttr, first->getAttr(EplDialect::kWorkAttr));
+    if (Attribute work = first->getAttr(EplDialect::kWorkAttr))
+      clone->setAttr(EplDialect::kWorkAttr, work);
   }
   for (OpOperand *use : uses)
     use->set(clone->getResult(0));

@@ -55,17 +55,12 @@ static Attribute getUsersWork(Operation *op) {
   return works.size() == 1 ? works.front() : Attribute();
 }
 
-static bool isRecomputed(Operation *op) {
-  auto work = op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr); // none where IR is written by hand
-  return work && work.getKind() == WorkKind::recompute;
-}
-
 static void sinkLeafWork(Block &body) {
   SetVector<Operation *> leaves = findLeaves(body);
   numLeaves += leaves.size();
   for (Operation *leaf : llvm::reverse(leaves))
     if (Attribute work = getUsersWork(leaf);
-        work && work != leaf->getAttr(EplDialect::kWorkAttr) && !isRecomputed(leaf)) {
+        work && work != leaf->getAttr(EplDialect::kWorkAttr) && getWorkKind(leaf) != WorkKind::recompute) {
       LDBG() << leaf->getName() << " goes to " << work;
       leaf->setAttr(EplDialect::kWorkAttr, work);
       ++numSunk;
