@@ -25,6 +25,7 @@ from epl.once import kept
 from epl.padding import Padded, SampleDims, fit
 from epl.precision import Precision
 from epl.processes import group
+from epl.processes.compiling import compare_plans
 from epl.processes.gathering import gather
 from epl.processes.parts import as_whole
 from epl.signature import Signature, Spec
@@ -298,12 +299,16 @@ def load(path: PathLike, *, devices: Devices | None = None, like: Lowered | None
     Raises:
       Error: for a truncated or changed file, another count of devices, or a CPU that lacks what the code
         needs.
+      ProcessError: if processes load other plans.
     """
     if like is not None and not isinstance(like, Lowered):
         raise ArgumentError(f"like must be a lowered step or None, found {like!r}")
     file = user_path(path)
     plan = guarded(runtime.module().Plan.load, os.fspath(file))
     chosen = parse_devices(devices) if devices is not None else current_devices() or plan.device_string
+    members = group.current() if plan.devices > 1 else None
+    if members is not None:
+        compare_plans(members, plan, file.stem if like is None else like.signature.name)
     if like is not None:
         lowered = like.with_devices(chosen)
         check_slots(plan, lowered)

@@ -18,10 +18,15 @@ KIB, MIB = 1024, 1024 * 1024
 SIZES = {"4 KiB": 4 * KIB, "1 MiB": MIB, "64 MiB": 64 * MIB}
 
 
+def environment(**more: str) -> dict[str, str]:
+    """In which mpirun starts programs for root, too."""
+    allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return {**os.environ, **allowed, **more}
+
+
 def lines(*command: str) -> list[dict[str, Any]]:
     """What a program prints, one JSON object a line."""
-    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
+    result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment())
     return [json.loads(text) for text in result.stdout.splitlines() if text.startswith("{")]
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from effort import Effort
-from native import PROGRAMS, SIZES, lines
+from native import PROGRAMS, SIZES, environment, lines
 from table import Row
 
 WORKER = Path(__file__).parent / "process_worker.py"
@@ -64,19 +64,12 @@ def _worker(count: int, devices: int, steps: int, plans: str) -> tuple[float, li
 
 def _workers(runs: int, count: int, devices: int, steps: int, plans: str) -> list[tuple[float, list[float]]]:
     """The same of several runs at once, which know nothing of one another."""
-    environment = {
-        **os.environ,
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "EPL_CACHE_DIR": plans,
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "python"), str(ROOT / "build/python")]),
-    }
+    path = os.pathsep.join([str(ROOT / "python"), str(ROOT / "build/python")])
+    variables = environment(EPL_CACHE_DIR=plans, PYTHONPATH=path)
     command = [*(_mpirun(count) if count > 1 else []), sys.executable, str(WORKER), str(devices), str(steps)]
     begin = time.time()
     children = [
-        subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
+        subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         for _ in range(runs)
     ]
     found: list[dict[str, Any]] = [

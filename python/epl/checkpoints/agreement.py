@@ -59,15 +59,20 @@ def together(what: str, prepare: Callable[[], tuple[Sequence[str], Prepared]]) -
     for process, (other, problem) in enumerate(said):
         if problem is not None:
             raise Error(f"{present.describe(process)} can't take part in {what}: {problem}")
-        pairs = itertools.zip_longest(said[0][0], other, fillvalue="nothing more")
-        here, there = next((pair for pair in pairs if pair[0] != pair[1]), ("", ""))
-        if here != there:
+        if different := first_difference(said[0][0], other, "nothing more"):
+            here, there = different
             raise ProcessError(
                 f"process 0 asks in {what} for {here} where {present.describe(process)} asks for {there}; "
                 "expected the same of all"
             )
     assert prepared is not None
     return prepared
+
+
+def first_difference(one: Sequence[str], other: Sequence[str], missing: str) -> tuple[str, str] | None:
+    """The first texts that differ in two lists, `missing` behind the end of one; None for equal lists."""
+    pairs = itertools.zip_longest(one, other, fillvalue=missing)
+    return next((pair for pair in pairs if pair[0] != pair[1]), None)
 
 
 def open_folder(folder: Path, options: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from epl.array import Array
 from epl.checkpoints.parts import Box, contains, part_of, written_parts
-from epl.processes import group
+from epl.processes import gathering, group
 
 
 def own_parts(array: Array, parts: list[tuple[int, Box]] | None = None) -> list[tuple[Box, Any]]:
@@ -19,7 +19,7 @@ def own_parts(array: Array, parts: list[tuple[int, Box]] | None = None) -> list[
     """
     present = group.current()
     process = 0 if present is None else present.process
-    memory = {box: data.view(array.dtype) for _, box, data, _ in array._read(array.buffer.shards)}
+    memory = dict(gathering.own_parts(array))
     own = []
     for writer, part in parts or written_parts(array.buffer.all_shards()):
         if writer == process:

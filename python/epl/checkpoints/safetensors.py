@@ -30,6 +30,7 @@ from epl.checkpoints.restoring import Kind, kind_of, match, put, wanted
 from epl.errors import ArgumentError, Error
 from epl.executable import PathLike, user_path
 from epl.processes import group
+from epl.processes.agreement import in_all
 from epl.signature import is_key
 
 _NAMES = {
@@ -140,18 +141,15 @@ def _header(leaves: Mapping[str, Any]) -> tuple[bytes, dict[str, int]]:
 
 
 def _in_all(target: Path, action: Callable[[], Any]) -> None:
-    """Does something in all processes, which wait for one another; what one of them raises, all raise."""
-    problem: str | None = None
-    try:
-        action()
-    except Error as error:
-        problem = str(error)
-    except OSError as error:
-        problem = f'cannot write "{target}": {error.strerror}'
-    present = group.current()
-    said = [problem] if present is None else present.share(problem, f"the saving of {target}")
-    if found := next((each for each in said if each is not None), None):
-        raise Error(found)
+    """Does what writes a file in all processes, or none goes on."""
+
+    def write() -> None:
+        try:
+            action()
+        except OSError as error:
+            raise Error(f'cannot write "{target}": {error.strerror}') from error
+
+    in_all(f"the saving of {target}", write)
 
 
 def _make(path: Path, header: bytes, size: int) -> None:

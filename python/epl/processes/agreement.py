@@ -1,20 +1,20 @@
-"""Values that must be the same in all processes: compared before anything is computed of them.
+"""Values that must be the same in all processes, and what must go well in all of them.
 
 Each process has them from its own script: a random key, arrays that a step closed over. What is made of other
 ones is no error of any device, only wrong: copies of one parameter that differ. So processes tell one another
-digests, and what differs is one error in all of them.
+digests, before anything is computed of the values, and what differs is one error in all of them.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from epl.errors import ProcessError
-from epl.processes.group import Group
+from epl.errors import Error, ProcessError
+from epl.processes.group import Group, current
 
 _SHOWN = 8  # elements of a value that an error shows
 
@@ -45,6 +45,27 @@ def check_same(group: Group, values: Iterable[tuple[str, np.ndarray[Any, Any]]],
                     f"{what}: {one.name} is {one.text} in process 0, {other.text} in "
                     f"{group.describe(process)}; expected the same in all processes"
                 )
+
+
+def in_all(what: str, action: Callable[[], Any]) -> None:
+    """Does something in all processes, which wait for one another; what one of them raises, all raise.
+
+    Args:
+      what: it is, for errors.
+      action: may be another one in each process; alone it is done, too.
+
+    Raises:
+      Error: what `action` has raised, in the first process in which it has.
+    """
+    problem: str | None = None
+    try:
+        action()
+    except Error as error:
+        problem = str(error)
+    present = current()
+    said = [problem] if present is None else present.share(problem, what)
+    if found := next((each for each in said if each is not None), None):
+        raise Error(found)
 
 
 def _said(name: str, value: np.ndarray[Any, Any]) -> _Said:

@@ -2,7 +2,8 @@
 
 Each process traces the step by itself, from its own script, so that what they have may differ: another
 branch taken, another shape of the last batch. Plans of two programs would wait for one another without end.
-So all say what they are about to compile, and compare it; what differs is one error in all of them.
+So all say what they are about to compile, and compare it; what differs is one error in all of them. So are
+plans that they load from files.
 """
 
 from __future__ import annotations
@@ -42,6 +43,21 @@ def compile_together(
     if failure is not None:
         raise error or failure
     return plan or runtime.module().Plan.from_bytes(content)
+
+
+def compare_plans(group: Group, plan: Any, name: str) -> None:
+    """Sees that processes have one plan, which each has from a file; called by all.
+
+    Raises:
+      ProcessError: if one has another plan than process 0.
+    """
+    digests = group.share(hashlib.sha256(plan.to_bytes()).hexdigest(), f"the plan of step {name}")
+    for process, digest in enumerate(digests):
+        if digest != digests[0]:
+            raise ProcessError(
+                f"step {name} has another plan in {group.describe(process)} than in process 0; expected the "
+                "same of all"
+            )
 
 
 def _difference(group: Group, said: Sequence[tuple[str, list[str], str]], text: str) -> str:

@@ -12,7 +12,6 @@ operation that others wait in is known to have left them alone.
 from __future__ import annotations
 
 import atexit
-import hashlib
 import importlib
 import json
 import os
@@ -57,7 +56,7 @@ class Group:
         self._exchange = _guarded(runtime.module().Exchange, self.members)
         self._lock = threading.Lock()
         self._sessions: WeakSet[Any] = WeakSet()
-        self._num_plans = 0  # that were loaded
+        self.num_plans = 0  # that were loaded, the same in all processes
         self._is_exchanging = False
         self.failure: str | None = None
         self.operations = 0  # that have begun
@@ -196,26 +195,13 @@ class Group:
             problem = None
         except runtime.module().Error as error:
             problem = str(error)
-        digest = hashlib.sha256(plan.to_bytes()).hexdigest()
-        said = self.share((problem, digest), f"loading of step {name}")
-        for process, (found, other) in enumerate(said):
+        for facts, found in zip(self.facts, self.share(problem, f"loading of step {name}"), strict=True):
             if found is not None:
-                host = self.facts[process].host
-                raise Error(f'{found} (on host "{host}"; EPL_CPU sets a level that all hosts have)')
-            if other != said[0][1]:
-                raise ProcessError(
-                    f"step {name} has another plan in {self.describe(process)} than in process 0; expected "
-                    "the same of all"
-                )
-        self._num_plans += 1
+                raise Error(f'{found} (on host "{facts.host}"; EPL_CPU sets a level that all hosts have)')
+        self.num_plans += 1
         session = _guarded(runtime.module().Session, plan, devices, self.members, keeps_results)
         self._sessions.add(session)
         return session
-
-    @property
-    def num_plans(self) -> int:
-        """How many plans were loaded, the same in all processes."""
-        return self._num_plans
 
     # When a process is lost.
 

@@ -103,10 +103,10 @@ def said(who: str, what: str) -> Iterator[None]:
     over = threading.Event()
 
     def say() -> None:
-        limit = seconds
-        while not over.wait(limit if limit == seconds else limit / 2):
-            print(f"epl: {who} has waited for {limit:.0f} s {what}", file=sys.stderr, flush=True)
-            limit *= 2
+        waited = 0.0
+        while not over.wait(waited or seconds):
+            waited = 2 * waited or seconds
+            print(f"epl: {who} has waited for {waited:.0f} s {what}", file=sys.stderr, flush=True)
 
     thread = threading.Thread(target=say, name="epl-start", daemon=True)
     thread.start()

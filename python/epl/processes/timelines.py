@@ -17,8 +17,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from epl.errors import Error, ProcessError
+from epl.errors import ProcessError
 from epl.files import write_file
+from epl.processes.agreement import in_all
 from epl.processes.group import Group
 
 Recording = tuple[int, bytes]  # the clock when it began, in nanoseconds, and its JSON, compressed
@@ -45,15 +46,13 @@ def recorded(group: Group, session: Any, name: str, path: Path) -> Iterator[None
     finally:
         session.trace(False)
     own = (begin, zlib.compress(session.trace_json().encode(), 1))
-    recordings, problem = group.share(own, f"the end of {what}"), None
-    if group.process == 0:
-        try:
+    recordings = group.share(own, f"the end of {what}")
+
+    def write() -> None:
+        if group.process == 0:
             write_file(path, json.dumps(merged(recordings)).encode())
-        except Error as error:
-            problem = str(error)
-    problem = group.share(problem, f"the writing of {what}")[0]
-    if problem is not None:
-        raise Error(problem)
+
+    in_all(f"the writing of {what}", write)
 
 
 def _check_paths(group: Group, paths: Sequence[str], what: str) -> None:

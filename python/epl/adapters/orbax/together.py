@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from epl.adapters.orbax import hooks
+from epl.checkpoints.agreement import first_difference
 from epl.errors import Error, reason
 from epl.processes.group import Group
 
@@ -44,11 +44,10 @@ class Together:
         if len(set(self._said("digest", digest))) == 1:
             return
         trees = [json.loads(text) for text in self._said("tree", own)]
-        other = next(process for process, tree in enumerate(trees) if tree != trees[0])
-        here, there = next(
-            (a, b) for a, b in itertools.zip_longest(trees[0], trees[other], fillvalue="nothing") if a != b
-        )
-        raise Error(f"process 0 saves {here} where {self._group.describe(other)} saves {there}")
+        for process, tree in enumerate(trees):
+            if different := first_difference(trees[0], tree, "nothing"):
+                here, there = different
+                raise Error(f"process 0 saves {here} where {self._group.describe(process)} saves {there}")
 
     def _said(self, what: str, own: str) -> list[str]:
         """What each process says of the save that begins."""

@@ -33,6 +33,15 @@ struct Both {
     for (auto &part : parts)
       part->submit();
   }
+  /// Stops the parts; whether a step of one has not ended by itself.
+  bool stop() {
+    for (auto &part : parts)
+      part->stop("as asked");
+    bool isStopped = false;
+    for (auto &part : parts)
+      isStopped |= part->wait() == "as asked";
+    return isStopped;
+  }
   /// Whether all bytes are those of one process, after the end of the step.
   bool areSame() const {
     for (const auto &part : parts)
@@ -82,12 +91,7 @@ TEST(MutantTransport, LosesAMessageThatIsMissed) {
     };
     awaitRest(both.network);
     EXPECT_TRUE(std::ranges::any_of(both.parts, isMissed)) << "message " << message;
-    for (auto &part : both.parts)
-      part->stop("as asked");
-    bool isStopped = false;
-    for (auto &part : both.parts)
-      isStopped |= part->wait() == "as asked";
-    EXPECT_TRUE(isStopped) << "message " << message;
+    EXPECT_TRUE(both.stop()) << "message " << message;
   }
 }
 
@@ -105,10 +109,7 @@ TEST(MutantTransport, BringsAMessageTwiceWhichIsSeen) {
     both.submit();
     EXPECT_EQ(both.whole.wait(), "");
     awaitRest(both.network);
-    for (auto &part : both.parts)
-      part->stop("as asked");
-    for (auto &part : both.parts)
-      isSeen |= part->wait() == "as asked";
+    isSeen |= both.stop();
     EXPECT_TRUE(isSeen || !both.areSame()) << "message " << message;
   }
 }
