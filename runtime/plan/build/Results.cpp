@@ -133,6 +133,9 @@ private:
     std::iota(place.begin(), place.end(), 0);
     first.assign(plan.buffers.size(), plan.commands.size());
     last.assign(plan.buffers.size(), -1);
+    isResult.assign(plan.buffers.size(), false);
+    for (const auto &[slot, value] : values)
+      isResult[rootOf(plan, value)] = true;
     for (size_t i = 0; i < plan.commands.size(); ++i)
       forEachBuffer(*plan.commands[i], [&](uint32_t buffer) {
         for (uint32_t touched : {buffer, rootOf(plan, buffer)}) {
@@ -154,12 +157,13 @@ private:
 
   /// Has a value live in `storage`, and before it what its launch replaces in place by it, as far as nothing
   /// touches the storage before that: what waits there for a sum, for example, takes no memory of its own.
+  /// What is a result itself is still to be read, by the copy at the end.
   void take(uint32_t storage, uint32_t value) {
     int64_t before = last[storage]; // of what the caller gave
     while (true) {
       place[value] = storage;
       std::optional<uint32_t> replaced = replacedBy(first[value], value);
-      if (!replaced || *replaced == storage || place[*replaced] != *replaced ||
+      if (!replaced || *replaced == storage || place[*replaced] != *replaced || isResult[*replaced] ||
           rootOf(plan, *replaced) != *replaced || plan.buffers[*replaced]->slot >= 0 ||
           last[*replaced] != int64_t(first[value]) || before >= int64_t(first[*replaced]))
         return;
@@ -232,6 +236,7 @@ private:
   std::vector<uint32_t> place; // the buffer whose storage each buffer has
   std::vector<size_t> first;   // the first and the last command that names each buffer
   std::vector<int64_t> last;
+  std::vector<bool> isResult; // what results are, or views of it
 };
 
 } // namespace

@@ -618,23 +618,33 @@ class RandomProgram {
 public:
   explicit RandomProgram(uint64_t seed) : random(seed) {}
 
-  plan::PlanT make() {
+  plan::PlanT make(bool copiesResults) {
     makeMesh();
     for (int i = 0; i < 3; ++i)
       defined.push_back(maker.argument("s" + std::to_string(i), SlotRole::state, size));
     for (int i = 0; i < 3; ++i)
       maker.slot("s" + std::to_string(i), SlotRole::result, size, {}, i);
     uint32_t result = maker.slot("r", SlotRole::result, size);
+    maker.run("first", defined, {fresh()}); // an argument that nothing touches has no buffer
     for (uint64_t count = 4 + pick(16); count > 0; --count)
       addCommand();
+    std::vector<uint32_t> values = {any(), any(), any(), any()};
+    for (uint32_t &value : values)
+      value = copiesResults ? copy(value) : value;
     for (uint32_t i = 0; i < 3; ++i)
-      maker.setResult(3 + i, any());
-    maker.setResult(result, any());
+      maker.setResult(3 + i, values[i]);
+    maker.setResult(result, values[3]);
     return maker.finish();
   }
 
 private:
   static constexpr int64_t size = 64;
+
+  uint32_t copy(uint32_t value) {
+    uint32_t target = fresh();
+    maker.copy({.name = "copy", .location = "", .work = ""}, value, target);
+    return target;
+  }
 
   uint64_t pick(uint64_t count) { return random() % count; }
   uint32_t any() { return defined[pick(defined.size())]; }
@@ -767,6 +777,6 @@ private:
 
 } // namespace
 
-plan::PlanT randomPlan(uint64_t seed) { return RandomProgram(seed).make(); }
+plan::PlanT randomPlan(uint64_t seed, bool copiesResults) { return RandomProgram(seed).make(copiesResults); }
 
 } // namespace epl::runtime::test

@@ -144,8 +144,9 @@ struct NamedPlan {
 /// All of the above but those with parts.
 std::vector<NamedPlan> allPlans();
 
-/// A random program on a random mesh of up to 12 ranks.
-plan::PlanT randomPlan(uint64_t seed);
+/// A random program on a random mesh of up to 12 ranks. With `copiesResults` its last commands copy the
+/// values of its results, and the copies are the results.
+plan::PlanT randomPlan(uint64_t seed, bool copiesResults = false);
 
 } // namespace epl::runtime::test
 

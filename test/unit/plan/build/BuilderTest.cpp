@@ -270,6 +270,25 @@ TEST(Results, WhatAResultIsWrittenOverIsInItsPlace) {
   }
 }
 
+/// A value that is a result itself, or a part of it is, is read by the copy at the end.
+TEST(Results, WhatIsAResultItselfIsNotWrittenOver) {
+  for (bool isPart : {false, true}) {
+    PlanMaker maker;
+    uint32_t x = maker.argument("x", SlotRole::constant, 64);
+    uint32_t later = maker.slot("later", SlotRole::result, 64),
+             earlier = maker.slot("earlier", SlotRole::result, isPart ? 32 : 64);
+    uint32_t start = maker.buffer("start", 64), next = maker.buffer("next", 64);
+    maker.run("begin", {x}, {start});
+    maker.run("iterate", {start}, {next}, {0});
+    maker.setResult(later, next);
+    maker.setResult(earlier, isPart ? maker.view("part", start, 0, 32) : start);
+    plan::PlanT plan = maker.finish();
+    EXPECT_EQ(has(plan, "start"), isPart);
+    const plan::LaunchT &iterate = *plan.commands[1]->action.AsLaunch();
+    EXPECT_NE(iterate.buffers[0], iterate.buffers[1]);
+  }
+}
+
 /// States exchanged, an argument as a result, one value twice: each rank ends with the right bytes.
 TEST(Results, ArgumentsAndRepeatedValuesAreCopied) {
   plan::PlanT plan = copyPlan();

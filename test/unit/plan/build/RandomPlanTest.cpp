@@ -25,6 +25,13 @@ TEST(RandomPlan, EveryInterleavingComputesTheProgram) {
   }
 }
 
+/// The values of results, as the program's last commands copy them, are those that end in the results.
+TEST(RandomPlan, ResultsAreTheValuesThatTheyWereSetTo) {
+  for (uint64_t seed = 0; seed < 1000; ++seed)
+    ASSERT_EQ(runInProgramOrder(randomPlan(seed)), runInProgramOrder(randomPlan(seed, true)))
+        << "seed " << seed;
+}
+
 TEST(RandomPlan, HandWrittenPlansToo) {
   for (const NamedPlan &named : allPlans()) {
     SCOPED_TRACE(named.name);
