@@ -28,6 +28,9 @@ namespace mlir::epl {
 // The axes of a mesh as its assembly shows them: ["data"=2, "model"=4].
 ParseResult parseAxes(OpAsmParser &parser, ArrayAttr &axes);
 void printAxes(OpAsmPrinter &printer, Operation *op, ArrayAttr axes);
+
+/// Stamps `to` with the work (`epl.work`) of `from`, if that has any.
+void copyWork(Operation *from, Operation *to);
 } // namespace mlir::epl
 
 #define GET_TYPEDEF_CLASSES

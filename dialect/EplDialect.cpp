@@ -23,6 +23,11 @@ void EplDialect::initialize() {
       >();
 }
 
+void mlir::epl::copyWork(Operation *from, Operation *to) {
+  if (Attribute work = from->getAttr(EplDialect::kWorkAttr))
+    to->setAttr(EplDialect::kWorkAttr, work);
+}
+
 LogicalResult EplDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
   StringRef name = attr.getName();
   Attribute value = attr.getValue();

@@ -22,7 +22,7 @@ FailureOr<MeshOp> mlir::epl::getMesh(Operation *function) {
   if (meshes.size() == 1)
     return meshes[0];
   if (meshes.empty())
-    return module.emitError("module has no epl.mesh");
+    return function->emitOpError("is computed on no mesh, as the module has no epl.mesh");
   InFlightDiagnostic error = function->emitOpError()
                              << "has no \"" << EplDialect::kMeshAttr << "\", expected it as there are "
                              << meshes.size() << " meshes";

@@ -73,12 +73,14 @@ static bool readsOneOf(Operation *op, const DenseSet<Value> &values) {
   return found.wasInterrupted();
 }
 
-/// A loop may be in several scopes, and out of all.
+/// A loop may be in several scopes, and out of all. Stacks of values on meshes stay as they are: this is done
+/// before there are any.
 static void broadcastInvariantStacks(func::FuncOp function) {
   DenseSet<Value> made; // by iterations
   SmallVector<epl::LoopStackOp> stacks;
   function.walk([&](Operation *op) {
-    if (auto stack = dyn_cast<epl::LoopStackOp>(op); stack && !made.contains(stack.getOperand()))
+    auto stack = dyn_cast<epl::LoopStackOp>(op);
+    if (stack && isa<RankedTensorType>(stack.getType()) && !made.contains(stack.getOperand()))
       stacks.push_back(stack);
     else if (isa<epl::YieldOp>(op))
       for (auto [value, result] : llvm::zip(op->getOperands(), op->getParentOp()->getResults())) {

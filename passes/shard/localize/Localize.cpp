@@ -74,8 +74,7 @@ Operation *Localizer::cloneLocal(Operation *op) {
 
 void Localizer::stamp(Operation *local, Operation *global, ShardingAttr as) {
   local->setAttr(EplDialect::kShardingAttr, builder.getArrayAttr(as));
-  if (Attribute work = global->getAttr(EplDialect::kWorkAttr))
-    local->setAttr(EplDialect::kWorkAttr, work);
+  copyWork(global, local);
 }
 
 Operation *Localizer::createMap(Operation *global, RankedTensorType type, ShardingAttr as, ValueRange inputs,

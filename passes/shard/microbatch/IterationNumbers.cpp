@@ -28,7 +28,7 @@ static Value createNumber(Operation *reader, LoopAttr loop) {
   auto number =
       LoopSliceOp::create(builder, reader->getLoc(), part, loop, /*reverse=*/UnitAttr(), all.getResult());
   for (Operation *op : {all.getOperation(), number.getOperation()})
-    op->setAttr(EplDialect::kWorkAttr, reader->getAttr(EplDialect::kWorkAttr));
+    copyWork(reader, op);
   return number;
 }
 

@@ -296,7 +296,7 @@ LogicalResult StatisticsFinder::writeLeaving(Operation *op) {
     OpBuilder builder(op->getContext());
     builder.setInsertionPointAfter(op);
     auto exit = ReshardOp::create(builder, op->getLoc(), result.getType(), result, getSharding(result));
-    exit->setAttr(EplDialect::kWorkAttr, op->getAttr(EplDialect::kWorkAttr));
+    copyWork(op, exit);
     result.replaceUsesWithIf(exit.getResult(),
                              [&](OpOperand &use) { return use.getOwner() != exit && isOnce(use); });
   }

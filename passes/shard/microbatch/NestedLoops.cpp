@@ -123,7 +123,7 @@ void NestedLoops::writeExit(OpResult result) {
           ? ReshardOp::create(builder, op->getLoc(), result.getType(), result, getSharding(result))
                 .getOperation()
           : builder.clone(*op);
-  made->setAttr(EplDialect::kWorkAttr, op->getAttr(EplDialect::kWorkAttr));
+  copyWork(op, made);
   unsigned number = isa<ReshardOp>(made) ? 0 : result.getResultNumber();
   result.replaceUsesWithIf(made->getResult(number),
                            [&](OpOperand &use) { return use.getOwner() != made && isOnce(use); });

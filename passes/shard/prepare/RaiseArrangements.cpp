@@ -96,8 +96,7 @@ void Raiser::finish(Operation *op, bool isOfResult, Operation *first, Operation 
   LDBG() << op->getName() << " makes what is arranged of it"
          << (isOfResult ? ", and so do those that it reads" : "");
   for (; first != end; first = first->getNextNode()) {
-    if (Attribute work = op->getAttr(EplDialect::kWorkAttr))
-      first->setAttr(EplDialect::kWorkAttr, work);
+    copyWork(op, first);
     if (isOfResult && isArrangement(first) &&
         countElements(first->getOperand(0)) >= countElements(op->getResult(0)))
       ofResults.insert(first);

@@ -85,8 +85,7 @@ void Recipe::replace(ArrayRef<OpOperand *> uses) {
   Operation *clone = nullptr;
   for (Operation *op : ops) {
     clone = builder.clone(*op, mapping);
-    if (Attribute work = first->getAttr(EplDialect::kWorkAttr))
-      clone->setAttr(EplDialect::kWorkAttr, work);
+    copyWork(first, clone);
   }
   for (OpOperand *use : uses)
     use->set(clone->getResult(0));

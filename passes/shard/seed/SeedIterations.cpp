@@ -100,7 +100,7 @@ void IterationSeeder::seed(tensor::ExpandShapeOp op, int64_t tripCount) {
   builder.setInsertionPointAfter(op);
   auto constraint = ConstraintAttr::get(op->getContext(), dims, {});
   auto constrain = ConstrainOp::create(builder, op.getLoc(), type, op.getResult(), constraint);
-  constrain->setAttr(EplDialect::kWorkAttr, op->getAttr(EplDialect::kWorkAttr));
+  copyWork(op, constrain);
   op.getResult().replaceAllUsesExcept(constrain, constrain);
 }
 

@@ -244,9 +244,7 @@ void ResultSeeder::constrain(Value value, ShardingAttr sharding, bool isResult, 
     builder.setInsertionPointAfterValue(value);
   auto made = ConstrainOp::create(builder, value.getLoc(), value,
                                   ConstraintAttr::get(value.getContext(), dims, whole));
-  Operation *worker = producer ? producer : &body.front();
-  if (Attribute work = worker->getAttr(EplDialect::kWorkAttr))
-    made->setAttr(EplDialect::kWorkAttr, work);
+  copyWork(producer ? producer : &body.front(), made);
   ++numConstraints;
   if (only)
     only->set(made.getResult());

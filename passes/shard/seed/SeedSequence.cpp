@@ -75,8 +75,7 @@ static ConstrainOp write(Value value, AxisState state, AxisAttr axis) {
   builder.setInsertionPointAfterValue(value);
   auto constrain = ConstrainOp::create(builder, value.getLoc(), value,
                                        ConstraintAttr::get(value.getContext(), dims, whole));
-  if (Attribute work = value.getDefiningOp()->getAttr(EplDialect::kWorkAttr))
-    constrain->setAttr(EplDialect::kWorkAttr, work);
+  copyWork(value.getDefiningOp(), constrain);
   return constrain;
 }
 

@@ -298,8 +298,7 @@ void Seeder::shardState(BlockArgument state, ArrayRef<Sharing *> own) {
 ReshardOp Seeder::createReshard(OpBuilder &builder, Value value, ShardingAttr sharding,
                                 Operation *work) const {
   auto reshard = ReshardOp::create(builder, value.getLoc(), value.getType(), value, sharding);
-  if (Attribute attribute = work->getAttr(EplDialect::kWorkAttr))
-    reshard->setAttr(EplDialect::kWorkAttr, attribute);
+  copyWork(work, reshard);
   return reshard;
 }
 

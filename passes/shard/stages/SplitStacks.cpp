@@ -85,7 +85,7 @@ static DenseMap<Operation *, unsigned> constrainRows(func::FuncOp function, cons
     builder.setInsertionPointAfter(&op);
     auto constrain = ConstrainOp::create(builder, op.getLoc(), value.getType(), value,
                                          ConstraintAttr::get(op.getContext(), dims, {}));
-    constrain->setAttr(EplDialect::kWorkAttr, op.getAttr(EplDialect::kWorkAttr));
+    copyWork(&op, constrain);
     value.replaceAllUsesExcept(constrain, constrain);
     numbers[constrain] = next - 1;
   }

@@ -336,8 +336,7 @@ void StackWriter::replaceIndices() {
     for (OpOperand &use : llvm::make_early_inc_range(index.getUses())) {
       OpBuilder builder(use.getOwner());
       auto number = arith::ConstantIndexOp::create(builder, index.getLoc(), int64_t(member));
-      if (Attribute work = use.getOwner()->getAttr(EplDialect::kWorkAttr))
-        number->setAttr(EplDialect::kWorkAttr, work);
+      copyWork(use.getOwner(), number);
       use.set(number);
     }
     index.getDefiningOp()->erase();

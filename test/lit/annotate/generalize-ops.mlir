@@ -92,6 +92,15 @@ func.func @stacks_in_scopes(%x: tensor<4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf
   return %same, %own : tensor<3x4xf32>, tensor<3x4xf32>
 }
 
+// What is on a mesh is stacked there.
+epl.mesh @mesh axes ["data"=2]
+// CHECK-LABEL: func.func @on_a_mesh
+// CHECK-NEXT: epl.loop_stack
+func.func @on_a_mesh(%x: !epl.dist<tensor<4xf32>, <@mesh, [{}]>>) -> !epl.dist<tensor<3x4xf32>, <@mesh, [{}, {}]>> {
+  %0 = epl.loop_stack <0, trip_count = 3> %x : !epl.dist<tensor<4xf32>, <@mesh, [{}]>> -> !epl.dist<tensor<3x4xf32>, <@mesh, [{}, {}]>>
+  return %0 : !epl.dist<tensor<3x4xf32>, <@mesh, [{}, {}]>>
+}
+
 // What an op does not read of an operand is no use of it.
 // CHECK-LABEL: func.func @unread
 func.func @unread(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {

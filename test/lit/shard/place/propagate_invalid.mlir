@@ -1,7 +1,7 @@
 // RUN: epl-opt %s -split-input-file -verify-diagnostics -epl-propagate
 
-// expected-error@+1 {{module has no epl.mesh}}
 module {
+  // expected-error@+1 {{is computed on no mesh, as the module has no epl.mesh}}
   func.func @no_mesh(%x: tensor<8xf32>) {
     return
   }

@@ -77,8 +77,8 @@ func.func @unknown(%x: tensor<8xf32>) attributes {epl.mesh = @c} {
 
 // -----
 
-// expected-error@+1 {{module has no epl.mesh}}
 module {
+  // expected-error@+1 {{is computed on no mesh, as the module has no epl.mesh}}
   func.func @nowhere(%x: tensor<8xf32>) {
     return
   }

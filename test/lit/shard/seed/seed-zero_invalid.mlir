@@ -3,8 +3,8 @@
 
 // LEVEL: Cannot find option named 'v4'
 
-// expected-error@+1 {{module has no epl.mesh}}
 module {
+  // expected-error@+1 {{is computed on no mesh, as the module has no epl.mesh}}
   func.func @step(%w: tensor<4xf32> {epl.role = "state"}) {
     return
   }
