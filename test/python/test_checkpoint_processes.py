@@ -202,3 +202,32 @@ def test_a_save_that_fails_at_the_end_is_an_error(tmp_path: Path, processes: int
     done = mpi.run(processes, mpi.write(tmp_path / "ends.py", ENDS), str(tmp_path / "saved"), "full")
     assert done.returncode == 1
     assert re.search(r'epl: ".*/saved/2" was not saved: .*File too large', done.stderr), done.stderr
+    assert [path.name for path in (tmp_path / "saved").iterdir()] == ["1"]  # what was written is gone
+
+
+READS = """
+    import pathlib
+    import sys
+
+    import numpy as np
+
+    import epl
+
+    epl.init(devices=2)
+    with epl.Checkpoints(sys.argv[1]) as checkpoints:
+        checkpoints.save(1, {"a": np.arange(3.0)})
+
+
+    def touch(path):
+        raise OSError(30, "Read-only file system", str(path))
+
+
+    pathlib.Path.touch = touch
+    print(f"READ {float(epl.Checkpoints(sys.argv[1]).restore({'a': np.zeros(3)})['a'].sum())}", flush=True)
+"""
+
+
+def test_processes_restore_from_a_folder_that_is_only_read(tmp_path: Path) -> None:
+    done = mpi.run(2, mpi.write(tmp_path / "reads.py", READS), str(tmp_path / "saved"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("READ 3.0") == 2

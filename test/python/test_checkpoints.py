@@ -291,6 +291,7 @@ FULL_DISK = """
     except epl.Error as error:
         print(error)
     assert checkpoints.latest is None
+    assert not list(checkpoints.folder.iterdir())  # what was written would keep the disk full
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
     checkpoints.save(3, {"w": w})
     checkpoints.close()

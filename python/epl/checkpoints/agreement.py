@@ -9,6 +9,7 @@ compares first what each asks for, and whether it can be done.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import secrets
 from collections.abc import Callable, Sequence
@@ -97,23 +98,28 @@ def _make(folder: Path) -> Path:
 
 
 def _check_shared(present: Group, folder: Path) -> None:
-    """What process 0 leaves in it the others must find."""
+    """What process 0 leaves in it the others must find; of one that it only reads all must see the same."""
     token = folder / f".epl-{secrets.token_hex(8)}"
-    problem: str | None = None
+    is_written = False
     if present.process == 0:
-        try:
+        with contextlib.suppress(OSError):
             token.touch()
-        except OSError as error:
-            problem = f'"{folder}" can\'t be written by process 0: {reason(error)}'
-    name, problem = present.share((token.name, problem), "the opening of checkpoints")[0]
-    found = present.share((folder / name).exists(), "the opening of checkpoints")
-    if present.process == 0:
+            is_written = True
+    name, is_written = present.share((token.name, is_written), "the opening of checkpoints")[0]
+    seen = (folder / name).exists() if is_written else _seen(folder)
+    found = present.share(seen, "the opening of checkpoints")
+    if is_written and present.process == 0:
         token.unlink(missing_ok=True)
-    if problem is not None:
-        raise Error(problem)
-    for process, has_found in enumerate(found):
-        if not has_found:
+    for process, other in enumerate(found):
+        if other != found[0]:
             raise Error(
                 f'"{folder}" is not one folder for all processes: {present.describe(process)} does not find '
-                "what process 0 writes there; expected one on a disk that all hosts share"
+                f"what process 0 {'writes' if is_written else 'sees'} there; expected one on a disk that all "
+                "hosts share"
             )
+
+
+def _seen(folder: Path) -> tuple[int, int, list[str]]:
+    """What is the same wherever a folder is mounted."""
+    found = folder.stat()
+    return found.st_ino, found.st_mtime_ns, sorted(path.name for path in folder.iterdir())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
+import shutil
 import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -20,8 +20,6 @@ from epl.errors import ArgumentError, Error, reason
 from epl.executable import PathLike
 from epl.processes import group
 from epl.values import as_integer
-
-_UNFINISHED = re.compile(r"(\d+)\.orbax-checkpoint-tmp.*")
 
 
 class Checkpoints:
@@ -67,20 +65,21 @@ class Checkpoints:
         self._saving: int | None = None  # the number of the save that may still run
         self._begun: Future[None] | None = None  # whether that has begun
         open_folder(self.folder, f"keep={keep!r}, best={best!r}, mode={mode!r}")
-        self._unfinished = self._find_unfinished()
+        self._warn_of_unfinished()
         self._manager, self._saves = _open(self.folder, keep, best, mode)
         ending.add(self)
 
-    def _find_unfinished(self) -> list[Path]:
+    def _unfinished(self, number: str = "[0-9]*") -> list[Path]:
         """The folders of saves that were cut off."""
-        found = sorted(path for path in self.folder.iterdir() if _UNFINISHED.fullmatch(path.name))
-        for path in found if group.speaks() else ():
+        return sorted(self.folder.glob(f"{number}.orbax-checkpoint-tmp*"))
+
+    def _warn_of_unfinished(self) -> None:
+        for path in self._unfinished() if group.speaks() else ():
             warnings.warn(
                 f'"{path}" is of a save that did not finish: it is skipped',
                 RuntimeWarning,
                 stacklevel=3,
             )
-        return found
 
     @property
     def steps(self) -> list[int]:
@@ -195,8 +194,16 @@ class Checkpoints:
             if begun is not None:
                 self._guarded("was not saved", begun.result)
             self._guarded("was not saved", behind(self._manager.wait_until_finished).result)
+        except Error:
+            self._remove_failed()
+            raise
         finally:
             self._saving = None
+
+    def _remove_failed(self) -> None:
+        """What a save has written that has failed: a full disk would stay full."""
+        for path in self._unfinished(str(self._saving)) if group.speaks() else ():
+            shutil.rmtree(path, ignore_errors=True)
 
     def close(self) -> None:
         """Waits, and lets go of the folder, as the end of the program does; raises what `wait` raises."""
