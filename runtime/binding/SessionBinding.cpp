@@ -124,6 +124,10 @@ void bindSession(nb::module_ &module) {
            "The messages that commands wait for now: (command, source line, device here, other process,\n"
            "whether it is sent, bytes).")
       .def_prop_ro("num_moved", &Session::numMoved, "How many messages have come and gone.")
+      .def_prop_ro(
+          "fault", &Session::fault,
+          "Why no later step can be run: one was broken off in this process, and others wait for the\n"
+          "rest of it. Empty if they can.")
       .def("takes", &Session::takes, "slot"_a, "value"_a,
            "Whether a call takes a StateBuffer as it is: else each process reads the whole of it.")
       .def("local_rows", &Session::localRows, "slot"_a, "dim"_a,

@@ -73,10 +73,14 @@ void Step::attempt(const Frame::Cursor &cursor, void (Step::*phase)(const Frame:
   }
 }
 
+bool Step::isWhole() const {
+  return std::ranges::all_of(
+      frame.workers, [](const Frame::Worker &worker) { return worker.isPrepared && worker.left == 0; });
+}
+
 void Step::end() {
   frame.lastDuration = Frame::Clock::now() - began;
-  auto hasRun = [](const Frame::Worker &worker) { return worker.isPrepared && worker.left == 0; };
-  if (!std::ranges::all_of(frame.workers, hasRun))
+  if (!isWhole())
     plan.collectives().breakOff();
 }
 

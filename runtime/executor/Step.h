@@ -38,6 +38,8 @@ protected:
   virtual void lookAtOthers() {}
   /// A command has failed: sets `stopped` and wakes the executor's workers.
   virtual void fail(const std::string &reason) = 0;
+  /// Whether all commands have run; at the end.
+  bool isWhole() const;
 
 private:
   static constexpr std::chrono::milliseconds kLongestWithHelpers{20};

@@ -6,9 +6,6 @@
 
 namespace epl::runtime {
 
-/// What a step reads of arguments that are no states, at most: a batch in every step would take long.
-static constexpr size_t kMostBytes = size_t(64) << 10;
-
 Agreement::Agreement(const LoadedPlan &plan, const Slots &slots, const ProcessGroup &group,
                      std::shared_ptr<Transport> transport, uint32_t number)
     : plan(plan), slots(slots), process(group.process()), number(number), transport(std::move(transport)),
@@ -31,18 +28,22 @@ bool Agreement::isCompared(size_t argument) const {
 Agreement::Said Agreement::describe(size_t argument, const std::byte *tensor) const {
   if (!compared[argument])
     return {};
-  const plan::SlotT &slot = *plan.plan().slots[argument];
-  size_t bytes = TensorType::of(slot).bytes();
-  if (slot.role != plan::SlotRole::state)
-    bytes = std::min(bytes, kMostBytes);
-  Said said{hashBytes({reinterpret_cast<const uint8_t *>(tensor), bytes})};
+  size_t bytes = TensorType::of(*plan.plan().slots[argument]).bytes();
+  Said said{Said::Kind::tensor, 0, hashBytes({reinterpret_cast<const uint8_t *>(tensor), bytes})};
   std::copy_n(tensor, std::min(bytes, sizeof said.first), reinterpret_cast<std::byte *>(&said.first));
   return said;
 }
 
+/// Others than states may be on the devices in one process, and not yet in another.
+Agreement::Said Agreement::describe(size_t argument, const StateBuffer &value) const {
+  if (plan.plan().slots[argument]->role != plan::SlotRole::state)
+    return {};
+  return {Said::Kind::state, value.producer() ? value.producer()->index() : 0};
+}
+
 void Agreement::begin(std::vector<Said> own) {
-  if (isBroken)
-    throw Error("a step before was stopped, and its messages may still be on their way");
+  if (std::string reason = fault(); !reason.empty())
+    throw Error("this process has to end, as a step before was broken off: " + reason);
   room->own = std::move(own);
   reached.store(false, std::memory_order_relaxed);
   room->left.store(uint32_t(2 * room->neighbours.size()), std::memory_order_relaxed);
@@ -68,35 +69,52 @@ bool Agreement::isReached() {
 void Agreement::compare(const Neighbour &neighbour) const {
   for (size_t argument = 0; argument < compared.size(); ++argument) {
     const Said &own = room->own[argument], &other = neighbour.said[argument];
-    if (own.isNothing() || other.isNothing() || own.hash == other.hash)
+    if (own == other || own.kind == Said::Kind::nothing || other.kind == Said::Kind::nothing)
       continue;
     throw Error(describe(argument, own, other, neighbour.process));
   }
 }
 
-/// What differs, with both values if they are single numbers.
+/// What differs, with both values if they are single numbers that are not alike.
 std::string Agreement::describe(size_t argument, const Said &own, const Said &other,
                                 uint32_t neighbour) const {
   const plan::SlotT &slot = *plan.plan().slots[argument];
   TensorType type = TensorType::of(slot);
-  auto text = [&](const Said &said) {
+  auto text = [&](const Said &said) -> std::string {
+    if (said.kind == Said::Kind::state)
+      return said.first == 0 ? "a first value on the devices"
+                             : "what call " + std::to_string(said.first) + " has made";
+    if (own.kind != other.kind)
+      return "a host's array";
     return type.bytes() == elementBytes(type.element)
                ? elementText(type.element, reinterpret_cast<const std::byte *>(&said.first))
                : "";
   };
   std::string name = "argument \"" + slot.name + "\"", here = " in process " + std::to_string(process),
               there = " in process " + std::to_string(neighbour);
-  if (text(own).empty())
+  if (text(own) == text(other))
     return name + ", " + type.str() + ", has other values" + here + " than" + there +
            ", expected the same in all processes";
   return name + " is " + text(own) + here + " and " + text(other) + there +
          ", expected the same in all processes";
 }
 
+void Agreement::breakOff(const std::string &reason, bool isWhole) {
+  cancel();
+  if (isWhole && reached.load(std::memory_order_acquire))
+    return;
+  std::scoped_lock lock(mutex);
+  broken = reason;
+}
+
+std::string Agreement::fault() const {
+  std::scoped_lock lock(mutex);
+  return broken;
+}
+
 void Agreement::cancel() {
   if (room->left.load(std::memory_order_acquire) == 0)
     return;
-  isBroken = true;
   auto given = std::exchange(room, std::make_unique<Room>());
   if (!transport->cancel(given->left))
     (void)given.release(); // messages may still touch it, until the process ends

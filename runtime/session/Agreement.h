@@ -4,6 +4,9 @@
 
 #include "runtime/plan/format/Hash.h"
 #include "runtime/session/Slots.h"
+#include "runtime/session/State.h"
+
+#include <mutex>
 
 namespace epl::runtime {
 
@@ -12,16 +15,18 @@ namespace epl::runtime {
 /// depends on one, processes wait for messages that others never send. Method: at the begin of a step each
 /// process sends hashes of such arguments to its two neighbours in the ring of processes, and the step ends
 /// once theirs have come and are equal. No command waits for that. So a process is never more than a step
-/// ahead of its neighbours, either.
+/// ahead of its neighbours, either. Of a state that is on the devices it says which call made it.
 class Agreement {
 public:
-  /// What a process says of an argument: nothing, if it need not be the same in all processes or is none of
-  /// the host.
+  /// What a process says of an argument: nothing, if it need not be the same in all processes.
   struct Said {
-    Hash128 hash = {};
-    uint64_t first = 0; ///< the first bytes, for messages
+    enum class Kind : uint64_t { nothing, tensor, state };
 
-    bool isNothing() const { return hash == Hash128{}; }
+    Kind kind = Kind::nothing;
+    uint64_t first = 0; ///< the first bytes of a tensor, for messages; of a state the number of its call
+    Hash128 hash = {};  ///< of a tensor
+
+    bool operator==(const Said &) const = default;
   };
 
   /// `transport` belongs to all processes of the plan, and `number` is that of no other message of it. `plan`
@@ -31,18 +36,23 @@ public:
   ~Agreement() { cancel(); }
   Agreement(const Agreement &) = delete;
 
-  /// What this process says of the tensor that is passed for an argument: of all of a state, else of the
-  /// first 64 KiB.
+  /// What this process says of the tensor that is passed for an argument.
   Said describe(size_t argument, const std::byte *tensor) const;
+  /// The same of a value that is on the devices.
+  Said describe(size_t argument, const StateBuffer &value) const;
 
-  /// Begins a step, by telling what is said of each argument. Throws Error if a process is lost, or a step
-  /// was stopped before.
+  /// Begins a step, by telling what is said of each argument. Throws Error if a process is lost, or after
+  /// `breakOff`.
   void begin(std::vector<Said> own);
   /// Whether the neighbours have said the same; to be asked again and again. Throws Error that names an
   /// argument that differs. From any thread.
   bool isReached();
-  /// Gives up what has not come, of a step that was stopped.
-  void cancel();
+  /// A step has failed for `reason`; `isWhole`: after all of its commands. If not, or if the processes have
+  /// not agreed, others wait for what never comes: no later step can be run. Gives up messages that have not
+  /// come.
+  void breakOff(const std::string &reason, bool isWhole);
+  /// Why no later step can be run; empty if they can. From any thread.
+  std::string fault() const;
 
 private:
   struct Neighbour {
@@ -57,6 +67,7 @@ private:
   };
 
   bool isCompared(size_t argument) const;
+  void cancel();
   void compare(const Neighbour &neighbour) const;
   std::string describe(size_t argument, const Said &own, const Said &other, uint32_t neighbour) const;
 
@@ -67,7 +78,8 @@ private:
   std::vector<bool> compared; // of each argument
   std::unique_ptr<Room> room;
   std::atomic<bool> reached = true;
-  bool isBroken = false;
+  mutable std::mutex mutex;
+  std::string broken; // why
 };
 
 } // namespace epl::runtime

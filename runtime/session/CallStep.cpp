@@ -38,7 +38,7 @@ void CallStep::end() {
       if (isWritten(slot) && bindings[slot].storage->poison.empty())
         bindings[slot].storage->poison = error;
     if (setup.agreement)
-      setup.agreement->cancel();
+      setup.agreement->breakOff(error, isWhole());
     if ((setup.results && !setup.results->cancel()) || Memory::keepsAll())
       for (const Binding &binding : bindings)
         new std::shared_ptr<const void>(binding.host.owner); // which messages may still touch

@@ -184,6 +184,8 @@ std::vector<Agreement::Said> Session::describe(const std::vector<Argument> &argu
   for (size_t i = 0; i < said.size(); ++i)
     if (const auto *tensor = std::get_if<HostTensor>(&arguments[i]))
       said[i] = agreement->describe(i, tensor->data);
+    else if (const auto *value = std::get_if<std::shared_ptr<StateBuffer>>(&arguments[i]))
+      said[i] = agreement->describe(i, **value);
   return said;
 }
 

@@ -121,6 +121,9 @@ public:
   /// How many messages have come and gone: if it stays the same, nothing moves.
   uint64_t numMoved() const { return loaded.collectives().numMoved(); }
 
+  /// Why no later step can be run: one was broken off in this process, and others wait for the rest of it.
+  /// Empty if they can.
+  std::string fault() const { return agreement ? agreement->fault() : ""; }
   /// Ends the calls that have not ended as failed, and refuses later ones: another process has gone.
   void stop(const std::string &reason);
 

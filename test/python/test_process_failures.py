@@ -93,9 +93,9 @@ DIFFERS = """
 
     import epl
 
-    epl.init(devices=2)
     own = int(os.environ["OMPI_COMM_WORLD_RANK"])
     how, folder = sys.argv[1:]
+    epl.init(devices=os.environ["OMPI_COMM_WORLD_SIZE"])
 
 
     def make(rate):
@@ -127,7 +127,12 @@ DIFFERS = """
     if how == "caught":
         w = train(w, x)  # one call of both, in spite of that
         print(f"SUM {float(w.sum())}", flush=True)
-    if own == 0:
+    if how == "differs":  # process 3 has no neighbour that sees it
+        try:
+            w = train(w + own if own == 1 else w, x).block_until_ready()
+        except epl.Error:
+            pass
+    elif own == 0:
         w = train(w, x)
         epl.gather(w)
 """
@@ -149,6 +154,14 @@ def test_processes_that_differ_say_so(tmp_path: Path, how: str, why: str) -> Non
     assert done.returncode == 1
     assert re.search(why, done.stderr), done.stderr
     assert done.stdout.count("SUM -2.0") == (2 if how == "caught" else 0)
+
+
+def test_a_step_that_is_broken_off_ends_all(tmp_path: Path) -> None:
+    """Be it that who has seen the error goes on; process 3 waits for what never comes."""
+    done = mpi.run(4, mpi.write(tmp_path / "differs.py", DIFFERS), "differs", str(tmp_path))
+    assert done.returncode == 1
+    why = r'epl: process 3 ends: process [012] \(pid .*\) has failed: .*argument "w" is what call 1 has made'
+    assert re.search(why, done.stderr), done.stderr
 
 
 ENDS = """

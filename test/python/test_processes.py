@@ -307,10 +307,10 @@ DIFFERENT = """
             return w - jnp.mean(x) * jnp.sum(closed)
 
 
-    @epl.parallelize(batch="x")
-    def branching(w, x, rate, flag):
+    @epl.parallelize(state="w", batch="x")
+    def branching(w, x, rate, flag, noise):
         with epl.replicate():
-            return jax.lax.cond(flag, lambda: w - rate * jnp.mean(x, 0), lambda: w)
+            return jax.lax.cond(flag, lambda: w - rate * jnp.mean(x, 0) + noise[-1], lambda: w)
 
 
     def fails(*values):
@@ -325,25 +325,45 @@ DIFFERENT = """
         closing(np.ones(4, np.float32), x)
     except epl.ProcessError as error:
         said.append(str(error))
-    w = branching(np.ones(4, np.float32), x, 0.5, True)
+    noise = np.zeros(40000, np.float32)
+    w = branching(np.ones(4, np.float32), x, 0.5, True, noise)
     said.append(str(float(w[0])))
-    said.append(fails(w, x, %s))
+    late = noise.copy()
+    late[-1] = own
+    said.append(fails(%s))
     open(f"{os.environ['SAID']}/{own}", "w").write("\\n".join(said))
 """
 
 
 @pytest.mark.parametrize(
-    ("values", "name", "here", "there"),
-    [("0.5 + own, True", "rate", "0.5", "1.5"), ("0.5, own == 0", "flag", "True", "False")],
+    ("values", "found"),
+    [
+        ("w, x, 0.5 + own, True, noise", '"rate" is {0.5 in process 0} and {1.5 in process 1}'),
+        ("w, x, 0.5, own == 0, noise", '"flag" is {True in process 0} and {False in process 1}'),
+        (
+            "w, x, 0.5, True, late",
+            '"noise", float32[40000], has other values {in process 0} than {in process 1}',
+        ),
+        (
+            "np.asarray(w) if own else w, x, 0.5, True, noise",
+            """"w" is {what call 1 has made in process 0} and {a host's array in process 1}""",
+        ),
+    ],
 )
-def test_processes_pass_the_same(tmp_path: Path, values: str, name: str, here: str, there: str) -> None:
-    _, said = run_and_read(2, DIFFERENT % values, tmp_path)
-    begin = f'call 2 of branching failed: argument "{name}" is '
-    ends = (f"{here} in process 0 and {there} in process 1", f"{there} in process 1 and {here} in process 0")
-    for closed, first, second in said:
+def test_processes_pass_the_same(tmp_path: Path, values: str, found: str) -> None:
+    """Each process says it from its side, and all end with an error, though they catch it."""
+    done, said = run_and_read(2, DIFFERENT % values, tmp_path)
+    assert done.returncode == 1
+    first, here, between, there, last = re.split("[{}]", found)
+    ends = tuple(
+        f"call 2 of branching failed: argument {first}{one}{between}{other}{last}, expected the same in all "
+        "processes"
+        for one, other in ((here, there), (there, here))
+    )
+    for closed, begun, error in said:
         assert re.search(r"step closing: array 0 that it closed over is float32\[4000\] with", closed)
-        assert first == "0.5"
-        assert second in [f"{begin}{end}, expected the same in all processes" for end in ends]
+        assert begun == "0.5"
+        assert error.endswith(ends)  # by itself, or as the other one has told it
 
 
 EARLY = """

@@ -64,7 +64,7 @@ def own_parts(array: Array) -> list[tuple[Box, np.ndarray[Any, Any]]]:
 
 def _gathered(group: Group, leaves: list[Any]) -> list[Any]:
     places = [i for i, leaf in enumerate(leaves) if is_divided(leaf)]
-    found = [(leaves[i].shape, leaves[i].dtype.name, leaves[i].buffer.is_here) for i in places]
+    found = [(leaves[i].shape, leaves[i].dtype.name, _is_here(leaves[i])) for i in places]
     said = group.share(found, "a gather")
     kinds = [[kind[:2] for kind in one] for one in said]
     if any(kind != kinds[0] for kind in kinds):
@@ -78,6 +78,10 @@ def _gathered(group: Group, leaves: list[Any]) -> list[Any]:
         if not all(one[number][2] for one in said):
             whole[place] = _gather_one(group, leaves[place])
     return whole
+
+
+def _is_here(array: Array) -> bool:
+    return bool(array._read(lambda: array.buffer.is_here))
 
 
 def _list(kinds: list[Any]) -> str:

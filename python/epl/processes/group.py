@@ -161,6 +161,11 @@ class Group:
         return self._is_exchanging or any(session.is_running for session in list(self._sessions))
 
     @property
+    def fault(self) -> str:
+        """Why this process can't go on with the run, though the program may not know; "" if it can."""
+        return next((session.fault for session in list(self._sessions) if session.fault), "")
+
+    @property
     def num_moved(self) -> int:
         """How many messages of steps have come and gone."""
         return sum(session.num_moved for session in list(self._sessions))

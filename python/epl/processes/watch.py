@@ -11,6 +11,7 @@ MPI then, which would wait for the lost one.
     is killed, or its machine is             no sign of life                          HEARTBEAT
     is stopped (SIGSTOP), or hangs as such   no sign of life                          HEARTBEAT
     raises an error, or calls sys.exit(1)    what it leaves in the store              PERIOD
+    breaks a step off, and catches that      what it leaves in the store              PERIOD
     ends before an operation of this one     the number of operations that it leaves  PERIOD
     does something else                      the operation that it leaves             _PATIENCE
     is lost while all end                    this one's end takes too long            _END_SECONDS
@@ -58,7 +59,7 @@ class Watch:
         self._over = threading.Event()
         self._closes = threading.Event()  # all have ended, and MPI does
         self._has_shown = False  # the user has seen why
-        self._has_failed = False  # this process itself
+        self._failed: str | None = None  # why this process itself has
         self._patience = Patience(group, client)
         self._said = 0  # the operation that the others know this process to be in
         self._ended: dict[int, int] = {}  # by process the operations that it has done
@@ -81,7 +82,7 @@ class Watch:
     @property
     def has_failed(self) -> bool:
         """Whether this process ends with an error."""
-        return self._has_failed
+        return self._failed is not None
 
     # Threads.
 
@@ -110,6 +111,7 @@ class Watch:
 
     def _look(self) -> None:
         group = self._group
+        self._tell_fault()
         left = self.client.found("epl")
         for process, text in _of_processes(left, "failed"):
             if process != group.process:
@@ -177,11 +179,16 @@ class Watch:
 
     def tell(self, why: str) -> None:
         """Lets the others know why this process fails, which ends with exit code 1."""
-        if self._group.failure is not None:
+        if self._group.failure is not None or self._failed is not None:
             return  # this is what came of it
-        self._has_failed = True
+        self._failed = why
         with contextlib.suppress(ConnectionError):
-            self.client.put(f"epl/failed/{self._group.process}", why)
+            self.client.put(f"epl/failed/{self._group.process}", why, replace=True)
+
+    def _tell_fault(self) -> None:
+        """Others wait for what this process does not send, be it that the program goes on."""
+        if fault := self._group.fault:
+            self.tell(fault)
 
     def _end(self) -> None:
         """At the end of the program: waits for the others, so that none of them misses this one."""
@@ -190,7 +197,8 @@ class Watch:
         if self._exit is not None and self._exit[1] == self._group.operations:
             self._has_shown = True
             self.tell(self._exit[0])
-        if self._has_failed or self._group.failure is not None:
+        self._tell_fault()
+        if self._failed is not None or self._group.failure is not None:
             self._await_heard()
             self._end_hard()
         self._try(self._await_all)
@@ -223,7 +231,7 @@ class Watch:
     def _await_heard(self) -> None:
         """Lets the others end by themselves, with an error that says why, before the launcher ends them."""
         end = time.monotonic() + _HEARD_SECONDS
-        while self._has_failed and time.monotonic() < end:
+        while self._failed is not None and time.monotonic() < end:
             try:
                 if self.client.live(self._group.processes) <= {self._group.process}:
                     return
@@ -234,7 +242,8 @@ class Watch:
     def _end_hard(self) -> None:
         self._over.set()
         if not self._has_shown:
-            print(f"epl: process {self._group.process} ends: {self._group.failure}", file=sys.stderr)
+            why = self._failed or self._group.failure
+            print(f"epl: process {self._group.process} ends: {why}", file=sys.stderr)
         if self._service is not None:
             self._service.fail()
         sys.stdout.flush()
