@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 
 from epl.processes import launch as launch_program
@@ -27,10 +28,12 @@ def run(
     )
 
 
-def start_launcher(*arguments: str) -> subprocess.Popen[str]:
-    """`epl-launch` with these arguments."""
+def start_launcher(*arguments: str, closes: Sequence[int] = ()) -> subprocess.Popen[str]:
+    """`epl-launch` with these arguments, and without files of these numbers."""
     environment = environment_of(PYTHONPATH=os.pathsep.join(sys.path), EPL_CACHE_DIR="")
     command = [sys.executable, launch_program.__file__, *arguments]
+    if closes:
+        command = ["sh", "-c", f'exec "$0" "$@" {" ".join(f"{number}>&-" for number in closes)}', *command]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)
 

@@ -127,6 +127,8 @@ DIFFERS = """
         checkpoints.save(2 + own, p)
     if how == "tree":
         checkpoints.save(2, {"a": p["a"]} if own else p)
+    if how == "metrics":
+        checkpoints.save(2, p, metrics={"loss": 0.5 + own})
     if how == "ends" and own == 1:
         sys.exit()
     checkpoints.save(4, p)
@@ -151,6 +153,7 @@ DIFFERS = """
         ("skips", "process 0 saves step 4 where process 1 .* saves step 2"),
         ("number", "process 0 saves step 2 where process 1 .* saves step 3"),
         ("tree", r"process 0 saves b: float32\[4\] where process 1 .* saves nothing"),
+        ("metrics", r"process 0 saves metric loss = 0\.5 where process 1 .* saves metric loss = 1\.5"),
         (
             "ends",
             'is (the close of ".*"|a save of step 4 in ".*") there, and (the close of|a save of step 4)',

@@ -290,6 +290,14 @@ def test_the_launcher_ends_when_nobody_reads_it(tmp_path: Path) -> None:
         assert child.wait(timeout=30) == 128 + signal.SIGPIPE
 
 
+def test_the_launcher_runs_without_an_output(tmp_path: Path) -> None:
+    """As where a service has closed it."""
+    script = mpi.write(tmp_path / "script.py", f"print(100_000 * 'x')\nopen(r'{tmp_path}/done', 'w')\n")
+    with mpi.start_launcher("-n", "1", str(script), closes=(1,)) as child:
+        assert child.wait(timeout=60) == 0
+    assert (tmp_path / "done").exists()
+
+
 def test_the_launcher_says_that_it_has_no_folder_for_logs(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = mpi.launch("-n", "2", "--log_dir", str(tmp_path / "file"), "x.py")

@@ -329,8 +329,16 @@ def main() -> int:
     return code if code >= 0 else 128 - code
 
 
+def _open_closed() -> None:
+    """Has a stream that was closed below take what is written; else the next file would have its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+
+
 def entry() -> int:
     """The same; Ctrl-C between two starts ends it as it ends other programs."""
+    _open_closed()
     try:
         return main()
     except KeyboardInterrupt:

@@ -83,7 +83,7 @@ def taken(
 
     def save() -> None:
         if saves is not None:
-            saves.agree(number, kinds)
+            saves.agree(number, kinds, metrics)
         manager.save(number, args=args, metrics=metrics, force=True)
 
     return save

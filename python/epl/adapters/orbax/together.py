@@ -32,14 +32,16 @@ class Together:
         self._is_told = False  # of a failure of others
         self._commits = hooks.Commits(manager, self._save, self._meet)
 
-    def agree(self, number: int, kinds: Mapping[str, str]) -> None:
+    def agree(self, number: int, kinds: Mapping[str, str], metrics: Mapping[str, float] | None) -> None:
         """Waits until all processes begin to save, and compares what; called by the thread behind.
 
         Raises:
-          Error: in all processes, if they save under other numbers, or other trees.
+          Error: in all processes, if they save under other numbers, other trees, or with other metrics.
         """
         self._begun += 1
-        own = json.dumps([f"step {number}", *(f"{path}: {kind}" for path, kind in sorted(kinds.items()))])
+        leaves = (f"{path}: {kind}" for path, kind in sorted(kinds.items()))
+        numbers = (f"metric {name} = {value!r}" for name, value in sorted((metrics or {}).items()))
+        own = json.dumps([f"step {number}", *leaves, *numbers])
         digest = hashlib.sha256(own.encode()).hexdigest()
         if len(set(self._said("digest", digest))) == 1:
             return
