@@ -9,23 +9,12 @@
 #include "runtime/host/Thread.h"
 
 #include <algorithm>
-#include <csignal>
 #include <pthread.h>
 #include <sched.h>
 #include <string>
 #include <unistd.h>
 
 namespace epl::runtime {
-
-/// Workers leave signals to the threads of the program, where an interrupted call may be what a handler
-/// wants, but for those that a fault of their own raises.
-static void blockSignals() {
-  sigset_t signals;
-  sigfillset(&signals);
-  for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT})
-    sigdelset(&signals, fault);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-}
 
 Executor::Executor(uint32_t maxWorkers)
     : limit(std::max(1u, maxWorkers)), process(getpid()), workers(new Worker[limit]) {}
@@ -122,6 +111,7 @@ bool Executor::help() {
 /// Runs a slice in the calling thread; whether it came to its end there.
 bool Executor::runAsHelper(uint32_t worker, Job *job) {
   Worker &host = workers[worker];
+  BlockedSignals blocked;
   ArithmeticMode mode;
   host.hasHelper = true;
   bool ended = job->run(worker);
@@ -226,7 +216,7 @@ Executor::Job *Executor::awaitJob(uint32_t worker) {
 }
 
 void Executor::work(uint32_t worker) {
-  blockSignals();
+  BlockedSignals blocked; // an interrupted call of the program may be what a handler wants
   ArithmeticMode mode;
   workers[worker].placement.adopt();
   pthread_setname_np(pthread_self(), ("epl-" + std::to_string(worker)).c_str());

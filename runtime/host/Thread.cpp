@@ -21,4 +21,14 @@ ArithmeticMode::ArithmeticMode() : before(_mm_getcsr()) {
 
 ArithmeticMode::~ArithmeticMode() { _mm_setcsr(before); }
 
+BlockedSignals::BlockedSignals() {
+  sigset_t signals;
+  sigfillset(&signals);
+  for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT})
+    sigdelset(&signals, fault);
+  pthread_sigmask(SIG_BLOCK, &signals, &before);
+}
+
+BlockedSignals::~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+
 } // namespace epl::runtime

@@ -3,6 +3,8 @@
 #ifndef EPL_RUNTIME_HOST_THREAD_H
 #define EPL_RUNTIME_HOST_THREAD_H
 
+#include <csignal>
+
 namespace epl::runtime {
 
 /// The number of cores that this process may run on.
@@ -21,6 +23,20 @@ public:
 
 private:
   unsigned before;
+};
+
+/// While it lives, the calling thread leaves signals to others, but for those that a fault of its own raises:
+/// the system keeps one that it can give to no thread until a thread takes it. A library's matrix products
+/// may have the stack pointer in the midst of their own memory (oneDNN's for AVX-512 have), so that a handler
+/// would write there.
+class BlockedSignals {
+public:
+  BlockedSignals();
+  ~BlockedSignals();
+  BlockedSignals(const BlockedSignals &) = delete;
+
+private:
+  sigset_t before;
 };
 
 } // namespace epl::runtime

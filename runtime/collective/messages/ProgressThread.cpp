@@ -1,7 +1,8 @@
 #include "runtime/collective/messages/ProgressThread.h"
 
+#include "runtime/host/Thread.h"
+
 #include <algorithm>
-#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <pthread.h>
@@ -92,9 +93,7 @@ std::chrono::nanoseconds ProgressThread::pause(bool isAlone) {
 /// Messages come and go all the time: so it falls asleep only where there have been none for a while.
 void ProgressThread::run() {
   constexpr int kMostIdleRests = 20;
-  sigset_t signals;
-  sigfillset(&signals);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  BlockedSignals blocked;
   pthread_setname_np(pthread_self(), "epl-progress");
   std::unique_lock lock(mutex);
   for (int idle = 0; !isStopping;) {

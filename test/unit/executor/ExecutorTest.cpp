@@ -61,13 +61,18 @@ TEST(Executor, RunsEveryJobOnItsWorkersInOrder) {
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
+/// Whether this thread leaves a signal to others.
+bool isBlocked(int signal) {
+  sigset_t blocked;
+  pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+  return sigismember(&blocked, signal);
+}
+
 TEST(Executor, WorkersLeaveSignalsToTheProgram) {
   Executor executor(1);
   executor.submit(std::make_shared<CountingJob>(1, [](uint32_t) {
-    sigset_t blocked;
-    pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
-    EXPECT_TRUE(sigismember(&blocked, SIGINT));
-    EXPECT_FALSE(sigismember(&blocked, SIGSEGV));
+    EXPECT_TRUE(isBlocked(SIGINT));
+    EXPECT_FALSE(isBlocked(SIGSEGV));
   }));
 }
 
@@ -98,6 +103,8 @@ public:
   bool admitsHelpers() const override { return true; }
   bool run(uint32_t worker) override {
     threads[worker].push_back(std::this_thread::get_id());
+    EXPECT_TRUE(isBlocked(SIGINT));
+    EXPECT_FALSE(isBlocked(SIGSEGV));
     arithmetic = _mm_getcsr();
     for (Executor::Idling idling; worker == 0 && !released;) {
       uint32_t seen = executor.signal(worker);
@@ -159,6 +166,7 @@ TEST(Executor, AHelperComputesAsWorkersDo) {
   unsigned asHelper = finishAsHelper(executor, 1, /*idles=*/false)->arithmetic;
   EXPECT_NE(asHelper, before); // denormals
   EXPECT_EQ(_mm_getcsr(), before);
+  EXPECT_FALSE(isBlocked(SIGINT));
   auto job = std::make_shared<HelperJob>(executor, 1);
   executor.submit(job);
   job->finish();
