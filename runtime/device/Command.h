@@ -2,6 +2,7 @@
 #ifndef EPL_RUNTIME_DEVICE_COMMAND_H
 #define EPL_RUNTIME_DEVICE_COMMAND_H
 
+#include "runtime/plan/model/Runs.h"
 #include "runtime/plan/model/Topology.h"
 
 #include <cassert>
@@ -99,6 +100,11 @@ public:
   /// Begins the command on a rank, once all that it waits for is done. Throws Error if it fails: then it has
   /// ended.
   virtual CommandState start(const CommandContext &context) = 0;
+  /// Begins and ends what a command does with these bytes of a buffer of other ranks: of a command that reads
+  /// each byte once, by itself.
+  virtual void startOn(const CommandContext &, const ByteRun &) {
+    assert(false && "this command is done as a whole");
+  }
   /// Asks for a command that is pending on a rank; soon, without waiting for it. Throws as `start`.
   virtual CommandState proceed(const CommandContext &) { return CommandState::done; }
   /// Ends a command that is pending on a rank: when this returns, it touches no memory any more.

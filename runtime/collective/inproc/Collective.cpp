@@ -2,13 +2,18 @@
 
 #include "runtime/plan/model/Mesh.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace epl::runtime {
 
-void reducePart(CombineFunction combine, MemberBuffers sources, size_t self, void *target, int64_t count) {
+void reducePart(CombineFunction combine, MemberBuffers sources, size_t self, void *target, int64_t count,
+                ElementRange only) {
   auto [begin, end] = partOf(count, uint32_t(self), uint32_t(sources.size()));
-  combine(sources.data(), sources.size(), target, begin, end);
+  begin = std::max(begin, only.begin);
+  end = std::min(end, only.end);
+  if (begin < end)
+    combine(sources.data(), sources.size(), target, begin, end);
 }
 
 /// Copies bytes [begin, end) of a buffer, the last first: what was written last, by a member that combined

@@ -13,8 +13,10 @@ namespace epl::runtime {
 /// All members' memory for one buffer, in member order.
 using MemberBuffers = std::span<const void *const>;
 
-/// Combines part `self` (Mesh.h, partOf) of all `sources`, in member order, into `target`.
-void reducePart(CombineFunction combine, MemberBuffers sources, size_t self, void *target, int64_t count);
+/// Combines part `self` (Mesh.h, partOf) of all `sources`, in member order, into `target`: what of it is in
+/// `only`.
+void reducePart(CombineFunction combine, MemberBuffers sources, size_t self, void *target, int64_t count,
+                ElementRange only = {0, INT64_MAX});
 
 /// Copies into `target`, a member's own memory of the buffer, the parts that the others own. Members whose
 /// source is the target itself have theirs there.

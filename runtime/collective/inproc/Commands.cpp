@@ -50,6 +50,16 @@ public:
     return CommandState::done;
   }
 
+  void startOn(const CommandContext &context, const ByteRun &run) override {
+    for (size_t i = 0; i < action.tensors.size(); ++i)
+      if (const plan::ReducedTensorT &tensor = action.tensors[i]; tensor.source == run.buffer) {
+        auto size = int64_t(elementBytes(tensor.type));
+        reducePart(combine[i], memberBuffers(context, tensor.source), self(context),
+                   context.addresses.get(context.rank, tensor.target), tensor.count,
+                   {int64_t(run.bytes.begin) / size, int64_t(run.bytes.end) / size});
+      }
+  }
+
 private:
   const plan::ReducePartT &action;
   std::vector<CombineFunction> combine; // of each tensor

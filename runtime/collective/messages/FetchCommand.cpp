@@ -15,6 +15,8 @@ public:
     if (own.outbox)
       own.outbox->send(own.sent, context.rank, /*copies=*/false,
                        [&](uint32_t buffer) { return context.addresses.get(context.rank, buffer); });
+    if (own.stream)
+      own.stream->begin(*own.streamed);
     return proceed(context);
   }
 
@@ -22,7 +24,8 @@ public:
     endpoint.progress();
     Instance &instance = instances[context.rank];
     const Mail &own = mail[context.rank];
-    if (!instance.hasRun && !receive(context, instance))
+    instance.hasRun = instance.hasRun || (own.stream ? readStream(context) : receive(context, instance));
+    if (!instance.hasRun)
       return CommandState::pending;
     return own.outbox && !own.outbox->isEmpty() ? CommandState::pending : CommandState::done;
   }
@@ -33,6 +36,8 @@ public:
       own.outbox->abandon();
     if (own.inbox)
       own.inbox->abandon();
+    if (own.stream)
+      own.stream->abandon();
   }
 
   size_t numPointers() const override { return action->numPointers(); }
@@ -42,6 +47,19 @@ private:
   struct Instance {
     bool isOpen = false, hasRun = false;
   };
+
+  /// Reads what has come; whether that was the last.
+  bool readStream(const CommandContext &context) {
+    Stream &stream = *mail[context.rank].stream;
+    while (const ByteRun *run = stream.front()) {
+      CommandContext whole = context;
+      whole.fetched = &stream.fetched();
+      action->startOn(whole, *run);
+      stream.pop();
+      endpoint.progress();
+    }
+    return stream.isOver();
+  }
 
   /// Whether what is read has come, and was read.
   bool receive(const CommandContext &context, Instance &instance) {
@@ -55,7 +73,7 @@ private:
     action->start(whole);
     if (own.inbox)
       own.inbox->close();
-    return instance.hasRun = true;
+    return true;
   }
 
   std::unique_ptr<Command> action;

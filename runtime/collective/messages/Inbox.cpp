@@ -23,7 +23,7 @@ template <typename Visit> static void forEachBuffer(std::span<const ByteRun> run
 Delivery::Delivery(std::vector<const Message *> messages, bool isCopied)
     : isDirect(isCopied && std::ranges::none_of(messages, &Message::isPacked)) {
   for (const Message *message : messages)
-    if (message->isPacked())
+    if (message->isPacked)
       addPacked(*message);
     else if (!isDirect)
       addRuns(*message);

@@ -42,6 +42,13 @@ struct Readers {
   size_t turn;
 };
 
+/// A rank that reads messages as they come.
+struct StreamReader {
+  uint32_t rank;
+  Stream::Messages messages;
+  Stream *stream;
+};
+
 class BoundMessages final : public BoundCollectives {
 public:
   BoundMessages(const plan::PlanT &plan, const Channels &channels, const LocalRanks &ranks,
@@ -49,7 +56,7 @@ public:
       : channels(channels), ranks(ranks), endpoint(std::move(transport), processes.areOne(plan.devices)),
         memory(channels, ranks, devices), table(plan, channels, ranks, processes), plans(meshPlansOf(plan)) {
     for (uint32_t part = 0; part < plans.size(); ++part) {
-      parts.push_back({std::vector<std::vector<Readers>>(plans[part]->commands.size()), {}, {}});
+      parts.emplace_back(plans[part]->commands.size());
       for (uint32_t command = 0; command < plans[part]->commands.size(); ++command)
         prepare(*plans[part], part, command);
     }
@@ -71,15 +78,21 @@ public:
   uint64_t numMoved() const noexcept override { return endpoint.state().numMoved(); }
 
 private:
+  /// A lane, and the first rank of a group of it.
+  using Group = std::pair<uint32_t, uint32_t>;
   struct Part {
-    std::vector<std::vector<Readers>> readers; // of each command
-    std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Turns>>
-        collectives;                                     // by lane and group's first rank
+    explicit Part(size_t numCommands) : readers(numCommands), streamed(numCommands) {}
+
+    std::vector<std::vector<Readers>> readers;       // of each command
+    std::vector<std::vector<StreamReader>> streamed; // the same
+    std::map<Group, std::unique_ptr<Turns>> collectives;
+    std::map<Group, std::unique_ptr<Stream>> streams;
     std::map<uint32_t, std::unique_ptr<Turns>> receives; // by channel
   };
 
   void prepare(const plan::PlanT &plan, uint32_t part, uint32_t command);
   void prepareCollective(const plan::PlanT &plan, uint32_t part, uint32_t command);
+  void addStream(Part &part, Group group, uint32_t command, uint32_t rank, Stream::Messages messages);
   void prepareReceive(uint32_t part, uint32_t command, const plan::CommandT &source);
   static void add(Part &part, const plan::CommandT &source, uint32_t command, Turns &turns, size_t turn,
                   std::vector<uint32_t> ranks, std::vector<const Message *> messages);
@@ -127,11 +140,25 @@ void BoundMessages::prepareCollective(const plan::PlanT &plan, uint32_t part, ui
   for (auto &[first, messages] : groups) {
     std::vector<uint32_t> readers = mesh.members(communicator, first);
     std::erase_if(readers, [&](uint32_t rank) { return !ranks.has(part, rank); });
+    if (readers.size() == 1 && plan.commands[command]->action.AsReducePart() && Stream::canRead(messages)) {
+      addStream(parts[part], {lane, first}, command, readers.front(), std::move(messages));
+      continue;
+    }
     std::unique_ptr<Turns> &turns = parts[part].collectives[{lane, first}];
     if (!turns)
       turns = std::make_unique<Turns>(Turns::kOfCollectives);
     add(parts[part], *plan.commands[command], command, *turns, turn, std::move(readers), std::move(messages));
   }
+}
+
+/// One rank does the commands of a lane one after the other, so that they share a stream.
+void BoundMessages::addStream(Part &part, Group group, uint32_t command, uint32_t rank,
+                              Stream::Messages messages) {
+  std::unique_ptr<Stream> &stream = part.streams[group];
+  if (!stream)
+    stream = std::make_unique<Stream>(endpoint);
+  stream->reserve(messages);
+  part.streamed[command].push_back({rank, std::move(messages), stream.get()});
 }
 
 void BoundMessages::prepareReceive(uint32_t part, uint32_t command, const plan::CommandT &source) {
@@ -174,6 +201,10 @@ std::vector<Mail> BoundMessages::getMail(const plan::PlanT &plan, uint32_t part,
       mail[rank].delivery = &readers.delivery;
       mail[rank].fetched = readers.delivery.in(inbox.data());
     }
+  for (const StreamReader &reader : parts[part].streamed[command]) {
+    mail[reader.rank].streamed = &reader.messages;
+    mail[reader.rank].stream = reader.stream;
+  }
   return mail;
 }
 
@@ -191,6 +222,9 @@ void BoundMessages::addWaiting(PartCommand place, const OpenMessage &open,
     for (const Readers &readers : parts[part].readers[command])
       if (!open.isSend && readers.delivery.has(message))
         device = ranks.device(part, readers.ranks.front());
+    for (const StreamReader &reader : parts[part].streamed[command])
+      if (!open.isSend && std::ranges::find(reader.messages, &message) != reader.messages.end())
+        device = ranks.device(part, reader.rank);
     found.push_back({source.name, source.location, !source.guards.empty(), open.isSend, device, holder,
                      open.process, open.bytes});
   }

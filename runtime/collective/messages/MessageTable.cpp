@@ -16,6 +16,26 @@ static std::vector<ByteRun> join(std::vector<ByteRun> runs) {
   return joined;
 }
 
+/// Bytes of a run, on average, from which on a message costs less than a copy.
+static constexpr size_t kLeastRun = size_t(16) << 10;
+
+/// Cuts runs where buffers have a multiple of `Message::kMostRun`.
+static std::vector<ByteRun> cut(std::span<const ByteRun> runs) {
+  std::vector<ByteRun> pieces;
+  for (const auto &[buffer, bytes] : runs)
+    for (uint64_t begin = bytes.begin; begin < bytes.end;) {
+      uint64_t end = std::min(bytes.end, (begin / Message::kMostRun + 1) * Message::kMostRun);
+      pieces.push_back({buffer, {begin, end}});
+      begin = end;
+    }
+  return pieces;
+}
+
+static Message makeMessage(uint32_t holder, uint32_t process, uint32_t number, std::vector<ByteRun> runs) {
+  bool isPacked = runs.size() > 1 && bytesOf(runs) < runs.size() * kLeastRun;
+  return {holder, process, number, isPacked ? std::move(runs) : cut(runs), isPacked};
+}
+
 MessageTable::MessageTable(const plan::PlanT &plan, const Channels &channels, const LocalRanks &ranks,
                            const Processes &processes)
     : channels(channels), ranks(ranks), processes(processes) {
@@ -53,7 +73,7 @@ void MessageTable::add(PartCommand send, PartCommand receive, uint32_t holder,
     PartCommand place = isSent ? send : receive;
     Part &part = parts[place.part];
     (isSent ? part.sent : part.received)[place.command].push_back(
-        {holder, other, number, join(std::move(all))});
+        makeMessage(holder, other, number, join(std::move(all))));
   }
 }
 

@@ -19,14 +19,12 @@ struct Message {
   uint32_t number;  ///< among all from that process to this one, or the other way
   /// In order, one behind the other. Of a transfer: of the value that is sent, whose buffer is 0.
   std::vector<ByteRun> runs;
-
   /// Whether its runs are put together to be sent. Large ones are not: each goes from where it is and comes
-  /// to where it belongs, by the number of the message, in their order.
-  bool isPacked() const { return runs.size() > 1 && bytesOf(runs) < runs.size() * kLeastRun; }
+  /// to where it belongs, by the number of the message, in their order. None has more than `kMostRun` bytes,
+  /// so that one may be read while the next one comes.
+  bool isPacked = false;
 
-private:
-  static constexpr size_t kLeastRun = size_t(16)
-                                      << 10; // bytes, on average: a copy costs as much as a message
+  static constexpr size_t kMostRun = size_t(256) << 10;
 };
 
 /// The messages of a whole plan, as one process sees them. All processes number alike: from 0 on for each two

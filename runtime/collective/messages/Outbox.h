@@ -26,7 +26,7 @@ public:
     left.store(count(messages, rank), std::memory_order_relaxed);
     size_t place = 0;
     for (const Message &message : messages)
-      if (message.holder == rank && message.isPacked())
+      if (message.holder == rank && message.isPacked)
         endpoint.send(message, copy(message.runs, addressOf, place), left);
       else if (message.holder == rank)
         for (const ByteRun &run : message.runs)
