@@ -25,7 +25,8 @@ from epl.differences import difference
 from epl.environment import Settings, as_config, settings
 from epl.errors import ArgumentError, Error, Place, StepError
 from epl.padding import MaskedSignature, Padded
-from epl.parameters import Parameters
+from epl.parameters import Parameters, as_sequence
+from epl.per_device import PerDeviceSignature
 from epl.precision import Precision
 from epl.processes import group
 from epl.processes.parts import as_whole
@@ -162,10 +163,10 @@ class Parallelized:
     def _trace(
         self, spec: Spec, leaves: Sequence[Any], chosen: Settings, default: Strategy | None
     ) -> Lowered:
-        signature = self._signature
+        signature = self._signature.on(chosen)
         found = arrivals(leaves, count_devices(chosen.devices))
         arguments = tuple(
-            argument if argument.role == "batch" else replace(argument, arrives=sharding)
+            argument if argument.role == "batch" or argument.arrives else replace(argument, arrives=sharding)
             for argument, sharding in zip(signature.arguments(spec), found, strict=True)
         )
 
@@ -254,6 +255,8 @@ def parallelize(
     pad_batch: bool = ...,
     debug: bool = ...,
     name: str | None = ...,
+    per_device: str | None = ...,
+    local: Parameters = ...,
 ) -> Parallelized: ...
 
 
@@ -270,6 +273,8 @@ def parallelize(
     pad_batch: bool = ...,
     debug: bool = ...,
     name: str | None = ...,
+    per_device: str | None = ...,
+    local: Parameters = ...,
 ) -> Callable[[Callable[..., Any]], Parallelized]: ...
 
 
@@ -285,6 +290,8 @@ def parallelize(
     pad_batch: bool = False,
     debug: bool = False,
     name: str | None = None,
+    per_device: str | None = None,
+    local: Parameters = (),
 ) -> Parallelized | Callable[[Callable[..., Any]], Parallelized]:
     """Parallelizes a step, as a decorator (with or without arguments) or as a function.
 
@@ -319,6 +326,12 @@ def parallelize(
         in the order of the program, when the step has ended; a call waits for that. They are further results
         of the plan. Otherwise they are left out, with one warning.
       name: of the step, in messages and timelines; default the function's.
+      per_device: says that the function is what one device does with its part of the batch, as for
+        `jax.pmap`, and names the axis over which devices exchange: `lax.psum(x, "device")`, `pmean`, `pmax`,
+        `all_gather`, `ppermute`, `axis_index` and the like. It has no scopes. There is one value of a state
+        for all devices, which must be equal on them; other results come stacked in the order of the devices.
+      local: those of `state` of which each device has a value of its own, such as BatchNorm's statistics:
+        with a dimension 0 of as many as there are devices.
 
     Returns:
       The step: called, it returns what the function returns, states as `epl.Array`, all else as `jax.Array`.
@@ -326,10 +339,11 @@ def parallelize(
     Raises:
       ArgumentError: for parameters that the function does not have or that have two roles.
       ConfigError: for bad devices or settings.
+      StateError: at a call, for a state of a step of one device that depends on the device.
     """
     if function is None:
         options: dict[str, Any] = {"devices": devices, "config": config, "donate": donate, "name": name}
-        options |= {"pad_batch": pad_batch, "debug": debug}
+        options |= {"pad_batch": pad_batch, "debug": debug, "per_device": per_device, "local": local}
         return functools.partial(
             parallelize, state=state, batch=batch, static_argnames=static_argnames, **options
         )
@@ -338,14 +352,31 @@ def parallelize(
             raise ArgumentError(f"{option} must be True or False, found {value!r}")
     if name is not None and not isinstance(name, str):
         raise ArgumentError(f"name must be a string, found {name!r}")
-    kind = MaskedSignature if pad_batch else Signature
-    signature = kind(function, state, batch, static_argnames)
+    signature = _signature(function, state, batch, static_argnames, pad_batch, per_device, local)
     signature.name = re.sub(r"\W", "_", name or signature.name)
     own_devices = None if devices is None else parse_devices(devices)
     if own_devices is not None:
         group.join(own_devices)
     own_config = None if config is None else as_config(config)
     return Parallelized(function, signature, own_devices, own_config, donate, debug)
+
+
+def _signature(
+    function: Callable[..., Any],
+    state: Parameters,
+    batch: Batch,
+    static: str | Sequence[str],
+    pads: bool,
+    axis: str | None,
+    local: Parameters,
+) -> Signature:
+    if axis is not None and pads:
+        raise ArgumentError("pad_batch is for steps of the whole batch, found per_device, too")
+    if axis is not None:
+        return PerDeviceSignature(function, state, batch, static, axis, local)
+    if as_sequence(local, "local"):
+        raise ArgumentError(f"local is for steps of one device, found {local!r} without per_device")
+    return (MaskedSignature if pads else Signature)(function, state, batch, static)
 
 
 def definition(function: Callable[..., Any]) -> Place:

@@ -15,6 +15,7 @@ import numpy as np
 
 from epl.adapters import nnx
 from epl.adapters.jax import trace as adapter
+from epl.environment import Settings
 from epl.errors import ArgumentError, StateError, UnsupportedError
 from epl.parameters import ParameterNames, Parameters, as_sequence
 from epl.statics import StaticValue
@@ -99,6 +100,10 @@ class Signature:
                 f'parameter "{twice}" of {self.name} is named twice in state, batch and static_argnames'
             )
 
+    def on(self, chosen: Settings) -> Signature:  # noqa: ARG002  (a step of one device asks)
+        """The same for a step on the devices that are chosen."""
+        return self
+
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Spec, list[Any]]:
         """Matches a call's arguments with the parameters: what they are, and their leaves.
 
@@ -182,6 +187,12 @@ class Signature:
         out = self.function(*rebuilt.args, **rebuilt.kwargs)
         return nnx.updated(self.name, splits, objects, out, self.state) if objects else out
 
+    def _states(self, spec: Spec) -> tuple[list[str], list[str]]:
+        """The states that are updated in place, and those that the step returns."""
+        trees = spec.by_parameter(spec.leaves)
+        in_place = [name for name in self.state if isinstance(trees[name], nnx.Split)]
+        return in_place, [name for name in self.state if name not in in_place]
+
     def returned(self, values: Mapping[str, Any], result: Any) -> Any:
         """What a call returns, from what the step gives; the caller's objects of flax.nnx are updated."""
         return nnx.written(values, self.state, result) if type(result) is nnx.InPlace else result
@@ -194,8 +205,7 @@ class Signature:
         """
         trees = spec.by_parameter(spec.leaves)
         updates, out = out if isinstance(out, nnx.InPlace) else ((), out)
-        in_place = {name: trees[name] for name in self.state if isinstance(trees[name], nnx.Split)}
-        states = {name: trees[name] for name in self.state if name not in in_place}
+        in_place, states = ({name: trees[name] for name in names} for names in self._states(spec))
         lone = len(states) == 1 and jax.tree.structure(out) == jax.tree.structure(*states.values())
         parts = [out] if lone else list(out) if isinstance(out, (tuple, list)) else [out]
         if len(parts) < len(states):

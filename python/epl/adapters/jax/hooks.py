@@ -223,6 +223,11 @@ def plain_format(show: Callable[..., Any]) -> tuple[str, tuple[str, ...]] | None
     return params["fmt"], ("",) * len(args) + tuple(kwargs)
 
 
+def is_mapped(value: Any) -> bool:
+    """Whether a value of a function that `jax.vmap` traces has the dimension over which it is mapped."""
+    return isinstance(value, batching.BatchTracer) and value.batch_dim is not None
+
+
 def place(equation: Any) -> Place | None:
     """The user's innermost line of an equation of a jaxpr."""
     frame = source_info_util.user_frame(equation.source_info.traceback)

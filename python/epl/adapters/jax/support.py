@@ -84,7 +84,7 @@ REFUSED: tuple[Refused, ...] = (
             *("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "collective_permute"),
             *("collective_broadcast", "partition_id", "replica_id", "cross-replica-sum"),
         ),
-        "remove it: the step is global",
+        "remove it: the step is global; or name its axis in per_device=, if the step is what one device does",
     ),
     Refused(
         "code for each device",
