@@ -105,8 +105,9 @@ class Checkpoints:
         `epl.Array`s are written from where they are, each process its part; the next step copies what is
         being saved instead of writing in place, and the memory of that copy is kept for the next save. What
         else is in the tree (arrays of JAX and NumPy, numbers) is copied now and written by process 0. Waits
-        for the save before, if it still runs, and for no other process. A program that uses orbax itself,
-        too, calls `wait` before it does.
+        for the save before, if it still runs, and for no other process. The end of the program waits for it;
+        but where one of several processes fails meanwhile it is lost, and the one before is the last. A
+        program that uses orbax itself, too, calls `wait` before it does.
 
         Args:
           step: the number, above that of all before.
