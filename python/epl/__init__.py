@@ -1,6 +1,6 @@
 """EPL parallelizes a training step that is written for one device by a few `with` lines."""
 
-from epl import torch, versions
+from epl import paddle, torch, versions
 from epl.adapters.orbax import teach_orbax
 from epl.array import Array
 from epl.bounds import bounded_while
@@ -94,6 +94,7 @@ __all__ = [
     "load_safetensors",
     "local_files",
     "local_slice",
+    "paddle",
     "parallelize",
     "per_micro_batch",
     "prefetch",

@@ -8,7 +8,9 @@ import sys
 import sysconfig
 import traceback
 import types
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from epl.errors import Place
 
@@ -32,6 +34,21 @@ def raising_place(error: BaseException) -> Place | None:
     frames = traceback.extract_tb(error.__traceback__)
     lines = (Place(frame.filename, frame.lineno or 0) for frame in reversed(frames))
     return next((place for place in lines if not is_library(place.file)), None)
+
+
+def standing_at(place: Place | None, action: Callable[[], Any], function: str = "<module>") -> Any:
+    """Calls an action so that its caller seems to stand in a line, for JAX, which records such lines."""
+    return action() if place is None else _caller(place, function)(action)
+
+
+@functools.cache
+def _caller(place: Place, name: str) -> Callable[[Callable[[], Any]], Any]:
+    """A function whose code says that it stands there."""
+    call = lambda action: action()  # noqa: E731
+    code = call.__code__.replace(
+        co_filename=place.file, co_firstlineno=place.line, co_name=name, co_qualname=name
+    )
+    return types.FunctionType(code, {})
 
 
 def calling_place() -> Place | None:

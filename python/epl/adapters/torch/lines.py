@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from epl.adapters.torch import hooks
 from epl.errors import Place
-from epl.places import is_library
+from epl.places import is_library, standing_at
 
 FRAMES = "epl.frames"
 _MOST = 3  # of a model's own frames; the user's innermost one comes with them
@@ -60,14 +60,6 @@ def place(node: Any) -> Place | None:
 
 def at(node: Any, action: Callable[[], Any]) -> Any:
     """Calls an action so that its caller seems to stand in the lines of a node."""
-    for frame in hooks.marks(node).get(FRAMES, ()):
-        action = functools.partial(_caller(frame), action)
+    for file, line, name in hooks.marks(node).get(FRAMES, ()):
+        action = functools.partial(standing_at, Place(file, line), action, name)
     return action()
-
-
-@functools.cache
-def _caller(frame: Frame) -> Callable[[Callable[[], Any]], Any]:
-    call = lambda action: action()  # noqa: E731
-    file, line, name = frame
-    code = call.__code__.replace(co_filename=file, co_firstlineno=line, co_name=name, co_qualname=name)
-    return types.FunctionType(code, {})

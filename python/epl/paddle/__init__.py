@@ -1,0 +1,12 @@
+"""`epl.paddle`: static programs of Paddle as functions of JAX, without Paddle.
+
+    model = epl.paddle.load("model")  # model.pdmodel, as static.save_inference_model writes it
+    parameters = model.read_parameters("model.pdiparams")
+    infer = epl.parallelize(lambda parameters, x: model(parameters, {"x": x}), batch="x")
+
+Needs protobuf: the extra `epl[paddle]`.
+"""
+
+from epl.paddle.program import Op, Program, Variable, load
+
+__all__ = ["Op", "Program", "Variable", "load"]

@@ -1,0 +1,71 @@
+"""Values that are made of nothing: arrays of NumPy, which ops that need numbers can read in a trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from epl.errors import UnsupportedError
+from epl.paddle import dtypes
+from epl.paddle.operators.table import Attributes, Inputs, Outputs, operator, out
+
+
+@operator("fill_constant")
+def fill_constant(_: Inputs, attributes: Attributes) -> Outputs:
+    """One number everywhere, which other ops may know; as a text, if it has more digits than a float."""
+    return out(np.full(attributes["shape"], _number(attributes), dtypes.computed(attributes["dtype"])))
+
+
+@operator("fill_constant_batch_size_like")
+def fill_like_batch(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """The same, in as many rows as another tensor has."""
+    shape = list(attributes["shape"])
+    rows = inputs.one("Input").shape[attributes.get("input_dim_idx", 0)]
+    shape[attributes.get("output_dim_idx", 0)] = rows
+    return out(jnp.full(shape, _number(attributes), dtypes.computed(attributes["dtype"])))
+
+
+@operator("fill_any_like")
+def fill_like(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """The same, in the shape of another tensor."""
+    x, number = inputs.one("X"), attributes.get("dtype", -1)
+    return out(jnp.full(x.shape, attributes["value"], x.dtype if number == -1 else dtypes.computed(number)))
+
+
+@operator("fill_zeros_like")
+def zeros_like(inputs: Inputs, _: Attributes) -> Outputs:
+    """Zeros in the shape of another tensor."""
+    return out(jnp.zeros_like(inputs.one("X")))
+
+
+@operator("assign_value")
+def assign_value(_: Inputs, attributes: Attributes) -> Outputs:
+    """Numbers that the program has."""
+    names = ("fp32_values", "int32_values", "int64_values", "bool_values", "values")
+    values = next((attributes[name] for name in names if attributes.get(name)), ())
+    dtype = dtypes.computed(attributes["dtype"])
+    return out(np.asarray(values, dtype).reshape(attributes["shape"]))
+
+
+@operator("range")
+def range_(inputs: Inputs, _: Attributes) -> Outputs:
+    """Numbers at one distance, of ends that the program knows.
+
+    Raises:
+      UnsupportedError: for ends that are computed.
+    """
+    ends = [inputs.one(name) for name in ("Start", "End", "Step")]
+    if any(isinstance(each, jax.core.Tracer) for each in ends):
+        raise UnsupportedError('"range" of ends that are computed is not supported')
+    begin, end, step = (np.asarray(each).item() for each in ends)
+    return out(np.arange(begin, end, step, dtype=ends[0].dtype))
+
+
+def _number(attributes: Attributes) -> Any:
+    text = attributes.get("str_value", "")
+    if not text:
+        return attributes["value"]
+    return float(text) if any(each in text for each in ".einf") else int(text)

@@ -1,0 +1,77 @@
+"""Losses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from epl.paddle.operators.table import Attributes, Inputs, Outputs, operator, out
+
+
+def _is_label(x: Any, label: Any, axis: int) -> Any:
+    """Where along a dimension the labels are."""
+    dim = axis % x.ndim
+    numbers = label if label.ndim == x.ndim else jnp.expand_dims(label, dim)
+    return numbers == lax.broadcasted_iota(label.dtype, x.shape, dim)
+
+
+@operator("softmax_with_cross_entropy")
+def softmax_with_cross_entropy(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """The cross entropy of softmax with labels, numbers or weights; none where the label is to be ignored."""
+    x, label, axis = inputs.one("Logits"), inputs.one("Label"), attributes.get("axis", -1)
+    logarithm = jax.nn.log_softmax(x, axis) if attributes.get("use_softmax", True) else jnp.log(x)
+    if attributes.get("soft_label"):
+        loss = -jnp.sum(label * logarithm, axis, keepdims=True)
+    else:
+        found = _is_label(x, label, axis) & (label != attributes.get("ignore_index", -100)).reshape(
+            label.shape if label.ndim == x.ndim else jnp.expand_dims(label, axis % x.ndim).shape
+        )
+        loss = -jnp.sum(jnp.where(found, logarithm, 0), axis, keepdims=True)
+    return {"Softmax": [jnp.exp(logarithm)], "Loss": [loss]}
+
+
+@operator("cross_entropy", "cross_entropy2")
+def cross_entropy(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """The cross entropy of probabilities, along the last dimension."""
+    x, label = inputs.one("X"), inputs.one("Label")
+    if attributes.get("soft_label"):
+        return {"Y": [-jnp.sum(label * jnp.log(x), -1, keepdims=True)]}
+    right = jnp.sum(jnp.where(_is_label(x, label, -1), x, 0), -1, keepdims=True)
+    return {"Y": [-jnp.log(right)], "MatchX": [right]}
+
+
+@operator("sigmoid_cross_entropy_with_logits")
+def sigmoid_cross_entropy(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """The cross entropy of sigmoid with labels from 0 to 1; none where the label is to be ignored."""
+    x, label = inputs.one("X"), inputs.one("Label")
+    loss = jnp.maximum(x, 0) - x * label + jnp.log1p(jnp.exp(-jnp.abs(x)))
+    counts = label != attributes.get("ignore_index", -100)
+    loss = jnp.where(counts, loss, 0)
+    return out(loss / jnp.maximum(jnp.sum(counts), 1) if attributes.get("normalize") else loss)
+
+
+@operator("bce_loss")
+def bce_loss(inputs: Inputs, _: Attributes) -> Outputs:
+    """The cross entropy of probabilities with labels from 0 to 1."""
+    x, label = inputs.one("X"), inputs.one("Label")
+    right, wrong = (jnp.maximum(jnp.log(each), -100) for each in (x, 1 - x))
+    return out(-(label * right + (1 - label) * wrong))
+
+
+@operator("log_loss")
+def log_loss(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """The same of Fluid, with a number that keeps logarithms finite."""
+    x, label, least = inputs.one("Predicted"), inputs.one("Labels"), attributes["epsilon"]
+    return {"Loss": [-label * jnp.log(x + least) - (1 - label) * jnp.log(1 - x + least)]}
+
+
+@operator("huber_loss")
+def huber_loss(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """Squares of small differences, and a line for large ones."""
+    rest, delta = inputs.one("Y") - inputs.one("X"), attributes["delta"]
+    size = jnp.abs(rest)
+    loss = jnp.where(size <= delta, 0.5 * rest * rest, delta * (size - 0.5 * delta))
+    return {"Out": [loss], "Residual": [rest]}
