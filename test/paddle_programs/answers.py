@@ -262,12 +262,11 @@ def random_input(random, shape):
     return random.normal(size=shape).astype("float32")
 
 
-def set_lines(file):
-    """Each op stands in the line of step.py that its number is: paths of a machine are nobody's matter."""
-    program = static.deserialize_program(file.read_bytes())
+def with_lines(program):
+    """Its bytes; each op stands in the line of step.py that its number is, wherever it is made."""
     for number, op in enumerate(program.global_block().ops, 1):
         op.desc._set_attr("op_callstack", [f'  File "step.py", line {number}, in <module>', "    op()"])
-    file.write_bytes(program.desc.serialize_to_string())
+    return program.desc.serialize_to_string()
 
 
 def write(name, folder):
@@ -287,7 +286,8 @@ def write(name, folder):
         static.save_inference_model(str(folder / name), variables, results, executor, program=main)
         loaded, _, fetches = static.load_inference_model(str(folder / name), executor)
         found = executor.run(loaded, feed=inputs, fetch_list=fetches)
-    set_lines(folder / f"{name}.pdmodel")
+    file = folder / f"{name}.pdmodel"
+    file.write_bytes(with_lines(static.deserialize_program(file.read_bytes())))
     arrays = {f"result{i}": np.asarray(each) for i, each in enumerate(found)}
     np.savez_compressed(folder / f"{name}.npz", **inputs, **arrays)
 

@@ -1,4 +1,4 @@
-"""Programs that Paddle has saved give what Paddle has made of them (test/paddle_programs/answers.py)."""
+"""Programs of Paddle give what Paddle has made of them (test/paddle_programs: answers.py, train.py)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ import pytest
 import epl
 import epl.paddle
 from epl.errors import Place
-from epl.paddle import parameters, schema
+from epl.paddle import operators, parameters, schema
 from epl.paddle.operators import TABLE
+from epl.paddle.operators.gradients import TABLE_OF_GRADIENTS
 
-ANSWERS = Path(__file__).parents[1] / "paddle_programs" / "answers"
+FOLDER = Path(__file__).parents[1] / "paddle_programs"
+ANSWERS, TRAINING = FOLDER / "answers", FOLDER / "training"
 NAMES = sorted(path.stem for path in ANSWERS.glob("*.pdmodel"))
+TRAINED = sorted(path.stem for path in TRAINING.glob("*.program"))
 
 
 def read(name: str) -> tuple[Any, dict[str, Any], dict[str, Any], list[Any]]:
@@ -39,7 +42,10 @@ def check(found: Any, expected: Any) -> None:
 
 
 def test_there_is_an_answer_for_each_op() -> None:
-    assert {op.kind for name in NAMES for op in epl.paddle.load(ANSWERS / name).ops} == set(TABLE)
+    files = [*ANSWERS.glob("*.pdmodel"), *TRAINING.glob("*.program"), *TRAINING.glob("*.startup")]
+    kinds = {op.kind for file in files for op in epl.paddle.load(file).ops}
+    assert set(TABLE) - kinds == {"truncated_gaussian_random"}
+    assert {f"{kind}_grad" for kind in TABLE_OF_GRADIENTS} - kinds == {"dropout_grad"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -230,3 +236,101 @@ def test_gradients_go_through_a_program() -> None:
 
     gradient = jax.grad(loss)(given)
     assert float(jnp.abs(gradient["fc_2.w_0"]).max()) > 0
+
+
+def trained(name: str) -> tuple[Any, str, list[dict[str, Any]], dict[str, Any]]:
+    """A program that trains, its loss, its batches, and other arrays."""
+    with np.load(TRAINING / f"{name}.npz") as arrays:
+        found = dict(arrays)
+    batches: list[dict[str, Any]] = []
+    for key, value in found.items():
+        if key.startswith("feed"):
+            step, _, variable = key.removeprefix("feed").partition(":")
+            if int(step) == len(batches):
+                batches.append({})
+            batches[int(step)][variable] = value
+    return epl.paddle.load(TRAINING / f"{name}.program"), str(found["loss"]), batches, found
+
+
+def begin(program: Any, found: dict[str, Any]) -> dict[str, Any]:
+    return {name: found[f"before:{name}"] for name in program.parameters}
+
+
+def check_training(step: Any, name: str) -> None:
+    """Losses, and what has changed of persistable variables; kernels add up in other orders."""
+    program, _, batches, found = trained(name)
+    state, losses = begin(program, found), []
+    for batch in batches:
+        state, (loss,) = step(state, batch)
+        losses.append(np.asarray(loss).reshape(()))
+    np.testing.assert_allclose(losses, found["losses"].reshape(-1), rtol=1e-5)
+    changed = {key.removeprefix("after:"): value for key, value in found.items() if key.startswith("after:")}
+    assert set(changed) <= set(program.updated)
+    for key, value in changed.items():
+        np.testing.assert_allclose(np.reshape(state[key], value.shape), value, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_program_trains_as_in_paddle(name: str) -> None:
+    program, loss, *_ = trained(name)
+    check_training(jax.jit(lambda state, feed: program.run(state, feed, [loss])), name)
+
+
+@pytest.mark.parametrize(
+    ("name", "devices"), [("classifier", 4), ("images", 2), ("recommender", 4), ("attention", 2)]
+)
+def test_it_trains_on_several_devices(name: str, devices: int) -> None:
+    """The loss is that of the whole batch, statistics of BatchNorm too."""
+    program, loss, *_ = trained(name)
+
+    @epl.parallelize(state="state", batch="feed", devices=devices, name=name)
+    def step(state: Any, feed: Any) -> Any:
+        return program.run(state, feed, [loss])
+
+    check_training(step, name)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_startup_program_begins_a_training(name: str) -> None:
+    program, loss, batches, _ = trained(name)
+    startup = epl.paddle.load(TRAINING / f"{name}.startup")
+    state, _ = startup.run({}, {}, (), key=jax.random.key(0))
+    own = {key: state[key] for key in program.parameters}
+    _, (first,) = program.run(own, batches[0], [loss])
+    assert np.isfinite(first).all()
+    with pytest.raises(
+        epl.ArgumentError, match=r'" \(step.py:\d+\) draws random numbers, but the program was given'
+    ):
+        startup.run({}, {}, ())
+
+
+def draw(kind: str, attributes: dict[str, Any], inputs: dict[str, Any] | None = None) -> Any:
+    given = {name: [value] for name, value in (inputs or {}).items()}
+    return TABLE[kind](operators.Inputs(given, lambda: jax.random.key(1)), attributes)
+
+
+def test_random_ops_have_the_distribution() -> None:
+    shape = {"shape": (200, 100), "dtype": 5}
+    (uniform,) = draw("uniform_random", shape | {"min": -2.0, "max": 1.0})["Out"]
+    assert -2 <= float(uniform.min()) < -1.99
+    assert 0.99 < float(uniform.max()) <= 1
+    (normal,) = draw("gaussian_random", shape | {"mean": 1.0, "std": 2.0})["Out"]
+    assert abs(float(normal.mean()) - 1) < 0.1
+    assert abs(float(normal.std()) - 2) < 0.1
+    (cut,) = draw("truncated_gaussian_random", shape | {"mean": 1.0, "std": 2.0})["Out"]
+    assert float(cut.min()) >= -3
+    assert float(cut.max()) <= 5
+
+
+@pytest.mark.parametrize(("mode", "kept"), [("upscale_in_train", 2.0), ("downgrade_in_infer", 1.5)])
+def test_dropout_and_its_gradient(mode: str, kept: float) -> None:
+    attributes = {"dropout_prob": 0.25, "dropout_implementation": mode}
+    x = np.full((100, 100), 1.5, np.float32)
+    made = draw("dropout", attributes, {"X": x})
+    assert abs(float(np.mean(made["Mask"][0])) - 0.75) < 0.02
+    assert set(np.unique(made["Out"][0])) == {0.0, np.float32(kept)}
+    given = {"Mask": made["Mask"], "Out@GRAD": [jnp.asarray(x)]}
+    gradient = operators.find("dropout_grad")
+    assert gradient is not None
+    (found,) = gradient(operators.Inputs(given, lambda: None), attributes)["X@GRAD"]
+    assert np.array_equal(found, made["Out"][0])

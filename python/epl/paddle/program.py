@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,8 @@ class Program:
     """A program: a function of its parameters and of what it is fed.
 
     feeds, fetches: the names of what is fed and returned. parameters: the persistable variables that are read
-    before they are written, by name.
+    before they are written, by name. updated: those that ops write, in a program that trains, or that begins
+    one.
     """
 
     def __init__(self, content: bytes, where: str) -> None:
@@ -106,12 +107,14 @@ class Program:
                 columns[op.kind][op.attributes["col"]] = names[0]
         unwritten = self._read_first()
         self.parameters = {name: self.variables[name] for name in unwritten if self._is_persistable(name)}
+        written = dict.fromkeys(name for op in self.ops for names in op.outputs.values() for name in names)
+        self.updated = tuple(name for name in written if self._is_persistable(name))
         fed = [name for name in unwritten if not self._is_persistable(name)]
         self.feeds = tuple(name for _, name in sorted(columns["feed"].items())) or tuple(fed)
         self.fetches = tuple(name for _, name in sorted(columns["fetch"].items()))
 
     def _check_table(self, where: str) -> None:
-        missing = [op for op in self.ops if op.kind not in operators.TABLE]
+        missing = [op for op in self.ops if operators.find(op.kind) is None]
         if missing:
             raise UnsupportedError(
                 f"{where} has ops that are not supported yet: {', '.join(dict.fromkeys(map(str, missing)))}"
@@ -145,25 +148,47 @@ class Program:
         return found
 
     def __call__(
-        self, parameters: Mapping[str, Any], feed: Mapping[str, Any], fetches: Sequence[str] | None = None
+        self,
+        parameters: Mapping[str, Any],
+        feed: Mapping[str, Any],
+        fetches: Sequence[str] | None = None,
+        *,
+        key: Any = None,
     ) -> list[Any]:
         """What the program makes, as Paddle's executor does: every op runs, be its result fetched or not.
 
         Args:
           parameters, feed: arrays by name; integers of 64 bits have to fit 32 unless `jax_enable_x64` is set.
           fetches: names of variables; default those that the program was saved with.
+          key: a key of `jax.random`, for a program that draws.
 
         Raises:
           ArgumentError: for names that are missing or too many, and for other shapes and dtypes.
+        """
+        return self.run(parameters, feed, fetches, key=key)[1]
+
+    def run(
+        self,
+        parameters: Mapping[str, Any],
+        feed: Mapping[str, Any],
+        fetches: Sequence[str] | None = None,
+        *,
+        key: Any = None,
+    ) -> tuple[dict[str, Any], list[Any]]:
+        """The persistable variables after a run, those of `parameters` and `updated`, and what is fetched.
+
+        Arguments and errors as of a call. Of a startup program `parameters` and `feed` are empty.
         """
         values = {
             **self._given("parameters", parameters, self.parameters),
             **self._given("feed", feed, {name: self.variables[name] for name in self.feeds}),
         }
         wanted = self.fetches if fetches is None else tuple(fetches)
-        for op in self.ops:
-            standing_at(op.place, functools.partial(self._run, op, values))
-        return [self._fetched(name, values) for name in wanted]
+        for number, op in enumerate(self.ops):
+            own_key = functools.partial(_own_key, op, key, number)
+            standing_at(op.place, functools.partial(_run, op, values, own_key))
+        after = {name: values[name] for name in (*self.parameters, *self.updated)}
+        return after, [self._fetched(name, values) for name in wanted]
 
     @staticmethod
     def _given(what: str, given: Mapping[str, Any], expected: Mapping[str, Variable]) -> dict[str, Any]:
@@ -176,21 +201,30 @@ class Program:
             _check_range(f'"{name}" in {what}', given[name])
         return {name: jnp.asarray(given[name]) for name in expected}
 
-    @staticmethod
-    def _run(op: Op, values: dict[str, Any]) -> None:
-        for name in (name for names in op.inputs.values() for name in names):
-            if name not in values:
-                raise UnsupportedError(f'{op} reads "{name}", which is an output that EPL does not make')
-        inputs = operators.Inputs({key: [values[name] for name in names] for key, names in op.inputs.items()})
-        with jax.named_scope(op.kind):
-            made = operators.TABLE[op.kind](inputs, op.attributes)
-        for key, names in op.outputs.items():
-            values.update(zip(names, made.get(key, ()), strict=False))
-
     def _fetched(self, name: str, values: Mapping[str, Any]) -> Any:
         if name not in values:
             raise ArgumentError(f'no variable "{name}" to fetch{did_you_mean(name, list(values))}')
         return values[name]
+
+
+def _run(op: Op, values: dict[str, Any], key: Callable[[], Any]) -> None:
+    """Computes the outputs of an op."""
+    for name in (name for names in op.inputs.values() for name in names):
+        if name not in values:
+            raise UnsupportedError(f'{op} reads "{name}", which is an output that EPL does not make')
+    given = {name: [values[each] for each in names] for name, names in op.inputs.items()}
+    function = operators.find(op.kind)
+    assert function is not None, "the program was read"
+    with jax.named_scope(op.kind):
+        made = function(operators.Inputs(given, key), op.attributes)
+    for name, names in op.outputs.items():
+        values.update(zip(names, made.get(name, ()), strict=False))
+
+
+def _own_key(op: Op, key: Any, number: int) -> Any:
+    if key is None:
+        raise ArgumentError(f"{op} draws random numbers, but the program was given no key")
+    return jax.random.fold_in(key, number)
 
 
 def load(source: PathLike | bytes | Any) -> Program:

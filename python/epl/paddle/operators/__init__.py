@@ -4,18 +4,25 @@ A function takes the inputs by the names that the op has for them, and the attri
 likewise. Meanings are those of Paddle 2.6's kernels.
 """
 
+from __future__ import annotations
+
+import functools
+
 from epl.paddle.operators import (
     constants,
     convolutions,
     elementwise,
+    gradients,
     indices,
     losses,
     normalizations,
+    optimizers,
     products,
+    random,
     reductions,
     shapes,
 )
-from epl.paddle.operators.table import TABLE, Inputs
+from epl.paddle.operators.table import TABLE, Inputs, Operator
 
 __all__ = [
     "TABLE",
@@ -23,10 +30,26 @@ __all__ = [
     "constants",
     "convolutions",
     "elementwise",
+    "find",
+    "gradients",
     "indices",
     "losses",
     "normalizations",
+    "optimizers",
     "products",
+    "random",
     "reductions",
     "shapes",
 ]
+
+_GRADIENT = "_grad"
+
+
+def find(kind: str) -> Operator | None:
+    """The function of an op, or of the gradient of one; None if it is not in the table."""
+    if kind in TABLE:
+        return TABLE[kind]
+    of = kind.removesuffix(_GRADIENT)
+    if of == kind or of not in TABLE:
+        return None
+    return gradients.TABLE_OF_GRADIENTS.get(of) or functools.partial(gradients.vjp, of)

@@ -16,7 +16,7 @@ from epl.paddle.operators.table import TABLE, Attributes, Inputs, Operator, Outp
 @operator("lookup_table")
 def lookup(inputs: Inputs, attributes: Attributes) -> Outputs:
     """Rows of a table, by numbers in a last dimension of one element."""
-    return lookup_v2(Inputs({**inputs, "Ids": [inputs.one("Ids").squeeze(-1)]}), attributes)
+    return lookup_v2(inputs.with_values({**inputs, "Ids": [inputs.one("Ids").squeeze(-1)]}), attributes)
 
 
 @operator("lookup_table_v2")

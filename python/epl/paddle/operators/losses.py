@@ -11,7 +11,7 @@ from jax import lax
 from epl.paddle.operators.table import Attributes, Inputs, Outputs, operator, out
 
 
-def _is_label(x: Any, label: Any, axis: int) -> Any:
+def is_label(x: Any, label: Any, axis: int) -> Any:
     """Where along a dimension the labels are."""
     dim = axis % x.ndim
     numbers = label if label.ndim == x.ndim else jnp.expand_dims(label, dim)
@@ -26,7 +26,7 @@ def softmax_with_cross_entropy(inputs: Inputs, attributes: Attributes) -> Output
     if attributes.get("soft_label"):
         loss = -jnp.sum(label * logarithm, axis, keepdims=True)
     else:
-        found = _is_label(x, label, axis) & (label != attributes.get("ignore_index", -100)).reshape(
+        found = is_label(x, label, axis) & (label != attributes.get("ignore_index", -100)).reshape(
             label.shape if label.ndim == x.ndim else jnp.expand_dims(label, axis % x.ndim).shape
         )
         loss = -jnp.sum(jnp.where(found, logarithm, 0), axis, keepdims=True)
@@ -39,7 +39,7 @@ def cross_entropy(inputs: Inputs, attributes: Attributes) -> Outputs:
     x, label = inputs.one("X"), inputs.one("Label")
     if attributes.get("soft_label"):
         return {"Y": [-jnp.sum(label * jnp.log(x), -1, keepdims=True)]}
-    right = jnp.sum(jnp.where(_is_label(x, label, -1), x, 0), -1, keepdims=True)
+    right = jnp.sum(jnp.where(is_label(x, label, -1), x, 0), -1, keepdims=True)
     return {"Y": [-jnp.log(right)], "MatchX": [right]}
 
 

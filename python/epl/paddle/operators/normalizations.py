@@ -1,4 +1,4 @@
-"""Normalizations, softmax, dropout."""
+"""Normalizations, softmax."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from epl.errors import UnsupportedError
 from epl.paddle.operators.table import Attributes, Inputs, Outputs, operator, out
 
 
@@ -35,6 +34,7 @@ def batch_norm(inputs: Inputs, attributes: Attributes) -> Outputs:
         "VarianceOut": [moving[1]],
         "SavedMean": [mean],
         "SavedVariance": [inverse],
+        "ReserveSpace": [jnp.zeros(0, x.dtype)],
     }
 
 
@@ -67,18 +67,3 @@ def softmax(inputs: Inputs, attributes: Attributes) -> Outputs:
 def log_softmax(inputs: Inputs, attributes: Attributes) -> Outputs:
     """The logarithm of softmax along a dimension."""
     return out(jax.nn.log_softmax(inputs.one("X"), attributes.get("axis", -1)))
-
-
-@operator("dropout")
-def dropout(inputs: Inputs, attributes: Attributes) -> Outputs:
-    """Without training: the value, or what it is on average, by how the training scales it.
-
-    Raises:
-      UnsupportedError: in a program that trains.
-    """
-    x, probability = inputs.one("X"), attributes["dropout_prob"]
-    if not attributes.get("is_test"):
-        raise UnsupportedError('"dropout" that trains is not supported yet')
-    if attributes.get("dropout_implementation") == "upscale_in_train":
-        return out(x)
-    return out(x * (1 - probability))

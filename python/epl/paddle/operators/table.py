@@ -10,7 +10,16 @@ Outputs = dict[str, list[Any]]
 
 
 class Inputs(dict[str, list[Any]]):
-    """The values of an op's inputs, by the names that the op has for them."""
+    """The values of an op's inputs, by the names that the op has for them, and a key of its own."""
+
+    def __init__(self, values: Mapping[str, list[Any]], key: Callable[[], Any]) -> None:
+        super().__init__(values)
+        self.key = key
+        """Gives the op's key. Raises ArgumentError where the program was given none."""
+
+    def with_values(self, values: Mapping[str, list[Any]]) -> Inputs:
+        """Others of the same op."""
+        return Inputs(values, self.key)
 
     def one(self, name: str) -> Any:
         """The only value of an input."""

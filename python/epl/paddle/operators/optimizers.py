@@ -1,0 +1,134 @@
+"""Updates of parameters, from dense gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from epl.paddle.operators.table import Attributes, Inputs, Outputs, operator
+
+
+def _rate(inputs: Inputs) -> Any:
+    return inputs.one("LearningRate").reshape(())
+
+
+@operator("sgd")
+def sgd(inputs: Inputs, _: Attributes) -> Outputs:
+    """A step against the gradient."""
+    return {"ParamOut": [inputs.one("Param") - _rate(inputs) * inputs.one("Grad")]}
+
+
+@operator("momentum")
+def momentum(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """With a velocity, or a step ahead by Nesterov."""
+    parameter, gradient = inputs.one("Param"), inputs.one("Grad") * attributes.get("rescale_grad", 1.0)
+    if attributes.get("regularization_method") == "l2_decay":
+        gradient = gradient + attributes["regularization_coeff"] * parameter
+    velocity = attributes["mu"] * inputs.one("Velocity") + gradient
+    step = gradient + attributes["mu"] * velocity if attributes.get("use_nesterov") else velocity
+    return {"ParamOut": [parameter - _rate(inputs) * step], "VelocityOut": [velocity]}
+
+
+def _moments(inputs: Inputs, attributes: Attributes) -> tuple[Any, Any]:
+    gradient, first, second = (inputs.one(name) for name in ("Grad", "Moment1", "Moment2"))
+    beta, other = attributes["beta1"], attributes["beta2"]
+    return beta * first + (1 - beta) * gradient, other * second + (1 - other) * gradient * gradient
+
+
+def _adam(parameter: Any, inputs: Inputs, attributes: Attributes) -> Outputs:
+    first, second = _moments(inputs, attributes)
+    power, other = inputs.one("Beta1Pow"), inputs.one("Beta2Pow")
+    rest = jnp.sqrt(1 - other).reshape(())
+    rate = _rate(inputs) * rest / (1 - power).reshape(())
+    return {
+        "ParamOut": [parameter - rate * first / (jnp.sqrt(second) + attributes["epsilon"] * rest)],
+        "Moment1Out": [first],
+        "Moment2Out": [second],
+        "Beta1PowOut": [power * attributes["beta1"]],
+        "Beta2PowOut": [other * attributes["beta2"]],
+    }
+
+
+@operator("adam")
+def adam(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """Adam; its epsilon is that of the moment before it is corrected."""
+    return _adam(inputs.one("Param"), inputs, attributes)
+
+
+@operator("adamw")
+def adamw(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """Adam, of parameters that decay first."""
+    parameter = inputs.one("Param")
+    if attributes.get("with_decay"):
+        rate = _rate(inputs) * attributes.get("lr_ratio", 1.0)
+        parameter = parameter * (1 - rate * attributes["coeff"])
+    return _adam(parameter, inputs, attributes)
+
+
+@operator("adamax")
+def adamax(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """Adam by the largest gradient so far."""
+    gradient, parameter = inputs.one("Grad"), inputs.one("Param")
+    moment = attributes["beta1"] * inputs.one("Moment") + (1 - attributes["beta1"]) * gradient
+    most = jnp.maximum(jnp.abs(gradient), attributes["beta2"] * inputs.one("InfNorm") + attributes["epsilon"])
+    rate = _rate(inputs) / (1 - inputs.one("Beta1Pow")).reshape(())
+    return {"ParamOut": [parameter - rate * moment / most], "MomentOut": [moment], "InfNormOut": [most]}
+
+
+@operator("adagrad")
+def adagrad(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """By the sum of squares of gradients."""
+    gradient = inputs.one("Grad")
+    moment = inputs.one("Moment") + gradient * gradient
+    step = _rate(inputs) * gradient / (jnp.sqrt(moment) + attributes["epsilon"])
+    return {"ParamOut": [inputs.one("Param") - step], "MomentOut": [moment]}
+
+
+@operator("adadelta")
+def adadelta(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """By means of squares of gradients and of steps."""
+    gradient, rho, epsilon = inputs.one("Grad"), attributes["rho"], attributes["epsilon"]
+    squares = rho * inputs.one("AvgSquaredGrad") + (1 - rho) * gradient * gradient
+    steps = inputs.one("AvgSquaredUpdate")
+    step = -jnp.sqrt((steps + epsilon) / (squares + epsilon)) * gradient
+    return {
+        "ParamOut": [inputs.one("Param") + _rate(inputs) * step],
+        "AvgSquaredGradOut": [squares],
+        "AvgSquaredUpdateOut": [rho * steps + (1 - rho) * step * step],
+    }
+
+
+@operator("rmsprop")
+def rmsprop(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """By a mean of squares, or by the variance if it is centered."""
+    gradient, decay = inputs.one("Grad"), attributes["decay"]
+    squares = decay * inputs.one("MeanSquare") + (1 - decay) * gradient * gradient
+    mean = inputs.maybe("MeanGrad")
+    spread = squares
+    if attributes.get("centered"):
+        mean = decay * mean + (1 - decay) * gradient
+        spread = squares - mean * mean
+    moment = attributes["momentum"] * inputs.one("Moment")
+    moment = moment + _rate(inputs) * gradient / jnp.sqrt(spread + attributes["epsilon"])
+    made = {"ParamOut": [inputs.one("Param") - moment], "MeanSquareOut": [squares], "MomentOut": [moment]}
+    return made if mean is None else {**made, "MeanGradOut": [mean]}
+
+
+@operator("lamb")
+def lamb(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """Adam's step, as long as the parameter is."""
+    first, second = _moments(inputs, attributes)
+    parameter, power, other = (inputs.one(name) for name in ("Param", "Beta1Pow", "Beta2Pow"))
+    spread = jnp.sqrt(second / (1 - other).reshape(())) + attributes["epsilon"]
+    step = first / (1 - power).reshape(()) / spread + attributes["weight_decay"] * parameter
+    lengths = jnp.sqrt(jnp.sum(parameter * parameter)), jnp.sqrt(jnp.sum(step * step))
+    known = (lengths[0] > 0) & (lengths[1] > 0)
+    trust = jnp.where(known, lengths[0] / jnp.where(known, lengths[1], 1), 1)
+    return {
+        "ParamOut": [parameter - _rate(inputs) * trust * step],
+        "Moment1Out": [first],
+        "Moment2Out": [second],
+        "Beta1PowOut": [power * attributes["beta1"]],
+        "Beta2PowOut": [other * attributes["beta2"]],
+    }
