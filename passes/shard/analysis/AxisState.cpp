@@ -135,6 +135,16 @@ static LogicalResult verifyBatchDims(func::FuncOp function) {
   return success();
 }
 
+static LogicalResult verifyUpdates(func::FuncOp function) {
+  for (unsigned index = 0; index < function.getNumResults(); ++index) {
+    auto updates = function.getResultAttrOfType<IntegerAttr>(index, EplDialect::kUpdatesAttr);
+    if (updates && (updates.getInt() < 0 || updates.getInt() >= function.getNumArguments()))
+      return function.emitError() << "result " << index << " updates argument " << updates.getInt()
+                                  << ", expected one of " << function.getNumArguments();
+  }
+  return success();
+}
+
 FailureOr<SmallVector<func::FuncOp>> mlir::epl::getGlobalFunctions(ModuleOp module) {
   if (failed(verifyLevel(module, Level::global)))
     return failure();
@@ -144,7 +154,8 @@ FailureOr<SmallVector<func::FuncOp>> mlir::epl::getGlobalFunctions(ModuleOp modu
       continue;
     if (!function.getBody().hasOneBlock() || !isa<func::ReturnOp>(function.getBody().front().getTerminator()))
       return function.emitOpError("has control flow, expected one block that returns");
-    if (failed(verifyLoops(function.getBody().front())) || failed(verifyBatchDims(function)))
+    if (failed(verifyLoops(function.getBody().front())) || failed(verifyBatchDims(function)) ||
+        failed(verifyUpdates(function)))
       return failure();
     functions.push_back(function);
   }

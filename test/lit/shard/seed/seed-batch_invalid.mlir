@@ -104,3 +104,11 @@ func.func @both(%x: tensor<6xf32> {epl.role = "batch", epl.batch_dim = 0 : i64, 
   %0 = math.sin %x {epl.work = #epl.work<@body, forward>} : tensor<6xf32>
   return %0 : tensor<6xf32>
 }
+
+// -----
+
+epl.mesh @mesh axes ["data"=2]
+// expected-error@below {{result 0 updates argument 7, expected one of 1}}
+func.func @updates_none(%x: tensor<8xf32>) -> (tensor<8xf32> {epl.updates = 7 : i64}) {
+  return %x : tensor<8xf32>
+}
