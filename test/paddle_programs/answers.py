@@ -292,9 +292,14 @@ def write(name, folder):
     np.savez_compressed(folder / f"{name}.npz", **inputs, **arrays)
 
 
-if __name__ == "__main__":
+def write_all(names, write_one):
+    """Writes programs to the folder that the command line names."""
     paddle.enable_static()
     folder = Path(sys.argv[1])
     folder.mkdir(exist_ok=True)
-    for each in PROGRAMS:
-        write(each, folder)
+    for name in names:
+        write_one(name, folder)
+
+
+if __name__ == "__main__":
+    write_all(PROGRAMS, write)

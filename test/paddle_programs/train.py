@@ -6,12 +6,9 @@
 `test/paddle_programs/training` has what Paddle 2.6.2 wrote.
 """
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import paddle
-from answers import op, random_input, with_lines
+from answers import op, random_input, with_lines, write_all
 from paddle import static
 
 F = paddle.nn.functional
@@ -147,8 +144,4 @@ def write(name, folder):
 
 
 if __name__ == "__main__":
-    paddle.enable_static()
-    folder = Path(sys.argv[1])
-    folder.mkdir(exist_ok=True)
-    for each in PROGRAMS:
-        write(each, folder)
+    write_all(PROGRAMS, write)

@@ -163,7 +163,7 @@ class Group:
     @property
     def fault(self) -> str:
         """Why this process can't go on with the run, though the program may not know; "" if it can."""
-        return next((session.fault for session in list(self._sessions) if session.fault), "")
+        return next(filter(None, (session.fault for session in list(self._sessions))), "")
 
     @property
     def num_moved(self) -> int:

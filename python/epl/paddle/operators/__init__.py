@@ -42,14 +42,10 @@ __all__ = [
     "shapes",
 ]
 
-_GRADIENT = "_grad"
-
 
 def find(kind: str) -> Operator | None:
     """The function of an op, or of the gradient of one; None if it is not in the table."""
-    if kind in TABLE:
-        return TABLE[kind]
-    of = kind.removesuffix(_GRADIENT)
-    if of == kind or of not in TABLE:
-        return None
-    return gradients.TABLE_OF_GRADIENTS.get(of) or functools.partial(gradients.vjp, of)
+    of = kind.removesuffix(gradients.OF)
+    if kind in TABLE or of == kind or of not in TABLE:
+        return TABLE.get(kind)
+    return functools.partial(gradients.vjp, of)

@@ -13,24 +13,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from epl.paddle.operators.losses import is_label
-from epl.paddle.operators.normalizations import batch_norm
+from epl.paddle.operators.losses import aligned, is_label
 from epl.paddle.operators.reductions import dims_of
-from epl.paddle.operators.table import TABLE, Attributes, Inputs, Operator, Outputs
+from epl.paddle.operators.table import TABLE, Attributes, Inputs, Operator, Outputs, operator
 
-GRAD = "@GRAD"
-
-TABLE_OF_GRADIENTS: dict[str, Operator] = {}
-
-
-def gradient(*kinds: str) -> Callable[[Operator], Operator]:
-    """Enters the gradient of ops."""
-
-    def enter(function: Operator) -> Operator:
-        TABLE_OF_GRADIENTS.update(dict.fromkeys(kinds, function))
-        return function
-
-    return enter
+GRAD = "@GRAD"  # behind the name of a value
+OF = "_grad"  # behind the kind of an op
 
 
 def vjp(kind: str, inputs: Inputs, attributes: Attributes) -> Outputs:
@@ -79,7 +67,7 @@ def _from_result(function: Callable[[Any, Any, Attributes], Any]) -> Operator:
     return compute
 
 
-TABLE_OF_GRADIENTS.update({kind: _from_result(function) for kind, function in _FROM_RESULT.items()})
+TABLE.update({f"{kind}{OF}": _from_result(function) for kind, function in _FROM_RESULT.items()})
 
 
 def _of_shape(kind: str) -> Operator:
@@ -93,10 +81,10 @@ def _of_shape(kind: str) -> Operator:
 
 
 _WITH_SHAPE = ("flatten2", "flatten_contiguous_range", "reshape2", "squeeze2", "transpose2", "unsqueeze2")
-TABLE_OF_GRADIENTS.update({kind: _of_shape(kind) for kind in _WITH_SHAPE})
+TABLE.update({f"{kind}{OF}": _of_shape(kind) for kind in _WITH_SHAPE})
 
 
-@gradient("reduce_max", "reduce_min")
+@operator("reduce_max_grad", "reduce_min_grad")
 def extreme_gradient(inputs: Inputs, attributes: Attributes) -> Outputs:
     """To all elements that are the largest, whole."""
     x, found, given = (inputs.one(name) for name in ("X", "Out", "Out@GRAD"))
@@ -117,11 +105,11 @@ def _of_two(is_first: Callable[[Any, Any], Any], kind: str) -> Operator:
     return compute
 
 
-TABLE_OF_GRADIENTS["elementwise_max"] = _of_two(jnp.greater, "elementwise_max")
-TABLE_OF_GRADIENTS["elementwise_min"] = _of_two(jnp.less, "elementwise_min")
+TABLE["elementwise_max_grad"] = _of_two(jnp.greater, "elementwise_max")
+TABLE["elementwise_min_grad"] = _of_two(jnp.less, "elementwise_min")
 
 
-@gradient("dropout")
+@operator("dropout_grad")
 def dropout_gradient(inputs: Inputs, attributes: Attributes) -> Outputs:
     """To what was kept, as it was scaled."""
     given, probability = inputs.one("Out@GRAD"), attributes["dropout_prob"]
@@ -130,7 +118,7 @@ def dropout_gradient(inputs: Inputs, attributes: Attributes) -> Outputs:
     return {"X@GRAD": [jnp.where(inputs.one("Mask") != 0, kept, 0)]}
 
 
-@gradient("huber_loss")
+@operator("huber_loss_grad")
 def huber_gradient(inputs: Inputs, attributes: Attributes) -> Outputs:
     """From the differences, which the op gives."""
     delta = attributes["delta"]
@@ -138,7 +126,7 @@ def huber_gradient(inputs: Inputs, attributes: Attributes) -> Outputs:
     return {"X@GRAD": [-slope], "Y@GRAD": [slope]}
 
 
-@gradient("softmax_with_cross_entropy")
+@operator("softmax_with_cross_entropy_grad")
 def cross_entropy_gradient(inputs: Inputs, attributes: Attributes) -> Outputs:
     """From the softmax, which the op gives; nothing where the label is to be ignored."""
     softmax, given, label = (inputs.one(name) for name in ("Softmax", "Loss@GRAD", "Label"))
@@ -147,28 +135,14 @@ def cross_entropy_gradient(inputs: Inputs, attributes: Attributes) -> Outputs:
         wanted, counts = label, True
     else:
         wanted = is_label(softmax, label, axis).astype(softmax.dtype)
-        numbers = label if label.ndim == softmax.ndim else jnp.expand_dims(label, axis % softmax.ndim)
-        counts = numbers != attributes.get("ignore_index", -100)
+        counts = aligned(softmax, label, axis) != attributes.get("ignore_index", -100)
     slope = softmax - wanted if attributes.get("use_softmax", True) else -wanted / softmax
     return {"Logits@GRAD": [jnp.where(counts, given * slope, 0)]}
 
 
-@gradient("batch_norm")
+@operator("batch_norm_grad")
 def batch_norm_gradient(inputs: Inputs, attributes: Attributes) -> Outputs:
-    """By the statistics of the batch, which are computed again; of moving ones by those that it is given."""
-    scale = inputs.one("Scale")
-    mean, variance = inputs.maybe("MeanOut"), inputs.maybe("VarianceOut")
-
-    def forward(x: Any, scale: Any, bias: Any) -> Any:
-        moving = {
-            "Mean": [jnp.zeros_like(scale) if mean is None else mean],
-            "Variance": [jnp.ones_like(scale) if variance is None else variance],
-        }
-        values = {"X": [x], "Scale": [scale], "Bias": [bias], **moving}
-        return batch_norm(inputs.with_values(values), attributes)["Y"][0]
-
-    _, pull = jax.vjp(forward, inputs.one("X"), scale, inputs.one("Bias"))
-    return {
-        f"{key}{GRAD}": [value]
-        for key, value in zip(("X", "Scale", "Bias"), pull(inputs.one("Y@GRAD")), strict=True)
-    }
+    """By the statistics of the batch, computed again; with moving ones by those that the op has left."""
+    left = {"Mean": "MeanOut", "Variance": "VarianceOut"}
+    moving = {name: inputs.get(found) or inputs[f"Saved{name}"] for name, found in left.items()}
+    return vjp("batch_norm", inputs.with_values({**inputs, **moving}), attributes)

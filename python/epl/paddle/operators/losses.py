@@ -11,11 +11,14 @@ from jax import lax
 from epl.paddle.operators.table import Attributes, Inputs, Outputs, operator, out
 
 
+def aligned(x: Any, label: Any, axis: int) -> Any:
+    """Labels with the dimension that they number, of one element."""
+    return label if label.ndim == x.ndim else jnp.expand_dims(label, axis % x.ndim)
+
+
 def is_label(x: Any, label: Any, axis: int) -> Any:
     """Where along a dimension the labels are."""
-    dim = axis % x.ndim
-    numbers = label if label.ndim == x.ndim else jnp.expand_dims(label, dim)
-    return numbers == lax.broadcasted_iota(label.dtype, x.shape, dim)
+    return aligned(x, label, axis) == lax.broadcasted_iota(label.dtype, x.shape, axis % x.ndim)
 
 
 @operator("softmax_with_cross_entropy")
@@ -26,10 +29,8 @@ def softmax_with_cross_entropy(inputs: Inputs, attributes: Attributes) -> Output
     if attributes.get("soft_label"):
         loss = -jnp.sum(label * logarithm, axis, keepdims=True)
     else:
-        found = is_label(x, label, axis) & (label != attributes.get("ignore_index", -100)).reshape(
-            label.shape if label.ndim == x.ndim else jnp.expand_dims(label, axis % x.ndim).shape
-        )
-        loss = -jnp.sum(jnp.where(found, logarithm, 0), axis, keepdims=True)
+        counts = aligned(x, label, axis) != attributes.get("ignore_index", -100)
+        loss = -jnp.sum(jnp.where(is_label(x, label, axis) & counts, logarithm, 0), axis, keepdims=True)
     return {"Softmax": [jnp.exp(logarithm)], "Loss": [loss]}
 
 

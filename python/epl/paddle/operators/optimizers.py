@@ -30,24 +30,31 @@ def momentum(inputs: Inputs, attributes: Attributes) -> Outputs:
     return {"ParamOut": [parameter - _rate(inputs) * step], "VelocityOut": [velocity]}
 
 
-def _moments(inputs: Inputs, attributes: Attributes) -> tuple[Any, Any]:
+def _moments(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """Means of gradients and of their squares, and the powers that correct them in the next step."""
     gradient, first, second = (inputs.one(name) for name in ("Grad", "Moment1", "Moment2"))
     beta, other = attributes["beta1"], attributes["beta2"]
-    return beta * first + (1 - beta) * gradient, other * second + (1 - other) * gradient * gradient
+    return {
+        "Moment1Out": [beta * first + (1 - beta) * gradient],
+        "Moment2Out": [other * second + (1 - other) * gradient * gradient],
+        "Beta1PowOut": [inputs.one("Beta1Pow") * beta],
+        "Beta2PowOut": [inputs.one("Beta2Pow") * other],
+    }
+
+
+def _corrections(inputs: Inputs) -> tuple[Any, Any]:
+    """What moments of so few steps are smaller by."""
+    first, second = ((1 - inputs.one(name)).reshape(()) for name in ("Beta1Pow", "Beta2Pow"))
+    return first, second
 
 
 def _adam(parameter: Any, inputs: Inputs, attributes: Attributes) -> Outputs:
-    first, second = _moments(inputs, attributes)
-    power, other = inputs.one("Beta1Pow"), inputs.one("Beta2Pow")
-    rest = jnp.sqrt(1 - other).reshape(())
-    rate = _rate(inputs) * rest / (1 - power).reshape(())
-    return {
-        "ParamOut": [parameter - rate * first / (jnp.sqrt(second) + attributes["epsilon"] * rest)],
-        "Moment1Out": [first],
-        "Moment2Out": [second],
-        "Beta1PowOut": [power * attributes["beta1"]],
-        "Beta2PowOut": [other * attributes["beta2"]],
-    }
+    moments, (of_first, of_second) = _moments(inputs, attributes), _corrections(inputs)
+    (first,), (second,) = moments["Moment1Out"], moments["Moment2Out"]
+    rest = jnp.sqrt(of_second)
+    rate = _rate(inputs) * rest / of_first
+    step = rate * first / (jnp.sqrt(second) + attributes["epsilon"] * rest)
+    return {"ParamOut": [parameter - step], **moments}
 
 
 @operator("adam")
@@ -118,17 +125,12 @@ def rmsprop(inputs: Inputs, attributes: Attributes) -> Outputs:
 @operator("lamb")
 def lamb(inputs: Inputs, attributes: Attributes) -> Outputs:
     """Adam's step, as long as the parameter is."""
-    first, second = _moments(inputs, attributes)
-    parameter, power, other = (inputs.one(name) for name in ("Param", "Beta1Pow", "Beta2Pow"))
-    spread = jnp.sqrt(second / (1 - other).reshape(())) + attributes["epsilon"]
-    step = first / (1 - power).reshape(()) / spread + attributes["weight_decay"] * parameter
+    parameter = inputs.one("Param")
+    moments, (of_first, of_second) = _moments(inputs, attributes), _corrections(inputs)
+    (first,), (second,) = moments["Moment1Out"], moments["Moment2Out"]
+    step = first / of_first / (jnp.sqrt(second / of_second) + attributes["epsilon"])
+    step = step + attributes["weight_decay"] * parameter
     lengths = jnp.sqrt(jnp.sum(parameter * parameter)), jnp.sqrt(jnp.sum(step * step))
     known = (lengths[0] > 0) & (lengths[1] > 0)
     trust = jnp.where(known, lengths[0] / jnp.where(known, lengths[1], 1), 1)
-    return {
-        "ParamOut": [parameter - _rate(inputs) * trust * step],
-        "Moment1Out": [first],
-        "Moment2Out": [second],
-        "Beta1PowOut": [power * attributes["beta1"]],
-        "Beta2PowOut": [other * attributes["beta2"]],
-    }
+    return {"ParamOut": [parameter - _rate(inputs) * trust * step], **moments}
