@@ -138,10 +138,7 @@ public:
     for (Operation &op : body)
       if (failed(verifyOp(op)))
         return failure();
-    for (auto carry : body.getOps<LoopCarryOp>())
-      if (!loops.getLast(carry))
-        return carry.emitOpError() << "has no \"epl.loop_last\" of index " << carry.getIndex(); // (C2)
-    return success();
+    return verifyCarries(body, loops);
   }
 
 private:
@@ -248,3 +245,10 @@ private:
 } // namespace
 
 LogicalResult mlir::epl::verifyLoops(Block &body) { return LoopVerifier(body).verify(); }
+
+LogicalResult mlir::epl::verifyCarries(Block &body, const Loops &loops) {
+  for (auto carry : body.getOps<LoopCarryOp>())
+    if (!loops.getLast(carry))
+      return carry.emitOpError() << "has no \"epl.loop_last\" of index " << carry.getIndex();
+  return success();
+}

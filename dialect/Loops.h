@@ -71,4 +71,7 @@ private:
 /// nothing of a loop stands behind what leaves it, and what leaves it is not made of what has left it.
 LogicalResult verifyLoops(Block &body);
 
+/// The part of it (C2) that holds of local programs, too: each carried value is made anew by an iteration.
+LogicalResult verifyCarries(Block &body, const Loops &loops);
+
 } // namespace mlir::epl

@@ -97,21 +97,29 @@ static LogicalResult verifyAxesExist(Operation *op, MeshOp mesh, ArrayRef<String
   return success();
 }
 
-LogicalResult mlir::epl::verifySharding(Operation *op, ShardingAttr sharding, RankedTensorType type,
-                                        const Twine &value) {
+LogicalResult mlir::epl::verifyOnMesh(Operation *op, ShardingAttr sharding, int64_t rank,
+                                      const Twine &value) {
   MeshOp mesh = lookupMesh(op, sharding.getMesh());
   if (!mesh)
     return op->emitOpError() << "sharding of " << value << " names unknown mesh " << sharding.getMesh();
-  if (sharding.getRank() != type.getRank())
+  if (sharding.getRank() != rank)
     return op->emitOpError() << "sharding of " << value << " has " << sharding.getRank()
-                             << " dimensions, expected " << type.getRank();
+                             << " dimensions, expected " << rank;
   if (failed(verifyAxesExist(op, mesh, sharding.getPartialAxes(), value)))
     return failure();
-  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-    SmallVector<StringRef> axes = sharding.getDimAxes(dim);
-    if (failed(verifyAxesExist(op, mesh, axes, value)))
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (failed(verifyAxesExist(op, mesh, sharding.getDimAxes(dim), value)))
       return failure();
-    int64_t size = getAxesSize(mesh, axes);
+  return success();
+}
+
+LogicalResult mlir::epl::verifySharding(Operation *op, ShardingAttr sharding, RankedTensorType type,
+                                        const Twine &value) {
+  if (failed(verifyOnMesh(op, sharding, type.getRank(), value)))
+    return failure();
+  MeshOp mesh = lookupMesh(op, sharding.getMesh());
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    int64_t size = getAxesSize(mesh, sharding.getDimAxes(dim));
     if (type.getDimSize(dim) % size != 0)
       return op->emitOpError() << "dimension " << dim << " of " << value << " of size "
                                << type.getDimSize(dim) << " is not divisible by " << size

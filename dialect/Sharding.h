@@ -41,6 +41,10 @@ SmallVector<StringRef> getOwnAxes(ShardingAttr sharding, ShardingAttr other, int
 /// \"w\"").
 LogicalResult verifySharding(Operation *op, ShardingAttr sharding, RankedTensorType type, const Twine &value);
 
+/// The part of it that holds of a device's part, too: that there is the mesh, with the axes, and a sharding
+/// of each of `rank` dimensions.
+LogicalResult verifyOnMesh(Operation *op, ShardingAttr sharding, int64_t rank, const Twine &value);
+
 /// The type of the tensor that one rank holds. The sharding must have been verified.
 RankedTensorType getLocalType(MeshOp mesh, ShardingAttr sharding, RankedTensorType global);
 

@@ -205,23 +205,6 @@ private:
 //===----------------------------------------------------------------------===//
 
 /// An op that will be in a task says for which work, and what its tensors are parts of.
-/// Whether a mesh can have values of such a sharding.
-static LogicalResult verifySharding(Operation &op, Value value) {
-  ShardingAttr sharding = getSharding(value);
-  MeshOp mesh = sharding ? lookupMesh(&op, sharding.getMesh()) : MeshOp();
-  if (!mesh)
-    return op.emitOpError() << "has a value whose sharding is on no mesh of the module";
-  if (sharding.getRank() != cast<RankedTensorType>(value.getType()).getRank())
-    return op.emitOpError() << "has a value of type " << value.getType() << " with a sharding of "
-                            << sharding.getRank() << " dimensions";
-  auto isOfMesh = [&](StringRef axis) { return bool(mesh.getAxis(axis)); };
-  for (int64_t dim = 0; dim < sharding.getRank(); ++dim)
-    if (!llvm::all_of(sharding.getDimAxes(dim), isOfMesh))
-      return op.emitOpError() << "has a value whose sharding names an axis that mesh \"" << mesh.getSymName()
-                              << "\" does not have";
-  return success();
-}
-
 static LogicalResult verifyStamped(Operation &op) {
   if (isCast(&op) || standsBetweenTasks(&op) || (isFree(&op) && !isMaterialized(&op)))
     return success();
@@ -231,7 +214,10 @@ static LogicalResult verifyStamped(Operation &op) {
   for (Value result : op.getResults()) {
     if (!isa<RankedTensorType>(result.getType()))
       return op.emitOpError() << "makes a value of type " << result.getType() << ", expected tensors only";
-    if (failed(verifySharding(op, result)))
+    ShardingAttr sharding = getSharding(result);
+    if (!sharding)
+      return op.emitOpError() << "has no sharding for each of its results";
+    if (failed(verifyOnMesh(&op, sharding, cast<RankedTensorType>(result.getType()).getRank(), "a result")))
       return failure();
   }
   return success();

@@ -122,21 +122,12 @@ private:
   DenseSet<std::pair<LoopAttr, StringAttr>> sending; ///< task graphs whose gradients others wait for
 };
 
-/// A carried value is made anew by each iteration.
-LogicalResult verifyCarries(Block &body) {
-  Loops loops(body);
-  for (auto carry : body.getOps<LoopCarryOp>())
-    if (!loops.getLast(carry))
-      return carry.emitOpError() << "has no \"epl.loop_last\" of index " << carry.getIndex();
-  return success();
-}
-
 struct SplitBackward : epl::impl::SplitBackwardPassBase<SplitBackward> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
-      if (failed(verifyCarries(function.front())))
+      if (failed(verifyCarries(function.front(), Loops(function.front()))))
         return signalPassFailure();
       Splitter(function.front()).run();
     }

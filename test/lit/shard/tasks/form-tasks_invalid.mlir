@@ -62,7 +62,7 @@ epl.mesh @mesh axes ["data"=2]
 epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 func.func @nowhere(%x: !epl.dist<tensor<8xf32>, <@mesh, [{}]>>) -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>> {
   %0 = epl.to_local %x : !epl.dist<tensor<8xf32>, <@mesh, [{}]>> -> tensor<8xf32>
-  // expected-error@below {{has a value whose sharding is on no mesh of the module}}
+  // expected-error@below {{sharding of a result names unknown mesh @other}}
   %1 = math.exp %0 {epl.work = #epl.work<@tg0, forward>, epl.sharding = [#epl.sharding<@other, [{}]>]} : tensor<8xf32>
   %2 = epl.from_local %1 : tensor<8xf32> -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
   return %2 : !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
