@@ -7,6 +7,7 @@
 Needs protobuf: the extra `epl[paddle]`.
 """
 
-from epl.paddle.program import Op, Program, Variable, load
+from epl.paddle.description import Op, Variable
+from epl.paddle.program import Program, load
 
 __all__ = ["Op", "Program", "Variable", "load"]

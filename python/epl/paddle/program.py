@@ -8,11 +8,8 @@ the last value. What the program reads and nothing has written is fed, or is a p
 
 from __future__ import annotations
 
-import functools
 import os
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,57 +17,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from epl.errors import ArgumentError, Error, Place, UnsupportedError
-from epl.paddle import dtypes, operators, schema
+from epl.errors import ArgumentError, Error, UnsupportedError
+from epl.paddle import operators, schema
+from epl.paddle.description import Variable, has_block, read_op, read_variable
 from epl.paddle.parameters import read_stream
-from epl.places import is_library, standing_at
+from epl.paddle.running import Run
 from epl.values import did_you_mean
 
-_FIELDS = {
-    "INT": "i",
-    "FLOAT": "f",
-    "STRING": "s",
-    "INTS": "ints",
-    "FLOATS": "floats",
-    "STRINGS": "strings",
-    "BOOLEAN": "b",
-    "BOOLEANS": "bools",
-    "BLOCK": "block_idx",
-    "LONG": "l",
-    "LONGS": "longs",
-    "FLOAT64S": "float64s",
-    "FLOAT64": "float64",
-}
-_LIST = frozenset({"INTS", "FLOATS", "STRINGS", "BOOLEANS", "LONGS", "FLOAT64S"})
-_LINE = re.compile(r'\s*File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _MOVES = frozenset({"feed", "fetch"})  # between the caller and the program
-_LOD_TENSOR = 7  # the type of a variable
 
 PathLike = str | os.PathLike[str]
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A variable of a program: its shape, in which -1 stands for any extent, and its dtype in Paddle."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    persistable: bool
-
-
-@dataclass(frozen=True)
-class Op:
-    """An op: the variables that it reads and writes, by the names that its kind has for them."""
-
-    kind: str
-    inputs: Mapping[str, tuple[str, ...]]
-    outputs: Mapping[str, tuple[str, ...]]
-    attributes: Mapping[str, Any]
-    place: Place | None = field(compare=False)
-
-    def __str__(self) -> str:
-        return f'"{self.kind}" ({self.place})' if self.place else f'"{self.kind}"'
 
 
 class Program:
@@ -90,14 +46,14 @@ class Program:
         """
         description = schema.parsed("ProgramDesc", content, where)
         if len(description.blocks) != 1:
-            kinds = [op.type for block in description.blocks[:1] for op in block.ops if _has_block(op)]
+            kinds = [op.type for block in description.blocks[:1] for op in block.ops if has_block(op)]
             raise UnsupportedError(
                 f"{where} has {len(description.blocks)} blocks, expected 1: control flow "
                 f"({', '.join(kinds) or 'none'}) is not supported yet"
             )
         (block,) = description.blocks
-        self.variables = {found.name: found for found in map(_variable, block.vars) if found is not None}
-        every = [_op(op) for op in block.ops]
+        self.variables = {found.name: found for found in map(read_variable, block.vars) if found is not None}
+        every = [read_op(op) for op in block.ops]
         self.ops = [op for op in every if op.kind not in _MOVES]
         self._check_table(where)
         columns: dict[str, dict[int, str]] = {kind: {} for kind in _MOVES}  # names by column
@@ -184,9 +140,9 @@ class Program:
             **self._given("feed", feed, {name: self.variables[name] for name in self.feeds}),
         }
         wanted = self.fetches if fetches is None else tuple(fetches)
+        run = Run(values, key)
         for number, op in enumerate(self.ops):
-            own_key = functools.partial(_own_key, op, key, number)
-            standing_at(op.place, functools.partial(_run, op, values, own_key))
+            run.do(number, op)
         after = {name: values[name] for name in (*self.parameters, *self.updated)}
         return after, [self._fetched(name, values) for name in wanted]
 
@@ -205,26 +161,6 @@ class Program:
         if name not in values:
             raise ArgumentError(f'no variable "{name}" to fetch{did_you_mean(name, list(values))}')
         return values[name]
-
-
-def _run(op: Op, values: dict[str, Any], key: Callable[[], Any]) -> None:
-    """Computes the outputs of an op."""
-    for name in (name for names in op.inputs.values() for name in names):
-        if name not in values:
-            raise UnsupportedError(f'{op} reads "{name}", which is an output that EPL does not make')
-    given = {name: [values[each] for each in names] for name, names in op.inputs.items()}
-    function = operators.find(op.kind)
-    assert function is not None, "the program was read"
-    with jax.named_scope(op.kind):
-        made = function(operators.Inputs(given, key), op.attributes)
-    for name, names in op.outputs.items():
-        values.update(zip(names, made.get(name, ()), strict=False))
-
-
-def _own_key(op: Op, key: Any, number: int) -> Any:
-    if key is None:
-        raise ArgumentError(f"{op} draws random numbers, but the program was given no key")
-    return jax.random.fold_in(key, number)
 
 
 def load(source: PathLike | bytes | Any) -> Program:
@@ -247,50 +183,6 @@ def load(source: PathLike | bytes | Any) -> Program:
     if serialize is None:
         raise ArgumentError(f"load takes a path, bytes or a program of Paddle, found {type(source).__name__}")
     return Program(serialize(), "the program")
-
-
-def _variable(description: Any) -> Variable | None:
-    kind = description.type
-    if kind.type != _LOD_TENSOR or not kind.HasField("lod_tensor"):
-        return None
-    tensor = kind.lod_tensor.tensor
-    dtype = dtypes.stored(tensor.data_type)
-    if dtype is None:
-        return None
-    return Variable(description.name, tuple(tensor.dims), dtype, description.persistable)
-
-
-def _op(description: Any) -> Op:
-    attributes = {attribute.name: _value(attribute) for attribute in description.attrs}
-    place = _place(attributes.pop("op_callstack", ()))
-    return Op(description.type, _names(description.inputs), _names(description.outputs), attributes, place)
-
-
-def _names(variables: Iterable[Any]) -> dict[str, tuple[str, ...]]:
-    return {each.parameter: tuple(each.arguments) for each in variables if each.arguments}
-
-
-def _kind(attribute: Any) -> str:
-    return str(attribute.DESCRIPTOR.fields_by_name["type"].enum_type.values_by_number[attribute.type].name)
-
-
-def _value(attribute: Any) -> Any:
-    kind = _kind(attribute)
-    if kind not in _FIELDS:
-        return None
-    found = getattr(attribute, _FIELDS[kind])
-    return tuple(found) if kind in _LIST else found
-
-
-def _has_block(op: Any) -> bool:
-    return any(_kind(attribute) in ("BLOCK", "BLOCKS") for attribute in op.attrs)
-
-
-def _place(stack: Iterable[str]) -> Place | None:
-    """The innermost line of the user in what Paddle keeps of the stack, outermost first."""
-    lines = [found for found in map(_LINE.match, stack) if found]
-    own = [line for line in lines if not is_library(line["file"]) and "site-packages" not in line["file"]]
-    return Place(own[-1]["file"], int(own[-1]["line"])) if own else None
 
 
 def _check(what: str, value: Any, variable: Variable, kind: type[Error]) -> None:

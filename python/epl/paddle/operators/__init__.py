@@ -7,7 +7,11 @@ likewise. Meanings are those of Paddle 2.6's kernels.
 from __future__ import annotations
 
 import functools
+from typing import Any
 
+import numpy as np
+
+from epl.paddle import dtypes
 from epl.paddle.operators import (
     constants,
     convolutions,
@@ -22,13 +26,15 @@ from epl.paddle.operators import (
     reductions,
     shapes,
 )
-from epl.paddle.operators.table import TABLE, Inputs, Operator
+from epl.paddle.operators.table import TABLE, Attributes, Inputs, Operator
 
 __all__ = [
     "TABLE",
     "Inputs",
+    "Operator",
     "constants",
     "convolutions",
+    "dtype_of",
     "elementwise",
     "find",
     "gradients",
@@ -41,6 +47,11 @@ __all__ = [
     "reductions",
     "shapes",
 ]
+
+
+def dtype_of(attributes: Attributes) -> np.dtype[Any]:
+    """The dtype that an op says, as JAX computes."""
+    return dtypes.computed(attributes["dtype"])
 
 
 def find(kind: str) -> Operator | None:

@@ -22,23 +22,33 @@ def fill_constant(_: Inputs, attributes: Attributes) -> Outputs:
 @operator("fill_constant_batch_size_like")
 def fill_like_batch(inputs: Inputs, attributes: Attributes) -> Outputs:
     """The same, in as many rows as another tensor has."""
-    shape = list(attributes["shape"])
-    rows = inputs.one("Input").shape[attributes.get("input_dim_idx", 0)]
-    shape[attributes.get("output_dim_idx", 0)] = rows
-    return out(jnp.full(shape, _number(attributes), dtypes.computed(attributes["dtype"])))
+    shape, dim = list(attributes["shape"]), attributes.get("output_dim_idx", 0)
+    own = attributes.get("input_dim_idx", 0)
+    x = inputs.one("Input")
+    row = x[tuple(slice(None) if each == own else 0 for each in range(x.ndim))]
+    shape[dim] = 1
+    row = row.reshape([-1 if each == dim else 1 for each in range(len(shape))])
+    column = _filled(row, _number(attributes), dtypes.computed(attributes["dtype"]))
+    return out(jnp.broadcast_to(column, [max(pair) for pair in zip(shape, column.shape, strict=True)]))
 
 
 @operator("fill_any_like")
 def fill_like(inputs: Inputs, attributes: Attributes) -> Outputs:
     """The same, in the shape of another tensor."""
     x, number = inputs.one("X"), attributes.get("dtype", -1)
-    return out(jnp.full(x.shape, attributes["value"], x.dtype if number == -1 else dtypes.computed(number)))
+    return out(_filled(x, attributes["value"], x.dtype if number == -1 else dtypes.computed(number)))
 
 
 @operator("fill_zeros_like")
 def zeros_like(inputs: Inputs, _: Attributes) -> Outputs:
     """Zeros in the shape of another tensor."""
-    return out(jnp.zeros_like(inputs.one("X")))
+    return out(_filled(inputs.one("X"), 0, inputs.one("X").dtype))
+
+
+def _filled(x: Any, value: Any, dtype: Any) -> Any:
+    """A number in the shape of a tensor, made of that one, so that it has the rows which that one has."""
+    number = jnp.asarray(value, dtype)
+    return jnp.where(x == x, number, number)
 
 
 @operator("assign_value")

@@ -140,7 +140,7 @@ def cross_entropy_gradient(inputs: Inputs, attributes: Attributes) -> Outputs:
     return {"Logits@GRAD": [jnp.where(counts, given * slope, 0)]}
 
 
-@operator("batch_norm_grad")
+@operator("batch_norm_grad", "sync_batch_norm_grad")
 def batch_norm_gradient(inputs: Inputs, attributes: Attributes) -> Outputs:
     """By the statistics of the batch, computed again; with moving ones by those that the op has left."""
     left = {"Mean": "MeanOut", "Variance": "VarianceOut"}

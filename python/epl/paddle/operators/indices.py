@@ -87,7 +87,7 @@ def where(inputs: Inputs, _: Attributes) -> Outputs:
 def accuracy(inputs: Inputs, _: Attributes) -> Outputs:
     """The share of rows in whose numbers the label is, how many those are, and how many rows."""
     hits = jnp.any(inputs.one("Indices") == inputs.one("Label"), axis=1)
-    right, total = jnp.sum(hits, dtype=jnp.int32), hits.shape[0]
+    right, total = jnp.sum(hits, dtype=jnp.int32), inputs.extent("Indices", 0)
     return {
         "Accuracy": [right.astype(jnp.float32) / total],
         "Correct": [right],

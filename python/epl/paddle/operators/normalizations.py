@@ -12,7 +12,7 @@ from jax import lax
 from epl.paddle.operators.table import Attributes, Inputs, Outputs, operator, out
 
 
-@operator("batch_norm")
+@operator("batch_norm", "sync_batch_norm")
 def batch_norm(inputs: Inputs, attributes: Attributes) -> Outputs:
     """By the statistics of the batch, of which moving averages are kept; or by these averages."""
     x, mean, variance = (inputs.one(name) for name in ("X", "Mean", "Variance"))
@@ -20,8 +20,9 @@ def batch_norm(inputs: Inputs, attributes: Attributes) -> Outputs:
     others = tuple(dim for dim in range(x.ndim) if dim != channel)
     moving = mean, variance
     if not (attributes.get("is_test") or attributes.get("use_global_stats")):
-        mean = jnp.mean(x, others)
-        variance = jnp.mean(jnp.square(x - _along(mean, x, channel)), others)
+        count = inputs.across(inputs.extent("X", *others))
+        mean = inputs.across(jnp.sum(x, others)) / count
+        variance = inputs.across(jnp.sum(jnp.square(x - _along(mean, x, channel)), others)) / count
         momentum = attributes["momentum"]
         pairs = zip(moving, (mean, variance), strict=True)
         moving = tuple(lax.stop_gradient(momentum * old + (1 - momentum) * new) for old, new in pairs)

@@ -14,7 +14,6 @@ _KINDS: dict[str, Callable[..., Any]] = {
     "reduce_all": jnp.all,
     "reduce_any": jnp.any,
     "reduce_max": jnp.max,
-    "reduce_mean": jnp.mean,
     "reduce_min": jnp.min,
     "reduce_prod": jnp.prod,
     "reduce_sum": jnp.sum,
@@ -41,10 +40,24 @@ def _reduction(reduce: Callable[..., Any]) -> Operator:
 TABLE.update({kind: _reduction(reduce) for kind, reduce in _KINDS.items()})
 
 
+def mean_over(inputs: Inputs, name: str, dims: tuple[int, ...], keeps: bool = False) -> Any:
+    """The mean over dimensions, of what is real; of 16 bits as a sum of 32."""
+    x = inputs.one(name)
+    total = jnp.sum(x, dims, dtype=jnp.promote_types(x.dtype, jnp.float32), keepdims=keeps)
+    return (total / inputs.extent(name, *dims)).astype(x.dtype)
+
+
+@operator("reduce_mean")
+def reduce_mean(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """The mean over dimensions."""
+    dims = dims_of(inputs.one("X"), attributes)
+    return out(mean_over(inputs, "X", dims, attributes.get("keep_dim", False)))
+
+
 @operator("mean")
 def mean(inputs: Inputs, _: Attributes) -> Outputs:
     """The mean of all elements."""
-    return out(jnp.mean(inputs.one("X")))
+    return out(mean_over(inputs, "X", tuple(range(inputs.one("X").ndim))))
 
 
 @operator("logsumexp")

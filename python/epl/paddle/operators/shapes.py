@@ -151,4 +151,5 @@ def pad3d(inputs: Inputs, attributes: Attributes) -> Outputs:
 @operator("shape")
 def shape(inputs: Inputs, _: Attributes) -> Outputs:
     """The extents."""
-    return out(np.asarray(inputs.one("Input").shape, np.int32))
+    extents = [inputs.extent("Input", dim) for dim in range(inputs.one("Input").ndim)]
+    return out(jnp.stack(extents) if inputs.is_padded("Input") else np.asarray(extents, np.int32))

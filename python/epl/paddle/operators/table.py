@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,16 +11,29 @@ Outputs = dict[str, list[Any]]
 
 
 class Inputs(dict[str, list[Any]]):
-    """The values of an op's inputs, by the names that the op has for them, and a key of its own."""
+    """The values of an op's inputs, by the names that the op has for them, and what else it may ask for.
 
-    def __init__(self, values: Mapping[str, list[Any]], key: Callable[[], Any]) -> None:
+    Args:
+      key: gives the op's key, or raises ArgumentError where the program was given none.
+      real: by input whose value is padded, the dimension that has rows, and how many elements there are real.
+      across: sums over the devices, for ops that have statistics of all of them.
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, list[Any]],
+        key: Callable[[], Any],
+        real: Mapping[str, tuple[int, Any]] | None = None,
+        across: Callable[[Any], Any] | None = None,
+    ) -> None:
         super().__init__(values)
         self.key = key
-        """Gives the op's key. Raises ArgumentError where the program was given none."""
+        self._real = real or {}
+        self._across = across
 
     def with_values(self, values: Mapping[str, list[Any]]) -> Inputs:
-        """Others of the same op."""
-        return Inputs(values, self.key)
+        """Others of the same op; those that are padded have the names of before."""
+        return Inputs(values, self.key, self._real, self._across)
 
     def one(self, name: str) -> Any:
         """The only value of an input."""
@@ -29,6 +43,22 @@ class Inputs(dict[str, list[Any]]):
     def maybe(self, name: str) -> Any:
         """The same, None where the op has no such input."""
         return self.one(name) if self.get(name) else None
+
+    def is_padded(self, name: str) -> bool:
+        """Whether a value has rows that are padding."""
+        return name in self._real
+
+    def extent(self, name: str, *dims: int) -> Any:
+        """How many real elements a value has along dimensions; of a padded one it is known when it runs."""
+        shape = list(self.one(name).shape)
+        if self.is_padded(name):
+            dim, count = self._real[name]
+            shape[dim] = count
+        return math.prod(shape[dim] for dim in dims)
+
+    def across(self, value: Any) -> Any:
+        """The sum of a value over the devices; the value itself if the op's statistics are its device's."""
+        return value if self._across is None else self._across(value)
 
 
 Operator = Callable[[Inputs, Attributes], Outputs]

@@ -1,0 +1,133 @@
+"""What a ProgramDesc of Paddle says: variables, and ops with the lines of the user that made them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from epl.errors import Place
+from epl.paddle import dtypes
+from epl.places import is_library
+
+_FIELDS = {
+    "INT": "i",
+    "FLOAT": "f",
+    "STRING": "s",
+    "INTS": "ints",
+    "FLOATS": "floats",
+    "STRINGS": "strings",
+    "BOOLEAN": "b",
+    "BOOLEANS": "bools",
+    "BLOCK": "block_idx",
+    "LONG": "l",
+    "LONGS": "longs",
+    "FLOAT64S": "float64s",
+    "FLOAT64": "float64",
+}
+_LIST = frozenset({"INTS", "FLOATS", "STRINGS", "BOOLEANS", "LONGS", "FLOAT64S"})
+_LINE = re.compile(r'\s*File "(?P<file>[^"]+)", line (?P<line>\d+)')
+_LOD_TENSOR = 7  # the type of a variable
+
+FORWARD, BACKWARD, OPTIMIZE, RPC, DIST, SCHEDULE, LOSS = 0, 1, 2, 4, 8, 16, 256
+"""What ops are for, by Paddle's `op_role`; SCHEDULE: of the learning rate."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of a program: its shape, in which -1 stands for any extent, and its dtype in Paddle."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    persistable: bool
+
+
+@dataclass(frozen=True)
+class Op:
+    """An op: the variables that it reads and writes, by the names that its kind has for them."""
+
+    kind: str
+    inputs: Mapping[str, tuple[str, ...]]
+    outputs: Mapping[str, tuple[str, ...]]
+    attributes: Mapping[str, Any]
+    place: Place | None = field(compare=False)
+
+    def __str__(self) -> str:
+        return f'"{self.kind}" ({self.place})' if self.place else f'"{self.kind}"'
+
+    @property
+    def reads(self) -> Iterator[str]:
+        """The variables that it reads."""
+        return (name for names in self.inputs.values() for name in names)
+
+    @property
+    def writes(self) -> Iterator[str]:
+        """The variables that it writes."""
+        return (name for names in self.outputs.values() for name in names)
+
+    @property
+    def role(self) -> int:
+        """What it is for, `BACKWARD` and the like or several of these."""
+        return int(self.attributes.get("op_role", FORWARD))
+
+    @property
+    def begins_backward(self) -> bool:
+        """Whether it makes the gradient of the loss that the others are made from."""
+        return self.role & (BACKWARD | LOSS) == BACKWARD | LOSS
+
+    @property
+    def gradients(self) -> tuple[str, ...]:
+        """The gradients of parameters that are complete behind this op of the backward pass."""
+        pairs = self.attributes.get("op_role_var", ()) if self.role & BACKWARD else ()
+        return tuple(pairs[1::2])
+
+
+def read_variable(description: Any) -> Variable | None:
+    """A variable of numbers; None for another one."""
+    kind = description.type
+    if kind.type != _LOD_TENSOR or not kind.HasField("lod_tensor"):
+        return None
+    tensor = kind.lod_tensor.tensor
+    dtype = dtypes.stored(tensor.data_type)
+    if dtype is None:
+        return None
+    return Variable(description.name, tuple(tensor.dims), dtype, description.persistable)
+
+
+def read_op(description: Any) -> Op:
+    """An op."""
+    attributes = {attribute.name: _value(attribute) for attribute in description.attrs}
+    place = _place(attributes.pop("op_callstack", ()))
+    return Op(description.type, _names(description.inputs), _names(description.outputs), attributes, place)
+
+
+def _names(variables: Iterable[Any]) -> dict[str, tuple[str, ...]]:
+    return {each.parameter: tuple(each.arguments) for each in variables if each.arguments}
+
+
+def _kind(attribute: Any) -> str:
+    return str(attribute.DESCRIPTOR.fields_by_name["type"].enum_type.values_by_number[attribute.type].name)
+
+
+def _value(attribute: Any) -> Any:
+    kind = _kind(attribute)
+    if kind not in _FIELDS:
+        return None
+    found = getattr(attribute, _FIELDS[kind])
+    return tuple(found) if kind in _LIST else found
+
+
+def has_block(op: Any) -> bool:
+    """Whether an op runs a block of others."""
+    return any(_kind(attribute) in ("BLOCK", "BLOCKS") for attribute in op.attrs)
+
+
+def _place(stack: Iterable[str]) -> Place | None:
+    """The innermost line of the user in what Paddle keeps of the stack, outermost first."""
+    lines = [found for found in map(_LINE.match, stack) if found]
+    own = [line for line in lines if not is_library(line["file"]) and "site-packages" not in line["file"]]
+    return Place(own[-1]["file"], int(own[-1]["line"])) if own else None

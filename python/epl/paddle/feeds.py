@@ -1,0 +1,136 @@
+"""What devices are fed: a batch cut into parts, and parts of different lengths padded to one.
+
+    rows, devices | `Split.REST` | `Split.CEILING`
+    --------------+--------------+-------------------------------
+    3, 2          | 1, 2         | 2, 1
+    6, 4          | 1, 1, 1, 3   | 2, 2, 2: three parts, an error
+
+The first, where the last device has what is left, is that of the guides of Fluid; the second, where the last
+part is short, that of Paddle from 1.7 on.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from epl.adapters.jax.padded_rows import Rows
+from epl.errors import ArgumentError
+
+Part = Mapping[str, np.ndarray[Any, Any]]
+
+
+class Split(enum.Enum):
+    """How a batch is cut into parts for devices."""
+
+    REST = "rest"
+    CEILING = "ceil"
+
+
+def sizes(rows: int, count: int, split: Split) -> list[int]:
+    """How many rows each device has; fewer parts than devices if there are too few rows."""
+    if split is Split.CEILING:
+        step = max(-(-rows // count), 1)
+        return [min(step, rows - begin) for begin in range(0, rows, step)]
+    if rows < count:
+        return [1] * rows
+    return [rows // count] * (count - 1) + [rows // count + rows % count]
+
+
+def cut(feed: Part, count: int, split: Split) -> list[dict[str, np.ndarray[Any, Any]]]:
+    """The parts of a batch, as many as there are rows for, up to one for each device.
+
+    Raises:
+      ArgumentError: for a scalar, and for values that give different numbers of parts.
+    """
+    parts: list[dict[str, np.ndarray[Any, Any]]] = []
+    for name, value in feed.items():
+        if not value.ndim:
+            raise ArgumentError(
+                f'"{name}" in feed is a number: a feed that is cut has rows along dimension 0'
+            )
+        own = sizes(len(value), count, split)
+        parts = parts or [{} for _ in own]
+        if len(own) != len(parts):
+            raise ArgumentError(
+                f'"{name}" in feed has {len(own)} parts of its {len(value)} rows, expected {len(parts)}, as '
+                f'"{next(iter(feed))}" has'
+            )
+        for part, each in zip(parts, np.split(value, np.cumsum(own)[:-1]), strict=True):
+            part[name] = each
+    return parts
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How values of all devices are put together.
+
+    rows: of values that are padded, where their rows are; empty if all parts are of one length. extents: how
+    many rows each batch is padded to.
+    """
+
+    rows: tuple[tuple[str, Rows], ...] = ()
+    extents: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fed:
+    """Values of all devices along a new dimension 0, and how many rows each has of each batch of the layout.
+
+    counts: int32 [devices, batches]; a device without a part has no rows.
+    """
+
+    values: dict[str, np.ndarray[Any, Any]]
+    layout: Layout
+    counts: np.ndarray[Any, Any]
+
+
+def of_batch(feed: Part, count: int, split: Split) -> Fed:
+    """A batch, cut for devices. Errors as of `cut`."""
+    if all(value.ndim and len(value) and len(value) % count == 0 for value in feed.values()):
+        whole = {name: value.reshape(count, -1, *value.shape[1:]) for name, value in feed.items()}
+        return Fed(whole, Layout(), np.zeros((count, 0), np.int32))
+    return of_parts(cut(feed, count, split), count)
+
+
+def of_parts(parts: Sequence[Part], count: int) -> Fed:
+    """The parts of the first devices, of the same names, at least one."""
+    lengths = {name: _lengths([part[name] for part in parts], count) for name in parts[0]}
+    if all(len(set(each)) == 1 for each in lengths.values()):
+        values = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
+        return Fed(values, Layout(), np.zeros((count, 0), np.int32))
+    batches: list[tuple[int, ...]] = []
+    rows = {name: _place(own, batches) for name, own in lengths.items() if parts[0][name].ndim}
+    values = {name: _padded([part[name] for part in parts], count, max(lengths[name])) for name in parts[0]}
+    layout = Layout(tuple(rows.items()), tuple(max(each) for each in batches))
+    return Fed(values, layout, np.asarray(batches, np.int32).T)
+
+
+def _lengths(parts: Sequence[np.ndarray[Any, Any]], count: int) -> tuple[int, ...]:
+    own = [len(part) if part.ndim else 1 for part in parts]
+    return (*own, *([0] * (count - len(own))))
+
+
+def _place(own: tuple[int, ...], batches: list[tuple[int, ...]]) -> Rows:
+    """Of which batch rows are, a new one if need be; a value may have several elements for each row."""
+    for index, batch in enumerate(batches):
+        factor = max(own) // max(batch)
+        if tuple(factor * each for each in batch) == own:
+            return Rows(index, 0, inner=factor)
+    batches.append(own)
+    return Rows(len(batches) - 1, 0)
+
+
+def _padded(parts: Sequence[np.ndarray[Any, Any]], count: int, rows: int) -> np.ndarray[Any, Any]:
+    first = parts[0]
+    found = np.zeros((count, *((rows, *first.shape[1:]) if first.ndim else ())), first.dtype)
+    for index, part in enumerate(parts):
+        if first.ndim:
+            found[index, : len(part)] = part
+        else:
+            found[index] = part
+    return found

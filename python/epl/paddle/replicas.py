@@ -1,0 +1,233 @@
+"""A program on several devices, each of which runs it on its part of the batch: Paddle's ParallelExecutor.
+
+Problem: a program says what one device does; its optimizer's ops are to see the sums of all devices'
+gradients. Method: it is a step of one device (`epl.parallelize(.., per_device=..)`) that sums gradients where
+Paddle's multi-device graph has its all-reduce, and begins the gradient of the loss with the weight of the
+device. Persistable variables are the step's state, and stay on the devices between runs:
+
+    variable                                   | on the devices
+    -------------------------------------------+-----------------------------------------
+    written by an op of the forward pass, as   | a value for each (`Local`)
+    BatchNorm's statistics are                 |
+    any other                                  | one value, equal on all
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from collections.abc import Iterable, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from epl.adapters.jax.padded_rows import Batch, Padded, Rows
+from epl.config import Config
+from epl.errors import ArgumentError
+from epl.paddle.description import OPTIMIZE, SCHEDULE
+from epl.paddle.feeds import Fed, Layout
+from epl.paddle.program import Program
+from epl.paddle.running import Device, Run
+from epl.parallelize import parallelize
+from epl.values import did_you_mean
+
+_AXIS = "device"
+
+
+class Weight(enum.Enum):
+    """What the gradient of a device's loss begins with.
+
+    MEAN: 1 / devices, so that devices count alike, whatever their parts are. ROWS: the share of all rows that
+    the device has, so that rows count alike, as on one device. ONE: 1. FED: what is fed for it.
+    """
+
+    MEAN = "mean"
+    ROWS = "rows"
+    ONE = "one"
+    FED = "fed"
+
+
+@dataclass
+class Local:
+    """A persistable variable of which each device has a value of its own, along dimension 0."""
+
+    values: Any
+
+    @property
+    def first(self) -> Any:
+        """The first device's, which is the one that is saved."""
+        return self.values[0]
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A fetched variable: its value on each device that had a part, by device."""
+
+    values: list[np.ndarray[Any, Any]]
+
+
+@dataclass
+class _Step:
+    run: Any
+    rows: dict[Any, dict[str, Rows]] = field(default_factory=dict)  # of what is fetched, by shapes of feeds
+
+
+class Replicas:
+    """A program on devices.
+
+    Args:
+      count: of devices.
+      weight: of the devices' losses.
+      loss: the variable that is minimized, of which ROWS makes that of all rows.
+      syncs: whether BatchNorm's statistics are those of all devices.
+      config: settings of EPL for the step.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        count: int,
+        *,
+        weight: Weight = Weight.MEAN,
+        loss: str | None = None,
+        syncs: bool = False,
+        config: Config | dict[str, Any] | None = None,
+    ) -> None:
+        self.program = program
+        self.count = count
+        self._weight = weight
+        self._loss = loss
+        self._syncs = syncs
+        self._config = config
+        self._own = _written_forward(program) if count > 1 else frozenset()
+        self._steps: dict[tuple[tuple[str, ...], Layout], _Step] = {}
+
+    def run(
+        self, variables: MutableMapping[str, Any], fed: Fed, fetches: Sequence[str], seed: int = 0
+    ) -> list[Fetched]:
+        """Runs the program once.
+
+        Args:
+          variables: the persistable ones by name, arrays or `Local`; those that the program changes are
+            replaced.
+          fed: what each device is fed.
+          fetches: names of variables.
+          seed: of what is drawn in this run.
+
+        Raises:
+          ArgumentError: for a variable that has no value, and for fetches of no variable.
+          UnsupportedError: as of `Run.do`.
+        """
+        self._check(variables, fetches)
+        key = (tuple(fetches), fed.layout)
+        step = self._steps.get(key) or self._steps.setdefault(key, self._step(*key))
+        shared = {name: _shared(variables[name]) for name in self.program.parameters if name not in self._own}
+        own = {name: self._local(variables[name]) for name in self.program.parameters if name in self._own}
+        shared, own, made, fetched = step.run(shared, own, np.uint32(seed), fed.counts, fed.values)
+        variables.update(shared)
+        variables.update({name: Local(value) for name, value in own.items()})
+        variables.update({name: value[0] for name, value in made.items()})
+        rows = step.rows[_shapes(fed.values)]
+        return [
+            Fetched(self._cut(np.asarray(value), rows.get(name), fed))
+            for name, value in zip(fetches, fetched, strict=True)
+        ]
+
+    def _check(self, variables: MutableMapping[str, Any], fetches: Iterable[str]) -> None:
+        for name in self.program.parameters:
+            if name not in variables:
+                raise ArgumentError(f'variable "{name}" has no value: run the startup program first')
+        known = {*self.program.variables, *itertools.chain(*(op.writes for op in self.program.ops))}
+        for name in fetches:
+            if name not in known:
+                raise ArgumentError(f'no variable "{name}" to fetch{did_you_mean(name, sorted(known))}')
+
+    def _local(self, value: Any) -> Any:
+        if isinstance(value, Local) and len(value.values) == self.count:
+            return value.values
+        return np.repeat(np.asarray(_shared(value))[None], self.count, 0)
+
+    def _cut(self, value: np.ndarray[Any, Any], rows: Rows | None, fed: Fed) -> list[np.ndarray[Any, Any]]:
+        """The real rows of each device that had a part."""
+        if not fed.layout.rows:
+            return list(value)
+        having = [device for device in range(self.count) if fed.counts[device].any()]
+        if rows is None:
+            return [value[device] for device in having]
+        extent = fed.layout.extents[rows.batch]
+        index = np.arange(value.shape[1 + rows.dim]) // rows.inner % extent
+        kept = (index < fed.counts[device, rows.batch] for device in having)
+        return [np.compress(own, value[device], rows.dim) for own, device in zip(kept, having, strict=True)]
+
+    def _step(self, fetches: tuple[str, ...], layout: Layout) -> _Step:
+        def one_device(shared: Any, own: Any, seed: Any, counts: Any, feed: Any) -> Any:
+            # A part has a dimension 0 of one element, the device.
+            given = {name: value[0] for name, value in feed.items()}
+            run = self._began({**shared, **own, **given}, seed, counts[0], layout)
+            for number, op in enumerate(self.program.ops):
+                run.do(number, op)
+            step.rows[_shapes(feed)] = {
+                name: run.rows[name] for name in fetches if run.rows and name in run.rows
+            }
+            made = {
+                name: run.values[name] for name in self.program.updated if name not in self.program.parameters
+            }
+            values = [self._fetched(run, name, counts[0]) for name in fetches]
+            if self.count == 1:  # as results of one of several devices are stacked
+                made, values = jax.tree.map(lambda value: value[None], (made, values))
+            return *({name: run.values[name] for name in kept} for kept in (shared, own)), made, values
+
+        step = _Step(None)
+        among: dict[str, Any] = {"per_device": _AXIS, "local": "own"} if self.count > 1 else {}
+        step.run = parallelize(
+            one_device,
+            state=("shared", "own"),
+            batch=("counts", "feed"),
+            devices=self.count,
+            config=self._config,
+            name="program",
+            **among,
+        )
+        return step
+
+    def _began(self, values: dict[str, Any], seed: Any, counts: Any, layout: Layout) -> Run:
+        number = jax.lax.axis_index(_AXIS) if self.count > 1 else 0
+        key = jax.random.fold_in(jax.random.key(seed), number)
+        device = Device(_AXIS, self.count, self._share(counts), self._syncs)
+        if not layout.rows:
+            return Run(values, key, device)
+        batches = {index: Batch(extent, counts[index]) for index, extent in enumerate(layout.extents)}
+        return Run(values, key, device, Padded(batches), dict(layout.rows))
+
+    def _share(self, counts: Any) -> Any:
+        """What the gradient of the loss begins with on this device; None if it is fed."""
+        if self._weight is Weight.ROWS and counts.shape[0]:
+            return counts[0] / jax.lax.psum(counts[0], _AXIS)
+        return {Weight.ONE: 1.0, Weight.FED: None}.get(self._weight, 1 / self.count)
+
+    def _fetched(self, run: Run, name: str, counts: Any) -> Any:
+        if name not in run.values:
+            raise ArgumentError(f'variable "{name}" is not made by the program')
+        value = run.values[name]
+        if name == self._loss and self._weight is Weight.ROWS:
+            return jax.lax.psum(value * self._share(counts), _AXIS)
+        return jnp.asarray(value)
+
+
+def _shared(value: Any) -> Any:
+    return value.first if isinstance(value, Local) else value
+
+
+def _shapes(feed: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """The shapes of one device's values."""
+    return tuple((name, tuple(feed[name].shape[1:])) for name in sorted(feed))
+
+
+def _written_forward(program: Program) -> frozenset[str]:
+    """The persistable variables that ops of the forward pass write."""
+    forward = [op for op in program.ops if not op.role & (OPTIMIZE | SCHEDULE)]
+    written = {name for op in forward for name in op.writes}
+    return frozenset(name for name in program.parameters if name in written)

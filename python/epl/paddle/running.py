@@ -1,0 +1,177 @@
+"""Runs the ops of a program, one after the other, on values by name.
+
+A program is what one device does. Of several devices each runs it on its part of the batch, and an op's role,
+which Paddle's optimizers write on it, says what is between them (`Device`):
+
+    role                                     | what happens
+    -----------------------------------------+------------------------------------------------------------
+    forward, optimizer                       | each device runs the op
+    begins the gradient of the loss          | the gradient is the device's weight, not the op's number
+    backward, the last op on some gradients  | each device runs it; these gradients are summed then
+
+where parts differ in length, they are padded to the longest, and ops leave the padding out (`padding`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from epl.adapters.jax.padded_rows import Padded, Rows
+from epl.adapters.jax.sample_rules import MixedError
+from epl.errors import ArgumentError, UnsupportedError
+from epl.paddle import operators
+from epl.paddle.description import Op
+from epl.places import standing_at
+
+_GRAD = operators.gradients.GRAD
+
+
+@dataclass(frozen=True)
+class Device:
+    """One of several devices that run a program.
+
+    axis: over which they exchange, as in `jax.vmap`. count: of them. weight: of the device's loss in what is
+    minimized; None: the gradient of the loss is fed. syncs: whether statistics of batches are those of all
+    devices.
+    """
+
+    axis: str
+    count: int
+    weight: Any = None
+    syncs: bool = False
+
+    def sum(self, value: Any) -> Any:
+        """The sum over the devices."""
+        return lax.psum(value, self.axis) if self.count > 1 else value
+
+
+@dataclass
+class Run:
+    """The values of a program while it runs.
+
+    values: by name; first those that are given. key: of `jax.random`, None for a program that does not draw.
+    padding, rows: of batches that are padded, and which values have their rows.
+    """
+
+    values: dict[str, Any]
+    key: Any = None
+    device: Device | None = None
+    padding: Padded | None = None
+    rows: dict[str, Rows] | None = None
+
+    def do(self, number: int, op: Op) -> None:
+        """Computes the outputs of an op.
+
+        Args:
+          number: of the op in the program; each draws random numbers of its own.
+
+        Raises:
+          UnsupportedError: for an op that reads what EPL does not make, or mixes rows of padded batches.
+        """
+        if self.device is not None and op.begins_backward:
+            self._begin_backward(op, self.device)
+        else:
+            standing_at(op.place, functools.partial(self._compute, number, op))
+        if self.device is not None:
+            for name in op.gradients:
+                self.values[name] = standing_at(
+                    op.place, functools.partial(self.device.sum, self.values[name])
+                )
+
+    def _begin_backward(self, op: Op, device: Device) -> None:
+        (name,) = op.outputs["Out"]
+        if device.weight is not None:
+            shape, dtype = op.attributes["shape"], operators.dtype_of(op.attributes)
+            self.values[name] = jnp.full(shape, device.weight, dtype)
+        elif name not in self.values:
+            raise ArgumentError(
+                f'feed has no "{name}": with GradientScaleStrategy.Customized it is fed, one for each device'
+            )
+
+    def _compute(self, number: int, op: Op) -> None:
+        for name in op.reads:
+            if name not in self.values:
+                raise UnsupportedError(f'{op} reads "{name}", which is an output that EPL does not make')
+        function = operators.find(op.kind)
+        assert function is not None, "the program was read"
+        given = {name: [self.values[each] for each in names] for name, names in op.inputs.items()}
+        key = functools.partial(_own_key, op, self.key, number)
+        across = self.device.sum if self.device is not None and self._syncs(op) else None
+        with jax.named_scope(op.kind):
+            if self.rows and any(name in self.rows for name in op.reads):
+                made = self._padded(op, function, given, key, across)
+            else:
+                made = function(operators.Inputs(given, key, across=across), op.attributes)
+                self._note(op, {})
+        for name, names in op.outputs.items():
+            self.values.update(zip(names, made.get(name, ()), strict=False))
+
+    def _syncs(self, op: Op) -> bool:
+        return op.kind.startswith("sync_") or (self.device is not None and self.device.syncs)
+
+    def _padded(
+        self,
+        op: Op,
+        function: operators.Operator,
+        given: Mapping[str, list[Any]],
+        key: Callable[[], Any],
+        across: Callable[[Any], Any] | None,
+    ) -> Mapping[str, list[Any]]:
+        """What an op makes of values that have padding."""
+        assert self.padding is not None
+        assert self.rows is not None
+        places = [(name, at) for name, names in op.inputs.items() for at in range(len(names))]
+        rows = [self.rows.get(op.inputs[name][at]) for name, at in places]
+        real = {
+            name: (where.dim, self.padding.real(where))
+            for (name, at), where in zip(places, rows, strict=True)
+            if where is not None and at == 0
+        }
+        padded = [index for index, where in enumerate(rows) if where is not None]
+
+        def compute(*values: Any) -> Mapping[str, list[Any]]:
+            all_values = {name: list(each) for name, each in given.items()}
+            for index, value in zip(padded, values, strict=True):
+                name, at = places[index]
+                all_values[name][at] = value
+            return function(operators.Inputs(all_values, key, real, across), op.attributes)
+
+        values = [given[name][at] for name, at in (places[index] for index in padded)]
+        try:
+            made, found = self.padding.evaluate(compute, values, [rows[index] for index in padded])
+        except MixedError:
+            raise UnsupportedError(
+                f"{op} mixes the rows of a batch, in a way that EPL does not know for parts of different "
+                "lengths: feed parts of one length"
+            ) from None
+        self._note(op, found)
+        return dict(made)
+
+    def _note(self, op: Op, found: Mapping[str, Sequence[Rows | None]]) -> None:
+        """Which outputs have rows; a gradient has those of the input that it is of."""
+        if self.rows is None:
+            return
+        for output, names in op.outputs.items():
+            of = op.inputs.get(output.removesuffix(_GRAD), op.inputs.get("XShape", ()))
+            inputs = of if output.endswith(_GRAD) else ()
+            made = found.get(output, ())
+            for at, name in enumerate(names):
+                of_input = self.rows.get(inputs[at]) if at < len(inputs) else None
+                known = (made[at] if at < len(made) else None) or of_input
+                if known is None:
+                    self.rows.pop(name, None)
+                else:
+                    self.rows[name] = known
+
+
+def _own_key(op: Op, key: Any, number: int) -> Any:
+    if key is None:
+        raise ArgumentError(f"{op} draws random numbers, but the program was given no key")
+    return jax.random.fold_in(key, number)

@@ -1,0 +1,265 @@
+"""Programs of Paddle on several devices: what Paddle 2.6's ParallelExecutor makes of them."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import epl
+from epl.adapters.jax.padded_rows import Batch, Padded, Rows
+from epl.paddle import feeds
+from epl.paddle.feeds import Split
+from epl.paddle.replicas import Fetched, Local, Replicas, Weight
+from epl.paddle.running import Run
+from test_paddle_programs import NAMES, TRAINED, begin, check, read, trained
+
+PROGRAMS = Path(__file__).parents[1] / "paddle_programs"
+
+
+def _batches() -> Any:
+    spec = importlib.util.spec_from_file_location("batches", PROGRAMS / "batches.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+batches = _batches()
+
+
+def parallel(name: str) -> tuple[Any, str, dict[str, Any], dict[str, Any]]:
+    """A program, its loss, the variables before it trains, and losses by places, mode and sizes of parts."""
+    with np.load(PROGRAMS / "parallel" / f"{name}.npz") as arrays:
+        found = dict(arrays)
+    program = epl.paddle.load(PROGRAMS / "parallel" / f"{name}.program")
+    return program, str(found["loss"]), begin(program, found), found
+
+
+KINDS = [(places, kind) for places, kinds in batches.SIZES.items() for kind in kinds]
+
+
+@pytest.mark.parametrize(("places", "kind"), KINDS)
+@pytest.mark.parametrize("name", batches.FEEDS)
+def test_losses_are_those_of_paddles_parallel_executor(name: str, places: int, kind: str) -> None:
+    program, loss, variables, found = parallel(name)
+    replicas = Replicas(program, places, loss=loss)
+    losses = []
+    for parts in batches.batches(name, batches.SIZES[places][kind]):
+        (fetched,) = replicas.run(variables, feeds.of_parts(parts, places), [loss])
+        losses.append(np.stack(fetched.values).reshape(-1))
+    for mode in ("AllReduce", "Reduce"):
+        expected = found[f"{places}:{mode}:{kind}"]
+        # One loss is a mean that comes by zero.
+        np.testing.assert_allclose(losses, expected, rtol=1e-5, atol=1e-6 * np.max(np.abs(expected)))
+
+
+LINE_X = np.float32([[1], [2], [3]])
+
+
+def line(kind: str, **options: Any) -> tuple[Replicas, dict[str, Any], str, str]:
+    """x w and its loss, a mean or a sum, of one weight, which is trained with a rate of 1, on two devices."""
+    program = epl.paddle.load(PROGRAMS / "parallel" / f"line_{kind}.program")
+    y, loss = (program.ops[index].outputs["Out"][0] for index in (0, 1))
+    variables: dict[str, Any] = {}
+    startup = epl.paddle.load(PROGRAMS / "parallel" / f"line_{kind}.startup")
+    Replicas(startup, 1).run(variables, feeds.of_parts([{}], 1), [])
+    return Replicas(program, 2, loss=loss, **options), variables, y, loss
+
+
+def fed(split: Split = Split.REST) -> feeds.Fed:
+    return feeds.of_batch({"x": LINE_X}, 2, split)
+
+
+def values(fetched: Fetched) -> list[Any]:
+    return [value.ravel().tolist() for value in fetched.values]
+
+
+@pytest.mark.parametrize(
+    ("kind", "weight", "split", "w"),
+    [
+        ("mean", Weight.MEAN, Split.REST, 1 - 1.75),
+        ("mean", Weight.MEAN, Split.CEILING, 1 - 2.25),  # Paddle 2.6: -1.25
+        ("mean", Weight.ONE, Split.REST, 1 - 3.5),
+        ("mean", Weight.ONE, Split.CEILING, 1 - 4.5),  # Paddle 2.6: -3.5
+        ("mean", Weight.ROWS, Split.REST, 1 - 2.0),  # as one device
+        ("mean", Weight.ROWS, Split.CEILING, 1 - 2.0),
+        ("sum", Weight.MEAN, Split.CEILING, 1 - 3.0),  # Paddle 2.6: -2.0
+        ("sum", Weight.ONE, Split.REST, 1 - 6.0),  # Paddle 2.6: -5.0
+    ],
+)
+def test_the_weight_of_unequal_parts(kind: str, weight: Weight, split: Split, w: float) -> None:
+    replicas, variables, _, loss = line(kind, weight=weight)
+    replicas.run(variables, fed(split), [loss])
+    assert np.array_equal(variables["w"], [[np.float32(w)]])
+
+
+def test_the_loss_of_all_rows_is_that_of_one_device() -> None:
+    replicas, variables, _, loss = line("mean", weight=Weight.ROWS)
+    assert values(replicas.run(variables, fed(), [loss])[0]) == [[2.0], [2.0]]
+
+
+def test_a_gradient_of_the_loss_that_is_fed() -> None:
+    replicas, variables, _, loss = line("mean", weight=Weight.FED)
+    parts = [
+        {"x": LINE_X[:1], f"{loss}@GRAD": np.float32(10)},
+        {"x": LINE_X[1:], f"{loss}@GRAD": np.float32(100)},
+    ]
+    replicas.run(variables, feeds.of_parts(parts, 2), [loss])
+    assert np.array_equal(variables["w"], [[np.float32(1 - 10 - 250)]])  # Paddle 2.6: -259.0
+    with pytest.raises(epl.ArgumentError, match=f'feed has no "{loss}@GRAD": with GradientScaleStrategy'):
+        replicas.run(variables, fed(), [loss])
+
+
+def test_what_is_fetched_has_the_real_rows() -> None:
+    replicas, variables, y, loss = line("mean")
+    (rows, losses, again) = replicas.run(variables, fed(), [y, loss, y])
+    assert values(rows) == values(again) == [[1.0], [2.0, 3.0]]
+    assert values(losses) == [[1.0], [2.5]]
+    gradient, w = replicas.run(variables, fed(), ["w@GRAD", "w"])
+    assert values(gradient) == [[1.75], [1.75]]
+    assert values(w) == [[-2.5], [-2.5]]
+    with pytest.raises(epl.ArgumentError, match='no variable "w@GARD" to fetch, did you mean "w@GRAD"'):
+        replicas.run(variables, fed(), ["w@GARD"])
+
+
+def test_a_program_that_tests_takes_fewer_parts() -> None:
+    _, variables, y, _ = line("mean")
+    test = Replicas(epl.paddle.load(PROGRAMS / "parallel" / "line_mean.test"), 3)
+    (found,) = test.run(variables, feeds.of_parts([{"x": LINE_X}, {"x": LINE_X[:1]}], 3), [y])
+    assert values(found) == [[1.0, 2.0, 3.0], [1.0]]
+
+
+def test_statistics_are_each_devices_own() -> None:
+    program, loss, variables, found = parallel("cnn")
+    replicas = Replicas(program, 2, loss=loss)
+    for parts in batches.batches("cnn", [3, 6])[:2]:
+        replicas.run(variables, feeds.of_parts(parts, 2), [loss])
+    own = {name: value for name, value in variables.items() if isinstance(value, Local)}
+    assert sorted(own) == ["batch_norm_0.w_1", "batch_norm_0.w_2"]
+    for value in own.values():
+        assert not np.array_equal(value.values[0], value.values[1])
+        assert np.array_equal(value.first, value.values[0])
+    one = Replicas(program, 1, loss=loss)
+    one.run(variables, feeds.of_parts(batches.batches("cnn", [8])[0], 1), [loss])
+    assert variables["batch_norm_0.w_1"].shape == found["before:batch_norm_0.w_1"].shape
+
+
+@pytest.mark.parametrize("sizes", [[4, 4], [3, 5]])
+def test_statistics_of_all_devices_are_those_of_one(sizes: list[int]) -> None:
+    program, loss, variables, _ = parallel("cnn")
+    (first, second, *_) = batches.batches("cnn", [8])
+    one = dict(variables)
+    several = Replicas(program, 2, loss=loss, syncs=True, weight=Weight.ROWS)
+    for (part,) in (first, second):
+        parts = [
+            {key: value[rows] for key, value in part.items()}
+            for rows in (slice(sizes[0]), slice(sizes[0], 8))
+        ]
+        (expected,) = Replicas(program, 1, loss=loss).run(one, feeds.of_parts([part], 1), [loss])
+        (found,) = several.run(variables, feeds.of_parts(parts, 2), [loss])
+        check(found.values, expected.values * 2)
+    check([variables["batch_norm_0.w_1"].first], [np.asarray(one["batch_norm_0.w_1"])])
+
+
+def test_a_variable_without_a_value_is_named() -> None:
+    replicas, variables, *_ = line("mean")
+    del variables["w"]
+    with pytest.raises(epl.ArgumentError, match='variable "w" has no value: run the startup program first'):
+        replicas.run(variables, fed(), [])
+
+
+@pytest.mark.parametrize(
+    ("rows", "count", "rest", "ceiling"),
+    [
+        (3, 2, [1, 2], [2, 1]),
+        (5, 4, [1, 1, 1, 2], [2, 2, 1]),
+        (6, 4, [1, 1, 1, 3], [2, 2, 2]),
+        (7, 4, [1, 1, 1, 4], [2, 2, 2, 1]),
+        (9, 4, [2, 2, 2, 3], [3, 3, 3]),
+        (10, 4, [2, 2, 2, 4], [3, 3, 3, 1]),
+        (101, 4, [25, 25, 25, 26], [26, 26, 26, 23]),
+        (15, 8, [1, 1, 1, 1, 1, 1, 1, 8], [2, 2, 2, 2, 2, 2, 2, 1]),
+        (65, 8, [8, 8, 8, 8, 8, 8, 8, 9], [9, 9, 9, 9, 9, 9, 9, 2]),
+        (3, 4, [1, 1, 1], [1, 1, 1]),
+        (0, 2, [], []),
+    ],
+)
+def test_splits(rows: int, count: int, rest: list[int], ceiling: list[int]) -> None:
+    assert feeds.sizes(rows, count, Split.REST) == rest
+    assert feeds.sizes(rows, count, Split.CEILING) == ceiling
+
+
+def test_rows_of_other_lengths_are_of_one_batch_or_of_two() -> None:
+    """Words are three for each sentence, and pictures as they come."""
+    parts = [
+        {"sentence": np.zeros((n, 2)), "word": np.zeros((3 * n, 5)), "picture": np.zeros((m, 4))}
+        for n, m in ((2, 1), (3, 7))
+    ]
+    found = feeds.of_parts(parts, 2)
+    assert dict(found.layout.rows) == {
+        "sentence": Rows(0, 0),
+        "word": Rows(0, 0, inner=3),
+        "picture": Rows(1, 0),
+    }
+    assert found.layout.extents == (3, 7)
+    assert found.counts.tolist() == [[2, 1], [3, 7]]
+    assert found.values["word"].shape == (2, 9, 5)
+
+
+def with_padding(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Two more rows, of what spoils whatever it comes into."""
+    more = np.full((2, *value.shape[1:]), np.nan if value.dtype.kind == "f" else 0, value.dtype)
+    return np.concatenate([value, more])
+
+
+def real(value: Any, rows: Rows | None, batches: dict[int, Batch]) -> np.ndarray[Any, Any]:
+    if rows is None:
+        return np.asarray(value)
+    batch = batches[rows.batch]
+    index = np.arange(value.shape[rows.dim]) // rows.inner % batch.extent
+    return np.compress(index < int(batch.count), np.asarray(value), rows.dim)
+
+
+def check_padding(program: Any, given: dict[str, Any], feed: dict[str, Any], fetches: list[str]) -> None:
+    """What a program makes of padded batches is what it makes of them."""
+    after, expected = program.run(given, feed, fetches)
+    lengths = sorted({len(value) for value in feed.values()})
+    batches = {number: Batch(length + 2, jnp.int32(length)) for number, length in enumerate(lengths)}
+    rows = {name: Rows(lengths.index(len(value)), 0) for name, value in feed.items()}
+    padded = {name: with_padding(value) for name, value in feed.items()}
+    values = {name: jnp.asarray(value) for name, value in {**given, **padded}.items()}
+    run = Run(values, padding=Padded(batches), rows=rows)
+    for number, op in enumerate(program.ops):
+        run.do(number, op)
+    names = [*fetches, *after]
+    for name, value in zip(names, [*expected, *after.values()], strict=True):
+        found = real(run.values[name], run.rows and run.rows.get(name), batches)
+        assert found.shape == np.shape(value), name
+        np.testing.assert_allclose(found, value, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+# Left out: programs that say how many rows a batch has, or that multiply rows by rows.
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"old_names", "shapes"}))
+def test_results_do_not_depend_on_padding(name: str) -> None:
+    program, given, feed, _ = read(name)
+    check_padding(program, given, feed, list(program.fetches))
+
+
+@pytest.mark.parametrize("name", sorted(set(TRAINED) - {"functions"}))
+def test_training_does_not_depend_on_padding(name: str) -> None:
+    program, loss, batches, found = trained(name)
+    check_padding(program, begin(program, found), batches[0], [loss])
+
+
+def test_an_op_that_mixes_rows_otherwise_is_an_error_with_its_line() -> None:
+    program, given, feed, _ = read("old_names")
+    with pytest.raises(
+        epl.UnsupportedError, match=r'"matmul" \(step.py:\d+\) mixes the rows of a batch, in a way that EPL'
+    ):
+        check_padding(program, given, feed, [])
