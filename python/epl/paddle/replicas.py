@@ -136,6 +136,11 @@ class Replicas:
             for name, value in zip(fetches, fetched, strict=True)
         ]
 
+    def release(self) -> None:
+        """Gives back the memory that steps need for themselves, once those that run have ended."""
+        for step in self._steps.values():
+            step.run.release()
+
     def _check(self, variables: MutableMapping[str, Any], fetches: Iterable[str]) -> None:
         for name in self.program.parameters:
             if name not in variables:

@@ -1,0 +1,209 @@
+"""A program on several devices, as `ParallelExecutor` and `CompiledProgram` run it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from epl.errors import ArgumentError, Error
+from epl.fluid import feeding
+from epl.fluid.places import Place
+from epl.fluid.scope import Scope
+from epl.fluid.seeds import Seeds
+from epl.fluid.strategies import (
+    BuildStrategy,
+    ExecutionStrategy,
+    GradientScaleStrategy,
+)
+from epl.paddle import feeds
+from epl.paddle.description import BACKWARD
+from epl.paddle.program import Program
+from epl.paddle.replicas import Fetched, Replicas, Weight
+
+_WEIGHTS = {
+    GradientScaleStrategy.CoeffNumDevice: Weight.MEAN,
+    GradientScaleStrategy.One: Weight.ONE,
+    GradientScaleStrategy.Customized: Weight.FED,
+}
+
+Part = dict[str, np.ndarray[Any, Any]]
+
+
+class DataParallel:
+    """A program that every place runs on its part of what is fed.
+
+    Args:
+      program: as read, and `source`, of Paddle, whose seed counts.
+      places: of one kind, at least one.
+      loss: what is minimized, None for a program that does not train.
+      weighs: `"device"`: devices count alike, as in Paddle; `"global"`: rows count alike, as on one device.
+
+    Raises:
+      ArgumentError: for a program that trains without a loss, and for another `weighs`.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        source: Any,
+        places: Sequence[Place],
+        scope: Scope,
+        loss: str | None,
+        build: BuildStrategy,
+        execution: ExecutionStrategy,
+        weighs: str = "device",
+    ) -> None:
+        if weighs not in ("device", "global"):
+            raise ArgumentError(f'loss must be "device" or "global", found {weighs!r}')
+        self._trains = any(op.role & BACKWARD for op in program.ops)
+        if loss is not None and loss not in program.variables:
+            raise ArgumentError(f'loss_name is "{loss}", which is no variable of the program')
+        self.program = program
+        self.places = tuple(places)
+        self.scope = scope
+        self._source = source
+        self._runs = execution.num_iteration_per_run
+        self._seeds = Seeds()
+        weight = _WEIGHTS[build.gradient_scale_strategy]
+        if weighs == "global" and weight is Weight.MEAN:
+            weight = Weight.ROWS
+        scope.declare(program.variables)
+        self._replicas = Replicas(program, len(places), weight=weight, loss=loss, syncs=build.sync_batch_norm)
+        self._drop_after = execution.num_iteration_per_drop_scope
+        self._since_drop = 0
+        for strategy in (build, execution):
+            strategy.finalize()
+
+    def run(self, feed: Any, fetch_list: Any, return_numpy: bool, return_merged: bool) -> list[Any]:
+        """Runs the program on all places; arguments and errors as of `ParallelExecutor.run`."""
+        names = feeding.names_of(fetch_list)
+        fed = self._fed({} if feed is None else feed)
+        fetched: list[Fetched] = []
+        for number in range(self._runs):
+            wanted = names if number == self._runs - 1 else []
+            fetched = self._replicas.run(self.scope.values, fed, wanted, self._seeds.next(self._source))
+        self._since_drop += 1
+        if self._since_drop >= self._drop_after:
+            self.drop()
+        return [
+            self._result(name, each, return_numpy, return_merged)
+            for name, each in zip(names, fetched, strict=True)
+        ]
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether the next run takes memory."""
+        return self._since_drop == 0
+
+    def drop(self) -> None:
+        """Gives back the memory that runs need for themselves."""
+        self._replicas.release()
+        self._since_drop = 0
+
+    def _result(self, name: str, fetched: Fetched, return_numpy: bool, return_merged: bool) -> Any:
+        if return_merged:
+            value = feeding.merged(name, fetched, self.program)
+            return value if return_numpy else feeding.as_tensor(name, value)
+        values = [np.atleast_1d(each) for each in feeding.of_devices(name, fetched, self.program)]
+        return values if return_numpy else [feeding.as_tensor(name, each) for each in values]
+
+    def _fed(self, feed: Any) -> feeds.Fed:
+        count = len(self.places)
+        if isinstance(feed, Mapping):
+            given = feeding.arrays(self.program, feed, count)
+            batch = self._keep([given])[0]
+            if not batch:
+                return feeds.of_parts([{}] * count, count)
+            parts = feeds.cut(batch, count, feeding.split())
+            if len(parts) < count:
+                self._check_count(parts, batch)
+                return feeds.of_parts(parts, count)
+            return feeds.of_batch(batch, count, feeding.split())
+        if not isinstance(feed, (list, tuple)):
+            raise ArgumentError(f"feed must be a dict, or a list of dicts, found {type(feed).__name__}")
+        return feeds.of_parts(self._keep(self._parts(feed)), count)
+
+    def _parts(self, feed: Sequence[Any]) -> list[Part]:
+        """What each place is fed, of a list."""
+        count = len(self.places)
+        for each in feed:
+            if not isinstance(each, Mapping):
+                raise ArgumentError(
+                    f"Each element of feed list should be a dict, found {type(each).__name__}"
+                )
+        if not feed or len(feed) > count or (len(feed) < count and self._trains):
+            raise ArgumentError(
+                "Feed a list of tensor, the list should be the same size as places: expected a dict for each "
+                f"of {count} devices, found {len(feed)}"
+            )
+        for index, each in enumerate(feed):
+            if not each:
+                raise ArgumentError(
+                    f"element {index} of the feed list is empty: a reader's last batch may be too small "
+                    f"for all {count} devices, leave it out (drop_last=True)"
+                )
+        parts = [
+            feeding.arrays(self.program, each, what=f"element {index} of the feed list")
+            for index, each in enumerate(feed)
+        ]
+        for part in parts:
+            if part.keys() != parts[0].keys():
+                raise ArgumentError("the elements of the feed list have different names")
+        return parts
+
+    def _check_count(self, parts: Sequence[Part], batch: Part) -> None:
+        """A batch may have too few rows for all places if the program does not train."""
+        if self._trains or not parts:
+            name, value = next(iter(batch.items()))
+            raise ArgumentError(
+                f"The number({len(value)}) of samples[{name}] of current batch is less than the count"
+                f"({len(self.places)}) of devices(CPU), currently, it is not allowed. It makes "
+                f"{len(parts)} parts: leave it out, or set the environment variable CPU_NUM to fewer devices."
+            )
+
+    def _keep(self, parts: list[Part]) -> list[Part]:
+        """Puts fed persistable variables, the learning rate say, into the scope; the rest of the parts."""
+        for name in [name for name in parts[0] if name in self.program.parameters]:
+            rows = [part.pop(name) for part in parts]
+            value = self._one_value(name, rows[0] if len(rows) == 1 else np.concatenate(rows))
+            self.scope.values[name] = value
+        return parts
+
+    def _one_value(self, name: str, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The one value of all devices: a row, or an equal one for each."""
+        count, shape = len(self.places), self.program.parameters[name].shape
+        if rows.shape == shape:
+            return rows
+        if len(rows) not in (1, count):
+            raise ArgumentError(
+                f'"{name}" in feed is persistable and has {len(rows)} rows: expected 1, or one for each of '
+                f"{count} devices"
+            )
+        if any(not np.array_equal(row, rows[0]) for row in rows):
+            raise ArgumentError(
+                f'"{name}" in feed has different values for the devices, whose parameters would differ then'
+            )
+        return rows[:1].reshape(shape)
+
+
+def check_loss(program: Program, loss: str | None) -> None:
+    """Whether a program that trains has a loss.
+
+    Raises:
+      ArgumentError: if not.
+    """
+    if loss is None and any(op.role & BACKWARD for op in program.ops):
+        raise MissingLossError(
+            "The loss name of CompiledProgram is None. The loss name should be set if the program has a "
+            "backward part."
+        )
+
+
+class MissingLossError(ArgumentError, AssertionError):
+    """A program trains, and nobody said what it minimizes."""
+
+
+class SharingError(Error, ValueError):
+    """Variables cannot be shared with an executor."""

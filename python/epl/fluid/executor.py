@@ -1,0 +1,97 @@
+"""`Executor`: runs startup programs, and programs on one device."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from epl.errors import ArgumentError
+from epl.fluid import feeding
+from epl.fluid.compiler import CompiledProgram
+from epl.fluid.installed import load
+from epl.fluid.places import CPUPlace, CUDAPlace, Place
+from epl.fluid.programs import imported
+from epl.fluid.scope import Scope, global_scope
+from epl.fluid.seeds import Seeds
+from epl.paddle import feeds
+from epl.paddle.program import Program
+from epl.paddle.replicas import Replicas, Weight
+
+
+class Executor:
+    """Runs programs on a place. See Paddle's `fluid.Executor`.
+
+    Args:
+      place: a CPU device, the default, or a card, for which a CPU device stands in.
+
+    Raises:
+      ArgumentError: for what is no place.
+    """
+
+    def __init__(self, place: Place | None = None) -> None:
+        if place is not None and not isinstance(place, (CPUPlace, CUDAPlace)):
+            raise ArgumentError(f"place must be a CPUPlace or a CUDAPlace, found {type(place).__name__}")
+        self.place = place or CPUPlace()
+        self._replicas: weakref.WeakKeyDictionary[Program, Replicas] = weakref.WeakKeyDictionary()
+        self._seeds = Seeds()
+        self._is_closed = False
+
+    def run(
+        self,
+        program: Any = None,
+        feed: Any = None,
+        fetch_list: Any = None,
+        feed_var_name: str = "feed",
+        fetch_var_name: str = "fetch",
+        scope: Scope | None = None,
+        return_numpy: bool = True,
+        use_program_cache: bool = False,
+        return_merged: bool = True,
+        use_prune: bool = False,
+    ) -> list[Any]:
+        """Runs all ops of a program.
+
+        Args:
+          program: of Paddle, or a `CompiledProgram`; default `default_main_program()`.
+          feed: arrays by name; of a `CompiledProgram` also a list of such dicts, one for each device.
+          fetch_list: variables or their names.
+          feed_var_name, fetch_var_name, use_program_cache, use_prune: make no difference; what ran is kept
+            compiled, and no op is left out.
+          scope: of its variables; default `global_scope()`.
+          return_numpy: whether what is fetched is arrays, else `Tensor`s.
+          return_merged: whether values of several devices are one, see `CompiledProgram`.
+
+        Returns:
+          What is fetched, in the order of the list.
+
+        Raises:
+          ArgumentError: for a feed that does not fit, and for unknown fetches.
+          UnsupportedError: for ops that EPL does not have.
+        """
+        del feed_var_name, fetch_var_name, use_program_cache, use_prune
+        if self._is_closed:
+            raise ArgumentError("the executor is closed")
+        scope = global_scope() if scope is None else scope
+        if program is None:
+            program = load().static.default_main_program()
+        if isinstance(program, CompiledProgram):
+            return program.run(self.place, feed, fetch_list, scope, return_numpy, return_merged)
+        read = imported(program)
+        names = feeding.names_of(fetch_list)
+        scope.declare(read.variables)
+        given = feeding.arrays(read, {} if feed is None else feed)
+        scope.values.update({name: value for name, value in given.items() if name in read.parameters})
+        part = {name: value for name, value in given.items() if name not in read.parameters}
+        replicas = self._replicas.get(read) or self._replicas.setdefault(
+            read, Replicas(read, 1, weight=Weight.ONE)
+        )
+        fetched = replicas.run(scope.values, feeds.of_parts([part], 1), names, self._seeds.next(program))
+        found = [feeding.of_devices(name, each, read)[0] for name, each in zip(names, fetched, strict=True)]
+        if return_numpy:
+            return list(found)
+        return [feeding.as_tensor(name, value) for name, value in zip(names, found, strict=True)]
+
+    def close(self) -> None:
+        """Frees what it has compiled; it runs nothing any more."""
+        self._is_closed = True
+        self._replicas = weakref.WeakKeyDictionary()

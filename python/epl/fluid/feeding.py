@@ -1,0 +1,144 @@
+"""What programs are fed, as the arrays that the variables take, and what is fetched, as the user gets it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from epl.errors import ArgumentError, ConfigError, Error
+from epl.fluid.scope import Tensor
+from epl.paddle.description import Variable
+from epl.paddle.feeds import Split
+from epl.paddle.program import Program
+from epl.paddle.replicas import Fetched
+from epl.values import did_you_mean
+
+
+def split() -> Split:
+    """How batches are cut for devices: EPL_FLUID_SPLIT in the environment, `rest` or `ceil`.
+
+    Raises:
+      ConfigError: for another value.
+    """
+    text = os.environ.get("EPL_FLUID_SPLIT", Split.REST.value)
+    try:
+        return Split(text)
+    except ValueError:
+        raise ConfigError(f'EPL_FLUID_SPLIT="{text}" in the environment, expected "rest" or "ceil"') from None
+
+
+def names_of(fetch_list: Any) -> list[str]:
+    """The names of variables in a list of them or of their names.
+
+    Raises:
+      ArgumentError: for what is neither.
+    """
+    if fetch_list is None:
+        return []
+    if isinstance(fetch_list, str) or not isinstance(fetch_list, Sequence):
+        fetch_list = [fetch_list]
+    names = [each if isinstance(each, str) else getattr(each, "name", None) for each in fetch_list]
+    for each, name in zip(fetch_list, names, strict=True):
+        if not isinstance(name, str):
+            raise ArgumentError(f"fetch_list has a {type(each).__name__}, expected a variable or its name")
+    return [str(name) for name in names]
+
+
+def arrays(
+    program: Program, feed: Mapping[str, Any], devices: int = 1, what: str = "feed"
+) -> dict[str, np.ndarray[Any, Any]]:
+    """A feed as arrays; what the program does not have is left out, with a warning.
+
+    Args:
+      devices: that share it.
+
+    Raises:
+      ArgumentError: for what is missing, and for another dtype or shape than the variable has.
+    """
+    if not isinstance(feed, Mapping):
+        raise ArgumentError(f"{what} must be a dict from names to arrays, found {type(feed).__name__}")
+    known = {*program.feeds, *program.parameters, *_gradients(program)}
+    found: dict[str, np.ndarray[Any, Any]] = {}
+    for name, value in feed.items():
+        if name in known:
+            found[name] = _array(f'"{name}" in {what}', value, program.variables[name], devices)
+        elif name not in program.variables:
+            hint = did_you_mean(name, sorted(known))
+            warnings.warn(f'"{name}" in {what} is no variable of the program{hint}', stacklevel=3)
+    if missing := [name for name in program.feeds if name not in found]:
+        raise ArgumentError(f"{what} has no {', '.join(missing)}, found {', '.join(feed) or 'nothing'}")
+    return found
+
+
+def _gradients(program: Program) -> set[str]:
+    """The gradients that a backward pass begins with, which may be fed."""
+    return {
+        name for op in program.ops if op.begins_backward for name in op.writes if name in program.variables
+    }
+
+
+def _array(what: str, value: Any, variable: Variable, devices: int) -> np.ndarray[Any, Any]:
+    if callable(getattr(value, "lod", None)) and value.lod():
+        raise ArgumentError(
+            f"{what} has sequences of different lengths (LoD), which are not supported: pad them"
+        )
+    array = np.asarray(value, None if hasattr(value, "dtype") else variable.dtype)
+    # Arrays of JAX have 32 bits for 64.
+    if array.dtype != variable.dtype and jax.dtypes.canonicalize_dtype(variable.dtype) != array.dtype:
+        raise ArgumentError(f"{what}: the variable is {variable.dtype.name}, found {array.dtype.name}")
+    expected = list(variable.shape)
+    if expected and expected[0] != -1:
+        expected[0] = -1 if variable.persistable else expected[0] * devices
+    if array.ndim != len(expected) or any(
+        size not in (-1, own) for size, own in zip(expected, array.shape, strict=True)
+    ):
+        raise ArgumentError(f"{what}: should have dimensions = {expected}, found {list(array.shape)}")
+    return _in_32_bits(what, array)
+
+
+def _in_32_bits(what: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """As JAX computes: numbers of 64 bits have to fit 32, unless `jax_enable_x64` is set."""
+    dtype = jax.dtypes.canonicalize_dtype(array.dtype)
+    if dtype == array.dtype:
+        return array
+    if array.dtype.kind in "iu" and array.size:
+        limits, least, most = np.iinfo(dtype), array.min(), array.max()
+        if not limits.min <= least <= most <= limits.max:
+            raise ArgumentError(
+                f"{what} has numbers from {least} to {most}, which are no int32: set jax_enable_x64"
+            )
+    return array.astype(dtype)
+
+
+def merged(name: str, fetched: Fetched, program: Program) -> np.ndarray[Any, Any]:
+    """A fetched variable of all devices, one behind the other along dimension 0; a number counts as a row.
+
+    Raises:
+      Error: for values that do not fit together.
+    """
+    parts = [np.atleast_1d(each) for each in of_devices(name, fetched, program)]
+    if len({each.shape[1:] for each in parts}) > 1:
+        shapes = ", ".join(str(list(each.shape)) for each in parts)
+        raise Error(
+            f'"{name}" has the shapes {shapes} on the devices, which cannot be merged along dimension 0: '
+            "fetch it with return_merged=False"
+        )
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def of_devices(name: str, fetched: Fetched, program: Program) -> list[np.ndarray[Any, Any]]:
+    """A fetched variable on each device, in the dtype that the program says."""
+    variable = program.variables.get(name)
+    if variable is None:
+        return fetched.values
+    return [each.astype(variable.dtype, copy=False) for each in fetched.values]
+
+
+def as_tensor(name: str, value: np.ndarray[Any, Any]) -> Tensor:
+    """What is fetched with `return_numpy=False`."""
+    return Tensor({name: value}, name)
