@@ -165,7 +165,7 @@ class ExecutionStrategy(_Strategy):
 
 
 class BuildStrategy(_Strategy):
-    """How a program becomes that of several devices, as Paddle's class; `FIELDS` says what each field does."""
+    """How a program becomes one of several devices, as Paddle's class; `FIELDS` says what each does."""
 
     ReduceStrategy = ReduceStrategy
     GradientScaleStrategy = GradientScaleStrategy
