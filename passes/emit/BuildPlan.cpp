@@ -291,6 +291,7 @@ static plan::PlanT getCommon(ModuleOp module, const PlanOptions &options) {
 static FailureOr<plan::PlanT> buildWhole(func::FuncOp func, const PlanSchedule &schedule,
                                          const PlanOptions &options) {
   PlanBuilder builder(func, schedule);
+  builder.getBuilder().setSequential(options.sequential);
   if (failed(builder.add()))
     return failure();
   plan::PlanT common = getCommon(func->getParentOfType<ModuleOp>(), options);
@@ -345,8 +346,9 @@ static plan::SlotT toWhole(const plan::SlotT &own, const plan::PartT &part) {
 }
 
 static FailureOr<plan::PartT> buildPart(func::FuncOp func, const PlanSchedule &schedule,
-                                        uint32_t numArguments) {
+                                        const PlanOptions &options, uint32_t numArguments) {
   PlanBuilder builder(func, schedule);
+  builder.getBuilder().setSequential(options.sequential);
   if (failed(builder.add()))
     return failure();
   MeshOp mesh = builder.getMesh();
@@ -366,7 +368,7 @@ static FailureOr<plan::PlanT> buildParts(ModuleOp module, ArrayRef<func::FuncOp>
   std::vector<plan::PartT> parts;
   std::map<uint32_t, plan::SlotT> slots;
   for (func::FuncOp func : functions) {
-    FailureOr<plan::PartT> part = buildPart(func, schedule, numArguments);
+    FailureOr<plan::PartT> part = buildPart(func, schedule, options, numArguments);
     if (failed(part))
       return failure();
     for (auto [index, slot] : llvm::enumerate(part->slots))

@@ -53,6 +53,12 @@ KEYS: dict[str, Key] = {
         "Turn sparse gradients into dense ones before they are summed.",
         instead="gradients of JAX are dense already: leave it out",
     ),
+    "communication.fuse": Key(
+        True,
+        "Send gradients together that are complete at about the same time, and other values that devices "
+        "exchange; else each by itself.",
+        has_effect=True,
+    ),
     "communication.max_splits": Key(
         5, "How many groups the gradients are fused into before they are summed."
     ),
@@ -186,6 +192,19 @@ KEYS: dict[str, Key] = {
         "knows (`cpu`, `a100`, `h100`, `b200`), or the name of a file as `epl-plan machine` prints it. "
         "Several, with commas between them, are those of the meshes in their order: stages that are found "
         "get work by the speed of their devices.",
+        has_effect=True,
+    ),
+    "cluster.num_threads": Key(
+        0,
+        "How many threads of a process run a step; 0: one for each core, and one for each device at most. With "
+        "1 it is the calling thread where it waits for the step.",
+        has_effect=True,
+        least=0,
+    ),
+    "cluster.sequential": Key(
+        False,
+        "Have each device do its work in the order of the program, one after the other; else it exchanges "
+        "values while it computes others.",
         has_effect=True,
     ),
     "split.sequence_parallel": Key(

@@ -43,6 +43,7 @@ class Executable:
         kinds: Sequence[Any] | None = None,
         reported: Sequence[Report] = (),
         keeps_results: bool = False,
+        max_threads: int = 0,
     ) -> None:
         """Puts a plan on devices.
 
@@ -51,6 +52,7 @@ class Executable:
           kinds: of the results, `jax.ShapeDtypeStruct`s, if not the plan's own.
           reported: what the hidden results say.
           keeps_results: whether all results stay on the devices, as `epl.Array`s; else states do.
+          max_threads: of this process that run a step; 0: one for each core, and one for each device at most.
 
         Raises:
           ProcessError: if processes have other constants.
@@ -60,9 +62,10 @@ class Executable:
         self._hidden = tuple(constants)
         self._group = group.current() if plan.devices > 1 else None
         if self._group is None:
-            self._session = guarded(runtime.module().Session, plan, devices, keeps_results=keeps_results)
+            options = {"keeps_results": keeps_results, "max_threads": max_threads}
+            self._session = guarded(runtime.module().Session, plan, devices, **options)
         else:
-            self._session = self._group.open_session(plan, devices, name, keeps_results)
+            self._session = self._group.open_session(plan, devices, name, keeps_results, max_threads)
             closed = [(f"array {i} that it closed over", value) for i, value in enumerate(constants)]
             if closed:
                 check_same(self._group, closed, f"step {name}")
@@ -80,6 +83,13 @@ class Executable:
         kinds = kinds or [jax.ShapeDtypeStruct(slot.shape, np.dtype(slot.dtype)) for slot in self._returned]
         kinds = [*kinds, *(kind for report in reported for kind in report.kinds)]
         self._caller = caller(self._session, name, results, kinds, uploaded, kept)
+
+    def release(self) -> None:
+        """Gives back the memory that steps need for themselves, once all have ended; the next one takes it again.
+
+        States, which are the user's, stay as they are.
+        """
+        self._session.release()
 
     @property
     def layout(self) -> str:

@@ -104,6 +104,14 @@ class Parallelized:
         """The step as it was traced last; None if it was not traced yet."""
         return next(reversed(self._lowered.values()), None)
 
+    def release(self) -> None:
+        """Gives back the memory that steps need for themselves, once all have ended; the next one takes it again.
+
+        States stay as they are.
+        """
+        for lowered in self._lowered.values():
+            lowered.release()
+
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         """As the method of a class; `self` is a state, or a Python value if static_argnames has it."""
         return self if owner is None else types.MethodType(self, owner)
@@ -208,6 +216,7 @@ class Parallelized:
             _options(chosen.config),
             _plain_options(chosen.config),
             Precision.of(chosen.config),
+            int(chosen.config["cluster.num_threads"]),
         )
 
     def __repr__(self) -> str:
@@ -229,6 +238,8 @@ def _options(config: Config) -> tuple[str, ...]:
     across = () if config["cluster.device_place_prefer_intra_node"] else ("--across-nodes",)
     sequence = ("--sequence-parallel",) if config["split.sequence_parallel"] else ()
     machine = config["cluster.machine"]
+    single = () if config["communication.fuse"] else ("--no-fuse-collectives",)
+    order = ("--sequential",) if config["cluster.sequential"] else ()
     choices = () if machine == KEYS["cluster.machine"].default else (f"--machine={machine}",)
     count = config["pipeline.num_micro_batch"]
     schedule = config["pipeline.schedule"] or config["pipeline.strategy"]
@@ -239,7 +250,19 @@ def _options(config: Config) -> tuple[str, ...]:
     mode, last = config["gradient_checkpoint.type"], config["gradient_checkpoint.end_taskgraph"]
     end = (f"--recompute-end={last}",) if last != -1 else ()
     recompute = (f"--recompute={mode}", *end) if mode else ()
-    return (*micro, *found, *stages, *recompute, *zero, *colocate, *across, *sequence, *choices)
+    return (
+        *micro,
+        *found,
+        *stages,
+        *recompute,
+        *zero,
+        *colocate,
+        *across,
+        *sequence,
+        *single,
+        *order,
+        *choices,
+    )
 
 
 @overload

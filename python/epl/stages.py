@@ -39,7 +39,15 @@ class Compiled(Executable):
 
     def __init__(self, plan: Any, lowered: Lowered) -> None:
         name, program = lowered.signature.name, lowered.program
-        super().__init__(plan, lowered.devices, name, program.hidden, lowered.out_leaves, program.reports)
+        super().__init__(
+            plan,
+            lowered.devices,
+            name,
+            program.hidden,
+            lowered.out_leaves,
+            program.reports,
+            max_threads=lowered.max_threads,
+        )
         self.lowered = lowered
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -162,6 +170,7 @@ class Lowered:
     options: tuple[str, ...] = ()  # for the compiler: how to parallelize; the reference has none
     plain_options: tuple[str, ...] | None = None  # without recomputation, if the first call compares with it
     precision: Precision = field(default_factory=Precision)  # that of the reference, too
+    max_threads: int = 0  # of this process that run the step; 0: one for each core
 
     def as_text(self, stage: str = "input") -> str:
         """The program after a stage of the compiler.
@@ -253,6 +262,11 @@ class Lowered:
         """
         compiled: Compiled = kept(self, "_compiled", self._compile_and_tell)
         return compiled
+
+    def release(self) -> None:
+        """Gives back the memory that calls of the compiled step need, if it was compiled (`Executable.release`)."""
+        if "_compiled" in vars(self):
+            self.compile().release()
 
     def _compile_and_tell(self) -> Compiled:
         compiled = self._compile(reference=False)

@@ -106,12 +106,19 @@ void bindSession(nb::module_ &module) {
       .def(
           "__init__",
           [](Session *self, const Plan &plan, const std::string &devices,
-             std::shared_ptr<ProcessGroup> processes, bool keepsResults) {
-            new (self) Session(plan.plan, devices, Executor::shared(), std::move(processes), keepsResults);
+             std::shared_ptr<ProcessGroup> processes, bool keepsResults, uint32_t maxThreads) {
+            new (self) Session(plan.plan, devices, Executor::shared(), std::move(processes), keepsResults,
+                               maxThreads);
           },
-          "plan"_a, "devices"_a, "processes"_a = nb::none(), "keeps_results"_a = false,
+          "plan"_a, "devices"_a, "processes"_a = nb::none(), "keeps_results"_a = false, "max_threads"_a = 0,
           "Loads a plan on devices, say \"cpu:2\", which are in this process or divided among all of a "
-          "group. With `keeps_results` all results are StateBuffers.")
+          "group. With `keeps_results` all results are StateBuffers. `max_threads`: that run a call; 0: one "
+          "for "
+          "each core, and one for each device at most.")
+      .def("release", &Session::release, nb::call_guard<nb::gil_scoped_release>(),
+           "Gives back the memory that calls need for themselves, after waiting for all of them; the next "
+           "call\n"
+           "takes it again.")
       .def("call", &call, "args"_a, "donate"_a, "name"_a, "waits"_a = false,
            "Queues a step: (results, call). Arguments in the order of the slots: StateBuffers or arrays of "
            "the\n"

@@ -11,8 +11,15 @@ Frame::Mesh::Mesh(const LoadedPlan &loaded, uint32_t part)
   const plan::PlanT &plan = loaded.program(part).plan();
   std::span<const uint32_t> ranks = loaded.program(part).ranks();
   progress.reset(new Progress[ranks.size() * plan.lanes.size()]);
-  for (size_t i = 0; i < ranks.size(); ++i) {
+  for (size_t i = 0; i < ranks.size(); ++i)
     rows[ranks[i]] = &progress[i * plan.lanes.size()];
+  allocate(loaded, part);
+}
+
+void Frame::Mesh::allocate(const LoadedPlan &loaded, uint32_t part) {
+  const plan::PlanT &plan = loaded.program(part).plan();
+  std::span<const uint32_t> ranks = loaded.program(part).ranks();
+  for (size_t i = arenas.size(); i < ranks.size(); ++i) {
     arenas.push_back(loaded.devices()->allocate(loaded.ranks().device(part, ranks[i]), plan.arena_size,
                                                 Memory::Fill::zeros));
     for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer)
@@ -48,6 +55,16 @@ void Frame::deal(const LoadedPlan &plan, uint32_t part) {
     for (const auto &lane : program.plan().lanes)
       cursor.lanes.push_back({lane->commands});
   }
+}
+
+void Frame::allocate(const LoadedPlan &plan) {
+  for (uint32_t part = 0; part < meshes.size(); ++part)
+    meshes[part].allocate(plan, part);
+}
+
+void Frame::release() {
+  for (Mesh &mesh : meshes)
+    mesh.release();
 }
 
 void Frame::beginStep() {

@@ -41,6 +41,10 @@ public:
     }
     void beginStep() { epoch += uint64_t(1) << 32; }
 
+    /// Takes the memory that a step works in, if it is not there.
+    void allocate(const LoadedPlan &plan, uint32_t part);
+    void release() { arenas.clear(); }
+
     AddressTable addresses; // those of slots are set by each step
 
   private:
@@ -88,6 +92,11 @@ public:
   uint32_t numWorkers() const { return uint32_t(workers.size()); }
   /// The worker of a rank of a part; none of them for a rank that is elsewhere.
   uint32_t workerOf(uint32_t part, uint32_t rank) const { return owners[part][rank]; }
+
+  /// Takes the memory that a step works in, if it was released. Throws Error if there is not so much.
+  void allocate(const LoadedPlan &plan);
+  /// Gives that memory back, between steps.
+  void release();
 
   /// Begins a step: nothing has been prepared or published in it.
   void beginStep();

@@ -27,14 +27,20 @@ static std::optional<StateBuffer::Sharding> shardingOf(const plan::PlanT &plan, 
 }
 
 Session::Session(const std::shared_ptr<const plan::PlanT> &plan, const std::string &devices,
-                 Executor &executor, std::shared_ptr<ProcessGroup> processes, bool keepsResults)
-    : Session(plan, openDevices(*plan, devices, std::move(processes)), executor, keepsResults) {}
+                 Executor &executor, std::shared_ptr<ProcessGroup> processes, bool keepsResults,
+                 uint32_t maxThreads)
+    : Session(plan, openDevices(*plan, devices, std::move(processes)), executor, keepsResults, maxThreads) {}
+
+static uint32_t countThreads(const LoadedPlan &plan, const Executor &executor, uint32_t maxThreads) {
+  uint32_t most = std::min(plan.ranks().numDevices(), executor.maxWorkers());
+  return maxThreads == 0 ? most : std::min(most, maxThreads);
+}
 
 Session::Session(const std::shared_ptr<const plan::PlanT> &plan, Backend backend, Executor &executor,
-                 bool keepsResults)
+                 bool keepsResults, uint32_t maxThreads)
     : loaded(plan, backend, LocalRanks(*plan, backend.divide(*plan).ownDevices())),
       slots(loaded, keepsResults), executor(executor),
-      frame(loaded, std::min(loaded.ranks().numDevices(), executor.maxWorkers())) {
+      frame(loaded, countThreads(loaded, executor, maxThreads)) {
   for (uint32_t part = 0; part < loaded.numPrograms(); ++part)
     slotMemory.emplace_back(loaded, part, slots);
   std::optional<Processes> processes;
@@ -74,6 +80,7 @@ Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<
   if (!stopped.empty())
     throw Error(stopped);
   std::vector<Use> uses = examine(arguments, donate);
+  frame.allocate(loaded);
   auto call = std::make_shared<Call>(executor, callCount + 1, name);
   std::vector<Binding> bindings;
   bindings.reserve(slots.size());
@@ -269,6 +276,11 @@ void Session::synchronize() {
   for (const auto &call : calls)
     call->waitForEnd();
   releaseDone();
+}
+
+void Session::release() {
+  synchronize();
+  frame.release();
 }
 
 void Session::stop(const std::string &reason) {

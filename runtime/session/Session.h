@@ -63,13 +63,13 @@ public:
   /// `processes`. Throws Error as openDevices and LoadedPlan do. The executor must outlive the session and
   /// all that its calls gave. Processes make the same sessions in one order, and so they call them.
   /// `keepsResults`: all results stay on the devices as StateBuffers: they are first values of another step's
-  /// states.
+  /// states. `maxThreads`: that run a call; 0: as many as the executor has, and as there are devices here.
   Session(const std::shared_ptr<const plan::PlanT> &plan, const std::string &devices,
           Executor &executor = Executor::shared(), std::shared_ptr<ProcessGroup> processes = nullptr,
-          bool keepsResults = false);
+          bool keepsResults = false, uint32_t maxThreads = 0);
   /// The same on devices that are open. Throws Error as LoadedPlan does.
   Session(const std::shared_ptr<const plan::PlanT> &plan, Backend backend,
-          Executor &executor = Executor::shared(), bool keepsResults = false);
+          Executor &executor = Executor::shared(), bool keepsResults = false, uint32_t maxThreads = 0);
   /// Waits for all calls, but in a forked process, which has none that run.
   ~Session();
   Session(const Session &) = delete;
@@ -111,6 +111,9 @@ public:
 
   /// Waits until every call has ended, well or not.
   void synchronize();
+  /// Gives back the memory that calls need for themselves, after waiting for all of them. The next call takes
+  /// it again, or throws Error.
+  void release();
 
   // For a thread that watches, at the side of the one that calls.
 

@@ -49,6 +49,10 @@ std::string Options::describe() const {
     text += " --zero=v" + std::to_string(int(zero));
   if (sequenceParallel)
     text += " --sequence-parallel";
+  if (!fuseCollectives)
+    text += " --no-fuse-collectives";
+  if (sequential)
+    text += " --sequential";
   if (amp != AmpLevel::off)
     text += " --amp=o" + std::to_string(int(amp));
   if (reference)
@@ -209,6 +213,12 @@ static void addParallelism(CLI::App &app, Options &options) {
   app.add_flag("--sequence-parallel", options.sequenceParallel,
                "share among the devices of a split what each would compute whole between its sums and its "
                "products: norms, dropout, residual additions");
+  app.add_flag("--fuse-collectives,!--no-fuse-collectives", options.fuseCollectives,
+               "join collectives of the same devices that nothing has to stand between (default), or do each "
+               "by itself");
+  app.add_flag("--sequential", options.sequential,
+               "run the commands of a device one after another in the order of the program; without it "
+               "collectives go beside computation");
   app.add_flag("--colocate", options.colocate,
                "run all scopes of the step on the same devices; without it each has devices of its own");
   app.add_flag("--across-nodes", options.acrossNodes,

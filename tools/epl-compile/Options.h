@@ -40,6 +40,8 @@ struct Options {
   int64_t recomputeEnd = -1; ///< the last task graph of which work is computed again; -1: all
   ZeroLevel zero = ZeroLevel::off;
   bool sequenceParallel = false;
+  bool fuseCollectives = true;
+  bool sequential = false; ///< the commands of a device are run in program order
   AmpLevel amp = AmpLevel::off;
   std::string cpu = "host";
   std::string machine; ///< a kind or a file; empty: what the module says

@@ -164,7 +164,8 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
     ShardOptions shardOptions;
     shardOptions.splitBackward = options.microBatches > 1 && options.schedule.splitsBackward();
     buildLocalizePipeline(pm, shardOptions);
-    buildPipelinePipeline(pm);
+    if (options.fuseCollectives)
+      buildPipelinePipeline(pm);
   };
   auto codegen = [&](OpPassManager &pm) {
     CodegenOptions codegenOptions;
@@ -230,6 +231,7 @@ LogicalResult writePlan(ModuleOp module, const std::string &input, const Options
   planOptions.options = options.describe();
   planOptions.source = input;
   planOptions.schedule = options.schedule;
+  planOptions.sequential = options.sequential;
   auto plan = buildPlan(module, planOptions);
   if (failed(plan))
     return failure();

@@ -2,6 +2,7 @@
 // for.
 
 #include "Explain.h"
+#include "Graph.h"
 #include "MachineFile.h"
 #include "Measured.h"
 #include "Render.h"
@@ -27,8 +28,8 @@ using namespace epl::runtime::tool;
 
 struct Options {
   std::string plan, output, trace, devices = "cpu:2";
-  double gflops = 0, gbps = 0;      // 0: to be measured
-  bool units = false, text = false; // what render draws, and how
+  double gflops = 0, gbps = 0;                     // 0: to be measured
+  bool units = false, text = false, graph = false; // what render draws, and how
   bool json = false;
   ScheduleOptions schedule;
   SimulationOptions simulation;
@@ -73,7 +74,10 @@ std::string renderUnits(const plan::PlanT &plan, const Options &options) {
 
 ExitCode render(const Options &options) {
   plan::PlanT plan = readPlan(options.plan);
-  write(options.units ? renderUnits(plan, options) : renderPlan(plan), options.output);
+  write(options.units   ? renderUnits(plan, options)
+        : options.graph ? graphPlan(plan)
+                        : renderPlan(plan),
+        options.output);
   return good;
 }
 
@@ -144,6 +148,12 @@ int main(int argc, char **argv) {
       "Draw a row for each mesh and in it a box for each unit, the forward or backward work of a "
       "micro-batch, when it is done: as the simulation says, or in a step of the timeline of --trace");
   renderCommand->add_flag("--text", options.text, "As text instead of SVG")->needs(units);
+  renderCommand
+      ->add_flag(
+          "--graph", options.graph,
+          "Draw a graph in the language of Graphviz: a node for each command, an edge for each wait, and "
+          "dotted ones along lanes")
+      ->excludes(units);
   for (CLI::Option *option : addSimulationOptions(*renderCommand, options.simulation))
     option->needs(units);
   addSimulationOptions(*simulateCommand, options.simulation);

@@ -189,7 +189,9 @@ class Group:
                 )
         return [each for _, each in said]
 
-    def open_session(self, plan: Any, devices: str, name: str, keeps_results: bool = False) -> Any:
+    def open_session(
+        self, plan: Any, devices: str, name: str, keeps_results: bool = False, max_threads: int = 0
+    ) -> Any:
         """A session of a plan over all processes, of whose CPUs each has what the code needs.
 
         Raises:
@@ -204,7 +206,7 @@ class Group:
             if found is not None:
                 raise Error(f'{found} (on host "{facts.host}"; EPL_CPU sets a level that all hosts have)')
         self.num_plans += 1
-        session = _guarded(runtime.module().Session, plan, devices, self.members, keeps_results)
+        session = _guarded(runtime.module().Session, plan, devices, self.members, keeps_results, max_threads)
         self._sessions.add(session)
         return session
 

@@ -139,6 +139,8 @@ template <typename ActionT> void Builder::add(CommandInfo info, uint32_t lane, A
   plan::LaneKind kind = plan.lanes[lane]->kind;
   if (unit >= 0)
     waitForUnits(command, kind);
+  if (isSequential && !plan.commands.empty())
+    command.waits.emplace_back(uint32_t(plan.commands.size() - 1), plan::WaitScope::self, 0);
   uint32_t index = append(plan.commands, std::move(command));
   if (kind == plan::LaneKind::compute)
     latest.computed = index;

@@ -52,6 +52,9 @@ public:
   uint32_t addView(std::string name, uint32_t buffer, uint64_t offset, uint64_t size);
   uint32_t addKernel(plan::KernelT kernel);
 
+  /// The commands that are added from now on wait for the one before them on their device.
+  void setSequential(bool isSequential) { this->isSequential = isSequential; }
+
   // Commands, in program order. Lanes are chosen here: one for all computation, one for each communicator. A
   // collective of a single member becomes a copy, or nothing.
   /// The commands that are added from now on run only where all of these hold.
@@ -105,6 +108,7 @@ private:
   plan::PlanT plan;
   std::vector<plan::Guard> guards;          // of the next commands
   int32_t unit = -1;                        // of the next commands
+  bool isSequential = false;                // they are
   Latest latest, before;                    // now; at the end of the unit before the last one
   Latest last;                              // at the end of the last unit
   bool hasComputed = false;                 // the unit

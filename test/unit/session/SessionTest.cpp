@@ -200,6 +200,26 @@ TEST(Session, RunsAPlanWithoutCommands) {
   EXPECT_EQ(elements<int64_t>(outcome.results[0]), (std::vector<int64_t>{4, 5}));
 }
 
+/// The memory that a plan works in, and how many threads run it, make no difference to what it computes.
+TEST(Session, GivesMemoryBackAndRunsOnFewThreads) {
+  for (uint32_t threads : {0, 1, 2, 100}) {
+    TestPlan plan(4);
+    uint32_t x = plan.slotBuffer(plan.slot(SlotRole::batch, "x", ElementType::i64, {4}, {{"data"}}));
+    uint32_t sum = plan.slotBuffer(plan.slot(SlotRole::result, "sum", ElementType::i64, {1}));
+    uint32_t between = plan.buffer(8); // in the arena
+    uint32_t first = plan.allReduce(plan::ReductionKind::sum, ElementType::i64, x, between, 1, {});
+    plan.allReduce(plan::ReductionKind::sum, ElementType::i64, between, sum, 1, {afterMembers(first)});
+    Session session(plan.finish(), devices(4), Executor::shared(), nullptr, false, threads);
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      Outcome outcome = session.call({tensor(ElementType::i64, {4}, std::vector<int64_t>{1, 2, 3, 4})},
+                                     {false}, "sum", repeat == 1);
+      session.release(); // waits for the call
+      EXPECT_EQ(elements<int64_t>(outcome.results[0]), std::vector<int64_t>{40});
+      session.release();
+    }
+  }
+}
+
 TEST(Session, RunsMoreDevicesThanCores) {
   TestPlan plan(64);
   uint32_t rank = plan.slot(SlotRole::result, "sum", ElementType::i64, {1});
