@@ -196,8 +196,8 @@ KEYS: dict[str, Key] = {
     ),
     "cluster.num_threads": Key(
         0,
-        "How many threads of a process run a step; 0: one for each core, and one for each device at most. With "
-        "1 it is the calling thread where it waits for the step.",
+        "How many threads of a process run a step; 0: one for each core, and one for each device at most. "
+        "With 1 it is the calling thread where it waits for the step.",
         has_effect=True,
         least=0,
     ),

@@ -85,7 +85,7 @@ class Executable:
         self._caller = caller(self._session, name, results, kinds, uploaded, kept)
 
     def release(self) -> None:
-        """Gives back the memory that steps need for themselves, once all have ended; the next one takes it again.
+        """Gives back the memory that steps need for themselves, once all have ended; the next takes it again.
 
         States, which are the user's, stay as they are.
         """

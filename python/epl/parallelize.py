@@ -105,7 +105,7 @@ class Parallelized:
         return next(reversed(self._lowered.values()), None)
 
     def release(self) -> None:
-        """Gives back the memory that steps need for themselves, once all have ended; the next one takes it again.
+        """Gives back the memory that steps need for themselves, once all have ended; the next takes it again.
 
         States stay as they are.
         """

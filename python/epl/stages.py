@@ -264,7 +264,7 @@ class Lowered:
         return compiled
 
     def release(self) -> None:
-        """Gives back the memory that calls of the compiled step need, if it was compiled (`Executable.release`)."""
+        """Gives back the memory of the compiled step, if it was compiled (`Executable.release`)."""
         if "_compiled" in vars(self):
             self.compile().release()
 

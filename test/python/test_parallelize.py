@@ -131,3 +131,36 @@ def test_bad_options_are_errors_where_they_are_written() -> None:
         epl.parallelize(lambda x: x, config={"offload.level": "v0"})
     with pytest.raises(TypeError):
         epl.parallelize(lambda x: x, state="y")
+
+
+ORDERS: list[dict[str, Any]] = [
+    {"communication.fuse": False},
+    {"cluster.sequential": True},
+    {"cluster.num_threads": 1},
+    {"cluster.num_threads": 3},
+]
+
+
+@pytest.mark.parametrize("config", ORDERS, ids=lambda config: next(iter(config)))
+def test_the_order_of_work_makes_no_difference(config: dict[str, Any]) -> None:
+    """Nor does memory that is given back between steps."""
+
+    def train(w: Any, x: Any) -> Any:
+        gradient = jax.grad(lambda w: jnp.sum((jnp.tanh(x @ w["a"]) @ w["b"]) ** 2))(w)
+        return jax.tree.map(lambda value, g: value - 0.1 * g, w, gradient)
+
+    random = np.random.default_rng(0)
+    w = {"a": random.random((6, 8), dtype=np.float32), "b": random.random((8, 4), dtype=np.float32)}
+    x = random.random((8, 6), dtype=np.float32)
+    plain = epl.parallelize(train, state="w", batch="x", devices=2)
+    step = epl.parallelize(train, state="w", batch="x", devices=2, config=config)
+    step.release()  # before there is a plan
+    expected = found = w
+    for _ in range(3):
+        expected, found = plain(expected, x), step(found, x)
+        step.release()
+        for name in w:
+            assert np.array_equal(found[name], expected[name])
+    compiled, other = (each.newest.compile().plan for each in (step, plain))
+    assert compiled.num_collectives == (2 if config.get("communication.fuse") is False else 1)
+    assert other.num_collectives == 1
