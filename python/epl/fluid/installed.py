@@ -1,30 +1,32 @@
-"""The installed Paddle, which builds programs."""
+"""The Paddle that is installed, which builds the programs of `epl.fluid`."""
 
 from __future__ import annotations
 
 import functools
+import importlib
 from typing import Any
 
+import jax  # noqa: F401  Paddle, imported before JAX, ends the process when JAX is imported.
+
 from epl.errors import Error
+
+_VERSION = "2.6"
+_REMEDY = "epl.fluid builds programs with Paddle 2.6: pip install paddlepaddle==2.6.2"
 
 
 @functools.cache
 def load() -> Any:
-    """Paddle's module, in static mode.
+    """Paddle, in static mode.
 
     Raises:
-      Error: if Paddle is not installed, or another version than 2.6.
+      Error: if it is missing, or another version than 2.6.
     """
     try:
-        import paddle
+        paddle: Any = importlib.import_module("paddle")
     except ImportError as error:
-        raise Error(
-            f"epl.fluid builds programs with Paddle 2.6 ({error}): pip install paddlepaddle==2.6.2"
-        ) from None
-    if paddle.__version__.split(".")[:2] != ["2", "6"]:
-        raise Error(
-            f"epl.fluid builds programs with Paddle 2.6, found {paddle.__version__}: "
-            "pip install paddlepaddle==2.6.2"
-        )
+        raise Error(f"{_REMEDY}; found no Paddle ({error})") from None
+    found = str(getattr(paddle, "__version__", "unknown"))
+    if ".".join(found.split(".")[:2]) != _VERSION:
+        raise Error(f"{_REMEDY}; found version {found}")
     paddle.enable_static()
     return paddle

@@ -1,0 +1,50 @@
+"""Fluid's layers, over Paddle 2.6: each appends ops to the default program, and returns what they make.
+
+Layers have the names, arguments and defaults of Paddle Fluid 1.8; those of sequences of varying lengths (LoD)
+and of control flow are not there. `dir(epl.fluid.layers)` lists them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from epl.fluid.layers import (
+    io,
+    learning_rate_scheduler,
+    loss,
+    metric,
+    nn,
+    same,
+    shapes,
+    single,
+    tensor,
+    windows,
+)
+from epl.fluid.layers.registry import LAYERS
+from epl.values import did_you_mean
+
+__all__ = [
+    "io",
+    "learning_rate_scheduler",
+    "loss",
+    "metric",
+    "nn",
+    "same",
+    "shapes",
+    "single",
+    "tensor",
+    "windows",
+]
+
+globals().update(LAYERS)
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(
+        f'epl.fluid.layers has no layer "{name}"{did_you_mean(name, LAYERS)}; layers of sequences of varying '
+        "lengths (LoD) and of control flow are not supported"
+    )
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *LAYERS})
