@@ -27,10 +27,17 @@ _FIELDS = {
     "LONGS": "longs",
     "FLOAT64S": "float64s",
     "FLOAT64": "float64",
+    "SCALAR": "scalar",
+    "SCALARS": "scalars",
+    "BLOCKS": "blocks_idx",
+    "VAR": "var_name",
+    "VARS": "vars_name",
 }
-_LIST = frozenset({"INTS", "FLOATS", "STRINGS", "BOOLEANS", "LONGS", "FLOAT64S"})
+_LIST = frozenset({"INTS", "FLOATS", "STRINGS", "BOOLEANS", "LONGS", "FLOAT64S", "SCALARS", "BLOCKS", "VARS"})
+_SCALARS = {1: "b", 2: "i", 3: "r"}  # by the number of its type; 4: complex
 _LINE = re.compile(r'\s*File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _LOD_TENSOR = 7  # the type of a variable
+_UNSAVED = frozenset({9, 10, 15, 17})  # types: what is fed, what is fetched, readers, raw ones
 
 FORWARD, BACKWARD, OPTIMIZE, RPC, DIST, SCHEDULE, LOSS = 0, 1, 2, 4, 8, 16, 256
 """What ops are for, by Paddle's `op_role`; SCHEDULE: of the learning rate."""
@@ -38,12 +45,30 @@ FORWARD, BACKWARD, OPTIMIZE, RPC, DIST, SCHEDULE, LOSS = 0, 1, 2, 4, 8, 16, 256
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of a program: its shape, in which -1 stands for any extent, and its dtype in Paddle."""
+    """A variable of a program: its shape, in which -1 stands for any extent, and its dtype in Paddle.
+
+    lod_level: how many levels of sequences of different lengths its rows have in Paddle; 0 if none.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     persistable: bool
+    lod_level: int = 0
+
+
+@dataclass(frozen=True)
+class Computed:
+    """An attribute whose value is that of variables."""
+
+    variables: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """An attribute that is blocks of the program, by number."""
+
+    numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -68,6 +93,11 @@ class Op:
     def writes(self) -> Iterator[str]:
         """The variables that it writes."""
         return (name for names in self.outputs.values() for name in names)
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether it runs blocks of others."""
+        return any(isinstance(value, Blocks) for value in self.attributes.values())
 
     @property
     def role(self) -> int:
@@ -95,7 +125,13 @@ def read_variable(description: Any) -> Variable | None:
     dtype = dtypes.stored(tensor.data_type)
     if dtype is None:
         return None
-    return Variable(description.name, tuple(tensor.dims), dtype, description.persistable)
+    shape, lod_level = tuple(tensor.dims), kind.lod_tensor.lod_level
+    return Variable(description.name, shape, dtype, description.persistable, lod_level)
+
+
+def is_saved(description: Any) -> bool:
+    """Whether a variable stands in files of all persistable ones."""
+    return bool(description.persistable) and description.type.type not in _UNSAVED
 
 
 def read_op(description: Any) -> Op:
@@ -115,15 +151,20 @@ def _kind(attribute: Any) -> str:
 
 def _value(attribute: Any) -> Any:
     kind = _kind(attribute)
-    if kind not in _FIELDS:
-        return None
     found = getattr(attribute, _FIELDS[kind])
-    return tuple(found) if kind in _LIST else found
+    found = tuple(found) if kind in _LIST else found
+    if kind.startswith("SCALAR"):
+        return tuple(map(_scalar, found)) if kind in _LIST else _scalar(found)
+    if kind.startswith("BLOCK"):
+        return Blocks(found if kind in _LIST else (found,))
+    if kind.startswith("VAR"):
+        return Computed(found if kind in _LIST else (found,))
+    return found
 
 
-def has_block(op: Any) -> bool:
-    """Whether an op runs a block of others."""
-    return any(_kind(attribute) in ("BLOCK", "BLOCKS") for attribute in op.attrs)
+def _scalar(scalar: Any) -> Any:
+    name = _SCALARS.get(scalar.type)
+    return complex(scalar.c.r, scalar.c.i) if name is None else getattr(scalar, name)
 
 
 def _place(stack: Iterable[str]) -> Place | None:

@@ -9,18 +9,17 @@ the last value. What the program reads and nothing has written is fed, or is a p
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from epl.errors import ArgumentError, Error, UnsupportedError
-from epl.paddle import operators, schema
-from epl.paddle.description import Variable, has_block, read_op, read_variable
-from epl.paddle.parameters import read_stream
+from epl.errors import ArgumentError, Error
+from epl.paddle import checks, formats, support
+from epl.paddle.description import Op, is_saved, read_op, read_variable
+from epl.paddle.parameters import read_file, read_variables
 from epl.paddle.running import Run
 from epl.values import did_you_mean
 
@@ -44,37 +43,23 @@ class Program:
           Error: for bytes that are no program.
           UnsupportedError: for ops that are not in the table, all of them in one error; for several blocks.
         """
-        description = schema.parsed("ProgramDesc", content, where)
-        if len(description.blocks) != 1:
-            kinds = [op.type for block in description.blocks[:1] for op in block.ops if has_block(op)]
-            raise UnsupportedError(
-                f"{where} has {len(description.blocks)} blocks, expected 1: control flow "
-                f"({', '.join(kinds) or 'none'}) is not supported yet"
-            )
-        (block,) = description.blocks
+        description = formats.read_program(content, where)
+        every = [[read_op(op) for op in block.ops] for block in description.blocks]
+        block = description.blocks[0]
         self.variables = {found.name: found for found in map(read_variable, block.vars) if found is not None}
-        every = [read_op(op) for op in block.ops]
-        self.ops = [op for op in every if op.kind not in _MOVES]
-        self._check_table(where)
-        columns: dict[str, dict[int, str]] = {kind: {} for kind in _MOVES}  # names by column
-        for op in every:
-            if op.kind in _MOVES:
-                names = op.outputs["Out"] if op.kind == "feed" else op.inputs["X"]
-                columns[op.kind][op.attributes["col"]] = names[0]
+        self._saved = sorted(variable.name for variable in block.vars if is_saved(variable))
+        self.ops = [op for op in every[0] if op.kind not in _MOVES]
+        fed, fetched = (_columns(every[0], kind, where) for kind in ("feed", "fetch"))
         unwritten = self._read_first()
         self.parameters = {name: self.variables[name] for name in unwritten if self._is_persistable(name)}
         written = dict.fromkeys(name for op in self.ops for names in op.outputs.values() for name in names)
         self.updated = tuple(name for name in written if self._is_persistable(name))
-        fed = [name for name in unwritten if not self._is_persistable(name)]
-        self.feeds = tuple(name for _, name in sorted(columns["feed"].items())) or tuple(fed)
-        self.fetches = tuple(name for _, name in sorted(columns["fetch"].items()))
-
-    def _check_table(self, where: str) -> None:
-        missing = [op for op in self.ops if operators.find(op.kind) is None]
-        if missing:
-            raise UnsupportedError(
-                f"{where} has ops that are not supported yet: {', '.join(dict.fromkeys(map(str, missing)))}"
-            )
+        self.feeds = fed or tuple(name for name in unwritten if not self._is_persistable(name))
+        self.fetches = fetched
+        variables = [self.variables[name] for name in self.feeds if name in self.variables]
+        support.check([self.ops, *every[1:]], variables, formats.changed_ops(description), where)
+        if unknown := [name for name in self.feeds if name not in self.variables]:
+            raise Error(f'{where} is fed with "{unknown[0]}", expected a tensor of numbers')
 
     def _is_persistable(self, name: str) -> bool:
         return name in self.variables and self.variables[name].persistable
@@ -91,16 +76,23 @@ class Program:
         return list(found)
 
     def read_parameters(self, file: PathLike) -> dict[str, np.ndarray[Any, Any]]:
-        """The parameters in a file of tensors, one behind the other in the order of names (`.pdiparams`).
+        """The parameters in a file of Paddle, or in a folder with a file for each.
+
+        Args:
+          file: tensors one behind the other in the order of names (`.pdiparams`, or what is saved with
+            `filename`); or a dict that is pickled (`.pdparams`; what it lacks is read in `.pdopt` beside
+            it), of which nothing is run, and whatever is no parameter is ignored; or a folder.
 
         Raises:
-          Error: for a file of other tensors: names the first that differs.
+          Error: for other content, and other tensors: names the first that differs.
         """
         path = Path(os.fspath(file))
-        names = sorted(self.parameters)
-        found = read_stream(path.read_bytes(), names, f'"{path}"')
+        found = read_variables(path, self.parameters, self._saved)
         for name, value in found.items():
-            _check(f'parameter "{name}" in "{path}"', value, self.parameters[name], Error)
+            variable = self.parameters[name]
+            if (variable.dtype.name, value.dtype.name) == ("bfloat16", "uint16"):  # as pickles have it
+                found[name] = value.view(variable.dtype)
+            checks.check(f'parameter "{name}" in "{path}"', found[name], variable, Error)
         return found
 
     def __call__(
@@ -136,9 +128,10 @@ class Program:
         Arguments and errors as of a call. Of a startup program `parameters` and `feed` are empty.
         """
         values = {
-            **self._given("parameters", parameters, self.parameters),
-            **self._given("feed", feed, {name: self.variables[name] for name in self.feeds}),
+            **checks.given("parameters", parameters, self.parameters),
+            **checks.given("feed", feed, {name: self.variables[name] for name in self.feeds}),
         }
+        values = {name: jnp.asarray(value) for name, value in values.items()}
         wanted = self.fetches if fetches is None else tuple(fetches)
         run = Run(values, key)
         for number, op in enumerate(self.ops):
@@ -146,21 +139,23 @@ class Program:
         after = {name: values[name] for name in (*self.parameters, *self.updated)}
         return after, [self._fetched(name, values) for name in wanted]
 
-    @staticmethod
-    def _given(what: str, given: Mapping[str, Any], expected: Mapping[str, Variable]) -> dict[str, Any]:
-        if missing := [name for name in expected if name not in given]:
-            raise ArgumentError(f"{what} has no {_list(missing)}, found {_list(given)}")
-        if unknown := [name for name in given if name not in expected]:
-            raise ArgumentError(f"{what} has {_list(unknown)}, expected {_list(expected)}")
-        for name, variable in expected.items():
-            _check(f'"{name}" in {what}', given[name], variable, ArgumentError)
-            _check_range(f'"{name}" in {what}', given[name])
-        return {name: jnp.asarray(given[name]) for name in expected}
-
     def _fetched(self, name: str, values: Mapping[str, Any]) -> Any:
         if name not in values:
             raise ArgumentError(f'no variable "{name}" to fetch{did_you_mean(name, list(values))}')
         return values[name]
+
+
+def _columns(ops: Sequence[Op], kind: str, where: str) -> tuple[str, ...]:
+    """The names of what is fed or fetched, in their order."""
+    found: dict[int, str] = {}
+    for op in ops:
+        if op.kind == kind:
+            names = op.outputs.get("Out", ()) if kind == "feed" else op.inputs.get("X", ())
+            column = op.attributes.get("col")
+            if len(names) != 1 or not isinstance(column, int) or column in found:
+                raise Error(f'{where} has a "{kind}" that has no column and variable of its own')
+            found[column] = names[0]
+    return tuple(found[column] for column in sorted(found))
 
 
 def load(source: PathLike | bytes | Any) -> Program:
@@ -173,40 +168,17 @@ def load(source: PathLike | bytes | Any) -> Program:
     if isinstance(source, bytes):
         return Program(source, "the program")
     if isinstance(source, (str, os.PathLike)):
-        path = Path(os.fspath(source))
-        path = path if path.exists() else path.with_name(f"{path.name}.pdmodel")
-        try:
-            return Program(path.read_bytes(), f'"{path}"')
-        except OSError as error:
-            raise Error(f'"{path}" cannot be read: {error.strerror}') from None
+        path = _file_of(Path(os.fspath(source)))
+        return Program(read_file(path), f'"{path}"')
     serialize = getattr(getattr(source, "desc", None), "serialize_to_string", None)
     if serialize is None:
         raise ArgumentError(f"load takes a path, bytes or a program of Paddle, found {type(source).__name__}")
     return Program(serialize(), "the program")
 
 
-def _check(what: str, value: Any, variable: Variable, kind: type[Error]) -> None:
-    """Whether a value fits a variable; of 64 bits the value may have 32, as JAX does."""
-    shape, dtype = np.shape(value), jnp.result_type(value) if np.ndim(value) == 0 else np.dtype(value.dtype)
-    fits = len(shape) == len(variable.shape) and all(
-        expected in (-1, found) for found, expected in zip(shape, variable.shape, strict=True)
-    )
-    computed = jax.dtypes.canonicalize_dtype(variable.dtype)
-    if not fits or jax.dtypes.canonicalize_dtype(dtype) != computed:
-        found = f"{dtype.name}{list(shape)}"
-        raise kind(f"{what}: expected {variable.dtype.name}{list(variable.shape)}, found {found}")
-
-
-def _check_range(what: str, value: Any) -> None:
-    """Whether the numbers of 64 bits of the host fit those that JAX has."""
-    if not isinstance(value, np.ndarray) or value.dtype != np.int64 or jax.config.jax_enable_x64:
-        return
-    limits = np.iinfo(np.int32)
-    if value.size and not limits.min <= value.min() <= value.max() <= limits.max:
-        raise ArgumentError(
-            f"{what} has numbers from {value.min()} to {value.max()}, which are no int32: set jax_enable_x64"
-        )
-
-
-def _list(names: Iterable[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names) or "nothing"
+def _file_of(path: Path) -> Path:
+    """The file of a program, of which Paddle's functions take the name without what each version adds."""
+    if path.is_dir():
+        return path / "__model__"
+    names = [path, *(path.with_name(f"{path.name}{suffix}") for suffix in (".pdmodel", ".json"))]
+    return next((each for each in names if each.exists()), names[1])
