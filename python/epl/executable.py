@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from epl import hidden, reports, runtime
+from epl import hidden, plan_program, reports, runtime
 from epl.array import Array
 from epl.calling import caller, signless
 from epl.errors import ArgumentError
@@ -236,6 +236,13 @@ class Executable:
             "link-gbps": link_gbps,
         }
         return simulate(self.plan, options)
+
+    def graph(self) -> str:
+        """The plan as a graph in the language of Graphviz: a node for each command, an edge for each wait.
+
+        Dotted edges are the order of lanes: what a device computes, and what it exchanges.
+        """
+        return plan_program.ask(self.plan, "render", "--graph")
 
     def save(self, path: PathLike) -> None:
         """Writes the plan, and what is hidden beside it, to `<path>.hidden.npz`: constants, checks, prints.

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from epl import runtime
-from epl.errors import Error
-
-_ERROR = "error: "
+from epl import plan_program
 
 
 @dataclass(frozen=True)
@@ -65,13 +59,6 @@ def simulate(plan: Any, options: Mapping[str, Any]) -> Simulation:
       Error: what the program says.
     """
     given = [f"--{name}={value}" for name, value in options.items() if value is not None]
-    with tempfile.TemporaryDirectory(prefix="epl-") as folder:
-        path = Path(folder) / "step.eplan"
-        path.write_bytes(plan.to_bytes())
-        command = [str(runtime.program("epl-plan")), "simulate", str(path), "--json", *given]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise Error(done.stderr.strip().removeprefix(_ERROR))
-    found = json.loads(done.stdout)
+    found = json.loads(plan_program.ask(plan, "simulate", "--json", *given))
     meshes = tuple(MeshSimulation(**mesh) for mesh in found.pop("meshes"))
     return Simulation(**found, meshes=meshes)

@@ -99,7 +99,7 @@ class CompiledProgram:
             return self._parallel
         program = imported(self._program)
         if self._is_data_parallel:
-            check_loss(program, self._loss_name)
+            check_loss(program, self._loss_name, self._loss)
         if self._shared is not None:
             scope = self._scope_of(self._shared, scope)
         self._parallel = DataParallel(
@@ -127,7 +127,7 @@ class CompiledProgram:
         if self._shared is not None and self._shared._parallel is not None:
             count = len(self._shared._parallel.places)
             if count != len(places):
-                raise SharingError(f"share_vars_from has {count} devices, expected {len(places)} as here")
+                raise SharingError(f"share_vars_from has {count} devices, expected {len(places)}, as here")
         return places
 
     @staticmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ class DataParallel:
       weighs: `"device"`: devices count alike, as in Paddle; `"global"`: rows count alike, as on one device.
 
     Raises:
-      ArgumentError: for a program that trains without a loss, and for another `weighs`.
+      ArgumentError: for a loss that is no variable.
     """
 
     def __init__(
@@ -55,8 +56,6 @@ class DataParallel:
         execution: ExecutionStrategy,
         weighs: str = "device",
     ) -> None:
-        if weighs not in ("device", "global"):
-            raise ArgumentError(f'loss must be "device" or "global", found {weighs!r}')
         self._trains = any(op.role & BACKWARD for op in program.ops)
         if loss is not None and loss not in program.variables:
             raise ArgumentError(f'loss_name is "{loss}", which is no variable of the program')
@@ -70,7 +69,16 @@ class DataParallel:
         if weighs == "global" and weight is Weight.MEAN:
             weight = Weight.ROWS
         scope.declare(program.variables)
-        self._replicas = Replicas(program, len(places), weight=weight, loss=loss, syncs=build.sync_batch_norm)
+        self.config = _config(build, execution)
+        self._graph = build.debug_graphviz_path
+        self._replicas = Replicas(
+            program,
+            len(places),
+            weight=weight,
+            loss=loss,
+            syncs=build.sync_batch_norm,
+            config=self.config,
+        )
         self._drop_after = execution.num_iteration_per_drop_scope
         self._since_drop = 0
         for strategy in (build, execution):
@@ -84,6 +92,9 @@ class DataParallel:
         for number in range(self._runs):
             wanted = names if number == self._runs - 1 else []
             fetched = self._replicas.run(self.scope.values, fed, wanted, self._seeds.next(self._source))
+        if self._graph:
+            Path(self._graph).write_text(self._replicas.graph())
+            self._graph = ""
         self._since_drop += 1
         if self._since_drop >= self._drop_after:
             self.drop()
@@ -167,15 +178,13 @@ class DataParallel:
         """Puts fed persistable variables, the learning rate say, into the scope; the rest of the parts."""
         for name in [name for name in parts[0] if name in self.program.parameters]:
             rows = [part.pop(name) for part in parts]
-            value = self._one_value(name, rows[0] if len(rows) == 1 else np.concatenate(rows))
-            self.scope.values[name] = value
+            self.scope.values[name] = self._one_value(name, np.stack(rows))
         return parts
 
-    def _one_value(self, name: str, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def _one_value(self, name: str, value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The one value of all devices: a row, or an equal one for each."""
         count, shape = len(self.places), self.program.parameters[name].shape
-        if rows.shape == shape:
-            return rows
+        rows = value.reshape(-1, *shape)
         if len(rows) not in (1, count):
             raise ArgumentError(
                 f'"{name}" in feed is persistable and has {len(rows)} rows: expected 1, or one for each of '
@@ -185,15 +194,26 @@ class DataParallel:
             raise ArgumentError(
                 f'"{name}" in feed has different values for the devices, whose parameters would differ then'
             )
-        return rows[:1].reshape(shape)
+        return np.ascontiguousarray(rows[0])
 
 
-def check_loss(program: Program, loss: str | None) -> None:
-    """Whether a program that trains has a loss.
+def _config(build: BuildStrategy, execution: ExecutionStrategy) -> dict[str, Any]:
+    """What strategies say as settings of EPL."""
+    return {
+        "cluster.num_threads": execution.num_threads,
+        "cluster.sequential": build.enable_sequential_execution or build.sync_batch_norm,
+        "communication.fuse": build.fuse_all_reduce_ops is not False,
+    }
+
+
+def check_loss(program: Program, loss: str | None, weighs: str) -> None:
+    """Whether a program that trains has a loss, and it is known how it weighs.
 
     Raises:
       ArgumentError: if not.
     """
+    if weighs not in ("device", "global"):
+        raise ArgumentError(f'loss must be "device" or "global", found {weighs!r}')
     if loss is None and any(op.role & BACKWARD for op in program.ops):
         raise MissingLossError(
             "The loss name of CompiledProgram is None. The loss name should be set if the program has a "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -91,14 +92,20 @@ def _array(what: str, value: Any, variable: Variable, devices: int) -> np.ndarra
     # Arrays of JAX have 32 bits for 64.
     if array.dtype != variable.dtype and jax.dtypes.canonicalize_dtype(variable.dtype) != array.dtype:
         raise ArgumentError(f"{what}: the variable is {variable.dtype.name}, found {array.dtype.name}")
-    expected = list(variable.shape)
-    if expected and expected[0] != -1:
-        expected[0] = -1 if variable.persistable else expected[0] * devices
-    if array.ndim != len(expected) or any(
-        size not in (-1, own) for size, own in zip(expected, array.shape, strict=True)
-    ):
-        raise ArgumentError(f"{what}: should have dimensions = {expected}, found {list(array.shape)}")
+    if not _fits(variable, array.shape, devices):
+        shape, found = list(variable.shape), list(array.shape)
+        raise ArgumentError(f"{what}: should have dimensions = {shape}, found {found} for {devices} devices")
     return _in_32_bits(what, array)
+
+
+def _fits(variable: Variable, found: tuple[int, ...], devices: int) -> bool:
+    """Whether an array has a variable's shape: of all devices' rows, or a row for each if persistable."""
+    shape = list(variable.shape)
+    if variable.persistable:
+        return math.prod(found) % max(math.prod(shape), 1) == 0 and found[1:] == tuple(shape[1:])
+    if shape and shape[0] != -1:
+        shape[0] *= devices
+    return len(found) == len(shape) and all(size in (-1, own) for size, own in zip(shape, found, strict=True))
 
 
 def _in_32_bits(what: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -6,7 +6,7 @@ import functools
 import importlib
 from typing import Any
 
-import jax  # noqa: F401  Paddle, imported before JAX, ends the process when JAX is imported.
+import jax  # noqa: F401  (before Paddle: where that comes first, versions of both have ended the process)
 
 from epl.errors import Error
 

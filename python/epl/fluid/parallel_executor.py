@@ -58,7 +58,7 @@ class ParallelExecutor:
         self._execution = exec_strategy or ExecutionStrategy()
         _check_trainers(self._build, num_trainers, trainer_id)
         self._program = load().static.default_main_program() if main_program is None else main_program
-        check_loss(imported(self._program), loss_name)
+        check_loss(imported(self._program), loss_name, loss)
         self._loss_name = loss_name
         self._loss = loss
         self._shared = share_vars_from

@@ -60,8 +60,8 @@ def cut(feed: Part, count: int, split: Split) -> list[dict[str, np.ndarray[Any, 
                 f'"{name}" in feed has {len(own)} parts of its {len(value)} rows, expected {len(parts)}, as '
                 f'"{next(iter(feed))}" has'
             )
-        for part, each in zip(parts, np.split(value, np.cumsum(own)[:-1]), strict=True):
-            part[name] = each
+        for part, end, size in zip(parts, np.cumsum(own), own, strict=True):
+            part[name] = value[end - size : end]
     return parts
 
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from epl.adapters.jax.padded_rows import Batch, Padded, Rows
 from epl.config import Config
-from epl.errors import ArgumentError
+from epl.errors import ArgumentError, Error
 from epl.paddle.description import OPTIMIZE, SCHEDULE
 from epl.paddle.feeds import Fed, Layout
 from epl.paddle.program import Program
@@ -140,6 +140,18 @@ class Replicas:
         """Gives back the memory that steps need for themselves, once those that run have ended."""
         for step in self._steps.values():
             step.run.release()
+
+    def graph(self) -> str:
+        """The plan of the step that was made last, in the language of Graphviz.
+
+        Raises:
+          Error: if there is none yet.
+        """
+        step = next(reversed(self._steps.values()), None)
+        lowered = step.run.newest if step else None
+        if lowered is None:
+            raise Error("the program never ran, so it has no plan yet")
+        return str(lowered.compile().graph())
 
     def _check(self, variables: MutableMapping[str, Any], fetches: Iterable[str]) -> None:
         for name in self.program.parameters:
