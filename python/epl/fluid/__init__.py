@@ -20,8 +20,11 @@ from epl.fluid.param_attr import ParamAttr
 from epl.fluid.places import CPUPlace, CUDAPlace, cpu_places, cuda_places, is_compiled_with_cuda
 from epl.fluid.scope import Scope, Tensor, global_scope, scope_guard
 from epl.fluid.strategies import BuildStrategy, ExecutionStrategy
+from epl.fluid.transpiler import DistributeTranspiler, DistributeTranspilerConfig
 
 LoDTensor = Tensor
+DistributedTranspiler = DistributeTranspiler  # as the guides spell it, too
+DistributedTranspilerConfig = DistributeTranspilerConfig
 _static = load().static
 Program = _static.Program
 Variable = _static.Variable
@@ -37,6 +40,10 @@ __all__ = [
     "CUDAPlace",
     "CompiledProgram",
     "DataFeeder",
+    "DistributeTranspiler",
+    "DistributeTranspilerConfig",
+    "DistributedTranspiler",
+    "DistributedTranspilerConfig",
     "ExecutionStrategy",
     "Executor",
     "LoDTensor",

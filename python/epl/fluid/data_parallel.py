@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from epl.errors import ArgumentError, Error
-from epl.fluid import feeding
+from epl.fluid import feeding, trainers
 from epl.fluid.places import Place
 from epl.fluid.scope import Scope
 from epl.fluid.seeds import Seeds
@@ -64,25 +65,40 @@ class DataParallel:
         self.scope = scope
         self._source = source
         self._runs = execution.num_iteration_per_run
-        self._seeds = Seeds()
         weight = _WEIGHTS[build.gradient_scale_strategy]
         if weighs == "global" and weight is Weight.MEAN:
             weight = Weight.ROWS
         scope.declare(program.variables)
         self.config = _config(build, execution)
         self._graph = build.debug_graphviz_path
+        self._trainers = trainers.of(source, build)
+        self._trainers.join(len(places))
         self._replicas = Replicas(
             program,
-            len(places),
+            len(places) * self._trainers.count,
+            here=self._trainers.here(len(places)),
             weight=weight,
             loss=loss,
             syncs=build.sync_batch_norm,
             config=self.config,
         )
+        self._seeds = Seeds(self._trainers.first(secrets.randbits(32), "the seed of a program"))
+        self._begin()
         self._drop_after = execution.num_iteration_per_drop_scope
         self._since_drop = 0
         for strategy in (build, execution):
             strategy.finalize()
+
+    def _begin(self) -> None:
+        """Has all trainers begin with the variables of trainer 0."""
+        if self._trainers.count == 1:
+            return
+        names = sorted(name for name in self.program.parameters if name in self.scope.values)
+        own = (
+            [np.array(self.scope.var(name).get_tensor()) for name in names] if self._trainers.id == 0 else []
+        )
+        found = self._trainers.first(dict(zip(names, own, strict=False)), "the variables of a program")
+        self.scope.values.update(found)
 
     def run(self, feed: Any, fetch_list: Any, return_numpy: bool, return_merged: bool) -> list[Any]:
         """Runs the program on all places; arguments and errors as of `ParallelExecutor.run`."""
@@ -126,15 +142,14 @@ class DataParallel:
             given = feeding.arrays(self.program, feed, count)
             batch = self._keep([given])[0]
             if not batch:
-                return feeds.of_parts([{}] * count, count)
+                return feeds.of_parts([{}] * count, count, self._trainers.lengths)
             parts = feeds.cut(batch, count, feeding.split())
             if len(parts) < count:
                 self._check_count(parts, batch)
-                return feeds.of_parts(parts, count)
-            return feeds.of_batch(batch, count, feeding.split())
+            return feeds.of_batch(batch, count, feeding.split(), self._trainers.lengths)
         if not isinstance(feed, (list, tuple)):
             raise ArgumentError(f"feed must be a dict, or a list of dicts, found {type(feed).__name__}")
-        return feeds.of_parts(self._keep(self._parts(feed)), count)
+        return feeds.of_parts(self._keep(self._parts(feed)), count, self._trainers.lengths)
 
     def _parts(self, feed: Sequence[Any]) -> list[Part]:
         """What each place is fed, of a list."""

@@ -6,13 +6,14 @@ import weakref
 from typing import Any
 
 from epl.errors import ArgumentError
-from epl.fluid import feeding
+from epl.fluid import feeding, trainers
 from epl.fluid.compiler import CompiledProgram
 from epl.fluid.installed import load
 from epl.fluid.places import CPUPlace, CUDAPlace, Place
 from epl.fluid.programs import imported
 from epl.fluid.scope import Scope, global_scope
 from epl.fluid.seeds import Seeds
+from epl.fluid.trainers import Trainers
 from epl.paddle import feeds
 from epl.paddle.program import Program
 from epl.paddle.replicas import Replicas, Weight
@@ -82,14 +83,23 @@ class Executor:
         given = feeding.arrays(read, {} if feed is None else feed)
         scope.values.update({name: value for name, value in given.items() if name in read.parameters})
         part = {name: value for name, value in given.items() if name not in read.parameters}
-        replicas = self._replicas.get(read) or self._replicas.setdefault(
-            read, Replicas(read, 1, weight=Weight.ONE)
-        )
-        fetched = replicas.run(scope.values, feeds.of_parts([part], 1), names, self._seeds.next(program))
+        replicas, of_all = self._made(read, program)
+        fed = feeds.of_parts([part], 1, of_all.lengths)
+        fetched = replicas.run(scope.values, fed, names, self._seeds.next(program))
         found = [feeding.of_devices(name, each, read)[0] for name, each in zip(names, fetched, strict=True)]
         if return_numpy:
             return list(found)
         return [feeding.as_tensor(name, value) for name, value in zip(names, found, strict=True)]
+
+    def _made(self, read: Program, program: Any) -> tuple[Replicas, Trainers]:
+        """What runs a program: alone, or with other trainers if it has ops that exchange values."""
+        of_all = trainers.noted(program) if any(op.kind.startswith("c_") for op in read.ops) else Trainers()
+        known = self._replicas.get(read)
+        if known is None:
+            of_all.join(1)
+            here = of_all.here(1)
+            known = self._replicas[read] = Replicas(read, of_all.count, here=here, weight=Weight.ONE)
+        return known, of_all
 
     def close(self) -> None:
         """Frees what it has compiled; it runs nothing any more."""

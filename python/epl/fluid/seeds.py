@@ -8,11 +8,11 @@ from typing import Any
 
 
 class Seeds:
-    """The seeds of programs; those of one whose `random_seed` is 0 begin anywhere."""
+    """The seeds of programs; those of one whose `random_seed` is 0 begin anywhere, or with `begin`."""
 
-    def __init__(self) -> None:
+    def __init__(self, begin: int | None = None) -> None:
         self._runs: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-        self._begin = secrets.randbits(32)
+        self._begin = secrets.randbits(32) if begin is None else begin
 
     def next(self, program: Any) -> int:
         """The seed of a program's next run, a number of 32 bits."""

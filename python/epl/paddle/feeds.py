@@ -12,7 +12,8 @@ part is short, that of Paddle from 1.7 on.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,9 +80,9 @@ class Layout:
 
 @dataclass(frozen=True)
 class Fed:
-    """Values of all devices along a new dimension 0, and how many rows each has of each batch of the layout.
+    """Values of this process's devices along a new dimension 0, and how many rows there are of each batch.
 
-    counts: int32 [devices, batches]; a device without a part has no rows.
+    counts: int32 [devices, batches], of the devices of all processes; a device without a part has no rows.
     """
 
     values: dict[str, np.ndarray[Any, Any]]
@@ -89,20 +90,39 @@ class Fed:
     counts: np.ndarray[Any, Any]
 
 
-def of_batch(feed: Part, count: int, split: Split) -> Fed:
-    """A batch, cut for devices. Errors as of `cut`."""
-    if all(value.ndim and len(value) and len(value) % count == 0 for value in feed.values()):
-        whole = {name: value.reshape(count, -1, *value.shape[1:]) for name, value in feed.items()}
-        return Fed(whole, Layout(), np.zeros((count, 0), np.int32))
-    return of_parts(cut(feed, count, split), count)
+Lengths = dict[str, tuple[int, ...]]
+"""By name how many rows each device has."""
+
+Share = Callable[[Lengths], list[Lengths]]
+"""Gives the lengths of all processes for those of this one."""
 
 
-def of_parts(parts: Sequence[Part], count: int) -> Fed:
-    """The parts of the first devices, of the same names, at least one."""
-    lengths = {name: _lengths([part[name] for part in parts], count) for name in parts[0]}
+def _alone(own: Lengths) -> list[Lengths]:
+    return [own]
+
+
+def of_batch(feed: Part, count: int, split: Split, share: Share = _alone) -> Fed:
+    """A batch, cut for the devices of this process. Errors as of `cut`."""
+    return _fed(cut(feed, count, split), count, share, feed)
+
+
+def of_parts(parts: Sequence[Part], count: int, share: Share = _alone) -> Fed:
+    """The parts of the first devices of this process, of the same names, at least one."""
+    return _fed(parts, count, share, None)
+
+
+def _fed(parts: Sequence[Part], count: int, share: Share, whole: Part | None) -> Fed:
+    """Parts together; of equal ones those of `whole`, which are one behind the other, need no copy."""
+    every = share({name: _lengths([part[name] for part in parts], count) for name in parts[0]})
+    lengths = {name: tuple(itertools.chain(*(own[name] for own in every))) for name in parts[0]}
     if all(len(set(each)) == 1 for each in lengths.values()):
-        values = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
-        return Fed(values, Layout(), np.zeros((count, 0), np.int32))
+        values = {
+            name: np.stack([part[name] for part in parts])
+            if whole is None
+            else whole[name].reshape(count, -1, *whole[name].shape[1:])
+            for name in parts[0]
+        }
+        return Fed(values, Layout(), np.zeros((count * len(every), 0), np.int32))
     batches: list[tuple[int, ...]] = []
     rows = {name: _place(own, batches) for name, own in lengths.items() if parts[0][name].ndim}
     values = {name: _padded([part[name] for part in parts], count, max(lengths[name])) for name in parts[0]}

@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from epl.adapters.jax.padded_rows import Batch, Padded, Rows
+from epl.array import Array
 from epl.config import Config
 from epl.errors import ArgumentError, Error
 from epl.paddle.description import OPTIMIZE, SCHEDULE
@@ -32,6 +33,7 @@ from epl.paddle.feeds import Fed, Layout
 from epl.paddle.program import Program
 from epl.paddle.running import Device, Run
 from epl.parallelize import parallelize
+from epl.processes.parts import from_local
 from epl.values import did_you_mean
 
 _AXIS = "device"
@@ -58,7 +60,9 @@ class Local:
 
     @property
     def first(self) -> Any:
-        """The first device's, which is the one that is saved."""
+        """That of the first device of this process, which is the one that is saved."""
+        if isinstance(self.values, Array) and not self.values.is_fully_addressable:
+            return np.asarray(self.values.addressable_shards[0].data)[0]
         return self.values[0]
 
 
@@ -79,7 +83,8 @@ class Replicas:
     """A program on devices.
 
     Args:
-      count: of devices.
+      count: of devices, those of other processes too.
+      here: the numbers of the devices of this process; default all.
       weight: of the devices' losses.
       loss: the variable that is minimized, of which ROWS makes that of all rows.
       syncs: whether BatchNorm's statistics are those of all devices.
@@ -91,6 +96,7 @@ class Replicas:
         program: Program,
         count: int,
         *,
+        here: range | None = None,
         weight: Weight = Weight.MEAN,
         loss: str | None = None,
         syncs: bool = False,
@@ -98,11 +104,13 @@ class Replicas:
     ) -> None:
         self.program = program
         self.count = count
+        self._here = here or range(count)
         self._weight = weight
         self._loss = loss
         self._syncs = syncs
         self._config = config
-        self._own = _written_forward(program) if count > 1 else frozenset()
+        self._exchanges = any(op.kind.startswith("c_") for op in program.ops)
+        self._own = frozenset() if count == 1 else self._find_own()
         self._steps: dict[tuple[tuple[str, ...], Layout], _Step] = {}
 
     def run(
@@ -126,15 +134,43 @@ class Replicas:
         step = self._steps.get(key) or self._steps.setdefault(key, self._step(*key))
         shared = {name: _shared(variables[name]) for name in self.program.parameters if name not in self._own}
         own = {name: self._local(variables[name]) for name in self.program.parameters if name in self._own}
-        shared, own, made, fetched = step.run(shared, own, np.uint32(seed), fed.counts, fed.values)
+        values = self._known(step, (shared, own, np.uint32(seed), fed.counts), fed.values)
+        shared, own, made, fetched = step.run(shared, own, np.uint32(seed), fed.counts, values)
         variables.update(shared)
         variables.update({name: Local(value) for name, value in own.items()})
-        variables.update({name: value[0] for name, value in made.items()})
+        variables.update({name: self._made(value) for name, value in made.items()})
         rows = step.rows[_shapes(fed.values)]
         return [
             Fetched(self._cut(np.asarray(value), rows.get(name), fed))
             for name, value in zip(fetches, fetched, strict=True)
         ]
+
+    def _known(self, step: _Step, others: tuple[Any, ...], values: dict[str, Any]) -> Any:
+        """What devices are fed, as an argument: of several processes parts of what a step is lowered for."""
+        if len(self._here) == self.count:
+            return values
+        if _shapes(values) not in step.rows:
+            whole = {
+                name: jax.ShapeDtypeStruct((self.count, *value.shape[1:]), value.dtype)
+                for name, value in values.items()
+            }
+            step.run.lower(*others, whole)
+        return from_local(values)
+
+    def _made(self, value: Any) -> Any:
+        """A persistable variable that the program makes: equal on all devices, unless it exchanges itself."""
+        return Local(value) if self.count > 1 and self._exchanges else value[self._here.start]
+
+    def _find_own(self) -> frozenset[str]:
+        """The persistable variables of which each device has a value of its own.
+
+        They are those that ops of the forward pass write; of a program that says what is exchanged, all.
+        """
+        if self._exchanges:
+            return frozenset(self.program.parameters)
+        forward = [op for op in self.program.ops if not op.role & (OPTIMIZE | SCHEDULE)]
+        written = {name for op in forward for name in op.writes}
+        return frozenset(name for name in self.program.parameters if name in written)
 
     def release(self) -> None:
         """Gives back the memory that steps need for themselves, once those that run have ended."""
@@ -170,8 +206,8 @@ class Replicas:
     def _cut(self, value: np.ndarray[Any, Any], rows: Rows | None, fed: Fed) -> list[np.ndarray[Any, Any]]:
         """The real rows of each device that had a part."""
         if not fed.layout.rows:
-            return list(value)
-        having = [device for device in range(self.count) if fed.counts[device].any()]
+            return [value[device] for device in self._here]
+        having = [device for device in self._here if fed.counts[device].any()]
         if rows is None:
             return [value[device] for device in having]
         extent = fed.layout.extents[rows.batch]
@@ -213,7 +249,7 @@ class Replicas:
     def _began(self, values: dict[str, Any], seed: Any, counts: Any, layout: Layout) -> Run:
         number = jax.lax.axis_index(_AXIS) if self.count > 1 else 0
         key = jax.random.fold_in(jax.random.key(seed), number)
-        device = Device(_AXIS, self.count, self._share(counts), self._syncs)
+        device = Device(_AXIS, self.count, self._share(counts), self._syncs, not self._exchanges)
         if not layout.rows:
             return Run(values, key, device)
         batches = {index: Batch(extent, counts[index]) for index, extent in enumerate(layout.extents)}
@@ -241,10 +277,3 @@ def _shared(value: Any) -> Any:
 def _shapes(feed: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """The shapes of one device's values."""
     return tuple((name, tuple(feed[name].shape[1:])) for name in sorted(feed))
-
-
-def _written_forward(program: Program) -> frozenset[str]:
-    """The persistable variables that ops of the forward pass write."""
-    forward = [op for op in program.ops if not op.role & (OPTIMIZE | SCHEDULE)]
-    written = {name for op in forward for name in op.writes}
-    return frozenset(name for name in program.parameters if name in written)

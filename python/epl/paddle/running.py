@@ -9,7 +9,8 @@ which Paddle's optimizers write on it, says what is between them (`Device`):
     begins the gradient of the loss          | the gradient is the device's weight, not the op's number
     backward, the last op on some gradients  | each device runs it; these gradients are summed then
 
-where parts differ in length, they are padded to the longest, and ops leave the padding out (`padding`).
+Of a program that has ops for what is exchanged (`c_allreduce_sum` and the like) these say it instead. Where
+parts differ in length, they are padded to the longest, and ops leave the padding out (`padding`).
 """
 
 from __future__ import annotations
@@ -39,17 +40,24 @@ class Device:
 
     axis: over which they exchange, as in `jax.vmap`. count: of them. weight: of the device's loss in what is
     minimized; None: the gradient of the loss is fed. syncs: whether statistics of batches are those of all
-    devices.
+    devices. sums: whether gradients are summed where they are complete; else the program says what is summed.
     """
 
     axis: str
     count: int
     weight: Any = None
     syncs: bool = False
+    sums: bool = True
 
     def sum(self, value: Any) -> Any:
         """The sum over the devices."""
         return lax.psum(value, self.axis) if self.count > 1 else value
+
+    def pick(self, value: Any, number: int) -> Any:
+        """The value of the device of a number."""
+        if self.count == 1:
+            return value
+        return lax.psum(jnp.where(lax.axis_index(self.axis) == number, value, 0), self.axis)
 
 
 @dataclass
@@ -75,11 +83,11 @@ class Run:
         Raises:
           UnsupportedError: for an op that reads what EPL does not make, or mixes rows of padded batches.
         """
-        if self.device is not None and op.begins_backward:
+        if self.device is not None and self.device.sums and op.begins_backward:
             self._begin_backward(op, self.device)
         else:
             standing_at(op.place, functools.partial(self._compute, number, op))
-        if self.device is not None:
+        if self.device is not None and self.device.sums:
             for name in op.gradients:
                 self.values[name] = standing_at(
                     op.place, functools.partial(self.device.sum, self.values[name])
@@ -103,18 +111,20 @@ class Run:
         assert function is not None, "the program was read"
         given = {name: [self.values[each] for each in names] for name, names in op.inputs.items()}
         key = functools.partial(_own_key, op, self.key, number)
-        across = self.device.sum if self.device is not None and self._syncs(op) else None
+        device = self.device if self._exchanges(op) else None
         with jax.named_scope(op.kind):
             if self.rows and any(name in self.rows for name in op.reads):
-                made = self._padded(op, function, given, key, across)
+                made = self._padded(op, function, given, key, device)
             else:
-                made = function(operators.Inputs(given, key, across=across), op.attributes)
+                made = function(operators.Inputs(given, key, device=device), op.attributes)
                 self._note(op, {})
         for name, names in op.outputs.items():
             self.values.update(zip(names, made.get(name, ()), strict=False))
 
-    def _syncs(self, op: Op) -> bool:
-        return op.kind.startswith("sync_") or (self.device is not None and self.device.syncs)
+    def _exchanges(self, op: Op) -> bool:
+        """Whether an op is one of all devices, and not of its own alone."""
+        is_of_all = op.kind.startswith(("sync_", "c_"))
+        return is_of_all or (self.device is not None and self.device.syncs)
 
     def _padded(
         self,
@@ -122,7 +132,7 @@ class Run:
         function: operators.Operator,
         given: Mapping[str, list[Any]],
         key: Callable[[], Any],
-        across: Callable[[Any], Any] | None,
+        device: Device | None,
     ) -> Mapping[str, list[Any]]:
         """What an op makes of values that have padding."""
         assert self.padding is not None
@@ -141,7 +151,7 @@ class Run:
             for index, value in zip(padded, values, strict=True):
                 name, at = places[index]
                 all_values[name][at] = value
-            return function(operators.Inputs(all_values, key, real, across), op.attributes)
+            return function(operators.Inputs(all_values, key, real, device), op.attributes)
 
         values = [given[name][at] for name, at in (places[index] for index in padded)]
         try:

@@ -13,6 +13,7 @@ import numpy as np
 
 from epl.paddle import dtypes
 from epl.paddle.operators import (
+    collectives,
     constants,
     convolutions,
     elementwise,
@@ -32,6 +33,7 @@ __all__ = [
     "TABLE",
     "Inputs",
     "Operator",
+    "collectives",
     "constants",
     "convolutions",
     "dtype_of",

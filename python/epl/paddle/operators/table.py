@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 Attributes = Mapping[str, Any]
 Outputs = dict[str, list[Any]]
+
+
+class Exchanging(Protocol):
+    """One of several devices that run a program."""
+
+    def sum(self, value: Any) -> Any:
+        """The sum over the devices."""
+
+    def pick(self, value: Any, number: int) -> Any:
+        """The value of one of them."""
 
 
 class Inputs(dict[str, list[Any]]):
@@ -16,7 +26,7 @@ class Inputs(dict[str, list[Any]]):
     Args:
       key: gives the op's key, or raises ArgumentError where the program was given none.
       real: by input whose value is padded, the dimension that has rows, and how many elements there are real.
-      across: sums over the devices, for ops that have statistics of all of them.
+      device: which one of several this is, for ops that exchange values with the others.
     """
 
     def __init__(
@@ -24,16 +34,16 @@ class Inputs(dict[str, list[Any]]):
         values: Mapping[str, list[Any]],
         key: Callable[[], Any],
         real: Mapping[str, tuple[int, Any]] | None = None,
-        across: Callable[[Any], Any] | None = None,
+        device: Exchanging | None = None,
     ) -> None:
         super().__init__(values)
         self.key = key
         self._real = real or {}
-        self._across = across
+        self._device = device
 
     def with_values(self, values: Mapping[str, list[Any]]) -> Inputs:
         """Others of the same op; those that are padded have the names of before."""
-        return Inputs(values, self.key, self._real, self._across)
+        return Inputs(values, self.key, self._real, self._device)
 
     def one(self, name: str) -> Any:
         """The only value of an input."""
@@ -57,8 +67,12 @@ class Inputs(dict[str, list[Any]]):
         return math.prod(shape[dim] for dim in dims)
 
     def across(self, value: Any) -> Any:
-        """The sum of a value over the devices; the value itself if the op's statistics are its device's."""
-        return value if self._across is None else self._across(value)
+        """The sum of a value over the devices; the value itself if the op is its device's alone."""
+        return value if self._device is None else self._device.sum(value)
+
+    def of_device(self, value: Any, number: int) -> Any:
+        """The value of the device of a number; the value itself if the op is its device's alone."""
+        return value if self._device is None else self._device.pick(value, number)
 
 
 Operator = Callable[[Inputs, Attributes], Outputs]
