@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from epl.errors import ArgumentError, Error
-from epl.fluid import feeding, trainers
+from epl.fluid import feeding, seeds, trainers
 from epl.fluid.places import Place
 from epl.fluid.scope import Scope
 from epl.fluid.seeds import Seeds
@@ -63,7 +62,6 @@ class DataParallel:
         self.program = program
         self.places = tuple(places)
         self.scope = scope
-        self._source = source
         self._runs = execution.num_iteration_per_run
         weight = _WEIGHTS[build.gradient_scale_strategy]
         if weighs == "global" and weight is Weight.MEAN:
@@ -82,7 +80,7 @@ class DataParallel:
             syncs=build.sync_batch_norm,
             config=self.config,
         )
-        self._seeds = Seeds(self._trainers.first(secrets.randbits(32), "the seed of a program"))
+        self._seeds = Seeds(self._trainers.first(seeds.begin(source), "the seed of a program"))
         self._begin()
         self._drop_after = execution.num_iteration_per_drop_scope
         self._since_drop = 0
@@ -107,7 +105,7 @@ class DataParallel:
         fetched: list[Fetched] = []
         for number in range(self._runs):
             wanted = names if number == self._runs - 1 else []
-            fetched = self._replicas.run(self.scope.values, fed, wanted, self._seeds.next(self._source))
+            fetched = self._replicas.run(self.scope.values, fed, wanted, self._seeds.next())
         if self._graph:
             Path(self._graph).write_text(self._replicas.graph())
             self._graph = ""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import weakref
+from dataclasses import dataclass
 from typing import Any
 
 from epl.errors import ArgumentError
-from epl.fluid import feeding, trainers
+from epl.fluid import feeding, seeds, trainers
 from epl.fluid.compiler import CompiledProgram
 from epl.fluid.installed import load
-from epl.fluid.places import CPUPlace, CUDAPlace, Place
+from epl.fluid.places import CPUPlace, CUDAPlace, Place, local_devices
 from epl.fluid.programs import imported
 from epl.fluid.scope import Scope, global_scope
 from epl.fluid.seeds import Seeds
@@ -33,8 +34,7 @@ class Executor:
         if place is not None and not isinstance(place, (CPUPlace, CUDAPlace)):
             raise ArgumentError(f"place must be a CPUPlace or a CUDAPlace, found {type(place).__name__}")
         self.place = place or CPUPlace()
-        self._replicas: weakref.WeakKeyDictionary[Program, Replicas] = weakref.WeakKeyDictionary()
-        self._seeds = Seeds()
+        self._made: weakref.WeakKeyDictionary[Program, _Made] = weakref.WeakKeyDictionary()
         self._is_closed = False
 
     def run(
@@ -83,25 +83,32 @@ class Executor:
         given = feeding.arrays(read, {} if feed is None else feed)
         scope.values.update({name: value for name, value in given.items() if name in read.parameters})
         part = {name: value for name, value in given.items() if name not in read.parameters}
-        replicas, of_all = self._made(read, program)
-        fed = feeds.of_parts([part], 1, of_all.lengths)
-        fetched = replicas.run(scope.values, fed, names, self._seeds.next(program))
+        made = self._made.get(read) or self._made.setdefault(read, _make(read, program))
+        fed = feeds.of_parts([part], 1, made.trainers.lengths)
+        fetched = made.replicas.run(scope.values, fed, names, made.seeds.next())
         found = [feeding.of_devices(name, each, read)[0] for name, each in zip(names, fetched, strict=True)]
         if return_numpy:
             return list(found)
         return [feeding.as_tensor(name, value) for name, value in zip(names, found, strict=True)]
 
-    def _made(self, read: Program, program: Any) -> tuple[Replicas, Trainers]:
-        """What runs a program: alone, or with other trainers if it has ops that exchange values."""
-        of_all = trainers.noted(program) if any(op.kind.startswith("c_") for op in read.ops) else Trainers()
-        known = self._replicas.get(read)
-        if known is None:
-            of_all.join(1)
-            here = of_all.here(1)
-            known = self._replicas[read] = Replicas(read, of_all.count, here=here, weight=Weight.ONE)
-        return known, of_all
-
     def close(self) -> None:
         """Frees what it has compiled; it runs nothing any more."""
         self._is_closed = True
-        self._replicas = weakref.WeakKeyDictionary()
+        self._made.clear()
+
+
+@dataclass
+class _Made:
+    """What runs a program."""
+
+    replicas: Replicas
+    trainers: Trainers
+    seeds: Seeds
+
+
+def _make(read: Program, program: Any) -> _Made:
+    """What runs a program: alone, or with other trainers if it has ops that exchange values."""
+    of_all = trainers.noted(program) if any(op.kind.startswith("c_") for op in read.ops) else Trainers()
+    of_all.join(devices=1 if of_all.count > 1 else local_devices())
+    replicas = Replicas(read, of_all.count, here=of_all.here(1), weight=Weight.ONE)
+    return _Made(replicas, of_all, Seeds(of_all.first(seeds.begin(program), "the seed of a program")))

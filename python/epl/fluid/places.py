@@ -72,6 +72,14 @@ def _cpu_num() -> int:
     return int(text)
 
 
+def local_devices() -> int:
+    """How many devices this process has, as the environment says; 1 if it says nothing."""
+    if "CPU_NUM" in os.environ:
+        return _cpu_num()
+    cards = {"FLAGS_selected_gpus", "CUDA_VISIBLE_DEVICES"} & os.environ.keys()
+    return len(cuda_places()) if cards else 1
+
+
 def cuda_places(device_ids: int | Sequence[int] | None = None) -> list[CUDAPlace]:
     """Cards by number; None: those of FLAGS_selected_gpus, else all that are visible.
 

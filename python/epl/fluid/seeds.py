@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import secrets
-import weakref
 from typing import Any
 
 
+def begin(program: Any) -> int:
+    """The `random_seed` of a program of Paddle; if that is 0, any number."""
+    return int(program.random_seed) or secrets.randbits(32)
+
+
 class Seeds:
-    """The seeds of programs; those of one whose `random_seed` is 0 begin anywhere, or with `begin`."""
+    """The seeds of the runs of a program, from a number on."""
 
-    def __init__(self, begin: int | None = None) -> None:
-        self._runs: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-        self._begin = secrets.randbits(32) if begin is None else begin
+    def __init__(self, begin: int) -> None:
+        self._begin = begin
+        self._runs = 0
 
-    def next(self, program: Any) -> int:
-        """The seed of a program's next run, a number of 32 bits."""
-        run = self._runs.get(program, 0)
-        self._runs[program] = run + 1
-        begin = program.random_seed or self._begin
-        return (begin * 0x9E3779B1 + run) % (1 << 32)
+    def next(self) -> int:
+        """The seed of the next run, a number of 32 bits."""
+        self._runs += 1
+        return (self._begin * 0x9E3779B1 + self._runs) % (1 << 32)

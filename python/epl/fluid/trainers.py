@@ -7,6 +7,7 @@ A process is a trainer, by `num_trainers` and `trainer_id`, as scripts of Fluid 
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from epl.errors import ArgumentError, ConfigError
 from epl.fluid.strategies import BuildStrategy
 from epl.paddle.feeds import Lengths
 from epl.processes import group
+from epl.processes.launch_variables import read_launch
 
 _TRANSPILED: weakref.WeakKeyDictionary[Any, Trainers] = weakref.WeakKeyDictionary()
 
@@ -35,9 +37,9 @@ class Trainers:
           ConfigError: if this process was not started as that trainer.
           ProcessError: if one does not come.
         """
+        met = meet(devices)
         if self.count == 1:
             return
-        met = group.join(f"cpu:{self.count * devices}")
         found = (1, 0) if met is None else (met.processes, met.process)
         if found != (self.count, self.id):
             raise ConfigError(
@@ -59,6 +61,16 @@ class Trainers:
         """How many rows the devices of all trainers are fed."""
         met = group.current() if self.count > 1 else None
         return [own] if met is None else met.share(own, "the lengths of parts")
+
+
+def meet(devices: int) -> group.Group | None:
+    """The processes that were started with this one, each of which has so many devices; None if it is alone.
+
+    Raises:
+      ConfigError, ProcessError: as of `epl.init`.
+    """
+    launched = read_launch(os.environ).processes or 1
+    return group.join(f"cpu:{launched * devices}")
 
 
 def note(program: Any, trainers: Trainers) -> None:

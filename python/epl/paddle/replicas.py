@@ -61,9 +61,7 @@ class Local:
     @property
     def first(self) -> Any:
         """That of the first device of this process, which is the one that is saved."""
-        if isinstance(self.values, Array) and not self.values.is_fully_addressable:
-            return np.asarray(self.values.addressable_shards[0].data)[0]
-        return self.values[0]
+        return _of_devices(self.values, None)[0]
 
 
 @dataclass(frozen=True)
@@ -141,7 +139,7 @@ class Replicas:
         variables.update({name: self._made(value) for name, value in made.items()})
         rows = step.rows[_shapes(fed.values)]
         return [
-            Fetched(self._cut(np.asarray(value), rows.get(name), fed))
+            Fetched(self._cut(_of_devices(value, self._here), rows.get(name), fed))
             for name, value in zip(fetches, fetched, strict=True)
         ]
 
@@ -159,7 +157,9 @@ class Replicas:
 
     def _made(self, value: Any) -> Any:
         """A persistable variable that the program makes: equal on all devices, unless it exchanges itself."""
-        return Local(value) if self.count > 1 and self._exchanges else value[self._here.start]
+        if self.count > 1 and self._exchanges:
+            return Local(value)
+        return value[0] if len(self._here) == self.count else _of_devices(value, self._here)[0]
 
     def _find_own(self) -> frozenset[str]:
         """The persistable variables of which each device has a value of its own.
@@ -204,16 +204,18 @@ class Replicas:
         return np.repeat(np.asarray(_shared(value))[None], self.count, 0)
 
     def _cut(self, value: np.ndarray[Any, Any], rows: Rows | None, fed: Fed) -> list[np.ndarray[Any, Any]]:
-        """The real rows of each device that had a part."""
+        """The real rows of each device of this process that had a part."""
         if not fed.layout.rows:
-            return [value[device] for device in self._here]
+            return list(value)
+        own = dict(zip(self._here, value, strict=True))
         having = [device for device in self._here if fed.counts[device].any()]
         if rows is None:
-            return [value[device] for device in having]
+            return [own[device] for device in having]
         extent = fed.layout.extents[rows.batch]
         index = np.arange(value.shape[1 + rows.dim]) // rows.inner % extent
-        kept = (index < fed.counts[device, rows.batch] for device in having)
-        return [np.compress(own, value[device], rows.dim) for own, device in zip(kept, having, strict=True)]
+        return [
+            np.compress(index < fed.counts[device, rows.batch], own[device], rows.dim) for device in having
+        ]
 
     def _step(self, fetches: tuple[str, ...], layout: Layout) -> _Step:
         def one_device(shared: Any, own: Any, seed: Any, counts: Any, feed: Any) -> Any:
@@ -268,6 +270,15 @@ class Replicas:
         if name == self._loss and self._weight is Weight.ROWS:
             return jax.lax.psum(value * self._share(counts), _AXIS)
         return jnp.asarray(value)
+
+
+def _of_devices(value: Any, here: range | None) -> np.ndarray[Any, Any]:
+    """What an array has for the devices of this process, along dimension 0; `here`: their numbers, None for all."""
+    if isinstance(value, Array) and not value.is_whole_everywhere:
+        shards = {shard.index[0].start or 0: np.asarray(shard.data) for shard in value.addressable_shards}
+        return np.concatenate([shards[begin] for begin in sorted(shards)])
+    whole = np.asarray(value)
+    return whole if here is None else whole[here.start : here.stop]
 
 
 def _shared(value: Any) -> Any:

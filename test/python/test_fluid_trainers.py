@@ -1,0 +1,139 @@
+"""Fluid's nccl2 and collective modes: what trainers compute in several processes is what one process does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("paddle")
+
+import epl
+import mpi
+from epl import fluid
+from epl.fluid.trainers import Trainers
+
+
+def load(file: Path) -> dict[str, Any]:
+    with np.load(file) as arrays:
+        return dict(arrays)
+
+
+@pytest.mark.parametrize(("sizes", "says"), [([3, 3, 3, 3], True), ([2, 5, 1, 4], False)])
+def test_trainers_train_as_one_process(tmp_path: Path, sizes: list[int], says: bool) -> None:
+    """Two processes of two devices are four devices; each sees the losses and statistics of its own."""
+    mpi.call(1, "fluid_trainers", "train", sizes, 1, tmp_path, True, folder=tmp_path)
+    mpi.call(2, "fluid_trainers", "train", sizes, 2, tmp_path, says, folder=tmp_path)
+    one = load(tmp_path / "1-0.npz")
+    for trainer in range(2):
+        found = load(tmp_path / f"2-{trainer}.npz")
+        np.testing.assert_allclose(
+            found["losses"], one["losses"][:, 2 * trainer : 2 * trainer + 2], rtol=1e-5
+        )
+        for name, value in one.items():
+            if name == "losses" or (trainer == 1 and name.startswith("batch_norm_0.w_") and name[-1] in "12"):
+                continue
+            np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("mode", ["grad_allreduce", "local_sgd"])
+def test_programs_that_exchange_by_their_own_ops(tmp_path: Path, mode: str) -> None:
+    """Gradients are 1 + step and 3 + step; all begin with the weight of trainer 0."""
+    mpi.call(2, "fluid_trainers", "train_alone", 2, mode, tmp_path, folder=tmp_path)
+    first, second = (load(tmp_path / f"{mode}-{trainer}.npz")["w"] for trainer in range(2))
+    assert np.array_equal(first, second)
+    np.testing.assert_allclose(first - first[0], [0, -2, -5, -9], atol=1e-6)
+
+
+def test_a_trainer_that_is_not_who_it_says(tmp_path: Path) -> None:
+    said = mpi.call(1, "fluid_trainers", "train_wrong", 2, folder=tmp_path, fails=True)
+    assert "this is trainer 0 of 2, as the script says, but process 0 of 1, as its launcher says" in said
+    assert "start trainers by epl-launch -n 2" in said
+    said = mpi.call(2, "fluid_trainers", "train_wrong", 2, folder=tmp_path, fails=True)
+    assert "this is trainer 0 of 2, as the script says, but process 1 of 2, as its launcher says" in said
+
+
+def program() -> Any:
+    x = fluid.layers.data("x", [1])
+    loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    return loss
+
+
+WRONG: list[tuple[Any, str, type[Exception], str]] = [
+    (2, "a:1", AssertionError, "trainers must be a string of addresses .* in mode nccl2, found 2"),
+    ("a:1", "a:1", ValueError, "trainers names 1 trainer, expected 2 or more: a:1"),
+    ("a:1,a:1", "a:1", ValueError, 'trainers names "a:1" twice'),
+    ("a:1,b:1", "c:1", ValueError, 'current_endpoint is "c:1", expected one of a:1, b:1'),
+    ("a:1,b:1", "b:1", ValueError, 'current_endpoint "b:1" is that of trainer 1, but trainer_id is 0'),
+    ("a:1,b", "a:1", ValueError, 'trainers has "b", expected an address and a port'),
+]
+
+
+@pytest.mark.parametrize(("trainers", "current", "kind", "text"), WRONG)
+def test_addresses_that_do_not_fit(trainers: Any, current: str, kind: type[Exception], text: str) -> None:
+    config = fluid.DistributedTranspilerConfig()
+    config.mode = "nccl2"
+    with fluid.program_guard(fluid.Program(), fluid.Program()), pytest.raises(kind, match=text):
+        fluid.DistributedTranspiler(config).transpile(0, trainers=trainers, current_endpoint=current)
+
+
+def test_parameter_servers_are_refused_by_name() -> None:
+    with pytest.raises(epl.UnsupportedError, match='mode is "pserver": parameter servers are not'):
+        fluid.DistributeTranspiler().transpile(0, pservers="a:1", trainers=2)
+
+
+def test_what_the_transpiler_leaves_on_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CPU_NUM", "1")
+    config = fluid.DistributeTranspilerConfig()
+    config.mode = "nccl2"
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        loss = program()
+        main = fluid.default_main_program()
+        fluid.DistributeTranspiler(config).transpile(1, trainers="a:1,b:2", current_endpoint="b:2")
+        assert main._is_distributed
+        assert not main._is_chief
+        assert main._trainers_endpoints == ["a:1", "b:2"]
+        fluid.Executor().run(fluid.default_startup_program(), scope=(scope := fluid.Scope()))
+        feed = {"feed": {"x": np.ones((1, 1), "float32")}}
+        for options, text in (
+            ({"num_trainers": 3, "trainer_id": 1}, "num_trainers is 3 and trainer_id 1, but the program was"),
+            ({}, "this is trainer 1 of 2, as the script says, but process 0 of 1"),
+        ):
+            made = fluid.ParallelExecutor(False, loss_name=loss.name, scope=scope, **options)
+            with pytest.raises(ValueError, match=text):
+                made.run([], **feed)
+
+
+BUILDS: list[tuple[dict[str, Any], str]] = [
+    ({"num_trainers": 2, "trainer_id": 2}, "trainer_id is 2, expected less than num_trainers, which is 2"),
+    (
+        {"num_trainers": 2, "trainers_endpoints": ["a:1"]},
+        "1 endpoints are named, expected num_trainers, which is 2",
+    ),
+    (
+        {"num_trainers": 6, "use_hierarchical_allreduce": True, "hierarchical_allreduce_inter_nranks": 4},
+        r"groups of 4 \(hierarchical_allreduce_inter_nranks\): expected groups of 2 or more that 6 trainers",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fields", "text"), BUILDS)
+def test_numbers_that_do_not_fit(fields: dict[str, Any], text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CPU_NUM", "1")
+    build = fluid.BuildStrategy()
+    for name, value in fields.items():
+        setattr(build, name, value)
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()):
+        loss = program()
+        fluid.Executor().run(fluid.default_startup_program())
+        made = fluid.ParallelExecutor(False, loss_name=loss.name, build_strategy=build)
+        with pytest.raises(epl.ArgumentError, match=text):
+            made.run([], feed={"x": np.ones((1, 1), "float32")})
+
+
+def test_ranks() -> None:
+    """Trainer 1 of 2 with four devices each has devices 4 to 7."""
+    assert list(Trainers(2, 1).here(4)) == [4, 5, 6, 7]
