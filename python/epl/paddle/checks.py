@@ -11,8 +11,6 @@ import numpy as np
 from epl.errors import ArgumentError, Error
 from epl.paddle.description import Variable
 
-_WIDE = 8  # bytes of the integers that JAX has half of, unless jax_enable_x64 is set
-
 
 def given(what: str, values: Mapping[str, Any], expected: Mapping[str, Variable]) -> dict[str, Any]:
     """The values of variables, lists and numbers as arrays.
@@ -34,8 +32,10 @@ def given(what: str, values: Mapping[str, Any], expected: Mapping[str, Variable]
 def _given(what: str, value: Any, variable: Variable) -> Any:
     array = value if hasattr(value, "dtype") and hasattr(value, "shape") else _array(what, value)
     check(what, array, variable, ArgumentError)
-    _check_range(what, array)
-    return array
+    computed = jax.dtypes.canonicalize_dtype(array.dtype)
+    if computed == np.dtype(array.dtype) or isinstance(array, jax.core.Tracer):
+        return array
+    return _narrowed(what, np.asarray(array), computed)
 
 
 def _array(what: str, value: Any) -> np.ndarray[Any, Any]:
@@ -65,19 +65,16 @@ def check(what: str, value: Any, variable: Variable, kind: type[Error]) -> None:
         raise kind(f"{what}: expected {variable.dtype.name}{list(variable.shape)}, found {found}")
 
 
-def _check_range(what: str, value: Any) -> None:
-    """Whether integers of 64 bits fit those that JAX has; what is traced has such already."""
-    dtype = np.dtype(value.dtype)
-    is_wide = dtype.kind in "iu" and dtype.itemsize == _WIDE
-    if not is_wide or jax.config.jax_enable_x64 or isinstance(value, jax.core.Tracer) or not value.size:
-        return
-    computed = jax.dtypes.canonicalize_dtype(dtype)
-    limits, numbers = np.iinfo(computed), np.asarray(value)
-    if not limits.min <= numbers.min() <= numbers.max() <= limits.max:
-        raise ArgumentError(
-            f"{what} has numbers from {numbers.min()} to {numbers.max()}, which are no {computed.name}: set "
-            "jax_enable_x64"
-        )
+def _narrowed(what: str, value: np.ndarray[Any, Any], computed: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Numbers of 64 bits in the 32 that JAX computes with, which integers have to fit."""
+    if computed.kind in "iu" and value.size:
+        limits = np.iinfo(computed)
+        if not limits.min <= value.min() <= value.max() <= limits.max:
+            raise ArgumentError(
+                f"{what} has numbers from {value.min()} to {value.max()}, which are no {computed.name}: set "
+                "jax_enable_x64"
+            )
+    return value.astype(computed)
 
 
 def _list(names: Iterable[str]) -> str:

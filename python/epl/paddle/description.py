@@ -34,6 +34,7 @@ _FIELDS = {
     "VARS": "vars_name",
 }
 _LIST = frozenset({"INTS", "FLOATS", "STRINGS", "BOOLEANS", "LONGS", "FLOAT64S", "SCALARS", "BLOCKS", "VARS"})
+_TEXTS = frozenset({"STRING", "STRINGS", "VAR", "VARS"})
 _SCALARS = {1: "b", 2: "i", 3: "r"}  # by the number of its type; 4: complex
 _LINE = re.compile(r'\s*File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _LOD_TENSOR = 7  # the type of a variable
@@ -126,7 +127,12 @@ def read_variable(description: Any) -> Variable | None:
     if dtype is None:
         return None
     shape, lod_level = tuple(tensor.dims), kind.lod_tensor.lod_level
-    return Variable(description.name, shape, dtype, description.persistable, lod_level)
+    return Variable(text(description.name), shape, dtype, description.persistable, lod_level)
+
+
+def text(content: str | bytes) -> str:
+    """A text of a message, which is bytes if it is not UTF-8."""
+    return content if isinstance(content, str) else content.decode("utf-8", "backslashreplace")
 
 
 def is_saved(description: Any) -> bool:
@@ -136,13 +142,16 @@ def is_saved(description: Any) -> bool:
 
 def read_op(description: Any) -> Op:
     """An op."""
-    attributes = {attribute.name: _value(attribute) for attribute in description.attrs}
-    place = _place(attributes.pop("op_callstack", ()))
-    return Op(description.type, _names(description.inputs), _names(description.outputs), attributes, place)
+    attributes = {text(attribute.name): _value(attribute) for attribute in description.attrs}
+    stack = attributes.pop("op_callstack", ())
+    place = _place(stack) if isinstance(stack, tuple) else None
+    return Op(
+        text(description.type), _names(description.inputs), _names(description.outputs), attributes, place
+    )
 
 
 def _names(variables: Iterable[Any]) -> dict[str, tuple[str, ...]]:
-    return {each.parameter: tuple(each.arguments) for each in variables if each.arguments}
+    return {text(each.parameter): tuple(map(text, each.arguments)) for each in variables if each.arguments}
 
 
 def _kind(attribute: Any) -> str:
@@ -152,6 +161,8 @@ def _kind(attribute: Any) -> str:
 def _value(attribute: Any) -> Any:
     kind = _kind(attribute)
     found = getattr(attribute, _FIELDS[kind])
+    if kind in _TEXTS:
+        found = tuple(map(text, found)) if kind in _LIST else text(found)
     found = tuple(found) if kind in _LIST else found
     if kind.startswith("SCALAR"):
         return tuple(map(_scalar, found)) if kind in _LIST else _scalar(found)
@@ -167,8 +178,8 @@ def _scalar(scalar: Any) -> Any:
     return complex(scalar.c.r, scalar.c.i) if name is None else getattr(scalar, name)
 
 
-def _place(stack: Iterable[str]) -> Place | None:
+def _place(stack: Iterable[Any]) -> Place | None:
     """The innermost line of the user in what Paddle keeps of the stack, outermost first."""
-    lines = [found for found in map(_LINE.match, stack) if found]
+    lines = [found for found in map(_LINE.match, map(str, stack)) if found]
     own = [line for line in lines if not is_library(line["file"]) and "site-packages" not in line["file"]]
     return Place(own[-1]["file"], int(own[-1]["line"])) if own else None

@@ -19,7 +19,7 @@ from typing import Any
 
 from epl.errors import Error, UnsupportedError
 from epl.paddle import schema
-from epl.paddle.description import Op
+from epl.paddle.description import Op, text
 
 _MAJOR, _MINOR = 1_000_000, 1_000
 _NEWEST_MAJOR = 3
@@ -91,7 +91,7 @@ def changed_ops(description: Any) -> frozenset[str]:
     """The ops that a program has in a version after that of Paddle 3.0."""
     if description.version.version < _AFTER_3_0:
         return frozenset()
-    versions = {pair.op_name: pair.op_version.version for pair in description.op_version_map.pair}
+    versions = {text(pair.op_name): pair.op_version.version for pair in description.op_version_map.pair}
     return frozenset(name for name, version in versions.items() if version > _NEWEST.get(name, 0))
 
 

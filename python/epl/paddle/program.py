@@ -18,7 +18,7 @@ import numpy as np
 
 from epl.errors import ArgumentError, Error
 from epl.paddle import checks, formats, support
-from epl.paddle.description import Op, is_saved, read_op, read_variable
+from epl.paddle.description import Op, is_saved, read_op, read_variable, text
 from epl.paddle.parameters import read_file, read_variables
 from epl.paddle.running import Run
 from epl.values import did_you_mean
@@ -47,7 +47,7 @@ class Program:
         every = [[read_op(op) for op in block.ops] for block in description.blocks]
         block = description.blocks[0]
         self.variables = {found.name: found for found in map(read_variable, block.vars) if found is not None}
-        self._saved = sorted(variable.name for variable in block.vars if is_saved(variable))
+        self._saved = sorted(text(variable.name) for variable in block.vars if is_saved(variable))
         self.ops = [op for op in every[0] if op.kind not in _MOVES]
         fed, fetched = (_columns(every[0], kind, where) for kind in ("feed", "fetch"))
         unwritten = self._read_first()

@@ -107,6 +107,8 @@ def _read_tensor(reader: _Reader, what: str) -> np.ndarray[Any, Any]:
         )
     reader.version()
     description = schema.parsed("VarType.TensorDesc", reader.take(reader.number("i")), what)
+    if not description.IsInitialized():
+        raise Error(f"{what} has a description without a dtype")
     dtype = dtypes.stored(description.data_type)
     if dtype is None:
         raise Error(f"{what} has a dtype of number {description.data_type}, which is not supported")

@@ -1,0 +1,479 @@
+"""Files of parameters: those that Paddle has written (test/paddle_programs/files.py), and hostile ones."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import struct
+import time
+import tracemalloc
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import epl
+import epl.paddle
+from epl.paddle import parameters, schema
+
+FILES = Path(__file__).parents[1] / "paddle_programs" / "files"
+_MUTANTS = 1500  # of each file
+_MOST_MEMORY = 1 << 20  # bytes, for files of at most two thousand
+_MOST_SECONDS = 1.0
+
+
+def answers(name: str) -> dict[str, Any]:
+    with np.load(FILES / f"{name}.npz") as arrays:
+        return dict(arrays)
+
+
+def check(found: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert set(found) == set(expected)
+    for name, value in found.items():
+        assert value.dtype == expected[name].dtype
+        assert value.shape == expected[name].shape
+        assert np.array_equal(value, expected[name])
+
+
+def as_bfloat16(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: v.view(jnp.bfloat16) if v.dtype == np.uint16 else v for name, v in values.items()}
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4])
+def test_a_state_that_paddle_has_saved(protocol: int) -> None:
+    expected = answers("trained")
+    parts = [parameters.read_state(FILES / f"trained{protocol}.{kind}") for kind in ("pdparams", "pdopt")]
+    assert sorted(parts[0]) == ["fc_0.b_0", "fc_0.w_0", "fc_1.b_0", "fc_1.w_0"]
+    check(parts[0] | parts[1], expected)
+
+
+def test_a_state_of_all_dtypes() -> None:
+    check(parameters.read_state(FILES / "tensors.pdparams"), answers("tensors"))
+
+
+def test_a_folder_of_all_dtypes() -> None:
+    expected = as_bfloat16(answers("tensors"))
+    check(parameters.read_folder(FILES / "tensors", expected), expected)
+
+
+def test_the_state_of_a_layer() -> None:
+    expected = answers("layer")
+    check(parameters.read_state(FILES / "layer.pdparams"), expected)
+    check(parameters.read_state(FILES / "named.pdparams"), {"weight": expected["weight"]})
+
+
+@pytest.mark.parametrize(
+    "file", ["trained2.pdparams", "trained4.pdparams", "persistables", "persistables.bin"]
+)
+def test_a_program_reads_its_parameters(file: str) -> None:
+    program = epl.paddle.load(FILES / "trained.program")
+    assert set(program.parameters) == set(answers("trained"))
+    check(program.read_parameters(FILES / file), answers("trained"))
+
+
+def test_parameters_have_the_names_of_layers_too(tmp_path: Path) -> None:
+    program = epl.paddle.load(FILES / "trained.program")
+    values = answers("trained")
+    layers = {f"layer.{name}": value for name, value in values.items()}
+    table = {f"layer.{name}": name for name in values}
+    (tmp_path / "x.pdparams").write_bytes(pickle.dumps(layers | {"StructuredToParameterName@@": table}, 4))
+    check(program.read_parameters(tmp_path / "x.pdparams"), values)
+
+
+def test_a_file_of_what_a_program_reads_alone(tmp_path: Path) -> None:
+    """A file without names may lack what no op reads, as `save_params` leaves it out."""
+    description = schema.message("ProgramDesc").FromString((FILES / "trained.program").read_bytes())
+    unused = description.blocks[0].vars.add()
+    unused.CopyFrom(next(each for each in description.blocks[0].vars if each.name == "fc_0.b_0"))
+    unused.name = "fc_0.a"
+    program = epl.paddle.load(description.SerializeToString())
+    values = answers("trained")
+    check(program.read_parameters(FILES / "persistables.bin"), values)
+    whole = values | {"fc_0.a": values["fc_0.b_0"]}
+    (tmp_path / "whole").write_bytes(parameters.write_stream([whole[name] for name in sorted(whole)]))
+    check(program.read_parameters(tmp_path / "whole"), values)
+
+
+def test_bfloat16_is_uint16_in_a_pickle(tmp_path: Path) -> None:
+    description = schema.message("ProgramDesc").FromString((FILES / "trained.program").read_bytes())
+    (variable,) = (each for each in description.blocks[0].vars if each.name == "fc_1.b_0")
+    variable.type.lod_tensor.tensor.data_type = 22
+    program = epl.paddle.load(description.SerializeToString())
+    values = answers("trained")
+    values["fc_1.b_0"] = values["fc_1.b_0"].astype(jnp.bfloat16)
+    parameters.write_state(tmp_path / "x.pdparams", values)
+    check(program.read_parameters(tmp_path / "x.pdparams"), values)
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    program = epl.paddle.load(FILES / "trained.program")
+    values = answers("trained")
+    del values["fc_1.b_0"], values["learning_rate_0"]
+    parameters.write_state(tmp_path / "x.pdparams", values)
+    parameters.write_folder(tmp_path / "x", values)
+    missing = '"(fc_1.b_0|learning_rate_0)", "(fc_1.b_0|learning_rate_0)"'
+    with pytest.raises(epl.Error, match=f'x.pdparams" has no {missing}, found "fc_0'):
+        program.read_parameters(tmp_path / "x.pdparams")
+    with pytest.raises(epl.Error, match=f'x" has no file of {missing}$'):
+        program.read_parameters(tmp_path / "x")
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_a_tensor_that_is_cut_into_parts(tmp_path: Path, protocol: int) -> None:
+    whole = np.arange(12, dtype=np.float32).reshape(3, 4)
+    parts = {"w@@.0": whole.reshape(-1)[:5], "w@@.1": whole.reshape(-1)[5:], "b": np.ones(2)}
+    info = {"w": {"OriginShape": (3, 4), "slices": ["w@@.0", "w@@.1"]}}
+    file = tmp_path / "x.pdparams"
+    file.write_bytes(pickle.dumps(parts | {"UnpackBigParamInfor@@": info}, protocol))
+    check(parameters.read_state(file), {"w": whole, "b": np.ones(2)})
+    wrong: list[tuple[Any, str]] = [
+        (3, 'has a "UnpackBigParamInfor@@" that is no dict'),
+        ({"w": 3}, '"w" in .* cut into parts, but they are not said'),
+        ({"b": info["w"]}, '"b" in .* stands whole beside them'),
+        ({"w": {"OriginShape": (3, 4)}}, "parts, but they are not said"),
+        ({"w": {"slices": ["w@@.0", "w@@.1"]}}, "parts, but no shape is said"),
+        ({"w": info["w"] | {"OriginShape": (3, 5)}}, r"parts that do not make \[3, 5\]"),
+        ({"w": info["w"] | {"OriginShape": (-3, -4)}}, r"shape \[-3, -4\], expected no negative extent"),
+        ({"w": info["w"] | {"slices": ["w@@.0"] * 2}}, "parts, of which number 1 is missing"),
+        ({"w": info["w"] | {"slices": [["w"]]}}, "parts, of which number 0 is missing"),
+    ]
+    for each, text in wrong:
+        file.write_bytes(pickle.dumps(parts | {"UnpackBigParamInfor@@": each}, protocol))
+        with pytest.raises(epl.Error, match=text):
+            parameters.read_state(file)
+
+
+WRITTEN: dict[str, Any] = {
+    "scope/half": np.float16([[1.5, -2]]),
+    "brain": jnp.asarray([1.5, -2], jnp.bfloat16),
+    "bytes": np.int8([[-128], [127]]),
+    "bools": np.array([True, False]),
+    "double": np.float64(1 / 3),
+    "number": jnp.float32(2.5),
+    "empty": np.zeros((0, 4), np.float32),
+    "big_endian": np.arange(3, dtype=">i4"),
+    "transposed": np.arange(6, dtype=np.int64).reshape(2, 3).T,
+}
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    arrays = {name: np.asarray(value) for name, value in WRITTEN.items()}
+    expected = {name: value.astype(value.dtype.newbyteorder("=")) for name, value in arrays.items()}
+    parameters.write_folder(tmp_path / "folder", WRITTEN)
+    check(parameters.read_folder(tmp_path / "folder", WRITTEN), expected)
+    parameters.write_state(tmp_path / "x.pdparams", WRITTEN)
+    found = parameters.read_state(tmp_path / "x.pdparams")
+    check(as_bfloat16(found), expected)
+    check(pickle.loads((tmp_path / "x.pdparams").read_bytes()), found)
+
+
+def test_nothing_is_left_of_a_write_that_fails(tmp_path: Path) -> None:
+    file = tmp_path / "x.pdparams"
+    parameters.write_state(file, {"w": np.ones(3)})
+    before = file.read_bytes()
+    with pytest.raises(epl.ArgumentError, match='"w" is of complex64, expected one of bool'):
+        parameters.write_state(file, {"w": np.ones(3, np.complex64)})
+    assert file.read_bytes() == before
+    with pytest.raises(epl.Error, match=r'cannot write "/.*/none/x": No such file'):
+        parameters.write_state(tmp_path / "none" / "x", {})
+    with pytest.raises(epl.ArgumentError, match="a name of a tensor is a text, found int"):
+        parameters.write_state(file, {1: np.ones(3)})  # type: ignore[dict-item]
+    with pytest.raises(epl.ArgumentError, match="tensor 0 is of uint32, expected one of bool"):
+        parameters.write_folder(tmp_path / "folder", {"w": np.ones(3, np.uint32)})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.pdparams"]
+
+
+@pytest.mark.parametrize("name", ["../w", "/tmp/w", "a/../../w", "", "a\0b"])
+def test_a_name_that_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+    for action in (
+        lambda: parameters.write_folder(tmp_path, {"good": np.ones(2), name: np.ones(2)}),
+        lambda: parameters.read_folder(tmp_path, [name]),
+    ):
+        with pytest.raises(
+            epl.Error, match=r"is no file in .*: expected a name that does not lead out of it"
+        ):
+            action()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_in_the_way(tmp_path: Path) -> None:
+    with pytest.raises(epl.Error, match=r'cannot write "/.*/w/part": .* exists'):
+        parameters.write_folder(tmp_path, {"w": np.ones(2), "w/part": np.ones(2)})
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(epl.Error, match=r'"/.*/folder" cannot be read: it is no file'):
+        parameters.read_folder(tmp_path, ["folder"])
+
+
+class Calls:
+    """What pickles as the call of a function."""
+
+    def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
+        self.call = (function, arguments)
+
+    def __reduce__(self) -> Any:
+        return self.call
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (os.system, "posix.system"),
+        (eval, "builtins.eval"),
+        (exec, "builtins.exec"),
+        (np.load, "numpy.load"),
+        (np.zeros, "numpy.zeros"),
+        (bytearray, "builtins.bytearray"),
+    ],
+)
+def test_a_pickle_runs_nothing(tmp_path: Path, function: Any, name: str) -> None:
+    file, trap = tmp_path / "x.pdparams", tmp_path / "trap"
+    for protocol in (2, 3, 4):
+        file.write_bytes(pickle.dumps({"w": np.ones(3), "v": Calls(function, f"touch {trap}")}, protocol))
+        asked = name.replace("builtins", "__builtin__") if protocol == 2 else name
+        with pytest.raises(
+            epl.Error, match=f'x.pdparams" asks for "{asked}" at byte .*: nothing of it was run$'
+        ):
+            parameters.read_state(file)
+    assert not trap.exists()
+
+
+NUMPY = b"cnumpy\n"
+NDARRAY, DTYPE = NUMPY + b"ndarray\n", NUMPY + b"dtype\n"
+NEW = b"cnumpy.core.multiarray\n_reconstruct\n" + NDARRAY + b"K\0\x85C\x01b\x87R"
+
+
+def entry(value: bytes, key: bytes = b"X\1\0\0\0w") -> bytes:
+    return b"\x80\4}" + key + value + b"s."
+
+
+def array(shape: bytes, content: bytes, dtype: bytes = b"f4") -> bytes:
+    """The opcodes of an array of float32."""
+    kind = DTYPE + b"X" + struct.pack("<I", len(dtype)) + dtype + b"\x89\x88\x87R"
+    return NEW + b"(K\1" + shape + kind + b"\x89" + b"B" + struct.pack("<I", len(content)) + content + b"tb"
+
+
+def long(number: int) -> bytes:
+    return b"\x8a\x08" + struct.pack("<q", number)
+
+
+PICKLES: dict[str, tuple[bytes, str]] = {
+    "whole": (entry(array(b"K\1\x85", b"1234")), ""),
+    "truncated": (entry(array(b"K\1\x85", b"1234"))[:-12], "not enough data in stream"),
+    "no end": (b"\x80\4}", "no opcode"),
+    "behind the end": (b"\x80\4}..", "an end with more behind it"),
+    "no dict": (b"\x80\4K\1.", "a value of type int, expected dict"),
+    "no opcode of dicts": (entry(b"I1\n"), "no opcode"),
+    "huge bytes": (entry(NEW + b"\x8e" + struct.pack("<Q", 1 << 62)), "expected 4611686018427387904 bytes"),
+    "huge text": (entry(b"X\xff\xff\xff\xff"), "expected 4294967295 bytes"),
+    "huge memo": (b"\x80\4}r\xff\xff\xff\x7f.", ""),
+    "no memo": (b"\x80\4h\7.", "no value 7"),
+    "nested key": (b"\x80\4}" + b")" + b"\x85" * 100_000 + b"Ns.", "a value of type tuple, expected str"),
+    "nested list": (entry(b"]" + b"]" * 100_000 + b"a" * 100_000), ""),
+    "a list in itself": (entry(b"]\x94h\0a"), ""),
+    "a dict in itself": (b"\x80\4}\x94X\1\0\0\0wh\0s.", ""),
+    "twice": (b"\x80\4}(X\1\0\0\0wNX\1\0\0\0wNu.", '"w" twice'),
+    "NaN": (entry(b"N", b"G\x7f\xf8" + b"\0" * 6), "a value of type float, expected str"),
+    "an odd number": (b"\x80\4}(X\1\0\0\0wu.", "zip"),
+    "negative extent": (entry(array(long(-1) + b"\x85", b"")), r"shape \[-1\], expected no negative extent"),
+    "huge extent": (
+        entry(array(long(1 << 60) + b"\x85", b"1234")),
+        "has 4 bytes, expected 4611686018427387904",
+    ),
+    "huge empty": (entry(array(long(1 << 62) * 2 + b"K\0\x87", b"")), r"an array in .* has shape \["),
+    "many dimensions": (
+        entry(array(b"(" + b"K\1" * 70 + b"t", b"1234")),
+        "has 70 dimensions, expected at most",
+    ),
+    "a bool for an extent": (entry(array(b"\x88\x85", b"1234")), "a value of type bool, expected int"),
+    "objects": (entry(array(b"K\1\x85", b"1234", b"O8")), 'dtype "O8", expected one of b1'),
+    "fields": (entry(array(b"K\1\x85", b"1234", b"f4,f4")), 'dtype "f4,f4", expected one of b1'),
+    "a call of ndarray": (entry(NDARRAY + long(1 << 40) + b"\x85\x85R"), "a call of numpy.ndarray"),
+    "no content": (entry(NEW), '"w" in .* is an array without content'),
+    "another class": (
+        entry(NEW.replace(NDARRAY, DTYPE)),
+        "an array of another class than numpy.ndarray",
+    ),
+    "big-endian": (
+        entry(array(b"K\1\x85", b"1234").replace(b"\x87R\x89", b"\x87R(K\3X\1\0\0\0>NNNK\0K\0K\0tb\x89")),
+        "a dtype that is no plain one of little-endian numbers",
+    ),
+    "encoded again and again": (
+        entry(
+            b"c_codecs\nencode\n\x94X\x40\0\0\0" + b"a" * 64 + b"X\6\0\0\0latin1\x86\x94R" + b"h\0h\1R" * 99
+        ),
+        "a text that is encoded again and again",
+    ),
+    "another encoding": (
+        entry(b"c_codecs\nencode\nX\1\0\0\0aX\3\0\0\0zip\x86R"),
+        "another encoding than latin1",
+    ),
+    "a backslash": (entry(b"c\\q\n\\q\n"), r'asks for "\\q.\\q" at byte'),
+    "a mark": (b"\x80\4u.", "no mark"),
+    "nothing": (b"\x80\4.", "nothing, expected a value"),
+}
+
+
+@pytest.mark.parametrize("case", PICKLES)
+def test_a_hostile_pickle(tmp_path: Path, case: str) -> None:
+    content, text = PICKLES[case]
+    file = tmp_path / "x.pdparams"
+    file.write_bytes(content)
+    if text:
+        with pytest.raises(epl.Error, match=text) as error:
+            measured(lambda: parameters.read_state(file), len(content))
+        assert str(file) in str(error.value)
+    else:
+        measured(lambda: parameters.read_state(file), len(content))
+
+
+def measured(action: Callable[[], Any], size: int = 0) -> None:
+    """Runs an action in memory and time that a file of this size may take."""
+    begin = time.monotonic()
+    tracemalloc.start()
+    try:
+        action()
+    finally:
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < _MOST_MEMORY + 200 * size
+        assert time.monotonic() - begin < _MOST_SECONDS
+
+
+def test_a_dict_and_values_of_python() -> None:
+    """What Paddle writes beside tensors is read and left out; numbers of NumPy, too."""
+    values = {
+        "w": np.float32([1]),
+        "n": np.float64(0.5),
+        "d": OrderedDict(a=[1, (2, None)], b=True),
+        "i": 1 << 70,
+    }
+    for protocol in (2, 3, 4):
+        found = epl.paddle.unpickling.read(pickle.dumps(OrderedDict(values), protocol), "x")
+        assert found.keys() == values.keys()
+        assert found["n"] == 0.5
+        assert found["d"] == values["d"]
+        assert found["i"] == values["i"]
+
+
+def test_an_array_of_fortran(tmp_path: Path) -> None:
+    value = np.asfortranarray(np.arange(6, dtype=np.int16).reshape(2, 3))
+    (tmp_path / "x.pdparams").write_bytes(pickle.dumps({"w": value}, 4))
+    check(parameters.read_state(tmp_path / "x.pdparams"), {"w": value})
+
+
+def tensor(dims: list[int], content: bytes, data_type: int = 5, levels: bytes = b"\0" * 8) -> bytes:
+    description = schema.message("VarType.TensorDesc")(data_type=data_type, dims=dims).SerializeToString()
+    return b"\0" * 4 + levels + b"\0" * 4 + struct.pack("<i", len(description)) + description + content
+
+
+STREAMS: dict[str, tuple[bytes, str]] = {
+    "whole": (tensor([1], b"1234"), ""),
+    "truncated": (tensor([1], b"123"), "ends in the midst of a tensor: expected 4 bytes at 24, found 3"),
+    "huge": (tensor([1 << 40], b"1234"), "ends in the midst of a tensor: expected 4398046511104 bytes"),
+    "overflow": (tensor([1 << 62, 1 << 62], b"1234"), "ends in the midst of a tensor: expected 8507"),
+    "negative": (tensor([-1], b"1234"), r"tensor 0 of .* has shape \[-1\], expected no negative extent"),
+    "negative twice": (tensor([-1, -1], b"1234"), r"has shape \[-1, -1\], expected no negative extent"),
+    "huge empty": (tensor([1 << 62, 1 << 62, 0], b""), r"tensor 0 of .* has shape \["),
+    "dimensions": (tensor([1] * 1000, b"1234"), "has 1000 dimensions, expected at most 9"),
+    "dtype": (tensor([1], b"1234", 23), "has a dtype of number 23, which is not supported"),
+    "version": (b"\1" + tensor([1], b"1234")[1:], "has a tensor of version 1 at byte 0, expected 0"),
+    "levels": (tensor([1], b"1234", levels=b"\xff" * 8), "has 18446744073709551615 levels of LoD"),
+    "description": (b"\0" * 16 + struct.pack("<i", -1), "expected -1 bytes at 20"),
+    "no description": (b"\0" * 16 + struct.pack("<i", 0), "has a description without a dtype"),
+}
+
+
+@pytest.mark.parametrize("case", STREAMS)
+def test_a_hostile_stream(tmp_path: Path, case: str) -> None:
+    content, text = STREAMS[case]
+    (tmp_path / "w").write_bytes(content)
+    if text:
+        with pytest.raises(epl.Error, match=text) as error:
+            measured(lambda: parameters.read_folder(tmp_path, ["w"]))
+        assert str(tmp_path / "w") in str(error.value)
+    else:
+        measured(lambda: parameters.read_folder(tmp_path, ["w"]))
+
+
+def test_bools_are_bools_whatever_their_bytes(tmp_path: Path) -> None:
+    (tmp_path / "w").write_bytes(tensor([3], b"\0\1\7", 0))
+    found = parameters.read_folder(tmp_path, ["w"])["w"]
+    assert found.view(np.uint8).tolist() == [0, 1, 1]
+
+
+def test_levels_of_lod_are_named() -> None:
+    with pytest.raises(
+        epl.UnsupportedError,
+        match=r'tensor 0 of "/.*/lod" has 1 levels of LoD, expected none: sequences of .* pad them',
+    ):
+        parameters.read_folder(FILES, ["lod"])
+
+
+def mutated(content: bytes, draw: random.Random) -> bytes:
+    """A content with one to four changes: bits, bytes, numbers, cuts, repetitions, swaps."""
+    found = bytearray(content)
+    for _ in range(draw.randint(1, 4)):
+        at, size = draw.randrange(len(found) + 1), draw.choice((1, 1, 2, 4, 8, 32))
+        piece = found[at : at + size]
+        match draw.randrange(6):
+            case 0:
+                found[at : at + size] = bytes(draw.randrange(256) for _ in piece)
+            case 1:
+                found[at : at + size] = draw.choice((b"\xff", b"\0", b"\x7f")) * len(piece)
+            case 2:
+                del found[at : at + size]
+            case 3:
+                found[at:at] = piece
+            case 4:
+                other = draw.randrange(len(found) + 1)
+                found[at : at + size] = found[other : other + size]
+            case 5:
+                del found[at + draw.randrange(64) * 8 :]
+    return bytes(found)
+
+
+@pytest.mark.parametrize(
+    "name", ["trained2.pdopt", "trained4.pdopt", "tensors.pdparams", "named.pdparams", "persistables.bin"]
+)
+def test_mutants_of_a_file_are_errors_or_tensors(tmp_path: Path, name: str) -> None:
+    program = epl.paddle.load(FILES / "trained.program")
+    content, draw, errors = (FILES / name).read_bytes(), random.Random(len(name)), 0
+    file = tmp_path / name
+    for _ in range(_MUTANTS):
+        file.write_bytes(mutated(content, draw))
+        try:
+            measured(lambda: program.read_parameters(file))
+        except epl.Error:
+            errors += 1
+    assert errors > _MUTANTS // 2
+
+
+@pytest.mark.parametrize("name", ["trained2.pdopt", "trained4.pdopt", "tensors.pdparams"])
+def test_mutants_of_a_state_are_errors_or_tensors(tmp_path: Path, name: str) -> None:
+    content, draw = (FILES / name).read_bytes(), random.Random(len(name))
+    file, read = tmp_path / name, 0
+    for _ in range(_MUTANTS):
+        file.write_bytes(mutated(content, draw))
+        try:
+            found = parameters.read_state(file)
+        except epl.Error:
+            continue
+        read += 1
+        assert all(isinstance(each, np.ndarray) and each.dtype != object for each in found.values())
+    assert read
+
+
+def test_mutants_of_a_program_are_errors_or_programs() -> None:
+    content, draw = (FILES / "trained.program").read_bytes(), random.Random(1)
+    errors = 0
+    for _ in range(_MUTANTS // 3):
+        try:
+            epl.paddle.load(mutated(content, draw))
+        except epl.Error:
+            errors += 1
+    assert errors
