@@ -179,7 +179,7 @@ def _file_of(folder: Path, name: str) -> Path:
 
 
 def read_variables(file: PathLike, wanted: Collection[str], saved: Sequence[str]) -> Tensors:
-    """Variables of a program, of a file or a folder of any kind.
+    """Variables of a program, of a file or a folder of any kind, in the order of their names.
 
     What `.pdparams` lacks is read in `.pdopt` beside it, as `static.load` does. Parameters of layers have the
     names that they have in programs, too, if the file has a table of these.
@@ -191,13 +191,13 @@ def read_variables(file: PathLike, wanted: Collection[str], saved: Sequence[str]
     Raises:
       Error: as of the functions above, and for a variable that is missing.
     """
-    path = Path(os.fspath(file))
+    path, wanted = Path(os.fspath(file)), sorted(wanted)
     if path.is_dir():
         return read_folder(path, wanted)
     content, where = read_file(path), f'"{path}"'
     if not content.startswith(_PROTOCOL) and path.suffix not in _PICKLES:
         found = read_tensors(content, where)
-        names = saved if len(found) == len(saved) else sorted(wanted)
+        names = saved if len(found) == len(saved) else wanted
         found_by_name = named(found, names, where)
         return {name: found_by_name[name] for name in wanted}
     state = _by_parameter(unpickling.read(content, where), where)
