@@ -8,7 +8,7 @@
 Names, arguments and defaults are those of Fluid 1.8. Needs Paddle 2.6: the extra `epl[fluid]`.
 """
 
-from epl.fluid import backward, clip, initializer, layers, nets, optimizer, regularizer
+from epl.fluid import backward, clip, initializer, io, layers, nets, optimizer, regularizer
 from epl.fluid.backward import append_backward, gradients
 from epl.fluid.compiler import CompiledProgram
 from epl.fluid.executor import Executor
@@ -65,6 +65,7 @@ __all__ = [
     "global_scope",
     "gradients",
     "initializer",
+    "io",
     "is_compiled_with_cuda",
     "layers",
     "name_scope",

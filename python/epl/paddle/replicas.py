@@ -273,7 +273,7 @@ class Replicas:
 
 
 def _of_devices(value: Any, here: range | None) -> np.ndarray[Any, Any]:
-    """What an array has for the devices of this process, along dimension 0; `here`: their numbers, None for all."""
+    """The rows of an array that are of devices of this process; `here`: their numbers, None for all."""
     if isinstance(value, Array) and not value.is_whole_everywhere:
         shards = {shard.index[0].start or 0: np.asarray(shard.data) for shard in value.addressable_shards}
         return np.concatenate([shards[begin] for begin in sorted(shards)])

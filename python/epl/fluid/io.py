@@ -1,0 +1,288 @@
+"""Variables and programs in files, as Fluid 1.x writes and reads them. See Paddle's `fluid.io`.
+
+    functions                             | files
+    --------------------------------------+-------------------------------------------------------------------
+    save_vars, _params, _persistables     | a folder with a file for each variable, or one file (`filename`)
+    save_inference_model                  | the program (`__model__`) and its parameters, likewise
+    save                                  | `.pdparams`, `.pdopt` and `.pdmodel` beside each other
+
+Of several devices the first one's statistics are written. Executors make no difference: their place is taken
+for what it was, since values are in the scope.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from epl.errors import ArgumentError, Error
+from epl.files import write_file
+from epl.fluid.installed import load as _paddle
+from epl.fluid.scope import global_scope
+from epl.paddle import parameters
+from epl.values import did_you_mean
+
+PathLike = str | os.PathLike[str]
+_PROGRAM = "__model__"
+
+
+def is_parameter(variable: Any) -> bool:
+    """Whether a variable is a parameter, which is trained."""
+    return isinstance(variable, _paddle().base.framework.Parameter)
+
+
+def is_persistable(variable: Any) -> bool:
+    """Whether a variable keeps its value from run to run, and has numbers."""
+    return bool(_paddle().static.io.is_persistable(variable))
+
+
+def save_vars(
+    executor: Any,
+    dirname: PathLike,
+    main_program: Any = None,
+    vars: Iterable[Any] | None = None,
+    predicate: Callable[[Any], bool] | None = None,
+    filename: str | None = None,
+) -> None:
+    """Writes variables of the global scope.
+
+    Args:
+      executor: makes no difference.
+      dirname: the folder.
+      main_program: that has the variables; default `default_main_program()`.
+      vars: them or their names; None: those of the program that `predicate` holds for.
+      predicate: whether a variable is written; default all that are persistable.
+      filename: one file for all of them, in the order of their names; else a file for each.
+
+    Raises:
+      ArgumentError: for a variable that has no value.
+      Error: if a file cannot be written.
+    """
+    del executor
+    values = {name: _value(name) for name in _names(main_program, vars, predicate)}
+    if filename is None:
+        parameters.write_folder(dirname, values)
+        return
+    folder = Path(os.fspath(dirname))
+    _make(folder)
+    write_file(folder / filename, parameters.write_stream([values[name] for name in sorted(values)]))
+
+
+def save_params(
+    executor: Any, dirname: PathLike, main_program: Any = None, filename: str | None = None
+) -> None:
+    """Writes all parameters; arguments and errors as of `save_vars`."""
+    save_vars(executor, dirname, main_program, None, is_parameter, filename)
+
+
+def save_persistables(
+    executor: Any, dirname: PathLike, main_program: Any = None, filename: str | None = None
+) -> None:
+    """Writes all persistable variables, the optimizer's too; arguments and errors as of `save_vars`."""
+    save_vars(executor, dirname, main_program, None, is_persistable, filename)
+
+
+def load_vars(
+    executor: Any,
+    dirname: PathLike,
+    main_program: Any = None,
+    vars: Iterable[Any] | None = None,
+    predicate: Callable[[Any], bool] | None = None,
+    filename: str | None = None,
+) -> None:
+    """Reads variables into the global scope; arguments as of `save_vars`.
+
+    Raises:
+      Error: for files that are missing or damaged, and for values of another shape or dtype.
+    """
+    del executor
+    names = sorted(_names(main_program, vars, predicate))
+    path = Path(os.fspath(dirname))
+    _set(parameters.read_variables(path if filename is None else path / filename, names, names), main_program)
+
+
+def load_params(
+    executor: Any, dirname: PathLike, main_program: Any = None, filename: str | None = None
+) -> None:
+    """Reads all parameters; arguments and errors as of `load_vars`."""
+    load_vars(executor, dirname, main_program, None, is_parameter, filename)
+
+
+def load_persistables(
+    executor: Any, dirname: PathLike, main_program: Any = None, filename: str | None = None
+) -> None:
+    """Reads all persistable variables; arguments and errors as of `load_vars`."""
+    load_vars(executor, dirname, main_program, None, is_persistable, filename)
+
+
+def save_inference_model(
+    dirname: PathLike,
+    feeded_var_names: Sequence[str],
+    target_vars: Sequence[Any],
+    executor: Any,
+    main_program: Any = None,
+    model_filename: str | None = None,
+    params_filename: str | None = None,
+    export_for_deployment: bool = True,
+    program_only: bool = False,
+) -> list[str]:
+    """Writes what of a program makes some variables, and its parameters. `epl.paddle.load` reads it, too.
+
+    Args:
+      dirname: the folder.
+      feeded_var_names: of what is fed then.
+      target_vars: what is fetched then.
+      executor, export_for_deployment: make no difference.
+      main_program: default `default_main_program()`.
+      model_filename: of the program; default `__model__`.
+      params_filename: of all parameters in one file; else a file for each.
+      program_only: whether parameters are left out.
+
+    Returns:
+      The names of the targets.
+
+    Raises:
+      ArgumentError: for names that are no variables of the program.
+      Error: if a file cannot be written.
+    """
+    del export_for_deployment
+    static, program = _paddle().static, _program(main_program)
+    block = program.global_block()
+    if unknown := [name for name in feeded_var_names if name not in block.vars]:
+        raise ArgumentError(
+            f'feeded_var_names has "{unknown[0]}", which is no variable of the program'
+            f"{did_you_mean(unknown[0], list(block.vars))}"
+        )
+    fed = [block.var(name) for name in feeded_var_names]
+    inference = static.normalize_program(program.clone(for_test=True), fed, list(target_vars))
+    folder = Path(os.fspath(dirname))
+    _make(folder)
+    write_file(folder / (model_filename or _PROGRAM), inference.desc.serialize_to_string())
+    if not program_only:
+        save_persistables(executor, folder, inference, params_filename)
+    return [variable.name for variable in target_vars]
+
+
+def load_inference_model(
+    dirname: PathLike,
+    executor: Any,
+    model_filename: str | None = None,
+    params_filename: str | None = None,
+    pserver_endpoints: Sequence[str] | None = None,
+) -> list[Any]:
+    """Reads what `save_inference_model` wrote, parameters into the global scope.
+
+    Args:
+      dirname, model_filename, params_filename: as there.
+      executor, pserver_endpoints: make no difference.
+
+    Returns:
+      The program, the names of what is fed, and the variables to fetch.
+
+    Raises:
+      Error: for files that are missing or damaged.
+    """
+    del pserver_endpoints
+    folder = Path(os.fspath(dirname))
+    content = parameters.read_file(folder / (model_filename or _PROGRAM))
+    try:
+        program = _paddle().static.Program.parse_from_string(content)
+    except (RuntimeError, ValueError) as error:
+        raise Error(f'"{folder / (model_filename or _PROGRAM)}" is no program of Paddle: {error}') from None
+    load_persistables(executor, folder, program, params_filename)
+    block = program.global_block()
+    fed = {op.attr("col"): op.output("Out")[0] for op in block.ops if op.type == "feed"}
+    fetched = {op.attr("col"): op.input("X")[0] for op in block.ops if op.type == "fetch"}
+    targets = [block.var(name) for _, name in sorted(fetched.items())]
+    return [program, [name for _, name in sorted(fed.items())], targets]
+
+
+def save(program: Any, model_path: PathLike) -> None:
+    """Writes a program and its variables: `.pdparams`, `.pdopt`, `.pdmodel`.
+
+    Raises:
+      ArgumentError: for a variable that has no value, and for a path without a name.
+      Error: if a file cannot be written.
+    """
+    path = _base(model_path)
+    own = _persistables(program)
+    _make(path.parent)
+    for suffix, wanted in ((".pdparams", True), (".pdopt", False)):
+        names = [name for name, variable in own.items() if is_parameter(variable) == wanted]
+        parameters.write_state(_with(path, suffix), {name: _value(name) for name in names})
+    write_file(_with(path, ".pdmodel"), program.desc.serialize_to_string())
+
+
+def load(
+    program: Any, model_path: PathLike, executor: Any = None, var_list: Iterable[Any] | None = None
+) -> None:
+    """Reads the variables of a program that `save` wrote, or `paddle.static.save`, into the global scope.
+
+    Args:
+      executor: makes no difference.
+      var_list: those alone.
+
+    Raises:
+      Error: for files that are missing or damaged, and for values of another shape or dtype.
+    """
+    del executor
+    wanted = list(_persistables(program)) if var_list is None else [variable.name for variable in var_list]
+    _set(parameters.read_variables(_with(_base(model_path), ".pdparams"), wanted, ()), program)
+
+
+def _base(path: PathLike) -> Path:
+    base = Path(os.fspath(path))
+    if not base.name:
+        raise ArgumentError(f'model_path is "{os.fspath(path)}", expected a path that ends in a name')
+    return base
+
+
+def _with(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Error(f'cannot make the folder "{folder}": {error.strerror}') from None
+
+
+def _program(program: Any) -> Any:
+    return _paddle().static.default_main_program() if program is None else program
+
+
+def _persistables(program: Any) -> dict[str, Any]:
+    return {each.name: each for each in _program(program).list_vars() if is_persistable(each)}
+
+
+def _names(
+    program: Any, variables: Iterable[Any] | None, predicate: Callable[[Any], bool] | None
+) -> list[str]:
+    if variables is not None:
+        return [each if isinstance(each, str) else each.name for each in variables]
+    return [name for name, each in _persistables(program).items() if predicate is None or predicate(each)]
+
+
+def _value(name: str) -> np.ndarray[Any, Any]:
+    return global_scope().var(name).get_tensor().numpy()
+
+
+def _set(values: dict[str, np.ndarray[Any, Any]], program: Any) -> None:
+    """Puts values into the scope, all or none."""
+    known, dtypes = _persistables(program), _paddle().base.data_feeder
+    for name, value in values.items():
+        if name not in known:
+            continue
+        shape, dtype = tuple(known[name].shape), dtypes.convert_dtype(known[name].dtype)
+        if value.shape != shape or value.dtype.name != dtype:
+            raise Error(
+                f'"{name}" in the file is {value.dtype.name}{list(value.shape)}, expected {dtype}'
+                f"{list(shape)}"
+            )
+    for name, value in values.items():
+        global_scope().var(name).get_tensor().set(value)
