@@ -1,6 +1,6 @@
 """Writes the pages of docs/reference that no TableGen file has.
 
-Usage: `reference.py config|errors|operations|python|sharding|tools`.
+Usage: `reference.py config|errors|operations|paddle-ops|python|sharding|tools`.
 
 Every page is made from what it describes: the tables, docstrings, messages and --help texts of the sources,
 so that scripts/docs --check sees when one of them changes.
@@ -200,6 +200,45 @@ def operations_page() -> Iterator[str]:
     yield "| other optimizers of torch than SGD, Adam, AdamW | `RMSprop` | use optax | `optax.rmsprop` |"
 
 
+def paddle_ops_page() -> Iterator[str]:
+    from epl.paddle.operators import TABLE
+    from epl.paddle.operators.gradients import OF
+
+    yield "# Operators of Paddle\n"
+    yield prose(f"""
+        What a program that `epl.paddle.load` reads may use, by the names of Paddle's programs: {len(TABLE)}
+        operators in the families of `python/epl/paddle/operators`. Their meanings are those of Paddle 2.6.
+        The gradient of an operator, `<name>{OF}`, is its vjp, unless it stands here too. All others are one
+        `epl.UnsupportedError` with their lines.""")
+    yield "| Family | Operator | Direction | What it computes |"
+    yield "|---|---|---|---|"
+    families = {name: function.__module__.rpartition(".")[2] for name, function in TABLE.items()}
+    for name in sorted(
+        TABLE, key=families.__getitem__
+    ):  # as in the sources, where one says what is as before
+        direction = "gradient" if name.endswith(OF) else "forward"
+        yield f"| {families[name]} | `{name}` | {direction} | {meaning(TABLE[name])} |"
+
+
+def meaning(operator: Any) -> str:
+    """The first line of its docstring or of what made it; else the function of JAX that it calls."""
+    made_by = operator.__qualname__.partition(".")[0]
+    maker = getattr(sys.modules[operator.__module__], made_by)
+    lines = [(inspect.getdoc(each) or "").partition("\n")[0] for each in (operator, maker)]
+    calls = map(public_name, inspect.getclosurevars(operator).nonlocals.values())
+    words = made_by.strip("_").replace("_", " ").capitalize()
+    return next(filter(None, [*lines, *calls, f"{words}."])).replace("|", "\\|")
+
+
+def public_name(function: Any) -> str:
+    """The name of a function of JAX as users write it; empty for another value."""
+    import jax
+
+    name = getattr(function, "__name__", "")
+    modules = (jax.numpy, jax.nn, jax.lax)
+    return next((f"`{each.__name__}.{name}`" for each in modules if getattr(each, name, 0) is function), "")
+
+
 def marked(names: tuple[str, ...]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
@@ -372,6 +411,7 @@ PAGES = {
     "config": config_page,
     "errors": errors_page,
     "operations": operations_page,
+    "paddle-ops": paddle_ops_page,
     "python": python_page,
     "sharding": sharding_page,
     "tools": tools_page,

@@ -7,6 +7,7 @@ import doctest
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,9 @@ import pytest
 from over_processes.launching import environment_of
 
 ROOT = Path(__file__).parents[2]
+SAVED_BY_PADDLE = (
+    ROOT / "test" / "paddle_programs" / "tutorial"
+)  # by the code of the tutorial that is Paddle's
 DOCUMENTS = [
     "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/design.md", "docs/epl.md", "docs/glossary.md",
     "docs/torch.md", "docs/tour.md", "docs/tutorial.md",
@@ -60,6 +64,9 @@ def run_shell(code: str) -> str:
 
 def test_the_tutorial_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    saved = {path.name for path in SAVED_BY_PADDLE.iterdir()}
+    for name in saved:
+        shutil.copy(SAVED_BY_PADDLE / name, tmp_path)
     (language, install), *rest = blocks("docs/tutorial.md")
     assert language == "sh"
     assert install.startswith("scripts/setup")  # has been done
@@ -75,8 +82,8 @@ def test_the_tutorial_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.Mo
         else:
             printed = run_shell(code)
     written = {"step.eplan", "step.txt", "step.svg", "step.json", "pipeline.eplan", "pipeline.svg"}
-    written |= {"run7", "model.safetensors", "train.py", "run8"}
-    assert {path.name for path in tmp_path.iterdir()} == written
+    written |= {"run7", "model.safetensors", "train.py", "run8", "trained"}
+    assert {path.name for path in tmp_path.iterdir()} == written | saved
 
 
 def named_files(document: str) -> set[str]:

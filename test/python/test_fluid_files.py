@@ -12,6 +12,7 @@ import pytest
 
 import epl.paddle  # JAX before Paddle, which aborts the other way round
 from epl.paddle import parameters
+from paddle_programs import tutorial
 
 paddle = pytest.importorskip("paddle")
 
@@ -166,3 +167,31 @@ def test_parts_are_joined_as_paddle_does(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "x.pdparams").write_bytes(pickle.dumps(cut, 2))
     check(parameters.read_state(tmp_path / "x.pdparams"), values)
     check(io_utils._pack_loaded_dict(cut), values)
+
+
+def test_the_code_of_the_tutorial_goes_both_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it saves, EPL runs; what EPL then writes, `static.load` reads."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    with paddle.utils.unique_name.guard(), static.scope_guard(static.Scope()):
+        with static.program_guard(static.Program(), static.Program()):
+            exec(tutorial.code(), names)
+            main, executor = static.default_main_program(), names["executor"]
+        x = np.random.default_rng(0).normal(size=(6, 12)).astype(np.float32)
+        program, _, fetches = static.load_inference_model("classifier", executor)
+        (expected,) = executor.run(program, {"x": x}, fetches)
+        classifier = epl.paddle.load("classifier")
+        (found,) = classifier(classifier.read_parameters("classifier.pdiparams"), {"x": x})
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+        training = epl.paddle.load("training")
+        feed = {"x": x, "y": np.argmax(x[:, :3], 1, keepdims=True)}
+        variables, (loss,) = training.run(training.read_parameters("training.pdparams"), feed, ["loss.tmp_0"])
+        epl.paddle.write_folder("trained", variables)
+        (theirs,) = executor.run(main, feed, ["loss.tmp_0"])
+        np.testing.assert_allclose(loss, theirs, rtol=1e-5)
+        _, (after,) = training.run(variables, feed, ["loss.tmp_0"])
+        static.load(main, "trained", executor)
+        (theirs,) = executor.run(main, feed, ["loss.tmp_0"])
+        np.testing.assert_allclose(after, theirs, rtol=1e-5)
+    paddle.disable_static()

@@ -8,6 +8,16 @@ Needs protobuf: the extra `epl[paddle]`.
 """
 
 from epl.paddle.description import Op, Variable
+from epl.paddle.parameters import read_folder, read_state, write_folder, write_state
 from epl.paddle.program import Program, load
 
-__all__ = ["Op", "Program", "Variable", "load"]
+__all__ = [
+    "Op",
+    "Program",
+    "Variable",
+    "load",
+    "read_folder",
+    "read_state",
+    "write_folder",
+    "write_state",
+]
