@@ -61,6 +61,18 @@ def simulation(effort: Effort) -> Iterator[table.Row]:
         yield table.Row(**found)
 
 
+def paddle_steps(effort: Effort) -> Iterator[table.Row]:
+    """Programs of Paddle beside Paddle, in an environment that has it; without one it says so."""
+    python = ROOT / ".venv-paddle/bin/python"
+    if not python.exists():
+        print("Paddle is missing: scripts/setup --paddle", file=sys.stderr)
+        return
+    program = Path(__file__).parent / "paddle_steps.py"
+    arguments = ["--rounds", str(effort.rounds), "--seconds", str(effort.seconds)]
+    for found in native.lines(str(python), str(program), *arguments):
+        yield table.Row(**found)
+
+
 def groups() -> dict[str, Group]:
     """What can be measured, by name."""
     result: dict[str, Group] = {}
@@ -91,6 +103,7 @@ def groups() -> dict[str, Group]:
     result["checkpoints"] = checkpoints
     result["processes"] = several_processes.processes
     result["factorizations"] = factorizations
+    result["Paddle"] = paddle_steps
     return result
 
 
