@@ -1,7 +1,7 @@
 """Training steps of Paddle's programs on two CPU devices, beside Paddle's own executor in one process.
 
-Needs Paddle, so it runs in `.venv-paddle`. Prints a line of JSON for each network, as `table.Row` takes it. Both
-get the same batches and fetch the loss; a round is as many steps of each as fit into some seconds.
+Needs Paddle, so it runs in `.venv-paddle`. Prints a line of JSON for each network, as `table.Row` takes it.
+Both get the same batches and fetch the loss; a round is as many steps of each as fit into some seconds.
 
     paddle_steps.py [--rounds N] [--seconds S]
 """
