@@ -61,7 +61,7 @@ def test_a_folder_of_paddle_1(tmp_path: Path) -> None:
         epl.paddle.load(tmp_path)
 
 
-@pytest.mark.parametrize("version", [0, 1_005_000, 1_008_005, 2_000_000, 2_006_002, 3_000_000, 3_001_000])
+@pytest.mark.parametrize("version", [0, 1_006_000, 1_008_005, 2_000_000, 2_006_002, 3_000_000, 3_001_000])
 def test_versions_that_are_read(version: int) -> None:
     assert epl.paddle.load(make(("relu", {}), version=version)).feeds == ("x",)
 

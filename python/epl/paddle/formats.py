@@ -1,12 +1,12 @@
 """Formats and versions of programs: which ones are read.
 
-    Paddle           | writes                                | version of the program
-    -----------------+---------------------------------------+--------------------------------------------
-    0.x to 1.3       | ProgramDesc                           | 0, as builds of no release have it later too
-    1.4 to 2.6       | ProgramDesc                           | 1000000 major + 1000 minor + patch
-    3, by default    | PIR, in JSON                          | none of ProgramDesc: not read
-    3, with          | ProgramDesc; numbers of attributes    | as 2.6
-    enable_pir_api=0 | are Scalars                           |
+    Paddle           | writes                             | version of the program
+    -----------------+------------------------------------+------------------------------------------
+    0.x to 1.5       | ProgramDesc                        | 0; builds of no release have it later too
+    1.6 to 2.6       | ProgramDesc                        | 1000000 major + 1000 minor + patch
+    3, by default    | PIR, in JSON                       | its own: not read
+    3, with          | ProgramDesc; numbers of attributes | as 2.6
+    enable_pir_api=0 | may be Scalars                     |
 
 From 2.0 on a program has the versions of ops, too, of those that got an attribute or another meaning. Paddle
 2.6 runs what was written before as its own, whatever these are.
