@@ -1,4 +1,4 @@
-"""Files of parameters that mean harm or are damaged: each is tensors or one error, in bounded memory and time."""
+"""Files of parameters that mean harm or are damaged: tensors or one error, in bounded memory and time."""
 
 from __future__ import annotations
 
