@@ -1,6 +1,6 @@
 """Writes the pages of docs/reference that no TableGen file has.
 
-Usage: `reference.py config|errors|operations|paddle-ops|python|sharding|tools`.
+Usage: `reference.py config|errors|fluid-strategies|operations|paddle-ops|python|sharding|tools`.
 
 Every page is made from what it describes: the tables, docstrings, messages and --help texts of the sources,
 so that scripts/docs --check sees when one of them changes.
@@ -340,6 +340,30 @@ _INTERFACE = re.compile(r"InterfaceMethod<\[\{(.*?)\}\], \"[^\"]*\",\s*\"(\w+)\"
 _NAMESPACES = {"tensor": "tensor.", "linalg": "linalg.", "arith": "arith.", "": "epl."}
 
 
+_EFFECTS = {
+    "real": "",
+    "always": "Any value is taken, and it is said once that it makes no difference: ",
+    "none": "No effect, ",
+    "refused": "Another value is an error: ",
+}
+
+
+def fluid_strategies_page() -> Iterator[str]:
+    from epl.paddle.strategies import BuildStrategy, ExecutionStrategy
+
+    yield "# Strategies of Fluid\n"
+    yield prose("""
+        Fields of `epl.fluid.BuildStrategy` and `epl.fluid.ExecutionStrategy`, and what each does here. They are
+        Paddle's, with Paddle's defaults.""")
+    for kind in (BuildStrategy, ExecutionStrategy):
+        yield f"\n## {kind.__name__}\n"
+        yield "| Field | Default | What it does |\n| --- | --- | --- |"
+        for name, each in kind.FIELDS.items():
+            default = getattr(each.default(), "name", None) or repr(each.default())
+            text = _EFFECTS[each.effect.value] + each.does
+            yield f"| `{name}` | `{default}` | {text[0].upper()}{text[1:]}. |"
+
+
 def sharding_page() -> Iterator[str]:
     yield "# What ops mean for sharding\n"
     yield prose("""
@@ -410,6 +434,7 @@ def prose(text: str) -> str:
 PAGES = {
     "config": config_page,
     "errors": errors_page,
+    "fluid-strategies": fluid_strategies_page,
     "operations": operations_page,
     "paddle-ops": paddle_ops_page,
     "python": python_page,

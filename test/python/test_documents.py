@@ -23,7 +23,7 @@ SAVED_BY_PADDLE = (
 )  # by the code of the tutorial that is Paddle's
 DOCUMENTS = [
     "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/design.md", "docs/epl.md", "docs/glossary.md",
-    "docs/torch.md", "docs/tour.md", "docs/tutorial.md",
+    "docs/fluid.md", "docs/torch.md", "docs/tour.md", "docs/tutorial.md",
 ]  # fmt: skip
 _LONGEST_PARAGRAPH = 150  # words; docs/design.md, section 11
 _BLOCK = re.compile(r"^```(?P<language>python|sh|text)\n(?P<code>.*?)^```$", re.M | re.S)

@@ -350,7 +350,7 @@ ALWAYS = [
     ("kind", "name", "value"), ALWAYS, ids=lambda each: str(getattr(each, "__name__", each))
 )
 def test_fields_that_make_no_difference(kind: Any, name: str, value: bool) -> None:
-    from epl.fluid import strategies
+    from epl.paddle import strategies
 
     strategies._said.clear()
     made = kind()

@@ -19,8 +19,8 @@ from epl.fluid.parallel_executor import ParallelExecutor
 from epl.fluid.param_attr import ParamAttr
 from epl.fluid.places import CPUPlace, CUDAPlace, cpu_places, cuda_places, is_compiled_with_cuda
 from epl.fluid.scope import Scope, Tensor, global_scope, scope_guard
-from epl.fluid.strategies import BuildStrategy, ExecutionStrategy
 from epl.fluid.transpiler import DistributeTranspiler, DistributeTranspilerConfig
+from epl.paddle.strategies import BuildStrategy, ExecutionStrategy
 
 LoDTensor = Tensor
 DistributedTranspiler = DistributeTranspiler  # as the guides spell it, too

@@ -11,7 +11,7 @@ from epl.fluid.data_parallel import DataParallel, SharingError, check_loss
 from epl.fluid.places import CPUPlace, CUDAPlace, Place, cpu_places, cuda_places
 from epl.fluid.programs import imported
 from epl.fluid.scope import Scope
-from epl.fluid.strategies import BuildStrategy, ExecutionStrategy
+from epl.paddle.strategies import BuildStrategy, ExecutionStrategy
 
 
 class CompilingError(ArgumentError, AssertionError):

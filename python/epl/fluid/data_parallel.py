@@ -13,15 +13,15 @@ from epl.fluid import feeding, seeds, trainers
 from epl.fluid.places import Place
 from epl.fluid.scope import Scope
 from epl.fluid.seeds import Seeds
-from epl.fluid.strategies import (
-    BuildStrategy,
-    ExecutionStrategy,
-    GradientScaleStrategy,
-)
 from epl.paddle import feeds
 from epl.paddle.description import BACKWARD
 from epl.paddle.program import Program
 from epl.paddle.replicas import Fetched, Replicas, Weight
+from epl.paddle.strategies import (
+    BuildStrategy,
+    ExecutionStrategy,
+    GradientScaleStrategy,
+)
 
 _WEIGHTS = {
     GradientScaleStrategy.CoeffNumDevice: Weight.MEAN,

@@ -11,7 +11,7 @@ from epl.fluid.installed import load
 from epl.fluid.places import Place, cpu_places, cuda_places
 from epl.fluid.programs import imported
 from epl.fluid.scope import Scope, global_scope
-from epl.fluid.strategies import BuildStrategy, ExecutionStrategy
+from epl.paddle.strategies import BuildStrategy, ExecutionStrategy
 
 
 class ParallelExecutor:

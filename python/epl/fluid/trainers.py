@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from epl.errors import ArgumentError, ConfigError
-from epl.fluid.strategies import BuildStrategy
 from epl.paddle.feeds import Lengths
+from epl.paddle.strategies import BuildStrategy
 from epl.processes import group
 from epl.processes.launch_variables import read_launch
 
