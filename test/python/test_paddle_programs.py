@@ -44,12 +44,9 @@ def check(found: Any, expected: Any) -> None:
 def test_there_is_an_answer_for_each_op() -> None:
     files = [*ANSWERS.glob("*.pdmodel"), *TRAINING.glob("*.program"), *TRAINING.glob("*.startup")]
     kinds = {op.kind for file in files for op in epl.paddle.load(file).ops}
-    assert set(TABLE) - kinds == {
-        "dropout_grad",
-        "sync_batch_norm",
-        "sync_batch_norm_grad",
-        "truncated_gaussian_random",
-    }
+    # Ops of several devices are in test_paddle_replicas.py and test_fluid_trainers.py.
+    alone = {kind for kind in TABLE if not kind.startswith(("sync_", "c_"))}
+    assert alone - kinds == {"dropout_grad", "truncated_gaussian_random"}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -263,3 +263,16 @@ def test_an_op_that_mixes_rows_otherwise_is_an_error_with_its_line() -> None:
         epl.UnsupportedError, match=r'"matmul" \(step.py:\d+\) mixes the rows of a batch, in a way that EPL'
     ):
         check_padding(program, given, feed, [])
+
+
+def test_work_has_the_kinds_that_roles_say() -> None:
+    """All gradients are one sum, and what applies them waits for nothing else."""
+    program, loss, variables, _ = parallel("mlp")
+    replicas = Replicas(program, 2, loss=loss)
+    replicas.run(variables, feeds.of_parts(batches.batches("mlp", [4, 4])[0], 2), [loss])
+    text = replicas.graph()
+    assert text.count("all_reduce") == 2  # both halves of one
+    updates = [line for line in text.splitlines() if "in momentum" in line]
+    assert len(updates) == len([op for op in program.ops if op.kind == "momentum"])
+    assert all("tg0.apply" in line for line in updates)
+    assert not any("_grad" in line and "tg0.apply" in line for line in text.splitlines())

@@ -15,6 +15,7 @@ parts differ in length, they are padded to the longest, and ops leave the paddin
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from epl.adapters.jax.padded_rows import Padded, Rows
 from epl.adapters.jax.sample_rules import MixedError
 from epl.errors import ArgumentError, UnsupportedError
 from epl.paddle import operators
-from epl.paddle.description import Op
+from epl.paddle.description import BACKWARD, Op
 from epl.places import standing_at
 
 _GRAD = operators.gradients.GRAD
@@ -89,15 +90,19 @@ class Run:
             standing_at(op.place, functools.partial(self._compute, number, op))
         if self.device is not None and self.device.sums:
             for name in op.gradients:
-                self.values[name] = standing_at(
-                    op.place, functools.partial(self.device.sum, self.values[name])
-                )
+                self.values[name] = standing_at(op.place, functools.partial(self._sum, op, name))
+
+    def _sum(self, op: Op, name: str) -> Any:
+        assert self.device is not None
+        with _named(op):
+            return self.device.sum(self.values[name])
 
     def _begin_backward(self, op: Op, device: Device) -> None:
         (name,) = op.outputs["Out"]
         if device.weight is not None:
             shape, dtype = op.attributes["shape"], operators.dtype_of(op.attributes)
-            self.values[name] = jnp.full(shape, device.weight, dtype)
+            with _named(op):
+                self.values[name] = jnp.full(shape, device.weight, dtype)
         elif name not in self.values:
             raise ArgumentError(
                 f'feed has no "{name}": with GradientScaleStrategy.Customized it is fed, one for each device'
@@ -112,7 +117,7 @@ class Run:
         given = {name: [self.values[each] for each in names] for name, names in op.inputs.items()}
         key = functools.partial(_own_key, op, self.key, number)
         device = self.device if self._exchanges(op) else None
-        with jax.named_scope(op.kind):
+        with _named(op):
             if self.rows and any(name in self.rows for name in op.reads):
                 made = self._padded(op, function, given, key, device)
             else:
@@ -179,6 +184,13 @@ class Run:
                     self.rows.pop(name, None)
                 else:
                     self.rows[name] = known
+
+
+def _named(op: Op) -> contextlib.AbstractContextManager[Any]:
+    """Where what an op does is traced: under its name, as JAX names what belongs to the backward pass."""
+    name = f"transpose(jvp({op.kind}))" if op.role & BACKWARD else op.kind
+    named: contextlib.AbstractContextManager[Any] = jax.named_scope(name)
+    return named
 
 
 def _own_key(op: Op, key: Any, number: int) -> Any:
