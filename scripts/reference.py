@@ -353,8 +353,8 @@ def fluid_strategies_page() -> Iterator[str]:
 
     yield "# Strategies of Fluid\n"
     yield prose("""
-        Fields of `epl.fluid.BuildStrategy` and `epl.fluid.ExecutionStrategy`, and what each does here. They are
-        Paddle's, with Paddle's defaults.""")
+        Fields of `epl.fluid.BuildStrategy` and `epl.fluid.ExecutionStrategy`, and what each does here. They
+        are Paddle's, with Paddle's defaults.""")
     for kind in (BuildStrategy, ExecutionStrategy):
         yield f"\n## {kind.__name__}\n"
         yield "| Field | Default | What it does |\n| --- | --- | --- |"

@@ -141,10 +141,10 @@ class DataParallel:
             batch = self._keep([given])[0]
             if not batch:
                 return feeds.of_parts([{}] * count, count, self._trainers.lengths)
-            parts = feeds.cut(batch, count, feeding.split())
-            if len(parts) < count:
-                self._check_count(parts, batch)
-            return feeds.of_batch(batch, count, feeding.split(), self._trainers.lengths)
+            split = feeding.split()
+            if not feeds.is_even(batch, count):
+                self._check_count(len(feeds.cut(batch, count, split)), batch)
+            return feeds.of_batch(batch, count, split, self._trainers.lengths)
         if not isinstance(feed, (list, tuple)):
             raise ArgumentError(f"feed must be a dict, or a list of dicts, found {type(feed).__name__}")
         return feeds.of_parts(self._keep(self._parts(feed)), count, self._trainers.lengths)
@@ -177,14 +177,14 @@ class DataParallel:
                 raise ArgumentError("the elements of the feed list have different names")
         return parts
 
-    def _check_count(self, parts: Sequence[Part], batch: Part) -> None:
+    def _check_count(self, parts: int, batch: Part) -> None:
         """A batch may have too few rows for all places if the program does not train."""
-        if self._trains or not parts:
+        if parts < len(self.places) and (self._trains or not parts):
             name, value = next(iter(batch.items()))
             raise ArgumentError(
                 f"The number({len(value)}) of samples[{name}] of current batch is less than the count"
                 f"({len(self.places)}) of devices(CPU), currently, it is not allowed. It makes "
-                f"{len(parts)} parts: leave it out, or set the environment variable CPU_NUM to fewer devices."
+                f"{parts} parts: leave it out, or set the environment variable CPU_NUM to fewer devices."
             )
 
     def _keep(self, parts: list[Part]) -> list[Part]:

@@ -63,24 +63,16 @@ def arrays(
     """
     if not isinstance(feed, Mapping):
         raise ArgumentError(f"{what} must be a dict from names to arrays, found {type(feed).__name__}")
-    known = {*program.feeds, *program.parameters, *_gradients(program)}
     found: dict[str, np.ndarray[Any, Any]] = {}
     for name, value in feed.items():
-        if name in known:
+        if name in program.takes:
             found[name] = _array(f'"{name}" in {what}', value, program.variables[name], devices)
         elif name not in program.variables:
-            hint = did_you_mean(name, sorted(known))
+            hint = did_you_mean(name, sorted(program.takes))
             warnings.warn(f'"{name}" in {what} is no variable of the program{hint}', stacklevel=3)
     if missing := [name for name in program.feeds if name not in found]:
         raise ArgumentError(f"{what} has no {', '.join(missing)}, found {', '.join(feed) or 'nothing'}")
     return found
-
-
-def _gradients(program: Program) -> set[str]:
-    """The gradients that a backward pass begins with, which may be fed."""
-    return {
-        name for op in program.ops if op.begins_backward for name in op.writes if name in program.variables
-    }
 
 
 def _array(what: str, value: Any, variable: Variable, devices: int) -> np.ndarray[Any, Any]:

@@ -103,26 +103,42 @@ def _alone(own: Lengths) -> list[Lengths]:
 
 def of_batch(feed: Part, count: int, split: Split, share: Share = _alone) -> Fed:
     """A batch, cut for the devices of this process. Errors as of `cut`."""
-    return _fed(cut(feed, count, split), count, share, feed)
+    if not is_even(feed, count):
+        return of_parts(cut(feed, count, split), count, share)
+    every = share({name: (len(value) // count,) * count for name, value in feed.items()})
+    lengths = _joined(every)
+    if not _are_equal(lengths):
+        return _with_padding(cut(feed, count, split), count, lengths)
+    values = {name: value.reshape(count, -1, *value.shape[1:]) for name, value in feed.items()}
+    return Fed(values, Layout(), np.zeros((count * len(every), 0), np.int32))
+
+
+def is_even(feed: Part, count: int) -> bool:
+    """Whether all devices get as many rows of a batch."""
+    return all(value.ndim and len(value) and len(value) % count == 0 for value in feed.values())
 
 
 def of_parts(parts: Sequence[Part], count: int, share: Share = _alone) -> Fed:
     """The parts of the first devices of this process, of the same names, at least one."""
-    return _fed(parts, count, share, None)
-
-
-def _fed(parts: Sequence[Part], count: int, share: Share, whole: Part | None) -> Fed:
-    """Parts together; of equal ones those of `whole`, which are one behind the other, need no copy."""
     every = share({name: _lengths([part[name] for part in parts], count) for name in parts[0]})
-    lengths = {name: tuple(itertools.chain(*(own[name] for own in every))) for name in parts[0]}
-    if all(len(set(each)) == 1 for each in lengths.values()):
-        values = {
-            name: np.stack([part[name] for part in parts])
-            if whole is None
-            else whole[name].reshape(count, -1, *whole[name].shape[1:])
-            for name in parts[0]
-        }
-        return Fed(values, Layout(), np.zeros((count * len(every), 0), np.int32))
+    lengths = _joined(every)
+    if not _are_equal(lengths):
+        return _with_padding(parts, count, lengths)
+    values = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
+    return Fed(values, Layout(), np.zeros((count * len(every), 0), np.int32))
+
+
+def _joined(every: Sequence[Lengths]) -> Lengths:
+    """The lengths on the devices of all processes."""
+    return {name: tuple(itertools.chain(*(own[name] for own in every))) for name in every[0]}
+
+
+def _are_equal(lengths: Lengths) -> bool:
+    return all(len(set(each)) == 1 for each in lengths.values())
+
+
+def _with_padding(parts: Sequence[Part], count: int, lengths: Lengths) -> Fed:
+    """Parts of several lengths, which are those of all devices, padded to the longest."""
     batches: list[tuple[int, ...]] = []
     rows = {name: _place(own, batches) for name, own in lengths.items() if parts[0][name].ndim}
     values = {name: _padded([part[name] for part in parts], count, max(lengths[name])) for name in parts[0]}

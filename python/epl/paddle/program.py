@@ -33,7 +33,7 @@ class Program:
 
     feeds, fetches: the names of what is fed and returned. parameters: the persistable variables that are read
     before they are written, by name. updated: those that ops write, in a program that trains, or that begins
-    one.
+    one. takes: all that an executor may be fed: also parameters, and the gradient of a loss.
     """
 
     def __init__(self, content: bytes, where: str) -> None:
@@ -56,6 +56,10 @@ class Program:
         self.updated = tuple(name for name in written if self._is_persistable(name))
         self.feeds = fed or tuple(name for name in unwritten if not self._is_persistable(name))
         self.fetches = fetched
+        begun = (
+            name for op in self.ops if op.begins_backward for name in op.writes if name in self.variables
+        )
+        self.takes = frozenset((*self.feeds, *self.parameters, *begun))
         variables = [self.variables[name] for name in self.feeds if name in self.variables]
         support.check([self.ops, *every[1:]], variables, formats.changed_ops(description), where)
         if unknown := [name for name in self.feeds if name not in self.variables]:

@@ -127,13 +127,13 @@ class Replicas:
           ArgumentError: for a variable that has no value, and for fetches of no variable.
           UnsupportedError: as of `Run.do`.
         """
-        self._check(variables, fetches)
         key = (tuple(fetches), fed.layout)
         step = self._steps.get(key) or self._steps.setdefault(key, self._step(*key))
-        shared = {name: _shared(variables[name]) for name in self.program.parameters if name not in self._own}
-        own = {name: self._local(variables[name]) for name in self.program.parameters if name in self._own}
-        values = self._known(step, (shared, own, np.uint32(seed), fed.counts), fed.values)
-        shared, own, made, fetched = step.run(shared, own, np.uint32(seed), fed.counts, values)
+        values = {name: self._value(variables, name) for name in self.program.parameters}
+        shared = {name: _shared(value) for name, value in values.items() if name not in self._own}
+        own = {name: self._local(value) for name, value in values.items() if name in self._own}
+        feed = self._known(step, (shared, own, np.uint32(seed), fed.counts), fed.values)
+        shared, own, made, fetched = step.run(shared, own, np.uint32(seed), fed.counts, feed)
         variables.update(shared)
         variables.update({name: Local(value) for name, value in own.items()})
         variables.update({name: self._made(value) for name, value in made.items()})
@@ -189,10 +189,14 @@ class Replicas:
             raise Error("the program never ran, so it has no plan yet")
         return str(lowered.compile().graph())
 
-    def _check(self, variables: MutableMapping[str, Any], fetches: Iterable[str]) -> None:
-        for name in self.program.parameters:
-            if name not in variables:
-                raise ArgumentError(f'variable "{name}" has no value: run the startup program first')
+    @staticmethod
+    def _value(variables: MutableMapping[str, Any], name: str) -> Any:
+        value = variables.get(name)
+        if value is None:
+            raise ArgumentError(f'variable "{name}" has no value: run the startup program first')
+        return value
+
+    def _check(self, fetches: Iterable[str]) -> None:
         known = {*self.program.variables, *itertools.chain(*(op.writes for op in self.program.ops))}
         for name in fetches:
             if name not in known:
@@ -218,6 +222,8 @@ class Replicas:
         ]
 
     def _step(self, fetches: tuple[str, ...], layout: Layout) -> _Step:
+        self._check(fetches)
+
         def one_device(shared: Any, own: Any, seed: Any, counts: Any, feed: Any) -> Any:
             # A part has a dimension 0 of one element, the device.
             given = {name: value[0] for name, value in feed.items()}
