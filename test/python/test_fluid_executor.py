@@ -299,7 +299,7 @@ def test_iterations_of_a_run() -> None:
 @pytest.mark.parametrize(
     ("strategy", "field", "value", "config"),
     [
-        ("exec_strategy", "num_threads", 1, {"cluster.num_threads": 1}),
+        ("exec_strategy", "num_threads", 1, {"cluster.num_threads": 1, "cluster.sequential": True}),
         ("build_strategy", "fuse_all_reduce_ops", False, {"communication.fuse": False}),
         ("build_strategy", "enable_sequential_execution", True, {"cluster.sequential": True}),
     ],

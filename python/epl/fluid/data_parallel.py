@@ -212,9 +212,10 @@ class DataParallel:
 
 def _config(build: BuildStrategy, execution: ExecutionStrategy) -> dict[str, Any]:
     """What strategies say as settings of EPL."""
+    in_order = build.enable_sequential_execution or build.sync_batch_norm or execution.num_threads == 1
     return {
         "cluster.num_threads": execution.num_threads,
-        "cluster.sequential": build.enable_sequential_execution or build.sync_batch_norm,
+        "cluster.sequential": in_order,
         "communication.fuse": build.fuse_all_reduce_ops is not False,
     }
 

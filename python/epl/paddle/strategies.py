@@ -150,7 +150,12 @@ class ExecutionStrategy(_Strategy):
     """How the ops of a program are run. See Paddle's class; `FIELDS` says what each field does."""
 
     FIELDS: ClassVar[Mapping[str, Field]] = {
-        "num_threads": _real(0, "1: ops in the order of the program; 0: as the devices have", int, least=0),
+        "num_threads": _real(
+            0,
+            "threads of all devices; 1: the caller's, in the order of the program; 0: one for each core",
+            int,
+            least=0,
+        ),
         "num_iteration_per_drop_scope": _real(
             100, "memory of runs is given back every so many", int, least=1
         ),
