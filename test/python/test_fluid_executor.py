@@ -551,3 +551,48 @@ def test_a_feeder() -> None:
         fluid.DataFeeder([label, "z"])
     with pytest.raises(epl.ArgumentError, match="found rows for 1 devices, expected 2"):
         feeder.feed_parallel([[([1, 2], 3)]], 2)
+
+
+def rows() -> Iterator[tuple[Any, int]]:
+    return ((np.float32([index, 0]), index) for index in range(11))
+
+
+@pytest.mark.parametrize(
+    ("drops", "sizes"),
+    [(True, [[2, 2], [2, 2]]), (False, [[2, 2], [2, 2], [2, 1]])],
+    ids=["drop_last", "all"],
+)
+def test_a_loader_gives_each_place_its_batches(drops: bool, sizes: list[list[int]]) -> None:
+    x = paddle.static.data("x", [None, 2])
+    label = paddle.static.data("label", [None, 1], "int64")
+    y = x * 2
+    loader = fluid.io.DataLoader.from_generator([x, label], capacity=4, drop_last=drops)
+    loader.set_sample_generator(rows, 2, drops, fluid.cpu_places())
+    infer = fluid.ParallelExecutor(False)
+    found = []
+    for feed in loader:
+        found.append([len(part["x"]) for part in feed])
+        (doubled,) = infer.run([y], feed=feed)
+        assert np.array_equal(doubled, 2 * np.concatenate([part["x"] for part in feed]))
+    assert found == sizes
+    again = [part["label"].ravel().tolist() for step in loader for part in step]
+    assert again[:2] == [[0, 1], [2, 3]]
+
+
+def test_loaders_of_lists_and_batches() -> None:
+    x = paddle.static.data("x", [None, 2])
+    loader = fluid.io.DataLoader.from_generator([x], return_list=True)
+    with pytest.raises(epl.ArgumentError, match="the loader has no generator"):
+        iter(loader)
+    ones = np.ones((3, 2), "float32")
+    loader.set_batch_generator(lambda: iter([ones, [ones], {"x": ones}]))
+    assert [len(step[0][0]) for step in loader] == [3, 3, 3]
+    loader.set_sample_list_generator(lambda: iter([[(row,) for row in ones]]), fluid.CPUPlace())
+    assert [step[0][0].shape for step in loader] == [(3, 2)]
+    loader.set_batch_generator(lambda: iter([[ones, ones]]))
+    with pytest.raises(epl.ArgumentError, match="a batch has 2 arrays, expected 1"):
+        list(loader)
+    with pytest.raises(epl.UnsupportedError, match="iterable=False is not supported"):
+        fluid.io.DataLoader.from_generator([x], iterable=False)
+    with pytest.raises(epl.ArgumentError, match="feed_list must name the variables"):
+        fluid.io.DataLoader.from_generator()

@@ -22,9 +22,27 @@ import numpy as np
 from epl.errors import ArgumentError, Error
 from epl.files import write_file
 from epl.fluid.installed import load as _paddle
+from epl.fluid.loader import DataLoader, GeneratorLoader
 from epl.fluid.scope import global_scope
 from epl.paddle import parameters
 from epl.values import did_you_mean
+
+__all__ = [
+    "DataLoader",
+    "GeneratorLoader",
+    "is_parameter",
+    "is_persistable",
+    "load",
+    "load_inference_model",
+    "load_params",
+    "load_persistables",
+    "load_vars",
+    "save",
+    "save_inference_model",
+    "save_params",
+    "save_persistables",
+    "save_vars",
+]
 
 PathLike = str | os.PathLike[str]
 _PROGRAM = "__model__"
