@@ -5,10 +5,8 @@ Two hundred in scripts/nightly, a part of them in each run of the tests.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,23 +15,10 @@ import pytest
 pytest.importorskip("paddle")
 
 from epl import fluid
+from paddle_modules import FOLDER, module
 
-FOLDER = Path(__file__).parents[1] / "paddle_programs"
 ANSWERS = json.loads((FOLDER / "random_programs.json").read_text())
-
-
-def _programs() -> Any:
-    spec = importlib.util.spec_from_file_location("random_programs", FOLDER / "random_programs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-programs = _programs()
-
-
+programs = module("random_programs")
 SEEDS = range(programs.COUNT if "EPL_NIGHTLY" in os.environ else 40)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
@@ -16,28 +14,17 @@ from epl.paddle import feeds
 from epl.paddle.feeds import Split
 from epl.paddle.replicas import Fetched, Local, Replicas, Weight
 from epl.paddle.running import Run
+from paddle_modules import FOLDER, module
 from test_paddle_programs import NAMES, TRAINED, begin, check, read, trained
 
-PROGRAMS = Path(__file__).parents[1] / "paddle_programs"
-
-
-def _batches() -> Any:
-    spec = importlib.util.spec_from_file_location("batches", PROGRAMS / "batches.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-batches = _batches()
+batches = module("batches")
 
 
 def parallel(name: str) -> tuple[Any, str, dict[str, Any], dict[str, Any]]:
     """A program, its loss, the variables before it trains, and losses by places, mode and sizes of parts."""
-    with np.load(PROGRAMS / "parallel" / f"{name}.npz") as arrays:
+    with np.load(FOLDER / "parallel" / f"{name}.npz") as arrays:
         found = dict(arrays)
-    program = epl.paddle.load(PROGRAMS / "parallel" / f"{name}.program")
+    program = epl.paddle.load(FOLDER / "parallel" / f"{name}.program")
     return program, str(found["loss"]), begin(program, found), found
 
 
@@ -64,10 +51,10 @@ LINE_X = np.float32([[1], [2], [3]])
 
 def line(kind: str, **options: Any) -> tuple[Replicas, dict[str, Any], str, str]:
     """x w and its loss, a mean or a sum, of one weight, which is trained with a rate of 1, on two devices."""
-    program = epl.paddle.load(PROGRAMS / "parallel" / f"line_{kind}.program")
+    program = epl.paddle.load(FOLDER / "parallel" / f"line_{kind}.program")
     y, loss = (program.ops[index].outputs["Out"][0] for index in (0, 1))
     variables: dict[str, Any] = {}
-    startup = epl.paddle.load(PROGRAMS / "parallel" / f"line_{kind}.startup")
+    startup = epl.paddle.load(FOLDER / "parallel" / f"line_{kind}.startup")
     Replicas(startup, 1).run(variables, feeds.of_parts([{}], 1), [])
     return Replicas(program, 2, loss=loss, **options), variables, y, loss
 
@@ -130,7 +117,7 @@ def test_what_is_fetched_has_the_real_rows() -> None:
 
 def test_a_program_that_tests_takes_fewer_parts() -> None:
     _, variables, y, _ = line("mean")
-    test = Replicas(epl.paddle.load(PROGRAMS / "parallel" / "line_mean.test"), 3)
+    test = Replicas(epl.paddle.load(FOLDER / "parallel" / "line_mean.test"), 3)
     (found,) = test.run(variables, feeds.of_parts([{"x": LINE_X}, {"x": LINE_X[:1]}], 3), [y])
     assert values(found) == [[1.0, 2.0, 3.0], [1.0]]
 
