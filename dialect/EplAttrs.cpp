@@ -180,9 +180,19 @@ static LogicalResult verifyAxes(EmitError emitError, ArrayAttr dims, ArrayAttr o
   return verify(others);
 }
 
+LogicalResult OwnerAttr::verify(EmitError emitError, StringRef axis, int64_t coordinate) {
+  if (coordinate < 0) // (O1)
+    return emitError() << "owner on axis \"" << axis << "\" has coordinate " << coordinate
+                       << ", expected one that is not negative";
+  return success();
+}
+
 LogicalResult ShardingAttr::verify(EmitError emitError, FlatSymbolRefAttr, ArrayAttr dims, ArrayAttr partial,
-                                   ReductionKind) {
-  return verifyAxes(emitError, dims, partial, "sharding"); // (H1)
+                                   ReductionKind, OwnerAttr owner) {
+  SmallVector<Attribute> others(partial.getValue());
+  if (owner)
+    others.push_back(StringAttr::get(owner.getContext(), owner.getAxis()));
+  return verifyAxes(emitError, dims, ArrayAttr::get(dims.getContext(), others), "sharding"); // (H1)
 }
 
 static ArrayAttr getAxesAttr(MLIRContext *context, ArrayRef<StringRef> axes) {
@@ -199,7 +209,7 @@ ShardingAttr ShardingAttr::get(MLIRContext *context, FlatSymbolRefAttr mesh,
                                ArrayRef<SmallVector<StringRef>> dims, ArrayRef<StringRef> partial,
                                ReductionKind reduction) {
   return get(context, mesh, getDimsAttr(context, dims), getAxesAttr(context, partial),
-             partial.empty() ? ReductionKind::sum : reduction);
+             partial.empty() ? ReductionKind::sum : reduction, OwnerAttr());
 }
 
 ShardingAttr ShardingAttr::getReplicated(FlatSymbolRefAttr mesh, int64_t rank) {
@@ -217,7 +227,8 @@ SmallVector<StringRef> ShardingAttr::getDimAxes(int64_t dim) const {
 SmallVector<StringRef> ShardingAttr::getPartialAxes() const { return getNames(getPartial()); }
 
 bool ShardingAttr::isReplicated() const {
-  return !isPartial() && llvm::all_of(getDims(), [](Attribute dim) { return cast<ArrayAttr>(dim).empty(); });
+  return !isPartial() && !getOwner() &&
+         llvm::all_of(getDims(), [](Attribute dim) { return cast<ArrayAttr>(dim).empty(); });
 }
 
 int64_t ShardingAttr::getDimOf(StringRef axis) const {
@@ -228,7 +239,12 @@ int64_t ShardingAttr::getDimOf(StringRef axis) const {
 }
 
 ShardingAttr ShardingAttr::withoutPartial() const {
-  return get(getContext(), getMesh(), getDims(), getAxesAttr(getContext(), {}), ReductionKind::sum);
+  return get(getContext(), getMesh(), getDims(), getAxesAttr(getContext(), {}), ReductionKind::sum,
+             getOwner());
+}
+
+ShardingAttr ShardingAttr::withOwner(OwnerAttr owner) const {
+  return get(getContext(), getMesh(), getDims(), getPartial(), getReduction(), owner);
 }
 
 /// `{"data", "model"}`.
@@ -253,14 +269,11 @@ static void printAxisSet(AsmPrinter &printer, ArrayAttr axes) {
   printer << "}";
 }
 
-/// `, partial = sum{"model"}`, or nothing.
+/// `= sum{"model"}`.
 static ParseResult parsePartial(AsmParser &parser, ArrayAttr &partial, ReductionKind &reduction) {
-  if (failed(parser.parseOptionalComma()))
-    return success();
   StringRef keyword;
   SMLoc loc;
-  if (parser.parseKeyword("partial") || parser.parseEqual() || parser.getCurrentLocation(&loc) ||
-      parser.parseKeyword(&keyword))
+  if (parser.parseEqual() || parser.getCurrentLocation(&loc) || parser.parseKeyword(&keyword))
     return failure();
   std::optional<ReductionKind> kind = symbolizeReductionKind(keyword);
   if (!kind)
@@ -271,6 +284,23 @@ static ParseResult parsePartial(AsmParser &parser, ArrayAttr &partial, Reduction
   partial = *axes;
   reduction = *kind;
   return success();
+}
+
+/// `, partial = sum{"model"}`, `, owner = <"data" = 1>`, both in this order, or nothing.
+static ParseResult parseRest(AsmParser &parser, ArrayAttr &partial, ReductionKind &reduction,
+                             OwnerAttr &owner) {
+  bool hasComma = succeeded(parser.parseOptionalComma());
+  if (hasComma && succeeded(parser.parseOptionalKeyword("partial"))) {
+    if (parsePartial(parser, partial, reduction))
+      return failure();
+    hasComma = succeeded(parser.parseOptionalComma());
+  }
+  if (!hasComma)
+    return success();
+  if (parser.parseKeyword("owner") || parser.parseEqual())
+    return failure();
+  owner = dyn_cast_or_null<OwnerAttr>(OwnerAttr::parse(parser, Type()));
+  return success(owner != nullptr);
 }
 
 /// `[{"data"}, {}]`.
@@ -300,12 +330,13 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
   ArrayAttr dims;
   ArrayAttr partial = parser.getBuilder().getArrayAttr({});
   ReductionKind reduction = ReductionKind::sum;
+  OwnerAttr owner;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parser.parseAttribute(mesh) || parser.parseComma() || parseDims(parser, dims) ||
-      parsePartial(parser, partial, reduction) || parser.parseGreater())
+      parseRest(parser, partial, reduction, owner) || parser.parseGreater())
     return {};
   return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), mesh, dims, partial,
-                    reduction);
+                    reduction, owner);
 }
 
 void ShardingAttr::print(AsmPrinter &printer) const {
@@ -314,6 +345,10 @@ void ShardingAttr::print(AsmPrinter &printer) const {
   if (isPartial()) {
     printer << ", partial = " << stringifyReductionKind(getReduction());
     printAxisSet(printer, getPartial());
+  }
+  if (getOwner()) {
+    printer << ", owner = ";
+    getOwner().print(printer);
   }
   printer << ">";
 }

@@ -148,16 +148,34 @@ def Epl_AxisAttr : Epl_Attr<"Axis", "axis"> {
   let genVerifyDecl = 1;
 }
 
+def Epl_OwnerAttr : Epl_Attr<"Owner", "owner"> {
+  let summary = "the members of a mesh that have one coordinate on an axis";
+  let description = [{
+    Of a value: it exists on these members only. The coordinates on other axes are any.
+
+    Example: `#epl.owner<"data" = 1>`.
+
+    Constraints:
+    - (O1) the coordinate is not negative. That the axis exists and is long enough is checked where the attribute
+      is used (`verifyOnMesh` in dialect/Sharding.h).
+  }];
+  let parameters = (ins StringRefParameter<>:$axis, "int64_t":$coordinate);
+  let assemblyFormat = "`<` $axis `=` $coordinate `>`";
+  let genVerifyDecl = 1;
+}
+
 def Epl_ShardingAttr : Epl_Attr<"Sharding", "sharding"> {
   let summary = "how a tensor is distributed over a mesh";
   let description = [{
     For every dimension the axes that split it, major to minor, and the axes over which the value is pending a
-    reduction: each member holds one operand of it. On axes not named the value is replicated.
+    reduction: each member holds one operand of it. On axes not named the value is replicated. A value with an
+    `owner` exists only on members with that coordinate.
 
-    Example: `#epl.sharding<@mesh, [{"data", "data2"}, {} ], partial = sum{"model"}>`.
+    Example: `#epl.sharding<@mesh, [{"data", "data2"}, {} ], partial = sum{"model"}>`,
+    `#epl.sharding<@mesh, [{} ], owner = <"data" = 1>>`.
 
     Constraints:
-    - (H1) an axis appears at most once over all dimensions and `partial`.
+    - (H1) an axis appears at most once over all dimensions, `partial` and `owner`.
     The mesh is a symbol, so that its axes exist and divide the dimensions is checked where the attribute is
     used (`verifySharding` in dialect/Sharding.h).
   }];
@@ -165,7 +183,8 @@ def Epl_ShardingAttr : Epl_Attr<"Sharding", "sharding"> {
     "::mlir::FlatSymbolRefAttr":$mesh,
     "::mlir::ArrayAttr":$dims,          // an ArrayAttr of StringAttr for each dimension
     "::mlir::ArrayAttr":$partial,       // StringAttrs; empty: the value is complete
-    EnumParameter<Epl_ReductionKind>:$reduction // of `partial`
+    EnumParameter<Epl_ReductionKind>:$reduction, // of `partial`
+    OptionalParameter<"::mlir::epl::OwnerAttr">:$owner
   );
   let builders = [
     AttrBuilder<(ins "::mlir::FlatSymbolRefAttr":$mesh,
@@ -181,12 +200,14 @@ def Epl_ShardingAttr : Epl_Attr<"Sharding", "sharding"> {
     ::llvm::SmallVector<::llvm::StringRef> getDimAxes(int64_t dim) const;
     ::llvm::SmallVector<::llvm::StringRef> getPartialAxes() const;
     bool isPartial() const { return !getPartial().empty(); }
-    /// No axis splits it and nothing is pending.
+    /// No axis splits it, nothing is pending, and every member has it.
     bool isReplicated() const;
     /// The dimension that `axis` splits, or -1.
     int64_t getDimOf(::llvm::StringRef axis) const;
     /// The same with nothing pending.
     ShardingAttr withoutPartial() const;
+    /// The same on members with this coordinate only; null: on all of them.
+    ShardingAttr withOwner(OwnerAttr owner) const;
   }];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;

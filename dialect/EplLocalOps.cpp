@@ -82,6 +82,30 @@ static LogicalResult verifyLocalTypes(Operation *op, TypeRange found, TypeRange 
   return success();
 }
 
+static OwnerAttr getOwner(Type dist) { return cast<DistType>(dist).getSharding().getOwner(); }
+
+/// For errors.
+static std::string describe(OwnerAttr owner) {
+  return owner ? ("owner \"" + owner.getAxis() + "\" = " + Twine(owner.getCoordinate())).str() : "no owner";
+}
+
+static LogicalResult failOwner(Operation *op, StringRef what, size_t index, OwnerAttr found,
+                               OwnerAttr expected) {
+  return op->emitOpError() << what << " " << index << " has " << describe(found) << ", expected "
+                           << describe(expected);
+}
+
+static LogicalResult verifyOwners(TaskOp task) {
+  OwnerAttr owner = task.getOwner();
+  for (auto [index, type] : llvm::enumerate(task.getResultTypes()))
+    if (OwnerAttr found = getOwner(type); found != owner)
+      return failOwner(task, "result", index, found, owner);
+  for (auto [index, type] : llvm::enumerate(task.getInputs().getTypes()))
+    if (OwnerAttr found = getOwner(type); found && found != owner)
+      return failOwner(task, "input", index, found, owner);
+  return success();
+}
+
 LogicalResult TaskOp::verifySymbolUses(SymbolTableCollection &) {
   if (!SymbolTable::lookupNearestSymbolFrom<TaskGraphOp>(*this, getWork().getTaskgraph())) // (C3)
     return emitOpError() << "names unknown task graph " << getWork().getTaskgraph();
@@ -89,9 +113,13 @@ LogicalResult TaskOp::verifySymbolUses(SymbolTableCollection &) {
   if (failed(
           verifyLocalTypes(*this, body.getArgumentTypes(), getInputs().getTypes(), "block argument"))) // (C1)
     return failure();
-  return verifyLocalTypes(*this, body.getTerminator()->getOperandTypes(), getResultTypes(),
-                          "yielded value"); // (C2)
+  if (failed(verifyLocalTypes(*this, body.getTerminator()->getOperandTypes(), getResultTypes(),
+                              "yielded value"))) // (C2)
+    return failure();
+  return verifyOwners(*this); // (C4)
 }
+
+OwnerAttr TaskOp::getOwner() { return getNumResults() > 0 ? ::getOwner(getResultTypes()[0]) : OwnerAttr(); }
 
 //===----------------------------------------------------------------------===//
 // Collectives
@@ -129,6 +157,18 @@ static LogicalResult verifyCompletes(Operation *op, ShardingAttr from, ShardingA
 }
 
 static ShardingAttr getSharding(Type dist) { return cast<DistType>(dist).getSharding(); }
+
+/// Operands and results of a collective are all of one owner, or all on every member.
+static LogicalResult verifyOneOwner(Operation *op) {
+  OwnerAttr owner = getOwner(op->getOperand(0).getType());
+  for (auto [index, type] : llvm::enumerate(op->getOperandTypes()))
+    if (getOwner(type) != owner)
+      return failOwner(op, "operand", index, getOwner(type), owner);
+  for (auto [index, type] : llvm::enumerate(op->getResultTypes()))
+    if (getOwner(type) != owner)
+      return failOwner(op, "result", index, getOwner(type), owner);
+  return success();
+}
 
 static LogicalResult verifyPairs(Operation *op) {
   if (op->getNumOperands() == op->getNumResults() && op->getNumOperands() > 0)
@@ -191,7 +231,7 @@ LogicalResult AllReduceOp::verifySymbolUses(SymbolTableCollection &) {
                             cast<DistType>(getResult(i).getType()))) ||
         failed(verifyAlike(*this, i, ::getReducedAxes(*this, i), getReducedAxes()))) // (C5)
       return failure();
-  return success();
+  return verifyOneOwner(*this); // (C6)
 }
 
 static LogicalResult verifyTensor(ReduceScatterOp op, DistType operand, DistType result) {
@@ -217,7 +257,7 @@ LogicalResult ReduceScatterOp::verifySymbolUses(SymbolTableCollection &) {
                             cast<DistType>(getResult(i).getType()))) ||
         failed(verifyAlike(*this, i, ::getReducedAxes(*this, i), getReducedAxes()))) // (C6)
       return failure();
-  return success();
+  return verifyOneOwner(*this); // (C7)
 }
 
 /// The axes over which tensor `index` is joined, major to minor.
@@ -257,7 +297,7 @@ LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &) {
                             cast<DistType>(getResult(i).getType()))) ||
         failed(verifyAlike(*this, i, ::getGatheredAxes(*this, i), getGatheredAxes()))) // (C5)
       return failure();
-  return success();
+  return verifyOneOwner(*this); // (C6)
 }
 
 static LogicalResult verifyExchange(Operation *op, DistType operand, DistType result) {
@@ -268,7 +308,7 @@ static LogicalResult verifyExchange(Operation *op, DistType operand, DistType re
     return op->emitOpError() << "changes the pending axes, expected " << from.getPartial();
   if (getMovedAxes(lookupMesh(op, from.getMesh()), from, to).empty()) // (C2)
     return op->emitOpError("changes the axes of no dimension");
-  return success();
+  return verifyOneOwner(op); // (C4)
 }
 
 LogicalResult AllToAllOp::verifySymbolUses(SymbolTableCollection &) {
@@ -284,6 +324,81 @@ LogicalResult PermuteOp::verifySymbolUses(SymbolTableCollection &) {
     int64_t had = getAxesSize(mesh, from.getDimAxes(dim)), parts = getAxesSize(mesh, to.getDimAxes(dim));
     if (had != parts) // (C2)
       return emitOpError() << "splits dimension " << dim << " into " << parts << " parts, expected " << had;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives with a root
+//===----------------------------------------------------------------------===//
+
+OwnerAttr ReduceOp::getOwner() { return ::getOwner(getResult(0).getType()); }
+
+ReductionKind ReduceOp::getReduction() { return ::getSharding(getOperand(0).getType()).getReduction(); }
+
+OwnerAttr BroadcastOp::getOwner() { return ::getOwner(getOperand(0).getType()); }
+
+static LogicalResult verifyTensor(ReduceOp op, size_t index) {
+  auto operand = cast<DistType>(op.getOperand(index).getType()),
+       result = cast<DistType>(op.getResult(index).getType());
+  if (failed(verifyEnds(op, operand, result)) || failed(verifySameMesh(op, operand, result))) // (C1)
+    return failure();
+  ShardingAttr from = operand.getSharding(), to = result.getSharding();
+  if (from.getDims() != to.getDims()) // (C1)
+    return op.emitOpError() << "changes the axes of a dimension, expected " << from.getDims();
+  if (from.getOwner()) // (C2)
+    return failOwner(op, "operand", index, from.getOwner(), OwnerAttr());
+  if (!to.getOwner()) // (C2)
+    return op.emitOpError() << "result " << index << " has no owner, expected one";
+  if (failed(verifyCompletes(op, from, to))) // (C2)
+    return failure();
+  SmallVector<StringRef> axes = getReducedAxes(op, index);
+  if (axes.size() != 1 || axes.front() != to.getOwner().getAxis()) // (C2)
+    return op.emitOpError() << "completes the axes " << llvm::join(axes, ", ") << ", expected that of "
+                            << describe(to.getOwner());
+  return success();
+}
+
+LogicalResult ReduceOp::verifySymbolUses(SymbolTableCollection &) {
+  if (failed(verifyPairs(*this))) // (C3)
+    return failure();
+  for (size_t i = 0; i < getNumOperands(); ++i) {
+    if (failed(verifyTensor(*this, i)) ||
+        failed(verifyAlike(*this, i, ::getReducedAxes(*this, i), ::getReducedAxes(*this, 0)))) // (C4)
+      return failure();
+    if (OwnerAttr found = ::getOwner(getResult(i).getType()); found != getOwner()) // (C4)
+      return failOwner(*this, "result", i, found, getOwner());
+  }
+  return success();
+}
+
+static LogicalResult verifyTensor(BroadcastOp op, size_t index) {
+  auto operand = cast<DistType>(op.getOperand(index).getType()),
+       result = cast<DistType>(op.getResult(index).getType());
+  if (failed(verifyEnds(op, operand, result))) // (C1)
+    return failure();
+  if (!operand.getSharding().getOwner()) // (C1)
+    return op.emitOpError() << "operand " << index << " has no owner, expected one";
+  ShardingAttr expected = operand.getSharding().withOwner({});
+  if (result.getSharding() != expected) // (C1)
+    return op.emitOpError() << "result " << index << " has sharding " << result.getSharding() << ", expected "
+                            << expected;
+  return success();
+}
+
+LogicalResult BroadcastOp::verifySymbolUses(SymbolTableCollection &) {
+  if (failed(verifyPairs(*this))) // (C2)
+    return failure();
+  for (size_t i = 0; i < getNumOperands(); ++i) {
+    if (failed(verifyTensor(*this, i)))
+      return failure();
+    if (OwnerAttr found = ::getOwner(getOperand(i).getType()); found != getOwner()) // (C3)
+      return failOwner(*this, "operand", i, found, getOwner());
+    ShardingAttr sharding = ::getSharding(getOperand(i).getType()),
+                 first = ::getSharding(getOperand(0).getType());
+    if (sharding.getMesh() != first.getMesh()) // (C3)
+      return emitOpError() << "has operand " << i << " on mesh " << sharding.getMesh() << ", expected "
+                           << first.getMesh() << " as operand 0";
   }
   return success();
 }

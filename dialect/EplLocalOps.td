@@ -58,15 +58,22 @@ def Epl_TaskOp : Epl_Op<"task", [Epl_TaskLevel, IsolatedFromAbove, RecursiveMemo
     }
     ```
 
+    A task whose results have an owner is done by that only; its other inputs are on all members.
+
     Constraints:
     - (C1) a block argument has the local type of its operand.
     - (C2) `epl.yield` has the local types of the results.
     - (C3) the work's task graph exists.
+    - (C4) the results have one owner, or none; an input with an owner has that of the results.
   }];
   let arguments = (ins Epl_WorkAttr:$work, Variadic<Epl_DistType>:$inputs);
   let results = (outs Variadic<Epl_DistType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$work `(` $inputs `)` `:` functional-type($inputs, $results) $body attr-dict";
+  let extraClassDeclaration = [{
+    /// Who does it; null: all members.
+    OwnerAttr getOwner();
+  }];
 }
 
 def Epl_PredicateOp : Epl_Op<"predicate", [Epl_TaskLevel, MemoryEffects<[MemWrite]>,
@@ -119,6 +126,7 @@ def Epl_AllReduceOp : Epl_TensorsCollectiveOp<"all_reduce"> {
     - (C3) the axes exist in the mesh: the types' shardings are checked against it.
     - (C4) there are as many results as operands, and at least one.
     - (C5) all tensors are completed over the same axes of one mesh, by the same reduction.
+    - (C6) all operands and results have one owner, or none: then the members that it is take part.
   }];
   let extraClassDeclaration = [{
     /// The axes over which the values are completed, in mesh order.
@@ -148,6 +156,7 @@ def Epl_ReduceScatterOp : Epl_TensorsCollectiveOp<"reduce_scatter"> {
     - (C4) the axes exist in the mesh.
     - (C5) there are as many results as operands, and at least one.
     - (C6) all tensors are completed over the same axes of one mesh, by the same reduction.
+    - (C7) all operands and results have one owner, or none: then the members that it is take part.
   }];
   let extraClassDeclaration = [{
     /// The axes over which the values are completed, in mesh order.
@@ -175,6 +184,7 @@ def Epl_AllGatherOp : Epl_CollectiveOp<"all_gather"> {
     - (C3) the axes exist in the mesh: the types' shardings are checked against it.
     - (C4) there are as many results as operands, and at least one.
     - (C5) all tensors are joined over the same axes of one mesh, in the same order.
+    - (C6) all operands and results have one owner, or none: then the members that it is take part.
   }];
   let arguments = (ins Variadic<Epl_DistType>:$operands, I64Attr:$dim);
   let results = (outs Variadic<Epl_DistType>:$results);
@@ -208,6 +218,7 @@ def Epl_AllToAllOp : Epl_ExchangeOp<"all_to_all"> {
     - (C1) operand and result have the same global type, mesh and pending reduction.
     - (C2) the axes of some dimension change.
     - (C3) the axes that change exist in the mesh.
+    - (C4) operand and result have one owner, or none: then the members that it is take part.
   }];
 }
 
@@ -225,6 +236,55 @@ def Epl_PermuteOp : Epl_ExchangeOp<"permute"> {
     - (C1) operand and result have the same global type, mesh and pending reduction.
     - (C2) the axes of some dimension change; each dimension is in as many parts as before.
     - (C3) the axes that change exist in the mesh.
+    - (C4) operand and result have one owner, or none: then the members that it is take part.
+  }];
+}
+
+def Epl_ReduceOp : Epl_TensorsCollectiveOp<"reduce"> {
+  let summary = "completes pending reductions on one member";
+  let description = [{
+    ```mlir
+    %1 = epl.reduce %0 : !epl.dist<tensor<8xf32>, <@mesh, [{} ], partial = sum{"data"}>>
+        -> !epl.dist<tensor<8xf32>, <@mesh, [{} ], owner = <"data" = 1>>>
+    ```
+
+    The member is the owner of the results; the others have nothing of them. Several tensors, each an operand and
+    its result, are completed by one exchange of the members.
+
+    Constraints:
+    - (C1) an operand and its result have the same global type and mesh and the same axes on every dimension.
+    - (C2) the pending axes of a result are those of its operand without the axis of its owner, which is one of
+      them, by the same reduction; the operand has no owner.
+    - (C3) there are as many results as operands, and at least one.
+    - (C4) all results have the same owner, mesh and reduction.
+  }];
+  let extraClassDeclaration = [{
+    /// Who gets the sums.
+    OwnerAttr getOwner();
+    /// How they are completed.
+    ::mlir::epl::ReductionKind getReduction();
+  }];
+}
+
+def Epl_BroadcastOp : Epl_TensorsCollectiveOp<"broadcast"> {
+  let summary = "gives every member what one has";
+  let description = [{
+    ```mlir
+    %1 = epl.broadcast %0 : !epl.dist<tensor<8xf32>, <@mesh, [{} ], owner = <"data" = 1>>>
+        -> !epl.dist<tensor<8xf32>, <@mesh, [{} ]>>
+    ```
+
+    The member is the owner of the operands. Several tensors, each an operand and its result, are copied by one
+    exchange of the members.
+
+    Constraints:
+    - (C1) a result has the type of its operand without the owner, which the operand has.
+    - (C2) there are as many results as operands, and at least one.
+    - (C3) all operands have the same owner and mesh.
+  }];
+  let extraClassDeclaration = [{
+    /// Who has the values.
+    OwnerAttr getOwner();
   }];
 }
 

@@ -97,6 +97,17 @@ static LogicalResult verifyAxesExist(Operation *op, MeshOp mesh, ArrayRef<String
   return success();
 }
 
+static LogicalResult verifyOwner(Operation *op, MeshOp mesh, OwnerAttr owner, const Twine &value) {
+  if (!owner)
+    return success();
+  if (failed(verifyAxesExist(op, mesh, owner.getAxis(), value)))
+    return failure();
+  if (int64_t size = mesh.getAxis(owner.getAxis()).getSize(); owner.getCoordinate() >= size)
+    return op->emitOpError() << "owner of " << value << " has coordinate " << owner.getCoordinate()
+                             << " on axis \"" << owner.getAxis() << "\" of size " << size;
+  return success();
+}
+
 LogicalResult mlir::epl::verifyOnMesh(Operation *op, ShardingAttr sharding, int64_t rank,
                                       const Twine &value) {
   MeshOp mesh = lookupMesh(op, sharding.getMesh());
@@ -105,7 +116,8 @@ LogicalResult mlir::epl::verifyOnMesh(Operation *op, ShardingAttr sharding, int6
   if (sharding.getRank() != rank)
     return op->emitOpError() << "sharding of " << value << " has " << sharding.getRank()
                              << " dimensions, expected " << rank;
-  if (failed(verifyAxesExist(op, mesh, sharding.getPartialAxes(), value)))
+  if (failed(verifyAxesExist(op, mesh, sharding.getPartialAxes(), value)) ||
+      failed(verifyOwner(op, mesh, sharding.getOwner(), value)))
     return failure();
   for (int64_t dim = 0; dim < rank; ++dim)
     if (failed(verifyAxesExist(op, mesh, sharding.getDimAxes(dim), value)))

@@ -11,7 +11,7 @@ using namespace mlir::epl;
 void mlir::epl::buildParallelizePipeline(OpPassManager &pm, const AnnotateOptions &options) {
   buildAnnotatePipeline(pm, options);
   buildShardPipeline(pm, ShardOptions());
-  buildPipelinePipeline(pm);
+  buildPipelinePipeline(pm, PipelineOptions());
 }
 
 void mlir::epl::registerParallelizePipeline() {

@@ -76,6 +76,8 @@ LogicalResult PlanBuilder::addSlot(plan::SlotT slot, DistType type, DictionaryAt
   if (auto rows = attrs.getAs<DenseI64ArrayAttr>(EplDialect::kCallerRowsAttr))
     slot.caller_rows = std::make_unique<plan::CallerRows>(rows[0], rows[1]);
   slot.sharding = toDimShardings(type.getSharding());
+  if (OwnerAttr owner = type.getSharding().getOwner())
+    slot.owner = std::make_unique<plan::Owner>(getOwner(owner));
   builder.addSlot(std::move(slot));
   return success();
 }
@@ -224,8 +226,22 @@ void PlanBuilder::setGuards(Operation *op) {
   builder.setGuards(std::move(guards));
 }
 
+plan::Owner PlanBuilder::getOwner(OwnerAttr owner) {
+  return {builder.addCommunicator({owner.getAxis().str()}), uint32_t(owner.getCoordinate())};
+}
+
+/// The commands that follow are the owner's who does `op`, or those of all.
+void PlanBuilder::setOwner(Operation *op) {
+  OwnerAttr owner;
+  if (op->getNumResults() > 0 && !isa<ReduceOp>(op))
+    if (auto type = dyn_cast<DistType>(op->getResult(0).getType()))
+      owner = type.getSharding().getOwner();
+  builder.setOwner(owner ? std::optional(getOwner(owner)) : std::nullopt);
+}
+
 LogicalResult PlanBuilder::addOp(Operation *op) {
   setGuards(op);
+  setOwner(op);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](TaskOp task) { return addTask(task); })
       .Case([&](PredicateOp predicate) {
@@ -233,6 +249,8 @@ LogicalResult PlanBuilder::addOp(Operation *op) {
         return success();
       })
       .Case([&](AllReduceOp reduce) { return addAllReduce(reduce); })
+      .Case([&](ReduceOp reduce) { return addReduce(reduce); })
+      .Case([&](BroadcastOp broadcast) { return addBroadcast(broadcast); })
       .Case([&](ReduceScatterOp reduce) { return addReduceScatter(reduce); })
       .Case([&](AllToAllOp exchange) { return addExchange(exchange, "all_to_all"); })
       .Case([&](PermuteOp exchange) { return addExchange(exchange, "permute"); })
@@ -340,6 +358,7 @@ static plan::SlotT toWhole(const plan::SlotT &own, const plan::PartT &part) {
   }
   for (auto &dim : slot.sharding)
     dim->axes.clear();
+  slot.owner.reset();
   if (slot.updates >= 0)
     slot.updates = int32_t(part.slots[slot.updates]);
   return slot;

@@ -62,6 +62,8 @@ private:
   void receivePart(LoopSliceOp op, int64_t part);
   void sendPart(LoopStackOp op, int64_t part);
   void setGuards(Operation *op);
+  plan::Owner getOwner(OwnerAttr owner);
+  void setOwner(Operation *op);
   LogicalResult addOps(Block &body);
   LogicalResult addLoop(ArrayRef<Operation *> ops, LoopAttr loop, const Loops &loops);
   void addUnits();
@@ -82,6 +84,9 @@ private:
   void addContraction(LaunchOp launch, KernelOp kernel, GemmAttr gemm, WorkAttr work);
   void addCopies(LaunchOp launch, KernelOp kernel, WorkAttr work);
   LogicalResult addAllReduce(AllReduceOp op);
+  LogicalResult addReduce(ReduceOp op);
+  uint32_t getSent(BroadcastOp op, unsigned index);
+  LogicalResult addBroadcast(BroadcastOp op);
   LogicalResult addReduceScatter(ReduceScatterOp op);
   LogicalResult addExchange(Operation *op, StringRef name);
   LogicalResult addAllGather(AllGatherOp op);

@@ -26,6 +26,55 @@ LogicalResult PlanBuilder::addAllReduce(AllReduceOp op) {
   return success();
 }
 
+LogicalResult PlanBuilder::addReduce(ReduceOp op) {
+  plan::ReduceToRootT reduce;
+  plan::Owner root = getOwner(op.getOwner());
+  reduce.communicator = root.communicator();
+  reduce.root = root.member();
+  reduce.reduction = getReductionKind(op.getReduction());
+  for (auto [operand, result] : llvm::zip_equal(op.getOperands(), op.getResults())) {
+    RankedTensorType local = getLocalType(op, cast<DistType>(result.getType()));
+    plan::ReducedTensorT &tensor = reduce.tensors.emplace_back();
+    tensor.type = *getElementType(local.getElementType());
+    tensor.source = buffers.lookup(operand);
+    tensor.target = addBuffer(result, local, "reduce");
+    tensor.count = local.getNumElements();
+  }
+  builder.reduceToRoot(getInfo(op, getName(op, "reduce")), std::move(reduce));
+  return success();
+}
+
+/// The buffer that a root sends from and others receive into. An argument's is not written: it is copied
+/// before.
+uint32_t PlanBuilder::getSent(BroadcastOp op, unsigned index) {
+  uint32_t source = buffers.lookup(op.getOperand(index));
+  if (!builder.isArgument(source))
+    return source;
+  RankedTensorType local = getLocalType(op, cast<DistType>(op.getOperand(index).getType()));
+  uint32_t sent = builder.addBuffer("broadcast", getBytes(local));
+  builder.setOwner(getOwner(op.getOwner()));
+  builder.copy(getInfo(op, "copy"), source, sent);
+  builder.setOwner(std::nullopt);
+  return sent;
+}
+
+/// The value keeps its buffer, which the others write.
+LogicalResult PlanBuilder::addBroadcast(BroadcastOp op) {
+  plan::CopyFromRootT copy;
+  plan::Owner root = getOwner(op.getOwner());
+  copy.communicator = root.communicator();
+  copy.root = root.member();
+  for (auto [index, result] : llvm::enumerate(op.getResults())) {
+    RankedTensorType local = getLocalType(op, cast<DistType>(result.getType()));
+    plan::GatheredTensorT &tensor = copy.tensors.emplace_back();
+    tensor.type = *getElementType(local.getElementType());
+    tensor.buffer = buffers[result] = getSent(op, index);
+    tensor.count = local.getNumElements();
+  }
+  builder.copyFromRoot(getInfo(op, getName(op, "broadcast")), std::move(copy));
+  return success();
+}
+
 /// The axes of each dimension of `sharding` behind those that it begins with in `other`, too: those on which
 /// the parts of the members of a collective differ.
 static std::vector<std::unique_ptr<plan::DimShardingT>> getOwnSharding(ShardingAttr sharding,

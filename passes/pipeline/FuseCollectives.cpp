@@ -2,7 +2,7 @@
 //
 // Problem: every collective makes its members wait for each other, and a step has one for each parameter.
 // Method: walk the collectives in program order, and keep the last bucket of each kind (op, axes, reduction,
-// guards, loop). A collective joins the bucket in one of two places:
+// owner, guards, loop). A collective joins the bucket in one of two places:
 //
 //   where the bucket stands, if its operands        where it stands itself: the bucket comes down, if
 //   are made before:                                nothing that reads the bucket stands in between:
@@ -68,14 +68,20 @@ struct Bucket {
 
 class Fuser {
 public:
-  Fuser(Block &body, int64_t maxBytes, int64_t smallBytes)
-      : body(body), loops(body), channels(cast<FunctionOpInterface>(body.getParentOp())), maxBytes(maxBytes),
-        smallBytes(smallBytes) {}
+  /// What of the pass's options a function needs.
+  struct Limits {
+    int64_t maxBytes, smallBytes;
+    bool broadcasts;
+  };
+
+  Fuser(Block &body, Limits limits)
+      : body(body), loops(body), channels(cast<FunctionOpInterface>(body.getParentOp())), limits(limits) {}
 
   void run() {
     SmallVector<Operation *> all;
     for (Operation &op : body)
-      if (isa<AllReduceOp, ReduceScatterOp, AllGatherOp>(op))
+      if (isa<AllReduceOp, ReduceScatterOp, AllGatherOp, ReduceOp>(op) ||
+          (limits.broadcasts && isa<BroadcastOp>(op)))
         all.push_back(&op);
     llvm::for_each(all, [&](Operation *op) { insert(op); });
     for (const Bucket &bucket : buckets) {
@@ -98,7 +104,7 @@ private:
     LoopAttr loop = loops.getLoop(op);
     SmallVector<Attribute> key{builder.getStringAttr(op->getName().getStringRef()),
                                cast<DistType>(op->getOperand(0).getType()).getSharding().getMesh(),
-                               guards ? guards : none, loop ? Attribute(loop) : none};
+                               guards ? guards : none, loop ? Attribute(loop) : none, getOwners(op)};
     if (isOfMicroBatches(loop)) // forward and backward work of an iteration is done at different times
       key.push_back(op->getAttr(EplDialect::kWorkAttr));
     llvm::TypeSwitch<Operation *>(op)
@@ -106,11 +112,24 @@ private:
           key.push_back(builder.getStrArrayAttr(reduce.getReducedAxes()));
           key.push_back(builder.getI64IntegerAttr(int64_t(reduce.getReduction())));
         })
+        .Case([&](ReduceOp reduce) {
+          key.push_back(builder.getI64IntegerAttr(int64_t(reduce.getReduction())));
+        })
         .Case([&](AllGatherOp gather) {
           key.push_back(builder.getStrArrayAttr(gather.getGatheredAxes()));
           key.push_back(gather.getDimAttr());
         });
     return builder.getArrayAttr(key);
+  }
+
+  /// The owners of what a collective reads and makes.
+  static Attribute getOwners(Operation *op) {
+    Builder builder(op->getContext());
+    auto getOwner = [&](Type type) -> Attribute {
+      OwnerAttr owner = cast<DistType>(type).getSharding().getOwner();
+      return owner ? Attribute(owner) : builder.getUnitAttr();
+    };
+    return builder.getArrayAttr({getOwner(op->getOperandTypes()[0]), getOwner(op->getResultTypes()[0])});
   }
 
   void insert(Operation *op) {
@@ -126,7 +145,7 @@ private:
   }
 
   bool mayJoin(int64_t bytes, const Bucket &bucket) const {
-    return bytes <= smallBytes || bucket.bytes + bytes <= maxBytes;
+    return bytes <= limits.smallBytes || bucket.bytes + bytes <= limits.maxBytes;
   }
 
   /// Moves `op` or the bucket so that `op` stands right behind it, if the program allows it.
@@ -216,7 +235,7 @@ private:
   Block &body;
   Loops loops;
   ChannelUses channels;
-  int64_t maxBytes, smallBytes;
+  Limits limits;
   std::vector<Bucket> buckets;
   DenseMap<Attribute, size_t> open; ///< the last bucket of each key
 };
@@ -230,7 +249,7 @@ struct FuseCollectivesPass : epl::impl::FuseCollectivesPassBase<FuseCollectivesP
     int64_t small = smallBytes > 0 ? int64_t(smallBytes) : getSmallBytes(machine);
     for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal())
-        Fuser(function.front(), most, small).run();
+        Fuser(function.front(), {most, small, broadcasts}).run();
   }
 };
 } // namespace

@@ -5,14 +5,20 @@
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
 
 namespace mlir::epl {
 
 #define GEN_PASS_DECL
 #include "passes/pipeline/Passes.h.inc"
 
+/// What the pipeline phase may be told.
+struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
+  Option<bool> broadcasts{*this, "broadcasts", llvm::cl::desc("Join broadcasts, too"), llvm::cl::init(true)};
+};
+
 /// Adds the passes of the pipeline phase, in order.
-void buildPipelinePipeline(OpPassManager &pm);
+void buildPipelinePipeline(OpPassManager &pm, const PipelineOptions &options);
 
 /// Registers the passes and the pipeline `epl-pipeline`.
 void registerPipelinePasses();

@@ -7,8 +7,8 @@ include "mlir/Pass/PassBase.td"
 def FuseCollectivesPass : Pass<"epl-fuse-collectives", "::mlir::ModuleOp"> {
   let summary = "Joins collectives of the same members that nothing has to stand between";
   let description = [{
-    Collectives of one kind over the same axes, by the same reduction and under the same guards become one of
-    several tensors, at the place of one of them: all that makes its operands stands before it, all that reads its
+    Collectives of one kind over the same axes, by the same reduction, with the same owner and under the same guards
+    become one of several tensors, at the place of one of them: all that makes its operands stands before it, all that reads its
     results behind it. The tensors of one have together at most `max-bytes` on a device; those of at
     most `small-bytes` are joined beyond that. Both follow from the latency and the bandwidth of the link between
     the devices (`#epl.machine`) where they are not said.
@@ -28,6 +28,7 @@ def FuseCollectivesPass : Pass<"epl-fuse-collectives", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"maxBytes", "max-bytes", "int64_t", "0", "Of the tensors of one collective; 0: as the machine wants it">,
+    Option<"broadcasts", "broadcasts", "bool", "true", "Join broadcasts, too">,
     Option<"smallBytes", "small-bytes", "int64_t", "0", "Of a tensor that may always join; 0: as the machine wants it">
   ];
   let dependentDialects = ["EplDialect"];

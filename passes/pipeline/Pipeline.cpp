@@ -10,13 +10,15 @@ namespace {
 #include "passes/pipeline/Passes.h.inc"
 } // namespace
 
-void mlir::epl::buildPipelinePipeline(OpPassManager &pm) {
+void mlir::epl::buildPipelinePipeline(OpPassManager &pm, const PipelineOptions &options) {
   // Behind the shard phase, when all collectives are there, and before kernels: no kernel depends on which
   // collectives are joined.
-  pm.addPass(createFuseCollectivesPass());
+  FuseCollectivesPassOptions fuse;
+  fuse.broadcasts = options.broadcasts;
+  pm.addPass(createFuseCollectivesPass(fuse));
 }
 
 void mlir::epl::registerPipelinePasses() {
   registerEplPipelinePasses();
-  PassPipelineRegistration<>("epl-pipeline", "The pipeline phase", buildPipelinePipeline);
+  PassPipelineRegistration<PipelineOptions>("epl-pipeline", "The pipeline phase", buildPipelinePipeline);
 }

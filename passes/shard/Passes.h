@@ -67,6 +67,10 @@ struct ShardOptions : PassPipelineOptions<ShardOptions> {
                              llvm::cl::init(false)};
   Option<ZeroLevel> zero{*this, "zero", llvm::cl::desc("What is shared over the axis \"data\""),
                          llvm::cl::init(ZeroLevel::off), getZeroLevels()};
+  Option<bool> owners{*this, "owners",
+                      llvm::cl::desc("Give each parameter with its optimizer's state to one device of the "
+                                     "axis \"data\""),
+                      llvm::cl::init(false)};
   Option<bool> sequenceParallel{*this, "sequence-parallel",
                                 llvm::cl::desc("Share among the devices of a split what all would compute "
                                                "whole between its sums and its products"),

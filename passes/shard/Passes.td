@@ -8,6 +8,7 @@ include "passes/shard/prepare/Passes.td"
 include "passes/shard/seed/Passes.td"
 include "passes/shard/place/Passes.td"
 include "passes/shard/localize/Passes.td"
+include "passes/shard/owners/Passes.td"
 include "passes/shard/tasks/Passes.td"
 
 #endif // EPL_SHARD_PASSES

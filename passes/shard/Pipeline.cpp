@@ -63,6 +63,8 @@ void mlir::epl::buildLocalizePipeline(OpPassManager &pm, const ShardOptions &opt
   pm.addPass(createVerifyLocalPass());
   if (options.splitBackward)
     pm.addPass(createSplitBackwardPass());
+  if (options.owners)
+    pm.addPass(createAssignOwnersPass({options.explainSharding}));
   pm.addPass(createFormTasksPass());
   pm.addPass(createVerifyTasksPass());
 }

@@ -98,7 +98,7 @@ class Array(jax.Array):
     def device_sharding(self) -> Sharding | None:
         """How the devices hold it; None where all have copies, or where it is on one of several meshes."""
         sharding = self._held
-        return sharding if sharding is not None and any(sharding.dims) else None
+        return None if sharding is None or sharding.is_whole_everywhere else sharding
 
     @property
     def _held(self) -> Sharding | None:
@@ -139,7 +139,7 @@ class Array(jax.Array):
     def is_whole_everywhere(self) -> bool:
         """Whether every process has all of it."""
         held = None if self.is_fully_addressable else self._held
-        return self.is_fully_addressable or (held is not None and not any(held.dims))
+        return self.is_fully_addressable or (held is not None and held.is_whole_everywhere)
 
     @property
     def addressable_shards(self) -> list[Shard]:

@@ -105,7 +105,8 @@ def explain(text: str, devices: str, name: str, more: Sequence[str] = ()) -> lis
 
     `more` are its options, with those that say what to remark on: `--explain-sharding`.
     """
-    options = [f"--devices={devices}", "--emit=global", *more]
+    stage = "local" if "--owners" in more else "global"  # owners are found of what devices compute
+    options = [f"--devices={devices}", f"--emit={stage}", *more]
     _, diagnostics = _run(text, options, name)
     return [match["text"] for match in _REMARK.finditer(diagnostics)]
 

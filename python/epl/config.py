@@ -50,6 +50,7 @@ class Config:
         _check_effect(resolved, given)
         _check_stages(resolved)
         _check_schedule(resolved)
+        _check_owner(resolved)
         _check_files(resolved)
         object.__setattr__(self, "_values", resolved)
         object.__setattr__(self, "_hash", hash(tuple(resolved.items())))
@@ -227,6 +228,15 @@ def _check_schedule(resolved: Mapping[str, Value]) -> None:
             '"pipeline.schedule" is the order of micro-batches, '
             f'found {_shown(resolved["pipeline.schedule"])} and "pipeline.num_micro_batch" = 1: '
             "set that to the number of the table"
+        )
+
+
+def _check_owner(resolved: Mapping[str, Value]) -> None:
+    """A state belongs to one device, or is cut into parts."""
+    if resolved["zero.owner"] and resolved["zero.level"]:
+        raise ConfigError(
+            f'"zero.owner" = {_shown(resolved["zero.owner"])} gives each state to one device, '
+            f'"zero.level" = {_shown(resolved["zero.level"])} cuts it for all: choose one'
         )
 
 

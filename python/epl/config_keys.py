@@ -59,6 +59,12 @@ KEYS: dict[str, Key] = {
         "exchange; else each by itself.",
         has_effect=True,
     ),
+    "communication.fuse_broadcasts": Key(
+        True,
+        "With communication.fuse: send new parameters together, too, which their owners (zero.owner) send to all "
+        "others; else each by itself.",
+        has_effect=True,
+    ),
     "communication.max_splits": Key(
         5, "How many groups the gradients are fused into before they are summed."
     ),
@@ -141,6 +147,14 @@ KEYS: dict[str, Key] = {
         "state (v1), its gradients too (v2), parameters too (v3). v0 is v1: EPL's v0 sums whole gradients on "
         "every device, here parts are summed where they are read.",
         ("", "v0", "v1", "v2", "v3"),
+        has_effect=True,
+    ),
+    "zero.owner": Key(
+        "",
+        "Give each parameter, with all that the optimizer keeps of it, to one of the devices that would have "
+        "copies (parameter): that alone sums its gradient and computes its new value, which it sends to the others. "
+        "Optimizers that work on whole matrices share their work so. Instead of zero.level, which cuts each state.",
+        ("", "parameter"),
         has_effect=True,
     ),
     "offload.level": Key(

@@ -96,6 +96,18 @@ class Executable:
         """How the devices are used: `cpu:2 = data 2`."""
         return str(self.plan.layout)
 
+    @property
+    def owners(self) -> dict[str, int]:
+        """Of states that one device of the data axis updates (`zero.owner`): the coordinate of that device.
+
+        Names are those of `plan.slots`; rows of a stack that stages of a pipeline share have their numbers behind
+        it, as `params['w'][0:2]`.
+        """
+        return {
+            name if rows is None else f"{name}[{rows[0]}:{rows[1]}]": member
+            for name, rows, member in self.plan.owners
+        }
+
     def __call__(self, *leaves: Any) -> list[Any]:
         """Runs a step on one array per slot; gives `epl.Array` for states, `jax.Array` for the rest."""
         if len(leaves) != len(self._inputs):

@@ -234,11 +234,13 @@ def _options(config: Config) -> tuple[str, ...]:
     """What a configuration says to the compiler of how a step is parallelized."""
     level = config["zero.level"]
     zero = (f"--zero={'v1' if level == 'v0' else level}",) if level else ()
+    owners = ("--owners",) if config["zero.owner"] else ()
     colocate = ("--colocate",) if config["cluster.colocate_split_and_replicate"] else ()
     across = () if config["cluster.device_place_prefer_intra_node"] else ("--across-nodes",)
     sequence = ("--sequence-parallel",) if config["split.sequence_parallel"] else ()
     machine = config["cluster.machine"]
     single = () if config["communication.fuse"] else ("--no-fuse-collectives",)
+    apart = () if config["communication.fuse_broadcasts"] else ("--no-fuse-broadcasts",)
     order = ("--sequential",) if config["cluster.sequential"] else ()
     choices = () if machine == KEYS["cluster.machine"].default else (f"--machine={machine}",)
     count = config["pipeline.num_micro_batch"]
@@ -256,10 +258,12 @@ def _options(config: Config) -> tuple[str, ...]:
         *stages,
         *recompute,
         *zero,
+        *owners,
         *colocate,
         *across,
         *sequence,
         *single,
+        *apart,
         *order,
         *choices,
     )

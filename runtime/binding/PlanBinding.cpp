@@ -4,6 +4,7 @@
 #include "runtime/device/cpu/Features.h"
 #include "runtime/plan/format/Writer.h"
 #include "runtime/plan/model/Dump.h"
+#include "runtime/plan/model/Owners.h"
 #include "runtime/plan/model/Parts.h"
 #include "runtime/plan/verify/ReadVerified.h"
 
@@ -48,6 +49,7 @@ struct HeldSlot {
   std::vector<std::vector<std::string>> sharding;
   std::vector<std::pair<uint32_t, std::vector<int64_t>>> callerParts;
   std::optional<std::pair<int64_t, int64_t>> callerRows;
+  std::optional<std::pair<std::string, uint32_t>> owner;
 };
 
 /// A mesh of a plan: its axes, where its ranks are, and what they hold.
@@ -58,14 +60,16 @@ struct Mesh {
   std::vector<HeldSlot> slots;
 };
 
-HeldSlot heldOf(const plan::SlotT &slot, uint32_t index) {
-  HeldSlot held{index, slot.shape, slot.caller_shape, {}, {}, {}};
+HeldSlot heldOf(const plan::PlanT &plan, const plan::SlotT &slot, uint32_t index) {
+  HeldSlot held{index, slot.shape, slot.caller_shape, {}, {}, {}, {}};
   for (const auto &dim : slot.sharding)
     held.sharding.push_back(dim->axes);
   for (const auto &parts : slot.caller_parts)
     held.callerParts.emplace_back(parts->dim, parts->extents);
   if (slot.caller_rows)
     held.callerRows = {slot.caller_rows->first(), slot.caller_rows->count()};
+  if (slot.owner)
+    held.owner = {plan.communicators[slot.owner->communicator()]->axes.front(), slot.owner->member()};
   return held;
 }
 
@@ -75,7 +79,7 @@ Mesh meshOf(const plan::PlanT &plan, uint32_t first, const std::vector<uint32_t>
   for (const auto &axis : plan.axes)
     mesh.axes.emplace_back(axis->name, axis->size);
   for (uint32_t slot = 0; slot < plan.slots.size(); ++slot)
-    mesh.slots.push_back(heldOf(*plan.slots[slot], slots ? (*slots)[slot] : slot));
+    mesh.slots.push_back(heldOf(plan, *plan.slots[slot], slots ? (*slots)[slot] : slot));
   return mesh;
 }
 
@@ -86,6 +90,20 @@ std::vector<Mesh> meshesOf(const Plan &self) {
   for (const auto &part : self.plan->parts)
     meshes.push_back(meshOf(*part->plan, part->first, part->strides, &part->slots));
   return meshes;
+}
+
+/// (name, rows or None, member) of each state that has an owner, in order.
+nb::list ownersOf(const Plan &self) {
+  nb::list list;
+  for (const plan::PlanT *part : meshPlansOf(*self.plan))
+    for (const StateOwner &owner : stateOwnersOf(*part)) {
+      const plan::SlotT &state = *part->slots[owner.state];
+      nb::object rows = nb::none();
+      if (state.caller_rows)
+        rows = nb::make_tuple(state.caller_rows->first(), state.caller_rows->first() + ownRows(state));
+      list.append(nb::make_tuple(state.name, rows, owner.member));
+    }
+  return list;
 }
 
 nb::bytes toBytes(const Plan &self) {
@@ -123,7 +141,10 @@ void bindPlan(nb::module_ &module) {
           "(dim, extents): dimensions `dim` and `dim + 1` of `shape`, (shares, extent of one), are one of "
           "parts of these extents for the caller, and each share has an equal piece of every part.")
       .def_ro("caller_rows", &HeldSlot::callerRows,
-              "(first, count): which of the caller's `count` rows these are; None: all.");
+              "(first, count): which of the caller's `count` rows these are; None: all.")
+      .def_ro(
+          "owner", &HeldSlot::owner,
+          "(axis, coordinate): of a state that the devices with this coordinate have alone; None: all have.");
   nb::class_<Mesh>(module, "Mesh", "The devices of a step, or those of some of its stages.")
       .def_ro("axes", &Mesh::axes, "Names and sizes, major first.")
       .def_ro("first", &Mesh::first, "The device of its first rank.")
@@ -147,6 +168,8 @@ void bindPlan(nb::module_ &module) {
           "Raises an error that names what the code needs and this CPU lacks.")
       .def_prop_ro("slots", &slotsOf, "Arguments in order, then results in order.")
       .def_prop_ro("meshes", &meshesOf, "Its meshes, one for each part.")
+      .def_prop_ro("owners", &ownersOf,
+                   "(name, rows or None, coordinate) of each state that one device of the data axis updates.")
       .def_prop_ro("devices", [](const Plan &self) { return self.summary.devices; })
       .def_prop_ro(
           "device_string", [](const Plan &self) { return devicesText(*self.plan); },

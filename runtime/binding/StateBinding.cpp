@@ -20,7 +20,8 @@ nb::object shardingOf(const StateBuffer &self) {
   std::vector<nb::tuple> dims;
   for (const std::vector<std::string> &axes : self.sharding()->dims)
     dims.push_back(tupleOf(axes));
-  return nb::make_tuple(tupleOf(self.sharding()->axes), tupleOf(self.sharding()->shape), tupleOf(dims));
+  return nb::make_tuple(tupleOf(self.sharding()->axes), tupleOf(self.sharding()->shape), tupleOf(dims),
+                        tupleOf(self.sharding()->owner));
 }
 
 /// An array over a box in the memory of a device; bf16 comes as uint16.
@@ -83,8 +84,10 @@ void bindResults(nb::module_ &module) {
           "nbytes", [](const StateBuffer &self) { return self.type().bytes(); }, "Of one copy.")
       .def_prop_ro(
           "sharding", &shardingOf,
-          "How the devices of its mesh hold it: the axes with their sizes, the shape that is split, and the "
-          "axes that split each dimension. None if the state is on one of several meshes.")
+          "How the devices of its mesh hold it: the axes with their sizes, the shape that is split, the axes "
+          "that split each dimension, and, of a state that some devices have alone, their coordinates on "
+          "axes. "
+          "None if the state is on one of several meshes.")
       .def_prop_ro("is_donated", &StateBuffer::isDonated, "Whether a call has consumed the value.")
       .def_prop_ro(
           "is_ready", [](const StateBuffer &self) { return !self.producer() || self.producer()->done(); },

@@ -1,5 +1,6 @@
 #include "runtime/executor/Program.h"
 
+#include "runtime/executor/Owned.h"
 #include "runtime/plan/model/Cost.h"
 
 #include <algorithm>
@@ -35,8 +36,8 @@ void Program::bindCommands(const Code &code, const BoundCollectives &collectives
     bool moves = kind == CommandKind::collective || kind == CommandKind::transfer;
     const plan::ReceiveT *receive = command.action.AsReceive();
     const plan::SendT *send = command.action.AsSend();
-    bound.push_back({moves ? collectives.bind(source, partIndex, index) : code.bind(source, index),
-                     send != nullptr || receive != nullptr});
+    auto action = moves ? collectives.bind(source, partIndex, index) : code.bind(source, index);
+    bound.push_back({ownedBy(command.owner.get(), std::move(action)), send != nullptr || receive != nullptr});
     maxPointers = std::max(maxPointers, bound.back().command->numPointers());
     receivedMessages.push_back(receive ? std::optional<Message>({receive->channel, receive->message})
                                        : std::nullopt);

@@ -67,8 +67,10 @@ void CallStep::prepare(const Frame::Cursor &cursor) {
   for (uint32_t slot = 0; slot < plan.slots.size() && plan.slots[slot]->role != plan::SlotRole::result;
        ++slot)
     fill(cursor, slot);
-  for (auto [buffer, slot, offset] : setup.memory[cursor.program.part()].buffers())
-    cursor.mesh.addresses.set(cursor.rank, buffer, address(cursor, slot) + offset);
+  for (auto [buffer, slot, offset] : setup.memory[cursor.program.part()].buffers()) {
+    std::byte *begin = address(cursor, slot); // null where others own it
+    cursor.mesh.addresses.set(cursor.rank, buffer, begin ? begin + offset : nullptr);
+  }
 }
 
 /// Copies an argument, if it is not used where it is.
@@ -76,6 +78,8 @@ void CallStep::fill(const Frame::Cursor &cursor, uint32_t slot) const {
   uint32_t part = cursor.program.part();
   const Binding &binding = bindingOf({part, slot});
   uint32_t piece = setup.slots.pieceOf({part, slot});
+  if (binding.storage && !binding.storage->has(piece, cursor.rank))
+    return;
   if (binding.source)
     setup.plan.devices()->copy(binding.source->block(piece, cursor.rank),
                                binding.storage->block(piece, cursor.rank));

@@ -4,6 +4,7 @@
 #include "runtime/session/OpenDevices.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace epl::runtime {
 
@@ -14,6 +15,19 @@ struct Session::Use {
   bool inPlace = false;             // its storage becomes the result's
 };
 
+/// The coordinates of a member on the axes of its communicator, the first of which is major.
+static std::vector<std::pair<std::string, uint32_t>> coordinatesOf(const plan::PlanT &plan,
+                                                                   const plan::Owner &owner) {
+  std::vector<std::pair<std::string, uint32_t>> coordinates;
+  uint32_t member = owner.member();
+  for (const std::string &name : std::views::reverse(plan.communicators[owner.communicator()]->axes)) {
+    uint32_t size = plan.axes[axisIndex(plan, name)]->size;
+    coordinates.emplace(coordinates.begin(), name, member % size);
+    member /= size;
+  }
+  return coordinates;
+}
+
 static std::optional<StateBuffer::Sharding> shardingOf(const plan::PlanT &plan, const plan::SlotT &slot) {
   if (!plan.parts.empty())
     return std::nullopt;
@@ -23,6 +37,8 @@ static std::optional<StateBuffer::Sharding> shardingOf(const plan::PlanT &plan, 
     sharding.axes.emplace_back(axis->name, axis->size);
   for (const auto &dim : slot.sharding)
     sharding.dims.push_back(dim->axes);
+  if (slot.owner)
+    sharding.owner = coordinatesOf(plan, *slot.owner);
   return sharding;
 }
 

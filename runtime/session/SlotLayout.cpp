@@ -16,11 +16,19 @@ SlotLayout::SlotLayout(const plan::PlanT &plan, const plan::SlotT &slot, const T
   for (const auto &dim : slot.sharding)
     for (const std::string &name : dim->axes)
       splits[axisIndex(plan, name)] = true;
+  Mesh mesh(plan);
   std::map<std::vector<int64_t>, uint32_t> firsts; // by the coordinates on the axes that split the slot
   blocks.reserve(topology.size());
   rankBoxes.reserve(topology.size());
   for (uint32_t rank = 0; rank < topology.size(); ++rank) {
     std::span<const int64_t> coordinates = topology.coordinates(rank);
+    holders.push_back(mesh.isOwner(slot.owner.get(), rank));
+    alike[rank] = rank;
+    if (!holders.back()) {
+      blocks.emplace_back(1);
+      rankBoxes.emplace_back(std::vector<Box>());
+      continue;
+    }
     blocks.push_back(allBytes == 0 ? std::vector<Block>(1)
                                    : blocksOf(slot, rangesOf(plan, slot, coordinates)));
     rankBoxes.push_back(boxesOf(plan, slot, coordinates));

@@ -5,7 +5,9 @@
 #include "runtime/session/Boxes.h"
 #include "runtime/session/LocalRange.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -23,9 +25,13 @@ public:
 
   /// Whether what a rank holds is one run of bytes in the global tensor: then no copy is needed.
   bool isContiguous() const { return contiguous; }
+  /// Whether a rank holds any of it: all do, or its owners alone.
+  bool isHeldBy(uint32_t rank) const { return holders[rank]; }
+  /// Whether each rank that holds some of the tensor holds all of it.
+  bool isWhole() const { return rankBytes == allBytes; }
   /// Whether every rank holds the whole tensor.
-  bool isReplicated() const { return rankBytes == allBytes; }
-  /// The first rank of those that hold the same elements as `rank`.
+  bool isReplicated() const { return isWhole() && std::ranges::all_of(holders, std::identity()); }
+  /// The first rank of those that hold the same elements as `rank`; itself if it holds nothing.
   uint32_t firstAlike(uint32_t rank) const { return alike[rank]; }
 
   /// First byte of what a rank holds in the global tensor, where that is contiguous.
@@ -72,6 +78,7 @@ private:
   size_t elementSize;
   size_t allBytes, rankBytes;
   bool contiguous = true;
+  std::vector<bool> holders;                              // whether each rank is one
   std::vector<std::vector<Block>> blocks;                 // of each rank; one at least
   std::vector<std::optional<std::vector<Box>>> rankBoxes; // of each rank
   std::vector<uint32_t> alike;                            // of each rank the first that holds the same

@@ -17,10 +17,13 @@ StorageKind::Piece::Piece(SlotLayout heldSo, RankDevices own, std::vector<uint32
       isHere(true) {
   std::vector<bool> isGiven(ranks.size()); // by the first rank that has it, wherever that is
   for (uint32_t rank = 0; rank < ranks.size(); ++rank)
+    if (!layout.isHeldBy(rank))
+      ranks[rank] = std::nullopt;
+  for (uint32_t rank = 0; rank < ranks.size(); ++rank)
     if (ranks[rank] && !isGiven[layout.firstAlike(rank)])
       gives[rank] = isGiven[layout.firstAlike(rank)] = true;
   for (uint32_t rank = 0; rank < ranks.size(); ++rank)
-    isHere &= isGiven[layout.firstAlike(rank)];
+    isHere &= isGiven[layout.firstAlike(rank)] || !layout.isHeldBy(rank);
 }
 
 bool StorageKind::operator==(const StorageKind &other) const {
@@ -76,7 +79,7 @@ std::shared_ptr<Storage> Storage::takeSpare() {
 
 const std::byte *Storage::wholeInHost() const {
   const SlotLayout &layout = kind->pieces.front().layout; // whole, if it is the only one
-  if (!kind->devices->usesHostMemory() || !layout.isReplicated() || !layout.isContiguous())
+  if (!kind->devices->usesHostMemory() || !layout.isWhole() || !layout.isContiguous())
     return nullptr;
   uint32_t rank = pieces.front().firstHere();
   return rank < pieces.front().memory.size() ? pieces.front().addresses[rank] : nullptr;
@@ -110,6 +113,8 @@ std::vector<Shard> Storage::shards() const {
     const auto &[layout, ranks, devices, gives, isHere] = kind->pieces[piece];
     std::vector<uint32_t> copies(ranks.size()); // so far, by the first rank that has one
     for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
+      if (!layout.isHeldBy(rank))
+        continue;
       if (!layout.boxes(rank))
         throw Error("what a device holds is in no boxes of the caller's tensor");
       uint32_t copy = copies[layout.firstAlike(rank)]++;

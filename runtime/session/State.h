@@ -32,7 +32,7 @@ using RankDevices = std::vector<std::optional<uint32_t>>;
 struct StorageKind {
   /// What the ranks of one mesh hold: all, or some rows.
   struct Piece {
-    /// `devices`: of all ranks, wherever they are.
+    /// `devices`: of all ranks, wherever they are. Of `ranks` those that hold nothing count as elsewhere.
     Piece(SlotLayout layout, RankDevices ranks, std::vector<uint32_t> devices);
 
     SlotLayout layout;
@@ -84,7 +84,9 @@ public:
   /// Whether its tensor is held so.
   bool is(const std::shared_ptr<const StorageKind> &other) const { return kind == other || *kind == *other; }
 
-  /// A rank's block of a piece; only of a rank that is here.
+  /// Whether there is a block of a rank: it is here, and holds some of the tensor.
+  bool has(uint32_t piece, uint32_t rank) const { return pieces[piece].memory[shared ? 0 : rank] != nullptr; }
+  /// A rank's block of a piece; only where there is one. The address of another one is null.
   Allocation &block(uint32_t piece, uint32_t rank) const { return *pieces[piece].memory[shared ? 0 : rank]; }
   std::byte *address(uint32_t piece, uint32_t rank) const {
     return pieces[piece].addresses[shared ? 0 : rank];
@@ -135,6 +137,8 @@ public:
     std::vector<std::pair<std::string, uint32_t>> axes; ///< of the mesh, major first, with their sizes
     std::vector<int64_t> shape;                         ///< that is split: the tensor's, or with segments
     std::vector<std::vector<std::string>> dims;         ///< the axes that split each dimension of it
+    /// Of a tensor that its owners have alone: their coordinates on some axes.
+    std::vector<std::pair<std::string, uint32_t>> owner;
   };
 
   /// What all values of one state share.

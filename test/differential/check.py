@@ -64,7 +64,7 @@ BACK = "in the order in which data flows through them"
 
 @dataclass(frozen=True)
 class Case:
-    """A program and what it is compiled for: a kind of kernels, a CPU, a level of ZeRO, whether what a split
+    """A program and what it is compiled for: a kind of kernels, a CPU, a level of ZeRO or owners, whether what a split
     leaves whole between its sums and products is shared, the machine that choices are made for, how many
     micro-batches the batch is done in, in which order (by name, or "random" for the program's own table), and
     which values are kept where the rest is computed again."""
@@ -72,7 +72,7 @@ class Case:
     program: Program
     kernels: str  # vectorized | loops | reference: loops without the scopes, on one device
     cpu: str = "host"
-    zero: str = "off"  # v1 | v2 | v3
+    zero: str = "off"  # v1 | v2 | v3 | owners
     sequence: bool = False
     machine: str = "cpu"
     micro_batches: int = 1
@@ -87,7 +87,8 @@ class Case:
     def options(self) -> tuple[str, ...]:
         if self.kernels == "reference":
             return ("--reference",)
-        zero = () if self.zero == "off" else (f"--zero={self.zero}",)
+        levels = {"off": (), "owners": ("--owners",)}
+        zero = levels.get(self.zero, (f"--zero={self.zero}",))
         layout = self.program.layout
         colocate = ("--colocate",) if layout.outside and not layout.apart else ()
         target = (f"--devices=cpu:{self.devices}", f"--kernels={self.kernels}", f"--cpu={self.cpu}")

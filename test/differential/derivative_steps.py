@@ -184,7 +184,8 @@ def _get_direction(update: str, loss: Callable[[Any], Any], state: Any) -> tuple
 def find_difference(step: Derivatives) -> str | None:
     """What EPL computes otherwise than `jax.jit`, if anything."""
     config = {
-        "zero.level": "" if step.zero == "off" else step.zero,
+        "zero.level": "" if step.zero in ("off", "owners") else step.zero,
+        "zero.owner": "parameter" if step.zero == "owners" else "",
         "cluster.colocate_split_and_replicate": not step.apart,
     }
     parallel = epl.parallelize(

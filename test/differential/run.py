@@ -62,6 +62,8 @@ def make_case(seed: int) -> AnyCase:
         micro = random.Random(f"micro-batches of the pipeline {seed}").choice([micro, micro, 3, 6, 8])
     program = make_program(seed, layout, _get_floats(seed), micro)
     zero = choices.choice(["off", "off", "off", "v1", "v2", "v3"]) if kernels == "loops" else "off"
+    if zero == "off" and random.Random(f"owners of {seed}").random() < 0.25:
+        zero = "owners"
     sequence = kernels == "loops" and choices.random() < 0.5
     machine = choices.choice(["cpu", "cpu", "h100"]) if kernels == "loops" else "cpu"
     schedule = random.Random(f"schedule of {seed}").choice(SCHEDULES)

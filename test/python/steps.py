@@ -142,7 +142,7 @@ def assert_trains_as_jax(parallel: Any, step: Any, state: Any, x: Any, y: Any) -
 def exchanged(local: str) -> dict[str, list[str]]:
     """The tensors, "8x4xf32", that each kind of collective of a local program takes, together or alone."""
     found: dict[str, list[str]] = {}
-    kinds = "all_reduce|all_gather|reduce_scatter|all_to_all|permute"
+    kinds = "all_reduce|all_gather|reduce_scatter|all_to_all|permute|reduce|broadcast"
     for kind, operands in re.findall(rf"= epl\.({kinds})\b.*? : (.*?) -> ", local):
         found.setdefault(kind, []).extend(re.findall(r"tensor<(.*?)>", operands))
     return found

@@ -59,6 +59,8 @@ TRAINING = """
         train("data", COLOCATED),
         train("zero1", {"zero.level": "v1", **COLOCATED}),
         train("zero3", {"zero.level": "v3", **COLOCATED}),
+        train("owners", {"zero.owner": "parameter", **COLOCATED}),
+        train("owners beside a split", {"zero.owner": "parameter", **COLOCATED}, "split"),
         train("split", COLOCATED, "split"),
         train("stages", {"pipeline.num_micro_batch": 4}),
     ]

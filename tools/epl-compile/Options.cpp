@@ -47,10 +47,14 @@ std::string Options::describe() const {
     text += " --recompute-end=" + std::to_string(recomputeEnd);
   if (zero != ZeroLevel::off)
     text += " --zero=v" + std::to_string(int(zero));
+  if (owners)
+    text += " --owners";
   if (sequenceParallel)
     text += " --sequence-parallel";
   if (!fuseCollectives)
     text += " --no-fuse-collectives";
+  if (!fuseBroadcasts)
+    text += " --no-fuse-broadcasts";
   if (sequential)
     text += " --sequential";
   if (amp != AmpLevel::off)
@@ -102,6 +106,9 @@ static void checkUsage(const Options &options) {
   if (options.reference && options.devices.count != 1)
     throw CLI::ValidationError("--reference", "the reference runs on one device");
   checkSchedule(options);
+  if (options.owners && options.zero != ZeroLevel::off)
+    throw CLI::ValidationError("--owners", "a state belongs to one device, or devices share it (--zero=v" +
+                                               std::to_string(int(options.zero)) + "): expected one of both");
   if (options.autoParallel && options.numStages == 0)
     throw CLI::ValidationError("--auto-parallel", "needs --num-stages, into how many stages a step is cut");
   if (options.inputs.size() > 1 && !options.reproducer.empty())
@@ -210,12 +217,18 @@ static void addParallelism(CLI::App &app, Options &options) {
                  "v3: parameters too; off (default): nothing")
       ->transform(tool::isOneOf(zeroLevels))
       ->type_name("LEVEL");
+  app.add_flag(
+      "--owners", options.owners,
+      "give each parameter, with what the optimizer keeps of it, to one of the devices that would have "
+      "copies: it sums the gradient, computes the new value and sends it to the others");
   app.add_flag("--sequence-parallel", options.sequenceParallel,
                "share among the devices of a split what each would compute whole between its sums and its "
                "products: norms, dropout, residual additions");
   app.add_flag("--fuse-collectives,!--no-fuse-collectives", options.fuseCollectives,
                "join collectives of the same devices that nothing has to stand between (default), or do each "
                "by itself");
+  app.add_flag("--fuse-broadcasts,!--no-fuse-broadcasts", options.fuseBroadcasts,
+               "join broadcasts as other collectives (default), or do each by itself");
   app.add_flag("--sequential", options.sequential,
                "run the commands of a device one after another in the order of the program; without it "
                "collectives go beside computation");
@@ -240,7 +253,7 @@ static void addReports(CLI::App &app, Options &options) {
       "bytes that the devices exchange, and the runner-up with its bytes");
   app.add_flag("--explain-sharding", options.explainSharding,
                "remark where a value is wanted with two shardings which was dropped, and why, and where each "
-               "pending reduction is completed, and for whom");
+               "pending reduction is completed, and for whom; with --owners who owns each parameter");
   app.add_flag("--explain-precision", options.explainPrecision,
                "remark which operations --amp has take bf16, and which stay what they are");
   app.add_flag(

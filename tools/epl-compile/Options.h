@@ -39,9 +39,11 @@ struct Options {
   RecomputeMode recompute = RecomputeMode::off;
   int64_t recomputeEnd = -1; ///< the last task graph of which work is computed again; -1: all
   ZeroLevel zero = ZeroLevel::off;
+  bool owners = false; ///< each parameter with its optimizer's state belongs to one device
   bool sequenceParallel = false;
   bool fuseCollectives = true;
-  bool sequential = false; ///< the commands of a device are run in program order
+  bool fuseBroadcasts = true; ///< if collectives are joined
+  bool sequential = false;    ///< the commands of a device are run in program order
   AmpLevel amp = AmpLevel::off;
   std::string cpu = "host";
   std::string machine; ///< a kind or a file; empty: what the module says

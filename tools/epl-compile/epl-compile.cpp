@@ -162,10 +162,14 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
   };
   auto localize = [&](OpPassManager &pm) {
     ShardOptions shardOptions;
+    shardOptions.owners = options.owners && !options.reference;
+    shardOptions.explainSharding = options.explainSharding;
     shardOptions.splitBackward = options.microBatches > 1 && options.schedule.splitsBackward();
     buildLocalizePipeline(pm, shardOptions);
+    PipelineOptions pipelineOptions;
+    pipelineOptions.broadcasts = options.fuseBroadcasts;
     if (options.fuseCollectives)
-      buildPipelinePipeline(pm);
+      buildPipelinePipeline(pm, pipelineOptions);
   };
   auto codegen = [&](OpPassManager &pm) {
     CodegenOptions codegenOptions;

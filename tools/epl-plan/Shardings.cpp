@@ -80,6 +80,10 @@ int32_t communicatorOf(const plan::CommandT &command) {
     return int32_t(reduce->communicator);
   if (const auto *exchange = action.AsExchangeBlocks())
     return int32_t(exchange->communicator);
+  if (const auto *reduce = action.AsReduceToRoot())
+    return int32_t(reduce->communicator);
+  if (const auto *copy = action.AsCopyFromRoot())
+    return int32_t(copy->communicator);
   return -1;
 }
 
@@ -134,6 +138,14 @@ std::string tensorText(const plan::SlotT &slot) {
   return text + "]";
 }
 
+/// ` on data 1` for a slot that one member has alone; empty for others.
+static std::string ownerText(const plan::PlanT &plan, const plan::SlotT &slot) {
+  if (!slot.owner)
+    return "";
+  return " on " + join(plan.communicators[slot.owner->communicator()]->axes, ", ") + " " +
+         std::to_string(slot.owner->member());
+}
+
 std::vector<Holding> holdingsOf(const plan::PlanT &plan) {
   Mesh mesh(plan);
   std::vector<Holding> holdings;
@@ -144,7 +156,7 @@ std::vector<Holding> holdingsOf(const plan::PlanT &plan) {
         slot->sharding.size() != slot->shape.size()) // of several meshes: the parts' matter
       continue;
     std::vector<std::string> pieces = piecesOf(slot->name);
-    std::string tensor = tensorText(*slot);
+    std::string tensor = tensorText(*slot) + ownerText(plan, *slot);
     auto [place, isNew] = known.try_emplace({kindOf(pieces), tensor, slot->role}, holdings.size());
     if (isNew) {
       auto [parts, shares] = partsOf(plan, mesh, *slot);

@@ -276,7 +276,7 @@ unsigned TaskPartition::getReceive(BlockArgument argument, size_t limit) {
   if (!inserted)
     return known->second;
   unsigned index = known->second;
-  nodes.push_back({WorkAttr(), LoopAttr(), {}, {}, llvm::BitVector(limit)});
+  nodes.push_back({WorkAttr(), LoopAttr(), OwnerAttr(), {}, {}, llvm::BitVector(limit)});
   llvm::BitVector producers(limit);
   addSent(received.lookup(argument), getChannelLoop(argument), producers);
   SmallVector<LoopAttr> before = getLoopsBefore(argument);
@@ -350,17 +350,24 @@ void TaskPartition::addBackwardBefore(Operation *op, llvm::BitVector &producers)
       producers.set(index);
 }
 
-/// The first task of the op's work and guard that none of `producers` depends on, or a new node.
+/// Who does an op of a task; null: all members.
+static OwnerAttr getOwner(Operation *op) {
+  ShardingAttr sharding = op->getNumResults() > 0 ? getSharding(op->getResult(0)) : ShardingAttr();
+  return sharding ? sharding.getOwner() : OwnerAttr();
+}
+
+/// The first task of the op's work, owner and guard that none of `producers` depends on, or a new node.
 unsigned TaskPartition::chooseNode(Operation *op, ArrayRef<Literal> guard, const llvm::BitVector &producers) {
   WorkAttr work = standsBetweenTasks(op) ? WorkAttr() : op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr);
+  OwnerAttr owner = work ? getOwner(op) : OwnerAttr();
   for (unsigned index = 0; work && index < nodes.size(); ++index) {
     auto dependsOnIt = [&](unsigned producer) { return nodes[producer].ancestors.test(index); };
-    if (nodes[index].work == work && nodes[index].loop == loops.getLoop(op) &&
+    if (nodes[index].work == work && nodes[index].owner == owner && nodes[index].loop == loops.getLoop(op) &&
         ArrayRef(nodes[index].guard) == guard && llvm::none_of(producers.set_bits(), dependsOnIt))
       return index;
   }
   nodes.push_back(
-      {work, loops.getLoop(op), SmallVector<Literal>(guard), {}, llvm::BitVector(producers.size())});
+      {work, loops.getLoop(op), owner, SmallVector<Literal>(guard), {}, llvm::BitVector(producers.size())});
   return nodes.size() - 1;
 }
 

@@ -23,6 +23,7 @@ bool isMaterialized(Operation *op);
 struct TaskNode {
   WorkAttr work;                ///< of a task; null for other nodes
   LoopAttr loop;                ///< the loop in whose iterations the node is done, or null
+  OwnerAttr owner;              ///< who does the task; null: all members
   SmallVector<Literal> guard;   ///< the node is skipped if one of these does not hold
   SmallVector<Operation *> ops; ///< in program order; none for an arrival
   llvm::BitVector ancestors;    ///< the nodes that it depends on, directly or through others

@@ -16,6 +16,13 @@ void reducePart(CombineFunction combine, MemberBuffers sources, size_t self, voi
     combine(sources.data(), sources.size(), target, begin, end);
 }
 
+void reduceWhole(CombineFunction combine, MemberBuffers sources, void *target, int64_t count,
+                 ElementRange only) {
+  int64_t begin = std::max(only.begin, int64_t(0)), end = std::min(count, only.end);
+  if (begin < end)
+    combine(sources.data(), sources.size(), target, begin, end);
+}
+
 /// Copies bytes [begin, end) of a buffer, the last first: what was written last, by a member that combined
 /// its part from begin to end, is still in a cache.
 static void copyBackwards(void *target, const void *source, size_t begin, size_t end) {
@@ -34,6 +41,11 @@ void gatherParts(MemberBuffers sources, void *target, int64_t count, size_t elem
     if (sources[member] != target)
       copyBackwards(target, sources[member], size_t(begin) * elementSize, size_t(end) * elementSize);
   }
+}
+
+void copyWhole(const void *source, void *target, size_t bytes) {
+  if (source != target)
+    copyBackwards(target, source, 0, bytes);
 }
 
 void gatherBlocks(MemberBuffers sources, void *target, int64_t outer, int64_t inner, size_t elementSize) {

@@ -18,6 +18,13 @@ using MemberBuffers = std::span<const void *const>;
 void reducePart(CombineFunction combine, MemberBuffers sources, size_t self, void *target, int64_t count,
                 ElementRange only = {0, INT64_MAX});
 
+/// Combines all of `sources`, in member order, into `target`: what is in `only`.
+void reduceWhole(CombineFunction combine, MemberBuffers sources, void *target, int64_t count,
+                 ElementRange only = {0, INT64_MAX});
+
+/// Copies `bytes` of the root's memory to a member's own, if it is not there already.
+void copyWhole(const void *source, void *target, size_t bytes);
+
 /// Copies into `target`, a member's own memory of the buffer, the parts that the others own. Members whose
 /// source is the target itself have theirs there.
 void gatherParts(MemberBuffers sources, void *target, int64_t count, size_t elementSize);

@@ -81,6 +81,60 @@ private:
   const plan::GatherPartsT &action;
 };
 
+/// Ranks that are not the root do nothing.
+class ReduceToRoot final : public MembersCommand {
+public:
+  ReduceToRoot(const plan::PlanT &plan, const plan::ReduceToRootT &action)
+      : MembersCommand(plan, action.communicator), action(action) {
+    for (const plan::ReducedTensorT &tensor : action.tensors)
+      combine.push_back(combineFunction(action.reduction, tensor.type));
+  }
+
+  CommandState start(const CommandContext &context) override {
+    if (self(context) != action.root)
+      return CommandState::skipped;
+    for (size_t i = 0; i < action.tensors.size(); ++i) {
+      const plan::ReducedTensorT &tensor = action.tensors[i];
+      reduceWhole(combine[i], memberBuffers(context, tensor.source),
+                  context.addresses.get(context.rank, tensor.target), tensor.count);
+    }
+    return CommandState::done;
+  }
+
+  void startOn(const CommandContext &context, const ByteRun &run) override {
+    for (size_t i = 0; i < action.tensors.size(); ++i)
+      if (const plan::ReducedTensorT &tensor = action.tensors[i]; tensor.source == run.buffer) {
+        auto size = int64_t(elementBytes(tensor.type));
+        reduceWhole(combine[i], memberBuffers(context, tensor.source),
+                    context.addresses.get(context.rank, tensor.target), tensor.count,
+                    {int64_t(run.bytes.begin) / size, int64_t(run.bytes.end) / size});
+      }
+  }
+
+private:
+  const plan::ReduceToRootT &action;
+  std::vector<CombineFunction> combine; // of each tensor
+};
+
+class CopyFromRoot final : public MembersCommand {
+public:
+  CopyFromRoot(const plan::PlanT &plan, const plan::CopyFromRootT &action)
+      : MembersCommand(plan, action.communicator), action(action) {}
+
+  CommandState start(const CommandContext &context) override {
+    if (self(context) == action.root)
+      return CommandState::skipped;
+    for (const plan::GatheredTensorT &tensor : action.tensors)
+      copyWhole(memberBuffers(context, tensor.buffer)[action.root],
+                context.addresses.get(context.rank, tensor.buffer),
+                size_t(tensor.count) * elementBytes(tensor.type));
+    return CommandState::done;
+  }
+
+private:
+  const plan::CopyFromRootT &action;
+};
+
 class GatherBlocks final : public MembersCommand {
 public:
   GatherBlocks(const plan::PlanT &plan, const plan::GatherBlocksT &action)
@@ -192,6 +246,10 @@ std::unique_ptr<Command> bindCollective(const plan::PlanT &plan, const plan::Act
     return std::make_unique<GatherBlocks>(plan, *action.AsGatherBlocks());
   case plan::Action::ReduceBlocks:
     return std::make_unique<ReduceBlocks>(plan, *action.AsReduceBlocks());
+  case plan::Action::ReduceToRoot:
+    return std::make_unique<ReduceToRoot>(plan, *action.AsReduceToRoot());
+  case plan::Action::CopyFromRoot:
+    return std::make_unique<CopyFromRoot>(plan, *action.AsCopyFromRoot());
   case plan::Action::ExchangeBlocks:
     return std::make_unique<ExchangeBlocks>(plan, *action.AsExchangeBlocks());
   case plan::Action::Send:

@@ -88,6 +88,8 @@ uint32_t Builder::slotBuffer(uint32_t slot) const {
   return found->second;
 }
 
+bool Builder::isArgument(uint32_t buffer) const { return plan.buffers.at(rootOf(plan, buffer))->slot >= 0; }
+
 void Builder::setResult(uint32_t slot, uint32_t buffer) {
   if (slot >= plan.slots.size() || plan.slots[slot]->role != plan::SlotRole::result)
     throw PlanError("slot " + std::to_string(slot) + " is no result of the plan");
@@ -135,6 +137,8 @@ template <typename ActionT> void Builder::add(CommandInfo info, uint32_t lane, A
   command.action.Set(std::move(action));
   command.lane = lane;
   command.guards = guards;
+  if (owner)
+    command.owner = std::make_unique<plan::Owner>(*owner);
   command.unit = unit;
   plan::LaneKind kind = plan.lanes[lane]->kind;
   if (unit >= 0)
@@ -221,6 +225,16 @@ void Builder::allReduce(CommandInfo info, plan::ReducePartT reduce) {
   reduce.gather = gather.reduce + 1;
   add(info, where, std::move(reduce));
   add(std::move(info), where, std::move(gather));
+}
+
+void Builder::reduceToRoot(CommandInfo info, plan::ReduceToRootT reduce) {
+  uint32_t where = lane(plan::LaneKind::communicate, int32_t(reduce.communicator));
+  add(std::move(info), where, std::move(reduce));
+}
+
+void Builder::copyFromRoot(CommandInfo info, plan::CopyFromRootT copy) {
+  uint32_t where = lane(plan::LaneKind::communicate, int32_t(copy.communicator));
+  add(std::move(info), where, std::move(copy));
 }
 
 void Builder::allGather(CommandInfo info, plan::GatherBlocksT gather) {

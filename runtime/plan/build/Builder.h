@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ public:
   uint32_t addSlot(plan::SlotT slot);
   /// The buffer of a slot that is an argument.
   uint32_t slotBuffer(uint32_t slot) const;
+  /// Whether a buffer, or that which it is a view of, is an argument's.
+  bool isArgument(uint32_t buffer) const;
   /// Says that the value of the result `slot` is what `buffer` holds at the end of the program: a buffer of
   /// addBuffer or of any argument. Needed once for every result slot.
   void setResult(uint32_t slot, uint32_t buffer);
@@ -59,6 +62,8 @@ public:
   // collective of a single member becomes a copy, or nothing.
   /// The commands that are added from now on run only where all of these hold.
   void setGuards(std::vector<plan::Guard> guards);
+  /// The commands that are added from now on run on these ranks only; none: on all.
+  void setOwner(std::optional<plan::Owner> owner) { this->owner = owner; }
   void launch(CommandInfo info, uint32_t kernel, std::vector<uint32_t> buffers);
   void contract(CommandInfo info, plan::ContractT contract);
   /// Copies a part, or all of `source`.
@@ -66,6 +71,10 @@ public:
   void copy(CommandInfo info, uint32_t source, uint32_t target);
   /// All-reduce of some tensors, as one ReducePart and one GatherParts.
   void allReduce(CommandInfo info, plan::ReducePartT reduce);
+  /// A sum that one member gets.
+  void reduceToRoot(CommandInfo info, plan::ReduceToRootT reduce);
+  /// What one member has, for all. The root's buffers are those of an owner's commands, and of no slot.
+  void copyFromRoot(CommandInfo info, plan::CopyFromRootT copy);
   // All-gather, reduce-scatter, and all-to-all or permutation, as the schema describes them.
   void allGather(CommandInfo info, plan::GatherBlocksT gather);
   void reduceScatter(CommandInfo info, plan::ReduceBlocksT reduce);
@@ -107,6 +116,7 @@ private:
 
   plan::PlanT plan;
   std::vector<plan::Guard> guards;          // of the next commands
+  std::optional<plan::Owner> owner;         // the same
   int32_t unit = -1;                        // of the next commands
   bool isSequential = false;                // they are
   Latest latest, before;                    // now; at the end of the unit before the last one

@@ -91,7 +91,9 @@ public:
       const plan::ActionUnion &action = plan.commands[command]->action;
       if (const plan::LaunchT *launch = action.AsLaunch())
         shareInPlace(command, *launch);
-      else if (const plan::ReducePartT *reduce = action.AsReducePart())
+      else if (const plan::ReducePartT *part = action.AsReducePart())
+        shareSources(command, *part);
+      else if (const plan::ReduceToRootT *reduce = action.AsReduceToRoot())
         shareSources(command, *reduce);
     }
     collectLives();
@@ -188,8 +190,8 @@ private:
     }
   }
 
-  /// Lets each target of an all-reduce take the place of its source.
-  void shareSources(uint32_t command, const plan::ReducePartT &reduce) {
+  /// Lets each target of a reduction take the place of its source.
+  template <typename ReduceT> void shareSources(uint32_t command, const ReduceT &reduce) {
     auto source = [&](const plan::ReducedTensorT &tensor) { return rootOf(plan, tensor.source); };
     for (const plan::ReducedTensorT &tensor : reduce.tensors)
       if (std::ranges::count(reduce.tensors, tensor.source, source) == 1)

@@ -30,6 +30,12 @@ void forEachBuffer(plan::CommandT &command, const std::function<void(uint32_t &)
   if (plan::ReduceBlocksT *reduce = action.AsReduceBlocks())
     for (plan::ReducedBlocksT &tensor : reduce->tensors)
       visit(tensor.source), visit(tensor.target);
+  if (plan::ReduceToRootT *reduce = action.AsReduceToRoot())
+    for (plan::ReducedTensorT &tensor : reduce->tensors)
+      visit(tensor.source), visit(tensor.target);
+  if (plan::CopyFromRootT *copy = action.AsCopyFromRoot())
+    for (plan::GatheredTensorT &tensor : copy->tensors)
+      visit(tensor.buffer);
   if (plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
     visit(exchange->source), visit(exchange->target);
   if (plan::CopyT *copy = action.AsCopy())
@@ -64,6 +70,8 @@ std::unique_ptr<plan::CommandT> makeCopy(const plan::PlanT &plan, const plan::Sl
   copy.target = target;
   copy.size = plan.buffers[source]->size;
   command->action.Set(copy);
+  if (slot.owner)
+    command->owner = std::make_unique<plan::Owner>(*slot.owner);
   for (uint32_t i = 0; i < plan.lanes.size(); ++i)
     if (plan.lanes[i]->kind == plan::LaneKind::compute)
       command->lane = i;
@@ -128,18 +136,44 @@ private:
     plan.commands = std::move(copies);
   }
 
+  /// The member of a communicator that alone touches a buffer; none: several do, or all ranks.
+  using Toucher = std::optional<std::pair<uint32_t, uint32_t>>;
+
+  static Toucher toucherOf(const plan::CommandT &command, uint32_t buffer) {
+    const plan::ReduceToRootT *reduce = command.action.AsReduceToRoot();
+    auto isTarget = [&](const plan::ReducedTensorT &tensor) { return tensor.target == buffer; };
+    auto isSource = [&](const plan::ReducedTensorT &tensor) { return tensor.source == buffer; };
+    if (reduce && std::ranges::any_of(reduce->tensors, isTarget) &&
+        std::ranges::none_of(reduce->tensors, isSource))
+      return std::pair(reduce->communicator, reduce->root);
+    return command.owner ? Toucher(std::pair(command.owner->communicator(), command.owner->member()))
+                         : std::nullopt;
+  }
+
+  void addToucher(const plan::CommandT &command, uint32_t buffer) {
+    Toucher toucher = toucherOf(command, buffer);
+    touchers[buffer] = last[buffer] < 0 || touchers[buffer] == toucher ? toucher : std::nullopt;
+  }
+
+  /// Whether all that touches `value` is done where there is storage of the slot.
+  bool isWithinOwner(const plan::SlotT &slot, uint32_t value) const {
+    return !slot.owner || touchers[value] == std::pair(slot.owner->communicator(), slot.owner->member());
+  }
+
   void findLifetimes() {
     place.resize(plan.buffers.size());
     std::iota(place.begin(), place.end(), 0);
     first.assign(plan.buffers.size(), plan.commands.size());
     last.assign(plan.buffers.size(), -1);
     isResult.assign(plan.buffers.size(), false);
+    touchers.assign(plan.buffers.size(), std::nullopt);
     for (const auto &[slot, value] : values)
       isResult[rootOf(plan, value)] = true;
     for (size_t i = 0; i < plan.commands.size(); ++i)
       forEachBuffer(*plan.commands[i], [&](uint32_t buffer) {
         for (uint32_t touched : {buffer, rootOf(plan, buffer)}) {
           first[touched] = std::min(first[touched], i);
+          addToucher(*plan.commands[i], touched);
           last[touched] = int64_t(i);
         }
       });
@@ -164,8 +198,10 @@ private:
       place[value] = storage;
       std::optional<uint32_t> replaced = replacedBy(first[value], value);
       if (!replaced || *replaced == storage || place[*replaced] != *replaced || isResult[*replaced] ||
-          rootOf(plan, *replaced) != *replaced || plan.buffers[*replaced]->slot >= 0 ||
-          last[*replaced] != int64_t(first[value]) || before >= int64_t(first[*replaced]))
+          rootOf(plan, *replaced) != *replaced ||
+          !isWithinOwner(*plan.slots[size_t(plan.buffers[storage]->slot)], *replaced) ||
+          plan.buffers[*replaced]->slot >= 0 || last[*replaced] != int64_t(first[value]) ||
+          before >= int64_t(first[*replaced]))
         return;
       value = *replaced;
     }
@@ -199,7 +235,8 @@ private:
 
   /// Whether `value` may live in `storage` from its first write on.
   bool canTake(uint32_t storage, uint32_t value) const {
-    if (place[value] != value || last[value] < 0 || rootOf(plan, value) != value)
+    if (place[value] != value || last[value] < 0 || rootOf(plan, value) != value ||
+        !isWithinOwner(*plan.slots[size_t(plan.buffers[storage]->slot)], value))
       return false;
     if (last[storage] < int64_t(first[value]))
       return true;
@@ -237,6 +274,7 @@ private:
   std::vector<size_t> first;   // the first and the last command that names each buffer
   std::vector<int64_t> last;
   std::vector<bool> isResult; // what results are, or views of it
+  std::vector<Toucher> touchers;
 };
 
 } // namespace

@@ -101,6 +101,46 @@ std::vector<Access> accesses(const plan::GatherPartsT &gather) {
   return reads;
 }
 
+/// The root reads all members' tensors, and writes its own.
+std::vector<Access> accesses(const plan::ReduceToRootT &reduce) {
+  std::vector<Access> reads, writes;
+  for (uint32_t i = 0; i < reduce.tensors.size(); ++i) {
+    const plan::ReducedTensorT &tensor = reduce.tensors[i];
+    uint64_t bytes = uint64_t(tensor.count) * elementBytes(tensor.type);
+    auto access = [&](uint32_t buffer, bool write, bool isRoot) {
+      Access result = wholeAccess(buffer, write, bytes);
+      result.operand = i;
+      result.communicator = reduce.communicator;
+      result.ranks.push_back({reduce.communicator, reduce.root, isRoot});
+      return result;
+    };
+    reads.push_back(access(tensor.source, false, true));
+    reads.push_back(remotely(access(tensor.source, false, false)));
+    writes.push_back(access(tensor.target, true, true));
+  }
+  std::ranges::move(writes, std::back_inserter(reads));
+  return reads;
+}
+
+/// The others read the root's tensors, and write their own.
+std::vector<Access> accesses(const plan::CopyFromRootT &copy) {
+  std::vector<Access> reads, writes;
+  for (uint32_t i = 0; i < copy.tensors.size(); ++i) {
+    const plan::GatheredTensorT &tensor = copy.tensors[i];
+    uint64_t bytes = uint64_t(tensor.count) * elementBytes(tensor.type);
+    for (bool write : {false, true}) {
+      Access access = wholeAccess(tensor.buffer, write, bytes);
+      access.operand = i;
+      access.communicator = copy.communicator;
+      access.remote = !write;
+      access.ranks.push_back({copy.communicator, copy.root, !write});
+      (write ? writes : reads).push_back(std::move(access));
+    }
+  }
+  std::ranges::move(writes, std::back_inserter(reads));
+  return reads;
+}
+
 /// A tensor of which every member reads every other's `source`, and writes all of its `target`.
 struct Exchanged {
   uint32_t source;
@@ -168,6 +208,10 @@ static std::vector<Access> actionAccesses(const plan::PlanT &plan, const Mesh &m
     return accesses(plan, *action.AsReduceBlocks());
   case plan::Action::ExchangeBlocks:
     return accesses(plan, *action.AsExchangeBlocks());
+  case plan::Action::ReduceToRoot:
+    return accesses(*action.AsReduceToRoot());
+  case plan::Action::CopyFromRoot:
+    return accesses(*action.AsCopyFromRoot());
   case plan::Action::Copy: {
     const plan::CopyT &copy = *action.AsCopy();
     return {rangeAccess(copy.source, false, {copy.from, copy.from + copy.size}),
@@ -199,10 +243,19 @@ std::vector<Access> accessesOf(const plan::PlanT &plan, const Mesh &mesh, const 
     result.back().operand = firstGuard + i;
   }
   for (Access &access : result) {
+    // The members of a collective are all owners, or none is: its communicator has no axis of theirs.
+    if (command.owner)
+      access.ranks.push_back({command.owner->communicator(), command.owner->member(), true});
     access.root = rootOf(plan, access.buffer);
     access.offset = access.root == access.buffer ? 0 : plan.buffers[access.buffer]->offset;
   }
   return result;
+}
+
+std::vector<RankTest> ownersOf(const plan::SlotT &slot) {
+  if (!slot.owner)
+    return {};
+  return {{slot.owner->communicator(), slot.owner->member(), true}};
 }
 
 uint32_t rootOf(const plan::PlanT &plan, uint32_t buffer) {
@@ -222,6 +275,9 @@ int32_t communicatorOf(const Access &access) {
 }
 
 std::vector<ByteRange> rangesOf(const Access &access, const Mesh &mesh, uint32_t owner) {
+  for (const RankTest &test : access.ranks)
+    if ((mesh.memberIndex(test.communicator, owner) == test.member) != test.isMember)
+      return {};
   if (access.extent == Extent::ranges)
     return access.ranges;
   ElementRange part = partOf(access.count, mesh.memberIndex(access.communicator, owner),

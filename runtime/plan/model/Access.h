@@ -28,6 +28,15 @@ struct ByteRange {
 /// or all parts but that one.
 enum class Extent : uint8_t { ranges, ownPart, otherParts };
 
+/// That a rank is one member of a communicator, or that it is another one.
+struct RankTest {
+  uint32_t communicator;
+  uint32_t member;
+  bool isMember;
+
+  bool operator==(const RankTest &) const = default;
+};
+
 /// Bytes of one buffer that one command touches, by the same rule on every rank.
 struct Access {
   uint32_t buffer; // as the command names it
@@ -41,6 +50,7 @@ struct Access {
   uint64_t elementBytes = 0;       // for a part
   uint32_t root = 0;               // whose memory it is: the buffer, or that which it is a view of
   uint64_t offset = 0;             // of a view in its root
+  std::vector<RankTest> ranks{};   // in whose memory it is: those for which all of these hold
 };
 
 /// The buffer whose memory `buffer` is: itself, or that which it is a view of.
@@ -58,6 +68,9 @@ int32_t communicatorOf(const Access &access);
 
 /// Guard i of a command is its operand firstGuard + i.
 inline constexpr uint32_t firstGuard = uint32_t(1) << 31;
+
+/// The ranks that have storage of a slot.
+std::vector<RankTest> ownersOf(const plan::SlotT &slot);
 
 /// The accesses of a command, reads before writes, then those of its guards. An input and an output of a
 /// launch that are one buffer give one access each. Needs a command that passes the verifier's table checks.

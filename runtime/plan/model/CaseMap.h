@@ -23,9 +23,10 @@
 
 namespace epl::runtime {
 
-/// Of one segment. Bytes would be in parts of six all-reduces at once, of different members or tensors, none
-/// of which wrote them. The cases of a hostile plan would double with each.
-inline constexpr size_t maxCases = 64;
+/// Of one segment: bytes in parts of several all-reduces at once, of different members or tensors, none of
+/// which wrote them, or in memory that as many owners use, each its own. The cases of a hostile plan would
+/// double with each cut.
+inline constexpr size_t maxCases = 256;
 
 /// `State` is copied and compared.
 template <typename State> class CaseMap {
@@ -43,15 +44,15 @@ public:
     segments[size] = {};
   }
 
-  /// Calls `visit` with each case in which `literal` holds, and its bytes. It may change the case's state.
-  template <typename Visit> void visit(ByteRange bytes, Literal literal, const Visit &visit) {
+  /// Calls `visit` with each case in which `condition` holds, and its bytes. It may change the case's state.
+  template <typename Visit> void visit(ByteRange bytes, const Condition &condition, const Visit &visit) {
     if (bytes.begin == bytes.end)
       return;
     auto last = split(bytes.end);
     for (auto it = split(bytes.begin); it != last; ++it) {
-      refine(it, literal);
+      refine(it, condition);
       for (Case &each : it->second)
-        if (implies(each.condition, literal)) {
+        if (implies(each.condition, condition)) {
           ++visits;
           visit(bytesOf(it), each);
         }
@@ -59,17 +60,18 @@ public:
     join(bytes);
   }
 
-  /// Puts all bytes on all ranks for which `literal` holds into one state.
-  void assign(ByteRange bytes, Literal literal, const State &state) {
+  /// Puts all bytes on all ranks for which `condition` holds into one state.
+  void assign(ByteRange bytes, const Condition &condition, const State &state) {
     if (bytes.begin == bytes.end)
       return;
     auto last = split(bytes.end), first = split(bytes.begin);
-    if (literal.cut < 0)
+    if (condition.empty())
       segments.erase(std::next(first), last);
     for (auto it = first; it != last; ++it) {
-      refine(it, literal);
-      std::erase_if(it->second, [&](const Case &each) { return implies(each.condition, literal); });
-      it->second.push_back({literal.cut < 0 ? Condition() : Condition{literal}, state});
+      refine(it, condition);
+      std::erase_if(it->second, [&](const Case &each) { return implies(each.condition, condition); });
+      if (cuts.isPossible(condition, bytesOf(it)))
+        it->second.push_back({condition, state});
       std::ranges::sort(it->second, {}, &Case::condition);
     }
     join(bytes);
@@ -100,11 +102,16 @@ private:
     return after;
   }
 
-  /// Makes every case of a segment say whether `literal` holds.
+  /// Makes every case of a segment say of each literal whether it holds.
+  void refine(Segment segment, const Condition &condition) {
+    for (Literal literal : condition)
+      refine(segment, literal);
+  }
+
   void refine(Segment segment, Literal literal) {
     std::vector<Case> &cases = segment->second;
     auto isOpen = [&](const Case &each) { return !says(each.condition, literal.cut); };
-    if (literal.cut < 0 || std::ranges::none_of(cases, isOpen))
+    if (std::ranges::none_of(cases, isOpen))
       return;
     std::vector<Case> refined;
     for (const Case &each : cases)

@@ -13,6 +13,8 @@ CommandKind kindOf(const plan::CommandT &command) {
   case plan::Action::GatherBlocks:
   case plan::Action::ReduceBlocks:
   case plan::Action::ExchangeBlocks:
+  case plan::Action::ReduceToRoot:
+  case plan::Action::CopyFromRoot:
     return CommandKind::collective;
   case plan::Action::Copy:
     return CommandKind::copy;
@@ -81,6 +83,32 @@ static Cost costOfGather(const Mesh &mesh, const plan::GatherPartsT &gather) {
   return cost;
 }
 
+/// Of members that work for their roots in turn: one of so many reads all tensors, and writes one.
+static Cost costOfReduce(const Mesh &mesh, const plan::ReduceToRootT &reduce) {
+  Cost cost;
+  for (const plan::ReducedTensorT &tensor : reduce.tensors) {
+    uint64_t bytes = uint64_t(tensor.count) * elementBytes(tensor.type);
+    uint64_t part = bytes / mesh.memberCount(reduce.communicator);
+    cost.bytes += bytes + part;
+    cost.payload += bytes;
+    cost.received += bytes - part;
+  }
+  return cost;
+}
+
+/// All members but one read and write.
+static Cost costOfCopy(const Mesh &mesh, const plan::CopyFromRootT &copy) {
+  Cost cost;
+  for (const plan::GatheredTensorT &tensor : copy.tensors) {
+    uint64_t bytes = uint64_t(tensor.count) * elementBytes(tensor.type);
+    uint64_t others = bytes - bytes / mesh.memberCount(copy.communicator);
+    cost.bytes += 2 * others;
+    cost.payload += bytes;
+    cost.received += others;
+  }
+  return cost;
+}
+
 /// Reads its block of all members' tensors, writes it.
 static Cost costOfBlocks(const plan::PlanT &plan, const Mesh &mesh, const plan::ReduceBlocksT &reduce) {
   uint64_t blocks = 0;
@@ -111,8 +139,8 @@ static Cost costOfExchange(const plan::PlanT &plan, const Mesh &mesh, const plan
   return {.bytes = 2 * part, .payload = part, .received = received / mesh.devices()};
 }
 
-Cost costOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &command) {
-  const plan::ActionUnion &action = command.action;
+/// On a rank that does it.
+static Cost costOfAction(const plan::PlanT &plan, const Mesh &mesh, const plan::ActionUnion &action) {
   if (const auto *launch = action.AsLaunch())
     return costOfLaunch(plan, *launch);
   if (const auto *contract = action.AsContract())
@@ -127,6 +155,10 @@ Cost costOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &com
     return costOfBlocks(plan, mesh, *reduce);
   if (const auto *exchange = action.AsExchangeBlocks())
     return costOfExchange(plan, mesh, *exchange);
+  if (const auto *reduce = action.AsReduceToRoot())
+    return costOfReduce(mesh, *reduce);
+  if (const auto *copy = action.AsCopyFromRoot())
+    return costOfCopy(mesh, *copy);
   if (const auto *copy = action.AsCopy())
     return {.bytes = 2 * copy->size};
   if (const auto *send = action.AsSend()) {
@@ -138,6 +170,14 @@ Cost costOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &com
     return {.bytes = 2 * part, .payload = part, .received = part};
   }
   return {};
+}
+
+Cost costOf(const plan::PlanT &plan, const Mesh &mesh, const plan::CommandT &command) {
+  Cost cost = costOfAction(plan, mesh, command.action);
+  if (!command.owner)
+    return cost;
+  uint32_t members = mesh.memberCount(command.owner->communicator());
+  return {cost.flops / members, cost.bytes / members, cost.payload / members, cost.received / members};
 }
 
 } // namespace epl::runtime

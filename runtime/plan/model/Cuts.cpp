@@ -4,29 +4,61 @@
 
 namespace epl::runtime {
 
-bool implies(const Condition &condition, Literal literal) {
-  return literal.cut < 0 || std::ranges::find(condition, literal) != condition.end();
+bool implies(const Condition &condition, const Condition &other) {
+  return std::ranges::includes(condition, other);
 }
 
-std::optional<Literal> Cuts::literalOf(const Access &access, uint64_t base) {
-  if (access.extent == Extent::ranges || access.count == 0)
-    return std::nullopt;
+int64_t Cuts::cutOf(RankTest test) {
+  auto [index, isNew] = rankIndices.try_emplace({test.communicator, test.member}, int64_t(cuts.size()));
+  if (isNew)
+    cuts.push_back({.ranks = RankTest{test.communicator, test.member, true}});
+  return index->second;
+}
+
+/// Adds a literal; whether the condition may still hold.
+static bool add(Condition &condition, Literal literal) {
+  auto same = std::ranges::find(condition, literal.cut, &Literal::cut);
+  if (same != condition.end())
+    return same->side == literal.side;
+  condition.insert(std::ranges::upper_bound(condition, literal), literal);
+  return true;
+}
+
+std::optional<Condition> Cuts::conditionOf(const std::vector<RankTest> &tests) {
+  Condition condition;
+  for (const RankTest &test : tests) {
+    bool isAlone = mesh.memberCount(test.communicator) == 1;
+    if (isAlone ? !test.isMember
+                : !add(condition, {cutOf(test), test.isMember ? Literal::Side::own : Literal::Side::other}))
+      return std::nullopt;
+  }
+  return condition;
+}
+
+/// The condition of ranks, and the part that is touched.
+std::optional<Condition> Cuts::conditionOf(const Access &access, uint64_t base, Condition ranks) {
   bool own = access.extent == Extent::ownPart;
   if (mesh.memberCount(access.communicator) == 1)
-    return own ? std::optional(Literal()) : std::nullopt;
+    return own ? std::optional(std::move(ranks)) : std::nullopt;
   auto [index, isNew] = indices.try_emplace({base, access.count, access.elementBytes, access.communicator},
                                             int64_t(cuts.size()));
   if (isNew) {
-    cuts.push_back({base, access});
+    cuts.push_back({base, access, std::nullopt});
     cuts.back().part.extent = Extent::ownPart;
+    cuts.back().part.ranks.clear();
   }
-  return Literal{index->second, own ? Literal::Side::own : Literal::Side::other};
+  add(ranks, {index->second, own ? Literal::Side::own : Literal::Side::other});
+  return ranks;
 }
 
 /// What of ascending ranges is in the rank's own part, or outside of it.
 std::vector<ByteRange> Cuts::restrict(const std::vector<ByteRange> &ranges, Literal literal,
                                       uint32_t rank) const {
   const Cut &cut = cuts[size_t(literal.cut)];
+  if (cut.ranks) {
+    bool isMember = mesh.memberIndex(cut.ranks->communicator, rank) == cut.ranks->member;
+    return isMember == (literal.side == Literal::Side::own) ? ranges : std::vector<ByteRange>();
+  }
   ByteRange part{cut.begin, cut.begin};
   for (ByteRange own : rangesOf(cut.part, mesh, rank))
     part = {cut.begin + own.begin, cut.begin + own.end};

@@ -10,6 +10,9 @@
 //                               rank 1   [other|own  |other|other]     two classes, own and other,
 //                               ...                                    whatever the number of members
 //
+// Whether the rank is one member of a communicator, the root of a collective or the owner of a command, is
+// such a question, too, of the rank alone.
+//
 // Two cuts make up to four classes; some may be empty, as where one divides the parts of the other: in the
 // parts of a cut over {data, model}, no byte that a rank owns is outside its part of a cut over {data}.
 // `find` decides that by looking for a pair.
@@ -30,12 +33,13 @@
 
 namespace epl::runtime {
 
-/// That a byte is in the part of a cut that the rank owns, or that it is in another one; or nothing.
+/// That a byte is in the part of a cut that the rank owns, or that it is in another one. Of a cut of ranks:
+/// that the rank is the member, or that it is another one.
 struct Literal {
   enum class Side : uint8_t { own, other };
 
-  int64_t cut = -1; // -1: holds for every byte and rank
-  Side side = Side::own;
+  int64_t cut;
+  Side side;
 
   auto operator<=>(const Literal &) const = default;
 };
@@ -43,8 +47,8 @@ struct Literal {
 /// All of some literals, ascending, of different cuts. None: every byte on every rank.
 using Condition = std::vector<Literal>;
 
-/// Whether the condition says so.
-bool implies(const Condition &condition, Literal literal);
+/// Whether the condition says all that `other` does.
+bool implies(const Condition &condition, const Condition &other);
 
 /// Bytes in the memory of a rank.
 struct Place {
@@ -56,14 +60,22 @@ class Cuts {
 public:
   explicit Cuts(const Mesh &mesh) : mesh(mesh) {}
 
-  /// Calls `visit` with bytes and the literal under which `access` touches them, on every rank. `base` is the
-  /// address of its buffer.
+  /// Calls `visit` with bytes and the condition under which `access` touches them, on every rank. `base` is
+  /// the address of its buffer.
   template <typename Visit> void visit(const Access &access, uint64_t base, const Visit &visit) {
+    std::optional<Condition> ranks = conditionOf(access.ranks);
+    if (!ranks)
+      return;
     for (ByteRange range : access.ranges)
-      visit(ByteRange{base + range.begin, base + range.end}, Literal());
-    if (std::optional<Literal> literal = literalOf(access, base))
-      visit(ByteRange{base, base + uint64_t(access.count) * access.elementBytes}, *literal);
+      visit(ByteRange{base + range.begin, base + range.end}, *ranks);
+    if (access.extent == Extent::ranges || access.count == 0)
+      return;
+    if (std::optional<Condition> part = conditionOf(access, base, *ranks))
+      visit(ByteRange{base, base + uint64_t(access.count) * access.elementBytes}, *part);
   }
+
+  /// That all of these hold for a rank; nothing if they hold for none.
+  std::optional<Condition> conditionOf(const std::vector<RankTest> &tests);
 
   /// The first rank, and its first bytes, of those in `bytes` for which a condition holds.
   std::optional<Place> find(const Condition &condition, ByteRange bytes) const;
@@ -72,17 +84,21 @@ public:
   bool isPossible(const Condition &condition, ByteRange bytes);
 
 private:
+  /// By the parts of a tensor, or by ranks alone.
   struct Cut {
-    uint64_t begin;
-    Access part; // the part that its rank owns
+    uint64_t begin = 0;
+    Access part{};                   // the part that its rank owns
+    std::optional<RankTest> ranks{}; // which ranks; then nothing else is set
   };
 
-  std::optional<Literal> literalOf(const Access &access, uint64_t base);
+  int64_t cutOf(RankTest test);
+  std::optional<Condition> conditionOf(const Access &access, uint64_t base, Condition ranks);
   std::vector<ByteRange> restrict(const std::vector<ByteRange> &ranges, Literal literal, uint32_t rank) const;
 
   const Mesh &mesh;
   std::vector<Cut> cuts;
-  std::map<std::tuple<uint64_t, int64_t, uint64_t, uint32_t>, int64_t> indices; // of `cuts`
+  std::map<std::tuple<uint64_t, int64_t, uint64_t, uint32_t>, int64_t> indices; // of `cuts` by parts
+  std::map<std::pair<uint32_t, uint32_t>, int64_t> rankIndices;                 // of those by ranks
   std::map<std::tuple<uint64_t, uint64_t, Condition>, bool> possible;           // answers found before
 };
 

@@ -112,6 +112,7 @@ private:
     }
     if (slot.caller_rows)
       out << " rows from " << slot.caller_rows->first() << " of " << slot.caller_rows->count();
+    dumpOwner(slot.owner.get());
     if (slot.updates != -1)
       out << " updates s" << slot.updates;
     if (!slot.origins.empty()) {
@@ -119,6 +120,12 @@ private:
       list(slot.origins, ", ", [&](const plan::Origin &origin) { dumpWriter(origin); });
     }
     out << (slot.hidden ? " hidden\n" : "\n");
+  }
+
+  /// on member 1 of c0
+  void dumpOwner(const plan::Owner *owner) {
+    if (owner)
+      out << " on member " << owner->member() << " of c" << owner->communicator();
   }
 
   /// s3 for the caller's slot, #12 or #12.1 for an output of a command.
@@ -216,6 +223,7 @@ private:
     const plan::CommandT &command = *plan.commands[index];
     out << "  " << commandName(plan, index) << ' ';
     dumpAction(command.action);
+    dumpOwner(command.owner.get());
     if (!command.guards.empty()) {
       out << " if ";
       list(command.guards, " and ",
@@ -268,6 +276,10 @@ private:
       dumpGatherBlocks(*blocks);
     else if (const plan::ReduceBlocksT *reduce = action.AsReduceBlocks())
       dumpReduceBlocks(*reduce);
+    else if (const plan::ReduceToRootT *toRoot = action.AsReduceToRoot())
+      dumpReduceToRoot(*toRoot);
+    else if (const plan::CopyFromRootT *fromRoot = action.AsCopyFromRoot())
+      dumpCopyFromRoot(*fromRoot);
     else if (const plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
       dumpExchange(*exchange);
     else if (const plan::CopyT *copy = action.AsCopy())
@@ -299,6 +311,25 @@ private:
       tensor({each.count}, each.type);
     });
     out << " with #" << gather.reduce;
+  }
+
+  /// sum c0 to member 1 b1 -> b2 100xf32, b3 -> b4 1xf32
+  void dumpReduceToRoot(const plan::ReduceToRootT &reduce) {
+    out << "reduce_to_root " << plan::EnumNameReductionKind(reduce.reduction) << " c" << reduce.communicator
+        << " to member " << reduce.root << ' ';
+    list(reduce.tensors, ", ", [&](const plan::ReducedTensorT &each) {
+      out << 'b' << each.source << " -> b" << each.target << ' ';
+      tensor({each.count}, each.type);
+    });
+  }
+
+  /// c0 from member 1 b2 100xf32, b4 1xf32
+  void dumpCopyFromRoot(const plan::CopyFromRootT &copy) {
+    out << "copy_from_root c" << copy.communicator << " from member " << copy.root << ' ';
+    list(copy.tensors, ", ", [&](const plan::GatheredTensorT &each) {
+      out << 'b' << each.buffer << ' ';
+      tensor({each.count}, each.type);
+    });
   }
 
   /// c0 b1 -> b2 1x16xf32, b3 -> b4 8x16xf32

@@ -49,6 +49,11 @@ public:
   /// The ranks of the instance of the communicator that `rank` belongs to, in member order.
   std::vector<uint32_t> members(uint32_t communicator, uint32_t rank) const;
 
+  /// Whether `rank` is the member that `owner` names; each rank is if it is null.
+  bool isOwner(const plan::Owner *owner, uint32_t rank) const {
+    return !owner || memberIndex(owner->communicator(), rank) == owner->member();
+  }
+
 private:
   /// An axis as a digit of the rank: rank / stride % size.
   struct Digit {

@@ -31,8 +31,12 @@ class Recorder {
 public:
   explicit Recorder(plan::PlanT &plan) : plan(plan), mesh(plan), cuts(mesh) {
     memory.reserve(plan.buffers.size());
-    for (const auto &buffer : plan.buffers) // views have nothing of their own
-      memory.emplace_back(cuts, buffer->view_of < 0 ? buffer->size : 0, writerBefore(*buffer));
+    for (const auto &buffer : plan.buffers) { // views have nothing of their own
+      uint64_t size = buffer->view_of < 0 ? buffer->size : 0;
+      memory.emplace_back(cuts, size);
+      if (std::optional<Writer> writer = writerBefore(*buffer))
+        memory.back().assign({0, size}, holdersOf(*buffer), writer);
+    }
   }
 
   void run() {
@@ -56,12 +60,17 @@ private:
     return Writer{-1, uint32_t(buffer.slot)};
   }
 
+  /// The ranks that have the storage of a slot's buffer.
+  Condition holdersOf(const plan::BufferT &buffer) {
+    return cuts.conditionOf(ownersOf(*plan.slots[size_t(buffer.slot)])).value();
+  }
+
   void step(uint32_t command, const Access &access, std::set<OriginKey> &found) {
     Memory &bytes = memory[access.root];
-    cuts.visit(access, access.offset, [&](ByteRange range, Literal literal) {
+    cuts.visit(access, access.offset, [&](ByteRange range, const Condition &condition) {
       if (access.write)
-        return bytes.assign(range, literal, Writer{command, access.operand});
-      bytes.visit(range, literal, [&](ByteRange, const Memory::Case &each) {
+        return bytes.assign(range, condition, Writer{command, access.operand});
+      bytes.visit(range, condition, [&](ByteRange, const Memory::Case &each) {
         if (each.state)
           found.insert({access.operand, each.state->command, each.state->output, communicatorOf(access),
                         access.offset});
@@ -83,10 +92,11 @@ private:
 
   std::vector<plan::Origin> writersOf(uint32_t buffer) {
     std::set<OriginKey> found;
-    memory[buffer].visit({0, plan.buffers[buffer]->size}, {}, [&](ByteRange, const Memory::Case &each) {
-      if (each.state)
-        found.insert({0, each.state->command, each.state->output, -1, 0});
-    });
+    memory[buffer].visit({0, plan.buffers[buffer]->size}, holdersOf(*plan.buffers[buffer]),
+                         [&](ByteRange, const Memory::Case &each) {
+                           if (each.state)
+                             found.insert({0, each.state->command, each.state->output, -1, 0});
+                         });
     return toOrigins(found);
   }
 

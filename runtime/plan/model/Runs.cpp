@@ -26,6 +26,12 @@ public:
     case plan::Action::ReduceBlocks:
       add(*action.AsReduceBlocks());
       break;
+    case plan::Action::ReduceToRoot:
+      add(*action.AsReduceToRoot());
+      break;
+    case plan::Action::CopyFromRoot:
+      add(*action.AsCopyFromRoot());
+      break;
     case plan::Action::ExchangeBlocks:
       add(*action.AsExchangeBlocks());
       break;
@@ -58,6 +64,22 @@ private:
       addPart(gather.communicator, holder, tensor.buffer, tensor.count, elementBytes(tensor.type));
   }
 
+  bool isRoot(uint32_t communicator, uint32_t root, uint32_t rank) const {
+    return mesh.memberIndex(communicator, rank) == root;
+  }
+
+  void add(const plan::ReduceToRootT &reduce) {
+    if (isRoot(reduce.communicator, reduce.root, reader))
+      for (const plan::ReducedTensorT &tensor : reduce.tensors)
+        add(tensor.source, {0, uint64_t(tensor.count) * elementBytes(tensor.type)});
+  }
+
+  void add(const plan::CopyFromRootT &copy) {
+    if (isRoot(copy.communicator, copy.root, holder))
+      for (const plan::GatheredTensorT &tensor : copy.tensors)
+        add(tensor.buffer, {0, uint64_t(tensor.count) * elementBytes(tensor.type)});
+  }
+
   void add(const plan::GatherBlocksT &gather) {
     for (const plan::GatheredBlocksT &tensor : gather.tensors)
       add(tensor.source, {0, uint64_t(tensor.outer) * uint64_t(tensor.inner) * elementBytes(tensor.type)});
@@ -86,7 +108,7 @@ std::vector<ByteRun> runsOf(const plan::PlanT &plan, const Mesh &mesh, const pla
                             uint32_t reader, uint32_t holder) {
   assert(reader != holder && "a rank sends itself nothing");
   int32_t communicator = plan.lanes[command.lane]->communicator;
-  if (communicator < 0)
+  if (communicator < 0 || !mesh.isOwner(command.owner.get(), reader))
     return {};
   std::vector<uint32_t> members = mesh.members(uint32_t(communicator), reader);
   if (std::ranges::find(members, holder) == members.end())

@@ -10,12 +10,19 @@
 
 namespace epl::runtime {
 
+/// What a rank keeps between steps.
+static uint64_t stateBytesOf(const plan::PlanT &plan, const Mesh &mesh, uint32_t rank) {
+  uint64_t bytes = 0;
+  for (const auto &slot : plan.slots)
+    if (slot->role == plan::SlotRole::state && mesh.isOwner(slot->owner.get(), rank))
+      bytes += localBytes(plan, *slot);
+  return bytes;
+}
+
 /// Adds what one rank of a mesh does, has and keeps.
 static void addMesh(const plan::PlanT &plan, Summary &summary) {
   Mesh mesh(plan);
-  uint64_t stateBytes = 0, receivedBytes = 0;
-  for (const auto &slot : plan.slots)
-    stateBytes += slot->role == plan::SlotRole::state ? localBytes(plan, *slot) : 0;
+  uint64_t receivedBytes = 0;
   for (const auto &command : plan.commands) {
     plan::Action action = command->action.type;
     receivedBytes += costOf(plan, mesh, *command).received;
@@ -26,7 +33,8 @@ static void addMesh(const plan::PlanT &plan, Summary &summary) {
     summary.transfers += action == plan::Action::Receive;
   }
   summary.arenaBytes = std::max(summary.arenaBytes, plan.arena_size);
-  summary.stateBytes = std::max(summary.stateBytes, stateBytes);
+  for (uint32_t rank = 0; rank < mesh.devices(); ++rank)
+    summary.stateBytes = std::max(summary.stateBytes, stateBytesOf(plan, mesh, rank));
   summary.receivedBytes = std::max(summary.receivedBytes, receivedBytes);
 }
 

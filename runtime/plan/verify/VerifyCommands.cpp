@@ -26,12 +26,14 @@ public:
       index = command;
       good = true;
       const plan::CommandT &current = *plan.commands[command];
+      if (current.owner)
+        checkOwner(current);
       checkAction(current);
       for (const plan::Guard &guard : current.guards)
         checkGuard(guard.buffer());
       if (good)
         for (const Access &access : accessesOf(plan, mesh, current))
-          checkWrite(access);
+          checkSlot(access);
     }
   }
 
@@ -57,6 +59,10 @@ private:
       return checkGatherParts(command, *gather);
     if (const plan::ReduceBlocksT *reduce = action.AsReduceBlocks())
       return checkReduceBlocks(command, *reduce);
+    if (const plan::ReduceToRootT *toRoot = action.AsReduceToRoot())
+      return checkReduceToRoot(command, *toRoot);
+    if (const plan::CopyFromRootT *fromRoot = action.AsCopyFromRoot())
+      return checkCopyFromRoot(command, *fromRoot);
     if (const plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
       return checkExchangeBlocks(command, *exchange);
     if (const plan::SendT *send = action.AsSend())
@@ -325,10 +331,59 @@ private:
     }
   }
 
-  void checkWrite(const Access &access) {
+  void checkSlot(const Access &access) {
     int32_t slot = plan.buffers[access.root]->slot;
-    if (access.write && slot >= 0 && !writable[size_t(slot)])
+    if (slot < 0)
+      return;
+    if (access.write && !writable[size_t(slot)])
       fail(" writes slot ", slotName(plan, uint32_t(slot)), ", which no result updates");
+    for (const RankTest &test : ownersOf(*plan.slots[size_t(slot)]))
+      if (std::ranges::find(access.ranks, test) == access.ranks.end())
+        fail(access.write ? " writes slot " : " reads slot ", slotName(plan, uint32_t(slot)),
+             " on other ranks than its owner, member ", test.member, " of communicator c", test.communicator);
+  }
+
+  bool hasAxis(const plan::Owner &owner, const std::string &name) const {
+    const std::vector<std::string> &axes = plan.communicators[owner.communicator()]->axes;
+    return std::ranges::find(axes, name) != axes.end();
+  }
+
+  /// Of a collective with an owner all members are that owner: the communicators have no axis in common.
+  void checkOwner(const plan::CommandT &command) {
+    if (std::string fault = faultOf(plan, *command.owner); !fault.empty())
+      return fail(fault);
+    if (int32_t communicator = plan.lanes[command.lane]->communicator; communicator >= 0)
+      for (const std::string &name : plan.communicators[size_t(communicator)]->axes)
+        if (hasAxis(*command.owner, name))
+          fail(" has an owner on axis ", quoted(name), ", on which the members of its communicator differ");
+    if (command.action.AsSend() || command.action.AsReceive())
+      fail(" has an owner, expected none of what goes by a channel");
+  }
+
+  /// The root is a member of the communicator.
+  bool requireRoot(uint32_t communicator, uint32_t root) {
+    if (uint32_t members = mesh.memberCount(communicator); root >= members)
+      fail(" has member ", root, " of ", members, " of communicator c", communicator, " as its root");
+    return good;
+  }
+
+  void checkReduceToRoot(const plan::CommandT &command, const plan::ReduceToRootT &reduce) {
+    if (!requireCommunicator(command, reduce.communicator) || !requireTensors(reduce.tensors.size()) ||
+        !requireRoot(reduce.communicator, reduce.root))
+      return;
+    for (const plan::ReducedTensorT &tensor : reduce.tensors) {
+      requireRoom(tensor.source, tensor.type, {tensor.count});
+      requireRoom(tensor.target, tensor.type, {tensor.count});
+      requireReduction(reduce.reduction, tensor.type);
+    }
+  }
+
+  void checkCopyFromRoot(const plan::CommandT &command, const plan::CopyFromRootT &copy) {
+    if (!requireCommunicator(command, copy.communicator) || !requireTensors(copy.tensors.size()) ||
+        !requireRoot(copy.communicator, copy.root))
+      return;
+    for (const plan::GatheredTensorT &tensor : copy.tensors)
+      requireRoom(tensor.buffer, tensor.type, {tensor.count});
   }
 
   const plan::PlanT &plan;

@@ -16,6 +16,12 @@ bool areEqual(const std::vector<plan::Guard> &a, const std::vector<plan::Guard> 
   });
 }
 
+bool areEqual(const plan::Owner *a, const plan::Owner *b) {
+  if (!a || !b)
+    return !a && !b;
+  return a->communicator() == b->communicator() && a->member() == b->member();
+}
+
 bool areEqual(const std::vector<plan::ReducedTensorT> &reduced,
               const std::vector<plan::GatheredTensorT> &gathered) {
   return std::ranges::equal(reduced, gathered, [](const auto &one, const auto &other) {
@@ -31,6 +37,8 @@ const char *differenceOf(const plan::CommandT &first, const plan::CommandT &seco
     return "other members";
   if (!areEqual(first.guards, second.guards))
     return "other guards";
+  if (!areEqual(first.owner.get(), second.owner.get()))
+    return "another owner";
   return areEqual(reduce.tensors, gather.tensors) ? nullptr : "other tensors";
 }
 

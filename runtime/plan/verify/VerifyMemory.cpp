@@ -75,7 +75,7 @@ public:
     for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer)
       if (int32_t slot = plan.buffers[buffer]->slot;
           slot >= 0 && plan.slots[size_t(slot)]->role != plan::SlotRole::result)
-        memory.assign(addresses.all(buffer), {}, {Writer{-1, uint32_t(slot)}, buffer});
+        memory.assign(addresses.all(buffer), holdersOf(uint32_t(slot)), {Writer{-1, uint32_t(slot)}, buffer});
   }
 
   /// Commands come in program order.
@@ -91,7 +91,7 @@ public:
     if (memory.excess())
       report.add("bytes ", rangeText(*memory.excess()),
                  " of a rank's memory are in parts of too many all-reduces of different members or tensors, "
-                 "none of which writes them: ranks differ in more than ",
+                 "none of which writes them, or in memory of too many owners: ranks differ in more than ",
                  maxCases, " ways, expected a command that writes them as a whole in between");
   }
 
@@ -100,16 +100,19 @@ public:
 private:
   using Case = CaseMap<State>::Case;
 
+  /// The ranks that have storage of a slot.
+  Condition holdersOf(uint32_t slot) { return cuts.conditionOf(ownersOf(*plan.slots[slot])).value(); }
+
   void step(const Access &access) {
-    cuts.visit(access, addresses.of(access.buffer), [&](ByteRange bytes, Literal literal) {
-      memory.visit(bytes, literal, [&](ByteRange piece, Case &each) {
+    cuts.visit(access, addresses.of(access.buffer), [&](ByteRange bytes, const Condition &condition) {
+      memory.visit(bytes, condition, [&](ByteRange piece, Case &each) {
         if (access.write)
           checkWrite(access, piece, each);
         else
           read(access, piece, each);
       });
       if (access.write)
-        memory.assign(bytes, literal, {Writer{current, access.operand}, access.root});
+        memory.assign(bytes, condition, {Writer{current, access.operand}, access.root});
     });
   }
 
@@ -196,7 +199,7 @@ private:
 
   /// `buffer` is the storage of the result: written in full, and by whom the program says.
   void checkResult(uint32_t slot, uint32_t buffer) {
-    memory.visit(addresses.all(buffer), {}, [&](ByteRange bytes, const Case &each) {
+    memory.visit(addresses.all(buffer), holdersOf(slot), [&](ByteRange bytes, const Case &each) {
       if (!each.state.writer)
         report.add("nothing writes ", place(each, bytes, buffer), " of result ", slotName(plan, slot));
       else if (!origins.meetResult(slot, *each.state.writer))

@@ -123,7 +123,7 @@ private:
     }
     if (action.AsContract())
       return in == 2; // accumulation: c itself
-    return action.AsReducePart() && input.operand == output.operand;
+    return (action.AsReducePart() || action.AsReduceToRoot()) && input.operand == output.operand;
   }
 
   void add(const Meeting &meeting, uint32_t rank, Report &report) const {

@@ -32,6 +32,14 @@ void checkLayout(const plan::PlanT &plan, Report &report);
 /// Units of commands, and that no lane does them in another order than the schedule.
 void checkUnits(const plan::PlanT &plan, Report &report);
 
+/// What is wrong with an owner, as a part of a sentence; empty if it is one member of a communicator of the
+/// plan.
+std::string faultOf(const plan::PlanT &plan, const plan::Owner &owner);
+
+/// What commands that only an owner runs have written is read by that owner, or by others behind a copy from
+/// it; a result that all ranks have holds such a copy.
+void checkOwners(const plan::PlanT &plan, Report &report);
+
 /// What commands that may be skipped have written is read by no other command than may be.
 void checkBranches(const plan::PlanT &plan, Report &report);
 

@@ -48,6 +48,10 @@ public:
       checkSlot(i);
     if (report.failed())
       return;
+    for (uint32_t i = 0; i < plan.slots.size(); ++i)
+      checkOwner(i);
+    if (report.failed())
+      return;
     checkUpdates();
     for (uint32_t i = 0; i < plan.buffers.size(); ++i)
       checkBuffer(i);
@@ -153,6 +157,22 @@ private:
     checkCallerRows(user, slot);
   }
 
+  /// An owner is of a state, or of what updates one, on axes that split nothing of it.
+  void checkOwner(uint32_t index) {
+    const plan::SlotT &slot = *plan.slots[index];
+    if (!slot.owner)
+      return;
+    std::string user = "slot " + slotName(plan, index);
+    if (slot.role != plan::SlotRole::state && slot.updates < 0)
+      report.add(user, " has an owner, expected this of states and of results that update them");
+    if (std::string fault = faultOf(plan, *slot.owner); !fault.empty())
+      return report.add(user, fault);
+    for (const std::string &name : plan.communicators[slot.owner->communicator()]->axes)
+      for (const auto &dim : slot.sharding)
+        if (std::ranges::find(dim->axes, name) != dim->axes.end())
+          report.add(user, " has an owner on axis ", quoted(name), ", which splits it");
+  }
+
   void checkCallerRows(const std::string &user, const plan::SlotT &slot) {
     if (!slot.caller_rows)
       return;
@@ -214,7 +234,7 @@ private:
                    ", as another result does");
       else if (!sameTensor(slot, *plan.slots[size_t(slot.updates)]))
         report.add(user, " updates slot ", slotName(plan, uint32_t(slot.updates)),
-                   " of another type, shape or sharding");
+                   " of another type, shape, sharding or owner");
     }
   }
 
@@ -225,8 +245,15 @@ private:
            a.caller_rows->count() == b.caller_rows->count();
   }
 
+  static bool haveSameOwner(const plan::SlotT &a, const plan::SlotT &b) {
+    if (!a.owner || !b.owner)
+      return !a.owner && !b.owner;
+    return a.owner->communicator() == b.owner->communicator() && a.owner->member() == b.owner->member();
+  }
+
   static bool sameTensor(const plan::SlotT &a, const plan::SlotT &b) {
-    if (a.type != b.type || a.shape != b.shape || a.caller_shape != b.caller_shape || !haveSameRows(a, b))
+    if (a.type != b.type || a.shape != b.shape || a.caller_shape != b.caller_shape || !haveSameRows(a, b) ||
+        !haveSameOwner(a, b))
       return false;
     auto isEqual = [](const auto &left, const auto &right) {
       return left->dim == right->dim && left->extents == right->extents;

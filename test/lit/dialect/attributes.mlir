@@ -85,3 +85,11 @@ func.func @empty(%x: tensor<4x1x0x4xf32> {epl.caller_shape = array<i64: 4, 0, 4>
 func.func @no_sample(%x: tensor<2x0x4xf32> {epl.caller_shape = array<i64: 0, 4>}) {
   return
 }
+
+// -----
+
+// CHECK: test.owners = [#epl.owner<"data" = 1>, #epl.sharding<@mesh, [{}], owner = <"data" = 1>>
+// CHECK-SAME: #epl.sharding<@mesh, [{"model"}], partial = sum{"rows"}, owner = <"data" = 0>>
+module attributes {test.owners = [
+    #epl.owner<"data" = 1>, #epl.sharding<@mesh, [{}], owner = <"data" = 1>>,
+    #epl.sharding<@mesh, [{"model"}], partial = sum{"rows"}, owner = <"data" = 0>>]} {}

@@ -253,3 +253,15 @@ func.func @per_micro_batch(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = math.tanh %x {epl.per_micro_batch = 1} : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// (O1)
+// expected-error@+1 {{owner on axis "data" has coordinate -1, expected one that is not negative}}
+module attributes {test.owner = #epl.owner<"data" = -1>} {}
+
+// -----
+
+// (H1)
+// expected-error@+1 {{axis "data" appears twice in a sharding}}
+module attributes {test.owner = #epl.sharding<@mesh, [{"data"}], owner = <"data" = 1>>} {}

@@ -43,6 +43,61 @@ TEST(AllReduce, InPlaceGivesEveryMemberTheSum) {
     }
 }
 
+/// The root's place holds its addend until it holds the sum; a part of the elements may come before the
+/// others.
+TEST(ReduceWhole, InPlaceGivesARootTheSum) {
+  auto combine = combineFunction(plan::ReductionKind::sum, plan::ElementType::i32);
+  for (size_t members : {1, 2, 3, 8, 64})
+    for (int64_t count : {0, 1, 3, 33, 5000})
+      for (size_t root : {size_t(0), members / 2, members - 1}) {
+        Members buffers(members, count);
+        std::vector<int32_t> expected(count);
+        for (const auto &values : buffers.values)
+          for (int64_t i = 0; i < count; ++i)
+            expected[i] += values[i];
+        auto pointers = buffers.pointers();
+        reduceWhole(combine, pointers, buffers.values[root].data(), count, {count / 3, count});
+        reduceWhole(combine, pointers, buffers.values[root].data(), count, {0, count / 3});
+        EXPECT_EQ(buffers.values[root], expected) << members << " members, " << count << " elements";
+      }
+}
+
+/// Of every type and reduction that there is: what the first member's part of an all-reduce is, of all
+/// elements.
+TEST(ReduceWhole, IsAnAllReduceOfOnePart) {
+  for (plan::ElementType type : plan::EnumValuesElementType())
+    for (plan::ReductionKind kind : plan::EnumValuesReductionKind()) {
+      bool isLogical = kind >= plan::ReductionKind::all;
+      if (isLogical != (type == plan::ElementType::i1))
+        continue;
+      constexpr size_t members = 3, count = 37;
+      std::vector<std::vector<uint8_t>> values(members, std::vector<uint8_t>(count * 8));
+      for (size_t member = 0; member < members; ++member)
+        for (size_t i = 0; i < values[member].size(); ++i)
+          values[member][i] = isLogical ? uint8_t((i + member) % 3 == 0) : uint8_t(i * 7 + member);
+      std::vector<const void *> pointers;
+      for (const auto &each : values)
+        pointers.push_back(each.data());
+      std::vector<uint8_t> found(count * 8), expected(count * 8);
+      reduceWhole(combineFunction(kind, type), pointers, found.data(), count);
+      combineFunction(kind, type)(pointers.data(), members, expected.data(), 0, count);
+      EXPECT_EQ(found, expected) << plan::EnumNameElementType(type) << ' '
+                                 << plan::EnumNameReductionKind(kind);
+    }
+}
+
+TEST(CopyWhole, CopiesWhatIsElsewhere) {
+  for (size_t bytes : {size_t(0), size_t(1), size_t(33), size_t(1) << 20}) {
+    std::vector<uint8_t> source(bytes), target(bytes + 1, 7);
+    for (size_t i = 0; i < bytes; ++i)
+      source[i] = uint8_t(i * 31);
+    copyWhole(source.data(), target.data(), bytes);
+    copyWhole(target.data(), target.data(), bytes);
+    source.push_back(7);
+    EXPECT_EQ(target, source);
+  }
+}
+
 TEST(AllGather, PutsTheMembersBesideEachOther) {
   for (size_t members : {1, 2, 3, 8, 64})
     for (int64_t outer : {0, 1, 3})

@@ -58,6 +58,12 @@ std::vector<uint32_t *> operandsOf(plan::CommandT &command) {
       fields.insert(fields.end(), {&tensor.source, &tensor.target});
   if (plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
     fields = {&exchange->source, &exchange->target};
+  if (plan::ReduceToRootT *reduce = action.AsReduceToRoot())
+    for (plan::ReducedTensorT &tensor : reduce->tensors)
+      fields.insert(fields.end(), {&tensor.source, &tensor.target});
+  if (plan::CopyFromRootT *copy = action.AsCopyFromRoot())
+    for (plan::GatheredTensorT &tensor : copy->tensors)
+      fields.push_back(&tensor.buffer);
   if (plan::CopyT *copy = action.AsCopy())
     fields = {&copy->source, &copy->target};
   return fields;
@@ -356,7 +362,7 @@ const std::vector<MutationClass> &mutationClasses() {
   static const std::vector<MutationClass> classes = [] {
     std::vector<MutationClass> all;
     for (const auto &part : {orderMutations(), memoryMutations(), tableMutations(), actionMutations(),
-                             channelMutations(), unitMutations()})
+                             channelMutations(), unitMutations(), ownerMutations()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

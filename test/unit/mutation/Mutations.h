@@ -41,6 +41,7 @@ std::vector<MutationClass> tableMutations();
 std::vector<MutationClass> actionMutations();
 std::vector<MutationClass> channelMutations();
 std::vector<MutationClass> unitMutations();
+std::vector<MutationClass> ownerMutations();
 
 /// Gives the plan the commands that `order` lists by their old indices: left out, repeated or moved. Waits,
 /// origins and lanes follow; of a repeated command, the first one is the one that others name.

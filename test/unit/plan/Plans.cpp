@@ -608,6 +608,9 @@ std::vector<NamedPlan> allPlans() {
   plans.push_back({"views", viewsPlan()});
   plans.push_back({"branch", branchPlan()});
   plans.push_back({"factorization", factorizationPlan()});
+  plans.push_back({"owners", ownersPlan()});
+  plans.push_back({"owners of 3", ownersPlan(3)});
+  plans.push_back({"owners beside a split", ownersPlan(2, 2)});
   return plans;
 }
 

@@ -54,6 +54,15 @@ public:
   void gather(const std::string &name, uint32_t communicator,
               const std::vector<std::pair<uint32_t, uint32_t>> &tensors, int64_t outer);
 
+  /// A sum that member `root` gets, and what it has for all others: whole buffers.
+  void reduce(const std::string &name, uint32_t communicator, uint32_t root, uint32_t source,
+              uint32_t target);
+  void broadcast(const std::string &name, uint32_t communicator, uint32_t root,
+                 const std::vector<uint32_t> &buffers);
+  /// A slot that one member has alone.
+  uint32_t ownedSlot(const std::string &name, plan::SlotRole role, int64_t size, plan::Owner owner,
+                     int32_t updates = -1);
+
   /// How axes split the dimensions of a tensor.
   using Axes = std::vector<std::vector<std::string>>;
 
@@ -114,6 +123,11 @@ plan::PlanT blocksPlan();
 
 /// Results that are copies: an argument as it came, two states exchanged, one value twice.
 plan::PlanT copyPlan();
+
+/// Four parameters, dealt out to the members of "data" on a mesh that may have "model", too: gradients are
+/// reduced to their owner, new parameters sent from it. Moments exist there alone, two of which change their
+/// places in each step; a norm over "model" is the owner's, too.
+plan::PlanT ownersPlan(uint32_t members = 2, uint32_t models = 1);
 
 /// Parts of a state copied out of it and back into its next value; one of them is a result.
 plan::PlanT partsPlan();

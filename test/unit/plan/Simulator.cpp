@@ -50,6 +50,8 @@ public:
     self = rank;
     reads.clear();
     writes.clear();
+    if (!isOwner(rank, plan.commands[command]->owner.get()))
+      return {};
     skipped[rank][command] = !isTaken(rank, *plan.commands[command]);
     if (skipped[rank][command])
       return {};
@@ -65,6 +67,10 @@ public:
       runGatherBlocks(rank, *blocks);
     else if (const plan::ReduceBlocksT *reduce = action.AsReduceBlocks())
       runReduceBlocks(rank, *reduce);
+    else if (const plan::ReduceToRootT *toRoot = action.AsReduceToRoot())
+      runReduceToRoot(rank, *toRoot);
+    else if (const plan::CopyFromRootT *fromRoot = action.AsCopyFromRoot())
+      runCopyFromRoot(rank, *fromRoot);
     else if (const plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
       runExchange(rank, *exchange);
     else if (const plan::CopyT *copy = action.AsCopy())
@@ -112,6 +118,10 @@ private:
 
   void put(uint32_t buffer, uint64_t offset, uint64_t value) {
     writes.push_back({base[buffer] + offset, value});
+  }
+
+  bool isOwner(uint32_t rank, const plan::Owner *owner) const {
+    return !owner || mesh.memberIndex(owner->communicator(), rank) == owner->member();
   }
 
   /// A predicate is true where the digest is odd.
@@ -199,6 +209,28 @@ private:
             put(tensor.buffer, i, read(members[index], tensor.buffer, i));
       }
     }
+  }
+
+  /// The whole tensor, as a part that the root owns.
+  void runReduceToRoot(uint32_t rank, const plan::ReduceToRootT &reduce) {
+    if (mesh.memberIndex(reduce.communicator, rank) != reduce.root)
+      return;
+    for (const plan::ReducedTensorT &tensor : reduce.tensors)
+      for (uint64_t i = 0; i < uint64_t(tensor.count) * elementBytes(tensor.type); ++i) {
+        uint64_t value = uint64_t(reduce.reduction);
+        for (uint32_t member : mesh.members(reduce.communicator, rank))
+          value = mix(value, read(member, tensor.source, i));
+        put(tensor.target, i, value);
+      }
+  }
+
+  void runCopyFromRoot(uint32_t rank, const plan::CopyFromRootT &copy) {
+    if (mesh.memberIndex(copy.communicator, rank) == copy.root)
+      return;
+    uint32_t root = mesh.members(copy.communicator, rank)[copy.root];
+    for (const plan::GatheredTensorT &tensor : copy.tensors)
+      for (uint64_t i = 0; i < uint64_t(tensor.count) * elementBytes(tensor.type); ++i)
+        put(tensor.buffer, i, read(root, tensor.buffer, i));
   }
 
   void runGatherBlocks(uint32_t rank, const plan::GatherBlocksT &gather) {

@@ -32,18 +32,19 @@ def _describe(held: Sharding | None) -> str:
         return "on one of several meshes"
     mesh = ", ".join(f"{name}={size}" for name, size in held.axes)
     dims = ", ".join("+".join(axes) or "whole" for axes in held.dims)
-    return f"mesh {mesh}: [{dims}]"
+    owner = "".join(f", owner {axis}={coordinate}" for axis, coordinate in held.owner)
+    return f"mesh {mesh}: [{dims}]{owner}"
 
 
 def jax_sharding(held: Sharding | None, shape: tuple[int, ...]) -> jax.sharding.Sharding:
     """The sharding of an array of that shape, over JAX's CPU devices where EPL's mesh has no more.
 
     Rank i of EPL's mesh is JAX's CPU device i. With fewer devices, and where a dimension of several
-    segments is split, it is a `HeldByEpl`.
+    segments is split, or some devices have the array alone, it is a `HeldByEpl`.
     """
     devices = jax.devices("cpu")
     ranks = math.prod(size for _, size in held.axes) if held else 0
-    if held is None or held.shape != shape or ranks > len(devices):
+    if held is None or held.shape != shape or held.owner or ranks > len(devices):
         return HeldByEpl(devices[0], held)
     if ranks == 1:
         return SingleDeviceSharding(devices[0])

@@ -116,6 +116,30 @@ TEST(Processes, SendLargePiecesFromWhereTheyAre) {
     expectSame("large pieces", largePiecesPlan(), processes, processes);
 }
 
+/// A large sum that one rank gets as it comes, and what it has, which comes to its place; a small one of
+/// another.
+plan::PlanT largeRootsPlan() {
+  PlanMaker maker;
+  maker.axis("data", 4);
+  uint32_t all = maker.addCommunicator({"data"});
+  constexpr int64_t size = 2700000, small = 33;
+  uint32_t x = maker.argument("x", plan::SlotRole::batch, 4 * size, {"data"});
+  uint32_t y = maker.argument("y", plan::SlotRole::batch, 4 * small, {"data"});
+  uint32_t sum = maker.buffer("sum", size), other = maker.buffer("other", small);
+  maker.reduce("reduce", all, 2, x, sum);
+  maker.reduce("reduce other", all, 1, y, other);
+  maker.broadcast("broadcast other", all, 1, {other});
+  maker.broadcast("broadcast", all, 2, {sum});
+  maker.setResult(maker.slot("sum", plan::SlotRole::result, size), sum);
+  maker.setResult(maker.slot("other", plan::SlotRole::result, small), other);
+  return maker.finish();
+}
+
+TEST(Processes, SendLargeTensorsToRootsAndFromThem) {
+  for (uint32_t processes : {2u, 4u})
+    expectSame("large roots", largeRootsPlan(), processes, processes);
+}
+
 /// Where one rank reads a sum, the first half is added up as it comes, and the second half comes into the
 /// buffer itself.
 TEST(Processes, KeepNothingThatComesToItsPlace) {

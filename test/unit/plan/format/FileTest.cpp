@@ -125,7 +125,7 @@ TEST_F(PlanFile, TrailingBytesAreAnError) {
 TEST_F(PlanFile, AnotherVersionIsAnError) {
   plan::PlanT plan = trainingPlan(2);
   plan.version = 11;
-  EXPECT_EQ(parseError(serializePlan(plan)), "plan file \"p.eplan\" has version 11: expected version 15");
+  EXPECT_EQ(parseError(serializePlan(plan)), "plan file \"p.eplan\" has version 11: expected version 16");
 }
 
 TEST_F(PlanFile, AnInvalidPlanIsAnErrorThatNamesTheFile) {

@@ -36,9 +36,10 @@ Access partOfAll(uint32_t communicator, Extent extent, int64_t count) {
 }
 
 Literal literalOf(Cuts &cuts, const Access &access, uint64_t base) {
-  Literal found;
-  cuts.visit(access, base, [&](ByteRange, Literal literal) { found = literal; });
-  return found;
+  Condition found;
+  cuts.visit(access, base, [&](ByteRange, const Condition &condition) { found = condition; });
+  EXPECT_EQ(found.size(), 1u);
+  return found.front();
 }
 
 TEST(Cuts, FindsTheFirstRankAndItsFirstBytes) {
@@ -56,6 +57,29 @@ TEST(Cuts, FindsTheFirstRankAndItsFirstBytes) {
   ASSERT_TRUE(place);
   EXPECT_EQ(place->rank, 0u);
   EXPECT_EQ(place->bytes, (ByteRange{140, 196}));
+}
+
+TEST(Cuts, RanksAreAMemberOrNot) {
+  plan::PlanT plan = meshOfSix();
+  Mesh mesh(plan);
+  Cuts cuts(mesh);
+  RankTest second{0, 1, true}, others{0, 1, false}, third{0, 2, true};
+  std::optional<Place> place = cuts.find(*cuts.conditionOf({second}), {0, 8});
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->rank, 2u); // of coordinates 1, 0
+  EXPECT_EQ(place->bytes, (ByteRange{0, 8}));
+  EXPECT_FALSE(cuts.conditionOf({second, others}));
+  EXPECT_FALSE(cuts.isPossible(*cuts.conditionOf({second, third}), {0, 8}));
+  EXPECT_TRUE(cuts.isPossible(*cuts.conditionOf({second, {1, 1, true}}), {0, 8}));
+  Access access = partOfAll(1, Extent::ownPart, 96); // of those that own, the part of each
+  access.ranks = {third};
+  cuts.visit(access, 0, [&](ByteRange bytes, const Condition &condition) {
+    EXPECT_EQ(condition.size(), 2u);
+    std::optional<Place> place = cuts.find(condition, bytes);
+    ASSERT_TRUE(place);
+    EXPECT_EQ(place->rank, 4u);
+    EXPECT_EQ(place->bytes, (ByteRange{0, 48}));
+  });
 }
 
 TEST(Cuts, APartOfBothAxesIsWithinThatOfOne) {
@@ -86,13 +110,13 @@ public:
           if (access.write)
             cells[rank][base + byte] = value;
         }
-    cuts.visit(access, base, [&](ByteRange bytes, Literal literal) {
-      map.visit(bytes, literal, [&](ByteRange piece, const CaseMap<int>::Case &each) {
+    cuts.visit(access, base, [&](ByteRange bytes, const Condition &condition) {
+      map.visit(bytes, condition, [&](ByteRange piece, const CaseMap<int>::Case &each) {
         found.insert(each.state);
         expectPlace(piece, each, access.write ? -1 : each.state);
       });
       if (access.write)
-        map.assign(bytes, literal, value);
+        map.assign(bytes, condition, value);
     });
     EXPECT_EQ(found, expected);
     EXPECT_FALSE(map.excess());
@@ -102,15 +126,20 @@ private:
   static constexpr uint64_t size = 160;
 
   Access randomAccess() {
-    bool write = random() % 2;
+    Access access = randomBytes();
+    access.write = random() % 2;
+    for (uint32_t count = uint32_t(random() % 6); count > 3; --count) // one of three has a test or two
+      access.ranks.push_back({uint32_t(random() % 2), uint32_t(random() % 2), random() % 2 == 0});
+    return access;
+  }
+
+  Access randomBytes() {
     if (random() % 2) {
       uint64_t begin = random() % size;
-      return {.buffer = 0, .write = write, .ranges = {{begin, begin + 1 + random() % (size - begin)}}};
+      return {.buffer = 0, .write = false, .ranges = {{begin, begin + 1 + random() % (size - begin)}}};
     }
-    Access access = partOfAll(uint32_t(random() % 3), random() % 2 ? Extent::ownPart : Extent::otherParts,
-                              random() % 2 ? 96 : 128);
-    access.write = write;
-    return access;
+    return partOfAll(uint32_t(random() % 3), random() % 2 ? Extent::ownPart : Extent::otherParts,
+                     random() % 2 ? 96 : 128);
   }
 
   /// A case that is read has a byte of a rank in its state.
@@ -140,15 +169,15 @@ TEST(CaseMap, VisitsTheStatesOfAllBytesOfAllRanks) {
   }
 }
 
-/// Six cuts of the same bytes that no command writes are too many.
+/// Eight cuts of the same bytes that no command writes are too many.
 TEST(CaseMap, SaysWhereCasesAreTooMany) {
   plan::PlanT plan = meshOfSix();
   Mesh mesh(plan);
   Cuts cuts(mesh);
   CaseMap<int> map(cuts, 100000);
   for (int64_t count = 4096; count < 4096 + 20 * 400 && !map.excess(); count += 400)
-    cuts.visit(partOfAll(2, Extent::ownPart, count), 0, [&](ByteRange bytes, Literal literal) {
-      map.visit(bytes, literal, [](ByteRange, const CaseMap<int>::Case &) {});
+    cuts.visit(partOfAll(2, Extent::ownPart, count), 0, [&](ByteRange bytes, const Condition &condition) {
+      map.visit(bytes, condition, [](ByteRange, const CaseMap<int>::Case &) {});
     });
   EXPECT_TRUE(map.excess());
 }

@@ -92,7 +92,7 @@ TEST_P(VerifierRule, RejectsAPlanThatBreaksIt) {
 std::string nameOf(const testing::TestParamInfo<Case> &info) { return info.param.name; }
 
 const Case tables[] = {
-    {"Version", training, [](PlanT &p) { p.version = 11; }, "version is 11, expected 15"},
+    {"Version", training, [](PlanT &p) { p.version = 11; }, "version is 11, expected 16"},
     {"Image", training, [](PlanT &p) { p.image.resize((1 << 28) + 1); },
      "image has 268435457 bytes, expected at most 268435456"},
     {"DeviceKind", training, [](PlanT &p) { p.device_kind = ""; }, "device kind is empty"},

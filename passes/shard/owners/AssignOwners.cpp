@@ -1,0 +1,227 @@
+//===- AssignOwners.cpp - Parameters belong to one device -----------------===//
+//
+// Problem: under data parallelism every device keeps and updates a copy of the optimizer's state. ZeRO shares
+// it in slices (SeedZero.cpp), which an update of whole matrices (Muon, Shampoo) puts together again.
+// Method: what leads to the new values of one group of states only (OwnerGroups.h) is done by one device.
+// Groups are dealt out greedily, as Paddle's Reduce mode does: in the order of their gradients, each to the
+// coordinate with the fewest elements of parameters so far. The program then says by types who has what:
+//
+//     all_reduce that only owned work reads     reduce to the owner
+//     owned op                                  its result has the owner in its sharding
+//     state that only owned work reads          so has the argument, and the result that updates it
+//     new value that others read, too           broadcast
+//
+// Invariant in: the output of `epl-localize`. Invariant out: the same; what has an owner is read by work of
+// that owner and by broadcasts only. Reference: S. Rajbhandari et al., "ZeRO", 2020; PaddlePaddle 2.6,
+// BuildStrategy.ReduceStrategy.Reduce.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Sharding.h"
+#include "passes/shard/Passes.h"
+#include "passes/shard/owners/OwnerGroups.h"
+#include "passes/shard/tasks/TaskPartition.h"
+
+#include "passes/shard/analysis/AxisState.h"
+
+#include "llvm/ADT/Statistic.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "epl-assign-owners"
+
+namespace mlir::epl {
+#define GEN_PASS_DEF_ASSIGNOWNERSPASS
+#include "passes/shard/Passes.h.inc"
+} // namespace mlir::epl
+
+using namespace mlir;
+using namespace mlir::epl;
+
+ALWAYS_ENABLED_STATISTIC(numGroups, "Groups of states that have an owner");
+ALWAYS_ENABLED_STATISTIC(numHeld, "States that only their owner has");
+ALWAYS_ENABLED_STATISTIC(numReduces, "Sums that only an owner gets");
+
+/// The coordinate of each group: that with the fewest elements so far, the first of equal ones.
+static SmallVector<int64_t> dealOut(ArrayRef<OwnerGroup> groups, int64_t numMembers) {
+  SmallVector<int64_t> loads(numMembers), coordinates;
+  for (const OwnerGroup &group : groups) {
+    auto *least = llvm::min_element(loads);
+    *least += group.numElements;
+    coordinates.push_back(least - loads.begin());
+  }
+  return coordinates;
+}
+
+namespace {
+/// Gives the groups of one function their owners.
+class OwnerWriter {
+public:
+  OwnerWriter(func::FuncOp function, MeshOp mesh, AxisAttr axis)
+      : function(function), body(function.front()), groups(function, mesh, axis.getName()) {
+    for (int64_t coordinate : dealOut(groups.getGroups(), axis.getSize()))
+      owners.push_back(OwnerAttr::get(function.getContext(), axis.getName(), coordinate));
+  }
+
+  void run(bool explains) {
+    for (Operation &op : body.without_terminator())
+      if (OwnerAttr owner = getOwner(&op))
+        setOwner(op, owner);
+    for (auto sum : llvm::make_early_inc_range(body.getOps<AllReduceOp>()))
+      if (OwnerAttr owner = getReader(sum))
+        reduce(sum, owner);
+    for (auto [group, owner] : llvm::zip_equal(groups.getGroups(), owners)) {
+      ++numGroups;
+      if (explains) // while each result has the type of the state that it updates
+        remark(group, owner);
+      for (unsigned result : group.results)
+        giveState(result, owner);
+    }
+    function.setType(FunctionType::get(function.getContext(), body.getArgumentTypes(),
+                                       body.getTerminator()->getOperandTypes()));
+  }
+
+private:
+  OwnerAttr getOwner(Operation *op) const {
+    std::optional<unsigned> group = groups.getGroup(op);
+    return group ? owners[*group] : OwnerAttr();
+  }
+
+  static DistType withOwner(Type type, OwnerAttr owner) {
+    auto dist = cast<DistType>(type);
+    return DistType::get(type.getContext(), dist.getGlobal(), dist.getSharding().withOwner(owner));
+  }
+
+  static void setOwner(Operation &op, OwnerAttr owner) {
+    for (Value result : op.getResults())
+      if (isa<DistType>(result.getType()))
+        result.setType(withOwner(result.getType(), owner));
+    auto shardings = op.getAttrOfType<ArrayAttr>(EplDialect::kShardingAttr);
+    if (!shardings)
+      return;
+    auto owned = llvm::map_to_vector(shardings.getAsRange<ShardingAttr>(), [&](ShardingAttr sharding) {
+      return Attribute(sharding.withOwner(owner));
+    });
+    op.setAttr(EplDialect::kShardingAttr, ArrayAttr::get(op.getContext(), owned));
+  }
+
+  /// The owner on the axis of a sum whose work alone reads it.
+  OwnerAttr getReader(AllReduceOp sum) const {
+    OwnerAttr common;
+    for (Operation *user : sum.getResult(0).getUsers()) {
+      OwnerAttr owner = isa<ToLocalOp>(user) ? getOwner(user) : OwnerAttr();
+      if (!owner || (common && common != owner))
+        return {};
+      common = owner;
+    }
+    return common && llvm::is_contained(sum.getReducedAxes(), common.getAxis()) ? common : OwnerAttr();
+  }
+
+  /// Only the owner completes the sum over its axis; over other axes those that it is complete it then.
+  void reduce(AllReduceOp sum, OwnerAttr owner) {
+    OpBuilder builder(sum);
+    auto from = cast<DistType>(sum.getOperand(0).getType()), to = cast<DistType>(sum.getResult(0).getType());
+    SmallVector<StringRef> left = llvm::filter_to_vector(
+        from.getSharding().getPartialAxes(), [&](StringRef axis) { return axis != owner.getAxis(); });
+    auto owned =
+        ShardingAttr::get(sum.getContext(), to.getSharding().getMesh(), to.getSharding().getDims(),
+                          builder.getStrArrayAttr(left),
+                          left.empty() ? ReductionKind::sum : from.getSharding().getReduction(), owner);
+    auto type = DistType::get(sum.getContext(), to.getGlobal(), owned);
+    auto reduced = ReduceOp::create(builder, sum.getLoc(), TypeRange{type}, sum.getOperands());
+    reduced->setDiscardableAttrs(sum->getDiscardableAttrDictionary());
+    Value result = reduced.getResult(0);
+    if (DistType whole = withOwner(to, owner); whole != type) {
+      auto rest = AllReduceOp::create(builder, sum.getLoc(), TypeRange{whole}, result);
+      rest->setDiscardableAttrs(sum->getDiscardableAttrDictionary());
+      result = rest.getResult(0);
+    }
+    sum.getResult(0).replaceAllUsesWith(result);
+    sum.erase();
+    ++numReduces;
+  }
+
+  /// The state and its new value are the owner's, or all members get the new value.
+  void giveState(unsigned result, OwnerAttr owner) {
+    if (groups.isHeldByOwner(result)) {
+      BlockArgument state = getUpdatedArgument(function, result);
+      state.setType(withOwner(state.getType(), owner));
+      ++numHeld;
+      return;
+    }
+    Value sent = broadcast(groups.getNewValue(result));
+    body.getTerminator()->setOperand(result, sent);
+  }
+
+  /// What all members have of an owned tensor. Those who read it there read that, but for its owner.
+  Value broadcast(Value owned) {
+    Value &sent = broadcasts[owned];
+    if (sent)
+      return sent;
+    auto cast = *llvm::find_if(owned.getUsers(), [&](Operation *user) {
+      return isa<FromLocalOp>(user) && getOwner(user) &&
+             llvm::any_of(user->getUsers(), llvm::IsaPred<func::ReturnOp>);
+    });
+    Value source = cast->getResult(0);
+    OpBuilder builder(cast->getContext());
+    builder.setInsertionPointAfter(owned.getDefiningOp());
+    cast->moveBefore(builder.getInsertionBlock(), builder.getInsertionPoint());
+    builder.setInsertionPointAfter(cast);
+    auto op =
+        BroadcastOp::create(builder, owned.getLoc(), TypeRange{withOwner(source.getType(), {})}, source);
+    copyWork(owned.getDefiningOp(), op);
+    sent = op.getResult(0);
+    SmallVector<OpOperand *> others;
+    for (OpOperand &use : owned.getUses())
+      if (!getOwner(body.findAncestorOpInBlock(*use.getOwner())))
+        others.push_back(&use);
+    if (!others.empty()) {
+      auto local = ToLocalOp::create(builder, owned.getLoc(), owned.getType(), sent);
+      llvm::for_each(others, [&](OpOperand *use) { use->set(local); });
+    }
+    return sent;
+  }
+
+  void remark(const OwnerGroup &group, OwnerAttr owner) {
+    std::string names;
+    for (unsigned result : group.results) {
+      BlockArgument state = getUpdatedArgument(function, result);
+      auto name = function.getArgAttrOfType<StringAttr>(state.getArgNumber(), EplDialect::kNameAttr);
+      names += names.empty() ? "" : ", ";
+      names += name ? name.str() : ("argument " + Twine(state.getArgNumber())).str();
+    }
+    function.emitRemark() << "\"" << owner.getAxis() << "\" = " << owner.getCoordinate() << " owns " << names
+                          << ": " << group.numElements << " elements of parameters";
+  }
+
+  func::FuncOp function;
+  Block &body;
+  OwnerGroups groups;
+  SmallVector<OwnerAttr> owners; ///< of each group
+  DenseMap<Value, Value> broadcasts;
+};
+
+struct AssignOwnersPass : epl::impl::AssignOwnersPassBase<AssignOwnersPass> {
+  using AssignOwnersPassBase::AssignOwnersPassBase;
+
+  void runOnOperation() override {
+    for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
+      if (!function.isExternal() && failed(assignOwners(function)))
+        return signalPassFailure();
+  }
+
+  LogicalResult assignOwners(func::FuncOp function) {
+    FailureOr<MeshOp> mesh = getMesh(function);
+    if (failed(mesh))
+      return failure();
+    auto axes = llvm::filter_to_vector(mesh->getAxes().getAsRange<AxisAttr>(),
+                                       [](AxisAttr axis) { return axis.isData() && axis.getSize() > 1; });
+    if (axes.size() > 1)
+      return function.emitOpError() << "is on mesh \"" << mesh->getSymName() << "\" with axes \""
+                                    << axes[0].getName() << "\" and \"" << axes[1].getName()
+                                    << "\" of role data, expected one: owners are members on one axis";
+    if (!axes.empty())
+      OwnerWriter(function, *mesh, axes.front()).run(explain);
+    return success();
+  }
+};
+} // namespace

@@ -1,0 +1,258 @@
+//===- OwnerGroups.cpp - What of the optimizer belongs together -----------===//
+
+#include "passes/shard/owners/OwnerGroups.h"
+
+#include "dialect/Sharding.h"
+#include "passes/shard/analysis/AxisState.h"
+#include "passes/shard/analysis/Rules.h"
+#include "passes/shard/tasks/TaskPartition.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+static bool mentions(ShardingAttr sharding, StringRef axis) {
+  return sharding && (sharding.getDimOf(axis) >= 0 || llvm::is_contained(sharding.getPartialAxes(), axis));
+}
+
+static int64_t getNumElements(Value value) {
+  if (auto dist = dyn_cast<DistType>(value.getType()))
+    return dist.getGlobal().getNumElements();
+  auto tensor = dyn_cast<RankedTensorType>(value.getType());
+  return tensor ? tensor.getNumElements() : 1;
+}
+
+OwnerGroups::OwnerGroups(func::FuncOp function, MeshOp mesh, StringRef axis)
+    : function(function), body(function.front()), loops(body), axis(axis) {
+  for (auto [position, op] : llvm::enumerate(body))
+    positions[&op] = int64_t(position);
+  for (unsigned result = 0; result < function.getNumResults(); ++result)
+    if (getUpdatedArgument(function, result)) {
+      results.push_back(result);
+      classes.insert(result);
+    }
+  connect();
+  assign();
+  collect();
+  findHeld();
+}
+
+//===----------------------------------------------------------------------===//
+// Which ops may have an owner
+//===----------------------------------------------------------------------===//
+
+/// Whether members on the axis have parts or addends of the value.
+bool OwnerGroups::mentionsAxis(Value value) const {
+  if (auto dist = dyn_cast<DistType>(value.getType()))
+    return mentions(dist.getSharding(), axis);
+  if (auto cast = value.getDefiningOp<ToLocalOp>())
+    return mentionsAxis(cast.getOperand());
+  if (auto index = value.getDefiningOp<AxisIndexOp>())
+    return index.getAxis() == axis;
+  return isa<RankedTensorType>(value.getType()) && mentions(getSharding(value), axis);
+}
+
+/// Whether one member could do the op for all: a cast, or work that applies gradients, done once in a step
+/// and the same on all members of the axis.
+bool OwnerGroups::isCandidate(Operation &op) const {
+  if (loops.getLoop(&op) || getEdgeLoop(&op) || isa<PredicateOp, TaskOp>(op))
+    return false;
+  auto isMade = [](Value value) { return !isa<BlockArgument>(skipCasts(value)); };
+  if (isCast(&op) ? !isMade(op.getOperand(0)) : getWorkKind(&op) != WorkKind::apply)
+    return false;
+  return llvm::none_of(op.getResults(), [&](Value value) { return mentionsAxis(value); }) &&
+         llvm::none_of(getUsedValues(&op), [&](Value value) { return mentionsAxis(value); });
+}
+
+//===----------------------------------------------------------------------===//
+// Which states belong together
+//===----------------------------------------------------------------------===//
+
+/// Whether each of these states is one number.
+bool OwnerGroups::isSmall(const llvm::BitVector &which) const {
+  return llvm::all_of(which.set_bits(), [&](unsigned index) {
+    return getNumElements(getUpdatedArgument(function, results[index])) == 1;
+  });
+}
+
+/// Joins the states that an op of the optimizer leads to by tensors.
+void OwnerGroups::connect() {
+  struct Leads {
+    llvm::BitVector all, byTensors; ///< of `results`
+    bool others = false;            ///< other results, or work that is no candidate
+  };
+  DenseMap<Operation *, Leads> found;
+  DenseMap<unsigned, unsigned> indices;
+  for (auto [index, result] : llvm::enumerate(results))
+    indices[result] = index;
+  auto isTensor = [](Value value) { return getNumElements(value) > 1; };
+  for (Operation &op : llvm::reverse(body.without_terminator())) {
+    if (!isCandidate(op))
+      continue;
+    Leads leads{llvm::BitVector(results.size()), llvm::BitVector(results.size())};
+    for (OpOperand &use : op.getUses()) {
+      Operation *user = body.findAncestorOpInBlock(*use.getOwner());
+      auto index = indices.find(use.getOperandNumber());
+      if (isa<func::ReturnOp>(user) && index != indices.end()) {
+        leads.all.set(index->second);
+        leads.byTensors.set(index->second);
+      } else if (auto next = found.find(user); next != found.end()) {
+        leads.all |= next->second.all;
+        leads.others |= next->second.others;
+        leads.byTensors |= next->second.byTensors;
+      } else {
+        leads.others = true;
+      }
+    }
+    bool joins = llvm::any_of(op.getResults(), isTensor) || (!leads.others && isSmall(leads.all));
+    if (!joins)
+      leads.byTensors.reset();
+    int first = leads.byTensors.find_first();
+    for (unsigned index : leads.byTensors.set_bits())
+      classes.unionSets(results[first], results[index]);
+    found[&op] = std::move(leads);
+  }
+}
+
+unsigned OwnerGroups::findGroup(unsigned result) const { return classes.getLeaderValue(result); }
+
+//===----------------------------------------------------------------------===//
+// Which work is a group's alone
+//===----------------------------------------------------------------------===//
+
+/// Whether a tensor is, as it is, the new value of a state.
+bool OwnerGroups::isNewValue(Value value) const {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    return isa<FromLocalOp>(user) && leaders.contains(user) &&
+           llvm::any_of(user->getUses(), [](OpOperand &use) { return isa<func::ReturnOp>(use.getOwner()); });
+  });
+}
+
+/// The class whose work alone reads a value; what else reads a new value gets it from the owner.
+std::optional<unsigned> OwnerGroups::findCommonGroup(Value value) const {
+  std::optional<unsigned> common;
+  bool isNew = isNewValue(value);
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = body.findAncestorOpInBlock(*use.getOwner());
+    std::optional<unsigned> group;
+    if (isa<func::ReturnOp>(user)) {
+      if (getUpdatedArgument(function, use.getOperandNumber()))
+        group = findGroup(use.getOperandNumber());
+    } else if (auto leader = leaders.find(user); leader != leaders.end()) {
+      group = leader->second;
+    }
+    if (!group && isNew)
+      continue;
+    if (!group || (common && *common != *group))
+      return std::nullopt;
+    common = group;
+  }
+  return common;
+}
+
+std::optional<unsigned> OwnerGroups::findCommonGroup(Operation &op) const {
+  std::optional<unsigned> common;
+  for (Value result : op.getResults()) {
+    if (result.use_empty())
+      continue;
+    std::optional<unsigned> group = findCommonGroup(result);
+    if (!group || (common && *common != *group))
+      return std::nullopt;
+    common = group;
+  }
+  return common;
+}
+
+void OwnerGroups::assign() {
+  for (Operation &op : llvm::reverse(body.without_terminator()))
+    if (isCandidate(op))
+      if (std::optional<unsigned> leader = findCommonGroup(op))
+        leaders[&op] = *leader;
+  // What goes on distributed values is the owner's only if the values are.
+  for (Operation &op : body.without_terminator()) {
+    auto isOwned = [&](Value value) {
+      return value.getDefiningOp() && leaders.contains(value.getDefiningOp());
+    };
+    if ((isa<FromLocalOp>(op) || standsBetweenTasks(&op)) && !llvm::all_of(op.getOperands(), isOwned))
+      leaders.erase(&op);
+  }
+}
+
+/// Whether an op makes what a group's gradient may be: neither a constant nor a number beside tensors.
+static bool makesGradient(Operation *op, bool isOfNumbers) {
+  return op && !isFree(op) && !isa<AxisIndexOp>(op) && llvm::any_of(op->getResults(), [&](Value value) {
+           return isOfNumbers || getNumElements(value) > 1;
+         });
+}
+
+/// Makes a group of each class whose work reads a gradient.
+void OwnerGroups::collect() {
+  llvm::MapVector<unsigned, Operation *> gradients; // by leader
+  for (Operation &op : body.without_terminator()) {
+    auto leader = leaders.find(&op);
+    if (leader == leaders.end())
+      continue;
+    llvm::BitVector own(results.size());
+    for (auto [index, result] : llvm::enumerate(results))
+      if (findGroup(result) == leader->second)
+        own.set(index);
+    Operation *&last = gradients[leader->second];
+    for (Value value : getUsedValues(&op))
+      if (Operation *maker = skipCasts(value).getDefiningOp();
+          maker && !leaders.contains(maker) && makesGradient(maker, isSmall(own)))
+        last = last && positions.at(last) > positions.at(maker) ? last : maker;
+  }
+  gradients.remove_if([](const auto &each) { return each.second == nullptr; });
+  auto order = gradients.takeVector();
+  auto key = [&](const auto &each) { // where two groups have one gradient, the order of their results
+    const auto *first =
+        llvm::find_if(results, [&](unsigned result) { return findGroup(result) == each.first; });
+    return std::pair(positions.at(each.second), *first);
+  };
+  llvm::sort(order, [&](const auto &a, const auto &b) { return key(a) < key(b); });
+  for (auto [leader, gradient] : order) {
+    numbers[leader] = groups.size();
+    groups.push_back({{}, gradient, 0});
+  }
+  for (unsigned result : results)
+    if (auto number = numbers.find(findGroup(result)); number != numbers.end() && getNewValue(result))
+      groups[number->second].results.push_back(result);
+}
+
+std::optional<unsigned> OwnerGroups::getGroup(Operation *op) const {
+  auto leader = leaders.find(op);
+  if (leader == leaders.end())
+    return std::nullopt;
+  auto number = numbers.find(leader->second);
+  return number == numbers.end() ? std::nullopt : std::optional(number->second);
+}
+
+Value OwnerGroups::getNewValue(unsigned result) const {
+  auto cast = body.getTerminator()->getOperand(result).getDefiningOp<FromLocalOp>();
+  Operation *maker = cast ? cast.getOperand().getDefiningOp() : nullptr;
+  return maker && getGroup(maker) ? cast.getOperand() : Value();
+}
+
+/// Finds the states that only owners read, and counts the elements of the others.
+void OwnerGroups::findHeld() {
+  for (auto [number, group] : llvm::enumerate(groups)) {
+    auto isOfGroup = [&, number = unsigned(number)](Operation *user) {
+      return getGroup(body.findAncestorOpInBlock(*user)) == number;
+    };
+    auto isReadByGroup = [&](Operation *user) {
+      return isa<ToLocalOp>(user) && llvm::all_of(user->getUsers(), isOfGroup);
+    };
+    int64_t all = 0;
+    for (unsigned result : group.results) {
+      BlockArgument state = getUpdatedArgument(function, result);
+      bool isHeld = llvm::all_of(state.getUsers(), isReadByGroup) &&
+                    llvm::all_of(getNewValue(result).getUsers(), isOfGroup);
+      if (isHeld)
+        heldByOwner.insert(result);
+      else
+        group.numElements += getNumElements(state);
+      all += getNumElements(state);
+    }
+    if (group.numElements == 0)
+      group.numElements = all;
+  }
+}

@@ -1,0 +1,75 @@
+//===- OwnerGroups.h - What of the optimizer belongs together ---*- C++ -*-===//
+//
+// States belong together if one op of the optimizer leads to the new values of both: a parameter and its
+// moments. Such a group can be given to one device, with all work that leads to nothing else:
+//
+//     gradient ── momentum ──┬── new momentum        one group, all of it owned
+//                 parameter ─┴── new parameter
+//     count ── count + 1 ── rates ── (all groups)     leads to many: on every device
+//     gradients ── norm ── scale ── (all groups)
+//
+// A number, such as a norm of all gradients, makes no two states one group: a tensor has to lead to both.
+// What is sharded or pending over the axis has no owner: it is computed by all.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "dialect/Loops.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::epl {
+
+/// States with the work that makes their new values and nothing else.
+struct OwnerGroup {
+  SmallVector<unsigned> results; ///< of the function, that update the states
+  Operation *gradient = nullptr; ///< the last op, not owned, that makes something the group's work reads
+  int64_t numElements = 0; ///< of its parameters: the states that other work reads, too; of all if none is
+};
+
+/// The groups of a localized function, as it was when this was made.
+class OwnerGroups {
+public:
+  /// For owners on `axis` of `mesh`.
+  OwnerGroups(func::FuncOp function, MeshOp mesh, StringRef axis);
+
+  /// Those that read a gradient, in the order in which their gradients stand.
+  ArrayRef<OwnerGroup> getGroups() const { return groups; }
+  /// The group that an op, a cast or collective among them, is work of; nothing for what all members do.
+  std::optional<unsigned> getGroup(Operation *op) const;
+  /// Whether the state that result `result` of the function updates is read by nothing but its group's work,
+  /// and so is its new value.
+  bool isHeldByOwner(unsigned result) const { return heldByOwner.contains(result); }
+  /// The tensor that result `result` returns, behind its cast; null if its group does not make it.
+  Value getNewValue(unsigned result) const;
+
+private:
+  bool isCandidate(Operation &op) const;
+  bool mentionsAxis(Value value) const;
+  bool isSmall(const llvm::BitVector &results) const;
+  void connect();
+  unsigned findGroup(unsigned result) const;
+  std::optional<unsigned> findCommonGroup(Operation &op) const;
+  std::optional<unsigned> findCommonGroup(Value value) const;
+  bool isNewValue(Value value) const;
+  void assign();
+  void collect();
+  void findHeld();
+
+  func::FuncOp function;
+  Block &body;
+  Loops loops;
+  StringRef axis;
+  DenseMap<Operation *, int64_t> positions;
+  SmallVector<unsigned> results; ///< that update a state
+  llvm::EquivalenceClasses<unsigned> classes;
+  DenseMap<Operation *, unsigned> leaders;     ///< of the class whose work an op is
+  llvm::MapVector<unsigned, unsigned> numbers; ///< of groups, by the leader of their class
+  SmallVector<OwnerGroup> groups;
+  DenseSet<unsigned> heldByOwner;
+};
+
+} // namespace mlir::epl

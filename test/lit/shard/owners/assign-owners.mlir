@@ -1,0 +1,126 @@
+// RUN: epl-opt %s -split-input-file -epl-assign-owners | FileCheck %s
+// RUN: epl-opt %s -split-input-file -epl-assign-owners -epl-form-tasks -epl-verify-tasks -epl-fuse-collectives | FileCheck %s --check-prefix=TASKS
+// RUN: epl-opt %s -split-input-file -epl-assign-owners=explain 2>&1 >/dev/null | FileCheck %s --check-prefix=EXPLAIN
+
+#whole = #epl.sharding<@mesh, [{}]>
+#none = #epl.sharding<@mesh, []>
+#apply = #epl.work<@tg0, apply>
+!whole = !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+!number = !epl.dist<tensor<f32>, <@mesh, []>>
+!pending = !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>
+
+epl.mesh @mesh axes ["data"=2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+
+// Momentum of two parameters, and a count of steps, which leads to both and stays on all members.
+// EXPLAIN: remark: "data" = 0 owns w0, m0: 8 elements of parameters
+// EXPLAIN: remark: "data" = 1 owns w1, m1: 8 elements of parameters
+// CHECK-LABEL: func.func @momentum
+// CHECK-SAME: %[[W0:[^:]*]]: !epl.dist<tensor<8xf32>, <@mesh, [{}]>> {
+// CHECK-SAME: %[[M0:[^:]*]]: !epl.dist<tensor<8xf32>, <@mesh, [{}], owner = <"data" = 0>>> {
+// CHECK-SAME: %[[W1:[^:]*]]: !epl.dist<tensor<8xf32>, <@mesh, [{}]>> {
+// CHECK-SAME: %[[M1:[^:]*]]: !epl.dist<tensor<8xf32>, <@mesh, [{}], owner = <"data" = 1>>> {
+// CHECK-SAME: %[[COUNT:[^:]*]]: !epl.dist<tensor<f32>, <@mesh, []>> {
+// CHECK: epl.reduce %{{.*}} -> !epl.dist<tensor<8xf32>, <@mesh, [{}], owner = <"data" = 0>>>
+// CHECK: epl.reduce %{{.*}} -> !epl.dist<tensor<8xf32>, <@mesh, [{}], owner = <"data" = 1>>>
+// CHECK: linalg.generic {{.*}} epl.sharding = [#[[NONE:.*]]]
+// CHECK-DAG: arith.addf {{.*}} {epl.sharding = [#epl.sharding<@mesh, [{}], owner = <"data" = 0>>]
+// CHECK-DAG: arith.addf {{.*}} {epl.sharding = [#epl.sharding<@mesh, [{}], owner = <"data" = 1>>]
+// CHECK-COUNT-2: epl.broadcast
+// TASKS-LABEL: func.func @momentum
+// TASKS: epl.task <@tg0, apply>({{.*}} -> !epl.dist<tensor<f32>, <@mesh, []>>
+// TASKS: %[[R0:.*]] = epl.reduce %arg6
+// TASKS: %[[N0:.*]]:2 = epl.task <@tg0, apply>({{.*}}owner = <"data" = 0>>>, !epl.dist<tensor<8xf32>, <@mesh, [{}], owner = <"data" = 0>>>)
+// TASKS: %[[N1:.*]]:2 = epl.task <@tg0, apply>({{.*}}owner = <"data" = 1>>>, !epl.dist<tensor<8xf32>, <@mesh, [{}], owner = <"data" = 1>>>)
+func.func @momentum(%w0: !whole {epl.name = "w0", epl.role = "state"}, %m0: !whole {epl.name = "m0", epl.role = "state"},
+                    %w1: !whole {epl.name = "w1", epl.role = "state"}, %m1: !whole {epl.name = "m1", epl.role = "state"},
+                    %count: !number {epl.name = "count", epl.role = "state"}, %x: !whole, %g0: !pending, %g1: !pending)
+    -> (!whole {epl.updates = 0 : i64}, !whole {epl.updates = 1 : i64}, !whole {epl.updates = 2 : i64},
+        !whole {epl.updates = 3 : i64}, !number {epl.updates = 4 : i64}, !whole) {
+  %lw0 = epl.to_local %w0 : !whole -> tensor<8xf32>
+  %lm0 = epl.to_local %m0 : !whole -> tensor<8xf32>
+  %lw1 = epl.to_local %w1 : !whole -> tensor<8xf32>
+  %lm1 = epl.to_local %m1 : !whole -> tensor<8xf32>
+  %lx = epl.to_local %x : !whole -> tensor<8xf32>
+  %lcount = epl.to_local %count : !number -> tensor<f32>
+  // The forward work reads the parameters.
+  %y0 = arith.mulf %lw0, %lx {epl.work = #epl.work<@tg0, forward>, epl.sharding = [#whole]} : tensor<8xf32>
+  %y1 = arith.mulf %y0, %lw1 {epl.work = #epl.work<@tg0, forward>, epl.sharding = [#whole]} : tensor<8xf32>
+  %s0 = epl.all_reduce %g0 : !pending -> !whole
+  %s1 = epl.all_reduce %g1 : !pending -> !whole
+  %d0 = epl.to_local %s0 : !whole -> tensor<8xf32>
+  %d1 = epl.to_local %s1 : !whole -> tensor<8xf32>
+  %next = math.exp %lcount {epl.work = #apply, epl.sharding = [#none]} : tensor<f32>
+  %rate = tensor.extract %next[] {epl.work = #apply} : tensor<f32>
+  %rates = tensor.splat %rate {epl.work = #apply, epl.sharding = [#whole]} : tensor<8xf32>
+  %n0 = arith.addf %lm0, %d0 {epl.work = #apply, epl.sharding = [#whole]} : tensor<8xf32>
+  %u0 = arith.mulf %n0, %rates {epl.work = #apply, epl.sharding = [#whole]} : tensor<8xf32>
+  %p0 = arith.subf %lw0, %u0 {epl.work = #apply, epl.sharding = [#whole]} : tensor<8xf32>
+  %n1 = arith.addf %lm1, %d1 {epl.work = #apply, epl.sharding = [#whole]} : tensor<8xf32>
+  %u1 = arith.mulf %n1, %rates {epl.work = #apply, epl.sharding = [#whole]} : tensor<8xf32>
+  %p1 = arith.subf %lw1, %u1 {epl.work = #apply, epl.sharding = [#whole]} : tensor<8xf32>
+  %rp0 = epl.from_local %p0 : tensor<8xf32> -> !whole
+  %rn0 = epl.from_local %n0 : tensor<8xf32> -> !whole
+  %rp1 = epl.from_local %p1 : tensor<8xf32> -> !whole
+  %rn1 = epl.from_local %n1 : tensor<8xf32> -> !whole
+  %rc = epl.from_local %next : tensor<f32> -> !number
+  %ry = epl.from_local %y1 : tensor<8xf32> -> !whole
+  return %rp0, %rn0, %rp1, %rn1, %rc, %ry : !whole, !whole, !whole, !whole, !number, !whole
+}
+
+// -----
+
+#whole = #epl.sharding<@mesh, [{}]>
+#apply = #epl.work<@tg0, apply>
+!whole = !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+!both = !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data", "model"}>>
+
+epl.mesh @mesh axes ["data"=2, "model"=2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+
+// A sum over two axes: that over "data" is the owner's, that over "model" is among those who own. The new parameter
+// is read by work of the same step, which reads what was sent.
+// CHECK-LABEL: func.func @read_again
+// CHECK: %[[SUM:.*]] = epl.reduce %{{.*}} -> !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"model"}, owner = <"data" = 0>>>
+// CHECK: epl.all_reduce %[[SUM]] {{.*}} -> !epl.dist<tensor<8xf32>, <@mesh, [{}], owner = <"data" = 0>>>
+// CHECK: %[[NEW:.*]] = arith.subf
+// CHECK: %[[OWN:.*]] = epl.from_local %[[NEW]]
+// CHECK: %[[SENT:.*]] = epl.broadcast %[[OWN]]
+// CHECK: %[[READ:.*]] = epl.to_local %[[SENT]]
+// CHECK: math.exp %[[READ]]
+// CHECK: return %[[SENT]]
+func.func @read_again(%w: !whole {epl.role = "state"}, %g: !both) -> (!whole {epl.updates = 0 : i64}, !whole) {
+  %lw = epl.to_local %w : !whole -> tensor<8xf32>
+  %s = epl.all_reduce %g : !both -> !whole
+  %d = epl.to_local %s : !whole -> tensor<8xf32>
+  %n = arith.subf %lw, %d {epl.work = #apply, epl.sharding = [#whole]} : tensor<8xf32>
+  %y = math.exp %n {epl.work = #epl.work<@tg0, forward>, epl.sharding = [#whole]} : tensor<8xf32>
+  %rn = epl.from_local %n : tensor<8xf32> -> !whole
+  %ry = epl.from_local %y : tensor<8xf32> -> !whole
+  return %rn, %ry : !whole, !whole
+}
+
+// -----
+
+#whole = #epl.sharding<@mesh, [{}]>
+#apply = #epl.work<@tg0, apply>
+!whole = !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+!pending = !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>
+
+epl.mesh @mesh axes ["data"=2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+
+// The new value of a state that others read, and so does the step's caller: the gradient itself.
+// CHECK-LABEL: func.func @gradient_is_returned
+// CHECK: %[[SUM:.*]] = epl.all_reduce
+// CHECK: arith.subf {{.*}} owner = <"data" = 0>>
+// CHECK: epl.broadcast
+func.func @gradient_is_returned(%w: !whole {epl.role = "state"}, %g: !pending) -> (!whole {epl.updates = 0 : i64}, !whole) {
+  %lw = epl.to_local %w : !whole -> tensor<8xf32>
+  %y = math.exp %lw {epl.work = #epl.work<@tg0, forward>, epl.sharding = [#whole]} : tensor<8xf32>
+  %s = epl.all_reduce %g : !pending -> !whole
+  %d = epl.to_local %s : !whole -> tensor<8xf32>
+  %n = arith.subf %lw, %d {epl.work = #apply, epl.sharding = [#whole]} : tensor<8xf32>
+  %rn = epl.from_local %n : tensor<8xf32> -> !whole
+  return %rn, %s : !whole, !whole
+}
