@@ -104,7 +104,7 @@ def sized_step(sizes: list[int]) -> tuple[Any, Any]:
     def loss(params: Any, x: jax.Array) -> jax.Array:
         total = jnp.zeros(())
         for name in sorted(params, reverse=True):  # the last one's gradient comes first
-            total = total + (x.sum(axis=1, keepdims=True) * params[name]).mean()
+            total = total + ((x.sum(axis=1, keepdims=True) * params[name]) ** 2).mean()
         return total
 
     def step(params: Any, x: jax.Array) -> Any:

@@ -87,20 +87,27 @@ Value skipViews(Value value) {
   return value;
 }
 
-/// The argument of the function that `result` of a launch is the next value of, or null.
-BlockArgument getUpdated(OpResult result, TaskOp task) {
-  for (OpOperand &use : result.getUses()) {
-    if (!isa<YieldOp>(use.getOwner()))
+/// The argument of the function that a value of it is the next value of, as it is or sent to all, or null.
+BlockArgument getUpdated(Value value) {
+  for (OpOperand &use : value.getUses()) {
+    auto func = dyn_cast<func::FuncOp>(use.getOwner()->getParentOp());
+    if (isa<BroadcastOp>(use.getOwner()))
+      if (BlockArgument updated = getUpdated(use.getOwner()->getResult(use.getOperandNumber())))
+        return updated;
+    if (!func || !isa<func::ReturnOp>(use.getOwner()))
       continue;
-    for (OpOperand &taskUse : task.getResult(use.getOperandNumber()).getUses()) {
-      auto func = dyn_cast<func::FuncOp>(taskUse.getOwner()->getParentOp());
-      if (!func || !isa<func::ReturnOp>(taskUse.getOwner()))
-        continue;
-      if (auto index =
-              func.getResultAttrOfType<IntegerAttr>(taskUse.getOperandNumber(), EplDialect::kUpdatesAttr))
-        return func.getArgument(index.getInt());
-    }
+    if (auto index = func.getResultAttrOfType<IntegerAttr>(use.getOperandNumber(), EplDialect::kUpdatesAttr))
+      return func.getArgument(index.getInt());
   }
+  return {};
+}
+
+/// The same of a result of a launch in a task.
+BlockArgument getUpdated(OpResult result, TaskOp task) {
+  for (OpOperand &use : result.getUses())
+    if (isa<YieldOp>(use.getOwner()))
+      if (BlockArgument updated = getUpdated(task.getResult(use.getOperandNumber())))
+        return updated;
   return {};
 }
 

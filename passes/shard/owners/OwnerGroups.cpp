@@ -30,6 +30,7 @@ OwnerGroups::OwnerGroups(func::FuncOp function, MeshOp mesh, StringRef axis)
       results.push_back(result);
       classes.insert(result);
     }
+  findTensors();
   connect();
   assign();
   collect();
@@ -67,6 +68,23 @@ bool OwnerGroups::isCandidate(Operation &op) const {
 // Which states belong together
 //===----------------------------------------------------------------------===//
 
+/// Follows tensors from arguments on. What is made of numbers alone, such as a rate for each element, is
+/// none.
+void OwnerGroups::findTensors() {
+  auto add = [&](Value value) {
+    if (getNumElements(value) > 1)
+      tensors.insert(value);
+  };
+  llvm::for_each(body.getArguments(), add);
+  for (Operation &op : body.without_terminator())
+    if (llvm::any_of(getUsedValues(&op), [&](Value value) { return tensors.contains(value); }))
+      llvm::for_each(op.getResults(), add);
+}
+
+bool OwnerGroups::makesTensor(Operation &op) const {
+  return llvm::any_of(op.getResults(), [&](Value value) { return tensors.contains(value); });
+}
+
 /// Whether each of these states is one number.
 bool OwnerGroups::isSmall(const llvm::BitVector &which) const {
   return llvm::all_of(which.set_bits(), [&](unsigned index) {
@@ -84,7 +102,6 @@ void OwnerGroups::connect() {
   DenseMap<unsigned, unsigned> indices;
   for (auto [index, result] : llvm::enumerate(results))
     indices[result] = index;
-  auto isTensor = [](Value value) { return getNumElements(value) > 1; };
   for (Operation &op : llvm::reverse(body.without_terminator())) {
     if (!isCandidate(op))
       continue;
@@ -103,7 +120,7 @@ void OwnerGroups::connect() {
         leads.others = true;
       }
     }
-    bool joins = llvm::any_of(op.getResults(), isTensor) || (!leads.others && isSmall(leads.all));
+    bool joins = makesTensor(op) || (!leads.others && isSmall(leads.all));
     if (!joins)
       leads.byTensors.reset();
     int first = leads.byTensors.find_first();
@@ -177,11 +194,9 @@ void OwnerGroups::assign() {
   }
 }
 
-/// Whether an op makes what a group's gradient may be: neither a constant nor a number beside tensors.
-static bool makesGradient(Operation *op, bool isOfNumbers) {
-  return op && !isFree(op) && !isa<AxisIndexOp>(op) && llvm::any_of(op->getResults(), [&](Value value) {
-           return isOfNumbers || getNumElements(value) > 1;
-         });
+/// Whether an op makes what a group's gradient may be: a tensor, or for states that are numbers no constant.
+bool OwnerGroups::makesGradient(Operation *op, bool isOfNumbers) const {
+  return isOfNumbers ? !isFree(op) && !isa<AxisIndexOp>(op) : makesTensor(*op);
 }
 
 /// Makes a group of each class whose work reads a gradient.

@@ -8,8 +8,9 @@
 //     count ── count + 1 ── rates ── (all groups)     leads to many: on every device
 //     gradients ── norm ── scale ── (all groups)
 //
-// A number, such as a norm of all gradients, makes no two states one group: a tensor has to lead to both.
-// What is sharded or pending over the axis has no owner: it is computed by all.
+// A number, such as a norm of all gradients, makes no two states one group, nor does a tensor of one number:
+// a tensor that is made of tensors has to lead to both. What is sharded or pending over the axis has no
+// owner: it is computed by all.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -50,6 +51,9 @@ private:
   bool isCandidate(Operation &op) const;
   bool mentionsAxis(Value value) const;
   bool isSmall(const llvm::BitVector &results) const;
+  void findTensors();
+  bool makesTensor(Operation &op) const;
+  bool makesGradient(Operation *op, bool isOfNumbers) const;
   void connect();
   unsigned findGroup(unsigned result) const;
   std::optional<unsigned> findCommonGroup(Operation &op) const;
@@ -64,6 +68,7 @@ private:
   Loops loops;
   StringRef axis;
   DenseMap<Operation *, int64_t> positions;
+  DenseSet<Value> tensors;       ///< values whose elements differ, as far as that is seen
   SmallVector<unsigned> results; ///< that update a state
   llvm::EquivalenceClasses<unsigned> classes;
   DenseMap<Operation *, unsigned> leaders;     ///< of the class whose work an op is

@@ -4,14 +4,18 @@
 
 namespace epl::runtime {
 
-/// The member from which all others have what a result holds.
-static std::optional<uint32_t> rootOf(const plan::PlanT &plan, const plan::SlotT &result) {
-  if (result.owner)
-    return result.owner->member();
-  for (const plan::Origin &origin : result.origins)
-    if (origin.command() >= 0)
-      if (const plan::CopyFromRootT *copy = plan.commands[size_t(origin.command())]->action.AsCopyFromRoot())
-        return copy->root;
+/// The member from which all others have a value of these origins, as it is or copied once more.
+static std::optional<uint32_t> rootOf(const plan::PlanT &plan, const std::vector<plan::Origin> &origins) {
+  for (const plan::Origin &origin : origins) {
+    if (origin.command() < 0)
+      continue;
+    const plan::CommandT &writer = *plan.commands[size_t(origin.command())];
+    if (const plan::CopyFromRootT *copy = writer.action.AsCopyFromRoot())
+      return copy->root;
+    if (writer.action.AsCopy())
+      if (std::optional<uint32_t> root = rootOf(plan, writer.origins))
+        return root;
+  }
   return std::nullopt;
 }
 
@@ -19,7 +23,8 @@ std::vector<StateOwner> stateOwnersOf(const plan::PlanT &plan) {
   std::vector<StateOwner> owners;
   for (const auto &slot : plan.slots)
     if (slot->updates >= 0)
-      if (std::optional<uint32_t> member = rootOf(plan, *slot))
+      if (std::optional<uint32_t> member =
+              slot->owner ? std::optional(slot->owner->member()) : rootOf(plan, slot->origins))
         owners.push_back({uint32_t(slot->updates), *member});
   return owners;
 }

@@ -23,15 +23,16 @@ epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
 // CHECK-SAME: %[[COUNT:[^:]*]]: !epl.dist<tensor<f32>, <@mesh, []>> {
 // CHECK: epl.reduce %{{.*}} -> !epl.dist<tensor<8xf32>, <@mesh, [{}], owner = <"data" = 0>>>
 // CHECK: epl.reduce %{{.*}} -> !epl.dist<tensor<8xf32>, <@mesh, [{}], owner = <"data" = 1>>>
-// CHECK: linalg.generic {{.*}} epl.sharding = [#[[NONE:.*]]]
+// CHECK: math.exp %{{.*}} {epl.sharding = [#epl.sharding<@mesh, []>]
 // CHECK-DAG: arith.addf {{.*}} {epl.sharding = [#epl.sharding<@mesh, [{}], owner = <"data" = 0>>]
 // CHECK-DAG: arith.addf {{.*}} {epl.sharding = [#epl.sharding<@mesh, [{}], owner = <"data" = 1>>]
-// CHECK-COUNT-2: epl.broadcast
+// CHECK: epl.broadcast {{.*}} -> !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
 // TASKS-LABEL: func.func @momentum
-// TASKS: epl.task <@tg0, apply>({{.*}} -> !epl.dist<tensor<f32>, <@mesh, []>>
 // TASKS: %[[R0:.*]] = epl.reduce %arg6
-// TASKS: %[[N0:.*]]:2 = epl.task <@tg0, apply>({{.*}}owner = <"data" = 0>>>, !epl.dist<tensor<8xf32>, <@mesh, [{}], owner = <"data" = 0>>>)
-// TASKS: %[[N1:.*]]:2 = epl.task <@tg0, apply>({{.*}}owner = <"data" = 1>>>, !epl.dist<tensor<8xf32>, <@mesh, [{}], owner = <"data" = 1>>>)
+// TASKS: %[[R1:.*]] = epl.reduce %arg7
+// TASKS: %[[COUNT:.*]] = epl.task <@tg0, apply>(%arg4) : {{.*}} -> !epl.dist<tensor<f32>, <@mesh, []>>
+// TASKS: %[[N0:.*]]:2 = epl.task <@tg0, apply>(%arg1, %[[R0]], %[[COUNT]], %arg0) : {{.*}} -> (!epl.dist<tensor<8xf32>, <@mesh, [{}], owner = <"data" = 0>>>, !epl.dist<tensor<8xf32>, <@mesh, [{}], owner = <"data" = 0>>>)
+// TASKS: %[[N1:.*]]:2 = epl.task <@tg0, apply>(%arg3, %[[R1]], %[[COUNT]], %arg2) : {{.*}} -> (!epl.dist<tensor<8xf32>, <@mesh, [{}], owner = <"data" = 1>>>, !epl.dist<tensor<8xf32>, <@mesh, [{}], owner = <"data" = 1>>>)
 func.func @momentum(%w0: !whole {epl.name = "w0", epl.role = "state"}, %m0: !whole {epl.name = "m0", epl.role = "state"},
                     %w1: !whole {epl.name = "w1", epl.role = "state"}, %m1: !whole {epl.name = "m1", epl.role = "state"},
                     %count: !number {epl.name = "count", epl.role = "state"}, %x: !whole, %g0: !pending, %g1: !pending)
