@@ -55,7 +55,8 @@ class Case:
             for width, activation in zip(self.widths[1:], self.activations, strict=True):
                 h = static.nn.fc(h, width, activation=activation)
             y = static.nn.fc(h, 1)
-            loss = paddle.mean(y) if self.is_mean else paddle.sum(y)
+            squares = paddle.square(y)  # so that no gradient is a constant
+            loss = paddle.mean(squares) if self.is_mean else paddle.sum(squares)
             OPTIMIZERS[self.optimizer]().minimize(loss)
         names = [parameter.name for parameter in main.all_parameters()]
         return main, startup, loss.name, [loss.name, y.name, f"{names[0]}@GRAD", names[-2]]

@@ -48,6 +48,9 @@ def test_a_random_program(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         for devices, expected in zip(unmerged, first, strict=True):
             for found, each in zip(devices, expected, strict=False):
                 np.testing.assert_allclose(found.ravel(), each, rtol=2e-5, atol=2e-6)
+        owned = ANSWERS[str(seed)]["owners"]
+        found_owners = program.owners()
+        assert {name: found_owners.get(name) for name in owned} == owned
         merged = fluid.Executor().run(program, feed, fetches)
         for found, expected in zip(merged[:2], second[:2], strict=True):
             np.testing.assert_allclose(found.ravel(), np.concatenate(expected), rtol=2e-5, atol=2e-6)

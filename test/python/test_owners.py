@@ -231,7 +231,12 @@ def test_states_go_into_other_layouts_and_back() -> None:
 
 @pytest.mark.parametrize(
     "config",
-    [{"pipeline.num_micro_batch": 2}, {"pipeline.num_micro_batch": 4}, {"cluster.sequential": True}, {"amp.level": "o1"}],
+    [
+        {"pipeline.num_micro_batch": 2},
+        {"pipeline.num_micro_batch": 4},
+        {"cluster.sequential": True},
+        {"amp.level": "o1"},
+    ],
 )
 def test_other_settings_go_with_owners(config: dict[str, Any]) -> None:
     optimizer = optax.adamw(1e-2)

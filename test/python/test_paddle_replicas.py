@@ -31,19 +31,23 @@ def parallel(name: str) -> tuple[Any, str, dict[str, Any], dict[str, Any]]:
 KINDS = [(places, kind) for places, kinds in batches.SIZES.items() for kind in kinds]
 
 
+OWNERS = {"AllReduce": "", "Reduce": "parameter"}
+
+
 @pytest.mark.parametrize(("places", "kind"), KINDS)
+@pytest.mark.parametrize("mode", OWNERS)
 @pytest.mark.parametrize("name", batches.FEEDS)
-def test_losses_are_those_of_paddles_parallel_executor(name: str, places: int, kind: str) -> None:
+def test_losses_are_those_of_paddles_parallel_executor(name: str, mode: str, places: int, kind: str) -> None:
     program, loss, variables, found = parallel(name)
-    replicas = Replicas(program, places, loss=loss)
+    replicas = Replicas(program, places, loss=loss, config={"zero.owner": OWNERS[mode]})
     losses = []
     for parts in batches.batches(name, batches.SIZES[places][kind]):
         (fetched,) = replicas.run(variables, feeds.of_parts(parts, places), [loss])
         losses.append(np.stack(fetched.values).reshape(-1))
-    for mode in ("AllReduce", "Reduce"):
-        expected = found[f"{places}:{mode}:{kind}"]
-        # One loss is a mean that comes by zero.
-        np.testing.assert_allclose(losses, expected, rtol=1e-5, atol=1e-6 * np.max(np.abs(expected)))
+    expected = found[f"{places}:{mode}:{kind}"]
+    # One loss is a mean that comes by zero.
+    np.testing.assert_allclose(losses, expected, rtol=1e-5, atol=1e-6 * np.max(np.abs(expected)))
+    assert bool(replicas.owners()) == (mode == "Reduce" and places > 1)
 
 
 LINE_X = np.float32([[1], [2], [3]])
@@ -263,3 +267,22 @@ def test_work_has_the_kinds_that_roles_say() -> None:
     assert len(updates) == len([op for op in program.ops if op.kind == "momentum"])
     assert all("tg0.apply" in line for line in updates)
     assert not any("_grad" in line and "tg0.apply" in line for line in text.splitlines())
+
+
+def test_the_optimizers_state_is_on_the_owner_alone() -> None:
+    """Adam's moments are twice the parameters: each device has those of its own."""
+    program, loss, variables, _ = parallel("cnn")
+    sizes = {name: int(np.prod(each.shape)) for name, each in program.parameters.items()}
+    plans = {}
+    for mode, owner in OWNERS.items():
+        replicas = Replicas(program, 2, loss=loss, config={"zero.owner": owner})
+        replicas.run(dict(variables), feeds.of_parts(batches.batches("cnn", [4, 4])[0], 2), [loss])
+        plans[mode] = replicas
+    owners = plans["Reduce"].owners()
+    moments = [name for name in sizes if "moment" in name]
+    assert set(moments) <= set(owners)
+    for name in moments:
+        assert owners[name] == owners[name.partition("_moment")[0]]
+    loads = [sum(sizes[name] for name in moments if owners[name] == device) for device in range(2)]
+    assert sum(loads) == sum(sizes[name] for name in moments)
+    assert all(loads)

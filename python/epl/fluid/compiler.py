@@ -90,6 +90,10 @@ class CompiledProgram:
         """Runs it; arguments and errors as of `Executor.run`."""
         return self._made(place, scope).run(feed, fetch_list, return_numpy, return_merged)
 
+    def owners(self) -> dict[str, int]:
+        """The device that each parameter belongs to in Reduce mode, by name; empty before the first run."""
+        return self._parallel.owners() if self._parallel else {}
+
     def _made(self, place: Place, scope: Scope) -> DataParallel:
         if self._parallel is not None:
             if not isinstance(self._parallel.places[0], type(place)):

@@ -21,6 +21,7 @@ from epl.paddle.strategies import (
     BuildStrategy,
     ExecutionStrategy,
     GradientScaleStrategy,
+    ReduceStrategy,
 )
 
 _WEIGHTS = {
@@ -116,6 +117,10 @@ class DataParallel:
             self._result(name, each, return_numpy, return_merged)
             for name, each in zip(names, fetched, strict=True)
         ]
+
+    def owners(self) -> dict[str, int]:
+        """The device that each parameter belongs to in Reduce mode, by name; empty before the first run."""
+        return self._replicas.owners()
 
     @property
     def is_dropped(self) -> bool:
@@ -217,6 +222,8 @@ def _config(build: BuildStrategy, execution: ExecutionStrategy) -> dict[str, Any
         "cluster.num_threads": execution.num_threads,
         "cluster.sequential": in_order,
         "communication.fuse": build.fuse_all_reduce_ops is not False,
+        "communication.fuse_broadcasts": build.fuse_broadcast_ops is not False,
+        "zero.owner": "parameter" if build.reduce_strategy is ReduceStrategy.Reduce else "",
     }
 
 

@@ -183,11 +183,22 @@ class Replicas:
         Raises:
           Error: if there is none yet.
         """
+        compiled = self._newest()
+        if compiled is None:
+            raise Error("the program never ran, so it has no plan yet")
+        return str(compiled.graph())
+
+    def owners(self) -> dict[str, int]:
+        """Which device each persistable variable belongs to that has an owner (`zero.owner`), by name."""
+        compiled = self._newest()
+        found = compiled.owners if compiled else {}
+        return {name.removeprefix("shared['").removesuffix("']"): device for name, device in found.items()}
+
+    def _newest(self) -> Any:
+        """The plan of the step that was made last; None if there is none yet."""
         step = next(reversed(self._steps.values()), None)
         lowered = step.run.newest if step else None
-        if lowered is None:
-            raise Error("the program never ran, so it has no plan yet")
-        return str(lowered.compile().graph())
+        return lowered.compile() if lowered else None
 
     @staticmethod
     def _value(variables: MutableMapping[str, Any], name: str) -> Any:
