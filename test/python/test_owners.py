@@ -1,10 +1,11 @@
-"""Parameters that one device owns (`zero.owner`): its gradient, its optimizer's state and its update are there."""
+"""Parameters that one device owns (`zero.owner`): gradient, update and what the optimizer keeps are there alone."""
 
 from __future__ import annotations
 
 import gc
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -14,6 +15,7 @@ import optax
 import pytest
 
 import epl
+import mpi
 from steps import assert_close, assert_near, batches, exchanged, mlp_parameters, training_step
 
 OWNERS = {"zero.owner": "parameter"}
@@ -245,3 +247,99 @@ def test_other_settings_go_with_owners(config: dict[str, Any]) -> None:
     copied, expected = train(parallelized(optimizer, 2, **config), state)
     np.testing.assert_allclose(losses, expected, rtol=1e-6)
     assert_near(owned, copied, 1e-6)
+
+
+@pytest.mark.parametrize("from_owned", [True, False])
+def test_checkpoints_go_from_one_layout_to_the_other(from_owned: bool, tmp_path: Path) -> None:
+    optimizer = optax.adam(1e-2)
+    first, second = OWNERS, {}
+    if not from_owned:
+        first, second = second, first
+    state: Any = (mlp_parameters(), optimizer.init(mlp_parameters()))
+    *state, _ = parallelized(optimizer, 2, **first)(*state, *batches(1)[0])
+    with epl.Checkpoints(tmp_path) as checkpoints:
+        checkpoints.save(1, tuple(state))
+        checkpoints.wait()
+        other = parallelized(optimizer, 2, **second)
+        like = epl.layout_of(other.lower(*state, *batches(1)[0]), tuple(state))
+        restored = checkpoints.restore(like)
+        assert_near(restored, tuple(state), 0)
+        again = checkpoints.restore(tuple(state))
+        assert_near(again, tuple(state), 0)
+    moment = restored[1][0].mu["w1"]
+    assert len(moment.addressable_shards) == (2 if from_owned else 1)
+    assert_near(other(*restored, *batches(1)[0]), other(*state, *batches(1)[0]), 0)
+
+
+# States of processes: each has what its device owns, and the others' by epl.gather.
+PROCESSES = """
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    import optax
+
+    import epl
+
+    epl.init(devices="cpu:2")
+    optimizer = optax.adam(1e-2)
+
+
+    def step(params, opt_state, x):
+        def loss(params):
+            with epl.replicate():
+                return jnp.mean((jnp.tanh(x @ params["a"]) @ params["b"]) ** 2)
+
+        value, gradients = jax.value_and_grad(loss)(params)
+        updates, opt_state = optimizer.update(gradients, opt_state, params)
+        return optax.apply_updates(params, updates), opt_state, value
+
+
+    def make(config):
+        return epl.parallelize(step, state=("params", "opt_state"), batch="x", config=config)
+
+
+    owned, copied, shared = make({"zero.owner": "parameter"}), make({}), make({"zero.level": "v1"})
+    params = {"a": jnp.ones((16, 32)) / 16, "b": jnp.ones((32, 16)) / 32}
+    state = (params, optimizer.init(params))
+    x = np.random.default_rng(0).normal(size=(8, 16)).astype(np.float32)
+    expected = state
+    reference = jax.jit(step)
+    owners = owned.lower(*state, x).compile().owners
+    assert sorted(owners[f"params['{name}']"] for name in params) == [0, 1]
+    matrix = 16 * 32 * 4
+    assert owned.lower(*state, x).compile().plan.state_bytes == 2 * matrix + 4 + 2 * matrix
+    for parallel in (owned, owned, copied, owned, shared, owned):
+        *state, value = parallel(*state, x)
+        *expected, expected_value = reference(*expected, x)
+        np.testing.assert_allclose(value, expected_value, rtol=1e-5)
+    own = jax.process_index()
+    for name in params:
+        moment = state[1][0].mu[name]
+        is_here = owners[f"params['{name}']"] == own
+        assert len(moment.addressable_shards) == is_here
+        if is_here:
+            assert np.asarray(moment).shape == moment.shape
+        else:
+            try:
+                np.asarray(moment)
+            except epl.Error as error:
+                assert "epl.gather" in str(error), error
+            else:
+                raise AssertionError("a state of another process was read")
+        np.testing.assert_allclose(epl.gather(moment), expected[1][0].mu[name], rtol=1e-4, atol=1e-7)
+        np.testing.assert_allclose(state[0][name], expected[0][name], rtol=1e-4, atol=1e-7)
+    with epl.Checkpoints(FOLDER) as checkpoints:
+        checkpoints.save(1, tuple(state))
+        checkpoints.wait()
+        restored = checkpoints.restore(tuple(state))
+    for a, b in zip(jax.tree.leaves(epl.gather(restored)), jax.tree.leaves(epl.gather(tuple(state)))):
+        np.testing.assert_array_equal(a, b)
+    print("ENDED")
+"""
+
+
+def test_processes_have_what_they_own(tmp_path: Path) -> None:
+    code = PROCESSES.replace("FOLDER", repr(str(tmp_path / "saved")))
+    done = mpi.run(2, mpi.write(tmp_path / "owners.py", code))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("ENDED") == 2

@@ -63,6 +63,7 @@ TRAINING = """
         train("owners beside a split", {"zero.owner": "parameter", **COLOCATED}, "split"),
         train("split", COLOCATED, "split"),
         train("stages", {"pipeline.num_micro_batch": 4}),
+        train("owned stages", {"zero.owner": "parameter", "pipeline.num_micro_batch": 4}),
     ]
     random = np.random.default_rng(3)
     first = {
@@ -193,7 +194,7 @@ def run_and_read(
 
 def test_several_processes_train_as_one(tmp_path: Path) -> None:
     alone, (expected,) = run_and_read(1, TRAINING, tmp_path)
-    assert len(expected) == 5, alone.stderr
+    assert len(expected) == 8, alone.stderr
     for processes in (2, 4):
         done, found = run_and_read(processes, TRAINING, tmp_path)
         assert done.returncode == 0, done.stderr

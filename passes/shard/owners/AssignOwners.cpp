@@ -41,6 +41,9 @@ ALWAYS_ENABLED_STATISTIC(numGroups, "Groups of states that have an owner");
 ALWAYS_ENABLED_STATISTIC(numHeld, "States that only their owner has");
 ALWAYS_ENABLED_STATISTIC(numReduces, "Sums that only an owner gets");
 
+/// The verifier of plans tells no more ranks apart (runtime/plan/model/CaseMap.h).
+static constexpr int64_t kMostOwners = 64;
+
 /// The coordinate of each group: that with the fewest elements so far, the first of equal ones.
 static SmallVector<int64_t> dealOut(ArrayRef<OwnerGroup> groups, int64_t numMembers) {
   SmallVector<int64_t> loads(numMembers), coordinates;
@@ -219,6 +222,11 @@ struct AssignOwnersPass : epl::impl::AssignOwnersPassBase<AssignOwnersPass> {
       return function.emitOpError() << "is on mesh \"" << mesh->getSymName() << "\" with axes \""
                                     << axes[0].getName() << "\" and \"" << axes[1].getName()
                                     << "\" of role data, expected one: owners are members on one axis";
+    if (!axes.empty() && axes.front().getSize() > kMostOwners)
+      return function.emitOpError() << "is on mesh \"" << mesh->getSymName() << "\" with axis \""
+                                    << axes[0].getName() << "\" of size " << axes[0].getSize()
+                                    << ", expected at most " << kMostOwners
+                                    << ": a plan is proved for each owner by itself";
     if (!axes.empty())
       OwnerWriter(function, *mesh, axes.front()).run(explain);
     return success();

@@ -26,7 +26,7 @@ namespace epl::runtime {
 /// Of one segment: bytes in parts of several all-reduces at once, of different members or tensors, none of
 /// which wrote them, or in memory that as many owners use, each its own. The cases of a hostile plan would
 /// double with each cut.
-inline constexpr size_t maxCases = 256;
+inline constexpr size_t maxCases = 128;
 
 /// `State` is copied and compared.
 template <typename State> class CaseMap {

@@ -53,6 +53,7 @@ namespace {
 struct Owned {
   int64_t size;
   plan::Owner owner;
+  uint32_t weight;                   // buffer of the parameter
   uint32_t parameter, first, second; // slots
   uint32_t newParameter = 0, newFirst = 0, newSecond = 0;
 };
@@ -70,10 +71,11 @@ plan::PlanT ownersPlan(uint32_t members, uint32_t models) {
   for (int64_t size : {80, 33, 1, 64}) {
     size_t index = owned.size();
     plan::Owner owner(all, uint32_t(index) % members);
-    uint32_t parameter = maker.slot(named("w", index), SlotRole::state, size);
+    uint32_t weight = maker.argument(named("w", index), SlotRole::state, size);
+    auto parameter = uint32_t(3 * index); // behind three slots of each before
     uint32_t first = maker.ownedSlot(named("m", index), SlotRole::state, size, owner);
-    owned.push_back(
-        {size, owner, parameter, first, maker.ownedSlot(named("v", index), SlotRole::state, size, owner)});
+    owned.push_back({size, owner, weight, parameter, first,
+                     maker.ownedSlot(named("v", index), SlotRole::state, size, owner)});
   }
   uint32_t x = maker.argument("x", SlotRole::batch, 48 * members, {"data"});
   for (size_t i = 0; i < owned.size(); ++i) {
@@ -88,7 +90,7 @@ plan::PlanT ownersPlan(uint32_t members, uint32_t models) {
   for (size_t i = 0; i < owned.size(); ++i) {
     uint32_t gradient = maker.buffer(named("g", i), uint64_t(owned[i].size));
     sums.push_back(maker.buffer(named("sum", i), uint64_t(owned[i].size)));
-    maker.run(named("backward", i), {x, maker.slotBuffer(owned[i].parameter)}, {gradient});
+    maker.run(named("backward", i), {x, owned[i].weight}, {gradient});
     maker.reduce(named("reduce", i), all, owned[i].owner.member(), gradient, sums[i]);
   }
   for (size_t i = 0; i < owned.size(); ++i) {
@@ -100,7 +102,7 @@ plan::PlanT ownersPlan(uint32_t members, uint32_t models) {
     maker.run(named("moment", i), {sums[i], maker.slotBuffer(each.first)}, {moment}, {0});
     maker.run(named("norm", i), {moment}, {norm});
     maker.sum(named("norm", i), split, norm, whole);
-    maker.run(named("update", i), {maker.slotBuffer(each.parameter), moment, whole}, {sent[i]}, {0});
+    maker.run(named("update", i), {each.weight, moment, whole}, {sent[i]}, {0});
     maker.setOwner(std::nullopt);
     maker.setResult(each.newFirst, maker.slotBuffer(each.second)); // as it was
     maker.setResult(each.newSecond, moment);

@@ -175,7 +175,7 @@ TEST(CaseMap, SaysWhereCasesAreTooMany) {
   Mesh mesh(plan);
   Cuts cuts(mesh);
   CaseMap<int> map(cuts, 100000);
-  for (int64_t count = 4096; count < 4096 + 20 * 400 && !map.excess(); count += 400)
+  for (int64_t count = 4096; count < 4096 + 60 * 400 && !map.excess(); count += 400)
     cuts.visit(partOfAll(2, Extent::ownPart, count), 0, [&](ByteRange bytes, const Condition &condition) {
       map.visit(bytes, condition, [](ByteRange, const CaseMap<int>::Case &) {});
     });

@@ -148,7 +148,7 @@ const Case tables[] = {
     {"CallerShapeNegativeSize", training, [](PlanT &p) { p.slots[0]->caller_shape = {-1, 128}; },
      "slot s0 \"w1\" has size -1 in the shape that the caller sees"},
     {"UpdatesAnotherCallerShape", training, [](PlanT &p) { p.slots[3]->caller_shape = {2, 64}; },
-     "slot s3 \"w1\" updates slot s0 \"w1\" of another type, shape or sharding"},
+     "slot s3 \"w1\" updates slot s0 \"w1\" of another type, shape, sharding or owner"},
     {"CallerPartsWithoutShape", training,
      [](PlanT &p) {
        setParts(*p.slots[0], {64, 64});
@@ -166,7 +166,7 @@ const Case tables[] = {
        setParts(*p.slots[0], {30, 98});
        setParts(*p.slots[3], {98, 30});
      },
-     "slot s3 \"w1\" updates slot s0 \"w1\" of another type, shape or sharding"},
+     "slot s3 \"w1\" updates slot s0 \"w1\" of another type, shape, sharding or owner"},
     {"ArgumentUpdates", training, [](PlanT &p) { p.slots[2]->updates = 0; },
      "slot s2 \"x\" updates a slot but is no result"},
     {"UpdatesNothing", training, [](PlanT &p) { p.slots[3]->updates = 99; },
@@ -176,9 +176,9 @@ const Case tables[] = {
     {"UpdatesTwice", training, [](PlanT &p) { p.slots[4]->updates = 0; },
      "slot s4 \"w2\" updates slot s0 \"w1\", as another result does"},
     {"UpdatesAnotherShape", training, [](PlanT &p) { p.slots[3]->shape[0] = 64; },
-     "slot s3 \"w1\" updates slot s0 \"w1\" of another type, shape or sharding"},
+     "slot s3 \"w1\" updates slot s0 \"w1\" of another type, shape, sharding or owner"},
     {"UpdatesAnotherSharding", training, [](PlanT &p) { p.slots[3]->sharding[0]->axes = {"data"}; },
-     "slot s3 \"w1\" updates slot s0 \"w1\" of another type, shape or sharding"},
+     "slot s3 \"w1\" updates slot s0 \"w1\" of another type, shape, sharding or owner"},
     {"BufferTooLarge", training, [](PlanT &p) { p.buffers[4]->size = uint64_t(1) << 60; },
      "buffer b4 \"h1\" has more than 281474976710656 bytes"},
     {"BufferOfNoSlot", training, [](PlanT &p) { p.buffers[0]->slot = 77; },

@@ -81,8 +81,8 @@ TEST(VerifyGrowth, TooManyCutsOfOneSourceAreAnError) {
   maker.axis("data", 3);
   maker.axis("model", 2);
   uint32_t both = maker.addCommunicator({"data", "model"});
-  uint32_t x = maker.argument("x", plan::SlotRole::batch, 20000);
-  for (int64_t count = 4096; count < 4096 + 20 * 400; count += 400) {
+  uint32_t x = maker.argument("x", plan::SlotRole::batch, 40000);
+  for (int64_t count = 4096; count < 4096 + 60 * 400; count += 400) {
     plan::ReducePartT reduce;
     reduce.communicator = both;
     plan::ReducedTensorT &tensor = reduce.tensors.emplace_back();
@@ -94,8 +94,8 @@ TEST(VerifyGrowth, TooManyCutsOfOneSourceAreAnError) {
       [&] { maker.finish(); },
       testing::ThrowsMessage<PlanError>(testing::HasSubstr(
           "in parts of too many all-reduces of different members or tensors, none of which writes "
-          "them: ranks differ in more than 64 ways, expected a command that writes them as a whole in "
-          "between")));
+          "them, or in memory of too many owners: ranks differ in more than 128 ways, expected a command "
+          "that writes them as a whole in between")));
 }
 
 } // namespace
