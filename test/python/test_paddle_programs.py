@@ -46,7 +46,7 @@ def test_there_is_an_answer_for_each_op() -> None:
     kinds = {op.kind for file in files for op in epl.paddle.load(file).ops}
     # Ops of several devices are in test_paddle_replicas.py and test_fluid_trainers.py.
     alone = {kind for kind in TABLE if not kind.startswith(("sync_", "c_"))}
-    assert alone - kinds == {"dropout_grad", "truncated_gaussian_random"}
+    assert alone <= kinds
 
 
 @pytest.mark.parametrize("name", NAMES)

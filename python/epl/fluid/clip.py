@@ -7,13 +7,12 @@ from typing import Any
 
 from epl.errors import ArgumentError
 from epl.fluid.installed import load
+from epl.fluid.param_attr import GRADIENT_CLIP
 
 paddle = load()
 
 Pairs = list[tuple[Any, Any]]
 """Parameters and their gradients, None for those that have none."""
-
-_CLIP = "gradient_clip_attr"  # of a parameter: what `set_gradient_clip` has set
 
 
 class _Of:
@@ -76,14 +75,14 @@ def set_gradient_clip(clip: Any, param_list: Sequence[Any] | None = None, progra
     for parameter in (block.var(each) if isinstance(each, str) else each for each in given):
         if not isinstance(parameter, paddle.base.framework.Parameter):
             raise ArgumentError(f"expected parameters in param_list, found {parameter}")
-        setattr(parameter, _CLIP, clip)
+        parameter.optimize_attr[GRADIENT_CLIP] = clip
 
 
 def clip_as_set(params_grads: Pairs) -> Pairs:
     """Gradients cut as each parameter says; those of one global norm, by its group, are cut together."""
     groups: dict[Any, tuple[Any, Pairs]] = {}
     for pair in params_grads:
-        clip = getattr(pair[0], _CLIP, None)
+        clip = pair[0].optimize_attr.get(GRADIENT_CLIP)
         if clip is not None and pair[1] is not None:
             groups.setdefault(_group(clip), (clip, []))[1].append(pair)
     made = {pair[0].name: pair for pair in _clipped(groups.values())}

@@ -8,6 +8,9 @@ from epl.fluid.installed import load
 
 paddle = load()
 
+GRADIENT_CLIP = "gradient_clip"
+"""In `optimize_attr` of a parameter: how its gradient is cut."""
+
 
 class ParamAttr(paddle.ParamAttr):  # type: ignore[misc, name-defined]
     """What a layer is told of a parameter.
@@ -37,7 +40,9 @@ class ParamAttr(paddle.ParamAttr):  # type: ignore[misc, name-defined]
 
     def _to_kwargs(self, with_initializer: bool = False) -> dict[str, Any]:
         made: dict[str, Any] = super()._to_kwargs(with_initializer)
-        return {**made, "gradient_clip_attr": self.gradient_clip}
+        # Parameters of Paddle 2.6 keep these numbers as they are, and have no place for a clip.
+        numbers = {**made["optimize_attr"], GRADIENT_CLIP: self.gradient_clip}
+        return {**made, "optimize_attr": numbers}
 
 
 class WeightNormParamAttr(paddle.static.WeightNormParamAttr):  # type: ignore[misc, name-defined]

@@ -37,8 +37,11 @@ _LIST = frozenset({"INTS", "FLOATS", "STRINGS", "BOOLEANS", "LONGS", "FLOAT64S",
 _TEXTS = frozenset({"STRING", "STRINGS", "VAR", "VARS"})
 _SCALARS = {1: "b", 2: "i", 3: "r"}  # by the number of its type; 4: complex
 _LINE = re.compile(r'\s*File "(?P<file>[^"]+)", line (?P<line>\d+)')
-_LOD_TENSOR = 7  # the type of a variable
+_LOD_TENSOR, _SELECTED_ROWS = 7, 8  # types of variables
 _UNSAVED = frozenset({9, 10, 15, 17})  # types: what is fed, what is fetched, readers, raw ones
+
+OF_ROWS = "epl_of_rows"
+"""The attribute of an op that names its inputs that Paddle has as some rows of a table: sparse gradients."""
 
 FORWARD, BACKWARD, OPTIMIZE, RPC, DIST, SCHEDULE, LOSS = 0, 1, 2, 4, 8, 16, 256
 """What ops are for, by Paddle's `op_role`; SCHEDULE: of the learning rate."""
@@ -140,14 +143,24 @@ def is_saved(description: Any) -> bool:
     return bool(description.persistable) and description.type.type not in _UNSAVED
 
 
-def read_op(description: Any) -> Op:
-    """An op."""
+def has_rows(description: Any) -> bool:
+    """Whether a variable is some rows of a table, as the sparse gradient of one is."""
+    return bool(description.type.type == _SELECTED_ROWS)
+
+
+def read_op(description: Any, of_rows: frozenset[str] = frozenset()) -> Op:
+    """An op.
+
+    Args:
+      of_rows: the variables that are some rows of a table.
+    """
     attributes = {text(attribute.name): _value(attribute) for attribute in description.attrs}
     stack = attributes.pop("op_callstack", ())
     place = _place(stack) if isinstance(stack, tuple) else None
-    return Op(
-        text(description.type), _names(description.inputs), _names(description.outputs), attributes, place
-    )
+    inputs = _names(description.inputs)
+    if sparse := tuple(name for name, own in inputs.items() if of_rows.intersection(own)):
+        attributes[OF_ROWS] = sparse
+    return Op(text(description.type), inputs, _names(description.outputs), attributes, place)
 
 
 def _names(variables: Iterable[Any]) -> dict[str, tuple[str, ...]]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from epl.errors import ArgumentError, Error
 from epl.paddle import checks, formats, support
-from epl.paddle.description import Op, is_saved, read_op, read_variable, text
+from epl.paddle.description import Op, has_rows, is_saved, read_op, read_variable, text
 from epl.paddle.parameters import read_file, read_variables
 from epl.paddle.running import Run
 from epl.values import did_you_mean
@@ -44,8 +44,9 @@ class Program:
           UnsupportedError: for ops that are not in the table, all of them in one error; for several blocks.
         """
         description = formats.read_program(content, where)
-        every = [[read_op(op) for op in block.ops] for block in description.blocks]
         block = description.blocks[0]
+        of_rows = frozenset(text(variable.name) for variable in block.vars if has_rows(variable))
+        every = [[read_op(op, of_rows) for op in each.ops] for each in description.blocks]
         self.variables = {found.name: found for found in map(read_variable, block.vars) if found is not None}
         self._saved = sorted(text(variable.name) for variable in block.vars if is_saved(variable))
         self.ops = [op for op in every[0] if op.kind not in _MOVES]

@@ -28,8 +28,8 @@ import jax.numpy as jnp
 from jax import lax
 from jax.extend.core import Literal
 
-from epl.adapters.jax import hooks, jaxprs
-from epl.adapters.jax.sample_rules import Dims, MixedError, require, result_dims
+from epl.adapters.jax import hooks, jaxprs, padded_rules
+from epl.adapters.jax.sample_rules import MixedError, require
 
 
 @dataclass(frozen=True)
@@ -115,14 +115,17 @@ class Padded:
         found: list[Rows | None] = [None] * len(equation.outvars)
         if name == "reshape":
             found = [self._reshaped(equation, one)]
-        elif (neutral := _neutral(equation, dims)) is not None:
+        elif (neutral := padded_rules.neutral(equation, dims)) is not None:
             values = [
                 value if where is None else self._filled(value, where, neutral)
                 for value, where in zip(values, rows, strict=True)
             ]
-            found = [one if name in _RUNNING else None]
+            found = [one if name in padded_rules.RUNNING else None]
         else:
-            found = [None if dim is None else replace(one, dim=dim) for dim in _result_dims(equation, dims)]
+            found = [
+                None if dim is None else replace(one, dim=dim)
+                for dim in padded_rules.result_dims(equation, dims)
+            ]
         return hooks.bind(equation, values), found
 
     def _reshaped(self, equation: Any, rows: Rows) -> Rows:
@@ -155,143 +158,8 @@ def _takes_rows(equation: Any, rows: Sequence[Rows | None]) -> bool:
     return rows[0].dim in equation.params["dimension_numbers"].start_index_map
 
 
-def _neutral(equation: Any, dims: Dims) -> Callable[[Any], Any] | None:
-    """What stands for padding in an equation that goes over rows; None if it does not."""
-    name = equation.primitive.name
-    if name in _REDUCED and dims[0] in _gone(equation):
-        return _REDUCED[name]
-    if name in _CONTRACTIONS and _CONTRACTIONS[name](equation, dims):
-        return _zero
-    return None
-
-
-def _result_dims(equation: Any, dims: Dims) -> Dims:
-    """Of the results of an equation that works on rows one by one."""
-    name = equation.primitive.name
-    if name in _TOGETHER:
-        return _TOGETHER[name](equation, dims)
-    if hooks.is_elementwise(equation.primitive) or name in _ELEMENTWISE:
-        return [_dim(dims)] * len(equation.outvars)
-    return result_dims(equation, equation, dims)
-
-
 def _one(rows: Sequence[Rows | None]) -> Rows:
     """The rows of all operands that have some; dimensions may differ."""
     found = [where for where in rows if where is not None]
     require(len({replace(where, dim=0) for where in found}) == 1)
     return found[0]
-
-
-def _dim(dims: Dims) -> int:
-    """The one dimension of all operands that have rows."""
-    found = {dim for dim in dims if dim is not None}
-    require(len(found) == 1)
-    return found.pop()
-
-
-def _zero(_: Any) -> Any:
-    return 0
-
-
-def _least(dtype: Any) -> Any:
-    return -jnp.inf if jnp.issubdtype(dtype, jnp.floating) else _bounds(dtype)[0]
-
-
-def _most(dtype: Any) -> Any:
-    return jnp.inf if jnp.issubdtype(dtype, jnp.floating) else _bounds(dtype)[1]
-
-
-def _bounds(dtype: Any) -> tuple[Any, Any]:
-    return (False, True) if dtype.kind == "b" else (jnp.iinfo(dtype).min, jnp.iinfo(dtype).max)
-
-
-_ELEMENTWISE = frozenset(
-    ("add_any", "clamp", "convert_element_type", "copy", "name", "select_n", "stop_gradient")
-)
-_RUNNING = frozenset(("cumsum",))  # what goes over rows and has a result for each
-
-_REDUCED: dict[str, Callable[[Any], Any]] = {
-    "argmax": _least,
-    "argmin": _most,
-    "cumsum": _zero,
-    "reduce_and": lambda _: True,
-    "reduce_max": _least,
-    "reduce_min": _most,
-    "reduce_or": _zero,
-    "reduce_prod": lambda _: 1,
-    "reduce_sum": _zero,
-}
-
-
-def _gone(equation: Any) -> tuple[int, ...]:
-    """The dimensions over which a reduction goes, or a running sum."""
-    return tuple(equation.params["axes"]) if "axes" in equation.params else (equation.params["axis"],)
-
-
-def _contracts(equation: Any, dims: Dims) -> bool:
-    """Whether a product sums over rows."""
-    contracted, _ = equation.params["dimension_numbers"]
-    over = [dim in own for dim, own in zip(dims, contracted, strict=True) if dim is not None]
-    places = {own.index(dim) for dim, own in zip(dims, contracted, strict=True) if dim in own}
-    require(len(places) <= 1 and all(over) == any(over))
-    return any(over)
-
-
-def _convolves(equation: Any, dims: Dims) -> bool:
-    """Whether a convolution sums over rows, as the gradient of weights does: they are its channels."""
-    numbers = equation.params["dimension_numbers"]
-    return dims == [numbers.lhs_spec[1], numbers.rhs_spec[1]]
-
-
-def _scatters(equation: Any, dims: Dims) -> bool:
-    """Whether rows are added to what has none."""
-    operand, positions, updates = dims
-    numbers = equation.params["dimension_numbers"]
-    if operand is not None or updates is None:
-        return False
-    rank = len(equation.invars[2].aval.shape)
-    scattered = [dim for dim in range(rank) if dim not in numbers.update_window_dims]
-    return updates in scattered and positions in (None, scattered.index(updates))
-
-
-_CONTRACTIONS: dict[str, Callable[[Any, Dims], bool]] = {
-    "conv_general_dilated": _convolves,
-    "dot_general": _contracts,
-    "scatter-add": _scatters,
-    "scatter_add": _scatters,
-}
-
-
-def _broadcast(equation: Any, dims: Dims) -> Dims:
-    dim = _dim(dims)
-    found = equation.params["broadcast_dimensions"][dim]
-    require(equation.invars[0].aval.shape[dim] == equation.params["shape"][found])
-    return [found]
-
-
-def _concatenate(equation: Any, dims: Dims) -> Dims:
-    require(equation.params["dimension"] != _dim(dims))
-    return [_dim(dims)]
-
-
-def _tile(equation: Any, dims: Dims) -> Dims:
-    require(equation.params["reps"][_dim(dims)] == 1)
-    return [_dim(dims)]
-
-
-def _scatter_window(equation: Any, dims: Dims) -> Dims:
-    """The gradient of the largest of each window, to where it is."""
-    dim = _dim(dims)
-    window = zip(*(equation.params[name] for name in _WINDOW), strict=True)
-    require(None not in dims and list(window)[dim] == (1, 1, (0, 0)))
-    return [dim]
-
-
-_WINDOW = ("window_dimensions", "window_strides", "padding")
-
-_TOGETHER: dict[str, Callable[[Any, Dims], Dims]] = {
-    "broadcast_in_dim": _broadcast,
-    "concatenate": _concatenate,
-    "select_and_scatter_add": _scatter_window,
-    "tile": _tile,
-}

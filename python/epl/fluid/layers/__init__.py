@@ -2,6 +2,10 @@
 
 Layers have the names, arguments and defaults of Paddle Fluid 1.8; those of sequences of varying lengths (LoD)
 and of control flow are not there. `dir(epl.fluid.layers)` lists them.
+
+Operators between variables (`x * y`) are Paddle 2.6's: last dimensions go together, as in
+`elementwise_mul(x, y)`. For a `y` of fewer dimensions that begins with a batch Fluid took the first ones, as
+`elementwise_mul(x, y, axis=0)` does.
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from epl.fluid.layers import (
+    creation,
     io,
     learning_rate_scheduler,
     loss,
@@ -24,6 +29,7 @@ from epl.fluid.layers.registry import LAYERS
 from epl.values import did_you_mean
 
 __all__ = [
+    "creation",
     "io",
     "learning_rate_scheduler",
     "loss",

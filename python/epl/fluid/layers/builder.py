@@ -87,6 +87,8 @@ class Builder:
 
     def _check(self, inputs: Mapping[str, Sequence[Any]]) -> None:
         for name, values in inputs.items():
+            if not values:
+                raise ArgumentError(f"layers.{self.layer}: expected Variables for {name}, found none")
             for value in values:
                 if not isinstance(value, Variable):
                     raise ArgumentError(
@@ -115,10 +117,10 @@ class Builder:
         create = self._helper.create_parameter
         return create(attr, list(shape), dtype, is_bias=is_bias, default_initializer=default)
 
-    def state(self, shape: Sequence[int], dtype: Any, value: float, name: str | None = None) -> Any:
+    def state(self, shape: Sequence[int], dtype: Any, value: float) -> Any:
         """A persistable variable that is no parameter, which the startup program fills with a number."""
-        attr = paddle.ParamAttr(name=name, trainable=False)
-        made = self.parameter(shape, dtype, attr, default=paddle.nn.initializer.Constant(value))
+        made = self._helper.create_global_variable(persistable=True, dtype=dtype, shape=list(shape))
+        self._helper.set_variable_initializer(made, paddle.nn.initializer.Constant(value))
         made.stop_gradient = True
         return made
 

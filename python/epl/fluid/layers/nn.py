@@ -182,6 +182,26 @@ def maxout(x: Any, groups: int, name: str | None = None, axis: int = 1) -> Any:
 
 
 @layer
+def sequence_mask(x: Any, maxlen: int | None = None, dtype: str = "int64", name: str | None = None) -> Any:
+    """Ones for as many elements of a row as `x` says, then zeros: [*x.shape, maxlen]."""
+    builder = Builder("sequence_mask", name)
+    if maxlen is None or isinstance(maxlen, Variable):
+        raise builder.unsupported("a maxlen that is not a number")
+    number = paddle.base.framework.convert_np_dtype_to_dtype_(dtype)
+    told = {"maxlen": maxlen, "out_dtype": number}
+    made = builder.op("sequence_mask", {"X": x}, told, output="Y", dtype=dtype)
+    made.stop_gradient = True
+    return made
+
+
+@layer
+def add_position_encoding(input: Any, alpha: float, beta: float, name: str | None = None) -> Any:
+    """`alpha` times [batch, length, width], plus `beta` times sines and cosines of the places."""
+    told = {"alpha": float(alpha), "beta": float(beta)}
+    return Builder("add_position_encoding", name).op("add_position_encoding", {"X": input}, told)
+
+
+@layer
 def label_smooth(
     label: Any,
     prior_dist: Any = None,

@@ -37,4 +37,5 @@ for _name in _WITH_PARAMETERS:
     _enter(getattr(paddle.static.nn, _name))
 _enter(paddle.create_parameter)
 _enter(paddle.static.create_global_var)
+_enter(paddle.static.nn.continuous_value_model)
 _enter(paddle.tensor.fill_constant)

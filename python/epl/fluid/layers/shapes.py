@@ -171,6 +171,9 @@ def pad(x: Any, paddings: Sequence[int], pad_value: float = 0.0, name: str | Non
     return builder.op("pad", {"X": x}, told)
 
 
+_PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate"}
+
+
 @layer
 def pad2d(
     input: Any,
@@ -182,16 +185,18 @@ def pad2d(
 ) -> Any:
     """With a frame around images: above, below, left, right; a number, or what is inside again."""
     builder = Builder("pad2d", name)
-    modes = ("constant", "reflect", "edge")
-    if mode not in modes:
-        raise ArgumentError(f"layers.pad2d: expected a mode of {modes}, found {mode!r}")
+    if mode not in _PAD_MODES:
+        raise ArgumentError(f"layers.pad2d: expected a mode of {tuple(_PAD_MODES)}, found {mode!r}")
+    above, below, left, right = builder.numbers("paddings", paddings, 4)
+    # Paddle 2.6 has no kernel of Fluid's op: images are volumes of one layer there.
+    depth = 2 if data_format == "NCHW" else 1
     told = {
-        "paddings": builder.numbers("paddings", paddings, 4),
-        "mode": mode,
-        "pad_value": float(pad_value),
-        "data_format": data_format,
+        "paddings": [left, right, above, below, 0, 0],
+        "mode": _PAD_MODES[mode],
+        "value": float(pad_value),
+        "data_format": "NCDHW" if data_format == "NCHW" else "NDHWC",
     }
-    return builder.op("pad2d", {"X": input}, told)
+    return squeeze(builder.op("pad3d", {"X": unsqueeze(input, [depth])}, told), [depth])
 
 
 @layer

@@ -1,21 +1,12 @@
-"""Values that are made of nothing or of numbers, and other dtypes, sums and orders of values."""
+"""Copies, sums, means and orders of values, other dtypes, and what can be asked of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from epl.errors import ArgumentError
 from epl.fluid.layers.builder import Builder, Variable, one_dimension, paddle
 from epl.fluid.layers.registry import LAYERS, layer
-
-
-@layer
-def create_tensor(dtype: str, name: str | None = None, persistable: bool = False) -> Any:
-    """A variable without a value."""
-    helper = paddle.base.layer_helper.LayerHelper("create_tensor", name=name)
-    made = name or helper.name
-    return helper.create_variable(name=made, dtype=dtype, persistable=persistable)
 
 
 @layer
@@ -89,109 +80,6 @@ def clip_by_norm(x: Any, max_norm: float, name: str | None = None) -> Any:
 
 
 @layer
-def ones(shape: Sequence[int], dtype: str, force_cpu: bool = False) -> Any:
-    """Ones."""
-    return LAYERS["fill_constant"](shape, dtype, 1.0, force_cpu)
-
-
-@layer
-def zeros(shape: Sequence[int], dtype: str, force_cpu: bool = False) -> Any:
-    """Zeros."""
-    return LAYERS["fill_constant"](shape, dtype, 0.0, force_cpu)
-
-
-@layer
-def ones_like(x: Any, out: Any = None) -> Any:
-    """Ones in the shape of another tensor."""
-    return Builder("ones_like").op("fill_any_like", {"X": x}, {"value": 1.0}, into=out)
-
-
-@layer
-def zeros_like(x: Any, out: Any = None) -> Any:
-    """Zeros in the shape of another tensor."""
-    return Builder("zeros_like").op("fill_any_like", {"X": x}, {"value": 0.0}, into=out)
-
-
-@layer
-def fill_constant_batch_size_like(
-    input: Any,
-    shape: Sequence[int],
-    dtype: str,
-    value: float,
-    input_dim_idx: int = 0,
-    output_dim_idx: int = 0,
-    force_cpu: bool = False,
-) -> Any:
-    """One number everywhere, in a shape whose dimension `output_dim_idx` is one of another tensor."""
-    told = _like(shape, dtype, input_dim_idx, output_dim_idx)
-    told |= {"value": float(value), "force_cpu": force_cpu}
-    made = Builder("fill_constant_batch_size_like").op(
-        "fill_constant_batch_size_like", {"Input": input}, told, dtype=dtype
-    )
-    made.stop_gradient = True
-    return made
-
-
-@layer
-def uniform_random_batch_size_like(
-    input: Any,
-    shape: Sequence[int],
-    dtype: str = "float32",
-    input_dim_idx: int = 0,
-    output_dim_idx: int = 0,
-    min: float = -1.0,
-    max: float = 1.0,
-    seed: int = 0,
-) -> Any:
-    """Uniform random numbers, in a shape whose dimension `output_dim_idx` is one of another tensor."""
-    told = _like(shape, dtype, input_dim_idx, output_dim_idx)
-    told |= {"min": float(min), "max": float(max), "seed": seed}
-    return Builder("uniform_random_batch_size_like").op(
-        "uniform_random_batch_size_like", {"Input": input}, told, dtype=dtype
-    )
-
-
-def _like(shape: Sequence[int], dtype: Any, own: int, made: int) -> dict[str, Any]:
-    number = paddle.base.framework.convert_np_dtype_to_dtype_(dtype)
-    return {"shape": list(shape), "dtype": number, "input_dim_idx": own, "output_dim_idx": made}
-
-
-@layer
-def uniform_random(
-    shape: Sequence[int],
-    dtype: str = "float32",
-    min: float = -1.0,
-    max: float = 1.0,
-    seed: int = 0,
-    name: str | None = None,
-) -> Any:
-    """Uniform random numbers."""
-    return _random("uniform_random", shape, dtype, {"min": min, "max": max}, seed, name)
-
-
-@layer
-def gaussian_random(
-    shape: Sequence[int],
-    mean: float = 0.0,
-    std: float = 1.0,
-    seed: int = 0,
-    dtype: str = "float32",
-    name: str | None = None,
-) -> Any:
-    """Normal random numbers."""
-    return _random("gaussian_random", shape, dtype, {"mean": mean, "std": std}, seed, name)
-
-
-def _random(
-    kind: str, shape: Sequence[int], dtype: Any, numbers: dict[str, float], seed: int, name: str | None
-) -> Any:
-    builder = Builder(kind, name)
-    told = {each: float(value) for each, value in numbers.items()}
-    told["dtype"] = paddle.base.framework.convert_np_dtype_to_dtype_(dtype)
-    return builder.op(kind, {}, {**told, "shape": builder.numbers("shape", shape), "seed": seed}, dtype=dtype)
-
-
-@layer
 def argmax(x: Any, axis: int = 0) -> Any:
     """Where along a dimension the largest element is."""
     return _extreme("arg_max", x, axis)
@@ -229,43 +117,41 @@ def topk(input: Any, k: int, name: str | None = None) -> tuple[Any, Any]:
 
 
 @layer
-def range_(start: Any, end: Any, step: Any, dtype: Any) -> Any:
-    """Numbers at one distance."""
-    made = paddle.arange(start, end, step, dtype)
-    made.stop_gradient = True
-    return made
-
-
-@layer
-def linspace(start: Any, stop: Any, num: int, dtype: Any = "float32", name: str | None = None) -> Any:
-    """As many numbers at one distance, with both ends."""
-    return paddle.linspace(start, stop, num, dtype, name)
-
-
-@layer
-def eye(
-    num_rows: int,
-    num_columns: int | None = None,
-    batch_shape: Sequence[int] | None = None,
-    dtype: str = "float32",
-) -> Any:
-    """A matrix with ones on its diagonal, and as many of it as `batch_shape` says."""
-    builder = Builder("eye")
-    columns = num_rows if num_columns is None else num_columns
-    number = paddle.base.framework.convert_np_dtype_to_dtype_(dtype)
-    made = builder.op("eye", {}, {"num_rows": num_rows, "num_columns": columns, "dtype": number}, dtype=dtype)
-    if batch_shape is not None:
-        extents = builder.numbers("batch_shape", batch_shape)
-        made = LAYERS["unsqueeze"](made, [0] * len(extents))
-        made = LAYERS["expand"](made, [*extents, 1, 1])
-    made.stop_gradient = True
-    return made
-
-
-@layer
 def shape(input: Any) -> Any:
     """The extents."""
     made = Builder("shape").op("shape", {"Input": input}, dtype="int32")
+    made.stop_gradient = True
+    return made
+
+
+@layer
+def size(input: Any) -> Any:
+    """How many elements there are, of one element."""
+    made = one_dimension(Builder("size").op("size", {"Input": input}, dtype="int64"))
+    made.stop_gradient = True
+    return made
+
+
+@layer
+def isfinite(x: Any) -> Any:
+    """Whether all elements are finite, of one element."""
+    return LAYERS["reduce_all"](_tested("isfinite_v2", x))
+
+
+@layer
+def has_inf(x: Any) -> Any:
+    """Whether an element is infinite, of one element."""
+    return LAYERS["reduce_any"](_tested("isinf_v2", x))
+
+
+@layer
+def has_nan(x: Any) -> Any:
+    """Whether an element is no number, of one element."""
+    return LAYERS["reduce_any"](_tested("isnan_v2", x))
+
+
+def _tested(kind: str, x: Any) -> Any:
+    made = Builder(kind).op(kind, {"X": x}, dtype="bool")
     made.stop_gradient = True
     return made
 

@@ -86,8 +86,10 @@ def adaptive_pool2d(
     if require_index:
         raise builder.unsupported("require_index")
     size = builder.numbers("pool_size", pool_size, 2)
-    told = {"pooling_type": pool_type, "ksize": size, "adaptive": True, "strides": [1, 1], "paddings": [0, 0]}
-    return builder.op("pool2d", {"X": input}, told)
+    told = {"ksize": size, "adaptive": True, "strides": [1, 1], "paddings": [0, 0]}
+    if pool_type == "max":
+        return builder.op("max_pool2d_with_index", {"X": input}, told, others={"Mask": "int32"})
+    return builder.op("pool2d", {"X": input}, {**told, "pooling_type": "avg"})
 
 
 @layer

@@ -13,6 +13,7 @@ import numpy as np
 
 from epl.paddle import dtypes
 from epl.paddle.operators import (
+    activations,
     collectives,
     constants,
     convolutions,
@@ -20,11 +21,13 @@ from epl.paddle.operators import (
     gradients,
     indices,
     losses,
+    metrics,
     normalizations,
     optimizers,
     products,
     random,
     reductions,
+    resizing,
     shapes,
 )
 from epl.paddle.operators.table import TABLE, Attributes, Inputs, Operator
@@ -33,6 +36,7 @@ __all__ = [
     "TABLE",
     "Inputs",
     "Operator",
+    "activations",
     "collectives",
     "constants",
     "convolutions",
@@ -42,11 +46,13 @@ __all__ = [
     "gradients",
     "indices",
     "losses",
+    "metrics",
     "normalizations",
     "optimizers",
     "products",
     "random",
     "reductions",
+    "resizing",
     "shapes",
 ]
 

@@ -67,11 +67,34 @@ def range_(inputs: Inputs, _: Attributes) -> Outputs:
     Raises:
       UnsupportedError: for ends that are computed.
     """
-    ends = [inputs.one(name) for name in ("Start", "End", "Step")]
-    if any(isinstance(each, jax.core.Tracer) for each in ends):
-        raise UnsupportedError('"range" of ends that are computed is not supported')
-    begin, end, step = (np.asarray(each).item() for each in ends)
-    return out(np.arange(begin, end, step, dtype=ends[0].dtype))
+    begin, end, step = _known("range", inputs, "Start", "End", "Step")
+    return out(np.arange(begin, end, step, dtype=inputs.one("Start").dtype))
+
+
+@operator("linspace")
+def linspace(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """So many numbers at one distance, with both ends, all of which the program knows.
+
+    Raises:
+      UnsupportedError: for ends that are computed.
+    """
+    begin, end, count = _known("linspace", inputs, "Start", "Stop", "Num")
+    return out(np.linspace(begin, end, count, dtype=dtypes.computed(attributes["dtype"])))
+
+
+@operator("eye")
+def eye(_: Inputs, attributes: Attributes) -> Outputs:
+    """A matrix with ones on its diagonal."""
+    rows, columns = attributes["num_rows"], attributes["num_columns"]
+    return out(np.eye(rows, rows if columns == -1 else columns, dtype=dtypes.computed(attributes["dtype"])))
+
+
+def _known(kind: str, inputs: Inputs, *names: str) -> list[Any]:
+    """Numbers of inputs that the program knows."""
+    given = [inputs.one(name) for name in names]
+    if any(isinstance(each, jax.core.Tracer) for each in given):
+        raise UnsupportedError(f'"{kind}" of ends that are computed is not supported')
+    return [np.asarray(each).item() for each in given]
 
 
 def _number(attributes: Attributes) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from epl.paddle.operators.table import Attributes, Inputs, Outputs, operator, out
@@ -35,11 +36,17 @@ def _paddings(
     return list(zip(given[::2], given[1::2], strict=True))
 
 
+def _dilations(attributes: Attributes) -> list[int]:
+    """Paddle has none where it finds the padding itself."""
+    found = list(attributes["dilations"])
+    return [1] * len(found) if attributes.get("padding_algorithm") == "SAME" else found
+
+
 @operator("conv2d", "depthwise_conv2d")
 def conv2d(inputs: Inputs, attributes: Attributes) -> Outputs:
     """A convolution, in groups of channels."""
     x, weights = inputs.one("Input"), inputs.one("Filter")
-    layout, strides, dilations = _layout(attributes), attributes["strides"], attributes["dilations"]
+    layout, strides, dilations = _layout(attributes), attributes["strides"], _dilations(attributes)
     extents = [x.shape[layout.index(dim)] for dim in "HW"]
     windows = [(each - 1) * by + 1 for each, by in zip(weights.shape[2:], dilations, strict=True)]
     found = lax.conv_general_dilated(
@@ -49,6 +56,37 @@ def conv2d(inputs: Inputs, attributes: Attributes) -> Outputs:
         _paddings(attributes, extents, windows, strides),
         rhs_dilation=dilations,
         feature_group_count=attributes["groups"],
+        dimension_numbers=(layout, "OIHW", layout),
+    )
+    return {"Output": [found]}
+
+
+@operator("conv2d_transpose", "depthwise_conv2d_transpose")
+def conv2d_transpose(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """The transpose of a convolution, in groups of channels: a convolution of an image with gaps."""
+    x, weights = inputs.one("Input"), inputs.one("Filter")
+    layout, strides, dilations = _layout(attributes), attributes["strides"], _dilations(attributes)
+    groups, sizes = attributes["groups"], weights.shape[2:]
+    extents = [x.shape[layout.index(dim)] for dim in "HW"]
+    windows = [(each - 1) * by + 1 for each, by in zip(sizes, dilations, strict=True)]
+    paddings = _paddings(attributes, extents, windows, strides)
+    wanted = attributes.get("output_size") or [0] * len(sizes)
+    more = attributes.get("output_padding") or [0] * len(sizes)
+    around = []
+    for dim, (before, behind) in enumerate(paddings):
+        least = (extents[dim] - 1) * strides[dim] + windows[dim] - before - behind
+        extra = wanted[dim] - least if wanted[dim] else more[dim]
+        around.append((windows[dim] - 1 - before, windows[dim] - 1 - behind + extra))
+    parts = weights.reshape(groups, -1, *weights.shape[1:]).swapaxes(1, 2)
+    kernel = jnp.flip(parts.reshape(-1, weights.shape[0] // groups, *sizes), (2, 3))
+    found = lax.conv_general_dilated(
+        x,
+        kernel,
+        [1] * len(sizes),
+        around,
+        lhs_dilation=strides,
+        rhs_dilation=dilations,
+        feature_group_count=groups,
         dimension_numbers=(layout, "OIHW", layout),
     )
     return {"Output": [found]}
@@ -80,8 +118,35 @@ def pool2d(inputs: Inputs, attributes: Attributes) -> Outputs:
 
 @operator("max_pool2d_with_index")
 def max_pool2d(inputs: Inputs, attributes: Attributes) -> Outputs:
-    """The largest element of each window; not where it is."""
-    return pool2d(inputs, {**attributes, "pooling_type": "max"})
+    """The largest element of each window, and its place in the image, flat."""
+    x = inputs.one("X")
+    made = pool2d(inputs, {**attributes, "pooling_type": "max"})
+    return {**made, "Mask": [_places(x, made["Out"][0], attributes)]}
+
+
+def _places(x: Any, found: Any, attributes: Attributes) -> Any:
+    """Where the largest element of each window is: the first one in it."""
+    extents, counts = x.shape[2:], found.shape[2:]
+    begins, ends = [], []
+    for dim, (extent, count) in enumerate(zip(extents, counts, strict=True)):
+        index = np.arange(count)
+        if attributes.get("adaptive"):
+            begins.append(index * extent // count)
+            ends.append(-(-(index + 1) * extent // count))
+        elif attributes.get("global_pooling"):
+            begins.append(0 * index)
+            ends.append(0 * index + extent)
+        else:
+            first = index * attributes["strides"][dim] - attributes["paddings"][dim]
+            begins.append(np.maximum(first, 0))
+            ends.append(np.minimum(first + attributes["ksize"][dim], extent))
+    inside = [
+        (np.arange(extent) >= begin[:, None]) & (np.arange(extent) < end[:, None])
+        for extent, begin, end in zip(extents, begins, ends, strict=True)
+    ]
+    window = inside[0][:, None, :, None] & inside[1][None, :, None, :]
+    equal = window & (x[:, :, None, None] == found[..., None, None])
+    return jnp.argmax(equal.reshape(*found.shape, -1), -1).astype(jnp.int32)
 
 
 def _rounded_up(padding: tuple[int, int], extent: int, window: int, stride: int) -> tuple[int, int]:

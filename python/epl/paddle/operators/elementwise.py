@@ -7,17 +7,24 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from epl.paddle import dtypes
 from epl.paddle.operators.table import TABLE, Attributes, Inputs, Operator, Outputs, operator, out
 
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "abs": jnp.abs,
+    "acos": jnp.arccos,
+    "asin": jnp.arcsin,
+    "atan": jnp.arctan,
     "ceil": jnp.ceil,
     "cos": jnp.cos,
     "erf": jax.lax.erf,
     "exp": jnp.exp,
     "floor": jnp.floor,
+    "isfinite_v2": jnp.isfinite,
+    "isinf_v2": jnp.isinf,
+    "isnan_v2": jnp.isnan,
     "log": jnp.log,
     "log1p": jnp.log1p,
     "logical_not": jnp.logical_not,
@@ -35,6 +42,7 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "sqrt": jnp.sqrt,
     "square": jnp.square,
     "tanh": jnp.tanh,
+    "tanh_shrink": lambda x: x - jnp.tanh(x),
 }
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
@@ -101,16 +109,44 @@ def add_all(inputs: Inputs, _: Attributes) -> Outputs:
     return out(first)
 
 
-@operator("assign")
+@operator("assign", "get_tensor_from_selected_rows", "merge_selected_rows")
 def assign(inputs: Inputs, _: Attributes) -> Outputs:
-    """The value itself."""
+    """The value itself; gradients of tables are dense here, their rows are not to be put together."""
     return out(inputs.one("X"))
+
+
+@operator("increment")
+def increment(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """Plus a number, in the dtype of the value."""
+    x = inputs.one("X")
+    return out(x + jnp.asarray(attributes["step"], x.dtype))
 
 
 @operator("cast")
 def cast(inputs: Inputs, attributes: Attributes) -> Outputs:
     """Another dtype."""
     return out(inputs.one("X").astype(dtypes.computed(attributes["out_dtype"])))
+
+
+@operator("cvm")
+def continuous_values(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """The first two columns, which count shows and clicks, as logarithms; or the others alone."""
+    x = inputs.one("X")
+    if not attributes.get("use_cvm", True):
+        return {"Y": [x[:, 2:]]}
+    shows, clicks = jnp.log(x[:, :1] + 1), jnp.log(x[:, 1:2] + 1)
+    return {"Y": [jnp.concatenate([shows, clicks - shows, x[:, 2:]], 1)]}
+
+
+@operator("add_position_encoding")
+def add_places(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """Plus sines of the places in the first half of a row, and cosines in the second, of growing periods."""
+    x = inputs.one("X")
+    half = x.shape[2] // 2
+    periods = np.power(10000.0, np.arange(half) / max(half - 1, 1)) if half > 1 else np.full(1, 10000.0)
+    angles = np.arange(x.shape[1])[:, None] / periods
+    waves = np.concatenate([np.sin(angles), np.cos(angles)], 1).astype(x.dtype)
+    return out(attributes["alpha"] * x + attributes["beta"] * waves)
 
 
 @operator("clip")
@@ -128,43 +164,3 @@ def power(inputs: Inputs, attributes: Attributes) -> Outputs:
     x, exponent = inputs.one("X"), inputs.maybe("FactorTensor")
     exponent = attributes["factor"] if exponent is None else exponent.reshape(())
     return out(jnp.power(x, jnp.asarray(exponent, x.dtype)))
-
-
-@operator("gelu")
-def gelu(inputs: Inputs, attributes: Attributes) -> Outputs:
-    """GELU, by tanh if it is approximate."""
-    return out(jax.nn.gelu(inputs.one("X"), approximate=attributes.get("approximate", False)))
-
-
-@operator("leaky_relu")
-def leaky_relu(inputs: Inputs, attributes: Attributes) -> Outputs:
-    """The larger of the value and `alpha` times it."""
-    x = inputs.one("X")
-    return out(jnp.where(x >= 0, x, attributes["alpha"] * x))
-
-
-@operator("hard_sigmoid")
-def hard_sigmoid(inputs: Inputs, attributes: Attributes) -> Outputs:
-    """A line, cut at 0 and 1."""
-    return out(jnp.clip(attributes["slope"] * inputs.one("X") + attributes["offset"], 0, 1))
-
-
-@operator("hard_swish")
-def hard_swish(inputs: Inputs, attributes: Attributes) -> Outputs:
-    """The value times a line that is cut."""
-    x, most = inputs.one("X"), attributes["threshold"]
-    return out(x * jnp.clip(x + attributes["offset"], 0, most) / attributes["scale"])
-
-
-@operator("swish")
-def swish(inputs: Inputs, attributes: Attributes) -> Outputs:
-    """The value times the sigmoid of `beta` times it."""
-    x = inputs.one("X")
-    return out(x * jax.nn.sigmoid(attributes.get("beta", 1.0) * x))
-
-
-@operator("softplus")
-def softplus(inputs: Inputs, attributes: Attributes) -> Outputs:
-    """log(1 + exp(beta x)) / beta; x itself beyond the threshold."""
-    x, beta = inputs.one("X"), attributes.get("beta", 1.0)
-    return out(jnp.where(x * beta > attributes.get("threshold", 20.0), x, jax.nn.softplus(beta * x) / beta))

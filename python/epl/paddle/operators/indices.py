@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from epl.errors import UnsupportedError
 from epl.paddle import dtypes
 from epl.paddle.operators.table import TABLE, Attributes, Inputs, Operator, Outputs, operator, out
 
@@ -43,6 +44,39 @@ def gather_nd(inputs: Inputs, _: Attributes) -> Outputs:
     return out(inputs.one("X")[tuple(jnp.moveaxis(index, -1, 0))])
 
 
+@operator("scatter")
+def scatter(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """Rows, those of some numbers replaced, or what replaces them added up."""
+    x, ids, updates = inputs.one("X"), inputs.one("Ids").reshape(-1), inputs.one("Updates")
+    if attributes.get("overwrite", True):
+        return out(x.at[ids].set(updates))
+    return out(x.at[ids].set(0).at[ids].add(updates))
+
+
+@operator("multiplex")
+def multiplex(inputs: Inputs, _: Attributes) -> Outputs:
+    """Each row of the one among several tensors that has its number."""
+    first, *others = inputs["X"]
+    ids = inputs.one("Ids").reshape(-1, *(1,) * (first.ndim - 1))
+    for number, other in enumerate(others, 1):
+        first = jnp.where(ids == number, other, first)
+    return out(first)
+
+
+@operator("sequence_mask")
+def sequence_mask(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """Ones for so many elements of each row, zeros for the others.
+
+    Raises:
+      UnsupportedError: for rows as long as the longest, which the program does not know.
+    """
+    if attributes["maxlen"] < 0:
+        raise UnsupportedError('"sequence_mask" without a length of rows is not supported')
+    x = inputs.one("X")[..., None]
+    places = lax.broadcasted_iota(x.dtype, (*x.shape[:-1], attributes["maxlen"]), x.ndim - 1)
+    return {"Y": [(places < x).astype(dtypes.computed(attributes["out_dtype"]))]}
+
+
 @operator("one_hot_v2")
 def one_hot(inputs: Inputs, attributes: Attributes) -> Outputs:
     """A row with a one for each number."""
@@ -63,6 +97,14 @@ def top_k(inputs: Inputs, attributes: Attributes) -> Outputs:
     return {"Out": [jnp.moveaxis(values, -1, axis)], "Indices": [jnp.moveaxis(places, -1, axis)]}
 
 
+@operator("argsort")
+def argsort(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """The elements in order along a dimension, and where they were."""
+    x, axis = inputs.one("X"), attributes.get("axis", -1)
+    places = jnp.argsort(x, axis=axis, descending=attributes.get("descending", False))
+    return {"Out": [jnp.take_along_axis(x, places, axis)], "Indices": [places]}
+
+
 def _extreme(find: Callable[..., Any]) -> Operator:
     def compute(inputs: Inputs, attributes: Attributes) -> Outputs:
         x, axis = inputs.one("X"), attributes["axis"]
@@ -81,15 +123,3 @@ TABLE.update({"arg_max": _extreme(jnp.argmax), "arg_min": _extreme(jnp.argmin)})
 def where(inputs: Inputs, _: Attributes) -> Outputs:
     """Of two tensors, element by element."""
     return out(jnp.where(inputs.one("Condition"), inputs.one("X"), inputs.one("Y")))
-
-
-@operator("accuracy")
-def accuracy(inputs: Inputs, _: Attributes) -> Outputs:
-    """The share of rows in whose numbers the label is, how many those are, and how many rows."""
-    hits = jnp.any(inputs.one("Indices") == inputs.one("Label"), axis=1)
-    right, total = jnp.sum(hits, dtype=jnp.int32), inputs.extent("Indices", 0)
-    return {
-        "Accuracy": [right.astype(jnp.float32) / total],
-        "Correct": [right],
-        "Total": [jnp.asarray(total, jnp.int32)],
-    }

@@ -36,12 +36,13 @@ def softmax_with_cross_entropy(inputs: Inputs, attributes: Attributes) -> Output
 
 @operator("cross_entropy", "cross_entropy2")
 def cross_entropy(inputs: Inputs, attributes: Attributes) -> Outputs:
-    """The cross entropy of probabilities, along the last dimension."""
+    """The cross entropy of probabilities, along the last dimension; none where the label is to be ignored."""
     x, label = inputs.one("X"), inputs.one("Label")
     if attributes.get("soft_label"):
         return {"Y": [-jnp.sum(label * jnp.log(x), -1, keepdims=True)]}
     right = jnp.sum(jnp.where(is_label(x, label, -1), x, 0), -1, keepdims=True)
-    return {"Y": [-jnp.log(right)], "MatchX": [right]}
+    counts = aligned(x, label, -1) != attributes.get("ignore_index", -100)
+    return {"Y": [-jnp.log(jnp.where(counts, right, 1))], "MatchX": [right], "XShape": [x]}
 
 
 @operator("sigmoid_cross_entropy_with_logits")
@@ -76,3 +77,57 @@ def huber_loss(inputs: Inputs, attributes: Attributes) -> Outputs:
     size = jnp.abs(rest)
     loss = jnp.where(size <= delta, 0.5 * rest * rest, delta * (size - 0.5 * delta))
     return {"Out": [loss], "Residual": [rest]}
+
+
+@operator("kldiv_loss")
+def kldiv_loss(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """The divergence of a distribution from one that is given by logarithms."""
+    x, target = inputs.one("X"), inputs.one("Target")
+    loss = jnp.where(target > 0, target * (jnp.log(jnp.where(target > 0, target, 1)) - x), 0)
+    reduction = attributes.get("reduction", "mean")
+    if reduction == "none":
+        return {"Loss": [loss]}
+    dims = {"sum": (), "batchmean": (0,)}.get(reduction, tuple(range(x.ndim)))
+    return {"Loss": [jnp.sum(loss) / inputs.extent("X", *dims)]}
+
+
+@operator("rank_loss")
+def rank_loss(inputs: Inputs, _: Attributes) -> Outputs:
+    """The cross entropy of which of two scores is larger."""
+    ahead = inputs.one("Left") - inputs.one("Right")
+    return out(jax.nn.softplus(ahead) - inputs.one("Label") * ahead)
+
+
+@operator("hinge_loss")
+def hinge_loss(inputs: Inputs, _: Attributes) -> Outputs:
+    """What a score lacks to 1 on the side of its label, 0 or 1."""
+    return {"Loss": [jnp.maximum(1 - inputs.one("Logits") * (2 * inputs.one("Labels") - 1), 0)]}
+
+
+@operator("bpr_loss")
+def bpr_loss(inputs: Inputs, _: Attributes) -> Outputs:
+    """How far the label's score is ahead of the others, the mean over these."""
+    x, own = inputs.one("X"), is_label(inputs.one("X"), inputs.one("Label"), -1)
+    right = jnp.sum(jnp.where(own, x, 0), -1, keepdims=True)
+    behind = jnp.sum(jnp.where(own, 0, jax.nn.softplus(x - right)), -1, keepdims=True)
+    return {"Y": [behind / (x.shape[-1] - 1)]}
+
+
+@operator("teacher_student_sigmoid_loss")
+def teacher_student_loss(inputs: Inputs, _: Attributes) -> Outputs:
+    """The cross entropy of a click, and of a teacher's score.
+
+    The label is -2 or -1, without a click or with one; with a teacher's score that score, or more by one.
+    """
+    x, label = inputs.one("X"), inputs.one("Label")
+    base = jnp.maximum(x, 0) + jnp.log1p(jnp.exp(-jnp.abs(x)))
+    clicked = ((label >= -1) & (label < 0)) | (label >= 1)
+    score = jnp.where(label >= 1, label - 1, label)
+    return {"Y": [base - jnp.where(clicked, x, 0) + jnp.where(label >= 0, base - x * score, 0)]}
+
+
+@operator("label_smooth")
+def label_smooth(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """Labels mixed with what is likely before, or with all classes alike."""
+    x, prior, share = inputs.one("X"), inputs.maybe("PriorDist"), attributes["epsilon"]
+    return out((1 - share) * x + share * (1 / x.shape[-1] if prior is None else prior))

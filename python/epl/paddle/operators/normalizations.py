@@ -58,6 +58,67 @@ def layer_norm(inputs: Inputs, attributes: Attributes) -> Outputs:
     return {"Y": [found], "Mean": [mean.reshape(rows)], "Variance": [variance.reshape(rows)]}
 
 
+@operator("group_norm")
+def group_norm(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """By the statistics of groups of channels of each sample."""
+    x, groups = inputs.one("X"), attributes["groups"]
+    channel = 1 if attributes.get("data_layout", "NCHW") == "NCHW" else x.ndim - 1
+    parts = jnp.moveaxis(x, channel, 1).reshape(x.shape[0], groups, -1)
+    mean = jnp.mean(parts, -1, keepdims=True)
+    variance = jnp.mean(jnp.square(parts - mean), -1, keepdims=True)
+    normal = (parts - mean) * lax.rsqrt(variance + attributes["epsilon"])
+    found = _scaled(
+        inputs, jnp.moveaxis(normal.reshape(jnp.moveaxis(x, channel, 1).shape), 1, channel), channel
+    )
+    return {"Y": [found], "Mean": [mean[..., 0]], "Variance": [variance[..., 0]]}
+
+
+def _scaled(inputs: Inputs, normal: Any, channel: int) -> Any:
+    """Times a scale of each channel, plus a bias, of those that the op has."""
+    scale, bias = inputs.maybe("Scale"), inputs.maybe("Bias")
+    found = normal if scale is None else normal * _along(scale, normal, channel)
+    return found if bias is None else found + _along(bias, normal, channel)
+
+
+@operator("instance_norm")
+def instance_norm(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """By the statistics of each channel of each sample."""
+    x = inputs.one("X")
+    dims = tuple(range(2, x.ndim))
+    mean = jnp.mean(x, dims, keepdims=True)
+    inverse = lax.rsqrt(jnp.mean(jnp.square(x - mean), dims, keepdims=True) + attributes["epsilon"])
+    found = _scaled(inputs, (x - mean) * inverse, 1)
+    return {"Y": [found], "SavedMean": [mean.reshape(-1)], "SavedVariance": [inverse.reshape(-1)]}
+
+
+@operator("data_norm")
+def data_norm(inputs: Inputs, _: Attributes) -> Outputs:
+    """By statistics that are kept as sums, which the optimizer is to update."""
+    count, total, squares = (inputs.one(name) for name in ("BatchSize", "BatchSum", "BatchSquareSum"))
+    means, scales = total / count, jnp.sqrt(count / squares)
+    return {"Y": [(inputs.one("X") - means) * scales], "Means": [means], "Scales": [scales]}
+
+
+@operator("lrn")
+def lrn(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """By the squares of channels nearby, of which there are `n`."""
+    x, count = inputs.one("X"), attributes["n"]
+    channel = 1 if attributes.get("data_format", "NCHW") != "NHWC" else x.ndim - 1
+    window, around = [1] * x.ndim, [(0, 0)] * x.ndim
+    window[channel], around[channel] = count, ((count - 1) // 2, count - 1 - (count - 1) // 2)
+    squares = lax.reduce_window(x * x, 0.0, lax.add, window, [1] * x.ndim, around)
+    middle = attributes["k"] + attributes["alpha"] * squares
+    return {"Out": [x * jnp.power(middle, -attributes["beta"])], "MidOut": [middle]}
+
+
+@operator("affine_channel")
+def affine_channel(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """Each channel times a number, plus one."""
+    x = inputs.one("X")
+    channel = 1 if attributes.get("data_layout", "NCHW") != "NHWC" else x.ndim - 1
+    return out(_scaled(inputs, x, channel))
+
+
 @operator("softmax")
 def softmax(inputs: Inputs, attributes: Attributes) -> Outputs:
     """Softmax along a dimension."""

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax.numpy as jnp
 
+from epl.paddle.description import OF_ROWS
 from epl.paddle.operators.table import Attributes, Inputs, Outputs, operator
 
 
 def _rate(inputs: Inputs) -> Any:
     return inputs.one("LearningRate").reshape(())
+
+
+def _of_used_rows(made: Outputs, inputs: Inputs, attributes: Attributes, of: Mapping[str, str]) -> Outputs:
+    """Keeps the rows of a table that a run has not used, of which Paddle has no gradient.
+
+    Gradients are dense here: a row whose gradient is zero counts as not used.
+
+    Args:
+      of: the inputs that outputs are updates of.
+    """
+    if "Grad" not in attributes.get(OF_ROWS, ()):
+        return made
+    gradient = inputs.one("Grad")
+    used = jnp.any(gradient != 0, tuple(range(1, gradient.ndim)), keepdims=True)
+    rows = {name: jnp.where(used, made[name][0], inputs.one(before)) for name, before in of.items()}
+    return {**made, **{name: [value] for name, value in rows.items()}}
 
 
 @operator("sgd")
@@ -42,14 +60,17 @@ def _moments(inputs: Inputs, attributes: Attributes) -> Outputs:
     }
 
 
-def _corrections(inputs: Inputs) -> tuple[Any, Any]:
+def _corrections(powers: Mapping[str, list[Any]], suffix: str = "") -> tuple[Any, Any]:
     """What moments of so few steps are smaller by."""
-    first, second = ((1 - inputs.one(name)).reshape(()) for name in ("Beta1Pow", "Beta2Pow"))
+    first, second = ((1 - powers[f"{name}{suffix}"][0]).reshape(()) for name in ("Beta1Pow", "Beta2Pow"))
     return first, second
 
 
 def _adam(parameter: Any, inputs: Inputs, attributes: Attributes) -> Outputs:
-    moments, (of_first, of_second) = _moments(inputs, attributes), _corrections(inputs)
+    moments = _moments(inputs, attributes)
+    # Paddle's kernel of sparse gradients has the powers of the next step.
+    is_sparse = "Grad" in attributes.get(OF_ROWS, ())
+    of_first, of_second = _corrections(moments, "Out") if is_sparse else _corrections(inputs)
     (first,), (second,) = moments["Moment1Out"], moments["Moment2Out"]
     rest = jnp.sqrt(of_second)
     rate = _rate(inputs) * rest / of_first
@@ -57,10 +78,14 @@ def _adam(parameter: Any, inputs: Inputs, attributes: Attributes) -> Outputs:
     return {"ParamOut": [parameter - step], **moments}
 
 
+_ADAM = {"ParamOut": "Param", "Moment1Out": "Moment1", "Moment2Out": "Moment2"}
+
+
 @operator("adam")
 def adam(inputs: Inputs, attributes: Attributes) -> Outputs:
     """Adam; its epsilon is that of the moment before it is corrected."""
-    return _adam(inputs.one("Param"), inputs, attributes)
+    made = _adam(inputs.one("Param"), inputs, attributes)
+    return _of_used_rows(made, inputs, attributes, _ADAM) if attributes.get("lazy_mode") else made
 
 
 @operator("adamw")
@@ -134,3 +159,50 @@ def lamb(inputs: Inputs, attributes: Attributes) -> Outputs:
     known = (lengths[0] > 0) & (lengths[1] > 0)
     trust = jnp.where(known, lengths[0] / jnp.where(known, lengths[1], 1), 1)
     return {"ParamOut": [parameter - _rate(inputs) * trust * step], **moments}
+
+
+_FTRL = {
+    "ParamOut": "Param",
+    "SquaredAccumOut": "SquaredAccumulator",
+    "LinearAccumOut": "LinearAccumulator",
+}
+
+
+@operator("ftrl")
+def ftrl(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """The parameter that is best for the sum of all gradients and for penalties, which keep it small."""
+    parameter, gradient, rate = inputs.one("Param"), inputs.one("Grad"), _rate(inputs)
+    before, power = inputs.one("SquaredAccumulator"), -attributes["lr_power"]
+    squares = before + gradient * gradient
+    slope, old_slope = (jnp.power(each, power) / rate for each in (squares, before))
+    linear = inputs.one("LinearAccumulator") + gradient - (slope - old_slope) * parameter
+    least, rest = attributes["l1"] + 1e-10, attributes["l2"] + 1e-10
+    found = (least * jnp.sign(linear) - linear) / (slope + 2 * rest)
+    made = {
+        "ParamOut": [jnp.where(jnp.abs(linear) > least, found, 0)],
+        "SquaredAccumOut": [squares],
+        "LinearAccumOut": [linear],
+    }
+    return _of_used_rows(made, inputs, attributes, _FTRL)
+
+
+@operator("decayed_adagrad")
+def decayed_adagrad(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """By a mean of squares of gradients."""
+    gradient, decay = inputs.one("Grad"), attributes["decay"]
+    moment = decay * inputs.one("Moment") + (1 - decay) * gradient * gradient
+    step = _rate(inputs) * gradient / (jnp.sqrt(moment) + attributes["epsilon"])
+    return {"ParamOut": [inputs.one("Param") - step], "MomentOut": [moment]}
+
+
+@operator("lars_momentum")
+def lars_momentum(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """Momentum by a rate that is as large as the parameter is long beside its gradient."""
+    parameter, gradient = inputs.one("Param"), inputs.one("Grad") * attributes.get("rescale_grad", 1.0)
+    (decay,), rate = attributes["lars_weight_decay"], _rate(inputs)
+    length, slope = (jnp.sqrt(jnp.sum(each * each)) for each in (parameter, gradient))
+    below = slope + decay * length + attributes.get("epsilon", 0.0)
+    known = (length > 0) & (slope > 0) & (decay > 0)
+    own = jnp.where(known, rate * attributes["lars_coeff"] * length / jnp.where(known, below, 1), rate)
+    velocity = attributes["mu"] * inputs.one("Velocity") + own * (gradient + decay * parameter)
+    return {"ParamOut": [parameter - velocity], "VelocityOut": [velocity]}

@@ -46,5 +46,13 @@ def dot(inputs: Inputs, _: Attributes) -> Outputs:
     return out(jnp.sum(inputs.one("X") * inputs.one("Y"), -1))
 
 
+@operator("bilinear_tensor_product")
+def bilinear(inputs: Inputs, _: Attributes) -> Outputs:
+    """Products of two rows with each of several matrices, plus a bias."""
+    x, y, weights, bias = (inputs.maybe(name) for name in ("X", "Y", "Weight", "Bias"))
+    found = jnp.einsum("bi,kij,bj->bk", x, weights, y)
+    return out(found if bias is None else found + bias)
+
+
 def _transposed(x: Any, is_transposed: bool) -> Any:
     return jnp.swapaxes(x, -1, -2) if is_transposed and x.ndim > 1 else x

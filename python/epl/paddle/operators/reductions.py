@@ -77,6 +77,23 @@ def p_norm(inputs: Inputs, attributes: Attributes) -> Outputs:
     return out(jnp.linalg.norm(x, order, axis=attributes["axis"], keepdims=keeps))
 
 
+@operator("norm")
+def norm(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """Divided by the norm along a dimension, whose square is not below a number."""
+    x = inputs.one("X")
+    length = jnp.sqrt(jnp.sum(x * x, attributes["axis"], keepdims=True) + attributes["epsilon"])
+    return {"Out": [x / length], "Norm": [length]}
+
+
+@operator("clip_by_norm")
+def clip_by_norm(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """Scaled down to a norm, if it is longer."""
+    x, most = inputs.one("X"), attributes["max_norm"]
+    square = jnp.sum(x * x)
+    is_long = square > most * most
+    return out(jnp.where(is_long, x * (most / jnp.sqrt(jnp.where(is_long, square, 1))), x))
+
+
 @operator("squared_l2_norm")
 def squared_l2_norm(inputs: Inputs, _: Attributes) -> Outputs:
     """The sum of squares, of one element."""

@@ -99,6 +99,17 @@ def slice_(inputs: Inputs, attributes: Attributes) -> Outputs:
     return out(jnp.squeeze(found, tuple(attributes.get("decrease_axis", ()))))
 
 
+@operator("strided_slice")
+def strided_slice(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """The same, each so many elements behind the last, or before it."""
+    x = inputs.one("Input")
+    ranges = [slice(None)] * x.ndim
+    places = (attributes[name] for name in ("axes", "starts", "ends", "strides"))
+    for axis, begin, end, stride in zip(*places, strict=True):
+        ranges[axis] = slice(begin, end, stride)
+    return out(jnp.squeeze(x[tuple(ranges)], tuple(attributes.get("decrease_axis", ()))))
+
+
 @operator("expand_v2")
 def expand(inputs: Inputs, attributes: Attributes) -> Outputs:
     """Repeated along dimensions of one element; -1: as it is."""
@@ -113,13 +124,14 @@ def expand_as(inputs: Inputs, attributes: Attributes) -> Outputs:
     return out(jnp.broadcast_to(inputs.one("X"), tuple(attributes["target_shape"])))
 
 
-@operator("tile")
+@operator("tile", "expand")
 def tile(inputs: Inputs, attributes: Attributes) -> Outputs:
-    """Repeated whole."""
-    return out(jnp.tile(inputs.one("X"), attributes["repeat_times"]))
+    """Repeated whole; Fluid's expand is that, too."""
+    times = attributes.get("repeat_times") or attributes["expand_times"]
+    return out(jnp.tile(inputs.one("X"), times))
 
 
-@operator("flip")
+@operator("flip", "reverse")
 def flip(inputs: Inputs, attributes: Attributes) -> Outputs:
     """The other way round along dimensions."""
     return out(jnp.flip(inputs.one("X"), tuple(attributes["axis"])))
@@ -133,7 +145,7 @@ def pad(inputs: Inputs, attributes: Attributes) -> Outputs:
     return out(lax.pad(x, jnp.asarray(attributes["pad_value"], x.dtype), around))
 
 
-_PAD_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+_PAD_MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
 @operator("pad3d")
@@ -143,9 +155,37 @@ def pad3d(inputs: Inputs, attributes: Attributes) -> Outputs:
     around = [(0, 0)] * 5
     first = 2 if attributes.get("data_format", "NCDHW") == "NCDHW" else 1
     around[first : first + 3] = list(zip(given[::2], given[1::2], strict=True))[::-1]
-    if mode != "constant":
-        return out(jnp.pad(x, around, _PAD_MODES[mode]))
-    return out(jnp.pad(x, around, constant_values=attributes.get("value", 0.0)))
+    if mode == "constant":
+        return out(jnp.pad(x, around, constant_values=attributes.get("value", 0.0)))
+    for dim, own in enumerate(around):
+        if own != (0, 0):
+            places = np.pad(np.arange(x.shape[dim]), own, mode=_PAD_MODES[mode])  # type: ignore[call-overload]
+            x = jnp.take(x, places, axis=dim, mode="clip")
+    return out(x)
+
+
+@operator("pixel_shuffle")
+def pixel_shuffle(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """Channels of an image as pixels of a larger one."""
+    x, factor = inputs.one("X"), attributes["upscale_factor"]
+    batch, channels, height, width = x.shape
+    parts = x.reshape(batch, channels // factor**2, factor, factor, height, width)
+    return out(parts.transpose(0, 1, 4, 2, 5, 3).reshape(batch, -1, height * factor, width * factor))
+
+
+@operator("shuffle_channel")
+def shuffle_channel(inputs: Inputs, attributes: Attributes) -> Outputs:
+    """Channels of groups in turn."""
+    x, groups = inputs.one("X"), attributes["group"]
+    parts = x.reshape(x.shape[0], groups, -1, *x.shape[2:])
+    return out(jnp.swapaxes(parts, 1, 2).reshape(x.shape))
+
+
+@operator("size")
+def size(inputs: Inputs, _: Attributes) -> Outputs:
+    """How many elements there are."""
+    count = inputs.extent("Input", *range(inputs.one("Input").ndim))
+    return out(jnp.asarray(count) if inputs.is_padded("Input") else np.asarray(count, np.int32))
 
 
 @operator("shape")
