@@ -4,7 +4,8 @@
 // it in slices (SeedZero.cpp), which an update of whole matrices (Muon, Shampoo) puts together again.
 // Method: what leads to the new values of one group of states only (OwnerGroups.h) is done by one device.
 // Groups are dealt out greedily, as Paddle's Reduce mode does: in the order of their gradients, each to the
-// coordinate with the fewest elements of parameters so far. The program then says by types who has what:
+// coordinate with the fewest elements of parameters so far; of several axes of role data on the longest. The
+// program then says by types who has what:
 //
 //     all_reduce that only owned work reads     reduce to the owner
 //     owned op                                  its result has the owner in its sharding
@@ -70,8 +71,8 @@ public:
       if (OwnerAttr owner = getOwner(&op))
         setOwner(op, owner);
     for (auto sum : llvm::make_early_inc_range(body.getOps<AllReduceOp>()))
-      if (OwnerAttr owner = getReader(sum))
-        reduce(sum, owner);
+      if (std::optional<unsigned> reader = groups.getReader(sum))
+        reduce(sum, owners[*reader]);
     for (auto [group, owner] : llvm::zip_equal(groups.getGroups(), owners)) {
       ++numGroups;
       if (explains) // while each result has the type of the state that it updates
@@ -105,18 +106,6 @@ private:
       return Attribute(sharding.withOwner(owner));
     });
     op.setAttr(EplDialect::kShardingAttr, ArrayAttr::get(op.getContext(), owned));
-  }
-
-  /// The owner on the axis of a sum whose work alone reads it.
-  OwnerAttr getReader(AllReduceOp sum) const {
-    OwnerAttr common;
-    for (Operation *user : sum.getResult(0).getUsers()) {
-      OwnerAttr owner = isa<ToLocalOp>(user) ? getOwner(user) : OwnerAttr();
-      if (!owner || (common && common != owner))
-        return {};
-      common = owner;
-    }
-    return common && llvm::is_contained(sum.getReducedAxes(), common.getAxis()) ? common : OwnerAttr();
   }
 
   /// Only the owner completes the sum over its axis; over other axes those that it is complete it then.
@@ -218,17 +207,16 @@ struct AssignOwnersPass : epl::impl::AssignOwnersPassBase<AssignOwnersPass> {
       return failure();
     auto axes = llvm::filter_to_vector(mesh->getAxes().getAsRange<AxisAttr>(),
                                        [](AxisAttr axis) { return axis.isData() && axis.getSize() > 1; });
-    if (axes.size() > 1)
-      return function.emitOpError() << "is on mesh \"" << mesh->getSymName() << "\" with axes \""
-                                    << axes[0].getName() << "\" and \"" << axes[1].getName()
-                                    << "\" of role data, expected one: owners are members on one axis";
-    if (!axes.empty() && axes.front().getSize() > kMostOwners)
+    if (axes.empty())
+      return success();
+    AxisAttr axis =
+        *llvm::max_element(axes, [](AxisAttr a, AxisAttr b) { return a.getSize() < b.getSize(); });
+    if (axis.getSize() > kMostOwners)
       return function.emitOpError() << "is on mesh \"" << mesh->getSymName() << "\" with axis \""
-                                    << axes[0].getName() << "\" of size " << axes[0].getSize()
+                                    << axis.getName() << "\" of size " << axis.getSize()
                                     << ", expected at most " << kMostOwners
                                     << ": a plan is proved for each owner by itself";
-    if (!axes.empty())
-      OwnerWriter(function, *mesh, axes.front()).run(explain);
+    OwnerWriter(function, *mesh, axis).run(explain);
     return success();
   }
 };

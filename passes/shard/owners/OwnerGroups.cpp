@@ -184,14 +184,30 @@ void OwnerGroups::assign() {
     if (isCandidate(op))
       if (std::optional<unsigned> leader = findCommonGroup(op))
         leaders[&op] = *leader;
-  // What goes on distributed values is the owner's only if the values are.
-  for (Operation &op : body.without_terminator()) {
-    auto isOwned = [&](Value value) {
-      return value.getDefiningOp() && leaders.contains(value.getDefiningOp());
-    };
-    if ((isa<FromLocalOp>(op) || standsBetweenTasks(&op)) && !llvm::all_of(op.getOperands(), isOwned))
+  // What stands on distributed values is the owner's only if the values are.
+  for (Operation &op : body.without_terminator())
+    if ((isCast(&op) || standsBetweenTasks(&op)) &&
+        !llvm::all_of(op.getOperands(), [&](Value value) { return isOwned(value); }))
       leaders.erase(&op);
+}
+
+/// Whether only members of one group have a value, or will have: a sum of which they complete their own.
+bool OwnerGroups::isOwned(Value value) const {
+  Operation *maker = value.getDefiningOp();
+  auto sum = dyn_cast_or_null<AllReduceOp>(maker);
+  return maker && (leaders.contains(maker) || (sum && findReader(sum)));
+}
+
+/// The class whose work alone reads a sum over the axis.
+std::optional<unsigned> OwnerGroups::findReader(AllReduceOp sum) const {
+  std::optional<unsigned> common;
+  for (Operation *user : sum.getResult(0).getUsers()) {
+    auto leader = isa<ToLocalOp>(user) ? leaders.find(user) : leaders.end();
+    if (leader == leaders.end() || (common && *common != leader->second))
+      return std::nullopt;
+    common = leader->second;
   }
+  return llvm::is_contained(sum.getReducedAxes(), axis) && !loops.getLoop(sum) ? common : std::nullopt;
 }
 
 /// Whether an op makes what a group's gradient may be: a tensor, or for states that are numbers no constant.
@@ -233,13 +249,18 @@ void OwnerGroups::collect() {
       groups[number->second].results.push_back(result);
 }
 
-std::optional<unsigned> OwnerGroups::getGroup(Operation *op) const {
-  auto leader = leaders.find(op);
-  if (leader == leaders.end())
-    return std::nullopt;
-  auto number = numbers.find(leader->second);
+/// The number of the group that a class is; nothing if it reads no gradient.
+std::optional<unsigned> OwnerGroups::toGroup(std::optional<unsigned> leader) const {
+  auto number = leader ? numbers.find(*leader) : numbers.end();
   return number == numbers.end() ? std::nullopt : std::optional(number->second);
 }
+
+std::optional<unsigned> OwnerGroups::getGroup(Operation *op) const {
+  auto leader = leaders.find(op);
+  return toGroup(leader == leaders.end() ? std::nullopt : std::optional(leader->second));
+}
+
+std::optional<unsigned> OwnerGroups::getReader(AllReduceOp sum) const { return toGroup(findReader(sum)); }
 
 Value OwnerGroups::getNewValue(unsigned result) const {
   auto cast = body.getTerminator()->getOperand(result).getDefiningOp<FromLocalOp>();

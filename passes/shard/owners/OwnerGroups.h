@@ -41,6 +41,8 @@ public:
   ArrayRef<OwnerGroup> getGroups() const { return groups; }
   /// The group that an op, a cast or collective among them, is work of; nothing for what all members do.
   std::optional<unsigned> getGroup(Operation *op) const;
+  /// The group whose work alone reads a sum over the axis; nothing for other sums.
+  std::optional<unsigned> getReader(AllReduceOp sum) const;
   /// Whether the state that result `result` of the function updates is read by nothing but its group's work,
   /// and so is its new value.
   bool isHeldByOwner(unsigned result) const { return heldByOwner.contains(result); }
@@ -59,6 +61,9 @@ private:
   std::optional<unsigned> findCommonGroup(Operation &op) const;
   std::optional<unsigned> findCommonGroup(Value value) const;
   bool isNewValue(Value value) const;
+  bool isOwned(Value value) const;
+  std::optional<unsigned> findReader(AllReduceOp sum) const;
+  std::optional<unsigned> toGroup(std::optional<unsigned> leader) const;
   void assign();
   void collect();
   void findHeld();
