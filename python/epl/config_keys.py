@@ -61,8 +61,8 @@ KEYS: dict[str, Key] = {
     ),
     "communication.fuse_broadcasts": Key(
         True,
-        "With communication.fuse: send new parameters together, too, which their owners (zero.owner) send to all "
-        "others; else each by itself.",
+        "With communication.fuse: send new parameters together, too, which their owners (zero.owner) send to "
+        "all others; else each by itself.",
         has_effect=True,
     ),
     "communication.max_splits": Key(
@@ -152,8 +152,9 @@ KEYS: dict[str, Key] = {
     "zero.owner": Key(
         "",
         "Give each parameter, with all that the optimizer keeps of it, to one of the devices that would have "
-        "copies (parameter): that alone sums its gradient and computes its new value, which it sends to the others. "
-        "Optimizers that work on whole matrices share their work so. Instead of zero.level, which cuts each state.",
+        "copies (parameter): that alone sums its gradient and computes its new value, which it sends to the "
+        "others. Optimizers that work on whole matrices share their work so. Instead of zero.level, which cuts "
+        "each state.",
         ("", "parameter"),
         has_effect=True,
     ),

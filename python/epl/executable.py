@@ -100,8 +100,8 @@ class Executable:
     def owners(self) -> dict[str, int]:
         """Of states that one device of the data axis updates (`zero.owner`): the coordinate of that device.
 
-        Names are those of `plan.slots`; rows of a stack that stages of a pipeline share have their numbers behind
-        it, as `params['w'][0:2]`.
+        Names are those of `plan.slots`; rows of a stack that stages of a pipeline share have their numbers
+        behind it, as `params['w'][0:2]`.
         """
         return {
             name if rows is None else f"{name}[{rows[0]}:{rows[1]}]": member

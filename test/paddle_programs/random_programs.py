@@ -33,7 +33,7 @@ class Case:
 
     def __init__(self, seed):
         random = np.random.default_rng(seed)
-        self.widths = [int(width) for width in random.integers(1, 9, random.integers(2, 5))]
+        self.widths = [int(width) for width in random.integers(2, 9, random.integers(2, 5))]
         self.activations = [str(random.choice(["relu", "tanh", "sigmoid"])) for _ in self.widths[1:]]
         self.is_mean = bool(random.integers(2))
         self.optimizer = str(random.choice(list(OPTIMIZERS)))
