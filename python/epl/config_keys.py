@@ -153,8 +153,8 @@ KEYS: dict[str, Key] = {
         "",
         "Give each parameter, with all that the optimizer keeps of it, to one of the devices that would have "
         "copies (parameter): that alone sums its gradient and computes its new value, which it sends to the "
-        "others. Optimizers that work on whole matrices share their work so. Instead of zero.level, which cuts "
-        "each state.",
+        "others. Optimizers that work on whole matrices share their work so. Instead of zero.level, which "
+        "cuts each state.",
         ("", "parameter"),
         has_effect=True,
     ),

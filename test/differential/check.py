@@ -64,10 +64,10 @@ BACK = "in the order in which data flows through them"
 
 @dataclass(frozen=True)
 class Case:
-    """A program and what it is compiled for: a kind of kernels, a CPU, a level of ZeRO or owners, whether what
-    a split leaves whole between its sums and products is shared, the machine that choices are made for, how
-    many micro-batches the batch is done in, in which order (by name, or "random" for the program's own table),
-    and which values are kept where the rest is computed again."""
+    """A program and what it is compiled for: a kind of kernels, a CPU, a level of ZeRO or owners, whether
+    what a split leaves whole between its sums and products is shared, the machine that choices are made for,
+    how many micro-batches the batch is done in, in which order (by name, or "random" for the program's own
+    table), and which values are kept where the rest is computed again."""
 
     program: Program
     kernels: str  # vectorized | loops | reference: loops without the scopes, on one device
