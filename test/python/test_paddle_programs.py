@@ -258,7 +258,7 @@ def test_a_startup_program_begins_a_training(name: str) -> None:
     startup = epl.paddle.load(TRAINING / f"{name}.startup")
     state, _ = startup.run({}, {}, (), key=jax.random.key(0))
     own = {key: state[key] for key in program.parameters}
-    _, (first,) = program.run(own, batches[0], [loss])
+    _, (first,) = jax.jit(lambda own, feed: program.run(own, feed, [loss]))(own, batches[0])
     assert np.isfinite(first).all()
     with pytest.raises(
         epl.ArgumentError, match=r'" \(step.py:\d+\) draws random numbers, but the program was given'
