@@ -216,7 +216,7 @@ def paddle_ops_page() -> Iterator[str]:
     for name in sorted(
         TABLE, key=families.__getitem__
     ):  # as in the sources, where one says what is as before
-        direction = "gradient" if name.endswith(OF) else "forward"
+        direction = "gradient" if OF in name else "forward"
         yield f"| {families[name]} | `{name}` | {direction} | {meaning(TABLE[name])} |"
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -13,9 +11,6 @@ import numpy as np
 
 import epl.paddle
 from epl.fluid import installed, layers
-
-FOLDER = Path(__file__).parents[1] / "paddle_programs"
-sys.path.append(str(FOLDER))
 
 paddle = installed.load()
 static = paddle.static

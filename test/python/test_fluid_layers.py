@@ -16,11 +16,10 @@ import epl.paddle
 from epl.fluid import backward, initializer, layers, nets, optimizer
 from epl.fluid import input as fluid_input
 from epl.fluid.param_attr import ParamAttr
-from fluid_programs import FOLDER, Built, X, building, close, feeds_of, paddle, static
+from fluid_programs import Built, X, building, close, feeds_of, paddle, static
+from paddle_modules import FOLDER, module
 
-import fluid_cases  # isort: skip  # its folder is found by fluid_programs
-import fluid_nets  # isort: skip
-
+fluid_cases, fluid_nets = module("fluid_cases"), module("fluid_nets")
 # Paddle says so of each operator whose second operand has a batch.
 pytestmark = pytest.mark.filterwarnings("ignore:(?s).*has been unified with:DeprecationWarning")
 

@@ -14,9 +14,9 @@ import epl
 from epl.fluid import clip, initializer, layers, optimizer, regularizer
 from epl.fluid.param_attr import ParamAttr
 from fluid_programs import Built, X, building, close, static
+from paddle_modules import module
 
-import fluid_nets  # isort: skip  # its folder is found by fluid_programs
-
+fluid_nets = module("fluid_nets")
 # Paddle says so of each operator whose second operand has a batch.
 pytestmark = pytest.mark.filterwarnings("ignore:(?s).*has been unified with:DeprecationWarning")
 

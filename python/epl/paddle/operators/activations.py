@@ -2,36 +2,105 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from epl.paddle.operators.table import TABLE, Attributes, Inputs, Operator, Outputs, operator, out
+from epl.paddle.operators.table import TABLE, Attributes, Inputs, Outputs, operator, out
 
-_FUNCTIONS: dict[str, Callable[[Any, Attributes], Any]] = {
-    "brelu": lambda x, a: jnp.clip(x, a["t_min"], a["t_max"]),
-    "elu": lambda x, a: jnp.where(x > 0, x, a.get("alpha", 1.0) * jnp.expm1(jnp.minimum(x, 0))),
-    "gelu": lambda x, a: jax.nn.gelu(x, approximate=a.get("approximate", False)),
-    "hard_shrink": lambda x, a: jnp.where(jnp.abs(x) > a["threshold"], x, 0),
-    "hard_sigmoid": lambda x, a: jnp.clip(a["slope"] * x + a["offset"], 0, 1),
-    "hard_swish": lambda x, a: x * jnp.clip(x + a["offset"], 0, a["threshold"]) / a["scale"],
-    "leaky_relu": lambda x, a: jnp.where(x >= 0, x, a["alpha"] * x),
-    "selu": lambda x, a: a["scale"] * jnp.where(x > 0, x, a["alpha"] * jnp.expm1(jnp.minimum(x, 0))),
-    "soft_relu": lambda x, a: jnp.log1p(jnp.exp(jnp.clip(x, -a["threshold"], a["threshold"]))),
-    "softshrink": lambda x, a: jnp.sign(x) * jnp.maximum(jnp.abs(x) - a["lambda"], 0),
-    "stanh": lambda x, a: a["scale_b"] * jnp.tanh(a["scale_a"] * x),
-    "swish": lambda x, a: x * jax.nn.sigmoid(a.get("beta", 1.0) * x),
-    "thresholded_relu": lambda x, a: jnp.where(x > a["threshold"], x, 0),
-}
+Activation = Callable[[Any, Attributes], Any]
 
 
-def _function(function: Callable[[Any, Attributes], Any]) -> Operator:
-    return lambda inputs, attributes: out(function(inputs.one("X"), attributes))
+def _activation(function: Activation) -> Activation:
+    """Enters a function of a value and the attributes into the table, by its name."""
+
+    @functools.wraps(function)
+    def compute(inputs: Inputs, attributes: Attributes) -> Outputs:
+        return out(function(inputs.one("X"), attributes))
+
+    TABLE[function.__name__] = compute
+    return function
 
 
-TABLE.update({kind: _function(function) for kind, function in _FUNCTIONS.items()})
+@_activation
+def brelu(x: Any, attributes: Attributes) -> Any:
+    """Between two numbers."""
+    return jnp.clip(x, attributes["t_min"], attributes["t_max"])
+
+
+@_activation
+def elu(x: Any, attributes: Attributes) -> Any:
+    """The value; below zero `alpha` times its exponential less one."""
+    return jnp.where(x > 0, x, attributes.get("alpha", 1.0) * jnp.expm1(jnp.minimum(x, 0)))
+
+
+@_activation
+def gelu(x: Any, attributes: Attributes) -> Any:
+    """GELU, by tanh if it is approximate."""
+    return jax.nn.gelu(x, approximate=attributes.get("approximate", False))
+
+
+@_activation
+def hard_shrink(x: Any, attributes: Attributes) -> Any:
+    """The value, zero within a threshold of zero."""
+    return jnp.where(jnp.abs(x) > attributes["threshold"], x, 0)
+
+
+@_activation
+def hard_sigmoid(x: Any, attributes: Attributes) -> Any:
+    """A line, cut at 0 and 1."""
+    return jnp.clip(attributes["slope"] * x + attributes["offset"], 0, 1)
+
+
+@_activation
+def hard_swish(x: Any, attributes: Attributes) -> Any:
+    """The value times a line that is cut."""
+    return x * jnp.clip(x + attributes["offset"], 0, attributes["threshold"]) / attributes["scale"]
+
+
+@_activation
+def leaky_relu(x: Any, attributes: Attributes) -> Any:
+    """The larger of the value and `alpha` times it."""
+    return jnp.where(x >= 0, x, attributes["alpha"] * x)
+
+
+@_activation
+def selu(x: Any, attributes: Attributes) -> Any:
+    """`elu`, scaled."""
+    return attributes["scale"] * elu(x, attributes)
+
+
+@_activation
+def soft_relu(x: Any, attributes: Attributes) -> Any:
+    """log(1 + exp(x)), of what is cut at a threshold."""
+    return jnp.log1p(jnp.exp(jnp.clip(x, -attributes["threshold"], attributes["threshold"])))
+
+
+@_activation
+def softshrink(x: Any, attributes: Attributes) -> Any:
+    """The value, nearer to zero by a number."""
+    return jnp.sign(x) * jnp.maximum(jnp.abs(x) - attributes["lambda"], 0)
+
+
+@_activation
+def stanh(x: Any, attributes: Attributes) -> Any:
+    """tanh, of both scaled."""
+    return attributes["scale_b"] * jnp.tanh(attributes["scale_a"] * x)
+
+
+@_activation
+def swish(x: Any, attributes: Attributes) -> Any:
+    """The value times the sigmoid of `beta` times it."""
+    return x * jax.nn.sigmoid(attributes.get("beta", 1.0) * x)
+
+
+@_activation
+def thresholded_relu(x: Any, attributes: Attributes) -> Any:
+    """The value, zero up to a threshold."""
+    return jnp.where(x > attributes["threshold"], x, 0)
 
 
 @operator("softplus")

@@ -42,7 +42,6 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "sqrt": jnp.sqrt,
     "square": jnp.square,
     "tanh": jnp.tanh,
-    "tanh_shrink": lambda x: x - jnp.tanh(x),
 }
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
@@ -87,6 +86,12 @@ def _aligned(x: Any, y: Any, axis: int) -> tuple[Any, Any]:
 
 TABLE.update({kind: _function(function) for kind, function in _FUNCTIONS.items()})
 TABLE.update({kind: _binary(function) for kind, function in _BINARY.items()})
+
+
+@operator("tanh_shrink")
+def tanh_shrink(inputs: Inputs, _: Attributes) -> Outputs:
+    """The value less its tanh."""
+    return out(inputs.one("X") - jnp.tanh(inputs.one("X")))
 
 
 @operator("scale")

@@ -60,7 +60,10 @@ def layer_norm(inputs: Inputs, attributes: Attributes) -> Outputs:
 
 @operator("group_norm")
 def group_norm(inputs: Inputs, attributes: Attributes) -> Outputs:
-    """By the statistics of groups of channels of each sample."""
+    """By the statistics of groups of channels of each sample.
+
+    The gradient is that of the function; Paddle 2.6.2's on a CPU lacks a term, the mean of the gradient.
+    """
     x, groups = inputs.one("X"), attributes["groups"]
     channel = 1 if attributes.get("data_layout", "NCHW") == "NCHW" else x.ndim - 1
     parts = jnp.moveaxis(x, channel, 1).reshape(x.shape[0], groups, -1)
