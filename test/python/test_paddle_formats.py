@@ -111,11 +111,11 @@ def test_all_that_is_missing_is_one_error() -> None:
     with pytest.raises(epl.UnsupportedError) as error:
         epl.paddle.load(make(*ops, lod_level=1))
     assert str(error.value) == (
-        'the program has ops that are not supported yet: "nce" (step.py:3), "sequence_mask" (step.py:5); ops '
-        'that mean something else than in Paddle 2.6: "round" (step.py:7) with decimals 1, expected 0; '
-        'attributes that are computed, which is not supported: "dim" of "reduce_sum" (step.py:6); ops on '
-        'sequences of different lengths (LoD), which are not supported: "lstm" (step.py:2), '
-        '"sequence_pool_grad" (step.py:4), of the feeds "x": pad the sequences to one length'
+        'the program has ops that are not supported yet: "nce" (step.py:3); ops that mean something else '
+        'than in Paddle 2.6: "round" (step.py:7) with decimals 1, expected 0; attributes that are computed, '
+        'which is not supported: "dim" of "reduce_sum" (step.py:6); ops on sequences of different lengths '
+        '(LoD), which are not supported: "lstm" (step.py:2), "sequence_pool_grad" (step.py:4), of the feeds '
+        '"x": pad the sequences to one length'
     )
 
 

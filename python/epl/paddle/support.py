@@ -12,7 +12,6 @@ from epl.paddle.description import Computed, Op, Variable
 _GRAD = operators.gradients.OF
 
 _LOD_PREFIX = "sequence_"
-_PLAIN = frozenset({"sequence_mask"})  # makes a mask of lengths that are a tensor
 _LOD = {
     "array_to_lod_tensor", "attention_lstm", "beam_search", "beam_search_decode", "bipartite_match",
     "chunk_eval", "collect_fpn_proposals", "crf_decoding", "ctc_align", "detection_map",
@@ -28,9 +27,9 @@ _LOD = {
 
 
 def needs_lod(kind: str) -> bool:
-    """Whether an op, or the gradient of one, reads or makes sequences of different lengths."""
+    """Whether an op that is not supported, or the gradient of one, is of sequences of different lengths."""
     of = kind.removesuffix(_GRAD)
-    return of in _LOD or (of.startswith(_LOD_PREFIX) and of not in _PLAIN)
+    return of in _LOD or of.startswith(_LOD_PREFIX)
 
 
 def check(
