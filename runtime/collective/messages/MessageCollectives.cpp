@@ -127,14 +127,6 @@ void BoundMessages::add(Part &part, const plan::CommandT &source, uint32_t comma
   turns.reserve(turn, part.readers[command].back().delivery.size());
 }
 
-/// Whether a rank reads something of what others send: of a reduction to a root only that does.
-static bool readsAny(const plan::PlanT &plan, const Mesh &mesh, uint32_t command, uint32_t reader,
-                     const std::vector<const Message *> &messages) {
-  return std::ranges::any_of(messages, [&](const Message *message) {
-    return !runsOf(plan, mesh, *plan.commands[command], reader, message->holder).empty();
-  });
-}
-
 /// Each instance of the communicator by itself: their guards may differ.
 void BoundMessages::prepareCollective(const plan::PlanT &plan, uint32_t part, uint32_t command) {
   Mesh mesh(plan);
@@ -147,9 +139,7 @@ void BoundMessages::prepareCollective(const plan::PlanT &plan, uint32_t part, ui
   size_t turn = size_t(std::ranges::find(order, command) - order.begin());
   for (auto &[first, messages] : groups) {
     std::vector<uint32_t> readers = mesh.members(communicator, first);
-    std::erase_if(readers, [&](uint32_t rank) {
-      return !ranks.has(part, rank) || !readsAny(plan, mesh, command, rank, messages);
-    });
+    std::erase_if(readers, [&](uint32_t rank) { return !ranks.has(part, rank); });
     const plan::ActionUnion &action = plan.commands[command]->action;
     if (readers.size() == 1 && (action.AsReducePart() || action.AsReduceToRoot()) &&
         Stream::canRead(messages)) {
