@@ -1,4 +1,4 @@
-"""Parameters that one device owns (`zero.owner`): gradient, update, the optimizer's state are there alone."""
+"""Parameters that one device owns (`zero.owner`): update and optimizer's state are there alone."""
 
 from __future__ import annotations
 
