@@ -1,17 +1,22 @@
 """Programs of epl.fluid, and what Paddle makes of them. Run with EPL and Paddle 2.6 (scripts/setup --paddle).
 
-fluid.py answers FOLDER [NAME ...]     programs of layers (fluid_cases.py), as answers.py writes them
-fluid.py training FOLDER [NAME ...]    programs that train, also of nets (fluid_nets.py), as train.py does
+    fluid.py answers FOLDER [NAME ...]     programs of layers, as answers.py writes them
+    fluid.py training FOLDER [NAME ...]    programs that train, also of nets (fluid_nets.py), as train.py does
+
+Without names it writes all of them.
 """
 
+import inspect
 import sys
 
 from epl.fluid.installed import load  # isort: skip  # it imports JAX, which has to be first
+import fluid_cases
+import fluid_layer_cases
 from answers import PROGRAMS as ANSWERS
 from answers import write as write_answers
 from answers import write_all
-from fluid_cases import CASES, FEEDS, TRAINED, build
 from fluid_nets import NETS
+from fluid_schedules import schedules
 from train import PROGRAMS as TRAINING
 from train import write as write_training
 
@@ -20,13 +25,23 @@ from epl.fluid.initializer import Normal
 
 paddle = load()
 
+CASES = {**fluid_cases.CASES, **fluid_layer_cases.CASES}
+FEEDS = {**fluid_cases.FEEDS, **fluid_layer_cases.FEEDS}
+
+
+def build(function, feeds):
+    """The results of a case, of variables by name."""
+    found = function(*(feeds[name] for name in inspect.signature(function).parameters))
+    return found if isinstance(found, (list, tuple)) else [found]
+
 
 def results_of(family):
     """All results of a family."""
 
     def make(*variables):
         feeds = dict(zip(FEEDS[family], variables, strict=True))
-        return [each for name in CASES[family] for each in build(family, name, feeds)]
+        found = [build(function, feeds) for function in CASES[family].values()]
+        return [each for results in found for each in results]
 
     return make
 
@@ -54,10 +69,11 @@ def trained(variable):
 
 for family, feeds in FEEDS.items():
     ANSWERS[f"fluid_{family}"] = (results_of(family), feeds)
-    if family in TRAINED:
+    if family not in fluid_layer_cases.UNTRAINED:
         TRAINING[f"fluid_{family}"] = (loss_of(family), lambda: optimizer.SGD(0.5), feeds)
 for name, net in NETS.items():
     TRAINING[f"fluid_{name}"] = net
+TRAINING["fluid_schedules"] = (schedules, lambda: optimizer.SGD(0.1), {"x": [4, 3]})
 
 if __name__ == "__main__":
     kind = sys.argv.pop(1)

@@ -16,6 +16,7 @@ import epl
 import epl.paddle
 from epl.fluid import backward, clip, installed, layers, nets, optimizer
 from epl.fluid import input as fluid_input
+from epl.fluid.param_attr import WeightNormParamAttr
 from fluid_programs import Built, building, paddle
 
 # Paddle says so of each operator whose second operand has a batch.
@@ -111,12 +112,14 @@ def test_arguments_are_those_of_fluid(line: str) -> None:
 def test_layers_of_lod_are_not_there() -> None:
     with pytest.raises(
         AttributeError,
-        match=r'has no layer "nce"; layers of sequences of varying lengths \(LoD\) and of control',
+        match=r'has no layer "nce"; those of sequences of varying lengths \(LoD\) and of control',
     ):
         _ = layers.nce
     with pytest.raises(AttributeError, match='has no layer "softmx", did you mean "softmax"'):
         _ = layers.softmx
     assert not hasattr(layers, "dynamic_lstm")
+    with pytest.raises(AttributeError, match=r'nets has no net "sequence_conv_pool".*; those of sequences'):
+        _ = nets.sequence_conv_pool
     assert {"fc", "relu", "sum", "range", "piecewise_decay"} <= set(dir(layers))
 
 
@@ -225,6 +228,10 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "clip": (
         lambda: clip.set_gradient_clip(1.0),
         "expected a fluid.clip.GradientClip... as clip, found float",
+    ),
+    "weight_norm": (
+        lambda: WeightNormParamAttr(0),
+        "WeightNormParamAttr: expected dim None, found 0: Paddle",
     ),
     "need_clip": (
         lambda: clip.GradientClipByNorm(1.0, ["w"]),

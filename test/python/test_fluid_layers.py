@@ -19,7 +19,16 @@ from epl.fluid.param_attr import ParamAttr
 from fluid_programs import Built, X, building, close, feeds_of, paddle, static
 from paddle_modules import FOLDER, module
 
-fluid_cases, fluid_nets = module("fluid_cases"), module("fluid_nets")
+_modules = [module("fluid_cases"), module("fluid_layer_cases")]
+FEEDS = {family: feeds for each in _modules for family, feeds in each.FEEDS.items()}
+CASES = {
+    (family, name): case
+    for each in _modules
+    for family, cases in each.CASES.items()
+    for name, case in cases.items()
+}
+UNTRAINED = _modules[1].UNTRAINED
+NETS = module("fluid_nets").NETS
 # Paddle says so of each operator whose second operand has a batch.
 pytestmark = pytest.mark.filterwarnings("ignore:(?s).*has been unified with:DeprecationWarning")
 
@@ -30,17 +39,16 @@ def built() -> Iterator[Built]:
         yield found
 
 
-CASES = [(family, name) for family, cases in fluid_cases.CASES.items() for name in cases]
-
-
 @pytest.mark.parametrize(("family", "name"), CASES)
 def test_a_layer_gives_what_paddle_gives(built: Built, family: str, name: str) -> None:
     """Results and gradients, and parameters after a step."""
-    feed, variables = feeds_of(fluid_cases.FEEDS[family])
-    results = fluid_cases.build(family, name, variables)
+    feed, variables = feeds_of(FEEDS[family])
+    case = CASES[family, name]
+    made = case(*(variables[each] for each in inspect.signature(case).parameters))
+    results = list(made) if isinstance(made, (list, tuple)) else [made]
     fetches = list(results)
     floats = [each for each in results if each.dtype == paddle.float32 and not each.stop_gradient]
-    if floats and family in fluid_cases.TRAINED:
+    if floats and family not in UNTRAINED:
         loss = layers.sums([layers.reduce_mean(layers.square(layers.sigmoid(each))) for each in floats])
         optimizer.SGD(0.5).minimize(loss)
         names = [f"{variable}@GRAD" for variable in variables]
@@ -61,9 +69,9 @@ def has(built: Built, name: str) -> bool:
     return bool(built.main.global_block().has_var(name))
 
 
-@pytest.mark.parametrize("name", fluid_nets.NETS)
+@pytest.mark.parametrize("name", NETS)
 def test_a_stored_net_is_what_is_built(built: Built, name: str) -> None:
-    make, make_optimizer, feeds = fluid_nets.NETS[name]
+    make, make_optimizer, feeds = NETS[name]
     variables = []
     for key, shape in feeds.items():
         is_integer = isinstance(shape[-1], tuple)

@@ -16,7 +16,7 @@ from epl.fluid.param_attr import ParamAttr
 from fluid_programs import Built, X, building, close, static
 from paddle_modules import module
 
-fluid_nets = module("fluid_nets")
+SCHEDULES = module("fluid_schedules").SCHEDULES
 # Paddle says so of each operator whose second operand has a batch.
 pytestmark = pytest.mark.filterwarnings("ignore:(?s).*has been unified with:DeprecationWarning")
 
@@ -197,9 +197,9 @@ def schedule(name: str, run: int) -> float:
     return float(left[name]())
 
 
-@pytest.mark.parametrize("name", fluid_nets.SCHEDULES)
+@pytest.mark.parametrize("name", SCHEDULES)
 def test_a_schedule(built: Built, name: str) -> None:
-    rate = fluid_nets.SCHEDULES[name]()
+    rate = SCHEDULES[name]()
     state, found, expected = built.begin(), [], []
     for run in range(6):
         (by_paddle,) = built.by_paddle({}, [rate])

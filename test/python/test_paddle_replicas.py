@@ -67,6 +67,26 @@ def fed(split: Split = Split.REST) -> feeds.Fed:
     return feeds.of_batch({"x": LINE_X}, 2, split)
 
 
+@pytest.mark.parametrize("name", ["din", "ngram", "recognize_digits", "recommender_system", "resnet"])
+def test_nets_of_fluid_train_on_unequal_parts_as_on_one_device(name: str) -> None:
+    """Losses and parameters are those that Paddle has on one device."""
+    program, loss, steps, found = trained(f"fluid_{name}")
+    variables = begin(program, found)
+    replicas = Replicas(program, 2, loss=loss, weight=Weight.ROWS, syncs=True)
+    losses = []
+    for batch in steps:
+        rows = 1 + len(next(iter(batch.values()))) // 2
+        parts = [{key: x[own] for key, x in batch.items()} for own in (slice(rows), slice(rows, None))]
+        (fetched,) = replicas.run(variables, feeds.of_parts(parts, 2), [loss])
+        losses.append(fetched.values[0].reshape(()))
+    np.testing.assert_allclose(losses, found["losses"].reshape(-1), rtol=1e-5)
+    for key in program.parameters:
+        if f"after:{key}" in found:
+            value = variables[key].first if isinstance(variables[key], Local) else np.asarray(variables[key])
+            expected = found[f"after:{key}"]
+            np.testing.assert_allclose(np.reshape(value, expected.shape), expected, rtol=1e-3, atol=1e-5)
+
+
 def values(fetched: Fetched) -> list[Any]:
     return [value.ravel().tolist() for value in fetched.values]
 

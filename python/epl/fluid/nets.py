@@ -7,6 +7,13 @@ from typing import Any
 
 from epl.errors import ArgumentError
 from epl.fluid import layers
+from epl.fluid.layers.registry import missing
+
+_NETS = ("glu", "img_conv_group", "scaled_dot_product_attention", "simple_img_conv_pool")
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(missing("epl.fluid.nets has no net", name, _NETS))
 
 
 def simple_img_conv_pool(

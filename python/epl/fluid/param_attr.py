@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from epl.errors import UnsupportedError
 from epl.fluid.installed import load
+from epl.places import calling_place
 
 paddle = load()
 
@@ -46,7 +48,11 @@ class ParamAttr(paddle.ParamAttr):  # type: ignore[misc, name-defined]
 
 
 class WeightNormParamAttr(paddle.static.WeightNormParamAttr):  # type: ignore[misc, name-defined]
-    """The same of a parameter that is a direction times a length along `dim`, which are trained."""
+    """The same of a parameter that is a direction times a length, both of which are trained.
+
+    Raises:
+      UnsupportedError: for a length for each index of a dimension, which Paddle 2.6 cannot run.
+    """
 
     def __init__(
         self,
@@ -58,4 +64,9 @@ class WeightNormParamAttr(paddle.static.WeightNormParamAttr):  # type: ignore[mi
         trainable: bool = True,
         do_model_average: bool = False,
     ) -> None:
+        if dim is not None:
+            raise UnsupportedError(
+                f"WeightNormParamAttr: expected dim None, found {dim}: Paddle 2.6 cannot run its gradient",
+                calling_place(),
+            )
         super().__init__(dim, name, initializer, learning_rate, regularizer, trainable, do_model_average)

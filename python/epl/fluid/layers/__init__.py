@@ -25,8 +25,7 @@ from epl.fluid.layers import (
     tensor,
     windows,
 )
-from epl.fluid.layers.registry import LAYERS
-from epl.values import did_you_mean
+from epl.fluid.layers.registry import LAYERS, missing
 
 __all__ = [
     "creation",
@@ -46,10 +45,7 @@ globals().update(LAYERS)
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(
-        f'epl.fluid.layers has no layer "{name}"{did_you_mean(name, LAYERS)}; layers of sequences of varying '
-        "lengths (LoD) and of control flow are not supported"
-    )
+    raise AttributeError(missing("epl.fluid.layers has no layer", name, LAYERS))
 
 
 def __dir__() -> list[str]:

@@ -68,6 +68,15 @@ def scale(
 
 
 @layer
+def cumsum(
+    x: Any, axis: int | None = None, exclusive: bool | None = None, reverse: bool | None = None
+) -> Any:
+    """Sums of all elements up to each one along a dimension, by default the last; without it if exclusive."""
+    told = {"axis": -1 if axis is None else axis, "exclusive": bool(exclusive), "reverse": bool(reverse)}
+    return Builder("cumsum").op("cumsum", {"X": x}, told)
+
+
+@layer
 def clip(x: Any, min: float, max: float, name: str | None = None) -> Any:
     """Between two numbers."""
     return Builder("clip", name).op("clip", {"X": x}, {"min": float(min), "max": float(max)})
