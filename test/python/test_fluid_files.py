@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +58,17 @@ class Trained:
             tensor.set(np.zeros_like(np.array(tensor)), paddle.CPUPlace())
 
 
-@pytest.fixture
-def trained() -> Any:
+@pytest.fixture(autouse=True)
+def static_mode() -> Iterator[None]:
+    """The mode that epl.fluid sets for the whole process; a test may leave it."""
     paddle.enable_static()
-    yield Trained()
-    paddle.disable_static()
+    yield
+    paddle.enable_static()
+
+
+@pytest.fixture
+def trained() -> Trained:
+    return Trained()
 
 
 def check(found: dict[str, Any], expected: dict[str, Any]) -> None:
@@ -147,6 +154,7 @@ def test_tensors_of_all_dtypes_go_both_ways(tmp_path: Path, trained: Trained) ->
 
 
 def test_the_state_of_a_layer(tmp_path: Path) -> None:
+    paddle.disable_static()
     layer = paddle.nn.Linear(3, 2)
     expected = {name: value.numpy() for name, value in layer.state_dict().items()}
     paddle.save(layer.state_dict(), str(tmp_path / "x.pdparams"))
@@ -194,4 +202,3 @@ def test_the_code_of_the_tutorial_goes_both_ways(tmp_path: Path, monkeypatch: py
         static.load(main, "trained", executor)
         (theirs,) = executor.run(main, feed, ["loss.tmp_0"])
         np.testing.assert_allclose(after, theirs, rtol=1e-5)
-    paddle.disable_static()
