@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 import epl
 import mpi
 from steps import assert_close, assert_near, batches, exchanged, mlp_parameters, training_step
+from test_models import train as train_model
 
 OWNERS = {"zero.owner": "parameter"}
 
@@ -247,6 +249,16 @@ def test_other_settings_go_with_owners(config: dict[str, Any]) -> None:
     copied, expected = train(parallelized(optimizer, 2, **config), state)
     np.testing.assert_allclose(losses, expected, rtol=1e-6)
     assert_near(owned, copied, 1e-6)
+
+
+@pytest.mark.parametrize("name", ["gan", "lora", "mixed_precision", "cnn"])
+def test_models_train_as_jax_does(name: str) -> None:
+    model = importlib.import_module(f"models.{name}").build()
+    expected, expected_losses = train_model(model, [jax.jit(step) for step in model.steps])
+    options: dict[str, Any] = {"state": "state", "batch": 1, "devices": 2, "config": OWNERS}
+    found, losses = train_model(model, [epl.parallelize(step, **options) for step in model.steps])
+    np.testing.assert_allclose(losses, expected_losses, rtol=model.tolerance)
+    assert_near(found, expected, 10 * model.tolerance)
 
 
 @pytest.mark.parametrize("from_owned", [True, False])
