@@ -75,6 +75,8 @@ public:
         reduce(sum, owners[*reader]);
     for (auto [group, owner] : llvm::zip_equal(groups.getGroups(), owners)) {
       ++numGroups;
+      LDBG() << group.results.size() << " states, " << group.numElements << " elements of parameters: \""
+             << owner.getAxis() << "\" = " << owner.getCoordinate();
       if (explains) // while each result has the type of the state that it updates
         remark(group, owner);
       for (unsigned result : group.results)
