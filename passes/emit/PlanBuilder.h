@@ -83,6 +83,7 @@ private:
   void beginSum(LaunchOp launch, plan::ContractT &contract, WorkAttr work);
   void addContraction(LaunchOp launch, KernelOp kernel, GemmAttr gemm, WorkAttr work);
   void addCopies(LaunchOp launch, KernelOp kernel, WorkAttr work);
+  std::vector<plan::ReducedTensorT> getReducedTensors(Operation *op, StringRef name);
   LogicalResult addAllReduce(AllReduceOp op);
   LogicalResult addReduce(ReduceOp op);
   uint32_t getSent(BroadcastOp op, unsigned index);

@@ -10,18 +10,25 @@ static std::string getName(Operation *op, StringRef kind) {
   return op->getNumOperands() > 1 ? (kind + " of " + Twine(op->getNumOperands())).str() : kind.str();
 }
 
+/// What a sum reads and writes: of each result a tensor, in a buffer of that name.
+std::vector<plan::ReducedTensorT> PlanBuilder::getReducedTensors(Operation *op, StringRef name) {
+  std::vector<plan::ReducedTensorT> tensors;
+  for (auto [operand, result] : llvm::zip_equal(op->getOperands(), op->getResults())) {
+    RankedTensorType local = getLocalType(op, cast<DistType>(result.getType()));
+    plan::ReducedTensorT &tensor = tensors.emplace_back();
+    tensor.type = *getElementType(local.getElementType());
+    tensor.source = buffers.lookup(operand);
+    tensor.target = addBuffer(result, local, name);
+    tensor.count = local.getNumElements();
+  }
+  return tensors;
+}
+
 LogicalResult PlanBuilder::addAllReduce(AllReduceOp op) {
   plan::ReducePartT reduce;
   reduce.communicator = builder.addCommunicator(toStrings(op.getReducedAxes()));
   reduce.reduction = getReductionKind(op.getReduction());
-  for (auto [operand, result] : llvm::zip_equal(op.getOperands(), op.getResults())) {
-    RankedTensorType local = getLocalType(op, cast<DistType>(result.getType()));
-    plan::ReducedTensorT &tensor = reduce.tensors.emplace_back();
-    tensor.type = *getElementType(local.getElementType());
-    tensor.source = buffers.lookup(operand);
-    tensor.target = addBuffer(result, local, "all_reduce");
-    tensor.count = local.getNumElements();
-  }
+  reduce.tensors = getReducedTensors(op, "all_reduce");
   builder.allReduce(getInfo(op, getName(op, "all_reduce")), std::move(reduce));
   return success();
 }
@@ -32,14 +39,7 @@ LogicalResult PlanBuilder::addReduce(ReduceOp op) {
   reduce.communicator = root.communicator();
   reduce.root = root.member();
   reduce.reduction = getReductionKind(op.getReduction());
-  for (auto [operand, result] : llvm::zip_equal(op.getOperands(), op.getResults())) {
-    RankedTensorType local = getLocalType(op, cast<DistType>(result.getType()));
-    plan::ReducedTensorT &tensor = reduce.tensors.emplace_back();
-    tensor.type = *getElementType(local.getElementType());
-    tensor.source = buffers.lookup(operand);
-    tensor.target = addBuffer(result, local, "reduce");
-    tensor.count = local.getNumElements();
-  }
+  reduce.tensors = getReducedTensors(op, "reduce");
   builder.reduceToRoot(getInfo(op, getName(op, "reduce")), std::move(reduce));
   return success();
 }

@@ -14,7 +14,6 @@ from epl.fluid.places import Place
 from epl.fluid.scope import Scope
 from epl.fluid.seeds import Seeds
 from epl.paddle import feeds
-from epl.paddle.description import BACKWARD
 from epl.paddle.program import Program
 from epl.paddle.replicas import Fetched, Replicas, Weight
 from epl.paddle.strategies import (
@@ -57,7 +56,6 @@ class DataParallel:
         execution: ExecutionStrategy,
         weighs: str = "device",
     ) -> None:
-        self._trains = any(op.role & BACKWARD for op in program.ops)
         if loss is not None and loss not in program.variables:
             raise ArgumentError(f'loss_name is "{loss}", which is no variable of the program')
         self.program = program
@@ -147,9 +145,11 @@ class DataParallel:
             if not batch:
                 return feeds.of_parts([{}] * count, count, self._trainers.lengths)
             split = feeding.split()
-            if not feeds.is_even(batch, count):
-                self._check_count(len(feeds.cut(batch, count, split)), batch)
-            return feeds.of_batch(batch, count, split, self._trainers.lengths)
+            if feeds.is_even(batch, count):
+                return feeds.of_batch(batch, count, split, self._trainers.lengths)
+            parts = feeds.cut(batch, count, split)
+            self._check_count(len(parts), batch)
+            return feeds.of_parts(parts, count, self._trainers.lengths)
         if not isinstance(feed, (list, tuple)):
             raise ArgumentError(f"feed must be a dict, or a list of dicts, found {type(feed).__name__}")
         return feeds.of_parts(self._keep(self._parts(feed)), count, self._trainers.lengths)
@@ -162,7 +162,7 @@ class DataParallel:
                 raise ArgumentError(
                     f"Each element of feed list should be a dict, found {type(each).__name__}"
                 )
-        if not feed or len(feed) > count or (len(feed) < count and self._trains):
+        if not feed or len(feed) > count or (len(feed) < count and self.program.trains):
             raise ArgumentError(
                 "Feed a list of tensor, the list should be the same size as places: expected a dict for each "
                 f"of {count} devices, found {len(feed)}"
@@ -184,7 +184,7 @@ class DataParallel:
 
     def _check_count(self, parts: int, batch: Part) -> None:
         """A batch may have too few rows for all places if the program does not train."""
-        if parts < len(self.places) and (self._trains or not parts):
+        if parts < len(self.places) and (self.program.trains or not parts):
             name, value = next(iter(batch.items()))
             raise ArgumentError(
                 f"The number({len(value)}) of samples[{name}] of current batch is less than the count"
@@ -235,7 +235,7 @@ def check_loss(program: Program, loss: str | None, weighs: str) -> None:
     """
     if weighs not in ("device", "global"):
         raise ArgumentError(f'loss must be "device" or "global", found {weighs!r}')
-    if loss is None and any(op.role & BACKWARD for op in program.ops):
+    if loss is None and program.trains:
         raise MissingLossError(
             "The loss name of CompiledProgram is None. The loss name should be set if the program has a "
             "backward part."

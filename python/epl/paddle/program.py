@@ -18,7 +18,7 @@ import numpy as np
 
 from epl.errors import ArgumentError, Error
 from epl.paddle import checks, formats, support
-from epl.paddle.description import Op, has_rows, is_saved, read_op, read_variable, text
+from epl.paddle.description import BACKWARD, Op, has_rows, is_saved, read_op, read_variable, text
 from epl.paddle.parameters import read_file, read_variables
 from epl.paddle.running import Run
 from epl.values import did_you_mean
@@ -65,6 +65,11 @@ class Program:
         support.check([self.ops, *every[1:]], variables, formats.changed_ops(description), where)
         if unknown := [name for name in self.feeds if name not in self.variables]:
             raise Error(f'{where} is fed with "{unknown[0]}", expected a tensor of numbers')
+
+    @property
+    def trains(self) -> bool:
+        """Whether it has a backward pass."""
+        return any(op.role & BACKWARD for op in self.ops)
 
     def _is_persistable(self, name: str) -> bool:
         return name in self.variables and self.variables[name].persistable

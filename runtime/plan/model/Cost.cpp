@@ -57,12 +57,14 @@ static Cost costOfContract(const plan::PlanT &plan, const plan::ContractT &contr
   return {.flops = int64_t(std::min(flops, 9e18)), .bytes = bytes};
 }
 
-/// Reads its own part of all members' tensors, writes that part.
-static Cost costOfReduce(const Mesh &mesh, const plan::ReducePartT &reduce) {
+/// A member reads its own part of all members' tensors, and writes that part. Where a root sums all of it,
+/// one of so many does: members work for their roots in turn.
+static Cost costOfSum(const Mesh &mesh, uint32_t communicator,
+                      const std::vector<plan::ReducedTensorT> &tensors) {
   Cost cost;
-  for (const plan::ReducedTensorT &tensor : reduce.tensors) {
+  for (const plan::ReducedTensorT &tensor : tensors) {
     uint64_t bytes = uint64_t(tensor.count) * elementBytes(tensor.type);
-    uint64_t part = bytes / mesh.memberCount(reduce.communicator);
+    uint64_t part = bytes / mesh.memberCount(communicator);
     cost.bytes += bytes + part;
     cost.payload += bytes;
     cost.received += bytes - part;
@@ -70,38 +72,13 @@ static Cost costOfReduce(const Mesh &mesh, const plan::ReducePartT &reduce) {
   return cost;
 }
 
-/// Reads and writes the parts of the others.
-static Cost costOfGather(const Mesh &mesh, const plan::GatherPartsT &gather) {
+/// A member reads and writes the parts of the others. Where all have the whole of a root, all but one do.
+static Cost costOfParts(const Mesh &mesh, uint32_t communicator,
+                        const std::vector<plan::GatheredTensorT> &tensors) {
   Cost cost;
-  for (const plan::GatheredTensorT &tensor : gather.tensors) {
+  for (const plan::GatheredTensorT &tensor : tensors) {
     uint64_t bytes = uint64_t(tensor.count) * elementBytes(tensor.type);
-    uint64_t others = bytes - bytes / mesh.memberCount(gather.communicator);
-    cost.bytes += 2 * others;
-    cost.payload += bytes;
-    cost.received += others;
-  }
-  return cost;
-}
-
-/// Of members that work for their roots in turn: one of so many reads all tensors, and writes one.
-static Cost costOfReduce(const Mesh &mesh, const plan::ReduceToRootT &reduce) {
-  Cost cost;
-  for (const plan::ReducedTensorT &tensor : reduce.tensors) {
-    uint64_t bytes = uint64_t(tensor.count) * elementBytes(tensor.type);
-    uint64_t part = bytes / mesh.memberCount(reduce.communicator);
-    cost.bytes += bytes + part;
-    cost.payload += bytes;
-    cost.received += bytes - part;
-  }
-  return cost;
-}
-
-/// All members but one read and write.
-static Cost costOfCopy(const Mesh &mesh, const plan::CopyFromRootT &copy) {
-  Cost cost;
-  for (const plan::GatheredTensorT &tensor : copy.tensors) {
-    uint64_t bytes = uint64_t(tensor.count) * elementBytes(tensor.type);
-    uint64_t others = bytes - bytes / mesh.memberCount(copy.communicator);
+    uint64_t others = bytes - bytes / mesh.memberCount(communicator);
     cost.bytes += 2 * others;
     cost.payload += bytes;
     cost.received += others;
@@ -146,9 +123,9 @@ static Cost costOfAction(const plan::PlanT &plan, const Mesh &mesh, const plan::
   if (const auto *contract = action.AsContract())
     return costOfContract(plan, *contract);
   if (const auto *reduce = action.AsReducePart())
-    return costOfReduce(mesh, *reduce);
+    return costOfSum(mesh, reduce->communicator, reduce->tensors);
   if (const auto *parts = action.AsGatherParts())
-    return costOfGather(mesh, *parts);
+    return costOfParts(mesh, parts->communicator, parts->tensors);
   if (const auto *blocks = action.AsGatherBlocks())
     return costOfGather(plan, *blocks);
   if (const auto *reduce = action.AsReduceBlocks())
@@ -156,9 +133,9 @@ static Cost costOfAction(const plan::PlanT &plan, const Mesh &mesh, const plan::
   if (const auto *exchange = action.AsExchangeBlocks())
     return costOfExchange(plan, mesh, *exchange);
   if (const auto *reduce = action.AsReduceToRoot())
-    return costOfReduce(mesh, *reduce);
+    return costOfSum(mesh, reduce->communicator, reduce->tensors);
   if (const auto *copy = action.AsCopyFromRoot())
-    return costOfCopy(mesh, *copy);
+    return costOfParts(mesh, copy->communicator, copy->tensors);
   if (const auto *copy = action.AsCopy())
     return {.bytes = 2 * copy->size};
   if (const auto *send = action.AsSend()) {
