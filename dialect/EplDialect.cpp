@@ -163,7 +163,8 @@ LogicalResult EplDialect::verifyRegionArgAttribute(Operation *op, unsigned regio
     auto role = dyn_cast<StringAttr>(value);
     if (!role || !llvm::is_contained({"state", "batch", "constant"}, role.getValue()))
       return reject("\"state\", \"batch\" or \"constant\"");
-  } else if (llvm::is_contained({kBatchDimAttr, kPositionAttr, kChannelAttr}, name) && !isI64(value)) {
+  } else if (llvm::is_contained({kBatchDimAttr, kPositionAttr, kChannelAttr, kOwnerAttr}, name) &&
+             !isI64(value)) {
     return reject("an integer of type i64");
   } else if (name == kNameAttr && !isa<StringAttr>(value)) {
     return reject("a string");
@@ -179,7 +180,8 @@ LogicalResult EplDialect::verifyRegionArgAttribute(Operation *op, unsigned regio
   }
   const StringRef known[] = {kRoleAttr,     kBatchDimAttr,    kNameAttr,        kHiddenAttr,
                              kShardingAttr, kCallerShapeAttr, kCallerPartsAttr, kCallerRowsAttr,
-                             kPositionAttr, kChannelAttr,     kMessagesAttr,    kArrivesAttr};
+                             kPositionAttr, kChannelAttr,     kMessagesAttr,    kArrivesAttr,
+                             kOwnerAttr};
   if (!llvm::is_contained(known, name))
     return op->emitOpError() << "argument " << index << " has an unknown attribute \"" << name
                              << "\", expected one of " << ArrayRef(known);

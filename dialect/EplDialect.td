@@ -71,6 +71,9 @@ def Epl_Dialect : Dialect {
     /// Argument attribute, in input: the sharding that the devices hold the argument in already, on a mesh
     /// that is named so for that. A preference: the step has that mesh and that sharding where both are possible.
     static constexpr llvm::StringLiteral kArrivesAttr = "epl.arrives";
+    /// Argument attribute of a state, in input, i64: where `epl-assign-owners` gives states to devices, the one that
+    /// gets this state and what is updated with it, by its coordinate. Until that pass.
+    static constexpr llvm::StringLiteral kOwnerAttr = "epl.owner";
     /// Result attribute, in input: the sharding in which another step wants the value, on a mesh of the module. The
     /// result has that sharding.
     static constexpr llvm::StringLiteral kWantedAttr = "epl.wanted";

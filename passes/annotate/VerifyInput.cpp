@@ -124,6 +124,8 @@ static LogicalResult verifyArg(func::FuncOp func, unsigned index) {
   if (failed(verifyArrival(func, index)) ||
       failed(verifyWritten(func, func.getArgAttrDict(index), describeArg(func, index))))
     return failure();
+  if (role.getValue() != "state" && func.getArgAttr(index, EplDialect::kOwnerAttr))
+    return emitArgError(func, index) << " has \"epl.owner\" but is no state";
   return verifyBatchDim(func, index, role.getValue() == "batch");
 }
 

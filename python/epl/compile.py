@@ -13,6 +13,8 @@ from typing import Any
 from epl import crash, dump, progress, runtime
 from epl.advice import warn
 from epl.cache import plan_cache, plan_key
+from epl.config import Config
+from epl.config_keys import KEYS
 from epl.errors import CompileError, CompileWarning, Place
 from epl.places import is_library
 from epl.processes import group
@@ -28,6 +30,52 @@ _NOTE = re.compile(r"^.*: note: (?!called from).*$", re.M)
 
 # Settings whose values the compiler checks, by the option that says them to it.
 _SETTINGS = {"--schedule": "pipeline.schedule", "--micro-batches": "pipeline.num_micro_batch"}
+
+
+def options_of(config: Config) -> tuple[str, ...]:
+    """What a configuration says to the compiler of how a step is parallelized."""
+    level = config["zero.level"]
+    zero = (f"--zero={'v1' if level == 'v0' else level}",) if level else ()
+    owners = ("--owners",) if config["zero.owner"] else ()
+    colocate = ("--colocate",) if config["cluster.colocate_split_and_replicate"] else ()
+    across = () if config["cluster.device_place_prefer_intra_node"] else ("--across-nodes",)
+    sequence = ("--sequence-parallel",) if config["split.sequence_parallel"] else ()
+    machine = config["cluster.machine"]
+    single = () if config["communication.fuse"] else ("--no-fuse-collectives",)
+    apart = () if config["communication.fuse_broadcasts"] else ("--no-fuse-broadcasts",)
+    order = ("--sequential",) if config["cluster.sequential"] else ()
+    choices = () if machine == KEYS["cluster.machine"].default else (f"--machine={machine}",)
+    count = config["pipeline.num_micro_batch"]
+    schedule = config["pipeline.schedule"] or config["pipeline.strategy"]
+    micro = (f"--micro-batches={count}", f"--schedule={schedule}") if count != 1 else ()
+    meshes = int(config["pipeline.num_stages"])
+    stages = (f"--num-stages={meshes}",) if meshes > 0 else ()
+    found = ("--auto-parallel",) if config["auto.auto_parallel"] else ()
+    mode, last = config["gradient_checkpoint.type"], config["gradient_checkpoint.end_taskgraph"]
+    end = (f"--recompute-end={last}",) if last != -1 else ()
+    recompute = (f"--recompute={mode}", *end) if mode else ()
+    return (
+        *micro,
+        *found,
+        *stages,
+        *recompute,
+        *zero,
+        *owners,
+        *colocate,
+        *across,
+        *sequence,
+        *single,
+        *apart,
+        *order,
+        *choices,
+    )
+
+
+def plain_options_of(config: Config) -> tuple[str, ...] | None:
+    """The same but for what is computed again, if that is to be compared with the step without; else None."""
+    if not (config["gradient_checkpoint.type"] and config["gradient_checkpoint.check_gradients"]):
+        return None
+    return tuple(option for option in options_of(config) if not option.startswith("--recompute"))
 
 
 def load_or_compile(text: str, devices: str, name: str, more: Sequence[str] = ()) -> Any:

@@ -18,14 +18,15 @@ from epl import calling, debugging, micro_results, padding
 from epl.adapters.jax import hooks
 from epl.adapters.jax import trace as adapter
 from epl.advice import Recompilations, check_scope_outside
+from epl.compile import options_of, plain_options_of
 from epl.config import Config
-from epl.config_keys import KEYS, Value
+from epl.config_keys import Value
 from epl.devices import Devices, count_devices, parse_devices
 from epl.differences import difference
 from epl.environment import Settings, as_config, settings
 from epl.errors import ArgumentError, Error, Place, StepError
 from epl.padding import MaskedSignature, Padded
-from epl.parameters import Parameters, as_sequence
+from epl.parameters import Parameters, as_owners, as_sequence
 from epl.per_device import PerDeviceSignature
 from epl.precision import Precision
 from epl.processes import group
@@ -35,6 +36,7 @@ from epl.scopes import default_strategy
 from epl.sharding import arrivals
 from epl.signature import Batch, Signature, Spec
 from epl.stages import Compiled, Lowered
+from epl.values import did_you_mean
 
 _LOG = logging.getLogger("epl")
 
@@ -57,12 +59,14 @@ class Parallelized:
         config: Config | None,
         donate: bool,
         debug: bool = False,
+        owners: Mapping[str, int] | None = None,
     ) -> None:
         self._signature = signature
         self._debug = debug
         self._devices = devices
         self._config = config
         self._donate = donate
+        self._owners = dict(owners or {})
         self._lowered: dict[Any, Lowered] = {}
         self._recompilations = Recompilations()
         # The plans by what is quick to see of a call; several entries may share one.
@@ -175,7 +179,7 @@ class Parallelized:
         found = arrivals(leaves, count_devices(chosen.devices))
         arguments = tuple(
             argument if argument.role == "batch" or argument.arrives else replace(argument, arrives=sharding)
-            for argument, sharding in zip(signature.arguments(spec), found, strict=True)
+            for argument, sharding in zip(self._owned(signature.arguments(spec), chosen), found, strict=True)
         )
 
         @functools.wraps(signature.function)
@@ -213,60 +217,27 @@ class Parallelized:
             chosen.devices,
             self._donate,
             dims,
-            _options(chosen.config),
-            _plain_options(chosen.config),
+            options_of(chosen.config),
+            plain_options_of(chosen.config),
             Precision.of(chosen.config),
             int(chosen.config["cluster.num_threads"]),
         )
 
+    def _owned(self, arguments: list[adapter.Argument], chosen: Settings) -> list[adapter.Argument]:
+        """The arguments with the owners that the user gave them, if states have owners."""
+        states = [argument.name for argument in arguments if argument.role == "state"]
+        for name in self._owners:
+            if name not in states:
+                raise ArgumentError(
+                    f'owners names "{name}", which is no state of {self._signature.name}'
+                    f"{did_you_mean(name, states)}"
+                )
+        if not chosen.config["zero.owner"]:
+            return arguments
+        return [replace(argument, owner=self._owners.get(argument.name)) for argument in arguments]
+
     def __repr__(self) -> str:
         return f"epl.parallelize({self._signature.name})"
-
-
-def _plain_options(config: Config) -> tuple[str, ...] | None:
-    """What it says but for what is computed again, if that is to be compared with the step without."""
-    if not (config["gradient_checkpoint.type"] and config["gradient_checkpoint.check_gradients"]):
-        return None
-    return tuple(option for option in _options(config) if not option.startswith("--recompute"))
-
-
-def _options(config: Config) -> tuple[str, ...]:
-    """What a configuration says to the compiler of how a step is parallelized."""
-    level = config["zero.level"]
-    zero = (f"--zero={'v1' if level == 'v0' else level}",) if level else ()
-    owners = ("--owners",) if config["zero.owner"] else ()
-    colocate = ("--colocate",) if config["cluster.colocate_split_and_replicate"] else ()
-    across = () if config["cluster.device_place_prefer_intra_node"] else ("--across-nodes",)
-    sequence = ("--sequence-parallel",) if config["split.sequence_parallel"] else ()
-    machine = config["cluster.machine"]
-    single = () if config["communication.fuse"] else ("--no-fuse-collectives",)
-    apart = () if config["communication.fuse_broadcasts"] else ("--no-fuse-broadcasts",)
-    order = ("--sequential",) if config["cluster.sequential"] else ()
-    choices = () if machine == KEYS["cluster.machine"].default else (f"--machine={machine}",)
-    count = config["pipeline.num_micro_batch"]
-    schedule = config["pipeline.schedule"] or config["pipeline.strategy"]
-    micro = (f"--micro-batches={count}", f"--schedule={schedule}") if count != 1 else ()
-    meshes = int(config["pipeline.num_stages"])
-    stages = (f"--num-stages={meshes}",) if meshes > 0 else ()
-    found = ("--auto-parallel",) if config["auto.auto_parallel"] else ()
-    mode, last = config["gradient_checkpoint.type"], config["gradient_checkpoint.end_taskgraph"]
-    end = (f"--recompute-end={last}",) if last != -1 else ()
-    recompute = (f"--recompute={mode}", *end) if mode else ()
-    return (
-        *micro,
-        *found,
-        *stages,
-        *recompute,
-        *zero,
-        *owners,
-        *colocate,
-        *across,
-        *sequence,
-        *single,
-        *apart,
-        *order,
-        *choices,
-    )
 
 
 @overload
@@ -284,6 +255,7 @@ def parallelize(
     name: str | None = ...,
     per_device: str | None = ...,
     local: Parameters = ...,
+    owners: Mapping[str, int] | None = ...,
 ) -> Parallelized: ...
 
 
@@ -302,6 +274,7 @@ def parallelize(
     name: str | None = ...,
     per_device: str | None = ...,
     local: Parameters = ...,
+    owners: Mapping[str, int] | None = ...,
 ) -> Callable[[Callable[..., Any]], Parallelized]: ...
 
 
@@ -319,6 +292,7 @@ def parallelize(
     name: str | None = None,
     per_device: str | None = None,
     local: Parameters = (),
+    owners: Mapping[str, int] | None = None,
 ) -> Parallelized | Callable[[Callable[..., Any]], Parallelized]:
     """Parallelizes a step, as a decorator (with or without arguments) or as a function.
 
@@ -359,6 +333,8 @@ def parallelize(
         for all devices, which must be equal on them; other results come stacked in the order of the devices.
       local: those of `state` of which each device has a value of its own, such as BatchNorm's statistics:
         with a dimension 0 of as many as there are devices.
+      owners: with the setting `zero.owner`: the device of the data axis that updates a state, by the names
+        that messages have (`params['w']`); what is updated with it goes with it. Others go by size.
 
     Returns:
       The step: called, it returns what the function returns, states as `epl.Array`, all else as `jax.Array`.
@@ -371,6 +347,7 @@ def parallelize(
     if function is None:
         options: dict[str, Any] = {"devices": devices, "config": config, "donate": donate, "name": name}
         options |= {"pad_batch": pad_batch, "debug": debug, "per_device": per_device, "local": local}
+        options["owners"] = owners
         return functools.partial(
             parallelize, state=state, batch=batch, static_argnames=static_argnames, **options
         )
@@ -385,7 +362,7 @@ def parallelize(
     if own_devices is not None:
         group.join(own_devices)
     own_config = None if config is None else as_config(config)
-    return Parallelized(function, signature, own_devices, own_config, donate, debug)
+    return Parallelized(function, signature, own_devices, own_config, donate, debug, as_owners(owners))
 
 
 def _signature(

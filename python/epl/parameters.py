@@ -136,3 +136,20 @@ def as_sequence(given: Any, what: str) -> Sequence[Any]:
     if not isinstance(given, (list, tuple, set, frozenset)):
         raise ArgumentError(f"{what} must be names or positions of parameters, found {given!r}")
     return tuple(given)
+
+
+def as_owners(owners: Any) -> Mapping[str, int]:
+    """Devices by names of states.
+
+    Raises:
+      ArgumentError: for anything else.
+    """
+    if owners is None:
+        return {}
+    if not isinstance(owners, Mapping) or not all(
+        isinstance(name, str) and type(device) is int and device >= 0 for name, device in owners.items()
+    ):
+        raise ArgumentError(
+            f"owners must be a dict from names of states to devices from 0 on, found {owners!r}"
+        )
+    return owners

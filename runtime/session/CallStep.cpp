@@ -80,9 +80,15 @@ void CallStep::fill(const Frame::Cursor &cursor, uint32_t slot) const {
   uint32_t piece = setup.slots.pieceOf({part, slot});
   if (binding.storage && !binding.storage->has(piece, cursor.rank))
     return;
-  if (binding.source)
+  auto copy = [&] {
     setup.plan.devices()->copy(binding.source->block(piece, cursor.rank),
                                binding.storage->block(piece, cursor.rank));
+  };
+  if (binding.copied)
+    std::call_once(*binding.copied,
+                   copy); // by one rank for all: another one's could come behind the step's writes
+  else if (binding.source)
+    copy();
   else if (!binding.storage && !setup.slots.isDirect({part, slot}, cursor.rank))
     copyIn(*setup.plan.devices(), layoutOf({part, slot}), cursor.rank, binding.host.data,
            setup.memory[part].scratch(slot, cursor.rank));

@@ -17,7 +17,8 @@ struct Binding {
   std::shared_ptr<Storage> storage;
   std::shared_ptr<Storage> source; // copied to `storage` before the commands run
   HostTensor host;
-  const LocalPart *part = nullptr; // what of the tensor `host` is; null for all of it
+  std::unique_ptr<std::once_flag> copied = nullptr; // of `source`, if one rank copies it for all
+  const LocalPart *part = nullptr;                  // what of the tensor `host` is; null for all of it
 };
 
 /// Binds slots before the commands of a step run, and ends its call after them.

@@ -149,9 +149,14 @@ std::vector<Session::Use> Session::examine(const std::vector<Argument> &argument
     const Storage *memory = std::get<std::shared_ptr<StateBuffer>>(arguments[i])->use().get();
     auto [first, last] = std::equal_range(memories.begin(), memories.end(), memory);
     use.donated = last - first == 1;
-    use.inPlace = use.donated && use.storage && use.storage->numViews == 0 && !use.storage->isShared();
+    use.inPlace = use.donated && use.storage && use.storage->numViews == 0 && fits(i, *use.storage);
   }
   return uses;
+}
+
+/// Whether a step may write in memory of a value as it is laid out.
+bool Session::fits(size_t index, const Storage &storage) const {
+  return !storage.isShared() || slots.isShared(index);
 }
 
 bool Session::takes(size_t index, StateBuffer &value) const {
@@ -213,7 +218,7 @@ std::vector<Agreement::Said> Session::describe(const std::vector<Argument> &argu
 }
 
 std::shared_ptr<Storage> Session::newStorage(size_t slot) const {
-  return std::make_shared<Storage>(slots.kind(slot));
+  return std::make_shared<Storage>(slots.kind(slot), slots.isShared(slot));
 }
 
 /// The argument's value in host memory, whatever layout it had.
@@ -236,8 +241,10 @@ Binding Session::bind(size_t index, const Argument &argument, const Use &use,
     binding.storage = use.storage;
   } else if (use.storage) {
     binding.storage = use.storage->takeSpare();
-    if (!binding.storage)
+    if (!binding.storage || !fits(index, *binding.storage))
       binding.storage = newStorage(index);
+    if (binding.storage->isShared())
+      binding.copied = std::make_unique<std::once_flag>();
     binding.source = use.storage;
     if (use.donated && use.storage->numSnapshots != 0)
       binding.storage->keepSpare(use.storage, call);
@@ -276,8 +283,7 @@ std::shared_ptr<StateBuffer> Session::state(size_t index, const HostTensor &tens
   if (index >= numArguments())
     throw Error("slot " + std::to_string(index) + " of the plan is no argument");
   checkType(index, tensor.type);
-  bool shared = slot(index).role != plan::SlotRole::state;
-  auto storage = std::make_shared<Storage>(slots.kind(index), shared);
+  auto storage = newStorage(index);
   storage->copyFromHost(tensor.data);
   return std::make_shared<StateBuffer>(kinds[index], std::move(storage), nullptr);
 }

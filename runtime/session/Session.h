@@ -139,6 +139,7 @@ private:
   struct Use;
 
   const plan::SlotT &slot(size_t index) const { return *plan().slots[index]; }
+  bool fits(size_t slot, const Storage &storage) const;
   void checkType(size_t slot, const TensorType &type) const;
   const LocalPart &localPart(size_t slot, size_t dim);
   const LocalPart &localPart(size_t slot, const TensorType &type);

@@ -1,5 +1,7 @@
 #include "runtime/session/Slots.h"
 
+#include "runtime/plan/model/SharedStates.h"
+
 #include <algorithm>
 
 namespace epl::runtime {
@@ -16,6 +18,25 @@ Slots::Slots(const LoadedPlan &plan, bool keepsResults) : plan(plan), keepsResul
     layOut(part);
   for (size_t slot = 0; slot < slots.size(); ++slot)
     kinds.push_back(findKind(slot));
+  for (size_t slot = 0; slot < slots.size(); ++slot)
+    shared.push_back(slot < numArguments() && updates[slot] < 0 && kinds[slot]->isShareable());
+  for (uint32_t part = 0; part < plan.numPrograms(); ++part)
+    findShared(part);
+}
+
+/// States that a part updates. A process that has some of the ranks does not see what the others read.
+void Slots::findShared(uint32_t part) {
+  const Program &program = plan.program(part);
+  bool isWhole = program.ranks().size() == program.topology().size();
+  std::optional<Order> order;
+  for (const SharedState &state : sharedStatesOf(program.plan())) {
+    size_t slot = wholeSlot({part, state.slot});
+    if (kinds[slot]->pieces.size() != 1 || !kinds[slot]->isShareable())
+      continue;
+    if (isWhole && !state.writes.empty() && !order)
+      order = Order::of(program.plan());
+    shared[slot] = state.writes.empty() ? !program.ranks().empty() : isWhole && isOrdered(state, *order);
+  }
 }
 
 std::shared_ptr<const StorageKind> Slots::findKind(size_t slot) {

@@ -54,6 +54,10 @@ public:
            (plan.ranks().numDevices() < plan.plan().devices && !kinds[slot]->isReplicated());
   }
 
+  /// Whether all ranks that are here may have one memory for an argument: they hold it whole and alike, and
+  /// it is never written, or by one of them alone, behind all that the others read of it (SharedStates.h).
+  bool isShared(size_t slot) const { return shared[slot]; }
+
   /// The slot of the plan that a program's slot is.
   uint32_t wholeSlot(PartSlot slot) const {
     return plan.plan().parts.empty() ? slot.slot : plan.plan().parts[slot.part]->slots[slot.slot];
@@ -62,6 +66,7 @@ public:
 private:
   void layOut(uint32_t part);
   std::shared_ptr<const StorageKind> findKind(size_t slot);
+  void findShared(uint32_t part);
   RankDevices ranksOf(uint32_t part) const;
   std::vector<uint32_t> devicesOf(uint32_t part) const;
 
@@ -77,6 +82,7 @@ private:
   bool keepsResults;
   std::vector<std::vector<Held>> parts; // of each part's slots
   std::vector<int32_t> updates;
+  std::vector<bool> shared;                              // of each slot
   std::vector<std::shared_ptr<const StorageKind>> kinds; // of each slot
   std::vector<std::vector<PartSlot>> partSlots;          // of each slot
 };

@@ -26,6 +26,11 @@ StorageKind::Piece::Piece(SlotLayout heldSo, RankDevices own, std::vector<uint32
     isHere &= isGiven[layout.firstAlike(rank)] || !layout.isHeldBy(rank);
 }
 
+bool StorageKind::isShareable() const {
+  return devices->usesHostMemory() &&
+         std::ranges::all_of(pieces, [](const Piece &piece) { return piece.layout.isReplicated(); });
+}
+
 bool StorageKind::operator==(const StorageKind &other) const {
   auto isSame = [inHost = devices->usesHostMemory()](std::optional<uint32_t> one,
                                                      std::optional<uint32_t> two) {
@@ -38,8 +43,7 @@ bool StorageKind::operator==(const StorageKind &other) const {
 }
 
 Storage::Storage(std::shared_ptr<const StorageKind> storageKind, bool isShared)
-    : kind(std::move(storageKind)),
-      shared(isShared && kind->pieces.front().layout.isReplicated() && kind->devices->usesHostMemory()) {
+    : kind(std::move(storageKind)), shared(isShared && kind->isShareable()) {
   for (const StorageKind::Piece &piece : kind->pieces)
     pieces.push_back(allocate(piece));
 }

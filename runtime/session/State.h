@@ -50,6 +50,8 @@ struct StorageKind {
   bool isHere() const { return std::ranges::all_of(pieces, &Piece::isHere); }
   /// Whether every rank of the only mesh that has it holds all of it.
   bool isReplicated() const { return pieces.size() == 1 && pieces.front().layout.isReplicated(); }
+  /// Whether the ranks of each mesh that has it hold the same, in memory of this process.
+  bool isShareable() const;
   /// Whether what is held in one way is held in the other, too. Where all memory is the process's, one device
   /// finds what another one has.
   bool operator==(const StorageKind &other) const;

@@ -33,9 +33,10 @@ class Case:
 
     def __init__(self, seed):
         random = np.random.default_rng(seed)
-        self.widths = [int(width) for width in random.integers(2, 9, random.integers(2, 5))]
+        self.widths = [int(width) for width in random.integers(1, 9, random.integers(2, 5))]
         self.activations = [str(random.choice(["relu", "tanh", "sigmoid"])) for _ in self.widths[1:]]
         self.is_mean = bool(random.integers(2))
+        self.is_squared = bool(random.integers(2))  # else gradients of the last layer are constants
         self.optimizer = str(random.choice(list(OPTIMIZERS)))
         self.scale = str(random.choice(SCALES, p=[0.5, 0.25, 0.25]))
         self.mode = str(random.choice(MODES))
@@ -55,8 +56,8 @@ class Case:
             for width, activation in zip(self.widths[1:], self.activations, strict=True):
                 h = static.nn.fc(h, width, activation=activation)
             y = static.nn.fc(h, 1)
-            squares = paddle.square(y)  # so that no gradient is a constant
-            loss = paddle.mean(squares) if self.is_mean else paddle.sum(squares)
+            terms = paddle.square(y) if self.is_squared else y
+            loss = paddle.mean(terms) if self.is_mean else paddle.sum(terms)
             OPTIMIZERS[self.optimizer]().minimize(loss)
         names = [parameter.name for parameter in main.all_parameters()]
         return main, startup, loss.name, [loss.name, y.name, f"{names[0]}@GRAD", names[-2]]

@@ -160,7 +160,7 @@ def test_the_state_of_the_optimizer_is_on_one_device() -> None:
     before = epl.live_bytes()
     *state, _ = step(*state, *batches(1)[0])
     after = epl.live_bytes()
-    assert after - before >= 2 * 4 * matrix + 2 * 4 + 2 * 4 * matrix  # and an arena
+    assert after - before >= 4 * matrix + 2 * 4 + 2 * 4 * matrix  # of both devices, and an arena
     for name in params:
         owner = owners[f"params['{name}']"]
         for moments in (state[1][0].mu, state[1][0].nu):
@@ -168,7 +168,69 @@ def test_the_state_of_the_optimizer_is_on_one_device() -> None:
             assert shard.rank == owner
             assert moments[name].device_sharding.owner == (("data", owner),)
             assert f"owner data={owner}" in repr(moments[name].sharding)
-        assert len(state[0][name].addressable_shards) == 2
+        assert len(memories(state[0][name])) == 1
+
+
+def memories(array: epl.Array) -> set[int]:
+    """Where the devices have an array that each has whole."""
+    shards = array.addressable_shards
+    assert len(shards) == 2
+    return {np.asarray(shard.data).ctypes.data for shard in shards}
+
+
+def test_devices_have_one_memory_of_what_one_of_them_writes() -> None:
+    """Through steps, values that are looked at, and steps that write on all devices and so take a copy."""
+    optimizer = optax.adam(1e-2)
+    owned, plain = parallelized(optimizer, 2, **OWNERS), parallelized(optimizer, 2)
+    state = owned_state = (mlp_parameters(), optimizer.init(mlp_parameters()))
+    for number, batch in enumerate(batches(6)):
+        *state, _ = plain(*state, *batch)
+        if number == 3:
+            *owned_state, _ = plain(*owned_state, *batch)
+            assert len(memories(jax.tree.leaves(owned_state[0])[0])) == 2
+            owned_state = jax.tree.map(np.array, owned_state)
+            continue
+        seen = jax.tree.map(np.asarray, owned_state[0])  # views: the step writes elsewhere
+        kept = jax.tree.map(np.array, seen)
+        *owned_state, _ = owned(*owned_state, *batch)
+        jax.tree.map(np.testing.assert_array_equal, seen, kept)
+        assert all(len(memories(leaf)) == 1 for leaf in jax.tree.leaves(owned_state[0]))
+    assert_near(owned_state, state, 0)
+
+
+def test_devices_have_one_memory_of_what_a_step_reads() -> None:
+    def evaluate(params: Any, x: jax.Array) -> Any:
+        with epl.replicate():
+            return params, (x @ params).sum()
+
+    params, x = np.ones((64, 64), np.float32), np.ones((8, 64), np.float32)
+    kept, total = epl.parallelize(evaluate, state="params", batch="x", devices=2)(params, x)
+    assert total == 8 * 64 * 64
+    assert len(memories(kept)) == 1
+
+
+def test_a_step_says_who_owns_a_state() -> None:
+    step, params = sized_step([10, 20, 30])
+    options: dict[str, Any] = {"state": "params", "batch": "x", "devices": 3, "config": OWNERS}
+    x = np.ones((12, 4), np.float32)
+
+    def owners(**said: Any) -> Any:
+        return epl.parallelize(step, **options, **said).lower(params, x).compile().owners
+
+    assert owners(owners={"params['p0']": 2, "params['p1']": 2}) == {
+        "params['p0']": 2,
+        "params['p1']": 2,
+        "params['p2']": 0,
+    }
+    with pytest.raises(
+        epl.ArgumentError, match="owners names \"params\\['p9'\\]\", which is no state of step"
+    ):
+        owners(owners={"params['p9']": 0})
+    with pytest.raises(epl.CompileError, match="state \"params\\['p0'\\]\" has owner 3, expected 0 to 2"):
+        owners(owners={"params['p0']": 3})
+    for wrong in (["params"], {"params['p0']": "0"}, {0: 1}, {"params['p0']": -1}):
+        with pytest.raises(epl.ArgumentError, match="owners must be a dict from names of states"):
+            owners(owners=wrong)
 
 
 def test_what_devices_exchange() -> None:

@@ -4,8 +4,8 @@
 // it in slices (SeedZero.cpp), which an update of whole matrices (Muon, Shampoo) puts together again.
 // Method: what leads to the new values of one group of states only (OwnerGroups.h) is done by one device.
 // Groups are dealt out greedily, as Paddle's Reduce mode does: in the order of their gradients, each to the
-// coordinate with the fewest elements of parameters so far; of several axes of role data on the longest. The
-// program then says by types who has what:
+// coordinate with the fewest elements of parameters so far, unless `epl.owner` of a state says which; of
+// several axes of role data on the longest. The program then says by types who has what:
 //
 //     all_reduce that only owned work reads     reduce to the owner
 //     owned op                                  its result has the owner in its sharding
@@ -45,15 +45,22 @@ ALWAYS_ENABLED_STATISTIC(numReduces, "Sums that only an owner gets");
 /// The verifier of plans tells no more ranks apart (runtime/plan/model/CaseMap.h).
 static constexpr int64_t kMostOwners = 64;
 
-/// The coordinate of each group: that with the fewest elements so far, the first of equal ones.
+/// The coordinate of each group: what its states say, or that with the fewest elements so far, the first of
+/// equal ones.
 static SmallVector<int64_t> dealOut(ArrayRef<OwnerGroup> groups, int64_t numMembers) {
   SmallVector<int64_t> loads(numMembers), coordinates;
   for (const OwnerGroup &group : groups) {
-    auto *least = llvm::min_element(loads);
-    *least += group.numElements;
-    coordinates.push_back(least - loads.begin());
+    coordinates.push_back(group.owner.value_or(llvm::min_element(loads) - loads.begin()));
+    loads[coordinates.back()] += group.numElements;
   }
   return coordinates;
+}
+
+/// What people know a state by.
+static std::string nameOf(BlockArgument state) {
+  auto function = cast<func::FuncOp>(state.getOwner()->getParentOp());
+  auto name = function.getArgAttrOfType<StringAttr>(state.getArgNumber(), EplDialect::kNameAttr);
+  return name ? name.str() : ("argument " + Twine(state.getArgNumber())).str();
 }
 
 namespace {
@@ -82,6 +89,8 @@ public:
       for (unsigned result : group.results)
         giveState(result, owner);
     }
+    for (unsigned index = 0; index < function.getNumArguments(); ++index)
+      function.removeArgAttr(index, EplDialect::kOwnerAttr);
     function.setType(FunctionType::get(function.getContext(), body.getArgumentTypes(),
                                        body.getTerminator()->getOperandTypes()));
   }
@@ -177,12 +186,8 @@ private:
 
   void remark(const OwnerGroup &group, OwnerAttr owner) {
     std::string names;
-    for (unsigned result : group.results) {
-      BlockArgument state = getUpdatedArgument(function, result);
-      auto name = function.getArgAttrOfType<StringAttr>(state.getArgNumber(), EplDialect::kNameAttr);
-      names += names.empty() ? "" : ", ";
-      names += name ? name.str() : ("argument " + Twine(state.getArgNumber())).str();
-    }
+    for (unsigned result : group.results)
+      names += (names.empty() ? "" : ", ") + nameOf(getUpdatedArgument(function, result));
     function.emitRemark() << "\"" << owner.getAxis() << "\" = " << owner.getCoordinate() << " owns " << names
                           << ": " << group.numElements << " elements of parameters";
   }
@@ -218,7 +223,20 @@ struct AssignOwnersPass : epl::impl::AssignOwnersPassBase<AssignOwnersPass> {
                                     << axis.getName() << "\" of size " << axis.getSize()
                                     << ", expected at most " << kMostOwners
                                     << ": a plan is proved for each owner by itself";
+    if (failed(checkOwners(function, axis)))
+      return failure();
     OwnerWriter(function, *mesh, axis).run(explain);
+    return success();
+  }
+
+  /// What the input says of owners is on the axis.
+  static LogicalResult checkOwners(func::FuncOp function, AxisAttr axis) {
+    for (unsigned index = 0; index < function.getNumArguments(); ++index)
+      if (auto owner = function.getArgAttrOfType<IntegerAttr>(index, EplDialect::kOwnerAttr);
+          owner && (owner.getInt() < 0 || owner.getInt() >= axis.getSize()))
+        return function.emitOpError()
+               << "state \"" << nameOf(function.getArgument(index)) << "\" has owner " << owner.getInt()
+               << ", expected 0 to " << axis.getSize() - 1 << " on axis \"" << axis.getName() << "\"";
     return success();
   }
 };

@@ -215,7 +215,22 @@ bool OwnerGroups::makesGradient(Operation *op, bool isOfNumbers) const {
   return isOfNumbers ? !isFree(op) && !isa<AxisIndexOp>(op) : makesTensor(*op);
 }
 
-/// Makes a group of each class whose work reads a gradient.
+/// What `epl.owner` of the state that a result updates says.
+static std::optional<int64_t> getSaidOwner(func::FuncOp function, unsigned result) {
+  unsigned state = getUpdatedArgument(function, result).getArgNumber();
+  auto owner = function.getArgAttrOfType<IntegerAttr>(state, EplDialect::kOwnerAttr);
+  return owner ? std::optional(owner.getInt()) : std::nullopt;
+}
+
+/// The same for the first state of a class that has it.
+std::optional<int64_t> OwnerGroups::findSaidOwner(unsigned leader) const {
+  for (unsigned result : results)
+    if (auto owner = findGroup(result) == leader ? getSaidOwner(function, result) : std::nullopt)
+      return owner;
+  return std::nullopt;
+}
+
+/// Makes a group of each class whose work reads a gradient, or that has an owner by what its states say.
 void OwnerGroups::collect() {
   llvm::MapVector<unsigned, Operation *> gradients; // by leader
   for (Operation &op : body.without_terminator()) {
@@ -232,24 +247,24 @@ void OwnerGroups::collect() {
           maker && !leaders.contains(maker) && makesGradient(maker, isSmall(own)))
         last = last && positions.at(last) > positions.at(maker) ? last : maker;
   }
-  gradients.remove_if([](const auto &each) { return each.second == nullptr; });
+  gradients.remove_if([&](const auto &each) { return !each.second && !findSaidOwner(each.first); });
   auto order = gradients.takeVector();
   auto key = [&](const auto &each) { // where two groups have one gradient, the order of their results
     const auto *first =
         llvm::find_if(results, [&](unsigned result) { return findGroup(result) == each.first; });
-    return std::pair(positions.at(each.second), *first);
+    return std::pair(each.second ? positions.at(each.second) : -1, *first);
   };
   llvm::sort(order, [&](const auto &a, const auto &b) { return key(a) < key(b); });
   for (auto [leader, gradient] : order) {
     numbers[leader] = groups.size();
-    groups.push_back({{}, gradient, 0});
+    groups.push_back({{}, gradient, findSaidOwner(leader), 0});
   }
   for (unsigned result : results)
     if (auto number = numbers.find(findGroup(result)); number != numbers.end() && getNewValue(result))
       groups[number->second].results.push_back(result);
 }
 
-/// The number of the group that a class is; nothing if it reads no gradient.
+/// The number of the group that a class is; nothing if it is none.
 std::optional<unsigned> OwnerGroups::toGroup(std::optional<unsigned> leader) const {
   auto number = leader ? numbers.find(*leader) : numbers.end();
   return number == numbers.end() ? std::nullopt : std::optional(number->second);

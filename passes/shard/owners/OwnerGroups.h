@@ -27,7 +27,9 @@ namespace mlir::epl {
 /// States with the work that makes their new values and nothing else.
 struct OwnerGroup {
   SmallVector<unsigned> results; ///< of the function, that update the states
-  Operation *gradient = nullptr; ///< the last op, not owned, that makes something the group's work reads
+  Operation *gradient = nullptr; ///< the last op, not owned, that makes something the group's work reads;
+                                 ///< null if that is a constant
+  std::optional<int64_t> owner; ///< what `epl.owner` of the first state that has it says
   int64_t numElements = 0; ///< of its parameters: the states that other work reads, too; of all if none is
 };
 
@@ -37,7 +39,8 @@ public:
   /// For owners on `axis` of `mesh`.
   OwnerGroups(func::FuncOp function, MeshOp mesh, StringRef axis);
 
-  /// Those that read a gradient, in the order in which their gradients stand.
+  /// Those that read a gradient, in the order in which their gradients stand, and before them those with
+  /// states of `epl.owner` whose gradients are constants.
   ArrayRef<OwnerGroup> getGroups() const { return groups; }
   /// The group that an op, a cast or collective among them, is work of; nothing for what all members do.
   std::optional<unsigned> getGroup(Operation *op) const;
@@ -65,6 +68,7 @@ private:
   std::optional<unsigned> findReader(AllReduceOp sum) const;
   std::optional<unsigned> toGroup(std::optional<unsigned> leader) const;
   void assign();
+  std::optional<int64_t> findSaidOwner(unsigned leader) const;
   void collect();
   void findHeld();
 

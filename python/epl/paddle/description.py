@@ -116,8 +116,13 @@ class Op:
     @property
     def gradients(self) -> tuple[str, ...]:
         """The gradients of parameters that are complete behind this op of the backward pass."""
-        pairs = self.attributes.get("op_role_var", ()) if self.role & BACKWARD else ()
-        return tuple(pairs[1::2])
+        return tuple(gradient for _, gradient in self.completed)
+
+    @property
+    def completed(self) -> tuple[tuple[str, str], ...]:
+        """The same, each behind its parameter."""
+        names = self.attributes.get("op_role_var", ()) if self.role & BACKWARD else ()
+        return tuple(zip(names[::2], names[1::2], strict=True))
 
 
 def read_variable(description: Any) -> Variable | None:

@@ -30,6 +30,7 @@ from epl.config import Config
 from epl.errors import ArgumentError, Error
 from epl.paddle.description import OPTIMIZE, SCHEDULE
 from epl.paddle.feeds import Fed, Layout
+from epl.paddle.owners import deal_out
 from epl.paddle.program import Program
 from epl.paddle.running import Device, Run
 from epl.parallelize import parallelize
@@ -192,7 +193,7 @@ class Replicas:
         """Which device each persistable variable belongs to that has an owner (`zero.owner`), by name."""
         compiled = self._newest()
         found = compiled.owners if compiled else {}
-        return {name.removeprefix("shared['").removesuffix("']"): device for name, device in found.items()}
+        return {name: found[_leaf(name)] for name in self.program.parameters if _leaf(name) in found}
 
     def _newest(self) -> Any:
         """The plan of the step that was made last; None if there is none yet."""
@@ -253,7 +254,11 @@ class Replicas:
             return *({name: run.values[name] for name in kept} for kept in (shared, own)), made, values
 
         step = _Step(None)
-        among: dict[str, Any] = {"per_device": _AXIS, "local": "own"} if self.count > 1 else {}
+        among: dict[str, Any] = {}
+        if self.count > 1:
+            dealt = deal_out(self.program, self.count).items()
+            owners = {_leaf(name): owner for name, owner in dealt if name not in self._own}
+            among = {"per_device": _AXIS, "local": "own", "owners": owners}
         step.run = parallelize(
             one_device,
             state=("shared", "own"),
@@ -296,6 +301,11 @@ def _of_devices(value: Any, here: range | None) -> np.ndarray[Any, Any]:
         return np.concatenate([shards[begin] for begin in sorted(shards)])
     whole = np.asarray(value)
     return whole if here is None else whole[here.start : here.stop]
+
+
+def _leaf(name: str) -> str:
+    """What a step calls a variable of which all devices have one value."""
+    return f"shared[{name!r}]"
 
 
 def _shared(value: Any) -> Any:

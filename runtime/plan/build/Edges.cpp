@@ -2,6 +2,7 @@
 
 #include "runtime/plan/model/Access.h"
 #include "runtime/plan/model/Order.h"
+#include "runtime/plan/model/SharedStates.h"
 
 #include <algorithm>
 #include <bit>
@@ -131,6 +132,17 @@ void sortWaits(std::vector<plan::Wait> &waits) {
   waits.erase(repeated.begin(), repeated.end());
 }
 
+/// Has the owner of a state that all ranks hold alike write it behind what the others read of the old value.
+void orderSharedStates(plan::PlanT &plan) {
+  for (const SharedState &state : sharedStatesOf(plan))
+    for (uint32_t write : state.writes) {
+      std::vector<plan::Wait> &waits = plan.commands[write]->waits;
+      for (uint32_t read : state.earlierReads)
+        waits.emplace_back(read, plan::WaitScope::members, state.communicator);
+      sortWaits(waits);
+    }
+}
+
 /// The waits of `command` that neither its lane nor the others imply. A later command may imply an earlier
 /// one and a wide scope a narrow one, never the reverse, so one pass from the strongest finds them all.
 std::vector<plan::Wait> neededWaits(const plan::PlanT &plan, uint32_t command, Order &order) {
@@ -164,6 +176,7 @@ uint64_t addEdges(plan::PlanT &plan) {
       });
     sortWaits(waits);
   }
+  orderSharedStates(plan);
   return conflicts;
 }
 

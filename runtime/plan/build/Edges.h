@@ -4,9 +4,10 @@
 // Method: addEdges goes through the commands with a map from the bytes of each buffer to the touches that a
 // later one must wait for (read after write, write after read, write after write), over all members where a
 // collective reads their memory. A write takes the place of the touches of its bytes, as it waits for them.
-// elideEdges removes the waits that lane order and other waits imply, in the order of all ranks (Order.h):
-// what is left is the transitive reduction.
-// Invariant out: every two conflicting accesses of one buffer, on whatever ranks, are in program order.
+// Of states that ranks may have one memory of (SharedStates.h), the owner's writes also wait for what others
+// read. elideEdges removes the waits that lane order and other waits imply, in the order of all ranks
+// (Order.h): what is left is the transitive reduction. Invariant out: every two conflicting accesses of one
+// buffer, on whatever ranks, are in program order.
 
 #ifndef EPL_RUNTIME_PLAN_BUILD_EDGES_H
 #define EPL_RUNTIME_PLAN_BUILD_EDGES_H

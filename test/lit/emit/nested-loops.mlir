@@ -1,9 +1,9 @@
 // RUN: epl-compile %S/loops.mlir --devices=cpu:2 --micro-batches=4 --emit=local | FileCheck %s --check-prefix=LOCAL
 // RUN: epl-compile %S/loops.mlir --devices=cpu:2 --micro-batches=4 -o %t.eplan && epl-plan dump %t.eplan | FileCheck %s --check-prefix=PLAN
 // RUN: epl-compile %S/loops.mlir --reference -o %t.ref.eplan
-// RUN: epl-run %t.eplan --inputs=random:7 --steps=2 --reference=%t.ref.eplan | FileCheck %s --check-prefix=EQUAL
+// RUN: epl-run %t.eplan --inputs=random:7 --reference=%t.ref.eplan | FileCheck %s --check-prefix=EQUAL
 // RUN: epl-compile %S/loops.mlir --devices=cpu:2 --micro-batches=4 --schedule=gpipe -o %t.eplan
-// RUN: epl-run %t.eplan --inputs=random:7 --steps=2 --reference=%t.ref.eplan | FileCheck %s --check-prefix=EQUAL
+// RUN: epl-run %t.eplan --inputs=random:7 --reference=%t.ref.eplan | FileCheck %s --check-prefix=EQUAL
 
 // The loops of loops.mlir, over layers forwards and backwards, in each of four micro-batches. All of a loop stands
 // together in that over micro-batches; the gradients of all layers are added up as one stack, and summed once.

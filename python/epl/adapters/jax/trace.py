@@ -39,12 +39,14 @@ class Argument:
     name: as the user would write it, `params['w1']`. role: state, batch or constant.
     batch_dim: for a batch, the dimension along which the devices share it.
     arrives: for a state or a constant, how the devices hold it already; on one mesh in all arguments.
+    owner: for a state, the device of the data axis that updates it, if states have owners (`zero.owner`).
     """
 
     name: str
     role: str
     batch_dim: int | None = None
     arrives: Sharding | None = None
+    owner: int | None = None
 
 
 @dataclass(frozen=True)
@@ -279,6 +281,8 @@ def _argument_attributes(argument: Argument) -> dict[str, ir.Attribute]:
         attributes["epl.batch_dim"] = _i64(argument.batch_dim)
     if argument.arrives is not None:
         attributes["epl.arrives"] = _sharding(MESH, argument.arrives.dims)
+    if argument.owner is not None:
+        attributes["epl.owner"] = _i64(argument.owner)
     return attributes
 
 

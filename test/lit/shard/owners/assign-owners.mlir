@@ -125,3 +125,43 @@ func.func @gradient_is_returned(%w: !whole {epl.role = "state"}, %g: !pending) -
   %rn = epl.from_local %n : tensor<8xf32> -> !whole
   return %rn, %s : !whole, !whole
 }
+
+// -----
+
+#whole = #epl.sharding<@mesh, [{}]>
+#apply = #epl.work<@tg0, apply>
+!whole = !epl.dist<tensor<8xf32>, <@mesh, [{}]>>
+!pending = !epl.dist<tensor<8xf32>, <@mesh, [{}], partial = sum{"data"}>>
+
+epl.mesh @mesh axes ["data"=3]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+
+// A state says who owns it, also one whose gradient is a constant. What is left goes to the first that has least.
+// EXPLAIN: remark: "data" = 0 owns c: 8 elements of parameters
+// EXPLAIN: remark: "data" = 2 owns a: 8 elements of parameters
+// EXPLAIN: remark: "data" = 1 owns b: 8 elements of parameters
+// CHECK-LABEL: func.func @said
+// CHECK-SAME: (%{{.*}} {epl.name = "a", epl.role = "state"}, %{{.*}} {epl.name = "b", epl.role = "state"}, %{{.*}} {epl.name = "c", epl.role = "state"},
+// CHECK: epl.broadcast %{{.*}} : !epl.dist<tensor<8xf32>, <@mesh, [{}], owner = <"data" = 2>>>
+func.func @said(%a: !whole {epl.name = "a", epl.role = "state", epl.owner = 2 : i64}, %b: !whole {epl.name = "b", epl.role = "state"},
+                %c: !whole {epl.name = "c", epl.role = "state", epl.owner = 0 : i64}, %ga: !pending, %gb: !pending)
+    -> (!whole {epl.updates = 0 : i64}, !whole {epl.updates = 1 : i64}, !whole {epl.updates = 2 : i64}, !whole) {
+  %la = epl.to_local %a : !whole -> tensor<8xf32>
+  %lb = epl.to_local %b : !whole -> tensor<8xf32>
+  %lc = epl.to_local %c : !whole -> tensor<8xf32>
+  %yb = arith.mulf %la, %lb {epl.work = #epl.work<@tg0, forward>, epl.sharding = [#whole]} : tensor<8xf32>
+  %y = arith.mulf %yb, %lc {epl.work = #epl.work<@tg0, forward>, epl.sharding = [#whole]} : tensor<8xf32>
+  %sa = epl.all_reduce %ga : !pending -> !whole
+  %sb = epl.all_reduce %gb : !pending -> !whole
+  %da = epl.to_local %sa : !whole -> tensor<8xf32>
+  %db = epl.to_local %sb : !whole -> tensor<8xf32>
+  %one = arith.constant {epl.work = #apply, epl.sharding = [#whole]} dense<1.0> : tensor<8xf32>
+  %na = arith.subf %la, %da {epl.work = #apply, epl.sharding = [#whole]} : tensor<8xf32>
+  %nb = arith.subf %lb, %db {epl.work = #apply, epl.sharding = [#whole]} : tensor<8xf32>
+  %nc = arith.subf %lc, %one {epl.work = #apply, epl.sharding = [#whole]} : tensor<8xf32>
+  %ra = epl.from_local %na : tensor<8xf32> -> !whole
+  %rb = epl.from_local %nb : tensor<8xf32> -> !whole
+  %rc = epl.from_local %nc : tensor<8xf32> -> !whole
+  %ry = epl.from_local %y : tensor<8xf32> -> !whole
+  return %ra, %rb, %rc, %ry : !whole, !whole, !whole, !whole
+}
