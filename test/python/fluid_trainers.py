@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import paddle
 
+import epl
 from epl import fluid
 
 ENDPOINTS = [f"127.0.0.1:{6174 + number}" for number in range(4)]
@@ -68,6 +72,121 @@ def train(sizes: list[int], trainers: int, folder: str, says: bool) -> None:
     scope = fluid.global_scope()
     values = {name: np.array(scope.var(name).get_tensor()) for name in sorted(scope.values)}
     np.savez(f"{folder}/{trainers}-{trainer}.npz", losses=np.array(losses), **values)
+
+
+Change = Callable[[list[dict[str, Any]], dict[str, Any]], Any]
+
+RATE = "learning_rate_0"
+
+REFUSED: dict[str, Change] = {  # what a trainer gives instead of its feed, or does to its arguments
+    "name": lambda feed, _: [{"x": each["x"]} for each in feed],
+    "type": lambda feed, _: [{**each, "x": each["x"].astype(np.int64)} for each in feed],
+    "shape": lambda feed, _: [{**each, "x": each["x"][:, :3]} for each in feed],
+    "parts": lambda feed, _: feed[:1],
+    "rows": lambda feed, _: {name: value[:1] for name, value in feed[0].items()},
+    "kind": lambda feed, _: 3,
+    "fetch": lambda _, arguments: arguments.update(fetch_list=["los"]),
+    "no fetch": lambda _, arguments: arguments.update(fetch_list=[3]),
+    "rate": lambda feed, _: [{**each, RATE: np.float32([0.1 + n])} for n, each in enumerate(feed)],
+    "value": lambda _, arguments: arguments.update(loses="fc_0.w_0"),
+}
+
+
+def refuse(folder: str) -> None:
+    """Two trainers, one of which has wrong arguments, each in turn; between them all train.
+
+    Writes what each call raises, by the name of the case, and the losses of the others; then those of as many
+    calls, from the begin, of which none is refused.
+    """
+    trainer = int(os.environ["OMPI_COMM_WORLD_RANK"])
+    os.environ["CPU_NUM"] = "2"
+    loss = network(seed=7)
+    transpile(trainer, 2, "nccl2")
+
+    def begin() -> fluid.ParallelExecutor:
+        fluid.Executor(fluid.CPUPlace()).run(fluid.default_startup_program())
+        return fluid.ParallelExecutor(False, loss_name=loss.name)
+
+    executor = begin()
+    values = fluid.global_scope().values
+    parts = batches([2, 3, 2, 3])[0][2 * trainer :][:2]
+    raised, losses = {}, []
+    for number, (name, change) in enumerate(REFUSED.items()):
+        arguments: dict[str, Any] = {"fetch_list": [loss], "feed": parts}
+        if number % 2 == trainer:
+            changed = change(parts, arguments)
+            arguments["feed"] = parts if changed is None else changed
+        lost = arguments.pop("loses", None)
+        kept = values.pop(lost, None)
+        try:
+            executor.run(**arguments)
+        except epl.Error as error:
+            raised[name] = f"{type(error).__name__}: {error}"
+        if lost:
+            values[lost] = kept
+        losses.append(executor.run([loss], feed=parts)[0].tolist())
+    executor = begin()
+    plain = [executor.run([loss], feed=parts)[0].tolist() for _ in losses]
+    found = {"raised": raised, "losses": losses, "plain": plain}
+    Path(f"{folder}/refused-{trainer}.json").write_text(json.dumps(found))
+
+
+def feed_unlike(folder: str) -> None:
+    """Two trainers whose feeds are right each for itself; writes what calls raise, and what they fetch."""
+    trainer = int(os.environ["OMPI_COMM_WORLD_RANK"])
+    os.environ["CPU_NUM"] = "1"
+    x = fluid.layers.data("x", [-1, -1])
+    loss = fluid.layers.mean(fluid.layers.square(fluid.layers.scale(x, 1.0)))
+    w = fluid.layers.create_parameter([1], "float32", name="w")
+    total = fluid.layers.elementwise_mul(loss, w)
+    fluid.optimizer.SGD(0.0).minimize(total)
+    transpile(trainer, 2, "nccl2")
+    fluid.Executor(fluid.CPUPlace()).run(fluid.default_startup_program())
+    executor = fluid.ParallelExecutor(False, loss_name=total.name)
+    raised = []
+    ones = np.ones((2, 3), np.float32)
+    for feed in ({"x": ones[:, : 2 + trainer]}, {"x": ones, RATE: np.float32([trainer])}):
+        try:
+            executor.run([total], feed=feed)
+        except epl.ArgumentError as error:
+            raised.append(str(error))
+    rate = fluid.global_scope().var(RATE).get_tensor().numpy().item()
+    fetched = executor.run([[loss, x], []][trainer], feed={"x": (1 + trainer) * ones})
+    Path(f"{folder}/unlike-{trainer}.json").write_text(
+        json.dumps({"raised": raised, "rate": rate, "fetched": [np.shape(each) for each in fetched]})
+    )
+
+
+def refuse_to_begin(folder: str) -> None:
+    """Trainer 1 says first that it shares with an executor that never ran; then both train."""
+    trainer = int(os.environ["OMPI_COMM_WORLD_RANK"])
+    os.environ["CPU_NUM"] = "1"
+    loss = network(seed=7)
+    transpile(trainer, 2, "nccl2")
+    fluid.Executor(fluid.CPUPlace()).run(fluid.default_startup_program())
+    executor = fluid.ParallelExecutor(False, loss_name=loss.name)
+    wrong = fluid.ParallelExecutor(False, loss_name=loss.name, share_vars_from=executor)
+    feed = batches([2])[0]
+    try:
+        (wrong if trainer else executor).run([loss], feed=feed)
+    except epl.Error as error:
+        Path(f"{folder}/begun-{trainer}.txt").write_text(f"{type(error).__name__}: {error}")
+    executor.run([loss], feed=feed)
+
+
+def train_and_end() -> None:
+    """Trainer 1 ends with an error of its own between two runs."""
+    trainer = int(os.environ["OMPI_COMM_WORLD_RANK"])
+    os.environ["CPU_NUM"] = "1"
+    loss = network(seed=7)
+    transpile(trainer, 2, "nccl2")
+    fluid.Executor(fluid.CPUPlace()).run(fluid.default_startup_program())
+    executor = fluid.ParallelExecutor(False, loss_name=loss.name)
+    for _ in range(3):
+        executor.run([loss], feed=batches([2])[0])
+    if trainer == 1:
+        raise RuntimeError("the reader has no more files")
+    executor.run([loss], feed=batches([2])[0])
 
 
 def train_alone(trainers: int, collective: str, folder: str) -> None:

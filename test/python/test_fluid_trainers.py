@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +48,78 @@ def test_programs_that_exchange_by_their_own_ops(tmp_path: Path, mode: str) -> N
     np.testing.assert_allclose(first - first[0], [0, -2, -5, -9], atol=1e-6)
 
 
+REFUSALS = {
+    "name": ("ArgumentError", "element 0 of the feed list has no y, found x"),
+    "type": ("ArgumentError", '"x" in element 0 of the feed list: the variable is float32, found int64'),
+    "shape": (
+        "ArgumentError",
+        '"x" in element 0 of the feed list: should have dimensions = [-1, 4], found [2, 3]',
+    ),
+    "parts": ("ArgumentError", "expected a dict for each of 2 devices, found 1"),
+    "rows": ("ArgumentError", "The number(1) of samples[x] of current batch is less than the count(2)"),
+    "kind": ("ArgumentError", "feed must be a dict, or a list of dicts, found int"),
+    "fetch": ("ArgumentError", 'no variable "los" to fetch'),
+    "no fetch": ("ArgumentError", "fetch_list has a int, expected a variable or its name"),
+    "rate": ("ArgumentError", '"learning_rate_0" in feed has different values for the devices'),
+    "value": ("ArgumentError", 'variable "fc_0.w_0" has no value: run the startup program first'),
+}
+
+
+def test_what_one_trainer_refuses_all_raise(tmp_path: Path) -> None:
+    """The others hear who and why; nothing has run, so that the losses are those of a run without it."""
+    mpi.call(2, "fluid_trainers", "refuse", tmp_path, folder=tmp_path)
+    found = [json.loads((tmp_path / f"refused-{trainer}.json").read_text()) for trainer in range(2)]
+    for number, (name, (kind, text)) in enumerate(REFUSALS.items()):
+        own, other = (found[trainer]["raised"][name] for trainer in (number % 2, 1 - number % 2))
+        assert own.startswith(f"{kind}: "), own
+        assert text in own
+        what = "its fetch_list" if "fetch" in name else "its feed"
+        who = f"trainer {number % 2} of 2 (127.0.0.1:{6174 + number % 2})"
+        assert other == f"RefusedError: {who} has refused {what}: {own.removeprefix(f'{kind}: ')}"
+    assert [each["raised"].keys() for each in found] == [REFUSALS.keys()] * 2
+    assert all(each["losses"] == each["plain"] for each in found)
+    assert len(found[0]["losses"]) == len(REFUSALS)
+
+
+def test_feeds_and_fetches_that_differ_between_trainers(tmp_path: Path) -> None:
+    """Rows of one shape and one learning rate are expected; what is fetched may differ."""
+    mpi.call(2, "fluid_trainers", "feed_unlike", tmp_path, folder=tmp_path)
+    found = [json.loads((tmp_path / f"unlike-{trainer}.json").read_text()) for trainer in range(2)]
+    for each in found:
+        rows, rate = each["raised"]
+        assert rows == (
+            '"x" in feed has rows of float32[2] on trainer 0, float32[3] on trainer 1 of 2 (127.0.0.1:6175): '
+            "expected the same on all trainers"
+        )
+        assert rate.startswith(
+            '"learning_rate_0" in feed has another value on trainer 1 of 2 (127.0.0.1:6175)'
+        )
+        assert each["rate"] == 0.0
+    assert [each["fetched"] for each in found] == [[[1], [2, 3]], []]
+
+
+def test_a_first_run_that_one_trainer_refuses(tmp_path: Path) -> None:
+    mpi.call(2, "fluid_trainers", "refuse_to_begin", tmp_path, folder=tmp_path)
+    first, second = ((tmp_path / f"begun-{trainer}.txt").read_text() for trainer in range(2))
+    assert second.startswith("SharingError: share_vars_from never ran")
+    assert first.startswith(
+        "RefusedError: trainer 1 of 2 (127.0.0.1:6175) has refused its first run: share_vars"
+    )
+
+
+def test_a_trainer_that_ends_between_runs_ends_the_others(tmp_path: Path) -> None:
+    said = mpi.call(2, "fluid_trainers", "train_and_end", folder=tmp_path, fails=True)
+    assert "the reader has no more files" in said
+
+
 def test_a_trainer_that_is_not_who_it_says(tmp_path: Path) -> None:
     said = mpi.call(1, "fluid_trainers", "train_wrong", 2, folder=tmp_path, fails=True)
     assert "this is trainer 0 of 2, as the script says, but process 0 of 1, as its launcher says" in said
     assert "start trainers by epl-launch -n 2" in said
     said = mpi.call(2, "fluid_trainers", "train_wrong", 2, folder=tmp_path, fails=True)
-    assert "this is trainer 0 of 2, as the script says, but process 1 of 2, as its launcher says" in said
+    wrong = "this is trainer 0 of 2, as the script says, but process 1 of 2, as its launcher says"
+    assert f"ConfigError: {wrong}" in said
+    assert f"RefusedError: trainer 1 of 2 has refused its numbers: {wrong}" in said
 
 
 def program() -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from epl.errors import ArgumentError
+from epl.fluid import trainers
 from epl.fluid.data_parallel import DataParallel, SharingError, check_loss
 from epl.fluid.places import CPUPlace, CUDAPlace, Place, cpu_places, cuda_places
 from epl.fluid.programs import imported
@@ -96,27 +97,35 @@ class CompiledProgram:
 
     def _made(self, place: Place, scope: Scope) -> DataParallel:
         if self._parallel is not None:
-            if not isinstance(self._parallel.places[0], type(place)):
-                raise ArgumentError("Cannot compile program with different place.")
-            if self._shared is None and self._parallel.scope is not scope:
-                raise ArgumentError("Cannot compile program with different scope.")
+            with self._parallel.call().checks("its executor"):
+                self._check_same(self._parallel, place, scope)
             return self._parallel
-        program = imported(self._program)
-        if self._is_data_parallel:
-            check_loss(program, self._loss_name, self._loss)
-        if self._shared is not None:
-            scope = self._scope_of(self._shared, scope)
+        joining = trainers.joining(trainers.said(self._program, self._build))
+        with joining.checks("its first run"):
+            program = imported(self._program)
+            if self._is_data_parallel:
+                check_loss(program, self._loss_name, self._loss)
+            if self._shared is not None:
+                scope = self._scope_of(self._shared, scope)
+            places = self._devices(place)
         self._parallel = DataParallel(
             program,
             self._program,
-            self._devices(place),
+            places,
             scope,
             self._loss_name,
             self._build,
             self._execution,
             self._loss,
+            joining,
         )
         return self._parallel
+
+    def _check_same(self, parallel: DataParallel, place: Place, scope: Scope) -> None:
+        if not isinstance(parallel.places[0], type(place)):
+            raise ArgumentError("Cannot compile program with different place.")
+        if self._shared is None and parallel.scope is not scope:
+            raise ArgumentError("Cannot compile program with different scope.")
 
     def _devices(self, place: Place) -> list[Place]:
         if not self._is_data_parallel:

@@ -13,6 +13,7 @@ from epl.fluid import feeding, seeds, trainers
 from epl.fluid.places import Place
 from epl.fluid.scope import Scope
 from epl.fluid.seeds import Seeds
+from epl.fluid.trainers import Call
 from epl.paddle import feeds
 from epl.paddle.program import Program
 from epl.paddle.replicas import Fetched, Replicas, Weight
@@ -40,9 +41,11 @@ class DataParallel:
       places: of one kind, at least one.
       loss: what is minimized, None for a program that does not train.
       weighs: `"device"`: devices count alike, as in Paddle; `"global"`: rows count alike, as on one device.
+      joining: the call in which its trainers meet.
 
     Raises:
       ArgumentError: for a loss that is no variable.
+      ConfigError, ProcessError, RefusedError: if not all trainers come.
     """
 
     def __init__(
@@ -54,10 +57,12 @@ class DataParallel:
         loss: str | None,
         build: BuildStrategy,
         execution: ExecutionStrategy,
-        weighs: str = "device",
+        weighs: str,
+        joining: Call,
     ) -> None:
-        if loss is not None and loss not in program.variables:
-            raise ArgumentError(f'loss_name is "{loss}", which is no variable of the program')
+        with joining.checks("its loss_name"):
+            if loss is not None and loss not in program.variables:
+                raise ArgumentError(f'loss_name is "{loss}", which is no variable of the program')
         self.program = program
         self.places = tuple(places)
         self.scope = scope
@@ -68,8 +73,11 @@ class DataParallel:
         scope.declare(program.variables)
         self.config = _config(build, execution)
         self._graph = build.debug_graphviz_path
-        self._trainers = trainers.of(source, build)
-        self._trainers.join(len(places))
+        trainers.meet(len(places))
+        with joining.checks("its numbers"):
+            self._trainers = trainers.of(source, build)
+            self._trainers.check_launch()
+        joining.agree()
         self._replicas = Replicas(
             program,
             len(places) * self._trainers.count,
@@ -99,22 +107,27 @@ class DataParallel:
 
     def run(self, feed: Any, fetch_list: Any, return_numpy: bool, return_merged: bool) -> list[Any]:
         """Runs the program on all places; arguments and errors as of `ParallelExecutor.run`."""
-        names = feeding.names_of(fetch_list)
-        fed = self._fed({} if feed is None else feed)
+        call = self.call()
+        with call.checks("its fetch_list"):
+            call.fetches = names = feeding.names_of(fetch_list)
+            self._replicas.check_fetches(names)
+        fed = self._fed({} if feed is None else feed, call)
         fetched: list[Fetched] = []
         for number in range(self._runs):
-            wanted = names if number == self._runs - 1 else []
+            wanted = call.fetches if number == self._runs - 1 else []
             fetched = self._replicas.run(self.scope.values, fed, wanted, self._seeds.next())
+        found = dict(zip(call.fetches, fetched, strict=True))
         if self._graph:
             Path(self._graph).write_text(self._replicas.graph())
             self._graph = ""
         self._since_drop += 1
         if self._since_drop >= self._drop_after:
             self.drop()
-        return [
-            self._result(name, each, return_numpy, return_merged)
-            for name, each in zip(names, fetched, strict=True)
-        ]
+        return [self._result(name, found[name], return_numpy, return_merged) for name in names]
+
+    def call(self) -> Call:
+        """A run of the program, as its trainers tell one another."""
+        return Call(self._trainers)
 
     def owners(self) -> dict[str, int]:
         """The device that each parameter belongs to in Reduce mode, by name; empty before the first run."""
@@ -137,22 +150,40 @@ class DataParallel:
         values = [np.atleast_1d(each) for each in feeding.of_devices(name, fetched, self.program)]
         return values if return_numpy else [feeding.as_tensor(name, each) for each in values]
 
-    def _fed(self, feed: Any) -> feeds.Fed:
+    def _fed(self, feed: Any, call: Call) -> feeds.Fed:
+        """What all places are fed, once all trainers take it.
+
+        Persistable variables that are fed are in the scope then.
+        """
         count = len(self.places)
-        if isinstance(feed, Mapping):
-            given = feeding.arrays(self.program, feed, count)
-            batch = self._keep([given])[0]
-            if not batch:
-                return feeds.of_parts([{}] * count, count, self._trainers.lengths)
-            split = feeding.split()
-            if feeds.is_even(batch, count):
-                return feeds.of_batch(batch, count, split, self._trainers.lengths)
-            parts = feeds.cut(batch, count, split)
-            self._check_count(len(parts), batch)
-            return feeds.of_parts(parts, count, self._trainers.lengths)
-        if not isinstance(feed, (list, tuple)):
-            raise ArgumentError(f"feed must be a dict, or a list of dicts, found {type(feed).__name__}")
-        return feeds.of_parts(self._keep(self._parts(feed)), count, self._trainers.lengths)
+        with call.checks("its feed"):
+            variables, given = self._given(feed)
+            self._replicas.check_variables({**self.scope.values, **variables})
+            call.variables = {name: variables[name] for name in variables if self._replicas.is_shared(name)}
+            if isinstance(given, list):
+                fed = feeds.of_parts(given, count, call.share)
+            else:
+                fed = feeds.of_batch(given, count, feeding.split(), call.share)
+        self.scope.values.update(variables)
+        return fed
+
+    def _given(self, feed: Any) -> tuple[Part, Part | list[Part]]:
+        """Persistable variables that are fed; and the rest: parts, or a batch that places share evenly."""
+        count = len(self.places)
+        if not isinstance(feed, Mapping):
+            if not isinstance(feed, (list, tuple)):
+                raise ArgumentError(f"feed must be a dict, or a list of dicts, found {type(feed).__name__}")
+            parts = self._parts(feed)
+            return self._taken(parts), parts
+        batch = feeding.arrays(self.program, feed, count)
+        variables = self._taken([batch])
+        if not batch:
+            return variables, [{}] * count
+        if feeds.is_even(batch, count):
+            return variables, batch
+        parts = feeds.cut(batch, count, feeding.split())
+        self._check_count(len(parts), batch)
+        return variables, parts
 
     def _parts(self, feed: Sequence[Any]) -> list[Part]:
         """What each place is fed, of a list."""
@@ -192,12 +223,10 @@ class DataParallel:
                 f"{parts} parts: leave it out, or set the environment variable CPU_NUM to fewer devices."
             )
 
-    def _keep(self, parts: list[Part]) -> list[Part]:
-        """Puts fed persistable variables, the learning rate say, into the scope; the rest of the parts."""
-        for name in [name for name in parts[0] if name in self.program.parameters]:
-            rows = [part.pop(name) for part in parts]
-            self.scope.values[name] = self._one_value(name, np.stack(rows))
-        return parts
+    def _taken(self, parts: list[Part]) -> Part:
+        """Takes persistable variables, the learning rate say, out of parts; their values."""
+        names = [name for name in parts[0] if name in self.program.parameters]
+        return {name: self._one_value(name, np.stack([part.pop(name) for part in parts])) for name in names}
 
     def _one_value(self, name: str, value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The one value of all devices: a row, or an equal one for each."""

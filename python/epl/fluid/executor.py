@@ -14,7 +14,7 @@ from epl.fluid.places import CPUPlace, CUDAPlace, Place, local_devices
 from epl.fluid.programs import imported
 from epl.fluid.scope import Scope, global_scope
 from epl.fluid.seeds import Seeds
-from epl.fluid.trainers import Trainers
+from epl.fluid.trainers import Call, Trainers
 from epl.paddle import feeds
 from epl.paddle.program import Program
 from epl.paddle.replicas import Replicas, Weight
@@ -78,15 +78,16 @@ class Executor:
         if isinstance(program, CompiledProgram):
             return program.run(self.place, feed, fetch_list, scope, return_numpy, return_merged)
         read = imported(program)
-        names = feeding.names_of(fetch_list)
-        scope.declare(read.variables)
-        given = feeding.arrays(read, {} if feed is None else feed)
-        scope.values.update({name: value for name, value in given.items() if name in read.parameters})
-        part = {name: value for name, value in given.items() if name not in read.parameters}
         made = self._made.get(read) or self._made.setdefault(read, _make(read, program))
-        fed = feeds.of_parts([part], 1, made.trainers.lengths)
-        fetched = made.replicas.run(scope.values, fed, names, made.seeds.next())
-        found = [feeding.of_devices(name, each, read)[0] for name, each in zip(names, fetched, strict=True)]
+        call = Call(made.trainers)
+        with call.checks("its fetch_list"):
+            call.fetches = names = feeding.names_of(fetch_list)
+            made.replicas.check_fetches(names)
+        scope.declare(read.variables)
+        fed = _fed(made.replicas, {} if feed is None else feed, scope, call)
+        values = made.replicas.run(scope.values, fed, call.fetches, made.seeds.next())
+        fetched = dict(zip(call.fetches, values, strict=True))
+        found = [feeding.of_devices(name, fetched[name], read)[0] for name in names]
         if return_numpy:
             return list(found)
         return [feeding.as_tensor(name, value) for name, value in zip(names, found, strict=True)]
@@ -109,6 +110,23 @@ class _Made:
 def _make(read: Program, program: Any) -> _Made:
     """What runs a program: alone, or with other trainers if it has ops that exchange values."""
     of_all = trainers.noted(program) if any(op.kind.startswith("c_") for op in read.ops) else Trainers()
-    of_all.join(devices=1 if of_all.count > 1 else local_devices())
+    trainers.meet(1 if of_all.count > 1 else local_devices())
+    joining = trainers.joining(of_all)
+    with joining.checks("its numbers"):
+        of_all.check_launch()
+    joining.agree()
     replicas = Replicas(read, of_all.count, here=of_all.here(1), weight=Weight.ONE)
     return _Made(replicas, of_all, Seeds(of_all.first(seeds.begin(program), "the seed of a program")))
+
+
+def _fed(replicas: Replicas, feed: Any, scope: Scope, call: Call) -> feeds.Fed:
+    """What the device is fed, once all trainers take it; of persistable variables it is in the scope then."""
+    program = replicas.program
+    with call.checks("its feed"):
+        given = feeding.arrays(program, feed)
+        variables = {name: value for name, value in given.items() if name in program.parameters}
+        part = {name: value for name, value in given.items() if name not in program.parameters}
+        replicas.check_variables({**scope.values, **variables})
+        fed = feeds.of_parts([part], 1, call.share)
+    scope.values.update(variables)
+    return fed

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from epl.errors import ArgumentError
+from epl.fluid import trainers
 from epl.fluid.data_parallel import DataParallel, SharingError, check_loss
 from epl.fluid.installed import load
 from epl.fluid.places import Place, cpu_places, cuda_places
@@ -92,6 +93,7 @@ class ParallelExecutor:
         Raises:
           ArgumentError: for a feed that does not fit, and for unknown fetches.
           SharingError: if the executor to share with never ran.
+          RefusedError: if another trainer does not take its arguments; nothing has run then.
         """
         if feed is None and feed_dict is not None:
             print("`feed_dict` is deprecated. Please use `feed=`", file=sys.stderr)
@@ -100,13 +102,9 @@ class ParallelExecutor:
 
     def _made(self) -> DataParallel:
         if self._parallel is None:
-            scope = self._scope
-            if self._shared is not None:
-                if self._shared._parallel is None:
-                    raise SharingError(
-                        "share_vars_from never ran, so there are no variables to share: run it first"
-                    )
-                scope = self._shared._parallel.scope
+            joining = trainers.joining(trainers.said(self._program, self._build))
+            with joining.checks("its first run"):
+                scope = self._shared_scope()
             self._parallel = DataParallel(
                 imported(self._program),
                 self._program,
@@ -116,8 +114,16 @@ class ParallelExecutor:
                 self._build,
                 self._execution,
                 self._loss,
+                joining,
             )
         return self._parallel
+
+    def _shared_scope(self) -> Scope:
+        if self._shared is None:
+            return self._scope
+        if self._shared._parallel is None:
+            raise SharingError("share_vars_from never ran, so there are no variables to share: run it first")
+        return self._shared._parallel.scope
 
     def drop_local_exe_scopes(self) -> None:
         """Gives back the memory that runs need for themselves; the next run takes it again.

@@ -93,11 +93,12 @@ class Fed:
 Lengths = dict[str, tuple[int, ...]]
 """By name how many rows each device has."""
 
-Share = Callable[[Lengths], list[Lengths]]
-"""Gives the lengths of all processes for those of this one."""
+Share = Callable[[Lengths, Part], list[Lengths]]
+"""Gives the lengths of all processes for those of this one and for one of its parts, or its batch."""
 
 
-def _alone(own: Lengths) -> list[Lengths]:
+def _alone(own: Lengths, part: Part) -> list[Lengths]:
+    del part
     return [own]
 
 
@@ -105,7 +106,7 @@ def of_batch(feed: Part, count: int, split: Split, share: Share = _alone) -> Fed
     """A batch, cut for the devices of this process. Errors as of `cut`."""
     if not is_even(feed, count):
         return of_parts(cut(feed, count, split), count, share)
-    every = share({name: (len(value) // count,) * count for name, value in feed.items()})
+    every = share({name: (len(value) // count,) * count for name, value in feed.items()}, feed)
     lengths = _joined(every)
     if not _are_equal(lengths):
         return _with_padding(cut(feed, count, split), count, lengths)
@@ -119,13 +120,30 @@ def is_even(feed: Part, count: int) -> bool:
 
 
 def of_parts(parts: Sequence[Part], count: int, share: Share = _alone) -> Fed:
-    """The parts of the first devices of this process, of the same names, at least one."""
-    every = share({name: _lengths([part[name] for part in parts], count) for name in parts[0]})
+    """The parts of the first devices of this process, of the same names, at least one.
+
+    Raises:
+      ArgumentError: for parts whose rows differ in shape.
+    """
+    _check_rows(parts)
+    own = {name: _lengths([part[name] for part in parts], count) for name in parts[0]}
+    every = share(own, parts[0])
     lengths = _joined(every)
     if not _are_equal(lengths):
         return _with_padding(parts, count, lengths)
     values = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
     return Fed(values, Layout(), np.zeros((count * len(every), 0), np.int32))
+
+
+def _check_rows(parts: Sequence[Part]) -> None:
+    for device, part in enumerate(parts):
+        for name, first in parts[0].items():
+            value = part[name]
+            if (value.ndim, value.shape[1:]) != (first.ndim, first.shape[1:]):
+                raise ArgumentError(
+                    f'"{name}" in feed is {list(first.shape)} on device 0 and {list(value.shape)} on device '
+                    f"{device}: expected rows of one shape"
+                )
 
 
 def _joined(every: Sequence[Lengths]) -> Lengths:

@@ -15,8 +15,9 @@ device. Persistable variables are the step's state, and stay on the devices betw
 from __future__ import annotations
 
 import enum
+import functools
 import itertools
-from collections.abc import Iterable, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -112,6 +113,27 @@ class Replicas:
         self._own = frozenset() if count == 1 else self._find_own()
         self._steps: dict[tuple[tuple[str, ...], Layout], _Step] = {}
 
+    def check_variables(self, variables: Mapping[str, Any]) -> None:
+        """Whether all persistable variables have values; arguments and errors as of `run`."""
+        for name in self.program.parameters:
+            self._value(variables, name)
+
+    def check_fetches(self, fetches: Sequence[str]) -> None:
+        """Whether the program has these variables; errors as of `run`."""
+        for name in fetches:
+            if name not in self._names:
+                raise ArgumentError(f'no variable "{name}" to fetch{did_you_mean(name, sorted(self._names))}')
+
+    @functools.cached_property
+    def _names(self) -> frozenset[str]:
+        """The variables of the program."""
+        made = itertools.chain(*(op.writes for op in self.program.ops))
+        return frozenset((*self.program.variables, *made))
+
+    def is_shared(self, name: str) -> bool:
+        """Whether devices have one value of a persistable variable, and not each its own."""
+        return name not in self._own
+
     def run(
         self, variables: MutableMapping[str, Any], fed: Fed, fetches: Sequence[str], seed: int = 0
     ) -> list[Fetched]:
@@ -202,17 +224,11 @@ class Replicas:
         return lowered.compile() if lowered else None
 
     @staticmethod
-    def _value(variables: MutableMapping[str, Any], name: str) -> Any:
+    def _value(variables: Mapping[str, Any], name: str) -> Any:
         value = variables.get(name)
         if value is None:
             raise ArgumentError(f'variable "{name}" has no value: run the startup program first')
         return value
-
-    def _check(self, fetches: Iterable[str]) -> None:
-        known = {*self.program.variables, *itertools.chain(*(op.writes for op in self.program.ops))}
-        for name in fetches:
-            if name not in known:
-                raise ArgumentError(f'no variable "{name}" to fetch{did_you_mean(name, sorted(known))}')
 
     def _local(self, value: Any) -> Any:
         if isinstance(value, Local) and len(value.values) == self.count:
@@ -234,7 +250,7 @@ class Replicas:
         ]
 
     def _step(self, fetches: tuple[str, ...], layout: Layout) -> _Step:
-        self._check(fetches)
+        self.check_fetches(fetches)
 
         def one_device(shared: Any, own: Any, seed: Any, counts: Any, feed: Any) -> Any:
             # A part has a dimension 0 of one element, the device.
