@@ -27,7 +27,7 @@ from epl.environment import Settings, as_config, settings
 from epl.errors import ArgumentError, Error, Place, StepError
 from epl.padding import MaskedSignature, Padded
 from epl.parameters import Parameters, as_owners, as_sequence
-from epl.per_device import PerDeviceSignature
+from epl.per_device import PerDevice, PerDeviceSignature
 from epl.precision import Precision
 from epl.processes import group
 from epl.processes.parts import as_whole
@@ -253,7 +253,7 @@ def parallelize(
     pad_batch: bool = ...,
     debug: bool = ...,
     name: str | None = ...,
-    per_device: str | None = ...,
+    per_device: PerDevice | None = ...,
     local: Parameters = ...,
     owners: Mapping[str, int] | None = ...,
 ) -> Parallelized: ...
@@ -272,7 +272,7 @@ def parallelize(
     pad_batch: bool = ...,
     debug: bool = ...,
     name: str | None = ...,
-    per_device: str | None = ...,
+    per_device: PerDevice | None = ...,
     local: Parameters = ...,
     owners: Mapping[str, int] | None = ...,
 ) -> Callable[[Callable[..., Any]], Parallelized]: ...
@@ -290,7 +290,7 @@ def parallelize(
     pad_batch: bool = False,
     debug: bool = False,
     name: str | None = None,
-    per_device: str | None = None,
+    per_device: PerDevice | None = None,
     local: Parameters = (),
     owners: Mapping[str, int] | None = None,
 ) -> Parallelized | Callable[[Callable[..., Any]], Parallelized]:
@@ -331,6 +331,9 @@ def parallelize(
         `jax.pmap`, and names the axis over which devices exchange: `lax.psum(x, "device")`, `pmean`, `pmax`,
         `all_gather`, `ppermute`, `axis_index` and the like. It has no scopes. There is one value of a state
         for all devices, which must be equal on them; other results come stacked in the order of the devices.
+        `("device", 2)` has the devices in two groups of neighbours, the axes "data" (groups) and "data2"
+        (members) to `epl.constrain`: `epl.constrain(lax.psum(x, "device"), {None: "data2"})` sums within each
+        group first.
       local: those of `state` of which each device has a value of its own, such as BatchNorm's statistics:
         with a dimension 0 of as many as there are devices.
       owners: with the setting `zero.owner`: the device of the data axis that updates a state, by the names
@@ -371,7 +374,7 @@ def _signature(
     batch: Batch,
     static: str | Sequence[str],
     pads: bool,
-    axis: str | None,
+    axis: PerDevice | None,
     local: Parameters,
 ) -> Signature:
     if axis is not None and pads:

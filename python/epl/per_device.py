@@ -13,6 +13,9 @@ the device is known where the step has been traced: it has the dimension.
     state named in `local` | yes: the caller's, one value for each device
     another argument       | no
     another result         | yes, in the order of the devices
+
+Devices in groups are a mesh of two axes that split this dimension, groups and members of a group. The module
+brings it, as that on which batches arrive, and a step can have a sum completed over one axis first.
 """
 
 from __future__ import annotations
@@ -34,17 +37,24 @@ from epl.parameters import Parameters
 from epl.scopes import replicate
 from epl.sharding import Sharding
 from epl.signature import Batch, Signature, Spec
+from epl.values import as_integer
+
+PerDevice = str | tuple[str, int]
+
+GROUPS, MEMBERS = "data", "data2"
+"""The axes of a mesh of devices in groups. Both are for batches, which their names say."""
 
 
 class PerDeviceSignature(Signature):
     """The parameters of a step of one device.
 
     Args:
-      axis: the name of the axis over which devices exchange.
+      per_device: the name of the axis over which devices exchange, or that and the number of groups.
       local: those of `state` of which each device has a value of its own.
 
     Raises:
-      ArgumentError: as `Signature` does, for an axis that is no name, and for `local` that is no state.
+      ArgumentError: as `Signature` does, for an axis that is no name, for groups that are no number, and for
+        `local` that is no state.
     """
 
     def __init__(
@@ -53,13 +63,11 @@ class PerDeviceSignature(Signature):
         state: Parameters,
         batch: Batch,
         static: str | Sequence[str],
-        axis: str,
+        per_device: PerDevice,
         local: Parameters,
     ) -> None:
         super().__init__(function, state, batch, static)
-        if not isinstance(axis, str) or not axis:
-            raise ArgumentError(f"per_device must be the name of an axis, found {axis!r}")
-        self._axis = axis
+        self._axis, self._groups = _checked(per_device)
         self._local = frozenset(self._names.resolve(local, "local"))
         if none := sorted(self._local - set(self.state)):
             raise ArgumentError(f'local names "{none[0]}", which is no state of {self.name}')
@@ -69,7 +77,7 @@ class PerDeviceSignature(Signature):
         """The same for the devices that are chosen.
 
         Raises:
-          ConfigError: for settings that cut a step of the whole batch.
+          ConfigError: for settings that cut a step of the whole batch, and for another number of groups.
         """
         for key, plain in (("pipeline.num_micro_batch", 1), ("auto.auto_parallel", False)):
             if chosen.config[key] != plain:
@@ -79,6 +87,11 @@ class PerDeviceSignature(Signature):
                 )
         bound = copy.copy(self)
         bound._count = count_devices(chosen.devices)
+        if bound._count % self._groups != 0:
+            raise ConfigError(
+                f"per_device of {self.name} has {self._groups} groups, expected a number that divides the "
+                f"{bound._count} devices"
+            )
         return bound
 
     def arguments(self, spec: Spec) -> list[adapter.Argument]:
@@ -87,13 +100,19 @@ class PerDeviceSignature(Signature):
         if self._count == 1:
             return arguments
         return [
-            dataclasses.replace(argument, arrives=self._parts(leaf)) if owner in self._local else argument
+            dataclasses.replace(argument, arrives=self._arrives(argument, owner, leaf))
             for argument, owner, leaf in zip(arguments, spec.owners, spec.leaves, strict=True)
         ]
 
-    def _parts(self, leaf: Any) -> Sharding:
-        axes = (("data", self._count),)
-        return Sharding(axes, leaf.shape, tuple(("data",) if dim == 0 else () for dim in range(leaf.ndim)))
+    def _arrives(self, argument: adapter.Argument, owner: str, leaf: Any) -> Sharding | None:
+        """How devices hold an argument of which each has a part; of a batch where the mesh is to be said."""
+        if owner not in self._local and not (argument.role == "batch" and self._groups > 1):
+            return argument.arrives
+        axes = ((GROUPS, self._groups), (MEMBERS, self._count // self._groups))
+        mesh = axes if self._groups > 1 else ((GROUPS, self._count),)
+        split = 0 if owner in self._local else argument.batch_dim
+        names = tuple(name for name, _ in mesh)
+        return Sharding(mesh, leaf.shape, tuple(names if dim == split else () for dim in range(leaf.ndim)))
 
     def call(self, spec: Spec, leaves: Sequence[Any]) -> Any:
         """Calls the step for all devices at once.
@@ -171,6 +190,17 @@ class PerDeviceSignature(Signature):
                     f'it: average what it is made of, by lax.pmean(.., "{self._axis}"), or name "{owner}" in '
                     "local, and each device has its own"
                 )
+
+
+def _checked(per_device: PerDevice) -> tuple[str, int]:
+    """The name of the axis, and the number of groups."""
+    name, groups = per_device if isinstance(per_device, tuple) and len(per_device) == 2 else (per_device, 1)
+    if not isinstance(name, str) or not name:
+        raise ArgumentError(f"per_device must be the name of an axis, found {per_device!r}")
+    number = as_integer(groups)
+    if number is None or number < 1:
+        raise ArgumentError(f"per_device must have a number of groups, found {groups!r}")
+    return name, number
 
 
 def _split(out: Sequence[Any], shared: Sequence[bool]) -> tuple[list[Any], list[Any]]:

@@ -27,22 +27,40 @@ def test_trainers_train_as_one_process(tmp_path: Path, sizes: list[int], says: b
     """Two processes of two devices are four devices; each sees the losses and statistics of its own."""
     mpi.call(1, "fluid_trainers", "train", sizes, 1, tmp_path, True, folder=tmp_path)
     mpi.call(2, "fluid_trainers", "train", sizes, 2, tmp_path, says, folder=tmp_path)
-    one = load(tmp_path / "1-0.npz")
-    for trainer in range(2):
-        found = load(tmp_path / f"2-{trainer}.npz")
-        np.testing.assert_allclose(
-            found["losses"], one["losses"][:, 2 * trainer : 2 * trainer + 2], rtol=1e-5
-        )
+    check_trained(tmp_path, trainers=2, devices=2)
+
+
+def check_trained(folder: Path, trainers: int, devices: int) -> None:
+    """Compares what trainers have written with what one process has, whose statistics are trainer 0's."""
+    one = load(folder / "1-0.npz")
+    for trainer in range(trainers):
+        found = load(folder / f"{trainers}-{trainer}.npz")
+        own = one["losses"][:, devices * trainer : devices * (trainer + 1)]
+        np.testing.assert_allclose(found["losses"], own, rtol=1e-5)
         for name, value in one.items():
-            if name == "losses" or (trainer == 1 and name.startswith("batch_norm_0.w_") and name[-1] in "12"):
+            if name == "losses" or (trainer and name.startswith("batch_norm_0.w_") and name[-1] in "12"):
                 continue
             np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
+def test_sums_within_groups_of_trainers_first(tmp_path: Path) -> None:
+    """Four trainers in two groups: two sums, one after the other, instead of one."""
+    sizes = [2, 5, 1, 4]
+    mpi.call(1, "fluid_trainers", "train", sizes, 1, tmp_path, False, folder=tmp_path)
+    mpi.call(4, "fluid_trainers", "train", sizes, 4, tmp_path, False, 2, folder=tmp_path)
+    check_trained(tmp_path, trainers=4, devices=1)
+    plans = [(tmp_path / f"{trainers}-0.dot").read_text() for trainers in (1, 4)]
+    assert [plan.count("all_reduce") for plan in plans] == [2, 4]  # both halves of each
+
+
 @pytest.mark.parametrize("mode", ["grad_allreduce", "local_sgd"])
 def test_programs_that_exchange_by_their_own_ops(tmp_path: Path, mode: str) -> None:
-    """Gradients are 1 + step and 3 + step; all begin with the weight of trainer 0."""
-    mpi.call(2, "fluid_trainers", "train_alone", 2, mode, tmp_path, folder=tmp_path)
+    """Gradients are 1 + step and 3 + step; all begin with the weight of trainer 0, who refuse together."""
+    said = mpi.call(2, "fluid_trainers", "train_alone", 2, mode, tmp_path, folder=tmp_path)
+    refused = 'no variable "v" to fetch'
+    assert said.count(f"1: ArgumentError: {refused}") == 3
+    who = "trainer 1 of 2 (127.0.0.1:6175) has refused its fetch_list"
+    assert said.count(f"0: RefusedError: {who}: {refused}") == 3
     first, second = (load(tmp_path / f"{mode}-{trainer}.npz")["w"] for trainer in range(2))
     assert np.array_equal(first, second)
     np.testing.assert_allclose(first - first[0], [0, -2, -5, -9], atol=1e-6)
@@ -183,6 +201,24 @@ BUILDS: list[tuple[dict[str, Any], str]] = [
     (
         {"num_trainers": 6, "use_hierarchical_allreduce": True, "hierarchical_allreduce_inter_nranks": 4},
         r"groups of 4 \(hierarchical_allreduce_inter_nranks\): expected groups of 2 or more that 6 trainers",
+    ),
+    (
+        {
+            "num_trainers": 6,
+            "use_hierarchical_allreduce": True,
+            "hierarchical_allreduce_inter_nranks": 3,
+            "hierarchical_allreduce_exter_nranks": 3,
+        },
+        "hierarchical_allreduce_exter_nranks is 3, expected 2, the groups that 6 trainers make, or 0",
+    ),
+    (
+        {
+            "num_trainers": 4,
+            "use_hierarchical_allreduce": True,
+            "hierarchical_allreduce_inter_nranks": 2,
+            "reduce_strategy": fluid.BuildStrategy.ReduceStrategy.Reduce,
+        },
+        r"use_hierarchical_allreduce with ReduceStrategy.Reduce: expected ReduceStrategy.AllReduce",
     ),
 ]
 

@@ -50,6 +50,21 @@ def test_losses_are_those_of_paddles_parallel_executor(name: str, mode: str, pla
     assert bool(replicas.owners()) == (mode == "Reduce" and places > 1)
 
 
+@pytest.mark.parametrize("kind", batches.SIZES[4])
+@pytest.mark.parametrize("name", batches.FEEDS)
+def test_sums_within_groups_of_devices_first(name: str, kind: str) -> None:
+    """Two sums, one after the other; the losses are those of one sum, which are Paddle's."""
+    program, loss, variables, found = parallel(name)
+    replicas = Replicas(program, 4, loss=loss, groups=2)
+    losses = []
+    for parts in batches.batches(name, batches.SIZES[4][kind]):
+        (fetched,) = replicas.run(variables, feeds.of_parts(parts, 4), [loss])
+        losses.append(np.stack(fetched.values).reshape(-1))
+    expected = found[f"4:AllReduce:{kind}"]
+    np.testing.assert_allclose(losses, expected, rtol=1e-5, atol=1e-6 * np.max(np.abs(expected)))
+    assert replicas.graph().count("all_reduce") == 4  # both halves of each
+
+
 LINE_X = np.float32([[1], [2], [3]])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,42 @@ def test_a_lone_state() -> None:
     assert float(step(np.float32(1), numbers(0, 4))) == 1 + numbers(0, 4).sum()
 
 
+def train_in_groups(w: Any, mean: Any, x: Any, y: Any) -> Any:
+    """As `train`; gradients are summed within groups of devices, and then these sums."""
+
+    def loss(w: Any) -> Any:
+        h = x @ w["in"]
+        return jnp.mean((jnp.maximum(h, 0) @ w["out"] - y) ** 2), jnp.mean(h, 0)
+
+    def average(gradient: Any) -> Any:
+        within = epl.constrain(lax.psum(gradient, AXIS), {None: "data2"})
+        return epl.constrain(within, {None: "data"}) / lax.psum(1, AXIS)
+
+    (value, new), gradient = jax.value_and_grad(loss, has_aux=True)(w)
+    w = jax.tree.map(lambda old, g: old - g / 1024, w, jax.tree.map(average, gradient))
+    return w, 0.5 * mean + 0.5 * new, value, lax.axis_index(AXIS)
+
+
+@pytest.mark.parametrize(("groups", "members"), [(2, 2), (2, 4), (3, 2)])
+def test_devices_in_groups(groups: int, members: int) -> None:
+    """A sum within each group, then one of these; all else is as without groups."""
+    count = groups * members
+    options = {"state": ("w", "mean"), "batch": ("x", "y"), "devices": count, "local": "mean"}
+    step = epl.parallelize(train_in_groups, per_device=(AXIS, groups), **options)
+    plain = epl.parallelize(train, per_device=AXIS, **options)
+    values = arguments(count)
+    for found, expected in zip(jax.tree.leaves(step(*values)), jax.tree.leaves(plain(*values)), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    text = step.lower(*values).as_text("local")
+    sums = [
+        re.findall("partial = sum{(.*?)}", line) for line in text.splitlines() if "epl.all_reduce" in line
+    ]
+    both, groups_alone = ['"data", "data2"'] * 2, ['"data"'] * 2
+    assert sums == [both + groups_alone, groups_alone]  # of two tensors: what was pending, what still is
+    assert "epl.all_gather" not in text
+    assert step(*values)[1].device_sharding.dims == (("data", "data2"), ())
+
+
 OPTIONS = {"state": ("w", "mean"), "batch": ("x", "y"), "devices": 2, "per_device": AXIS, "local": "mean"}
 W, MEAN, X, Y = arguments(2)
 WRONG: list[tuple[dict[str, Any], tuple[Any, ...], type[Exception], str]] = [
@@ -153,6 +190,14 @@ WRONG: list[tuple[dict[str, Any], tuple[Any, ...], type[Exception], str]] = [
     ({"local": "x"}, (), epl.ArgumentError, 'local names "x", which is no state of train'),
     ({"local": "means"}, (), epl.ArgumentError, "local names 'means', but train has"),
     ({"per_device": ""}, (), epl.ArgumentError, "per_device must be the name of an axis"),
+    ({"per_device": (2, "a")}, (), epl.ArgumentError, "per_device must be the name of an axis, found"),
+    ({"per_device": ("a", 0)}, (), epl.ArgumentError, "per_device must have a number of groups, found 0"),
+    (
+        {"per_device": (AXIS, 3)},
+        (W, MEAN, X, Y),
+        epl.ConfigError,
+        "per_device of train has 3 groups, expected a number that divides the 2 devices",
+    ),
     ({"pad_batch": True}, (), epl.ArgumentError, "pad_batch is for steps of the whole batch"),
     ({"per_device": None}, (), epl.ArgumentError, "local is for steps of one device, found 'mean'"),
     (

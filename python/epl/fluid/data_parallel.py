@@ -85,6 +85,7 @@ class DataParallel:
             weight=weight,
             loss=loss,
             syncs=build.sync_batch_norm,
+            groups=self._trainers.groups,
             config=self.config,
         )
         self._seeds = Seeds(self._trainers.first(seeds.begin(source), "the seed of a program"))
@@ -98,7 +99,8 @@ class DataParallel:
         """Has all trainers begin with the variables of trainer 0."""
         if self._trainers.count == 1:
             return
-        names = sorted(name for name in self.program.parameters if name in self.scope.values)
+        values = self.scope.values
+        names = sorted(name for name in self.program.parameters if values.get(name) is not None)
         own = (
             [np.array(self.scope.var(name).get_tensor()) for name in names] if self._trainers.id == 0 else []
         )

@@ -22,14 +22,14 @@ import hashlib
 import os
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from epl.errors import ArgumentError, ConfigError, Error, ProcessError, reason
 from epl.paddle.feeds import Lengths, Part
-from epl.paddle.strategies import BuildStrategy
+from epl.paddle.strategies import BuildStrategy, ReduceStrategy
 from epl.processes import group
 from epl.processes.launch_variables import read_launch
 
@@ -38,11 +38,15 @@ _TRANSPILED: weakref.WeakKeyDictionary[Any, Trainers] = weakref.WeakKeyDictionar
 
 @dataclass(frozen=True)
 class Trainers:
-    """How many processes train, which one this is, and the addresses of all if they were said."""
+    """How many processes train, which one this is, and the addresses of all if they were said.
+
+    groups: of neighbours, within which gradients are summed first; 1: among all at once.
+    """
 
     count: int = 1
     id: int = 0
     endpoints: tuple[str, ...] = ()
+    groups: int = 1
 
     def check_launch(self) -> None:
         """Whether this process was started as this trainer.
@@ -221,7 +225,7 @@ def said(program: Any, build: BuildStrategy) -> Trainers:
     known = noted(program)
     endpoints = tuple(build.trainers_endpoints) or known.endpoints
     if build.num_trainers == 1 and known.count > 1:
-        return Trainers(known.count, known.id, endpoints)
+        return replace(known, endpoints=endpoints)
     return Trainers(build.num_trainers, build.trainer_id, endpoints)
 
 
@@ -245,21 +249,41 @@ def of(program: Any, build: BuildStrategy) -> Trainers:
         raise ArgumentError(
             f"{len(found.endpoints)} endpoints are named, expected num_trainers, which is {found.count}"
         )
-    check_groups(build.use_hierarchical_allreduce, build.hierarchical_allreduce_inter_nranks, found.count)
+    found = replace(found, groups=_groups(build, found.count) or known.groups)
+    if found.groups > 1 and build.reduce_strategy is not ReduceStrategy.AllReduce:
+        raise ArgumentError(
+            f"use_hierarchical_allreduce with {build.reduce_strategy}: expected ReduceStrategy.AllReduce, as "
+            "the sums of a group belong to none of its devices"
+        )
     return found
 
 
-def check_groups(is_hierarchical: bool, size: int, trainers: int) -> None:
-    """Whether trainers make whole groups, of which sums are made first.
+def _groups(build: BuildStrategy, trainers: int) -> int:
+    """How many groups of trainers a strategy says, 0 if it says nothing; errors as of `of`."""
+    if not build.use_hierarchical_allreduce:
+        return 0
+    groups = count_groups(trainers, build.hierarchical_allreduce_inter_nranks)
+    number = build.hierarchical_allreduce_exter_nranks
+    if number not in (0, groups):
+        raise ArgumentError(
+            f"hierarchical_allreduce_exter_nranks is {number}, expected {groups}, the groups that {trainers} "
+            "trainers make, or 0"
+        )
+    return groups
+
+
+def count_groups(trainers: int, size: int) -> int:
+    """How many groups of a size trainers make, in which sums are made first.
 
     Raises:
-      ArgumentError: if not.
+      ArgumentError: if some are left.
     """
-    if is_hierarchical and not (trainers > 1 and size > 1 and trainers % size == 0):
+    if not (trainers > 1 and size > 1 and trainers % size == 0):
         raise ArgumentError(
             f"use_hierarchical_allreduce with groups of {size} (hierarchical_allreduce_inter_nranks): "
             f"expected groups of 2 or more that {trainers} trainers make"
         )
+    return trainers // size
 
 
 def check_endpoints(endpoints: Sequence[str], current: str, trainer_id: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from epl.errors import ArgumentError, UnsupportedError
 from epl.fluid import trainers as known
 from epl.fluid.installed import load
-from epl.fluid.trainers import Trainers, check_endpoints, check_groups
+from epl.fluid.trainers import Trainers, check_endpoints, count_groups
 
 
 class EndpointsError(ArgumentError, AssertionError):
@@ -86,8 +86,8 @@ class DistributeTranspiler:
         check_endpoints(endpoints, current_endpoint, trainer_id)
         config = self.config
         size = config.hierarchical_allreduce_inter_nranks
-        check_groups(config.use_hierarchical_allreduce, size, len(endpoints))
-        found = Trainers(len(endpoints), trainer_id, endpoints)
+        groups = count_groups(len(endpoints), size) if config.use_hierarchical_allreduce else 1
+        found = Trainers(len(endpoints), trainer_id, endpoints, groups)
         program._is_distributed = True
         program._is_chief = trainer_id == 0
         program._endpoints = program._trainers_endpoints = list(endpoints)

@@ -88,6 +88,7 @@ class Replicas:
       weight: of the devices' losses.
       loss: the variable that is minimized, of which ROWS makes that of all rows.
       syncs: whether BatchNorm's statistics are those of all devices.
+      groups: of neighbouring devices: gradients are summed within each, and then these sums.
       config: settings of EPL for the step.
     """
 
@@ -100,6 +101,7 @@ class Replicas:
         weight: Weight = Weight.MEAN,
         loss: str | None = None,
         syncs: bool = False,
+        groups: int = 1,
         config: Config | dict[str, Any] | None = None,
     ) -> None:
         self.program = program
@@ -108,6 +110,7 @@ class Replicas:
         self._weight = weight
         self._loss = loss
         self._syncs = syncs
+        self._groups = groups
         self._config = config
         self._exchanges = any(op.kind.startswith("c_") for op in program.ops)
         self._own = frozenset() if count == 1 else self._find_own()
@@ -274,7 +277,7 @@ class Replicas:
         if self.count > 1:
             dealt = deal_out(self.program, self.count).items()
             owners = {_leaf(name): owner for name, owner in dealt if name not in self._own}
-            among = {"per_device": _AXIS, "local": "own", "owners": owners}
+            among = {"per_device": (_AXIS, self._groups), "local": "own", "owners": owners}
         step.run = parallelize(
             one_device,
             state=("shared", "own"),
@@ -289,7 +292,8 @@ class Replicas:
     def _began(self, values: dict[str, Any], seed: Any, counts: Any, layout: Layout) -> Run:
         number = jax.lax.axis_index(_AXIS) if self.count > 1 else 0
         key = jax.random.fold_in(jax.random.key(seed), number)
-        device = Device(_AXIS, self.count, self._share(counts), self._syncs, not self._exchanges)
+        weight, sums = self._share(counts), not self._exchanges
+        device = Device(_AXIS, self.count, weight, self._syncs, sums, self._groups)
         if not layout.rows:
             return Run(values, key, device)
         batches = {index: Batch(extent, counts[index]) for index, extent in enumerate(layout.extents)}

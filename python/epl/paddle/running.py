@@ -27,9 +27,11 @@ from jax import lax
 
 from epl.adapters.jax.padded_rows import Padded, Rows
 from epl.adapters.jax.sample_rules import MixedError
+from epl.constraints import constrain
 from epl.errors import ArgumentError, UnsupportedError
 from epl.paddle import operators
 from epl.paddle.description import BACKWARD, Op
+from epl.per_device import GROUPS, MEMBERS
 from epl.places import standing_at
 
 _GRAD = operators.gradients.GRAD
@@ -42,6 +44,7 @@ class Device:
     axis: over which they exchange, as in `jax.vmap`. count: of them. weight: of the device's loss in what is
     minimized; None: the gradient of the loss is fed. syncs: whether statistics of batches are those of all
     devices. sums: whether gradients are summed where they are complete; else the program says what is summed.
+    groups: of neighbouring devices, within which gradients are summed first.
     """
 
     axis: str
@@ -49,10 +52,18 @@ class Device:
     weight: Any = None
     syncs: bool = False
     sums: bool = True
+    groups: int = 1
 
     def sum(self, value: Any) -> Any:
         """The sum over the devices."""
         return lax.psum(value, self.axis) if self.count > 1 else value
+
+    def sum_gradient(self, value: Any) -> Any:
+        """The sum over the devices, within each group first."""
+        value = self.sum(value)
+        for axis in (MEMBERS, GROUPS) if self.groups > 1 else ():
+            value = constrain(value, {None: axis})
+        return value
 
     def pick(self, value: Any, number: int) -> Any:
         """The value of the device of a number."""
@@ -95,7 +106,7 @@ class Run:
     def _sum(self, op: Op, name: str) -> Any:
         assert self.device is not None
         with _named(op):
-            return self.device.sum(self.values[name])
+            return self.device.sum_gradient(self.values[name])
 
     def _begin_backward(self, op: Op, device: Device) -> None:
         (name,) = op.outputs["Out"]

@@ -193,9 +193,11 @@ class BuildStrategy(_Strategy):
         "trainer_id": _real(0, "the number of this one", int, least=0),
         "trainers_endpoints": Field(list, (list, tuple), Effect.REAL, "the addresses of all"),
         "nccl_comm_num": _real(1, "how many communicators there are", int, least=1),
-        "use_hierarchical_allreduce": _real(False, "sums are made in groups of processes first"),
+        "use_hierarchical_allreduce": _real(False, "gradients are summed within groups of processes first"),
         "hierarchical_allreduce_inter_nranks": _real(0, "how many processes are a group", int, least=0),
-        "hierarchical_allreduce_exter_nranks": _real(0, "how many groups there are", int, least=0),
+        "hierarchical_allreduce_exter_nranks": _real(
+            0, "how many groups there are; 0: as many as there must be", int, least=0
+        ),
         "memory_optimize": _always(None, _MEMORY, bool, type(None)),
         "enable_inplace": _always(True, _MEMORY),
         "fix_op_run_order": _always(False, "the order of a plan is fixed"),
