@@ -298,6 +298,14 @@ def test_an_op_that_mixes_rows_otherwise_is_an_error_with_its_line() -> None:
         check_padding(program, given, feed, [])
 
 
+def test_parts_have_rows_of_one_shape() -> None:
+    parts = [{"x": np.zeros((2, 3), np.float32)}, {"x": np.zeros((2, 4), np.float32)}]
+    with pytest.raises(
+        epl.ArgumentError, match=r'"x" in feed is \[2, 3\] on device 0 and \[2, 4\] on device 1'
+    ):
+        feeds.of_parts(parts, 2)
+
+
 def test_work_has_the_kinds_that_roles_say() -> None:
     """All gradients are one sum, and what applies them waits for nothing else."""
     program, loss, variables, _ = parallel("mlp")
