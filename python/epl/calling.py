@@ -19,11 +19,17 @@ from epl.signature import DTYPES, is_key
 
 
 @functools.cache
-def leaves() -> Any:
-    """The runtime's reader of leaves (runtime/binding/Leaves.h)."""
+def leaves(*, waits: bool = False) -> Any:
+    """The runtime's reader of leaves (runtime/binding/Leaves.h).
+
+    Args:
+      waits: whether it is for calls that return when the step has ended: NumPy's arrays are read where they
+        are then, since their owner cannot write them meanwhile.
+    """
     dtypes = [jnp.dtype(name) for name in sorted(DTYPES)]
+    read = _lent if waits else to_host
     return runtime.module().Leaves(
-        Array, hooks.ARRAY_TYPE, np.ndarray, hooks.KEY_TYPE, LocalPart, dtypes, to_host
+        Array, hooks.ARRAY_TYPE, np.ndarray, hooks.KEY_TYPE, LocalPart, dtypes, read
     )
 
 
@@ -34,6 +40,8 @@ def caller(
     kinds: Sequence[Any],
     hidden: Sequence[Any],
     kept: Sequence[bool],
+    *,
+    as_numpy: bool = False,
 ) -> Any:
     """What runs a step on leaves and gives its results (runtime/binding/Caller.h).
 
@@ -44,13 +52,17 @@ def caller(
       kinds: of the results, for the user: `jax.ShapeDtypeStruct`s.
       hidden: buffers of the last arguments, which the user does not pass.
       kept: of each result whether it stays on the devices, as states do.
+      as_numpy: whether the other results are arrays of NumPy, which are quicker to make than those of JAX.
     """
-    forms = [_form(*result) for result in zip(slots, kinds, kept, strict=True)]
-    return runtime.module().Caller(session, leaves(), Array, forms, list(hidden), name)
+    forms = [_form(*result, as_numpy) for result in zip(slots, kinds, kept, strict=True)]
+    reader = leaves(waits=not all(kept))  # as the caller itself finds out
+    return runtime.module().Caller(session, reader, Array, forms, list(hidden), name)
 
 
 def to_host(leaf: Any) -> np.ndarray[Any, Any]:
     """A leaf that is no `epl.Array` as contiguous numpy memory that the user does not write."""
+    if isinstance(leaf, np.ndarray):  # first: it is quick to tell, and most leaves that come here are
+        return signless(np.array(leaf, jax.dtypes.canonicalize_dtype(leaf.dtype)))
     if isinstance(leaf, jax.Array):
         return signless(np.asarray(jax.random.key_data(leaf) if is_key(leaf.dtype) else leaf))
     if isinstance(leaf, jax.ShapeDtypeStruct):
@@ -62,6 +74,13 @@ def to_host(leaf: Any) -> np.ndarray[Any, Any]:
         raise ArgumentError(f"{leaf!r} does not fit {dtype.name}, JAX's type for it") from None
 
 
+def _lent(leaf: Any) -> np.ndarray[Any, Any]:
+    """As `to_host`, but without a copy of what is an array as plans have it."""
+    if not isinstance(leaf, np.ndarray) or jax.dtypes.canonicalize_dtype(leaf.dtype) != leaf.dtype:
+        return to_host(leaf)
+    return signless(leaf) if leaf.flags.aligned else to_host(leaf)
+
+
 def signless(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Contiguous, unsigned integers as the signed ones of their size: plans have signless integers."""
     if not value.flags.c_contiguous:
@@ -69,7 +88,7 @@ def signless(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return value.view(f"i{value.dtype.itemsize}") if value.dtype.kind == "u" else value
 
 
-def _form(slot: Any, kind: Any, kept: bool) -> tuple[Any, Any, Any, tuple[int, ...]]:
+def _form(slot: Any, kind: Any, kept: bool, as_numpy: bool) -> tuple[Any, Any, Any, tuple[int, ...]]:
     """What a result becomes, as runtime/binding/Caller.h has it: what is kept stays on the devices."""
     wrap = None
     dtype = kind.dtype
@@ -77,7 +96,7 @@ def _form(slot: Any, kind: Any, kept: bool) -> tuple[Any, Any, Any, tuple[int, .
         wrap, dtype = hooks.key_wrapper(dtype), np.uint32
     if kept:
         return None, wrap, np.dtype(dtype), slot.shape
-    if slot.hidden and wrap is None:  # is looked at here, in every step: NumPy is quicker
+    if (slot.hidden or as_numpy) and wrap is None:  # what is hidden is looked at here, in every step
         return functools.partial(_viewed, np.dtype(dtype)), None, dtype, slot.shape
     adopt = hooks.adopter(slot.shape, np.dtype(dtype), kind.weak_type)
     return adopt, wrap, dtype, slot.shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,8 @@ class Executable:
         uploaded = [self._session.state(first + i, signless(v)) for i, v in enumerate(self._hidden)]
         kinds = kinds or [jax.ShapeDtypeStruct(slot.shape, np.dtype(slot.dtype)) for slot in self._returned]
         kinds = [*kinds, *(kind for report in reported for kind in report.kinds)]
-        self._caller = caller(self._session, name, results, kinds, uploaded, kept)
+        about = self._session, name, results, kinds, uploaded, kept
+        self._caller, self._numpy_caller = caller(*about), caller(*about, as_numpy=True)
 
     def release(self) -> None:
         """Gives back the memory that steps need for themselves, once all have ended; the next takes it again.
@@ -119,8 +120,12 @@ class Executable:
             check_leaf(leaf, slot.name)
         return self.run(list(leaves), donate=True)
 
-    def run(self, leaves: list[Any], *, donate: bool, prints: bool = True) -> list[Any]:
+    def run(
+        self, leaves: list[Any], *, donate: bool, prints: bool = True, as_numpy: bool = False
+    ) -> list[Any]:
         """Runs a step on the user's arrays; `donate`: whether it consumes the `epl.Array`s of its states.
+
+        With `as_numpy` results that do not stay on the devices are arrays of NumPy, not of JAX.
 
         On Ctrl-C, and when a check fails, the step runs to its end, and the arrays that it consumed hold the
         updated state: without the results, the caller would have neither.
@@ -128,21 +133,21 @@ class Executable:
         Raises:
           StepError: for a check that failed; its `results` are the list.
         """
+        call = self._numpy_caller if as_numpy else self._caller
         try:
-            call = self._caller if self._group is None else self._call_together
-            results: list[Any] = call(leaves, donate)
+            results = call(leaves, donate) if self._group is None else self._together(call, leaves, donate)
         except runtime.module().Error as error:
             raise (self._group or runtime).translated(error) from None
         return self._report(leaves, results, prints) if self._reports else results
 
-    def _call_together(self, leaves: list[Any], donate: bool) -> list[Any]:
+    def _together(self, call: Callable[..., list[Any]], leaves: list[Any], donate: bool) -> list[Any]:
         """The call of a step that all processes make. One that this process can't make is none."""
         assert self._group is not None
         leaves = self._brought(leaves)
         before = self._session.num_calls
         self._group.begin(self._operation)
         try:
-            results: list[Any] = self._caller(leaves, donate)
+            results = call(leaves, donate)
         except BaseException:
             if self._session.num_calls == before:
                 self._group.take_back()

@@ -26,7 +26,8 @@ from epl.checkpoints.paths import differences
 from epl.compile import load_or_compile
 from epl.errors import ArgumentError, Place, StateError
 from epl.executable import Executable
-from epl.parallelize import Parallelized, definition
+from epl.parallelize import Parallelized
+from epl.places import definition
 from epl.processes import group
 from epl.processes.agreement import check_same
 from epl.scope_table import Kind, Strategy, open_step

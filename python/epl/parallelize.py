@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import logging
 import re
 import threading
@@ -24,17 +23,18 @@ from epl.config_keys import Value
 from epl.devices import Devices, count_devices, parse_devices
 from epl.differences import difference
 from epl.environment import Settings, as_config, settings
-from epl.errors import ArgumentError, Error, Place, StepError
+from epl.errors import ArgumentError, Error, StepError
 from epl.padding import MaskedSignature, Padded
-from epl.parameters import Parameters, as_owners, as_sequence
-from epl.per_device import PerDevice, PerDeviceSignature
+from epl.parameters import Parameters, as_owners
+from epl.per_device import PerDevice, signature_of
+from epl.places import definition
 from epl.precision import Precision
 from epl.processes import group
 from epl.processes.parts import as_whole
 from epl.scope_table import Strategy
 from epl.scopes import default_strategy
 from epl.sharding import arrivals
-from epl.signature import Batch, Signature, Spec
+from epl.signature import Batch, Signature, Spec, Static
 from epl.stages import Compiled, Lowered
 from epl.values import did_you_mean
 
@@ -86,16 +86,40 @@ class Parallelized:
         values, static = self._signature.match(args, kwargs)
         leaves, tree = jax.tree_util.default_registry.flatten(tuple(values.values()))
         key = (tuple(values), tree, calling.leaves().describe(leaves), static, self._context())
-        compiled = self._compiled.get(key)
-        if compiled is None:
-            spec, plain = self._signature.describe(as_whole(values, self._known()), static)
-            compiled = self._compiled[key] = self._lower(spec, plain).compile().fit(spec)
+        compiled = self._compiled.get(key) or self._compile(key, values, static)
         try:
             result = debugging.call(compiled, leaves) if debugging.is_on() else compiled.call(leaves)
         except StepError as error:
             error.results = self._signature.returned(values, error.results)
             raise
         return self._signature.returned(values, result)
+
+    def call_leaves(self, tree: Any, leaves: list[Any]) -> list[Any]:
+        """A call for front ends that keep the leaves of arguments and results by themselves.
+
+        It takes no trees apart, builds none, and what it returns comes to the host without JAX.
+
+        Args:
+          tree: the structure of the tuple of all arguments, in the order of the parameters; none is static.
+          leaves: of that structure.
+
+        Returns:
+          The leaves of the results: states as `epl.Array`, others as arrays of NumPy, or as of a call where
+          results are looked at for NaNs or cut.
+
+        Raises:
+          As a call.
+        """
+        self._check_outermost()
+        names = self._signature.positional
+        key = (names, tree, calling.leaves().describe(leaves), (), self._context())
+        compiled = self._compiled.get(key)
+        if compiled is None:
+            compiled = self._compile(key, dict(zip(names, tree.unflatten(leaves), strict=True)), ())
+        if debugging.is_on() or isinstance(compiled, Padded):
+            found: list[Any] = jax.tree.leaves(self(*tree.unflatten(leaves)))
+            return found
+        return compiled.call_leaves(leaves)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Traces the step for such arguments (arrays or `jax.ShapeDtypeStruct`s) without compiling it."""
@@ -131,6 +155,12 @@ class Parallelized:
                 "another step: put the transformation inside the step"
             )
         check_scope_outside(self._signature.name)
+
+    def _compile(self, key: Any, values: Mapping[str, Any], static: Static) -> Compiled | Padded:
+        """What runs calls with such arguments, which `key` describes."""
+        spec, plain = self._signature.describe(as_whole(values, self._known()), static)
+        compiled = self._compiled[key] = self._lower(spec, plain).compile().fit(spec)
+        return compiled
 
     def _known(self) -> list[Lowered]:
         """The steps that were lowered for the devices and settings of now."""
@@ -359,37 +389,10 @@ def parallelize(
             raise ArgumentError(f"{option} must be True or False, found {value!r}")
     if name is not None and not isinstance(name, str):
         raise ArgumentError(f"name must be a string, found {name!r}")
-    signature = _signature(function, state, batch, static_argnames, pad_batch, per_device, local)
+    signature = signature_of(function, state, batch, static_argnames, pad_batch, per_device, local)
     signature.name = re.sub(r"\W", "_", name or signature.name)
     own_devices = None if devices is None else parse_devices(devices)
     if own_devices is not None:
         group.join(own_devices)
     own_config = None if config is None else as_config(config)
     return Parallelized(function, signature, own_devices, own_config, donate, debug, as_owners(owners))
-
-
-def _signature(
-    function: Callable[..., Any],
-    state: Parameters,
-    batch: Batch,
-    static: str | Sequence[str],
-    pads: bool,
-    axis: PerDevice | None,
-    local: Parameters,
-) -> Signature:
-    if axis is not None and pads:
-        raise ArgumentError("pad_batch is for steps of the whole batch, found per_device, too")
-    if axis is not None:
-        return PerDeviceSignature(function, state, batch, static, axis, local)
-    if as_sequence(local, "local"):
-        raise ArgumentError(f"local is for steps of one device, found {local!r} without per_device")
-    return (MaskedSignature if pads else Signature)(function, state, batch, static)
-
-
-def definition(function: Callable[..., Any]) -> Place:
-    """Where a step, or what makes its states, is defined."""
-    plain = inspect.unwrap(function)
-    while isinstance(plain, functools.partial):
-        plain = plain.func
-    code = getattr(plain, "__code__", None)
-    return Place(code.co_filename, code.co_firstlineno) if code else Place("<step>")

@@ -33,7 +33,8 @@ from epl.adapters.jax import trace as adapter
 from epl.devices import count_devices
 from epl.environment import Settings
 from epl.errors import ArgumentError, ConfigError, ScopeError, StateError
-from epl.parameters import Parameters
+from epl.padding import MaskedSignature
+from epl.parameters import Parameters, as_sequence
 from epl.scopes import replicate
 from epl.sharding import Sharding
 from epl.signature import Batch, Signature, Spec
@@ -212,3 +213,26 @@ def _merged(shared: Sequence[Any], others: Sequence[Any], is_shared: Sequence[bo
     """The inverse of `_split`."""
     one, many = iter(shared), iter(others)
     return [next(one if is_one else many) for is_one in is_shared]
+
+
+def signature_of(
+    function: Callable[..., Any],
+    state: Parameters,
+    batch: Batch,
+    static: str | Sequence[str],
+    pads: bool,
+    axis: PerDevice | None,
+    local: Parameters,
+) -> Signature:
+    """The parameters of a step, by what `epl.parallelize` is told of it; `axis` is its `per_device`.
+
+    Raises:
+      ArgumentError: as the signatures do, and for what does not go together.
+    """
+    if axis is not None and pads:
+        raise ArgumentError("pad_batch is for steps of the whole batch, found per_device, too")
+    if axis is not None:
+        return PerDeviceSignature(function, state, batch, static, axis, local)
+    if as_sequence(local, "local"):
+        raise ArgumentError(f"local is for steps of one device, found {local!r} without per_device")
+    return (MaskedSignature if pads else Signature)(function, state, batch, static)

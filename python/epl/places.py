@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import site
 import sys
 import sysconfig
@@ -57,3 +58,12 @@ def calling_place() -> Place | None:
     while frame is not None and is_library(frame.f_code.co_filename):
         frame = frame.f_back
     return Place(frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
+
+
+def definition(function: Callable[..., Any]) -> Place:
+    """Where a step, or what makes its states, is defined."""
+    plain = inspect.unwrap(function)
+    while isinstance(plain, functools.partial):
+        plain = plain.func
+    code = getattr(plain, "__code__", None)
+    return Place(code.co_filename, code.co_firstlineno) if code else Place("<step>")

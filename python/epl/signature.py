@@ -66,6 +66,9 @@ class Spec:
 class Signature:
     """The parameters of a step and their roles.
 
+    positional: the parameters, if a call that gives as many positional arguments gives all of them in this
+    order; else none.
+
     Args:
       function: the step.
       state: parameters that the step returns updated, in this order, as its first results.
@@ -90,7 +93,7 @@ class Signature:
         self.static = tuple(self._names.resolve(static, "static_argnames"))
         self._check_distinct(found)
         self.batch = {name: axis for name, (_, axis) in zip(found, axes, strict=True)}
-        self._positional = () if self.static else _positional(self._signature)
+        self.positional = () if self.static else _positional(self._signature)
 
     def _check_distinct(self, batch: Sequence[str]) -> None:
         roles = [*self.state, *batch, *self.static]
@@ -121,8 +124,8 @@ class Signature:
         Raises:
           ArgumentError: if they do not match.
         """
-        if not kwargs and len(args) == len(self._positional):
-            return dict(zip(self._positional, map(nnx.split, args), strict=True)), ()
+        if not kwargs and len(args) == len(self.positional):
+            return dict(zip(self.positional, nnx.split_all(args), strict=True)), ()
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:

@@ -89,19 +89,30 @@ class Compiled(Executable):
           CheckError: if the results are to be compared with those of a step in which nothing is computed
             again, and differ from them.
         """
-        if self.lowered.plain_options is not None:
-            kept(self, "_kept_gradients", lambda: self._check_gradients(leaves))
+        self._check_first(leaves)
         return self._call(leaves, donate=donate, prints=prints)
 
+    def call_leaves(self, leaves: list[Any]) -> list[Any]:
+        """As `call`, but gives the leaves of the results; those that are no states as arrays of NumPy."""
+        self._check_first(leaves)
+        return self._results(leaves, donate=None, as_numpy=True)
+
+    def _check_first(self, leaves: list[Any]) -> None:
+        """Compares the results of the first call with those of a step in which nothing is computed again."""
+        if self.lowered.plain_options is not None:
+            kept(self, "_kept_gradients", lambda: self._check_gradients(leaves))
+
     def _call(self, leaves: list[Any], *, donate: bool | None, prints: bool) -> Any:
-        lowered = self.lowered
-        donates = lowered.donate if donate is None else donate
+        return self.lowered.out_tree.unflatten(self._results(leaves, donate=donate, prints=prints))
+
+    def _results(self, leaves: list[Any], *, donate: bool | None, **options: bool) -> list[Any]:
+        """The leaves of the results; `options` of `run`."""
+        donates = self.lowered.donate if donate is None else donate
         try:
-            results = self.run(leaves, donate=donates, prints=prints)
+            return self.run(leaves, donate=donates, **options)
         except StepError as error:
-            error.results = lowered.out_tree.unflatten(error.results)
+            error.results = self.lowered.out_tree.unflatten(error.results)
             raise
-        return lowered.out_tree.unflatten(results)
 
     def local_rows(self, index: int) -> slice:
         """The rows of batch argument `index` that this process reads."""

@@ -102,6 +102,24 @@ def test_nets_of_fluid_train_on_unequal_parts_as_on_one_device(name: str) -> Non
             np.testing.assert_allclose(np.reshape(value, expected.shape), expected, rtol=1e-3, atol=1e-5)
 
 
+def test_what_a_startup_program_makes_is_not_written_by_who_reads_it() -> None:
+    _, variables, _, _ = line("mean")
+    assert np.array_equal(variables["w"], [[1.0]])
+    assert not np.asarray(variables["w"]).flags.writeable
+
+
+def test_a_variable_without_a_value_is_named_though_others_have_none() -> None:
+    """The first one that the program reads."""
+    program, loss, variables, _ = parallel("mlp")
+    first, second, *_ = program.parameters
+    for name in (second, first):
+        variables[name] = None
+    with pytest.raises(epl.ArgumentError, match=f'variable "{first}" has no value: run the startup program'):
+        Replicas(program, 2, loss=loss).run(
+            variables, feeds.of_parts(batches.batches("mlp", [4, 4])[0], 2), [loss]
+        )
+
+
 def values(fetched: Fetched) -> list[Any]:
     return [value.ravel().tolist() for value in fetched.values]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import jax
@@ -86,6 +87,101 @@ def test_a_failed_call_costs_no_state(scaled: epl.Parallelized) -> None:
     assert float(state) == 2 + X.mean()
 
 
+def _unaligned(x: np.ndarray) -> np.ndarray:
+    made = np.zeros(x.nbytes + 1, np.uint8)[1:].view(x.dtype).reshape(x.shape)
+    made[...] = x
+    return made
+
+
+def _read_only(x: np.ndarray) -> np.ndarray:
+    made = x.copy()
+    made.flags.writeable = False
+    return made
+
+
+LAYOUTS = {
+    "fortran": np.asfortranarray,
+    "strided": lambda x: np.repeat(x, 2, axis=1)[:, ::2],
+    "reversed": lambda x: x[::-1].copy()[::-1],
+    "unaligned": _unaligned,
+    "read_only": _read_only,
+    "float64": lambda x: x.astype(np.float64),
+    "subclass": lambda x: x.copy().view(type("Own", (np.ndarray,), {})),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_batch_of_any_layout_is_given_back(scaled: epl.Parallelized, layout: str) -> None:
+    """A call that waits reads NumPy's arrays where they are; they are the caller's alone again afterwards."""
+    expected = scaled(1.0, jnp.asarray(X))
+    x = LAYOUTS[layout](X)
+    references = sys.getrefcount(x)
+    for _ in range(2):
+        found = scaled(1.0, x)
+        assert sys.getrefcount(x) == references
+        assert all(map(np.array_equal, found, expected))
+    assert np.array_equal(x, X)
+
+
+def test_a_batch_may_be_overwritten_after_a_call_that_does_not_wait() -> None:
+    step = epl.parallelize(lambda state, x: state + x.sum(), state="state", batch="x", devices=2)
+    state, x = jnp.float32(0), np.ones((64, 1024), np.float32)
+    for _ in range(20):
+        state = step(state, x)
+        x.fill(np.nan)
+        x.fill(1)
+    assert float(state) == 20 * x.size
+
+
+LEAVES = jax.tree.structure((0, 0))
+"""Of a step of two arguments, each a leaf."""
+
+
+def test_leaves_alone_give_what_a_call_gives(scaled: epl.Parallelized) -> None:
+    """Of the results states stay on the devices, others come as arrays of NumPy."""
+    expected, found, plans = 1.0, 1.0, []
+    for x in (X, X + 1, X[:4]):
+        (expected, total) = scaled(expected, x)
+        before = found
+        found, own_total = scaled.call_leaves(LEAVES, [found, x])
+        assert isinstance(found, epl.Array)
+        assert type(own_total) is np.ndarray
+        assert (own_total.dtype, own_total.shape) == (np.float32, ())
+        assert np.array_equal(own_total, total)
+        plans.append(len(scaled._lowered))
+    assert np.array_equal(found, expected)
+    assert plans == [1, 1, 2]
+    with pytest.raises(epl.DonatedError):
+        np.asarray(before)
+
+
+def test_leaves_are_cut_and_looked_at_as_in_a_call() -> None:
+    step = epl.parallelize(
+        lambda x, mask: jnp.log(x) * mask, batch="x", devices=2, pad_batch=True, name="logarithms"
+    )
+    ones, mask = np.ones(3, np.float32), np.ones(3, bool)
+    for _ in range(2):
+        (found,) = step.call_leaves(LEAVES, [ones, mask])
+        assert np.array_equal(found, np.zeros(3))
+    with jax.debug_nans(True), pytest.raises(FloatingPointError):
+        step.call_leaves(LEAVES, [-ones, mask])
+
+
+def test_a_check_that_fails_for_leaves_gives_the_results_of_a_call() -> None:
+    def step(state: Any, x: Any) -> Any:
+        epl.check(x[0] < 1, "too large")
+        return state + x.sum(), {"rows": x}
+
+    parallel = epl.parallelize(step, state="state", batch="x", devices=2)
+    found = []
+    for call in (lambda x: parallel(0.0, x), lambda x: parallel.call_leaves(LEAVES, [0.0, x])):
+        with pytest.raises(epl.StepError, match="too large") as error:
+            call(np.float32([1, 2]))
+        found.append(error.value.results)
+    assert jax.tree.structure(found[0]) == jax.tree.structure(found[1])
+    assert all(map(np.array_equal, jax.tree.leaves(found[0]), jax.tree.leaves(found[1])))
+
+
 def test_errors_of_jax_name_the_users_function() -> None:
     def step(x: jax.Array) -> Any:
         return x if x.sum() > 0 else "nothing"
@@ -111,8 +207,9 @@ def test_errors_of_jax_name_the_arguments(use: Any) -> None:
         lambda step: jax.vmap(lambda x: step(1.0, x))(X),
         lambda step: jax.eval_shape(step, 1.0, X),
         lambda step: epl.parallelize(lambda x: step(1.0, x), devices=1, name="outer")(X),
+        lambda step: jax.jit(lambda x: step.call_leaves(LEAVES, [1.0, x]))(X),
     ],
-    ids=["jit", "grad", "vmap", "eval_shape", "parallelize"],
+    ids=["jit", "grad", "vmap", "eval_shape", "parallelize", "leaves"],
 )
 def test_transformations_of_a_parallelized_step(scaled: epl.Parallelized, transform: Any) -> None:
     with pytest.raises(epl.Error, match=r"scale is parallelized and cannot be called under jax.jit"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -73,6 +73,11 @@ def split(value: Any) -> Any:
         return value
     graph, variables = sys.modules["flax.nnx"].split(value)
     return Split(graph, variables, value)
+
+
+def split_all(values: Sequence[Any]) -> Sequence[Any]:
+    """All of some values as `split` gives them."""
+    return [split(value) for value in values] if "flax.nnx" in sys.modules else values
 
 
 def check_unshared(step: str, values: Mapping[str, Any]) -> None:

@@ -71,6 +71,7 @@ class DataParallel:
         if weighs == "global" and weight is Weight.MEAN:
             weight = Weight.ROWS
         scope.declare(program.variables)
+        feeding.split()  # an error now, though even batches do not ask
         self.config = _config(build, execution)
         self._graph = build.debug_graphviz_path
         trainers.meet(len(places))
@@ -158,15 +159,17 @@ class DataParallel:
         Persistable variables that are fed are in the scope then.
         """
         count = len(self.places)
+        share = call.share if self._trainers.count > 1 else None
         with call.checks("its feed"):
             variables, given = self._given(feed)
-            self._replicas.check_variables({**self.scope.values, **variables})
+            values = self.scope.values
+            self._replicas.check_variables({**values, **variables} if variables else values)
             call.variables = {name: variables[name] for name in variables if self._replicas.is_shared(name)}
             if isinstance(given, list):
-                fed = feeds.of_parts(given, count, call.share)
+                fed = feeds.of_parts(given, count, share)
             else:
-                fed = feeds.of_batch(given, count, feeding.split(), call.share)
-        self.scope.values.update(variables)
+                fed = feeds.of_even_batch(given, count, share)
+        values.update(variables)
         return fed
 
     def _given(self, feed: Any) -> tuple[Part, Part | list[Part]]:

@@ -126,7 +126,8 @@ def _fed(replicas: Replicas, feed: Any, scope: Scope, call: Call) -> feeds.Fed:
         given = feeding.arrays(program, feed)
         variables = {name: value for name, value in given.items() if name in program.parameters}
         part = {name: value for name, value in given.items() if name not in program.parameters}
-        replicas.check_variables({**scope.values, **variables})
+        values = scope.values
+        replicas.check_variables({**values, **variables} if variables else values)
         fed = feeds.of_parts([part], 1, call.share)
-    scope.values.update(variables)
+    values.update(variables)
     return fed

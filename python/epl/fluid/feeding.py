@@ -6,7 +6,7 @@ import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import jax
 import numpy as np
@@ -43,11 +43,13 @@ def names_of(fetch_list: Any) -> list[str]:
         return []
     if isinstance(fetch_list, str) or not isinstance(fetch_list, Sequence):
         fetch_list = [fetch_list]
-    names = [each if isinstance(each, str) else getattr(each, "name", None) for each in fetch_list]
-    for each, name in zip(fetch_list, names, strict=True):
+    names: list[str] = []
+    for each in fetch_list:
+        name = each if isinstance(each, str) else getattr(each, "name", None)
         if not isinstance(name, str):
             raise ArgumentError(f"fetch_list has a {type(each).__name__}, expected a variable or its name")
-    return [str(name) for name in names]
+        names.append(name)
+    return names
 
 
 def arrays(
@@ -76,6 +78,8 @@ def arrays(
 
 
 def _array(what: str, value: Any, variable: Variable, devices: int) -> np.ndarray[Any, Any]:
+    if _is_taken(value, variable, devices):
+        return value
     if callable(getattr(value, "lod", None)) and value.lod():
         raise ArgumentError(
             f"{what} has sequences of different lengths (LoD), which are not supported: pad them"
@@ -88,6 +92,12 @@ def _array(what: str, value: Any, variable: Variable, devices: int) -> np.ndarra
         shape, found = list(variable.shape), list(array.shape)
         raise ArgumentError(f"{what}: should have dimensions = {shape}, found {found} for {devices} devices")
     return _in_32_bits(what, array)
+
+
+def _is_taken(value: Any, variable: Variable, devices: int) -> TypeGuard[np.ndarray[Any, Any]]:
+    """Whether a value is an array as a step takes it, so that nothing is to be converted: quick to tell."""
+    is_kept = type(value) is np.ndarray and value.dtype == variable.dtype and value.dtype.itemsize <= 4
+    return is_kept and _fits(variable, value.shape, devices)
 
 
 def _fits(variable: Variable, found: tuple[int, ...], devices: int) -> bool:
@@ -120,6 +130,10 @@ def merged(name: str, fetched: Fetched, program: Program) -> np.ndarray[Any, Any
     Raises:
       Error: for values that do not fit together.
     """
+    if isinstance(fetched.parts, np.ndarray):  # one stands behind the other already
+        devices, *shape = fetched.parts.shape
+        joined = fetched.parts.reshape(devices * shape[0], *shape[1:]) if shape else fetched.parts
+        return _in_its_dtype(joined, program.variables.get(name))
     parts = [np.atleast_1d(each) for each in of_devices(name, fetched, program)]
     if len({each.shape[1:] for each in parts}) > 1:
         shapes = ", ".join(str(list(each.shape)) for each in parts)
@@ -133,9 +147,11 @@ def merged(name: str, fetched: Fetched, program: Program) -> np.ndarray[Any, Any
 def of_devices(name: str, fetched: Fetched, program: Program) -> list[np.ndarray[Any, Any]]:
     """A fetched variable on each device, in the dtype that the program says."""
     variable = program.variables.get(name)
-    if variable is None:
-        return fetched.values
-    return [each.astype(variable.dtype, copy=False) for each in fetched.values]
+    return [_in_its_dtype(each, variable) for each in fetched.values]
+
+
+def _in_its_dtype(value: np.ndarray[Any, Any], variable: Variable | None) -> np.ndarray[Any, Any]:
+    return value if variable is None else value.astype(variable.dtype, copy=False)
 
 
 def as_tensor(name: str, value: np.ndarray[Any, Any]) -> Tensor:

@@ -88,9 +88,13 @@ class Scope:
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
         self._dtypes: dict[str, np.dtype[Any]] = {}
+        self._declared: Mapping[str, Variable] = {}
 
     def declare(self, variables: Mapping[str, Variable]) -> None:
         """Notes the dtypes that a program has for its variables: EPL computes 64 bits in 32."""
+        if variables is self._declared:  # one program runs again and again
+            return
+        self._declared = variables
         self._dtypes.update({name: each.dtype for name, each in variables.items() if each.persistable})
 
     def var(self, name: str) -> ScopeVariable:

@@ -12,6 +12,7 @@ part is short, that of Paddle from 1.7 on.
 from __future__ import annotations
 
 import enum
+import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,6 +79,10 @@ class Layout:
     extents: tuple[int, ...] = ()
 
 
+_EVEN = Layout()
+"""All parts are of one length."""
+
+
 @dataclass(frozen=True)
 class Fed:
     """Values of this process's devices along a new dimension 0, and how many rows there are of each batch.
@@ -97,21 +102,28 @@ Share = Callable[[Lengths, Part], list[Lengths]]
 """Gives the lengths of all processes for those of this one and for one of its parts, or its batch."""
 
 
-def _alone(own: Lengths, part: Part) -> list[Lengths]:
-    del part
-    return [own]
+def of_batch(feed: Part, count: int, split: Split, share: Share | None = None) -> Fed:
+    """A batch, cut for the devices of this process. Errors as of `cut`.
+
+    Args:
+      share: None if this process is the only one.
+    """
+    if is_even(feed, count):
+        return of_even_batch(feed, count, share)
+    return of_parts(cut(feed, count, split), count, share)
 
 
-def of_batch(feed: Part, count: int, split: Split, share: Share = _alone) -> Fed:
-    """A batch, cut for the devices of this process. Errors as of `cut`."""
-    if not is_even(feed, count):
-        return of_parts(cut(feed, count, split), count, share)
-    every = share({name: (len(value) // count,) * count for name, value in feed.items()}, feed)
-    lengths = _joined(every)
-    if not _are_equal(lengths):
-        return _with_padding(cut(feed, count, split), count, lengths)
+def of_even_batch(feed: Part, count: int, share: Share | None = None) -> Fed:
+    """A batch of which all devices of this process get as many rows (`is_even`)."""
+    processes = 1
+    if share is not None:
+        every = share({name: (len(value) // count,) * count for name, value in feed.items()}, feed)
+        lengths = _joined(every)
+        if not _are_equal(lengths):
+            return _with_padding(cut(feed, count, Split.REST), count, lengths)
+        processes = len(every)
     values = {name: value.reshape(count, -1, *value.shape[1:]) for name, value in feed.items()}
-    return Fed(values, Layout(), np.zeros((count * len(every), 0), np.int32))
+    return Fed(values, _EVEN, _no_counts(count * processes))
 
 
 def is_even(feed: Part, count: int) -> bool:
@@ -119,7 +131,7 @@ def is_even(feed: Part, count: int) -> bool:
     return all(value.ndim and len(value) and len(value) % count == 0 for value in feed.values())
 
 
-def of_parts(parts: Sequence[Part], count: int, share: Share = _alone) -> Fed:
+def of_parts(parts: Sequence[Part], count: int, share: Share | None = None) -> Fed:
     """The parts of the first devices of this process, of the same names, at least one.
 
     Raises:
@@ -127,12 +139,25 @@ def of_parts(parts: Sequence[Part], count: int, share: Share = _alone) -> Fed:
     """
     _check_rows(parts)
     own = {name: _lengths([part[name] for part in parts], count) for name in parts[0]}
-    every = share(own, parts[0])
+    every = [own] if share is None else share(own, parts[0])
     lengths = _joined(every)
     if not _are_equal(lengths):
         return _with_padding(parts, count, lengths)
-    values = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
-    return Fed(values, Layout(), np.zeros((count * len(every), 0), np.int32))
+    values = {name: _stacked([part[name] for part in parts]) for name in parts[0]}
+    return Fed(values, _EVEN, _no_counts(count * len(every)))
+
+
+def _stacked(parts: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """The parts along a new dimension 0; one alone is not copied."""
+    return parts[0][None] if len(parts) == 1 else np.stack(parts)
+
+
+@functools.cache
+def _no_counts(devices: int) -> np.ndarray[Any, Any]:
+    """The rows of no batch, of so many devices."""
+    counts = np.zeros((devices, 0), np.int32)
+    counts.flags.writeable = False
+    return counts
 
 
 def _check_rows(parts: Sequence[Part]) -> None:

@@ -68,9 +68,17 @@ class Local:
 
 @dataclass(frozen=True)
 class Fetched:
-    """A fetched variable: its value on each device that had a part, by device."""
+    """A fetched variable: its value on each device that had a part, by device.
 
-    values: list[np.ndarray[Any, Any]]
+    parts: along dimension 0 of one array, or a list if the devices had parts of several lengths.
+    """
+
+    parts: np.ndarray[Any, Any] | list[np.ndarray[Any, Any]]
+
+    @property
+    def values(self) -> list[np.ndarray[Any, Any]]:
+        """The values, one by one."""
+        return list(self.parts)
 
 
 @dataclass
@@ -114,12 +122,18 @@ class Replicas:
         self._config = config
         self._exchanges = any(op.kind.startswith("c_") for op in program.ops)
         self._own = frozenset() if count == 1 else self._find_own()
+        # Names of what the leaves of a step's arguments and results are, in JAX's order of dicts.
+        self._shared_names = sorted(program.parameters.keys() - self._own)
+        self._own_names = sorted(self._own)
+        self._made_names = sorted(set(program.updated) - program.parameters.keys())
+        self._trees: dict[tuple[str, ...], Any] = {}  # of the arguments, by names of feeds
         self._steps: dict[tuple[tuple[str, ...], Layout], _Step] = {}
 
     def check_variables(self, variables: Mapping[str, Any]) -> None:
         """Whether all persistable variables have values; arguments and errors as of `run`."""
         for name in self.program.parameters:
-            self._value(variables, name)
+            if variables.get(name) is None:
+                raise ArgumentError(f'variable "{name}" has no value: run the startup program first')
 
     def check_fetches(self, fetches: Sequence[str]) -> None:
         """Whether the program has these variables; errors as of `run`."""
@@ -155,37 +169,52 @@ class Replicas:
         """
         key = (tuple(fetches), fed.layout)
         step = self._steps.get(key) or self._steps.setdefault(key, self._step(*key))
-        values = {name: self._value(variables, name) for name in self.program.parameters}
-        shared = {name: _shared(value) for name, value in values.items() if name not in self._own}
-        own = {name: self._local(value) for name, value in values.items() if name in self._own}
-        feed = self._known(step, (shared, own, np.uint32(seed), fed.counts), fed.values)
-        shared, own, made, fetched = step.run(shared, own, np.uint32(seed), fed.counts, feed)
-        variables.update(shared)
-        variables.update({name: Local(value) for name, value in own.items()})
-        variables.update({name: self._made(value) for name, value in made.items()})
-        rows = step.rows[_shapes(fed.values)]
+        names = tuple(sorted(fed.values))
+        tree = self._trees.get(names) or self._trees.setdefault(names, self._tree(names))
+        leaves = [*self._state(variables), np.array(seed, np.uint32), fed.counts]
+        feed = [fed.values[name] for name in names]
+        if len(self._here) < self.count:
+            feed = self._parts(step, tree, leaves, feed, fed)
+        results = iter(step.run.call_leaves(tree, leaves + feed))
+        for name in self._shared_names:
+            variables[name] = next(results)
+        for name in self._own_names:
+            variables[name] = Local(next(results))
+        for name in self._made_names:
+            variables[name] = self._made(next(results))
+        rows = step.rows[_shapes(fed.values)] if fed.layout.rows else {}
         return [
             Fetched(self._cut(_of_devices(value, self._here), rows.get(name), fed))
-            for name, value in zip(fetches, fetched, strict=True)
+            for name, value in zip(fetches, results, strict=True)
         ]
 
-    def _known(self, step: _Step, others: tuple[Any, ...], values: dict[str, Any]) -> Any:
-        """What devices are fed, as an argument: of several processes parts of what a step is lowered for."""
-        if len(self._here) == self.count:
-            return values
-        if _shapes(values) not in step.rows:
-            whole = {
-                name: jax.ShapeDtypeStruct((self.count, *value.shape[1:]), value.dtype)
-                for name, value in values.items()
-            }
-            step.run.lower(*others, whole)
-        return from_local(values)
+    def _tree(self, feeds: Sequence[str]) -> Any:
+        """The structure of a step's arguments."""
+        names = self._shared_names, self._own_names, feeds
+        shared, own, feed = (dict.fromkeys(each, 0) for each in names)
+        return jax.tree.structure((shared, own, 0, 0, feed))
+
+    def _state(self, variables: MutableMapping[str, Any]) -> list[Any]:
+        """The values of the persistable variables that the program reads, as arguments of a step."""
+        self.check_variables(variables)
+        shared = [_shared(variables[name]) for name in self._shared_names]
+        return shared + [self._local(variables[name]) for name in self._own_names]
+
+    def _parts(self, step: _Step, tree: Any, others: list[Any], feed: list[Any], fed: Fed) -> list[Any]:
+        """What the devices of this process are fed, as parts of what the step is lowered for."""
+        if _shapes(fed.values) not in step.rows:
+            whole = [jax.ShapeDtypeStruct((self.count, *value.shape[1:]), value.dtype) for value in feed]
+            step.run.lower(*tree.unflatten(others + whole))
+        parts: list[Any] = from_local(feed)
+        return parts
 
     def _made(self, value: Any) -> Any:
         """A persistable variable that the program makes: equal on all devices, unless it exchanges itself."""
         if self.count > 1 and self._exchanges:
             return Local(value)
-        return value[0] if len(self._here) == self.count else _of_devices(value, self._here)[0]
+        made = _of_devices(value, self._here)[0, ...]
+        made.flags.writeable = False  # a run replaces values of scopes, nobody writes them
+        return made
 
     def _find_own(self) -> frozenset[str]:
         """The persistable variables of which each device has a value of its own.
@@ -226,22 +255,17 @@ class Replicas:
         lowered = step.run.newest if step else None
         return lowered.compile() if lowered else None
 
-    @staticmethod
-    def _value(variables: Mapping[str, Any], name: str) -> Any:
-        value = variables.get(name)
-        if value is None:
-            raise ArgumentError(f'variable "{name}" has no value: run the startup program first')
-        return value
-
     def _local(self, value: Any) -> Any:
         if isinstance(value, Local) and len(value.values) == self.count:
             return value.values
         return np.repeat(np.asarray(_shared(value))[None], self.count, 0)
 
-    def _cut(self, value: np.ndarray[Any, Any], rows: Rows | None, fed: Fed) -> list[np.ndarray[Any, Any]]:
+    def _cut(
+        self, value: np.ndarray[Any, Any], rows: Rows | None, fed: Fed
+    ) -> np.ndarray[Any, Any] | list[np.ndarray[Any, Any]]:
         """The real rows of each device of this process that had a part."""
         if not fed.layout.rows:
-            return list(value)
+            return value
         own = dict(zip(self._here, value, strict=True))
         having = [device for device in self._here if fed.counts[device].any()]
         if rows is None:
