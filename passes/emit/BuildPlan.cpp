@@ -310,6 +310,7 @@ static FailureOr<plan::PlanT> buildWhole(func::FuncOp func, const PlanSchedule &
                                          const PlanOptions &options) {
   PlanBuilder builder(func, schedule);
   builder.getBuilder().setSequential(options.sequential);
+  builder.getBuilder().setNumCommunicators(options.numCommunicators);
   if (failed(builder.add()))
     return failure();
   plan::PlanT common = getCommon(func->getParentOfType<ModuleOp>(), options);
@@ -368,6 +369,7 @@ static FailureOr<plan::PartT> buildPart(func::FuncOp func, const PlanSchedule &s
                                         const PlanOptions &options, uint32_t numArguments) {
   PlanBuilder builder(func, schedule);
   builder.getBuilder().setSequential(options.sequential);
+  builder.getBuilder().setNumCommunicators(options.numCommunicators);
   if (failed(builder.add()))
     return failure();
   MeshOp mesh = builder.getMesh();

@@ -29,7 +29,11 @@ _NOTE = re.compile(r"^.*: note: (?!called from).*$", re.M)
 
 
 # Settings whose values the compiler checks, by the option that says them to it.
-_SETTINGS = {"--schedule": "pipeline.schedule", "--micro-batches": "pipeline.num_micro_batch"}
+_SETTINGS = {
+    "--schedule": "pipeline.schedule",
+    "--micro-batches": "pipeline.num_micro_batch",
+    "--communicators": "communication.num_communicators",
+}
 
 
 def options_of(config: Config) -> tuple[str, ...]:
@@ -43,6 +47,8 @@ def options_of(config: Config) -> tuple[str, ...]:
     machine = config["cluster.machine"]
     single = () if config["communication.fuse"] else ("--no-fuse-collectives",)
     apart = () if config["communication.fuse_broadcasts"] else ("--no-fuse-broadcasts",)
+    lanes = config["communication.num_communicators"]
+    communicators = () if lanes == 1 else (f"--communicators={lanes}",)
     order = ("--sequential",) if config["cluster.sequential"] else ()
     choices = () if machine == KEYS["cluster.machine"].default else (f"--machine={machine}",)
     count = config["pipeline.num_micro_batch"]
@@ -66,6 +72,7 @@ def options_of(config: Config) -> tuple[str, ...]:
         *sequence,
         *single,
         *apart,
+        *communicators,
         *order,
         *choices,
     )

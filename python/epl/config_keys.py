@@ -68,7 +68,12 @@ KEYS: dict[str, Key] = {
     "communication.max_splits": Key(
         5, "How many groups the gradients are fused into before they are summed."
     ),
-    "communication.num_communicators": Key(2, "How many sums of gradients may be under way at a time."),
+    "communication.num_communicators": Key(
+        1,
+        "How many exchanges of the same devices may be under way at a time, 1 to 8; they take turns.",
+        has_effect=True,
+        least=1,
+    ),
     "communication.fp16": Key(False, "Sum gradients in 16 bits."),
     "communication.fp16_scale": Key(128, "What gradients are multiplied by before they become 16 bits."),
     "communication.clip_after_allreduce": Key(

@@ -52,12 +52,15 @@ def transpile(trainer: int, count: int, mode: str, collective: str | None = None
     )
 
 
-def train(sizes: list[int], trainers: int, folder: str, says: bool, group: int = 0) -> None:
+def train(
+    sizes: list[int], trainers: int, folder: str, says: bool, group: int = 0, communicators: int = 1
+) -> None:
     """Trains on several devices, as one process or as one of several; writes losses, variables and the plan.
 
     Args:
       says: whether num_trainers and trainer_id are said to the executor, and not by the transpiler alone.
       group: as of `transpile`.
+      communicators: if there are several, each gradient is summed by itself, and they take turns.
     """
     trainer = int(os.environ.get("OMPI_COMM_WORLD_RANK", "0"))
     here = len(sizes) // trainers
@@ -68,6 +71,7 @@ def train(sizes: list[int], trainers: int, folder: str, says: bool, group: int =
     fluid.Executor(fluid.CPUPlace()).run(fluid.default_startup_program())
     options: dict[str, Any] = {"num_trainers": trainers, "trainer_id": trainer} if says else {}
     options["build_strategy"] = build = fluid.BuildStrategy()
+    build.nccl_comm_num, build.fuse_all_reduce_ops = communicators, communicators == 1
     build.debug_graphviz_path = f"{folder}/{trainers}-{trainer}.dot"
     executor = fluid.ParallelExecutor(False, loss_name=loss.name, **options)
     losses = []

@@ -24,7 +24,7 @@ def test_has_the_ten_categories_of_epl_and_split() -> None:
 def test_defaults() -> None:
     config = epl.Config()
     assert config["communication.max_splits"] == 5
-    assert config.communication.num_communicators == 2
+    assert config.communication.num_communicators == 1
     assert config.communication.fp16 is False
     assert config.communication.gradients_reduce_method == "mean"
     assert config.pipeline.strategy == "preferbackward"

@@ -302,6 +302,7 @@ def test_iterations_of_a_run() -> None:
         ("exec_strategy", "num_threads", 1, {"cluster.num_threads": 1, "cluster.sequential": True}),
         ("build_strategy", "fuse_all_reduce_ops", False, {"communication.fuse": False}),
         ("build_strategy", "enable_sequential_execution", True, {"cluster.sequential": True}),
+        ("build_strategy", "nccl_comm_num", 2, {"communication.num_communicators": 2}),
     ],
 )
 def test_strategies_that_become_settings(strategy: str, field: str, value: Any, config: Any) -> None:

@@ -22,12 +22,19 @@ def load(file: Path) -> dict[str, Any]:
         return dict(arrays)
 
 
-@pytest.mark.parametrize(("sizes", "says"), [([3, 3, 3, 3], True), ([2, 5, 1, 4], False)])
-def test_trainers_train_as_one_process(tmp_path: Path, sizes: list[int], says: bool) -> None:
+@pytest.mark.parametrize(
+    ("sizes", "says", "communicators"),
+    [([3, 3, 3, 3], True, 1), ([2, 5, 1, 4], False, 1), ([3, 3, 3, 3], False, 2)],
+)
+def test_trainers_train_as_one_process(
+    tmp_path: Path, sizes: list[int], says: bool, communicators: int
+) -> None:
     """Two processes of two devices are four devices; each sees the losses and statistics of its own."""
     mpi.call(1, "fluid_trainers", "train", sizes, 1, tmp_path, True, folder=tmp_path)
-    mpi.call(2, "fluid_trainers", "train", sizes, 2, tmp_path, says, folder=tmp_path)
+    mpi.call(2, "fluid_trainers", "train", sizes, 2, tmp_path, says, 0, communicators, folder=tmp_path)
     check_trained(tmp_path, trainers=2, devices=2)
+    one, plan = ((tmp_path / f"{trainers}-0.dot").read_text() for trainers in (1, 2))
+    assert (plan.count("all_reduce") > one.count("all_reduce")) == (communicators > 1)
 
 
 def check_trained(folder: Path, trainers: int, devices: int) -> None:

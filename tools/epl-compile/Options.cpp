@@ -57,6 +57,8 @@ std::string Options::describe() const {
     text += " --no-fuse-broadcasts";
   if (sequential)
     text += " --sequential";
+  if (numCommunicators != 1)
+    text += " --communicators=" + std::to_string(numCommunicators);
   if (amp != AmpLevel::off)
     text += " --amp=o" + std::to_string(int(amp));
   if (reference)
@@ -232,6 +234,10 @@ static void addParallelism(CLI::App &app, Options &options) {
   app.add_flag("--sequential", options.sequential,
                "run the commands of a device one after another in the order of the program; without it "
                "collectives go beside computation");
+  app.add_option("--communicators", options.numCommunicators,
+                 "How many collectives of the same devices may be under way at a time; they take turns")
+      ->check(CLI::Range(1, 8))
+      ->capture_default_str();
   app.add_flag("--colocate", options.colocate,
                "run all scopes of the step on the same devices; without it each has devices of its own");
   app.add_flag("--across-nodes", options.acrossNodes,

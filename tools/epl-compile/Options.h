@@ -42,8 +42,9 @@ struct Options {
   bool owners = false; ///< each parameter with its optimizer's state belongs to one device
   bool sequenceParallel = false;
   bool fuseCollectives = true;
-  bool fuseBroadcasts = true; ///< if collectives are joined
-  bool sequential = false;    ///< the commands of a device are run in program order
+  bool fuseBroadcasts = true;    ///< if collectives are joined
+  bool sequential = false;       ///< the commands of a device are run in program order
+  uint32_t numCommunicators = 1; ///< collectives of the same devices that may be under way at a time
   AmpLevel amp = AmpLevel::off;
   std::string cpu = "host";
   std::string machine; ///< a kind or a file; empty: what the module says

@@ -236,6 +236,7 @@ LogicalResult writePlan(ModuleOp module, const std::string &input, const Options
   planOptions.source = input;
   planOptions.schedule = options.schedule;
   planOptions.sequential = options.sequential;
+  planOptions.numCommunicators = options.numCommunicators;
   auto plan = buildPlan(module, planOptions);
   if (failed(plan))
     return failure();

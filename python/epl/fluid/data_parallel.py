@@ -13,7 +13,7 @@ from epl.fluid import feeding, seeds, trainers
 from epl.fluid.places import Place
 from epl.fluid.scope import Scope
 from epl.fluid.seeds import Seeds
-from epl.fluid.trainers import Call
+from epl.fluid.trainers import Call, Trainers
 from epl.paddle import feeds
 from epl.paddle.program import Program
 from epl.paddle.replicas import Fetched, Replicas, Weight
@@ -72,13 +72,13 @@ class DataParallel:
             weight = Weight.ROWS
         scope.declare(program.variables)
         feeding.split()  # an error now, though even batches do not ask
-        self.config = _config(build, execution)
         self._graph = build.debug_graphviz_path
         trainers.meet(len(places))
         with joining.checks("its numbers"):
             self._trainers = trainers.of(source, build)
             self._trainers.check_launch()
         joining.agree()
+        self.config = _config(build, execution, self._trainers)
         self._replicas = Replicas(
             program,
             len(places) * self._trainers.count,
@@ -249,14 +249,15 @@ class DataParallel:
         return np.ascontiguousarray(rows[0])
 
 
-def _config(build: BuildStrategy, execution: ExecutionStrategy) -> dict[str, Any]:
-    """What strategies say as settings of EPL."""
+def _config(build: BuildStrategy, execution: ExecutionStrategy, found: Trainers) -> dict[str, Any]:
+    """What strategies, and who trains, say as settings of EPL."""
     in_order = build.enable_sequential_execution or build.sync_batch_norm or execution.num_threads == 1
     return {
         "cluster.num_threads": execution.num_threads,
         "cluster.sequential": in_order,
         "communication.fuse": build.fuse_all_reduce_ops is not False,
         "communication.fuse_broadcasts": build.fuse_broadcast_ops is not False,
+        "communication.num_communicators": found.communicators,
         "zero.owner": "parameter" if build.reduce_strategy is ReduceStrategy.Reduce else "",
     }
 

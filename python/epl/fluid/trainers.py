@@ -40,13 +40,15 @@ _TRANSPILED: weakref.WeakKeyDictionary[Any, Trainers] = weakref.WeakKeyDictionar
 class Trainers:
     """How many processes train, which one this is, and the addresses of all if they were said.
 
-    groups: of neighbours, within which gradients are summed first; 1: among all at once.
+    groups: of neighbours, within which gradients are summed first; 1: among all at once. communicators: how
+    many exchanges may be under way at a time.
     """
 
     count: int = 1
     id: int = 0
     endpoints: tuple[str, ...] = ()
     groups: int = 1
+    communicators: int = 1
 
     def check_launch(self) -> None:
         """Whether this process was started as this trainer.
@@ -249,7 +251,9 @@ def of(program: Any, build: BuildStrategy) -> Trainers:
         raise ArgumentError(
             f"{len(found.endpoints)} endpoints are named, expected num_trainers, which is {found.count}"
         )
-    found = replace(found, groups=_groups(build, found.count) or known.groups)
+    groups = _groups(build, found.count) or known.groups
+    communicators = max(build.nccl_comm_num, known.communicators)
+    found = replace(found, groups=groups, communicators=communicators)
     if found.groups > 1 and build.reduce_strategy is not ReduceStrategy.AllReduce:
         raise ArgumentError(
             f"use_hierarchical_allreduce with {build.reduce_strategy}: expected ReduceStrategy.AllReduce, as "

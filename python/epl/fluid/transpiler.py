@@ -87,7 +87,7 @@ class DistributeTranspiler:
         config = self.config
         size = config.hierarchical_allreduce_inter_nranks
         groups = count_groups(len(endpoints), size) if config.use_hierarchical_allreduce else 1
-        found = Trainers(len(endpoints), trainer_id, endpoints, groups)
+        found = Trainers(len(endpoints), trainer_id, endpoints, groups, config.nccl_comm_num)
         program._is_distributed = True
         program._is_chief = trainer_id == 0
         program._endpoints = program._trainers_endpoints = list(endpoints)

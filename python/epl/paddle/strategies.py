@@ -192,7 +192,7 @@ class BuildStrategy(_Strategy):
         "num_trainers": _real(1, "how many processes train", int, least=1),
         "trainer_id": _real(0, "the number of this one", int, least=0),
         "trainers_endpoints": Field(list, (list, tuple), Effect.REAL, "the addresses of all"),
-        "nccl_comm_num": _real(1, "how many communicators there are", int, least=1),
+        "nccl_comm_num": _real(1, "how many sums may be under way at a time, up to 8", int, least=1),
         "use_hierarchical_allreduce": _real(False, "gradients are summed within groups of processes first"),
         "hierarchical_allreduce_inter_nranks": _real(0, "how many processes are a group", int, least=0),
         "hierarchical_allreduce_exter_nranks": _real(

@@ -12,6 +12,7 @@
 #include "runtime/plan/model/Units.h"
 #include "runtime/plan/verify/Verifier.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace epl::runtime {
@@ -128,6 +129,19 @@ uint32_t Builder::lane(plan::LaneKind kind, int32_t communicator) {
   return append(plan.lanes, std::move(lane));
 }
 
+/// The lane of the next collective of a communicator.
+uint32_t Builder::nextLane(uint32_t communicator) {
+  std::vector<uint32_t> &lanes = turns[communicator];
+  if (lanes.size() == numCommunicators) {
+    std::ranges::rotate(lanes, lanes.begin() + 1);
+    return lanes.back();
+  }
+  plan::LaneT lane;
+  lane.kind = plan::LaneKind::communicate;
+  lane.communicator = int32_t(communicator);
+  return lanes.emplace_back(append(plan.lanes, std::move(lane)));
+}
+
 template <typename ActionT> void Builder::add(CommandInfo info, uint32_t lane, ActionT action) {
   plan::CommandT command;
   command.name = std::move(info.name);
@@ -212,7 +226,7 @@ void Builder::allReduce(CommandInfo info, plan::ReducePartT reduce) {
         copy(info, tensor.source, tensor.target);
     return;
   }
-  uint32_t where = lane(plan::LaneKind::communicate, int32_t(reduce.communicator));
+  uint32_t where = nextLane(reduce.communicator);
   plan::GatherPartsT gather;
   gather.communicator = reduce.communicator;
   for (const plan::ReducedTensorT &tensor : reduce.tensors) {
@@ -228,12 +242,12 @@ void Builder::allReduce(CommandInfo info, plan::ReducePartT reduce) {
 }
 
 void Builder::reduceToRoot(CommandInfo info, plan::ReduceToRootT reduce) {
-  uint32_t where = lane(plan::LaneKind::communicate, int32_t(reduce.communicator));
+  uint32_t where = nextLane(reduce.communicator);
   add(std::move(info), where, std::move(reduce));
 }
 
 void Builder::copyFromRoot(CommandInfo info, plan::CopyFromRootT copy) {
-  uint32_t where = lane(plan::LaneKind::communicate, int32_t(copy.communicator));
+  uint32_t where = nextLane(copy.communicator);
   add(std::move(info), where, std::move(copy));
 }
 
@@ -243,19 +257,19 @@ void Builder::allGather(CommandInfo info, plan::GatherBlocksT gather) {
       copy(info, tensor.source, tensor.target);
     return;
   }
-  uint32_t where = lane(plan::LaneKind::communicate, int32_t(gather.communicator));
+  uint32_t where = nextLane(gather.communicator);
   add(std::move(info), where, std::move(gather));
 }
 
 void Builder::reduceScatter(CommandInfo info, plan::ReduceBlocksT reduce) {
-  uint32_t where = lane(plan::LaneKind::communicate, int32_t(reduce.communicator));
+  uint32_t where = nextLane(reduce.communicator);
   add(std::move(info), where, std::move(reduce));
 }
 
 void Builder::exchange(CommandInfo info, plan::ExchangeBlocksT exchange) {
   if (isAlone(exchange.communicator))
     return copy(std::move(info), exchange.source, exchange.target);
-  uint32_t where = lane(plan::LaneKind::communicate, int32_t(exchange.communicator));
+  uint32_t where = nextLane(exchange.communicator);
   add(std::move(info), where, std::move(exchange));
 }
 

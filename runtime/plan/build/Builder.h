@@ -58,7 +58,11 @@ public:
   /// The commands that are added from now on wait for the one before them on their device.
   void setSequential(bool isSequential) { this->isSequential = isSequential; }
 
-  // Commands, in program order. Lanes are chosen here: one for all computation, one for each communicator. A
+  /// The collectives of each communicator take so many lanes in turn, at least 1, so that as many may be
+  /// under way.
+  void setNumCommunicators(uint32_t count) { numCommunicators = count; }
+
+  // Commands, in program order. Lanes are chosen here: one for all computation, and those of communicators. A
   // collective of a single member becomes a copy, or nothing.
   /// The commands that are added from now on run only where all of these hold.
   void setGuards(std::vector<plan::Guard> guards);
@@ -106,6 +110,7 @@ public:
 private:
   template <typename ActionT> void add(CommandInfo info, uint32_t lane, ActionT action);
   uint32_t lane(plan::LaneKind kind, int32_t communicator);
+  uint32_t nextLane(uint32_t communicator);
   bool isAlone(uint32_t communicator) const;
 
   /// The last commands that compute and send so far; -1: none.
@@ -115,15 +120,17 @@ private:
   void waitForUnits(plan::CommandT &command, plan::LaneKind kind);
 
   plan::PlanT plan;
-  std::vector<plan::Guard> guards;          // of the next commands
-  std::optional<plan::Owner> owner;         // the same
-  int32_t unit = -1;                        // of the next commands
-  bool isSequential = false;                // they are
-  Latest latest, before;                    // now; at the end of the unit before the last one
-  Latest last;                              // at the end of the last unit
-  bool hasComputed = false;                 // the unit
-  std::map<uint32_t, uint32_t> slotBuffers; // of every slot with storage of its own
-  std::map<uint32_t, uint32_t> results;     // result slot to the buffer that holds its value
+  std::vector<plan::Guard> guards;  // of the next commands
+  std::optional<plan::Owner> owner; // the same
+  int32_t unit = -1;                // of the next commands
+  bool isSequential = false;        // they are
+  Latest latest, before;            // now; at the end of the unit before the last one
+  Latest last;                      // at the end of the last unit
+  bool hasComputed = false;         // the unit
+  uint32_t numCommunicators = 1;
+  std::map<uint32_t, std::vector<uint32_t>> turns; // of each communicator its lanes, the next one first
+  std::map<uint32_t, uint32_t> slotBuffers;        // of every slot with storage of its own
+  std::map<uint32_t, uint32_t> results;            // result slot to the buffer that holds its value
 };
 
 } // namespace epl::runtime
