@@ -18,6 +18,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Sharding.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/Rules.h"
@@ -280,15 +281,37 @@ void ResultSeeder::run() {
   }
 }
 
+/// Whether what is wanted of results fits them.
+static LogicalResult verifyWanted(func::FuncOp function, MeshOp mesh) {
+  for (unsigned index = 0; index < function.getNumResults(); ++index) {
+    auto wanted = function.getResultAttrOfType<ShardingAttr>(
+        index, StringAttr::get(function.getContext(), EplDialect::kWantedAttr));
+    if (!wanted)
+      continue;
+    if (wanted.getMesh().getValue() != mesh.getSymName())
+      return function.emitOpError() << "result " << index << " is wanted on mesh " << wanted.getMesh()
+                                    << ", expected \"" << mesh.getSymName() << "\", on which it is made";
+    auto type = dyn_cast<RankedTensorType>(function.getResultTypes()[index]);
+    if (!type)
+      return function.emitOpError() << "result " << index << " is wanted in parts, expected a tensor";
+    if (failed(verifySharding(function, wanted, type, "result " + Twine(index))))
+      return failure();
+  }
+  return success();
+}
+
 namespace {
 struct SeedResults : epl::impl::SeedResultsPassBase<SeedResults> {
   void runOnOperation() override {
     FailureOr<SmallVector<Program>> programs = getPrograms(getOperation(), Shardings::ofArguments);
     if (failed(programs))
       return signalPassFailure();
-    for (auto [function, mesh] : *programs)
+    for (auto [function, mesh] : *programs) {
+      if (failed(verifyWanted(function, mesh)))
+        return signalPassFailure();
       if (hasWantedResults(function))
         ResultSeeder(function, mesh).run();
+    }
   }
 };
 } // namespace
