@@ -149,7 +149,7 @@ def test_a_hostile_pickle(tmp_path: Path, case: str) -> None:
 
 def measured(action: Callable[[], Any], size: int = 0) -> None:
     """Runs an action in memory and time that a file of this size may take."""
-    begin = time.monotonic()
+    begin = time.process_time()  # of this process alone: others may keep it waiting
     tracemalloc.start()
     try:
         action()
@@ -157,7 +157,7 @@ def measured(action: Callable[[], Any], size: int = 0) -> None:
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < _MOST_MEMORY + 200 * size
-        assert time.monotonic() - begin < _MOST_SECONDS
+        assert time.process_time() - begin < _MOST_SECONDS
 
 
 def tensor(dims: list[int], content: bytes, data_type: int = 5, levels: bytes = b"\0" * 8) -> bytes:
