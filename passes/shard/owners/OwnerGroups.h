@@ -29,7 +29,7 @@ struct OwnerGroup {
   SmallVector<unsigned> results; ///< of the function, that update the states
   Operation *gradient = nullptr; ///< the last op, not owned, that makes something the group's work reads;
                                  ///< null if that is a constant
-  std::optional<int64_t> owner; ///< what `epl.owner` of the first state that has it says
+  std::optional<int64_t> owner;  ///< what `epl.owner` of the first state that has it says
   int64_t numElements = 0; ///< of its parameters: the states that other work reads, too; of all if none is
 };
 
