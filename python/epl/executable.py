@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -82,8 +83,8 @@ class Executable:
         uploaded = [self._session.state(first + i, signless(v)) for i, v in enumerate(self._hidden)]
         kinds = kinds or [jax.ShapeDtypeStruct(slot.shape, np.dtype(slot.dtype)) for slot in self._returned]
         kinds = [*kinds, *(kind for report in reported for kind in report.kinds)]
-        about = self._session, name, results, kinds, uploaded, kept
-        self._caller, self._numpy_caller = caller(*about), caller(*about, as_numpy=True)
+        self._made_callers: dict[bool, Callable[..., list[Any]]] = {}
+        self._make_caller = functools.partial(caller, self._session, name, results, kinds, uploaded, kept)
 
     def release(self) -> None:
         """Gives back the memory that steps need for themselves, once all have ended; the next takes it again.
@@ -133,7 +134,9 @@ class Executable:
         Raises:
           StepError: for a check that failed; its `results` are the list.
         """
-        call = self._numpy_caller if as_numpy else self._caller
+        call = self._made_callers.get(as_numpy)
+        if call is None:
+            call = self._made_callers[as_numpy] = self._make_caller(as_numpy=as_numpy)
         try:
             results = call(leaves, donate) if self._group is None else self._together(call, leaves, donate)
         except runtime.module().Error as error:

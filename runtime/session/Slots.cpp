@@ -33,9 +33,13 @@ void Slots::findShared(uint32_t part) {
     size_t slot = wholeSlot({part, state.slot});
     if (kinds[slot]->pieces.size() != 1 || !kinds[slot]->isShareable())
       continue;
-    if (isWhole && !state.writes.empty() && !order)
-      order = Order::of(program.plan());
-    shared[slot] = state.writes.empty() ? !program.ranks().empty() : isWhole && isOrdered(state, *order);
+    if (state.writes.empty()) {
+      shared[slot] = !program.ranks().empty();
+    } else if (isWhole) {
+      if (!order)
+        order = Order::of(program.plan());
+      shared[slot] = isOrdered(state, *order);
+    }
   }
 }
 

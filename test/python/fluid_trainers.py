@@ -107,16 +107,7 @@ def refuse(folder: str) -> None:
     Writes what each call raises, by the name of the case, and the losses of the others; then those of as many
     calls, from the begin, of which none is refused.
     """
-    trainer = int(os.environ["OMPI_COMM_WORLD_RANK"])
-    os.environ["CPU_NUM"] = "2"
-    loss = network(seed=7)
-    transpile(trainer, 2, "nccl2")
-
-    def begin() -> fluid.ParallelExecutor:
-        fluid.Executor(fluid.CPUPlace()).run(fluid.default_startup_program())
-        return fluid.ParallelExecutor(False, loss_name=loss.name)
-
-    executor = begin()
+    trainer, loss, executor = begun(devices=2)
     values = fluid.global_scope().values
     parts = batches([2, 3, 2, 3])[0][2 * trainer :][:2]
     raised, losses = {}, []
@@ -134,7 +125,7 @@ def refuse(folder: str) -> None:
         if lost:
             values[lost] = kept
         losses.append(executor.run([loss], feed=parts)[0].tolist())
-    executor = begin()
+    executor = begin(loss)
     plain = [executor.run([loss], feed=parts)[0].tolist() for _ in losses]
     found = {"raised": raised, "losses": losses, "plain": plain}
     Path(f"{folder}/refused-{trainer}.json").write_text(json.dumps(found))
@@ -166,14 +157,24 @@ def feed_unlike(folder: str) -> None:
     )
 
 
-def refuse_to_begin(folder: str) -> None:
-    """Trainer 1 says first that it shares with an executor that never ran; then both train."""
+def begun(devices: int) -> tuple[int, Any, fluid.ParallelExecutor]:
+    """One of two trainers of so many devices: its number, the loss, and what runs the program."""
     trainer = int(os.environ["OMPI_COMM_WORLD_RANK"])
-    os.environ["CPU_NUM"] = "1"
+    os.environ["CPU_NUM"] = str(devices)
     loss = network(seed=7)
     transpile(trainer, 2, "nccl2")
+    return trainer, loss, begin(loss)
+
+
+def begin(loss: Any) -> fluid.ParallelExecutor:
+    """What runs the program with first values of its variables."""
     fluid.Executor(fluid.CPUPlace()).run(fluid.default_startup_program())
-    executor = fluid.ParallelExecutor(False, loss_name=loss.name)
+    return fluid.ParallelExecutor(False, loss_name=loss.name)
+
+
+def refuse_to_begin(folder: str) -> None:
+    """Trainer 1 says first that it shares with an executor that never ran; then both train."""
+    trainer, loss, executor = begun(devices=1)
     wrong = fluid.ParallelExecutor(False, loss_name=loss.name, share_vars_from=executor)
     feed = batches([2])[0]
     try:
@@ -185,12 +186,7 @@ def refuse_to_begin(folder: str) -> None:
 
 def train_and_end() -> None:
     """Trainer 1 ends with an error of its own between two runs."""
-    trainer = int(os.environ["OMPI_COMM_WORLD_RANK"])
-    os.environ["CPU_NUM"] = "1"
-    loss = network(seed=7)
-    transpile(trainer, 2, "nccl2")
-    fluid.Executor(fluid.CPUPlace()).run(fluid.default_startup_program())
-    executor = fluid.ParallelExecutor(False, loss_name=loss.name)
+    trainer, loss, executor = begun(devices=1)
     for _ in range(3):
         executor.run([loss], feed=batches([2])[0])
     if trainer == 1:

@@ -24,6 +24,7 @@
 #include "passes/shard/tasks/TaskPartition.h"
 
 #include "passes/shard/analysis/AxisState.h"
+#include "passes/shard/analysis/Describe.h"
 
 #include "llvm/ADT/Statistic.h"
 #include "llvm/Support/DebugLog.h"
@@ -54,13 +55,6 @@ static SmallVector<int64_t> dealOut(ArrayRef<OwnerGroup> groups, int64_t numMemb
     loads[coordinates.back()] += group.numElements;
   }
   return coordinates;
-}
-
-/// What people know a state by.
-static std::string nameOf(BlockArgument state) {
-  auto function = cast<func::FuncOp>(state.getOwner()->getParentOp());
-  auto name = function.getArgAttrOfType<StringAttr>(state.getArgNumber(), EplDialect::kNameAttr);
-  return name ? name.str() : ("argument " + Twine(state.getArgNumber())).str();
 }
 
 namespace {
@@ -187,7 +181,7 @@ private:
   void remark(const OwnerGroup &group, OwnerAttr owner) {
     std::string names;
     for (unsigned result : group.results)
-      names += (names.empty() ? "" : ", ") + nameOf(getUpdatedArgument(function, result));
+      names += (names.empty() ? "" : ", ") + describeMaker(getUpdatedArgument(function, result));
     function.emitRemark() << "\"" << owner.getAxis() << "\" = " << owner.getCoordinate() << " owns " << names
                           << ": " << group.numElements << " elements of parameters";
   }
@@ -234,9 +228,9 @@ struct AssignOwnersPass : epl::impl::AssignOwnersPassBase<AssignOwnersPass> {
     for (unsigned index = 0; index < function.getNumArguments(); ++index)
       if (auto owner = function.getArgAttrOfType<IntegerAttr>(index, EplDialect::kOwnerAttr);
           owner && (owner.getInt() < 0 || owner.getInt() >= axis.getSize()))
-        return function.emitOpError()
-               << "state \"" << nameOf(function.getArgument(index)) << "\" has owner " << owner.getInt()
-               << ", expected 0 to " << axis.getSize() - 1 << " on axis \"" << axis.getName() << "\"";
+        return function.emitOpError() << "state \"" << describeMaker(function.getArgument(index))
+                                      << "\" has owner " << owner.getInt() << ", expected 0 to "
+                                      << axis.getSize() - 1 << " on axis \"" << axis.getName() << "\"";
     return success();
   }
 };

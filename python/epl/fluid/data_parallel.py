@@ -159,16 +159,15 @@ class DataParallel:
         Persistable variables that are fed are in the scope then.
         """
         count = len(self.places)
-        share = call.share if self._trainers.count > 1 else None
         with call.checks("its feed"):
             variables, given = self._given(feed)
             values = self.scope.values
             self._replicas.check_variables({**values, **variables} if variables else values)
             call.variables = {name: variables[name] for name in variables if self._replicas.is_shared(name)}
             if isinstance(given, list):
-                fed = feeds.of_parts(given, count, share)
+                fed = feeds.of_parts(given, count, call.share)
             else:
-                fed = feeds.of_even_batch(given, count, share)
+                fed = feeds.of_even_batch(given, count, call.share)
         values.update(variables)
         return fed
 

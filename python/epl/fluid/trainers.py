@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from epl.errors import ArgumentError, ConfigError, Error, ProcessError, reason
-from epl.paddle.feeds import Lengths, Part
+from epl.paddle.feeds import Lengths, Part, Share
 from epl.paddle.strategies import BuildStrategy, ReduceStrategy
 from epl.processes import group
 from epl.processes.launch_variables import read_launch
@@ -140,7 +140,12 @@ class Call:
         """
         self._hear(_Said())
 
-    def share(self, lengths: Lengths, part: Part) -> list[Lengths]:
+    @property
+    def share(self) -> Share | None:
+        """What tells all trainers the lengths of each; None for one alone, who hears nothing."""
+        return self._share if self._trainers.count > 1 else None
+
+    def _share(self, lengths: Lengths, part: Part) -> list[Lengths]:
         """The lengths of all trainers.
 
         Args:
@@ -151,8 +156,6 @@ class Call:
           RefusedError: if another one refuses the call.
           ArgumentError: in all of them, for feeds that do not go together.
         """
-        if self._trainers.count == 1:
-            return [lengths]
         rows = {name: f"{value.dtype.name}{list(value.shape[1:])}" for name, value in part.items()}
         digests = {name: _digest(value) for name, value in self.variables.items()}
         said = self._hear(_Said("", lengths, rows, digests, tuple(self.fetches)))

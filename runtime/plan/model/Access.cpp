@@ -252,6 +252,12 @@ std::vector<Access> accessesOf(const plan::PlanT &plan, const Mesh &mesh, const 
   return result;
 }
 
+bool haveEqualGuards(const plan::CommandT &a, const plan::CommandT &b) {
+  return std::ranges::equal(a.guards, b.guards, [](const plan::Guard &one, const plan::Guard &other) {
+    return one.buffer() == other.buffer() && one.expected() == other.expected();
+  });
+}
+
 std::vector<RankTest> ownersOf(const plan::SlotT &slot) {
   if (!slot.owner)
     return {};

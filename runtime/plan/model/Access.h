@@ -69,6 +69,9 @@ int32_t communicatorOf(const Access &access);
 /// Guard i of a command is its operand firstGuard + i.
 inline constexpr uint32_t firstGuard = uint32_t(1) << 31;
 
+/// Whether two commands run where the same guards hold.
+bool haveEqualGuards(const plan::CommandT &a, const plan::CommandT &b);
+
 /// The ranks that have storage of a slot.
 std::vector<RankTest> ownersOf(const plan::SlotT &slot);
 

@@ -3,6 +3,7 @@
 #include "runtime/plan/model/Access.h"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <optional>
 
@@ -77,12 +78,9 @@ private:
 
   /// Whether the owner writes only where the others copy it.
   bool isSkippedWithCopy() const {
-    auto areEqual = [](const plan::Guard &a, const plan::Guard &b) {
-      return a.buffer() == b.buffer() && a.expected() == b.expected();
-    };
-    const std::vector<plan::Guard> &guards = plan.commands[*copy]->guards;
-    return guards.empty() || std::ranges::all_of(state.writes, [&](uint32_t write) {
-             return std::ranges::equal(plan.commands[write]->guards, guards, areEqual);
+    const plan::CommandT &copying = *plan.commands[*copy];
+    return copying.guards.empty() || std::ranges::all_of(state.writes, [&](uint32_t write) {
+             return haveEqualGuards(*plan.commands[write], copying);
            });
   }
 
@@ -126,8 +124,7 @@ std::vector<SharedState> sharedStatesOf(const plan::PlanT &plan) {
 }
 
 bool isOrdered(const SharedState &state, const Order &order) {
-  if (state.writes.empty())
-    return true;
+  assert(!state.writes.empty() && "what is never written is in any order");
   Scope all = order.scopeOf(state.communicator);
   return std::ranges::all_of(state.writes, [&](uint32_t write) {
     return std::ranges::all_of(state.earlierReads,

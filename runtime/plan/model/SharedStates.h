@@ -38,7 +38,8 @@ struct SharedState {
 /// verifier's checks of tables and commands.
 std::vector<SharedState> sharedStatesOf(const plan::PlanT &plan);
 
-/// Whether the waits of its plan put all accesses of a state in program order, whatever ranks they are on.
+/// Whether the waits of its plan put all accesses of a state that is written in program order, whatever ranks
+/// they are on.
 bool isOrdered(const SharedState &state, const Order &order);
 
 } // namespace epl::runtime

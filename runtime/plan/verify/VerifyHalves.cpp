@@ -2,6 +2,7 @@
 // Devices that have one call for all of it run the call for the first half and nothing for the second: then
 // the halves must be of one all-reduce.
 
+#include "runtime/plan/model/Access.h"
 #include "runtime/plan/model/Names.h"
 #include "runtime/plan/verify/VerifyStages.h"
 
@@ -9,12 +10,6 @@
 
 namespace epl::runtime {
 namespace {
-
-bool areEqual(const std::vector<plan::Guard> &a, const std::vector<plan::Guard> &b) {
-  return std::ranges::equal(a, b, [](const plan::Guard &one, const plan::Guard &other) {
-    return one.buffer() == other.buffer() && one.expected() == other.expected();
-  });
-}
 
 bool areEqual(const plan::Owner *a, const plan::Owner *b) {
   if (!a || !b)
@@ -35,7 +30,7 @@ const char *differenceOf(const plan::CommandT &first, const plan::CommandT &seco
   const plan::GatherPartsT &gather = *second.action.AsGatherParts();
   if (reduce.communicator != gather.communicator)
     return "other members";
-  if (!areEqual(first.guards, second.guards))
+  if (!haveEqualGuards(first, second))
     return "other guards";
   if (!areEqual(first.owner.get(), second.owner.get()))
     return "another owner";
