@@ -15,6 +15,7 @@ function(epl_add_runtime_library name)
   add_library(${name} STATIC ${ARG_SOURCES})
   target_compile_options(${name} PRIVATE ${EPL_WARNINGS})
   target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS})
+  epl_use_precompiled(${name} EplStdHeaders)
 endfunction()
 
 # epl_sanitizer_options(<program>): what a program asks of AddressSanitizer, where it is built with that.
@@ -24,13 +25,16 @@ function(epl_sanitizer_options program)
   endif()
 endfunction()
 
-# epl_add_runtime_tool(<name> SOURCES ... [LINK_LIBS ...]): a program of the runtime, in bin/.
+# epl_add_runtime_tool(<name> SOURCES ... [LINK_LIBS ...] [PRECOMPILED <header>]): a program of the runtime, in bin/.
 function(epl_add_runtime_tool name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PRECOMPILED" "SOURCES;LINK_LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_compile_options(${name} PRIVATE ${EPL_WARNINGS})
   epl_sanitizer_options(${name})
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS})
+  if(ARG_PRECOMPILED)
+    epl_use_precompiled(${name} ${ARG_PRECOMPILED})
+  endif()
 endfunction()
 
 # epl_find_mlir(): finds MLIR and the linker lld, sets what the compiler's functions need, and makes EplLlvm.
@@ -86,6 +90,25 @@ function(epl_compiler_flags target exceptions)
   endif()
 endfunction()
 
+# epl_make_mlir_headers(): MLIR's precompiled headers, for files with exceptions and for those without.
+function(epl_make_mlir_headers)
+  epl_make_precompiled(EplMlirHeaders Mlir)
+  epl_make_precompiled(EplMlirHeadersExceptions Mlir)
+  if(EPL_PRECOMPILE)
+    epl_compiler_flags(EplMlirHeadersObject FALSE)
+    epl_compiler_flags(EplMlirHeadersExceptionsObject TRUE)
+  endif()
+endfunction()
+
+# epl_use_mlir_headers(<target> <exceptions>): the one that fits.
+function(epl_use_mlir_headers target exceptions)
+  if(exceptions)
+    epl_use_precompiled(${target} EplMlirHeadersExceptions)
+  else()
+    epl_use_precompiled(${target} EplMlirHeaders)
+  endif()
+endfunction()
+
 # epl_tablegen(<target> <file.td> <output> <mlir-tblgen flags> ...): one generated file after another,
 # as pairs of output and flag list; <target> is what users of the headers depend on.
 function(epl_tablegen target definitions)
@@ -114,6 +137,7 @@ function(epl_add_compiler_library name)
   endforeach()
   add_library(${name} STATIC ${ARG_SOURCES})
   epl_compiler_flags(${name} ${ARG_EXCEPTIONS})
+  epl_use_mlir_headers(${name} ${ARG_EXCEPTIONS})
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
@@ -125,6 +149,7 @@ function(epl_add_compiler_tool name)
   cmake_parse_arguments(ARG "EXCEPTIONS" "" "SOURCES;LINK_LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   epl_compiler_flags(${name} ${ARG_EXCEPTIONS})
+  epl_use_mlir_headers(${name} ${ARG_EXCEPTIONS})
   epl_sanitizer_options(${name})
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} EplLlvm)
 endfunction()

@@ -6,9 +6,6 @@ python=$root/.venv/bin/python
 torch_python=$root/.venv-torch/bin/python   # scripts/setup --torch makes it
 paddle_python=$root/.venv-paddle/bin/python # scripts/setup --paddle makes it
 
-# What one clone has compiled is compiled for all: ccache takes paths below the repository as relative ones.
-export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
-
 # step TEXT: a heading with the seconds since the script began.
 step() { printf '\n==> [%3ds] %s\n' "$SECONDS" "$*"; }
 

@@ -1,11 +1,10 @@
 //===- IterationLocalizer.cpp - The ops of one iteration ------------------===//
 
 #include "passes/shard/microbatch/IterationLocalizer.h"
+#include "passes/shard/TensorType.h"
 
 using namespace mlir;
 using namespace mlir::epl;
-
-static RankedTensorType getType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// `type` with `extent` as a new dimension `dim`.
 static RankedTensorType insertDim(RankedTensorType type, int64_t dim, int64_t extent) {
@@ -39,28 +38,28 @@ Value IterationLocalizer::createSlice(Location loc, Value tensor, MeshOp, Shardi
 }
 
 Value IterationLocalizer::createSplit(Value whole, int64_t dim, Location loc) {
-  RankedTensorType type = splitDim(getType(whole), dim, loop.getTripCount());
-  return stamped(
-      tensor::ExpandShapeOp::create(builder, loc, type, whole, getGroups(getType(whole).getRank(), dim)));
+  RankedTensorType type = splitDim(getTensorType(whole), dim, loop.getTripCount());
+  return stamped(tensor::ExpandShapeOp::create(builder, loc, type, whole,
+                                               getGroups(getTensorType(whole).getRank(), dim)));
 }
 
 Value IterationLocalizer::createJoin(Value split, int64_t dim, Location loc) {
-  SmallVector<int64_t> shape(getType(split).getShape());
+  SmallVector<int64_t> shape(getTensorType(split).getShape());
   shape.erase(shape.begin() + dim);
   shape[dim] *= loop.getTripCount();
-  return stamped(tensor::CollapseShapeOp::create(builder, loc, getType(split).clone(shape), split,
+  return stamped(tensor::CollapseShapeOp::create(builder, loc, getTensorType(split).clone(shape), split,
                                                  getGroups(shape.size(), dim)));
 }
 
 Value IterationLocalizer::createPart(Value split, int64_t dim, Location loc) {
   Value stack = moveDim(split, dim, 0, loc);
-  RankedTensorType type = getType(stack);
+  RankedTensorType type = getTensorType(stack);
   return stamped(LoopSliceOp::create(builder, loc, type.clone(type.getShape().drop_front()), loop,
                                      /*reverse=*/UnitAttr(), stack));
 }
 
 Value IterationLocalizer::createStack(Value part, int64_t dim, Location loc) {
-  auto stack = LoopStackOp::create(builder, loc, insertDim(getType(part), 0, loop.getTripCount()), loop,
+  auto stack = LoopStackOp::create(builder, loc, insertDim(getTensorType(part), 0, loop.getTripCount()), loop,
                                    /*reverse=*/UnitAttr(), part);
   return moveDim(stamped(stack), 0, dim, loc);
 }
@@ -69,7 +68,7 @@ Value IterationLocalizer::createStack(Value part, int64_t dim, Location loc) {
 Value IterationLocalizer::moveDim(Value value, int64_t from, int64_t to, Location loc) {
   if (from == to)
     return value;
-  RankedTensorType type = getType(value);
+  RankedTensorType type = getTensorType(value);
   auto order = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
   order.erase(order.begin() + from);
   order.insert(order.begin() + to, from);

@@ -1,20 +1,19 @@
 //===- LoopSums.cpp - Sums over micro-batches -----------------------------===//
 
 #include "passes/shard/microbatch/LoopSums.h"
+#include "passes/shard/TensorType.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace mlir::epl;
 
-static RankedTensorType getType(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 Value mlir::epl::carrySum(Value addend, ReductionKind kind, int64_t index, FlatSymbolRefAttr mesh,
                           IterationLocalizer &localizer) {
   OpBuilder &builder = localizer.builder;
   Location loc = addend.getLoc();
-  Type element = getSumType(getType(addend).getElementType());
-  RankedTensorType type = getType(addend).clone(element);
+  Type element = getSumType(getTensorType(addend).getElementType());
+  RankedTensorType type = getTensorType(addend).clone(element);
   arith::AtomicRMWKind combiner = getCombiner(kind, element);
   TypedAttr neutral = arith::getIdentityValueAttr(combiner, element, builder, loc);
   Value init = localizer.stamped(
@@ -35,9 +34,9 @@ Value mlir::epl::carrySum(Value addend, ReductionKind kind, int64_t index, FlatS
 
 Value mlir::epl::roundSum(Value sum, Type element, Operation *maker, FlatSymbolRefAttr mesh,
                           IterationLocalizer &localizer) {
-  if (getType(sum).getElementType() == element)
+  if (getTensorType(sum).getElementType() == element)
     return sum;
-  RankedTensorType type = getType(sum).clone(element);
+  RankedTensorType type = getTensorType(sum).clone(element);
   auto round = [&](OpBuilder &at, ValueRange elements) -> Value {
     return arith::TruncFOp::create(at, maker->getLoc(), element, elements[0]);
   };

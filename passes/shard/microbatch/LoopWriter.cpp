@@ -2,6 +2,7 @@
 
 #include "passes/shard/microbatch/LoopWriter.h"
 
+#include "passes/shard/TensorType.h"
 #include "passes/shard/analysis/ShardableOp.h"
 #include "passes/shard/microbatch/LoopSums.h"
 
@@ -9,8 +10,6 @@
 
 using namespace mlir;
 using namespace mlir::epl;
-
-static RankedTensorType getType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 namespace {
 class LoopWriter {
@@ -71,7 +70,7 @@ private:
   }
   /// The type of a value with samples of all iterations.
   RankedTensorType getSplitType(Value value) const {
-    return splitDim(getType(value), assignment.getState(value).dim, axis.getSize());
+    return splitDim(getTensorType(value), assignment.getState(value).dim, axis.getSize());
   }
 
   const FunctionRules &rules;
@@ -95,7 +94,7 @@ void LoopWriter::declare() {
   OpBuilder builder(function);
   made = builder.cloneWithoutRegions(function);
   SmallVector<Type> arguments(function.getArgumentTypes()), results(function.getResultTypes());
-  auto keepShape = [&](Value value) { return builder.getDenseI64ArrayAttr(getType(value).getShape()); };
+  auto keepShape = [&](Value value) { return builder.getDenseI64ArrayAttr(getTensorType(value).getShape()); };
   for (BlockArgument argument : function.getArguments()) {
     if (!assignment.isOfIteration(argument))
       continue;
@@ -180,7 +179,7 @@ Value LoopWriter::getInIteration(Value value, IterationLocalizer &localizer) {
 
 /// `value` times the number of micro-batches, or divided by it.
 Value LoopWriter::createScaled(Operation *maker, Value value, bool isDivided, IterationLocalizer &localizer) {
-  RankedTensorType type = getType(value);
+  RankedTensorType type = getTensorType(value);
   auto scale = [&](OpBuilder &at, ValueRange elements) -> Value {
     Location loc = maker->getLoc();
     Type element = type.getElementType();
@@ -267,7 +266,7 @@ Value LoopWriter::finish(Value left, Value sum, int64_t index, IterationLocalize
       LoopLastOp::create(localizer.builder, sum.getLoc(), sum.getType(), localizer.loop, index, sum));
   if (!assignment.getState(left).partial)
     last = createScaled(maker, last, /*isDivided=*/true, localizer);
-  return roundSum(last, getType(left).getElementType(), maker, mesh, localizer);
+  return roundSum(last, getTensorType(left).getElementType(), maker, mesh, localizer);
 }
 
 /// Keeps the values of all iterations.

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/shard/TensorType.h"
 #include "passes/shard/analysis/ShardableOp.h"
 #include "passes/shard/ops/Models.h"
 #include "passes/shard/prepare/SegmentExpander.h"
@@ -12,8 +13,6 @@
 
 using namespace mlir;
 using namespace mlir::epl;
-
-static RankedTensorType getType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 //===----------------------------------------------------------------------===//
 // Segments
@@ -30,7 +29,7 @@ static std::optional<DimForm> getSourceForm(DimForm form, int64_t extent, int64_
 
 static bool expandPad(tensor::PadOp op, SegmentExpander &expander) {
   Form form = expander.getForm(op.getResult()), sourceForm;
-  RankedTensorType type = getType(op.getResult());
+  RankedTensorType type = getTensorType(op.getResult());
   if (!op.getConstantPaddingValue() || !op.getLow().empty() || !op.getHigh().empty())
     return false;
   SmallVector<int64_t> low, high;
@@ -65,11 +64,11 @@ static bool expandPad(tensor::PadOp op, SegmentExpander &expander) {
 
 static bool expandConcatenate(ConcatenateOp op, SegmentExpander &expander) {
   Form form = expander.getForm(op.getResult());
-  RankedTensorType type = getType(op.getResult());
+  RankedTensorType type = getTensorType(op.getResult());
   int64_t dim = op.getDim(), offset = 0;
   SmallVector<Form> forms;
   for (Value operand : op.getOperands()) {
-    int64_t size = getType(operand).getDimSize(dim);
+    int64_t size = getTensorType(operand).getDimSize(dim);
     std::optional<DimForm> own = getSourceForm(form[dim], type.getDimSize(dim), offset, size);
     if (!own)
       return false;
@@ -149,11 +148,11 @@ struct ConcatenateModel : ShardableOp::ExternalModel<ConcatenateModel, Concatena
     SmallVector<Steps> all;
     for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
       Steps steps(op);
-      SmallVector<AffineExpr> position = steps.addLoops(context, getType(operand).getShape());
+      SmallVector<AffineExpr> position = steps.addLoops(context, getTensorType(operand).getShape());
       steps.setOperand(index, position, context);
       position[dim] = position[dim] + offset;
       steps.setResult(0, position, context);
-      offset += getType(operand).getDimSize(dim);
+      offset += getTensorType(operand).getDimSize(dim);
       all.push_back(steps);
     }
     return all;
@@ -166,7 +165,7 @@ struct ConcatenateModel : ShardableOp::ExternalModel<ConcatenateModel, Concatena
     int64_t offset = 0, dim = concatenate.getDim();
     SmallVector<Cut> cuts;
     for (Value operand : concatenate.getOperands()) {
-      int64_t size = getType(operand).getDimSize(dim);
+      int64_t size = getTensorType(operand).getDimSize(dim);
       cuts.push_back(
           {concatenate.getResult(), dim, offset, size, /*stride=*/1, operand, dim, /*joins=*/true});
       offset += size;

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/shard/TensorType.h"
 #include "passes/shard/analysis/ShardableOp.h"
 #include "passes/shard/localize/Localize.h"
 #include "passes/shard/ops/Models.h"
@@ -14,8 +15,6 @@
 
 using namespace mlir;
 using namespace mlir::epl;
-
-static RankedTensorType getType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 static Value getFine(tensor::ExpandShapeOp op) { return op.getResult(); }
 static Value getFine(tensor::CollapseShapeOp op) { return op.getSrc(); }
@@ -104,7 +103,7 @@ static bool expandReshape(tensor::CollapseShapeOp op, SegmentExpander &expander)
     return false;
   Value made = expander.getAs(op.getSrc(), fine, op);
   SmallVector<ReassociationIndices> groups =
-      regroup(op.getReassociationIndices(), getType(made).getShape(), fine, op.getResultType(), coarse);
+      regroup(op.getReassociationIndices(), getTensorType(made).getShape(), fine, op.getResultType(), coarse);
   auto type = expandSegments(op.getResultType(), coarse);
   expander.define(op.getResult(), reshapeTo(expander.builder, op, type, made, groups), coarse);
   return true;
@@ -120,7 +119,7 @@ template <typename Model, typename OpT> struct ReshapeModel : ShardableOp::Exter
 
   /// Where the dimension of the group is that the collapsed one is; its end if all are 1.
   static const int64_t *findMajor(OpT op, const ReassociationIndices &group) {
-    return llvm::find_if(group, [&](int64_t dim) { return getType(getFine(op)).getDimSize(dim) != 1; });
+    return llvm::find_if(group, [&](int64_t dim) { return getTensorType(getFine(op)).getDimSize(dim) != 1; });
   }
 
   FactorRule getFactorRule(Operation *op) const {
@@ -139,7 +138,7 @@ template <typename Model, typename OpT> struct ReshapeModel : ShardableOp::Exter
     MLIRContext *context = op->getContext();
     auto reshape = cast<OpT>(op);
     Steps steps(op);
-    ArrayRef<int64_t> shape = getType(getFine(reshape)).getShape();
+    ArrayRef<int64_t> shape = getTensorType(getFine(reshape)).getShape();
     SmallVector<AffineExpr> fine = steps.addLoops(context, shape), coarse;
     for (const ReassociationIndices &group : reshape.getReassociationIndices()) {
       AffineExpr position = getAffineConstantExpr(0, context);

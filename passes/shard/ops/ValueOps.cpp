@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/shard/TensorType.h"
 #include "passes/shard/analysis/ShardableOp.h"
 #include "passes/shard/localize/Localize.h"
 #include "passes/shard/ops/Models.h"
@@ -14,8 +15,6 @@
 
 using namespace mlir;
 using namespace mlir::epl;
-
-static RankedTensorType getType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 //===----------------------------------------------------------------------===//
 // Constants
@@ -49,7 +48,7 @@ static bool expandConstant(arith::ConstantOp op, SegmentExpander &expander) {
   if (!elements || llvm::any_of(form, [](DimForm dim) { return dim.parts != nullptr; }))
     return false;
   auto made = arith::ConstantOp::create(expander.builder, op.getLoc(),
-                                        elements.reshape(expandSegments(getType(op), form)));
+                                        elements.reshape(expandSegments(getTensorType(op), form)));
   made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   expander.define(op, made, form);
   return true;
@@ -78,7 +77,7 @@ static bool hasOneShape(Operation *op) {
   return op->getNumOperands() == 1 && op->getNumResults() == 1 &&
          isa<RankedTensorType>(op->getOperand(0).getType()) &&
          isa<RankedTensorType>(op->getResult(0).getType()) &&
-         getType(op->getOperand(0)).getShape() == getType(op->getResult(0)).getShape();
+         getTensorType(op->getOperand(0)).getShape() == getTensorType(op->getResult(0)).getShape();
 }
 
 namespace {
@@ -111,11 +110,13 @@ template <typename OpT> struct BitsModel : ShardableOp::ExternalModel<BitsModel<
 
 static bool expandReshard(ReshardOp op, SegmentExpander &expander) {
   Form form = expander.getForm(op.getResult());
-  ShardingAttr sharding = expandSegments(op.getSharding(), expander.mesh, getType(op.getResult()), form);
+  ShardingAttr sharding =
+      expandSegments(op.getSharding(), expander.mesh, getTensorType(op.getResult()), form);
   if (!sharding)
     return false;
-  auto made = ReshardOp::create(expander.builder, op.getLoc(), expandSegments(getType(op.getResult()), form),
-                                expander.getAs(op.getOperand(), form, op), sharding);
+  auto made =
+      ReshardOp::create(expander.builder, op.getLoc(), expandSegments(getTensorType(op.getResult()), form),
+                        expander.getAs(op.getOperand(), form, op), sharding);
   made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   expander.define(op.getResult(), made, form);
   return true;
@@ -127,12 +128,12 @@ static bool expandConstrain(ConstrainOp op, SegmentExpander &expander) {
   ConstraintAttr said = op.getConstraint();
   SmallVector<SmallVector<StringRef>> axes =
       llvm::map_to_vector(llvm::seq(said.getRank()), [&](int64_t dim) { return said.getDimAxes(dim); });
-  auto dims = expandSegments(axes, expander.mesh, getType(op.getResult()), form);
+  auto dims = expandSegments(axes, expander.mesh, getTensorType(op.getResult()), form);
   if (!dims)
     return false;
   auto constraint = ConstraintAttr::get(op.getContext(), *dims, said.getWholeAxes());
   auto made =
-      ConstrainOp::create(expander.builder, op.getLoc(), expandSegments(getType(op.getResult()), form),
+      ConstrainOp::create(expander.builder, op.getLoc(), expandSegments(getTensorType(op.getResult()), form),
                           expander.getAs(op.getOperand(), form, op), constraint);
   made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   expander.define(op.getResult(), made, form);

@@ -3,6 +3,7 @@
 #include "passes/shard/prepare/Arrangement.h"
 
 #include "dialect/Epl.h"
+#include "passes/shard/TensorType.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -31,8 +32,6 @@ bool mlir::epl::arrangeAlike(Operation *a, Operation *b) {
   return other && reshape.getReassociation() == other.getReassociation() &&
          reshape.getResultType().getShape() == other.getResultType().getShape();
 }
-
-static RankedTensorType getType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 namespace {
 /// What one loop becomes: a range of it, or several loops in its place.
@@ -189,7 +188,7 @@ static FailureOr<SmallVector<Value>> makeJoin(ConcatenateOp op, ArrayRef<NewLoop
   SmallVector<Value> parts;
   int64_t joined = 0; // the dimension, of what is made
   for (Value part : op.getOperands()) {
-    int64_t extent = getType(part).getDimSize(dim);
+    int64_t extent = getTensorType(part).getDimSize(dim);
     int64_t first = std::max(along.offset, at), last = std::min(along.offset + along.extents[0], at + extent);
     at += extent;
     if (first >= last)
@@ -208,7 +207,7 @@ static FailureOr<SmallVector<Value>> makeJoin(ConcatenateOp op, ArrayRef<NewLoop
   }
   if (parts.size() < 2)
     return parts.empty() ? FailureOr<SmallVector<Value>>(failure()) : parts;
-  SmallVector<int64_t> shape(getType(parts.front()).getShape());
+  SmallVector<int64_t> shape(getTensorType(parts.front()).getShape());
   shape[joined] = along.extents[0];
   auto type = RankedTensorType::get(shape, op.getType().getElementType());
   return SmallVector<Value>{

@@ -6,12 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/shard/TensorType.h"
 #include "passes/shard/prepare/SegmentExpander.h"
 
 using namespace mlir;
 using namespace mlir::epl;
-
-static RankedTensorType getType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// Dimensions `at` and `at + 1` of `rank` are one, all others are themselves.
 static SmallVector<ReassociationIndices> joinDims(int64_t rank, int64_t at) {
@@ -26,7 +25,7 @@ static SmallVector<ReassociationIndices> joinDims(int64_t rank, int64_t at) {
 
 /// `size` elements from `offset` on along dimension `at`.
 static Value sliceAlong(OpBuilder &builder, Value value, int64_t at, int64_t offset, int64_t size) {
-  SmallVector<int64_t> shape(getType(value).getShape());
+  SmallVector<int64_t> shape(getTensorType(value).getShape());
   shape[at] = size;
   SmallVector<OpFoldResult> offsets(shape.size(), builder.getIndexAttr(0));
   SmallVector<OpFoldResult> strides(shape.size(), builder.getIndexAttr(1));
@@ -37,16 +36,16 @@ static Value sliceAlong(OpBuilder &builder, Value value, int64_t at, int64_t off
 
 /// The tensors one behind the other along dimension `at`.
 static Value concatenate(OpBuilder &builder, ArrayRef<Value> tensors, int64_t at) {
-  SmallVector<int64_t> shape(getType(tensors.front()).getShape());
+  SmallVector<int64_t> shape(getTensorType(tensors.front()).getShape());
   shape[at] = 0;
   for (Value tensor : tensors)
-    shape[at] += getType(tensor).getDimSize(at);
-  return ConcatenateOp::create(builder, tensors.front().getLoc(), getType(tensors.front()).clone(shape),
+    shape[at] += getTensorType(tensor).getDimSize(at);
+  return ConcatenateOp::create(builder, tensors.front().getLoc(), getTensorType(tensors.front()).clone(shape),
                                tensors, at);
 }
 
 Value mlir::epl::joinShares(OpBuilder &builder, Value value, int64_t at, ArrayRef<int64_t> parts) {
-  RankedTensorType type = getType(value);
+  RankedTensorType type = getTensorType(value);
   int64_t offset = 0, shares = type.getDimSize(at);
   SmallVector<Value> made;
   for (int64_t part : parts) {
@@ -60,7 +59,7 @@ Value mlir::epl::joinShares(OpBuilder &builder, Value value, int64_t at, ArrayRe
 
 Value mlir::epl::dealShares(OpBuilder &builder, Value value, int64_t at, ArrayRef<int64_t> parts,
                             int64_t shares) {
-  RankedTensorType type = getType(value);
+  RankedTensorType type = getTensorType(value);
   SmallVector<int64_t> shape(type.getShape());
   shape.insert(shape.begin() + at, shares);
   int64_t offset = 0;

@@ -1,6 +1,7 @@
 //===- Pieces.cpp - Ranges of a dimension ---------------------------------===//
 
 #include "passes/shard/stages/Pieces.h"
+#include "passes/shard/TensorType.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
@@ -8,10 +9,8 @@
 using namespace mlir;
 using namespace mlir::epl;
 
-static RankedTensorType getType(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 Value mlir::epl::createPiece(OpBuilder &builder, Location loc, Value value, PieceRange range) {
-  RankedTensorType type = getType(value);
+  RankedTensorType type = getTensorType(value);
   if (range.begin == 0 && range.size == type.getDimSize(range.dim))
     return value;
   SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0)), sizes,
@@ -26,11 +25,11 @@ Value mlir::epl::createPiece(OpBuilder &builder, Location loc, Value value, Piec
 Value mlir::epl::joinPieces(OpBuilder &builder, Location loc, ValueRange pieces, int64_t dim, WorkAttr work) {
   if (pieces.size() == 1)
     return pieces.front();
-  SmallVector<int64_t> shape(getType(pieces.front()).getShape());
+  SmallVector<int64_t> shape(getTensorType(pieces.front()).getShape());
   shape[dim] = 0;
   for (Value piece : pieces)
-    shape[dim] += getType(piece).getDimSize(dim);
-  RankedTensorType type = getType(pieces.front()).clone(shape);
+    shape[dim] += getTensorType(piece).getDimSize(dim);
+  RankedTensorType type = getTensorType(pieces.front()).clone(shape);
   auto made = ConcatenateOp::create(builder, loc, type, pieces, dim);
   made->setAttr(EplDialect::kWorkAttr, work);
   return made;

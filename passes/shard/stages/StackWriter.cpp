@@ -15,6 +15,7 @@
 
 #include "dialect/Additions.h"
 #include "dialect/Loops.h"
+#include "passes/shard/TensorType.h"
 #include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/Rules.h"
 #include "passes/shard/analysis/ShardableOp.h"
@@ -28,8 +29,6 @@
 
 using namespace mlir;
 using namespace mlir::epl;
-
-static RankedTensorType getType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 static WorkAttr getWork(Operation *op) { return op->getAttrOfType<WorkAttr>(EplDialect::kWorkAttr); }
 
@@ -114,22 +113,23 @@ void StackWriter::mapArguments() {
 
 /// The operands, or parts of them, that a member has.
 Value StackWriter::cutConcatenation(ConcatenateOp op, int64_t member) {
-  int64_t dim = op.getDim(), size = getType(op.getResult()).getDimSize(dim) / getNumMembers();
+  int64_t dim = op.getDim(), size = getTensorType(op.getResult()).getDimSize(dim) / getNumMembers();
   int64_t begin = member * size, end = begin + size, offset = 0;
   OpBuilder builder = OpBuilder::atBlockEnd(block);
   SmallVector<Value> pieces;
   for (Value operand : op.getOperands()) {
-    int64_t first = std::max(begin, offset), last = std::min(end, offset + getType(operand).getDimSize(dim));
+    int64_t first = std::max(begin, offset),
+            last = std::min(end, offset + getTensorType(operand).getDimSize(dim));
     if (first < last)
       pieces.push_back(
           createPiece(builder, op.getLoc(), getWhole(operand), {dim, first - offset, last - first}));
-    offset += getType(operand).getDimSize(dim);
+    offset += getTensorType(operand).getDimSize(dim);
   }
   return joinPieces(builder, op.getLoc(), pieces, dim, getWork(op));
 }
 
 Value StackWriter::cut(Value value, int64_t dim, int64_t member) {
-  int64_t size = getType(value).getDimSize(dim) / getNumMembers();
+  int64_t size = getTensorType(value).getDimSize(dim) / getNumMembers();
   PieceRange range{dim, member * size, size};
   OpBuilder builder = OpBuilder::atBlockEnd(block);
   if (auto concatenate = value.getDefiningOp<ConcatenateOp>();
@@ -212,7 +212,7 @@ bool StackWriter::writeSliceOfPart(tensor::ExtractSliceOp slice) {
   if (known == joined.end())
     return false;
   int64_t dim = getState(known->second).dim,
-          size = getType(slice.getSource()).getDimSize(dim) / getNumMembers();
+          size = getTensorType(slice.getSource()).getDimSize(dim) / getNumMembers();
   int64_t begin = slice.getStaticOffset(dim);
   int64_t last = begin + (slice.getStaticSize(dim) - 1) * slice.getStaticStride(dim);
   if (last < begin || begin / size != last / size)
