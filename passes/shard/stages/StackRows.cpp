@@ -29,15 +29,17 @@ class RowReaders {
 public:
   explicit RowReaders(Block &body) : body(body) {}
 
-  /// The op that reads each row first, null for rows that nobody reads.
-  SmallVector<Operation *> find(BlockArgument argument) const;
+  /// The op that reads each row first, null for rows that nobody reads. Nothing if the user says that devices
+  /// have some rows each.
+  SmallVector<Operation *> find(BlockArgument argument);
 
 private:
-  void visit(Value stack, SmallVectorImpl<Operation *> &readers) const;
-  void visit(tensor::ExtractSliceOp slice, SmallVectorImpl<Operation *> &readers) const;
+  void visit(Value stack, SmallVectorImpl<Operation *> &readers);
+  void visit(tensor::ExtractSliceOp slice, SmallVectorImpl<Operation *> &readers);
   Operation *getReader(Operation *form) const;
 
   Block &body;
+  bool isConstrained = false;
 };
 } // namespace
 
@@ -61,7 +63,7 @@ Operation *RowReaders::getReader(Operation *form) const {
   return form;
 }
 
-void RowReaders::visit(tensor::ExtractSliceOp slice, SmallVectorImpl<Operation *> &readers) const {
+void RowReaders::visit(tensor::ExtractSliceOp slice, SmallVectorImpl<Operation *> &readers) {
   int64_t row = slice.getStaticOffset(0), step = slice.getStaticStride(0);
   if (ShapedType::isDynamic(row) || ShapedType::isDynamic(step) || getWorkKind(slice) != WorkKind::forward)
     return;
@@ -72,9 +74,11 @@ void RowReaders::visit(tensor::ExtractSliceOp slice, SmallVectorImpl<Operation *
 }
 
 /// The stack in another form, such as that of a narrower type, has the same rows.
-void RowReaders::visit(Value stack, SmallVectorImpl<Operation *> &readers) const {
+void RowReaders::visit(Value stack, SmallVectorImpl<Operation *> &readers) {
   for (OpOperand &use : stack.getUses()) {
     Operation *user = use.getOwner();
+    if (auto constrain = dyn_cast<ConstrainOp>(user))
+      isConstrained |= !constrain.getConstraint().getDimAxes(0).empty();
     if (auto slice = dyn_cast<tensor::ExtractSliceOp>(user)) {
       visit(slice, readers);
       continue;
@@ -89,11 +93,11 @@ void RowReaders::visit(Value stack, SmallVectorImpl<Operation *> &readers) const
   }
 }
 
-SmallVector<Operation *> RowReaders::find(BlockArgument argument) const {
+SmallVector<Operation *> RowReaders::find(BlockArgument argument) {
   auto type = cast<RankedTensorType>(argument.getType());
   SmallVector<Operation *> readers(type.getDimSize(0), nullptr);
   visit(argument, readers);
-  return readers;
+  return isConstrained ? SmallVector<Operation *>() : readers;
 }
 
 /// More rows than any model has layers: a reader is looked for for each.
@@ -121,6 +125,8 @@ SmallVector<Operation *> mlir::epl::findRowReaders(BlockArgument argument) {
   if (!mayBeStack(argument))
     return {};
   SmallVector<Operation *> readers = RowReaders(*argument.getOwner()).find(argument);
+  if (readers.empty())
+    return {};
   fillGaps(readers);
   return readers.front() ? readers : SmallVector<Operation *>();
 }

@@ -238,3 +238,25 @@ func.func @left(%w: tensor<2x8xf32> {epl.role = "state"},
   %h3 = arith.mulf %3, %h2 {epl.work = #epl.work<@b, forward>} : tensor<8xf32>
   return %h3 : tensor<8xf32>
 }
+
+// -----
+
+// Rows that the user has sharded are no stack either, in whatever form they say so.
+
+// CHECK-LABEL: func.func @constrained
+// CHECK-SAME: (%{{[^:]+}}: tensor<4x8xf32> {epl.role = "state"}, %{{[^:]+}}: tensor<8xf32>
+
+epl.mesh @mesh0 axes ["data"=4]
+epl.mesh @mesh1 axes ["data"=4]
+epl.taskgraph @a strategy(<replicate, 1>) on @mesh0
+epl.taskgraph @b strategy(<replicate, 1>) on @mesh1
+func.func @constrained(%w: tensor<4x8xf32> {epl.role = "state"},
+                       %x: tensor<8xf32> {epl.role = "batch", epl.batch_dim = 0 : i64}) -> (tensor<8xf32>, tensor<4x8xbf16>) {
+  %0 = tensor.extract_slice %w[0, 0] [1, 8] [1, 1] {epl.work = #epl.work<@a, forward>} : tensor<4x8xf32> to tensor<8xf32>
+  %h0 = arith.mulf %0, %x {epl.work = #epl.work<@a, forward>} : tensor<8xf32>
+  %1 = tensor.extract_slice %w[2, 0] [1, 8] [1, 1] {epl.work = #epl.work<@b, forward>} : tensor<4x8xf32> to tensor<8xf32>
+  %h1 = arith.mulf %1, %h0 {epl.work = #epl.work<@b, forward>} : tensor<8xf32>
+  %narrow = arith.truncf %w {epl.work = #epl.work<@a, forward>} : tensor<4x8xf32> to tensor<4x8xbf16>
+  %rows = epl.constrain %narrow to <[{"data"}, {}]> {epl.work = #epl.work<@a, forward>} : tensor<4x8xbf16>
+  return %h1, %rows : tensor<8xf32>, tensor<4x8xbf16>
+}
