@@ -1,7 +1,7 @@
 //===- IterationLocalizer.cpp - The ops of one iteration ------------------===//
 
 #include "passes/shard/microbatch/IterationLocalizer.h"
-#include "passes/shard/TensorType.h"
+#include "passes/shard/analysis/TensorType.h"
 
 using namespace mlir;
 using namespace mlir::epl;

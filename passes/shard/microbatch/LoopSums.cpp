@@ -1,7 +1,7 @@
 //===- LoopSums.cpp - Sums over micro-batches -----------------------------===//
 
 #include "passes/shard/microbatch/LoopSums.h"
-#include "passes/shard/TensorType.h"
+#include "passes/shard/analysis/TensorType.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 

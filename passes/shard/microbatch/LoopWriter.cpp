@@ -2,8 +2,8 @@
 
 #include "passes/shard/microbatch/LoopWriter.h"
 
-#include "passes/shard/TensorType.h"
 #include "passes/shard/analysis/ShardableOp.h"
+#include "passes/shard/analysis/TensorType.h"
 #include "passes/shard/microbatch/LoopSums.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

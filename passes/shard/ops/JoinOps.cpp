@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/shard/TensorType.h"
 #include "passes/shard/analysis/ShardableOp.h"
+#include "passes/shard/analysis/TensorType.h"
 #include "passes/shard/ops/Models.h"
 #include "passes/shard/prepare/SegmentExpander.h"
 

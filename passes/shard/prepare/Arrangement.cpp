@@ -3,7 +3,7 @@
 #include "passes/shard/prepare/Arrangement.h"
 
 #include "dialect/Epl.h"
-#include "passes/shard/TensorType.h"
+#include "passes/shard/analysis/TensorType.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

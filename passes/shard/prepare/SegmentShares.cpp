@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/shard/TensorType.h"
+#include "passes/shard/analysis/TensorType.h"
 #include "passes/shard/prepare/SegmentExpander.h"
 
 using namespace mlir;

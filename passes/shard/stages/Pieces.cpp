@@ -1,7 +1,7 @@
 //===- Pieces.cpp - Ranges of a dimension ---------------------------------===//
 
 #include "passes/shard/stages/Pieces.h"
-#include "passes/shard/TensorType.h"
+#include "passes/shard/analysis/TensorType.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"

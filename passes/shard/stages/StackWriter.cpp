@@ -15,10 +15,10 @@
 
 #include "dialect/Additions.h"
 #include "dialect/Loops.h"
-#include "passes/shard/TensorType.h"
 #include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/Rules.h"
 #include "passes/shard/analysis/ShardableOp.h"
+#include "passes/shard/analysis/TensorType.h"
 #include "passes/shard/localize/Localize.h"
 #include "passes/shard/stages/Pieces.h"
 #include "passes/shard/stages/RowArguments.h"

@@ -268,20 +268,3 @@ void BlockRunner::passBlockBarrier() {
   ++blockTime;
   ++counters.barriers;
 }
-
-//===----------------------------------------------------------------------===//
-// Grids
-//===----------------------------------------------------------------------===//
-
-void cuda_double::run(const Launch &launch, DeviceMemory &memory, const Options &options, Counters &counters,
-                      std::vector<Finding> &findings) {
-  std::vector<uint32_t> blocks(uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2]);
-  for (size_t i = 0; i < blocks.size(); ++i)
-    blocks[i] = static_cast<uint32_t>(i);
-  std::shuffle(blocks.begin(), blocks.end(), std::mt19937_64(options.seed));
-  memory.clearSectors();
-  BlockRunner runner(launch, memory, options, counters, findings);
-  for (uint32_t block : blocks)
-    runner.run(block);
-  counters.sectorsTouched += memory.countSectors();
-}

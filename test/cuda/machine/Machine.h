@@ -59,6 +59,8 @@ struct Counters {
   uint64_t sectorsTouched = 0; ///< different ones, of global memory
   uint64_t sharedRequests = 0,
            sharedCycles = 0; ///< cycles: of requests whose lanes meet in a bank, more than one
+
+  Counters &operator+=(const Counters &other);
 };
 
 /// Runs all of a grid. Throws Fault, with the kernel, the line and the instruction, for what no card would

@@ -1,0 +1,122 @@
+//===- Streams.cpp - How operations come into order -----------------------===//
+
+#include "test/cuda/driver/Driver.h"
+
+#include "test/cuda/driver/Current.h"
+
+#include <chrono>
+
+using namespace cuda_double;
+
+OperationId Driver::submit(Work work, std::vector<OperationId> after, int device) {
+  if (const auto *copy = std::get_if<CopyWork>(&work))
+    checkHostMemory(*copy);
+  std::string name = describe(work);
+  return operations.add(std::move(name), std::move(after),
+                        [this, work = std::move(work), device] { return perform(work, device); });
+}
+
+/// What the host would have to leave alone until the copy is done has to be pinned: pageable memory is staged
+/// at times of the driver's own choosing.
+void Driver::checkHostMemory(const CopyWork &work) {
+  for (uint64_t address : {work.to, work.from})
+    if (!memory.find(address, work.size) && !isPinned(address, work.size)) {
+      report("host",
+             describe(Work(work)) + " that nobody waits for is from or to host memory that is not pinned");
+      throw DriverError{CUDA_ERROR_INVALID_VALUE};
+    }
+}
+
+void Driver::checkLaunch(const KernelWork &work) const {
+  const Launch &launch = work.launch;
+  const Entry &entry = *work.function->entry;
+  uint64_t threads = uint64_t(launch.block[0]) * launch.block[1] * launch.block[2];
+  bool isGrid = launch.grid[0] > 0 && launch.grid[1] > 0 && launch.grid[2] > 0 && launch.grid[0] < 1U << 31 &&
+                launch.grid[1] < 1U << 16 && launch.grid[2] < 1U << 16;
+  bool isBlock = threads > 0 && threads <= 1024 && launch.block[2] <= 64;
+  if (!isGrid || !isBlock || launch.dynamicShared > work.function->mostDynamicShared ||
+      launch.dynamicShared + entry.sharedBytes > 227 * 1024)
+    throw DriverError{CUDA_ERROR_INVALID_VALUE};
+  uint64_t most = uint64_t(entry.maxThreads[0]) * entry.maxThreads[1] * entry.maxThreads[2];
+  if (most > 0 && threads > most)
+    throw DriverError{CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES};
+  for (int i = 0; i < 3; ++i)
+    if (entry.requiredThreads[0] > 0 && launch.block[i] != entry.requiredThreads[i])
+      throw DriverError{CUDA_ERROR_INVALID_VALUE};
+}
+
+void Driver::enqueue(CUstream handle, Work work) {
+  if (!handle) {
+    report("stream", "\"" + describe(work) + "\" uses the NULL stream");
+    throw DriverError{CUDA_ERROR_INVALID_HANDLE};
+  }
+  auto &stream = look<Stream>(handle);
+  if (const auto *kernel = std::get_if<KernelWork>(&work))
+    checkLaunch(*kernel);
+  if (!stream.capture) {
+    stream.last = {submit(std::move(work), stream.last, stream.device)};
+    return;
+  }
+  if (const auto *copy = std::get_if<CopyWork>(&work))
+    checkHostMemory(*copy);
+  Graph &graph = *stream.capture;
+  size_t number = graph.nodes.size();
+  graph.nodes.emplace_back(
+      keep(std::make_unique<Graph::Node>(Graph::Node{&graph, number, std::move(work), stream.tail})));
+  stream.tail = {number};
+}
+
+void Driver::checkNoCapture() const {
+  for (const Stream *stream : all<Stream>())
+    if (stream->capture)
+      throw DriverError{CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED};
+}
+
+/// What an operation fails with, all that follows does.
+void Driver::wait(std::span<const OperationId> wanted) {
+  checkNoCapture();
+  try {
+    operations.wait(wanted);
+  } catch (const Fault &failure) {
+    report("fault", failure.what());
+    fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+    throw DriverError{fault};
+  }
+}
+
+/// Some work is done each time, or whoever asks again and again would never be answered.
+bool Driver::poll(std::span<const OperationId> wanted) {
+  try {
+    operations.runOne();
+  } catch (const Fault &failure) {
+    report("fault", failure.what());
+    fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+    throw DriverError{fault};
+  }
+  return operations.areDone(wanted);
+}
+
+/// For copies that the host waits for. They are on no stream, so behind what it has waited for only.
+void Driver::runNow(Work work) {
+  int device = getCurrentDevice();
+  std::string name = describe(work);
+  OperationId id =
+      operations.add(std::move(name), {}, [this, work, device] { return perform(work, device); });
+  wait(std::span(&id, 1));
+}
+
+void Driver::launchGraph(Graph &graph, Stream &stream) {
+  if (stream.capture)
+    throw DriverError{CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED};
+  ++numGraphLaunches;
+  std::vector<OperationId> before = stream.last, made;
+  before.insert(before.end(), graph.lastLaunch.begin(), graph.lastLaunch.end());
+  for (auto &node : graph.nodes) {
+    std::vector<OperationId> after = before;
+    for (size_t number : node->after)
+      after.push_back(made[number]);
+    made.push_back(submit(node->work, std::move(after), stream.device));
+  }
+  graph.lastLaunch = made;
+  stream.last = made.empty() ? before : made;
+}
