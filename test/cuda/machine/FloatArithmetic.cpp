@@ -145,19 +145,6 @@ uint64_t cuda_double::computeFloat(const Instruction &instruction, uint64_t a, u
   return fromDouble(result, type);
 }
 
-static double roundToInteger(double value, Rounding rounding) {
-  switch (rounding) {
-  case Rounding::zero:
-    return std::trunc(value);
-  case Rounding::down:
-    return std::floor(value);
-  case Rounding::up:
-    return std::ceil(value);
-  default:
-    return std::nearbyint(value);
-  }
-}
-
 /// The nearest that an integer type has; of NaN 0, of 64 bits the least.
 static uint64_t toInteger(double value, Type type) {
   unsigned bits = 8 * type.bytes();

@@ -42,18 +42,18 @@ double cuda_double::toDouble(uint64_t bits, Type type) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits));
 }
 
-static double roundScaled(double scaled, Rounding rounding) {
+double cuda_double::roundToInteger(double value, Rounding rounding) {
   switch (rounding) {
   case Rounding::zero:
-    return std::trunc(scaled);
+    return std::trunc(value);
   case Rounding::down:
-    return std::floor(scaled);
+    return std::floor(value);
   case Rounding::up:
-    return std::ceil(scaled);
+    return std::ceil(value);
   case Rounding::nearestAway:
-    return std::round(scaled);
+    return std::round(value);
   default:
-    return std::nearbyint(scaled);
+    return std::nearbyint(value);
   }
 }
 
@@ -64,7 +64,7 @@ uint64_t cuda_double::fromDouble(double value, Type type, Rounding rounding) {
     return encode(value, type);
   auto [digits, leastExponent, largest] = getFormat(type);
   int unit = std::max(std::ilogb(value), leastExponent) - digits + 1;
-  double rounded = std::ldexp(roundScaled(std::ldexp(value, -unit), rounding), unit);
+  double rounded = std::ldexp(roundToInteger(std::ldexp(value, -unit), rounding), unit);
   if (std::fabs(rounded) > largest) {
     bool staysFinite = rounding == Rounding::zero || (rounding == Rounding::down && value > 0) ||
                        (rounding == Rounding::up && value < 0);

@@ -29,6 +29,9 @@ inline uint64_t extend(uint64_t bits, Type type) {
 /// A floating-point number; those of 16 and 32 bits are exact.
 double toDouble(uint64_t bits, Type type);
 
+/// The integer that a number is rounded to; nearest, ties to even, where nothing else is said.
+double roundToInteger(double value, Rounding rounding);
+
 /// The nearest number of the type, ties to even; with another rounding that one.
 uint64_t fromDouble(double value, Type type, Rounding rounding = Rounding::nearestEven);
 
