@@ -92,6 +92,20 @@ bool OwnerGroups::isSmall(const llvm::BitVector &which) const {
   });
 }
 
+/// Whether no two of these states are said to have different owners.
+bool OwnerGroups::mayHaveOneOwner(const llvm::BitVector &which) const {
+  std::optional<int64_t> owner;
+  for (unsigned index : which.set_bits()) {
+    BlockArgument argument = getUpdatedArgument(function, results[index]);
+    auto said = func::FuncOp(function).getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), EplDialect::kOwnerAttr);
+    if (said && owner.value_or(said.getInt()) != said.getInt())
+      return false;
+    if (said)
+      owner = said.getInt();
+  }
+  return true;
+}
+
 /// Joins the states that an op of the optimizer leads to by tensors.
 void OwnerGroups::connect() {
   struct Leads {
@@ -120,7 +134,7 @@ void OwnerGroups::connect() {
         leads.others = true;
       }
     }
-    bool joins = makesTensor(op) || (!leads.others && isSmall(leads.all));
+    bool joins = makesTensor(op) || (!leads.others && isSmall(leads.all) && mayHaveOneOwner(leads.all));
     if (!joins)
       leads.byTensors.reset();
     int first = leads.byTensors.find_first();

@@ -56,6 +56,7 @@ private:
   bool isCandidate(Operation &op) const;
   bool mentionsAxis(Value value) const;
   bool isSmall(const llvm::BitVector &results) const;
+  bool mayHaveOneOwner(const llvm::BitVector &results) const;
   void findTensors();
   bool makesTensor(Operation &op) const;
   bool makesGradient(Operation *op, bool isOfNumbers) const;

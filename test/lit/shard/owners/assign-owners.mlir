@@ -165,3 +165,40 @@ func.func @said(%a: !whole {epl.name = "a", epl.role = "state", epl.owner = 2 : 
   %ry = epl.from_local %y : tensor<8xf32> -> !whole
   return %ra, %rb, %rc, %ry : !whole, !whole, !whole, !whole
 }
+
+// -----
+
+#one = #epl.sharding<@mesh, [{}]>
+#apply = #epl.work<@tg0, apply>
+!one = !epl.dist<tensor<1xf32>, <@mesh, [{}]>>
+!pending = !epl.dist<tensor<1xf32>, <@mesh, [{}], partial = sum{"data"}>>
+
+epl.mesh @mesh axes ["data"=2]
+epl.taskgraph @tg0 strategy(<replicate, 1>) on @mesh
+
+// States of one element are together if they are all that a number is for, but not those that are said to be apart.
+// EXPLAIN: remark: "data" = 1 owns a: 1 elements of parameters
+// EXPLAIN: remark: "data" = 0 owns b: 1 elements of parameters
+// CHECK-LABEL: func.func @said_to_be_apart
+// CHECK: math.exp %{{.*}} {epl.sharding = [{{.*}}], epl.work = #epl.work<@tg0, apply>}
+// CHECK: arith.subf {{.*}} owner = <"data" = 1>>
+// CHECK: arith.subf {{.*}} owner = <"data" = 0>>
+func.func @said_to_be_apart(%a: !one {epl.name = "a", epl.role = "state", epl.owner = 1 : i64},
+                            %b: !one {epl.name = "b", epl.role = "state", epl.owner = 0 : i64}, %rate: !one, %ga: !pending, %gb: !pending)
+    -> (!one {epl.updates = 0 : i64}, !one {epl.updates = 1 : i64}) {
+  %la = epl.to_local %a : !one -> tensor<1xf32>
+  %lb = epl.to_local %b : !one -> tensor<1xf32>
+  %lrate = epl.to_local %rate : !one -> tensor<1xf32>
+  %sa = epl.all_reduce %ga : !pending -> !one
+  %sb = epl.all_reduce %gb : !pending -> !one
+  %da = epl.to_local %sa : !one -> tensor<1xf32>
+  %db = epl.to_local %sb : !one -> tensor<1xf32>
+  %step = math.exp %lrate {epl.work = #apply, epl.sharding = [#one]} : tensor<1xf32>
+  %ua = arith.mulf %da, %step {epl.work = #apply, epl.sharding = [#one]} : tensor<1xf32>
+  %ub = arith.mulf %db, %step {epl.work = #apply, epl.sharding = [#one]} : tensor<1xf32>
+  %na = arith.subf %la, %ua {epl.work = #apply, epl.sharding = [#one]} : tensor<1xf32>
+  %nb = arith.subf %lb, %ub {epl.work = #apply, epl.sharding = [#one]} : tensor<1xf32>
+  %ra = epl.from_local %na : tensor<1xf32> -> !one
+  %rb = epl.from_local %nb : tensor<1xf32> -> !one
+  return %ra, %rb : !one, !one
+}
