@@ -97,7 +97,8 @@ bool OwnerGroups::mayHaveOneOwner(const llvm::BitVector &which) const {
   std::optional<int64_t> owner;
   for (unsigned index : which.set_bits()) {
     BlockArgument argument = getUpdatedArgument(function, results[index]);
-    auto said = func::FuncOp(function).getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), EplDialect::kOwnerAttr);
+    auto said =
+        func::FuncOp(function).getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), EplDialect::kOwnerAttr);
     if (said && owner.value_or(said.getInt()) != said.getInt())
       return false;
     if (said)

@@ -271,7 +271,7 @@ TEST_P(DriverTest, TellsTimeBetweenEvents) {
 }
 
 TEST_P(DriverTest, WritesAReport) {
-  std::string path = testing::TempDir() + "/cuda-report.json";
+  std::string path = testing::TempDir() + "/cuda-report-" + std::to_string(GetParam()) + ".json";
   auto work = [&] {
     setenv("EPL_CUDA_REPORT", path.c_str(), 1);
     launch(a, upload(1), upload(0));
