@@ -28,6 +28,12 @@ CUresult cuModuleUnload(CUmodule module) {
   return call([&](Driver &driver) {
     if (driver.operations.hasPending())
       driver.report("module", "a module is unloaded while work is pending");
+    std::vector<Function *> functions;
+    for (Function *function : driver.all<Function>())
+      if (function->module == &driver.look<LoadedModule>(module))
+        functions.push_back(function);
+    for (Function *function : functions)
+      driver.drop<Function>(function);
     driver.drop<LoadedModule>(module);
   });
 }

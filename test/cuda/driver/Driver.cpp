@@ -28,7 +28,19 @@ Driver::Driver() : operations(readNumber("EPL_CUDA_SEED", 1)), random(readNumber
   used.resize(capacities.size());
 }
 
-Driver::~Driver() { writeReport(); }
+/// As a driver does when a process ends. Nodes are their graphs'.
+Driver::~Driver() {
+  writeReport();
+  auto deleteAll = [](auto &handles) {
+    for (auto *object : handles)
+      delete object;
+  };
+  deleteAll(std::get<std::set<Stream *>>(objects));
+  deleteAll(std::get<std::set<Event *>>(objects));
+  deleteAll(std::get<std::set<Graph *>>(objects));
+  deleteAll(std::get<std::set<Function *>>(objects));
+  deleteAll(std::get<std::set<LoadedModule *>>(objects));
+}
 
 void Driver::restart(uint64_t seed) {
   operations.restart(seed);

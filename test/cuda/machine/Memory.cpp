@@ -11,7 +11,7 @@
 using namespace cuda_double;
 
 /// Addresses of which each is given once; they cost nothing until they are used.
-static constexpr uint64_t kAddresses = uint64_t(1) << 42;
+static constexpr uint64_t kAddresses = uint64_t(1) << 38;
 static constexpr uint64_t kAlign = 256;
 static constexpr uint64_t kPage = 4096;
 /// Of bytes that nobody has written: as a float of 32 bits about -26,656,556.
