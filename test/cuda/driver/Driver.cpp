@@ -173,7 +173,7 @@ void Driver::touch(uint64_t address, size_t size, bool isWrite, int device, cons
     report("unwritten", what + " reads bytes that nobody has written");
 }
 
-void Driver::performKernel(const KernelWork &work, int device) {
+void Driver::performKernel(const KernelWork &work) {
   Options options;
   options.seed = random();
   Counters cost;
@@ -189,7 +189,7 @@ std::vector<Use> Driver::perform(const Work &work, int device) {
   ++numOperations;
   const std::string what = describe(work);
   if (const auto *kernel = std::get_if<KernelWork>(&work)) {
-    performKernel(*kernel, device);
+    performKernel(*kernel);
   } else if (const auto *copy = std::get_if<CopyWork>(&work)) {
     touch(copy->from, copy->size, false, device, what);
     touch(copy->to, copy->size, true, device, what);

@@ -167,12 +167,13 @@ private:
 
   OperationId submit(Work work, std::vector<OperationId> after, int device);
   std::vector<Use> perform(const Work &work, int device);
-  void performKernel(const KernelWork &work, int device);
+  void performKernel(const KernelWork &work);
   void touch(uint64_t address, size_t size, bool isWrite, int device, const std::string &what);
   bool isReachable(uint64_t address, int device) const;
   bool isPinned(uint64_t address, size_t size) const;
   void checkLaunch(const KernelWork &work) const;
-  void checkHostMemory(const CopyWork &work);
+  void checkHostMemory(const Work &work);
+  template <typename Body> void runOperations(Body body);
   void takeConflicts();
 
   std::mutex mutex;

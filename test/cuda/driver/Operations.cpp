@@ -80,17 +80,17 @@ void Operations::run(OperationId id) {
   findConflicts(id);
 }
 
-void Operations::runOne() {
-  if (std::vector<OperationId> ready = findReady(); !ready.empty())
+bool Operations::runOne() {
+  std::vector<OperationId> ready = findReady();
+  if (!ready.empty())
     run(ready[random() % ready.size()]);
+  return !ready.empty();
 }
 
 void Operations::wait(std::span<const OperationId> wanted) {
-  while (!areDone(wanted)) {
-    if (findReady().empty())
+  while (!areDone(wanted))
+    if (!runOne())
       throw std::logic_error("operations wait for each other");
-    runOne();
-  }
   hostKnows.insert(hostKnows.end(), wanted.begin(), wanted.end());
   forget();
 }

@@ -38,8 +38,8 @@ public:
   /// what an operation throws.
   void wait(std::span<const OperationId> wanted);
 
-  /// Runs one operation, if one may. For those who ask without waiting.
-  void runOne();
+  /// Runs one operation, if one may; false if none does. For those who ask without waiting.
+  bool runOne();
 
   /// Forgets all, done or not, and chooses another order from now on.
   void restart(uint64_t seed);

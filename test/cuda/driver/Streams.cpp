@@ -2,15 +2,9 @@
 
 #include "test/cuda/driver/Driver.h"
 
-#include "test/cuda/driver/Current.h"
-
-#include <chrono>
-
 using namespace cuda_double;
 
 OperationId Driver::submit(Work work, std::vector<OperationId> after, int device) {
-  if (const auto *copy = std::get_if<CopyWork>(&work))
-    checkHostMemory(*copy);
   std::string name = describe(work);
   return operations.add(std::move(name), std::move(after),
                         [this, work = std::move(work), device] { return perform(work, device); });
@@ -18,11 +12,13 @@ OperationId Driver::submit(Work work, std::vector<OperationId> after, int device
 
 /// What the host would have to leave alone until the copy is done has to be pinned: pageable memory is staged
 /// at times of the driver's own choosing.
-void Driver::checkHostMemory(const CopyWork &work) {
-  for (uint64_t address : {work.to, work.from})
-    if (!memory.find(address, work.size) && !isPinned(address, work.size)) {
-      report("host",
-             describe(Work(work)) + " that nobody waits for is from or to host memory that is not pinned");
+void Driver::checkHostMemory(const Work &work) {
+  const auto *copy = std::get_if<CopyWork>(&work);
+  if (!copy)
+    return;
+  for (uint64_t address : {copy->to, copy->from})
+    if (!memory.find(address, copy->size) && !isPinned(address, copy->size)) {
+      report("host", describe(work) + " that nobody waits for is from or to host memory that is not pinned");
       throw DriverError{CUDA_ERROR_INVALID_VALUE};
     }
 }
@@ -53,12 +49,11 @@ void Driver::enqueue(CUstream handle, Work work) {
   auto &stream = look<Stream>(handle);
   if (const auto *kernel = std::get_if<KernelWork>(&work))
     checkLaunch(*kernel);
+  checkHostMemory(work);
   if (!stream.capture) {
     stream.last = {submit(std::move(work), stream.last, stream.device)};
     return;
   }
-  if (const auto *copy = std::get_if<CopyWork>(&work))
-    checkHostMemory(*copy);
   Graph &graph = *stream.capture;
   size_t number = graph.nodes.size();
   graph.nodes.emplace_back(
@@ -73,10 +68,9 @@ void Driver::checkNoCapture() const {
 }
 
 /// What an operation fails with, all that follows does.
-void Driver::wait(std::span<const OperationId> wanted) {
-  checkNoCapture();
+template <typename Body> void Driver::runOperations(Body body) {
   try {
-    operations.wait(wanted);
+    body();
   } catch (const Fault &failure) {
     report("fault", failure.what());
     fault = CUDA_ERROR_ILLEGAL_ADDRESS;
@@ -84,24 +78,20 @@ void Driver::wait(std::span<const OperationId> wanted) {
   }
 }
 
+void Driver::wait(std::span<const OperationId> wanted) {
+  checkNoCapture();
+  runOperations([&] { operations.wait(wanted); });
+}
+
 /// Some work is done each time, or whoever asks again and again would never be answered.
 bool Driver::poll(std::span<const OperationId> wanted) {
-  try {
-    operations.runOne();
-  } catch (const Fault &failure) {
-    report("fault", failure.what());
-    fault = CUDA_ERROR_ILLEGAL_ADDRESS;
-    throw DriverError{fault};
-  }
+  runOperations([&] { operations.runOne(); });
   return operations.areDone(wanted);
 }
 
 /// For copies that the host waits for. They are on no stream, so behind what it has waited for only.
 void Driver::runNow(Work work) {
-  int device = getCurrentDevice();
-  std::string name = describe(work);
-  OperationId id =
-      operations.add(std::move(name), {}, [this, work, device] { return perform(work, device); });
+  OperationId id = submit(std::move(work), {}, getCurrentDevice());
   wait(std::span(&id, 1));
 }
 
@@ -115,6 +105,7 @@ void Driver::launchGraph(Graph &graph, Stream &stream) {
     std::vector<OperationId> after = before;
     for (size_t number : node->after)
       after.push_back(made[number]);
+    checkHostMemory(node->work);
     made.push_back(submit(node->work, std::move(after), stream.device));
   }
   graph.lastLaunch = made;

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <set>
 
 using namespace cuda_double;
 
@@ -217,6 +215,11 @@ void BlockRunner::executeAtomic(Warp &warp, const Instruction &instruction, Lane
 // Counters
 //===----------------------------------------------------------------------===//
 
+static void sortOut(std::vector<uint64_t> &values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
 void BlockRunner::count(const Instruction &instruction, Lanes active,
                         const std::array<uint64_t, 32> &addresses, unsigned size) {
   Space space = instruction.space;
@@ -226,17 +229,18 @@ void BlockRunner::count(const Instruction &instruction, Lanes active,
     return countShared(active, addresses, size);
   if (space != Space::global)
     return;
-  std::set<uint64_t> sectors, bytes;
-  forEachLane(active, [&](unsigned lane) {
-    for (unsigned i = 0; i < size; ++i)
-      bytes.insert(addresses[lane] + i);
-    for (uint64_t sector = addresses[lane] / 32; sector <= (addresses[lane] + size - 1) / 32; ++sector)
-      sectors.insert(sector);
-  });
+  // Addresses are multiples of the size, at most 32 bytes: different ones have no byte in common, and each is
+  // in one sector.
+  std::vector<uint64_t> places, sectors;
+  forEachLane(active, [&](unsigned lane) { places.push_back(addresses[lane]); });
+  sortOut(places);
+  for (uint64_t place : places)
+    sectors.push_back(place / 32);
+  sortOut(sectors);
   Counters::Traffic &traffic = instruction.opcode == Opcode::store ? counters.stores : counters.loads;
   ++traffic.requests;
   traffic.sectors += sectors.size();
-  traffic.bytes += bytes.size();
+  traffic.bytes += places.size() * size;
 }
 
 /// Shared memory has 32 banks of 4 bytes, each of which gives one word in a cycle. Lanes that access 8 or 16
@@ -244,16 +248,17 @@ void BlockRunner::count(const Instruction &instruction, Lanes active,
 void BlockRunner::countShared(Lanes active, const std::array<uint64_t, 32> &addresses, unsigned size) {
   unsigned together = size <= 4 ? 32 : 128 / size;
   for (unsigned begin = 0; begin < 32; begin += together) {
-    std::map<uint64_t, std::set<uint64_t>> words; // of each bank
+    std::vector<uint64_t> words;
     for (unsigned lane = begin; lane < begin + together; ++lane)
       for (unsigned at = 0; (active >> lane & 1) != 0 && at < size; at += 4)
-        words[(addresses[lane] + at) / 4 % 32].insert((addresses[lane] + at) / 4);
+        words.push_back((addresses[lane] + at) / 4);
     if (words.empty())
       continue;
-    size_t most = 0;
-    for (auto &[bank, each] : words)
-      most = std::max(most, each.size());
+    sortOut(words);
+    std::array<uint64_t, 32> banks{};
+    for (uint64_t word : words)
+      ++banks[word % 32];
     ++counters.sharedRequests;
-    counters.sharedCycles += most;
+    counters.sharedCycles += *std::max_element(banks.begin(), banks.end());
   }
 }
