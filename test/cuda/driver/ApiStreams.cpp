@@ -80,11 +80,17 @@ CUresult cuEventRecord(CUevent handle, CUstream streamHandle) {
   });
 }
 
+/// An event that the host may ask about.
+static Event &lookOutsideCaptures(Driver &driver, CUevent handle) {
+  auto &event = driver.look<Event>(handle);
+  if (event.capture)
+    throw DriverError{CUDA_ERROR_CAPTURED_EVENT};
+  return event;
+}
+
 CUresult cuEventQuery(CUevent handle) {
   return call([&](Driver &driver) {
-    auto &event = driver.look<Event>(handle);
-    if (event.capture)
-      throw DriverError{CUDA_ERROR_CAPTURED_EVENT};
+    Event &event = lookOutsideCaptures(driver, handle);
     if (event.isRecorded && !driver.poll(event.operations))
       throw DriverError{CUDA_ERROR_NOT_READY};
   });
@@ -92,9 +98,7 @@ CUresult cuEventQuery(CUevent handle) {
 
 CUresult cuEventSynchronize(CUevent handle) {
   return call([&](Driver &driver) {
-    auto &event = driver.look<Event>(handle);
-    if (event.capture)
-      throw DriverError{CUDA_ERROR_CAPTURED_EVENT};
+    Event &event = lookOutsideCaptures(driver, handle);
     driver.wait(event.operations);
   });
 }

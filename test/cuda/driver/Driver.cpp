@@ -109,9 +109,8 @@ void Driver::release(uint64_t address) {
 void *Driver::allocateHost(size_t size) {
   if (size == 0)
     throw DriverError{CUDA_ERROR_INVALID_VALUE};
-  auto bytes = std::make_unique<std::byte[]>(size);
-  auto address = reinterpret_cast<uint64_t>(bytes.get());
-  pinnedSizes[address] = size;
+  std::vector<std::byte> bytes(size);
+  auto address = reinterpret_cast<uint64_t>(bytes.data());
   pinned[address] = std::move(bytes);
   return reinterpret_cast<void *>(address);
 }
@@ -122,15 +121,14 @@ void Driver::releaseHost(void *address) {
     report("memory", "pinned memory is freed while work is pending");
   if (pinned.erase(at) == 0)
     throw DriverError{CUDA_ERROR_INVALID_VALUE};
-  pinnedSizes.erase(at);
 }
 
 bool Driver::isPinned(uint64_t address, size_t size) const {
-  auto behind = pinnedSizes.upper_bound(address);
-  if (behind == pinnedSizes.begin())
+  auto behind = pinned.upper_bound(address);
+  if (behind == pinned.begin())
     return false;
-  auto [begin, bytes] = *std::prev(behind);
-  return address + size <= begin + bytes;
+  const auto &[begin, bytes] = *std::prev(behind);
+  return address + size <= begin + bytes.size();
 }
 
 /// Whether a device may access memory of a device at an address.
@@ -156,7 +154,6 @@ std::string cuda_double::describe(const Work &work) {
       return "fill of " + std::to_string(fill.count * fill.elementBytes) + " bytes";
     }
     std::string operator()(const HostWork &) const { return "function of the host"; }
-    std::string operator()(const EmptyWork &) const { return "nothing"; }
   };
   return std::visit(Visitor(), work);
 }

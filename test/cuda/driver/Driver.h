@@ -57,8 +57,7 @@ struct HostWork {
   CUhostFn function;
   void *data;
 };
-struct EmptyWork {};
-using Work = std::variant<KernelWork, CopyWork, FillWork, HostWork, EmptyWork>;
+using Work = std::variant<KernelWork, CopyWork, FillWork, HostWork>;
 
 /// What was captured, or an executable copy of it.
 struct Graph {
@@ -181,9 +180,8 @@ private:
   std::mt19937_64 random;
   DeviceMemory memory;
   std::vector<uint64_t> capacities, used;
-  std::map<uint64_t, int> owners; ///< of allocations: the device
-  std::map<uint64_t, std::unique_ptr<std::byte[]>> pinned;
-  std::map<uint64_t, size_t> pinnedSizes;
+  std::map<uint64_t, int> owners;                    ///< of allocations: the device
+  std::map<uint64_t, std::vector<std::byte>> pinned; ///< by address
   std::set<std::pair<int, int>> peers;
   std::tuple<std::set<Stream *>, std::set<Event *>, std::set<Graph *>, std::set<LoadedModule *>,
              std::set<Function *>, std::set<Graph::Node *>>

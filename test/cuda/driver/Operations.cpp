@@ -64,7 +64,7 @@ void Operations::findConflicts(OperationId id) {
       const Use &left = own.uses[a], &right = other.uses[b];
       bool meet = left.begin < right.end && right.begin < left.end;
       if (meet && (left.isWritten || right.isWritten)) {
-        conflicts.push_back({other.name, own.name, std::max(left.begin, right.begin)});
+        conflicts.push_back({other.name, own.name});
         break;
       }
       left.end < right.end ? ++a : ++b;

@@ -23,7 +23,6 @@ using OperationId = uint64_t;
 /// Two operations that nothing orders.
 struct Conflict {
   std::string first, second; ///< as they are called
-  uint64_t address;          ///< of the first byte that both touch
 };
 
 class Operations {

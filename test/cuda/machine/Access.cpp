@@ -74,8 +74,6 @@ uint8_t *BlockRunner::find(Warp &warp, const Instruction &instruction, unsigned 
 void BlockRunner::checkRace(Warp &warp, const Instruction &instruction, unsigned lane, Shadow &shadow,
                             uint64_t bytes, uint64_t offset, const Access &access, const uint8_t *memoryNow,
                             Epoch epoch) {
-  if (!options.checkRaces)
-    return;
   bool same = access.kind == AccessKind::write && std::memcmp(memoryNow, access.stored, access.size) == 0;
   Race race = shadow.access(bytes, offset, access.size, access.kind, now(warp, lane), epoch, same);
   if (race.who.thread != 0)

@@ -27,7 +27,6 @@ struct Launch {
 
 struct Options {
   uint64_t seed = 1;
-  bool checkRaces = true;
   /// Instructions of the warps of a block. One that has not ended by then waits for another block, which may
   /// come after it: minutes on this machine.
   uint64_t mostSteps = 200'000'000;
