@@ -67,7 +67,7 @@ function(epl_make_llvm)
   file(GLOB mlir ${LLVM_LIBRARY_DIR}/libMLIR*.a)
   list(FILTER mlir EXCLUDE REGEX "/libMLIR(CAPI|.*Test)[^/]*$")
   execute_process(
-    COMMAND ${LLVM_TOOLS_BINARY_DIR}/llvm-config --link-static --libfiles x86 passes lto dtlto option
+    COMMAND ${LLVM_TOOLS_BINARY_DIR}/llvm-config --link-static --libfiles x86 nvptx passes lto dtlto option
             debuginfodwarf orcjit windowsdriver
     OUTPUT_VARIABLE llvm OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(llvm)

@@ -42,6 +42,14 @@ def Epl_KernelKind : I32EnumAttr<"KernelKind", "what a kernel is made of", [
   let cppNamespace = "::mlir::epl";
 }
 
+def Epl_ImageKind : I32EnumAttr<"ImageKind", "how machine code is written down", [
+  I32EnumAttrCase<"elf", 0>,
+  I32EnumAttrCase<"ptx", 1>,
+  I32EnumAttrCase<"cubin", 2>
+]> {
+  let cppNamespace = "::mlir::epl";
+}
+
 def Epl_AxisRole : Epl_Enum<"AxisRole", "what an axis of a mesh is for", [
   I32EnumAttrCase<"none", 0>,
   I32EnumAttrCase<"data", 1>,
@@ -302,6 +310,17 @@ def Epl_CopyAttr : Epl_Attr<"Copy", "copy"> {
     The `size` bytes that begin `from` bytes into the input go to where `to` bytes of the result end.
   }];
   let parameters = (ins "int64_t":$from, "int64_t":$to, "int64_t":$size);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Epl_GridAttr : Epl_Attr<"Grid", "grid"> {
+  let summary = "the threads of a GPU that run a kernel";
+  let description = [{
+    `blocks` blocks of `threads` threads, each block with `shared` bytes of shared memory beside what the code
+    declares. Of all T threads, thread t runs the indices [i * slice, (i + 1) * slice) of the kernel's extent for
+    i = t, t + T, t + 2 T, ...
+  }];
+  let parameters = (ins "int64_t":$blocks, "int64_t":$threads, "int64_t":$shared, "int64_t":$slice);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

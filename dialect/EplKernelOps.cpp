@@ -35,7 +35,7 @@ static LogicalResult verifyCopies(KernelOp kernel, ArrayAttr copies) {
 
 static LogicalResult verifySize(Operation *op, Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (tensor && tensor.hasStaticShape() && hasTooManyElements(tensor)) // (C4)
+  if (tensor && tensor.hasStaticShape() && hasTooManyElements(tensor)) // (C5)
     return op->emitOpError() << "has a tensor of type " << tensor << ", expected at most 2^40 elements";
   return success();
 }
@@ -53,6 +53,12 @@ static LogicalResult verifySizes(KernelOp kernel) {
                       .wasInterrupted());
 }
 
+static bool isGrid(GridAttr grid) {
+  auto fits = [](int64_t number) { return 0 < number && number <= std::numeric_limits<int32_t>::max(); };
+  return fits(grid.getBlocks()) && fits(grid.getThreads()) && fits(grid.getSlice()) &&
+         (grid.getShared() == 0 || fits(grid.getShared()));
+}
+
 LogicalResult KernelOp::verify() {
   Block &body = getBody().front();
   TypeRange inputs = body.getArgumentTypes(), results = body.getTerminator()->getOperandTypes();
@@ -62,6 +68,8 @@ LogicalResult KernelOp::verify() {
     return failure();
   if (failed(verifySizes(*this)))
     return failure();
+  if (GridAttr grid = getGridAttr(); grid && !isGrid(grid)) // (C4)
+    return emitOpError() << "has grid " << grid << ", expected numbers from 1 to 2147483647, `shared` from 0";
   if (!getInPlace())
     return success();
   if (getInPlace()->size() != results.size()) // (C1)

@@ -45,6 +45,8 @@ def Epl_KernelOp : Epl_Op<"kernel", [Epl_KernelLevel, IsolatedFromAbove, Symbol,
     - `flops`: operations of a whole launch.
     - `gemm`: the call of the matrix library that runs it instead of code of its own; `a` and `b` are the
       first two inputs.
+    - `symbol`: its entry in the binary, if that is not called as the kernel is: kernels may be the same code.
+    - `grid`: how many threads of a GPU run it, and what each does.
     - `copies`: the kernel copies these bytes of its inputs to its only result; no code runs it.
 
     A kernel of kind `factorization` is a library's: its op says all.
@@ -61,12 +63,14 @@ def Epl_KernelOp : Epl_Op<"kernel", [Epl_KernelLevel, IsolatedFromAbove, Symbol,
     - (C1) `in_place` has one entry for each result, each -1 or an input of the same type.
     - (C2) `extent`, `workspace` and the numbers of `copies` are not negative.
     - (C3) `copies` has one entry for each input, and the kernel one result.
-    - (C4) no tensor in it has more than 2^40 elements: what loops and their code are counted by stays exact.
+    - (C4) `blocks`, `threads` and `slice` of `grid` are from 1 to 2^31 - 1, `shared` from 0.
+    - (C5) no tensor in it has more than 2^40 elements: what loops and their code are counted by stays exact.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Epl_KernelKind:$kind, OptionalAttr<StrAttr>:$form,
                        OptionalAttr<I64Attr>:$extent, OptionalAttr<I64Attr>:$workspace,
                        OptionalAttr<DenseI32ArrayAttr>:$in_place, OptionalAttr<I64Attr>:$flops,
-                       OptionalAttr<Epl_GemmAttr>:$gemm, 
+                       OptionalAttr<Epl_GemmAttr>:$gemm, OptionalAttr<StrAttr>:$symbol,
+                       OptionalAttr<Epl_GridAttr>:$grid,
                        OptionalAttr<TypedArrayAttrBase<Epl_CopyAttr, "array of copies">>:$copies);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name $kind $body attr-dict";
@@ -97,11 +101,19 @@ def Epl_LaunchOp : Epl_Op<"launch", [Epl_KernelLevel, Pure, DeclareOpInterfaceMe
 def Epl_BinaryOp : Epl_Op<"binary", [Epl_KernelLevel, HasParent<"::mlir::ModuleOp">]> {
   let summary = "machine code of the module's kernels";
   let description = [{
-    One ELF shared object whose dynamic symbols are the kernels' names.
-    `features` are the CPU features that it needs.
+    All of it in one of three kinds, whose symbols are the kernels' names:
+    - `elf`: a shared object for the CPU `target`, with the CPU features that it needs;
+    - `ptx`: text for GPUs of the architecture `target` and later ones, in version `isa` of its instruction set,
+      10 * major + minor;
+    - `cubin`: machine code for the architecture `target`.
+
+    ```mlir
+    epl.binary elf("znver4") ["avx2", "fma"] "\7FELF..."
+    epl.binary ptx("sm_80") isa 80 [] ".version 8.0..."
+    ```
   }];
-  let arguments = (ins StrAttr:$cpu, StrArrayAttr:$features, StrAttr:$image);
-  let assemblyFormat = "`cpu` `(` $cpu `)` $features $image attr-dict";
+  let arguments = (ins Epl_ImageKind:$kind, StrAttr:$target, DefaultValuedAttr<I64Attr, "0">:$isa, StrArrayAttr:$features, StrAttr:$image);
+  let assemblyFormat = "$kind `(` $target `)` (`isa` $isa^)? $features $image attr-dict";
 }
 
 #endif // EPL_KERNEL_OPS

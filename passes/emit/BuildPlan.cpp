@@ -288,17 +288,35 @@ LogicalResult PlanBuilder::add() {
 // The plan
 //===----------------------------------------------------------------------===//
 
-/// What all that the module computes shares: the image of its kernels, and where it comes from.
+static plan::ImageKind getPlanKind(ImageKind kind) {
+  switch (kind) {
+  case ImageKind::elf:
+    return plan::ImageKind::elf;
+  case ImageKind::ptx:
+    return plan::ImageKind::ptx;
+  case ImageKind::cubin:
+    return plan::ImageKind::cubin;
+  }
+  llvm_unreachable("a kind that does not exist");
+}
+
+static plan::ImageT getImage(BinaryOp binary) {
+  plan::ImageT image;
+  image.kind = getPlanKind(binary.getKind());
+  image.target = binary.getTarget().str();
+  image.features = toStrings(llvm::to_vector(binary.getFeatures().getAsValueRange<StringAttr>()));
+  image.isa = uint32_t(binary.getIsa());
+  image.bytes.assign(binary.getImage().bytes_begin(), binary.getImage().bytes_end());
+  return image;
+}
+
+/// What all that the module computes shares: the images of its kernels, and where it comes from.
 static plan::PlanT getCommon(ModuleOp module, const PlanOptions &options) {
   plan::PlanT common;
-  common.device_kind = "cpu";
+  common.device_kind = options.deviceKind;
   common.nodes = options.nodes;
-  for (BinaryOp binary : module.getOps<BinaryOp>()) {
-    StringRef image = binary.getImage();
-    common.image.assign(image.bytes_begin(), image.bytes_end());
-    common.target_cpu = binary.getCpu().str();
-    common.target_features = toStrings(llvm::to_vector(binary.getFeatures().getAsValueRange<StringAttr>()));
-  }
+  for (BinaryOp binary : module.getOps<BinaryOp>())
+    common.images.push_back(std::make_unique<plan::ImageT>(getImage(binary)));
   common.provenance = std::make_unique<plan::ProvenanceT>();
   common.provenance->producer = "epl-compile";
   common.provenance->options = options.options;
@@ -308,13 +326,13 @@ static plan::PlanT getCommon(ModuleOp module, const PlanOptions &options) {
 
 static FailureOr<plan::PlanT> buildWhole(func::FuncOp func, const PlanSchedule &schedule,
                                          const PlanOptions &options) {
-  PlanBuilder builder(func, schedule);
+  PlanBuilder builder(func, schedule, options.deviceKind);
   builder.getBuilder().setSequential(options.sequential);
   builder.getBuilder().setNumCommunicators(options.numCommunicators);
   if (failed(builder.add()))
     return failure();
   plan::PlanT common = getCommon(func->getParentOfType<ModuleOp>(), options);
-  builder.getBuilder().setImage(std::move(common.image), common.target_cpu, common.target_features);
+  builder.getBuilder().setImages(std::move(common.images));
   builder.getBuilder().setProvenance(std::move(*common.provenance));
   plan::PlanT plan = builder.getBuilder().finish();
   plan.layout = options.layout + runtime::scheduleText(plan);
@@ -367,7 +385,7 @@ static plan::SlotT toWhole(const plan::SlotT &own, const plan::PartT &part) {
 
 static FailureOr<plan::PartT> buildPart(func::FuncOp func, const PlanSchedule &schedule,
                                         const PlanOptions &options, uint32_t numArguments) {
-  PlanBuilder builder(func, schedule);
+  PlanBuilder builder(func, schedule, options.deviceKind);
   builder.getBuilder().setSequential(options.sequential);
   builder.getBuilder().setNumCommunicators(options.numCommunicators);
   if (failed(builder.add()))

@@ -11,12 +11,13 @@ namespace mlir::epl {
 
 /// What a plan says of where it comes from.
 struct PlanOptions {
-  std::string layout;            ///< for people: "cpu:2 = data 2"
-  uint32_t nodes = 1;            ///< of which ranks take a device each in turn
-  std::string options;           ///< of the compilation, as a command line
-  std::string source;            ///< the file that was compiled
-  bool sequential = false;       ///< the commands of a device are run in program order
-  uint32_t numCommunicators = 1; ///< collectives of the same devices that may be under way at a time
+  std::string deviceKind = "cpu"; ///< or cuda
+  std::string layout;             ///< for people: "cpu:2 = data 2"
+  uint32_t nodes = 1;             ///< of which ranks take a device each in turn
+  std::string options;            ///< of the compilation, as a command line
+  std::string source;             ///< the file that was compiled
+  bool sequential = false;        ///< the commands of a device are run in program order
+  uint32_t numCommunicators = 1;  ///< collectives of the same devices that may be under way at a time
   /// In which order each mesh does the work of micro-batches.
   ::epl::runtime::schedule::Schedule schedule = ::epl::runtime::schedule::Schedule::of("1f1b");
 };

@@ -35,8 +35,8 @@ std::vector<std::unique_ptr<plan::DimShardingT>> toDimShardings(ShardingAttr sha
 /// The state of one walk over a function: what one mesh does.
 class PlanBuilder {
 public:
-  PlanBuilder(func::FuncOp func, const PlanSchedule &planSchedule)
-      : func(func), planSchedule(planSchedule), builder("cpu") {}
+  PlanBuilder(func::FuncOp func, const PlanSchedule &planSchedule, StringRef deviceKind)
+      : func(func), planSchedule(planSchedule), builder(deviceKind.str()) {}
 
   /// Adds what the function does.
   LogicalResult add();

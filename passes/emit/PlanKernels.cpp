@@ -79,6 +79,13 @@ static void setCode(KernelOp kernel, plan::KernelT &entry) {
   entry.workspace = kernel.getWorkspace().value_or(0);
   entry.extent = kernel.getExtent().value_or(1);
   entry.flops = kernel.getFlops().value_or(0);
+  if (GridAttr grid = kernel.getGridAttr()) {
+    entry.grid = std::make_unique<plan::GridT>();
+    entry.grid->blocks = uint32_t(grid.getBlocks());
+    entry.grid->threads = uint32_t(grid.getThreads());
+    entry.grid->shared = uint32_t(grid.getShared());
+    entry.grid->slice = uint32_t(grid.getSlice());
+  }
 }
 
 FailureOr<PlanBuilder::KernelEntry> PlanBuilder::addKernel(KernelOp kernel) {
@@ -86,7 +93,8 @@ FailureOr<PlanBuilder::KernelEntry> PlanBuilder::addKernel(KernelOp kernel) {
     return known->second;
   Block &body = kernel.getBody().front();
   plan::KernelT entry;
-  entry.name = entry.symbol = kernel.getSymName().str();
+  entry.name = kernel.getSymName().str();
+  entry.symbol = kernel.getSymbol().value_or(kernel.getSymName()).str();
   entry.num_inputs = body.getNumArguments();
   entry.num_outputs = body.getTerminator()->getNumOperands();
   for (Type type : body.getArgumentTypes())

@@ -22,6 +22,8 @@ using KernelProgress = std::function<void(size_t done, size_t total)>;
 struct CodegenOptions {
   /// The CPU by LLVM's name; "host" is this machine.
   std::string cpu = "host";
+  /// The architecture of GPUs, such as "sm_80", instead of a CPU; empty: a CPU.
+  std::string gpu{};
   /// Threads that compile.
   unsigned threads = 2;
   /// Scalar loops, compiled quickly and without contraction of float operations: for references and tests.
@@ -32,6 +34,9 @@ struct CodegenOptions {
 
 /// The pass `epl-codegen-cpu` with somebody who hears of its progress.
 std::unique_ptr<Pass> createCodegenCpu(const CodegenCpuOptions &options, KernelProgress progress);
+
+/// The same for `epl-codegen-gpu`.
+std::unique_ptr<Pass> createCodegenGpu(const CodegenGpuOptions &options, KernelProgress progress);
 
 /// Adds the passes that turn outlined kernels into an `epl.binary`.
 void buildCodegenPipeline(OpPassManager &pm, const CodegenOptions &options = {});

@@ -229,6 +229,8 @@ def LowerKernels : Pass<"epl-lower-kernels", "::mlir::ModuleOp"> {
   let options = [
     Option<"cpu", "cpu", "std::string", /*default=*/"\"host\"",
            "the CPU whose vectors the nests use, by LLVM's name; \"host\" is this machine">,
+    Option<"gpu", "gpu", "std::string", /*default=*/"\"\"",
+           "the architecture of GPUs whose threads run the nests, such as sm_90, instead of a CPU">,
     Option<"loops", "loops", "bool", /*default=*/"false", "scalar loops only, op by op: the general form">
   ];
 }
@@ -312,7 +314,7 @@ def CodegenCpu : Pass<"epl-codegen-cpu", "::mlir::ModuleOp"> {
   let summary = "Compiles the loop nests to one ELF image";
   let description = [{
     The functions that `epl-lower-kernels` made are compiled on several threads and replaced by one
-    `epl.binary`. Its symbols are the kernels' names, with the type
+    `epl.binary`. Its symbols are the kernels' names, or their `symbol`s, with the type
     `void k(void *const *buffers, const int64_t *coordinates, int64_t begin, int64_t end)`.
 
     ```mlir
@@ -320,7 +322,7 @@ def CodegenCpu : Pass<"epl-codegen-cpu", "::mlir::ModuleOp"> {
     ```
     becomes
     ```mlir
-    epl.binary cpu("znver5") ["avx2", "avx512f", ...] "\7FELF..."
+    epl.binary elf("znver5") ["avx2", "avx512f", ...] "\7FELF..."
     ```
   }];
   let options = [
@@ -329,6 +331,31 @@ def CodegenCpu : Pass<"epl-codegen-cpu", "::mlir::ModuleOp"> {
     Option<"threads", "threads", "unsigned", /*default=*/"2", "threads that compile">,
     Option<"loops", "loops", "bool", /*default=*/"false",
            "compile quickly, without contraction of float operations: for scalar nests of a reference plan">
+  ];
+}
+
+def CodegenGpu : Pass<"epl-codegen-gpu", "::mlir::ModuleOp"> {
+  let summary = "Compiles the loop nests to PTX";
+  let description = [{
+    The functions that `epl-lower-kernels` made for a GPU are compiled on several threads and replaced by one
+    `epl.binary`, and each kernel gets a `grid`. Entries are the kernels' names, or their `symbol`s:
+    `void k(buffers.., void *workspace, const int64_t *coordinates, int64_t extent, int64_t slice)`. Functions of libm
+    come from libdevice; nothing is called.
+
+    ```mlir
+    epl.kernel @k0 fusion { ... } {extent = 1000 : i64, ...}
+    func.func private @k0.body(...) attributes {epl.kernel = @k0} { ... }
+    ```
+    becomes
+    ```mlir
+    epl.kernel @k0 fusion { ... } {extent = 1000 : i64, grid = #epl.grid<blocks = 8, threads = 128, shared = 0, slice = 1>, ...}
+    epl.binary ptx("sm_80") isa 70 [] ".version 7.0..."
+    ```
+  }];
+  let options = [
+    Option<"gpu", "gpu", "std::string", /*default=*/"\"sm_80\"",
+           "the least architecture that the code runs on, such as sm_90">,
+    Option<"threads", "threads", "unsigned", /*default=*/"2", "threads that compile">
   ];
 }
 

@@ -30,8 +30,16 @@ void mlir::epl::buildKernelPipeline(OpPassManager &pm) {
 void mlir::epl::buildCodegenPipeline(OpPassManager &pm, const CodegenOptions &options) {
   LowerKernelsOptions lower;
   lower.cpu = options.cpu;
+  lower.gpu = options.gpu;
   lower.loops = options.loops;
   pm.addPass(createLowerKernels(lower));
+  if (!options.gpu.empty()) {
+    CodegenGpuOptions codegen;
+    codegen.gpu = options.gpu;
+    codegen.threads = options.threads;
+    pm.addPass(createCodegenGpu(codegen, options.progress));
+    return;
+  }
   CodegenCpuOptions codegen;
   codegen.cpu = options.cpu;
   codegen.threads = options.threads;

@@ -21,14 +21,21 @@ def count_devices(devices: str) -> int:
 def parse_devices(devices: Devices) -> str:
     """The full form, `cpu:N`, of `"cpu:N"` (or `"CPU: N"`) or a count N; the runtime's parser decides."""
     if isinstance(devices, (Config, Mapping)):
-        raise ConfigError(f'devices must be "cpu:N" or a count, found {devices!r}: write config={devices!r}')
+        raise ConfigError(
+            f'devices must be "cpu:N", "cuda:CARDS" or a count, found {devices!r}: write config={devices!r}'
+        )
     count = as_integer(devices)
     if count is None and not isinstance(devices, str):
-        raise ConfigError(f'devices must be "cpu:N" or a count, found {devices!r}')
+        raise ConfigError(f'devices must be "cpu:N", "cuda:CARDS" or a count, found {devices!r}')
     text = (
         str(devices if count is None else count).encode(errors="backslashreplace").decode()
     )  # C++ takes no lone surrogates
     try:
-        return str(runtime.module().parse_devices(text))
+        full = str(runtime.module().parse_devices(text))
     except runtime.module().Error as error:
         raise ConfigError(str(error)) from None
+    if full.startswith("cuda:"):
+        raise ConfigError(
+            f'devices "{full}": steps are compiled for GPUs by epl-compile, to run them is not supported yet'
+        )
+    return full

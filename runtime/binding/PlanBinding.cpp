@@ -4,6 +4,7 @@
 #include "runtime/device/cpu/Features.h"
 #include "runtime/plan/format/Writer.h"
 #include "runtime/plan/model/Dump.h"
+#include "runtime/plan/model/Images.h"
 #include "runtime/plan/model/Owners.h"
 #include "runtime/plan/model/Parts.h"
 #include "runtime/plan/verify/ReadVerified.h"
@@ -164,7 +165,7 @@ void bindPlan(nb::module_ &module) {
       .def(
           "dump", [](const Plan &self) { return dumpPlan(*self.plan); }, "The plan as text.")
       .def(
-          "check_cpu", [](const Plan &self) { checkCpuFeatures(self.plan->target_features); },
+          "check_cpu", [](const Plan &self) { checkCpuFeatures(cpuFeaturesOf(*self.plan)); },
           "Raises an error that names what the code needs and this CPU lacks.")
       .def_prop_ro("slots", &slotsOf, "Arguments in order, then results in order.")
       .def_prop_ro("meshes", &meshesOf, "Its meshes, one for each part.")

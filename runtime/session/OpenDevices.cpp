@@ -27,6 +27,8 @@ static void checkTarget(const plan::PlanT &plan, const std::string &text) {
 Backend openDevices(const plan::PlanT &plan, const std::string &text,
                     std::shared_ptr<ProcessGroup> processes) {
   checkTarget(plan, text);
+  if (plan.device_kind != "cpu")
+    throw Error("to run plans for devices of kind \"" + plan.device_kind + "\" is not supported yet");
   static const Backend cpu = {std::make_shared<CpuDevices>(), std::make_shared<InprocCollectives>()};
   if (!processes || processes->numProcesses() == 1)
     return cpu; // Devices::parse knows no other kind

@@ -20,7 +20,7 @@ void tryPlan(std::span<const uint8_t> bytes) {
     if (dumpPlan(parsePlanUnverified(serializePlan(*plan), "again")) != text)
       std::abort();
     requireValid(*plan);
-    plan->image.clear(); // foreign code is not for this process: kernels are then missing
+    plan->images.clear(); // foreign code is not for this process: kernels are then missing
     LoadedPlan(plan, {std::make_shared<CpuDevices>(), std::make_shared<InprocCollectives>()});
   } catch (const Error &) {
   }

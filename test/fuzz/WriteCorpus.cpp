@@ -56,7 +56,7 @@ int main(int count, char **arguments) {
     write(named.plan, named.name);
   for (int i = 2; i < count; ++i) {
     plan::PlanT plan = readPlan(arguments[i]);
-    plan.image.clear();
+    plan.images.clear();
     write(plan, std::filesystem::path(arguments[i]).stem());
   }
 }

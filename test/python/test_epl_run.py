@@ -76,7 +76,7 @@ def test_the_trace_is_written(run: Run, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["step.eplan", "--devices=cpu:0"], 'at least one device is needed, found "cpu:0"'),
-        (["step.eplan", "--devices=gpu"], 'devices must be "cpu:N" or a count, found "gpu"'),
+        (["step.eplan", "--devices=gpu"], 'devices must be "cpu:N", "cuda:CARDS" or a count, found "gpu"'),
         (["step.eplan", "--devices=cpu:3"], "the plan is for 2 devices (cpu:2 = data 2), found 3 devices"),
         (["missing.eplan"], "missing.eplan"),
         (["step.eplan", "--inputs=nowhere"], '"nowhere" is neither "random:SEED" nor a folder'),

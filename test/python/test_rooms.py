@@ -42,7 +42,11 @@ ROOMS = {
     "passes/kernel": {
         "cluster": [],
         "match": ["cluster"],
-        "cpu": ["cluster", "match"],
+        "target": [],
+        "nest": ["cluster", "match", "target"],
+        "convert": ["cluster", "nest"],
+        "cpu": ["cluster", "convert", "target"],
+        "gpu": ["convert", "nest", "target"],
     },
     "runtime": {
         "host": [],

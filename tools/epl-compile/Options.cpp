@@ -26,7 +26,7 @@ std::string Options::getPlanFile(StringRef input) const {
 }
 
 std::string Options::describe() const {
-  std::string text = "--devices=" + devices.str() + " --cpu=" + cpu;
+  std::string text = "--devices=" + devices.str() + (isForGpus() ? " --gpu=" + gpu : " --cpu=" + cpu);
   if (kernels == Kernels::loops)
     text += " --kernels=loops";
   if (colocate)
@@ -105,6 +105,11 @@ static void checkSchedule(const Options &options) {
 static void checkUsage(const Options &options) {
   if (options.stage == Stage::plan && options.output.empty())
     throw CLI::RequiredError("-o");
+  if (options.reference && options.isForGpus())
+    throw CLI::ValidationError("--reference",
+                               "the reference runs on a CPU, found --devices=" + options.devices.str());
+  if (options.stage == Stage::ptx && !options.isForGpus())
+    throw CLI::ValidationError("--emit", "ptx is code for GPUs, found --devices=" + options.devices.str());
   if (options.reference && options.devices.count != 1)
     throw CLI::ValidationError("--reference", "the reference runs on one device");
   checkSchedule(options);
@@ -130,11 +135,9 @@ static void checkUsage(const Options &options) {
 
 /// What is compiled, for which devices, and what is written.
 static void addGoals(CLI::App &app, Options &options) {
-  const std::map<std::string, Stage> stages = {{"input", Stage::input},
-                                               {"global", Stage::global},
-                                               {"local", Stage::local},
-                                               {"kernel", Stage::kernel},
-                                               {"plan", Stage::plan}};
+  const std::map<std::string, Stage> stages = {{"input", Stage::input}, {"global", Stage::global},
+                                               {"local", Stage::local}, {"kernel", Stage::kernel},
+                                               {"ptx", Stage::ptx},     {"plan", Stage::plan}};
   const std::map<std::string, Kernels> kernels = {{"vectorized", Kernels::vectorized},
                                                   {"loops", Kernels::loops}};
   app.add_option("inputs", options.inputs,
@@ -145,12 +148,16 @@ static void addGoals(CLI::App &app, Options &options) {
       ->type_name("FILE");
   app.add_option_function<std::string>(
          "--devices", [&](const std::string &text) { options.devices = parseDevices(text); },
-         "the devices to compile for: cpu:N, or cpu:WxG for W nodes of G devices each (default cpu:1)")
-      ->type_name("cpu:N");
+         "the devices to compile for: cpu:N, or cpu:WxG for W nodes of G devices each; cuda:CARDS for a "
+         "device on "
+         "each GPU (cuda:0-3), or cuda:CARDSxN for N virtual ones on each (default cpu:1)")
+      ->type_name("DEVICES");
   app.add_option(
          "--emit", options.stage,
          "print the program after a phase instead of writing a plan: input (as it came), global (whole "
-         "tensors with their shardings, a listing for reading), local (what a device computes), kernel")
+         "tensors with their shardings, a listing for reading), local (what a device computes), kernel, ptx "
+         "(the "
+         "code of its kernels, for GPUs)")
       ->transform(tool::isOneOf(stages))
       ->type_name("STAGE");
   app.add_option(
@@ -166,6 +173,11 @@ static void addGoals(CLI::App &app, Options &options) {
       ->capture_default_str()
       ->envname("EPL_CPU")
       ->type_name("CPU");
+  app.add_option(
+         "--gpu", options.gpu,
+         "the least architecture of GPUs to compile for, by NVIDIA's name (sm_90), if --devices are GPUs")
+      ->capture_default_str()
+      ->type_name("GPU");
 }
 
 /// What is computed with fewer digits than the step says.

@@ -10,7 +10,7 @@
 namespace mlir::epl {
 
 /// Where a compilation may stop and print the module instead.
-enum class Stage { input, global, local, kernel, plan };
+enum class Stage { input, global, local, kernel, ptx, plan };
 
 /// Mixed precision: none, or contractions of bf16 that add up in f32.
 enum class AmpLevel { off, o1 };
@@ -47,7 +47,8 @@ struct Options {
   uint32_t numCommunicators = 1; ///< collectives of the same devices that may be under way at a time
   AmpLevel amp = AmpLevel::off;
   std::string cpu = "host";
-  std::string machine; ///< a kind or a file; empty: what the module says
+  std::string gpu = "sm_80"; ///< if devices are GPUs
+  std::string machine;       ///< a kind or a file; empty: what the module says
   bool progress = false;
   bool statistics = false;
   std::vector<std::string> debugOnly; ///< passes that say what they decide
@@ -55,6 +56,7 @@ struct Options {
 
   /// The plan file of an input: `output`, or a file in that folder.
   std::string getPlanFile(llvm::StringRef input) const;
+  bool isForGpus() const { return devices.kind == "cuda"; }
   /// Those that a plan depends on, as arguments: a plan says how it was made.
   std::string describe() const;
 };

@@ -174,6 +174,7 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
   auto codegen = [&](OpPassManager &pm) {
     CodegenOptions codegenOptions;
     codegenOptions.cpu = options.cpu;
+    codegenOptions.gpu = options.isForGpus() ? options.gpu : "";
     codegenOptions.loops = options.reference || options.kernels == Kernels::loops;
     codegenOptions.progress = [&](size_t done, size_t total) {
       reports.progress.report(done, total, std::to_string(done) + "/" + std::to_string(total) + " kernels");
@@ -186,7 +187,7 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
                  succeeded(run(Stage::global, Phase::shard, "shard", shard)) &&
                  succeeded(run(Stage::local, Phase::localize, "localize", localize)) &&
                  succeeded(run(Stage::kernel, Phase::kernel, "kernel", buildKernelPipeline)) &&
-                 succeeded(run(Stage::plan, Phase::codegen, "codegen", codegen)));
+                 succeeded(run(Stage::ptx, Phase::codegen, "codegen", codegen)));
 }
 
 /// Prints errors, warnings and their notes at the user's lines, not at those of libraries that these call.
@@ -231,7 +232,10 @@ std::string describeLayout(ModuleOp module, const Devices &devices) {
 LogicalResult writePlan(ModuleOp module, const std::string &input, const Options &options) {
   PlanOptions planOptions;
   planOptions.nodes = options.acrossNodes ? options.devices.nodes : 1;
-  planOptions.layout = describeLayout(module, {"cpu", options.devices.count, planOptions.nodes});
+  planOptions.deviceKind = options.devices.kind;
+  Devices devices = options.devices;
+  devices.nodes = planOptions.nodes;
+  planOptions.layout = describeLayout(module, devices);
   planOptions.options = options.describe();
   planOptions.source = input;
   planOptions.schedule = options.schedule;
@@ -246,6 +250,13 @@ LogicalResult writePlan(ModuleOp module, const std::string &input, const Options
     tool::printError(error.what());
     return failure();
   }
+  return success();
+}
+
+/// The code of the module's kernels. None is no error: a step may do nothing but call libraries.
+LogicalResult printPtx(ModuleOp module) {
+  for (BinaryOp binary : module.getOps<BinaryOp>())
+    tool::print(binary.getImage().str());
   return success();
 }
 
@@ -286,6 +297,8 @@ LogicalResult compile(const std::string &input, const Options &options, Reports 
   }
   std::string text;
   llvm::raw_string_ostream stream(text);
+  if (options.stage == Stage::ptx)
+    return printPtx(*module);
   if (options.stage == Stage::global)
     printListing(*module, stream);
   else

@@ -1,33 +1,17 @@
 //===- CpuObject.cpp - Machine code of loop nests --------------------------------===//
 //
-// Problem: loop nests in scf, memref, vector, arith and math must become machine code within milliseconds.
+// Problem: loop nests must become machine code within milliseconds.
 //
-// Method: a context and a target machine of its own for each call. One conversion pipeline to the LLVM
-// dialect; in LLVM only what the nests still need: they come with their vectors, and a loop vectorizer or a
-// full O2 takes ten times longer for the same speed. Scalar nests are code for tests: O1 would make them a
-// sixth faster and take twice as long.
+// Method: a target machine of its own for each call. In LLVM only what the nests still need: they come with
+// their vectors, and a loop vectorizer or a full O2 takes ten times longer for the same speed. Scalar nests
+// are code for tests: O1 would make them a sixth faster and take twice as long.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/kernel/cpu/CpuObject.h"
 
-#include "passes/kernel/Passes.h"
+#include "passes/kernel/convert/ToLlvm.h"
 
-#include "mlir/Conversion/Passes.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/MemRef/Transforms/Passes.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Export.h"
-#include "mlir/Transforms/Passes.h"
 #include "llvm/Analysis/VectorUtils.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -35,61 +19,10 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
 using namespace mlir::epl;
-
-constexpr StringLiteral kNestSuffix = ".body";
-
-static void addConversions(OpPassManager &pm, const CpuTarget &target) {
-  arith::ArithEmulateUnsupportedFloatsOptions narrow;
-  narrow.sourceTypeStrs = {"bf16", "f16"};
-  pm.addPass(arith::createArithEmulateUnsupportedFloats(narrow));
-  pm.addPass(math::createMathExtendToSupportedTypes());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createWidenNarrowFloats()); // the canonicalizer joins a conversion and a truncation again
-  pm.addPass(createApproximateMath());
-  // Without the instruction LLVM calls __truncsfbf2, which not every libgcc has.
-  arith::ArithExpandOpsPassOptions expand;
-  expand.includeBf16 = !target.has("avx512bf16");
-  pm.addPass(arith::createArithExpandOpsPass(expand));
-  if (!target.has("f16c"))
-    pm.addPass(createExpandHalf());
-  pm.addPass(createEncodeNarrowFloats());
-  pm.addPass(createConvertMathToFuncs());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-  pm.addPass(createLoopInvariantCodeMotionPass());
-  pm.addPass(createConvertVectorToSCFPass(VectorTransferToSCFOptions().enableFullUnroll()));
-  ConvertVectorToLLVMPassOptions vector;
-  vector.reassociateFPReductions = true;
-  pm.addPass(createConvertVectorToLLVMPass(vector));
-  pm.addPass(createSCFToControlFlowPass());
-  pm.addPass(memref::createExpandStridedMetadataPass());
-  pm.addPass(createConvertMathToLLVMPass());
-  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
-  pm.addPass(createArithToLLVMConversionPass());
-  pm.addPass(createConvertIndexToLLVMPass());
-  ConvertFuncToLLVMPassOptions func;
-  func.useBarePtrCallConv = true;
-  pm.addPass(createConvertFuncToLLVMPass(func));
-  pm.addPass(createConvertControlFlowToLLVMPass());
-  pm.addPass(createUBToLLVMConversionPass());
-  pm.addPass(createReconcileUnrealizedCastsPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-}
-
-static DialectRegistry makeRegistry() {
-  DialectRegistry registry;
-  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
-                  math::MathDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
-  registerBuiltinDialectTranslation(registry);
-  registerLLVMDialectTranslation(registry);
-  return registry;
-}
 
 static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const CpuTarget &target, CodeStyle style) {
   llvm::Triple triple(kCpuTriple);
@@ -104,15 +37,15 @@ static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const CpuTarget &t
       triple, "x86-64", target.getFeatureString(), options, llvm::Reloc::PIC_, std::nullopt, level));
 }
 
-// void k(ptr buffers, ptr coordinates, i64 begin, i64 end), where `name` is "k.body": loads the pointers and
-// calls the nest.
-static void addEntryPoint(llvm::Function &nest, StringRef name) {
+// void k(ptr buffers, ptr coordinates, i64 begin, i64 end), where the nest is "k.body": loads the pointers
+// and calls it.
+static void addEntryPoint(llvm::Function &nest) {
   llvm::IRBuilder<> b(nest.getContext());
   auto *type =
       llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getInt64Ty(), b.getInt64Ty()},
                               /*isVarArg=*/false);
   auto *entry = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
-                                       name.drop_back(kNestSuffix.size()), *nest.getParent());
+                                       nest.getName().drop_back(kNestSuffix.size()), *nest.getParent());
   b.SetInsertPoint(llvm::BasicBlock::Create(nest.getContext(), "entry", entry));
   unsigned numBuffers = nest.arg_size() - 3; // the last three: coordinates, begin, end
   SmallVector<llvm::Value *> arguments;
@@ -127,15 +60,13 @@ static void addEntryPoint(llvm::Function &nest, StringRef name) {
   nest.addFnAttr(llvm::Attribute::NoInline);
 }
 
-static void prepareFunctions(llvm::Module &module, ArrayRef<NestAlias> aliases, const CpuTarget &target) {
+static void prepareFunctions(llvm::Module &module, const CpuTarget &target) {
   SmallVector<llvm::Function *> nests;
   for (llvm::Function &function : module)
     if (function.getName().ends_with(kNestSuffix))
       nests.push_back(&function);
   for (llvm::Function *nest : nests)
-    addEntryPoint(*nest, nest->getName());
-  for (const NestAlias &alias : aliases)
-    addEntryPoint(*module.getFunction(alias.nest), alias.name);
+    addEntryPoint(*nest);
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;
@@ -170,75 +101,11 @@ static void storeLanes(llvm::Module &module) {
         storeLane(*call);
 }
 
-static llvm::Error optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::PassBuilder builder(&machine);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  StringRef pipeline = "function(sroa,early-cse<memssa>,loop-mssa(licm),instcombine<no-verify-fixpoint>,"
-                       "simplifycfg,early-cse)";
-  llvm::ModulePassManager passes;
-  if (llvm::Error error = builder.parsePassPipeline(passes, pipeline))
-    return error;
-  passes.run(module, modules);
-  storeLanes(module);
-  return llvm::Error::success();
-}
-
-namespace {
-
-// Stands behind the emission of machine code, which goes function by function.
-class KernelCounter : public llvm::FunctionPass {
-public:
-  explicit KernelCounter(function_ref<void()> compiled) : FunctionPass(id), compiled(compiled) {}
-
-  bool runOnFunction(llvm::Function &function) override {
-    if (function.hasExternalLinkage()) // entry points; the nests are internal
-      compiled();
-    return false;
-  }
-  void getAnalysisUsage(llvm::AnalysisUsage &usage) const override { usage.setPreservesAll(); }
-
-private:
-  static char id;
-  function_ref<void()> compiled;
-};
-
-char KernelCounter::id = 0;
-
-} // namespace
-
-static OwningOpRef<ModuleOp> lowerToLLVMDialect(StringRef text, MLIRContext &context,
-                                                const CpuTarget &target) {
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
-  if (!module)
-    return nullptr;
-  PassManager pm(&context);
-  pm.enableVerifier(false);
-  addConversions(pm, target);
-  return succeeded(pm.run(*module)) ? std::move(module) : nullptr;
-}
-
-FailureOr<ObjectBytes> mlir::epl::compileCpuObject(StringRef text, ArrayRef<NestAlias> aliases,
-                                                   const CpuTarget &target, CodeStyle style,
+FailureOr<ObjectBytes> mlir::epl::compileCpuObject(StringRef text, const CpuTarget &target, CodeStyle style,
                                                    std::string &error, function_ref<void()> compiled) {
-  MLIRContext context(makeRegistry(), MLIRContext::Threading::DISABLED);
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    if (error.empty())
-      error = diagnostic.str();
-    return success();
-  });
-  OwningOpRef<ModuleOp> module = lowerToLLVMDialect(text, context, target);
-  if (!module)
-    return failure();
-  llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(*module, llvmContext);
+  llvm::LLVMContext context;
+  NarrowFloatSupport narrow{target.has("avx512bf16"), target.has("f16c"), /*hasRegisters=*/false};
+  std::unique_ptr<llvm::Module> code = convertToLlvm(text, narrow, context, error);
   std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(target, style);
   if (!code || !machine) {
     error = error.empty() ? "this LLVM has no x86-64 backend" : error;
@@ -246,16 +113,17 @@ FailureOr<ObjectBytes> mlir::epl::compileCpuObject(StringRef text, ArrayRef<Nest
   }
   code->setDataLayout(machine->createDataLayout());
   code->setTargetTriple(machine->getTargetTriple());
-  prepareFunctions(*code, aliases, target);
-  if (llvm::Error failed = optimize(*code, *machine)) {
-    error = llvm::toString(std::move(failed));
+  prepareFunctions(*code, target);
+  StringRef pipeline = "function(sroa,early-cse<memssa>,loop-mssa(licm),instcombine<no-verify-fixpoint>,"
+                       "simplifycfg,early-cse)";
+  if (failed(runLlvmPasses(pipeline, *code, *machine, error)))
     return failure();
-  }
+  storeLanes(*code);
   ObjectBytes bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager emitter;
   machine->addPassesToEmitFile(emitter, stream, nullptr, llvm::CodeGenFileType::ObjectFile);
-  emitter.add(new KernelCounter(compiled));
+  emitter.add(createEntryCounter(compiled));
   emitter.run(*code);
   return bytes;
 }

@@ -3,6 +3,7 @@
 #include "runtime/Error.h"
 #include "runtime/device/cpu/Commands.h"
 #include "runtime/device/cpu/Features.h"
+#include "runtime/plan/model/Images.h"
 
 #include <cstring>
 #include <new>
@@ -48,8 +49,10 @@ void CpuDevices::copy(const Allocation &from, Allocation &to) {
 }
 
 std::unique_ptr<Code> CpuDevices::load(const plan::PlanT &plan) {
-  checkCpuFeatures(plan.target_features);
-  return std::make_unique<CpuCode>(plan.image);
+  checkCpuFeatures(cpuFeaturesOf(plan));
+  const plan::ImageT *image = findImage(plan, plan::ImageKind::elf);
+  return std::make_unique<CpuCode>(image ? std::span<const uint8_t>(image->bytes)
+                                         : std::span<const uint8_t>());
 }
 
 } // namespace epl::runtime

@@ -281,13 +281,6 @@ void Builder::receive(CommandInfo info, plan::ReceiveT receive) {
   add(std::move(info), lane(plan::LaneKind::copy_in, -1), std::move(receive));
 }
 
-void Builder::setImage(std::vector<uint8_t> image, std::string targetCpu,
-                       std::vector<std::string> targetFeatures) {
-  plan.image = std::move(image);
-  plan.target_cpu = std::move(targetCpu);
-  plan.target_features = std::move(targetFeatures);
-}
-
 void Builder::setProvenance(plan::ProvenanceT provenance) {
   plan.provenance = std::make_unique<plan::ProvenanceT>(std::move(provenance));
 }

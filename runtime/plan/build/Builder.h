@@ -30,7 +30,7 @@ struct CommandInfo {
 /// Indices that the functions return name things until `finish`, which drops buffers that nothing uses.
 class Builder {
 public:
-  /// `deviceKind` is "cpu".
+  /// `deviceKind` is "cpu" or "cuda".
   explicit Builder(std::string deviceKind);
 
   // The mesh. Axes come first, in mesh order.
@@ -99,8 +99,8 @@ public:
   void send(CommandInfo info, plan::SendT send);
   void receive(CommandInfo info, plan::ReceiveT receive);
 
-  /// The compiled kernels: an ELF image and what it needs of a CPU.
-  void setImage(std::vector<uint8_t> image, std::string targetCpu, std::vector<std::string> targetFeatures);
+  /// The compiled kernels.
+  void setImages(std::vector<std::unique_ptr<plan::ImageT>> images) { plan.images = std::move(images); }
   void setProvenance(plan::ProvenanceT provenance);
 
   /// The finished, verified plan, for one mesh. The builder is empty afterwards. Throws PlanError if what was

@@ -3,6 +3,8 @@
 #include "runtime/Error.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace epl::runtime {
 
@@ -34,19 +36,70 @@ static std::string trim(const std::string &text) {
   return trimmed;
 }
 
+/// What stands before and behind the first `separator`, if there is one.
+static std::pair<std::string, std::optional<std::string>> split(const std::string &text, char separator) {
+  size_t at = text.find(separator);
+  if (at == std::string::npos)
+    return {text, std::nullopt};
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+static constexpr const char *expected = "devices must be \"cpu:N\", \"cuda:CARDS\" or a count";
+
+static Devices parseCpus(const std::string &text, const std::string &count) {
+  auto [first, second] = split(count, 'x');
+  std::string nodes = second ? first : "1", each = second.value_or(first);
+  if (!isNumber(nodes) || !isNumber(each))
+    throw Error(std::string(expected) + ", found \"" + text + "\"");
+  return {"cpu", saturate(nodes) * saturate(each), saturate(nodes), {}};
+}
+
+/// The numbers of cards, "0", "0-3" or "0,2".
+static std::vector<uint32_t> parseCards(const std::string &text, std::string list) {
+  auto fail = [&](const std::string &found) -> Error {
+    return Error("cards must be numbers and ranges, as in \"cuda:0\", \"cuda:0-3\", \"cuda:0,2\", found \"" +
+                 found + "\" in \"" + text + "\"");
+  };
+  std::vector<uint32_t> cards;
+  for (std::optional<std::string> rest = std::move(list); rest;) {
+    auto [range, next] = split(*rest, ',');
+    auto [low, high] = split(range, '-');
+    if (low.empty() || !isNumber(low) || (high && !isNumber(*high)))
+      throw fail(range);
+    uint32_t first = saturate(low), last = high ? saturate(*high) : first;
+    if (last < first || last >= maxDevices)
+      throw fail(range);
+    for (uint32_t card = first; card <= last; ++card) {
+      if (std::ranges::find(cards, card) != cards.end())
+        throw Error("card " + std::to_string(card) + " is named twice in \"" + text +
+                    "\"; virtual devices of one card are \"cuda:" + std::to_string(card) + "x2\"");
+      cards.push_back(card);
+    }
+    rest = next;
+  }
+  return cards;
+}
+
+static Devices parseGpus(const std::string &text, const std::string &count) {
+  auto [list, each] = split(count, 'x');
+  std::vector<uint32_t> cards = parseCards(text, list);
+  if (each && !isNumber(*each))
+    throw Error("the devices on each card must be a number, found \"" + *each + "\" in \"" + text + "\"");
+  return {"cuda", uint32_t(cards.size()) * saturate(each.value_or("1")), 1, std::move(cards)};
+}
+
 Devices Devices::parse(const std::string &text) {
   size_t colon = text.find(':');
   std::string kind = colon == std::string::npos ? "cpu" : trim(text.substr(0, colon));
   std::string count = trim(text.substr(colon + 1)); // npos + 1 is 0: a count alone
-  for (const char *later : {"cuda", "gpu", "tpu"})
-    if (kind == later || count == later)
-      throw Error("devices must be \"cpu:N\" or a count, found \"" + text + "\", which is not supported yet");
-  size_t times = count.find('x');
-  std::string nodes = times == std::string::npos ? "1" : count.substr(0, times);
-  std::string each = times == std::string::npos ? count : count.substr(times + 1);
-  if (kind != "cpu" || !isNumber(nodes) || !isNumber(each))
-    throw Error("devices must be \"cpu:N\" or a count, found \"" + text + "\"");
-  Devices devices{kind, saturate(nodes) * saturate(each), saturate(nodes)};
+  for (const char *other : {"gpu", "cuda"})
+    if (count == other || kind == "gpu")
+      throw Error(std::string(expected) + ", found \"" + text + "\"; the first GPU is \"cuda:0\"");
+  if (kind == "tpu" || count == "tpu")
+    throw Error(std::string(expected) + ", found \"" + text + "\", which is not supported yet");
+  if (kind != "cpu" && kind != "cuda")
+    throw Error(std::string(expected) + ", found \"" + text + "\"");
+  Devices devices = kind == "cpu" ? parseCpus(text, count) : parseGpus(text, count);
   if (devices.count == 0)
     throw Error("at least one device is needed, found \"" + text + "\"");
   if (devices.count > maxDevices)
@@ -54,9 +107,26 @@ Devices Devices::parse(const std::string &text) {
   return devices;
 }
 
+/// As parseCards takes them, neighbours as ranges.
+static std::string cardsText(const std::vector<uint32_t> &cards) {
+  std::string text;
+  for (size_t i = 0; i < cards.size();) {
+    size_t end = i + 1;
+    while (end < cards.size() && cards[end] == cards[end - 1] + 1)
+      ++end;
+    text += (text.empty() ? "" : ",") + std::to_string(cards[i]);
+    if (end - i > 1)
+      text += "-" + std::to_string(cards[end - 1]);
+    i = end;
+  }
+  return text.empty() ? "0" : text;
+}
+
 std::string Devices::str() const {
-  std::string each = std::to_string(count / nodes);
-  return kind + ":" + (nodes > 1 ? std::to_string(nodes) + "x" : "") + each;
+  if (kind == "cpu")
+    return "cpu:" + (nodes > 1 ? std::to_string(nodes) + "x" : "") + std::to_string(count / nodes);
+  uint32_t each = count / uint32_t(std::max<size_t>(cards.size(), 1));
+  return kind + ":" + cardsText(cards) + (each > 1 ? "x" + std::to_string(each) : "");
 }
 
 } // namespace epl::runtime

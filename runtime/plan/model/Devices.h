@@ -5,24 +5,31 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace epl::runtime {
 
 /// As many devices as a plan may be for.
 inline constexpr uint32_t maxDevices = 1024;
 
-/// What a device string such as "cpu:4" or "cpu:2x4" names. Devices are numbered node after node.
+/// What a device string such as "cpu:4", "cpu:2x4" or "cuda:0-3" names. Devices of CPUs are numbered node
+/// after node, those of GPUs card after card.
 struct Devices {
-  std::string kind;
-  uint32_t count;
-  uint32_t nodes = 1; ///< each has count / nodes devices
+  std::string kind;                 ///< cpu or cuda
+  uint32_t count;                   ///< at least 1
+  uint32_t nodes = 1;               ///< each has count / nodes devices
+  std::vector<uint32_t> cards = {}; ///< of cuda: each has count / cards.size() devices; none: any cards
 
-  /// Takes "cpu:N", "cpu:WxG" (W nodes of G devices each), and both without "cpu:"; also in capital letters,
-  /// and with spaces round the kind and the count. Throws Error for all else, and unless there are from 1 to
-  /// maxDevices devices.
+  /// Takes, in capital letters as well and with spaces round the kind and the rest:
+  ///   cpu:N      N devices; also N alone
+  ///   cpu:WxG    W nodes of G devices each; also WxG alone
+  ///   cuda:CARDS a device on each card, of numbers and ranges: "cuda:0", "cuda:0-3", "cuda:0,2"
+  ///   cuda:CARDSxN  N virtual devices on each card
+  /// Throws Error for all else, and unless there are from 1 to maxDevices devices.
   static Devices parse(const std::string &text);
 
-  /// The full form: "cpu:N", or "cpu:WxG" for several nodes.
+  /// The full form: "cpu:N", or "cpu:WxG" for several nodes; "cuda:0-3" or "cuda:0-3xN". Where cards are not
+  /// said, all devices are on card 0.
   std::string str() const;
 };
 

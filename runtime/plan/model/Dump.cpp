@@ -26,7 +26,8 @@ public:
     for (uint32_t i = 0; i < plan.buffers.size(); ++i)
       dumpBuffer(i);
     out << "arena " << plan.arena_size << " bytes\n";
-    dumpImage();
+    for (const auto &image : plan.images)
+      dumpImage(*image);
     for (uint32_t i = 0; i < plan.kernels.size(); ++i)
       dumpKernel(i);
     dumpUnits();
@@ -150,15 +151,21 @@ private:
       out << "of s" << buffer.slot << '\n';
   }
 
-  void dumpImage() {
-    out << "image " << plan.image.size() << " bytes";
-    if (!plan.target_cpu.empty())
-      out << " for " << quoted(plan.target_cpu);
-    if (!plan.target_features.empty()) {
+  void dumpImage(const plan::ImageT &image) {
+    out << "image " << plan::EnumNameImageKind(image.kind);
+    if (image.isa != 0)
+      out << ' ' << image.isa / 10 << '.' << image.isa % 10;
+    out << ' ' << image.bytes.size() << " bytes for " << quoted(image.target);
+    if (!image.features.empty()) {
       out << " with ";
-      names(plan.target_features);
+      names(image.features);
     }
     out << '\n';
+  }
+
+  void dumpGrid(const plan::GridT &grid) {
+    out << " grid " << grid.blocks << " x " << grid.threads << " shared " << grid.shared << " slice "
+        << grid.slice;
   }
 
   void dumpKernel(uint32_t index) {
@@ -172,6 +179,8 @@ private:
     out << " workspace " << kernel.workspace << " extent " << kernel.extent << " flops " << kernel.flops;
     if (kernel.factorization)
       dumpFactorization(*kernel.factorization);
+    if (kernel.grid)
+      dumpGrid(*kernel.grid);
     out << '\n';
   }
 

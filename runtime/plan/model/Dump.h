@@ -9,7 +9,7 @@
 
 namespace epl::runtime {
 
-/// The whole plan but its image: tables in order, then each lane with its commands. The signs before numbers
+/// The whole plan but its code: tables in order, then each lane with its commands. The signs before numbers
 /// are those of errors: c communicator, s slot, b buffer, k kernel, # command. Safe on a plan that is not
 /// valid. The text is stable: a line changes only if what it shows does.
 std::string dumpPlan(const plan::PlanT &plan);

@@ -315,8 +315,8 @@ void checkWhole(const plan::PlanT &plan, Report &report) {
     const plan::PlanT &part = *plan.parts[index]->plan;
     if (!part.parts.empty())
       report.add(partName(index), " has parts, expected none");
-    if (!part.image.empty() || !part.target_features.empty())
-      report.add(partName(index), " has an image or features of its own, expected those of the plan");
+    if (!part.images.empty())
+      report.add(partName(index), " has images of its own, expected those of the plan");
     if (part.device_kind != plan.device_kind)
       report.add(partName(index), " is for devices of kind ", quoted(part.device_kind), ", expected ",
                  quoted(plan.device_kind));

@@ -17,6 +17,9 @@ inline constexpr size_t maxLanes = 64;
 inline constexpr size_t maxCommunicators = maxLanes;     // each that is used has a lane
 inline constexpr size_t maxImageBytes = size_t(1) << 28; // a FlatBuffer holds less than 2 GiB
 
+/// Images and kernels. A part of the first stage.
+void checkCode(const plan::PlanT &plan, Report &report);
+
 /// Axes, communicators, slots, buffers without their offsets, kernels, lanes.
 void checkTables(const plan::PlanT &plan, Report &report);
 

@@ -4,7 +4,6 @@
 #include "runtime/plan/verify/VerifyStages.h"
 
 #include "runtime/plan/format/Writer.h"
-#include "runtime/plan/model/Factorizations.h"
 #include "runtime/plan/model/Names.h"
 #include "runtime/plan/model/Order.h"
 #include "runtime/plan/model/Parts.h"
@@ -30,8 +29,6 @@ public:
   void run() {
     if (plan.version != planVersion)
       report.add("version is ", plan.version, ", expected ", planVersion);
-    if (plan.image.size() > maxImageBytes)
-      report.add("image has ", plan.image.size(), " bytes, expected at most ", maxImageBytes);
     if (plan.nodes == 0 || plan.devices % plan.nodes != 0)
       report.add("plan has ", plan.devices, " devices on ", plan.nodes, " nodes, expected as many on each");
     checkAxes();
@@ -55,8 +52,7 @@ public:
     checkUpdates();
     for (uint32_t i = 0; i < plan.buffers.size(); ++i)
       checkBuffer(i);
-    for (uint32_t i = 0; i < plan.kernels.size(); ++i)
-      checkKernel(i);
+    checkCode(plan, report);
     checkLanes();
   }
 
@@ -303,56 +299,6 @@ private:
     if (view.size == 0 ? view.offset != 0 : view.offset % view.size != 0)
       fail(" begins at ", view.offset, " of buffer ", bufferName(plan, root), ", expected a multiple of its ",
            view.size, " bytes");
-  }
-
-  void checkKernel(uint32_t index) {
-    const plan::KernelT &kernel = *plan.kernels[index];
-    std::string user = "kernel " + kernelName(plan, index);
-    uint64_t operands = uint64_t(kernel.num_inputs) + kernel.num_outputs;
-    if (kernel.symbol.empty())
-      report.add(user, " has no symbol");
-    if (kernel.extent < 0 || kernel.flops < 0)
-      report.add(user, " has extent ", kernel.extent, " and ", kernel.flops,
-                 " flops, expected none negative");
-    if (kernel.operand_sizes.size() != operands)
-      return report.add(user, " has ", operands, " operands and ", kernel.operand_sizes.size(), " sizes");
-    if (kernel.in_place.size() != kernel.num_outputs)
-      return report.add(user, " has ", kernel.num_outputs, " outputs and in-place entries for ",
-                        kernel.in_place.size());
-    std::set<int32_t> taken;
-    for (uint32_t output = 0; output < kernel.num_outputs; ++output) {
-      int32_t input = kernel.in_place[output];
-      if (input == -1)
-        continue;
-      if (input < 0 || uint32_t(input) >= kernel.num_inputs)
-        report.add(user, " writes output ", output, " over input ", input, " of ", kernel.num_inputs);
-      else if (kernel.operand_sizes[size_t(input)] != kernel.operand_sizes[kernel.num_inputs + output])
-        report.add(user, " writes output ", output, " over input ", input, " of another size");
-      else if (!taken.insert(input).second)
-        report.add(user, " writes two outputs over input ", input);
-    }
-    if (kernel.factorization)
-      checkFactorization(user, kernel);
-  }
-
-  /// What the library reads, writes and works in is what the launches of the kernel say.
-  void checkFactorization(const std::string &user, const plan::KernelT &kernel) {
-    const plan::FactorizationT &factorization = *kernel.factorization;
-    if (std::string fault = faultOf(factorization); !fault.empty())
-      return report.add(user, fault);
-    FactorizationMemory memory = memoryOf(factorization);
-    std::vector<uint64_t> sizes = memory.inputs;
-    sizes.insert(sizes.end(), memory.outputs.begin(), memory.outputs.end());
-    bool fits = kernel.num_inputs == memory.inputs.size() && kernel.operand_sizes.size() == sizes.size();
-    for (size_t i = 0; fits && i < sizes.size(); ++i)
-      fits = !__builtin_mul_overflow(sizes[i], uint64_t(kernel.extent), &sizes[i]) &&
-             sizes[i] == kernel.operand_sizes[i];
-    if (!fits || kernel.workspace != memory.workspace)
-      report.add(user, " has operands or a workspace of other sizes than ",
-                 plan::EnumNameFactorizationKind(factorization.kind), " of ", kernel.extent, " matrices of ",
-                 factorization.rows, " x ", factorization.columns, " has");
-    if (std::ranges::any_of(kernel.in_place, [](int32_t input) { return input != -1; }))
-      report.add(user, " writes over an input, which no factorization does");
   }
 
   /// Lanes hold every command once, in program order: then no cycle of lane order and waits can be.

@@ -32,5 +32,16 @@ epl.kernel @k1 contraction {
   epl.yield %a : tensor<1x1xf32>
 } {gemm = #epl.gemm<m = 1, n = 1, k = 1, lda = 1, ldb = 1, ldc = 1, transpose_a = false, transpose_b = false, accumulate = false>, in_place = array<i32: -1>}
 
-// CHECK: epl.binary cpu("znver4") ["avx2", "fma"] "\7FELF"
-epl.binary cpu("znver4") ["avx2", "fma"] "\7FELF"
+// CHECK: epl.binary elf("znver4") ["avx2", "fma"] "\7FELF"
+epl.binary elf("znver4") ["avx2", "fma"] "\7FELF"
+
+// Code for GPUs: an entry that two kernels share, and the threads that run it.
+// CHECK: epl.kernel @k2 fusion {
+// CHECK: } {grid = #epl.grid<blocks = 8, threads = 128, shared = 0, slice = 1>, symbol = "k0"}
+epl.kernel @k2 fusion {
+^bb0(%a: tensor<4xf32>):
+  epl.yield %a : tensor<4xf32>
+} {grid = #epl.grid<blocks = 8, threads = 128, shared = 0, slice = 1>, symbol = "k0"}
+
+// CHECK: epl.binary ptx("sm_80") isa 70 [] ".version 7.0"
+epl.binary ptx("sm_80") isa 70 [] ".version 7.0"

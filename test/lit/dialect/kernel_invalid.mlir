@@ -127,7 +127,7 @@ epl.kernel @two_inputs fusion {
 
 // -----
 
-// (C4) of epl.kernel
+// (C5) of epl.kernel
 // expected-error@+1 {{'epl.kernel' op has a tensor of type 'tensor<8x9223372036854775807xf32>', expected at most 2^40 elements}}
 epl.kernel @k0 fusion {
 ^bb0(%a: tensor<8x9223372036854775807xf32>):
@@ -136,9 +136,25 @@ epl.kernel @k0 fusion {
 
 // -----
 
-// (C4) of epl.kernel
+// (C5) of epl.kernel
 epl.kernel @k0 fusion {
   // expected-error@+1 {{'tensor.empty' op has a tensor of type 'tensor<1048577x1048576xf32>', expected at most 2^40 elements}}
   %0 = tensor.empty() : tensor<1048577x1048576xf32>
   epl.yield %0 : tensor<1048577x1048576xf32>
 }
+
+// -----
+
+// (C4) of epl.kernel
+// expected-error@+1 {{'epl.kernel' op has grid #epl.grid<blocks = 0, threads = 128, shared = 0, slice = 1>, expected numbers from 1 to 2147483647, `shared` from 0}}
+epl.kernel @k0 fusion {
+  epl.yield
+} {grid = #epl.grid<blocks = 0, threads = 128, shared = 0, slice = 1>}
+
+// -----
+
+// (C4) of epl.kernel
+// expected-error@+1 {{'epl.kernel' op has grid #epl.grid<blocks = 1, threads = 128, shared = -1, slice = 1>, expected numbers}}
+epl.kernel @k0 fusion {
+  epl.yield
+} {grid = #epl.grid<blocks = 1, threads = 128, shared = -1, slice = 1>}

@@ -10,7 +10,7 @@
 
 // CHECK: build-plan_invalid.mlir:[[#@LINE + 8]]:{{[0-9]+}}: error: dimension 0 of argument "x" of size 7 is not divisible by axis "data" of size 2
 // MISSING: error: {{.*}}No such file or directory
-// DEVICES: --devices: {{devices must be "cpu:N" or a count, found "gpu:2", which is not|at least one device is needed, found "cpu:0"}}
+// DEVICES: --devices: {{devices must be "cpu:N", "cuda:CARDS" or a count, found "gpu:2"|at least one device is needed, found "cpu:0"}}
 // LIMIT: error: cannot write {{.*}}: File too large
 // OUTPUT: -o is required
 // REFERENCE: --reference: the reference runs on one device

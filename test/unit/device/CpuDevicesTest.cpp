@@ -45,7 +45,8 @@ TEST(CpuDevices, SayHowMuchMemoryThereIsNot) {
 
 TEST(CpuDevices, NameTheFeatureThatTheyLack) {
   plan::PlanT plan;
-  plan.target_features = {"avx9000"};
+  plan.images.push_back(std::make_unique<plan::ImageT>());
+  plan.images[0]->features = {"avx9000"};
   EXPECT_THAT([&] { CpuDevices().load(plan); },
               testing::ThrowsMessage<Error>(testing::HasSubstr("\"avx9000\"")));
 }

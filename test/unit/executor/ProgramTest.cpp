@@ -18,7 +18,7 @@ Backend cpu() { return {std::make_shared<CpuDevices>(), std::make_shared<InprocC
 
 TEST(Program, NamesTheMissingCpuFeature) {
   TestPlan plan(1);
-  plan.plan.target_features = {"sse2", "avx9000"};
+  plan.image().features = {"sse2", "avx9000"};
   EXPECT_THAT([&] { LoadedPlan(plan.finish(), cpu()); }, ThrowsMessage<Error>(HasSubstr("\"avx9000\"")));
 }
 

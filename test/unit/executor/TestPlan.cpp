@@ -166,8 +166,14 @@ uint32_t TestPlan::add(const std::string &name, std::unique_ptr<plan::CommandT> 
   return index;
 }
 
+plan::ImageT &TestPlan::image() {
+  if (plan.images.empty())
+    plan.images.push_back(std::make_unique<plan::ImageT>());
+  return *plan.images[0];
+}
+
 std::shared_ptr<const plan::PlanT> TestPlan::finish() {
-  plan.image = readImage();
+  image().bytes = readImage();
   plan.layout = layoutLine(plan);
   if (verifyTables(plan).empty())
     recordOrigins(plan);

@@ -55,6 +55,9 @@ public:
                      std::vector<plan::Wait> waits, uint32_t communicator = 0);
   uint32_t lane(plan::LaneKind kind);
 
+  /// That of the plan, to which `finish` adds the test kernels.
+  plan::ImageT &image();
+
   /// Takes the plan, with the test kernels as its image. Throws PlanError if it is not valid.
   std::shared_ptr<const plan::PlanT> finish();
 

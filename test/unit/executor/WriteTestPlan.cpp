@@ -72,7 +72,7 @@ TestPlan makeMatmul() {
 /// makeStep on one rank, for a CPU that there is not.
 TestPlan makeFeatures() {
   TestPlan plan = makeStep(1);
-  plan.plan.target_features = {"sse2", "avx9000"};
+  plan.image().features = {"sse2", "avx9000"};
   return plan;
 }
 

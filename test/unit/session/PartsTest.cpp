@@ -91,7 +91,8 @@ std::shared_ptr<const plan::PlanT> join(std::vector<plan::SlotT> slots, Parts...
   plan::PlanT common;
   common.device_kind = "cpu";
   std::ifstream file(EPL_TEST_KERNELS, std::ios::binary);
-  common.image = {std::istreambuf_iterator<char>(file), {}};
+  common.images.push_back(std::make_unique<plan::ImageT>());
+  common.images[0]->bytes = {std::istreambuf_iterator<char>(file), {}};
   return std::make_shared<plan::PlanT>(joinParts(std::move(common), std::move(slots), std::move(list)));
 }
 

@@ -4,7 +4,7 @@
 
 // What moves bf16 moves bits: lane by lane through f32 it would call libgcc, which is not linked.
 
-// CHECK: epl.binary cpu("{{.*}}") [{{.*}}] "\7FELF
+// CHECK: epl.binary elf("{{.*}}") [{{.*}}] "\7FELF
 epl.kernel @k0 fusion {
 ^bb0(%x: tensor<3xbf16>):
   epl.yield %x : tensor<3xbf16>

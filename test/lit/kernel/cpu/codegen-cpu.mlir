@@ -7,7 +7,7 @@
 // CHECK: epl.kernel @k1 fusion
 // CHECK-NOT: func.func
 // CHECK-NOT: memref.global
-// CHECK: epl.binary cpu("x86-64-v4") [{{.*}}"avx2"{{.*}}"avx512f"{{.*}}] "\7FELF
+// CHECK: epl.binary elf("x86-64-v4") [{{.*}}"avx2"{{.*}}"avx512f"{{.*}}] "\7FELF
 // V2-NOT: avx
 // V2: "sse4.2"
 // V2-NOT: avx

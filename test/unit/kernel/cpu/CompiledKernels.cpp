@@ -74,8 +74,36 @@ std::vector<Bytes> CompiledKernel::run(const std::vector<Bytes> &values, ArrayRe
   return results;
 }
 
+std::vector<Bytes> CompiledKernel::runOnGpu(const std::vector<Bytes> &values, uint64_t seed) const {
+  std::vector<PtxBuffer> buffers;
+  std::vector<int> arguments;
+  auto add = [&](Bytes bytes, bool isWritten) {
+    arguments.push_back(int(buffers.size()));
+    buffers.push_back({std::move(bytes), isWritten});
+  };
+  for (const Bytes &value : values)
+    add(value, true);
+  for (auto [index, output] : llvm::enumerate(outputs))
+    if (index < inPlace.size() && inPlace[index] != -1)
+      arguments.push_back(inPlace[index]);
+    else
+      add(Bytes(getNumBytes(output)), false);
+  add(Bytes(workspace), false);
+  PtxLaunch launch{unsigned(grid->getBlocks()),
+                   unsigned(grid->getThreads()),
+                   unsigned(grid->getShared()),
+                   extent,
+                   grid->getSlice(),
+                   seed};
+  EXPECT_EQ(ptx->run(symbol, launch, buffers, arguments, {{1, 2, 3}}), "") << name << " (" << form << ")";
+  std::vector<Bytes> results;
+  for (size_t index = 0; index < outputs.size(); ++index)
+    results.push_back(buffers[arguments[values.size() + index]].bytes);
+  return results;
+}
+
 // The loader knows libraries by path, so each image needs a file of its own.
-static void *load(StringRef image) {
+static void *loadLibrary(StringRef image) {
   SmallString<128> path;
   int file;
   if (llvm::sys::fs::createTemporaryFile("kernels", "so", file, path))
@@ -103,27 +131,40 @@ CompiledKernels::CompiledKernels(const std::string &text, const CodegenOptions &
     return;
   }
   for (auto binary : module->getOps<BinaryOp>())
-    library = load(binary.getImage());
-  EXPECT_TRUE(library) << dlerror();
+    load(binary);
   for (auto op : module->getOps<KernelOp>()) {
-    CompiledKernel kernel{op.getSymName().str(),
-                          op.getForm()->str(),
-                          int64_t(*op.getExtent()),
-                          int64_t(*op.getWorkspace()),
-                          {},
-                          {},
-                          {}};
+    if (!op.getForm())
+      continue; // a library runs it
+    CompiledKernel kernel;
+    kernel.name = op.getSymName().str();
+    kernel.form = op.getForm()->str();
+    kernel.extent = int64_t(*op.getExtent());
+    kernel.workspace = int64_t(*op.getWorkspace());
     kernel.inPlace = llvm::to_vector(op.getInPlace().value_or(ArrayRef<int32_t>()));
     Block &body = op.getBody().front();
     for (Type type : body.getArgumentTypes())
       kernel.inputs.push_back(cast<RankedTensorType>(type));
     for (Type type : body.getTerminator()->getOperandTypes())
       kernel.outputs.push_back(cast<RankedTensorType>(type));
-    kernel.entry =
-        library ? reinterpret_cast<CompiledKernel::Entry *>(dlsym(library, kernel.name.c_str())) : nullptr;
-    EXPECT_TRUE(kernel.entry) << kernel.name;
+    kernel.symbol = op.getSymbol().value_or(op.getSymName()).str();
+    kernel.ptx = ptx.get();
+    if (GridAttr grid = op.getGridAttr())
+      kernel.grid = grid;
+    if (library)
+      kernel.entry = reinterpret_cast<CompiledKernel::Entry *>(dlsym(library, kernel.symbol.c_str()));
+    EXPECT_TRUE(kernel.entry || ptx) << kernel.name;
     kernels.push_back(std::move(kernel));
   }
+}
+
+void CompiledKernels::load(BinaryOp binary) {
+  if (binary.getKind() == ImageKind::ptx) {
+    ptx = std::make_unique<PtxKernels>(binary.getImage().str());
+    EXPECT_EQ(ptx->getError(), "");
+    return;
+  }
+  library = loadLibrary(binary.getImage());
+  EXPECT_TRUE(library) << dlerror();
 }
 
 CompiledKernels::~CompiledKernels() {

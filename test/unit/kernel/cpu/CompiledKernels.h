@@ -2,6 +2,7 @@
 #pragma once
 
 #include "passes/kernel/Passes.h"
+#include "test/unit/kernel/gpu/PtxKernels.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -20,11 +21,17 @@ struct CompiledKernel {
   SmallVector<int32_t> inPlace; // empty if no result shares storage
   SmallVector<RankedTensorType> inputs, outputs;
   using Entry = void(void *const *buffers, const int64_t *coordinates, int64_t begin, int64_t end);
-  Entry *entry = nullptr;
+  Entry *entry = nullptr; // of a CPU
+  const PtxKernels *ptx = nullptr;
+  std::string symbol;
+  std::optional<GridAttr> grid; // of a GPU
 
   /// Runs the slices between the positions `cuts` of [0, extent), last one first, and gives the outputs. Each
   /// buffer stands between guard zones and misaligned for vectors; a write outside is a test failure.
   std::vector<Bytes> run(const std::vector<Bytes> &inputs, ArrayRef<int64_t> cuts) const;
+  /// Runs the kernel on the stand-in of a GPU, its threads in the order of `seed`. What that finds is a test
+  /// failure.
+  std::vector<Bytes> runOnGpu(const std::vector<Bytes> &inputs, uint64_t seed) const;
 };
 
 /// The kernels of a module, compiled and loaded.
@@ -39,9 +46,12 @@ public:
   const CompiledKernel &get(StringRef name) const;
 
 private:
+  void load(BinaryOp binary);
+
   std::unique_ptr<MLIRContext> context;
   std::vector<CompiledKernel> kernels;
   void *library = nullptr;
+  std::unique_ptr<PtxKernels> ptx;
 };
 
 /// `text` with each "$NAME" replaced by its value.

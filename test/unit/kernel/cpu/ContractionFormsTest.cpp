@@ -9,6 +9,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <gtest/gtest.h>
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -284,6 +285,30 @@ TEST(Contractions, AreTiledForEveryTypeOfRegisters) {
     for (const Maps &maps : ArrayRef(kContractions).take_front(3))
       checkForms(makeContraction(maps, elements, /*accumulates=*/false), "host",
                  {.seed = 1, .form = "tiled"});
+}
+
+// A thread of a GPU has an element. The stand-in of one takes too long for the large ones.
+TEST(Contractions, AreOfElementsOnAGpu) {
+  auto isLarge = [](const Maps &maps) {
+    return std::accumulate(maps.extents.begin(), maps.extents.end(), 1.0, std::multiplies<>()) > 1e5;
+  };
+  for (const Maps &maps : kContractions)
+    if (!isLarge(maps))
+      checkFormsOnGpu(makeContraction(maps, "f32", /*accumulates=*/true), {.seed = 3});
+  for (const Maps &maps : kDilations)
+    if (!isLarge(maps))
+      checkFormsOnGpu(makeContraction(maps, "f32", /*accumulates=*/false),
+                      {.seed = 2, .form = "element", .withSpecial = false});
+}
+
+TEST(Contractions, AreOfElementsOfEveryTypeOnAGpu) {
+  auto isDepthwise = [](const Maps &maps) { return StringRef(maps.name) == "depthwise"; };
+  for (const Elements &elements :
+       {Elements("f64"), Elements("i8"), Elements("i32"), Elements("i64"), Elements("bf16"), Elements("f16"),
+        Elements("f16", "f16", "f32"), Elements("f32", "bf16", "f32")})
+    checkFormsOnGpu(
+        makeContraction(*llvm::find_if(kContractions, isDepthwise), elements, /*accumulates=*/false),
+        {.seed = 1, .form = "element"});
 }
 
 class ContractionLevelsTest : public testing::TestWithParam<const char *> {};

@@ -4,7 +4,7 @@
 
 #include "CompiledKernels.h"
 
-#include "passes/kernel/cpu/CpuTarget.h"
+#include "passes/kernel/target/CpuTarget.h"
 
 #include "llvm/ADT/APFloat.h"
 
@@ -130,11 +130,15 @@ bool mlir::epl::test::canExecute(StringRef cpu) {
   return llvm::all_of(level.features, [&](StringRef feature) { return host.has(feature); });
 }
 
-void mlir::epl::test::checkForms(const std::string &text, const std::string &cpu, const FormChecks &checks) {
-  CodegenOptions loops, vectors;
+// Runs each kernel of `chosen` by `check`, which gets its inputs and what they make.
+using Check = llvm::function_ref<void(const CompiledKernel &, const std::vector<Bytes> &inputs,
+                                      const std::vector<Bytes> &expected)>;
+
+static void checkKernels(const std::string &text, const CompiledKernels &chosen, const FormChecks &checks,
+                         Check check) {
+  CodegenOptions loops;
   loops.loops = true;
-  vectors.cpu = cpu;
-  CompiledKernels reference(text, loops), chosen(text, vectors);
+  CompiledKernels reference(text, loops);
   std::mt19937 engine(checks.seed);
   for (const CompiledKernel &kernel : chosen.getKernels())
     for (bool special : {false, checks.withSpecial}) {
@@ -143,8 +147,30 @@ void mlir::epl::test::checkForms(const std::string &text, const std::string &cpu
         inputs.push_back(makeRandom(type, engine, special));
       const CompiledKernel &slow = reference.get(kernel.name);
       std::vector<Bytes> expected = slow.run(inputs, {0, slow.extent});
-      for (const std::vector<int64_t> &cuts : getCuts(kernel))
-        expectEqual(kernel, kernel.run(inputs, cuts), expected, testing::PrintToString(cuts));
+      check(kernel, inputs, expected);
       EXPECT_TRUE(checks.form.empty() || kernel.form == checks.form) << kernel.name << " is " << kernel.form;
     }
+}
+
+void mlir::epl::test::checkForms(const std::string &text, const std::string &cpu, const FormChecks &checks) {
+  CodegenOptions vectors;
+  vectors.cpu = cpu;
+  checkKernels(
+      text, CompiledKernels(text, vectors), checks,
+      [](const CompiledKernel &kernel, const std::vector<Bytes> &inputs, const std::vector<Bytes> &expected) {
+        for (const std::vector<int64_t> &cuts : getCuts(kernel))
+          expectEqual(kernel, kernel.run(inputs, cuts), expected, testing::PrintToString(cuts));
+      });
+}
+
+void mlir::epl::test::checkFormsOnGpu(const std::string &text, const FormChecks &checks) {
+  CodegenOptions gpu;
+  gpu.gpu = "sm_80";
+  checkKernels(
+      text, CompiledKernels(text, gpu), checks,
+      [](const CompiledKernel &kernel, const std::vector<Bytes> &inputs, const std::vector<Bytes> &expected) {
+        for (uint64_t seed : {1, 2})
+          expectEqual(kernel, kernel.runOnGpu(inputs, seed), expected,
+                      "on a GPU, seed " + std::to_string(seed));
+      });
 }

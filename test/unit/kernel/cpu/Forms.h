@@ -19,6 +19,10 @@ struct FormChecks {
 /// Results that differ are test failures.
 void checkForms(const std::string &text, const std::string &cpu, const FormChecks &checks = {});
 
+/// The same for the threads of a GPU, on the stand-in of one, which also looks for races and for reads of
+/// what nobody wrote; in two orders of the threads.
+void checkFormsOnGpu(const std::string &text, const FormChecks &checks = {});
+
 /// CPUs with vectors of 128, 256 and 512 bits, without and with multiply-add.
 constexpr const char *kLevels[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
 /// Whether this machine executes code for `cpu`.

@@ -70,6 +70,25 @@ INSTANTIATE_TEST_SUITE_P(Types, FormsTest,
                          getName);
 
 //===----------------------------------------------------------------------===//
+// GPU
+//===----------------------------------------------------------------------===//
+
+class GpuFormsTest : public testing::TestWithParam<std::tuple<KernelFile, Size>> {};
+
+TEST_P(GpuFormsTest, AgreesWithScalarLoops) {
+  auto [file, size] = GetParam();
+  checkFormsOnGpu(readKernels(file, size), {.seed = unsigned(size.rows * 1000 + size.columns)});
+}
+
+static const Size kGpuSizes[] = {{1, 1}, {3, 7}, {17, 63}, {63, 65}, {5, 200}};
+
+INSTANTIATE_TEST_SUITE_P(Sizes, GpuFormsTest,
+                         testing::Combine(testing::ValuesIn(kFiles), testing::ValuesIn(kGpuSizes)), getName);
+INSTANTIATE_TEST_SUITE_P(Types, GpuFormsTest,
+                         testing::Combine(testing::ValuesIn(kTransposes), testing::Values(Size{17, 33})),
+                         getName);
+
+//===----------------------------------------------------------------------===//
 // Levels
 //===----------------------------------------------------------------------===//
 

@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace mlir::epl;
 
 static FailureOr<ObjectBytes> compile(StringRef text, std::string &error) {
-  return compileCpuObject(text, {}, *getCpuTarget("host"), CodeStyle::vectorized, error);
+  return compileCpuObject(text, *getCpuTarget("host"), CodeStyle::vectorized, error);
 }
 
 TEST(ObjectTest, NamesTheSymbolThatNobodyHas) {
@@ -27,19 +27,6 @@ TEST(ObjectTest, NamesTheSymbolThatNobodyHas) {
   ASSERT_TRUE(succeeded(object)) << error;
   EXPECT_TRUE(failed(linkSharedObject(*object, error)));
   EXPECT_THAT(error, testing::HasSubstr("nowhere"));
-}
-
-TEST(ObjectTest, ExportsAliases) {
-  std::string error;
-  StringRef text =
-      "func.func private @k.body(%w: memref<0xi8>, %c: memref<1xi64>, %b: i64, %e: i64) { return }";
-  FailureOr<ObjectBytes> object =
-      compileCpuObject(text, {{"twin.body", "k.body"}}, *getCpuTarget("host"), CodeStyle::vectorized, error);
-  ASSERT_TRUE(succeeded(object)) << error;
-  FailureOr<ObjectBytes> image = linkSharedObject(*object, error);
-  ASSERT_TRUE(succeeded(image)) << error;
-  EXPECT_THAT(StringRef(image->data(), image->size()).str(),
-              testing::HasSubstr(StringRef("twin\0", 5).str()));
 }
 
 TEST(ObjectTest, ReportsWhatItCannotLower) {

@@ -1,6 +1,6 @@
 //===- SignalStackTest.cpp - A thread whose stack overflows ---------------===//
 
-#include "passes/kernel/cpu/SignalStack.h"
+#include "passes/kernel/convert/SignalStack.h"
 
 #include <gtest/gtest.h>
 

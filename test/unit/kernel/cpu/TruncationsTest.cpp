@@ -41,10 +41,7 @@ epl.kernel @truncate$C fusion {
 
 class TruncationsTest : public testing::TestWithParam<std::tuple<const char *, const char *>> {};
 
-TEST_P(TruncationsTest, StayInTheirRows) {
-  auto [type, cpu] = GetParam();
-  if (!canExecute(cpu))
-    GTEST_SKIP() << "this machine cannot execute code for " << cpu;
+static std::string makeTruncations(const char *type) {
   bool isFloat = std::string(type).find('f') != std::string::npos;
   std::string text;
   for (int columns : {1, 2, 3, 5, 9, 17, 18, 33, 65})
@@ -54,7 +51,19 @@ TEST_P(TruncationsTest, StayInTheirRows) {
                                      {"ZERO", isFloat ? "0.0" : "0"},
                                      {"MAX", isFloat ? "maximumf" : "maxsi"},
                                      {"OP", isFloat ? "truncf" : "trunci"}});
-  checkForms(text, cpu, {.form = "row"});
+  return text;
+}
+
+TEST_P(TruncationsTest, StayInTheirRows) {
+  auto [type, cpu] = GetParam();
+  if (!canExecute(cpu))
+    GTEST_SKIP() << "this machine cannot execute code for " << cpu;
+  checkForms(makeTruncations(type), cpu, {.form = "row"});
+}
+
+TEST(Truncations, AreThoseOfAGpu) {
+  for (const char *type : {"bf16", "f16", "i8", "i16"})
+    checkFormsOnGpu(makeTruncations(type));
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, TruncationsTest,

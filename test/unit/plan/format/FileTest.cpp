@@ -81,9 +81,10 @@ TEST_F(PlanFile, EqualPlansGiveEqualBytes) {
 
 TEST_F(PlanFile, TheImageSurvives) {
   plan::PlanT plan = trainingPlan(2);
+  plan.images.push_back(std::make_unique<plan::ImageT>());
   for (int i = 0; i < 100000; ++i)
-    plan.image.push_back(uint8_t(i * 7));
-  EXPECT_EQ(parsePlan(serializePlan(plan), "p").image, plan.image);
+    plan.images[0]->bytes.push_back(uint8_t(i * 7));
+  EXPECT_EQ(parsePlan(serializePlan(plan), "p").images[0]->bytes, plan.images[0]->bytes);
 }
 
 TEST_F(PlanFile, EveryTruncationIsAnError) {
@@ -125,7 +126,7 @@ TEST_F(PlanFile, TrailingBytesAreAnError) {
 TEST_F(PlanFile, AnotherVersionIsAnError) {
   plan::PlanT plan = trainingPlan(2);
   plan.version = 11;
-  EXPECT_EQ(parseError(serializePlan(plan)), "plan file \"p.eplan\" has version 11: expected version 16");
+  EXPECT_EQ(parseError(serializePlan(plan)), "plan file \"p.eplan\" has version 11: expected version 17");
 }
 
 TEST_F(PlanFile, AnInvalidPlanIsAnErrorThatNamesTheFile) {

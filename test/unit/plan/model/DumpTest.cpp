@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 /// The plan that VerifierTest.cpp and BuilderTest.cpp refer to by index.
 TEST(Dump, ATrainingPlan) {
-  EXPECT_EQ(dumpPlan(trainingPlan(2)), R"(plan version 16, cpu:2 = data 2
+  EXPECT_EQ(dumpPlan(trainingPlan(2)), R"(plan version 17, cpu:2 = data 2
 axis "data" = 2
 communicator c0 over "data"
 slot s0 "w1" state i8[128] sharding [{}]
@@ -34,7 +34,6 @@ buffer b9 "d1" 256 bytes at 256
 buffer b10 "g1" 128 bytes at 0
 buffer b11 "sum1" 128 bytes at 0
 arena 704 bytes
-image 0 bytes
 kernel k0 "layer1" symbol "layer1" form "" inputs 2 outputs 1 sizes [128, 64, 256] in_place [-1] workspace 0 extent 1 flops 0
 kernel k1 "layer2" symbol "layer2" form "" inputs 2 outputs 1 sizes [192, 256, 256] in_place [-1] workspace 100 extent 1 flops 0
 kernel k2 "loss" symbol "loss" form "" inputs 1 outputs 2 sizes [256, 4, 256] in_place [-1, 0] workspace 0 extent 1 flops 0
@@ -150,11 +149,19 @@ TEST(Dump, ProvenanceAndTarget) {
   plan.provenance->producer = "epl 0.1";
   plan.provenance->options = "devices=cpu:2";
   plan.provenance->source = "step.mlir";
-  plan.target_cpu = "icelake-server";
-  plan.target_features = {"avx512f", "fma"};
+  plan::ImageT elf, ptx;
+  elf.target = "icelake-server";
+  elf.features = {"avx512f", "fma"};
+  ptx.kind = plan::ImageKind::ptx;
+  ptx.target = "sm_80";
+  ptx.isa = 80;
+  ptx.bytes.resize(5);
+  plan.images.push_back(std::make_unique<plan::ImageT>(elf));
+  plan.images.push_back(std::make_unique<plan::ImageT>(ptx));
   std::string text = dumpPlan(plan);
   EXPECT_THAT(text, HasSubstr("made by \"epl 0.1\" with \"devices=cpu:2\" from \"step.mlir\"\n"));
-  EXPECT_THAT(text, HasSubstr("image 0 bytes for \"icelake-server\" with \"avx512f\", \"fma\"\n"));
+  EXPECT_THAT(text, HasSubstr("image elf 0 bytes for \"icelake-server\" with \"avx512f\", \"fma\"\n"
+                              "image ptx 8.0 5 bytes for \"sm_80\"\n"));
 }
 
 } // namespace

@@ -14,6 +14,7 @@
 namespace epl::runtime::test {
 namespace {
 
+using plan::ImageKind;
 using plan::PlanT;
 
 /// c = a b on f32, m x k by k x n in two batches: a is s0, b is s1, c is the result.
@@ -46,6 +47,26 @@ plan::GatheredBlocksT &blocksOf(PlanT &plan) { return plan.commands[0]->action.A
 
 /// The training plan on two ranks is dumped in DumpTest.cpp: indices below are those of it.
 PlanT training() { return trainingPlan(2); }
+
+plan::ImageT &addImage(PlanT &plan, plan::ImageKind kind) {
+  plan.images.push_back(std::make_unique<plan::ImageT>());
+  plan.images.back()->kind = kind;
+  return *plan.images.back();
+}
+
+/// The same for GPUs: images as PTX and for sm_90.
+PlanT onGpu() {
+  PlanT plan = training();
+  plan.device_kind = "cuda";
+  addImage(plan, plan::ImageKind::ptx).isa = 80;
+  addImage(plan, plan::ImageKind::cubin).target = "sm_90";
+  for (auto &kernel : plan.kernels) {
+    kernel->grid = std::make_unique<plan::GridT>();
+    kernel->grid->blocks = kernel->grid->slice = 1;
+    kernel->grid->threads = 128;
+  }
+  return plan;
+}
 
 /// The second half of an all-reduce, over a communicator and in a lane of its own.
 void gatherAmongOthers(PlanT &plan) {
@@ -92,9 +113,25 @@ TEST_P(VerifierRule, RejectsAPlanThatBreaksIt) {
 std::string nameOf(const testing::TestParamInfo<Case> &info) { return info.param.name; }
 
 const Case tables[] = {
-    {"Version", training, [](PlanT &p) { p.version = 11; }, "version is 11, expected 16"},
-    {"Image", training, [](PlanT &p) { p.image.resize((1 << 28) + 1); },
-     "image has 268435457 bytes, expected at most 268435456"},
+    {"Version", training, [](PlanT &p) { p.version = 11; }, "version is 11, expected 17"},
+    {"Images", training, [](PlanT &p) { addImage(p, ImageKind::elf).bytes.resize((1 << 28) + 1); },
+     "images have 268435457 bytes, expected at most 268435456"},
+    {"ImageKind", training, [](PlanT &p) { addImage(p, ImageKind(7)); },
+     "image 0 has kind 7, which does not exist"},
+    {"ImageOfGpuForCpu", training, [](PlanT &p) { addImage(p, ImageKind::ptx).isa = 80; },
+     "image 0 is of kind ptx, expected elf for devices of kind \"cpu\""},
+    {"ImageOfCpuForGpu", onGpu, [](PlanT &p) { addImage(p, ImageKind::elf); },
+     "image 2 is of kind elf, expected ptx or cubin for devices of kind \"cuda\""},
+    {"ImageTwice", training, [](PlanT &p) { addImage(p, ImageKind::elf), addImage(p, ImageKind::elf); },
+     "image 1 is another one of kind elf, expected one"},
+    {"ImageOfArchitectureTwice", onGpu, [](PlanT &p) { addImage(p, ImageKind::cubin).target = "sm_90"; },
+     "image 2 is another one of kind cubin for \"sm_90\", expected one"},
+    {"ImageFeatures", onGpu, [](PlanT &p) { p.images[0]->features = {"avx2"}; },
+     "image 0 names CPU features, which code for GPUs does not need"},
+    {"ImageWithoutVersion", onGpu, [](PlanT &p) { p.images[0]->isa = 0; },
+     "image 0 has instruction set 0, expected a version"},
+    {"ImageWithVersion", onGpu, [](PlanT &p) { p.images[1]->isa = 80; },
+     "image 1 has instruction set 80, expected 0, as it is no PTX"},
     {"DeviceKind", training, [](PlanT &p) { p.device_kind = ""; }, "device kind is empty"},
     {"Devices", training, [](PlanT &p) { p.devices = 3; },
      "devices is 3, expected the product of the axes, 2"},
@@ -208,6 +245,18 @@ const Case tables[] = {
      "kernel k0 \"layer1\" has no symbol"},
     {"KernelNegativeExtent", training, [](PlanT &p) { p.kernels[0]->extent = -1; },
      "kernel k0 \"layer1\" has extent -1 and 0 flops, expected none negative"},
+    {"KernelWithoutGrid", onGpu, [](PlanT &p) { p.kernels[0]->grid.reset(); },
+     "kernel k0 \"layer1\" has no grid, expected one on a GPU"},
+    {"KernelWithGrid", training, [](PlanT &p) { p.kernels[0]->grid = std::make_unique<plan::GridT>(); },
+     "kernel k0 \"layer1\" has a grid, expected none but for code on a GPU"},
+    {"KernelBlocks", onGpu, [](PlanT &p) { p.kernels[0]->grid->blocks = 0; },
+     "kernel k0 \"layer1\" has 0 blocks of 128 threads, expected 1 to 2147483647 of 1 to 1024"},
+    {"KernelThreads", onGpu, [](PlanT &p) { p.kernels[0]->grid->threads = 1025; },
+     "kernel k0 \"layer1\" has 1 blocks of 1025 threads, expected 1 to 2147483647 of 1 to 1024"},
+    {"KernelShared", onGpu, [](PlanT &p) { p.kernels[0]->grid->shared = (1 << 20) + 1; },
+     "kernel k0 \"layer1\" takes 1048577 bytes of shared memory, expected at most 1048576"},
+    {"KernelSlice", onGpu, [](PlanT &p) { p.kernels[0]->grid->slice = 0; },
+     "kernel k0 \"layer1\" has slices of no indices"},
     {"KernelOperandCount", training, [](PlanT &p) { p.kernels[0]->num_inputs = UINT32_MAX; },
      "kernel k0 \"layer1\" has 4294967296 operands and 3 sizes"},
     {"KernelInPlaceCount", training, [](PlanT &p) { p.kernels[0]->in_place = {-1, 0}; },

@@ -1,0 +1,24 @@
+# What of CUDA the build needs: cuda.h for the stand-in of the driver, and libdevice for code for GPUs. Both are in
+# Python packages of NVIDIA (requirements.in), or in CUDA's toolkit.
+
+set(python_cuda "")
+if(Python3_EXECUTABLE AND EXISTS ${Python3_EXECUTABLE})
+  execute_process(
+    COMMAND ${Python3_EXECUTABLE} -c "import nvidia; print(next(iter(nvidia.__path__)), end='/cu13')"
+    OUTPUT_VARIABLE python_cuda ERROR_QUIET)
+endif()
+find_path(EPL_CUDA_INCLUDE cuda.h HINTS ${python_cuda}/include /usr/local/cuda/include DOC "The folder of cuda.h")
+find_file(EPL_LIBDEVICE libdevice.10.bc HINTS ${python_cuda}/nvvm/libdevice /usr/local/cuda/nvvm/libdevice
+          DOC "CUDA's library of math functions, as bitcode")
+
+# epl_embed(<file> <source> <function> <header>): a source whose function, which the header declares in mlir::epl,
+# gives the bytes of a file as a StringRef.
+function(epl_embed file source function header)
+  add_custom_command(
+    OUTPUT ${source}
+    COMMAND ${CMAKE_COMMAND} -DFILE=${file} -DSOURCE=${source} -DFUNCTION=${function} -DHEADER=${header}
+            -P ${CMAKE_SOURCE_DIR}/cmake/Embed.cmake
+    DEPENDS ${file} ${CMAKE_SOURCE_DIR}/cmake/Embed.cmake
+    COMMENT "${file} as a part of the program"
+    VERBATIM)
+endfunction()

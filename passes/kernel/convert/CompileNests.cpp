@@ -1,0 +1,201 @@
+//===- CompileNests.cpp - All nests of a module, compiled ------------------------===//
+//
+// Problem: all kernels of a plan must become machine code, once, and compiling is most of a user's wait.
+//
+// Method: nests that differ in the sizes of their buffers only, as the updates of an optimizer do, are the
+// same code. What is left is dealt to threads, heaviest first onto the least loaded; each thread compiles its
+// share with contexts of its own, handed over as text.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/kernel/convert/CompileNests.h"
+
+#include "passes/kernel/convert/SignalStack.h"
+#include "passes/kernel/nest/KernelFunction.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/IR/Function.h"
+
+#include <mutex>
+#include <thread>
+
+using namespace mlir;
+using namespace mlir::epl;
+
+namespace {
+
+// What one thread compiles.
+struct Share {
+  std::string text;
+  int64_t weight = 0;
+  FailureOr<ObjectBytes> object = failure();
+  std::string error;
+};
+
+// A nest as text, and those that are the same code.
+struct Code {
+  std::string text;
+  SmallVector<func::FuncOp> nests;
+};
+
+// Counts what all threads have compiled.
+class Counter {
+public:
+  Counter(const KernelProgress &progress, size_t total) : progress(progress), total(total) {}
+
+  void count() {
+    std::lock_guard<std::mutex> guard(lock);
+    if (progress)
+      progress(++done, total);
+  }
+
+private:
+  const KernelProgress &progress;
+  std::mutex lock;
+  size_t done = 0, total;
+};
+
+class EntryCounter : public llvm::FunctionPass {
+public:
+  explicit EntryCounter(function_ref<void()> compiled) : FunctionPass(id), compiled(compiled) {}
+
+  bool runOnFunction(llvm::Function &function) override {
+    if (function.hasExternalLinkage()) // the nests are internal
+      compiled();
+    return false;
+  }
+  void getAnalysisUsage(llvm::AnalysisUsage &usage) const override { usage.setPreservesAll(); }
+
+private:
+  static char id;
+  function_ref<void()> compiled;
+};
+
+char EntryCounter::id = 0;
+
+} // namespace
+
+static std::string print(func::FuncOp nest) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  Attribute kernel = nest->removeAttr(kKernelAttr); // the thread's context does not know the dialect
+  stream << *nest.getOperation() << "\n";
+  nest->setAttr(kKernelAttr, kernel);
+  return text;
+}
+
+// The text without the nest's name and the sizes of its buffers, which no instruction depends on.
+static std::string getKey(StringRef text, StringRef name) {
+  static constexpr StringLiteral kBuffer = "memref<";
+  auto [head, body] = text.split(name);
+  std::string key = head.str();
+  while (!body.empty()) {
+    auto [before, after] = body.split(kBuffer);
+    (key += before) += kBuffer;
+    body = after.drop_while(llvm::isDigit);
+  }
+  return key;
+}
+
+static std::vector<Code> collectCodes(ArrayRef<func::FuncOp> nests) {
+  llvm::StringMap<size_t> positions;
+  std::vector<Code> codes;
+  for (func::FuncOp nest : nests) {
+    std::string text = print(nest);
+    auto [known, isNew] = positions.try_emplace(getKey(text, nest.getName()), codes.size());
+    if (isNew)
+      codes.push_back({std::move(text), {}});
+    codes[known->second].nests.push_back(nest);
+  }
+  return codes;
+}
+
+static SmallVector<memref::GlobalOp> getConstants(func::FuncOp nest) {
+  SmallVector<memref::GlobalOp> constants;
+  nest.walk([&](memref::GetGlobalOp get) {
+    constants.push_back(SymbolTable::lookupNearestSymbolFrom<memref::GlobalOp>(get, get.getNameAttr()));
+  });
+  return constants;
+}
+
+static int64_t countOps(func::FuncOp nest) {
+  int64_t ops = 0;
+  nest.walk([&](Operation *) { ++ops; });
+  return ops;
+}
+
+// Distributes the codes by their number of ops.
+static SmallVector<Share> deal(ArrayRef<Code> codes, unsigned threads) {
+  SmallVector<std::pair<int64_t, size_t>> heaviestFirst;
+  for (auto [position, code] : llvm::enumerate(codes))
+    heaviestFirst.emplace_back(-countOps(code.nests.front()), position);
+  llvm::sort(heaviestFirst);
+  SmallVector<Share> shares(std::clamp<size_t>(threads, 1, codes.size()));
+  for (auto [weight, position] : heaviestFirst) {
+    Share &share = *llvm::min_element(shares, [](auto &a, auto &b) { return a.weight < b.weight; });
+    llvm::raw_string_ostream stream(share.text);
+    for (memref::GlobalOp constant : getConstants(codes[position].nests.front()))
+      stream << *constant.getOperation() << "\n";
+    stream << codes[position].text;
+    share.weight -= weight;
+  }
+  return shares;
+}
+
+static KernelOp getKernel(func::FuncOp nest) {
+  return SymbolTable::lookupNearestSymbolFrom<KernelOp>(nest,
+                                                        nest->getAttrOfType<FlatSymbolRefAttr>(kKernelAttr));
+}
+
+static void nameSymbols(const Code &code) {
+  for (func::FuncOp same : ArrayRef(code.nests).drop_front())
+    getKernel(same).setSymbol(getKernel(code.nests.front()).getSymName());
+}
+
+static void eraseNest(func::FuncOp nest) {
+  SmallVector<memref::GlobalOp> constants = getConstants(nest);
+  nest.erase();
+  for (memref::GlobalOp constant : constants)
+    constant.erase();
+}
+
+static void compileShares(MutableArrayRef<Share> shares, CompileShare compile, Counter &counter) {
+  auto run = [&](Share &share) {
+    SignalStack handlers;
+    share.object = compile(share.text, share.error, [&] { counter.count(); });
+  };
+  SmallVector<std::thread> workers;
+  for (Share &share : shares.drop_front())
+    workers.emplace_back(run, std::ref(share));
+  run(shares.front());
+  for (std::thread &worker : workers)
+    worker.join();
+}
+
+FailureOr<SmallVector<ObjectBytes>> mlir::epl::compileNests(ModuleOp module, unsigned threads,
+                                                            const KernelProgress &progress,
+                                                            CompileShare compile) {
+  SmallVector<func::FuncOp> nests;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function->hasAttr(kKernelAttr))
+      nests.push_back(function);
+  if (nests.empty())
+    return SmallVector<ObjectBytes>();
+  std::vector<Code> codes = collectCodes(nests);
+  SmallVector<Share> shares = deal(codes, threads);
+  Counter counter(progress, codes.size());
+  compileShares(shares, compile, counter);
+  SmallVector<ObjectBytes> objects;
+  for (Share &share : shares) {
+    if (failed(share.object))
+      return module.emitError() << "cannot compile kernels: " << share.error;
+    objects.push_back(std::move(*share.object));
+  }
+  llvm::for_each(codes, nameSymbols);
+  llvm::for_each(nests, eraseNest);
+  return objects;
+}
+
+llvm::FunctionPass *mlir::epl::createEntryCounter(function_ref<void()> compiled) {
+  return new EntryCounter(compiled);
+}

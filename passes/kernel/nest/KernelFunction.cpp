@@ -1,0 +1,168 @@
+//===- KernelFunction.cpp - The function that a kernel becomes -------------------===//
+
+#include "passes/kernel/nest/KernelFunction.h"
+
+#include "dialect/Bytes.h"
+#include "passes/kernel/cluster/StridedAccess.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::epl;
+
+// Buffers in the workspace start at cache lines: kernels of one launch on several threads do not share one.
+static constexpr int64_t kWorkspaceAlignment = 64;
+
+Type mlir::epl::getStorageType(Type element) {
+  if (element.isInteger(1))
+    return IntegerType::get(element.getContext(), 8);
+  if (element.isIndex())
+    return IntegerType::get(element.getContext(), 64);
+  return element;
+}
+
+MemRefType mlir::epl::getBufferType(RankedTensorType type) {
+  return MemRefType::get({type.getNumElements()}, getStorageType(type.getElementType()));
+}
+
+Value mlir::epl::linearize(ImplicitLocOpBuilder &b, ValueRange indices, ArrayRef<int64_t> shape) {
+  Value linear;
+  for (auto [index, stride] : llvm::zip_equal(indices, getStrides(shape))) {
+    Value term = index;
+    if (stride != 1)
+      term = arith::MulIOp::create(b, index, arith::ConstantIndexOp::create(b, stride));
+    linear = linear ? arith::AddIOp::create(b, linear, term) : term;
+  }
+  return linear ? linear : arith::ConstantIndexOp::create(b, 0);
+}
+
+Value mlir::epl::loadElement(ImplicitLocOpBuilder &b, Value buffer, Value index, Type element) {
+  Value loaded = memref::LoadOp::create(b, buffer, index);
+  if (element.isInteger(1))
+    return arith::TruncIOp::create(b, element, loaded);
+  return element.isIndex() ? arith::IndexCastOp::create(b, element, loaded).getResult() : loaded;
+}
+
+void mlir::epl::storeElement(ImplicitLocOpBuilder &b, Value value, Value buffer, Value index) {
+  if (value.getType().isInteger(1))
+    value = arith::ExtUIOp::create(b, b.getI8Type(), value);
+  else if (value.getType().isIndex())
+    value = arith::IndexCastOp::create(b, b.getI64Type(), value);
+  memref::StoreOp::create(b, value, buffer, index);
+}
+
+static SmallVector<Type> getArgumentTypes(KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  SmallVector<Type> types;
+  for (TypeRange range :
+       {TypeRange(body.getArgumentTypes()), TypeRange(body.getTerminator()->getOperandTypes())})
+    for (Type type : range)
+      types.push_back(getBufferType(cast<RankedTensorType>(type)));
+  Builder b(kernel.getContext());
+  types.push_back(MemRefType::get({0}, b.getI8Type()));
+  int64_t numAxes = 0;
+  for (auto mesh : kernel->getParentOfType<ModuleOp>().getOps<MeshOp>())
+    numAxes = std::max<int64_t>(numAxes, mesh.getAxes().size());
+  types.push_back(MemRefType::get({numAxes}, b.getI64Type()));
+  types.append({b.getI64Type(), b.getI64Type()});
+  return types;
+}
+
+KernelFunction::KernelFunction(KernelOp kernel, bool shared)
+    : kernel(kernel), builder(kernel.getLoc(), kernel.getContext()),
+      numInputs(kernel.getBody().getNumArguments()),
+      numOutputs(kernel.getBody().front().getTerminator()->getNumOperands()) {
+  builder.setInsertionPointAfter(kernel);
+  auto type = builder.getFunctionType(getArgumentTypes(kernel), {});
+  function = func::FuncOp::create(builder, (kernel.getSymName() + ".body").str(), type);
+  function.setPrivate();
+  function->setAttr(kKernelAttr, FlatSymbolRefAttr::get(kernel.getSymNameAttr()));
+  Block *entry = function.addEntryBlock();
+  for (unsigned arg = 0; !shared && arg < numInputs + numOutputs + 1; ++arg)
+    function.setArgAttr(arg, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
+  builder.setInsertionPointToStart(entry);
+  unsigned last = entry->getNumArguments() - 1;
+  begin = arith::IndexCastOp::create(builder, builder.getIndexType(), entry->getArgument(last - 1));
+  end = arith::IndexCastOp::create(builder, builder.getIndexType(), entry->getArgument(last));
+}
+
+Value KernelFunction::getAxisIndex(AxisIndexOp axis) {
+  auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(kernel, axis.getMeshAttr());
+  Value coordinates = function.getArgument(numInputs + numOutputs + 1);
+  Value position = arith::ConstantIndexOp::create(builder, mesh.getAxisPosition(axis.getAxis()));
+  Value coordinate = memref::LoadOp::create(builder, coordinates, position);
+  return arith::IndexCastOp::create(builder, builder.getIndexType(), coordinate);
+}
+
+Value KernelFunction::allocate(RankedTensorType type) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointAfterValue(end);
+  MemRefType buffer = getBufferType(type);
+  Value offset = arith::ConstantIndexOp::create(builder, workspaceBytes);
+  int64_t bytes = buffer.getNumElements() * getElementBytes(buffer.getElementType());
+  workspaceBytes = llvm::alignTo(workspaceBytes + bytes, kWorkspaceAlignment);
+  Value workspace = function.getArgument(numInputs + numOutputs);
+  return memref::ViewOp::create(builder, buffer, workspace, offset, ValueRange());
+}
+
+Value KernelFunction::getConstant(DenseElementsAttr elements) {
+  auto type = cast<RankedTensorType>(elements.getType());
+  MemRefType buffer = getBufferType(type);
+  auto linear = RankedTensorType::get({type.getNumElements()}, buffer.getElementType());
+  DenseElementsAttr stored = elements.reshape(linear.clone(type.getElementType()));
+  if (linear.getElementType() != type.getElementType())
+    stored = stored.mapValues(linear.getElementType(), [&](const APInt &value) {
+      return value.zextOrTrunc(linear.getElementTypeBitWidth());
+    });
+  std::string name = (kernel.getSymName() + ".constant" + Twine(numConstants++)).str();
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(function);
+  memref::GlobalOp::create(builder, name, builder.getStringAttr("private"), buffer, stored, /*constant=*/true,
+                           /*alignment=*/IntegerAttr());
+  builder.setInsertionPointAfterValue(end);
+  return memref::GetGlobalOp::create(builder, buffer, name);
+}
+
+Value KernelFunction::getIndex(int64_t value) {
+  Value &constant = indices[value];
+  if (!constant) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&function.front());
+    constant = arith::ConstantIndexOp::create(builder, value);
+  }
+  return constant;
+}
+
+int64_t KernelFunction::finish() {
+  func::ReturnOp::create(builder);
+  BlockArgument workspace = function.getArgument(numInputs + numOutputs);
+  workspace.setType(MemRefType::get({workspaceBytes}, builder.getI8Type()));
+  function.setType(builder.getFunctionType(function.front().getArgumentTypes(), {}));
+  return workspaceBytes;
+}
+
+Value mlir::epl::loadVector(ImplicitLocOpBuilder &b, VectorType type, Value buffer, Value index, Value mask) {
+  if (!mask)
+    return vector::LoadOp::create(b, type, buffer, index);
+  Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  return vector::MaskedLoadOp::create(b, type, buffer, index, mask, none);
+}
+
+void mlir::epl::storeVector(ImplicitLocOpBuilder &b, Value value, Value buffer, Value index, Value mask) {
+  if (mask)
+    vector::MaskedStoreOp::create(b, buffer, index, mask, value);
+  else
+    vector::StoreOp::create(b, value, buffer, index);
+}
+
+void mlir::epl::emitLoop(ImplicitLocOpBuilder &b, Value begin, Value end, Value step,
+                         function_ref<void(Value)> body) {
+  OpBuilder::InsertionGuard guard(b);
+  auto loop = scf::ForOp::create(b, begin, end, step);
+  b.setInsertionPointToStart(loop.getBody());
+  body(loop.getInductionVar());
+}

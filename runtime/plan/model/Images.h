@@ -1,0 +1,29 @@
+// The machine code of a plan, by kind.
+
+#ifndef EPL_RUNTIME_PLAN_MODEL_IMAGES_H
+#define EPL_RUNTIME_PLAN_MODEL_IMAGES_H
+
+#include "runtime/plan/format/plan_generated.h"
+
+#include <string>
+#include <vector>
+
+namespace epl::runtime {
+
+/// The first image of a kind; null if there is none.
+inline const plan::ImageT *findImage(const plan::PlanT &plan, plan::ImageKind kind) {
+  for (const auto &image : plan.images)
+    if (image->kind == kind)
+      return image.get();
+  return nullptr;
+}
+
+/// The CPU features that the code of a plan needs.
+inline std::vector<std::string> cpuFeaturesOf(const plan::PlanT &plan) {
+  const plan::ImageT *image = findImage(plan, plan::ImageKind::elf);
+  return image ? image->features : std::vector<std::string>();
+}
+
+} // namespace epl::runtime
+
+#endif // EPL_RUNTIME_PLAN_MODEL_IMAGES_H

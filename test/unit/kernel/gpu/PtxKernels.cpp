@@ -1,0 +1,91 @@
+//===- PtxKernels.cpp - Kernels of PTX run in a test -----------------------------===//
+
+#include "test/unit/kernel/gpu/PtxKernels.h"
+
+#include "test/cuda/machine/Machine.h"
+#include "test/cuda/ptx/Parser.h"
+
+#include <cstring>
+
+namespace mlir::epl::test {
+
+using cuda_double::DeviceMemory;
+
+// Buffers begin so many bytes into their allocations: aligned for an element, and for no vector.
+static constexpr uint64_t kMisalignment = 8;
+
+struct PtxKernels::Parsed {
+  cuda_double::Module module;
+};
+
+PtxKernels::PtxKernels(const std::string &ptx) {
+  try {
+    parsed = std::make_unique<Parsed>(Parsed{cuda_double::parse(ptx)});
+  } catch (const std::exception &fault) {
+    error = fault.what();
+  }
+}
+
+PtxKernels::~PtxKernels() = default;
+
+static uint64_t upload(DeviceMemory &memory, std::span<const char> bytes, bool isWritten) {
+  if (bytes.empty())
+    return 0;
+  uint64_t address = memory.allocate(bytes.size() + kMisalignment).value() + kMisalignment;
+  if (isWritten) {
+    std::memcpy(reinterpret_cast<void *>(address), bytes.data(), bytes.size());
+    memory.find(address, bytes.size())->written.add(kMisalignment, bytes.size());
+  }
+  return address;
+}
+
+static std::span<const char> bytesOf(std::span<const int64_t> numbers) {
+  return {reinterpret_cast<const char *>(numbers.data()), numbers.size_bytes()};
+}
+
+static cuda_double::Launch makeLaunch(const cuda_double::Module &module, const std::string &symbol,
+                                      const PtxLaunch &launch, std::span<const uint64_t> arguments) {
+  cuda_double::Launch made;
+  made.module = &module;
+  made.entry = &module.entries.at(symbol);
+  made.grid = {launch.blocks, 1, 1};
+  made.block = {launch.threads, 1, 1};
+  made.dynamicShared = launch.shared;
+  made.parameters.resize(made.entry->parameterBytes);
+  for (size_t i = 0; i < arguments.size(); ++i)
+    std::memcpy(&made.parameters[made.entry->parameters.at(i).offset], &arguments[i], sizeof(uint64_t));
+  return made;
+}
+
+std::string PtxKernels::run(const std::string &symbol, const PtxLaunch &launch,
+                            std::vector<PtxBuffer> &buffers, std::span<const int> arguments,
+                            std::span<const int64_t> coordinates) const {
+  DeviceMemory memory;
+  std::vector<uint64_t> addresses, values;
+  for (const PtxBuffer &buffer : buffers)
+    addresses.push_back(upload(memory, buffer.bytes, buffer.isWritten));
+  for (int argument : arguments)
+    values.push_back(argument < 0 ? 0 : addresses[size_t(argument)]);
+  values.push_back(upload(memory, bytesOf(coordinates), true));
+  values.push_back(uint64_t(launch.extent));
+  values.push_back(uint64_t(launch.slice));
+  cuda_double::Options options;
+  options.seed = launch.seed;
+  cuda_double::Counters counters;
+  std::vector<cuda_double::Finding> findings;
+  std::string text;
+  try {
+    cuda_double::run(makeLaunch(parsed->module, symbol, launch, values), memory, options, counters, findings);
+  } catch (const std::exception &fault) {
+    text = fault.what();
+  }
+  for (const cuda_double::Finding &finding : findings)
+    text += (text.empty() ? "" : "\n") + finding.text;
+  for (size_t i = 0; i < buffers.size(); ++i)
+    if (!buffers[i].bytes.empty())
+      std::memcpy(buffers[i].bytes.data(), reinterpret_cast<const void *>(addresses[i]),
+                  buffers[i].bytes.size());
+  return text;
+}
+
+} // namespace mlir::epl::test

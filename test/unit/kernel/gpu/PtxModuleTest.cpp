@@ -1,0 +1,64 @@
+//===- PtxModuleTest.cpp - Loop nests as PTX -------------------------------------===//
+
+#include "passes/kernel/gpu/PtxModule.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace mlir::epl;
+
+static FailureOr<ObjectBytes> compile(StringRef text, std::string &error) {
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+  return compilePtx(text, *getGpuTarget(*module, "sm_80"), error);
+}
+
+static std::string makeNest(StringRef name, StringRef body) {
+  return ("func.func private @" + name +
+          ".body(%x: memref<1xf32>, %w: memref<0xi8>, %c: memref<1xi64>, %b: i64, %e: i64) {\n" + body +
+          "  return\n}\n")
+      .str();
+}
+
+TEST(PtxModule, NamesTheFunctionThatNobodyHas) {
+  std::string error;
+  EXPECT_TRUE(failed(compile("func.func private @nowhere(f32) -> f32\n" + makeNest("k", R"mlir(
+      %i = arith.constant 0 : index
+      %0 = memref.load %x[%i] : memref<1xf32>
+      %1 = func.call @nowhere(%0) : (f32) -> f32
+      memref.store %1, %x[%i] : memref<1xf32>
+    )mlir"),
+                             error)));
+  EXPECT_EQ(error, "no function of a GPU does \"nowhere\"");
+}
+
+TEST(PtxModule, ReportsWhatItCannotLower) {
+  std::string error;
+  EXPECT_TRUE(failed(compile("func.func private @k.body(%x: memref<?xf32>) { return }", error)));
+  EXPECT_FALSE(error.empty());
+}
+
+TEST(PtxModule, JoinsModulesUnderOneHeader) {
+  std::string error;
+  SmallVector<ObjectBytes> modules;
+  for (StringRef name : {"first", "second"})
+    modules.push_back(*compile(makeNest(name, ""), error));
+  FailureOr<std::string> joined = joinPtx(modules, error);
+  ASSERT_TRUE(succeeded(joined)) << error;
+  EXPECT_EQ(StringRef(*joined).count(".version"), 1u);
+  EXPECT_EQ(StringRef(*joined).count(".target"), 1u);
+  EXPECT_THAT(*joined,
+              testing::AllOf(testing::HasSubstr(".entry first("), testing::HasSubstr(".entry second(")));
+  EXPECT_EQ(getPtxVersion(*joined), 70u);
+}
+
+TEST(PtxModule, RefusesTextThatIsNoModule) {
+  std::string error, text = "nothing";
+  EXPECT_TRUE(failed(joinPtx(ObjectBytes(text.begin(), text.end()), error)));
+  EXPECT_THAT(error, testing::HasSubstr(".address_size"));
+  EXPECT_EQ(getPtxVersion(text), 0u);
+  EXPECT_EQ(getPtxVersion(".version 8.x"), 0u);
+}
