@@ -1,7 +1,7 @@
 """Code for GPUs where there is none.
 
-Every kernel of a model runs on the stand-in of a GPU, which finds races, reads of what nobody wrote and accesses out of
-bounds, with the results of plain loops on a CPU; and NVIDIA's assembler takes it.
+Every kernel of a model runs on the stand-in of a GPU, which finds races, reads of what nobody wrote and
+accesses out of bounds, with the results of plain loops on a CPU; and NVIDIA's assembler takes it.
 """
 
 from __future__ import annotations
