@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from orbax.checkpoint._src.metadata import checkpoint as orbax_metadata
 
 import epl
 from conftest import GatedStep
@@ -78,6 +80,26 @@ def test_a_save_of_a_lost_state_fails_at_the_next(gated: GatedStep, checkpoints:
     opened.save(3, {"n": n})
     opened.wait()
     assert opened.steps == [3]
+
+
+def test_a_failed_save_leaves_no_thread_that_writes(
+    gated: GatedStep, checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = orbax_metadata._MetadataStoreImpl.write
+
+    def write_late(*args: Any) -> Any:
+        gated.open()  # the state is lost while its checkpoint is described
+        time.sleep(1.5)
+        return write(*args)
+
+    monkeypatch.setattr(orbax_metadata._MetadataStoreImpl, "write", write_late)
+    opened = checkpoints()
+    opened.save(1, {"n": gated(gated.zero(), culprit=0)})
+    with pytest.raises(epl.Error, match="as asked"):
+        opened.wait()
+    opened.save(2, {"n": gated(gated.zero())})
+    opened.wait()
+    assert opened.steps == [2]
 
 
 def test_what_was_donated_cannot_be_saved(

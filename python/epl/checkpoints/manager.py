@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import shutil
@@ -196,6 +197,8 @@ class Checkpoints:
                 self._guarded("was not saved", begun.result)
             self._guarded("was not saved", behind(self._manager.wait_until_finished).result)
         except Error:
+            behind(functools.partial(saving().await_descriptions, self._manager))
+            await_behind()
             self._remove_failed()
             raise
         finally:

@@ -33,6 +33,21 @@ def new_metadata_store() -> Any:
     return array_metadata_store.Store()
 
 
+def await_descriptions(manager: Any) -> None:
+    """Waits for what a manager's threads write about checkpoints, well or not.
+
+    Its own way to wait for a save that fails does not: they write on, and a later save tells of their errors.
+    """
+    descriptions = manager._checkpointer._metadata_store
+    is_waiting = True
+    while is_waiting:
+        try:
+            descriptions.wait_until_finished()
+        except Exception:
+            continue  # of one of them, which is told no more
+        is_waiting = False
+
+
 @dataclasses.dataclass(frozen=True)
 class Written(replica_slices.ReplicaSlices):  # type: ignore[misc]
     """What this process writes of an array; its boxes need not be alike."""

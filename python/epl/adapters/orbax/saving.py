@@ -14,6 +14,7 @@ import orbax.checkpoint as ocp
 from orbax.checkpoint import checkpoint_managers as managers
 
 from epl.adapters.jax import hooks
+from epl.adapters.orbax import hooks as orbax_hooks
 from epl.adapters.orbax.handler import ArrayHandler
 from epl.adapters.orbax.together import Together
 from epl.array import Array
@@ -87,6 +88,11 @@ def taken(
         manager.save(number, args=args, metrics=metrics, force=True)
 
     return save
+
+
+def await_descriptions(manager: Any) -> None:
+    """Waits for what orbax still writes of a save that has failed, well or not."""
+    orbax_hooks.await_descriptions(manager)
 
 
 def _taken(path: Any, leaf: Any) -> Any:
