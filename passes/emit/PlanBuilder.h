@@ -32,6 +32,11 @@ inline std::vector<std::string> toStrings(ArrayRef<StringRef> names) { return {n
 /// How the dimensions of a tensor are split, for a plan.
 std::vector<std::unique_ptr<plan::DimShardingT>> toDimShardings(ShardingAttr sharding);
 
+/// Whether an argument or a result of a function is what another mesh sends, or is sent: no slot.
+bool isChannel(DictionaryAttr attrs);
+/// Where the caller sees an argument or a result of one of several functions; `index` if there is one.
+int64_t getPosition(DictionaryAttr attrs, unsigned index);
+
 /// The state of one walk over a function: what one mesh does.
 class PlanBuilder {
 public:

@@ -31,7 +31,7 @@ Backend openDevices(const plan::PlanT &plan, const std::string &text,
     throw Error("to run plans for devices of kind \"" + plan.device_kind + "\" is not supported yet");
   static const Backend cpu = {std::make_shared<CpuDevices>(), std::make_shared<InprocCollectives>()};
   if (!processes || processes->numProcesses() == 1)
-    return cpu; // Devices::parse knows no other kind
+    return cpu;
   if (plan.devices % processes->numProcesses() != 0)
     throw Error("\"" + text + "\" are divided among " + std::to_string(processes->numProcesses()) +
                 " processes, expected a number of devices that this divides");

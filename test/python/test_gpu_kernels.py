@@ -6,6 +6,7 @@ accesses out of bounds, with the results of plain loops on a CPU; and NVIDIA's a
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import subprocess
@@ -29,6 +30,7 @@ def text_of(step: Any, state: Any, batch: Any) -> str:
     return str(epl.parallelize(step, devices=2, state="state", batch=1).lower(state, batch).as_text())
 
 
+@functools.cache  # two tests read them
 def steps_of(name: str) -> list[str]:
     model = importlib.import_module(f"models.{name}").build()
     batch = jax.tree.map(np.asarray, model.batch(np.random.default_rng(0)))

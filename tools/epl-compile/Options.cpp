@@ -149,15 +149,13 @@ static void addGoals(CLI::App &app, Options &options) {
   app.add_option_function<std::string>(
          "--devices", [&](const std::string &text) { options.devices = parseDevices(text); },
          "the devices to compile for: cpu:N, or cpu:WxG for W nodes of G devices each; cuda:CARDS for a "
-         "device on "
-         "each GPU (cuda:0-3), or cuda:CARDSxN for N virtual ones on each (default cpu:1)")
+         "device on each GPU (cuda:0-3), or cuda:CARDSxN for N virtual ones on each (default cpu:1)")
       ->type_name("DEVICES");
   app.add_option(
          "--emit", options.stage,
          "print the program after a phase instead of writing a plan: input (as it came), global (whole "
          "tensors with their shardings, a listing for reading), local (what a device computes), kernel, ptx "
-         "(the "
-         "code of its kernels, for GPUs)")
+         "(the code of its kernels, for GPUs)")
       ->transform(tool::isOneOf(stages))
       ->type_name("STAGE");
   app.add_option(

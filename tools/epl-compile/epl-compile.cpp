@@ -295,10 +295,10 @@ LogicalResult compile(const std::string &input, const Options &options, Reports 
     TimingScope timing = reports.begin(Progress::Phase::plan, "plan");
     return writePlan(*module, input, options);
   }
-  std::string text;
-  llvm::raw_string_ostream stream(text);
   if (options.stage == Stage::ptx)
     return printPtx(*module);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
   if (options.stage == Stage::global)
     printListing(*module, stream);
   else

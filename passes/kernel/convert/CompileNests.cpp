@@ -11,10 +11,8 @@
 #include "passes/kernel/convert/CompileNests.h"
 
 #include "passes/kernel/convert/SignalStack.h"
-#include "passes/kernel/nest/KernelFunction.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "llvm/IR/Function.h"
 
 #include <mutex>
 #include <thread>
@@ -54,24 +52,6 @@ private:
   std::mutex lock;
   size_t done = 0, total;
 };
-
-class EntryCounter : public llvm::FunctionPass {
-public:
-  explicit EntryCounter(function_ref<void()> compiled) : FunctionPass(id), compiled(compiled) {}
-
-  bool runOnFunction(llvm::Function &function) override {
-    if (function.hasExternalLinkage()) // the nests are internal
-      compiled();
-    return false;
-  }
-  void getAnalysisUsage(llvm::AnalysisUsage &usage) const override { usage.setPreservesAll(); }
-
-private:
-  static char id;
-  function_ref<void()> compiled;
-};
-
-char EntryCounter::id = 0;
 
 } // namespace
 
@@ -142,14 +122,12 @@ static SmallVector<Share> deal(ArrayRef<Code> codes, unsigned threads) {
   return shares;
 }
 
-static KernelOp getKernel(func::FuncOp nest) {
-  return SymbolTable::lookupNearestSymbolFrom<KernelOp>(nest,
-                                                        nest->getAttrOfType<FlatSymbolRefAttr>(kKernelAttr));
-}
-
 static void nameSymbols(const Code &code) {
+  StringRef symbol = func::FuncOp(code.nests.front()).getName();
+  symbol.consume_back(kNestSuffix);
   for (func::FuncOp same : ArrayRef(code.nests).drop_front())
-    getKernel(same).setSymbol(getKernel(code.nests.front()).getSymName());
+    if (KernelOp kernel = getKernel(same))
+      kernel.setSymbol(symbol);
 }
 
 static void eraseNest(func::FuncOp nest) {
@@ -175,10 +153,7 @@ static void compileShares(MutableArrayRef<Share> shares, CompileShare compile, C
 FailureOr<SmallVector<ObjectBytes>> mlir::epl::compileNests(ModuleOp module, unsigned threads,
                                                             const KernelProgress &progress,
                                                             CompileShare compile) {
-  SmallVector<func::FuncOp> nests;
-  for (auto function : module.getOps<func::FuncOp>())
-    if (function->hasAttr(kKernelAttr))
-      nests.push_back(function);
+  SmallVector<func::FuncOp> nests = getNests(module);
   if (nests.empty())
     return SmallVector<ObjectBytes>();
   std::vector<Code> codes = collectCodes(nests);
@@ -194,8 +169,4 @@ FailureOr<SmallVector<ObjectBytes>> mlir::epl::compileNests(ModuleOp module, uns
   llvm::for_each(codes, nameSymbols);
   llvm::for_each(nests, eraseNest);
   return objects;
-}
-
-llvm::FunctionPass *mlir::epl::createEntryCounter(function_ref<void()> compiled) {
-  return new EntryCounter(compiled);
 }

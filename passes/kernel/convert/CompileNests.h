@@ -2,8 +2,7 @@
 #pragma once
 
 #include "passes/kernel/Passes.h"
-
-#include "llvm/Pass.h"
+#include "passes/kernel/nest/KernelFunction.h"
 
 namespace mlir::epl {
 
@@ -21,9 +20,5 @@ using CompileShare =
 /// with an error at the module.
 FailureOr<SmallVector<ObjectBytes>> compileNests(ModuleOp module, unsigned threads,
                                                  const KernelProgress &progress, CompileShare compile);
-
-/// A pass of LLVM that stands behind the emission of machine code, which goes function by function, and calls
-/// `compiled` after each entry.
-llvm::FunctionPass *createEntryCounter(function_ref<void()> compiled);
 
 } // namespace mlir::epl

@@ -26,12 +26,36 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
 using namespace mlir::epl;
+
+namespace {
+
+// Stands behind the emission of machine code, which goes function by function.
+class EntryCounter : public llvm::FunctionPass {
+public:
+  explicit EntryCounter(function_ref<void()> compiled) : FunctionPass(id), compiled(compiled) {}
+
+  bool runOnFunction(llvm::Function &function) override {
+    if (function.hasExternalLinkage()) // the nests are internal
+      compiled();
+    return false;
+  }
+  void getAnalysisUsage(llvm::AnalysisUsage &usage) const override { usage.setPreservesAll(); }
+
+private:
+  static char id;
+  function_ref<void()> compiled;
+};
+
+char EntryCounter::id = 0;
+
+} // namespace
 
 static void addConversions(OpPassManager &pm, const NarrowFloatSupport &support) {
   arith::ArithEmulateUnsupportedFloatsOptions narrow;
@@ -83,6 +107,7 @@ static DialectRegistry makeRegistry() {
 }
 
 std::unique_ptr<llvm::Module> mlir::epl::convertToLlvm(StringRef text, const NarrowFloatSupport &narrow,
+                                                       const llvm::TargetMachine &machine,
                                                        llvm::LLVMContext &llvmContext, std::string &error) {
   MLIRContext context(makeRegistry(), MLIRContext::Threading::DISABLED);
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
@@ -96,7 +121,14 @@ std::unique_ptr<llvm::Module> mlir::epl::convertToLlvm(StringRef text, const Nar
   PassManager pm(&context);
   pm.enableVerifier(false);
   addConversions(pm, narrow);
-  return succeeded(pm.run(*module)) ? translateModuleToLLVMIR(*module, llvmContext) : nullptr;
+  if (failed(pm.run(*module)))
+    return nullptr;
+  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(*module, llvmContext);
+  if (!code)
+    return nullptr;
+  code->setDataLayout(machine.createDataLayout());
+  code->setTargetTriple(machine.getTargetTriple());
+  return code;
 }
 
 LogicalResult mlir::epl::runLlvmPasses(StringRef pipeline, llvm::Module &module, llvm::TargetMachine &machine,
@@ -118,4 +150,15 @@ LogicalResult mlir::epl::runLlvmPasses(StringRef pipeline, llvm::Module &module,
   }
   passes.run(module, modules);
   return success();
+}
+
+ObjectBytes mlir::epl::emitCode(llvm::Module &module, llvm::TargetMachine &machine,
+                                llvm::CodeGenFileType type, function_ref<void()> compiled) {
+  ObjectBytes bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager emitter;
+  machine.addPassesToEmitFile(emitter, stream, nullptr, type);
+  emitter.add(new EntryCounter(compiled));
+  emitter.run(module);
+  return bytes;
 }

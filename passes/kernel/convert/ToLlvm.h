@@ -1,7 +1,9 @@
 //===- ToLlvm.h - Loop nests in LLVM's IR --------------------------*- C++ -*-===//
 #pragma once
 
-#include "mlir/Support/LLVM.h"
+#include "passes/kernel/convert/CompileNests.h"
+
+#include "llvm/Support/CodeGen.h"
 
 #include <memory>
 #include <string>
@@ -14,22 +16,25 @@ class TargetMachine;
 
 namespace mlir::epl {
 
-/// What follows the name of a kernel in that of its nest.
-constexpr llvm::StringLiteral kNestSuffix = ".body";
-
 /// What a target does with floats of 16 bits, all of which are computed in f32.
 struct NarrowFloatSupport {
   bool convertsBf16, convertsHalf; ///< whether it has instructions that convert them from and to f32
   bool hasRegisters;               ///< whether it moves them as they are, or as integers of their bits
 };
 
-/// A module of loop nests, as text, in LLVM's IR; for no target yet. Shares nothing with other calls but
+/// A module of loop nests, as text, in LLVM's IR for a machine. Shares nothing with other calls but
 /// `llvmContext`. Null on failure, of which `error` says why.
 std::unique_ptr<llvm::Module> convertToLlvm(StringRef text, const NarrowFloatSupport &narrow,
+                                            const llvm::TargetMachine &machine,
                                             llvm::LLVMContext &llvmContext, std::string &error);
 
 /// Runs passes on a module, by their names in LLVM's pipelines. On failure `error` says why.
 LogicalResult runLlvmPasses(StringRef pipeline, llvm::Module &module, llvm::TargetMachine &machine,
                             std::string &error);
+
+/// Writes a module as an object file, or as text for an assembler. `compiled` is called after each of its
+/// functions that others see.
+ObjectBytes emitCode(llvm::Module &module, llvm::TargetMachine &machine, llvm::CodeGenFileType type,
+                     function_ref<void()> compiled);
 
 } // namespace mlir::epl

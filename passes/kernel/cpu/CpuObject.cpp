@@ -16,7 +16,6 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Target/TargetMachine.h"
@@ -105,25 +104,19 @@ FailureOr<ObjectBytes> mlir::epl::compileCpuObject(StringRef text, const CpuTarg
                                                    std::string &error, function_ref<void()> compiled) {
   llvm::LLVMContext context;
   NarrowFloatSupport narrow{target.has("avx512bf16"), target.has("f16c"), /*hasRegisters=*/false};
-  std::unique_ptr<llvm::Module> code = convertToLlvm(text, narrow, context, error);
   std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(target, style);
-  if (!code || !machine) {
-    error = error.empty() ? "this LLVM has no x86-64 backend" : error;
+  if (!machine) {
+    error = "this LLVM has no x86-64 backend";
     return failure();
   }
-  code->setDataLayout(machine->createDataLayout());
-  code->setTargetTriple(machine->getTargetTriple());
+  std::unique_ptr<llvm::Module> code = convertToLlvm(text, narrow, *machine, context, error);
+  if (!code)
+    return failure();
   prepareFunctions(*code, target);
   StringRef pipeline = "function(sroa,early-cse<memssa>,loop-mssa(licm),instcombine<no-verify-fixpoint>,"
                        "simplifycfg,early-cse)";
   if (failed(runLlvmPasses(pipeline, *code, *machine, error)))
     return failure();
   storeLanes(*code);
-  ObjectBytes bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager emitter;
-  machine->addPassesToEmitFile(emitter, stream, nullptr, llvm::CodeGenFileType::ObjectFile);
-  emitter.add(createEntryCounter(compiled));
-  emitter.run(*code);
-  return bytes;
+  return emitCode(*code, *machine, llvm::CodeGenFileType::ObjectFile, compiled);
 }

@@ -14,7 +14,6 @@
 
 #include "passes/kernel/Passes.h"
 #include "passes/kernel/gpu/PtxModule.h"
-#include "passes/kernel/nest/KernelFunction.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -60,10 +59,9 @@ struct CodegenGpu : mlir::epl::impl::CodegenGpuBase<CodegenGpu> {
   }
 
   void setGrids() {
-    for (auto nest : getOperation().getOps<func::FuncOp>())
-      if (auto symbol = nest->getAttrOfType<FlatSymbolRefAttr>(kKernelAttr))
-        if (auto kernel = getOperation().lookupSymbol<KernelOp>(symbol))
-          kernel.setGridAttr(makeGrid(kernel));
+    for (func::FuncOp nest : getNests(getOperation()))
+      if (KernelOp kernel = getKernel(nest))
+        kernel.setGridAttr(makeGrid(kernel));
   }
 
   LogicalResult addBinary(ArrayRef<ObjectBytes> modules, const GpuTarget &target) {

@@ -17,7 +17,6 @@
 
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Target/TargetMachine.h"
@@ -131,14 +130,14 @@ FailureOr<ObjectBytes> mlir::epl::compilePtx(StringRef text, const GpuTarget &ta
                                              function_ref<void()> compiled) {
   llvm::LLVMContext context;
   NarrowFloatSupport narrow{/*convertsBf16=*/true, /*convertsHalf=*/true, /*hasRegisters=*/true};
-  std::unique_ptr<llvm::Module> code = convertToLlvm(text, narrow, context, error);
   std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(target);
-  if (!code || !machine) {
-    error = error.empty() ? "this LLVM has no backend for PTX" : error;
+  if (!machine) {
+    error = "this LLVM has no backend for PTX";
     return failure();
   }
-  code->setDataLayout(machine->createDataLayout());
-  code->setTargetTriple(machine->getTargetTriple());
+  std::unique_ptr<llvm::Module> code = convertToLlvm(text, narrow, *machine, context, error);
+  if (!code)
+    return failure();
   addEntries(*code);
   if (failed(runLlvmPasses("function(scalarizer)", *code, *machine, error)) ||
       failed(linkDeviceMath(*code, error)))
@@ -148,13 +147,7 @@ FailureOr<ObjectBytes> mlir::epl::compilePtx(StringRef text, const GpuTarget &ta
                        "instcombine<no-verify-fixpoint>,simplifycfg,early-cse,infer-address-spaces)";
   if (failed(runLlvmPasses(pipeline, *code, *machine, error)))
     return failure();
-  ObjectBytes bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager emitter;
-  machine->addPassesToEmitFile(emitter, stream, nullptr, llvm::CodeGenFileType::AssemblyFile);
-  emitter.add(createEntryCounter(compiled));
-  emitter.run(*code);
-  return bytes;
+  return emitCode(*code, *machine, llvm::CodeGenFileType::AssemblyFile, compiled);
 }
 
 // What stands once at the top of a module.

@@ -25,9 +25,9 @@ struct Place {
   Value a, b;
 };
 
-class ElementEmitter {
+class SumEmitter {
 public:
-  ElementEmitter(const StridedContraction &contraction, KernelFunction &function)
+  SumEmitter(const StridedContraction &contraction, KernelFunction &function)
       : contraction(contraction), function(function), b(function.getBuilder()),
         sumType(contraction.getSumType()) {}
 
@@ -51,19 +51,19 @@ private:
 
 } // namespace
 
-Value ElementEmitter::load(unsigned argument, Value index, Type type) {
+Value SumEmitter::load(unsigned argument, Value index, Type type) {
   Value loaded = loadElement(b, function.getInput(argument), index, type);
   return type == sumType ? loaded : arith::ExtFOp::create(b, sumType, loaded);
 }
 
-Value ElementEmitter::advance(Value index, Value iteration, int64_t stride) {
+Value SumEmitter::advance(Value index, Value iteration, int64_t stride) {
   if (stride == 0)
     return index;
   Value distance = arith::MulIOp::create(b, iteration, function.getIndex(stride));
   return arith::AddIOp::create(b, index, distance);
 }
 
-Value ElementEmitter::emitStart(Value element) {
+Value SumEmitter::emitStart(Value element) {
   if (contraction.init)
     return load(*contraction.init, element, contraction.element);
   Value fill = arith::ConstantOp::create(b, contraction.fill);
@@ -71,7 +71,7 @@ Value ElementEmitter::emitStart(Value element) {
 }
 
 // Where the element's sum begins in the operands; `isHere` becomes whether the contraction has the element.
-Place ElementEmitter::findPlace(Value element, Value &isHere) {
+Place SumEmitter::findPlace(Value element, Value &isHere) {
   SmallVector<ContractionLoop> parallel = llvm::filter_to_vector(
       contraction.loops, [](const ContractionLoop &loop) { return !loop.isReduction(); });
   llvm::sort(parallel,
@@ -94,7 +94,7 @@ Place ElementEmitter::findPlace(Value element, Value &isHere) {
   return at;
 }
 
-Value ElementEmitter::emitProduct(Place at, Value sum) {
+Value SumEmitter::emitProduct(Place at, Value sum) {
   Value x = load(contraction.a, at.a, contraction.elementA);
   Value y = load(contraction.b, at.b, contraction.elementB);
   if (contraction.isLogical)
@@ -104,7 +104,7 @@ Value ElementEmitter::emitProduct(Place at, Value sum) {
   return arith::AddIOp::create(b, sum, arith::MulIOp::create(b, x, y));
 }
 
-Value ElementEmitter::emitSums(ArrayRef<ContractionLoop> loops, Place at, Value sum) {
+Value SumEmitter::emitSums(ArrayRef<ContractionLoop> loops, Place at, Value sum) {
   if (loops.empty())
     return emitProduct(at, sum);
   const ContractionLoop &loop = loops.front();
@@ -120,7 +120,7 @@ Value ElementEmitter::emitSums(ArrayRef<ContractionLoop> loops, Place at, Value 
   return nest.getResult(0);
 }
 
-Value ElementEmitter::emit(Value element, Value sum, bool mayMiss) {
+Value SumEmitter::emit(Value element, Value sum, bool mayMiss) {
   Value isHere;
   Place at = findPlace(element, isHere);
   if (!mayMiss)
@@ -134,7 +134,7 @@ Value ElementEmitter::emit(Value element, Value sum, bool mayMiss) {
   return choice.getResult(0);
 }
 
-void ElementEmitter::store(Value sum, Value element) {
+void SumEmitter::store(Value sum, Value element) {
   if (contraction.element != sumType)
     sum = arith::TruncFOp::create(b, contraction.element, sum);
   storeElement(b, sum, function.getOutput(0), element);
@@ -144,10 +144,10 @@ void mlir::epl::emitElementContraction(const ContractionParts &contraction, Kern
   bool mayMiss = contraction.parts.size() > 1 || !contraction.coversResult;
   emitLoop(function.getBuilder(), function.getBegin(), function.getEnd(), function.getIndex(1),
            [&](Value element) {
-             ElementEmitter first(contraction.parts.front(), function);
+             SumEmitter first(contraction.parts.front(), function);
              Value sum = first.emitStart(element);
              for (const StridedContraction &part : contraction.parts)
-               sum = ElementEmitter(part, function).emit(element, sum, mayMiss);
+               sum = SumEmitter(part, function).emit(element, sum, mayMiss);
              first.store(sum, element);
            });
 }

@@ -17,6 +17,16 @@ using namespace mlir::epl;
 // Buffers in the workspace start at cache lines: kernels of one launch on several threads do not share one.
 static constexpr int64_t kWorkspaceAlignment = 64;
 
+SmallVector<func::FuncOp> mlir::epl::getNests(ModuleOp module) {
+  return llvm::to_vector(llvm::make_filter_range(
+      module.getOps<func::FuncOp>(), [](func::FuncOp function) { return function->hasAttr(kKernelAttr); }));
+}
+
+KernelOp mlir::epl::getKernel(func::FuncOp nest) {
+  auto name = nest->getAttrOfType<FlatSymbolRefAttr>(kKernelAttr);
+  return name ? SymbolTable::lookupNearestSymbolFrom<KernelOp>(nest, name) : KernelOp();
+}
+
 Type mlir::epl::getStorageType(Type element) {
   if (element.isInteger(1))
     return IntegerType::get(element.getContext(), 8);
@@ -78,7 +88,7 @@ KernelFunction::KernelFunction(KernelOp kernel, bool shared)
       numOutputs(kernel.getBody().front().getTerminator()->getNumOperands()) {
   builder.setInsertionPointAfter(kernel);
   auto type = builder.getFunctionType(getArgumentTypes(kernel), {});
-  function = func::FuncOp::create(builder, (kernel.getSymName() + ".body").str(), type);
+  function = func::FuncOp::create(builder, (kernel.getSymName() + kNestSuffix).str(), type);
   function.setPrivate();
   function->setAttr(kKernelAttr, FlatSymbolRefAttr::get(kernel.getSymNameAttr()));
   Block *entry = function.addEntryBlock();

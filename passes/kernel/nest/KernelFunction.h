@@ -11,6 +11,13 @@ namespace mlir::epl {
 /// Discardable attribute of a loop nest: the kernel that it implements.
 constexpr llvm::StringLiteral kKernelAttr = "epl.kernel";
 
+/// What follows the name of a kernel in that of its nest.
+constexpr llvm::StringLiteral kNestSuffix = ".body";
+
+/// The nests of a module's kernels, and the kernel of one; null if there is no such kernel.
+SmallVector<func::FuncOp> getNests(ModuleOp module);
+KernelOp getKernel(func::FuncOp nest);
+
 /// The function `@<kernel>.body` with the arguments that code generation expects: inputs and outputs as
 /// linear memrefs, workspace, the rank's coordinates, `begin` and `end` of the slice.
 ///

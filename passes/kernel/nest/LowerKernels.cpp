@@ -135,16 +135,16 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
     emitElementContraction(*contraction, function);
     kernel.setForm("element");
     kernel.setExtent(cast<MemRefType>(function.getOutput(0).getType()).getNumElements());
-    kernel.setFlops(countProducts(*contraction));
+    kernel.setFlops(countProducts(contraction->parts));
     kernel.removeInPlaceAttr(); // the operands are read again and again
     kernel.setWorkspace(function.finish());
     return true;
   }
 
   /// Multiplications and additions, without those of zeros between elements.
-  static int64_t countProducts(const ContractionParts &contraction) {
+  template <typename Contractions> static int64_t countProducts(const Contractions &parts) {
     int64_t products = 0;
-    for (const StridedContraction &part : contraction.parts)
+    for (const StridedContraction &part : parts)
       products += getVolume(part.loops);
     return 2 * products;
   }
@@ -168,10 +168,10 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
     emitContractionNest(tiled, function);
     kernel.setForm("tiled");
     kernel.setExtent(getExtent(tiled));
-    int64_t products = 0; // without those of zeros between elements
-    for (const ContractionTiling &part : tiled.parts)
-      products += getVolume(part.contraction.loops);
-    kernel.setFlops(2 * products);
+    auto getContraction = [](const ContractionTiling &part) -> const StridedContraction & {
+      return part.contraction;
+    };
+    kernel.setFlops(countProducts(llvm::map_range(tiled.parts, getContraction)));
     kernel.removeInPlaceAttr(); // the operands are read again and again
     kernel.setWorkspace(function.finish());
   }
