@@ -11,12 +11,12 @@ find_path(EPL_CUDA_INCLUDE cuda.h HINTS ${python_cuda}/include /usr/local/cuda/i
 find_file(EPL_LIBDEVICE libdevice.10.bc HINTS ${python_cuda}/nvvm/libdevice /usr/local/cuda/nvvm/libdevice
           DOC "CUDA's library of math functions, as bitcode")
 
-# epl_embed(<file> <source> <function> <header>): a source whose function, which the header declares in mlir::epl,
-# gives the bytes of a file as a StringRef.
-function(epl_embed file source function header)
+# epl_embed(<file> <source> <declaration> <header>): a source with a function, which the header declares, that gives
+# the bytes of a file.
+function(epl_embed file source declaration header)
   add_custom_command(
     OUTPUT ${source}
-    COMMAND ${CMAKE_COMMAND} -DFILE=${file} -DSOURCE=${source} -DFUNCTION=${function} -DHEADER=${header}
+    COMMAND ${CMAKE_COMMAND} -DFILE=${file} -DSOURCE=${source} -DDECLARATION=${declaration} -DHEADER=${header}
             -P ${CMAKE_SOURCE_DIR}/cmake/Embed.cmake
     DEPENDS ${file} ${CMAKE_SOURCE_DIR}/cmake/Embed.cmake
     COMMENT "${file} as a part of the program"

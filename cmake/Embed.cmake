@@ -1,12 +1,11 @@
-# Writes SOURCE: a function FUNCTION, which HEADER declares, that gives the bytes of FILE.
+# Writes SOURCE: the function DECLARATION, which HEADER declares, gives the bytes of FILE, as a view of text; a zero
+# follows them.
 
 file(READ ${FILE} bytes HEX)
 string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
 file(WRITE ${SOURCE} "#include \"${HEADER}\"
 
-static constexpr unsigned char kBytes[] = {${bytes}};
+static constexpr unsigned char kBytes[] = {${bytes} 0};
 
-llvm::StringRef mlir::epl::${FUNCTION}() {
-  return {reinterpret_cast<const char *>(kBytes), sizeof(kBytes)};
-}
+${DECLARATION} { return {reinterpret_cast<const char *>(kBytes), sizeof(kBytes) - 1}; }
 ")

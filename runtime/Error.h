@@ -12,6 +12,12 @@ public:
   using std::runtime_error::runtime_error;
 };
 
+/// There is no driver for the devices of a plan.
+class NoDriverError : public Error {
+public:
+  using Error::Error;
+};
+
 /// A state is used after a call has consumed it.
 class DonatedError : public Error {
 public:

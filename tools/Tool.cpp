@@ -1,5 +1,6 @@
 #include "Tool.h"
 
+#include "runtime/Error.h"
 #include "runtime/plan/format/Error.h"
 
 #include <cerrno>
@@ -61,6 +62,9 @@ int runTool(CLI::App &app, int argc, char **argv, const std::function<ExitCode()
   } catch (const PlanError &error) {
     for (const std::string &message : error.messages())
       printError(message);
+  } catch (const NoDriverError &error) {
+    printError(error.what());
+    return noDriver;
   } catch (const std::exception &error) {
     printError(error.what());
   }

@@ -12,11 +12,11 @@
 
 namespace epl::runtime::tool {
 
-enum ExitCode { good = 0, failed = 1, badUsage = 2 };
+enum ExitCode { good = 0, failed = 1, badUsage = 2, noDriver = 3 };
 
 /// Parses the command line and runs `body`. --version prints the name and EPL's version, unless `app` has a
 /// flag of its own for it. Wrong usage gives 2; an exception of `body` is an error on standard error, one
-/// line for each message, and gives 1.
+/// line for each message, and gives 1, or 3 if there is no driver for the devices of a plan.
 int runTool(CLI::App &app, int argc, char **argv, const std::function<ExitCode()> &body);
 
 /// For options that are a number above 0. (CLI11's own check speaks of the largest double.)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from epl import runtime
@@ -14,8 +13,8 @@ Devices = str | int
 
 
 def count_devices(devices: str) -> int:
-    """How many devices a string in full form names: `cpu:4` as `cpu:2x2`, two nodes of two."""
-    return math.prod(int(factor) for factor in devices.rpartition(":")[2].split("x"))
+    """How many devices a string in full form names: `cpu:4` as `cpu:2x2`, two nodes of two, or `cuda:0x4`."""
+    return int(runtime.module().count_devices(devices))
 
 
 def parse_devices(devices: Devices) -> str:
@@ -31,11 +30,6 @@ def parse_devices(devices: Devices) -> str:
         str(devices if count is None else count).encode(errors="backslashreplace").decode()
     )  # C++ takes no lone surrogates
     try:
-        full = str(runtime.module().parse_devices(text))
+        return str(runtime.module().parse_devices(text))
     except runtime.module().Error as error:
         raise ConfigError(str(error)) from None
-    if full.startswith("cuda:"):
-        raise ConfigError(
-            f'devices "{full}": steps are compiled for GPUs by epl-compile, to run them is not supported yet'
-        )
-    return full

@@ -18,6 +18,9 @@ NB_MODULE(_epl_runtime, module) {
   module.def(
       "parse_devices", [](const std::string &text) { return epl::runtime::Devices::parse(text).str(); },
       "text"_a, "The full form, cpu:N, of how devices are written.");
+  module.def(
+      "count_devices", [](const std::string &text) { return epl::runtime::Devices::parse(text).count; },
+      "text"_a, "How many devices a text names.");
   module.def("live_bytes", &epl::runtime::Memory::liveBytes,
              "Bytes of states, results and work memory that the process holds.");
   module.attr("version") = EPL_VERSION;

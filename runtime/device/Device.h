@@ -4,6 +4,8 @@
 
 #include "runtime/device/Command.h"
 #include "runtime/host/Memory.h"
+#include "runtime/plan/model/Channels.h"
+#include "runtime/plan/model/LocalRanks.h"
 
 namespace epl::runtime {
 
@@ -25,10 +27,30 @@ private:
   size_t bytes;
 };
 
-/// The commands of a plan that need no other rank: its kernels, library calls and copies.
+/// All commands of a loaded plan, for devices that run a step as a whole. For one thread at a time, which may be
+/// another one at each call.
+class BoundStep {
+public:
+  virtual ~BoundStep() = default;
+
+  /// Begins a step on buffers that are where the tables of the plan's parts say. Throws Error if it fails: then
+  /// the step has ended.
+  virtual void start(std::span<const AddressTable *const> meshes) = 0;
+  /// Whether the step that was begun has ended; asked again and again. Throws Error if it failed.
+  virtual bool isDone() = 0;
+  /// Waits for the end of a step that is given up: when this returns, it touches no memory any more.
+  virtual void cancel() noexcept = 0;
+};
+
+/// The commands of a plan that need no other rank: its kernels, library calls and copies. Or all of them.
 class Code {
 public:
   virtual ~Code() = default;
+
+  /// For devices that run steps as a whole: all commands of the plan that was loaded, whose `ranks` are here.
+  /// The arguments outlive what it gives. Null for devices whose commands are bound one by one. Throws Error
+  /// if a kernel or a library is missing.
+  virtual std::unique_ptr<BoundStep> bindStep(const Channels &, const LocalRanks &) const { return nullptr; }
 
   /// Binds a launch, a contraction or a copy of `plan`: the whole plan that was loaded, or one of its parts.
   /// The plan and the code outlive what is bound. Throws Error if a kernel or a library is missing.

@@ -84,6 +84,7 @@ public:
     std::vector<Pending> pending;
     uint64_t numMoved = 0; // messages, as it has seen
     bool isPrepared = false, isCollected = false;
+    bool isBegun = false; // of devices that run a step as a whole
     size_t left = 0; // commands
   };
 

@@ -31,6 +31,8 @@ public:
   const Program &program(uint32_t part) const { return programs[part]; }
   const Channels &channels() const { return transfers; }
   BoundCollectives &collectives() const { return *boundCollectives; }
+  /// All commands, of devices that run a step as a whole; else null.
+  BoundStep *step() const { return boundStep.get(); }
 
 private:
   std::shared_ptr<const plan::PlanT> source;
@@ -38,6 +40,7 @@ private:
   LocalRanks here;
   std::unique_ptr<Code> code;
   Channels transfers;
+  std::unique_ptr<BoundStep> boundStep;
   std::unique_ptr<BoundCollectives> boundCollectives;
   std::deque<Program> programs;
 };

@@ -7,7 +7,7 @@
 
 namespace epl::runtime {
 
-Program::Program(const plan::PlanT &plan, uint32_t part, const LocalRanks &ranks, const Code &code,
+Program::Program(const plan::PlanT &plan, uint32_t part, const LocalRanks &ranks, const Code *code,
                  const BoundCollectives &collectives)
     : source(plan), partIndex(part), table(source), here(ranks.of(part)) {
   bindPeers(ranks);
@@ -29,16 +29,23 @@ void Program::bindPeers(const LocalRanks &ranks) {
   }
 }
 
-void Program::bindCommands(const Code &code, const BoundCollectives &collectives) {
+std::unique_ptr<Command> Program::bindCommand(uint32_t index, const Code &code,
+                                              const BoundCollectives &collectives) const {
+  const plan::CommandT &command = *source.commands[index];
+  CommandKind kind = kindOf(command);
+  bool moves = kind == CommandKind::collective || kind == CommandKind::transfer;
+  auto action = moves ? collectives.bind(source, partIndex, index) : code.bind(source, index);
+  return ownedBy(command.owner.get(), std::move(action));
+}
+
+void Program::bindCommands(const Code *code, const BoundCollectives &collectives) {
   for (uint32_t index = 0; index < source.commands.size(); ++index) {
     const plan::CommandT &command = *source.commands[index];
-    CommandKind kind = kindOf(command);
-    bool moves = kind == CommandKind::collective || kind == CommandKind::transfer;
     const plan::ReceiveT *receive = command.action.AsReceive();
     const plan::SendT *send = command.action.AsSend();
-    auto action = moves ? collectives.bind(source, partIndex, index) : code.bind(source, index);
-    bound.push_back({ownedBy(command.owner.get(), std::move(action)), send != nullptr || receive != nullptr});
-    maxPointers = std::max(maxPointers, bound.back().command->numPointers());
+    bound.push_back({code ? bindCommand(index, *code, collectives) : nullptr, send || receive});
+    if (code)
+      maxPointers = std::max(maxPointers, bound.back().command->numPointers());
     receivedMessages.push_back(receive ? std::optional<Message>({receive->channel, receive->message})
                                        : std::nullopt);
     sentMessages.push_back(send ? std::optional<Message>({send->channel, send->message}) : std::nullopt);

@@ -24,9 +24,9 @@ public:
     uint32_t communicator;
   };
 
-  /// `plan` is the whole plan or part `part` of it, and verified. Throws Error if a kernel or a library is
-  /// missing.
-  Program(const plan::PlanT &plan, uint32_t part, const LocalRanks &ranks, const Code &code,
+  /// `plan` is the whole plan or part `part` of it, and verified. `code` is null for devices that run a step as
+  /// a whole: commands are none of the program's then. Throws Error if a kernel or a library is missing.
+  Program(const plan::PlanT &plan, uint32_t part, const LocalRanks &ranks, const Code *code,
           const BoundCollectives &collectives);
 
   const plan::PlanT &plan() const { return source; }
@@ -84,12 +84,14 @@ private:
 
   /// What every run of a command needs, in one place.
   struct Bound {
-    std::unique_ptr<Command> command;
+    std::unique_ptr<Command> command; // null where the program has none
     bool isHeard;
   };
 
   void bindPeers(const LocalRanks &ranks);
-  void bindCommands(const Code &code, const BoundCollectives &collectives);
+  void bindCommands(const Code *code, const BoundCollectives &collectives);
+  std::unique_ptr<Command> bindCommand(uint32_t index, const Code &code,
+                                       const BoundCollectives &collectives) const;
   void bindLanes();
   void bindWaits();
 

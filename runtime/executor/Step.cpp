@@ -115,6 +115,8 @@ bool Step::awaitPrepared(uint32_t worker) {
 
 /// The same for all commands of the slice.
 bool Step::runCommands(uint32_t worker) {
+  if (plan.step())
+    return runWhole(worker);
   const Frame::Worker &self = frame.workers[worker];
   for (Executor::Idling idling; self.left != 0;) {
     uint32_t seen = executor.signal(worker);
@@ -124,6 +126,31 @@ bool Step::runCommands(uint32_t worker) {
       return true;
     else if (!rest(worker, seen, idling))
       return false;
+  }
+  return true;
+}
+
+/// The same for devices that run a step as a whole, which has one slice.
+bool Step::runWhole(uint32_t worker) {
+  Frame::Worker &self = frame.workers[worker];
+  try {
+    if (!self.isBegun && !isStopped()) {
+      std::vector<const AddressTable *> meshes;
+      for (const Frame::Mesh &mesh : frame.meshes)
+        meshes.push_back(&mesh.addresses);
+      plan.step()->start(meshes);
+      self.isBegun = true;
+    }
+    for (Executor::Idling idling; self.isBegun && !isStopped();) {
+      uint32_t seen = executor.signal(worker);
+      if (plan.step()->isDone())
+        self.isBegun = false, self.left = 0;
+      else if (!executor.poll(worker, seen, idling))
+        return false;
+    }
+  } catch (const std::exception &error) {
+    self.isBegun = false;
+    fail(error.what());
   }
   return true;
 }
@@ -285,8 +312,17 @@ bool Step::proceedAll(uint32_t worker) {
   });
 }
 
+/// Ends a step that was stopped.
+void Step::cancelWhole(uint32_t worker) {
+  Frame::Worker &self = frame.workers[worker];
+  if (self.isBegun)
+    plan.step()->cancel();
+  self.isBegun = false;
+}
+
 /// Ends what is still pending, of a step that was stopped.
 void Step::cancelAll(uint32_t worker) {
+  cancelWhole(worker);
   for (const Frame::Pending &pending : frame.workers[worker].pending) {
     uint32_t command = pending.lane->commands[pending.lane->head];
     pending.cursor->program.command(command).cancel(contextOf(worker, *pending.cursor));

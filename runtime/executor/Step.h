@@ -50,6 +50,7 @@ private:
   void prepareSlice(uint32_t worker);
   bool awaitPrepared(uint32_t worker);
   bool runCommands(uint32_t worker);
+  bool runWhole(uint32_t worker);
   void collectSlice(uint32_t worker);
   bool awaitResults(uint32_t worker);
   bool rest(uint32_t worker, uint32_t seen, Executor::Idling &idling);
@@ -65,6 +66,7 @@ private:
   bool proceed(uint32_t worker, const Frame::Pending &pending);
   bool proceedAll(uint32_t worker);
   void cancelAll(uint32_t worker);
+  void cancelWhole(uint32_t worker);
   void record(uint32_t worker, const Frame::Cursor &cursor, uint32_t command, CommandState state,
               Frame::Clock::time_point begin);
   void complete(uint32_t worker, const Frame::Cursor &cursor, Frame::Lane &lane);

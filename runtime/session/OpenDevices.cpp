@@ -4,8 +4,13 @@
 #include "runtime/collective/inproc/Inproc.h"
 #include "runtime/collective/messages/MessageCollectives.h"
 #include "runtime/device/cpu/CpuDevices.h"
+#include "runtime/device/cpu/Library.h"
+#include "runtime/device/cuda/Plugin.h"
 #include "runtime/plan/model/Devices.h"
 #include "runtime/plan/model/Summary.h"
+
+#include <map>
+#include <mutex>
 
 namespace epl::runtime {
 
@@ -24,11 +29,31 @@ static void checkTarget(const plan::PlanT &plan, const std::string &text) {
                 text + "\"");
 }
 
+/// The cards that a string names, the same ones for all plans on them: they share states.
+static std::shared_ptr<DeviceSet> openCuda(const Devices &devices) {
+  static std::mutex mutex;
+  static auto &known = *new std::map<std::string, std::shared_ptr<DeviceSet>>; // the driver may end before
+  std::lock_guard<std::mutex> guard(mutex);
+  std::shared_ptr<DeviceSet> &opened = known[devices.str()];
+  if (opened)
+    return opened;
+  static const std::optional<Library> plugin = Library::find("plugin for GPUs", "EPL_CUDA", cuda::kPluginFile, {});
+  if (!plugin)
+    throw Error(std::string("this installation has no plugin for GPUs, ") + cuda::kPluginFile);
+  cuda::OpenFunction open = nullptr;
+  plugin->bind(cuda::kPluginFunction, open);
+  open(devices, opened);
+  return opened;
+}
+
 Backend openDevices(const plan::PlanT &plan, const std::string &text,
                     std::shared_ptr<ProcessGroup> processes) {
   checkTarget(plan, text);
-  if (plan.device_kind != "cpu")
-    throw Error("to run plans for devices of kind \"" + plan.device_kind + "\" is not supported yet");
+  if (plan.device_kind == "cuda") {
+    if (processes && processes->numProcesses() > 1)
+      throw Error("GPUs of several processes are not supported yet");
+    return {openCuda(Devices::parse(text)), nullptr};
+  }
   static const Backend cpu = {std::make_shared<CpuDevices>(), std::make_shared<InprocCollectives>()};
   if (!processes || processes->numProcesses() == 1)
     return cpu;

@@ -48,6 +48,8 @@ Session::Session(const std::shared_ptr<const plan::PlanT> &plan, const std::stri
     : Session(plan, openDevices(*plan, devices, std::move(processes)), executor, keepsResults, maxThreads) {}
 
 static uint32_t countThreads(const LoadedPlan &plan, const Executor &executor, uint32_t maxThreads) {
+  if (plan.step())
+    return 1; // who waits for the devices
   uint32_t most = std::min(plan.ranks().numDevices(), executor.maxWorkers());
   return maxThreads == 0 ? most : std::min(most, maxThreads);
 }

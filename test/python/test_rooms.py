@@ -53,6 +53,7 @@ ROOMS = {
         "plan": [],
         "device": ["plan", "host"],
         "device/cpu": ["device", "plan", "host"],
+        "device/cuda": ["device", "plan", "host"],
         "collective": ["device", "plan", "host"],
         "collective/inproc": ["collective", "device", "device/cpu", "plan", "host"],
         "collective/messages": [
@@ -72,6 +73,7 @@ ROOMS = {
             "collective/messages",
             "device",
             "device/cpu",
+            "device/cuda",
             "plan",
             "host",
         ],

@@ -83,10 +83,14 @@ void Driver::wait(std::span<const OperationId> wanted) {
   runOperations([&] { operations.wait(wanted); });
 }
 
-/// Some work is done each time, or whoever asks again and again would never be answered.
+/// Some work is done each time, or whoever asks again and again would never be answered. What is done the host
+/// knows then, as if it had waited.
 bool Driver::poll(std::span<const OperationId> wanted) {
   runOperations([&] { operations.runOne(); });
-  return operations.areDone(wanted);
+  if (!operations.areDone(wanted))
+    return false;
+  runOperations([&] { operations.wait(wanted); });
+  return true;
 }
 
 /// For copies that the host waits for. They are on no stream, so behind what it has waited for only.

@@ -1,0 +1,131 @@
+#include "runtime/device/cuda/Calls.h"
+
+#include "runtime/Error.h"
+
+#include <algorithm>
+
+namespace epl::runtime::cuda {
+
+// Of the plugin's own kernels.
+static constexpr uint64_t kThreads = 128, kMostBlocks = 1024, kMostRows = 65535;
+
+void KernelCall::setTable(uint64_t begin) {
+  for (size_t at : inTable) {
+    uint64_t offset;
+    std::memcpy(&offset, arguments.data() + at, sizeof(offset));
+    offset += begin;
+    std::memcpy(arguments.data() + at, &offset, sizeof(offset));
+  }
+  inTable.clear();
+}
+
+CUresult KernelCall::enqueue(const Driver &api, CUstream stream) const {
+  std::vector<void *> pointers;
+  for (size_t offset : offsets)
+    pointers.push_back(const_cast<std::byte *>(arguments.data() + offset)); // which the driver copies
+  return api.cuLaunchKernel(function, grid.blocks, rows, 1, grid.threads, 1, 1, grid.shared, stream,
+                            pointers.data(), nullptr);
+}
+
+void Tables::upload(Copies &copies) {
+  for (uint32_t card = 0; card < bytes.size(); ++card) {
+    memory.push_back(allocateOn(cards, card, bytes[card].size(), "a table of what is moved"));
+    copies.in(bytes[card].data(), memory.back()->pointer(), bytes[card].size(), card);
+  }
+}
+
+/// Threads for elements of runs.
+static plan::GridT gridFor(uint64_t elements) {
+  plan::GridT grid;
+  grid.threads = kThreads;
+  grid.blocks = uint32_t(std::clamp<uint64_t>((elements + kThreads - 1) / kThreads, 1, kMostBlocks));
+  return grid;
+}
+
+KernelCall CallMaker::copy(const std::vector<CopyRun> &runs, uint32_t card) {
+  uint64_t most = 0;
+  for (const CopyRun &run : runs)
+    most = std::max<uint64_t>(most, run.bytes);
+  KernelCall call(images.own(card, "epl_copy"), gridFor(most / 8), uint32_t(std::min<uint64_t>(runs.size(), kMostRows)));
+  call.addInTable(tables.add(card, runs));
+  call.add(uint64_t(runs.size()));
+  return call;
+}
+
+KernelCall CallMaker::sum(const Sums &sums, uint32_t card) {
+  uint64_t most = 0;
+  for (const SumRun &run : sums.runs)
+    most = std::max<uint64_t>(most, run.count);
+  KernelCall call(images.own(card, sums.kernel), gridFor(most),
+                  uint32_t(std::min<uint64_t>(sums.runs.size(), kMostRows)));
+  call.addInTable(tables.add(card, sums.runs));
+  call.add(uint64_t(sums.runs.size()));
+  call.addInTable(tables.add(card, sums.sources));
+  call.add(int(sums.members));
+  return call;
+}
+
+KernelCall CallMaker::launch(const plan::LaunchT &launch, const plan::KernelT &kernel, uint32_t rank, uint32_t card,
+                             uint64_t coordinates, const MoveAddresses &addresses) const {
+  KernelCall call(images.kernel(card, kernel.symbol), *kernel.grid);
+  for (uint32_t buffer : launch.buffers)
+    call.add(uint64_t(addresses.buffer(rank, buffer)));
+  if (kernel.workspace == 0)
+    call.add(uint64_t(0));
+  call.add(coordinates);
+  call.add(kernel.extent);
+  call.add(uint64_t(kernel.grid->slice));
+  return call;
+}
+
+KernelCall CallMaker::contract(const plan::ContractT &contract, uint32_t rank, uint32_t card,
+                               const MoveAddresses &addresses) const {
+  ContractArguments arguments{};
+  arguments.a = addresses.buffer(rank, contract.a);
+  arguments.b = addresses.buffer(rank, contract.b);
+  arguments.c = addresses.buffer(rank, contract.c);
+  arguments.m = contract.m, arguments.n = contract.n, arguments.k = contract.k;
+  arguments.lda = contract.lda, arguments.ldb = contract.ldb, arguments.ldc = contract.ldc;
+  arguments.transposeA = contract.transpose_a, arguments.transposeB = contract.transpose_b;
+  arguments.accumulate = contract.accumulate;
+  arguments.elements = contract.m * contract.n;
+  if (contract.batch.size() > kMostBatchDims)
+    throw Error("the product has a batch of " + std::to_string(contract.batch.size()) + " dimensions, expected at most " +
+                std::to_string(kMostBatchDims));
+  for (const plan::BatchDim &dim : contract.batch) {
+    int at = arguments.batchDims++;
+    arguments.extent[at] = dim.extent(), arguments.elements *= dim.extent();
+    arguments.strideA[at] = dim.stride_a(), arguments.strideB[at] = dim.stride_b();
+    arguments.strideC[at] = dim.stride_c();
+  }
+  std::string name = std::string("epl_contract_") + plan::EnumNameElementType(contract.type);
+  KernelCall call(images.own(card, name + (contract.widens ? "_f32" : "")), gridFor(uint64_t(arguments.elements)));
+  call.add(arguments);
+  return call;
+}
+
+std::vector<KernelCall> CallMaker::make(const plan::CommandT &command, uint32_t rank, uint32_t card,
+                                        uint64_t coordinates, const MoveAddresses &addresses) {
+  std::vector<KernelCall> calls;
+  if (const plan::LaunchT *action = command.action.AsLaunch()) {
+    const plan::KernelT &kernel = *plan.kernels[action->kernel];
+    if (kernel.factorization)
+      throw Error("factorizations are not supported yet on GPUs");
+    if (kernel.extent != 0) // a grid of no threads is an error of the driver
+      calls.push_back(launch(*action, kernel, rank, card, coordinates, addresses));
+    return calls;
+  }
+  if (const plan::ContractT *action = command.action.AsContract()) {
+    calls.push_back(contract(*action, rank, card, addresses));
+    return calls;
+  }
+  Moves moves = movesOf(plan, channels, topology, command, rank, addresses);
+  if (!moves.copies.empty())
+    calls.push_back(copy(moves.copies, card));
+  for (const Sums &sums : moves.sums)
+    if (!sums.runs.empty())
+      calls.push_back(sum(sums, card));
+  return calls;
+}
+
+} // namespace epl::runtime::cuda

@@ -1,0 +1,94 @@
+// Commands of ranks as calls of kernels.
+#ifndef EPL_RUNTIME_DEVICE_CUDA_CALLS_H
+#define EPL_RUNTIME_DEVICE_CUDA_CALLS_H
+
+#include "runtime/device/cuda/CudaMemory.h"
+#include "runtime/device/cuda/Images.h"
+#include "runtime/device/cuda/Moves.h"
+
+#include <cstring>
+#include <map>
+
+namespace epl::runtime::cuda {
+
+/// A kernel and its arguments, for one stream.
+class KernelCall {
+public:
+  KernelCall(CUfunction function, const plan::GridT &grid, uint32_t rows = 1)
+      : function(function), grid(grid), rows(rows) {}
+
+  template <typename T> void add(const T &argument) {
+    offsets.push_back(arguments.size());
+    arguments.resize(arguments.size() + (sizeof(T) + 7) / 8 * 8);
+    std::memcpy(arguments.data() + offsets.back(), &argument, sizeof(T));
+  }
+  /// An argument that is an address in a table: how far from its begin, until `setTable` says where that is.
+  void addInTable(uint64_t offset) {
+    inTable.push_back(arguments.size());
+    add(offset);
+  }
+  void setTable(uint64_t begin);
+
+  /// Enqueues it. Throws nothing: who enqueues names the command.
+  CUresult enqueue(const Driver &api, CUstream stream) const;
+
+private:
+  CUfunction function;
+  plan::GridT grid;
+  uint32_t rows; // of blocks
+  std::vector<std::byte> arguments;
+  std::vector<size_t> offsets, inTable;
+};
+
+/// What kernels that move data read: lists of runs, on each card.
+class Tables {
+public:
+  explicit Tables(std::shared_ptr<const Cards> cards) : cards(std::move(cards)), bytes(this->cards->size()) {}
+
+  /// Where the list will be in the table of a card.
+  template <typename T> uint64_t add(uint32_t card, const std::vector<T> &list) {
+    uint64_t begin = bytes[card].size();
+    bytes[card].resize(begin + (list.size() * sizeof(T) + 7) / 8 * 8);
+    std::memcpy(bytes[card].data() + begin, list.data(), list.size() * sizeof(T));
+    return begin;
+  }
+  /// Puts all of it on the cards. Throws Error if there is no memory left.
+  void upload(Copies &copies);
+  /// Where a card's table begins, afterwards.
+  uint64_t begin(uint32_t card) const { return memory[card]->pointer(); }
+
+private:
+  std::shared_ptr<const Cards> cards;
+  std::vector<std::vector<std::byte>> bytes; // of each card
+  std::vector<std::unique_ptr<CudaAllocation>> memory;
+};
+
+/// What a command is on one rank, in this order.
+class CallMaker {
+public:
+  /// `coordinates`: where the rank's are on its card.
+  CallMaker(const plan::PlanT &plan, const Channels &channels, const Topology &topology, const Images &images,
+            Tables &tables)
+      : plan(plan), channels(channels), topology(topology), images(images), tables(tables) {}
+
+  std::vector<KernelCall> make(const plan::CommandT &command, uint32_t rank, uint32_t card, uint64_t coordinates,
+                               const MoveAddresses &addresses);
+
+private:
+  KernelCall launch(const plan::LaunchT &launch, const plan::KernelT &kernel, uint32_t rank, uint32_t card,
+                    uint64_t coordinates, const MoveAddresses &addresses) const;
+  KernelCall contract(const plan::ContractT &contract, uint32_t rank, uint32_t card,
+                      const MoveAddresses &addresses) const;
+  KernelCall copy(const std::vector<CopyRun> &runs, uint32_t card);
+  KernelCall sum(const Sums &sums, uint32_t card);
+
+  const plan::PlanT &plan;
+  const Channels &channels;
+  const Topology &topology;
+  const Images &images;
+  Tables &tables;
+};
+
+} // namespace epl::runtime::cuda
+
+#endif // EPL_RUNTIME_DEVICE_CUDA_CALLS_H

@@ -1,0 +1,48 @@
+// The cards of a run, and which devices of a plan are on them.
+#ifndef EPL_RUNTIME_DEVICE_CUDA_CARDS_H
+#define EPL_RUNTIME_DEVICE_CUDA_CARDS_H
+
+#include "runtime/device/cuda/Driver.h"
+#include "runtime/plan/model/Devices.h"
+
+#include <vector>
+
+namespace epl::runtime::cuda {
+
+/// The cards that a device string names, open for this process. Where there are several, each reads the
+/// memory of the others.
+class Cards {
+public:
+  /// Throws Error if there is no such card, or if one cannot read another's memory.
+  explicit Cards(const Devices &devices);
+  ~Cards();
+  Cards(const Cards &) = delete;
+
+  const Driver &driver() const { return api; }
+  uint32_t size() const { return uint32_t(cards.size()); }
+  /// The card of a device, among these.
+  uint32_t cardOf(uint32_t device) const { return device / devicesEach; }
+  /// The driver's number of a card.
+  uint32_t number(uint32_t card) const { return cards[card].number; }
+  /// The architecture of a card, 10 * major + minor: 90 is sm_90.
+  uint32_t architecture(uint32_t card) const { return cards[card].architecture; }
+  /// Makes a card that of the calling thread. Throws Error if the card has failed.
+  void use(uint32_t card) const;
+
+private:
+  struct Card {
+    uint32_t number, architecture;
+    CUdevice device;
+    CUcontext context;
+  };
+  void open(uint32_t number);
+  void enablePeers();
+
+  const Driver &api;
+  uint32_t devicesEach;
+  std::vector<Card> cards;
+};
+
+} // namespace epl::runtime::cuda
+
+#endif // EPL_RUNTIME_DEVICE_CUDA_CARDS_H

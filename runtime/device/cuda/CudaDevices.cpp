@@ -1,0 +1,70 @@
+#include "runtime/device/cuda/CudaDevices.h"
+
+#include "runtime/Error.h"
+#include "runtime/device/cuda/StepGraph.h"
+
+#include <cassert>
+
+namespace epl::runtime::cuda {
+
+namespace {
+
+/// The code of a plan, whose steps run as a whole.
+class CudaCode final : public Code {
+public:
+  CudaCode(std::shared_ptr<const Cards> cards, std::shared_ptr<Copies> copies, const plan::PlanT &plan)
+      : cards(std::move(cards)), copies(std::move(copies)),
+        images(std::make_shared<Images>(this->cards, plan)), plan(plan) {}
+
+  std::unique_ptr<BoundStep> bindStep(const Channels &channels, const LocalRanks &ranks) const override {
+    return std::make_unique<StepGraph>(cards, copies, images, plan, channels, ranks);
+  }
+  std::unique_ptr<Command> bind(const plan::PlanT &, uint32_t) const override {
+    assert(false && "steps are bound as a whole");
+    return nullptr;
+  }
+
+private:
+  std::shared_ptr<const Cards> cards;
+  std::shared_ptr<Copies> copies;
+  std::shared_ptr<const Images> images;
+  const plan::PlanT &plan;
+};
+
+const CudaAllocation &of(const Allocation &allocation) { return static_cast<const CudaAllocation &>(allocation); }
+
+} // namespace
+
+CudaDevices::CudaDevices(const Devices &devices)
+    : cards(std::make_shared<Cards>(devices)), copies(std::make_shared<Copies>(cards)) {}
+
+std::unique_ptr<Allocation> CudaDevices::allocate(uint32_t device, size_t size, Memory::Fill fill) {
+  std::unique_ptr<CudaAllocation> memory =
+      allocateOn(cards, cards->cardOf(device), size, "device " + std::to_string(device));
+  if (fill == Memory::Fill::zeros && size != 0)
+    copies->clear(memory->pointer(), size, memory->card());
+  return memory;
+}
+
+void CudaDevices::copyIn(const std::byte *host, Allocation &to) {
+  copies->in(host, of(to).pointer(), to.size(), of(to).card());
+}
+
+void CudaDevices::copyOut(const Allocation &from, std::byte *host) {
+  copies->out(of(from).pointer(), host, from.size(), of(from).card());
+}
+
+void CudaDevices::copy(const Allocation &from, Allocation &to) {
+  copies->across(of(from).pointer(), of(to).pointer(), from.size(), of(to).card());
+}
+
+std::unique_ptr<Code> CudaDevices::load(const plan::PlanT &plan) {
+  return std::make_unique<CudaCode>(cards, copies, plan);
+}
+
+} // namespace epl::runtime::cuda
+
+void eplOpenCudaDevices(const epl::runtime::Devices &devices,
+                        std::shared_ptr<epl::runtime::DeviceSet> &opened) {
+  opened = std::make_shared<epl::runtime::cuda::CudaDevices>(devices);
+}

@@ -1,0 +1,33 @@
+// The devices "cuda:..": cards, each with one or several virtual devices.
+#ifndef EPL_RUNTIME_DEVICE_CUDA_CUDADEVICES_H
+#define EPL_RUNTIME_DEVICE_CUDA_CUDADEVICES_H
+
+#include "runtime/device/cuda/CudaMemory.h"
+#include "runtime/device/cuda/Plugin.h"
+
+namespace epl::runtime::cuda {
+
+class CudaDevices final : public DeviceSet {
+public:
+  /// Throws Error if there is no driver, or no such card.
+  explicit CudaDevices(const Devices &devices);
+
+  bool usesHostMemory() const override { return false; }
+  std::unique_ptr<Allocation> allocate(uint32_t device, size_t size, Memory::Fill fill) override;
+  void copyIn(const std::byte *host, Allocation &to) override;
+  void copyOut(const Allocation &from, std::byte *host) override;
+  void copy(const Allocation &from, Allocation &to) override;
+  std::unique_ptr<Code> load(const plan::PlanT &plan) override;
+
+private:
+  std::shared_ptr<const Cards> cards;
+  std::shared_ptr<Copies> copies;
+};
+
+} // namespace epl::runtime::cuda
+
+/// The plugin's function, an OpenFunction (Plugin.h).
+extern "C" void eplOpenCudaDevices(const epl::runtime::Devices &devices,
+                                   std::shared_ptr<epl::runtime::DeviceSet> &opened);
+
+#endif // EPL_RUNTIME_DEVICE_CUDA_CUDADEVICES_H

@@ -1,0 +1,41 @@
+// The code of a plan, and the plugin's own, on each card.
+#ifndef EPL_RUNTIME_DEVICE_CUDA_IMAGES_H
+#define EPL_RUNTIME_DEVICE_CUDA_IMAGES_H
+
+#include "runtime/device/cuda/Cards.h"
+#include "runtime/plan/format/plan_generated.h"
+
+#include <memory>
+#include <string_view>
+
+namespace epl::runtime::cuda {
+
+/// Modules of the driver. The cards outlive them.
+class Images {
+public:
+  /// Loads the plan's code on each card: that which was compiled for its architecture, else PTX. Throws Error
+  /// if there is none that the card and the driver take.
+  Images(std::shared_ptr<const Cards> cards, const plan::PlanT &plan);
+  ~Images();
+  Images(const Images &) = delete;
+
+  /// A kernel of the plan on a card, by its entry; throws Error if its code has none.
+  CUfunction kernel(uint32_t card, const std::string &symbol) const;
+  /// A kernel of the plugin's own (kernels/Kernels.cpp).
+  CUfunction own(uint32_t card, const std::string &symbol) const;
+
+private:
+  void loadPlan(uint32_t card, const plan::PlanT &plan);
+  CUmodule load(uint32_t card, std::string_view code, const std::string &what) const;
+  CUfunction find(CUmodule module, const std::string &symbol) const;
+
+  std::shared_ptr<const Cards> cards;
+  std::vector<CUmodule> modules, ownModules; // of each card; null if the plan has no kernels
+};
+
+/// The plugin's own kernels as PTX: a part of it.
+std::string_view ownKernels();
+
+} // namespace epl::runtime::cuda
+
+#endif // EPL_RUNTIME_DEVICE_CUDA_IMAGES_H

@@ -1,0 +1,32 @@
+// What the plugin's own kernels take: known to the host and to the card.
+#ifndef EPL_RUNTIME_DEVICE_CUDA_KERNELS_ARGUMENTS_H
+#define EPL_RUNTIME_DEVICE_CUDA_KERNELS_ARGUMENTS_H
+
+namespace epl::runtime::cuda {
+
+/// Bytes that are copied; addresses on any card.
+struct CopyRun {
+  unsigned long to, from, bytes;
+};
+
+/// Elements that are combined: those of all members, in member order, into `to`. Members' addresses begin at
+/// index `sources` of a table.
+struct SumRun {
+  unsigned long to, sources, count;
+};
+
+constexpr int kMostBatchDims = 8;
+
+/// c = op(a) op(b) (+ c), as in the plan's Contract.
+struct ContractArguments {
+  unsigned long a, b, c;
+  long m, n, k, lda, ldb, ldc;
+  int transposeA, transposeB, accumulate;
+  int batchDims;
+  long extent[kMostBatchDims], strideA[kMostBatchDims], strideB[kMostBatchDims], strideC[kMostBatchDims];
+  long elements; ///< of c
+};
+
+} // namespace epl::runtime::cuda
+
+#endif // EPL_RUNTIME_DEVICE_CUDA_KERNELS_ARGUMENTS_H
