@@ -104,27 +104,35 @@ KernelCall CallMaker::contract(const plan::ContractT &contract, uint32_t rank, u
   return call;
 }
 
-std::vector<KernelCall> CallMaker::make(const plan::CommandT &command, uint32_t rank, uint32_t card,
-                                        uint64_t coordinates, const MoveAddresses &addresses) {
-  std::vector<KernelCall> calls;
+std::unique_ptr<HostCall> CallMaker::factorize(const plan::LaunchT &launch, const plan::KernelT &kernel, uint32_t rank,
+                                               const MoveAddresses &addresses) const {
+  std::vector<CUdeviceptr> operands;
+  for (size_t i = 0; i < kernel.operand_sizes.size(); ++i)
+    operands.push_back(addresses.buffer(rank, launch.buffers[i]));
+  return std::make_unique<HostCall>(cards, kernel, std::move(operands));
+}
+
+Calls CallMaker::make(const plan::CommandT &command, uint32_t rank, uint32_t card, uint64_t coordinates,
+                      const MoveAddresses &addresses) {
+  Calls calls;
   if (const plan::LaunchT *action = command.action.AsLaunch()) {
     const plan::KernelT &kernel = *plan.kernels[action->kernel];
     if (kernel.factorization)
-      throw Error("factorizations are not supported yet on GPUs");
-    if (kernel.extent != 0) // a grid of no threads is an error of the driver
-      calls.push_back(launch(*action, kernel, rank, card, coordinates, addresses));
+      calls.host = factorize(*action, kernel, rank, addresses);
+    else if (kernel.extent != 0) // a grid of no threads is an error of the driver
+      calls.kernels.push_back(launch(*action, kernel, rank, card, coordinates, addresses));
     return calls;
   }
   if (const plan::ContractT *action = command.action.AsContract()) {
-    calls.push_back(contract(*action, rank, card, addresses));
+    calls.kernels.push_back(contract(*action, rank, card, addresses));
     return calls;
   }
   Moves moves = movesOf(plan, channels, topology, command, rank, addresses);
   if (!moves.copies.empty())
-    calls.push_back(copy(moves.copies, card));
+    calls.kernels.push_back(copy(moves.copies, card));
   for (const Sums &sums : moves.sums)
     if (!sums.runs.empty())
-      calls.push_back(sum(sums, card));
+      calls.kernels.push_back(sum(sums, card));
   return calls;
 }
 

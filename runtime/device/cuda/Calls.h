@@ -3,6 +3,7 @@
 #define EPL_RUNTIME_DEVICE_CUDA_CALLS_H
 
 #include "runtime/device/cuda/CudaMemory.h"
+#include "runtime/device/cuda/HostCall.h"
 #include "runtime/device/cuda/Images.h"
 #include "runtime/device/cuda/Moves.h"
 
@@ -63,18 +64,26 @@ private:
   std::vector<std::unique_ptr<CudaAllocation>> memory;
 };
 
-/// What a command is on one rank, in this order.
+/// What a command is on one rank: kernels, in this order, or a call of the host.
+struct Calls {
+  std::vector<KernelCall> kernels;
+  std::unique_ptr<HostCall> host;
+};
+
+/// Makes calls of the commands of a plan for one mesh.
 class CallMaker {
 public:
-  /// `coordinates`: where the rank's are on its card.
-  CallMaker(const plan::PlanT &plan, const Channels &channels, const Topology &topology, const Images &images,
-            Tables &tables)
-      : plan(plan), channels(channels), topology(topology), images(images), tables(tables) {}
+  CallMaker(std::shared_ptr<const Cards> cards, const plan::PlanT &plan, const Channels &channels,
+            const Topology &topology, const Images &images, Tables &tables)
+      : cards(std::move(cards)), plan(plan), channels(channels), topology(topology), images(images), tables(tables) {}
 
-  std::vector<KernelCall> make(const plan::CommandT &command, uint32_t rank, uint32_t card, uint64_t coordinates,
-                               const MoveAddresses &addresses);
+  /// `coordinates`: where the rank's are on its card. Throws Error if a kernel or a library is missing.
+  Calls make(const plan::CommandT &command, uint32_t rank, uint32_t card, uint64_t coordinates,
+             const MoveAddresses &addresses);
 
 private:
+  std::unique_ptr<HostCall> factorize(const plan::LaunchT &launch, const plan::KernelT &kernel, uint32_t rank,
+                                      const MoveAddresses &addresses) const;
   KernelCall launch(const plan::LaunchT &launch, const plan::KernelT &kernel, uint32_t rank, uint32_t card,
                     uint64_t coordinates, const MoveAddresses &addresses) const;
   KernelCall contract(const plan::ContractT &contract, uint32_t rank, uint32_t card,
@@ -82,6 +91,7 @@ private:
   KernelCall copy(const std::vector<CopyRun> &runs, uint32_t card);
   KernelCall sum(const Sums &sums, uint32_t card);
 
+  std::shared_ptr<const Cards> cards;
   const plan::PlanT &plan;
   const Channels &channels;
   const Topology &topology;

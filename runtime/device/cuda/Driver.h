@@ -35,6 +35,7 @@ namespace epl::runtime::cuda {
   DO(cuModuleUnload)                                                                                         \
   DO(cuModuleGetFunction)                                                                                    \
   DO(cuLaunchKernel)                                                                                         \
+  DO(cuLaunchHostFunc)                                                                                       \
   DO(cuStreamCreate)                                                                                         \
   DO(cuStreamDestroy)                                                                                        \
   DO(cuStreamSynchronize)                                                                                    \

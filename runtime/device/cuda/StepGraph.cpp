@@ -137,7 +137,7 @@ void StepGraph::makeWork(std::span<const AddressTable *const> meshes) {
   std::vector<CallMaker> makers;
   std::vector<MoveAddresses> addresses;
   for (uint32_t part = 0; part < plans.size(); ++part) {
-    makers.emplace_back(*plans[part], channels, topologies[part], *images, *tables);
+    makers.emplace_back(cards, *plans[part], channels, topologies[part], *images, *tables);
     addresses.push_back(addressesOf(part, meshes));
   }
   for (PartCommand at : order)
@@ -154,7 +154,7 @@ void StepGraph::makeWork(std::span<const AddressTable *const> meshes) {
     }
   tables->upload(*copies);
   for (Work &each : work)
-    for (KernelCall &call : each.calls)
+    for (KernelCall &call : each.calls.kernels)
       call.setTable(tables->begin(here[each.rank].card));
 }
 
@@ -190,6 +190,13 @@ void StepGraph::awaitOthers(Rank &rank, uint32_t index, CUstream waiting) {
   }
 }
 
+CUresult StepGraph::enqueueCalls(Work &each, CUstream own) const {
+  for (const KernelCall &call : each.calls.kernels)
+    if (CUresult result = call.enqueue(api, own); result != CUDA_SUCCESS)
+      return result;
+  return each.calls.host ? each.calls.host->enqueue(api, own) : CUDA_SUCCESS;
+}
+
 void StepGraph::enqueue(Work &each) {
   Rank &rank = here[each.rank];
   uint32_t lane = plans[rank.part]->commands[each.command.command]->lane;
@@ -199,9 +206,8 @@ void StepGraph::enqueue(Work &each) {
     api.check(api.cuStreamWaitEvent(own, begin, 0), "cannot wait for an event");
   rank.isForked[lane] = true;
   awaitOthers(rank, each.command.command, own);
-  for (const KernelCall &call : each.calls)
-    if (CUresult result = call.enqueue(api, own); result != CUDA_SUCCESS)
-      throw Error(describe(each) + ": " + api.describe(result));
+  if (CUresult result = enqueueCalls(each, own); result != CUDA_SUCCESS)
+    throw Error(describe(each) + ": " + api.describe(result));
   CUevent &event = rank.events[each.command.command];
   if (!event)
     api.check(api.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cannot make an event");
@@ -280,6 +286,9 @@ bool StepGraph::isDone() {
   if (result == CUDA_ERROR_NOT_READY)
     return false;
   api.check(result, "the step failed on the device");
+  for (Work &each : work)
+    if (std::string error = each.calls.host ? each.calls.host->takeError() : ""; !error.empty())
+      throw Error(describe(each) + ": " + error);
   return true;
 }
 

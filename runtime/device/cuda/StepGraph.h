@@ -41,7 +41,7 @@ private:
   struct Work {
     PartCommand command;
     uint32_t rank; // of those that are here
-    std::vector<KernelCall> calls;
+    Calls calls;
   };
 
   void addRanks(uint32_t part);
@@ -55,6 +55,7 @@ private:
   void capture();
   void captureAll();
   void enqueue(Work &work);
+  CUresult enqueueCalls(Work &work, CUstream stream) const;
   void awaitOthers(Rank &rank, uint32_t command, CUstream stream);
   void await(uint32_t part, uint32_t rank, uint32_t command, CUstream stream);
   void forget();

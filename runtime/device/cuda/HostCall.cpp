@@ -1,0 +1,53 @@
+#include "runtime/device/cuda/HostCall.h"
+
+#include "runtime/Error.h"
+
+namespace epl::runtime::cuda {
+
+static constexpr size_t kAlignment = 64;
+
+static size_t align(size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+
+HostCall::HostCall(std::shared_ptr<const Cards> shared, const plan::KernelT &kernel, std::vector<CUdeviceptr> operands)
+    : cards(std::move(shared)), kernel(kernel), factorization(*kernel.factorization), operands(std::move(operands)) {
+  size_t size = align(kernel.workspace);
+  for (uint64_t bytes : kernel.operand_sizes)
+    size += align(bytes);
+  void *taken = nullptr;
+  cards->driver().check(
+      cards->driver().cuMemHostAlloc(&taken, std::max(size, kAlignment), CU_MEMHOSTALLOC_PORTABLE),
+      "cannot take " + std::to_string(size) + " bytes of pinned memory");
+  std::byte *next = memory = static_cast<std::byte *>(taken);
+  for (uint64_t bytes : kernel.operand_sizes) {
+    buffers.push_back(next);
+    next += align(bytes);
+  }
+  buffers.push_back(next);
+}
+
+HostCall::~HostCall() { cards->driver().cuMemFreeHost(memory); }
+
+/// A callback of the driver: nothing may leave it.
+void CUDA_CB HostCall::run(void *self) {
+  auto &call = *static_cast<HostCall *>(self);
+  try {
+    call.factorization.run(call.buffers.data(), 0, call.kernel.extent);
+  } catch (const std::exception &failure) {
+    call.error = failure.what();
+  }
+}
+
+CUresult HostCall::enqueue(const Driver &api, CUstream stream) {
+  CUresult result = CUDA_SUCCESS;
+  for (uint32_t i = 0; i < kernel.num_inputs && result == CUDA_SUCCESS; ++i)
+    if (kernel.operand_sizes[i] != 0)
+      result = api.cuMemcpyDtoHAsync(buffers[i], operands[i], kernel.operand_sizes[i], stream);
+  if (result == CUDA_SUCCESS)
+    result = api.cuLaunchHostFunc(stream, &HostCall::run, this);
+  for (size_t i = kernel.num_inputs; i < operands.size() && result == CUDA_SUCCESS; ++i)
+    if (kernel.operand_sizes[i] != 0)
+      result = api.cuMemcpyHtoDAsync(operands[i], buffers[i], kernel.operand_sizes[i], stream);
+  return result;
+}
+
+} // namespace epl::runtime::cuda
