@@ -32,6 +32,8 @@ def init(devices: Devices | None = None, config: Config | Mapping[str, Value] | 
       devices: `"cpu:N"` for N virtual devices in this process (N may exceed the cores), a count, or None
         for one device per core that this process may use. `"cpu:WxG"` are W nodes of G devices each,
         numbered node after node; see the setting `cluster.device_place_prefer_intra_node`.
+        `"cuda:CARDS"` is a device on each of some GPUs, by the driver's numbers: `"cuda:0"`, `"cuda:0-3"`,
+        `"cuda:0,2"`; `"cuda:0x4"` are four virtual devices on one, with memory and streams of their own.
       config: an `epl.Config` or its dict.
 
     Raises:

@@ -335,7 +335,7 @@ def parallelize(
       batch: parameters whose leaves the devices share along dimension 0, or a dict from parameters to
         prefixes of axes as in `jax.vmap` (None: not shared). They may differ in length, as nodes and edges of
         a graph; each length must divide. All other parameters are constants, whole on every device.
-      devices: `"cpu:N"` or a count; default those of `epl.init`.
+      devices: `"cpu:N"`, `"cuda:CARDS"` or a count; default those of `epl.init`.
       config: an `epl.Config` or its dict; default that of `epl.init`.
       static_argnames: parameters that are Python values, part of the program.
       donate: whether a step may write the new state over the old one's memory; an `epl.Array` that was

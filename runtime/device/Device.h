@@ -27,14 +27,14 @@ private:
   size_t bytes;
 };
 
-/// All commands of a loaded plan, for devices that run a step as a whole. For one thread at a time, which may be
-/// another one at each call.
+/// All commands of a loaded plan, for devices that run a step as a whole. For one thread at a time, which may
+/// be another one at each call.
 class BoundStep {
 public:
   virtual ~BoundStep() = default;
 
-  /// Begins a step on buffers that are where the tables of the plan's parts say. Throws Error if it fails: then
-  /// the step has ended.
+  /// Begins a step on buffers that are where the tables of the plan's parts say. Throws Error if it fails:
+  /// then the step has ended.
   virtual void start(std::span<const AddressTable *const> meshes) = 0;
   /// Whether the step that was begun has ended; asked again and again. Throws Error if it failed.
   virtual bool isDone() = 0;

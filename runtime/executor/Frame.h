@@ -85,7 +85,7 @@ public:
     uint64_t numMoved = 0; // messages, as it has seen
     bool isPrepared = false, isCollected = false;
     bool isBegun = false; // of devices that run a step as a whole
-    size_t left = 0; // commands
+    size_t left = 0;      // commands
   };
 
   Frame(const LoadedPlan &plan, uint32_t numWorkers);

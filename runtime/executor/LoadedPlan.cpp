@@ -19,7 +19,8 @@ public:
 
 LoadedPlan::LoadedPlan(std::shared_ptr<const plan::PlanT> plan, Backend backend, LocalRanks ranks)
     : source(std::move(plan)), backend(std::move(backend)), here(std::move(ranks)),
-      code(this->backend.devices->load(*source)), transfers(*source), boundStep(code->bindStep(transfers, here)) {
+      code(this->backend.devices->load(*source)), transfers(*source),
+      boundStep(code->bindStep(transfers, here)) {
   assert(verifyPlan(*source).empty() && "readers and the builder give proved plans");
   if (boundStep)
     boundCollectives = std::make_unique<NoCollectives>();

@@ -24,8 +24,8 @@ public:
     uint32_t communicator;
   };
 
-  /// `plan` is the whole plan or part `part` of it, and verified. `code` is null for devices that run a step as
-  /// a whole: commands are none of the program's then. Throws Error if a kernel or a library is missing.
+  /// `plan` is the whole plan or part `part` of it, and verified. `code` is null for devices that run a step
+  /// as a whole: commands are none of the program's then. Throws Error if a kernel or a library is missing.
   Program(const plan::PlanT &plan, uint32_t part, const LocalRanks &ranks, const Code *code,
           const BoundCollectives &collectives);
 

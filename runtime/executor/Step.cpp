@@ -136,6 +136,7 @@ bool Step::runWhole(uint32_t worker) {
   try {
     if (!self.isBegun && !isStopped()) {
       std::vector<const AddressTable *> meshes;
+      meshes.reserve(frame.meshes.size());
       for (const Frame::Mesh &mesh : frame.meshes)
         meshes.push_back(&mesh.addresses);
       plan.step()->start(meshes);

@@ -37,7 +37,8 @@ static std::shared_ptr<DeviceSet> openCuda(const Devices &devices) {
   std::shared_ptr<DeviceSet> &opened = known[devices.str()];
   if (opened)
     return opened;
-  static const std::optional<Library> plugin = Library::find("plugin for GPUs", "EPL_CUDA", cuda::kPluginFile, {});
+  static const std::optional<Library> plugin =
+      Library::find("plugin for GPUs", "EPL_CUDA", cuda::kPluginFile, {});
   if (!plugin)
     throw Error(std::string("this installation has no plugin for GPUs, ") + cuda::kPluginFile);
   cuda::OpenFunction open = nullptr;

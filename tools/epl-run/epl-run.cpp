@@ -130,7 +130,8 @@ int main(int argc, char **argv) {
   app.footer("Exit codes: 0 all went well, 1 an error or a difference beyond the tolerance, 2 wrong usage, "
              "3 no driver for the plan's GPUs.");
   app.add_option("file", options.plan, "The plan file (.eplan)")->required();
-  app.add_option("--devices", options.devices, "What to run on, cpu:N or cuda:CARDS; default: what the plan is for");
+  app.add_option("--devices", options.devices,
+                 "What to run on, cpu:N or cuda:CARDS; default: what the plan is for");
   app.add_option("--inputs", options.inputs,
                  "random:SEED, or a folder with si.bin for the argument in slot i: its elements, row-major")
       ->capture_default_str();

@@ -21,6 +21,7 @@ void KernelCall::setTable(uint64_t begin) {
 
 CUresult KernelCall::enqueue(const Driver &api, CUstream stream) const {
   std::vector<void *> pointers;
+  pointers.reserve(offsets.size());
   for (size_t offset : offsets)
     pointers.push_back(const_cast<std::byte *>(arguments.data() + offset)); // which the driver copies
   return api.cuLaunchKernel(function, grid.blocks, rows, 1, grid.threads, 1, 1, grid.shared, stream,
@@ -46,7 +47,8 @@ KernelCall CallMaker::copy(const std::vector<CopyRun> &runs, uint32_t card) {
   uint64_t most = 0;
   for (const CopyRun &run : runs)
     most = std::max<uint64_t>(most, run.bytes);
-  KernelCall call(images.own(card, "epl_copy"), gridFor(most / 8), uint32_t(std::min<uint64_t>(runs.size(), kMostRows)));
+  KernelCall call(images.own(card, "epl_copy"), gridFor(most / 8),
+                  uint32_t(std::min<uint64_t>(runs.size(), kMostRows)));
   call.addInTable(tables.add(card, runs));
   call.add(uint64_t(runs.size()));
   return call;
@@ -65,8 +67,8 @@ KernelCall CallMaker::sum(const Sums &sums, uint32_t card) {
   return call;
 }
 
-KernelCall CallMaker::launch(const plan::LaunchT &launch, const plan::KernelT &kernel, uint32_t rank, uint32_t card,
-                             uint64_t coordinates, const MoveAddresses &addresses) const {
+KernelCall CallMaker::launch(const plan::LaunchT &launch, const plan::KernelT &kernel, uint32_t rank,
+                             uint32_t card, uint64_t coordinates, const MoveAddresses &addresses) const {
   KernelCall call(images.kernel(card, kernel.symbol), *kernel.grid);
   for (uint32_t buffer : launch.buffers)
     call.add(uint64_t(addresses.buffer(rank, buffer)));
@@ -90,8 +92,8 @@ KernelCall CallMaker::contract(const plan::ContractT &contract, uint32_t rank, u
   arguments.accumulate = contract.accumulate;
   arguments.elements = contract.m * contract.n;
   if (contract.batch.size() > kMostBatchDims)
-    throw Error("the product has a batch of " + std::to_string(contract.batch.size()) + " dimensions, expected at most " +
-                std::to_string(kMostBatchDims));
+    throw Error("the product has a batch of " + std::to_string(contract.batch.size()) +
+                " dimensions, expected at most " + std::to_string(kMostBatchDims));
   for (const plan::BatchDim &dim : contract.batch) {
     int at = arguments.batchDims++;
     arguments.extent[at] = dim.extent(), arguments.elements *= dim.extent();
@@ -99,17 +101,19 @@ KernelCall CallMaker::contract(const plan::ContractT &contract, uint32_t rank, u
     arguments.strideC[at] = dim.stride_c();
   }
   std::string name = std::string("epl_contract_") + plan::EnumNameElementType(contract.type);
-  KernelCall call(images.own(card, name + (contract.widens ? "_f32" : "")), gridFor(uint64_t(arguments.elements)));
+  KernelCall call(images.own(card, name + (contract.widens ? "_f32" : "")),
+                  gridFor(uint64_t(arguments.elements)));
   call.add(arguments);
   return call;
 }
 
-std::unique_ptr<HostCall> CallMaker::factorize(const plan::LaunchT &launch, const plan::KernelT &kernel, uint32_t rank,
-                                               const MoveAddresses &addresses) const {
+std::unique_ptr<HostCall> CallMaker::factorize(const plan::LaunchT &launch, const plan::KernelT &kernel,
+                                               uint32_t rank, const MoveAddresses &addresses) const {
   std::vector<CUdeviceptr> operands;
+  operands.reserve(kernel.operand_sizes.size());
   for (size_t i = 0; i < kernel.operand_sizes.size(); ++i)
     operands.push_back(addresses.buffer(rank, launch.buffers[i]));
-  return std::make_unique<HostCall>(cards, kernel, std::move(operands));
+  return std::make_unique<HostCall>(api, kernel, std::move(operands));
 }
 
 Calls CallMaker::make(const plan::CommandT &command, uint32_t rank, uint32_t card, uint64_t coordinates,

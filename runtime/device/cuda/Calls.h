@@ -73,9 +73,9 @@ struct Calls {
 /// Makes calls of the commands of a plan for one mesh.
 class CallMaker {
 public:
-  CallMaker(std::shared_ptr<const Cards> cards, const plan::PlanT &plan, const Channels &channels,
-            const Topology &topology, const Images &images, Tables &tables)
-      : cards(std::move(cards)), plan(plan), channels(channels), topology(topology), images(images), tables(tables) {}
+  CallMaker(const Driver &api, const plan::PlanT &plan, const Channels &channels, const Topology &topology,
+            const Images &images, Tables &tables)
+      : api(api), plan(plan), channels(channels), topology(topology), images(images), tables(tables) {}
 
   /// `coordinates`: where the rank's are on its card. Throws Error if a kernel or a library is missing.
   Calls make(const plan::CommandT &command, uint32_t rank, uint32_t card, uint64_t coordinates,
@@ -91,7 +91,7 @@ private:
   KernelCall copy(const std::vector<CopyRun> &runs, uint32_t card);
   KernelCall sum(const Sums &sums, uint32_t card);
 
-  std::shared_ptr<const Cards> cards;
+  const Driver &api;
   const plan::PlanT &plan;
   const Channels &channels;
   const Topology &topology;

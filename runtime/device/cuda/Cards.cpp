@@ -28,8 +28,10 @@ void Cards::open(uint32_t number) {
   Card card{number, 0, 0, nullptr};
   int major = 0, minor = 0;
   api.check(api.cuDeviceGet(&card.device, int(number)), what);
-  api.check(api.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, card.device), what);
-  api.check(api.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, card.device), what);
+  api.check(api.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, card.device),
+            what);
+  api.check(api.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, card.device),
+            what);
   card.architecture = uint32_t(10 * major + minor);
   api.check(api.cuDevicePrimaryCtxRetain(&card.context, card.device), what);
   cards.push_back(card);

@@ -31,7 +31,9 @@ private:
   const plan::PlanT &plan;
 };
 
-const CudaAllocation &of(const Allocation &allocation) { return static_cast<const CudaAllocation &>(allocation); }
+const CudaAllocation &of(const Allocation &allocation) {
+  return static_cast<const CudaAllocation &>(allocation);
+}
 
 } // namespace
 

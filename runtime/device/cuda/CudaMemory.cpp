@@ -14,18 +14,19 @@ CudaAllocation::~CudaAllocation() {
   cards->driver().cuMemFree(pointer());
 }
 
-std::unique_ptr<CudaAllocation> allocateOn(const std::shared_ptr<const Cards> &cards, uint32_t card, size_t size,
-                                           const std::string &what) {
+std::unique_ptr<CudaAllocation> allocateOn(const std::shared_ptr<const Cards> &cards, uint32_t card,
+                                           size_t size, const std::string &what) {
   const Driver &api = cards->driver();
   CUdeviceptr memory = 0;
   cards->use(card);
   if (CUresult result = size == 0 ? CUDA_SUCCESS : api.cuMemAlloc(&memory, size); result != CUDA_SUCCESS) {
     size_t free = 0, all = 0;
-    std::string found = api.cuMemGetInfo(&free, &all) == CUDA_SUCCESS
-                            ? ", of which " + std::to_string(free) + " of " + std::to_string(all) + " are free"
-                            : "";
-    throw Error(what + " takes " + std::to_string(size) + " bytes on card " + std::to_string(cards->number(card)) +
-                found + ": " + api.describe(result));
+    std::string found =
+        api.cuMemGetInfo(&free, &all) == CUDA_SUCCESS
+            ? ", of which " + std::to_string(free) + " of " + std::to_string(all) + " are free"
+            : "";
+    throw Error(what + " takes " + std::to_string(size) + " bytes on card " +
+                std::to_string(cards->number(card)) + found + ": " + api.describe(result));
   }
   return std::make_unique<CudaAllocation>(cards, card, reinterpret_cast<std::byte *>(memory), size);
 }
@@ -33,17 +34,10 @@ std::unique_ptr<CudaAllocation> allocateOn(const std::shared_ptr<const Cards> &c
 Copies::Copies(std::shared_ptr<const Cards> shared) : cards(std::move(shared)), api(cards->driver()) {
   for (uint32_t card = 0; card < cards->size(); ++card) {
     cards->use(card);
-    api.check(api.cuStreamCreate(&streams.emplace_back(), CU_STREAM_NON_BLOCKING), "cannot make a stream");
+    streams.push_back(makeStream(api));
   }
-  void *memory = nullptr;
-  api.check(api.cuMemHostAlloc(&memory, kPiece, CU_MEMHOSTALLOC_PORTABLE), "cannot take pinned memory");
-  piece = static_cast<std::byte *>(memory);
-}
-
-Copies::~Copies() {
-  for (CUstream stream : streams)
-    api.cuStreamDestroy(stream);
-  api.cuMemFreeHost(piece);
+  memory = takePinned(api, kPiece);
+  piece = static_cast<std::byte *>(memory.get());
 }
 
 void Copies::finish(uint32_t card, CUresult started) {

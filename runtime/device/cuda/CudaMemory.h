@@ -4,6 +4,7 @@
 
 #include "runtime/device/Device.h"
 #include "runtime/device/cuda/Cards.h"
+#include "runtime/device/cuda/Handles.h"
 
 #include <mutex>
 
@@ -25,15 +26,15 @@ private:
 };
 
 /// Memory of a card for `what`. Throws Error that says how much there is, if there is not so much.
-std::unique_ptr<CudaAllocation> allocateOn(const std::shared_ptr<const Cards> &cards, uint32_t card, size_t size,
-                                           const std::string &what);
+std::unique_ptr<CudaAllocation> allocateOn(const std::shared_ptr<const Cards> &cards, uint32_t card,
+                                           size_t size, const std::string &what);
 
-/// A stream for each card, on which copies that are waited for run. Those between the host and a card go through
-/// memory that the card reads by itself, in pieces: the caller's is of any kind. For one thread at a time.
+/// A stream for each card, on which copies that are waited for run. Those between the host and a card go
+/// through memory that the card reads by itself, in pieces: the caller's is of any kind. For one thread at a
+/// time.
 class Copies {
 public:
   explicit Copies(std::shared_ptr<const Cards> cards);
-  ~Copies();
   Copies(const Copies &) = delete;
 
   // Complete when they return. Throw Error if the card fails.
@@ -51,8 +52,9 @@ private:
   std::shared_ptr<const Cards> cards;
   const Driver &api;
   std::mutex mutex;
-  std::vector<CUstream> streams; // of each card
-  std::byte *piece = nullptr;
+  std::vector<Stream> streams; // of each card
+  Pinned memory;
+  std::byte *piece;
 };
 
 } // namespace epl::runtime::cuda

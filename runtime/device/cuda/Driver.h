@@ -61,7 +61,7 @@ struct Driver {
   /// What the driver says of a result.
   std::string describe(CUresult result) const;
 
-#define EPL_DECLARE(name) decltype(&::name) name = nullptr;
+#define EPL_DECLARE(name) decltype(&::name) name = nullptr; // NOLINT(bugprone-macro-parentheses)
   EPL_CUDA_FUNCTIONS(EPL_DECLARE)
 #undef EPL_DECLARE
 

@@ -1,6 +1,6 @@
 #include "runtime/device/cuda/HostCall.h"
 
-#include "runtime/Error.h"
+#include <algorithm>
 
 namespace epl::runtime::cuda {
 
@@ -8,24 +8,19 @@ static constexpr size_t kAlignment = 64;
 
 static size_t align(size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
 
-HostCall::HostCall(std::shared_ptr<const Cards> shared, const plan::KernelT &kernel, std::vector<CUdeviceptr> operands)
-    : cards(std::move(shared)), kernel(kernel), factorization(*kernel.factorization), operands(std::move(operands)) {
+HostCall::HostCall(const Driver &api, const plan::KernelT &kernel, std::vector<CUdeviceptr> operands)
+    : api(api), kernel(kernel), factorization(*kernel.factorization), operands(std::move(operands)) {
   size_t size = align(kernel.workspace);
   for (uint64_t bytes : kernel.operand_sizes)
     size += align(bytes);
-  void *taken = nullptr;
-  cards->driver().check(
-      cards->driver().cuMemHostAlloc(&taken, std::max(size, kAlignment), CU_MEMHOSTALLOC_PORTABLE),
-      "cannot take " + std::to_string(size) + " bytes of pinned memory");
-  std::byte *next = memory = static_cast<std::byte *>(taken);
+  memory = takePinned(api, std::max(size, kAlignment));
+  auto *next = static_cast<std::byte *>(memory.get());
   for (uint64_t bytes : kernel.operand_sizes) {
     buffers.push_back(next);
     next += align(bytes);
   }
   buffers.push_back(next);
 }
-
-HostCall::~HostCall() { cards->driver().cuMemFreeHost(memory); }
 
 /// A callback of the driver: nothing may leave it.
 void CUDA_CB HostCall::run(void *self) {
@@ -37,7 +32,7 @@ void CUDA_CB HostCall::run(void *self) {
   }
 }
 
-CUresult HostCall::enqueue(const Driver &api, CUstream stream) {
+CUresult HostCall::enqueue(CUstream stream) {
   CUresult result = CUDA_SUCCESS;
   for (uint32_t i = 0; i < kernel.num_inputs && result == CUDA_SUCCESS; ++i)
     if (kernel.operand_sizes[i] != 0)

@@ -10,8 +10,8 @@ namespace epl::runtime::cuda {
 /// 80 of "sm_80", also of "sm_90a"; 0 of what is none.
 static uint32_t architectureOf(const std::string &target) {
   uint32_t number = 0;
-  for (size_t i = target.starts_with("sm_") ? 3 : target.size(); i < target.size() && '0' <= target[i] && target[i] <= '9';
-       ++i)
+  for (size_t i = target.starts_with("sm_") ? 3 : target.size();
+       i < target.size() && '0' <= target[i] && target[i] <= '9'; ++i)
     number = 10 * number + uint32_t(target[i] - '0');
   return number;
 }
@@ -24,15 +24,6 @@ Images::Images(std::shared_ptr<const Cards> shared, const plan::PlanT &plan) : c
   }
 }
 
-Images::~Images() {
-  for (uint32_t card = 0; card < ownModules.size(); ++card) {
-    cards->use(card);
-    if (modules[card])
-      cards->driver().cuModuleUnload(modules[card]);
-    cards->driver().cuModuleUnload(ownModules[card]);
-  }
-}
-
 void Images::loadPlan(uint32_t card, const plan::PlanT &plan) {
   std::string name = "sm_" + std::to_string(cards->architecture(card));
   const plan::ImageT *image = findImage(plan, plan::ImageKind::ptx);
@@ -40,32 +31,34 @@ void Images::loadPlan(uint32_t card, const plan::PlanT &plan) {
     if (each->kind == plan::ImageKind::cubin && each->target == name)
       image = each.get();
   if (!image && plan.images.empty()) {
-    modules.push_back(nullptr);
+    modules.emplace_back();
     return;
   }
   if (!image || architectureOf(image->target) > cards->architecture(card))
-    throw Error("the plan has no code for card " + std::to_string(cards->number(card)) + ", which is " + name +
-                (image ? ": its code is for " + image->target + " and later" : ""));
+    throw Error("the plan has no code for card " + std::to_string(cards->number(card)) + ", which is " +
+                name + (image ? ": its code is for " + image->target + " and later" : ""));
   std::string code(image->bytes.begin(), image->bytes.end()); // ends with a zero, as PTX must
   modules.push_back(load(card, code, "the plan's kernels"));
 }
 
-CUmodule Images::load(uint32_t card, std::string_view code, const std::string &what) const {
+Module Images::load(uint32_t card, std::string_view code, const std::string &what) const {
   const Driver &api = cards->driver();
   std::array<char, 4096> log{};
   std::array<CUjit_option, 2> options = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   std::array<void *, 2> values = {log.data(), reinterpret_cast<void *>(log.size())};
   CUmodule module = nullptr;
-  CUresult result = api.cuModuleLoadDataEx(&module, code.data(), unsigned(options.size()), options.data(), values.data());
+  CUresult result =
+      api.cuModuleLoadDataEx(&module, code.data(), unsigned(options.size()), options.data(), values.data());
   std::string message = "card " + std::to_string(cards->number(card)) + " cannot load " + what;
   if (result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION) {
     int version = 0;
     api.check(api.cuDriverGetVersion(&version), message);
-    message += " (" + std::string(code.substr(0, 200)).substr(code.find(".version"), 12) + "; the driver has CUDA " +
-               std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10) + ")";
+    message += " (" + std::string(code.substr(0, 200)).substr(code.find(".version"), 12) +
+               "; the driver has CUDA " + std::to_string(version / 1000) + "." +
+               std::to_string(version % 1000 / 10) + ")";
   }
   api.check(result, message + (log[0] ? std::string(": ") + log.data() : ""));
-  return module;
+  return {api, module};
 }
 
 CUfunction Images::find(CUmodule module, const std::string &symbol) const {
@@ -75,7 +68,11 @@ CUfunction Images::find(CUmodule module, const std::string &symbol) const {
   return function;
 }
 
-CUfunction Images::kernel(uint32_t card, const std::string &symbol) const { return find(modules[card], symbol); }
-CUfunction Images::own(uint32_t card, const std::string &symbol) const { return find(ownModules[card], symbol); }
+CUfunction Images::kernel(uint32_t card, const std::string &symbol) const {
+  return find(modules[card], symbol);
+}
+CUfunction Images::own(uint32_t card, const std::string &symbol) const {
+  return find(ownModules[card], symbol);
+}
 
 } // namespace epl::runtime::cuda

@@ -3,6 +3,7 @@
 #define EPL_RUNTIME_DEVICE_CUDA_IMAGES_H
 
 #include "runtime/device/cuda/Cards.h"
+#include "runtime/device/cuda/Handles.h"
 #include "runtime/plan/format/plan_generated.h"
 
 #include <memory>
@@ -16,7 +17,6 @@ public:
   /// Loads the plan's code on each card: that which was compiled for its architecture, else PTX. Throws Error
   /// if there is none that the card and the driver take.
   Images(std::shared_ptr<const Cards> cards, const plan::PlanT &plan);
-  ~Images();
   Images(const Images &) = delete;
 
   /// A kernel of the plan on a card, by its entry; throws Error if its code has none.
@@ -26,11 +26,11 @@ public:
 
 private:
   void loadPlan(uint32_t card, const plan::PlanT &plan);
-  CUmodule load(uint32_t card, std::string_view code, const std::string &what) const;
+  Module load(uint32_t card, std::string_view code, const std::string &what) const;
   CUfunction find(CUmodule module, const std::string &symbol) const;
 
   std::shared_ptr<const Cards> cards;
-  std::vector<CUmodule> modules, ownModules; // of each card; null if the plan has no kernels
+  std::vector<Module> modules, ownModules; // of each card; null if the plan has no kernels
 };
 
 /// The plugin's own kernels as PTX: a part of it.

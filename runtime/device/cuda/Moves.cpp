@@ -144,7 +144,8 @@ void MoveFinder::add(const plan::ExchangeBlocksT &exchange) {
 
 void MoveFinder::add(const plan::SendT &send) {
   if (!channels.listeners(send.channel, rank).empty())
-    copy(own(send.source), addresses.channel(send.channel, send.message, rank), channels.sentBytes(send.channel));
+    copy(own(send.source), addresses.channel(send.channel, send.message, rank),
+         channels.sentBytes(send.channel));
 }
 
 void MoveFinder::add(const plan::ReceiveT &receive) {

@@ -16,8 +16,8 @@ StepGraph::StepGraph(std::shared_ptr<const Cards> shared, std::shared_ptr<Copies
     : cards(std::move(shared)), copies(std::move(copies)), images(std::move(images)), api(cards->driver()),
       plans(meshPlansOf(plan)), channels(channels), ranks(ranks) {
   cards->use(0);
-  api.check(api.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cannot make a stream");
-  api.check(api.cuEventCreate(&begin, CU_EVENT_DISABLE_TIMING), "cannot make an event");
+  stream = makeStream(api);
+  begin = makeEvent(api);
   for (uint32_t part = 0; part < plans.size(); ++part)
     addRanks(part);
   putCoordinates();
@@ -25,19 +25,7 @@ StepGraph::StepGraph(std::shared_ptr<const Cards> shared, std::shared_ptr<Copies
   orderCommands();
 }
 
-StepGraph::~StepGraph() {
-  cancel();
-  forget();
-  for (Rank &rank : here) {
-    for (CUstream lane : rank.lanes)
-      api.cuStreamDestroy(lane);
-    for (CUevent event : rank.events)
-      if (event)
-        api.cuEventDestroy(event);
-  }
-  api.cuEventDestroy(begin);
-  api.cuStreamDestroy(stream);
-}
+StepGraph::~StepGraph() { cancel(); }
 
 void StepGraph::addRanks(uint32_t part) {
   const plan::PlanT &plan = *plans[part];
@@ -48,8 +36,9 @@ void StepGraph::addRanks(uint32_t part) {
     Rank &made = here.emplace_back(Rank{part, rank, cards->cardOf(ranks.device(part, rank)), 0, {}, {}, {}});
     cards->use(made.card);
     for (size_t lane = 0; lane < plan.lanes.size(); ++lane)
-      api.check(api.cuStreamCreate(&made.lanes.emplace_back(), CU_STREAM_NON_BLOCKING), "cannot make a stream");
+      made.lanes.push_back(makeStream(api));
     made.events.resize(plan.commands.size());
+    bound.resize(bound.size() + plan.buffers.size());
     made.isForked.resize(plan.lanes.size());
   }
 }
@@ -73,9 +62,9 @@ void StepGraph::addChannels() {
     rings[channel].resize(places[part].size());
     for (uint32_t rank : ranks.of(part))
       if (!channels.listeners(channel, rank).empty())
-        rings[channel][rank] =
-            allocateOn(cards, here[places[part][rank]].card, channels.depth(channel) * channels.sentBytes(channel),
-                       "what a mesh sends another one");
+        rings[channel][rank] = allocateOn(cards, here[places[part][rank]].card,
+                                          channels.depth(channel) * channels.sentBytes(channel),
+                                          "what a mesh sends another one");
   }
 }
 
@@ -87,7 +76,8 @@ bool StepGraph::canFollow(PartCommand at, const std::vector<uint32_t> &next) con
     return isBefore(channels.messages(receive->channel)[receive->message].send);
   const plan::SendT *send = action.AsSend();
   uint32_t depth = send ? channels.depth(send->channel) : 0;
-  return !send || send->message < depth || isBefore(channels.messages(send->channel)[send->message - depth].receive);
+  return !send || send->message < depth ||
+         isBefore(channels.messages(send->channel)[send->message - depth].receive);
 }
 
 /// All commands, each behind those that it waits for: in the program order of each part.
@@ -103,8 +93,9 @@ void StepGraph::orderCommands() {
   }
   for (uint32_t part = 0; part < plans.size(); ++part)
     if (next[part] != plans[part]->commands.size())
-      throw Error("the plan's parts wait for each other in another order than that of their programs, at command \"" +
-                  plans[part]->commands[next[part]]->name + "\"");
+      throw Error(
+          "the plan's parts wait for each other in another order than that of their programs, at command \"" +
+          plans[part]->commands[next[part]]->name + "\"");
 }
 
 //===----------------------------------------------------------------------===//
@@ -121,7 +112,8 @@ MoveAddresses StepGraph::addressesOf(uint32_t part, std::span<const AddressTable
             return reinterpret_cast<unsigned long>(table->get(rank, buffer));
           },
           [this](uint32_t channel, uint32_t message, uint32_t rank) {
-            return rings[channel][rank]->pointer() + message % channels.depth(channel) * channels.sentBytes(channel);
+            return rings[channel][rank]->pointer() +
+                   message % channels.depth(channel) * channels.sentBytes(channel);
           }};
 }
 
@@ -137,7 +129,7 @@ void StepGraph::makeWork(std::span<const AddressTable *const> meshes) {
   std::vector<CallMaker> makers;
   std::vector<MoveAddresses> addresses;
   for (uint32_t part = 0; part < plans.size(); ++part) {
-    makers.emplace_back(cards, *plans[part], channels, topologies[part], *images, *tables);
+    makers.emplace_back(api, *plans[part], channels, topologies[part], *images, *tables);
     addresses.push_back(addressesOf(part, meshes));
   }
   for (PartCommand at : order)
@@ -164,7 +156,8 @@ void StepGraph::makeWork(std::span<const AddressTable *const> meshes) {
 
 /// A stream waits for a command of another lane, rank or part.
 void StepGraph::await(uint32_t part, uint32_t rank, uint32_t command, CUstream waiting) {
-  api.check(api.cuStreamWaitEvent(waiting, rankOf(part, rank).events[command], 0), "cannot wait for an event");
+  api.check(api.cuStreamWaitEvent(waiting, rankOf(part, rank).events[command], 0),
+            "cannot wait for an event");
 }
 
 void StepGraph::awaitOthers(Rank &rank, uint32_t index, CUstream waiting) {
@@ -172,8 +165,9 @@ void StepGraph::awaitOthers(Rank &rank, uint32_t index, CUstream waiting) {
   const plan::CommandT &command = *plan.commands[index];
   for (const plan::Wait &wait : command.waits) {
     bool isSelf = wait.scope() == plan::WaitScope::self;
-    std::span<const uint32_t> members =
-        isSelf ? std::span<const uint32_t>(&rank.rank, 1) : topologies[rank.part].members(wait.communicator(), rank.rank);
+    std::span<const uint32_t> members = isSelf
+                                            ? std::span<const uint32_t>(&rank.rank, 1)
+                                            : topologies[rank.part].members(wait.communicator(), rank.rank);
     for (uint32_t member : members)
       if (member != rank.rank || plan.commands[wait.command()]->lane != command.lane)
         await(rank.part, member, wait.command(), waiting);
@@ -183,8 +177,10 @@ void StepGraph::awaitOthers(Rank &rank, uint32_t index, CUstream waiting) {
     for (uint32_t source : channels.sources(receive->channel, rank.rank))
       await(send.part, source, send.command, waiting);
   }
-  if (const plan::SendT *send = command.action.AsSend(); send && send->message >= channels.depth(send->channel)) {
-    PartCommand receive = channels.messages(send->channel)[send->message - channels.depth(send->channel)].receive;
+  if (const plan::SendT *send = command.action.AsSend();
+      send && send->message >= channels.depth(send->channel)) {
+    PartCommand receive =
+        channels.messages(send->channel)[send->message - channels.depth(send->channel)].receive;
     for (uint32_t listener : channels.listeners(send->channel, rank.rank))
       await(receive.part, listener, receive.command, waiting);
   }
@@ -194,7 +190,7 @@ CUresult StepGraph::enqueueCalls(Work &each, CUstream own) const {
   for (const KernelCall &call : each.calls.kernels)
     if (CUresult result = call.enqueue(api, own); result != CUDA_SUCCESS)
       return result;
-  return each.calls.host ? each.calls.host->enqueue(api, own) : CUDA_SUCCESS;
+  return each.calls.host ? each.calls.host->enqueue(own) : CUDA_SUCCESS;
 }
 
 void StepGraph::enqueue(Work &each) {
@@ -208,9 +204,9 @@ void StepGraph::enqueue(Work &each) {
   awaitOthers(rank, each.command.command, own);
   if (CUresult result = enqueueCalls(each, own); result != CUDA_SUCCESS)
     throw Error(describe(each) + ": " + api.describe(result));
-  CUevent &event = rank.events[each.command.command];
+  Event &event = rank.events[each.command.command];
   if (!event)
-    api.check(api.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cannot make an event");
+    event = makeEvent(api);
   api.check(api.cuEventRecord(event, own), "cannot record an event");
 }
 
@@ -244,15 +240,10 @@ void StepGraph::capture() {
   }
   cards->use(0);
   api.check(api.cuStreamEndCapture(stream, &captured), "cannot end a capture");
-  CUresult result = api.cuGraphInstantiate(&graph, captured, 0);
-  api.cuGraphDestroy(captured);
-  api.check(result, "cannot make a graph of the step");
-}
-
-void StepGraph::forget() {
-  if (graph)
-    api.cuGraphExecDestroy(graph);
-  graph = nullptr;
+  Graph owned(api, captured);
+  CUgraphExec made = nullptr;
+  api.check(api.cuGraphInstantiate(&made, captured, 0), "cannot make a graph of the step");
+  graph = {api, made};
 }
 
 //===----------------------------------------------------------------------===//
@@ -261,18 +252,20 @@ void StepGraph::forget() {
 
 /// Whether the graph is for these addresses; takes note of them.
 bool StepGraph::areBound(std::span<const AddressTable *const> meshes) {
-  std::vector<void *> found;
+  bool areSame = graph != nullptr;
+  size_t next = 0;
   for (const Rank &rank : here)
-    for (size_t buffer = 0; buffer < plans[rank.part]->buffers.size(); ++buffer)
-      found.push_back(meshes[rank.part]->get(rank.rank, uint32_t(buffer)));
-  bool areSame = graph && found == bound;
-  bound = std::move(found);
+    for (size_t buffer = 0; buffer < plans[rank.part]->buffers.size(); ++buffer, ++next) {
+      void *address = meshes[rank.part]->get(rank.rank, uint32_t(buffer));
+      areSame = areSame && bound[next] == address;
+      bound[next] = address;
+    }
   return areSame;
 }
 
 void StepGraph::start(std::span<const AddressTable *const> meshes) {
   if (!areBound(meshes)) {
-    forget();
+    graph = {};
     makeWork(meshes);
     capture();
   }
@@ -297,6 +290,7 @@ void StepGraph::cancel() noexcept {
     cards->use(0);
     api.cuStreamSynchronize(stream); // whatever it says: nothing runs any more
   } catch (const Error &) {
+    return; // a card that has failed runs nothing
   }
 }
 

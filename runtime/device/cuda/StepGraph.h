@@ -1,13 +1,13 @@
 // A plan's step as one graph of the driver.
 //
-// Each lane of each rank is a stream; commands are enqueued in an order in which those they wait for, on whatever
-// rank and mesh, come before them; each command that others wait for leaves an event. All of that is captured once
-// into one graph, which a step launches: a graph for each rank, with events between them, would be wrong, as a wait
-// takes an event's last record before the launch. Nothing but the waits of the plan and the order of lanes stands
-// in the graph, as the verifier has proved that these suffice.
+// Each lane of each rank is a stream; commands are enqueued in an order in which those they wait for, on
+// whatever rank and mesh, come before them; each command that others wait for leaves an event. All of that is
+// captured once into one graph, which a step launches: a graph for each rank, with events between them, would
+// be wrong, as a wait takes an event's last record before the launch. Nothing but the waits of the plan and
+// the order of lanes stands in the graph, as the verifier has proved that these suffice.
 //
-// Guards are not looked at: the plan is proved as if all commands ran, and what a command writes whose guard does
-// not hold is read by none whose guard holds. Owners are: on other ranks a command does nothing.
+// Guards are not looked at: the plan is proved as if all commands ran, and what a command writes whose guard
+// does not hold is read by none whose guard holds. Owners are: on other ranks a command does nothing.
 #ifndef EPL_RUNTIME_DEVICE_CUDA_STEPGRAPH_H
 #define EPL_RUNTIME_DEVICE_CUDA_STEPGRAPH_H
 
@@ -15,13 +15,14 @@
 
 namespace epl::runtime::cuda {
 
-/// The commands of a loaded plan. Addresses are part of a graph: one is made for those of the first step, and anew
-/// when they have changed.
+/// The commands of a loaded plan. Addresses are part of a graph: one is made for those of the first step, and
+/// anew when they have changed.
 class StepGraph final : public BoundStep {
 public:
   /// The arguments outlive it. Throws Error if a kernel is missing, or if there is no memory left.
-  StepGraph(std::shared_ptr<const Cards> cards, std::shared_ptr<Copies> copies, std::shared_ptr<const Images> images,
-            const plan::PlanT &plan, const Channels &channels, const LocalRanks &ranks);
+  StepGraph(std::shared_ptr<const Cards> cards, std::shared_ptr<Copies> copies,
+            std::shared_ptr<const Images> images, const plan::PlanT &plan, const Channels &channels,
+            const LocalRanks &ranks);
   ~StepGraph() override;
 
   void start(std::span<const AddressTable *const> meshes) override;
@@ -32,10 +33,10 @@ private:
   /// A rank of a part that is here.
   struct Rank {
     uint32_t part, rank, card;
-    uint64_t coordinates;          // where they are on the card
-    std::vector<CUstream> lanes;
-    std::vector<CUevent> events;   // of each command; null if nobody waits for it
-    std::vector<bool> isForked;    // of each lane: whether it has joined the capture
+    uint64_t coordinates; // where they are on the card
+    std::vector<Stream> lanes;
+    std::vector<Event> events;  // of each command; null if nobody waits for it
+    std::vector<bool> isForked; // of each lane: whether it has joined the capture
   };
   /// A command on a rank, with its calls.
   struct Work {
@@ -58,7 +59,6 @@ private:
   CUresult enqueueCalls(Work &work, CUstream stream) const;
   void awaitOthers(Rank &rank, uint32_t command, CUstream stream);
   void await(uint32_t part, uint32_t rank, uint32_t command, CUstream stream);
-  void forget();
   bool areBound(std::span<const AddressTable *const> meshes);
   Rank &rankOf(uint32_t part, uint32_t rank) { return here[places[part][rank]]; }
   std::string describe(const Work &work) const;
@@ -72,16 +72,16 @@ private:
   const Channels &channels;
   const LocalRanks &ranks;
   std::vector<Rank> here;
-  std::vector<std::vector<uint32_t>> places;   // of each part's ranks, among those
+  std::vector<std::vector<uint32_t>> places; // of each part's ranks, among those
   std::vector<PartCommand> order;
   std::unique_ptr<Tables> coordinates;
   std::vector<std::vector<std::unique_ptr<CudaAllocation>>> rings; // of each channel and sending rank
   std::unique_ptr<Tables> tables;
   std::vector<Work> work;
   std::vector<void *> bound; // the addresses in the graph
-  CUstream stream = nullptr; // on which graphs are launched
-  CUevent begin = nullptr;
-  CUgraphExec graph = nullptr;
+  Stream stream;             // on which graphs are launched
+  Event begin;
+  ExecutableGraph graph;
 };
 
 } // namespace epl::runtime::cuda

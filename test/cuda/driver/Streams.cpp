@@ -83,8 +83,8 @@ void Driver::wait(std::span<const OperationId> wanted) {
   runOperations([&] { operations.wait(wanted); });
 }
 
-/// Some work is done each time, or whoever asks again and again would never be answered. What is done the host
-/// knows then, as if it had waited.
+/// Some work is done each time, or whoever asks again and again would never be answered. What is done the
+/// host knows then, as if it had waited.
 bool Driver::poll(std::span<const OperationId> wanted) {
   runOperations([&] { operations.runOne(); });
   if (!operations.areDone(wanted))

@@ -1,5 +1,5 @@
-// The plugin's own kernels: what moves data between devices, and products where no library computes them. Clang
-// compiles them to PTX when the project is built; no CUDA is needed.
+// The plugin's own kernels: what moves data between devices, and products where no library computes them.
+// Clang compiles them to PTX when the project is built; no CUDA is needed.
 //
 // A run of bytes or elements is for a row of blocks (their y), whose threads take its elements in turn.
 
@@ -187,7 +187,8 @@ template <typename Operand, typename Result> static void contract(const Contract
     typename Kept::type sum = arguments.accumulate ? Kept::load(*result) : 0;
     for (long k = 0; k < arguments.k; ++k) {
       auto load = [](unsigned long operand, long index) {
-        return typename Kept::type(Accumulator<Operand>::load(reinterpret_cast<const Operand *>(operand)[index]));
+        return typename Kept::type(
+            Accumulator<Operand>::load(reinterpret_cast<const Operand *>(operand)[index]));
       };
       sum += load(arguments.a, a + k * (arguments.transposeA ? arguments.lda : 1)) *
              load(arguments.b, b + k * (arguments.transposeB ? 1 : arguments.ldb));
