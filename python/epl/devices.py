@@ -18,7 +18,7 @@ def count_devices(devices: str) -> int:
 
 
 def parse_devices(devices: Devices) -> str:
-    """The full form of `"cpu:N"` (or `"CPU: N"`), `"cuda:CARDS"` or a count N; the runtime's parser decides."""
+    """The full form of `"cpu:N"` (or `"CPU: N"`), `"cuda:CARDS"` or a count N; the runtime decides."""
     if isinstance(devices, (Config, Mapping)):
         raise ConfigError(
             f'devices must be "cpu:N", "cuda:CARDS" or a count, found {devices!r}: write config={devices!r}'
