@@ -125,6 +125,25 @@ def test_layouts_have_the_bits_of_one_device(
         run_on(4, code, tmp_path, seed)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["mlp_adam.mlir", "--devices=cuda:0x2"],
+        ["gather.mlir", "--devices=cuda:0x4"],
+        ["pipeline.mlir", "--devices=cuda:0x2", "--micro-batches=2"],
+        ["pipeline.mlir", "--devices=cuda:0x4", "--micro-batches=4", "--schedule=gpipe"],
+    ],
+)
+def test_a_wait_that_is_missing_is_found(options: list[str], tmp_path: Path) -> None:
+    plan, programs = tmp_path / "step.eplan", ROOT / "build" / "bin"
+    step, *more = options
+    compiler = [programs / "epl-compile", ROOT / "test" / "models" / step, *more, "-o", plan]
+    subprocess.run(compiler, check=True, capture_output=True)
+    done = subprocess.run([programs / "epl-drop-waits", plan], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ", missed 0" in done.stdout
+
+
 def test_arrays_are_copied_to_the_host(tmp_path: Path) -> None:
     code = """
 import jax, jax.numpy as jnp, numpy as np, epl
