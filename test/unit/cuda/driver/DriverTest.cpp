@@ -71,6 +71,22 @@ TEST_P(DriverTest, BeginsNothingBeforeSomebodyWaits) {
   EXPECT_THAT(download(in), Each(7U));
 }
 
+TEST_P(DriverTest, OrdersTheHostBehindWhatItHasSeenDone) {
+  CUdeviceptr x = upload(1), y = upload(0), z = upload(0);
+  EXPECT_EQ(launch(a, x, y), CUDA_SUCCESS);
+  while (cuStreamQuery(a) == CUDA_ERROR_NOT_READY) {
+  }
+  EXPECT_EQ(launch(b, y, z), CUDA_SUCCESS);
+  CUevent event = makeEvent();
+  EXPECT_EQ(cuEventRecord(event, b), CUDA_SUCCESS);
+  while (cuEventQuery(event) == CUDA_ERROR_NOT_READY) {
+  }
+  EXPECT_EQ(launch(a, z, x), CUDA_SUCCESS);
+  EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+  EXPECT_THAT(findings(), IsEmpty());
+  EXPECT_THAT(download(x), Each(4U));
+}
+
 TEST_P(DriverTest, FindsWhatNothingOrders) {
   CUdeviceptr x = upload(1), y = upload(0), z = upload(0);
   EXPECT_EQ(launch(a, x, y), CUDA_SUCCESS);
