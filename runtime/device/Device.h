@@ -7,6 +7,8 @@
 #include "runtime/plan/model/Channels.h"
 #include "runtime/plan/model/LocalRanks.h"
 
+#include <vector>
+
 namespace epl::runtime {
 
 /// Memory of one rank on its device, aligned to Memory::kAlignment.
@@ -33,12 +35,21 @@ class BoundStep {
 public:
   virtual ~BoundStep() = default;
 
-  /// Begins a step on buffers that are where the tables of the plan's parts say. Throws Error if it fails:
-  /// then the step has ended.
-  virtual void start(std::span<const AddressTable *const> meshes) = 0;
-  /// Whether the step that was begun has ended; asked again and again. Throws Error if it failed.
+  /// Begins a step on buffers that are where the tables of the plan's parts say. `isTimed`: times are wanted.
+  /// Throws Error if it fails: then the step has ended.
+  virtual void start(std::span<const AddressTable *const> meshes, bool isTimed) = 0;
+  /// Whether the step that was begun, and what was begun behind it, has ended; asked again and again. Throws
+  /// Error if it failed.
   virtual bool isDone() = 0;
-  /// Waits for the end of a step that is given up: when this returns, it touches no memory any more.
+  /// When a command of a rank ran, in seconds from the begin of the step.
+  struct Span {
+    uint32_t part, rank, command;
+    double begin, end;
+  };
+  /// The commands that the last step has run, if that was timed and is done.
+  virtual std::vector<Span> times() const = 0;
+  /// Waits for the end of a step that is given up, and of what was delivered to it: when this returns, they
+  /// touch no memory any more.
   virtual void cancel() noexcept = 0;
 };
 
@@ -55,6 +66,36 @@ public:
   /// Binds a launch, a contraction or a copy of `plan`: the whole plan that was loaded, or one of its parts.
   /// The plan and the code outlive what is bound. Throws Error if a kernel or a library is missing.
   virtual std::unique_ptr<Command> bind(const plan::PlanT &plan, uint32_t command) const = 0;
+};
+
+/// Memory of the host from which a device copies by itself, beside its steps: what callers pass to a step is on
+/// its way while the one before still runs. For one thread at a time.
+class ArgumentStage {
+public:
+  virtual ~ArgumentStage() = default;
+
+  /// What the host writes there, all of it, `send` takes.
+  virtual std::byte *host() const = 0;
+  /// Whether the host may write: what was sent before is on the device. Throws Error, as all that follows,
+  /// if the device has failed.
+  virtual bool isFree() = 0;
+  /// Waits until it is.
+  virtual void await() = 0;
+  /// Begins to copy to the device.
+  virtual void send() = 0;
+  /// Puts what was sent into `to`, which has the same size, before the commands of the next step that begins.
+  virtual void deliver(Allocation &to) = 0;
+};
+
+/// Memory of the host to which a device copies by itself, behind a step. For one thread at a time.
+class ResultStage {
+public:
+  virtual ~ResultStage() = default;
+
+  /// Begins to copy `from`, which has the same size, behind the step that has begun, which is not done before
+  /// it is here. Throws Error if the device has failed.
+  virtual void fetch(const Allocation &from) = 0;
+  virtual const std::byte *host() const = 0;
 };
 
 /// All devices of one kind. Threads may call it at once.
@@ -75,6 +116,12 @@ public:
   virtual void copyOut(const Allocation &from, std::byte *host) = 0;
   /// Both of one size.
   virtual void copy(const Allocation &from, Allocation &to) = 0;
+
+  // Memory of the host for what goes to a device and comes from it again and again; null for devices whose
+  // memory the host reaches, and for those that copy while somebody waits. Throw Error if there is none left.
+
+  virtual std::unique_ptr<ArgumentStage> stageArgument(uint32_t, size_t) { return nullptr; }
+  virtual std::unique_ptr<ResultStage> stageResult(uint32_t, size_t) { return nullptr; }
 
   /// Puts the machine code of a whole plan, which has passed the verifier, on the devices. Throws Error if it
   /// is for others, naming what these lack.

@@ -193,6 +193,18 @@ bool Executor::poll(uint32_t worker, uint32_t seen, Idling &idling) {
   return true;
 }
 
+/// The next job begins behind the running one, whose only slice asks: nothing else calls it meanwhile.
+bool Executor::prepareNext() {
+  std::shared_ptr<Job> next;
+  {
+    std::lock_guard lock(mutex);
+    if (queue.size() < 2)
+      return false;
+    next = queue[1];
+  }
+  return next->prepareAhead();
+}
+
 void Executor::wakeAll() {
   for (uint32_t worker = 0; worker < limit; ++worker)
     wake(worker);

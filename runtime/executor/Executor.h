@@ -32,6 +32,9 @@ public:
     virtual void begin() = 0;
     /// Whether helper threads may run slices; asked once, after begin().
     virtual bool admitsHelpers() const { return false; }
+    /// Prepares what it can while the job before runs; false if there is more, so that it shall be asked
+    /// again. Not at once with any other function of it, but perhaps not called at all. Must not throw.
+    virtual bool prepareAhead() { return true; }
     /// Runs a slice of [0, numWorkers()), at the same time as all others, to its end, or until `idle` says
     /// that the thread shall leave it: then it returns false, and is called again in another thread. Must not
     /// throw.
@@ -91,6 +94,9 @@ public:
   /// The same for a slice that also looks for something which nobody wakes it for: a worker sleeps for short
   /// times only, and not before it has looked for a millisecond.
   bool poll(uint32_t worker, uint32_t seen, Idling &idling);
+  /// For a job of one slice that waits for its devices: lets the job behind it prepare what it can. Whether
+  /// that is done, so that nobody need call again while the job runs.
+  bool prepareNext();
   void wake(uint32_t worker) { workers[worker].slice.signal.raise(); }
   void wakeAll();
   /// The same for a slice that looks in `idle` or `poll`, cheap if it is not about to sleep: needs that what

@@ -31,7 +31,7 @@ void Frame::Mesh::allocate(const LoadedPlan &loaded, uint32_t part) {
 Frame::Frame(const LoadedPlan &plan, uint32_t numWorkers) : workers(numWorkers), trace(numWorkers) {
   size_t numPointers = 0;
   for (uint32_t part = 0; part < plan.numPrograms(); ++part) {
-    meshes.emplace_back(plan, part);
+    tables.push_back(&meshes.emplace_back(plan, part).addresses);
     deal(plan, part);
     numPointers = std::max(numPointers, plan.program(part).numPointers());
   }

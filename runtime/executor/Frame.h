@@ -84,8 +84,10 @@ public:
     std::vector<Pending> pending;
     uint64_t numMoved = 0; // messages, as it has seen
     bool isPrepared = false, isCollected = false;
-    bool isBegun = false; // of devices that run a step as a whole
-    size_t left = 0;      // commands
+    size_t left = 0; // commands
+    // Of devices that run a step as a whole:
+    bool isBegun = false;
+    Clock::time_point begin{};
   };
 
   Frame(const LoadedPlan &plan, uint32_t numWorkers);
@@ -104,6 +106,7 @@ public:
 
   /// Of each program.
   std::deque<Mesh> meshes;
+  std::vector<const AddressTable *> tables;
   std::vector<Worker> workers;
   Clock::duration lastDuration = Clock::duration::max(); // of the step that ended last
   Trace trace;

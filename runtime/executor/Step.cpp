@@ -130,30 +130,49 @@ bool Step::runCommands(uint32_t worker) {
   return true;
 }
 
-/// The same for devices that run a step as a whole, which has one slice.
+/// Begins all commands of a step that devices run as a whole, and the copies of its results.
+void Step::startWhole(uint32_t worker) {
+  Frame::Worker &self = frame.workers[worker];
+  self.begin = Frame::Clock::now();
+  plan.step()->start(frame.tables, frame.trace.isEnabled());
+  self.isBegun = true;
+  for (const Frame::Cursor &cursor : self.cursors)
+    fetch(cursor);
+}
+
+/// The same for devices that run a step as a whole, which has one slice. Meanwhile the next step prepares.
 bool Step::runWhole(uint32_t worker) {
   Frame::Worker &self = frame.workers[worker];
   try {
-    if (!self.isBegun && !isStopped()) {
-      std::vector<const AddressTable *> meshes;
-      meshes.reserve(frame.meshes.size());
-      for (const Frame::Mesh &mesh : frame.meshes)
-        meshes.push_back(&mesh.addresses);
-      plan.step()->start(meshes);
-      self.isBegun = true;
-    }
+    if (!self.isBegun && !isStopped())
+      startWhole(worker);
+    bool isNextPrepared = false;
     for (Executor::Idling idling; self.isBegun && !isStopped();) {
       uint32_t seen = executor.signal(worker);
-      if (plan.step()->isDone())
+      if (plan.step()->isDone()) {
         self.isBegun = false, self.left = 0;
-      else if (!executor.poll(worker, seen, idling))
+        recordWhole(worker);
+        break;
+      }
+      isNextPrepared = isNextPrepared || executor.prepareNext();
+      if (!executor.poll(worker, seen, idling))
         return false;
     }
   } catch (const std::exception &error) {
-    self.isBegun = false;
-    fail(error.what());
+    fail(error.what()); // what has begun is cancelled then
   }
   return true;
+}
+
+void Step::recordWhole(uint32_t worker) {
+  if (!frame.trace.isEnabled())
+    return;
+  auto at = [&](double seconds) {
+    return frame.workers[worker].begin +
+           std::chrono::duration_cast<Frame::Clock::duration>(std::chrono::duration<double>(seconds));
+  };
+  for (const BoundStep::Span &span : plan.step()->times())
+    frame.trace.record(worker, {span.part, span.rank, span.command}, index, at(span.begin), at(span.end));
 }
 
 /// Nobody wakes a thread for a command that is pending. While messages move, the next one is not far.
@@ -313,12 +332,11 @@ bool Step::proceedAll(uint32_t worker) {
   });
 }
 
-/// Ends a step that was stopped.
+/// Ends a step that was stopped, and arguments that are on their way to it.
 void Step::cancelWhole(uint32_t worker) {
-  Frame::Worker &self = frame.workers[worker];
-  if (self.isBegun)
+  if (plan.step() && isStopped())
     plan.step()->cancel();
-  self.isBegun = false;
+  frame.workers[worker].isBegun = false;
 }
 
 /// Ends what is still pending, of a step that was stopped.

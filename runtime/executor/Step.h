@@ -29,6 +29,8 @@ protected:
 
   /// Fills the slots that are arguments, and sets the addresses of all slots.
   virtual void prepare(const Frame::Cursor &cursor) = 0;
+  /// Begins to take the results, behind commands that have begun; for devices that run a step as a whole.
+  virtual void fetch(const Frame::Cursor &) {}
   /// Takes the results, after all commands of the rank and its neighbours in the slice; not if the step was
   /// stopped.
   virtual void collect(const Frame::Cursor &cursor) = 0;
@@ -50,7 +52,9 @@ private:
   void prepareSlice(uint32_t worker);
   bool awaitPrepared(uint32_t worker);
   bool runCommands(uint32_t worker);
+  void startWhole(uint32_t worker);
   bool runWhole(uint32_t worker);
+  void recordWhole(uint32_t worker);
   void collectSlice(uint32_t worker);
   bool awaitResults(uint32_t worker);
   bool rest(uint32_t worker, uint32_t seen, Executor::Idling &idling);

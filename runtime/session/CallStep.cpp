@@ -90,8 +90,57 @@ void CallStep::fill(const Frame::Cursor &cursor, uint32_t slot) const {
   else if (binding.source)
     copy();
   else if (!binding.storage && !setup.slots.isDirect({part, slot}, cursor.rank))
-    copyIn(*setup.plan.devices(), layoutOf({part, slot}), cursor.rank, binding.host.data,
-           setup.memory[part].scratch(slot, cursor.rank));
+    copyFromHost({part, slot}, cursor.rank);
+}
+
+/// Copies what a rank has of a tensor of the host.
+void CallStep::copyFromHost(Slots::PartSlot slot, uint32_t rank) const {
+  const SlotMemory &memory = setup.memory[slot.part];
+  ArgumentStage *stage = memory.argumentStage(slot.slot, rank);
+  if (!stage)
+    return copyIn(*setup.plan.devices(), layoutOf(slot), rank, bindingOf(slot).host.data,
+                  memory.scratch(slot.slot, rank));
+  if (!isSent) {
+    stage->await();
+    send(slot, rank);
+  }
+  stage->deliver(memory.scratch(slot.slot, rank));
+}
+
+/// Begins to bring a rank's block to its device.
+void CallStep::send(Slots::PartSlot slot, uint32_t rank) const {
+  ArgumentStage &stage = *setup.memory[slot.part].argumentStage(slot.slot, rank);
+  layoutOf(slot).copyToLocal(rank, bindingOf(slot).host.data, stage.host());
+  stage.send();
+}
+
+/// Calls body(slot, rank) for all tensors of the host that go to a device by a stage.
+template <typename Body> void CallStep::forEachStage(Body body) const {
+  for (uint32_t part = 0; part < setup.plan.numPrograms(); ++part) {
+    const Program &program = setup.plan.program(part);
+    for (uint32_t slot = 0; slot < program.plan().slots.size(); ++slot)
+      for (uint32_t rank : program.ranks())
+        if (setup.memory[part].argumentStage(slot, rank) && !bindingOf({part, slot}).storage)
+          body(Slots::PartSlot{part, slot}, rank);
+  }
+}
+
+/// Sends what goes by stages, if all of them are free. What fails here fails again when the step prepares,
+/// which tells it.
+bool CallStep::prepareAhead() {
+  try {
+    bool areFree = true;
+    forEachStage([&](Slots::PartSlot slot, uint32_t rank) {
+      areFree = areFree && setup.memory[slot.part].argumentStage(slot.slot, rank)->isFree();
+    });
+    if (!areFree || isSent)
+      return isSent;
+    forEachStage([&](Slots::PartSlot slot, uint32_t rank) { send(slot, rank); });
+    isSent = true;
+  } catch (const Error &) {
+    return true;
+  }
+  return true;
 }
 
 std::byte *CallStep::address(const Frame::Cursor &cursor, uint32_t slot) const {
@@ -102,6 +151,13 @@ std::byte *CallStep::address(const Frame::Cursor &cursor, uint32_t slot) const {
   return setup.slots.isDirect({part, slot}, cursor.rank)
              ? binding.host.data + layoutOf({part, slot}).offset(cursor.rank)
              : setup.memory[part].scratch(slot, cursor.rank).address();
+}
+
+void CallStep::fetch(const Frame::Cursor &cursor) {
+  const SlotMemory &memory = setup.memory[cursor.program.part()];
+  for (uint32_t slot = 0; slot < cursor.program.plan().slots.size(); ++slot)
+    if (ResultStage *stage = memory.resultStage(slot, cursor.rank))
+      stage->fetch(memory.scratch(slot, cursor.rank));
 }
 
 /// Copies the results of a rank that could not be written to the caller's tensors, and sends them to
@@ -116,7 +172,9 @@ void CallStep::collect(const Frame::Cursor &cursor) {
         !setup.slots.gives(slot, cursor.rank))
       continue;
     std::byte *tensor = bindings[whole].host.data;
-    if (!setup.slots.isDirect(slot, cursor.rank))
+    if (const ResultStage *stage = setup.memory[part].resultStage(index, cursor.rank))
+      setup.slots.layout(slot).copyToGlobal(cursor.rank, stage->host(), tensor);
+    else if (!setup.slots.isDirect(slot, cursor.rank))
       copyOut(*setup.plan.devices(), setup.slots.layout(slot), cursor.rank,
               setup.memory[part].scratch(index, cursor.rank), tensor);
     if (setup.results)

@@ -41,10 +41,12 @@ public:
         bindings(std::move(bindings)), said(std::move(said)) {}
 
   void begin() override;
+  bool prepareAhead() override;
   void end() override;
 
 private:
   void prepare(const Frame::Cursor &cursor) override;
+  void fetch(const Frame::Cursor &cursor) override;
   void collect(const Frame::Cursor &cursor) override;
   bool haveResultsCome() override { return isAgreed() && (!setup.results || setup.results->haveMoved()); }
   void lookAtOthers() override { isAgreed(); }
@@ -55,12 +57,16 @@ private:
   bool isWritten(size_t slot) const;
   const SlotLayout &layoutOf(Slots::PartSlot slot) const;
   void fill(const Frame::Cursor &cursor, uint32_t slot) const;
+  template <typename Body> void forEachStage(Body body) const;
+  void copyFromHost(Slots::PartSlot slot, uint32_t rank) const;
+  void send(Slots::PartSlot slot, uint32_t rank) const;
   std::byte *address(const Frame::Cursor &cursor, uint32_t slot) const;
 
   Setup setup;
   std::shared_ptr<Call> call;
   std::vector<Binding> bindings;
   std::vector<Agreement::Said> said;
+  bool isSent = false; // what goes to the devices by stages
 };
 
 } // namespace epl::runtime

@@ -20,11 +20,24 @@ public:
   std::span<const SlotBuffer> buffers() const { return slotBuffers; }
   /// Memory of a slot on a rank that is here and whose block cannot be in the caller's tensor.
   Allocation &scratch(uint32_t slot, uint32_t rank) const { return *memory[slot * numRanks + rank]; }
+  /// Where the host puts what a rank's block of an argument becomes, or finds what a rank gives of a result;
+  /// null if there is no such memory, or if the devices copy while somebody waits.
+  ArgumentStage *argumentStage(uint32_t slot, uint32_t rank) const {
+    return argumentStages[slot * numRanks + rank].get();
+  }
+  ResultStage *resultStage(uint32_t slot, uint32_t rank) const {
+    return resultStages[slot * numRanks + rank].get();
+  }
 
 private:
+  void allocate(const LoadedPlan &loaded, const Slots &slots, Slots::PartSlot slot, uint32_t rank);
+
   uint32_t numRanks;
   std::vector<SlotBuffer> slotBuffers;
-  std::vector<std::unique_ptr<Allocation>> memory; // of each slot and rank; null where none is needed
+  // Of each slot and rank; null where none is needed.
+  std::vector<std::unique_ptr<Allocation>> memory;
+  std::vector<std::unique_ptr<ArgumentStage>> argumentStages;
+  std::vector<std::unique_ptr<ResultStage>> resultStages;
 };
 
 } // namespace epl::runtime

@@ -24,9 +24,9 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, **allowed, **more}
 
 
-def lines(*command: str) -> list[dict[str, Any]]:
-    """What a program prints, one JSON object a line."""
-    result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment())
+def lines(*command: str, **more: str) -> list[dict[str, Any]]:
+    """What a program prints, one JSON object a line; with `more` in its environment."""
+    result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment(**more))
     return [json.loads(text) for text in result.stdout.splitlines() if text.startswith("{")]
 
 

@@ -45,6 +45,19 @@ def checkpoints(effort: Effort) -> Iterator[table.Row]:
         yield table.Row(**found)
 
 
+def gpu_calls(effort: Effort) -> Iterator[table.Row]:
+    """The host's part of a step on a GPU, in a process of its own, with a driver that does nothing."""
+    driver = ROOT / "build/cuda"
+    if not driver.exists():
+        print("built without CUDA's headers: nothing for GPUs is measured", file=sys.stderr)
+        return
+    program = Path(__file__).parent / "gpu_calls.py"
+    arguments = ["--rounds", str(effort.rounds)] + (["--calls=2"] if effort.quick else [])
+    idle = {"EPL_CUDA_IDLE": "1", "LD_LIBRARY_PATH": str(driver)}
+    for found in native.lines(sys.executable, str(program), *arguments, **idle):
+        yield table.Row(**found)
+
+
 def factorizations(effort: Effort) -> Iterator[table.Row]:
     """Factorizations of a matrix on one core, in a process of its own."""
     program = Path(__file__).parent / "factorizations.py"
@@ -100,6 +113,7 @@ def groups() -> dict[str, Group]:
     result["executor"] = native.executor
     result["plan growth"] = native.growth
     result["call"] = call_overhead
+    result["GPU calls"] = gpu_calls
     result["checkpoints"] = checkpoints
     result["processes"] = several_processes.processes
     result["factorizations"] = factorizations

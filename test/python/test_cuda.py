@@ -25,8 +25,8 @@ SEEDS = range(1, 21) if NIGHTLY else range(1, 2)
 pytestmark = pytest.mark.skipif(not PLUGIN.exists(), reason="built without CUDA's headers")
 
 
-def run_on(cards: int, code: str, tmp_path: Path, seed: int = 1) -> str:
-    """Runs a program that finds so many cards; what it prints. The stand-in must have found nothing."""
+def run_on(cards: int, code: str, tmp_path: Path, seed: int = 1, findings: int = 0, **more: str) -> str:
+    """Runs a program that finds so many cards; what it prints. The stand-in must have found nothing else."""
     report = tmp_path / "report.json"
     environment = os.environ | {
         "LD_LIBRARY_PATH": str(DRIVER),
@@ -34,6 +34,7 @@ def run_on(cards: int, code: str, tmp_path: Path, seed: int = 1) -> str:
         "EPL_CUDA_SEED": str(seed),
         "EPL_CUDA_REPORT": str(report),
         "PYTHONPATH": os.pathsep.join(sys.path),
+        **more,
     }
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -44,7 +45,7 @@ def run_on(cards: int, code: str, tmp_path: Path, seed: int = 1) -> str:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(report.read_text())["findings"] == []
+    assert len(found := json.loads(report.read_text())["findings"]) == findings, found
     return done.stdout
 
 
@@ -198,3 +199,106 @@ except epl.Error as error:
     print(error)
 """
     assert "takes 4194304 bytes on card 0, of which" in run_on(1, code, tmp_path)
+
+
+ADDS = """
+import numpy as np, epl
+def adds(w, x):
+    return w + x.sum(0), (x * 2, w.sum())
+"""
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_batches_come_while_the_step_before_runs(seed: int, tmp_path: Path) -> None:
+    """Calls are queued, each with a batch of its own; a graph is made once."""
+    code = ADDS + """
+for devices in ["cuda:0x2", "cuda:0-1"]:
+    step = epl.parallelize(adds, devices=devices, state="w", batch="x")
+    w = expected = np.ones(3, np.float32)
+    calls = []
+    for i in range(20):
+        x = np.full((4, 3), i, np.float32)
+        w, results = step(w, x)
+        calls.append((x, results))
+    for x, (doubled, total) in calls:
+        assert (np.asarray(doubled) == 2 * x).all()
+        assert float(total) == expected.sum()
+        expected = expected + x.sum(0)
+    assert (np.asarray(w) == expected).all()
+"""
+    run_on(2, code, tmp_path, seed)
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert (report["graphs"], report["graph_launches"]) == (2, 40)
+
+
+def test_a_graph_takes_other_addresses(tmp_path: Path) -> None:
+    """Each step writes its state to new memory; the graph that was made first runs on it."""
+    code = ADDS + """
+step = epl.parallelize(adds, devices="cuda:0x2", state="w", batch="x", donate=False)
+values = [np.ones(3, np.float32)]
+for i in range(6):
+    values.append(step(values[-1], np.full((4, 3), i, np.float32))[0])
+for i in range(6):
+    assert (np.asarray(values[i + 1]) == np.asarray(values[i]) + 4 * i).all(), i
+"""
+    run_on(1, code, tmp_path)
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert (report["graphs"], report["graph_launches"]) == (1, 6)
+
+
+def test_a_timeline_has_the_commands_of_all_devices(tmp_path: Path) -> None:
+    code = ADDS + f"""
+import json
+step = epl.parallelize(adds, devices="cuda:0x2", state="w", batch="x")
+w, x = np.ones(3, np.float32), np.ones((4, 3), np.float32)
+w, _ = step(w, x)
+compiled = step.lower(w, x).compile()
+with compiled.trace({str(tmp_path / "t.json")!r}):
+    w, _ = compiled(w, x)
+    w, _ = compiled(w, x)
+w, _ = compiled(w, x)
+assert (np.asarray(w) == 17).all()
+events = json.load(open({str(tmp_path / "t.json")!r}))["traceEvents"]
+ran = [event for event in events if event["ph"] == "X" and event["cat"] != "step"]
+assert {{event["pid"] for event in ran}} == {{0, 1}}
+assert len({{event["args"]["call"] for event in ran}}) == 2
+assert any("all" in event["cat"] or "coll" in event["cat"] for event in ran), {{event["cat"] for event in ran}}
+assert all(event["dur"] >= 0 for event in ran)
+assert "cuda:0" in {{event["args"].get("name") for event in events if event["name"] == "process_name"}}
+"""
+    run_on(1, code, tmp_path)
+
+
+@pytest.mark.parametrize("blocking", ["0", "1"])
+def test_a_kernel_that_faults_ends_the_step(blocking: str, tmp_path: Path) -> None:
+    code = ADDS + """
+step = epl.parallelize(adds, devices="cuda:0x2", state="w", batch="x")
+for _ in range(2):
+    try:
+        np.asarray(step(np.ones(3, np.float32), np.ones((4, 3), np.float32))[0])
+        print("no error")
+    except epl.Error as error:
+        print(error)
+"""
+    said = run_on(
+        1, code, tmp_path, findings=1, EPL_CUDA_FAULT="epl_sum_f32", EPL_CUDA_BLOCKING=blocking
+    )
+    assert said.count("CUDA_ERROR_ILLEGAL_ADDRESS") >= 2 # the card is lost
+    assert "no error" not in said
+    if blocking == "1":
+        assert 'call 1 of adds failed: command "' in said
+        assert "<string>:4 on rank " in said
+    else:
+        assert "EPL_CUDA_BLOCKING=1 in the environment tells which command" in said
+
+
+def test_a_step_that_blocks_has_the_same_results(tmp_path: Path) -> None:
+    code = ADDS + """
+step = epl.parallelize(adds, devices="cuda:0-1", state="w", batch="x")
+w = np.ones(3, np.float32)
+for i in range(3):
+    w, _ = step(w, np.ones((4, 3), np.float32))
+assert (np.asarray(w) == 13).all()
+"""
+    run_on(2, code, tmp_path, EPL_CUDA_BLOCKING="1")
+    assert json.loads((tmp_path / "report.json").read_text())["graph_launches"] == 0

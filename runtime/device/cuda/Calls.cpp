@@ -3,6 +3,7 @@
 #include "runtime/Error.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace epl::runtime::cuda {
 
@@ -19,13 +20,29 @@ void KernelCall::setTable(uint64_t begin) {
   inTable.clear();
 }
 
-CUresult KernelCall::enqueue(const Driver &api, CUstream stream) const {
-  std::vector<void *> pointers;
-  pointers.reserve(offsets.size());
+/// The arguments as the driver takes them, which copies them.
+std::vector<void *> KernelCall::pointers() const {
+  std::vector<void *> all;
+  all.reserve(offsets.size());
   for (size_t offset : offsets)
-    pointers.push_back(const_cast<std::byte *>(arguments.data() + offset)); // which the driver copies
+    all.push_back(const_cast<std::byte *>(arguments.data() + offset));
+  return all;
+}
+
+CUresult KernelCall::enqueue(const Driver &api, CUstream stream) const {
   return api.cuLaunchKernel(function, grid.blocks, rows, 1, grid.threads, 1, 1, grid.shared, stream,
-                            pointers.data(), nullptr);
+                            pointers().data(), nullptr);
+}
+
+CUresult KernelCall::update(const Driver &api, CUgraphExec graph, CUgraphNode node) const {
+  std::vector<void *> all = pointers();
+  CUDA_KERNEL_NODE_PARAMS parameters{};
+  parameters.func = function;
+  parameters.gridDimX = grid.blocks, parameters.gridDimY = rows, parameters.gridDimZ = 1;
+  parameters.blockDimX = grid.threads, parameters.blockDimY = parameters.blockDimZ = 1;
+  parameters.sharedMemBytes = grid.shared;
+  parameters.kernelParams = all.data();
+  return api.cuGraphExecKernelNodeSetParams(graph, node, &parameters);
 }
 
 void Tables::upload(Copies &copies) {
@@ -33,6 +50,12 @@ void Tables::upload(Copies &copies) {
     memory.push_back(allocateOn(cards, card, bytes[card].size(), "a table of what is moved"));
     copies.in(bytes[card].data(), memory.back()->pointer(), bytes[card].size(), card);
   }
+}
+
+void Tables::replace(uint32_t card, uint64_t begin, const Tables &other, Copies &copies) {
+  assert(begin + other.bytes[card].size() <= bytes[card].size() && "there is a place for it");
+  if (!other.bytes[card].empty())
+    copies.in(other.bytes[card].data(), memory[card]->pointer() + begin, other.bytes[card].size(), card);
 }
 
 /// Threads for elements of runs.

@@ -32,8 +32,12 @@ public:
 
   /// Enqueues it. Throws nothing: who enqueues names the command.
   CUresult enqueue(const Driver &api, CUstream stream) const;
+  /// Gives its arguments to a node of a graph that was captured from such a call. As enqueue.
+  CUresult update(const Driver &api, CUgraphExec graph, CUgraphNode node) const;
 
 private:
+  std::vector<void *> pointers() const;
+
   CUfunction function;
   plan::GridT grid;
   uint32_t rows; // of blocks
@@ -55,6 +59,10 @@ public:
   }
   /// Puts all of it on the cards. Throws Error if there is no memory left.
   void upload(Copies &copies);
+  /// How much is in the table of a card so far.
+  uint64_t size(uint32_t card) const { return bytes[card].size(); }
+  /// Puts what is in another table for a card in the place of what is here, from `begin` on.
+  void replace(uint32_t card, uint64_t begin, const Tables &other, Copies &copies);
   /// Where a card's table begins, afterwards.
   uint64_t begin(uint32_t card) const { return memory[card]->pointer(); }
 
@@ -68,6 +76,8 @@ private:
 struct Calls {
   std::vector<KernelCall> kernels;
   std::unique_ptr<HostCall> host;
+
+  bool isEmpty() const { return kernels.empty() && !host; }
 };
 
 /// Makes calls of the commands of a plan for one mesh.

@@ -16,16 +16,25 @@ Cards::Cards(const Devices &devices) : api(Driver::get()) {
     open(number);
   }
   enablePeers();
+  for (uint32_t card = 0; card < size(); ++card) {
+    use(card);
+    cards[card].arrivals = makeStream(api);
+  }
+  use(0);
+  stepStream = makeStream(api);
 }
 
 Cards::~Cards() {
+  stepStream = {};
+  for (Card &card : cards)
+    card.arrivals = {};
   for (const Card &card : cards)
     api.cuDevicePrimaryCtxRelease(card.device);
 }
 
 void Cards::open(uint32_t number) {
   std::string what = "cannot open card " + std::to_string(number);
-  Card card{number, 0, 0, nullptr};
+  Card card{number, 0, 0, nullptr, {}};
   int major = 0, minor = 0;
   api.check(api.cuDeviceGet(&card.device, int(number)), what);
   api.check(api.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, card.device),
@@ -34,7 +43,7 @@ void Cards::open(uint32_t number) {
             what);
   card.architecture = uint32_t(10 * major + minor);
   api.check(api.cuDevicePrimaryCtxRetain(&card.context, card.device), what);
-  cards.push_back(card);
+  cards.push_back(std::move(card));
 }
 
 /// Commands of one card read memory of the others.

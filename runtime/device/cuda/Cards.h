@@ -2,7 +2,7 @@
 #ifndef EPL_RUNTIME_DEVICE_CUDA_CARDS_H
 #define EPL_RUNTIME_DEVICE_CUDA_CARDS_H
 
-#include "runtime/device/cuda/Driver.h"
+#include "runtime/device/cuda/Handles.h"
 #include "runtime/plan/model/Devices.h"
 
 #include <vector>
@@ -28,12 +28,23 @@ public:
   uint32_t architecture(uint32_t card) const { return cards[card].architecture; }
   /// Makes a card that of the calling thread. Throws Error if the card has failed.
   void use(uint32_t card) const;
+  /// The same for what cannot fail; false if the card has failed: then it runs nothing, and its memory is lost.
+  bool tryUse(uint32_t card) const noexcept {
+    return api.cuCtxSetCurrent(cards[card].context) == CUDA_SUCCESS;
+  }
+
+  /// On which steps are launched, one behind another, and what goes to them and comes from them is copied. It
+  /// is the first card's.
+  CUstream steps() const { return stepStream; }
+  /// On which what later steps read comes to a card.
+  CUstream arrivals(uint32_t card) const { return cards[card].arrivals; }
 
 private:
   struct Card {
     uint32_t number, architecture;
     CUdevice device;
     CUcontext context;
+    Stream arrivals;
   };
   void open(uint32_t number);
   void enablePeers();
@@ -41,6 +52,7 @@ private:
   const Driver &api;
   uint32_t devicesEach;
   std::vector<Card> cards;
+  Stream stepStream;
 };
 
 } // namespace epl::runtime::cuda

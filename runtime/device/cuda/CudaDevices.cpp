@@ -1,6 +1,7 @@
 #include "runtime/device/cuda/CudaDevices.h"
 
 #include "runtime/Error.h"
+#include "runtime/device/cuda/Stages.h"
 #include "runtime/device/cuda/StepGraph.h"
 
 #include <cassert>
@@ -58,6 +59,14 @@ void CudaDevices::copyOut(const Allocation &from, std::byte *host) {
 
 void CudaDevices::copy(const Allocation &from, Allocation &to) {
   copies->across(of(from).pointer(), of(to).pointer(), from.size(), of(to).card());
+}
+
+std::unique_ptr<ArgumentStage> CudaDevices::stageArgument(uint32_t device, size_t size) {
+  return std::make_unique<CudaArgumentStage>(cards, cards->cardOf(device), size);
+}
+
+std::unique_ptr<ResultStage> CudaDevices::stageResult(uint32_t, size_t size) {
+  return std::make_unique<CudaResultStage>(cards, size);
 }
 
 std::unique_ptr<Code> CudaDevices::load(const plan::PlanT &plan) {

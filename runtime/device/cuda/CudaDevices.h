@@ -17,6 +17,8 @@ public:
   void copyIn(const std::byte *host, Allocation &to) override;
   void copyOut(const Allocation &from, std::byte *host) override;
   void copy(const Allocation &from, Allocation &to) override;
+  std::unique_ptr<ArgumentStage> stageArgument(uint32_t device, size_t size) override;
+  std::unique_ptr<ResultStage> stageResult(uint32_t device, size_t size) override;
   std::unique_ptr<Code> load(const plan::PlanT &plan) override;
 
 private:

@@ -8,10 +8,8 @@
 namespace epl::runtime::cuda {
 
 CudaAllocation::~CudaAllocation() {
-  if (size() == 0)
-    return;
-  cards->use(cardIndex);
-  cards->driver().cuMemFree(pointer());
+  if (size() != 0 && cards->tryUse(cardIndex))
+    cards->driver().cuMemFree(pointer());
 }
 
 std::unique_ptr<CudaAllocation> allocateOn(const std::shared_ptr<const Cards> &cards, uint32_t card,

@@ -43,10 +43,15 @@ namespace epl::runtime::cuda {
   DO(cuStreamWaitEvent)                                                                                      \
   DO(cuStreamBeginCapture)                                                                                   \
   DO(cuStreamEndCapture)                                                                                     \
+  DO(cuStreamGetCaptureInfo)                                                                                 \
   DO(cuEventCreate)                                                                                          \
   DO(cuEventDestroy)                                                                                         \
   DO(cuEventRecord)                                                                                          \
+  DO(cuEventQuery)                                                                                           \
+  DO(cuEventSynchronize)                                                                                     \
+  DO(cuEventElapsedTime)                                                                                     \
   DO(cuGraphInstantiate)                                                                                     \
+  DO(cuGraphExecKernelNodeSetParams)                                                                         \
   DO(cuGraphLaunch)                                                                                          \
   DO(cuGraphDestroy)                                                                                         \
   DO(cuGraphExecDestroy)

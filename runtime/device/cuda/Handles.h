@@ -50,9 +50,11 @@ inline Stream makeStream(const Driver &api) {
   return {api, stream};
 }
 
-inline Event makeEvent(const Driver &api) {
+/// Of the calling thread's card. `isTimed`: it can be asked for its time.
+inline Event makeEvent(const Driver &api, bool isTimed = false) {
   CUevent event = nullptr;
-  api.check(api.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "cannot make an event");
+  api.check(api.cuEventCreate(&event, isTimed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING),
+            "cannot make an event");
   return {api, event};
 }
 

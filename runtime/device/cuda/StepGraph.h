@@ -6,82 +6,70 @@
 // be wrong, as a wait takes an event's last record before the launch. Nothing but the waits of the plan and
 // the order of lanes stands in the graph, as the verifier has proved that these suffice.
 //
+// A step whose times are wanted is enqueued on the same streams without a capture: what is captured has no
+// times. So is one of EPL_CUDA_BLOCKING, which waits for each command and so knows which one failed.
+//
 // Guards are not looked at: the plan is proved as if all commands ran, and what a command writes whose guard
 // does not hold is read by none whose guard holds. Owners are: on other ranks a command does nothing.
 #ifndef EPL_RUNTIME_DEVICE_CUDA_STEPGRAPH_H
 #define EPL_RUNTIME_DEVICE_CUDA_STEPGRAPH_H
 
-#include "runtime/device/cuda/Calls.h"
+#include "runtime/device/cuda/StepWork.h"
 
 namespace epl::runtime::cuda {
 
 /// The commands of a loaded plan. Addresses are part of a graph: one is made for those of the first step, and
-/// anew when they have changed.
+/// nodes get others when these have changed.
 class StepGraph final : public BoundStep {
 public:
-  /// The arguments outlive it. Throws Error if a kernel is missing, or if there is no memory left.
+  /// As StepWork.
   StepGraph(std::shared_ptr<const Cards> cards, std::shared_ptr<Copies> copies,
             std::shared_ptr<const Images> images, const plan::PlanT &plan, const Channels &channels,
             const LocalRanks &ranks);
   ~StepGraph() override;
 
-  void start(std::span<const AddressTable *const> meshes) override;
+  void start(std::span<const AddressTable *const> meshes, bool isTimed) override;
   bool isDone() override;
+  std::vector<Span> times() const override;
   void cancel() noexcept override;
 
 private:
-  /// A rank of a part that is here.
+  /// The streams and events of a rank.
   struct Rank {
-    uint32_t part, rank, card;
-    uint64_t coordinates; // where they are on the card
     std::vector<Stream> lanes;
-    std::vector<Event> events;  // of each command; null if nobody waits for it
-    std::vector<bool> isForked; // of each lane: whether it has joined the capture
+    std::vector<bool> hasBegun; // of each lane: whether it has a command of this step
+    // Of each command; null before it has run so.
+    std::vector<Event> events, timedBegins, timedEnds;
   };
-  /// A command on a rank, with its calls.
-  struct Work {
-    PartCommand command;
-    uint32_t rank; // of those that are here
-    Calls calls;
-  };
+  /// How the commands of a step are enqueued.
+  enum class Mode { captured, timed, blocking };
 
-  void addRanks(uint32_t part);
-  void putCoordinates();
-  void addChannels();
-  void orderCommands();
-  bool canFollow(PartCommand at, const std::vector<uint32_t> &next) const;
-  bool isOwner(const Rank &rank, const plan::CommandT &command) const;
-  MoveAddresses addressesOf(uint32_t part, std::span<const AddressTable *const> meshes) const;
-  void makeWork(std::span<const AddressTable *const> meshes);
+  void addRank(const StepWork::Rank &rank);
+  void bind(std::span<const AddressTable *const> meshes);
+  void update(uint32_t item);
   void capture();
-  void captureAll();
-  void enqueue(Work &work);
-  CUresult enqueueCalls(Work &work, CUstream stream) const;
-  void awaitOthers(Rank &rank, uint32_t command, CUstream stream);
+  void run(Mode mode);
+  void enqueueAll(CUstream origin, Mode mode);
+  void enqueue(uint32_t item, Mode mode);
+  CUresult enqueueCalls(uint32_t item, CUstream stream);
+  CUresult takeNode(uint32_t item, CUstream stream);
+  void awaitOthers(const StepWork::Item &item, CUstream stream);
   void await(uint32_t part, uint32_t rank, uint32_t command, CUstream stream);
-  bool areBound(std::span<const AddressTable *const> meshes);
-  Rank &rankOf(uint32_t part, uint32_t rank) { return here[places[part][rank]]; }
-  std::string describe(const Work &work) const;
+  void record(Event &event, CUstream stream, bool isTimed) const;
+  double secondsFromBegin(const Event &event) const;
 
   std::shared_ptr<const Cards> cards;
-  std::shared_ptr<Copies> copies;
-  std::shared_ptr<const Images> images;
   const Driver &api;
-  std::vector<const plan::PlanT *> plans; // of each part
-  std::vector<Topology> topologies;
   const Channels &channels;
-  const LocalRanks &ranks;
-  std::vector<Rank> here;
-  std::vector<std::vector<uint32_t>> places; // of each part's ranks, among those
-  std::vector<PartCommand> order;
-  std::unique_ptr<Tables> coordinates;
-  std::vector<std::vector<std::unique_ptr<CudaAllocation>>> rings; // of each channel and sending rank
-  std::unique_ptr<Tables> tables;
-  std::vector<Work> work;
-  std::vector<void *> bound; // the addresses in the graph
-  Stream stream;             // on which graphs are launched
+  StepWork work;
+  std::vector<Rank> ranks; // of those that are here
+  bool isBlocking;
+  Stream capturing;
   Event begin;
-  ExecutableGraph graph;
+  Graph graph;
+  std::vector<std::vector<CUgraphNode>> nodes; // of each item's kernels
+  ExecutableGraph executable;
+  bool wasTimed = false; // the last step
 };
 
 } // namespace epl::runtime::cuda

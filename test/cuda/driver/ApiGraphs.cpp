@@ -25,6 +25,29 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status) {
   });
 }
 
+/// What the next node from a stream comes after: kept by the stream until that.
+CUresult cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id,
+                                CUgraph *graph, const CUgraphNode **dependencies,
+                                const CUgraphEdgeData **edges, size_t *count) {
+  return call([&](Driver &driver) {
+    auto &stream = driver.look<Stream>(handle);
+    if (edges)
+      throw DriverError{CUDA_ERROR_NOT_SUPPORTED};
+    *status = stream.capture ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+    stream.tailNodes.clear();
+    for (size_t number : stream.tail)
+      stream.tailNodes.push_back(reinterpret_cast<CUgraphNode>(stream.capture->nodes[number].get()));
+    if (id)
+      *id = reinterpret_cast<cuuint64_t>(stream.capture);
+    if (graph)
+      *graph = reinterpret_cast<CUgraph>(stream.capture);
+    if (dependencies)
+      *dependencies = stream.tailNodes.data();
+    if (count)
+      *count = stream.tailNodes.size();
+  });
+}
+
 /// The nodes with a path to one of these, which are among them.
 static std::vector<bool> findBefore(const Graph &graph, std::vector<size_t> open) {
   std::vector<bool> found(graph.nodes.size());
@@ -84,6 +107,7 @@ CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type) {
 CUresult cuGraphInstantiate(CUgraphExec *result, CUgraph handle, unsigned long long) {
   return call([&](Driver &driver) {
     auto &graph = driver.look<Graph>(handle);
+    driver.countGraph();
     auto made = std::make_unique<Graph>();
     for (auto &node : graph.nodes)
       made->nodes.push_back(std::make_unique<Graph::Node>(*node));

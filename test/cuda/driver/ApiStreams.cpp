@@ -69,7 +69,7 @@ CUresult cuEventRecord(CUevent handle, CUstream streamHandle) {
     event.isRecorded = true;
     event.capture = stream.capture;
     event.nodes = stream.tail;
-    if (stream.capture)
+    if (stream.capture || driver.isIdle())
       return;
     event.seconds = std::make_shared<double>(0);
     OperationId id = driver.operations.add("event", stream.last, [seconds = event.seconds] {

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <string_view>
 
 using namespace cuda_double;
 
@@ -22,7 +24,14 @@ Driver &Driver::get() {
   return driver;
 }
 
-Driver::Driver() : operations(readNumber("EPL_CUDA_SEED", 1)), random(readNumber("EPL_CUDA_SEED", 1)) {
+static std::string readText(const char *variable) {
+  const char *text = std::getenv(variable);
+  return text ? text : "";
+}
+
+Driver::Driver()
+    : operations(readNumber("EPL_CUDA_SEED", 1)), random(readNumber("EPL_CUDA_SEED", 1)),
+      idle(readNumber("EPL_CUDA_IDLE", 0) != 0), faulty(readText("EPL_CUDA_FAULT")) {
   capacities.assign(std::max<uint64_t>(readNumber("EPL_CUDA_DEVICES", 4), 1),
                     readNumber("EPL_CUDA_MEMORY", uint64_t(8) << 30));
   used.resize(capacities.size());
@@ -46,6 +55,7 @@ void Driver::restart(uint64_t seed) {
   operations.restart(seed);
   random.seed(seed);
   fault = CUDA_SUCCESS;
+  numHostFunctions = 0;
   findings.clear();
   counters.clear();
 }
@@ -170,7 +180,20 @@ void Driver::touch(uint64_t address, size_t size, bool isWrite, int device, cons
     report("unwritten", what + " reads bytes that nobody has written");
 }
 
+static uint64_t sumOf(uint64_t address, size_t size) {
+  return std::hash<std::string_view>()({reinterpret_cast<const char *>(address), size});
+}
+
+/// The host leaves alone what a pending copy reads. Not where a function of the host, which may write that in
+/// its turn, is pending, too.
+void Driver::watchSource(CopyWork &copy) const {
+  if (numHostFunctions == 0 && isPinned(copy.from, copy.size))
+    copy.sum = sumOf(copy.from, copy.size);
+}
+
 void Driver::performKernel(const KernelWork &work) {
+  if (work.function->entry->name == faulty)
+    throw Fault(faulty + " shall fault");
   Options options;
   options.seed = random();
   Counters cost;
@@ -188,6 +211,8 @@ std::vector<Use> Driver::perform(const Work &work, int device) {
   if (const auto *kernel = std::get_if<KernelWork>(&work)) {
     performKernel(*kernel);
   } else if (const auto *copy = std::get_if<CopyWork>(&work)) {
+    if (copy->sum && *copy->sum != sumOf(copy->from, copy->size))
+      report("host", what + ": the host has rewritten them before they were copied");
     touch(copy->from, copy->size, false, device, what);
     touch(copy->to, copy->size, true, device, what);
     std::memmove(reinterpret_cast<void *>(copy->to), reinterpret_cast<const void *>(copy->from), copy->size);
@@ -198,6 +223,7 @@ std::vector<Use> Driver::perform(const Work &work, int device) {
                   fill->elementBytes);
   } else if (const auto *host = std::get_if<HostWork>(&work)) {
     host->function(host->data);
+    --numHostFunctions;
   }
   std::vector<Use> uses = memory.takeUses();
   for (const Use &use : uses)

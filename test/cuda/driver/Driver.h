@@ -6,6 +6,8 @@
 //   EPL_CUDA_SEED      the order of all that has none (1)
 //   EPL_CUDA_DEVICES   how many there are (4)
 //   EPL_CUDA_MEMORY    bytes of each (8 GiB)
+//   EPL_CUDA_FAULT     a kernel that faults when it runs
+//   EPL_CUDA_IDLE      1: nothing is done, at once: for the time that callers take
 //   EPL_CUDA_REPORT    a file, for the findings and what each kernel costs, as JSON; else findings go to
 //   stderr
 //
@@ -18,6 +20,7 @@
 #include <cuda.h>
 
 #include <mutex>
+#include <optional>
 #include <set>
 #include <variant>
 
@@ -46,6 +49,7 @@ struct KernelWork {
 struct CopyWork {
   uint64_t to, from;
   size_t size;
+  std::optional<uint64_t> sum = {}; ///< of the bytes in memory of the host, if these have to stay
 };
 struct FillWork {
   uint64_t to;
@@ -77,6 +81,7 @@ struct Stream {
   Graph *capture = nullptr;
   bool isOrigin = false;    ///< where the capture began
   std::vector<size_t> tail; ///< while it is captured: nodes that the next one comes after
+  std::vector<CUgraphNode> tailNodes; ///< as somebody has asked for them
 };
 
 struct Event {
@@ -127,6 +132,9 @@ public:
   bool poll(std::span<const OperationId> operations);
   void checkNoCapture() const;
   void launchGraph(Graph &graph, Stream &stream);
+  /// Whether all that is enqueued is done at once, without being performed.
+  bool isIdle() const { return idle; }
+  void countGraph() { ++numGraphs; }
 
   /// What a handle is for; INVALID_HANDLE if it is for nothing.
   template <typename Object, typename Handle> Object &look(Handle handle) const {
@@ -172,6 +180,7 @@ private:
   bool isPinned(uint64_t address, size_t size) const;
   void checkLaunch(const KernelWork &work) const;
   void checkHostMemory(const Work &work);
+  void watchSource(CopyWork &copy) const;
   template <typename Body> void runOperations(Body body);
   void takeConflicts();
 
@@ -188,7 +197,10 @@ private:
       objects;
   std::map<std::string, Counters> counters; ///< by kernel
   std::vector<std::string> findings;
-  uint64_t numGraphLaunches = 0, numOperations = 0;
+  uint64_t numGraphs = 0, numGraphLaunches = 0, numOperations = 0;
+  uint64_t numHostFunctions = 0; ///< that are pending
+  const bool idle;
+  const std::string faulty; ///< a kernel
 };
 
 /// How a piece of work is called in findings.

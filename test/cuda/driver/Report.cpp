@@ -35,6 +35,7 @@ void Driver::writeReport() {
     for (auto &[name, cost] : counters)
       kernels[name] = ::describe(cost);
     std::ofstream(path) << nlohmann::json{{"findings", findings},
+                                          {"graphs", numGraphs},
                                           {"graph_launches", numGraphLaunches},
                                           {"operations", numOperations},
                                           {"kernels", kernels}}

@@ -6,6 +6,7 @@ using namespace cuda_double;
 
 OperationId Driver::submit(Work work, std::vector<OperationId> after, int device) {
   std::string name = describe(work);
+  numHostFunctions += std::holds_alternative<HostWork>(work);
   return operations.add(std::move(name), std::move(after),
                         [this, work = std::move(work), device] { return perform(work, device); });
 }
@@ -50,7 +51,11 @@ void Driver::enqueue(CUstream handle, Work work) {
   if (const auto *kernel = std::get_if<KernelWork>(&work))
     checkLaunch(*kernel);
   checkHostMemory(work);
+  if (!stream.capture && idle)
+    return;
   if (!stream.capture) {
+    if (auto *copy = std::get_if<CopyWork>(&work))
+      watchSource(*copy);
     stream.last = {submit(std::move(work), stream.last, stream.device)};
     return;
   }
@@ -95,6 +100,8 @@ bool Driver::poll(std::span<const OperationId> wanted) {
 
 /// For copies that the host waits for. They are on no stream, so behind what it has waited for only.
 void Driver::runNow(Work work) {
+  if (idle)
+    return;
   OperationId id = submit(std::move(work), {}, getCurrentDevice());
   wait(std::span(&id, 1));
 }
@@ -103,6 +110,8 @@ void Driver::launchGraph(Graph &graph, Stream &stream) {
   if (stream.capture)
     throw DriverError{CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED};
   ++numGraphLaunches;
+  if (idle)
+    return;
   std::vector<OperationId> before = stream.last, made;
   before.insert(before.end(), graph.lastLaunch.begin(), graph.lastLaunch.end());
   for (auto &node : graph.nodes) {

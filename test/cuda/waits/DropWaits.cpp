@@ -43,7 +43,7 @@ public:
     std::vector<const AddressTable *> meshes;
     for (const AddressTable &table : tables)
       meshes.push_back(&table);
-    step->start(meshes);
+    step->start(meshes, false);
     while (!step->isDone()) {
     }
     return eplCudaCountFindings();

@@ -205,6 +205,26 @@ TEST(Executor, AnyNumberOfThreadsHelp) {
     helper.join();
 }
 
+/// Prepares in two pieces, if it is asked before it begins.
+class PreparedJob final : public CountingJob {
+public:
+  PreparedJob() : CountingJob(1, [this](uint32_t) { EXPECT_EQ(asked, 2); }) {}
+  bool prepareAhead() override {
+    EXPECT_EQ(begun, 0);
+    return ++asked == 2;
+  }
+  int asked = 0;
+};
+
+TEST(Executor, TheNextJobPreparesWhileOneWaits) {
+  Executor executor(1);
+  executor.submit(std::make_shared<CountingJob>(1, [&](uint32_t) {
+    while (!executor.prepareNext()) // also before it is queued
+      usleep(100);
+  }));
+  executor.submit(std::make_shared<PreparedJob>());
+}
+
 TEST(Executor, RefusesAForkedProcess) {
   Executor executor(1);
   executor.submit(std::make_shared<CountingJob>(1, [](uint32_t) {}));

@@ -302,3 +302,20 @@ TEST_P(DriverTest, WritesAReport) {
   EXPECT_EQ(report["kernels"]["k"]["loads"]["bytes"], 256);
   EXPECT_EQ(report["kernels"]["k"]["stores"]["sectors"], 8);
 }
+
+TEST_P(DriverTest, FindsHostMemoryThatIsRewrittenTooEarly) {
+  CUdeviceptr to = allocate();
+  void *memory = nullptr;
+  EXPECT_EQ(cuMemHostAlloc(&memory, 4 * kSize, 0), CUDA_SUCCESS);
+  auto *numbers = static_cast<uint32_t *>(memory);
+  std::fill_n(numbers, kSize, 1);
+  EXPECT_EQ(cuMemcpyHtoDAsync(to, memory, 4 * kSize, a), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamSynchronize(a), CUDA_SUCCESS);
+  numbers[3] = 2;
+  EXPECT_THAT(findings(), IsEmpty());
+  EXPECT_EQ(cuMemcpyHtoDAsync(to, memory, 4 * kSize, a), CUDA_SUCCESS);
+  numbers[3] = 3;
+  EXPECT_EQ(cuStreamSynchronize(a), CUDA_SUCCESS);
+  EXPECT_THAT(findings(), ElementsAre(HasSubstr("has rewritten them before they were copied")));
+  EXPECT_EQ(cuMemFreeHost(memory), CUDA_SUCCESS);
+}

@@ -135,3 +135,31 @@ TEST_P(GraphTest, TakesOtherArgumentsForItsKernels) {
   EXPECT_EQ(cuStreamSynchronize(a), CUDA_SUCCESS);
   EXPECT_THAT(download(x), Each(103U));
 }
+
+TEST_P(GraphTest, TellsWhatTheNextNodeComesAfter) {
+  CUstreamCaptureStatus status;
+  const CUgraphNode *last = nullptr;
+  size_t count = 1;
+  auto ask = [&](CUstream stream) {
+    EXPECT_EQ(cuStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &last, nullptr, &count), CUDA_SUCCESS);
+    return std::vector<CUgraphNode>(last, last + count);
+  };
+  EXPECT_THAT(ask(a), IsEmpty());
+  EXPECT_EQ(status, CU_STREAM_CAPTURE_STATUS_NONE);
+  EXPECT_EQ(cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), CUDA_SUCCESS);
+  EXPECT_THAT(ask(a), IsEmpty());
+  EXPECT_EQ(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  EXPECT_EQ(launch(a, x, y), CUDA_SUCCESS);
+  CUgraphNode first = ask(a).at(0);
+  order(a, b);
+  EXPECT_THAT(ask(b), ElementsAre(first));
+  EXPECT_EQ(launch(b, y, z), CUDA_SUCCESS);
+  EXPECT_THAT(ask(b), ElementsAre(testing::Ne(first)));
+  order(b, a);
+  EXPECT_EQ(ask(a).size(), 2U);
+  EXPECT_EQ(cuStreamEndCapture(a, &graph), CUDA_SUCCESS);
+  EXPECT_EQ(cuGraphInstantiate(&executable, graph, 0), CUDA_SUCCESS);
+  std::vector<CUgraphNode> nodes(2);
+  EXPECT_EQ(cuGraphGetNodes(graph, nodes.data(), &count), CUDA_SUCCESS);
+  EXPECT_EQ(nodes[0], first);
+}

@@ -1,0 +1,215 @@
+#include "runtime/device/cuda/StepWork.h"
+
+#include "runtime/Error.h"
+
+#include <algorithm>
+
+namespace epl::runtime::cuda {
+
+//===----------------------------------------------------------------------===//
+// What no step changes
+//===----------------------------------------------------------------------===//
+
+StepWork::StepWork(std::shared_ptr<const Cards> shared, std::shared_ptr<Copies> copies,
+                   std::shared_ptr<const Images> images, const plan::PlanT &plan, const Channels &channels,
+                   const LocalRanks &ranks)
+    : cards(std::move(shared)), copies(std::move(copies)), images(std::move(images)),
+      plans(meshPlansOf(plan)), channels(channels), ranks(ranks) {
+  for (uint32_t part = 0; part < plans.size(); ++part)
+    addRanks(part);
+  putCoordinates();
+  addChannels();
+  orderCommands();
+}
+
+void StepWork::addRanks(uint32_t part) {
+  topologies.emplace_back(*plans[part]);
+  places.emplace_back(topologies.back().size(), UINT32_MAX);
+  for (uint32_t rank : ranks.of(part)) {
+    places[part][rank] = uint32_t(here.size());
+    here.push_back({part, rank, cards->cardOf(ranks.device(part, rank)), 0});
+    firstBuffer.push_back(uint32_t(bound.size()));
+    bound.resize(bound.size() + plans[part]->buffers.size());
+  }
+}
+
+void StepWork::putCoordinates() {
+  coordinates = std::make_unique<Tables>(cards);
+  std::vector<uint64_t> offsets;
+  for (const Rank &rank : here) {
+    std::span<const int64_t> own = topologies[rank.part].coordinates(rank.rank);
+    offsets.push_back(coordinates->add(rank.card, std::vector<int64_t>(own.begin(), own.end())));
+  }
+  coordinates->upload(*copies);
+  for (size_t i = 0; i < here.size(); ++i)
+    here[i].coordinates = coordinates->begin(here[i].card) + offsets[i];
+}
+
+void StepWork::addChannels() {
+  rings.resize(channels.size());
+  for (uint32_t channel = 0; channel < channels.size(); ++channel) {
+    uint32_t part = channels.sender(channel);
+    rings[channel].resize(places[part].size());
+    for (uint32_t rank : ranks.of(part))
+      if (!channels.listeners(channel, rank).empty())
+        rings[channel][rank] = allocateOn(cards, here[places[part][rank]].card,
+                                          channels.depth(channel) * channels.sentBytes(channel),
+                                          "what a mesh sends another one");
+  }
+}
+
+/// Whether what a command waits for in other parts is in order before it.
+bool StepWork::canFollow(PartCommand at, const std::vector<uint32_t> &next) const {
+  const plan::ActionUnion &action = plans[at.part]->commands[at.command]->action;
+  auto isBefore = [&](PartCommand other) { return other.command < next[other.part]; };
+  if (const plan::ReceiveT *receive = action.AsReceive())
+    return isBefore(channels.messages(receive->channel)[receive->message].send);
+  const plan::SendT *send = action.AsSend();
+  uint32_t depth = send ? channels.depth(send->channel) : 0;
+  return !send || send->message < depth ||
+         isBefore(channels.messages(send->channel)[send->message - depth].receive);
+}
+
+/// All commands, each behind those that it waits for: in the program order of each part.
+void StepWork::orderCommands() {
+  std::vector<uint32_t> next(plans.size());
+  for (bool moves = true; moves;) {
+    moves = false;
+    for (uint32_t part = 0; part < plans.size(); ++part)
+      while (next[part] < plans[part]->commands.size() && canFollow({part, next[part]}, next)) {
+        order.push_back({part, next[part]++});
+        moves = true;
+      }
+  }
+  for (uint32_t part = 0; part < plans.size(); ++part)
+    if (next[part] != plans[part]->commands.size())
+      throw Error(
+          "the plan's parts wait for each other in another order than that of their programs, at command \"" +
+          plans[part]->commands[next[part]]->name + "\"");
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+std::string StepWork::describe(const Item &item) const {
+  const plan::CommandT &command = *plans[item.command.part]->commands[item.command.command];
+  return "command \"" + command.name + "\"" + (command.location.empty() ? "" : " of " + command.location) +
+         " on rank " + std::to_string(ranks.device(item.command.part, here[item.rank].rank));
+}
+
+bool StepWork::isOwner(const Rank &rank, const plan::CommandT &command) const {
+  return !command.owner ||
+         topologies[rank.part].position(command.owner->communicator(), rank.rank) == command.owner->member();
+}
+
+/// The addresses that are bound; who asks for one reads it.
+MoveAddresses StepWork::addressesOf(uint32_t part) {
+  return {[this, part](uint32_t rank, uint32_t buffer) {
+            read.push_back(firstBuffer[places[part][rank]] + buffer);
+            return bound[read.back()];
+          },
+          [this](uint32_t channel, uint32_t message, uint32_t rank) {
+            return rings[channel][rank]->pointer() +
+                   message % channels.depth(channel) * channels.sentBytes(channel);
+          }};
+}
+
+/// Makes the calls of an item, whose lists are put into a table; `read` are the buffers that it is about.
+void StepWork::make(Item &item, Tables &into) {
+  const Rank &on = here[item.rank];
+  const plan::CommandT &command = *plans[on.part]->commands[item.command.command];
+  read.clear();
+  item.calls = {};
+  item.table = into.size(on.card);
+  if (isOwner(on, command)) {
+    CallMaker maker(cards->driver(), *plans[on.part], channels, topologies[on.part], *images, into);
+    try {
+      item.calls = maker.make(command, on.rank, on.card, on.coordinates, addressesOf(on.part));
+    } catch (const Error &error) {
+      throw Error(describe(item) + ": " + error.what());
+    }
+  }
+  item.tableBytes = into.size(on.card) - item.table;
+  std::ranges::sort(read);
+  read.erase(std::ranges::unique(read).begin(), read.end());
+}
+
+void StepWork::makeAll() {
+  work.clear();
+  tables = std::make_unique<Tables>(cards);
+  readers.assign(bound.size(), {});
+  for (PartCommand at : order)
+    for (uint32_t rank : ranks.of(at.part)) {
+      make(work.emplace_back(Item{at, places[at.part][rank], {}, 0, 0}), *tables);
+      for (uint32_t buffer : read)
+        readers[buffer].push_back(uint32_t(work.size() - 1));
+    }
+  tables->upload(*copies);
+  for (Item &item : work)
+    for (KernelCall &call : item.calls.kernels)
+      call.setTable(tables->begin(here[item.rank].card));
+}
+
+/// Makes the calls of an item for other addresses. Whether these differ in arguments only: lists of the same
+/// length are in the place of the old ones.
+bool StepWork::remake(uint32_t index) {
+  Item &item = work[index];
+  Item made{item.command, item.rank, {}, 0, 0};
+  Tables lists(cards);
+  make(made, lists);
+  if (item.calls.host || made.tableBytes != item.tableBytes ||
+      made.calls.kernels.size() != item.calls.kernels.size())
+    return false;
+  uint32_t card = here[item.rank].card;
+  tables->replace(card, item.table, lists, *copies);
+  item.calls = std::move(made.calls);
+  for (KernelCall &call : item.calls.kernels)
+    call.setTable(tables->begin(card) + item.table);
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Addresses
+//===----------------------------------------------------------------------===//
+
+/// Those of a step; which of them have changed.
+std::vector<uint32_t> StepWork::takeAddresses(std::span<const AddressTable *const> meshes) {
+  std::vector<uint32_t> changed;
+  for (size_t i = 0; i < here.size(); ++i)
+    for (uint32_t buffer = 0; buffer < plans[here[i].part]->buffers.size(); ++buffer) {
+      auto address = reinterpret_cast<CUdeviceptr>(meshes[here[i].part]->get(here[i].rank, buffer));
+      if (CUdeviceptr &old = bound[firstBuffer[i] + buffer]; old != address) {
+        old = address;
+        changed.push_back(firstBuffer[i] + buffer);
+      }
+    }
+  return changed;
+}
+
+/// The calls of all items that are about some buffers.
+StepWork::Change StepWork::makeAgain(const std::vector<uint32_t> &buffers) {
+  for (uint32_t buffer : buffers)
+    changedItems.insert(changedItems.end(), readers[buffer].begin(), readers[buffer].end());
+  std::ranges::sort(changedItems);
+  changedItems.erase(std::ranges::unique(changedItems).begin(), changedItems.end());
+  if (std::ranges::all_of(changedItems, [&](uint32_t item) { return remake(item); }))
+    return changedItems.empty() ? Change::none : Change::arguments;
+  makeAll();
+  return Change::all;
+}
+
+StepWork::Change StepWork::bind(std::span<const AddressTable *const> meshes) {
+  std::vector<uint32_t> buffers = takeAddresses(meshes);
+  bool wasBound = std::exchange(isBound, false); // if it throws, what is made is for nothing
+  changedItems.clear();
+  Change change = Change::all;
+  if (wasBound)
+    change = makeAgain(buffers);
+  else
+    makeAll();
+  isBound = true;
+  return change;
+}
+
+} // namespace epl::runtime::cuda

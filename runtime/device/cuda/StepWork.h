@@ -1,0 +1,87 @@
+// The calls of all commands of a plan, on the ranks that are here, and the addresses in them.
+#ifndef EPL_RUNTIME_DEVICE_CUDA_STEPWORK_H
+#define EPL_RUNTIME_DEVICE_CUDA_STEPWORK_H
+
+#include "runtime/device/cuda/Calls.h"
+
+namespace epl::runtime::cuda {
+
+/// Of a loaded plan. Buffers are where the tables of a step say; when a table has changed, the calls that have
+/// the old addresses are made anew.
+class StepWork {
+public:
+  /// The arguments outlive it. Throws Error if there is no memory left, or if the plan has no order.
+  StepWork(std::shared_ptr<const Cards> cards, std::shared_ptr<Copies> copies,
+           std::shared_ptr<const Images> images, const plan::PlanT &plan, const Channels &channels,
+           const LocalRanks &ranks);
+
+  /// A rank of a part that is here.
+  struct Rank {
+    uint32_t part, rank, card;
+    uint64_t coordinates; ///< where they are on the card
+  };
+  /// A command on a rank.
+  struct Item {
+    PartCommand command;
+    uint32_t rank; ///< of those that are here
+    Calls calls;
+    uint64_t table, tableBytes; ///< what the calls read of the card's table: from where on
+  };
+
+  const plan::PlanT &plan(uint32_t part) const { return *plans[part]; }
+  const Topology &topology(uint32_t part) const { return topologies[part]; }
+  std::span<const Rank> localRanks() const { return here; }
+  /// Where a rank of a part is among those.
+  uint32_t placeOf(uint32_t part, uint32_t rank) const { return places[part][rank]; }
+  /// Each behind all that its command waits for.
+  std::span<const Item> items() const { return work; }
+  /// "command "matmul" of step.py:3 on rank 1"
+  std::string describe(const Item &item) const;
+
+  enum class Change { none, arguments, all };
+  /// Puts the addresses of a step into the calls, while no step runs: whether nothing has changed, arguments of
+  /// kernels of the `changed` items, or all calls, as the first time. Throws Error if a kernel or a library is
+  /// missing, or if there is no memory left.
+  Change bind(std::span<const AddressTable *const> meshes);
+  std::span<const uint32_t> changed() const { return changedItems; }
+
+private:
+  void addRanks(uint32_t part);
+  void putCoordinates();
+  void addChannels();
+  void orderCommands();
+  bool canFollow(PartCommand at, const std::vector<uint32_t> &next) const;
+  bool isOwner(const Rank &rank, const plan::CommandT &command) const;
+  std::vector<uint32_t> takeAddresses(std::span<const AddressTable *const> meshes);
+  MoveAddresses addressesOf(uint32_t part);
+  void make(Item &item, Tables &into);
+  void makeAll();
+  bool remake(uint32_t item);
+  Change makeAgain(const std::vector<uint32_t> &buffers);
+
+  std::shared_ptr<const Cards> cards;
+  std::shared_ptr<Copies> copies;
+  std::shared_ptr<const Images> images;
+  std::vector<const plan::PlanT *> plans; // of each part
+  std::vector<Topology> topologies;
+  const Channels &channels;
+  const LocalRanks &ranks;
+  std::vector<Rank> here;
+  std::vector<std::vector<uint32_t>> places; // of each part's ranks
+  std::vector<PartCommand> order;
+  std::unique_ptr<Tables> coordinates;
+  std::vector<std::vector<std::unique_ptr<CudaAllocation>>> rings; // of each channel and sending rank
+  std::unique_ptr<Tables> tables;                                  // what all calls read
+  std::vector<Item> work;
+  bool isBound = false; // whether all calls have the addresses that are bound
+  std::vector<uint32_t> changedItems;
+  // Of each buffer of each rank that is here, rank by rank:
+  std::vector<uint32_t> firstBuffer; // of a rank
+  std::vector<CUdeviceptr> bound;
+  std::vector<std::vector<uint32_t>> readers; // the items with its address in their calls
+  std::vector<uint32_t> read;                 // by the item that is being made
+};
+
+} // namespace epl::runtime::cuda
+
+#endif // EPL_RUNTIME_DEVICE_CUDA_STEPWORK_H
