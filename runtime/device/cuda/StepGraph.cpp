@@ -232,9 +232,11 @@ bool StepGraph::isDone() {
     return false;
   api.check(result, "the step failed on the device (EPL_CUDA_BLOCKING=1 in the environment tells which "
                     "command of it)");
-  for (const StepWork::Item &item : work.items())
-    if (std::string error = item.calls.host ? item.calls.host->takeError() : ""; !error.empty())
+  for (uint32_t index : work.hostItems()) {
+    const StepWork::Item &item = work.items()[index];
+    if (std::string error = item.calls.host->takeError(); !error.empty())
       throw Error(work.describe(item) + ": " + error);
+  }
   return true;
 }
 

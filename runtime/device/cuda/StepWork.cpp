@@ -146,9 +146,14 @@ void StepWork::makeAll() {
         readers[buffer].push_back(uint32_t(work.size() - 1));
     }
   tables->upload(*copies);
-  for (Item &item : work)
+  hosts.clear();
+  for (uint32_t index = 0; index < work.size(); ++index) {
+    Item &item = work[index];
     for (KernelCall &call : item.calls.kernels)
       call.setTable(tables->begin(here[item.rank].card));
+    if (item.calls.host)
+      hosts.push_back(index);
+  }
 }
 
 /// Makes the calls of an item for other addresses. Whether these differ in arguments only: lists of the same

@@ -35,6 +35,8 @@ public:
   uint32_t placeOf(uint32_t part, uint32_t rank) const { return places[part][rank]; }
   /// Each behind all that its command waits for.
   std::span<const Item> items() const { return work; }
+  /// Those that are calls of the host.
+  std::span<const uint32_t> hostItems() const { return hosts; }
   /// "command "matmul" of step.py:3 on rank 1"
   std::string describe(const Item &item) const;
 
@@ -73,6 +75,7 @@ private:
   std::vector<std::vector<std::unique_ptr<CudaAllocation>>> rings; // of each channel and sending rank
   std::unique_ptr<Tables> tables;                                  // what all calls read
   std::vector<Item> work;
+  std::vector<uint32_t> hosts;
   bool isBound = false; // whether all calls have the addresses that are bound
   std::vector<uint32_t> changedItems;
   // Of each buffer of each rank that is here, rank by rank:

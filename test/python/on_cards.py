@@ -1,0 +1,41 @@
+"""A plugin of pytest: `cpu:4` is `cuda:0x4`, so that tests of CPU devices run on virtual devices of a card.
+
+    LD_LIBRARY_PATH=build/cuda python -m pytest -p on_cards test/python/test_split.py
+
+Nodes (`cpu:2x2`) stay CPU devices, which cards have not. What the stand-in of a GPU (docs/design.md, section
+10) has found by the end of a test fails it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+
+import pytest
+
+import epl.devices
+import epl.environment
+import epl.parallelize
+import epl.stages
+
+_parse = epl.devices.parse_devices
+
+
+def _on_a_card(devices: epl.devices.Devices) -> str:
+    text = _parse(devices)
+    kind, _, count = text.partition(":")
+    return f"cuda:0x{count}" if kind == "cpu" and count.isdigit() else text
+
+
+for module in (epl.environment, epl.parallelize, epl.stages):
+    module.parse_devices = _on_a_card  # type: ignore[attr-defined]
+
+
+@pytest.fixture(autouse=True)
+def _no_findings() -> Iterator[None]:
+    driver = ctypes.CDLL("libcuda.so.1")
+    driver.eplCudaGetFinding.restype = ctypes.c_char_p
+    before = driver.eplCudaCountFindings()
+    yield
+    count = driver.eplCudaCountFindings()
+    assert count == before, [driver.eplCudaGetFinding(ctypes.c_size_t(i)) for i in range(before, count)]
