@@ -1,9 +1,9 @@
 """The host's part of a step on a GPU: of a GPT, with a driver that does nothing.
 
-The stand-in of the driver (test/cuda) takes the calls and performs nothing, so that no card is needed; the time
-that it takes itself is counted. Rows, one JSON object a line, for one card and for four virtual devices on one:
-the runtime's own call on prepared arguments, with its batch, until its loss has come. Rounds are interleaved;
-lists have one figure for each round, the median of its calls.
+The stand-in of the driver (test/cuda) takes the calls and performs nothing, so that no card is needed; the
+time that it takes itself is counted. Rows, one JSON object a line, for one card and for four virtual devices
+on one: the runtime's own call on prepared arguments, with its batch, until its loss has come. Rounds are
+interleaved; lists have one figure for each round, the median of its calls.
 
     EPL_CUDA_IDLE=1 LD_LIBRARY_PATH=build/cuda python gpu_calls.py [--rounds N] [--calls N]
 """

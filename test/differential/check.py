@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import cards
 import numpy as np
 from alike import repeat
 from derivatives import Derivatives
@@ -67,7 +68,8 @@ class Case:
     """A program and what it is compiled for: a kind of kernels, a CPU, a level of ZeRO or owners, whether
     what a split leaves whole between its sums and products is shared, the machine that choices are made for,
     how many micro-batches the batch is done in, in which order (by name, or "random" for the program's own
-    table), and which values are kept where the rest is computed again."""
+    table), which values are kept where the rest is computed again, and whether devices are those of a card,
+    on the stand-in of a GPU."""
 
     program: Program
     kernels: str  # vectorized | loops | reference: loops without the scopes, on one device
@@ -78,6 +80,12 @@ class Case:
     micro_batches: int = 1
     schedule: str = "1f1b"
     recompute: str = "off"  # auto | collection
+    on_card: bool = False
+
+    @property
+    def device_string(self) -> str:
+        """The devices that the plan is for."""
+        return f"cuda:0x{self.devices}" if self.on_card else f"cpu:{self.devices}"
 
     @property
     def devices(self) -> int:
@@ -91,7 +99,8 @@ class Case:
         zero = levels.get(self.zero, (f"--zero={self.zero}",))
         layout = self.program.layout
         colocate = ("--colocate",) if layout.outside and not layout.apart else ()
-        target = (f"--devices=cpu:{self.devices}", f"--kernels={self.kernels}", f"--cpu={self.cpu}")
+        code = () if self.on_card else (f"--kernels={self.kernels}", f"--cpu={self.cpu}")
+        target = (f"--devices={self.device_string}", *code)
         sequence = ("--sequence-parallel",) if self.sequence else ()
         machine = () if self.machine == "cpu" else (f"--machine={self.machine}",)
         stages = (f"--num-stages={layout.meshes}",) if layout.meshes else ()
@@ -264,7 +273,10 @@ def _run_and_compare(case: Case, path: Path) -> dict[str, int]:
     compare = _compare_ranges if case.program.floats else _compare_exactly
     expected = (case.program.evaluate_ranges if case.program.floats else case.program.evaluate)(inputs)
     plan = runtime().Plan.load(str(path))
-    session = runtime().Session(plan, f"cpu:{plan.devices}")
+    if case.on_card:
+        cards.restart(case.program.seed)
+    devices = "cpu:1" if case.kernels == "reference" else case.device_string
+    session = runtime().Session(plan, devices)
     for donate in (False, True):
         results = _step(session, case.program, inputs, donate)
         for index, (result, each) in enumerate(zip(results, expected, strict=True)):
@@ -272,6 +284,8 @@ def _run_and_compare(case: Case, path: Path) -> dict[str, int]:
             if difference := compare(result, each, element):
                 step = "second" if donate else "first"
                 raise Mismatch(f"result {index} of the {step} step: {difference}")
+    if case.on_card and (findings := cards.findings()):
+        raise Mismatch("\n".join(findings))
     return count_tolerances(expected) if case.program.floats else {}
 
 

@@ -8,6 +8,7 @@ of derivatives (derivatives.py), beside `jax.jit`.
     run.py --fresh 500                 programs that nobody has tried before
     run.py --forever                   the same without end, until Ctrl-C or SIGTERM
     run.py --pipelines --fresh 500     of these the pipelines of several stages, about one of fifteen
+    run.py --cards --fresh 500         on virtual devices of a card, over the stand-in of a GPU
 
 A seed says all of a program; what fails is shrunk and printed with its seed, `--programs 1 --seed SEED` finds
 it again while the generator stays as it is, and --keep (build/found) has it as a file (found.py). Files in
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import itertools
 import json
 import os
@@ -29,10 +31,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import cards
 from check import TIMEOUT, AnyCase, Case, Verdict, check, get_cpus
 from coverage import Coverage
 from derivatives import make_derivatives
@@ -105,7 +108,7 @@ def check_in_process(cases: list[AnyCase]) -> list[Verdict]:
     try:
         done = subprocess.run(
             command, input=pickle.dumps(cases), capture_output=True, timeout=4 * TIMEOUT + len(cases),
-            check=False, start_new_session=True,
+            check=False, start_new_session=True, env=cards.environment() if _use_cards(cases) else None,
         )  # fmt: skip
     except subprocess.TimeoutExpired as timeout:
         verdicts = _read_verdicts(timeout.stdout or b"")
@@ -120,6 +123,10 @@ def check_in_process(cases: list[AnyCase]) -> list[Verdict]:
     return [*verdicts[: len(cases) - 1], Verdict("failed", reason)]
 
 
+def _use_cards(cases: list[AnyCase]) -> bool:
+    return any(isinstance(case, Case) and case.on_card for case in cases)
+
+
 def _read_verdicts(output: bytes) -> list[Verdict]:
     lines = output.decode(errors="replace").splitlines(keepends=True)
     return [Verdict(*json.loads(line)) for line in lines if line.endswith("\n")]
@@ -131,8 +138,15 @@ def check_from_stdin() -> int:
     return 0
 
 
-def check_seeds(seeds: Iterable[int]) -> list[tuple[int, AnyCase, Verdict]]:
-    cases = [(seed, make_case(seed)) for seed in seeds]
+def put_on_card(case: AnyCase) -> AnyCase:
+    """The case on devices of a card. Steps of JAX stay on CPUs, and so do references."""
+    if not isinstance(case, Case) or case.kernels == "reference":
+        return case
+    return dataclasses.replace(case, on_card=True)
+
+
+def check_seeds(seeds: Iterable[int], make: Callable[[int], AnyCase]) -> list[tuple[int, AnyCase, Verdict]]:
+    cases = [(seed, make(seed)) for seed in seeds]
     verdicts: list[Verdict] = []
     while len(verdicts) < len(cases):  # the next process starts behind the case that ended the last one
         verdicts += check_in_process([case for _, case in cases[len(verdicts) :]])
@@ -142,8 +156,9 @@ def check_seeds(seeds: Iterable[int]) -> list[tuple[int, AnyCase, Verdict]]:
 class Run:
     """Counts and reports what the programs of one run give."""
 
-    def __init__(self, kept: Path) -> None:
+    def __init__(self, kept: Path, make: Callable[[int], AnyCase]) -> None:
         self.kept = kept
+        self.make = make
         self.begin = time.monotonic()
         self.coverage = Coverage()
         self.wrong: list[int] = []
@@ -162,7 +177,7 @@ class Run:
         workers = os.cpu_count() or 1
         with ThreadPoolExecutor(workers) as pool:
             while group := list(itertools.islice(batches, workers)):
-                for checked in pool.map(check_seeds, group):
+                for checked in pool.map(functools.partial(check_seeds, make=self.make), group):
                     for seed, case, verdict in checked:
                         self.coverage.add(case, verdict)
                         if verdict.outcome != "passed":
@@ -215,6 +230,7 @@ def main() -> int:
     parser.add_argument("--fresh", type=int, default=0, help="how many more, from a seed that is printed")
     parser.add_argument("--forever", action="store_true", help="go on with fresh ones until a signal")
     parser.add_argument("--pipelines", action="store_true", help="only those of several stages")
+    parser.add_argument("--cards", action="store_true", help="on devices of a card, over the stand-in of one")
     parser.add_argument("--keep", type=Path, default=KEPT, help="the folder for programs that fail")
     parser.add_argument("--check", action="store_true", help="check the pickled cases from standard input")
     options = parser.parse_args()
@@ -229,7 +245,7 @@ def main() -> int:
     if options.pipelines:
         seeds = (seed for seed in seeds if is_pipeline(make_case(seed)))
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    run = Run(options.keep)
+    run = Run(options.keep, lambda seed: put_on_card(make_case(seed)) if options.cards else make_case(seed))
     try:
         run.check_found()
         run.check(make_batches(seeds))

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,8 @@ def run_on(cards: int, code: str, tmp_path: Path, seed: int = 1, findings: int =
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(found := json.loads(report.read_text())["findings"]) == findings, found
+    found = json.loads(report.read_text())["findings"]
+    assert len(found) == findings, found
     return done.stdout
 
 
@@ -202,16 +204,28 @@ except epl.Error as error:
 
 
 ADDS = """
+import json
 import numpy as np, epl
 def adds(w, x):
     return w + x.sum(0), (x * 2, w.sum())
 """
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+def run_adds(cards: int, code: str, tmp_path: Path, **more: Any) -> str:
+    """As run_on, with a step whose state adds up its batches."""
+    return run_on(cards, ADDS + code, tmp_path, **more)
+
+
+def report_of(tmp_path: Path) -> dict[str, Any]:
+    """What the stand-in says of the program that ran last."""
+    report: dict[str, Any] = json.loads((tmp_path / "report.json").read_text())
+    return report
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_batches_come_while_the_step_before_runs(seed: int, tmp_path: Path) -> None:
     """Calls are queued, each with a batch of its own; a graph is made once."""
-    code = ADDS + """
+    code = """
 for devices in ["cuda:0x2", "cuda:0-1"]:
     step = epl.parallelize(adds, devices=devices, state="w", batch="x")
     w = expected = np.ones(3, np.float32)
@@ -226,14 +240,14 @@ for devices in ["cuda:0x2", "cuda:0-1"]:
         expected = expected + x.sum(0)
     assert (np.asarray(w) == expected).all()
 """
-    run_on(2, code, tmp_path, seed)
-    report = json.loads((tmp_path / "report.json").read_text())
+    run_adds(2, code, tmp_path, seed=seed)
+    report = report_of(tmp_path)
     assert (report["graphs"], report["graph_launches"]) == (2, 40)
 
 
 def test_a_graph_takes_other_addresses(tmp_path: Path) -> None:
     """Each step writes its state to new memory; the graph that was made first runs on it."""
-    code = ADDS + """
+    code = """
 step = epl.parallelize(adds, devices="cuda:0x2", state="w", batch="x", donate=False)
 values = [np.ones(3, np.float32)]
 for i in range(6):
@@ -241,14 +255,13 @@ for i in range(6):
 for i in range(6):
     assert (np.asarray(values[i + 1]) == np.asarray(values[i]) + 4 * i).all(), i
 """
-    run_on(1, code, tmp_path)
-    report = json.loads((tmp_path / "report.json").read_text())
+    run_adds(1, code, tmp_path)
+    report = report_of(tmp_path)
     assert (report["graphs"], report["graph_launches"]) == (1, 6)
 
 
 def test_a_timeline_has_the_commands_of_all_devices(tmp_path: Path) -> None:
-    code = ADDS + f"""
-import json
+    code = f"""
 step = epl.parallelize(adds, devices="cuda:0x2", state="w", batch="x")
 w, x = np.ones(3, np.float32), np.ones((4, 3), np.float32)
 w, _ = step(w, x)
@@ -262,16 +275,16 @@ events = json.load(open({str(tmp_path / "t.json")!r}))["traceEvents"]
 ran = [event for event in events if event["ph"] == "X" and event["cat"] != "step"]
 assert {{event["pid"] for event in ran}} == {{0, 1}}
 assert len({{event["args"]["call"] for event in ran}}) == 2
-assert any("all" in event["cat"] or "coll" in event["cat"] for event in ran), {{event["cat"] for event in ran}}
+assert "collective" in {{event["cat"] for event in ran}}
 assert all(event["dur"] >= 0 for event in ran)
 assert "cuda:0" in {{event["args"].get("name") for event in events if event["name"] == "process_name"}}
 """
-    run_on(1, code, tmp_path)
+    run_adds(1, code, tmp_path)
 
 
 @pytest.mark.parametrize("blocking", ["0", "1"])
 def test_a_kernel_that_faults_ends_the_step(blocking: str, tmp_path: Path) -> None:
-    code = ADDS + """
+    code = """
 step = epl.parallelize(adds, devices="cuda:0x2", state="w", batch="x")
 for _ in range(2):
     try:
@@ -280,10 +293,8 @@ for _ in range(2):
     except epl.Error as error:
         print(error)
 """
-    said = run_on(
-        1, code, tmp_path, findings=1, EPL_CUDA_FAULT="epl_sum_f32", EPL_CUDA_BLOCKING=blocking
-    )
-    assert said.count("CUDA_ERROR_ILLEGAL_ADDRESS") >= 2 # the card is lost
+    said = run_adds(1, code, tmp_path, findings=1, EPL_CUDA_FAULT="epl_sum_f32", EPL_CUDA_BLOCKING=blocking)
+    assert said.count("CUDA_ERROR_ILLEGAL_ADDRESS") >= 2  # the card is lost
     assert "no error" not in said
     if blocking == "1":
         assert 'call 1 of adds failed: command "' in said
@@ -293,12 +304,12 @@ for _ in range(2):
 
 
 def test_a_step_that_blocks_has_the_same_results(tmp_path: Path) -> None:
-    code = ADDS + """
+    code = """
 step = epl.parallelize(adds, devices="cuda:0-1", state="w", batch="x")
 w = np.ones(3, np.float32)
 for i in range(3):
     w, _ = step(w, np.ones((4, 3), np.float32))
 assert (np.asarray(w) == 13).all()
 """
-    run_on(2, code, tmp_path, EPL_CUDA_BLOCKING="1")
-    assert json.loads((tmp_path / "report.json").read_text())["graph_launches"] == 0
+    run_adds(2, code, tmp_path, EPL_CUDA_BLOCKING="1")
+    assert report_of(tmp_path)["graph_launches"] == 0

@@ -156,14 +156,16 @@ void StepWork::makeAll() {
   }
 }
 
-/// Makes the calls of an item for other addresses. Whether these differ in arguments only: lists of the same
-/// length are in the place of the old ones.
+/// Makes the calls of an item for other addresses. Whether these differ in arguments of kernels only: lists
+/// of the same length are in the place of the old ones.
 bool StepWork::remake(uint32_t index) {
   Item &item = work[index];
+  if (item.calls.host)
+    return false;
   Item made{item.command, item.rank, {}, 0, 0};
   Tables lists(cards);
   make(made, lists);
-  if (item.calls.host || made.tableBytes != item.tableBytes ||
+  if (made.tableBytes != item.tableBytes ||
       made.calls.kernels.size() != item.calls.kernels.size())
     return false;
   uint32_t card = here[item.rank].card;
@@ -200,6 +202,9 @@ StepWork::Change StepWork::makeAgain(const std::vector<uint32_t> &buffers) {
   changedItems.erase(std::ranges::unique(changedItems).begin(), changedItems.end());
   if (std::ranges::all_of(changedItems, [&](uint32_t item) { return remake(item); }))
     return changedItems.empty() ? Change::none : Change::arguments;
+  const Driver &api = cards->driver();
+  cards->use(0); // arguments are on their way, and memory is given back while nothing is
+  api.check(api.cuStreamSynchronize(cards->steps()), "arguments did not come to the device");
   makeAll();
   return Change::all;
 }
