@@ -313,3 +313,20 @@ assert (np.asarray(w) == 13).all()
 """
     run_adds(2, code, tmp_path, EPL_CUDA_BLOCKING="1")
     assert report_of(tmp_path)["graph_launches"] == 0
+
+
+def test_a_factorization_takes_other_addresses(tmp_path: Path) -> None:
+    """Its copies to the host are no kernels: the graph is made anew, while batches are on their way."""
+    code = """
+import jax, jax.numpy as jnp, numpy as np, epl
+def step(w, x):
+    return jnp.linalg.cholesky(w @ w.T + x.sum() * jnp.eye(4)), x.sum()
+own = epl.parallelize(step, devices="cuda:0x2", state="w", batch="x", donate=False)
+w = expected = np.eye(4, dtype=np.float32)
+for i in range(4):
+    x = np.full((2, 3), i + 1, np.float32)
+    w, _ = own(w, x)
+    expected, _ = jax.jit(step)(expected, x)
+np.testing.assert_allclose(np.asarray(w), expected, rtol=1e-5)
+"""
+    run_on(1, code, tmp_path)
