@@ -68,8 +68,8 @@ public:
   virtual std::unique_ptr<Command> bind(const plan::PlanT &plan, uint32_t command) const = 0;
 };
 
-/// Memory of the host from which a device copies by itself, beside its steps: what callers pass to a step is on
-/// its way while the one before still runs. For one thread at a time.
+/// Memory of the host from which a device copies by itself, beside its steps: what callers pass to a step is
+/// on its way while the one before still runs. For one thread at a time.
 class ArgumentStage {
 public:
   virtual ~ArgumentStage() = default;

@@ -28,7 +28,8 @@ public:
   uint32_t architecture(uint32_t card) const { return cards[card].architecture; }
   /// Makes a card that of the calling thread. Throws Error if the card has failed.
   void use(uint32_t card) const;
-  /// The same for what cannot fail; false if the card has failed: then it runs nothing, and its memory is lost.
+  /// The same for what cannot fail; false if the card has failed: then it runs nothing, and its memory is
+  /// lost.
   bool tryUse(uint32_t card) const noexcept {
     return api.cuCtxSetCurrent(cards[card].context) == CUDA_SUCCESS;
   }

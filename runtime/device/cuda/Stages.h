@@ -4,8 +4,9 @@
 //   arrivals            | copy to the card |             | copy to the card |
 //   steps         step before   | copy | step |                  | copy | step
 //
-// The card's side of an argument is memory of its own: the step before still reads the last argument where the
-// graph has it. A copy within the card, between steps, takes a thousandth of what that from the host does.
+// The card's side of an argument is memory of its own: the step before still reads the last argument where
+// the graph has it. A copy within the card, between steps, takes a thousandth of what that from the host
+// does.
 #ifndef EPL_RUNTIME_DEVICE_CUDA_STAGES_H
 #define EPL_RUNTIME_DEVICE_CUDA_STAGES_H
 

@@ -165,8 +165,7 @@ bool StepWork::remake(uint32_t index) {
   Item made{item.command, item.rank, {}, 0, 0};
   Tables lists(cards);
   make(made, lists);
-  if (made.tableBytes != item.tableBytes ||
-      made.calls.kernels.size() != item.calls.kernels.size())
+  if (made.tableBytes != item.tableBytes || made.calls.kernels.size() != item.calls.kernels.size())
     return false;
   uint32_t card = here[item.rank].card;
   tables->replace(card, item.table, lists, *copies);

@@ -6,8 +6,8 @@
 
 namespace epl::runtime::cuda {
 
-/// Of a loaded plan. Buffers are where the tables of a step say; when a table has changed, the calls that have
-/// the old addresses are made anew.
+/// Of a loaded plan. Buffers are where the tables of a step say; when a table has changed, the calls that
+/// have the old addresses are made anew.
 class StepWork {
 public:
   /// The arguments outlive it. Throws Error if there is no memory left, or if the plan has no order.
@@ -41,9 +41,9 @@ public:
   std::string describe(const Item &item) const;
 
   enum class Change { none, arguments, all };
-  /// Puts the addresses of a step into the calls, while no step runs: whether nothing has changed, arguments of
-  /// kernels of the `changed` items, or all calls, as the first time. Throws Error if a kernel or a library is
-  /// missing, or if there is no memory left.
+  /// Puts the addresses of a step into the calls, while no step runs: whether nothing has changed, arguments
+  /// of kernels of the `changed` items, or all calls, as the first time. Throws Error if a kernel or a
+  /// library is missing, or if there is no memory left.
   Change bind(std::span<const AddressTable *const> meshes);
   std::span<const uint32_t> changed() const { return changedItems; }
 

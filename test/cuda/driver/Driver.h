@@ -79,8 +79,8 @@ struct Stream {
   int device;
   std::vector<OperationId> last; ///< what the next operation comes after
   Graph *capture = nullptr;
-  bool isOrigin = false;    ///< where the capture began
-  std::vector<size_t> tail; ///< while it is captured: nodes that the next one comes after
+  bool isOrigin = false;              ///< where the capture began
+  std::vector<size_t> tail;           ///< while it is captured: nodes that the next one comes after
   std::vector<CUgraphNode> tailNodes; ///< as somebody has asked for them
 };
 

@@ -141,7 +141,8 @@ TEST_P(GraphTest, TellsWhatTheNextNodeComesAfter) {
   const CUgraphNode *last = nullptr;
   size_t count = 1;
   auto ask = [&](CUstream stream) {
-    EXPECT_EQ(cuStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &last, nullptr, &count), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &last, nullptr, &count),
+              CUDA_SUCCESS);
     return std::vector<CUgraphNode>(last, last + count);
   };
   EXPECT_THAT(ask(a), IsEmpty());
