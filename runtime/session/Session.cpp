@@ -234,6 +234,7 @@ Binding Session::bind(size_t index, const Argument &argument, const Use &use,
                       const std::shared_ptr<Call> &call) {
   Binding binding;
   if (const auto *part = std::get_if<LocalTensor>(&argument)) {
+    provide(index);
     binding.host = part->tensor;
     binding.part = &localPart(index, part->tensor.type);
     return binding;
@@ -254,9 +255,16 @@ Binding Session::bind(size_t index, const Argument &argument, const Use &use,
     binding.storage = newStorage(index);
     binding.storage->copyFromHost(hostValue(index, argument).data);
   } else {
+    provide(index);
     binding.host = hostValue(index, argument);
   }
   return binding;
+}
+
+/// Takes the memory that an argument in the host needs on the devices.
+void Session::provide(size_t index) {
+  for (Slots::PartSlot slot : slots.partsOf(index))
+    slotMemory[slot.part].provide(slot.slot);
 }
 
 /// Adds the bindings of the result slots and makes the handles of the results.

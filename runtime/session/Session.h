@@ -147,6 +147,7 @@ private:
   HostTensor hostValue(size_t slot, const Argument &argument) const;
   std::vector<Use> examine(const std::vector<Argument> &arguments, const std::vector<bool> &donate);
   Binding bind(size_t slot, const Argument &argument, const Use &use, const std::shared_ptr<Call> &call);
+  void provide(size_t slot);
   std::vector<Result> bindResults(std::vector<Binding> &bindings, const std::shared_ptr<Call> &call) const;
   std::vector<Agreement::Said> describe(const std::vector<Argument> &arguments) const;
   void releaseDone();

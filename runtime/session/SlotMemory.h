@@ -6,7 +6,8 @@
 
 namespace epl::runtime {
 
-/// Of the slots of one program, for every step of a session: made once, so that steps allocate nothing.
+/// Of the slots of one program, for every step of a session: made once, so that steps allocate nothing. That
+/// of an argument comes with the first tensor of the host for it: states and constants may never need any.
 class SlotMemory {
 public:
   /// A buffer that is a slot, or a view of one: where it begins there.
@@ -15,10 +16,16 @@ public:
     uint64_t offset;
   };
 
+  /// The arguments outlive it. Throws Error if there is no memory left.
   SlotMemory(const LoadedPlan &plan, uint32_t part, const Slots &slots);
 
+  /// Takes the memory that a tensor of the host needs for an argument; before the step that has it is queued.
+  /// Steps that run may use that of other slots. Throws Error if there is none left.
+  void provide(uint32_t slot);
+
   std::span<const SlotBuffer> buffers() const { return slotBuffers; }
-  /// Memory of a slot on a rank that is here and whose block cannot be in the caller's tensor.
+  /// Memory of a slot on a rank that is here and whose block cannot be in the caller's tensor; of an argument
+  /// that was provided for.
   Allocation &scratch(uint32_t slot, uint32_t rank) const { return *memory[slot * numRanks + rank]; }
   /// Where the host puts what a rank's block of an argument becomes, or finds what a rank gives of a result;
   /// null if there is no such memory, or if the devices copy while somebody waits.
@@ -30,9 +37,12 @@ public:
   }
 
 private:
-  void allocate(const LoadedPlan &loaded, const Slots &slots, Slots::PartSlot slot, uint32_t rank);
+  void allocate(uint32_t slot, uint32_t rank);
 
-  uint32_t numRanks;
+  const LoadedPlan &loaded;
+  const uint32_t part;
+  const Slots &slots;
+  const uint32_t numRanks;
   std::vector<SlotBuffer> slotBuffers;
   // Of each slot and rank; null where none is needed.
   std::vector<std::unique_ptr<Allocation>> memory;

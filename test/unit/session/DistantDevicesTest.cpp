@@ -23,6 +23,7 @@ class DistantDevices final : public DeviceSet {
 public:
   bool usesHostMemory() const override { return false; }
   std::unique_ptr<Allocation> allocate(uint32_t device, size_t size, Memory::Fill fill) override {
+    ++allocations;
     return cpu.allocate(device, size, fill);
   }
   void copyIn(const std::byte *host, Allocation &to) override { ++copiesIn, cpu.copyIn(host, to); }
@@ -30,7 +31,7 @@ public:
   void copy(const Allocation &from, Allocation &to) override { ++copies, cpu.copy(from, to); }
   std::unique_ptr<Code> load(const plan::PlanT &plan) override { return cpu.load(plan); }
 
-  std::atomic<int> copiesIn = 0, copiesOut = 0, copies = 0;
+  std::atomic<int> allocations = 0, copiesIn = 0, copiesOut = 0, copies = 0;
 
 private:
   CpuDevices cpu;
@@ -94,6 +95,23 @@ TEST(DistantDevices, HaveACopyOfAConstantEach) {
   EXPECT_FALSE(x->use()->isShared());
   Outcome outcome = session.call({matrix(0), x}, {false, false}, "step");
   EXPECT_EQ(elements<int64_t>(outcome.results[1]), elements<int64_t>(matrix(6)));
+}
+
+TEST(DistantDevices, TakeMemoryForAnArgumentOnceItComesFromTheHost) {
+  auto devices = std::make_shared<DistantDevices>();
+  Session session(makePlan({}), Backend{devices, std::make_shared<NoCollectives>()});
+  Argument n = session.state(0, matrix(0));
+  auto step = [&](const Argument &x) {
+    Outcome outcome = session.call({n, x}, {true, false}, "step");
+    outcome.call->wait();
+    n = std::get<Buffer>(outcome.results[0]);
+    return devices->allocations.load();
+  };
+  Buffer x = session.state(1, matrix(5));
+  int before = devices->allocations;
+  EXPECT_EQ(step(x), before);
+  EXPECT_EQ(step(matrix(5)), before + 2); // of two ranks
+  EXPECT_EQ(step(matrix(6)), before + 2);
 }
 
 TEST(DistantDevices, CannotHaveCollectivesOfTheProcess) {
