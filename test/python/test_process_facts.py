@@ -42,6 +42,14 @@ def test_what_differs_is_named(others: dict[str, str], problem: str) -> None:
         check_facts(facts(**others))
 
 
+@pytest.mark.parametrize("devices", ["cuda:0", "cuda:0x2", "cuda:0-1"])
+def test_cards_are_of_one_process(devices: str) -> None:
+    on_cards = [Facts(**{**each.__dict__, "devices": devices}) for each in facts()]
+    check_facts(on_cards[:1])
+    with pytest.raises(epl.ConfigError, match="in 2 processes: GPUs of several processes are not supported"):
+        check_facts(on_cards)
+
+
 def test_nodes_are_hosts() -> None:
     devices = {"devices": "cpu:2x2"}
     check_facts([Facts(**{**each.__dict__, **devices}) for each in facts()])

@@ -29,6 +29,11 @@ def check_facts(facts: Sequence[Facts]) -> None:
     _check_equal([fact.mpi for fact in facts], facts, "versions of MPI")
     _check_equal([fact.jax for fact in facts], facts, "versions of JAX")
     _check_equal([fact.devices for fact in facts], facts, "devices")
+    if len(facts) > 1 and not facts[0].devices.startswith("cpu:"):
+        raise ConfigError(
+            f'"{facts[0].devices}" in {len(facts)} processes: GPUs of several processes are not supported '
+            "yet, run one process"
+        )
     own_devices(facts[0].devices, len(facts))
     _check_hosts(facts)
 
@@ -55,8 +60,9 @@ def _check_equal(values: Sequence[str], facts: Sequence[Facts], what: str) -> No
 
 def _check_hosts(facts: Sequence[Facts]) -> None:
     """Of `cpu:WxG`: each node is a host, and its processes are neighbours."""
-    nodes, cross, _ = facts[0].devices.rpartition(":")[2].partition("x")
-    if not cross or int(nodes) == 1:
+    kind, _, extent = facts[0].devices.partition(":")
+    nodes, cross, _ = extent.partition("x")
+    if kind != "cpu" or not cross or int(nodes) == 1:
         return
     each = len(facts) // int(nodes)
     hosts = [[fact.host for fact in facts[k * each : (k + 1) * each]] for k in range(int(nodes))]
