@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import hashlib
 import os
 import shutil
@@ -34,16 +35,28 @@ BUILD = Path(__file__).parents[2] / "build"
 def _keep_what_xla_compiles() -> None:
     """What tests compare with is compiled once, not by each test, process and run: half of all their time.
 
-    JAX tells programs and options apart, but not CPUs.
+    JAX tells programs and options apart, but not CPUs. Processes that tests start have a folder of their own: of
+    those that write one at a time some read half of it, which JAX warns of, and a warning is an error here.
     """
     cpu = next(line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags"))
     folder = BUILD / "jax-cache" / hashlib.sha256(cpu.encode()).hexdigest()[:16]
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = f"{folder}-processes"
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+    os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
 
 _keep_what_xla_compiles()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget_what_jax_traced() -> Iterator[None]:
+    """What JAX keeps of one file helps no other, and every collection of garbage would look through it."""
+    yield
+    jax.clear_caches()
+    gc.collect()
 
 
 @pytest.fixture
