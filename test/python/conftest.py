@@ -35,8 +35,8 @@ BUILD = Path(__file__).parents[2] / "build"
 def _keep_what_xla_compiles() -> None:
     """What tests compare with is compiled once, not by each test, process and run: half of all their time.
 
-    JAX tells programs and options apart, but not CPUs. Processes that tests start have a folder of their own: of
-    those that write one at a time some read half of it, which JAX warns of, and a warning is an error here.
+    JAX tells programs and options apart, but not CPUs. Processes that tests start have a folder of their own:
+    who reads what another one is writing is warned by JAX, and a warning is an error here.
     """
     cpu = next(line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags"))
     folder = BUILD / "jax-cache" / hashlib.sha256(cpu.encode()).hexdigest()[:16]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 from collections.abc import Callable
@@ -42,11 +43,19 @@ def trained(model: Model, devices: int = 1, **more: Any) -> tuple[Any, list[floa
     return train(model, [parallelize(step, devices, **more) for step in model.steps])
 
 
+@pytest.fixture(scope="module")
+def on_one_device() -> Callable[[str], tuple[Any, list[float]]]:
+    """The state and the losses of a model by its name: trained once, for all tests that compare with it."""
+    return functools.cache(lambda name: trained(build(name)))
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_losses_are_near_those_of_f32_and_not_the_same(name: str) -> None:
+def test_losses_are_near_those_of_f32_and_not_the_same(
+    name: str, on_one_device: Callable[[str], tuple[Any, list[float]]]
+) -> None:
     model = build(name)
     _, expected = train(model, [jax.jit(step) for step in model.steps])
-    _, losses = trained(model)
+    _, losses = on_one_device(name)
     np.testing.assert_allclose(losses, expected, rtol=ROUNDING)
     assert np.abs(np.array(losses) / expected - 1).max() > 1e-6
 
@@ -93,10 +102,11 @@ def test_bits_are_those_of_products_that_are_written_so(make: Callable[[], Model
     ],
 )
 @pytest.mark.parametrize("name", ["mlp", "gpt"])
-def test_several_devices_compute_what_one_does(name: str, config: dict[str, Any]) -> None:
-    model = build(name)
-    expected, expected_losses = trained(model)
-    found, losses = trained(model, 2, config=config)
+def test_several_devices_compute_what_one_does(
+    name: str, config: dict[str, Any], on_one_device: Callable[[str], tuple[Any, list[float]]]
+) -> None:
+    expected, expected_losses = on_one_device(name)
+    found, losses = trained(build(name), 2, config=config)
     np.testing.assert_allclose(losses, expected_losses, rtol=ROUNDING)
     assert_near(found, expected, ROUNDING)
 
