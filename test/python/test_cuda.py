@@ -298,7 +298,7 @@ for _ in range(2):
     assert "no error" not in said
     if blocking == "1":
         assert 'call 1 of adds failed: command "' in said
-        assert "<string>:4 on rank " in said
+        assert "<string>:5 on rank " in said
     else:
         assert "EPL_CUDA_BLOCKING=1 in the environment tells which command" in said
 

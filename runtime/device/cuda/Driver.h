@@ -34,6 +34,7 @@ namespace epl::runtime::cuda {
   DO(cuModuleLoadDataEx)                                                                                     \
   DO(cuModuleUnload)                                                                                         \
   DO(cuModuleGetFunction)                                                                                    \
+  DO(cuFuncLoad)                                                                                             \
   DO(cuLaunchKernel)                                                                                         \
   DO(cuLaunchHostFunc)                                                                                       \
   DO(cuStreamCreate)                                                                                         \

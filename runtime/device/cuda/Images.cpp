@@ -61,17 +61,28 @@ Module Images::load(uint32_t card, std::string_view code, const std::string &wha
   return {api, module};
 }
 
-CUfunction Images::find(CUmodule module, const std::string &symbol) const {
+/// Drivers load functions when they are launched first, which may not be while a graph is captured.
+CUfunction Images::load(CUmodule module, const std::string &symbol) const {
+  const Driver &api = cards->driver();
   CUfunction function = nullptr;
-  if (!module || cards->driver().cuModuleGetFunction(&function, module, symbol.c_str()) != CUDA_SUCCESS)
+  if (!module || api.cuModuleGetFunction(&function, module, symbol.c_str()) != CUDA_SUCCESS)
     throw Error("the plan's image has no kernel \"" + symbol + "\"");
+  api.check(api.cuFuncLoad(function), "cannot load kernel \"" + symbol + "\"");
   return function;
 }
 
+CUfunction Images::find(CUmodule module, const std::string &symbol) const {
+  std::lock_guard<std::mutex> guard(mutex);
+  auto known = functions.find({module, symbol});
+  return known != functions.end() ? known->second : functions[{module, symbol}] = load(module, symbol);
+}
+
 CUfunction Images::kernel(uint32_t card, const std::string &symbol) const {
+  cards->use(card);
   return find(modules[card], symbol);
 }
 CUfunction Images::own(uint32_t card, const std::string &symbol) const {
+  cards->use(card);
   return find(ownModules[card], symbol);
 }
 

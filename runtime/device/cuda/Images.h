@@ -6,7 +6,9 @@
 #include "runtime/device/cuda/Handles.h"
 #include "runtime/plan/format/plan_generated.h"
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string_view>
 
 namespace epl::runtime::cuda {
@@ -28,9 +30,12 @@ private:
   void loadPlan(uint32_t card, const plan::PlanT &plan);
   Module load(uint32_t card, std::string_view code, const std::string &what) const;
   CUfunction find(CUmodule module, const std::string &symbol) const;
+  CUfunction load(CUmodule module, const std::string &symbol) const;
 
   std::shared_ptr<const Cards> cards;
   std::vector<Module> modules, ownModules; // of each card; null if the plan has no kernels
+  mutable std::mutex mutex;
+  mutable std::map<std::pair<CUmodule, std::string>, CUfunction> functions; // that somebody has asked for
 };
 
 /// The plugin's own kernels as PTX: a part of it.

@@ -27,7 +27,9 @@ StepGraph::StepGraph(std::shared_ptr<const Cards> shared, std::shared_ptr<Copies
     addRank(rank);
   cards->use(0);
   capturing = makeStream(api);
-  begin = makeEvent(api, true);
+  begin = makeEvent(api);
+  timedBegins.resize(cards->size());
+  hasBegun.resize(cards->size());
 }
 
 StepGraph::~StepGraph() { cancel(); }
@@ -107,6 +109,15 @@ CUresult StepGraph::enqueueCalls(uint32_t index, CUstream own) {
   return calls.host ? calls.host->enqueue(own) : CUDA_SUCCESS;
 }
 
+/// The first command of a lane comes behind the begin of the step.
+void StepGraph::enter(const StepWork::Rank &place, Rank &rank, uint32_t lane, Mode mode) {
+  CUstream own = rank.lanes[lane];
+  api.check(api.cuStreamWaitEvent(own, begin, 0), "cannot wait for an event");
+  if (mode == Mode::timed && !hasBegun[place.card])
+    record(timedBegins[place.card], own, true);
+  rank.hasBegun[lane] = hasBegun[place.card] = true;
+}
+
 void StepGraph::enqueue(uint32_t index, Mode mode) {
   const StepWork::Item &item = work.items()[index];
   const StepWork::Rank &place = work.localRanks()[item.rank];
@@ -115,8 +126,7 @@ void StepGraph::enqueue(uint32_t index, Mode mode) {
   CUstream own = rank.lanes[lane];
   cards->use(place.card);
   if (!rank.hasBegun[lane])
-    api.check(api.cuStreamWaitEvent(own, begin, 0), "cannot wait for an event");
-  rank.hasBegun[lane] = true;
+    enter(place, rank, lane, mode);
   awaitOthers(item, own);
   if (mode == Mode::timed)
     record(rank.timedBegins[command], own, true);
@@ -133,7 +143,8 @@ void StepGraph::enqueue(uint32_t index, Mode mode) {
 /// All commands, behind what is on a stream, which goes on behind all of them.
 void StepGraph::enqueueAll(CUstream origin, Mode mode) {
   cards->use(0);
-  record(begin, origin, true);
+  record(begin, origin, false);
+  hasBegun.assign(cards->size(), false);
   for (Rank &rank : ranks)
     std::fill(rank.hasBegun.begin(), rank.hasBegun.end(), false);
   for (uint32_t item = 0; item < work.items().size(); ++item)
@@ -240,9 +251,9 @@ bool StepGraph::isDone() {
   return true;
 }
 
-double StepGraph::secondsFromBegin(const Event &event) const {
+double StepGraph::secondsFromBegin(uint32_t card, const Event &event) const {
   float milliseconds = 0;
-  api.check(api.cuEventElapsedTime(&milliseconds, begin, event), "cannot read a time");
+  api.check(api.cuEventElapsedTime(&milliseconds, timedBegins[card], event), "cannot read a time");
   return double(milliseconds) * 1e-3;
 }
 
@@ -254,9 +265,11 @@ std::vector<StepGraph::Span> StepGraph::times() const {
     if (item.calls.isEmpty())
       continue;
     const Rank &rank = ranks[item.rank];
+    const StepWork::Rank &place = work.localRanks()[item.rank];
     uint32_t command = item.command.command;
-    spans.push_back({item.command.part, work.localRanks()[item.rank].rank, command,
-                     secondsFromBegin(rank.timedBegins[command]), secondsFromBegin(rank.timedEnds[command])});
+    cards->use(place.card);
+    spans.push_back({place.part, place.rank, command, secondsFromBegin(place.card, rank.timedBegins[command]),
+                     secondsFromBegin(place.card, rank.timedEnds[command])});
   }
   return spans;
 }

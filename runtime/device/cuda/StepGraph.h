@@ -56,7 +56,8 @@ private:
   void awaitOthers(const StepWork::Item &item, CUstream stream);
   void await(uint32_t part, uint32_t rank, uint32_t command, CUstream stream);
   void record(Event &event, CUstream stream, bool isTimed) const;
-  double secondsFromBegin(const Event &event) const;
+  void enter(const StepWork::Rank &place, Rank &rank, uint32_t lane, Mode mode);
+  double secondsFromBegin(uint32_t card, const Event &event) const;
 
   std::shared_ptr<const Cards> cards;
   const Driver &api;
@@ -66,6 +67,8 @@ private:
   bool isBlocking;
   Stream capturing;
   Event begin;
+  std::vector<Event> timedBegins; // of each card: times of two cards have no difference
+  std::vector<bool> hasBegun;     // of each card: whether it has a command of this step
   Graph graph;
   std::vector<std::vector<CUgraphNode>> nodes; // of each item's kernels
   ExecutableGraph executable;

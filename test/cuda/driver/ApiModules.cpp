@@ -9,9 +9,9 @@ using namespace cuda_double;
 
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned, CUjit_option *, void **) {
   return call([&](Driver &driver) {
-    driver.getCurrentDevice();
+    int device = driver.getCurrentDevice();
     try {
-      auto loaded = std::make_unique<LoadedModule>(parse(static_cast<const char *>(image)));
+      auto loaded = std::make_unique<LoadedModule>(parse(static_cast<const char *>(image)), device);
       *module = reinterpret_cast<CUmodule>(driver.keep(std::move(loaded)));
     } catch (const PtxError &error) {
       driver.report("ptx", error.what());
@@ -47,6 +47,10 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule handle, const char *
     *function = reinterpret_cast<CUfunction>(
         driver.keep(std::make_unique<Function>(Function{&loaded, &found->second})));
   });
+}
+
+CUresult cuFuncLoad(CUfunction function) {
+  return call([&](Driver &driver) { driver.look<Function>(function).isLoaded = true; });
 }
 
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {

@@ -52,8 +52,7 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data) {
 
 CUresult cuEventCreate(CUevent *event, unsigned) {
   return call([&](Driver &driver) {
-    driver.getCurrentDevice();
-    *event = reinterpret_cast<CUevent>(driver.keep(std::make_unique<Event>()));
+    *event = reinterpret_cast<CUevent>(driver.keep(std::make_unique<Event>(driver.getCurrentDevice())));
   });
 }
 
@@ -61,11 +60,13 @@ CUresult cuEventDestroy(CUevent event) {
   return call([&](Driver &driver) { driver.drop<Event>(event); });
 }
 
-/// In a capture an event is a place in the graph, and no time.
+/// In a capture an event is a place in the graph, and no time. An event is recorded on its own device.
 CUresult cuEventRecord(CUevent handle, CUstream streamHandle) {
   return call([&](Driver &driver) {
     auto &event = driver.look<Event>(handle);
     auto &stream = driver.look<Stream>(streamHandle);
+    if (event.device != stream.device)
+      throw DriverError{CUDA_ERROR_INVALID_HANDLE};
     event.isRecorded = true;
     event.capture = stream.capture;
     event.nodes = stream.tail;
@@ -106,7 +107,7 @@ CUresult cuEventSynchronize(CUevent handle) {
 CUresult cuEventElapsedTime(float *milliseconds, CUevent begin, CUevent end) {
   return call([&](Driver &driver) {
     auto &first = driver.look<Event>(begin), &last = driver.look<Event>(end);
-    if (!first.isRecorded || !last.isRecorded || first.capture || last.capture)
+    if (!first.isRecorded || !last.isRecorded || first.capture || last.capture || first.device != last.device)
       throw DriverError{CUDA_ERROR_INVALID_HANDLE};
     if (!driver.operations.areDone(first.operations) || !driver.operations.areDone(last.operations))
       throw DriverError{CUDA_ERROR_NOT_READY};

@@ -33,11 +33,13 @@ struct DriverError {
 
 struct LoadedModule {
   Module module;
+  int device; ///< whose context it is in
 };
 
 struct Function {
   LoadedModule *module;
   const Entry *entry;
+  bool isLoaded = false;                  ///< a driver does so when it is launched first
   unsigned mostDynamicShared = 48 * 1024; ///< what a launch may ask for
 };
 
@@ -85,6 +87,9 @@ struct Stream {
 };
 
 struct Event {
+  explicit Event(int device) : device(device) {}
+
+  int device;
   bool isRecorded = false;
   std::vector<OperationId> operations;
   Graph *capture = nullptr; ///< where it was recorded, if in a capture
@@ -178,7 +183,7 @@ private:
   void touch(uint64_t address, size_t size, bool isWrite, int device, const std::string &what);
   bool isReachable(uint64_t address, int device) const;
   bool isPinned(uint64_t address, size_t size) const;
-  void checkLaunch(const KernelWork &work) const;
+  void checkLaunch(const KernelWork &work, const Stream &stream);
   void checkHostMemory(const Work &work);
   void watchSource(CopyWork &copy) const;
   template <typename Body> void runOperations(Body body);

@@ -24,7 +24,13 @@ void Driver::checkHostMemory(const Work &work) {
     }
 }
 
-void Driver::checkLaunch(const KernelWork &work) const {
+/// A kernel is launched from the thread's device, on a stream of it.
+void Driver::checkLaunch(const KernelWork &work, const Stream &stream) {
+  if (stream.device != getCurrentDevice() || stream.device != work.function->module->device)
+    throw DriverError{CUDA_ERROR_INVALID_HANDLE};
+  if (stream.capture && !work.function->isLoaded)
+    report("graph", describe(work) + " is loaded by its first launch, while a graph is captured");
+  work.function->isLoaded = true;
   const Launch &launch = work.launch;
   const Entry &entry = *work.function->entry;
   uint64_t threads = uint64_t(launch.block[0]) * launch.block[1] * launch.block[2];
@@ -49,7 +55,7 @@ void Driver::enqueue(CUstream handle, Work work) {
   }
   auto &stream = look<Stream>(handle);
   if (const auto *kernel = std::get_if<KernelWork>(&work))
-    checkLaunch(*kernel);
+    checkLaunch(*kernel, stream);
   checkHostMemory(work);
   if (!stream.capture && idle)
     return;

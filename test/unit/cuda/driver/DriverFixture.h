@@ -22,11 +22,17 @@ protected:
     for (CUstream *stream : {&a, &b})
       ASSERT_EQ(cuStreamCreate(stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
     // out[i] = in[i] + 1
+    loadModule(module, increment);
+    ASSERT_EQ(cuFuncLoad(increment), CUDA_SUCCESS);
+  }
+
+  /// Loads the kernel for the device of this thread.
+  static void loadModule(CUmodule &module, CUfunction &function) {
     std::string text = makeKernel(
         2, "mul.wide.u32 %w4, %r0, 4; add.u64 %w5, %w0, %w4; ld.global.u32 %r5, [%w5]; add.u32 %r5, %r5, 1;\n"
            "add.u64 %w6, %w1, %w4; st.global.u32 [%w6], %r5;");
     ASSERT_EQ(cuModuleLoadData(&module, text.c_str()), CUDA_SUCCESS);
-    ASSERT_EQ(cuModuleGetFunction(&increment, module, "k"), CUDA_SUCCESS);
+    ASSERT_EQ(cuModuleGetFunction(&function, module, "k"), CUDA_SUCCESS);
   }
 
   void TearDown() override {
@@ -60,8 +66,11 @@ protected:
 
   /// out = in + 1, all of it.
   CUresult launch(CUstream stream, CUdeviceptr in, CUdeviceptr out) {
+    return launch(increment, stream, in, out);
+  }
+  static CUresult launch(CUfunction function, CUstream stream, CUdeviceptr in, CUdeviceptr out) {
     void *arguments[] = {&in, &out};
-    return cuLaunchKernel(increment, kSize / 32, 1, 1, 32, 1, 1, 0, stream, arguments, nullptr);
+    return cuLaunchKernel(function, kSize / 32, 1, 1, 32, 1, 1, 0, stream, arguments, nullptr);
   }
 
   static CUevent makeEvent() {

@@ -236,9 +236,12 @@ TEST_P(DriverTest, KeepsDevicesApartUntilTheyArePeers) {
   ASSERT_EQ(cuDevicePrimaryCtxRetain(&other, GetParam() % 3 + 1), CUDA_SUCCESS);
   ASSERT_EQ(cuCtxSetCurrent(other), CUDA_SUCCESS);
   ASSERT_EQ(cuStreamCreate(&stream, 0), CUDA_SUCCESS);
+  CUmodule own = nullptr;
+  CUfunction function = nullptr;
+  loadModule(own, function);
   static std::set<uint64_t> arePeers; // for as long as the process lives
   if (arePeers.insert(GetParam() % 3).second) {
-    EXPECT_EQ(launch(stream, x, y), CUDA_SUCCESS);
+    EXPECT_EQ(launch(function, stream, x, y), CUDA_SUCCESS);
     EXPECT_EQ(cuStreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
     EXPECT_THAT(findings(), Contains(HasSubstr("touches memory of another one")));
     eplCudaRestart(GetParam());
@@ -246,11 +249,40 @@ TEST_P(DriverTest, KeepsDevicesApartUntilTheyArePeers) {
   }
   EXPECT_EQ(cuCtxEnablePeerAccess(context, 0), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
   EXPECT_EQ(cuCtxEnablePeerAccess(other, 0), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(launch(stream, x, y), CUDA_SUCCESS);
+  EXPECT_EQ(launch(function, stream, x, y), CUDA_SUCCESS);
   EXPECT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
   EXPECT_THAT(findings(), IsEmpty());
   EXPECT_EQ(cuStreamDestroy(stream), CUDA_SUCCESS);
+  EXPECT_EQ(cuModuleUnload(own), CUDA_SUCCESS);
   cuCtxSetCurrent(context);
+}
+
+TEST_P(DriverTest, LaunchesAndRecordsOnTheDeviceOfTheStream) {
+  CUdeviceptr x = upload(1), y = allocate();
+  CUcontext other = nullptr;
+  CUstream stream = nullptr;
+  CUmodule own = nullptr;
+  CUfunction function = nullptr;
+  ASSERT_EQ(cuDevicePrimaryCtxRetain(&other, 3), CUDA_SUCCESS);
+  CUevent here = makeEvent();
+  EXPECT_EQ(cuEventRecord(here, a), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(other), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamCreate(&stream, 0), CUDA_SUCCESS);
+  loadModule(own, function);
+  EXPECT_EQ(launch(a, x, y), CUDA_ERROR_INVALID_HANDLE);      // from another device than the stream's
+  EXPECT_EQ(launch(stream, x, y), CUDA_ERROR_INVALID_HANDLE); // a function of another one
+  EXPECT_EQ(cuEventRecord(here, stream), CUDA_ERROR_INVALID_HANDLE);
+  CUevent there = makeEvent();
+  EXPECT_EQ(cuEventRecord(there, stream), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamWaitEvent(a, there, 0), CUDA_SUCCESS); // streams wait for any device
+  EXPECT_EQ(cuEventSynchronize(there), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventSynchronize(here), CUDA_SUCCESS);
+  float milliseconds = 0;
+  EXPECT_EQ(cuEventElapsedTime(&milliseconds, here, there), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(cuStreamDestroy(stream), CUDA_SUCCESS);
+  EXPECT_EQ(cuModuleUnload(own), CUDA_SUCCESS);
+  cuCtxSetCurrent(context);
+  EXPECT_THAT(findings(), IsEmpty());
 }
 
 TEST_P(DriverTest, CallsFunctionsOfTheHostInTheirTurn) {

@@ -164,3 +164,16 @@ TEST_P(GraphTest, TellsWhatTheNextNodeComesAfter) {
   EXPECT_EQ(cuGraphGetNodes(graph, nodes.data(), &count), CUDA_SUCCESS);
   EXPECT_EQ(nodes[0], first);
 }
+
+TEST_P(GraphTest, HasKernelsThatWereLoadedBefore) {
+  CUmodule own = nullptr;
+  CUfunction function = nullptr;
+  loadModule(own, function);
+  EXPECT_EQ(cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), CUDA_SUCCESS);
+  EXPECT_EQ(launch(function, a, x, y), CUDA_SUCCESS);
+  CUgraph made = nullptr;
+  EXPECT_EQ(cuStreamEndCapture(a, &made), CUDA_SUCCESS);
+  EXPECT_EQ(cuGraphDestroy(made), CUDA_SUCCESS);
+  EXPECT_EQ(cuModuleUnload(own), CUDA_SUCCESS);
+  EXPECT_THAT(findings(), ElementsAre(HasSubstr("is loaded by its first launch, while a graph is captured")));
+}
