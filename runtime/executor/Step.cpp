@@ -140,7 +140,8 @@ void Step::startWhole(uint32_t worker) {
     fetch(cursor);
 }
 
-/// The same for devices that run a step as a whole, which has one slice. Meanwhile the next step prepares.
+/// Runs all commands of a step that devices run as a whole, which has one slice; meanwhile the next step
+/// prepares. False if the thread shall leave the slice.
 bool Step::runWhole(uint32_t worker) {
   Frame::Worker &self = frame.workers[worker];
   try {
