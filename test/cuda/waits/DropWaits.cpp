@@ -41,6 +41,7 @@ public:
   size_t run(uint64_t seed) {
     eplCudaRestart(seed);
     std::vector<const AddressTable *> meshes;
+    meshes.reserve(tables.size());
     for (const AddressTable &table : tables)
       meshes.push_back(&table);
     step->start(meshes, false);

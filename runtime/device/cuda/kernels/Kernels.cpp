@@ -89,6 +89,10 @@ KERNEL void epl_copy(const CopyRun *runs, long count) {
 
 namespace {
 
+bool isNan(float value) { return __builtin_isnan(value); }
+bool isNan(double value) { return __builtin_isnan(value); }
+template <typename T> bool isNan(T) { return false; }
+
 struct Sum {
   template <typename T> static T apply(T a, T b) { return a + b; }
 };
@@ -97,10 +101,10 @@ struct Prod {
 };
 /// NaN if either is.
 struct Max {
-  template <typename T> static T apply(T a, T b) { return a > b || a != a ? a : b; }
+  template <typename T> static T apply(T a, T b) { return a > b || isNan(a) ? a : b; }
 };
 struct Min {
-  template <typename T> static T apply(T a, T b) { return a < b || a != a ? a : b; }
+  template <typename T> static T apply(T a, T b) { return a < b || isNan(a) ? a : b; }
 };
 struct All {
   template <typename T> static T apply(T a, T b) { return a & b; }
