@@ -10,6 +10,8 @@
 // still, other lanes and ranks go on, and the thread asks it again. Meanwhile it sleeps for short times only.
 #include "runtime/executor/Step.h"
 
+#include "runtime/plan/model/Names.h"
+
 #include <algorithm>
 #include <exception>
 
@@ -367,8 +369,7 @@ void Step::complete(uint32_t worker, const Frame::Cursor &cursor, Frame::Lane &l
 
 void Step::reportError(const Frame::Cursor &cursor, uint32_t command, const char *reason) {
   const plan::CommandT &source = *cursor.program.plan().commands[command];
-  fail("command \"" + source.name + "\"" + (source.location.empty() ? "" : " of " + source.location) +
-       " on rank " + std::to_string(plan.ranks().device(cursor.program.part(), cursor.rank)) + ": " + reason);
+  fail(commandOnRank(source, plan.ranks().device(cursor.program.part(), cursor.rank)) + ": " + reason);
 }
 
 /// Tells other ranks that a command has run. Workers that poll see it by themselves.

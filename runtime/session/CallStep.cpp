@@ -114,19 +114,14 @@ void CallStep::send(Slots::PartSlot slot, uint32_t rank) const {
   stage.send();
 }
 
-/// Whether a rank gets its block of a tensor of the host by a stage.
-bool CallStep::goesByStage(Slots::PartSlot slot, uint32_t rank) const {
-  return setup.slots.wholeSlot(slot) < setup.slots.numArguments() && !bindingOf(slot).storage &&
-         setup.memory[slot.part].argumentStage(slot.slot, rank);
-}
-
-/// Calls body(slot, rank) for all tensors of the host that go to a device by a stage.
+/// Calls body(slot, rank) for all tensors of the host that go to a device by a stage. The memory of other
+/// slots may be taken meanwhile.
 template <typename Body> void CallStep::forEachStage(Body body) const {
   for (uint32_t part = 0; part < setup.plan.numPrograms(); ++part) {
     const Program &program = setup.plan.program(part);
     for (uint32_t slot = 0; slot < program.plan().slots.size(); ++slot)
       for (uint32_t rank : program.ranks())
-        if (goesByStage({part, slot}, rank))
+        if (!bindingOf({part, slot}).storage && setup.memory[part].argumentStage(slot, rank))
           body(Slots::PartSlot{part, slot}, rank);
   }
 }

@@ -57,7 +57,6 @@ private:
   bool isWritten(size_t slot) const;
   const SlotLayout &layoutOf(Slots::PartSlot slot) const;
   void fill(const Frame::Cursor &cursor, uint32_t slot) const;
-  bool goesByStage(Slots::PartSlot slot, uint32_t rank) const;
   template <typename Body> void forEachStage(Body body) const;
   void copyFromHost(Slots::PartSlot slot, uint32_t rank) const;
   void send(Slots::PartSlot slot, uint32_t rank) const;

@@ -275,8 +275,7 @@ def _run_and_compare(case: Case, path: Path) -> dict[str, int]:
     plan = runtime().Plan.load(str(path))
     if case.on_card:
         cards.restart(case.program.seed)
-    devices = "cpu:1" if case.kernels == "reference" else case.device_string
-    session = runtime().Session(plan, devices)
+    session = runtime().Session(plan, case.device_string)
     for donate in (False, True):
         results = _step(session, case.program, inputs, donate)
         for index, (result, each) in enumerate(zip(results, expected, strict=True)):

@@ -1,19 +1,21 @@
 #include "runtime/device/cuda/HostCall.h"
 
+#include "runtime/host/Memory.h"
+
 #include <algorithm>
 
 namespace epl::runtime::cuda {
 
-static constexpr size_t kAlignment = 64;
-
-static size_t align(size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+static size_t align(size_t size) {
+  return (size + Memory::kAlignment - 1) / Memory::kAlignment * Memory::kAlignment;
+}
 
 HostCall::HostCall(const Driver &api, const plan::KernelT &kernel, std::vector<CUdeviceptr> operands)
     : api(api), kernel(kernel), factorization(*kernel.factorization), operands(std::move(operands)) {
   size_t size = align(kernel.workspace);
   for (uint64_t bytes : kernel.operand_sizes)
     size += align(bytes);
-  memory = takePinned(api, std::max(size, kAlignment));
+  memory = takePinned(api, std::max(size, Memory::kAlignment));
   auto *next = static_cast<std::byte *>(memory.get());
   for (uint64_t bytes : kernel.operand_sizes) {
     buffers.push_back(next);

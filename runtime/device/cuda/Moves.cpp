@@ -155,26 +155,10 @@ void MoveFinder::add(const plan::ReceiveT &receive) {
 }
 
 Moves MoveFinder::find(const plan::ActionUnion &action) {
-  if (const auto *copy = action.AsCopy())
-    add(*copy);
-  else if (const auto *reducePart = action.AsReducePart())
-    add(*reducePart);
-  else if (const auto *gatherParts = action.AsGatherParts())
-    add(*gatherParts);
-  else if (const auto *reduceToRoot = action.AsReduceToRoot())
-    add(*reduceToRoot);
-  else if (const auto *copyFromRoot = action.AsCopyFromRoot())
-    add(*copyFromRoot);
-  else if (const auto *gatherBlocks = action.AsGatherBlocks())
-    add(*gatherBlocks);
-  else if (const auto *reduceBlocks = action.AsReduceBlocks())
-    add(*reduceBlocks);
-  else if (const auto *exchange = action.AsExchangeBlocks())
-    add(*exchange);
-  else if (const auto *send = action.AsSend())
-    add(*send);
-  else if (const auto *receive = action.AsReceive())
-    add(*receive);
+  auto addWhatItIs = [&](const auto *...actions) { (void)((actions && (add(*actions), true)) || ...); };
+  addWhatItIs(action.AsCopy(), action.AsReducePart(), action.AsGatherParts(), action.AsReduceToRoot(),
+              action.AsCopyFromRoot(), action.AsGatherBlocks(), action.AsReduceBlocks(),
+              action.AsExchangeBlocks(), action.AsSend(), action.AsReceive());
   return std::move(moves);
 }
 

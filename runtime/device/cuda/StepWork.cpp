@@ -1,6 +1,7 @@
 #include "runtime/device/cuda/StepWork.h"
 
 #include "runtime/Error.h"
+#include "runtime/plan/model/Names.h"
 
 #include <algorithm>
 
@@ -94,8 +95,7 @@ void StepWork::orderCommands() {
 
 std::string StepWork::describe(const Item &item) const {
   const plan::CommandT &command = *plans[item.command.part]->commands[item.command.command];
-  return "command \"" + command.name + "\"" + (command.location.empty() ? "" : " of " + command.location) +
-         " on rank " + std::to_string(ranks.device(item.command.part, here[item.rank].rank));
+  return commandOnRank(command, ranks.device(item.command.part, here[item.rank].rank));
 }
 
 bool StepWork::isOwner(const Rank &rank, const plan::CommandT &command) const {

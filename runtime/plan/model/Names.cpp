@@ -12,6 +12,11 @@ std::string commandName(const plan::PlanT &plan, uint32_t command) {
   return named("#", command, plan.commands[command]->name);
 }
 
+std::string commandOnRank(const plan::CommandT &command, uint32_t rank) {
+  return "command \"" + command.name + "\"" + (command.location.empty() ? "" : " of " + command.location) +
+         " on rank " + std::to_string(rank);
+}
+
 std::string bufferName(const plan::PlanT &plan, uint32_t buffer) {
   return named("b", buffer, plan.buffers[buffer]->name);
 }

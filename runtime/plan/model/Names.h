@@ -19,6 +19,9 @@ std::string kernelName(const plan::PlanT &plan, uint32_t kernel);   // k3 "softm
 std::string unitName(const plan::PlanT &plan, int32_t unit);        // s0.F.m3
 std::string operandName(uint32_t operand);                          // operand 1, guard 0
 
+/// A command where it runs, for users: command "matmul" of step.py:3 on rank 1.
+std::string commandOnRank(const plan::CommandT &command, uint32_t rank);
+
 /// The phase of a command's work, "backward" of "tg0.backward"; "" if it has none.
 std::string phaseName(const plan::CommandT &command);
 
