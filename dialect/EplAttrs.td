@@ -314,13 +314,14 @@ def Epl_CopyAttr : Epl_Attr<"Copy", "copy"> {
 }
 
 def Epl_GridAttr : Epl_Attr<"Grid", "grid"> {
-  let summary = "the threads of a GPU that run a kernel";
+  let summary = "the threads of a GPU that run a kernel, or one of its phases";
   let description = [{
     `blocks` blocks of `threads` threads, each block with `shared` bytes of shared memory beside what the code
-    declares. Of all T threads, thread t runs the indices [i * slice, (i + 1) * slice) of the kernel's extent for
-    i = t, t + T, t + 2 T, ...
+    declares. `group` threads that follow one another work together. Of all G groups, group g runs the indices
+    [i * slice, (i + 1) * slice) of [0, extent) for i = g, g + G, g + 2 G, ...
   }];
-  let parameters = (ins "int64_t":$blocks, "int64_t":$threads, "int64_t":$shared, "int64_t":$slice);
+  let parameters = (ins "int64_t":$blocks, "int64_t":$threads, "int64_t":$shared, "int64_t":$group,
+                        "int64_t":$slice, "int64_t":$extent);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

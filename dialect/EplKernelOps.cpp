@@ -55,8 +55,9 @@ static LogicalResult verifySizes(KernelOp kernel) {
 
 static bool isGrid(GridAttr grid) {
   auto fits = [](int64_t number) { return 0 < number && number <= std::numeric_limits<int32_t>::max(); };
-  return fits(grid.getBlocks()) && fits(grid.getThreads()) && fits(grid.getSlice()) &&
-         (grid.getShared() == 0 || fits(grid.getShared()));
+  return fits(grid.getBlocks()) && fits(grid.getThreads()) && fits(grid.getGroup()) &&
+         fits(grid.getSlice()) && (grid.getShared() == 0 || fits(grid.getShared())) &&
+         grid.getExtent() >= 0 && grid.getThreads() % grid.getGroup() == 0;
 }
 
 LogicalResult KernelOp::verify() {
@@ -68,8 +69,11 @@ LogicalResult KernelOp::verify() {
     return failure();
   if (failed(verifySizes(*this)))
     return failure();
-  if (GridAttr grid = getGridAttr(); grid && !isGrid(grid)) // (C4)
-    return emitOpError() << "has grid " << grid << ", expected numbers from 1 to 2147483647, `shared` from 0";
+  for (Attribute grid : getGrids() ? getGrids()->getValue() : ArrayRef<Attribute>())
+    if (!isGrid(cast<GridAttr>(grid))) // (C4)
+      return emitOpError() << "has grid " << grid
+                           << ", expected numbers from 1 to 2147483647, `shared` and `extent` from 0, "
+                              "`threads` a multiple of `group`";
   if (!getInPlace())
     return success();
   if (getInPlace()->size() != results.size()) // (C1)

@@ -46,7 +46,8 @@ def Epl_KernelOp : Epl_Op<"kernel", [Epl_KernelLevel, IsolatedFromAbove, Symbol,
     - `gemm`: the call of the matrix library that runs it instead of code of its own; `a` and `b` are the
       first two inputs.
     - `symbol`: its entry in the binary, if that is not called as the kernel is: kernels may be the same code.
-    - `grid`: how many threads of a GPU run it, and what each does.
+    - `grids`: how many threads of a GPU run it, and what each does. A kernel of several grids has as many phases,
+      which run one after another; the entry of phase p > 0 is that of the kernel followed by `$p`.
     - `copies`: the kernel copies these bytes of its inputs to its only result; no code runs it.
 
     A kernel of kind `factorization` is a library's: its op says all.
@@ -63,14 +64,15 @@ def Epl_KernelOp : Epl_Op<"kernel", [Epl_KernelLevel, IsolatedFromAbove, Symbol,
     - (C1) `in_place` has one entry for each result, each -1 or an input of the same type.
     - (C2) `extent`, `workspace` and the numbers of `copies` are not negative.
     - (C3) `copies` has one entry for each input, and the kernel one result.
-    - (C4) `blocks`, `threads` and `slice` of `grid` are from 1 to 2^31 - 1, `shared` from 0.
+    - (C4) of `grids`, `blocks`, `threads`, `group` and `slice` are from 1 to 2^31 - 1, `shared` and `extent` from 0;
+      `threads` is a multiple of `group`.
     - (C5) no tensor in it has more than 2^40 elements: what loops and their code are counted by stays exact.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Epl_KernelKind:$kind, OptionalAttr<StrAttr>:$form,
                        OptionalAttr<I64Attr>:$extent, OptionalAttr<I64Attr>:$workspace,
                        OptionalAttr<DenseI32ArrayAttr>:$in_place, OptionalAttr<I64Attr>:$flops,
                        OptionalAttr<Epl_GemmAttr>:$gemm, OptionalAttr<StrAttr>:$symbol,
-                       OptionalAttr<Epl_GridAttr>:$grid,
+                       OptionalAttr<TypedArrayAttrBase<Epl_GridAttr, "array of grids">>:$grids,
                        OptionalAttr<TypedArrayAttrBase<Epl_CopyAttr, "array of copies">>:$copies);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name $kind $body attr-dict";

@@ -73,19 +73,26 @@ static LogicalResult setFactorization(Operation *op, plan::KernelT &entry) {
   return success();
 }
 
+static std::unique_ptr<plan::GridT> toGrid(GridAttr grid) {
+  auto made = std::make_unique<plan::GridT>();
+  made->blocks = uint32_t(grid.getBlocks());
+  made->threads = uint32_t(grid.getThreads());
+  made->shared = uint32_t(grid.getShared());
+  made->group = uint32_t(grid.getGroup());
+  made->slice = uint32_t(grid.getSlice());
+  made->extent = grid.getExtent();
+  return made;
+}
+
 /// What lowering has said of a kernel that is code.
 static void setCode(KernelOp kernel, plan::KernelT &entry) {
   entry.form = kernel.getForm().value_or("").str();
   entry.workspace = kernel.getWorkspace().value_or(0);
   entry.extent = kernel.getExtent().value_or(1);
   entry.flops = kernel.getFlops().value_or(0);
-  if (GridAttr grid = kernel.getGridAttr()) {
-    entry.grid = std::make_unique<plan::GridT>();
-    entry.grid->blocks = uint32_t(grid.getBlocks());
-    entry.grid->threads = uint32_t(grid.getThreads());
-    entry.grid->shared = uint32_t(grid.getShared());
-    entry.grid->slice = uint32_t(grid.getSlice());
-  }
+  if (ArrayAttr grids = kernel.getGridsAttr())
+    for (GridAttr grid : grids.getAsRange<GridAttr>())
+      entry.grids.push_back(toGrid(grid));
 }
 
 FailureOr<PlanBuilder::KernelEntry> PlanBuilder::addKernel(KernelOp kernel) {

@@ -223,9 +223,9 @@ def LowerKernels : Pass<"epl-lower-kernels", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-                           "::mlir::func::FuncDialect", "::mlir::math::MathDialect",
-                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-                           "::mlir::vector::VectorDialect"];
+                           "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
   let options = [
     Option<"cpu", "cpu", "std::string", /*default=*/"\"host\"",
            "the CPU whose vectors the nests use, by LLVM's name; \"host\" is this machine">,
@@ -239,7 +239,8 @@ def ApproximateMath : Pass<"epl-approximate-math", "::mlir::ModuleOp"> {
   let summary = "Replaces math functions by polynomials or calls of libm";
   let description = [{
     f32 functions that have a polynomial of a few ulp over their whole range become arithmetic, on vectors as
-    well; the others, and f64, become calls. What LLVM has instructions for is left alone.
+    well; the others, and f64, become calls. What LLVM has instructions for is left alone, and with `keep-exp` the
+    exponential, which a GPU has an instruction for.
 
     ```mlir
     %0 = math.sin %x : f32
@@ -251,6 +252,7 @@ def ApproximateMath : Pass<"epl-approximate-math", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
                            "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+  let options = [Option<"keepExp", "keep-exp", "bool", /*default=*/"false", "leave exp as it is">];
 }
 
 def WidenNarrowFloats : Pass<"epl-widen-narrow-floats", "::mlir::ModuleOp"> {
@@ -269,6 +271,22 @@ def WidenNarrowFloats : Pass<"epl-widen-narrow-floats", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def KeepMaxima : Pass<"epl-keep-maxima", "::mlir::ModuleOp"> {
+  let summary = "Replaces maxima and minima of f32 by LLVM's intrinsics";
+  let description = [{
+    For GPUs, which have an instruction for them; upstream's `arith-expand` makes comparisons of them.
+
+    ```mlir
+    %0 = arith.maximumf %x, %y : f32
+    ```
+    becomes
+    ```mlir
+    %0 = llvm.intr.maximum(%x, %y) : (f32, f32) -> f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
 def ExpandHalf : Pass<"epl-expand-half", "::mlir::ModuleOp"> {
@@ -338,17 +356,17 @@ def CodegenGpu : Pass<"epl-codegen-gpu", "::mlir::ModuleOp"> {
   let summary = "Compiles the loop nests to PTX";
   let description = [{
     The functions that `epl-lower-kernels` made for a GPU are compiled on several threads and replaced by one
-    `epl.binary`, and each kernel gets a `grid`. Entries are the kernels' names, or their `symbol`s:
+    `epl.binary`. Entries are the kernels' names, or their `symbol`s, for each of their `grids`:
     `void k(buffers.., void *workspace, const int64_t *coordinates, int64_t extent, int64_t slice)`. Functions of libm
     come from libdevice; nothing is called.
 
     ```mlir
-    epl.kernel @k0 fusion { ... } {extent = 1000 : i64, ...}
+    epl.kernel @k0 fusion { ... } {grids = [#epl.grid<blocks = 8, threads = 128, shared = 0, group = 1, slice = 1, extent = 1000>], ...}
     func.func private @k0.body(...) attributes {epl.kernel = @k0} { ... }
     ```
     becomes
     ```mlir
-    epl.kernel @k0 fusion { ... } {extent = 1000 : i64, grid = #epl.grid<blocks = 8, threads = 128, shared = 0, slice = 1>, ...}
+    epl.kernel @k0 fusion { ... } {grids = [#epl.grid<blocks = 8, threads = 128, shared = 0, group = 1, slice = 1, extent = 1000>], ...}
     epl.binary ptx("sm_80") isa 70 [] ".version 7.0..."
     ```
   }];

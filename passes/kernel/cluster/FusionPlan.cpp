@@ -19,6 +19,9 @@
 using namespace mlir;
 using namespace mlir::epl;
 
+// Elements of the rows that one long row is cut into.
+static constexpr int64_t kLeastPart = 256, kMostPart = 2048;
+
 static int64_t product(ArrayRef<int64_t> sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), int64_t(1), std::multiplies<>());
 }
@@ -67,7 +70,7 @@ namespace {
 
 class Planner {
 public:
-  explicit Planner(RootSet set) : set(std::move(set)) {}
+  Planner(RootSet set, bool inParts) : set(std::move(set)), inParts(inParts) {}
   std::unique_ptr<FusionPlan> plan();
 
 private:
@@ -78,8 +81,10 @@ private:
   void planRows();
   int64_t chooseRows(Nest &nest);
   bool isRowLocal(const Nest &nest, int64_t rows);
+  void cutRow(Nest &nest);
 
   RootSet set;
+  bool inParts;
   std::unique_ptr<FusionPlan> result = std::make_unique<FusionPlan>();
 };
 
@@ -282,6 +287,48 @@ int64_t Planner::chooseRows(Nest &nest) {
   return best;
 }
 
+// The length of rows that a row of `size` elements is cut into; 0 if there is none.
+static int64_t choosePart(int64_t size) {
+  for (int64_t unit : {4, 1}) // vectors, if possible
+    for (int64_t part = kMostPart; part >= kLeastPart; part -= unit)
+      if (size % part == 0 && size > part)
+        return part;
+  return 0;
+}
+
+// A nest of one row whose loops are all over the same elements, and read nothing that it stores: parts of the
+// row may be rows.
+void Planner::cutRow(Nest &nest) {
+  auto storesHere = [&](Value tensor) {
+    auto roots = set.rootsOf.find(tensor);
+    return roots != set.rootsOf.end() && set.roots[roots->second[0]].nest == nest.stages[0].roots[0].nest;
+  };
+  auto readsHere = [&](Element &node) { return node.kind == Element::Kind::load && storesHere(node.tensor); };
+  for (Stage &stage : nest.stages) {
+    collapse(stage);
+    bool isReduction =
+        llvm::all_of(stage.roots, [](Root &root) { return !root.reduction || root.reduced[0]; });
+    if (stage.domain.size() != 1 || stage.domain != nest.stages[0].domain || !isReduction ||
+        llvm::any_of(stage.expressions->getNodes(), readsHere))
+      return;
+  }
+  int64_t size = nest.stages[0].domain[0], part = choosePart(size);
+  if (part == 0)
+    return;
+  nest.rows = size / part;
+  for (Stage &stage : nest.stages) {
+    stage.domain = {nest.rows, part};
+    stage.rowRank = 1;
+    stage.forEachAccess([&](StridedAccess &access) {
+      access.strides.insert(access.strides.begin(), access.strides[0] * part);
+    });
+    for (Root &root : stage.roots) {
+      root.reduced.push_back(root.reduced[0]);
+      root.domain = stage.domain;
+    }
+  }
+}
+
 void Planner::planRows() {
   result->form = Form::row;
   bool slices = result->nests.size() == 1;
@@ -292,6 +339,8 @@ void Planner::planRows() {
       slices &= llvm::none_of(stage.roots, [](Root &root) { return root.isAccumulating(); });
       collapse(stage);
     }
+    if (inParts && nest.rows == 1)
+      cutRow(nest);
   }
   result->extent = slices ? result->nests[0].rows : 1;
 }
@@ -303,12 +352,13 @@ std::unique_ptr<FusionPlan> Planner::plan() {
   if (!llvm::all_of(result->scalars, trace) ||
       !llvm::all_of(result->nests, [&](Nest &nest) { return llvm::all_of(nest.stages, trace); }))
     return nullptr;
-  if (!planFlat() && !planColumns())
+  if (!planFlat() && (inParts || !planColumns()))
     planRows();
   if (!llvm::all_of(result->nests, [&](Nest &nest) { return addInitStages(*result, nest); }))
     return nullptr;
   for (Nest &nest : result->nests)
-    addBlockStages(*result, nest);
+    if (!inParts)
+      addBlockStages(*result, nest);
   return std::move(result);
 }
 
@@ -327,9 +377,9 @@ static bool hasEmptyValue(KernelOp kernel) {
       .wasInterrupted();
 }
 
-std::unique_ptr<FusionPlan> mlir::epl::planFusion(KernelOp kernel) {
+std::unique_ptr<FusionPlan> mlir::epl::planFusion(KernelOp kernel, bool inParts) {
   if (hasEmptyValue(kernel))
     return nullptr;
   std::optional<RootSet> roots = collectRoots(kernel);
-  return roots ? Planner(std::move(*roots)).plan() : nullptr;
+  return roots ? Planner(std::move(*roots), inParts).plan() : nullptr;
 }

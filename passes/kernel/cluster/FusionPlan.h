@@ -70,8 +70,10 @@ struct FusionPlan {
 /// vector.
 constexpr int64_t kColumnBlock = 16;
 
-/// Plans the loops of a kernel. Nothing if only the general form fits.
-std::unique_ptr<FusionPlan> planFusion(KernelOp kernel);
+/// Plans the loops of a kernel. Nothing if only the general form fits. `inParts` plans for many threads, each
+/// of which adds up a part of what sums over rows are made of: there are no slices of columns, no blocks of
+/// rows, and a row of which all is summed up becomes several.
+std::unique_ptr<FusionPlan> planFusion(KernelOp kernel, bool inParts = false);
 
 /// The binary op that adds a term to result `result` of a reduction; null if the payload is more than such
 /// ops.

@@ -57,11 +57,15 @@ static LogicalResult verifyVectors(Operation *root) {
 namespace {
 
 struct ApproximateMath : mlir::epl::impl::ApproximateMathBase<ApproximateMath> {
+  using ApproximateMathBase::ApproximateMathBase;
+
   void runOnOperation() override {
     if (failed(verifyVectors(getOperation())))
       return signalPassFailure();
     RewritePatternSet polynomials(&getContext());
-    populateMathPolynomialApproximationPatterns(polynomials, hasPolynomial);
+    populateMathPolynomialApproximationPatterns(polynomials, [&](StringRef name) {
+      return hasPolynomial(name) && !(keepExp && name == math::ExpOp::getOperationName());
+    });
     if (failed(applyPatternsGreedily(getOperation(), std::move(polynomials))))
       return signalPassFailure();
 

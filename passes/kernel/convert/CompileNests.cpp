@@ -2,9 +2,9 @@
 //
 // Problem: all kernels of a plan must become machine code, once, and compiling is most of a user's wait.
 //
-// Method: nests that differ in the sizes of their buffers only, as the updates of an optimizer do, are the
-// same code. What is left is dealt to threads, heaviest first onto the least loaded; each thread compiles its
-// share with contexts of its own, handed over as text.
+// Method: kernels whose nests differ in the sizes of their buffers only, as the updates of an optimizer do,
+// are the same code. What is left is dealt to threads, heaviest first onto the least loaded; each thread
+// compiles its share with contexts of its own, handed over as text.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +13,7 @@
 #include "passes/kernel/convert/SignalStack.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <mutex>
 #include <thread>
@@ -30,10 +31,13 @@ struct Share {
   std::string error;
 };
 
-// A nest as text, and those that are the same code.
+// The nests of a kernel: one for each of its phases.
+using Phases = SmallVector<func::FuncOp, 1>;
+
+// The nests of a kernel as text, and those of the kernels that are the same code.
 struct Code {
   std::string text;
-  SmallVector<func::FuncOp> nests;
+  SmallVector<Phases> kernels;
 };
 
 // Counts what all threads have compiled.
@@ -77,30 +81,47 @@ static std::string getKey(StringRef text, StringRef name) {
   return key;
 }
 
+static std::vector<Phases> groupByKernel(ArrayRef<func::FuncOp> nests) {
+  llvm::MapVector<Attribute, Phases> byKernel;
+  for (func::FuncOp nest : nests)
+    byKernel[nest->getAttr(kKernelAttr)].push_back(nest);
+  std::vector<Phases> kernels;
+  for (auto &[kernel, phases] : byKernel)
+    kernels.push_back(std::move(phases));
+  return kernels;
+}
+
 static std::vector<Code> collectCodes(ArrayRef<func::FuncOp> nests) {
   llvm::StringMap<size_t> positions;
   std::vector<Code> codes;
-  for (func::FuncOp nest : nests) {
-    std::string text = print(nest);
-    auto [known, isNew] = positions.try_emplace(getKey(text, nest.getName()), codes.size());
+  for (Phases &phases : groupByKernel(nests)) {
+    std::string text, key;
+    for (func::FuncOp nest : phases) {
+      std::string phase = print(nest);
+      key += getKey(phase, nest.getName());
+      text += phase;
+    }
+    auto [known, isNew] = positions.try_emplace(key, codes.size());
     if (isNew)
       codes.push_back({std::move(text), {}});
-    codes[known->second].nests.push_back(nest);
+    codes[known->second].kernels.push_back(std::move(phases));
   }
   return codes;
 }
 
-static SmallVector<memref::GlobalOp> getConstants(func::FuncOp nest) {
-  SmallVector<memref::GlobalOp> constants;
-  nest.walk([&](memref::GetGlobalOp get) {
-    constants.push_back(SymbolTable::lookupNearestSymbolFrom<memref::GlobalOp>(get, get.getNameAttr()));
-  });
-  return constants;
+static llvm::SetVector<memref::GlobalOp> getGlobals(ArrayRef<func::FuncOp> nests) {
+  llvm::SetVector<memref::GlobalOp> globals;
+  for (func::FuncOp nest : nests)
+    nest.walk([&](memref::GetGlobalOp get) {
+      globals.insert(SymbolTable::lookupNearestSymbolFrom<memref::GlobalOp>(get, get.getNameAttr()));
+    });
+  return globals;
 }
 
-static int64_t countOps(func::FuncOp nest) {
+static int64_t countOps(ArrayRef<func::FuncOp> nests) {
   int64_t ops = 0;
-  nest.walk([&](Operation *) { ++ops; });
+  for (func::FuncOp nest : nests)
+    nest.walk([&](Operation *) { ++ops; });
   return ops;
 }
 
@@ -108,14 +129,14 @@ static int64_t countOps(func::FuncOp nest) {
 static SmallVector<Share> deal(ArrayRef<Code> codes, unsigned threads) {
   SmallVector<std::pair<int64_t, size_t>> heaviestFirst;
   for (auto [position, code] : llvm::enumerate(codes))
-    heaviestFirst.emplace_back(-countOps(code.nests.front()), position);
+    heaviestFirst.emplace_back(-countOps(code.kernels.front()), position);
   llvm::sort(heaviestFirst);
   SmallVector<Share> shares(std::clamp<size_t>(threads, 1, codes.size()));
   for (auto [weight, position] : heaviestFirst) {
     Share &share = *llvm::min_element(shares, [](auto &a, auto &b) { return a.weight < b.weight; });
     llvm::raw_string_ostream stream(share.text);
-    for (memref::GlobalOp constant : getConstants(codes[position].nests.front()))
-      stream << *constant.getOperation() << "\n";
+    for (memref::GlobalOp global : getGlobals(codes[position].kernels.front()))
+      stream << *global.getOperation() << "\n";
     stream << codes[position].text;
     share.weight -= weight;
   }
@@ -123,18 +144,19 @@ static SmallVector<Share> deal(ArrayRef<Code> codes, unsigned threads) {
 }
 
 static void nameSymbols(const Code &code) {
-  StringRef symbol = func::FuncOp(code.nests.front()).getName();
+  StringRef symbol = func::FuncOp(code.kernels.front().front()).getName();
   symbol.consume_back(kNestSuffix);
-  for (func::FuncOp same : ArrayRef(code.nests).drop_front())
-    if (KernelOp kernel = getKernel(same))
+  for (const Phases &same : ArrayRef(code.kernels).drop_front())
+    if (KernelOp kernel = getKernel(same.front()))
       kernel.setSymbol(symbol);
 }
 
-static void eraseNest(func::FuncOp nest) {
-  SmallVector<memref::GlobalOp> constants = getConstants(nest);
-  nest.erase();
-  for (memref::GlobalOp constant : constants)
-    constant.erase();
+static void eraseNests(ArrayRef<func::FuncOp> nests) {
+  llvm::SetVector<memref::GlobalOp> globals = getGlobals(nests);
+  for (func::FuncOp nest : nests)
+    nest.erase();
+  for (memref::GlobalOp global : globals)
+    global.erase();
 }
 
 static void compileShares(MutableArrayRef<Share> shares, CompileShare compile, Counter &counter) {
@@ -167,6 +189,6 @@ FailureOr<SmallVector<ObjectBytes>> mlir::epl::compileNests(ModuleOp module, uns
     objects.push_back(std::move(*share.object));
   }
   llvm::for_each(codes, nameSymbols);
-  llvm::for_each(nests, eraseNest);
+  eraseNests(nests);
   return objects;
 }

@@ -57,14 +57,16 @@ char EntryCounter::id = 0;
 
 } // namespace
 
-static void addConversions(OpPassManager &pm, const NarrowFloatSupport &support) {
+static void addConversions(OpPassManager &pm, const FloatSupport &support) {
   arith::ArithEmulateUnsupportedFloatsOptions narrow;
   narrow.sourceTypeStrs = {"bf16", "f16"};
   pm.addPass(arith::createArithEmulateUnsupportedFloats(narrow));
   pm.addPass(math::createMathExtendToSupportedTypes());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createWidenNarrowFloats()); // the canonicalizer joins a conversion and a truncation again
-  pm.addPass(createApproximateMath());
+  pm.addPass(createApproximateMath({/*keepExp=*/support.hasExp}));
+  if (support.hasMaxima)
+    pm.addPass(createKeepMaxima());
   // Without the instruction LLVM calls __truncsfbf2, which not every libgcc has.
   arith::ArithExpandOpsPassOptions expand;
   expand.includeBf16 = !support.convertsBf16;
@@ -106,7 +108,7 @@ static DialectRegistry makeRegistry() {
   return registry;
 }
 
-std::unique_ptr<llvm::Module> mlir::epl::convertToLlvm(StringRef text, const NarrowFloatSupport &narrow,
+std::unique_ptr<llvm::Module> mlir::epl::convertToLlvm(StringRef text, const FloatSupport &floats,
                                                        const llvm::TargetMachine &machine,
                                                        llvm::LLVMContext &llvmContext, std::string &error) {
   MLIRContext context(makeRegistry(), MLIRContext::Threading::DISABLED);
@@ -120,7 +122,7 @@ std::unique_ptr<llvm::Module> mlir::epl::convertToLlvm(StringRef text, const Nar
     return nullptr;
   PassManager pm(&context);
   pm.enableVerifier(false);
-  addConversions(pm, narrow);
+  addConversions(pm, floats);
   if (failed(pm.run(*module)))
     return nullptr;
   std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(*module, llvmContext);

@@ -16,15 +16,18 @@ class TargetMachine;
 
 namespace mlir::epl {
 
-/// What a target does with floats of 16 bits, all of which are computed in f32.
-struct NarrowFloatSupport {
+/// What a target does with floats. Those of 16 bits are computed in f32.
+struct FloatSupport {
   bool convertsBf16, convertsHalf; ///< whether it has instructions that convert them from and to f32
   bool hasRegisters;               ///< whether it moves them as they are, or as integers of their bits
+  /// Whether it has instructions for maxima that let NaN pass, and an exponential that is faster than a
+  /// polynomial.
+  bool hasMaxima = false, hasExp = false;
 };
 
 /// A module of loop nests, as text, in LLVM's IR for a machine. Shares nothing with other calls but
 /// `llvmContext`. Null on failure, of which `error` says why.
-std::unique_ptr<llvm::Module> convertToLlvm(StringRef text, const NarrowFloatSupport &narrow,
+std::unique_ptr<llvm::Module> convertToLlvm(StringRef text, const FloatSupport &floats,
                                             const llvm::TargetMachine &machine,
                                             llvm::LLVMContext &llvmContext, std::string &error);
 

@@ -103,13 +103,13 @@ static void storeLanes(llvm::Module &module) {
 FailureOr<ObjectBytes> mlir::epl::compileCpuObject(StringRef text, const CpuTarget &target, CodeStyle style,
                                                    std::string &error, function_ref<void()> compiled) {
   llvm::LLVMContext context;
-  NarrowFloatSupport narrow{target.has("avx512bf16"), target.has("f16c"), /*hasRegisters=*/false};
+  FloatSupport floats{target.has("avx512bf16"), target.has("f16c"), /*hasRegisters=*/false};
   std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(target, style);
   if (!machine) {
     error = "this LLVM has no x86-64 backend";
     return failure();
   }
-  std::unique_ptr<llvm::Module> code = convertToLlvm(text, narrow, *machine, context, error);
+  std::unique_ptr<llvm::Module> code = convertToLlvm(text, floats, *machine, context, error);
   if (!code)
     return failure();
   prepareFunctions(*code, target);

@@ -4,11 +4,10 @@
 // architecture.
 //
 // Method: the nests are compiled to PTX on several threads (passes/kernel/convert/CompileNests.cpp), which
-// the driver compiles for the card when the plan is loaded. Each kernel gets a grid with a thread for each
-// index of its extent.
+// the driver compiles for the card when the plan is loaded.
 //
-// Invariant in: each kernel that no library runs has its function. Invariant out: the functions are gone,
-// those kernels have a `grid`, and one `epl.binary` has an entry for each.
+// Invariant in: each kernel that no library runs has its `grids`, and a function for each. Invariant out: the
+// functions are gone, and one `epl.binary` has an entry for each.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,17 +24,6 @@ namespace mlir::epl {
 using namespace mlir;
 using namespace mlir::epl;
 
-// Threads of a warp, which run together, and of a block. Blocks of a grid are numbered with 31 bits; what
-// they do not reach, threads do in further rounds.
-static constexpr int64_t kWarp = 32, kMostThreads = 128, kMostBlocks = std::numeric_limits<int32_t>::max();
-
-static GridAttr makeGrid(KernelOp kernel) {
-  int64_t extent = std::max<int64_t>(kernel.getExtent().value_or(1), 1);
-  int64_t threads = std::min<int64_t>(llvm::alignTo(extent, kWarp), kMostThreads);
-  int64_t blocks = std::min<int64_t>(llvm::divideCeil(extent, threads), kMostBlocks);
-  return GridAttr::get(kernel.getContext(), blocks, threads, /*shared=*/0, /*slice=*/1);
-}
-
 namespace {
 
 struct CodegenGpu : mlir::epl::impl::CodegenGpuBase<CodegenGpu> {
@@ -47,7 +35,6 @@ struct CodegenGpu : mlir::epl::impl::CodegenGpuBase<CodegenGpu> {
     FailureOr<GpuTarget> target = getGpuTarget(getOperation(), gpu);
     if (failed(target))
       return signalPassFailure();
-    setGrids();
     auto compile = [&](StringRef text, std::string &error, function_ref<void()> compiled) {
       return compilePtx(text, *target, error, compiled);
     };
@@ -56,12 +43,6 @@ struct CodegenGpu : mlir::epl::impl::CodegenGpuBase<CodegenGpu> {
       return signalPassFailure();
     if (!modules->empty() && failed(addBinary(*modules, *target)))
       signalPassFailure();
-  }
-
-  void setGrids() {
-    for (func::FuncOp nest : getNests(getOperation()))
-      if (KernelOp kernel = getKernel(nest))
-        kernel.setGridAttr(makeGrid(kernel));
   }
 
   LogicalResult addBinary(ArrayRef<ObjectBytes> modules, const GpuTarget &target) {

@@ -2,9 +2,10 @@
 //
 // Problem: loop nests that were made for slices of an extent must become kernels of a GPU.
 //
-// Method: a thread for each slice: the kernel's loop over them is the one thing that knows threads. Functions
-// of libm become those of libdevice, everything is inlined, and LLVM writes PTX. Denormals of f32 are
-// flushed, as on CPUs.
+// Method: a slice for each group of threads (`kGroupAttr`), or a loop over slices where the grid has too few
+// of them
+// (`kRoundsAttr`). Functions of libm become those of libdevice, everything is inlined, and LLVM writes PTX.
+// Denormals of f32 are flushed, as on CPUs.
 //
 // Invariant out: no kernel calls anything.
 //
@@ -59,16 +60,19 @@ public:
     auto *body = llvm::BasicBlock::Create(nest.getContext(), "slice", &entry);
     auto *done = llvm::BasicBlock::Create(nest.getContext(), "done", &entry);
     b.SetInsertPoint(start);
-    llvm::Value *first = b.CreateMul(getThread(), slice), *step = b.CreateMul(getThreads(), slice);
+    llvm::Value *first = b.CreateMul(getGroup(), slice), *begin = first;
     b.CreateBr(head);
     b.SetInsertPoint(head);
-    llvm::PHINode *begin = b.CreatePHI(b.getInt64Ty(), 2);
-    begin->addIncoming(first, start);
+    if (nest.hasFnAttribute(kRoundsAttr))
+      begin = b.CreatePHI(b.getInt64Ty(), 2);
     b.CreateCondBr(b.CreateICmpSLT(begin, extent), body, done);
     b.SetInsertPoint(body);
     callNest(begin, b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b.CreateAdd(begin, slice), extent));
-    begin->addIncoming(b.CreateAdd(begin, step), body);
-    b.CreateBr(head);
+    if (auto *round = dyn_cast<llvm::PHINode>(begin)) {
+      round->addIncoming(first, start);
+      round->addIncoming(b.CreateAdd(begin, b.CreateMul(getGroups(), slice)), body);
+    }
+    b.CreateBr(begin == first ? done : head);
     b.SetInsertPoint(done);
     b.CreateRetVoid();
   }
@@ -77,14 +81,19 @@ private:
   llvm::Value *read(llvm::Intrinsic::ID number) {
     return b.CreateZExt(b.CreateIntrinsic(number, {}), b.getInt64Ty());
   }
-  llvm::Value *getThread() {
+  // Of threads, the group; of a number of threads, the groups.
+  llvm::Value *toGroups(llvm::Value *threads) {
+    uint64_t group = nest.getFnAttributeAsParsedInteger(kGroupAttr, 1);
+    return b.CreateUDiv(threads, b.getInt64(group));
+  }
+  llvm::Value *getGroup() {
     llvm::Value *block = b.CreateMul(read(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x),
                                      read(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x));
-    return b.CreateAdd(block, read(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x));
+    return toGroups(b.CreateAdd(block, read(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x)));
   }
-  llvm::Value *getThreads() {
-    return b.CreateMul(read(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x),
-                       read(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x));
+  llvm::Value *getGroups() {
+    return toGroups(b.CreateMul(read(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x),
+                                read(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x)));
   }
   void callNest(llvm::Value *begin, llvm::Value *end) {
     SmallVector<llvm::Value *> arguments;
@@ -129,13 +138,14 @@ static void prepareFunctions(llvm::Module &module) {
 FailureOr<ObjectBytes> mlir::epl::compilePtx(StringRef text, const GpuTarget &target, std::string &error,
                                              function_ref<void()> compiled) {
   llvm::LLVMContext context;
-  NarrowFloatSupport narrow{/*convertsBf16=*/true, /*convertsHalf=*/true, /*hasRegisters=*/true};
+  FloatSupport floats{/*convertsBf16=*/true, /*convertsHalf=*/true, /*hasRegisters=*/true,
+                      /*hasMaxima=*/true, /*hasExp=*/true};
   std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(target);
   if (!machine) {
     error = "this LLVM has no backend for PTX";
     return failure();
   }
-  std::unique_ptr<llvm::Module> code = convertToLlvm(text, narrow, *machine, context, error);
+  std::unique_ptr<llvm::Module> code = convertToLlvm(text, floats, *machine, context, error);
   if (!code)
     return failure();
   addEntries(*code);

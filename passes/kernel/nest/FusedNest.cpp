@@ -46,12 +46,11 @@ class NestEmitter {
 public:
   NestEmitter(KernelOp kernel, FusionPlan &plan, ArrayRef<int32_t> inPlace, unsigned vectorBits,
               KernelFunction &function)
-      : kernel(kernel), plan(plan), inPlace(inPlace), vectorBits(vectorBits), function(function),
+      : kernel(kernel), plan(plan), inPlace(inPlace), target{vectorBits}, function(function),
         b(function.getBuilder()) {}
 
   void emit() {
-    mapScalars();
-    mapBuffers();
+    placeValues(kernel, plan, function, values, [&](Value temporary) { return findHost(temporary); });
     emitScalars();
     if (plan.form == Form::flat)
       emitFlat();
@@ -62,8 +61,6 @@ public:
   }
 
 private:
-  void mapScalars();
-  void mapBuffers();
   Value findHost(Value temporary);
   bool canHost(const StoredValue &host, Value temporary);
   void emitScalars();
@@ -77,46 +74,13 @@ private:
   KernelOp kernel;
   FusionPlan &plan;
   ArrayRef<int32_t> inPlace;
-  unsigned vectorBits;
+  NestTarget target;
   KernelFunction &function;
   ImplicitLocOpBuilder &b;
   KernelValues values;
 };
 
 } // namespace
-
-void NestEmitter::mapScalars() {
-  auto isTensor = [](Type type) { return isa<TensorType>(type); };
-  for (Operation &op : kernel.getBody().front().without_terminator()) {
-    if (auto axis = dyn_cast<AxisIndexOp>(op))
-      values.scalars.map(axis.getResult(), function.getAxisIndex(axis));
-    else if (llvm::none_of(op.getResultTypes(), isTensor))
-      b.clone(op, values.scalars);
-  }
-}
-
-void NestEmitter::mapBuffers() {
-  Block &body = kernel.getBody().front();
-  for (BlockArgument argument : body.getArguments())
-    values.buffers[argument] = function.getInput(argument.getArgNumber());
-  for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands()))
-    values.buffers[stripViews(value)] = function.getOutput(index);
-  for (Value temporary : plan.temporaries) {
-    Value host = findHost(temporary);
-    values.buffers[temporary] = host ? host : function.allocate(cast<RankedTensorType>(temporary.getType()));
-  }
-  auto allocate = [&](std::vector<Stage> &stages) {
-    for (Stage &stage : stages)
-      for (Root &root : stage.roots)
-        for (Value value : root.values)
-          if (Value &buffer = values.buffers[value]; !buffer)
-            buffer = function.allocate(cast<RankedTensorType>(value.getType()));
-  };
-  for (Nest &nest : plan.nests) {
-    allocate(nest.prologue);
-    allocate(nest.stages);
-  }
-}
 
 // Whether `stage` reads `value`; with `but` given, anywhere else.
 static bool reads(Stage &stage, Value value, const StridedAccess *but = nullptr) {
@@ -166,7 +130,7 @@ void NestEmitter::emitScalars() {
   auto first = scf::IfOp::create(b, isFirst);
   b.setInsertionPointToStart(first.thenBlock());
   for (Stage &stage : plan.scalars)
-    StageEmitter(stage, function, values, vectorBits).emitRow(Value(), nullptr);
+    StageEmitter(stage, function, values, target).emitRow(Value(), nullptr);
 }
 
 // Each group has its range of the concatenated elements.
@@ -182,7 +146,7 @@ void NestEmitter::emitFlat() {
       return arith::MinSIOp::create(b, local, function.getIndex(stage.getVolume()));
     };
     Value low = clamp(function.getBegin()), high = clamp(function.getEnd());
-    StageEmitter(stage, function, values, vectorBits).emitRange(low, high);
+    StageEmitter(stage, function, values, target).emitRange(low, high);
     offset += stage.getVolume();
   }
 }
@@ -196,7 +160,7 @@ void NestEmitter::emitColumns() {
   high = arith::MinSIOp::create(b, high, function.getIndex(columns));
   for (Nest &nest : plan.nests)
     for (Stage &stage : nest.stages)
-      StageEmitter(stage, function, values, vectorBits).emitRange(low, high);
+      StageEmitter(stage, function, values, target).emitRange(low, high);
 }
 
 void NestEmitter::emitRows() {
@@ -209,9 +173,9 @@ void NestEmitter::emitRows() {
   b.setInsertionPointToStart(once.getBody());
   for (Nest &nest : plan.nests) {
     for (Stage &stage : nest.prologue)
-      StageEmitter(stage, function, values, vectorBits).emitRow(Value(), once);
+      StageEmitter(stage, function, values, target).emitRow(Value(), once);
     auto emitStage = [&](Stage &stage) {
-      StageEmitter(stage, function, values, vectorBits).emitRow(Value(), nullptr);
+      StageEmitter(stage, function, values, target).emitRow(Value(), nullptr);
     };
     SummedRows summed{nest.rows, nest.blocks, emitStage};
     if (addsRows(nest))
@@ -228,20 +192,19 @@ void NestEmitter::emitNest(Nest &nest, Value low, Value high, Operation *kernelP
   auto rows = scf::ForOp::create(b, low, high, function.getIndex(1));
   b.setInsertionPointToStart(rows.getBody());
   for (Stage &stage : nest.stages)
-    StageEmitter(stage, function, values, vectorBits)
+    StageEmitter(stage, function, values, target)
         .emitRow(rows.getInductionVar(), kernelPoint ? kernelPoint : rows.getOperation());
 }
 
 bool NestEmitter::addsRows(Nest &nest) {
-  return llvm::any_of(nest.stages, [&](Stage &stage) {
-    return StageEmitter(stage, function, values, vectorBits).addsRows();
-  });
+  return llvm::any_of(nest.stages,
+                      [&](Stage &stage) { return StageEmitter(stage, function, values, target).addsRows(); });
 }
 
 // Stages that add rows to sums do so for all `rows` at once, the others one row after the other.
 void NestEmitter::emitPass(Nest &nest, ArrayRef<Value> rows, Operation *kernelPoint) {
   for (Stage &stage : nest.stages) {
-    StageEmitter emitter(stage, function, values, vectorBits);
+    StageEmitter emitter(stage, function, values, target);
     if (emitter.addsRows()) {
       emitter.emitRows(rows, kernelPoint);
       continue;

@@ -16,6 +16,10 @@ using namespace mlir::epl;
 
 // Buffers in the workspace start at cache lines: kernels of one launch on several threads do not share one.
 static constexpr int64_t kWorkspaceAlignment = 64;
+// Constants begin where a GPU's threads read 16 bytes at once.
+static constexpr int64_t kConstantAlignment = 16;
+// LLVM's number of the shared memory of a GPU's block.
+static constexpr int64_t kSharedSpace = 3;
 
 SmallVector<func::FuncOp> mlir::epl::getNests(ModuleOp module) {
   return llvm::to_vector(llvm::make_filter_range(
@@ -25,6 +29,24 @@ SmallVector<func::FuncOp> mlir::epl::getNests(ModuleOp module) {
 KernelOp mlir::epl::getKernel(func::FuncOp nest) {
   auto name = nest->getAttrOfType<FlatSymbolRefAttr>(kKernelAttr);
   return name ? SymbolTable::lookupNearestSymbolFrom<KernelOp>(nest, name) : KernelOp();
+}
+
+static std::string getNestName(KernelOp kernel, size_t phase) {
+  std::string entry = kernel.getSymName().str();
+  return (phase == 0 ? entry : entry + "$" + std::to_string(phase)) + kNestSuffix.str();
+}
+
+func::FuncOp mlir::epl::getNest(KernelOp kernel, size_t phase) {
+  auto module = kernel->getParentOfType<ModuleOp>();
+  return module.lookupSymbol<func::FuncOp>(getNestName(kernel, phase));
+}
+
+void mlir::epl::setThreads(func::FuncOp nest, int64_t group, bool inRounds) {
+  Builder b(nest.getContext());
+  SmallVector<Attribute> attributes = {b.getStrArrayAttr({kGroupAttr, std::to_string(group)})};
+  if (inRounds)
+    attributes.push_back(b.getStringAttr(kRoundsAttr));
+  nest->setAttr("passthrough", b.getArrayAttr(attributes));
 }
 
 Type mlir::epl::getStorageType(Type element) {
@@ -82,22 +104,26 @@ static SmallVector<Type> getArgumentTypes(KernelOp kernel) {
   return types;
 }
 
-KernelFunction::KernelFunction(KernelOp kernel, bool shared)
+KernelFunction::KernelFunction(KernelOp kernel, bool shared, size_t phase)
     : kernel(kernel), builder(kernel.getLoc(), kernel.getContext()),
       numInputs(kernel.getBody().getNumArguments()),
       numOutputs(kernel.getBody().front().getTerminator()->getNumOperands()) {
-  builder.setInsertionPointAfter(kernel);
+  size_t number = phase;
+  Operation *last = kernel; // phases stand in their order
+  while (isa_and_nonnull<func::FuncOp>(last->getNextNode()) && phase-- > 0)
+    last = last->getNextNode();
+  builder.setInsertionPointAfter(last);
   auto type = builder.getFunctionType(getArgumentTypes(kernel), {});
-  function = func::FuncOp::create(builder, (kernel.getSymName() + kNestSuffix).str(), type);
+  function = func::FuncOp::create(builder, getNestName(kernel, number), type);
   function.setPrivate();
   function->setAttr(kKernelAttr, FlatSymbolRefAttr::get(kernel.getSymNameAttr()));
-  Block *entry = function.addEntryBlock();
+  Block *block = function.addEntryBlock();
   for (unsigned arg = 0; !shared && arg < numInputs + numOutputs + 1; ++arg)
     function.setArgAttr(arg, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
-  builder.setInsertionPointToStart(entry);
-  unsigned last = entry->getNumArguments() - 1;
-  begin = arith::IndexCastOp::create(builder, builder.getIndexType(), entry->getArgument(last - 1));
-  end = arith::IndexCastOp::create(builder, builder.getIndexType(), entry->getArgument(last));
+  builder.setInsertionPointToStart(block);
+  unsigned numArguments = block->getNumArguments();
+  begin = arith::IndexCastOp::create(builder, builder.getIndexType(), block->getArgument(numArguments - 2));
+  end = arith::IndexCastOp::create(builder, builder.getIndexType(), block->getArgument(numArguments - 1));
 }
 
 Value KernelFunction::getAxisIndex(AxisIndexOp axis) {
@@ -111,12 +137,82 @@ Value KernelFunction::getAxisIndex(AxisIndexOp axis) {
 Value KernelFunction::allocate(RankedTensorType type) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointAfterValue(end);
-  MemRefType buffer = getBufferType(type);
-  Value offset = arith::ConstantIndexOp::create(builder, workspaceBytes);
-  int64_t bytes = buffer.getNumElements() * getElementBytes(buffer.getElementType());
-  workspaceBytes = llvm::alignTo(workspaceBytes + bytes, kWorkspaceAlignment);
+  Value start = arith::ConstantIndexOp::create(builder, 0); // `finish` gives it its place
   Value workspace = function.getArgument(numInputs + numOutputs);
-  return memref::ViewOp::create(builder, buffer, workspace, offset, ValueRange());
+  auto view = memref::ViewOp::create(builder, getBufferType(type), workspace, start, ValueRange());
+  allocated.push_back(view);
+  return view;
+}
+
+// The buffer that an op stores to; null if it does anything else.
+static Value getTarget(Operation *op) {
+  if (auto store = dyn_cast<memref::StoreOp>(op))
+    return store.getMemRef();
+  if (auto store = dyn_cast<vector::StoreOp>(op))
+    return store.getBase();
+  return Value();
+}
+
+static bool isRead(memref::ViewOp view) {
+  return !llvm::all_of(view->getUsers(),
+                       [&](Operation *user) { return getTarget(user) == view.getResult(); });
+}
+
+static void eraseStores(memref::ViewOp view) {
+  for (Operation *user : llvm::make_early_inc_range(view->getUsers()))
+    user->erase();
+  view.erase();
+}
+
+// What no phase reads is not stored.
+int64_t KernelFunction::finish(ArrayRef<KernelFunction *> phases) {
+  int64_t bytes = 0;
+  for (size_t index = 0; index < phases.front()->allocated.size(); ++index) {
+    MemRefType buffer = phases.front()->allocated[index].getType();
+    bool wanted =
+        llvm::any_of(phases, [&](KernelFunction *phase) { return isRead(phase->allocated[index]); });
+    for (KernelFunction *phase : phases) {
+      memref::ViewOp view = phase->allocated[index];
+      if (!wanted) {
+        eraseStores(view);
+        continue;
+      }
+      OpBuilder::InsertionGuard guard(phase->builder);
+      phase->builder.setInsertionPoint(view);
+      view.getByteShiftMutable().assign(arith::ConstantIndexOp::create(phase->builder, bytes));
+    }
+    if (wanted)
+      bytes = llvm::alignTo(bytes + buffer.getNumElements() * getElementBytes(buffer.getElementType()),
+                            kWorkspaceAlignment);
+  }
+  for (KernelFunction *phase : phases)
+    phase->finishWith(bytes);
+  return bytes;
+}
+
+void KernelFunction::finishWith(int64_t workspaceBytes) {
+  func::ReturnOp::create(builder);
+  BlockArgument workspace = function.getArgument(numInputs + numOutputs);
+  workspace.setType(MemRefType::get({workspaceBytes}, builder.getI8Type()));
+  function.setType(builder.getFunctionType(function.front().getArgumentTypes(), {}));
+}
+
+// Of something that the function has beside it.
+std::string KernelFunction::nameGlobal(StringRef suffix, unsigned number) {
+  return (function.getName().drop_back(kNestSuffix.size()) + suffix + Twine(number)).str();
+}
+
+Value KernelFunction::allocateShared(int64_t size, Type element) {
+  auto type = MemRefType::get({size}, getStorageType(element), MemRefLayoutAttrInterface(),
+                              builder.getI64IntegerAttr(kSharedSpace));
+  std::string name =
+      (function.getName().drop_back(kNestSuffix.size()) + ".shared" + Twine(numShared++)).str();
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(function);
+  memref::GlobalOp::create(builder, name, builder.getStringAttr("private"), type, builder.getUnitAttr(),
+                           /*constant=*/false, builder.getI64IntegerAttr(kConstantAlignment));
+  builder.setInsertionPointAfterValue(end);
+  return memref::GetGlobalOp::create(builder, type, name);
 }
 
 Value KernelFunction::getConstant(DenseElementsAttr elements) {
@@ -128,11 +224,11 @@ Value KernelFunction::getConstant(DenseElementsAttr elements) {
     stored = stored.mapValues(linear.getElementType(), [&](const APInt &value) {
       return value.zextOrTrunc(linear.getElementTypeBitWidth());
     });
-  std::string name = (kernel.getSymName() + ".constant" + Twine(numConstants++)).str();
+  std::string name = nameGlobal(".constant", numConstants++);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(function);
   memref::GlobalOp::create(builder, name, builder.getStringAttr("private"), buffer, stored, /*constant=*/true,
-                           /*alignment=*/IntegerAttr());
+                           builder.getI64IntegerAttr(kConstantAlignment));
   builder.setInsertionPointAfterValue(end);
   return memref::GetGlobalOp::create(builder, buffer, name);
 }
@@ -147,26 +243,20 @@ Value KernelFunction::getIndex(int64_t value) {
   return constant;
 }
 
-int64_t KernelFunction::finish() {
-  func::ReturnOp::create(builder);
-  BlockArgument workspace = function.getArgument(numInputs + numOutputs);
-  workspace.setType(MemRefType::get({workspaceBytes}, builder.getI8Type()));
-  function.setType(builder.getFunctionType(function.front().getArgumentTypes(), {}));
-  return workspaceBytes;
-}
-
-Value mlir::epl::loadVector(ImplicitLocOpBuilder &b, VectorType type, Value buffer, Value index, Value mask) {
+Value mlir::epl::loadVector(ImplicitLocOpBuilder &b, VectorType type, Value buffer, Value index, Value mask,
+                            int64_t alignment) {
   if (!mask)
-    return vector::LoadOp::create(b, type, buffer, index);
+    return vector::LoadOp::create(b, type, buffer, index, /*nontemporal=*/false, llvm::MaybeAlign(alignment));
   Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
   return vector::MaskedLoadOp::create(b, type, buffer, index, mask, none);
 }
 
-void mlir::epl::storeVector(ImplicitLocOpBuilder &b, Value value, Value buffer, Value index, Value mask) {
+void mlir::epl::storeVector(ImplicitLocOpBuilder &b, Value value, Value buffer, Value index, Value mask,
+                            int64_t alignment) {
   if (mask)
     vector::MaskedStoreOp::create(b, buffer, index, mask, value);
   else
-    vector::StoreOp::create(b, value, buffer, index);
+    vector::StoreOp::create(b, value, buffer, index, /*nontemporal=*/false, llvm::MaybeAlign(alignment));
 }
 
 void mlir::epl::emitLoop(ImplicitLocOpBuilder &b, Value begin, Value end, Value step,

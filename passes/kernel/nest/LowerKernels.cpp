@@ -3,12 +3,13 @@
 // Problem: a kernel says what it computes, on tensors; a CPU and the threads of a GPU want loops over memory.
 //
 // Method: each kernel that no library runs becomes a function `@<kernel>.body`. The forms are tried from the
-// fastest to the most general one; the general one takes every kernel. For a GPU, whose threads run a slice
-// each, nests have no vectors: neither tiles of registers nor squares of a transpose, but elements.
+// fastest to the most general one; the general one takes every kernel. On a GPU threads share the slices of
+// fused loops; of all other forms each thread runs slices of its own, without vectors: neither tiles of
+// registers nor squares of a transpose, but elements.
 //
 // Invariant in: outlined kernels of static shapes. Invariant out: `form`, `extent`, `workspace` and `flops`
-// are set; launches over any cut of [0, extent) together compute the kernel; `in_place` holds what the nest
-// keeps.
+// are set, for a GPU `grids`; launches over any cut of [0, extent) together compute the kernel; `in_place`
+// holds what the nest keeps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,13 +19,17 @@
 #include "passes/kernel/nest/ElementContraction.h"
 #include "passes/kernel/nest/FusedNest.h"
 #include "passes/kernel/nest/GeneralNest.h"
+#include "passes/kernel/nest/SharedTranspose.h"
 #include "passes/kernel/nest/SortNest.h"
+#include "passes/kernel/nest/ThreadGroup.h"
+#include "passes/kernel/nest/ThreadedNest.h"
 #include "passes/kernel/nest/TransposeNest.h"
 #include "passes/kernel/target/CpuTarget.h"
 #include "passes/kernel/target/GpuTarget.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -94,6 +99,34 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
 
   LogicalResult lower(KernelOp kernel, unsigned vectorBits) {
     kernel.setFlops(countFlops(kernel));
+    if (failed(lowerInForm(kernel, vectorBits)))
+      return failure();
+    if (!gpu.empty() && !kernel.getGrids())
+      setGrids(kernel, getSlices(kernel));
+    return success();
+  }
+
+  /// Each thread runs slices of its own.
+  static ThreadPhase getSlices(KernelOp kernel) {
+    ThreadPhase phase{ThreadPhase::Kind::rows};
+    phase.extent = int64_t(*kernel.getExtent());
+    phase.isBlock = false;
+    return phase;
+  }
+
+  /// The threads of a GPU for launches; what blocks do not reach, they do in further rounds.
+  static void setGrids(KernelOp kernel, ArrayRef<ThreadPhase> phases) {
+    SmallVector<Attribute> grids;
+    for (auto [number, phase] : llvm::enumerate(phases)) {
+      int64_t blocks = std::min(phase.getBlocks(), kMostBlocks);
+      grids.push_back(GridAttr::get(kernel.getContext(), blocks, phase.getBlockThreads(), /*shared=*/0,
+                                    phase.getThreads(), phase.slice, phase.extent));
+      setThreads(getNest(kernel, number), phase.getThreads(), blocks < phase.getBlocks());
+    }
+    kernel.setGridsAttr(ArrayAttr::get(kernel.getContext(), grids));
+  }
+
+  LogicalResult lowerInForm(KernelOp kernel, unsigned vectorBits) {
     if (!loops && (vectorBits ? lowerInVectors(kernel, vectorBits) : lowerInElements(kernel)))
       return success();
     if (std::optional<SortPlan> plan = loops ? std::nullopt : matchSort(kernel)) {
@@ -101,6 +134,8 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
       return success();
     }
     widenAccumulators(kernel);
+    if (!loops && !gpu.empty() && lowerInThreads(kernel))
+      return success();
     if (std::unique_ptr<FusionPlan> plan = loops ? nullptr : planFusion(kernel)) {
       lowerFused(kernel, *plan, vectorBits);
       return success();
@@ -128,6 +163,8 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
 
   /// Forms for many threads. False if the kernel has none of them.
   static bool lowerInElements(KernelOp kernel) {
+    if (lowerSharedTranspose(kernel))
+      return true;
     std::optional<ContractionParts> contraction = matchContraction(kernel);
     if (!contraction)
       return false;
@@ -152,8 +189,24 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
   static void lowerTranspose(KernelOp kernel, const Transpose &transpose) {
     KernelFunction function(kernel, /*shared=*/false);
     emitTransposeNest(transpose, function);
+    finishTranspose(kernel, transpose.extent, function);
+  }
+
+  static bool lowerSharedTranspose(KernelOp kernel) {
+    std::optional<Transpose> transpose = matchTranspose(kernel, kAccessBits);
+    std::optional<ThreadPhase> phase = transpose ? planSharedTranspose(*transpose) : std::nullopt;
+    if (!phase)
+      return false;
+    KernelFunction function(kernel, /*shared=*/false);
+    emitSharedTranspose(*transpose, *phase, function);
+    finishTranspose(kernel, phase->extent, function);
+    setGrids(kernel, *phase);
+    return true;
+  }
+
+  static void finishTranspose(KernelOp kernel, int64_t extent, KernelFunction &function) {
     kernel.setForm("transpose");
-    kernel.setExtent(transpose.extent);
+    kernel.setExtent(extent);
     kernel.removeInPlaceAttr(); // a square is stored where others are still to be read
     kernel.setWorkspace(function.finish());
   }
@@ -184,18 +237,55 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
     kernel.setWorkspace(function.finish());
   }
 
-  void lowerFused(KernelOp kernel, FusionPlan &plan, unsigned vectorBits) {
-    SmallVector<int32_t> inPlace =
-        keepInPlace(kernel, plan, kernel.getInPlace().value_or(ArrayRef<int32_t>()));
-    bool shared = llvm::any_of(inPlace, [](int32_t input) { return input != -1; });
-    if (shared)
+  static StringRef getName(Form form) {
+    static const StringRef names[] = {"flat", "row", "column"};
+    return names[size_t(form)];
+  }
+
+  /// What of the kernel's `in_place` a plan keeps.
+  static SmallVector<int32_t> getInPlace(KernelOp kernel, FusionPlan &plan) {
+    return keepInPlace(kernel, plan, kernel.getInPlace().value_or(ArrayRef<int32_t>()));
+  }
+
+  static void setInPlace(KernelOp kernel, ArrayRef<int32_t> inPlace) {
+    if (sharesStorage(inPlace))
       kernel.setInPlace(inPlace);
     else
       kernel.removeInPlaceAttr();
-    KernelFunction function(kernel, shared);
+  }
+
+  static bool sharesStorage(ArrayRef<int32_t> inPlace) {
+    return llvm::any_of(inPlace, [](int32_t input) { return input != -1; });
+  }
+
+  /// Fused loops whose slices threads share. False if the kernel has none.
+  static bool lowerInThreads(KernelOp kernel) {
+    std::unique_ptr<FusionPlan> plan = planFusion(kernel, /*inParts=*/true);
+    if (!plan)
+      return false;
+    SmallVector<int32_t> inPlace = getInPlace(kernel, *plan);
+    SmallVector<ThreadPhase> phases = planThreads(*plan, inPlace);
+    if (phases.empty())
+      return false;
+    setInPlace(kernel, inPlace);
+    std::vector<std::unique_ptr<KernelFunction>> functions;
+    for (size_t phase = 0; phase < phases.size(); ++phase)
+      functions.push_back(std::make_unique<KernelFunction>(kernel, sharesStorage(inPlace), phase));
+    auto pointers = llvm::map_to_vector(functions, [](auto &function) { return function.get(); });
+    emitThreadedNests(kernel, *plan, phases, inPlace, pointers);
+    kernel.setForm(getName(plan->form));
+    kernel.setExtent(phases.front().extent);
+    setGrids(kernel, phases);
+    kernel.setWorkspace(KernelFunction::finish(pointers));
+    return true;
+  }
+
+  void lowerFused(KernelOp kernel, FusionPlan &plan, unsigned vectorBits) {
+    SmallVector<int32_t> inPlace = getInPlace(kernel, plan);
+    setInPlace(kernel, inPlace);
+    KernelFunction function(kernel, sharesStorage(inPlace));
     emitFusedNest(kernel, plan, inPlace, vectorBits, function);
-    static const StringRef names[] = {"flat", "row", "column"};
-    kernel.setForm(names[size_t(plan.form)]);
+    kernel.setForm(getName(plan.form));
     kernel.setExtent(plan.extent);
     kernel.setWorkspace(function.finish());
   }

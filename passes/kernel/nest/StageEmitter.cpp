@@ -38,16 +38,17 @@ static constexpr int64_t kBeyondCaches = 1 << 21;
 // Shape of the loops
 //===----------------------------------------------------------------------===//
 
-StageEmitter::StageEmitter(Stage &stage, KernelFunction &function, KernelValues &values, unsigned vectorBits)
-    : stage(stage), function(function), b(function.getBuilder()), values(values), vectorBits(vectorBits) {
+StageEmitter::StageEmitter(Stage &stage, KernelFunction &function, KernelValues &values,
+                           const NestTarget &target)
+    : stage(stage), function(function), b(function.getBuilder()), values(values), target(target) {
   ivs.resize(stage.domain.size());
   collectAccumulators();
-  chooseLanes(vectorBits);
-  choosePasses();
+  chooseLanes(target.vectorBits);
+  if (!target.threads)
+    choosePasses();
 }
 
-// Ops of one step of the innermost loop.
-static int64_t countOps(Stage &stage) {
+int64_t mlir::epl::countOps(Stage &stage) {
   auto countPayload = [](Operation *op) {
     auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
     return linalgOp ? int64_t(linalgOp.getBlock()->getOperations().size()) - 1 : 1;
@@ -166,7 +167,7 @@ void StageEmitter::emitPasses(function_ref<void(StageEmitter &)> emitStage, func
   if (!loopsPasses())
     return innermost();
   auto emitOther = [&](Stage &other) {
-    StageEmitter emitter(other, function, values, vectorBits);
+    StageEmitter emitter(other, function, values, target);
     emitStage(emitter);
   };
   SummedRows summed{stage.domain[*passDim], stage.blocks, emitOther};
@@ -234,9 +235,11 @@ void StageEmitter::emitInnermost() {
     emitBody({});
     return;
   }
+  if (target.threads)
+    return emitInThreads();
   int64_t size = stage.domain.back(), whole = size / fullLanes * fullLanes;
   lanes = whole ? fullLanes : tailLanes;
-  SmallVector<Value> accumulated = llvm::map_to_vector(accumulators, [&](auto &a) { return getIdentity(a); });
+  SmallVector<Value> accumulated = getIdentities();
   if (whole == fullLanes) {
     ivs.back() = function.getIndex(0);
     accumulated = emitBody(accumulated);
@@ -261,6 +264,8 @@ void StageEmitter::emitInnermost() {
 
 // A range of the innermost dimension: whole vectors, then a masked one.
 void StageEmitter::emitInnermost(Value low, Value high) {
+  if (target.threads)
+    return emitInThreads(low, high);
   lanes = fullLanes;
   if (lanes == 1) {
     emitLoop(low, high, {});
@@ -281,11 +286,14 @@ void StageEmitter::emitInnermost(Value low, Value high) {
 
 SmallVector<Value> StageEmitter::emitLoop(Value low, Value high, ArrayRef<Value> accumulated) {
   OpBuilder::InsertionGuard guard(b);
-  auto loop = scf::ForOp::create(b, low, high, function.getIndex(lanes), accumulated);
+  int64_t step = lanes * (target.threads ? target.threads->getSize() : 1);
+  auto loop = scf::ForOp::create(b, low, high, function.getIndex(step), accumulated);
   rowPoint = loop;
   kernelPoint = kernelPoint ? kernelPoint : loop;
   b.setInsertionPointToStart(loop.getBody());
   ivs.back() = loop.getInductionVar();
+  if (target.threads)
+    takeRuns(loop.getInductionVar(), getRunLanes(), int64_t(runs.size()), step);
   SmallVector<Value> next = emitBody(llvm::to_vector_of<Value>(loop.getRegionIterArgs()));
   if (!next.empty())
     scf::YieldOp::create(b, next);
@@ -296,21 +304,21 @@ SmallVector<Value> StageEmitter::emitLoop(Value low, Value high, ArrayRef<Value>
 // One step of the innermost loop. Sums stay in registers until all rows of the pass are added.
 SmallVector<Value> StageEmitter::emitBody(ArrayRef<Value> accumulated) {
   known[size_t(Varies::lane)].clear();
-  Sums sums;
+  Sums inMemory;
   SmallVector<Value> next;
   for (rowOfPass = 0; rowOfPass < std::max<size_t>(passRows.size(), 1); ++rowOfPass) {
     if (!passRows.empty())
       ivs[*passDim] = passRows[rowOfPass];
-    next = emitStep(accumulated, sums);
+    next = emitStep(accumulated, inMemory);
   }
   for (Root &root : stage.roots)
-    for (auto [index, sum] : llvm::enumerate(sums.lookup(&root)))
+    for (auto [index, sum] : llvm::enumerate(inMemory.lookup(&root)))
       store(sum, root.values[index], root.stores[index]);
   return next;
 }
 
 // One row of a step: values first, then accumulators and stores.
-SmallVector<Value> StageEmitter::emitStep(ArrayRef<Value> accumulated, Sums &sums) {
+SmallVector<Value> StageEmitter::emitStep(ArrayRef<Value> accumulated, Sums &inMemory) {
   SmallVector<std::tuple<Value, Value, StridedAccess *>> stores;
   SmallVector<Value> next;
   for (Root &root : stage.roots) {
@@ -318,14 +326,20 @@ SmallVector<Value> StageEmitter::emitStep(ArrayRef<Value> accumulated, Sums &sum
       stores.emplace_back(evaluate(root.nodes[0]), root.values[0], &root.stores[0]);
       continue;
     }
+    if (isRowSum(root)) {
+      SmallVector<Value> terms;
+      evaluateTerms(root, terms, {});
+      addToSums(root, terms);
+      continue;
+    }
     bool inRegisters = llvm::any_of(accumulators, [&](Accumulator &a) { return a.root == &root; });
-    SmallVector<Value> old = sums.lookup(&root), terms;
+    SmallVector<Value> old = inMemory.lookup(&root), terms;
     if (!inRegisters && old.empty())
       for (auto [value, access] : llvm::zip_equal(root.values, root.stores))
         old.push_back(load(value, access, /*varies=*/hasLanes()));
     evaluateTerms(root, terms, old);
     if (!inRegisters && addsInPasses(root))
-      sums[&root] = terms;
+      inMemory[&root] = terms;
     else if (!inRegisters)
       for (auto [term, value, access] : llvm::zip_equal(terms, root.values, root.stores))
         stores.emplace_back(term, value, &access);

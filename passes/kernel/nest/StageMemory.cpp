@@ -46,12 +46,13 @@ Value StageEmitter::getBase(const StridedAccess &access) {
   return base ? base : function.getIndex(access.offset);
 }
 
-Value StageEmitter::getIndex(const StridedAccess &access) {
+// Of the first element of a run.
+Value StageEmitter::getIndex(const StridedAccess &access, size_t run) {
   Value base = getBase(access);
   if (getVariation(access) != Varies::lane)
     return base;
   int64_t stride = access.strides.back();
-  Value step = ivs.back();
+  Value step = run < runs.size() ? runs[run].start : ivs.back();
   if (stride != 1)
     step = arith::MulIOp::create(b, step, function.getIndex(stride));
   return arith::AddIOp::create(b, base, step);
@@ -60,18 +61,22 @@ Value StageEmitter::getIndex(const StridedAccess &access) {
 Value StageEmitter::getLaneOffsets(int64_t stride, Type type) {
   unsigned width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
   SmallVector<APInt> offsets;
-  for (int64_t lane = 0; lane < lanes; ++lane)
+  for (int64_t lane = 0; lane < getRunLanes(); ++lane)
     offsets.push_back(APInt(64, lane * stride).sextOrTrunc(width));
-  return getConstant(DenseIntElementsAttr::get(getVectorType(type), offsets));
+  return getConstant(DenseIntElementsAttr::get(VectorType::get({getRunLanes()}, type), offsets));
 }
 
 Value StageEmitter::getPosition(const StridedAccess &access, Type type) {
-  Value position = getIndex(access);
-  if (!type.isIndex())
-    position = arith::IndexCastOp::create(b, type, position);
+  auto getFirst = [&](size_t run) {
+    Value position = getIndex(access, run);
+    return type.isIndex() ? position : arith::IndexCastOp::create(b, type, position).getResult();
+  };
   if (lanes == 1 || getVariation(access) != Varies::lane)
-    return position;
-  return arith::AddIOp::create(b, broadcast(position), getLaneOffsets(access.strides.back(), type));
+    return getFirst(0);
+  return concatenate(type, [&](size_t run) -> Value {
+    Value first = vector::BroadcastOp::create(b, VectorType::get({getRunLanes()}, type), getFirst(run));
+    return arith::AddIOp::create(b, first, getLaneOffsets(access.strides.back(), type));
+  });
 }
 
 Value StageEmitter::fromStorage(Value stored, Type element) {
@@ -84,34 +89,71 @@ Value StageEmitter::fromStorage(Value stored, Type element) {
   return stored;
 }
 
+// Lanes of a thread that are not there read what others do.
 Value StageEmitter::getLaneMask() {
-  return mask ? mask : getConstant(DenseElementsAttr::get(getVectorType(b.getI1Type()), true));
+  return mask && !target.threads ? mask
+                                 : getConstant(DenseElementsAttr::get(getVectorType(b.getI1Type()), true));
 }
 
-// The vector of elements from `index` on, as many as there are lanes.
-Value StageEmitter::loadRun(Value tensor, Value index) {
-  Type element = getElementTypeOrSelf(tensor);
-  VectorType type = getVectorType(getStorageType(element));
-  return fromStorage(loadVector(b, type, getSource(tensor), index, mask), element);
+// The vector of elements of the runs, which begin at these indices.
+Value StageEmitter::loadRuns(Value tensor, function_ref<Value(size_t run)> getIndex, int64_t alignment) {
+  Type element = getElementTypeOrSelf(tensor), stored = getStorageType(element);
+  VectorType type = VectorType::get({getRunLanes()}, stored);
+  Value buffer = getSource(tensor),
+        inRuns = concatenate(stored, [&](size_t run) {
+          return loadIfPresent(type, run, [&] {
+            return loadVector(b, type, buffer, getIndex(run), target.threads ? Value() : mask, alignment);
+          });
+        });
+  return fromStorage(inRuns, element);
 }
 
 Value StageEmitter::load(Value tensor, const StridedAccess &access, bool varies) {
+  if (!keeps(access))
+    return loadFromMemory(tensor, access, varies);
+  RowElements elements(tensor, access, stage);
+  if (Value known = target.row->find(elements))
+    return known;
+  OpBuilder::InsertionGuard guard(b);
+  if (elements.isOfAllRows() && !stage.stored.contains(tensor) && target.rowsLoop)
+    b.setInsertionPoint(target.rowsLoop);
+  Value value = loadFromMemory(tensor, access, varies);
+  target.row->add(elements, value);
+  return value;
+}
+
+Value StageEmitter::loadFromMemory(Value tensor, const StridedAccess &access, bool varies) {
   Type element = getElementTypeOrSelf(tensor);
-  Value buffer = getSource(tensor), index = getIndex(access);
-  if (lanes == 1 || !varies)
-    return loadElement(b, buffer, index, element);
+  Value buffer = getSource(tensor);
+  if (lanes == 1 || !varies) {
+    Value index = getIndex(access);
+    auto emit = [&] { return loadElement(b, buffer, index, element); };
+    return varies ? loadIfPresent(element, 0, emit) : emit();
+  }
   if (access.strides.back() == 1)
-    return loadRun(tensor, index);
+    return loadRuns(tensor, [&](size_t run) { return getIndex(access, run); }, getAlignment(tensor, access));
   VectorType type = getVectorType(getStorageType(element));
-  Value none = getConstant(b.getZeroAttr(type));
-  Value offsets = getLaneOffsets(access.strides.back(), b.getIndexType());
+  Value none = getConstant(b.getZeroAttr(type)), index = function.getIndex(0), offsets;
+  if (runs.empty())
+    index = getIndex(access), offsets = getLaneOffsets(access.strides.back(), b.getIndexType());
+  else
+    offsets = getPosition(access, b.getIndexType());
   return fromStorage(vector::GatherOp::create(b, type, buffer, index, offsets, getLaneMask(), none), element);
 }
 
 void StageEmitter::store(Value value, Value tensor, const StridedAccess &access) {
   Value buffer = values.buffers.lookup(tensor), index = getIndex(access);
+  bool isForAll = hasLanes() && access.strides.back() != 0; // of threads
+  if (keeps(access) && (isForAll || !mask))
+    target.row->add(RowElements(tensor, access, stage), isForAll ? broadcast(value) : value);
+  if (target.threads && !isForAll) {
+    if (target.sharedBuffers.contains(buffer))
+      target.threads->synchronize(); // all threads have read what is overwritten
+    ifPresent(target.threads->isFirst(), [&] { storeElement(b, value, buffer, index); });
+    return;
+  }
   if (lanes == 1 || !hasLanes()) {
-    storeElement(b, value, buffer, index);
+    ifPresent(runs.empty() ? Value() : runs[0].present, [&] { storeElement(b, value, buffer, index); });
     return;
   }
   value = broadcast(value);
@@ -120,5 +162,8 @@ void StageEmitter::store(Value value, Value tensor, const StridedAccess &access)
     value = arith::ExtUIOp::create(b, getVectorType(b.getI8Type()), value);
   else if (element.isIndex())
     value = arith::IndexCastOp::create(b, getVectorType(b.getI64Type()), value);
-  storeVector(b, value, buffer, index, mask);
+  if (target.threads)
+    storeRuns(value, buffer, access, getAlignment(tensor, access));
+  else
+    storeVector(b, value, buffer, index, mask);
 }

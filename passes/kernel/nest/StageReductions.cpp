@@ -5,7 +5,7 @@
 // Method: a vector of accumulators, one for each lane of a step, carried by the loop; the lanes are combined
 // once, behind the loop, with the init or with what memory holds. A maximum that must let NaN pass is two
 // accumulators: select(new > old), one instruction but blind to NaN, and a sum that becomes NaN when it sees
-// one. arith.maximumf itself is a chain of six instructions.
+// one. arith.maximumf itself is a chain of six instructions; of a GPU it is one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,21 +18,28 @@
 using namespace mlir;
 using namespace mlir::epl;
 
-static bool isMaximum(Operation *combiner) { return isa<arith::MaximumFOp, arith::MinimumFOp>(combiner); }
+// Whether the operation is a maximum in two parts, one of which is blind to NaN.
+bool StageEmitter::isSplit(Operation *combiner) const {
+  return !target.threads && isa<arith::MaximumFOp, arith::MinimumFOp>(combiner);
+}
 
 void StageEmitter::collectAccumulators() {
   if (!hasLanes())
     return;
   for (Root &root : stage.roots) {
-    if (!root.reduction || !root.reduced.back() || !matchCombiner(root.reduction, 0))
+    if (!root.reduction || !root.reduced.back() || !matchCombiner(root.reduction, 0) || isRowSum(root))
       continue;
     for (unsigned result = 0; result < root.values.size(); ++result) {
       Operation *combiner = matchCombiner(root.reduction, result);
       accumulators.push_back({&root, result, combiner, /*isNan=*/false});
-      if (isMaximum(combiner))
+      if (isSplit(combiner))
         accumulators.push_back({&root, result, combiner, /*isNan=*/true});
     }
   }
+}
+
+SmallVector<Value> StageEmitter::getIdentities() {
+  return llvm::map_to_vector(accumulators, [&](auto &accumulator) { return getIdentity(accumulator); });
 }
 
 Value StageEmitter::getIdentity(const Accumulator &accumulator) {
@@ -43,8 +50,8 @@ Value StageEmitter::getIdentity(const Accumulator &accumulator) {
 }
 
 // Lane by lane; the order of additions is free.
-static Value combine(ImplicitLocOpBuilder &b, Operation *combiner, Value lhs, Value rhs) {
-  if (isMaximum(combiner)) {
+Value StageEmitter::combine(Operation *combiner, Value lhs, Value rhs) {
+  if (isSplit(combiner)) {
     bool isMax = isa<arith::MaximumFOp>(combiner);
     auto predicate = isMax ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT;
     Value better = arith::CmpFOp::create(b, predicate, rhs, lhs);
@@ -67,7 +74,7 @@ Value StageEmitter::accumulate(const Accumulator &accumulator, Value old, Value 
     Value isNan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, term, term);
     next = arith::SelectOp::create(b, isNan, term, old);
   } else {
-    next = combine(b, accumulator.combiner, old, term);
+    next = combine(accumulator.combiner, old, term);
   }
   return mask ? arith::SelectOp::create(b, mask, next, old).getResult() : next;
 }
@@ -83,7 +90,7 @@ Value StageEmitter::narrow(const Accumulator &accumulator, Value wide, int64_t n
     SmallVector<Value> halves;
     for (size_t i = 0; i < pieces.size(); i += 2)
       halves.push_back(accumulator.isNan ? arith::AddFOp::create(b, pieces[i], pieces[i + 1]).getResult()
-                                         : combine(b, accumulator.combiner, pieces[i], pieces[i + 1]));
+                                         : combine(accumulator.combiner, pieces[i], pieces[i + 1]));
     pieces = halves;
   }
   return pieces[0];
@@ -105,20 +112,26 @@ static vector::CombiningKind getCombiningKind(Operation *combiner) {
       .Case([](arith::XOrIOp) { return CombiningKind::XOR; });
 }
 
+// One value of the lanes of an accumulator.
+Value StageEmitter::combineLanes(const Accumulator &accumulator, Value value) {
+  if (target.threads)
+    return combineThreads(accumulator.combiner, value);
+  if (!isa<VectorType>(value.getType()))
+    return value;
+  auto kind = accumulator.isNan ? vector::CombiningKind::ADD : getCombiningKind(accumulator.combiner);
+  auto flags =
+      kind == vector::CombiningKind::ADD ? arith::FastMathFlags::reassoc : arith::FastMathFlags::none;
+  if (isSplit(accumulator.combiner) && !accumulator.isNan)
+    flags = arith::FastMathFlags::nnan | arith::FastMathFlags::nsz;
+  return vector::ReductionOp::create(b, kind, value, flags);
+}
+
 void StageEmitter::finishReductions(ArrayRef<Value> accumulated) {
   Value result;
   for (auto [accumulator, last] : llvm::zip_equal(accumulators, accumulated)) {
-    Value value = last;
+    Value value = combineLanes(accumulator, last);
     Root &root = *accumulator.root;
-    auto kind = accumulator.isNan ? vector::CombiningKind::ADD : getCombiningKind(accumulator.combiner);
-    if (isa<VectorType>(value.getType())) {
-      auto flags =
-          kind == vector::CombiningKind::ADD ? arith::FastMathFlags::reassoc : arith::FastMathFlags::none;
-      if (isMaximum(accumulator.combiner) && !accumulator.isNan)
-        flags = arith::FastMathFlags::nnan | arith::FastMathFlags::nsz;
-      value = vector::ReductionOp::create(b, kind, value, flags);
-    }
-    if (isMaximum(accumulator.combiner) && !accumulator.isNan) {
+    if (isSplit(accumulator.combiner) && !accumulator.isNan) {
       result = value; // its NaN follows
       continue;
     }

@@ -133,17 +133,17 @@ Value StageEmitter::cloneElementwise(Operation *op, IRMapping &mapping) {
   return cloned->getResult(0);
 }
 
-// If lane i has the index v + i, the value of v; null if lanes differ in another way.
-Value StageEmitter::getFirstLane(Value index, IRMapping &mapping, ArrayRef<StridedAccess> loops) {
+// If lane i of a run has the index v + i, the value of v; null if lanes differ in another way.
+Value StageEmitter::getFirstLane(Value index, size_t run, IRMapping &mapping, ArrayRef<StridedAccess> loops) {
   if (auto loop = index.getDefiningOp<linalg::IndexOp>()) {
     const StridedAccess &access = loops[loop.getDim()];
-    return hasLanes() && access.strides.back() == 1 ? getIndex(access) : Value();
+    return hasLanes() && access.strides.back() == 1 ? getIndex(access, run) : Value();
   }
   auto sum = index.getDefiningOp<arith::AddIOp>();
   Value start = sum ? mapping.lookupOrDefault(sum.getLhs()) : Value();
   if (!sum || isa<VectorType>(start.getType()))
     return {};
-  Value first = getFirstLane(sum.getRhs(), mapping, loops);
+  Value first = getFirstLane(sum.getRhs(), run, mapping, loops);
   return first ? arith::AddIOp::create(b, start, first).getResult() : Value();
 }
 
@@ -156,9 +156,24 @@ Value StageEmitter::gatherRun(tensor::ExtractOp op, IRMapping &mapping, ArrayRef
     indices.push_back(mapping.lookupOrDefault(index));
   if (llvm::any_of(indices, [](Value index) { return isa<VectorType>(index.getType()); }))
     return {};
-  indices.push_back(getFirstLane(op.getIndices().back(), mapping, loops));
-  return indices.back() ? loadRun(op.getTensor(), linearize(b, indices, op.getTensor().getType().getShape()))
-                        : Value();
+  Value last = op.getIndices().back();
+  if (!getFirstLane(last, 0, mapping, loops))
+    return {};
+  ArrayRef<int64_t> shape = op.getTensor().getType().getShape();
+  auto getIndex = [&](size_t run) {
+    SmallVector<Value> first = indices;
+    first.push_back(getFirstLane(last, run, mapping, loops));
+    return linearize(b, first, shape);
+  };
+  // Rows of a table are aligned if the first one is; a start within a row may be any.
+  auto loop = last.getDefiningOp<linalg::IndexOp>();
+  SmallVector<int64_t> offsets = {shape.back()};
+  if (loop) {
+    const StridedAccess &access = loops[loop.getDim()];
+    offsets.push_back(access.offset);
+    llvm::append_range(offsets, ArrayRef(access.strides).drop_back());
+  }
+  return loadRuns(op.getTensor(), getIndex, loop ? getAlignment(getSource(op.getTensor()), offsets) : 0);
 }
 
 Value StageEmitter::gather(tensor::ExtractOp op, IRMapping &mapping, ArrayRef<StridedAccess> loops) {

@@ -1,6 +1,7 @@
 #include "runtime/device/cuda/Calls.h"
 
 #include "runtime/Error.h"
+#include "runtime/plan/model/Images.h"
 
 #include <algorithm>
 #include <cassert>
@@ -90,16 +91,18 @@ KernelCall CallMaker::sum(const Sums &sums, uint32_t card) {
   return call;
 }
 
-KernelCall CallMaker::launch(const plan::LaunchT &launch, const plan::KernelT &kernel, uint32_t rank,
-                             uint32_t card, uint64_t coordinates, const MoveAddresses &addresses) const {
-  KernelCall call(images.kernel(card, kernel.symbol), *kernel.grid);
+KernelCall CallMaker::launch(const plan::LaunchT &launch, const plan::KernelT &kernel, size_t phase,
+                             uint32_t rank, uint32_t card, uint64_t coordinates,
+                             const MoveAddresses &addresses) const {
+  const plan::GridT &grid = *kernel.grids[phase];
+  KernelCall call(images.kernel(card, symbolOfPhase(kernel, phase)), grid);
   for (uint32_t buffer : launch.buffers)
     call.add(uint64_t(addresses.buffer(rank, buffer)));
   if (kernel.workspace == 0)
     call.add(uint64_t(0));
   call.add(coordinates);
-  call.add(kernel.extent);
-  call.add(uint64_t(kernel.grid->slice));
+  call.add(grid.extent);
+  call.add(uint64_t(grid.slice));
   return call;
 }
 
@@ -146,8 +149,9 @@ Calls CallMaker::make(const plan::CommandT &command, uint32_t rank, uint32_t car
     const plan::KernelT &kernel = *plan.kernels[action->kernel];
     if (kernel.factorization)
       calls.host = factorize(*action, kernel, rank, addresses);
-    else if (kernel.extent != 0) // a grid of no threads is an error of the driver
-      calls.kernels.push_back(launch(*action, kernel, rank, card, coordinates, addresses));
+    for (size_t phase = 0; phase < kernel.grids.size(); ++phase)
+      if (kernel.grids[phase]->extent != 0)
+        calls.kernels.push_back(launch(*action, kernel, phase, rank, card, coordinates, addresses));
     return calls;
   }
   if (const plan::ContractT *action = command.action.AsContract()) {

@@ -94,8 +94,8 @@ public:
 private:
   std::unique_ptr<HostCall> factorize(const plan::LaunchT &launch, const plan::KernelT &kernel, uint32_t rank,
                                       const MoveAddresses &addresses) const;
-  KernelCall launch(const plan::LaunchT &launch, const plan::KernelT &kernel, uint32_t rank, uint32_t card,
-                    uint64_t coordinates, const MoveAddresses &addresses) const;
+  KernelCall launch(const plan::LaunchT &launch, const plan::KernelT &kernel, size_t phase, uint32_t rank,
+                    uint32_t card, uint64_t coordinates, const MoveAddresses &addresses) const;
   KernelCall contract(const plan::ContractT &contract, uint32_t rank, uint32_t card,
                       const MoveAddresses &addresses) const;
   KernelCall copy(const std::vector<CopyRun> &runs, uint32_t card);

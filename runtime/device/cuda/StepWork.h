@@ -52,7 +52,6 @@ private:
   void putCoordinates();
   void addChannels();
   void orderCommands();
-  bool canFollow(PartCommand at, const std::vector<uint32_t> &next) const;
   bool isOwner(const Rank &rank, const plan::CommandT &command) const;
   std::vector<uint32_t> takeAddresses(std::span<const AddressTable *const> meshes);
   MoveAddresses addressesOf(uint32_t part);

@@ -164,8 +164,8 @@ private:
   }
 
   void dumpGrid(const plan::GridT &grid) {
-    out << " grid " << grid.blocks << " x " << grid.threads << " shared " << grid.shared << " slice "
-        << grid.slice;
+    out << " grid " << grid.blocks << " x " << grid.threads << " shared " << grid.shared << " group "
+        << grid.group << " slice " << grid.slice << " extent " << grid.extent;
   }
 
   void dumpKernel(uint32_t index) {
@@ -179,8 +179,8 @@ private:
     out << " workspace " << kernel.workspace << " extent " << kernel.extent << " flops " << kernel.flops;
     if (kernel.factorization)
       dumpFactorization(*kernel.factorization);
-    if (kernel.grid)
-      dumpGrid(*kernel.grid);
+    for (const std::unique_ptr<plan::GridT> &grid : kernel.grids)
+      dumpGrid(*grid);
     out << '\n';
   }
 

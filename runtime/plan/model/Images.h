@@ -24,6 +24,11 @@ inline std::vector<std::string> cpuFeaturesOf(const plan::PlanT &plan) {
   return image ? image->features : std::vector<std::string>();
 }
 
+/// The entry of a phase of a kernel that a GPU runs.
+inline std::string symbolOfPhase(const plan::KernelT &kernel, size_t phase) {
+  return phase == 0 ? kernel.symbol : kernel.symbol + "$" + std::to_string(phase);
+}
+
 } // namespace epl::runtime
 
 #endif // EPL_RUNTIME_PLAN_MODEL_IMAGES_H

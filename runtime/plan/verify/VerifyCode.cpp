@@ -92,19 +92,26 @@ private:
   /// Threads of a GPU, where code runs on one.
   void checkGrid(const std::string &user, const plan::KernelT &kernel) {
     bool hasThreads = isForGpus && !kernel.factorization;
-    if (hasThreads != (kernel.grid != nullptr))
+    if (hasThreads == kernel.grids.empty())
       return report.add(user, hasThreads ? " has no grid, expected one on a GPU"
                                          : " has a grid, expected none but for code on a GPU");
-    if (!kernel.grid)
-      return;
-    const plan::GridT &grid = *kernel.grid;
+    for (const std::unique_ptr<plan::GridT> &grid : kernel.grids)
+      checkPhase(user, *grid);
+  }
+
+  void checkPhase(const std::string &user, const plan::GridT &grid) {
     if (grid.blocks == 0 || grid.blocks > maxBlocks || grid.threads == 0 || grid.threads > maxThreads)
       report.add(user, " has ", grid.blocks, " blocks of ", grid.threads, " threads, expected 1 to ",
                  maxBlocks, " of 1 to ", maxThreads);
+    else if (grid.group == 0 || grid.threads % grid.group != 0)
+      report.add(user, " has blocks of ", grid.threads, " threads in groups of ", grid.group,
+                 ", expected whole groups");
     if (grid.shared > maxShared)
       report.add(user, " takes ", grid.shared, " bytes of shared memory, expected at most ", maxShared);
     if (grid.slice == 0)
       report.add(user, " has slices of no indices");
+    if (grid.extent < 0)
+      report.add(user, " has a grid of extent ", grid.extent, ", expected none negative");
   }
 
   /// What the library reads, writes and works in is what the launches of the kernel say.

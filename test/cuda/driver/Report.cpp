@@ -24,6 +24,7 @@ static nlohmann::json describe(const Counters &counters) {
           {"loads", describe(counters.loads)},
           {"stores", describe(counters.stores)},
           {"sectors_touched", counters.sectorsTouched},
+          {"sectors_fetched", counters.sectorsFetched},
           {"shared_requests", counters.sharedRequests},
           {"shared_cycles", counters.sharedCycles}};
 }

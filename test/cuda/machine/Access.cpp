@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 using namespace cuda_double;
 
@@ -97,8 +98,11 @@ uint8_t *BlockRunner::findGlobal(Warp &warp, const Instruction &instruction, uns
            "reads bytes from " + std::to_string(offset) + " on of an allocation, which nobody has written");
   if (access.kind != AccessKind::read)
     memory.use(*allocation, access.address, access.size, true);
-  for (uint64_t sector = offset / 32; sector <= (offset + access.size - 1) / 32; ++sector)
+  for (uint64_t sector = offset / 32; sector <= (offset + access.size - 1) / 32; ++sector) {
     allocation->sectors[sector] = 1;
+    if (isRead && std::exchange(allocation->loadedBy[sector], block + 1) != block + 1)
+      ++counters.sectorsFetched;
+  }
   return host;
 }
 

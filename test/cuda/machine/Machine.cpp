@@ -22,6 +22,7 @@ Counters &Counters::operator+=(const Counters &other) {
   add(loads, other.loads);
   add(stores, other.stores);
   sectorsTouched += other.sectorsTouched;
+  sectorsFetched += other.sectorsFetched;
   sharedRequests += other.sharedRequests;
   sharedCycles += other.sharedCycles;
   return *this;

@@ -56,6 +56,7 @@ struct Counters {
     uint64_t bytes = 0;        ///< of those that they use
   } loads, stores;             ///< global memory
   uint64_t sectorsTouched = 0; ///< different ones, of global memory
+  uint64_t sectorsFetched = 0; ///< different ones that each block loads: what its cache asks memory for
   uint64_t sharedRequests = 0,
            sharedCycles = 0; ///< cycles: of requests whose lanes meet in a bank, more than one
 

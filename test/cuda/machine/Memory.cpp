@@ -169,8 +169,10 @@ std::vector<Use> DeviceMemory::takeUses() {
 }
 
 void DeviceMemory::clearSectors() {
-  for (auto &[base, allocation] : allocations)
+  for (auto &[base, allocation] : allocations) {
     allocation->sectors.assign(allocation->size / 32 + 1, 0);
+    allocation->loadedBy.assign(allocation->size / 32 + 1, 0);
+  }
 }
 
 uint64_t DeviceMemory::countSectors() const {

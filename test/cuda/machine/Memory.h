@@ -50,7 +50,8 @@ struct Allocation {
   ByteSet readNow, writtenNow; ///< by the operation that runs
   bool isUsedNow = false;
   Shadow shadow;
-  std::vector<uint8_t> sectors; ///< of 32 bytes each: whether the kernel that runs has touched it
+  std::vector<uint8_t> sectors;   ///< of 32 bytes each: whether the kernel that runs has touched it
+  std::vector<uint32_t> loadedBy; ///< the last block that has loaded it, from 1
 };
 
 /// Bytes that an operation has read or written.

@@ -37,11 +37,11 @@ epl.binary elf("znver4") ["avx2", "fma"] "\7FELF"
 
 // Code for GPUs: an entry that two kernels share, and the threads that run it.
 // CHECK: epl.kernel @k2 fusion {
-// CHECK: } {grid = #epl.grid<blocks = 8, threads = 128, shared = 0, slice = 1>, symbol = "k0"}
+// CHECK: } {grids = [#epl.grid<blocks = 8, threads = 128, shared = 0, group = 32, slice = 1, extent = 1000>], symbol = "k0"}
 epl.kernel @k2 fusion {
 ^bb0(%a: tensor<4xf32>):
   epl.yield %a : tensor<4xf32>
-} {grid = #epl.grid<blocks = 8, threads = 128, shared = 0, slice = 1>, symbol = "k0"}
+} {grids = [#epl.grid<blocks = 8, threads = 128, shared = 0, group = 32, slice = 1, extent = 1000>], symbol = "k0"}
 
 // CHECK: epl.binary ptx("sm_80") isa 70 [] ".version 7.0"
 epl.binary ptx("sm_80") isa 70 [] ".version 7.0"

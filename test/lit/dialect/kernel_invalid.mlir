@@ -146,15 +146,23 @@ epl.kernel @k0 fusion {
 // -----
 
 // (C4) of epl.kernel
-// expected-error@+1 {{'epl.kernel' op has grid #epl.grid<blocks = 0, threads = 128, shared = 0, slice = 1>, expected numbers from 1 to 2147483647, `shared` from 0}}
+// expected-error@+1 {{'epl.kernel' op has grid #epl.grid<blocks = 0, threads = 128, shared = 0, group = 1, slice = 1, extent = 4>, expected numbers from 1 to 2147483647, `shared` and `extent` from 0, `threads` a multiple of `group`}}
 epl.kernel @k0 fusion {
   epl.yield
-} {grid = #epl.grid<blocks = 0, threads = 128, shared = 0, slice = 1>}
+} {grids = [#epl.grid<blocks = 0, threads = 128, shared = 0, group = 1, slice = 1, extent = 4>]}
 
 // -----
 
 // (C4) of epl.kernel
-// expected-error@+1 {{'epl.kernel' op has grid #epl.grid<blocks = 1, threads = 128, shared = -1, slice = 1>, expected numbers}}
+// expected-error@+1 {{'epl.kernel' op has grid #epl.grid<blocks = 1, threads = 128, shared = -1, group = 1, slice = 1, extent = 4>, expected numbers}}
 epl.kernel @k0 fusion {
   epl.yield
-} {grid = #epl.grid<blocks = 1, threads = 128, shared = -1, slice = 1>}
+} {grids = [#epl.grid<blocks = 1, threads = 128, shared = -1, group = 1, slice = 1, extent = 4>]}
+
+// -----
+
+// (C4) of epl.kernel
+// expected-error@+1 {{'epl.kernel' op has grid #epl.grid<blocks = 1, threads = 128, shared = 0, group = 96, slice = 1, extent = 4>, expected numbers}}
+epl.kernel @k0 fusion {
+  epl.yield
+} {grids = [#epl.grid<blocks = 1, threads = 128, shared = 0, group = 1, slice = 1, extent = 4>, #epl.grid<blocks = 1, threads = 128, shared = 0, group = 96, slice = 1, extent = 4>]}

@@ -23,6 +23,7 @@ TEST(MachineCounters, SectorsOfLoads) {
   EXPECT_EQ(dense.loads.sectors, 8 * 4U);
   EXPECT_EQ(dense.loads.bytes, 8 * 128U);
   EXPECT_EQ(dense.sectorsTouched, 32U);
+  EXPECT_EQ(dense.sectorsFetched, 32U);
   EXPECT_EQ(dense.stores.requests, 0U);
   EXPECT_EQ(countLoads(2).loads.sectors, 8 * 8U);
   Counters wide = countLoads(8);
@@ -32,6 +33,7 @@ TEST(MachineCounters, SectorsOfLoads) {
   EXPECT_EQ(same.loads.sectors, 8U);
   EXPECT_EQ(same.loads.bytes, 8 * 4U);
   EXPECT_EQ(same.sectorsTouched, 1U);
+  EXPECT_EQ(same.sectorsFetched, 4U); // once in each block
   Counters vectors = countLoads(1, "ld.global.v4.f32 {%f0, %f1, %f2, %f3}, [%w1];", 16);
   EXPECT_EQ(vectors.loads.requests, 8U);
   EXPECT_EQ(vectors.loads.sectors, 8 * 16U);

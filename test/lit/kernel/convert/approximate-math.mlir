@@ -1,4 +1,9 @@
 // RUN: epl-opt %s --epl-approximate-math | FileCheck %s
+// RUN: epl-opt %s --epl-approximate-math=keep-exp | FileCheck %s --check-prefix=EXP
+
+// EXP-LABEL: func.func @f32
+// EXP: math.exp %{{.*}} : vector<16xf32>
+// EXP-NOT: math.tanh
 
 // CHECK-LABEL: func.func @f32
 // CHECK-NOT: math.exp

@@ -4,7 +4,8 @@
 // i mod 8 of b; the loop sums over k.
 
 // CHECK: epl.kernel @product contraction
-// CHECK: extent = 32 : i64, flops = 192 : i64, form = "element", workspace = 0 : i64
+// CHECK: extent = 32 : i64, flops = 192 : i64, form = "element"
+// CHECK-SAME: grids = [#epl.grid<blocks = 1, threads = 32, shared = 0, group = 1, slice = 1, extent = 32>], workspace = 0 : i64
 // CHECK-LABEL: func.func private @product.body
 // CHECK: scf.for %[[I:.*]] = %{{.*}} to %{{.*}} step %c1 {
 // CHECK-DAG: arith.divui %[[I]], %c8
@@ -45,21 +46,4 @@ epl.kernel @between contraction {
     linalg.yield %q : f32
   } -> tensor<13xf32>
   epl.yield %r : tensor<13xf32>
-}
-
-// All else has the loops of a CPU, without vectors.
-// CHECK: epl.kernel @twice fusion
-// CHECK: extent = 100 : i64, flops = 100 : i64, form = "flat"
-// CHECK-LABEL: func.func private @twice.body
-// CHECK-NOT: vector
-// CHECK: arith.addf {{.*}} : f32
-epl.kernel @twice fusion {
-^bb0(%x: tensor<100xf32>):
-  %e = tensor.empty() : tensor<100xf32>
-  %y = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%x : tensor<100xf32>) outs(%e : tensor<100xf32>) {
-  ^bb0(%in: f32, %out: f32):
-    %s = arith.addf %in, %in : f32
-    linalg.yield %s : f32
-  } -> tensor<100xf32>
-  epl.yield %y : tensor<100xf32>
 }

@@ -74,32 +74,56 @@ std::vector<Bytes> CompiledKernel::run(const std::vector<Bytes> &values, ArrayRe
   return results;
 }
 
-std::vector<Bytes> CompiledKernel::runOnGpu(const std::vector<Bytes> &values, uint64_t seed) const {
+namespace {
+
+// What a kernel works on, on the stand-in of a GPU.
+struct GpuMemory {
   std::vector<PtxBuffer> buffers;
   std::vector<int> arguments;
-  auto add = [&](Bytes bytes, bool isWritten) {
+
+  GpuMemory(const CompiledKernel &kernel, const std::vector<Bytes> &values) {
+    for (const Bytes &value : values)
+      add(value, true);
+    for (auto [index, output] : llvm::enumerate(kernel.outputs))
+      if (index < kernel.inPlace.size() && kernel.inPlace[index] != -1)
+        arguments.push_back(kernel.inPlace[index]);
+      else
+        add(Bytes(getNumBytes(output)), false);
+    add(Bytes(kernel.workspace), false);
+  }
+
+private:
+  void add(Bytes bytes, bool isWritten) {
     arguments.push_back(int(buffers.size()));
     buffers.push_back({std::move(bytes), isWritten});
-  };
-  for (const Bytes &value : values)
-    add(value, true);
-  for (auto [index, output] : llvm::enumerate(outputs))
-    if (index < inPlace.size() && inPlace[index] != -1)
-      arguments.push_back(inPlace[index]);
-    else
-      add(Bytes(getNumBytes(output)), false);
-  add(Bytes(workspace), false);
-  PtxLaunch launch{unsigned(grid->getBlocks()),
-                   unsigned(grid->getThreads()),
-                   unsigned(grid->getShared()),
-                   extent,
-                   grid->getSlice(),
-                   seed};
-  EXPECT_EQ(ptx->run(symbol, launch, buffers, arguments, {{1, 2, 3}}), "") << name << " (" << form << ")";
+  }
+};
+
+} // namespace
+
+static std::vector<PtxLaunch> getLaunches(const CompiledKernel &kernel) {
+  std::vector<PtxLaunch> launches;
+  for (auto [phase, grid] : llvm::enumerate(kernel.grids))
+    launches.push_back({phase == 0 ? kernel.symbol : kernel.symbol + "$" + std::to_string(phase),
+                        unsigned(grid.getBlocks()), unsigned(grid.getThreads()), unsigned(grid.getShared()),
+                        grid.getExtent(), grid.getSlice()});
+  return launches;
+}
+
+std::vector<Bytes> CompiledKernel::runOnGpu(const std::vector<Bytes> &values, uint64_t seed) const {
+  GpuMemory memory(*this, values);
+  EXPECT_EQ(ptx->run(getLaunches(*this), memory.buffers, memory.arguments, {{1, 2, 3}}, seed), "")
+      << name << " (" << form << ")";
   std::vector<Bytes> results;
   for (size_t index = 0; index < outputs.size(); ++index)
-    results.push_back(buffers[arguments[values.size() + index]].bytes);
+    results.push_back(memory.buffers[memory.arguments[values.size() + index]].bytes);
   return results;
+}
+
+std::string CompiledKernel::findOnGpu(const PtxKernels &code, const std::vector<Bytes> &values,
+                                      uint64_t seed) const {
+  GpuMemory memory(*this, values);
+  return code.run(getLaunches(*this), memory.buffers, memory.arguments, {{1, 2, 3}}, seed);
 }
 
 // The loader knows libraries by path, so each image needs a file of its own.
@@ -148,8 +172,8 @@ CompiledKernels::CompiledKernels(const std::string &text, const CodegenOptions &
       kernel.outputs.push_back(cast<RankedTensorType>(type));
     kernel.symbol = op.getSymbol().value_or(op.getSymName()).str();
     kernel.ptx = ptx.get();
-    if (GridAttr grid = op.getGridAttr())
-      kernel.grid = grid;
+    if (ArrayAttr grids = op.getGridsAttr())
+      kernel.grids = llvm::to_vector(grids.getAsRange<GridAttr>());
     if (library)
       kernel.entry = reinterpret_cast<CompiledKernel::Entry *>(dlsym(library, kernel.symbol.c_str()));
     EXPECT_TRUE(kernel.entry || ptx) << kernel.name;
@@ -159,7 +183,8 @@ CompiledKernels::CompiledKernels(const std::string &text, const CodegenOptions &
 
 void CompiledKernels::load(BinaryOp binary) {
   if (binary.getKind() == ImageKind::ptx) {
-    ptx = std::make_unique<PtxKernels>(binary.getImage().str());
+    ptxText = binary.getImage().str();
+    ptx = std::make_unique<PtxKernels>(ptxText);
     EXPECT_EQ(ptx->getError(), "");
     return;
   }

@@ -24,7 +24,7 @@ struct CompiledKernel {
   Entry *entry = nullptr; // of a CPU
   const PtxKernels *ptx = nullptr;
   std::string symbol;
-  std::optional<GridAttr> grid; // of a GPU
+  SmallVector<GridAttr> grids; // of the phases on a GPU
 
   /// Runs the slices between the positions `cuts` of [0, extent), last one first, and gives the outputs. Each
   /// buffer stands between guard zones and misaligned for vectors; a write outside is a test failure.
@@ -32,6 +32,8 @@ struct CompiledKernel {
   /// Runs the kernel on the stand-in of a GPU, its threads in the order of `seed`. What that finds is a test
   /// failure.
   std::vector<Bytes> runOnGpu(const std::vector<Bytes> &inputs, uint64_t seed) const;
+  /// Runs `code` instead; what the stand-in finds.
+  std::string findOnGpu(const PtxKernels &code, const std::vector<Bytes> &inputs, uint64_t seed) const;
 };
 
 /// The kernels of a module, compiled and loaded.
@@ -44,6 +46,8 @@ public:
 
   const std::vector<CompiledKernel> &getKernels() const { return kernels; }
   const CompiledKernel &get(StringRef name) const;
+  /// The code for a GPU.
+  const std::string &getPtx() const { return ptxText; }
 
 private:
   void load(BinaryOp binary);
@@ -51,6 +55,7 @@ private:
   std::unique_ptr<MLIRContext> context;
   std::vector<CompiledKernel> kernels;
   void *library = nullptr;
+  std::string ptxText;
   std::unique_ptr<PtxKernels> ptx;
 };
 

@@ -2,8 +2,8 @@
 
 #include "Forms.h"
 #include "CompiledKernels.h"
+#include "KernelFiles.h"
 
-#include <fstream>
 #include <gtest/gtest.h>
 
 using namespace mlir;
@@ -25,14 +25,7 @@ struct Size {
 static void PrintTo(const Size &size, std::ostream *stream) { *stream << size.rows << "x" << size.columns; }
 
 static std::string readKernels(const KernelFile &file, const Size &size) {
-  std::ifstream stream(std::string(EPL_KERNELS) + "/" + file.name + ".mlir");
-  EXPECT_TRUE(stream) << file.name;
-  std::string text((std::istreambuf_iterator<char>(stream)), {});
-  return substitute(text, {{"R", std::to_string(size.rows)},
-                           {"S", std::to_string(size.rows + 1)},
-                           {"C", std::to_string(size.columns)},
-                           {"D", std::to_string(size.columns + 4)},
-                           {"T", file.type}});
+  return readKernels(file.name, size.rows, size.columns, file.type);
 }
 
 static void checkForms(const KernelFile &file, const Size &size, const std::string &cpu) {
@@ -84,8 +77,16 @@ static const Size kGpuSizes[] = {{1, 1}, {3, 7}, {17, 63}, {63, 65}, {5, 200}};
 
 INSTANTIATE_TEST_SUITE_P(Sizes, GpuFormsTest,
                          testing::Combine(testing::ValuesIn(kFiles), testing::ValuesIn(kGpuSizes)), getName);
+// Rows that a warp and a block have in registers, and one that is longer; many rows that are added up in
+// strips, and long ones of which strips have some columns.
+static const Size kGpuRows[] = {{3, 1021}, {2, 1536}, {1, 17000}, {300, 40}, {40, 1100}};
+INSTANTIATE_TEST_SUITE_P(Rows, GpuFormsTest,
+                         testing::Combine(testing::Values(kFiles[1], kFiles[2]), testing::ValuesIn(kGpuRows)),
+                         getName);
+// Tiles that are whole, and parts of tiles, with and without accesses of 16 bytes.
+static const Size kGpuTiles[] = {{17, 33}, {64, 128}, {100, 70}};
 INSTANTIATE_TEST_SUITE_P(Types, GpuFormsTest,
-                         testing::Combine(testing::ValuesIn(kTransposes), testing::Values(Size{17, 33})),
+                         testing::Combine(testing::ValuesIn(kTransposes), testing::ValuesIn(kGpuTiles)),
                          getName);
 
 //===----------------------------------------------------------------------===//

@@ -5,14 +5,16 @@
 #include "test/cuda/machine/Machine.h"
 #include "test/cuda/ptx/Parser.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace mlir::epl::test {
 
 using cuda_double::DeviceMemory;
 
-// Buffers begin so many bytes into their allocations: aligned for an element, and for no vector.
-static constexpr uint64_t kMisalignment = 8;
+// How many bytes into its allocation a buffer begins: no more aligned than plans promise.
+static uint64_t getMisalignment(size_t bytes) { return uint64_t(1) << std::min(std::countr_zero(bytes), 4); }
 
 struct PtxKernels::Parsed {
   cuda_double::Module module;
@@ -31,10 +33,11 @@ PtxKernels::~PtxKernels() = default;
 static uint64_t upload(DeviceMemory &memory, std::span<const char> bytes, bool isWritten) {
   if (bytes.empty())
     return 0;
-  uint64_t address = memory.allocate(bytes.size() + kMisalignment).value() + kMisalignment;
+  uint64_t begin = getMisalignment(bytes.size());
+  uint64_t address = memory.allocate(begin + bytes.size()).value() + begin;
   if (isWritten) {
     std::memcpy(reinterpret_cast<void *>(address), bytes.data(), bytes.size());
-    memory.find(address, bytes.size())->written.add(kMisalignment, bytes.size());
+    memory.find(address, bytes.size())->written.add(begin, bytes.size());
   }
   return address;
 }
@@ -43,11 +46,14 @@ static std::span<const char> bytesOf(std::span<const int64_t> numbers) {
   return {reinterpret_cast<const char *>(numbers.data()), numbers.size_bytes()};
 }
 
-static cuda_double::Launch makeLaunch(const cuda_double::Module &module, const std::string &symbol,
-                                      const PtxLaunch &launch, std::span<const uint64_t> arguments) {
+// The arguments are those of all phases, without extent and slice.
+static cuda_double::Launch makeLaunch(const cuda_double::Module &module, const PtxLaunch &launch,
+                                      std::vector<uint64_t> arguments) {
+  arguments.push_back(uint64_t(launch.extent));
+  arguments.push_back(uint64_t(launch.slice));
   cuda_double::Launch made;
   made.module = &module;
-  made.entry = &module.entries.at(symbol);
+  made.entry = &module.entries.at(launch.symbol);
   made.grid = {launch.blocks, 1, 1};
   made.block = {launch.threads, 1, 1};
   made.dynamicShared = launch.shared;
@@ -57,9 +63,9 @@ static cuda_double::Launch makeLaunch(const cuda_double::Module &module, const s
   return made;
 }
 
-std::string PtxKernels::run(const std::string &symbol, const PtxLaunch &launch,
-                            std::vector<PtxBuffer> &buffers, std::span<const int> arguments,
-                            std::span<const int64_t> coordinates) const {
+std::string PtxKernels::run(std::span<const PtxLaunch> phases, std::vector<PtxBuffer> &buffers,
+                            std::span<const int> arguments, std::span<const int64_t> coordinates,
+                            uint64_t seed) const {
   DeviceMemory memory;
   std::vector<uint64_t> addresses, values;
   for (const PtxBuffer &buffer : buffers)
@@ -67,15 +73,14 @@ std::string PtxKernels::run(const std::string &symbol, const PtxLaunch &launch,
   for (int argument : arguments)
     values.push_back(argument < 0 ? 0 : addresses[size_t(argument)]);
   values.push_back(upload(memory, bytesOf(coordinates), true));
-  values.push_back(uint64_t(launch.extent));
-  values.push_back(uint64_t(launch.slice));
   cuda_double::Options options;
-  options.seed = launch.seed;
+  options.seed = seed;
   cuda_double::Counters counters;
   std::vector<cuda_double::Finding> findings;
   std::string text;
   try {
-    cuda_double::run(makeLaunch(parsed->module, symbol, launch, values), memory, options, counters, findings);
+    for (const PtxLaunch &phase : phases)
+      cuda_double::run(makeLaunch(parsed->module, phase, values), memory, options, counters, findings);
   } catch (const std::exception &fault) {
     text = fault.what();
   }

@@ -9,11 +9,11 @@
 
 namespace mlir::epl::test {
 
-/// How a kernel is launched: the plan's Grid, and the kernel's extent.
+/// How a phase of a kernel is launched: its entry and the plan's Grid.
 struct PtxLaunch {
+  std::string symbol;
   unsigned blocks, threads, shared;
   int64_t extent, slice;
-  uint64_t seed; ///< of the order in which threads run
 };
 
 /// Memory of a launch. What nobody has written must not be read.
@@ -30,10 +30,12 @@ public:
 
   /// What is wrong with the module; empty if nothing is.
   const std::string &getError() const { return error; }
-  /// Runs a kernel on buffers, which it has by their indices in `arguments`; -1 is null. Each is aligned for
-  /// elements of 8 bytes only. Gives what the stand-in has found, a line each; empty if nothing.
-  std::string run(const std::string &symbol, const PtxLaunch &launch, std::vector<PtxBuffer> &buffers,
-                  std::span<const int> arguments, std::span<const int64_t> coordinates) const;
+  /// Runs the phases of a kernel on buffers, which it has by their indices in `arguments`; -1 is null. They
+  /// are aligned as little as plans allow: by the largest power of two
+  /// up to 16 that divides their size. `seed` chooses the order in which threads run. Gives what the stand-in
+  /// has found, a line each; empty if nothing.
+  std::string run(std::span<const PtxLaunch> phases, std::vector<PtxBuffer> &buffers,
+                  std::span<const int> arguments, std::span<const int64_t> coordinates, uint64_t seed) const;
 
 private:
   struct Parsed;

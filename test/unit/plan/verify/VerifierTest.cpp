@@ -61,9 +61,10 @@ PlanT onGpu() {
   addImage(plan, plan::ImageKind::ptx).isa = 80;
   addImage(plan, plan::ImageKind::cubin).target = "sm_90";
   for (auto &kernel : plan.kernels) {
-    kernel->grid = std::make_unique<plan::GridT>();
-    kernel->grid->blocks = kernel->grid->slice = 1;
-    kernel->grid->threads = 128;
+    plan::GridT &grid = *kernel->grids.emplace_back(std::make_unique<plan::GridT>());
+    grid.blocks = grid.slice = 1;
+    grid.threads = 128;
+    grid.group = 32;
   }
   return plan;
 }
@@ -113,7 +114,7 @@ TEST_P(VerifierRule, RejectsAPlanThatBreaksIt) {
 std::string nameOf(const testing::TestParamInfo<Case> &info) { return info.param.name; }
 
 const Case tables[] = {
-    {"Version", training, [](PlanT &p) { p.version = 11; }, "version is 11, expected 17"},
+    {"Version", training, [](PlanT &p) { p.version = 11; }, "version is 11, expected 18"},
     {"Images", training, [](PlanT &p) { addImage(p, ImageKind::elf).bytes.resize((1 << 28) + 1); },
      "images have 268435457 bytes, expected at most 268435456"},
     {"ImageKind", training, [](PlanT &p) { addImage(p, ImageKind(7)); },
@@ -245,18 +246,23 @@ const Case tables[] = {
      "kernel k0 \"layer1\" has no symbol"},
     {"KernelNegativeExtent", training, [](PlanT &p) { p.kernels[0]->extent = -1; },
      "kernel k0 \"layer1\" has extent -1 and 0 flops, expected none negative"},
-    {"KernelWithoutGrid", onGpu, [](PlanT &p) { p.kernels[0]->grid.reset(); },
+    {"KernelWithoutGrid", onGpu, [](PlanT &p) { p.kernels[0]->grids.clear(); },
      "kernel k0 \"layer1\" has no grid, expected one on a GPU"},
-    {"KernelWithGrid", training, [](PlanT &p) { p.kernels[0]->grid = std::make_unique<plan::GridT>(); },
+    {"KernelWithGrid", training,
+     [](PlanT &p) { p.kernels[0]->grids.push_back(std::make_unique<plan::GridT>()); },
      "kernel k0 \"layer1\" has a grid, expected none but for code on a GPU"},
-    {"KernelBlocks", onGpu, [](PlanT &p) { p.kernels[0]->grid->blocks = 0; },
+    {"KernelBlocks", onGpu, [](PlanT &p) { p.kernels[0]->grids[0]->blocks = 0; },
      "kernel k0 \"layer1\" has 0 blocks of 128 threads, expected 1 to 2147483647 of 1 to 1024"},
-    {"KernelThreads", onGpu, [](PlanT &p) { p.kernels[0]->grid->threads = 1025; },
+    {"KernelThreads", onGpu, [](PlanT &p) { p.kernels[0]->grids[0]->threads = 1025; },
      "kernel k0 \"layer1\" has 1 blocks of 1025 threads, expected 1 to 2147483647 of 1 to 1024"},
-    {"KernelShared", onGpu, [](PlanT &p) { p.kernels[0]->grid->shared = (1 << 20) + 1; },
+    {"KernelShared", onGpu, [](PlanT &p) { p.kernels[0]->grids[0]->shared = (1 << 20) + 1; },
      "kernel k0 \"layer1\" takes 1048577 bytes of shared memory, expected at most 1048576"},
-    {"KernelSlice", onGpu, [](PlanT &p) { p.kernels[0]->grid->slice = 0; },
+    {"KernelSlice", onGpu, [](PlanT &p) { p.kernels[0]->grids[0]->slice = 0; },
      "kernel k0 \"layer1\" has slices of no indices"},
+    {"KernelGroup", onGpu, [](PlanT &p) { p.kernels[0]->grids[0]->group = 48; },
+     "kernel k0 \"layer1\" has blocks of 128 threads in groups of 48, expected whole groups"},
+    {"KernelGridExtent", onGpu, [](PlanT &p) { p.kernels[0]->grids[0]->extent = -1; },
+     "kernel k0 \"layer1\" has a grid of extent -1, expected none negative"},
     {"KernelOperandCount", training, [](PlanT &p) { p.kernels[0]->num_inputs = UINT32_MAX; },
      "kernel k0 \"layer1\" has 4294967296 operands and 3 sizes"},
     {"KernelInPlaceCount", training, [](PlanT &p) { p.kernels[0]->in_place = {-1, 0}; },
