@@ -122,7 +122,7 @@ private:
   void updateLanes(ArrayRef<Value> values, Value buffer, const StridedAccess &access, Operation *combiner);
   void storeRuns(Value value, Value buffer, const StridedAccess &access, int64_t alignment);
   int64_t getAlignment(Value buffer, ArrayRef<int64_t> offsets) const;
-  int64_t getAlignment(Value tensor, const StridedAccess &access);
+  int64_t getAlignmentAt(Value buffer, const StridedAccess &access) const;
   /// Whether a thread has the elements in registers behind the stage.
   bool keeps(const StridedAccess &access) const;
 

@@ -131,7 +131,8 @@ Value StageEmitter::loadFromMemory(Value tensor, const StridedAccess &access, bo
     return varies ? loadIfPresent(element, 0, emit) : emit();
   }
   if (access.strides.back() == 1)
-    return loadRuns(tensor, [&](size_t run) { return getIndex(access, run); }, getAlignment(tensor, access));
+    return loadRuns(
+        tensor, [&](size_t run) { return getIndex(access, run); }, getAlignmentAt(buffer, access));
   VectorType type = getVectorType(getStorageType(element));
   Value none = getConstant(b.getZeroAttr(type)), index = function.getIndex(0), offsets;
   if (runs.empty())
@@ -163,7 +164,7 @@ void StageEmitter::store(Value value, Value tensor, const StridedAccess &access)
   else if (element.isIndex())
     value = arith::IndexCastOp::create(b, getVectorType(b.getI64Type()), value);
   if (target.threads)
-    storeRuns(value, buffer, access, getAlignment(tensor, access));
+    storeRuns(value, buffer, access, getAlignmentAt(buffer, access));
   else
     storeVector(b, value, buffer, index, mask);
 }

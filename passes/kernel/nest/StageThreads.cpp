@@ -121,12 +121,10 @@ int64_t StageEmitter::getAlignment(Value buffer, ArrayRef<int64_t> offsets) cons
   return target.threads && isWhole && size % bytes == 0 ? bytes : 0;
 }
 
-int64_t StageEmitter::getAlignment(Value tensor, const StridedAccess &access) {
-  if (!target.threads)
-    return 0;
+int64_t StageEmitter::getAlignmentAt(Value buffer, const StridedAccess &access) const {
   SmallVector<int64_t> offsets(ArrayRef(access.strides).drop_back());
   offsets.push_back(access.offset);
-  return getAlignment(getSource(tensor), offsets);
+  return getAlignment(buffer, offsets);
 }
 
 bool StageEmitter::keeps(const StridedAccess &access) const {
@@ -217,11 +215,11 @@ void StageEmitter::updateLanes(ArrayRef<Value> values, Value buffer, const Strid
   };
   if (!isForAll)
     return ifPresent(target.threads->isFirst(), [&] { update(values[0], getIndex(access)); });
-  if (!combiner && values.size() > 1 && !values[0].getType().isInteger(1)) {
+  bool isStoredAsIs = values[0].getType() == getElementTypeOrSelf(buffer);
+  if (!combiner && values.size() > 1 && isStoredAsIs) {
     lanes = int64_t(values.size());
     Value vector = vector::FromElementsOp::create(b, getVectorType(values[0].getType()), values);
-    SmallVector<int64_t> offsets(ArrayRef(access.strides).drop_back());
-    return storeRuns(vector, buffer, access, getAlignment(buffer, offsets));
+    return storeRuns(vector, buffer, access, getAlignmentAt(buffer, access));
   }
   int64_t perRun = int64_t(values.size()) / int64_t(runs.size());
   for (size_t run = 0; run < runs.size(); ++run)

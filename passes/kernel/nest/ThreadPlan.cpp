@@ -35,8 +35,8 @@ static constexpr int64_t kMostThreads = 512, kThreadsOfStrip = 256;
 // Groups that a large GPU runs at a time, and rows that each of them takes where rows have operands in
 // common.
 static constexpr int64_t kGroupsAtOnce = 2048, kMostRowsOfGroup = 16;
-// Strips at most; and elements of rows that a strip reads and writes for each of its sums, which are stored
-// and loaded once more: 5 %.
+// Strips at most; and elements of rows that a strip reads and writes for each element of its sums, which is
+// stored and loaded once more: 2 %.
 static constexpr int64_t kMostStrips = 512, kElementsOfSum = 100;
 // Bytes of shared memory of a block for sums, of 48 KiB that any GPU has.
 static constexpr int64_t kSharedOfSums = 32 << 10;
@@ -172,12 +172,15 @@ static int64_t countRowElements(ArrayRef<Stage *> stages) {
 
 // Groups that share a strip, and its rows.
 static void planStrips(ThreadPhase &phase, ArrayRef<RowSum> sums) {
-  int64_t elements = 0, bytes = 1;
+  int64_t elements = 0, bytes = 0;
+  DenseSet<Type> types; // each has shared memory of its own
   for (const RowSum &sum : sums) {
+    Type element = sum.getType().getElementType();
     elements += sum.getType().getNumElements();
-    bytes = std::max(bytes, getElementBytes(getStorageType(sum.getType().getElementType())));
+    bytes += types.insert(element).second ? getElementBytes(getStorageType(element)) : 0;
   }
-  int64_t threads = std::min(kThreadsOfStrip, kSharedOfSums / (bytes * phase.mostLanes));
+  int64_t threads = llvm::bit_floor(uint64_t(kSharedOfSums / (bytes * phase.mostLanes)));
+  threads = std::min(threads, kThreadsOfStrip);
   // Groups of several warps have no barrier of their own.
   if (phase.group <= kWarp)
     phase.groups = std::clamp<int64_t>(threads / phase.group, 1, llvm::bit_ceil(uint64_t(phase.extent)));

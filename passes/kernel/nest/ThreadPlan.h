@@ -20,9 +20,8 @@ SmallVector<RowSum> getRowSums(Nest &nest);
 /// A launch of a kernel: all of its threads, and what they do.
 ///
 ///   chunks   a block runs a chunk of the elements of all nests, which are laid end to end
-///   rows     a group of threads runs one row of the nest after another. Where rows are added up, a block
-///   runs a
-///            strip of rows, its groups in turn, and the sums of a strip go to the workspace
+///   rows     a group of threads runs one row of the nest after another. Where rows are added up, a block has
+///            a strip of rows, which its groups run in turn; the sums of a strip go to the workspace
 ///   strips   a block adds up, for some elements of the nest's sums, what all strips have
 ///
 /// Where rows that are added up are long, a slice is a strip of some of their columns:
