@@ -25,6 +25,8 @@ public:
   /// Null if it is not there.
   Value find(const RowElements &elements) const;
   void add(const RowElements &elements, Value value);
+  /// Of a tensor of which other elements are stored: some may be the same.
+  void forget(Value tensor) { known.erase(tensor); }
 
 private:
   DenseMap<Value, SmallVector<std::pair<RowElements, Value>>> known;

@@ -145,6 +145,8 @@ Value StageEmitter::loadFromMemory(Value tensor, const StridedAccess &access, bo
 void StageEmitter::store(Value value, Value tensor, const StridedAccess &access) {
   Value buffer = values.buffers.lookup(tensor), index = getIndex(access);
   bool isForAll = hasLanes() && access.strides.back() != 0; // of threads
+  if (target.row)
+    target.row->forget(tensor);
   if (keeps(access) && (isForAll || !mask))
     target.row->add(RowElements(tensor, access, stage), isForAll ? broadcast(value) : value);
   if (target.threads && !isForAll) {

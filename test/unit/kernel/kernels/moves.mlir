@@ -98,6 +98,21 @@ epl.kernel @padded fusion {
   epl.yield %p, %q : tensor<$Sx$Dxf32>, tensor<7x9xf32>
 }
 
+// What is read again is the value behind both moves.
+epl.kernel @overwritten fusion {
+^bb0(%x: tensor<$Rx$Cxf32>, %y: tensor<$Rx$Dxf32>):
+  %e = tensor.empty() : tensor<$Rx$Dxf32>
+  %t = tensor.insert_slice %x into %y[0, 2] [$R, $C] [1, 1] : tensor<$Rx$Cxf32> into tensor<$Rx$Dxf32>
+  %z = linalg.generic {indexing_maps = [#rc, #rc, #rc], iterator_types = ["parallel", "parallel"]}
+      ins(%t, %y : tensor<$Rx$Dxf32>, tensor<$Rx$Dxf32>) outs(%e : tensor<$Rx$Dxf32>) {
+  ^bb0(%in: f32, %in1: f32, %out: f32):
+    %q = arith.subf %in, %in1 : f32
+    linalg.yield %q : f32
+  } -> tensor<$Rx$Dxf32>
+  epl.yield %z, %t : tensor<$Rx$Dxf32>, tensor<$Rx$Dxf32>
+}
+
+
 // Nothing at all.
 epl.kernel @nothing fusion {
 ^bb0(%x: tensor<0x$Cxf32>):
