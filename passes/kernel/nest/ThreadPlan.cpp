@@ -136,9 +136,15 @@ static ThreadPhase planChunks(FusionPlan &plan) {
   phase.group = kBlockThreads;
   phase.run = chooseRun(stages);
   phase.mostLanes = std::min(chooseLanes(stages, phase.run), kAccessesOfChunk * phase.run);
+  int64_t chunk = phase.group * phase.mostLanes;
+  if (stages.size() == 1) { // the size is in the grid alone: tensors of other sizes have the same code
+    phase.extent = stages[0]->getVolume();
+    phase.slice = chunk;
+    return phase;
+  }
   int64_t chunks = 0;
   for (Stage *stage : stages)
-    chunks += llvm::divideCeil(stage->getVolume(), phase.group * phase.mostLanes);
+    chunks += llvm::divideCeil(stage->getVolume(), chunk);
   phase.extent = std::max<int64_t>(chunks, 1); // of scalars alone
   return phase;
 }

@@ -19,7 +19,7 @@ SmallVector<RowSum> getRowSums(Nest &nest);
 
 /// A launch of a kernel: all of its threads, and what they do.
 ///
-///   chunks   a block runs a chunk of the elements of all nests, which are laid end to end
+///   chunks   a block runs a chunk of the elements of a nest; those of several nests are laid end to end
 ///   rows     a group of threads runs one row of the nest after another. Where rows are added up, a block has
 ///            a strip of rows, which its groups run in turn; the sums of a strip go to the workspace
 ///   strips   a block adds up, for some elements of the nest's sums, what all strips have
@@ -36,10 +36,12 @@ struct ThreadPhase {
   int64_t groups = 1;    ///< of a block that share a slice
   int64_t run = 1;       ///< elements that a thread takes at once, which follow one another
   int64_t mostLanes = 1; ///< elements of a thread in one step
-  int64_t extent = 1;    ///< chunks, rows or blocks of elements; rows of all columns, whole strips of them
-  int64_t slice = 1;     ///< rows of a strip, or that a group takes in a row
-  int64_t columns = 0;   ///< of a slice; 0: rows are whole
-  bool isBlock = true;   ///< whether the threads that share a slice are a block, which then has a barrier
+  /// Elements of a nest; chunks of several; rows, for each part of columns whole strips of them; blocks of
+  /// elements of sums.
+  int64_t extent = 1;
+  int64_t slice = 1;   ///< elements of a chunk, rows of a strip, or rows that a group takes one after another
+  int64_t columns = 0; ///< of a slice; 0: rows are whole
+  bool isBlock = true; ///< whether the threads that share a slice are a block, which then has a barrier
 
   /// That share a slice.
   int64_t getThreads() const { return group * groups; }

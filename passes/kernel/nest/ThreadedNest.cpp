@@ -104,22 +104,21 @@ void ThreadedEmitter::emitScalars() {
   });
 }
 
-// Each nest has its range of the chunks.
+// A slice is a chunk of the one nest. Of several each has its range of the chunks.
 void ThreadedEmitter::emitChunks() {
-  Value chunk = function.getBegin();
+  if (plan.nests.size() == 1)
+    return StageEmitter(plan.nests[0].stages[0], function, values, target)
+        .emitRange(function.getBegin(), function.getEnd());
   int64_t size = phase.group * phase.mostLanes, first = 0;
   for (Nest &nest : plan.nests) {
     Stage &stage = nest.stages[0];
     int64_t volume = stage.getVolume(), count = llvm::divideCeil(volume, size);
     OpBuilder::InsertionGuard guard(b);
-    Value local = chunk;
-    if (plan.nests.size() > 1) {
-      local = arith::SubIOp::create(b, chunk, function.getIndex(first));
-      auto inRange = scf::IfOp::create(
-          b, arith::CmpIOp::create(b, arith::CmpIPredicate::ult, local, function.getIndex(count)));
-      b.setInsertionPointToStart(inRange.thenBlock());
-    }
-    Value low = arith::MulIOp::create(b, local, function.getIndex(size));
+    Value chunk = arith::SubIOp::create(b, function.getBegin(), function.getIndex(first));
+    auto inRange = scf::IfOp::create(
+        b, arith::CmpIOp::create(b, arith::CmpIPredicate::ult, chunk, function.getIndex(count)));
+    b.setInsertionPointToStart(inRange.thenBlock());
+    Value low = arith::MulIOp::create(b, chunk, function.getIndex(size));
     Value high = arith::MinSIOp::create(b, arith::AddIOp::create(b, low, function.getIndex(size)),
                                         function.getIndex(volume));
     StageEmitter(stage, function, values, target).emitRange(low, high);

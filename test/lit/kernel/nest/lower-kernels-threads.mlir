@@ -1,10 +1,11 @@
 // RUN: epl-opt %s --epl-lower-kernels=gpu=sm_80 --canonicalize --cse | FileCheck %s
+// RUN: epl-opt %s --epl-lower-kernels=gpu=sm_80 --epl-codegen-gpu | FileCheck %s --check-prefix=CODE
 
 // Threads of a GPU share slices. A block of 128 threads has a chunk of 1024 elements: each of them 4, and 4 that lie 512
 // further on. The last chunk, of 904, is done one by one.
 
 // CHECK: epl.kernel @flat fusion
-// CHECK: grids = [#epl.grid<blocks = 5, threads = 128, shared = 0, group = 128, slice = 1, extent = 5>]
+// CHECK: grids = [#epl.grid<blocks = 5, threads = 128, shared = 0, group = 128, slice = 1024, extent = 5000>]
 // CHECK-LABEL: func.func private @flat.body
 // CHECK-SAME: passthrough = {{\[\[}}"epl-group", "128"]]
 // CHECK: %[[TID:.*]] = llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.tid.x"
@@ -26,6 +27,22 @@ epl.kernel @flat fusion {
     linalg.yield %s : f32
   } -> tensor<5000xf32>
   epl.yield %y : tensor<5000xf32>
+}
+
+// The size is in the grid alone: a tensor of another size has the same code.
+// CHECK: epl.kernel @larger fusion
+// CHECK: grids = [#epl.grid<blocks = 9, threads = 128, shared = 0, group = 128, slice = 1024, extent = 9004>]
+// CODE: epl.kernel @larger fusion
+// CODE: symbol = "flat"
+epl.kernel @larger fusion {
+^bb0(%x: tensor<9004xf32>):
+  %e = tensor.empty() : tensor<9004xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%x : tensor<9004xf32>) outs(%e : tensor<9004xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %s = arith.addf %in, %in : f32
+    linalg.yield %s : f32
+  } -> tensor<9004xf32>
+  epl.yield %y : tensor<9004xf32>
 }
 
 // A warp has a row, which it loads once: what the sum has read is still there for the quotient. The sum is in no memory.
