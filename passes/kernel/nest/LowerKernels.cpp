@@ -269,6 +269,7 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
       return false;
     setInPlace(kernel, inPlace);
     std::vector<std::unique_ptr<KernelFunction>> functions;
+    functions.reserve(phases.size());
     for (size_t phase = 0; phase < phases.size(); ++phase)
       functions.push_back(std::make_unique<KernelFunction>(kernel, sharesStorage(inPlace), phase));
     auto pointers = llvm::map_to_vector(functions, [](auto &function) { return function.get(); });
