@@ -306,10 +306,9 @@ void Planner::cutRow(Nest &nest) {
   auto readsHere = [&](Element &node) { return node.kind == Element::Kind::load && storesHere(node.tensor); };
   for (Stage &stage : nest.stages) {
     collapse(stage);
-    bool isReduction =
-        llvm::all_of(stage.roots, [](Root &root) { return !root.reduction || root.reduced[0]; });
-    if (stage.domain.size() != 1 || stage.domain != nest.stages[0].domain || !isReduction ||
-        llvm::any_of(stage.expressions->getNodes(), readsHere))
+    auto isWhole = [](Root &root) { return !root.reduction || root.reduced[0]; };
+    if (stage.domain.size() != 1 || stage.domain != nest.stages[0].domain ||
+        !llvm::all_of(stage.roots, isWhole) || llvm::any_of(stage.expressions->getNodes(), readsHere))
       return;
   }
   int64_t size = nest.stages[0].domain[0], part = choosePart(size);
@@ -339,7 +338,7 @@ void Planner::planRows() {
       slices &= llvm::none_of(stage.roots, [](Root &root) { return root.isAccumulating(); });
       collapse(stage);
     }
-    if (inParts && nest.rows == 1)
+    if (inParts && nest.rows == 1 && !nest.stages.empty())
       cutRow(nest);
   }
   result->extent = slices ? result->nests[0].rows : 1;

@@ -229,6 +229,8 @@ static ThreadPhase planSums(Nest &nest, ArrayRef<RowSum> sums) {
 
 // Adds the launches of a nest. False if threads cannot share its rows.
 static bool planRows(Nest &nest, bool inPlace, SmallVector<ThreadPhase> &phases) {
+  if (nest.stages.empty())
+    return true; // all that it had to do are scalars
   SmallVector<Stage *> stages = getStages(nest);
   if (!llvm::all_of(stages, [&](Stage *stage) { return canShare(*stage, inPlace); }))
     return false;
