@@ -108,13 +108,10 @@ KernelFunction::KernelFunction(KernelOp kernel, bool shared, size_t phase)
     : kernel(kernel), builder(kernel.getLoc(), kernel.getContext()),
       numInputs(kernel.getBody().getNumArguments()),
       numOutputs(kernel.getBody().front().getTerminator()->getNumOperands()) {
-  size_t number = phase;
-  Operation *last = kernel; // phases stand in their order
-  while (isa_and_nonnull<func::FuncOp>(last->getNextNode()) && phase-- > 0)
-    last = last->getNextNode();
+  Operation *last = phase == 0 ? kernel.getOperation() : getNest(kernel, phase - 1).getOperation();
   builder.setInsertionPointAfter(last);
   auto type = builder.getFunctionType(getArgumentTypes(kernel), {});
-  function = func::FuncOp::create(builder, getNestName(kernel, number), type);
+  function = func::FuncOp::create(builder, getNestName(kernel, phase), type);
   function.setPrivate();
   function->setAttr(kKernelAttr, FlatSymbolRefAttr::get(kernel.getSymNameAttr()));
   Block *block = function.addEntryBlock();

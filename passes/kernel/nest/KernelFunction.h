@@ -37,8 +37,9 @@ void setThreads(func::FuncOp nest, int64_t group, bool inRounds);
 /// storage types: i1 takes a byte (0 or 1), index takes 64 bits.
 class KernelFunction {
 public:
-  /// Creates an empty function behind `kernel`, or for one of its phases on a GPU; `shared` says that results
-  /// may share storage with inputs, so that nothing can be promised about aliases.
+  /// Creates an empty function behind `kernel`, or for one of its phases on a GPU behind that of the one
+  /// before; `shared` says that results may share storage with inputs, so that nothing can be promised about
+  /// aliases.
   KernelFunction(KernelOp kernel, bool shared, size_t phase = 0);
 
   func::FuncOp getFunction() { return function; }

@@ -96,10 +96,7 @@ private:
 
 // Elements that an access has: as many as begin at a multiple of their size in each row.
 int64_t SharedTransposeEmitter::chooseRun(int64_t columns) {
-  int64_t run = std::min(kMostRun, kAccessBits / 8 / getElementBytes(element));
-  while (columns % run != 0)
-    run /= 2;
-  return run;
+  return getRunOf(columns, std::min(kMostRun, kAccessBits / 8 / getElementBytes(element)));
 }
 
 SmallVector<SharedTransposeEmitter::Place> SharedTransposeEmitter::getPlaces(int64_t run) {

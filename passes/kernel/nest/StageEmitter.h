@@ -22,6 +22,9 @@ struct NestTarget {
 /// Ops of one step of the innermost loop of a stage.
 int64_t countOps(Stage &stage);
 
+/// What the binary op of a reduction makes of two values.
+Value applyCombiner(ImplicitLocOpBuilder &b, Operation *combiner, Value lhs, Value rhs);
+
 /// Rows that one pass adds to sums in memory.
 constexpr int64_t kRowsPerPass = 4;
 

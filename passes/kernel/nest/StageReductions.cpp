@@ -18,6 +18,15 @@
 using namespace mlir;
 using namespace mlir::epl;
 
+Value mlir::epl::applyCombiner(ImplicitLocOpBuilder &b, Operation *combiner, Value lhs, Value rhs) {
+  IRMapping mapping;
+  mapping.map(combiner->getOperand(0), lhs);
+  mapping.map(combiner->getOperand(1), rhs);
+  Value combined = b.clone(*combiner, mapping)->getResult(0);
+  combined.setType(lhs.getType());
+  return combined;
+}
+
 // Whether the operation is a maximum in two parts, one of which is blind to NaN.
 bool StageEmitter::isSplit(Operation *combiner) const {
   return !target.threads && isa<arith::MaximumFOp, arith::MinimumFOp>(combiner);
@@ -57,14 +66,10 @@ Value StageEmitter::combine(Operation *combiner, Value lhs, Value rhs) {
     Value better = arith::CmpFOp::create(b, predicate, rhs, lhs);
     return arith::SelectOp::create(b, better, rhs, lhs);
   }
-  IRMapping mapping;
-  mapping.map(combiner->getOperand(0), lhs);
-  mapping.map(combiner->getOperand(1), rhs);
-  Operation *combined = b.clone(*combiner, mapping);
-  combined->getResult(0).setType(lhs.getType());
-  if (auto add = dyn_cast<arith::AddFOp>(combined))
+  Value combined = applyCombiner(b, combiner, lhs, rhs);
+  if (auto add = combined.getDefiningOp<arith::AddFOp>())
     add.setFastmath(arith::FastMathFlags::reassoc | arith::FastMathFlags::contract);
-  return combined->getResult(0);
+  return combined;
 }
 
 Value StageEmitter::accumulate(const Accumulator &accumulator, Value old, Value term) {
@@ -142,10 +147,7 @@ void StageEmitter::finishReductions(ArrayRef<Value> accumulated) {
     Value init = isReducedInRegisters(stage, root)
                      ? evaluate(root.inits[accumulator.result])
                      : load(root.values[accumulator.result], access, /*varies=*/false);
-    IRMapping mapping;
-    mapping.map(accumulator.combiner->getOperand(0), init);
-    mapping.map(accumulator.combiner->getOperand(1), value);
-    store(b.clone(*accumulator.combiner, mapping)->getResult(0), root.values[accumulator.result], access);
+    store(applyCombiner(b, accumulator.combiner, init, value), root.values[accumulator.result], access);
     lanes = savedLanes;
   }
 }

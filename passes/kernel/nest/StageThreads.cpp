@@ -24,13 +24,6 @@ using namespace mlir::epl;
 // Lanes of a step of a row that is longer than registers.
 static constexpr int64_t kLanesOfLoop = 16;
 
-// The largest power of two up to `most` that divides a size.
-static int64_t getDivisor(int64_t size, int64_t most) {
-  while (size % most != 0)
-    most /= 2;
-  return most;
-}
-
 // Makes the step one of `count` runs of `run` elements for each thread, of which those that begin within
 // `left` elements from `base` on are there: `least` at least, which is all that there are if `left` is null.
 void StageEmitter::takeRuns(Value base, int64_t run, int64_t count, int64_t least, Value left) {
@@ -198,9 +191,7 @@ void StageEmitter::finishSum(Root &root, unsigned result, Value sum, Value share
   if (hasLanes() && root.reduced.back())
     sum = combineThreads(combiner, sum);
   SmallVector<Value> lanesOfSum = target.threads->combineGroups(getLanes(b, sum), shared, combineTwo);
-  Value isFirst =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, target.threads->getGroup(), function.getIndex(0));
-  ifPresent(isFirst,
+  ifPresent(target.threads->isFirstGroup(),
             [&] { updateLanes(lanesOfSum, buffer, root.stores[result], adds ? combiner : nullptr); });
 }
 
@@ -240,7 +231,7 @@ void StageEmitter::takeRow() {
   OpBuilder::InsertionGuard guard(b);
   if (target.rowsLoop)
     b.setInsertionPoint(target.rowsLoop);
-  int64_t size = stage.domain.back(), run = getDivisor(size, target.threads->getRun());
+  int64_t size = stage.domain.back(), run = getRunOf(size, target.threads->getRun());
   int64_t apart = target.threads->getSize() * run;
   if (target.columns == 0)
     return takeRuns(function.getIndex(0), run, llvm::divideCeil(size, apart), size);
@@ -252,7 +243,7 @@ void StageEmitter::takeRow() {
 
 // The whole innermost dimension.
 void StageEmitter::emitInThreads() {
-  int64_t size = stage.domain.back(), run = getDivisor(size, target.threads->getRun());
+  int64_t size = stage.domain.back(), run = getRunOf(size, target.threads->getRun());
   int64_t apart = target.threads->getSize() * run, count = llvm::divideCeil(size, apart);
   isLooping = count * run > target.mostLanes && target.columns == 0;
   if (!isLooping) {
@@ -276,7 +267,7 @@ void StageEmitter::emitInThreads() {
 
 // A part of the innermost dimension: in one step if it has all of its elements, else one by one.
 void StageEmitter::emitInThreads(Value low, Value high) {
-  int64_t run = getDivisor(stage.domain.back(), target.threads->getRun()), size = target.threads->getSize();
+  int64_t run = getRunOf(stage.domain.back(), target.threads->getRun()), size = target.threads->getSize();
   int64_t count = std::max<int64_t>(target.mostLanes / run, 1), chunk = size * run * count;
   Value length = arith::SubIOp::create(b, high, low);
   Value isWhole = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, length, function.getIndex(chunk));

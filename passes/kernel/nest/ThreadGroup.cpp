@@ -17,6 +17,12 @@
 using namespace mlir;
 using namespace mlir::epl;
 
+int64_t mlir::epl::getRunOf(int64_t size, int64_t most) {
+  while (size % most != 0)
+    most /= 2;
+  return most;
+}
+
 ThreadGroup::ThreadGroup(KernelFunction &function, int64_t size, int64_t groups, int64_t run)
     : function(function), b(function.getBuilder()), size(size), groups(groups), run(run) {
   assert(llvm::isPowerOf2_64(size) && llvm::isPowerOf2_64(groups) && (groups == 1 || size <= kWarp));
@@ -45,6 +51,10 @@ Value ThreadGroup::getInt(int64_t value, unsigned bits) {
 
 Value ThreadGroup::isFirst() {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, function.getIndex(0));
+}
+
+Value ThreadGroup::isFirstGroup() {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, function.getIndex(0));
 }
 
 // The lanes of the warp that are in the group.

@@ -11,6 +11,10 @@ constexpr int64_t kWarp = 32;
 /// several groups.
 constexpr int64_t kBlockThreads = 128, kGroupsThreads = 256;
 
+/// The largest power of two up to `most`, which is one, that divides a size: runs that begin at multiples of
+/// it.
+int64_t getRunOf(int64_t size, int64_t most);
+
 /// The threads that run a slice together: a part of a warp, a warp, or a block. Along the innermost loop of a
 /// stage thread t takes runs of `run` elements, which lie `size * run` apart, so that what all of them load
 /// or store at once lies together:
@@ -29,8 +33,9 @@ public:
   /// The number of this thread in the group, and of the group among those that share a slice, as `index`.
   Value getThread() { return thread; }
   Value getGroup() { return group; }
-  /// Whether it is number 0.
+  /// Whether that is number 0.
   Value isFirst();
+  Value isFirstGroup();
   /// All accesses of the group's threads to memory before it come before those behind it. All of them come
   /// here.
   void synchronize();

@@ -205,9 +205,7 @@ static bool isOfColumns(ArrayRef<Stage *> stages, int64_t columns) {
 
 // The threads that have a row of `size` elements, in registers if they can.
 static void planGroup(ThreadPhase &phase, ArrayRef<Stage *> stages, int64_t size) {
-  phase.run = chooseRun(stages);
-  while (size % phase.run != 0)
-    phase.run /= 2;
+  phase.run = getRunOf(size, chooseRun(stages));
   phase.mostLanes = chooseLanes(stages, phase.run);
   bool fitsWarp = size <= kWarp * phase.mostLanes;
   int64_t perThread =

@@ -147,9 +147,8 @@ Value ThreadedEmitter::takeSlice() {
 void ThreadedEmitter::emitRows() {
   Nest &nest = *phase.nest;
   target.row = &row;
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group.getGroup(), function.getIndex(0));
   if (!nest.prologue.empty())
-    ifFirstSlice(isFirst, [&] {
+    ifFirstSlice(group.isFirstGroup(), [&] {
       NestTarget once = target;
       once.row = nullptr;
       for (Stage &stage : nest.prologue)
@@ -160,7 +159,8 @@ void ThreadedEmitter::emitRows() {
   SmallVector<Value> begin;
   for (Stage &stage : nest.stages) {
     emitters.push_back(std::make_unique<StageEmitter>(stage, function, values, target));
-    llvm::append_range(begin, emitters.back()->beginSums());
+    emitters.back()->sums = emitters.back()->beginSums();
+    llvm::append_range(begin, emitters.back()->sums);
   }
   if (phase.slice == 1 && begin.empty()) {
     emitStages(emitters, firstRow, {}, nullptr);
@@ -189,9 +189,7 @@ SmallVector<Value> ThreadedEmitter::emitStages(ArrayRef<std::unique_ptr<StageEmi
       written.clear();
       loaded.clear();
     }
-    size_t count = 0;
-    for (const RowSum &sum : getRowSums(*phase.nest))
-      count += sum.stage == &stage;
+    size_t count = emitter->sums.size();
     emitter->sums = llvm::to_vector(sums.take_front(count));
     sums = sums.drop_front(count);
     emitter->emitRow(number, rows);
@@ -261,12 +259,7 @@ void ThreadedEmitter::emitStrips(const ThreadPhase &rows) {
 void ThreadedEmitter::emitStrip(const RowSum &sum, int64_t strips, Value block) {
   Type element = sum.getType().getElementType();
   Operation *combiner = sum.getCombiner();
-  auto combine = [&](Value lhs, Value rhs) {
-    IRMapping mapping;
-    mapping.map(combiner->getOperand(0), lhs);
-    mapping.map(combiner->getOperand(1), rhs);
-    return b.clone(*combiner, mapping)->getResult(0);
-  };
+  auto combine = [&](Value lhs, Value rhs) { return applyCombiner(b, combiner, lhs, rhs); };
   int64_t elements = sum.getType().getNumElements(), together = getStripElements(elements);
   ThreadGroup threads(function, together, kStripThreads / together, 1);
   Value position = arith::MulIOp::create(b, block, function.getIndex(together));
@@ -284,9 +277,7 @@ void ThreadedEmitter::emitStrip(const RowSum &sum, int64_t strips, Value block) 
     scf::YieldOp::create(b, combine(loop.getRegionIterArg(0), part));
   }
   Value all = threads.combineGroups({loop.getResult(0)}, getShared(element, 1), combine)[0];
-  Value isFirst =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threads.getGroup(), function.getIndex(0));
-  auto last = scf::IfOp::create(b, arith::AndIOp::create(b, isFirst, isThere));
+  auto last = scf::IfOp::create(b, arith::AndIOp::create(b, threads.isFirstGroup(), isThere));
   b.setInsertionPointToStart(last.thenBlock());
   Value buffer = values.buffers.lookup(sum.getValue());
   storeElement(b, combine(loadElement(b, buffer, at, element), all), buffer, at);

@@ -31,9 +31,9 @@ public:
   /// What is wrong with the module; empty if nothing is.
   const std::string &getError() const { return error; }
   /// Runs the phases of a kernel on buffers, which it has by their indices in `arguments`; -1 is null. They
-  /// are aligned as little as plans allow: by the largest power of two
-  /// up to 16 that divides their size. `seed` chooses the order in which threads run. Gives what the stand-in
-  /// has found, a line each; empty if nothing.
+  /// are aligned as little as plans allow: by the largest power of two up to 16 that divides their size.
+  /// `seed` chooses the order in which threads run. Gives what the stand-in has found, a line each; empty if
+  /// nothing.
   std::string run(std::span<const PtxLaunch> phases, std::vector<PtxBuffer> &buffers,
                   std::span<const int> arguments, std::span<const int64_t> coordinates, uint64_t seed) const;
 

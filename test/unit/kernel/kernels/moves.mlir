@@ -112,7 +112,6 @@ epl.kernel @overwritten fusion {
   epl.yield %z, %t : tensor<$Rx$Dxf32>, tensor<$Rx$Dxf32>
 }
 
-
 // Nothing at all.
 epl.kernel @nothing fusion {
 ^bb0(%x: tensor<0x$Cxf32>):
