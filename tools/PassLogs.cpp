@@ -18,7 +18,7 @@ void mlir::epl::printStatistics() {
 bool mlir::epl::enableDebugLogs(const std::vector<std::string> &passes) {
 #ifdef NDEBUG
   llvm::errs() << "error: --debug-only=" << llvm::join(passes, ",")
-               << " needs a build with assertions: cmake --preset debug && ninja -C build-debug\n";
+               << " needs a build with assertions: cmake --preset checked && ninja -C build\n";
   return false;
 #else
   std::vector<const char *> names;

@@ -1,7 +1,7 @@
 """Finds the runtime's Python module, its libraries and the programs, which the build makes.
 
 Where a wheel installed the package, the programs are in its folder `bin` and the module beside it; else
-all are in `build/` of the repository.
+all are in `build/` of the repository, or in the folder that EPL_BUILD names.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from epl.errors import DonatedError, Error
 
 _PACKAGE = Path(__file__).parent
 _ROOT = Path(__file__).parents[2]
+_BUILD = Path(os.environ.get("EPL_BUILD") or _ROOT / "build")
 
 
 @functools.cache
 def module() -> Any:
     """The runtime: `Plan`, `Session`, `StateBuffer` (runtime/binding); loaded when it is first needed."""
-    built = _ROOT / "build" / "python"
+    built = _BUILD / "python"
     if built.is_dir() and str(built) not in sys.path:
-        sys.path.append(str(built))
+        sys.path.insert(0, str(built))
     try:
         return importlib.import_module("_epl_runtime")
     except ImportError as error:
@@ -57,7 +58,7 @@ def compiler() -> Path:
 
 def program(name: str) -> Path:
     """A program of the package: in its folder, else in the repository's build. Raises Error if in neither."""
-    for folder in (_PACKAGE / "bin", _ROOT / "build" / "bin"):
+    for folder in (_PACKAGE / "bin", _BUILD / "bin"):
         if os.access(folder / name, os.X_OK):
             return folder / name
     raise Error(_missing(name))

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from effort import Effort
+from programs import BUILD
 from table import Row
 
 FOLDER = Path(__file__).parent
-TOOLS = FOLDER.parents[1] / "build/bin"
+TOOLS = BUILD / "bin"
 FEW, MANY = 4, 256
 PLAN_TIME = re.compile(r"([\d.]+) \(\s*[\d.]+%\)\s+plan$", re.MULTILINE)
 

@@ -6,13 +6,13 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from effort import Effort
+from programs import BUILD
 from table import Row
 
-PROGRAMS = Path(__file__).parents[2] / "build/bin/benchmarks"
+PROGRAMS = BUILD / "bin/benchmarks"
 
 KIB, MIB = 1024, 1024 * 1024
 SIZES = {"4 KiB": 4 * KIB, "1 MiB": MIB, "64 MiB": 64 * MIB}

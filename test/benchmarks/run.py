@@ -20,10 +20,9 @@ import table
 import traffic
 import training
 from effort import Effort
+from programs import BUILD, ROOT
 
 from models import DEEP, MODELS
-
-ROOT = Path(__file__).parents[2]
 
 Group = Callable[[Effort], Iterator[table.Row]]
 
@@ -47,7 +46,7 @@ def checkpoints(effort: Effort) -> Iterator[table.Row]:
 
 def gpu_calls(effort: Effort) -> Iterator[table.Row]:
     """The host's part of a step on a GPU, in a process of its own, with a driver that does nothing."""
-    driver = ROOT / "build/cuda"
+    driver = BUILD / "cuda"
     if not driver.exists():
         print("built without CUDA's headers: nothing for GPUs is measured", file=sys.stderr)
         return
@@ -127,7 +126,8 @@ def build() -> None:
     names = [name for name in packages if not name.startswith("#")]
     if missing := [name for name in names if not table.package_version(name)]:
         print(f"peers are missing: apt-get install {' '.join(missing)}", file=sys.stderr)
-    for command in (["cmake", str(ROOT / "build")], ["ninja", "-C", str(ROOT / "build"), "benchmarks"]):
+    targets = ["runtime/all", "tools/all", "test/cuda/all", "benchmarks"]
+    for command in (["cmake", str(BUILD)], ["ninja", "-C", str(BUILD), *targets]):
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
 
 

@@ -17,10 +17,10 @@ from typing import Any
 
 from effort import Effort
 from native import PROGRAMS, SIZES, environment, lines
+from programs import BUILD, ROOT
 from table import Row
 
 WORKER = Path(__file__).parent / "process_worker.py"
-ROOT = Path(__file__).parents[2]
 
 
 def processes(effort: Effort) -> Iterator[Row]:
@@ -64,7 +64,7 @@ def _worker(count: int, devices: int, steps: int, plans: str) -> tuple[float, li
 
 def _workers(runs: int, count: int, devices: int, steps: int, plans: str) -> list[tuple[float, list[float]]]:
     """The same of several runs at once, which know nothing of one another."""
-    path = os.pathsep.join([str(ROOT / "python"), str(ROOT / "build/python")])
+    path = os.pathsep.join([str(ROOT / "python"), str(BUILD / "python")])
     variables = environment(EPL_CACHE_DIR=plans, PYTHONPATH=path)
     command = [*(_mpirun(count) if count > 1 else []), sys.executable, str(WORKER), str(devices), str(steps)]
     begin = time.time()

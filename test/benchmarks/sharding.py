@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from effort import Effort
+from programs import BUILD
 from table import Row
 
 FOLDER = Path(__file__).parent
-OPT = FOLDER.parents[1] / "build/bin/epl-opt"
+OPT = BUILD / "bin/epl-opt"
 PASS = re.compile(r"([\d.]+) \(\s*[\d.]+%\)  (\w+)Pass$", re.MULTILINE)
 
 # Prints the program of a transformer whose layers are split over two devices each.

@@ -330,3 +330,44 @@ for i in range(4):
 np.testing.assert_allclose(np.asarray(w), expected, rtol=1e-5)
 """
     run_on(1, code, tmp_path)
+
+
+OPTIMIZER = """
+import jax, jax.numpy as jnp, numpy as np, epl, optax
+optimizer = optax.adam(0.1)
+
+def loss(params, x):
+    return sum(w @ w * x.sum() for w in params)
+
+def step(state, x):
+    params, moments = state
+    value, gradients = jax.value_and_grad(loss)(params, x)
+    updates, moments = optimizer.update(gradients, moments)
+    return (optax.apply_updates(params, updates), moments), value
+
+params = [1 + np.arange(size, dtype=np.float32) / size for size in (8, 3000, 40, 16, 8, 1024, 2048, 4096)]
+state = expected = params, optimizer.init(params)
+own = epl.parallelize(step, devices="cuda:0x2", state="state", batch="x", donate={donate})
+for i in range(3):
+    x = np.full((2, 3), i + 1, np.float32)
+    state, value = own(state, x)
+    expected, expected_value = jax.jit(step)(expected, x)
+    np.testing.assert_allclose(float(value), float(expected_value), rtol=1e-5)
+for a, b in zip(jax.tree.leaves(state), jax.tree.leaves(expected)):
+    np.testing.assert_allclose(np.asarray(a), b, rtol=2e-5)
+"""
+
+
+def launches_of_adam(tmp_path: Path) -> int:
+    kernels = report_of(tmp_path)["kernels"]
+    return sum(counters["launches"] for name, counters in kernels.items() if "sqrt" in name)
+
+
+@pytest.mark.parametrize("donate", [True, False])
+def test_an_optimizer_is_one_launch_for_all_tensors(donate: bool, tmp_path: Path) -> None:
+    """Also where each step has its state at other addresses."""
+    run_on(1, OPTIMIZER.format(donate=donate), tmp_path)
+    assert launches_of_adam(tmp_path) == 3 * 2  # steps, devices
+    assert report_of(tmp_path)["graphs"] == 1
+    run_on(1, OPTIMIZER.format(donate=donate), tmp_path, EPL_CUDA_BLOCKING="1")
+    assert launches_of_adam(tmp_path) == 3 * 2 * 8

@@ -34,11 +34,8 @@ struct Share {
 // The nests of a kernel: one for each of its phases.
 using Phases = SmallVector<func::FuncOp, 1>;
 
-// The nests of a kernel as text, and those of the kernels that are the same code.
-struct Code {
-  std::string text;
-  SmallVector<Phases> kernels;
-};
+// The kernels that are the same code.
+using Code = SmallVector<Phases>;
 
 // Counts what all threads have compiled.
 class Counter {
@@ -95,18 +92,32 @@ static std::vector<Code> collectCodes(ArrayRef<func::FuncOp> nests) {
   llvm::StringMap<size_t> positions;
   std::vector<Code> codes;
   for (Phases &phases : groupByKernel(nests)) {
-    std::string text, key;
-    for (func::FuncOp nest : phases) {
-      std::string phase = print(nest);
-      key += getKey(phase, nest.getName());
-      text += phase;
-    }
+    std::string key;
+    for (func::FuncOp nest : phases)
+      key += getKey(print(nest), nest.getName());
     auto [known, isNew] = positions.try_emplace(key, codes.size());
     if (isNew)
-      codes.push_back({std::move(text), {}});
-    codes[known->second].kernels.push_back(std::move(phases));
+      codes.emplace_back();
+    codes[known->second].push_back(std::move(phases));
   }
   return codes;
+}
+
+// Tells of each code whether several launches run it.
+static void findLists(ModuleOp module, ArrayRef<Code> codes) {
+  llvm::StringMap<size_t> launches;
+  module.walk([&](LaunchOp launch) { ++launches[launch.getKernel()]; });
+  auto count = [&](const Phases &phases) {
+    auto kernel = phases.front()->getAttrOfType<FlatSymbolRefAttr>(kKernelAttr);
+    return launches.lookup(kernel.getValue());
+  };
+  for (const Code &code : codes) {
+    size_t all = 0;
+    for (const Phases &phases : code)
+      all += count(phases);
+    if (all > 1)
+      llvm::for_each(code.front(), setInLists);
+  }
 }
 
 static llvm::SetVector<memref::GlobalOp> getGlobals(ArrayRef<func::FuncOp> nests) {
@@ -129,24 +140,25 @@ static int64_t countOps(ArrayRef<func::FuncOp> nests) {
 static SmallVector<Share> deal(ArrayRef<Code> codes, unsigned threads) {
   SmallVector<std::pair<int64_t, size_t>> heaviestFirst;
   for (auto [position, code] : llvm::enumerate(codes))
-    heaviestFirst.emplace_back(-countOps(code.kernels.front()), position);
+    heaviestFirst.emplace_back(-countOps(code.front()), position);
   llvm::sort(heaviestFirst);
   SmallVector<Share> shares(std::clamp<size_t>(threads, 1, codes.size()));
   for (auto [weight, position] : heaviestFirst) {
     Share &share = *llvm::min_element(shares, [](auto &a, auto &b) { return a.weight < b.weight; });
     llvm::raw_string_ostream stream(share.text);
-    for (memref::GlobalOp global : getGlobals(codes[position].kernels.front()))
+    for (memref::GlobalOp global : getGlobals(codes[position].front()))
       stream << *global.getOperation() << "\n";
-    stream << codes[position].text;
+    for (func::FuncOp nest : codes[position].front())
+      stream << print(nest);
     share.weight -= weight;
   }
   return shares;
 }
 
 static void nameSymbols(const Code &code) {
-  StringRef symbol = func::FuncOp(code.kernels.front().front()).getName();
+  StringRef symbol = func::FuncOp(code.front().front()).getName();
   symbol.consume_back(kNestSuffix);
-  for (const Phases &same : ArrayRef(code.kernels).drop_front())
+  for (const Phases &same : ArrayRef(code).drop_front())
     if (KernelOp kernel = getKernel(same.front()))
       kernel.setSymbol(symbol);
 }
@@ -179,6 +191,7 @@ FailureOr<SmallVector<ObjectBytes>> mlir::epl::compileNests(ModuleOp module, uns
   if (nests.empty())
     return SmallVector<ObjectBytes>();
   std::vector<Code> codes = collectCodes(nests);
+  findLists(module, codes);
   SmallVector<Share> shares = deal(codes, threads);
   Counter counter(progress, codes.size());
   compileShares(shares, compile, counter);

@@ -3,8 +3,9 @@
 // Problem: loop nests that were made for slices of an extent must become kernels of a GPU.
 //
 // Method: a slice for each group of threads (`kGroupAttr`), or a loop over slices where the grid has too few
-// of them (`kRoundsAttr`). Functions of libm become those of libdevice, everything is inlined, and LLVM
-// writes PTX. Denormals of f32 are flushed, as on CPUs.
+// of them (`kRoundsAttr`). Code that several launches run (`kListAttr`) has a second entry, which does a list
+// of launches: a block looks up in a table which of them it is part of. Functions of libm become those of
+// libdevice, everything is inlined, and LLVM writes PTX. Denormals of f32 are flushed, as on CPUs.
 //
 // Invariant out: no kernel calls anything.
 //
@@ -24,6 +25,11 @@
 using namespace mlir;
 using namespace mlir::epl;
 
+// LLVM's number of the memory of a GPU that all threads share.
+static constexpr unsigned kGlobalSpace = 1;
+// Behind the name of an entry for lists, as in runtime/plan/model/Images.h.
+static constexpr StringLiteral kListSuffix = "$list";
+
 static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const GpuTarget &target) {
   llvm::Triple triple(kGpuTriple);
   std::string error;
@@ -38,45 +44,98 @@ static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const GpuTarget &t
 
 namespace {
 
-// The kernel of a nest: both have the same parameters, but for the last two, which are the extent and the
-// slice of the former.
+// What an entry knows of a launch of its nest: the arguments, of which the last two are the extent and the
+// slice, and which block of how many this one is.
+struct LaunchValues {
+  SmallVector<llvm::Value *> arguments;
+  llvm::Value *block, *blocks;
+};
+
+// A kernel of a nest.
 class EntryEmitter {
 public:
-  explicit EntryEmitter(llvm::Function &nest)
-      : nest(nest),
-        entry(*llvm::Function::Create(nest.getFunctionType(), llvm::GlobalValue::ExternalLinkage,
-                                      nest.getName().drop_back(kNestSuffix.size()), *nest.getParent())),
-        b(nest.getContext()) {}
-
-  void emit() {
+  EntryEmitter(llvm::Function &nest, const llvm::Twine &suffix, llvm::FunctionType *type)
+      : nest(nest), entry(*llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
+                                                  nest.getName().drop_back(kNestSuffix.size()) + suffix,
+                                                  *nest.getParent())),
+        b(llvm::BasicBlock::Create(nest.getContext(), "", &entry)) {
     entry.setCallingConv(llvm::CallingConv::PTX_Kernel);
+  }
+
+  // For one launch: the parameters are those of the nest, but for the last two.
+  static void emitPlain(llvm::Function &nest) {
+    EntryEmitter emitter(nest, "", nest.getFunctionType());
     for (unsigned index = 0; index < nest.arg_size(); ++index)
       if (nest.hasParamAttribute(index, llvm::Attribute::NoAlias))
-        entry.addParamAttr(index, llvm::Attribute::NoAlias);
-    llvm::Value *extent = entry.getArg(entry.arg_size() - 2), *slice = entry.getArg(entry.arg_size() - 1);
-    auto *start = llvm::BasicBlock::Create(nest.getContext(), "", &entry);
+        emitter.entry.addParamAttr(index, llvm::Attribute::NoAlias);
+    emitter.emit({llvm::map_to_vector(emitter.entry.args(), [](auto &arg) -> llvm::Value * { return &arg; }),
+                  emitter.read(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x),
+                  emitter.read(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x)});
+  }
+
+  // For a list of launches, whose blocks follow one another: the parameters are a row for each launch, which
+  // are its first block, the number of its blocks and its arguments, 8 bytes each, and the row of each block.
+  static void emitList(llvm::Function &nest) {
+    llvm::IRBuilder<> types(nest.getContext());
+    auto *pointer = types.getPtrTy(kGlobalSpace);
+    EntryEmitter emitter(nest, kListSuffix,
+                         llvm::FunctionType::get(types.getVoidTy(), {pointer, pointer}, false));
+    emitter.emit(emitter.readRow());
+  }
+
+private:
+  void emit(const LaunchValues &launch) {
+    llvm::Value *extent = launch.arguments.end()[-2], *slice = launch.arguments.back();
+    llvm::BasicBlock *start = b.GetInsertBlock();
     auto *head = llvm::BasicBlock::Create(nest.getContext(), "slices", &entry);
     auto *body = llvm::BasicBlock::Create(nest.getContext(), "slice", &entry);
     auto *done = llvm::BasicBlock::Create(nest.getContext(), "done", &entry);
-    b.SetInsertPoint(start);
-    llvm::Value *first = b.CreateMul(getGroup(), slice), *begin = first;
+    llvm::Value *first = b.CreateMul(getGroup(launch.block), slice), *begin = first;
     b.CreateBr(head);
     b.SetInsertPoint(head);
     if (nest.hasFnAttribute(kRoundsAttr))
       begin = b.CreatePHI(b.getInt64Ty(), 2);
     b.CreateCondBr(b.CreateICmpSLT(begin, extent), body, done);
     b.SetInsertPoint(body);
-    callNest(begin, b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b.CreateAdd(begin, slice), extent));
+    llvm::Value *end = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b.CreateAdd(begin, slice), extent);
+    callNest(launch.arguments, begin, end);
     if (auto *round = dyn_cast<llvm::PHINode>(begin)) {
       round->addIncoming(first, start);
-      round->addIncoming(b.CreateAdd(begin, b.CreateMul(getGroups(), slice)), body);
+      round->addIncoming(b.CreateAdd(begin, b.CreateMul(getGroups(launch.blocks), slice)), body);
     }
     b.CreateBr(begin == first ? done : head);
     b.SetInsertPoint(done);
     b.CreateRetVoid();
   }
 
-private:
+  // The launch of this block in a list.
+  LaunchValues readRow() {
+    llvm::Value *block = read(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
+    llvm::Value *number = readTable(b.getInt32Ty(), b.CreateGEP(b.getInt32Ty(), entry.getArg(1), block));
+    uint64_t width = nest.arg_size() + 2;
+    llvm::Value *row = b.CreateGEP(b.getInt64Ty(), entry.getArg(0),
+                                   b.CreateMul(b.CreateZExt(number, b.getInt64Ty()), b.getInt64(width)));
+    auto readColumn = [&](unsigned column) {
+      return readTable(b.getInt64Ty(), b.CreateConstGEP1_64(b.getInt64Ty(), row, column));
+    };
+    LaunchValues launch{{}, b.CreateSub(block, readColumn(0)), readColumn(1)};
+    for (llvm::Argument &parameter : nest.args())
+      launch.arguments.push_back(convert(readColumn(2 + parameter.getArgNo()), parameter.getType()));
+    return launch;
+  }
+  // Of what no kernel writes.
+  llvm::Value *readTable(llvm::Type *type, llvm::Value *address) {
+    llvm::LoadInst *load = b.CreateLoad(type, address);
+    load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(nest.getContext(), {}));
+    return load;
+  }
+  // A column of a row as an argument.
+  llvm::Value *convert(llvm::Value *number, llvm::Type *type) {
+    if (!type->isPointerTy())
+      return number;
+    return b.CreateAddrSpaceCast(b.CreateIntToPtr(number, b.getPtrTy(kGlobalSpace)), type);
+  }
+
   llvm::Value *read(llvm::Intrinsic::ID number) {
     return b.CreateZExt(b.CreateIntrinsic(number, {}), b.getInt64Ty());
   }
@@ -85,21 +144,16 @@ private:
     uint64_t group = nest.getFnAttributeAsParsedInteger(kGroupAttr, 1);
     return b.CreateUDiv(threads, b.getInt64(group));
   }
-  llvm::Value *getGroup() {
-    llvm::Value *block = b.CreateMul(read(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x),
-                                     read(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x));
-    return toGroups(b.CreateAdd(block, read(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x)));
+  llvm::Value *getGroup(llvm::Value *block) {
+    llvm::Value *first = b.CreateMul(block, read(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x));
+    return toGroups(b.CreateAdd(first, read(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x)));
   }
-  llvm::Value *getGroups() {
-    return toGroups(b.CreateMul(read(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x),
-                                read(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x)));
+  llvm::Value *getGroups(llvm::Value *blocks) {
+    return toGroups(b.CreateMul(blocks, read(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x)));
   }
-  void callNest(llvm::Value *begin, llvm::Value *end) {
-    SmallVector<llvm::Value *> arguments;
-    for (llvm::Argument &argument : entry.args())
-      arguments.push_back(&argument);
-    arguments[arguments.size() - 2] = begin;
-    arguments[arguments.size() - 1] = end;
+  void callNest(ArrayRef<llvm::Value *> launch, llvm::Value *begin, llvm::Value *end) {
+    SmallVector<llvm::Value *> arguments(launch.drop_back(2));
+    arguments.append({begin, end});
     b.CreateCall(&nest, arguments);
   }
 
@@ -114,8 +168,11 @@ static void addEntries(llvm::Module &module) {
   for (llvm::Function &function : module)
     if (function.getName().ends_with(kNestSuffix))
       nests.push_back(&function);
-  for (llvm::Function *nest : nests)
-    EntryEmitter(*nest).emit();
+  for (llvm::Function *nest : nests) {
+    EntryEmitter::emitPlain(*nest);
+    if (nest->hasFnAttribute(kListAttr))
+      EntryEmitter::emitList(*nest);
+  }
 }
 
 // Everything but kernels goes into them.

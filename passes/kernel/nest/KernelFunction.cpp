@@ -41,12 +41,25 @@ func::FuncOp mlir::epl::getNest(KernelOp kernel, size_t phase) {
   return module.lookupSymbol<func::FuncOp>(getNestName(kernel, phase));
 }
 
+// Adds an attribute that LLVM's function will have.
+static void addLlvmAttr(func::FuncOp nest, Attribute attribute) {
+  static constexpr StringLiteral kAttributes = "passthrough"; // of the LLVM dialect's functions
+  SmallVector<Attribute> attributes;
+  if (auto others = nest->getAttrOfType<ArrayAttr>(kAttributes))
+    llvm::append_range(attributes, others);
+  attributes.push_back(attribute);
+  nest->setAttr(kAttributes, ArrayAttr::get(nest.getContext(), attributes));
+}
+
 void mlir::epl::setThreads(func::FuncOp nest, int64_t group, bool inRounds) {
   Builder b(nest.getContext());
-  SmallVector<Attribute> attributes = {b.getStrArrayAttr({kGroupAttr, std::to_string(group)})};
+  addLlvmAttr(nest, b.getStrArrayAttr({kGroupAttr, std::to_string(group)}));
   if (inRounds)
-    attributes.push_back(b.getStringAttr(kRoundsAttr));
-  nest->setAttr("passthrough", b.getArrayAttr(attributes));
+    addLlvmAttr(nest, b.getStringAttr(kRoundsAttr));
+}
+
+void mlir::epl::setInLists(func::FuncOp nest) {
+  addLlvmAttr(nest, StringAttr::get(nest.getContext(), kListAttr));
 }
 
 Type mlir::epl::getStorageType(Type element) {

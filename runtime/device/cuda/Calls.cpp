@@ -142,6 +142,26 @@ std::unique_ptr<HostCall> CallMaker::factorize(const plan::LaunchT &launch, cons
   return std::make_unique<HostCall>(api, kernel, std::move(operands));
 }
 
+KernelCall CallMaker::makeList(const plan::KernelT &kernel, size_t phase, uint32_t card,
+                               std::span<const KernelCall *const> launches) {
+  std::vector<uint64_t> rows;
+  std::vector<uint32_t> rowOfBlock;
+  for (uint32_t number = 0; number < launches.size(); ++number) {
+    std::span<const std::byte> arguments = launches[number]->getArguments();
+    uint32_t blocks = launches[number]->getGrid().blocks;
+    rows.insert(rows.end(), {rowOfBlock.size(), blocks});
+    rows.resize(rows.size() + arguments.size() / sizeof(uint64_t));
+    std::memcpy(&*rows.end() - arguments.size() / sizeof(uint64_t), arguments.data(), arguments.size());
+    rowOfBlock.insert(rowOfBlock.end(), blocks, number);
+  }
+  plan::GridT grid = launches.front()->getGrid();
+  grid.blocks = uint32_t(rowOfBlock.size());
+  KernelCall call(images.kernel(card, symbolOfList(kernel, phase)), grid);
+  call.addInTable(tables.add(card, rows));
+  call.addInTable(tables.add(card, rowOfBlock));
+  return call;
+}
+
 Calls CallMaker::make(const plan::CommandT &command, uint32_t rank, uint32_t card, uint64_t coordinates,
                       const MoveAddresses &addresses) {
   Calls calls;

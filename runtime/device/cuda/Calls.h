@@ -29,6 +29,9 @@ public:
     add(offset);
   }
   void setTable(uint64_t begin);
+  const plan::GridT &getGrid() const { return grid; }
+  /// 8 bytes for each, if none is longer.
+  std::span<const std::byte> getArguments() const { return arguments; }
 
   /// Enqueues it. Throws nothing: who enqueues names the command.
   CUresult enqueue(const Driver &api, CUstream stream) const;
@@ -90,6 +93,9 @@ public:
   /// `coordinates`: where the rank's are on its card. Throws Error if a kernel or a library is missing.
   Calls make(const plan::CommandT &command, uint32_t rank, uint32_t card, uint64_t coordinates,
              const MoveAddresses &addresses);
+  /// A phase of launches of one code as one (LaunchLists.h), from the calls of each.
+  KernelCall makeList(const plan::KernelT &kernel, size_t phase, uint32_t card,
+                      std::span<const KernelCall *const> launches);
 
 private:
   std::unique_ptr<HostCall> factorize(const plan::LaunchT &launch, const plan::KernelT &kernel, uint32_t rank,

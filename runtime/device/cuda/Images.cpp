@@ -81,6 +81,12 @@ CUfunction Images::kernel(uint32_t card, const std::string &symbol) const {
   cards->use(card);
   return find(modules[card], symbol);
 }
+bool Images::hasKernel(uint32_t card, const std::string &symbol) const {
+  CUfunction function = nullptr;
+  cards->use(card);
+  return modules[card] &&
+         cards->driver().cuModuleGetFunction(&function, modules[card], symbol.c_str()) == CUDA_SUCCESS;
+}
 CUfunction Images::own(uint32_t card, const std::string &symbol) const {
   cards->use(card);
   return find(ownModules[card], symbol);

@@ -23,6 +23,7 @@ public:
 
   /// A kernel of the plan on a card, by its entry; throws Error if its code has none.
   CUfunction kernel(uint32_t card, const std::string &symbol) const;
+  bool hasKernel(uint32_t card, const std::string &symbol) const;
   /// A kernel of the plugin's own (kernels/Kernels.cpp).
   CUfunction own(uint32_t card, const std::string &symbol) const;
 

@@ -98,6 +98,16 @@ CUresult StepGraph::takeNode(uint32_t item, CUstream stream) {
   return result;
 }
 
+/// In a graph the last item of a joint stands for all of it.
+CUresult StepGraph::enqueueJoint(const StepWork::Joint &joint, uint32_t index, CUstream own) {
+  if (index != joint.items.back())
+    return CUDA_SUCCESS;
+  for (const KernelCall &call : joint.kernels)
+    if (CUresult result = call.enqueue(api, own); result != CUDA_SUCCESS)
+      return result;
+  return CUDA_SUCCESS;
+}
+
 CUresult StepGraph::enqueueCalls(uint32_t index, CUstream own) {
   const Calls &calls = work.items()[index].calls;
   for (const KernelCall &call : calls.kernels) {
@@ -130,14 +140,19 @@ void StepGraph::enqueue(uint32_t index, Mode mode) {
   awaitOthers(item, own);
   if (mode == Mode::timed)
     record(rank.timedBegins[command], own, true);
-  CUresult result = enqueueCalls(index, own);
+  const StepWork::Joint *joint = mode == Mode::captured ? work.jointOf(index) : nullptr;
+  CUresult result = joint ? enqueueJoint(*joint, index, own) : enqueueCalls(index, own);
   if (result == CUDA_SUCCESS && mode == Mode::blocking)
     result = api.cuStreamSynchronize(own);
   if (result != CUDA_SUCCESS)
     throw Error(work.describe(item) + ": " + api.describe(result));
   if (mode == Mode::timed)
     record(rank.timedEnds[command], own, true);
-  record(rank.events[command], own, false);
+  if (!joint)
+    return record(rank.events[command], own, false);
+  if (index == joint->items.back())
+    for (uint32_t member : joint->items)
+      record(rank.events[work.items()[member].command.command], own, false);
 }
 
 /// All commands, behind what is on a stream, which goes on behind all of them.

@@ -6,6 +6,9 @@
 // be wrong, as a wait takes an event's last record before the launch. Nothing but the waits of the plan and
 // the order of lanes stands in the graph, as the verifier has proved that these suffice.
 //
+// Launches of one code that do not need one another, as those of an optimizer, are one launch in the graph
+// (LaunchLists.h).
+//
 // A step whose times are wanted is enqueued on the same streams without a capture: what is captured has no
 // times. So is one of EPL_CUDA_BLOCKING, which waits for each command and so knows which one failed.
 //
@@ -51,6 +54,7 @@ private:
   void run(Mode mode);
   void enqueueAll(CUstream origin, Mode mode);
   void enqueue(uint32_t item, Mode mode);
+  CUresult enqueueJoint(const StepWork::Joint &joint, uint32_t item, CUstream stream);
   CUresult enqueueCalls(uint32_t item, CUstream stream);
   CUresult takeNode(uint32_t item, CUstream stream);
   void awaitOthers(const StepWork::Item &item, CUstream stream);

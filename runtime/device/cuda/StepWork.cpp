@@ -1,9 +1,13 @@
 #include "runtime/device/cuda/StepWork.h"
 
 #include "runtime/Error.h"
+#include "runtime/device/cuda/LaunchLists.h"
+#include "runtime/plan/model/Images.h"
 #include "runtime/plan/model/Names.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 namespace epl::runtime::cuda {
 
@@ -21,6 +25,7 @@ StepWork::StepWork(std::shared_ptr<const Cards> shared, std::shared_ptr<Copies> 
   putCoordinates();
   addChannels();
   orderCommands();
+  findLists();
 }
 
 void StepWork::addRanks(uint32_t part) {
@@ -135,6 +140,23 @@ void StepWork::orderCommands() {
                 plans[left->part]->commands[left->command]->name + "\" among them");
 }
 
+void StepWork::findLists() {
+  std::vector<std::vector<size_t>> placesInOrder;
+  for (const plan::PlanT *plan : plans)
+    placesInOrder.emplace_back(plan->commands.size());
+  for (size_t place = 0; place < order.size(); ++place)
+    placesInOrder[order[place].part][order[place].command] = place;
+  for (uint32_t part = 0; part < plans.size(); ++part) {
+    lists.push_back(findLaunchLists(*plans[part], Mesh(*plans[part]), placesInOrder[part]));
+    // A plan whose steps are made of loops may have launches that the compiler has not counted.
+    std::erase_if(lists.back(), [&](const std::vector<uint32_t> &list) {
+      std::string entry = symbolOfList(kernelOf(part, list.front()), 0);
+      return !std::ranges::all_of(here,
+                                  [&](const Rank &rank) { return images->hasKernel(rank.card, entry); });
+    });
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Calls
 //===----------------------------------------------------------------------===//
@@ -181,6 +203,44 @@ void StepWork::make(Item &item, Tables &into) {
   read.erase(std::ranges::unique(read).begin(), read.end());
 }
 
+const plan::KernelT &StepWork::kernelOf(uint32_t part, uint32_t launch) const {
+  return *plans[part]->kernels[plans[part]->commands[launch]->action.AsLaunch()->kernel];
+}
+
+void StepWork::make(Joint &joint, Tables &into) {
+  const Rank &on = here[joint.rank];
+  joint.kernels.clear();
+  joint.table = into.size(on.card);
+  const plan::KernelT &kernel = kernelOf(on.part, work[joint.items.front()].command.command);
+  CallMaker maker(cards->driver(), *plans[on.part], channels, topologies[on.part], *images, into);
+  for (size_t phase = 0; phase < kernel.grids.size(); ++phase) {
+    std::vector<const KernelCall *> launches;
+    for (uint32_t item : joint.items)
+      if (!work[item].calls.isEmpty())
+        launches.push_back(&work[item].calls.kernels[phase]);
+    if (!launches.empty())
+      joint.kernels.push_back(maker.makeList(kernel, phase, on.card, launches));
+  }
+}
+
+/// Needs the calls of all items.
+void StepWork::makeJoints() {
+  joints.clear();
+  jointOfItem.assign(work.size(), -1);
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> itemOf; // by part, command and rank
+  for (uint32_t item = 0; item < work.size(); ++item)
+    itemOf[{work[item].command.part, work[item].command.command, work[item].rank}] = item;
+  for (uint32_t rank = 0; rank < here.size(); ++rank)
+    for (const std::vector<uint32_t> &list : lists[here[rank].part]) {
+      Joint &joint = joints.emplace_back(Joint{rank, {}, {}, 0});
+      for (uint32_t command : list) {
+        joint.items.push_back(itemOf.at({here[rank].part, command, rank}));
+        jointOfItem[joint.items.back()] = int32_t(joints.size() - 1);
+      }
+      make(joint, *tables);
+    }
+}
+
 void StepWork::makeAll() {
   work.clear();
   tables = std::make_unique<Tables>(cards);
@@ -191,6 +251,7 @@ void StepWork::makeAll() {
       for (uint32_t buffer : read)
         readers[buffer].push_back(uint32_t(work.size() - 1));
     }
+  makeJoints();
   tables->upload(*copies);
   hosts.clear();
   for (uint32_t index = 0; index < work.size(); ++index) {
@@ -200,6 +261,9 @@ void StepWork::makeAll() {
     if (item.calls.host)
       hosts.push_back(index);
   }
+  for (Joint &joint : joints)
+    for (KernelCall &call : joint.kernels)
+      call.setTable(tables->begin(here[joint.rank].card));
 }
 
 /// Makes the calls of an item for other addresses. Whether these differ in arguments of kernels only: lists
@@ -221,6 +285,18 @@ bool StepWork::remake(uint32_t index) {
   return true;
 }
 
+/// As many rows with other addresses, in the place of the old ones.
+void StepWork::remake(Joint &joint) {
+  uint64_t place = joint.table;
+  uint32_t card = here[joint.rank].card;
+  Tables rows(cards);
+  make(joint, rows);
+  joint.table = place;
+  tables->replace(card, place, rows, *copies);
+  for (KernelCall &call : joint.kernels)
+    call.setTable(tables->begin(card) + place);
+}
+
 //===----------------------------------------------------------------------===//
 // Addresses
 //===----------------------------------------------------------------------===//
@@ -239,14 +315,26 @@ std::vector<uint32_t> StepWork::takeAddresses(std::span<const AddressTable *cons
   return changed;
 }
 
+/// What the changed items are part of has their addresses in a table, and no arguments change.
+void StepWork::remakeJoints() {
+  std::set<int32_t> changed;
+  std::erase_if(changedItems, [&](uint32_t item) {
+    return jointOfItem[item] >= 0 && (changed.insert(jointOfItem[item]), true);
+  });
+  for (int32_t joint : changed)
+    remake(joints[size_t(joint)]);
+}
+
 /// The calls of all items that are about some buffers.
 StepWork::Change StepWork::makeAgain(const std::vector<uint32_t> &buffers) {
   for (uint32_t buffer : buffers)
     changedItems.insert(changedItems.end(), readers[buffer].begin(), readers[buffer].end());
   std::ranges::sort(changedItems);
   changedItems.erase(std::ranges::unique(changedItems).begin(), changedItems.end());
-  if (std::ranges::all_of(changedItems, [&](uint32_t item) { return remake(item); }))
+  if (std::ranges::all_of(changedItems, [&](uint32_t item) { return remake(item); })) {
+    remakeJoints();
     return changedItems.empty() ? Change::none : Change::arguments;
+  }
   const Driver &api = cards->driver();
   cards->use(0); // arguments are on their way, and memory is given back while nothing is
   api.check(api.cuStreamSynchronize(cards->steps()), "arguments did not come to the device");

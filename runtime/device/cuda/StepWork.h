@@ -28,6 +28,14 @@ public:
     uint64_t table, tableBytes; ///< what the calls read of the card's table: from where on
   };
 
+  /// Launches on a rank as one, which takes the place of the last of them.
+  struct Joint {
+    uint32_t rank;               ///< of those that are here
+    std::vector<uint32_t> items; ///< in their order
+    std::vector<KernelCall> kernels;
+    uint64_t table; ///< what the calls read of the card's table: from where on
+  };
+
   const plan::PlanT &plan(uint32_t part) const { return *plans[part]; }
   const Topology &topology(uint32_t part) const { return topologies[part]; }
   std::span<const Rank> localRanks() const { return here; }
@@ -35,6 +43,10 @@ public:
   uint32_t placeOf(uint32_t part, uint32_t rank) const { return places[part][rank]; }
   /// Each behind all that its command waits for.
   std::span<const Item> items() const { return work; }
+  /// What an item is part of; null if it is a call of its own.
+  const Joint *jointOf(uint32_t item) const {
+    return jointOfItem[item] < 0 ? nullptr : &joints[size_t(jointOfItem[item])];
+  }
   /// Those that are calls of the host.
   std::span<const uint32_t> hostItems() const { return hosts; }
   /// "command "matmul" of step.py:3 on rank 1"
@@ -42,8 +54,8 @@ public:
 
   enum class Change { none, arguments, all };
   /// Puts the addresses of a step into the calls, while no step runs: whether nothing has changed, arguments
-  /// of kernels of the `changed` items, or all calls, as the first time. Throws Error if a kernel or a
-  /// library is missing, or if there is no memory left.
+  /// of kernels of the `changed` items, of which none is part of a joint, or all calls, as the first time.
+  /// Throws Error if a kernel or a library is missing, or if there is no memory left.
   Change bind(std::span<const AddressTable *const> meshes);
   std::span<const uint32_t> changed() const { return changedItems; }
 
@@ -52,11 +64,17 @@ private:
   void putCoordinates();
   void addChannels();
   void orderCommands();
+  void findLists();
+  const plan::KernelT &kernelOf(uint32_t part, uint32_t launch) const;
   bool isOwner(const Rank &rank, const plan::CommandT &command) const;
   std::vector<uint32_t> takeAddresses(std::span<const AddressTable *const> meshes);
   MoveAddresses addressesOf(uint32_t part);
   void make(Item &item, Tables &into);
   void makeAll();
+  void makeJoints();
+  void make(Joint &joint, Tables &into);
+  void remake(Joint &joint);
+  void remakeJoints();
   bool remake(uint32_t item);
   Change makeAgain(const std::vector<uint32_t> &buffers);
 
@@ -70,10 +88,13 @@ private:
   std::vector<Rank> here;
   std::vector<std::vector<uint32_t>> places; // of each part's ranks
   std::vector<PartCommand> order;
+  std::vector<std::vector<std::vector<uint32_t>>> lists; // of each part: of launches that are one
   std::unique_ptr<Tables> coordinates;
   std::vector<std::vector<std::unique_ptr<CudaAllocation>>> rings; // of each channel and sending rank
   std::unique_ptr<Tables> tables;                                  // what all calls read
   std::vector<Item> work;
+  std::vector<Joint> joints;
+  std::vector<int32_t> jointOfItem; // -1: none
   std::vector<uint32_t> hosts;
   bool isBound = false; // whether all calls have the addresses that are bound
   std::vector<uint32_t> changedItems;

@@ -29,6 +29,11 @@ inline std::string symbolOfPhase(const plan::KernelT &kernel, size_t phase) {
   return phase == 0 ? kernel.symbol : kernel.symbol + "$" + std::to_string(phase);
 }
 
+/// The entry for a list of launches of that phase; what only one launch runs has none.
+inline std::string symbolOfList(const plan::KernelT &kernel, size_t phase) {
+  return symbolOfPhase(kernel, phase) + "$list";
+}
+
 } // namespace epl::runtime
 
 #endif // EPL_RUNTIME_PLAN_MODEL_IMAGES_H

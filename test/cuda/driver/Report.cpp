@@ -15,7 +15,8 @@ static nlohmann::json describe(const Counters::Traffic &traffic) {
 }
 
 static nlohmann::json describe(const Counters &counters) {
-  return {{"warp_instructions", counters.warpInstructions},
+  return {{"launches", counters.launches},
+          {"warp_instructions", counters.warpInstructions},
           {"lane_instructions", counters.laneInstructions},
           {"divergent", counters.divergent},
           {"multiply_adds", counters.multiplyAdds},

@@ -13,6 +13,7 @@ static void add(Counters::Traffic &sum, const Counters::Traffic &other) {
 }
 
 Counters &Counters::operator+=(const Counters &other) {
+  launches += other.launches;
   warpInstructions += other.warpInstructions;
   laneInstructions += other.laneInstructions;
   divergent += other.divergent;
@@ -35,6 +36,7 @@ void cuda_double::run(const Launch &launch, DeviceMemory &memory, const Options 
     blocks[i] = static_cast<uint32_t>(i);
   std::shuffle(blocks.begin(), blocks.end(), std::mt19937_64(options.seed));
   memory.clearSectors();
+  ++counters.launches;
   BlockRunner runner(launch, memory, options, counters, findings);
   for (uint32_t block : blocks)
     runner.run(block);

@@ -45,6 +45,7 @@ struct Finding {
 
 /// What a card would be busy with.
 struct Counters {
+  uint64_t launches = 0;
   uint64_t warpInstructions = 0, laneInstructions = 0;
   uint64_t divergent = 0;        ///< steps of a warp whose lanes are in several places
   uint64_t multiplyAdds = 0;     ///< of lanes, floating-point

@@ -1,0 +1,7 @@
+"""Where the programs are that are measured."""
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+BUILD = Path(os.environ.get("EPL_BUILD") or ROOT / "build")
