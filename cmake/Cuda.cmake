@@ -11,6 +11,18 @@ find_path(EPL_CUDA_INCLUDE cuda.h HINTS ${python_cuda}/include /usr/local/cuda/i
 find_file(EPL_LIBDEVICE libdevice.10.bc HINTS ${python_cuda}/nvvm/libdevice /usr/local/cuda/nvvm/libdevice
           DOC "CUDA's library of math functions, as bitcode")
 
+# epl_compile_ptx(<source> <ptx> [header ...]): kernels in C++ as PTX, by the compiler of the project. sm_80 has
+# conversions of 16-bit floats.
+function(epl_compile_ptx source ptx)
+  add_custom_command(
+    OUTPUT ${ptx}
+    COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 --target=nvptx64-nvidia-cuda -march=sm_80 -O2 -Wall -Wextra -Werror
+            -I${CMAKE_SOURCE_DIR} -S -o ${ptx} ${CMAKE_CURRENT_SOURCE_DIR}/${source}
+    DEPENDS ${source} ${ARGN}
+    COMMENT "${source} as PTX"
+    VERBATIM)
+endfunction()
+
 # epl_embed(<file> <source> <declaration> <header>): a source with a function, which the header declares, that gives
 # the bytes of a file.
 function(epl_embed file source declaration header)

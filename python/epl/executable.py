@@ -64,7 +64,8 @@ class Executable:
         self._group = group.current() if plan.devices > 1 else None
         if self._group is None:
             options = {"keeps_results": keeps_results, "max_threads": max_threads}
-            self._session = guarded(runtime.module().Session, plan, devices, **options)
+            with runtime.named_libraries():
+                self._session = guarded(runtime.module().Session, plan, devices, **options)
         else:
             self._session = self._group.open_session(plan, devices, name, keeps_results, max_threads)
             closed = [(f"array {i} that it closed over", value) for i, value in enumerate(constants)]

@@ -6,10 +6,13 @@ all are in `build/` of the repository, or in the folder that EPL_BUILD names.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
+import importlib.util
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,24 @@ def module() -> Any:
         return importlib.import_module("_epl_runtime")
     except ImportError as error:
         raise Error(f"{_missing('the runtime')} ({error})") from error
+
+
+@contextlib.contextmanager
+def named_libraries() -> Iterator[None]:
+    """Within, the plugin for GPUs finds NVIDIA's libraries where pip has put them; if the user names none."""
+    package = importlib.util.find_spec("nvidia")
+    folders = package.submodule_search_locations if package else None
+    found = [
+        path for folder in folders or () if (path := Path(folder) / "cu13/lib/libcublasLt.so.13").exists()
+    ]
+    if not found or "EPL_CUBLASLT" in os.environ:
+        yield
+        return
+    os.environ["EPL_CUBLASLT"] = str(found[0])
+    try:
+        yield
+    finally:
+        del os.environ["EPL_CUBLASLT"]
 
 
 def translated(error: Exception) -> Error:

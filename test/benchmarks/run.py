@@ -52,7 +52,11 @@ def gpu_calls(effort: Effort) -> Iterator[table.Row]:
         return
     program = Path(__file__).parent / "gpu_calls.py"
     arguments = ["--rounds", str(effort.rounds)] + (["--calls=2"] if effort.quick else [])
-    idle = {"EPL_CUDA_IDLE": "1", "LD_LIBRARY_PATH": str(driver)}
+    idle = {
+        "EPL_CUDA_IDLE": "1",
+        "LD_LIBRARY_PATH": str(driver),
+        "EPL_CUBLASLT": str(driver / "libcublasLt.so.13"),
+    }
     for found in native.lines(sys.executable, str(program), *arguments, **idle):
         yield table.Row(**found)
 

@@ -12,7 +12,7 @@ DRIVER = Path(__file__).parents[2] / "build" / "cuda"
 
 def environment() -> dict[str, str]:
     """That of a process whose driver is the stand-in."""
-    return {**os.environ, "LD_LIBRARY_PATH": str(DRIVER)}
+    return {**os.environ, "LD_LIBRARY_PATH": str(DRIVER), "EPL_CUBLASLT": str(DRIVER / "libcublasLt.so.13")}
 
 
 @functools.cache

@@ -6,6 +6,7 @@ import ctypes
 import gc
 import hashlib
 import os
+import random
 import shutil
 import subprocess
 import textwrap
@@ -35,11 +36,13 @@ BUILD = Path(__file__).parents[2] / "build"
 def _keep_what_xla_compiles() -> None:
     """What tests compare with is compiled once, not by each test, process and run: half of all their time.
 
-    JAX tells programs and options apart, but not CPUs. Processes that tests start have a folder of their own:
-    who reads what another one is writing is warned by JAX, and a warning is an error here.
+    All clones share it. JAX tells programs and options apart, but not CPUs. Processes that tests start have
+    a folder of their own: who reads what another one is writing is warned by JAX, and a warning is an error
+    here.
     """
     cpu = next(line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags"))
-    folder = BUILD / "jax-cache" / hashlib.sha256(cpu.encode()).hexdigest()[:16]
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = caches / "epl-tests" / hashlib.sha256(cpu.encode()).hexdigest()[:16]
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
@@ -49,6 +52,26 @@ def _keep_what_xla_compiles() -> None:
 
 
 _keep_what_xla_compiles()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a test with many cases runs so many of them as EPL_CASES says, if it is set.
+
+    These are the first one, the last one, and others by EPL_CASES_SEED: in the course of changes all of them.
+    """
+    most = int(os.environ.get("EPL_CASES") or 0)
+    if not most:
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    chosen = set()
+    for test, found in cases.items():
+        draw = random.Random(f"{os.environ.get('EPL_CASES_SEED')} {test}")
+        others = draw.sample(found[1:-1], max(most - 2, 0)) if len(found) > most else found[1:-1]
+        chosen.update({found[0], found[-1], *others})
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -31,6 +31,7 @@ def run_on(cards: int, code: str, tmp_path: Path, seed: int = 1, findings: int =
     report = tmp_path / "report.json"
     environment = os.environ | {
         "LD_LIBRARY_PATH": str(DRIVER),
+        "EPL_CUBLASLT": str(DRIVER / "libcublasLt.so.13"),
         "EPL_CUDA_DEVICES": str(cards),
         "EPL_CUDA_SEED": str(seed),
         "EPL_CUDA_REPORT": str(report),
@@ -245,6 +246,20 @@ for devices in ["cuda:0x2", "cuda:0-1"]:
     assert (report["graphs"], report["graph_launches"]) == (2, 40)
 
 
+def test_what_communicates_is_urgent(tmp_path: Path) -> None:
+    """Other lanes wait for it: where kernels of several could run, its own come first."""
+    code = """
+step = epl.parallelize(adds, devices="cuda:0x2", state="w", batch="x")
+step(np.ones(3, np.float32), np.ones((4, 3), np.float32))
+"""
+    run_adds(1, code, tmp_path)
+    kernels = report_of(tmp_path)["kernels"]
+    urgent = {name for name, counters in kernels.items() if counters["priority"] < 0}
+    assert "epl_sum_f32" in urgent
+    assert not any(name.startswith("k") for name in urgent)
+    assert any(name.startswith("k") for name in kernels)
+
+
 def test_a_graph_takes_other_addresses(tmp_path: Path) -> None:
     """Each step writes its state to new memory; the graph that was made first runs on it."""
     code = """
@@ -316,7 +331,7 @@ assert (np.asarray(w) == 13).all()
 
 
 def test_a_factorization_takes_other_addresses(tmp_path: Path) -> None:
-    """Its copies to the host are no kernels: the graph is made anew, while batches are on their way."""
+    """Its copies to the host are no kernels: the graph is captured again, while batches are on their way."""
     code = """
 import jax, jax.numpy as jnp, numpy as np, epl
 def step(w, x):
@@ -330,6 +345,7 @@ for i in range(4):
 np.testing.assert_allclose(np.asarray(w), expected, rtol=1e-5)
 """
     run_on(1, code, tmp_path)
+    assert report_of(tmp_path)["graphs"] == 1
 
 
 OPTIMIZER = """
@@ -337,7 +353,7 @@ import jax, jax.numpy as jnp, numpy as np, epl, optax
 optimizer = optax.adam(0.1)
 
 def loss(params, x):
-    return sum(w @ w * x.sum() for w in params)
+    return sum((w * w).sum() * x.sum() for w in params)
 
 def step(state, x):
     params, moments = state
@@ -371,3 +387,91 @@ def test_an_optimizer_is_one_launch_for_all_tensors(donate: bool, tmp_path: Path
     assert report_of(tmp_path)["graphs"] == 1
     run_on(1, OPTIMIZER.format(donate=donate), tmp_path, EPL_CUDA_BLOCKING="1")
     assert launches_of_adam(tmp_path) == 3 * 2 * 8
+
+
+PRODUCTS = """
+import jax, jax.numpy as jnp, numpy as np, epl
+
+def loss(params, x):
+    hidden = jnp.einsum("bsd,hde->bhse", x, params[0])
+    scores = jnp.einsum("bhse,bhte->bhst", hidden, hidden)
+    return ((scores @ hidden) @ params[1]).sum() / 64
+
+def step(params, x):
+    value, gradients = jax.value_and_grad(loss)(params, x)
+    return [p - g / 64 for p, g in zip(params, gradients)], value
+
+draw = np.random.default_rng(0)
+params = [draw.standard_normal(shape).astype(np.float32) / 4 for shape in ((2, 6, 4), (4, 3))]
+x = draw.standard_normal((4, 5, 6)).astype(np.float32)
+own = epl.parallelize(step, devices="cuda:0x2", state="params", batch="x", donate={donate})
+state = expected = params
+for i in range(3):
+    state, value = own(state, x)
+    expected, expected_value = jax.jit(step)(expected, x)
+    np.testing.assert_allclose(float(value), float(expected_value), rtol=1e-4)
+for a, b in zip(state, expected):
+    np.testing.assert_allclose(np.asarray(a), b, rtol=1e-4, atol=1e-5)
+"""
+CUBLASLT = Path("/usr/local/cuda/lib64/libcublasLt.so.13")
+
+
+MOVES = """
+other = epl.parallelize(
+    lambda params, extra, x: (step(params, x)[0], extra + x.sum()),
+    devices="cuda:0x2", state=("params", "extra"), batch="x", donate=False,
+)
+jitted = jax.jit(lambda params, extra, x: (step(params, x)[0], extra + x.sum()))
+states = [(params, np.zeros(3, np.float32))]
+for _ in range(3):
+    states.append(other(*states[-1], x))
+kept = []
+for first, second in [(1, 2), (1, 0), (2, 1), (2, 2)]:
+    found = other(states[first][0], states[second][1], x)
+    kept.append(found)
+    expected = jitted([np.asarray(p) for p in states[first][0]], np.asarray(states[second][1]), x)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected)):
+        np.testing.assert_allclose(np.asarray(a), b, rtol=1e-4, atol=1e-5)
+"""
+
+
+def test_a_graph_that_was_updated_takes_other_addresses(tmp_path: Path) -> None:
+    """Also of operands that only kernels of the plan read."""
+    run_on(1, PRODUCTS.format(donate=True) + MOVES, tmp_path)
+
+
+def products(tmp_path: Path) -> set[str]:
+    """The kernels that have multiplied."""
+    return {name for name in report_of(tmp_path)["kernels"] if name.startswith(("matmul_", "epl_contract_"))}
+
+
+@pytest.mark.parametrize("donate", [True, False])
+def test_products_are_the_librarys(donate: bool, tmp_path: Path) -> None:
+    """A graph with its calls takes other addresses, too."""
+    more = {"EPL_CUBLASLT_REAL": str(CUBLASLT)} if CUBLASLT.exists() else {}
+    run_on(1, PRODUCTS.format(donate=donate), tmp_path, **more)
+    assert products(tmp_path) == {"matmul_f32_f32"}
+    assert report_of(tmp_path)["graphs"] == 1
+
+
+def test_without_a_library_generated_code_multiplies(tmp_path: Path) -> None:
+    """Which is said once, whatever number of steps there is."""
+    code = "import os\nos.dup2(1, 2)\n" + PRODUCTS.format(donate=True)
+    code += "own = epl.parallelize(step, devices='cuda:0')\nown(params, x)\n"
+    said = run_on(1, code, tmp_path, EPL_CUBLASLT="")
+    assert said.count("code that is slower than a library") == 1
+    assert products(tmp_path) == {"epl_contract_f32"}
+
+
+def test_a_switch_is_0_or_1(tmp_path: Path) -> None:
+    code = (
+        PRODUCTS.format(donate=True).split("state = expected")[0]
+        + """
+try:
+    own(params, x)
+except epl.Error as error:
+    print(error)
+"""
+    )
+    said = run_on(1, code, tmp_path, EPL_CUDA_TF32="yes")
+    assert 'EPL_CUDA_TF32 is "yes", expected 0 or 1' in said

@@ -45,7 +45,7 @@ static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const GpuTarget &t
 namespace {
 
 // What an entry knows of a launch of its nest: the arguments, of which the last two are the extent and the
-// slice, and which block of how many this one is.
+// slice, and which block of how many this one is; null: of those of the grid.
 struct LaunchValues {
   SmallVector<llvm::Value *> arguments;
   llvm::Value *block, *blocks;
@@ -69,8 +69,7 @@ public:
       if (nest.hasParamAttribute(index, llvm::Attribute::NoAlias))
         emitter.entry.addParamAttr(index, llvm::Attribute::NoAlias);
     emitter.emit({llvm::map_to_vector(emitter.entry.args(), [](auto &arg) -> llvm::Value * { return &arg; }),
-                  emitter.read(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x),
-                  emitter.read(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x)});
+                  emitter.read(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x), nullptr});
   }
 
   // For a list of launches, whose blocks follow one another: the parameters are a row for each launch, which
@@ -149,6 +148,8 @@ private:
     return toGroups(b.CreateAdd(first, read(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x)));
   }
   llvm::Value *getGroups(llvm::Value *blocks) {
+    if (!blocks)
+      blocks = read(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
     return toGroups(b.CreateMul(blocks, read(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x)));
   }
   void callNest(ArrayRef<llvm::Value *> launch, llvm::Value *begin, llvm::Value *end) {

@@ -185,9 +185,12 @@ llvm::SmallSetVector<Value, 2> Model::getGradients(BlockArgument parameter) cons
   };
   if (Value update = rules.getUpdate(parameter))
     visit(update);
-  for (size_t next = 0; next < made.size(); ++next)
-    if (Operation *op = made[next].getDefiningOp(); op && program.getChoice(op) == FactorRule::kBlocked)
+  for (size_t next = 0; next < made.size(); ++next) {
+    Operation *op = made[next].getDefiningOp();
+    // A gather of another state, which is new, has no gradient behind it.
+    if (op && rules.hasPosition(op) && !isOfBatch(op))
       llvm::for_each(op->getOperands(), visit);
+  }
   return gradients;
 }
 

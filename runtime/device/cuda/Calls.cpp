@@ -106,12 +106,10 @@ KernelCall CallMaker::launch(const plan::LaunchT &launch, const plan::KernelT &k
   return call;
 }
 
-KernelCall CallMaker::contract(const plan::ContractT &contract, uint32_t rank, uint32_t card,
-                               const MoveAddresses &addresses) const {
+KernelCall CallMaker::contract(const plan::ContractT &contract, const ProductOperands &operands,
+                               uint32_t card) const {
   ContractArguments arguments{};
-  arguments.a = addresses.buffer(rank, contract.a);
-  arguments.b = addresses.buffer(rank, contract.b);
-  arguments.c = addresses.buffer(rank, contract.c);
+  arguments.a = operands.a, arguments.b = operands.b, arguments.c = operands.c;
   arguments.m = contract.m, arguments.n = contract.n, arguments.k = contract.k;
   arguments.lda = contract.lda, arguments.ldb = contract.ldb, arguments.ldc = contract.ldc;
   arguments.transposeA = contract.transpose_a, arguments.transposeB = contract.transpose_b;
@@ -150,8 +148,9 @@ KernelCall CallMaker::makeList(const plan::KernelT &kernel, size_t phase, uint32
     std::span<const std::byte> arguments = launches[number]->getArguments();
     uint32_t blocks = launches[number]->getGrid().blocks;
     rows.insert(rows.end(), {rowOfBlock.size(), blocks});
-    rows.resize(rows.size() + arguments.size() / sizeof(uint64_t));
-    std::memcpy(&*rows.end() - arguments.size() / sizeof(uint64_t), arguments.data(), arguments.size());
+    size_t begin = rows.size();
+    rows.resize(begin + arguments.size() / sizeof(uint64_t));
+    std::memcpy(rows.data() + begin, arguments.data(), arguments.size());
     rowOfBlock.insert(rowOfBlock.end(), blocks, number);
   }
   plan::GridT grid = launches.front()->getGrid();
@@ -175,7 +174,12 @@ Calls CallMaker::make(const plan::CommandT &command, uint32_t rank, uint32_t car
     return calls;
   }
   if (const plan::ContractT *action = command.action.AsContract()) {
-    calls.kernels.push_back(contract(*action, rank, card, addresses));
+    ProductOperands operands{addresses.buffer(rank, action->a), addresses.buffer(rank, action->b),
+                             addresses.buffer(rank, action->c)};
+    if (std::shared_ptr<const ProductLibrary> library = images.products(card))
+      calls.product = ProductCall::make(std::move(library), *action, operands);
+    if (!calls.product)
+      calls.kernels.push_back(contract(*action, operands, card));
     return calls;
   }
   Moves moves = movesOf(plan, channels, topology, command, rank, addresses);

@@ -75,12 +75,15 @@ private:
   std::vector<std::unique_ptr<CudaAllocation>> memory;
 };
 
-/// What a command is on one rank: kernels, in this order, or a call of the host.
+/// What a command is on one rank: kernels, in this order, or a call of the host, or of a library.
 struct Calls {
   std::vector<KernelCall> kernels;
   std::unique_ptr<HostCall> host;
+  std::optional<ProductCall> product;
 
-  bool isEmpty() const { return kernels.empty() && !host; }
+  bool isEmpty() const { return kernels.empty() && !host && !product; }
+  /// Whether all of it is kernels of ours, whose arguments a graph can be given anew.
+  bool isOwn() const { return !host && !product; }
 };
 
 /// Makes calls of the commands of a plan for one mesh.
@@ -102,8 +105,7 @@ private:
                                       const MoveAddresses &addresses) const;
   KernelCall launch(const plan::LaunchT &launch, const plan::KernelT &kernel, size_t phase, uint32_t rank,
                     uint32_t card, uint64_t coordinates, const MoveAddresses &addresses) const;
-  KernelCall contract(const plan::ContractT &contract, uint32_t rank, uint32_t card,
-                      const MoveAddresses &addresses) const;
+  KernelCall contract(const plan::ContractT &contract, const ProductOperands &operands, uint32_t card) const;
   KernelCall copy(const std::vector<CopyRun> &runs, uint32_t card);
   KernelCall sum(const Sums &sums, uint32_t card);
 

@@ -22,6 +22,7 @@ namespace epl::runtime::cuda {
   DO(cuDevicePrimaryCtxRelease)                                                                              \
   DO(cuCtxSetCurrent)                                                                                        \
   DO(cuCtxEnablePeerAccess)                                                                                  \
+  DO(cuCtxGetStreamPriorityRange)                                                                            \
   DO(cuMemAlloc)                                                                                             \
   DO(cuMemFree)                                                                                              \
   DO(cuMemGetInfo)                                                                                           \
@@ -37,7 +38,7 @@ namespace epl::runtime::cuda {
   DO(cuFuncLoad)                                                                                             \
   DO(cuLaunchKernel)                                                                                         \
   DO(cuLaunchHostFunc)                                                                                       \
-  DO(cuStreamCreate)                                                                                         \
+  DO(cuStreamCreateWithPriority)                                                                             \
   DO(cuStreamDestroy)                                                                                        \
   DO(cuStreamSynchronize)                                                                                    \
   DO(cuStreamQuery)                                                                                          \
@@ -53,6 +54,7 @@ namespace epl::runtime::cuda {
   DO(cuEventElapsedTime)                                                                                     \
   DO(cuGraphInstantiate)                                                                                     \
   DO(cuGraphExecKernelNodeSetParams)                                                                         \
+  DO(cuGraphExecUpdate)                                                                                      \
   DO(cuGraphLaunch)                                                                                          \
   DO(cuGraphDestroy)                                                                                         \
   DO(cuGraphExecDestroy)

@@ -44,9 +44,13 @@ using Pinned = Handle<void *, &Driver::cuMemFreeHost>;
 
 // Each throws Error if the driver cannot make it; streams are of the calling thread's card.
 
-inline Stream makeStream(const Driver &api) {
+/// `isUrgent`: where kernels of several streams could run, its own come first.
+inline Stream makeStream(const Driver &api, bool isUrgent = false) {
   CUstream stream = nullptr;
-  api.check(api.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cannot make a stream");
+  int least = 0, greatest = 0;
+  api.check(api.cuCtxGetStreamPriorityRange(&least, &greatest), "cannot make a stream");
+  api.check(api.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, isUrgent ? greatest : least),
+            "cannot make a stream");
   return {api, stream};
 }
 

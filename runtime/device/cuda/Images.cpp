@@ -2,7 +2,9 @@
 
 #include "runtime/Error.h"
 #include "runtime/plan/model/Images.h"
+#include "runtime/plan/model/Parts.h"
 
+#include <algorithm>
 #include <array>
 
 namespace epl::runtime::cuda {
@@ -16,11 +18,20 @@ static uint32_t architectureOf(const std::string &target) {
   return number;
 }
 
+/// Whether a plan has products.
+static bool multiplies(const plan::PlanT &plan) {
+  return std::ranges::any_of(meshPlansOf(plan), [](const plan::PlanT *part) {
+    return std::ranges::any_of(part->commands,
+                               [](const auto &command) { return command->action.AsContract(); });
+  });
+}
+
 Images::Images(std::shared_ptr<const Cards> shared, const plan::PlanT &plan) : cards(std::move(shared)) {
   for (uint32_t card = 0; card < cards->size(); ++card) {
     cards->use(card);
     loadPlan(card, plan);
     ownModules.push_back(load(card, ownKernels(), "the kernels that move data"));
+    productLibraries.push_back(multiplies(plan) ? ProductLibrary::open(cards, card) : nullptr);
   }
 }
 

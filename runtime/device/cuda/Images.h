@@ -1,9 +1,10 @@
-// The code of a plan, and the plugin's own, on each card.
+// The code of a plan on each card: its own, the plugin's, and that of libraries.
 #ifndef EPL_RUNTIME_DEVICE_CUDA_IMAGES_H
 #define EPL_RUNTIME_DEVICE_CUDA_IMAGES_H
 
 #include "runtime/device/cuda/Cards.h"
 #include "runtime/device/cuda/Handles.h"
+#include "runtime/device/cuda/products/Products.h"
 #include "runtime/plan/format/plan_generated.h"
 
 #include <map>
@@ -26,6 +27,11 @@ public:
   bool hasKernel(uint32_t card, const std::string &symbol) const;
   /// A kernel of the plugin's own (kernels/Kernels.cpp).
   CUfunction own(uint32_t card, const std::string &symbol) const;
+  /// Who computes the plan's products on a card; null if no library does.
+  std::shared_ptr<const ProductLibrary> products(uint32_t card) const {
+    cards->use(card);
+    return productLibraries[card];
+  }
 
 private:
   void loadPlan(uint32_t card, const plan::PlanT &plan);
@@ -35,6 +41,7 @@ private:
 
   std::shared_ptr<const Cards> cards;
   std::vector<Module> modules, ownModules; // of each card; null if the plan has no kernels
+  std::vector<std::shared_ptr<const ProductLibrary>> productLibraries; // of each card
   mutable std::mutex mutex;
   mutable std::map<std::pair<CUmodule, std::string>, CUfunction> functions; // that somebody has asked for
 };

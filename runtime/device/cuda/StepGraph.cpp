@@ -1,28 +1,17 @@
 #include "runtime/device/cuda/StepGraph.h"
 
-#include "runtime/Error.h"
+#include "runtime/device/cuda/Environment.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
 
 namespace epl::runtime::cuda {
-
-/// Whether a step waits for each of its commands.
-static bool asksToBlock() {
-  const char *variable = std::getenv("EPL_CUDA_BLOCKING");
-  std::string_view value = variable ? variable : "";
-  if (!value.empty() && value != "0" && value != "1")
-    throw Error("the environment variable EPL_CUDA_BLOCKING is \"" + std::string(value) +
-                "\", expected 0 or 1");
-  return value == "1";
-}
 
 StepGraph::StepGraph(std::shared_ptr<const Cards> shared, std::shared_ptr<Copies> copies,
                      std::shared_ptr<const Images> images, const plan::PlanT &plan, const Channels &channels,
                      const LocalRanks &local)
     : cards(std::move(shared)), api(cards->driver()), channels(channels),
-      work(cards, std::move(copies), std::move(images), plan, channels, local), isBlocking(asksToBlock()) {
+      work(cards, std::move(copies), std::move(images), plan, channels, local),
+      isBlocking(isSwitchedOn("EPL_CUDA_BLOCKING")) {
   for (const StepWork::Rank &rank : work.localRanks())
     addRank(rank);
   cards->use(0);
@@ -38,8 +27,8 @@ void StepGraph::addRank(const StepWork::Rank &rank) {
   const plan::PlanT &plan = work.plan(rank.part);
   Rank &made = ranks.emplace_back();
   cards->use(rank.card);
-  for (size_t lane = 0; lane < plan.lanes.size(); ++lane)
-    made.lanes.push_back(makeStream(api));
+  for (const auto &lane : plan.lanes) // others wait for what communicates
+    made.lanes.push_back(makeStream(api, /*isUrgent=*/lane->kind == plan::LaneKind::communicate));
   made.hasBegun.resize(plan.lanes.size());
   for (std::vector<Event> *events : {&made.events, &made.timedBegins, &made.timedEnds})
     events->resize(plan.commands.size());
@@ -116,6 +105,11 @@ CUresult StepGraph::enqueueCalls(uint32_t index, CUstream own) {
     if (CUresult result = takeNode(index, own); result != CUDA_SUCCESS)
       return result;
   }
+  const StepWork::Item &item = work.items()[index];
+  if (calls.product)
+    if (blas::Status status = calls.product->enqueue(work.workspaceOf(item), own);
+        status != blas::Status::success)
+      throw Error(work.describe(item) + ": cublasLt fails with status " + std::to_string(int(status)));
   return calls.host ? calls.host->enqueue(own) : CUDA_SUCCESS;
 }
 
@@ -177,7 +171,8 @@ void StepGraph::enqueueAll(CUstream origin, Mode mode) {
 // The graph
 //===----------------------------------------------------------------------===//
 
-void StepGraph::capture() {
+/// All commands, and into `nodes` where their kernels are.
+Graph StepGraph::captureAll() {
   cards->use(0);
   api.check(api.cuStreamBeginCapture(capturing, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
             "cannot begin a capture");
@@ -192,10 +187,33 @@ void StepGraph::capture() {
     throw;
   }
   api.check(api.cuStreamEndCapture(capturing, &captured), "cannot end a capture");
-  graph = {api, captured};
-  CUgraphExec made = nullptr;
-  api.check(api.cuGraphInstantiate(&made, captured, 0), "cannot make a graph of the step");
-  executable = {api, made};
+  return {api, captured};
+}
+
+/// Whether items have as many kernels.
+static bool haveSameSizes(const std::vector<std::vector<CUgraphNode>> &a,
+                          const std::vector<std::vector<CUgraphNode>> &b) {
+  return std::ranges::equal(a, b, {}, &std::vector<CUgraphNode>::size, &std::vector<CUgraphNode>::size);
+}
+
+/// Makes the executable graph that of the calls as they are: another one only if it is not of the same nodes.
+void StepGraph::capture() {
+  std::vector<std::vector<CUgraphNode>> nodesBefore = nodes;
+  ExecutableGraph old = std::move(executable); // if it throws, there is none
+  Graph captured = captureAll();
+  CUgraphExecUpdateResultInfo info{};
+  if (old && haveSameSizes(nodes, nodesBefore) &&
+      api.cuGraphExecUpdate(old, captured, &info) == CUDA_SUCCESS) {
+    executable = std::move(old);
+    nodes = std::move(nodesBefore); // updates name nodes of the graph that it was made of
+  } else {
+    CUgraphExec made = nullptr;
+    api.check(api.cuGraphInstantiate(&made, captured, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY),
+              "cannot make a graph of the step");
+    executable = {api, made};
+    graph = std::move(captured);
+  }
+  isCurrent = true;
 }
 
 /// Gives the nodes of an item the arguments that its calls have now.
@@ -206,22 +224,15 @@ void StepGraph::update(uint32_t index) {
       throw Error(work.describe(work.items()[index]) + ": " + api.describe(result));
 }
 
-/// A graph that is not for the addresses of the step, or in part, is dropped.
+/// A graph that is for other addresses, or for these in part, is captured again.
 void StepGraph::bind(std::span<const AddressTable *const> meshes) {
-  ExecutableGraph old = std::move(executable);
+  bool wasCurrent = std::exchange(isCurrent, false);
   StepWork::Change change = work.bind(meshes);
-  if (change == StepWork::Change::all)
+  if (change == StepWork::Change::calls || !wasCurrent)
     return;
-  executable = std::move(old);
-  if (!executable)
-    return;
-  try {
-    for (uint32_t item : work.changed())
-      update(item);
-  } catch (...) {
-    executable = {};
-    throw;
-  }
+  for (uint32_t item : work.changed())
+    update(item);
+  isCurrent = true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -240,12 +251,24 @@ void StepGraph::run(Mode mode) {
   }
 }
 
+/// Whether each product has run once as it is now: a library loads its code then, which it may not while a
+/// graph is captured. Counts those as such that are about to run.
+bool StepGraph::haveProductsRun() {
+  bool haveRun = true;
+  for (const StepWork::Item &item : work.items())
+    if (item.calls.product)
+      haveRun &= !productsRun.insert(item.calls.product->choice()).second;
+  return haveRun;
+}
+
 void StepGraph::start(std::span<const AddressTable *const> meshes, bool isTimed) {
   bind(meshes);
   wasTimed = isTimed;
   if (isTimed || isBlocking)
     return run(isTimed ? Mode::timed : Mode::blocking);
-  if (!executable)
+  if (!isCurrent && !haveProductsRun())
+    return run(Mode::single);
+  if (!isCurrent)
     capture();
   cards->use(0);
   api.check(api.cuGraphLaunch(executable, cards->steps()), "cannot launch the step");

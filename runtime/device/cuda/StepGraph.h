@@ -10,7 +10,8 @@
 // (LaunchLists.h).
 //
 // A step whose times are wanted is enqueued on the same streams without a capture: what is captured has no
-// times. So is one of EPL_CUDA_BLOCKING, which waits for each command and so knows which one failed.
+// times. So is one of EPL_CUDA_BLOCKING, which waits for each command and so knows which one failed, and the
+// first one of which a library does products, as it loads code.
 //
 // Guards are not looked at: the plan is proved as if all commands ran, and what a command writes whose guard
 // does not hold is read by none whose guard holds. Owners are: on other ranks a command does nothing.
@@ -19,10 +20,13 @@
 
 #include "runtime/device/cuda/StepWork.h"
 
+#include <set>
+
 namespace epl::runtime::cuda {
 
 /// The commands of a loaded plan. Addresses are part of a graph: one is made for those of the first step, and
-/// nodes get others when these have changed.
+/// nodes get others when these have changed, ours one by one; if calls of a library have changed, all get
+/// what another capture has.
 class StepGraph final : public BoundStep {
 public:
   /// As StepWork.
@@ -45,13 +49,15 @@ private:
     std::vector<Event> events, timedBegins, timedEnds;
   };
   /// How the commands of a step are enqueued.
-  enum class Mode { captured, timed, blocking };
+  enum class Mode { captured, single, timed, blocking };
 
   void addRank(const StepWork::Rank &rank);
   void bind(std::span<const AddressTable *const> meshes);
   void update(uint32_t item);
+  Graph captureAll();
   void capture();
   void run(Mode mode);
+  bool haveProductsRun();
   void enqueueAll(CUstream origin, Mode mode);
   void enqueue(uint32_t item, Mode mode);
   CUresult enqueueJoint(const StepWork::Joint &joint, uint32_t item, CUstream stream);
@@ -76,7 +82,9 @@ private:
   Graph graph;
   std::vector<std::vector<CUgraphNode>> nodes; // of each item's kernels
   ExecutableGraph executable;
-  bool wasTimed = false; // the last step
+  bool isCurrent = false;             // it is of the calls as they are
+  std::set<const void *> productsRun; // what a library has chosen for them
+  bool wasTimed = false;              // the last step
 };
 
 } // namespace epl::runtime::cuda

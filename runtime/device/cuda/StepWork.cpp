@@ -1,6 +1,7 @@
 #include "runtime/device/cuda/StepWork.h"
 
 #include "runtime/Error.h"
+#include "runtime/device/cuda/CommandOrder.h"
 #include "runtime/device/cuda/LaunchLists.h"
 #include "runtime/plan/model/Images.h"
 #include "runtime/plan/model/Names.h"
@@ -24,7 +25,7 @@ StepWork::StepWork(std::shared_ptr<const Cards> shared, std::shared_ptr<Copies> 
     addRanks(part);
   putCoordinates();
   addChannels();
-  orderCommands();
+  order = orderCommands(plans, channels);
   findLists();
 }
 
@@ -64,84 +65,9 @@ void StepWork::addChannels() {
   }
 }
 
-namespace {
-
-/// Puts commands of all parts into one order, each behind those that it waits for. Lanes are independent, so
-/// that the programs of two parts need have no common order.
-class Ordering {
-public:
-  Ordering(const std::vector<const plan::PlanT *> &plans, const Channels &channels)
-      : plans(plans), channels(channels) {
-    for (const plan::PlanT *plan : plans) {
-      done.emplace_back(plan->commands.size());
-      next.emplace_back(plan->lanes.size());
-    }
-  }
-
-  /// A command of a part that can be next, the first one of its program; its number of commands if there is
-  /// none.
-  uint32_t find(uint32_t part) const {
-    auto first = uint32_t(plans[part]->commands.size());
-    for (size_t lane = 0; lane < next[part].size(); ++lane) {
-      const std::vector<uint32_t> &commands = plans[part]->lanes[lane]->commands;
-      if (next[part][lane] < commands.size() && canFollow({part, commands[next[part][lane]]}))
-        first = std::min(first, commands[next[part][lane]]);
-    }
-    return first;
-  }
-  void add(PartCommand at) {
-    done[at.part][at.command] = true;
-    ++next[at.part][plans[at.part]->commands[at.command]->lane];
-  }
-  /// A command that nothing can be before; none if all are in order.
-  std::optional<PartCommand> findLeft() const {
-    for (uint32_t part = 0; part < plans.size(); ++part)
-      for (uint32_t command = 0; command < done[part].size(); ++command)
-        if (!done[part][command])
-          return PartCommand{part, command};
-    return std::nullopt;
-  }
-
-private:
-  bool isDone(PartCommand at) const { return done[at.part][at.command]; }
-  bool canFollow(PartCommand at) const {
-    const plan::CommandT &command = *plans[at.part]->commands[at.command];
-    for (const plan::Wait &wait : command.waits)
-      if (!isDone({at.part, wait.command()}))
-        return false;
-    if (const plan::ReceiveT *receive = command.action.AsReceive())
-      return isDone(channels.messages(receive->channel)[receive->message].send);
-    const plan::SendT *send = command.action.AsSend();
-    uint32_t depth = send ? channels.depth(send->channel) : 0;
-    return !send || send->message < depth ||
-           isDone(channels.messages(send->channel)[send->message - depth].receive);
-  }
-
-  const std::vector<const plan::PlanT *> &plans;
-  const Channels &channels;
-  std::vector<std::vector<bool>> done;
-  std::vector<std::vector<size_t>> next; // of each part's lanes
-};
-
-} // namespace
-
-void StepWork::orderCommands() {
-  Ordering ordering(plans, channels);
-  for (bool moves = true; moves;) {
-    moves = false;
-    for (uint32_t part = 0; part < plans.size(); ++part)
-      for (uint32_t command; (command = ordering.find(part)) < plans[part]->commands.size(); moves = true) {
-        ordering.add({part, command});
-        order.push_back({part, command});
-      }
-  }
-  if (std::optional<PartCommand> left = ordering.findLeft())
-    throw Error("the commands of the plan's parts wait for each other, \"" +
-                plans[left->part]->commands[left->command]->name + "\" among them");
-}
-
 void StepWork::findLists() {
   std::vector<std::vector<size_t>> placesInOrder;
+  placesInOrder.reserve(plans.size());
   for (const plan::PlanT *plan : plans)
     placesInOrder.emplace_back(plan->commands.size());
   for (size_t place = 0; place < order.size(); ++place)
@@ -264,18 +190,33 @@ void StepWork::makeAll() {
   for (Joint &joint : joints)
     for (KernelCall &call : joint.kernels)
       call.setTable(tables->begin(here[joint.rank].card));
+  takeWorkspaces();
 }
 
-/// Makes the calls of an item for other addresses. Whether these differ in arguments of kernels only: lists
-/// of the same length are in the place of the old ones.
+/// For the products of a lane, which run one after another.
+void StepWork::takeWorkspaces() {
+  std::map<std::pair<uint32_t, uint32_t>, size_t> most;
+  for (const Item &item : work)
+    if (item.calls.product)
+      most[laneOf(item)] = std::max(most[laneOf(item)], item.calls.product->workspaceBytes());
+  for (auto [lane, size] : most)
+    if (std::unique_ptr<CudaAllocation> &memory = workspaces[lane]; !memory || memory->size() < size)
+      memory = allocateOn(cards, here[lane.first].card, size, "what a product works in");
+}
+
+std::pair<uint32_t, uint32_t> StepWork::laneOf(const Item &item) const {
+  return {item.rank, plans[item.command.part]->commands[item.command.command]->lane};
+}
+
+/// Makes the calls of an item for other addresses. Whether these take the place of the old ones: there are as
+/// many, and lists are as long.
 bool StepWork::remake(uint32_t index) {
   Item &item = work[index];
-  if (item.calls.host)
-    return false;
   Item made{item.command, item.rank, {}, 0, 0};
   Tables lists(cards);
   make(made, lists);
-  if (made.tableBytes != item.tableBytes || made.calls.kernels.size() != item.calls.kernels.size())
+  if (made.calls.isOwn() != item.calls.isOwn() || made.tableBytes != item.tableBytes ||
+      made.calls.kernels.size() != item.calls.kernels.size())
     return false;
   uint32_t card = here[item.rank].card;
   tables->replace(card, item.table, lists, *copies);
@@ -325,28 +266,37 @@ void StepWork::remakeJoints() {
     remake(joints[size_t(joint)]);
 }
 
+/// Those of the step are on their way, and memory is given back while nothing is.
+void StepWork::awaitArguments() {
+  const Driver &api = cards->driver();
+  cards->use(0);
+  api.check(api.cuStreamSynchronize(cards->steps()), "arguments did not come to the device");
+}
+
 /// The calls of all items that are about some buffers.
 StepWork::Change StepWork::makeAgain(const std::vector<uint32_t> &buffers) {
   for (uint32_t buffer : buffers)
     changedItems.insert(changedItems.end(), readers[buffer].begin(), readers[buffer].end());
   std::ranges::sort(changedItems);
   changedItems.erase(std::ranges::unique(changedItems).begin(), changedItems.end());
+  bool areOwn = std::ranges::all_of(changedItems, [&](uint32_t item) { return work[item].calls.isOwn(); });
+  if (!areOwn)
+    awaitArguments();
   if (std::ranges::all_of(changedItems, [&](uint32_t item) { return remake(item); })) {
     remakeJoints();
-    return changedItems.empty() ? Change::none : Change::arguments;
+    takeWorkspaces();
+    return changedItems.empty() ? Change::none : areOwn ? Change::arguments : Change::calls;
   }
-  const Driver &api = cards->driver();
-  cards->use(0); // arguments are on their way, and memory is given back while nothing is
-  api.check(api.cuStreamSynchronize(cards->steps()), "arguments did not come to the device");
+  awaitArguments();
   makeAll();
-  return Change::all;
+  return Change::calls;
 }
 
 StepWork::Change StepWork::bind(std::span<const AddressTable *const> meshes) {
   std::vector<uint32_t> buffers = takeAddresses(meshes);
   bool wasBound = std::exchange(isBound, false); // if it throws, what is made is for nothing
   changedItems.clear();
-  Change change = Change::all;
+  Change change = Change::calls;
   if (wasBound)
     change = makeAgain(buffers);
   else

@@ -49,12 +49,15 @@ public:
   }
   /// Those that are calls of the host.
   std::span<const uint32_t> hostItems() const { return hosts; }
+  /// What the product of an item works in.
+  CUdeviceptr workspaceOf(const Item &item) const { return workspaces.at(laneOf(item))->pointer(); }
   /// "command "matmul" of step.py:3 on rank 1"
   std::string describe(const Item &item) const;
 
-  enum class Change { none, arguments, all };
+  enum class Change { none, arguments, calls };
   /// Puts the addresses of a step into the calls, while no step runs: whether nothing has changed, arguments
-  /// of kernels of the `changed` items, of which none is part of a joint, or all calls, as the first time.
+  /// of kernels of the `changed` items, of which none is part of a joint, or what a graph must be captured
+  /// for again: calls of the host and of libraries, or all, as the first time.
   /// Throws Error if a kernel or a library is missing, or if there is no memory left.
   Change bind(std::span<const AddressTable *const> meshes);
   std::span<const uint32_t> changed() const { return changedItems; }
@@ -63,7 +66,6 @@ private:
   void addRanks(uint32_t part);
   void putCoordinates();
   void addChannels();
-  void orderCommands();
   void findLists();
   const plan::KernelT &kernelOf(uint32_t part, uint32_t launch) const;
   bool isOwner(const Rank &rank, const plan::CommandT &command) const;
@@ -75,6 +77,9 @@ private:
   void make(Joint &joint, Tables &into);
   void remake(Joint &joint);
   void remakeJoints();
+  void takeWorkspaces();
+  void awaitArguments();
+  std::pair<uint32_t, uint32_t> laneOf(const Item &item) const;
   bool remake(uint32_t item);
   Change makeAgain(const std::vector<uint32_t> &buffers);
 
@@ -96,6 +101,7 @@ private:
   std::vector<Joint> joints;
   std::vector<int32_t> jointOfItem; // -1: none
   std::vector<uint32_t> hosts;
+  std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<CudaAllocation>> workspaces; // of ranks' lanes
   bool isBound = false; // whether all calls have the addresses that are bound
   std::vector<uint32_t> changedItems;
   // Of each buffer of each rank that is here, rank by rank:

@@ -4,15 +4,21 @@
 #include "test/cuda/driver/KernelArguments.h"
 
 #include <algorithm>
+#include <thread>
 
 using namespace cuda_double;
 
-CUresult cuStreamBeginCapture(CUstream handle, CUstreamCaptureMode) {
+CUresult cuStreamBeginCapture(CUstream handle, CUstreamCaptureMode mode) {
   return call([&](Driver &driver) {
     auto &stream = driver.look<Stream>(handle);
     if (stream.capture)
       throw DriverError{CUDA_ERROR_ILLEGAL_STATE};
-    stream.capture = driver.keep(std::make_unique<Graph>());
+    auto captured = std::make_unique<Graph>();
+    captured->forbids = mode == CU_STREAM_CAPTURE_MODE_GLOBAL         ? Graph::Forbids::allThreads
+                        : mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL ? Graph::Forbids::itsThread
+                                                                      : Graph::Forbids::nobody;
+    captured->thread = std::this_thread::get_id();
+    stream.capture = driver.keep(std::move(captured));
     stream.isOrigin = true;
     stream.tail.clear();
   });
@@ -104,13 +110,18 @@ CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type) {
   });
 }
 
-CUresult cuGraphInstantiate(CUgraphExec *result, CUgraph handle, unsigned long long) {
+/// Without that flag kernels have the priority of the stream that the graph is launched on: the least.
+CUresult cuGraphInstantiate(CUgraphExec *result, CUgraph handle, unsigned long long flags) {
   return call([&](Driver &driver) {
     auto &graph = driver.look<Graph>(handle);
     driver.countGraph();
     auto made = std::make_unique<Graph>();
-    for (auto &node : graph.nodes)
+    for (auto &node : graph.nodes) {
       made->nodes.push_back(std::make_unique<Graph::Node>(*node));
+      auto *kernel = std::get_if<KernelWork>(&made->nodes.back()->work);
+      if (kernel && !(flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY))
+        kernel->priority = 0;
+    }
     *result = reinterpret_cast<CUgraphExec>(driver.keep(std::move(made)));
   });
 }
@@ -133,11 +144,32 @@ CUresult cuGraphExecKernelNodeSetParams(CUgraphExec handle, CUgraphNode node,
                                         const CUDA_KERNEL_NODE_PARAMS *said) {
   return call([&](Driver &driver) {
     Graph::Node &copy = findCopy(driver, handle, node);
-    if (!std::holds_alternative<KernelWork>(copy.work))
+    auto *before = std::get_if<KernelWork>(&copy.work);
+    if (!before)
       throw DriverError{CUDA_ERROR_INVALID_VALUE};
-    copy.work = makeKernelWork(
+    int priority = before->priority;
+    KernelWork made = makeKernelWork(
         driver.look<Function>(said->func), {said->gridDimX, said->gridDimY, said->gridDimZ},
         {said->blockDimX, said->blockDimY, said->blockDimZ}, said->sharedMemBytes, said->kernelParams);
+    made.priority = priority;
+    copy.work = std::move(made);
+  });
+}
+
+CUresult cuGraphExecUpdate(CUgraphExec handle, CUgraph graphHandle, CUgraphExecUpdateResultInfo *info) {
+  return call([&](Driver &driver) {
+    auto &executable = driver.look<Graph>(handle);
+    auto &graph = driver.look<Graph>(graphHandle);
+    auto isOfOneKind = [](const auto &a, const auto &b) {
+      return a->work.index() == b->work.index() && a->after == b->after;
+    };
+    *info = {CU_GRAPH_EXEC_UPDATE_SUCCESS, nullptr, nullptr};
+    if (!std::ranges::equal(executable.nodes, graph.nodes, isOfOneKind)) {
+      info->result = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+      throw DriverError{CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE};
+    }
+    for (size_t number = 0; number < graph.nodes.size(); ++number)
+      executable.nodes[number]->work = graph.nodes[number]->work;
   });
 }
 

@@ -13,10 +13,16 @@ static double readClock() {
 
 CUresult cuStreamCreate(CUstream *stream, unsigned) { return cuStreamCreateWithPriority(stream, 0, 0); }
 
-CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned, int) {
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+  *least = 0, *greatest = kGreatestPriority;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned, int priority) {
   return call([&](Driver &driver) {
     auto made = std::make_unique<Stream>();
     made->device = driver.getCurrentDevice();
+    made->priority = std::clamp(priority, kGreatestPriority, 0);
     *stream = reinterpret_cast<CUstream>(driver.keep(std::move(made)));
   });
 }

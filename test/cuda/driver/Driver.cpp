@@ -203,6 +203,8 @@ void Driver::performKernel(const KernelWork &work) {
   for (const Finding &finding : found)
     report(kinds[finding.kind], finding.text);
   counters[work.function->entry->name] += cost;
+  int &priority = priorities[work.function->entry->name];
+  priority = std::min(priority, work.priority);
 }
 
 std::vector<Use> Driver::perform(const Work &work, int device) {

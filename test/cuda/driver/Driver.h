@@ -22,6 +22,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <thread>
 #include <variant>
 
 namespace cuda_double {
@@ -47,6 +48,7 @@ struct Function {
 struct KernelWork {
   Function *function;
   Launch launch;
+  int priority = 0; ///< of the stream that it was enqueued on
 };
 struct CopyWork {
   uint64_t to, from;
@@ -73,12 +75,19 @@ struct Graph {
     Work work;
     std::vector<size_t> after;
   };
+  /// While it is captured: who may neither wait nor free memory.
+  enum class Forbids { nobody, itsThread, allThreads } forbids;
+  std::thread::id thread; ///< that captures it
   std::vector<std::unique_ptr<Node>> nodes;
   std::vector<OperationId> lastLaunch; ///< a graph runs once at a time
 };
 
+/// As on NVIDIA's GPUs: a smaller number is more urgent.
+constexpr int kGreatestPriority = -5;
+
 struct Stream {
   int device;
+  int priority;                  ///< from 0, the least, to kGreatestPriority
   std::vector<OperationId> last; ///< what the next operation comes after
   Graph *capture = nullptr;
   bool isOrigin = false;              ///< where the capture began
@@ -201,6 +210,7 @@ private:
              std::set<Function *>, std::set<Graph::Node *>>
       objects;
   std::map<std::string, Counters> counters; ///< by kernel
+  std::map<std::string, int> priorities;    ///< by kernel, the greatest one
   std::vector<std::string> findings;
   uint64_t numGraphs = 0, numGraphLaunches = 0, numOperations = 0;
   uint64_t numHostFunctions = 0; ///< that are pending

@@ -34,8 +34,10 @@ void Driver::writeReport() {
   takeConflicts();
   if (const char *path = std::getenv("EPL_CUDA_REPORT")) {
     nlohmann::json kernels = nlohmann::json::object();
-    for (auto &[name, cost] : counters)
+    for (auto &[name, cost] : counters) {
       kernels[name] = ::describe(cost);
+      kernels[name]["priority"] = priorities[name];
+    }
     std::ofstream(path) << nlohmann::json{{"findings", findings},
                                           {"graphs", numGraphs},
                                           {"graph_launches", numGraphLaunches},

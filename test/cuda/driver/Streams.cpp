@@ -54,8 +54,10 @@ void Driver::enqueue(CUstream handle, Work work) {
     throw DriverError{CUDA_ERROR_INVALID_HANDLE};
   }
   auto &stream = look<Stream>(handle);
-  if (const auto *kernel = std::get_if<KernelWork>(&work))
+  if (auto *kernel = std::get_if<KernelWork>(&work)) {
     checkLaunch(*kernel, stream);
+    kernel->priority = stream.priority;
+  }
   checkHostMemory(work);
   if (!stream.capture && idle)
     return;
@@ -73,9 +75,13 @@ void Driver::enqueue(CUstream handle, Work work) {
 }
 
 void Driver::checkNoCapture() const {
-  for (const Stream *stream : all<Stream>())
-    if (stream->capture)
+  for (const Stream *stream : all<Stream>()) {
+    const Graph *graph = stream->capture;
+    if (graph &&
+        (graph->forbids == Graph::Forbids::allThreads ||
+         (graph->forbids == Graph::Forbids::itsThread && graph->thread == std::this_thread::get_id())))
       throw DriverError{CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED};
+  }
 }
 
 /// What an operation fails with, all that follows does.

@@ -9,7 +9,7 @@
 // The row of the block, and of that row the first block, the number of blocks and the arguments.
 // CHECK-SAME: %ctaid.x
 // CHECK-SAME: ld.global.nc.b32
-// CHECK-SAME: ld.global.nc.v2.b64
+// CHECK-SAME: ld.global.nc.b64
 // CHECK-SAME: st.global.b32
 // CHECK-NOT: $list(
 epl.kernel @often fusion {

@@ -257,6 +257,13 @@ TEST_P(DriverTest, KeepsDevicesApartUntilTheyArePeers) {
   cuCtxSetCurrent(context);
 }
 
+TEST_P(DriverTest, HasStreamsThatAreMoreUrgent) {
+  int least = 1, greatest = 1;
+  EXPECT_EQ(cuCtxGetStreamPriorityRange(&least, &greatest), CUDA_SUCCESS);
+  EXPECT_EQ(least, 0);
+  EXPECT_LT(greatest, least);
+}
+
 TEST_P(DriverTest, LaunchesAndRecordsOnTheDeviceOfTheStream) {
   CUdeviceptr x = upload(1), y = allocate();
   CUcontext other = nullptr;

@@ -101,6 +101,53 @@ TEST_P(GraphTest, IsWaitedForByNobodyWhileItIsCaptured) {
   EXPECT_EQ(cuGraphDestroy(empty), CUDA_SUCCESS);
 }
 
+/// The mode of a capture says whether other threads may wait meanwhile.
+TEST_P(GraphTest, LetsOtherThreadsWaitWhileItIsCaptured) {
+  auto waitInThread = [&] {
+    CUresult result = CUDA_ERROR_UNKNOWN;
+    std::thread([&] {
+      cuCtxSetCurrent(context);
+      result = cuStreamSynchronize(b);
+    }).join();
+    return result;
+  };
+  for (CUstreamCaptureMode mode :
+       {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_RELAXED}) {
+    EXPECT_EQ(cuStreamBeginCapture(a, mode), CUDA_SUCCESS);
+    EXPECT_EQ(waitInThread() == CUDA_SUCCESS, mode != CU_STREAM_CAPTURE_MODE_GLOBAL);
+    EXPECT_EQ(cuStreamSynchronize(b) == CUDA_SUCCESS, mode == CU_STREAM_CAPTURE_MODE_RELAXED);
+    CUgraph empty = nullptr;
+    EXPECT_EQ(cuStreamEndCapture(a, &empty), CUDA_SUCCESS);
+    EXPECT_EQ(cuGraphDestroy(empty), CUDA_SUCCESS);
+  }
+}
+
+/// Of the same nodes: with other arguments, the graph that was made first does what was captured last.
+TEST_P(GraphTest, TakesWhatIsCapturedAgain) {
+  capture();
+  CUgraph first = graph;
+  CUgraphExec made = executable;
+  std::swap(x, z); // x' = x + 1 ..
+  capture();
+  CUgraphExecUpdateResultInfo info;
+  EXPECT_EQ(cuGraphExecUpdate(made, graph, &info), CUDA_SUCCESS);
+  EXPECT_EQ(info.result, CU_GRAPH_EXEC_UPDATE_SUCCESS);
+  EXPECT_EQ(cuGraphLaunch(made, a), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamSynchronize(a), CUDA_SUCCESS);
+  EXPECT_EQ(*reinterpret_cast<uint32_t *>(y), 1U);
+  EXPECT_EQ(*reinterpret_cast<uint32_t *>(z), 2U);
+  EXPECT_EQ(*reinterpret_cast<uint32_t *>(x), 3U);
+  EXPECT_EQ(cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), CUDA_SUCCESS);
+  EXPECT_EQ(launch(a, x, y), CUDA_SUCCESS);
+  CUgraph other = nullptr;
+  EXPECT_EQ(cuStreamEndCapture(a, &other), CUDA_SUCCESS);
+  EXPECT_EQ(cuGraphExecUpdate(made, other, &info), CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+  EXPECT_EQ(info.result, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+  EXPECT_EQ(cuGraphExecDestroy(made), CUDA_SUCCESS);
+  EXPECT_EQ(cuGraphDestroy(first), CUDA_SUCCESS);
+  EXPECT_EQ(cuGraphDestroy(other), CUDA_SUCCESS);
+}
+
 TEST_P(GraphTest, IsNotMergedWithAnother) {
   EXPECT_EQ(cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), CUDA_SUCCESS);
   EXPECT_EQ(cuStreamBeginCapture(b, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), CUDA_SUCCESS);

@@ -1,0 +1,24 @@
+// Switches of the environment.
+#ifndef EPL_RUNTIME_DEVICE_CUDA_ENVIRONMENT_H
+#define EPL_RUNTIME_DEVICE_CUDA_ENVIRONMENT_H
+
+#include "runtime/Error.h"
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+namespace epl::runtime::cuda {
+
+/// Whether a variable is 1; throws Error if it is neither that nor 0 or empty.
+inline bool isSwitchedOn(const std::string &name) {
+  const char *variable = std::getenv(name.c_str());
+  std::string_view value = variable ? variable : "";
+  if (!value.empty() && value != "0" && value != "1")
+    throw Error("the environment variable " + name + " is \"" + std::string(value) + "\", expected 0 or 1");
+  return value == "1";
+}
+
+} // namespace epl::runtime::cuda
+
+#endif // EPL_RUNTIME_DEVICE_CUDA_ENVIRONMENT_H

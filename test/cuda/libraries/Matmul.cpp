@@ -1,0 +1,75 @@
+//===- Matmul.cpp - The kernels of the stand-in of cublasLt -----------------------===//
+//
+// An element of d for each thread. Sums are in an order of their own, as the library promises none: products
+// with an even k come first. A word of the workspace is written, so that two calls that have one at a time
+// are found.
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/cuda/libraries/MatmulArguments.h"
+
+using cublas_double::MatmulArguments;
+
+namespace {
+
+using Bits16 = unsigned short;
+using Bits32 = unsigned int;
+
+struct BFloat16 {
+  Bits16 bits;
+};
+/// An f32 of which 10 bits of mantissa count, to the nearest.
+struct Tf32 {
+  Bits32 bits;
+};
+float widen(Tf32 value) { return __builtin_bit_cast(float, (value.bits + 0x1000) & ~Bits32(0x1fff)); }
+float widen(BFloat16 value) { return __builtin_bit_cast(float, Bits32(value.bits) << 16); }
+float widen(_Float16 value) { return float(value); }
+float widen(float value) { return value; }
+double widen(double value) { return value; }
+
+void store(double &to, double value) { to = value; }
+void store(float &to, float value) { to = value; }
+void store(_Float16 &to, float value) { to = _Float16(value); }
+/// To the nearest, ties to even; NaN stays NaN.
+void store(BFloat16 &to, float value) {
+  Bits32 bits = __builtin_bit_cast(Bits32, value);
+  bool isNan = (bits & 0x7fffffff) > 0x7f800000;
+  to.bits = Bits16(isNan ? (bits >> 16) | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+template <typename Operand, typename Result, typename Sum> void multiply(const MatmulArguments &x) {
+  long thread =
+      long(__nvvm_read_ptx_sreg_ctaid_x()) * __nvvm_read_ptx_sreg_ntid_x() + __nvvm_read_ptx_sreg_tid_x();
+  long threads = long(__nvvm_read_ptx_sreg_nctaid_x()) * __nvvm_read_ptx_sreg_ntid_x();
+  if (thread == 0)
+    *reinterpret_cast<unsigned long *>(x.workspace) = x.d;
+  for (long i = thread; i < x.m * x.n * x.batches; i += threads) {
+    long row = i % x.m, column = i / x.m % x.n, batch = i / x.m / x.n;
+    auto *a = reinterpret_cast<const Operand *>(x.a) + batch * x.strideA;
+    auto *b = reinterpret_cast<const Operand *>(x.b) + batch * x.strideB;
+    auto *c = reinterpret_cast<const Result *>(x.c) + batch * x.strideC;
+    auto *d = reinterpret_cast<Result *>(x.d) + batch * x.strideD;
+    Sum sum = 0;
+    for (long half = 0; half < 2; ++half)
+      for (long k = half; k < x.k; k += 2)
+        sum += Sum(widen(a[x.transposeA ? row * x.leadingA + k : k * x.leadingA + row])) *
+               Sum(widen(b[x.transposeB ? k * x.leadingB + column : column * x.leadingB + k]));
+    sum *= Sum(x.alpha);
+    if (x.beta != 0)
+      sum += Sum(x.beta) * Sum(widen(c[column * x.leadingC + row]));
+    store(d[column * x.leadingD + row], sum);
+  }
+}
+
+} // namespace
+
+#define KERNEL extern "C" __attribute__((device_kernel))
+
+KERNEL void matmul_tf32_f32(MatmulArguments x) { multiply<Tf32, float, float>(x); }
+KERNEL void matmul_f32_f32(MatmulArguments x) { multiply<float, float, float>(x); }
+KERNEL void matmul_f64_f64(MatmulArguments x) { multiply<double, double, double>(x); }
+KERNEL void matmul_f16_f16(MatmulArguments x) { multiply<_Float16, _Float16, float>(x); }
+KERNEL void matmul_bf16_bf16(MatmulArguments x) { multiply<BFloat16, BFloat16, float>(x); }
+KERNEL void matmul_f16_f32(MatmulArguments x) { multiply<_Float16, float, float>(x); }
+KERNEL void matmul_bf16_f32(MatmulArguments x) { multiply<BFloat16, float, float>(x); }
