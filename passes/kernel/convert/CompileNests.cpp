@@ -103,21 +103,37 @@ static std::vector<Code> collectCodes(ArrayRef<func::FuncOp> nests) {
   return codes;
 }
 
-// Tells of each code whether several launches run it.
-static void findLists(ModuleOp module, ArrayRef<Code> codes) {
-  llvm::StringMap<size_t> launches;
-  module.walk([&](LaunchOp launch) { ++launches[launch.getKernel()]; });
-  auto count = [&](const Phases &phases) {
-    auto kernel = phases.front()->getAttrOfType<FlatSymbolRefAttr>(kKernelAttr);
-    return launches.lookup(kernel.getValue());
-  };
-  for (const Code &code : codes) {
-    size_t all = 0;
+// Which code a kernel is, by name.
+static llvm::StringMap<size_t> numberCodes(ArrayRef<Code> codes) {
+  llvm::StringMap<size_t> numbers;
+  for (auto [number, code] : llvm::enumerate(codes))
     for (const Phases &phases : code)
-      all += count(phases);
-    if (all > 1)
-      llvm::for_each(code.front(), setInLists);
-  }
+      numbers[phases.front()->getAttrOfType<FlatSymbolRefAttr>(kKernelAttr).getValue()] = number;
+  return numbers;
+}
+
+// Whether a launch reads what another one makes.
+static bool reads(LaunchOp launch, LaunchOp other) {
+  return llvm::any_of(launch.getInputs(), [&](Value input) { return input.getDefiningOp() == other; });
+}
+
+// Says of a code if launches of it follow one another and do not need one another.
+static void findLists(ModuleOp module, ArrayRef<Code> codes) {
+  llvm::StringMap<size_t> numbers = numberCodes(codes);
+  llvm::SmallSetVector<size_t, 4> found;
+  module.walk([&](Block *block) {
+    LaunchOp before;
+    for (auto launch : block->getOps<LaunchOp>()) {
+      auto number = numbers.find(launch.getKernel());
+      if (before && number != numbers.end() && !reads(launch, before))
+        if (auto same = numbers.find(before.getKernel());
+            same != numbers.end() && same->second == number->second)
+          found.insert(number->second);
+      before = launch;
+    }
+  });
+  for (size_t number : found)
+    llvm::for_each(codes[number].front(), setInLists);
 }
 
 static llvm::SetVector<memref::GlobalOp> getGlobals(ArrayRef<func::FuncOp> nests) {

@@ -22,7 +22,8 @@ constexpr llvm::StringLiteral kGroupAttr = "epl-group";
 /// The same where the grid has fewer groups than there are slices: groups run several.
 constexpr llvm::StringLiteral kRoundsAttr = "epl-rounds";
 
-/// The same where several launches run the code: a GPU wants to do a list of them in one.
+/// The same where launches of the code follow one another and do not need one another: a GPU wants to do a
+/// list of them in one.
 constexpr llvm::StringLiteral kListAttr = "epl-list";
 
 /// The nests of a module's kernels, and the kernel of one; null if there is no such kernel.
@@ -32,7 +33,7 @@ KernelOp getKernel(func::FuncOp nest);
 func::FuncOp getNest(KernelOp kernel, size_t phase = 0);
 /// Says of a nest for GPUs how many threads work together on a slice, and whether these run several slices.
 void setThreads(func::FuncOp nest, int64_t group, bool inRounds);
-/// Says of a nest that several launches run its code.
+/// Says that of a nest.
 void setInLists(func::FuncOp nest);
 
 /// The function `@<kernel>.body` with the arguments that code generation expects: inputs and outputs as
