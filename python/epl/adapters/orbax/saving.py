@@ -85,6 +85,7 @@ def taken(
     def save() -> None:
         if saves is not None:
             saves.agree(number, kinds, metrics)
+        await_descriptions(manager)  # a save that has failed may have begun one late: no error of this one
         manager.save(number, args=args, metrics=metrics, force=True)
 
     return save
