@@ -22,6 +22,7 @@ bool mlir::epl::enableDebugLogs(const std::vector<std::string> &passes) {
   return false;
 #else
   std::vector<const char *> names;
+  names.reserve(passes.size());
   for (const std::string &pass : passes)
     names.push_back(pass.c_str());
   llvm::DebugFlag = true;

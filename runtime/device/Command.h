@@ -18,7 +18,8 @@ namespace epl::runtime {
 class AddressTable {
 public:
   AddressTable(std::span<const uint32_t> ranks, uint32_t numRanks, size_t numBuffers)
-      : rows(numRanks), addresses(ranks.size() * numBuffers) {
+      // A rank has a row, also if there are no buffers.
+      : rows(numRanks), addresses(ranks.size() * numBuffers + 1) {
     for (size_t i = 0; i < ranks.size(); ++i)
       rows[ranks[i]] = addresses.data() + i * numBuffers;
   }
