@@ -16,8 +16,8 @@ using CompileShare =
     function_ref<FailureOr<ObjectBytes>(StringRef text, std::string &error, function_ref<void()> compiled)>;
 
 /// Compiles the nests of a module's kernels on `threads` threads, and erases them. A kernel whose nest is the
-/// code of another one's gets `symbol`; what launches run that could be one has `kListAttr`. Gives what each thread has
-/// made: nothing if there are no nests. Fails with an error at the module.
+/// code of another one's gets `symbol`; what launches run that could be one has `kListAttr`. Gives what each
+/// thread has made: nothing if there are no nests. Fails with an error at the module.
 FailureOr<SmallVector<ObjectBytes>> compileNests(ModuleOp module, unsigned threads,
                                                  const KernelProgress &progress, CompileShare compile);
 

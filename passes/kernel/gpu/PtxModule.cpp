@@ -4,8 +4,8 @@
 //
 // Method: a slice for each group of threads (`kGroupAttr`), or a loop over slices where the grid has too few
 // of them (`kRoundsAttr`). Code of launches that follow one another (`kListAttr`) has a second entry, which
-// does a list of launches: a block looks up in a table which of them it is part of. Functions of libm become those of
-// libdevice, everything is inlined, and LLVM writes PTX. Denormals of f32 are flushed, as on CPUs.
+// does a list of launches: a block looks up in a table which of them it is part of. Functions of libm become
+// those of libdevice, everything is inlined, and LLVM writes PTX. Denormals of f32 are flushed, as on CPUs.
 //
 // Invariant out: no kernel calls anything.
 //
