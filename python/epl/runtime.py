@@ -35,18 +35,22 @@ def module() -> Any:
         raise Error(f"{_missing('the runtime')} ({error})") from error
 
 
+@functools.cache
+def _cublas() -> Path | None:
+    """Where pip has put cublasLt, if it has."""
+    package = importlib.util.find_spec("nvidia")
+    folders = package.submodule_search_locations if package else None
+    paths = (Path(folder) / "cu13" / "lib" / "libcublasLt.so.13" for folder in folders or ())
+    return next((path for path in paths if path.exists()), None)
+
+
 @contextlib.contextmanager
 def named_libraries() -> Iterator[None]:
     """Within, the plugin for GPUs finds NVIDIA's libraries where pip has put them; if the user names none."""
-    package = importlib.util.find_spec("nvidia")
-    folders = package.submodule_search_locations if package else None
-    found = [
-        path for folder in folders or () if (path := Path(folder) / "cu13/lib/libcublasLt.so.13").exists()
-    ]
-    if not found or "EPL_CUBLASLT" in os.environ:
+    if "EPL_CUBLASLT" in os.environ or _cublas() is None:
         yield
         return
-    os.environ["EPL_CUBLASLT"] = str(found[0])
+    os.environ["EPL_CUBLASLT"] = str(_cublas())
     try:
         yield
     finally:

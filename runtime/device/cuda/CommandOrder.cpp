@@ -84,4 +84,12 @@ std::vector<PartCommand> orderCommands(const std::vector<const plan::PlanT *> &m
   return order;
 }
 
+std::vector<size_t> placesIn(const std::vector<PartCommand> &order, uint32_t part, const plan::PlanT &mesh) {
+  std::vector<size_t> places(mesh.commands.size());
+  for (size_t place = 0; place < order.size(); ++place)
+    if (order[place].part == part)
+      places[order[place].command] = place;
+  return places;
+}
+
 } // namespace epl::runtime::cuda

@@ -14,6 +14,9 @@ namespace epl::runtime::cuda {
 std::vector<PartCommand> orderCommands(const std::vector<const plan::PlanT *> &meshes,
                                        const Channels &channels);
 
+/// Where the commands of a mesh, which is part `part`, are in such an order.
+std::vector<size_t> placesIn(const std::vector<PartCommand> &order, uint32_t part, const plan::PlanT &mesh);
+
 } // namespace epl::runtime::cuda
 
 #endif // EPL_RUNTIME_DEVICE_CUDA_COMMANDORDER_H

@@ -27,11 +27,12 @@ static bool multiplies(const plan::PlanT &plan) {
 }
 
 Images::Images(std::shared_ptr<const Cards> shared, const plan::PlanT &plan) : cards(std::move(shared)) {
+  bool hasProducts = multiplies(plan);
   for (uint32_t card = 0; card < cards->size(); ++card) {
     cards->use(card);
     loadPlan(card, plan);
     ownModules.push_back(load(card, ownKernels(), "the kernels that move data"));
-    productLibraries.push_back(multiplies(plan) ? ProductLibrary::open(cards, card) : nullptr);
+    productLibraries.push_back(hasProducts ? ProductLibrary::open(cards, card) : nullptr);
   }
 }
 

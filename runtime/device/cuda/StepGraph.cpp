@@ -98,14 +98,14 @@ CUresult StepGraph::enqueueJoint(const StepWork::Joint &joint, uint32_t index, C
 }
 
 CUresult StepGraph::enqueueCalls(uint32_t index, CUstream own) {
-  const Calls &calls = work.items()[index].calls;
+  const StepWork::Item &item = work.items()[index];
+  const Calls &calls = item.calls;
   for (const KernelCall &call : calls.kernels) {
     if (CUresult result = call.enqueue(api, own); result != CUDA_SUCCESS)
       return result;
     if (CUresult result = takeNode(index, own); result != CUDA_SUCCESS)
       return result;
   }
-  const StepWork::Item &item = work.items()[index];
   if (calls.product)
     if (blas::Status status = calls.product->enqueue(work.workspaceOf(item), own);
         status != blas::Status::success)

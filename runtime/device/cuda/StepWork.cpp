@@ -66,15 +66,10 @@ void StepWork::addChannels() {
 }
 
 void StepWork::findLists() {
-  std::vector<std::vector<size_t>> placesInOrder;
-  placesInOrder.reserve(plans.size());
-  for (const plan::PlanT *plan : plans)
-    placesInOrder.emplace_back(plan->commands.size());
-  for (size_t place = 0; place < order.size(); ++place)
-    placesInOrder[order[place].part][order[place].command] = place;
   for (uint32_t part = 0; part < plans.size(); ++part) {
-    lists.push_back(findLaunchLists(*plans[part], Mesh(*plans[part]), placesInOrder[part]));
-    // A plan whose steps are made of loops may have launches that the compiler has not counted.
+    const plan::PlanT &plan = *plans[part];
+    lists.push_back(findLaunchLists(plan, Mesh(plan), placesIn(order, part, plan)));
+    // The compiler has not seen launches that follow one another only where a loop is written out.
     std::erase_if(lists.back(), [&](const std::vector<uint32_t> &list) {
       std::string entry = symbolOfList(kernelOf(part, list.front()), 0);
       return !std::ranges::all_of(here,

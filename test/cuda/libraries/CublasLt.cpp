@@ -89,6 +89,13 @@ template <typename Function, typename... Arguments> Status ask(Function *functio
   return function ? function(arguments...) : Status::success;
 }
 
+/// Ends a descriptor, and the real library's.
+template <typename Descriptor> Status end(Descriptor *descriptor, Status (*real)(Descriptor *)) {
+  Status status = ask(real, descriptor->real);
+  delete descriptor;
+  return status;
+}
+
 bool copyTo(void *to, size_t size, const void *from, size_t given) {
   if (given != size)
     return false;
@@ -176,9 +183,7 @@ Status cublasLtMatmulDescCreate(Product *product, ComputeType compute, DataType 
 }
 
 Status cublasLtMatmulDescDestroy(Product product) {
-  Status status = ask(Real::get().cublasLtMatmulDescDestroy, product->real);
-  delete product;
-  return status;
+  return end(product, Real::get().cublasLtMatmulDescDestroy);
 }
 
 Status cublasLtMatmulDescSetAttribute(Product product, ProductAttribute attribute, const void *value,
@@ -197,9 +202,7 @@ Status cublasLtMatrixLayoutCreate(Layout *layout, DataType type, uint64_t rows, 
 }
 
 Status cublasLtMatrixLayoutDestroy(Layout layout) {
-  Status status = ask(Real::get().cublasLtMatrixLayoutDestroy, layout->real);
-  delete layout;
-  return status;
+  return end(layout, Real::get().cublasLtMatrixLayoutDestroy);
 }
 
 Status cublasLtMatrixLayoutSetAttribute(Layout layout, LayoutAttribute attribute, const void *value,
@@ -218,9 +221,7 @@ Status cublasLtMatmulPreferenceCreate(Preference *preference) {
 }
 
 Status cublasLtMatmulPreferenceDestroy(Preference preference) {
-  Status status = ask(Real::get().cublasLtMatmulPreferenceDestroy, preference->real);
-  delete preference;
-  return status;
+  return end(preference, Real::get().cublasLtMatmulPreferenceDestroy);
 }
 
 Status cublasLtMatmulPreferenceSetAttribute(Preference preference, PreferenceAttribute attribute,

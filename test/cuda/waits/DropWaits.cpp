@@ -175,16 +175,13 @@ plan::PlanT &partOf(plan::PlanT &plan, size_t part) {
 }
 
 /// Whether a graph has one launch for a list with a command.
-bool isInList(const plan::PlanT &plan, size_t part, uint32_t command) {
+bool isInList(const plan::PlanT &plan, uint32_t part, uint32_t command) {
   std::vector<const plan::PlanT *> meshes = meshPlansOf(plan);
-  std::vector<PartCommand> order = cuda::orderCommands(meshes, Channels(plan));
-  std::vector<size_t> places(meshes[part]->commands.size());
-  for (size_t place = 0; place < order.size(); ++place)
-    if (order[place].part == part)
-      places[order[place].command] = place;
-  return std::ranges::any_of(
-      cuda::findLaunchLists(*meshes[part], Mesh(*meshes[part]), places),
-      [&](const auto &list) { return std::ranges::find(list, command) != list.end(); });
+  const plan::PlanT &mesh = *meshes[part];
+  std::vector<size_t> places = cuda::placesIn(cuda::orderCommands(meshes, Channels(plan)), part, mesh);
+  return std::ranges::any_of(cuda::findLaunchLists(mesh, Mesh(mesh), places), [&](const auto &list) {
+    return std::ranges::find(list, command) != list.end();
+  });
 }
 
 /// Whether the stand-in finds the missing wait, in one of some orders.
@@ -206,7 +203,8 @@ void dropEach(plan::PlanT &plan, size_t part, uint32_t command, Counts &counts) 
     waits.erase(waits.begin() + ptrdiff_t(wait));
     if (isOrdered(without, uint32_t(part), command, dropped) || verifyPlan(without).empty())
       ++counts.proved;
-    else if (isFound(without, isInList(without, part, command) || isInList(without, part, dropped.command())))
+    else if (isFound(without, isInList(without, uint32_t(part), command) ||
+                                  isInList(without, uint32_t(part), dropped.command())))
       ++counts.found;
     else {
       ++counts.missed;

@@ -1,7 +1,7 @@
 #include "runtime/device/cuda/products/Products.h"
 
 #include "runtime/device/cuda/Environment.h"
-#include "runtime/plan/model/Mesh.h"
+#include "runtime/plan/model/Access.h"
 
 #include <algorithm>
 #include <bit>
@@ -38,17 +38,17 @@ std::shared_ptr<const ProductLibrary> ProductLibrary::open(std::shared_ptr<const
 //===----------------------------------------------------------------------===//
 
 /// The loops of a product without those of one iteration, and two as one where one stride leads through both.
-static std::vector<ProductBatch> collapse(const plan::ContractT &contract) {
-  std::vector<ProductBatch> loops;
-  for (const plan::BatchDim &dim : contract.batch) {
-    ProductBatch loop{dim.extent(), dim.stride_a(), dim.stride_b(), dim.stride_c()};
-    if (loop.extent == 1)
+static std::vector<plan::BatchDim> collapse(const plan::ContractT &contract) {
+  std::vector<plan::BatchDim> loops;
+  for (const plan::BatchDim &loop : contract.batch) {
+    if (loop.extent() == 1)
       continue;
     if (!loops.empty()) {
-      ProductBatch &outer = loops.back();
-      if (outer.a == loop.extent * loop.a && outer.b == loop.extent * loop.b &&
-          outer.c == loop.extent * loop.c) {
-        outer = {outer.extent * loop.extent, loop.a, loop.b, loop.c};
+      plan::BatchDim &outer = loops.back();
+      if (outer.stride_a() == loop.extent() * loop.stride_a() &&
+          outer.stride_b() == loop.extent() * loop.stride_b() &&
+          outer.stride_c() == loop.extent() * loop.stride_c()) {
+        outer = {outer.extent() * loop.extent(), loop.stride_a(), loop.stride_b(), loop.stride_c()};
         continue;
       }
     }
@@ -58,30 +58,31 @@ static std::vector<ProductBatch> collapse(const plan::ContractT &contract) {
 }
 
 /// Takes out the longest loop, which the library does.
-static ProductBatch takeLongest(std::vector<ProductBatch> &loops) {
+static plan::BatchDim takeLongest(std::vector<plan::BatchDim> &loops) {
   if (loops.empty())
-    return {};
-  auto longest = std::ranges::max_element(loops, {}, &ProductBatch::extent);
-  ProductBatch taken = *longest;
+    return {1, 0, 0, 0};
+  auto longest = std::ranges::max_element(loops, {}, &plan::BatchDim::extent);
+  plan::BatchDim taken = *longest;
   loops.erase(longest);
   return taken;
 }
 
 /// The operands of each iteration of some loops; nothing if these are too many.
-static std::vector<ProductOperands> unroll(const std::vector<ProductBatch> &loops,
+static std::vector<ProductOperands> unroll(const std::vector<plan::BatchDim> &loops,
                                            const plan::ContractT &contract, const ProductOperands &first) {
-  uint64_t operandBytes = elementBytes(contract.type), resultBytes = contract.widens ? 4 : operandBytes;
+  uint64_t operandBytes = elementBytes(contract.type);
+  uint64_t resultBytes = elementBytes(typeOf(contract, ContractOperand::c));
   std::vector<ProductOperands> all = {first};
-  for (const ProductBatch &loop : loops) {
-    if (int64_t(all.size()) > kMostCalls / loop.extent)
+  for (const plan::BatchDim &loop : loops) {
+    if (int64_t(all.size()) > kMostCalls / loop.extent())
       return {};
     std::vector<ProductOperands> outer = std::move(all);
     all.clear();
     for (const ProductOperands &begin : outer)
-      for (int64_t i = 0; i < loop.extent; ++i)
-        all.push_back({begin.a + uint64_t(i * loop.a) * operandBytes,
-                       begin.b + uint64_t(i * loop.b) * operandBytes,
-                       begin.c + uint64_t(i * loop.c) * resultBytes});
+      for (int64_t i = 0; i < loop.extent(); ++i)
+        all.push_back({begin.a + uint64_t(i * loop.stride_a()) * operandBytes,
+                       begin.b + uint64_t(i * loop.stride_b()) * operandBytes,
+                       begin.c + uint64_t(i * loop.stride_c()) * resultBytes});
   }
   return all;
 }
@@ -106,7 +107,7 @@ struct Descriptors {
   }
 
   /// Whether the library takes the product.
-  bool make(const plan::ContractT &contract, const ProductBatch &batch, bool takesTf32);
+  bool make(const plan::ContractT &contract, const plan::BatchDim &batch, bool takesTf32);
   /// What it would do with operands that begin at multiples of `alignments`: whether it takes the product.
   bool choose(blas::Handle handle, const ProductOperands &alignments, blas::Choice &choice) const;
 
@@ -121,7 +122,7 @@ private:
 
 } // namespace
 
-static blas::DataType typeOf(plan::ElementType type) {
+static blas::DataType dataTypeOf(plan::ElementType type) {
   switch (type) {
   case plan::ElementType::f64:
     return blas::DataType::f64;
@@ -154,8 +155,9 @@ bool Descriptors::makeLayout(blas::Layout &layout, blas::DataType type, int64_t 
                                                      sizeof(stride)));
 }
 
-bool Descriptors::make(const plan::ContractT &contract, const ProductBatch &batch, bool takesTf32) {
-  blas::DataType operand = typeOf(contract.type), result = contract.widens ? blas::DataType::f32 : operand;
+bool Descriptors::make(const plan::ContractT &contract, const plan::BatchDim &batch, bool takesTf32) {
+  blas::DataType operand = dataTypeOf(contract.type);
+  blas::DataType result = dataTypeOf(typeOf(contract, ContractOperand::c));
   blas::DataType scale = operand == blas::DataType::f64 ? operand : blas::DataType::f32;
   int32_t first = contract.transpose_b, second = contract.transpose_a;
   auto set = [&](blas::ProductAttribute attribute, const int32_t &value) {
@@ -165,10 +167,10 @@ bool Descriptors::make(const plan::ContractT &contract, const ProductBatch &batc
   return isGood(api.cublasLtMatmulDescCreate(&product, computeTypeOf(contract.type, takesTf32), scale)) &&
          set(blas::ProductAttribute::transposeA, first) && set(blas::ProductAttribute::transposeB, second) &&
          makeLayout(a, operand, contract.transpose_a ? k : m, contract.transpose_a ? m : k, contract.lda,
-                    batch.extent, batch.a) &&
+                    batch.extent(), batch.stride_a()) &&
          makeLayout(b, operand, contract.transpose_b ? n : k, contract.transpose_b ? k : n, contract.ldb,
-                    batch.extent, batch.b) &&
-         makeLayout(c, result, m, n, contract.ldc, batch.extent, batch.c);
+                    batch.extent(), batch.stride_b()) &&
+         makeLayout(c, result, m, n, contract.ldc, batch.extent(), batch.stride_c());
 }
 
 bool Descriptors::choose(blas::Handle handle, const ProductOperands &alignments, blas::Choice &choice) const {
@@ -213,7 +215,7 @@ ProductLibrary::~ProductLibrary() {
 }
 
 std::shared_ptr<const ProductLibrary::Chosen>
-ProductLibrary::choose(const plan::ContractT &contract, const ProductBatch &batch,
+ProductLibrary::choose(const plan::ContractT &contract, const plan::BatchDim &batch,
                        const ProductOperands &alignments) const {
   Key key = {int64_t(contract.type),
              contract.widens,
@@ -225,10 +227,10 @@ ProductLibrary::choose(const plan::ContractT &contract, const ProductBatch &batc
              contract.lda,
              contract.ldb,
              contract.ldc,
-             batch.extent,
-             batch.a,
-             batch.b,
-             batch.c,
+             batch.extent(),
+             batch.stride_a(),
+             batch.stride_b(),
+             batch.stride_c(),
              int64_t(alignments.a),
              int64_t(alignments.b),
              int64_t(alignments.c)};
@@ -258,15 +260,15 @@ static ProductOperands alignmentsOf(const std::vector<ProductOperands> &calls) {
 std::optional<ProductCall> ProductCall::make(std::shared_ptr<const ProductLibrary> library,
                                              const plan::ContractT &contract,
                                              const ProductOperands &operands) {
-  std::vector<ProductBatch> loops = collapse(contract);
+  std::vector<plan::BatchDim> loops = collapse(contract);
   bool isEmpty = contract.m == 0 || contract.n == 0 || contract.k == 0 ||
-                 std::ranges::any_of(loops, [](const ProductBatch &loop) { return loop.extent == 0; });
+                 std::ranges::any_of(loops, [](const plan::BatchDim &loop) { return loop.extent() == 0; });
   if (isEmpty)
     return std::nullopt;
-  ProductBatch batch = takeLongest(loops);
+  plan::BatchDim batch = takeLongest(loops);
   ProductCall call;
   call.calls = unroll(loops, contract, operands);
-  if (call.calls.empty() || batch.extent > INT32_MAX)
+  if (call.calls.empty() || batch.extent() > INT32_MAX)
     return std::nullopt;
   call.chosen = library->choose(contract, batch, alignmentsOf(call.calls));
   if (!call.chosen)

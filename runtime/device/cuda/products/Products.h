@@ -19,11 +19,6 @@ struct ProductOperands {
   CUdeviceptr a, b, c;
 };
 
-/// A loop around products; strides in elements.
-struct ProductBatch {
-  int64_t extent = 1, a = 0, b = 0, c = 0;
-};
-
 /// The library on a card.
 class ProductLibrary {
 public:
@@ -38,7 +33,7 @@ public:
   struct Chosen;
   /// What the library does for a product in a batch whose operands begin at multiples of `alignments`; null
   /// if it does not take it. It is asked once for products that are alike. The card is the calling thread's.
-  std::shared_ptr<const Chosen> choose(const plan::ContractT &contract, const ProductBatch &batch,
+  std::shared_ptr<const Chosen> choose(const plan::ContractT &contract, const plan::BatchDim &batch,
                                        const ProductOperands &alignments) const;
 
   const blas::CublasLt &api;
