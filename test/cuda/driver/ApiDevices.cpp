@@ -35,6 +35,15 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
   });
 }
 
+/// A card of this machine, for all of its processes.
+CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) {
+  return call([&](Driver &driver) {
+    driver.checkDevice(device);
+    *uuid = {};
+    uuid->bytes[15] = static_cast<char>(device + 1);
+  });
+}
+
 CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device) {
   return call([&](Driver &driver) {
     driver.checkDevice(device);
@@ -82,6 +91,10 @@ CUresult cuCtxSetCurrent(CUcontext context) {
 
 CUresult cuCtxGetCurrent(CUcontext *context) {
   return call([&](Driver &) { *context = currentContext(); });
+}
+
+CUresult cuCtxGetDevice(CUdevice *device) {
+  return call([&](Driver &driver) { *device = driver.getCurrentDevice(); });
 }
 
 CUresult cuCtxSynchronize() {

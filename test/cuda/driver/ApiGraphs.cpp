@@ -105,7 +105,8 @@ CUresult cuGraphGetNodes(CUgraph handle, CUgraphNode *nodes, size_t *count) {
 CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type) {
   return call([&](Driver &driver) {
     static constexpr CUgraphNodeType types[] = {CU_GRAPH_NODE_TYPE_KERNEL, CU_GRAPH_NODE_TYPE_MEMCPY,
-                                                CU_GRAPH_NODE_TYPE_MEMSET, CU_GRAPH_NODE_TYPE_HOST};
+                                                CU_GRAPH_NODE_TYPE_MEMSET, CU_GRAPH_NODE_TYPE_HOST,
+                                                CU_GRAPH_NODE_TYPE_KERNEL}; // a meeting is a library's kernel
     *type = types[driver.look<Graph::Node>(node).work.index()];
   });
 }

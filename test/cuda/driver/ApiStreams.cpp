@@ -3,6 +3,7 @@
 #include "test/cuda/driver/Api.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 
 using namespace cuda_double;
@@ -54,6 +55,44 @@ CUresult cuStreamQuery(CUstream handle) {
 
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data) {
   return call([&](Driver &driver) { driver.enqueue(stream, HostWork{function, data}); });
+}
+
+namespace {
+
+/// A stream that waits until the host, or another stream, has written a number.
+class Number final : public Meeting {
+public:
+  Number(CUdeviceptr address, cuuint32_t value) : address(address), value(value) {}
+  State ask() override {
+    return std::atomic_ref(*reinterpret_cast<uint32_t *>(address)).load() == value ? State::complete
+                                                                                   : State::waits;
+  }
+  void end() override { Driver::get().endHostFunction(); }
+
+private:
+  CUdeviceptr address;
+  uint32_t value;
+};
+
+} // namespace
+
+/// Of the ways to compare only equality is known, of memory only what is pinned.
+CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags) {
+  return call([&](Driver &driver) {
+    driver.checkNumber(address);
+    if (flags != CU_STREAM_WAIT_VALUE_EQ)
+      throw DriverError{CUDA_ERROR_NOT_SUPPORTED};
+    driver.enqueue(stream, MeetingWork{"wait for a number", -1, {}, {}, [address, value] {
+                                         return std::make_unique<Number>(address, value);
+                                       }});
+  });
+}
+
+CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned) {
+  return call([&](Driver &driver) {
+    driver.checkNumber(address);
+    driver.enqueue(stream, FillWork{address, value, 4, 1});
+  });
 }
 
 CUresult cuEventCreate(CUevent *event, unsigned) {

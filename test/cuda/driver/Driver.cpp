@@ -62,6 +62,7 @@ void Driver::restart(uint64_t seed) {
 
 void Driver::report(const std::string &kind, const std::string &text) {
   std::string finding = kind + ": " + text;
+  std::lock_guard guard(findingsMutex);
   if (std::find(findings.begin(), findings.end(), finding) == findings.end())
     findings.push_back(std::move(finding));
 }
@@ -73,8 +74,10 @@ const std::vector<std::string> &Driver::getFindings() {
 
 void Driver::takeConflicts() {
   for (const Conflict &conflict : operations.conflicts)
-    report("order", "\"" + conflict.first + "\" and \"" + conflict.second +
-                        "\" touch the same bytes, and nothing orders them");
+    report("order",
+           "\"" + conflict.first + "\" and \"" + conflict.second + "\" " +
+               (isTurn(conflict.address) ? "wait for others on one device" : "touch the same bytes") +
+               ", and nothing orders them");
   operations.conflicts.clear();
 }
 
@@ -164,6 +167,7 @@ std::string cuda_double::describe(const Work &work) {
       return "fill of " + std::to_string(fill.count * fill.elementBytes) + " bytes";
     }
     std::string operator()(const HostWork &) const { return "function of the host"; }
+    std::string operator()(const MeetingWork &meeting) const { return meeting.name; }
   };
   return std::visit(Visitor(), work);
 }

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "test/cuda/driver/Meeting.h"
 #include "test/cuda/driver/Operations.h"
 #include "test/cuda/machine/Machine.h"
 
@@ -65,7 +66,7 @@ struct HostWork {
   CUhostFn function;
   void *data;
 };
-using Work = std::variant<KernelWork, CopyWork, FillWork, HostWork>;
+using Work = std::variant<KernelWork, CopyWork, FillWork, HostWork, MeetingWork>;
 
 /// What was captured, or an executable copy of it.
 struct Graph {
@@ -145,6 +146,12 @@ public:
   void wait(std::span<const OperationId> operations);
   bool poll(std::span<const OperationId> operations);
   void checkNoCapture() const;
+  /// Throws INVALID_VALUE unless a number of 32 bits is there, in pinned memory.
+  void checkNumber(uint64_t address) const {
+    if (address % 4 != 0 || !isPinned(address, 4))
+      throw DriverError{CUDA_ERROR_INVALID_VALUE};
+  }
+  void endHostFunction() { --numHostFunctions; }
   void launchGraph(Graph &graph, Stream &stream);
   /// Whether all that is enqueued is done at once, without being performed.
   bool isIdle() const { return idle; }
@@ -174,6 +181,7 @@ public:
     return std::get<std::set<Object *>>(objects);
   }
 
+  /// From any thread, also while another one has the lock.
   void report(const std::string &kind, const std::string &text);
   /// "kind: text" of each.
   const std::vector<std::string> &getFindings();
@@ -189,6 +197,11 @@ private:
   OperationId submit(Work work, std::vector<OperationId> after, int device);
   std::vector<Use> perform(const Work &work, int device);
   void performKernel(const KernelWork &work);
+  /// Begins a meeting, or asks one that has begun: what it has touched when it is over.
+  std::optional<std::vector<Use>> attend(const MeetingWork &work, std::shared_ptr<Meeting> &begun);
+  void checkRanges(const MeetingWork &work);
+  std::vector<Use> touchRanges(const MeetingWork &work, bool alsoWrites);
+  bool isTurn(uint64_t address) const;
   void touch(uint64_t address, size_t size, bool isWrite, int device, const std::string &what);
   bool isReachable(uint64_t address, int device) const;
   bool isPinned(uint64_t address, size_t size) const;
@@ -196,6 +209,7 @@ private:
   void checkHostMemory(const Work &work);
   void watchSource(CopyWork &copy) const;
   template <typename Body> void runOperations(Body body);
+  void pause();
   void takeConflicts();
 
   std::mutex mutex;
@@ -211,6 +225,7 @@ private:
       objects;
   std::map<std::string, Counters> counters; ///< by kernel
   std::map<std::string, int> priorities;    ///< by kernel, the greatest one
+  std::mutex findingsMutex;
   std::vector<std::string> findings;
   uint64_t numGraphs = 0, numGraphLaunches = 0, numOperations = 0;
   uint64_t numHostFunctions = 0; ///< that are pending

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 using namespace cuda_double;
 
 OperationId Operations::add(std::string name, std::vector<OperationId> after,
-                            std::function<std::vector<Use>()> work) {
+                            std::function<std::optional<std::vector<Use>>()> work) {
   after.insert(after.end(), hostKnows.begin(), hostKnows.end());
   std::erase_if(after, [&](OperationId id) { return id < base; });
   std::sort(after.begin(), after.end());
@@ -64,7 +65,7 @@ void Operations::findConflicts(OperationId id) {
       const Use &left = own.uses[a], &right = other.uses[b];
       bool meet = left.begin < right.end && right.begin < left.end;
       if (meet && (left.isWritten || right.isWritten)) {
-        conflicts.push_back({other.name, own.name});
+        conflicts.push_back({other.name, own.name, std::max(left.begin, right.begin)});
         break;
       }
       left.end < right.end ? ++a : ++b;
@@ -72,25 +73,39 @@ void Operations::findConflicts(OperationId id) {
   }
 }
 
-void Operations::run(OperationId id) {
-  get(id).uses = get(id).work();
+/// False if it goes on waiting.
+bool Operations::run(OperationId id) {
+  std::optional<std::vector<Use>> uses = get(id).work();
+  if (!uses)
+    return !std::exchange(get(id).hasBegun, true);
+  get(id).uses = std::move(*uses);
   get(id).isDone = true;
   get(id).work = nullptr;
   --numPending;
   findConflicts(id);
+  return true;
 }
 
-bool Operations::runOne() {
+Operations::Progress Operations::runOne() {
   std::vector<OperationId> ready = findReady();
-  if (!ready.empty())
-    run(ready[random() % ready.size()]);
-  return !ready.empty();
+  Progress otherwise = ready.empty() ? Progress::none : Progress::waits;
+  while (!ready.empty()) {
+    auto chosen = ready.begin() + static_cast<ptrdiff_t>(random() % ready.size());
+    if (run(*chosen))
+      return Progress::moves;
+    ready.erase(chosen);
+  }
+  return otherwise;
 }
 
-void Operations::wait(std::span<const OperationId> wanted) {
-  while (!areDone(wanted))
-    if (!runOne())
+void Operations::wait(std::span<const OperationId> wanted, const std::function<void()> &pause) {
+  while (!areDone(wanted)) {
+    Progress progress = runOne();
+    if (progress == Progress::none)
       throw std::logic_error("operations wait for each other");
+    if (progress == Progress::waits && pause)
+      pause();
+  }
   hostKnows.insert(hostKnows.end(), wanted.begin(), wanted.end());
   forget();
 }

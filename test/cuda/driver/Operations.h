@@ -10,6 +10,7 @@
 #include "test/cuda/machine/Memory.h"
 
 #include <functional>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -23,6 +24,7 @@ using OperationId = uint64_t;
 /// Two operations that nothing orders.
 struct Conflict {
   std::string first, second; ///< as they are called
+  uint64_t address;          ///< that both touch
 };
 
 class Operations {
@@ -30,15 +32,20 @@ public:
   explicit Operations(uint64_t seed) : random(seed) {}
 
   /// Hands over work that begins after other operations, and after all that the host knows to be done. `work`
-  /// gives the bytes that it has touched, sorted by address; it may throw, which ends all.
-  OperationId add(std::string name, std::vector<OperationId> after, std::function<std::vector<Use>()> work);
+  /// gives the bytes that it has touched, sorted by address; it may throw, which ends all. Where it waits for
+  /// somebody outside it gives nothing, others run, and it is called again.
+  OperationId add(std::string name, std::vector<OperationId> after,
+                  std::function<std::optional<std::vector<Use>>()> work);
 
   /// Runs until these are done, and as many others as chance has it; the host knows of these then. Throws
-  /// what an operation throws.
-  void wait(std::span<const OperationId> wanted);
+  /// what an operation throws. Calls `pause` between attempts where all wait for somebody outside: it may
+  /// hand over more, and run it.
+  void wait(std::span<const OperationId> wanted, const std::function<void()> &pause = {});
 
-  /// Runs one operation, if one may; false if none does. For those who ask without waiting.
-  bool runOne();
+  enum class Progress { none, waits, moves };
+  /// Runs one operation, or begins one, if one may: of all that may those that wait are asked until one goes
+  /// on. For those who ask without waiting.
+  Progress runOne();
 
   /// Forgets all, done or not, and chooses another order from now on.
   void restart(uint64_t seed);
@@ -56,15 +63,15 @@ private:
   struct Operation {
     std::string name;
     std::vector<OperationId> after;
-    std::function<std::vector<Use>()> work;
-    bool isDone = false;
+    std::function<std::optional<std::vector<Use>>()> work;
+    bool hasBegun = false, isDone = false;
     std::vector<Use> uses;
     std::vector<bool> before; ///< by number less `base`: whether there is a path from it to this one
   };
 
   Operation &get(OperationId id) { return operations[id - base]; }
   std::vector<OperationId> findReady();
-  void run(OperationId id);
+  bool run(OperationId id);
   void findConflicts(OperationId id);
   bool isOrdered(OperationId a, OperationId b);
   void forget();

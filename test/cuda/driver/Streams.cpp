@@ -2,11 +2,21 @@
 
 #include "test/cuda/driver/Driver.h"
 
+#include <chrono>
+#include <thread>
+
 using namespace cuda_double;
 
 OperationId Driver::submit(Work work, std::vector<OperationId> after, int device) {
   std::string name = describe(work);
   numHostFunctions += std::holds_alternative<HostWork>(work);
+  if (const auto *meeting = std::get_if<MeetingWork>(&work))
+    numHostFunctions += meeting->device < 0; // the host works before it goes on
+  if (auto *meeting = std::get_if<MeetingWork>(&work))
+    return operations.add(std::move(name), std::move(after),
+                          [this, work = std::move(*meeting), begun = std::shared_ptr<Meeting>()]() mutable {
+                            return attend(work, begun);
+                          });
   return operations.add(std::move(name), std::move(after),
                         [this, work = std::move(work), device] { return perform(work, device); });
 }
@@ -58,6 +68,9 @@ void Driver::enqueue(CUstream handle, Work work) {
     checkLaunch(*kernel, stream);
     kernel->priority = stream.priority;
   }
+  const auto *meeting = std::get_if<MeetingWork>(&work);
+  if (meeting && meeting->device >= 0 && meeting->device != stream.device)
+    throw DriverError{CUDA_ERROR_INVALID_HANDLE};
   checkHostMemory(work);
   if (!stream.capture && idle)
     return;
@@ -95,9 +108,20 @@ template <typename Body> void Driver::runOperations(Body body) {
   }
 }
 
+/// Where all work waits for others: they may be other threads, which need the lock.
+void Driver::pause() {
+  mutex.unlock();
+  std::this_thread::sleep_for(std::chrono::microseconds(50));
+  mutex.lock();
+  if (fault != CUDA_SUCCESS)
+    throw DriverError{fault};
+}
+
+/// Other threads may change what was asked for, the last operations of a stream, meanwhile.
 void Driver::wait(std::span<const OperationId> wanted) {
   checkNoCapture();
-  runOperations([&] { operations.wait(wanted); });
+  std::vector<OperationId> own(wanted.begin(), wanted.end());
+  runOperations([&] { operations.wait(own, [&] { pause(); }); });
 }
 
 /// Some work is done each time, or whoever asks again and again would never be answered. What is done the

@@ -71,3 +71,28 @@ TEST(Operations, RunNoMoreThanTheyMust) {
   EXPECT_TRUE(operations.isDone(second));
   operations.runOne(); // there is none
 }
+
+/// Others run while one waits; where nothing else may, the caller pauses.
+TEST(Operations, AskAgainWhatWaits) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Operations operations(seed);
+    int asked = 0, pauses = 0;
+    bool isThere = false, other = false;
+    OperationId waits = operations.add("a", {}, [&]() -> std::optional<std::vector<Use>> {
+      ++asked;
+      return isThere ? std::optional<std::vector<Use>>(std::in_place) : std::nullopt;
+    });
+    operations.add("b", {}, [&] {
+      other = true;
+      return std::vector<Use>();
+    });
+    operations.wait(std::span(&waits, 1), [&] {
+      EXPECT_TRUE(other);
+      isThere = ++pauses == 3;
+    });
+    EXPECT_TRUE(operations.isDone(waits));
+    EXPECT_EQ(pauses, 3);
+    EXPECT_GE(asked, 5); // once it begins, three times before a pause, and when it is over
+    EXPECT_EQ(operations.runOne(), Operations::Progress::none);
+  }
+}
