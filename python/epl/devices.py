@@ -17,6 +17,12 @@ def count_devices(devices: str) -> int:
     return int(runtime.module().count_devices(devices))
 
 
+def in_processes(devices: str, processes: int) -> str:
+    """The form of `"cuda:*"`, a card for each process, that has their number: `"cuda:4*"`; others as they are."""
+    kind = "cuda:*"
+    return f"cuda:{processes}*{devices[len(kind):]}" if processes > 1 and devices.startswith(kind) else devices
+
+
 def parse_devices(devices: Devices) -> str:
     """The full form of `"cpu:N"` (or `"CPU: N"`), `"cuda:CARDS"` or a count N; the runtime decides."""
     if isinstance(devices, (Config, Mapping)):

@@ -34,6 +34,8 @@ def init(devices: Devices | None = None, config: Config | Mapping[str, Value] | 
         numbered node after node; see the setting `cluster.device_place_prefer_intra_node`.
         `"cuda:CARDS"` is a device on each of some GPUs, by the driver's numbers: `"cuda:0"`, `"cuda:0-3"`,
         `"cuda:0,2"`; `"cuda:0x4"` are four virtual devices on one, with memory and streams of their own.
+        `"cuda:*"` is a device for each process of a run, on a card of its own: the first process of a host
+        has its card 0.
       config: an `epl.Config` or its dict.
 
     Raises:
@@ -41,9 +43,8 @@ def init(devices: Devices | None = None, config: Config | Mapping[str, Value] | 
     """
     global _settings
     count = len(os.sched_getaffinity(0)) if devices is None else devices
-    chosen = Settings(parse_devices(count), as_config(config))
-    group.join(chosen.devices)
-    _settings = chosen
+    own_config = as_config(config)
+    _settings = Settings(group.join_with(parse_devices(count)), own_config)
     set_default_strategy(None)
 
 

@@ -391,8 +391,6 @@ def parallelize(
         raise ArgumentError(f"name must be a string, found {name!r}")
     signature = signature_of(function, state, batch, static_argnames, pad_batch, per_device, local)
     signature.name = re.sub(r"\W", "_", name or signature.name)
-    own_devices = None if devices is None else parse_devices(devices)
-    if own_devices is not None:
-        group.join(own_devices)
+    own_devices = None if devices is None else group.join_with(parse_devices(devices))
     own_config = None if config is None else as_config(config)
     return Parallelized(function, signature, own_devices, own_config, donate, debug, as_owners(owners))

@@ -35,26 +35,29 @@ def module() -> Any:
         raise Error(f"{_missing('the runtime')} ({error})") from error
 
 
+_NVIDIA = {"EPL_CUBLASLT": "cu13/lib/libcublasLt.so.13", "EPL_NCCL": "nccl/lib/libnccl.so.2"}
+"""NVIDIA's libraries: what names one, and where it is in the packages of pip."""
+
+
 @functools.cache
-def _cublas() -> Path | None:
-    """Where pip has put cublasLt, if it has."""
+def _installed() -> dict[str, str]:
+    """What `_NVIDIA` has, of those that pip has installed: their files."""
     package = importlib.util.find_spec("nvidia")
     folders = package.submodule_search_locations if package else None
-    paths = (Path(folder) / "cu13" / "lib" / "libcublasLt.so.13" for folder in folders or ())
-    return next((path for path in paths if path.exists()), None)
+    paths = ((name, Path(folder) / file) for folder in folders or () for name, file in _NVIDIA.items())
+    return {name: str(path) for name, path in paths if path.exists()}
 
 
 @contextlib.contextmanager
 def named_libraries() -> Iterator[None]:
     """Within, the plugin for GPUs finds NVIDIA's libraries where pip has put them; if the user names none."""
-    if "EPL_CUBLASLT" in os.environ or _cublas() is None:
-        yield
-        return
-    os.environ["EPL_CUBLASLT"] = str(_cublas())
+    named = {name: path for name, path in _installed().items() if name not in os.environ}
+    os.environ.update(named)
     try:
         yield
     finally:
-        del os.environ["EPL_CUBLASLT"]
+        for name in named:
+            del os.environ[name]
 
 
 def translated(error: Exception) -> Error:

@@ -16,7 +16,7 @@ from epl.adapters.jax import trace as adapter
 from epl.advice import advise, check_scope_outside
 from epl.comparison import CheckReport, compare
 from epl.compile import emit, explain, load_or_compile
-from epl.devices import Devices, parse_devices
+from epl.devices import Devices, in_processes, parse_devices
 from epl.differences import mismatch
 from epl.environment import current_devices
 from epl.errors import ArgumentError, CheckError, StepError
@@ -330,8 +330,9 @@ def load(path: PathLike, *, devices: Devices | None = None, like: Lowered | None
         raise ArgumentError(f"like must be a lowered step or None, found {like!r}")
     file = user_path(path)
     plan = guarded(runtime.module().Plan.load, os.fspath(file))
-    chosen = parse_devices(devices) if devices is not None else current_devices() or plan.device_string
     members = group.current() if plan.devices > 1 else None
+    chosen = parse_devices(devices) if devices is not None else current_devices() or plan.device_string
+    chosen = in_processes(chosen, members.processes if members else 1)
     if members is not None:
         compare_plans(members, plan, file.stem if like is None else like.signature.name)
     if like is not None:

@@ -2,7 +2,7 @@
 
 #include "runtime/binding/Bindings.h"
 #include "runtime/binding/Waiting.h"
-#include "runtime/session/Exchange.h"
+#include "runtime/collective/Exchange.h"
 
 namespace epl::runtime::binding {
 

@@ -107,6 +107,7 @@ void bindSession(nb::module_ &module) {
           "__init__",
           [](Session *self, const Plan &plan, const std::string &devices,
              std::shared_ptr<ProcessGroup> processes, bool keepsResults, uint32_t maxThreads) {
+            nb::gil_scoped_release unlocked; // processes may wait for one another
             new (self) Session(plan.plan, devices, Executor::shared(), std::move(processes), keepsResults,
                                maxThreads);
           },

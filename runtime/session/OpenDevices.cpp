@@ -29,8 +29,9 @@ static void checkTarget(const plan::PlanT &plan, const std::string &text) {
                 text + "\"");
 }
 
-/// The cards that a string names, the same ones for all plans on them: they share states.
-static std::shared_ptr<DeviceSet> openCuda(const Devices &devices) {
+/// The cards that a string names, the same ones for all plans on them: they share states. `processes`: null if
+/// this one is alone.
+static std::shared_ptr<DeviceSet> openCuda(const Devices &devices, std::shared_ptr<ProcessGroup> processes) {
   static std::mutex mutex;
   static auto &known = *new std::map<std::string, std::shared_ptr<DeviceSet>>; // the driver may end before
   std::lock_guard<std::mutex> guard(mutex);
@@ -43,24 +44,32 @@ static std::shared_ptr<DeviceSet> openCuda(const Devices &devices) {
     throw Error(std::string("this installation has no plugin for GPUs, ") + cuda::kPluginFile);
   cuda::OpenFunction open = nullptr;
   plugin->bind(cuda::kPluginFunction, open);
-  open(devices, opened);
+  open(devices, std::move(processes), opened);
   return opened;
+}
+
+/// Throws Error unless each process can have as many of the devices.
+static void checkShares(const Devices &devices, const std::string &text, uint32_t numProcesses) {
+  std::string processes = std::to_string(numProcesses) + (numProcesses == 1 ? " process" : " processes");
+  if (devices.count % numProcesses != 0)
+    throw Error("\"" + text + "\" are divided among " + processes +
+                ", expected a number of devices that this divides");
+  if (devices.processes != 0 && devices.processes != numProcesses)
+    throw Error("\"" + text + "\" has " + std::to_string(devices.processes) + " processes, found " + processes);
 }
 
 Backend openDevices(const plan::PlanT &plan, const std::string &text,
                     std::shared_ptr<ProcessGroup> processes) {
   checkTarget(plan, text);
-  if (plan.device_kind == "cuda") {
-    if (processes && processes->numProcesses() > 1)
-      throw Error("GPUs of several processes are not supported yet");
-    return {openCuda(Devices::parse(text)), nullptr};
-  }
+  if (processes && processes->numProcesses() == 1)
+    processes = nullptr;
+  Devices devices = Devices::parse(text);
+  checkShares(devices, text, processes ? processes->numProcesses() : 1);
+  if (plan.device_kind == "cuda")
+    return {openCuda(devices, processes), nullptr, processes};
   static const Backend cpu = {std::make_shared<CpuDevices>(), std::make_shared<InprocCollectives>()};
-  if (!processes || processes->numProcesses() == 1)
+  if (!processes)
     return cpu;
-  if (plan.devices % processes->numProcesses() != 0)
-    throw Error("\"" + text + "\" are divided among " + std::to_string(processes->numProcesses()) +
-                " processes, expected a number of devices that this divides");
   Backend divided = {cpu.devices, nullptr, processes};
   divided.collectives = std::make_shared<MessageCollectives>(processes, divided.divide(plan).devicesEach);
   return divided;

@@ -109,9 +109,47 @@ void Storage::copyToHost(std::byte *global) const {
         copyOut(*kind->devices, kind->pieces[index].layout, rank, *pieces[index].memory[rank], global);
 }
 
-std::vector<Shard> Storage::shards() const {
+HostBlocks::HostBlocks(const StorageKind &kind) {
+  for (const StorageKind::Piece &piece : kind.pieces) {
+    auto &ranks = pieces.emplace_back();
+    for (const std::optional<uint32_t> &device : piece.ranks)
+      ranks.push_back(device ? std::make_unique<Memory>(piece.layout.localBytes(), Memory::Fill::none)
+                             : nullptr);
+  }
+}
+
+std::shared_ptr<const HostBlocks> Storage::copyBlocks() const {
+  if (kind->devices->usesHostMemory())
+    return nullptr;
+  auto copy = std::make_shared<HostBlocks>(*kind);
+  for (size_t piece = 0; piece < pieces.size(); ++piece)
+    for (uint32_t rank = 0; rank < pieces[piece].memory.size(); ++rank)
+      if (std::byte *block = copy->at(piece, rank))
+        kind->devices->copyOut(*pieces[piece].memory[rank], block);
+  return copy;
+}
+
+const std::shared_ptr<HostBlocks> &Storage::makeDraft() {
   if (!kind->devices->usesHostMemory())
-    throw Error("the devices have memory of their own");
+    draft = std::make_shared<HostBlocks>(*kind);
+  return draft;
+}
+
+void Storage::takeDraft() {
+  if (!draft)
+    return;
+  for (size_t piece = 0; piece < pieces.size(); ++piece)
+    for (uint32_t rank = 0; rank < pieces[piece].memory.size(); ++rank)
+      if (std::byte *block = draft->at(piece, rank))
+        kind->devices->copyIn(block, *pieces[piece].memory[rank]);
+  draft = nullptr;
+}
+
+std::vector<Shard> Storage::shards(const HostBlocks *host) const {
+  bool usesHostMemory = kind->devices->usesHostMemory();
+  auto find = [&](uint32_t piece, uint32_t rank) {
+    return usesHostMemory ? address(piece, rank) : host ? host->at(piece, rank) : nullptr;
+  };
   std::vector<Shard> all;
   for (uint32_t piece = 0; piece < pieces.size(); ++piece) {
     const auto &[layout, ranks, devices, gives, isHere] = kind->pieces[piece];
@@ -123,7 +161,8 @@ std::vector<Shard> Storage::shards() const {
         throw Error("what a device holds is in no boxes of the caller's tensor");
       uint32_t copy = copies[layout.firstAlike(rank)]++;
       for (const Box &box : *layout.boxes(rank))
-        all.push_back({devices[rank], box, ranks[rank] ? address(piece, rank) + box.offset : nullptr, copy});
+        all.push_back({devices[rank], box,
+                       ranks[rank] && find(piece, rank) ? find(piece, rank) + box.offset : nullptr, copy});
     }
   }
   std::ranges::sort(all, {}, [](const Shard &shard) { return std::pair(shard.device, shard.data); });
@@ -149,6 +188,7 @@ const std::shared_ptr<Storage> &StateBuffer::use() const {
     throw Error("state \"" + name() + "\" was deleted");
   if (call && call->done() && !memory->poison.empty())
     throw Error("state \"" + name() + "\" is lost: " + memory->poison);
+  memory->takeDraft();
   return memory;
 }
 
@@ -168,13 +208,23 @@ HostTensor StateBuffer::toHost() const {
   return {type(), const_cast<std::byte *>(whole), viewOf(storage)};
 }
 
+/// Those whose bytes are in memory of the host: of the storage, or in `host`.
+static std::pair<std::vector<Shard>, std::shared_ptr<const void>>
+shardsOf(const std::shared_ptr<Storage> &storage, const std::shared_ptr<const HostBlocks> &host) {
+  std::vector<Shard> here = storage->shards(host.get());
+  std::erase_if(here, [](const Shard &shard) { return shard.data == nullptr; });
+  return {std::move(here), host ? std::shared_ptr<const void>(host) : viewOf(storage)};
+}
+
 std::pair<std::vector<Shard>, std::shared_ptr<const void>> StateBuffer::shards() const {
   use();
   wait();
   const std::shared_ptr<Storage> &storage = use();
-  std::vector<Shard> here = storage->shards();
-  std::erase_if(here, [](const Shard &shard) { return shard.data == nullptr; });
-  return {std::move(here), viewOf(storage)};
+  return shardsOf(storage, storage->copyBlocks());
+}
+
+std::pair<std::vector<Shard>, std::shared_ptr<const void>> StateBuffer::draft() const {
+  return shardsOf(use(), memory->makeDraft());
 }
 
 std::shared_ptr<StateBuffer> StateBuffer::snapshot() const {

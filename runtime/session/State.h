@@ -61,8 +61,22 @@ struct StorageKind {
 struct Shard {
   uint32_t device;
   Box box;
-  std::byte *data; ///< its first element; null if the device is elsewhere
+  std::byte *data; ///< its first element in memory of the host; null if the device, or all of it, is elsewhere
   uint32_t copy;   ///< how many devices before this one, wherever they are, have the box
+};
+
+/// Blocks of the ranks that are here in memory of the host, of a state whose devices have memory of their own.
+class HostBlocks {
+public:
+  explicit HostBlocks(const StorageKind &kind);
+
+  /// A rank's block of a piece; null if it is elsewhere.
+  std::byte *at(size_t piece, uint32_t rank) const {
+    return pieces[piece][rank] ? pieces[piece][rank]->data() : nullptr;
+  }
+
+private:
+  std::vector<std::vector<std::unique_ptr<Memory>>> pieces; // of each rank; null for those elsewhere
 };
 
 /// The memory of one state: its block on every rank that is here. Whoever makes one fills it.
@@ -101,9 +115,16 @@ public:
   void copyFromHost(const std::byte *global);
   /// What is here.
   void copyToHost(std::byte *global) const;
-  /// What all devices have, wherever they are, device by device. Throws Error for devices with memory of
-  /// their own.
-  std::vector<Shard> shards() const;
+  /// What all devices have, wherever they are, device by device. Where devices have memory of their own it is
+  /// said to be in `host`, if that is not null. Throws Error if it is in no boxes of the tensor.
+  std::vector<Shard> shards(const HostBlocks *host = nullptr) const;
+  /// A copy of what is here, of devices with memory of their own; null of others.
+  std::shared_ptr<const HostBlocks> copyBlocks() const;
+  /// Memory of the host in which the elements are written, before they are used: null where they are written
+  /// in place.
+  const std::shared_ptr<HostBlocks> &makeDraft();
+  /// Puts what was written there on the devices, once.
+  void takeDraft();
   /// From storage that was made alike.
   void copyFrom(const Storage &other);
 
@@ -127,6 +148,7 @@ private:
   std::shared_ptr<const StorageKind> kind;
   bool shared;
   std::vector<Piece> pieces;
+  std::shared_ptr<HostBlocks> draft; // not taken yet
   std::shared_ptr<Storage> spare;
   std::shared_ptr<const Call> spareReader; // the last call that reads the spare one
 };
@@ -185,8 +207,11 @@ public:
   HostTensor copyToHost() const;
 
   /// All that is here, device by device, after waiting, and what keeps it: nobody may write it, and while
-  /// that lives no step writes it either. Throws Error as use does, and for devices with memory of their own.
+  /// that lives no step writes it either. Of devices with memory of their own it is a copy. Throws Error as
+  /// use does, and if it is in no boxes of the tensor.
   std::pair<std::vector<Shard>, std::shared_ptr<const void>> shards() const;
+  /// The same of a value whose elements are still to be written, there, by the caller, before he uses it.
+  std::pair<std::vector<Shard>, std::shared_ptr<const void>> draft() const;
   /// What all devices have, wherever they are; does not wait. Throws Error as shards does.
   std::vector<Shard> allShards() const { return use()->shards(); }
   /// The same value for somebody who reads it later: it stays when a step consumes this one, which then does

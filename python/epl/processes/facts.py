@@ -29,11 +29,6 @@ def check_facts(facts: Sequence[Facts]) -> None:
     _check_equal([fact.mpi for fact in facts], facts, "versions of MPI")
     _check_equal([fact.jax for fact in facts], facts, "versions of JAX")
     _check_equal([fact.devices for fact in facts], facts, "devices")
-    if len(facts) > 1 and not facts[0].devices.startswith("cpu:"):
-        raise ConfigError(
-            f'"{facts[0].devices}" in {len(facts)} processes: GPUs of several processes are not supported '
-            "yet, run one process"
-        )
     own_devices(facts[0].devices, len(facts))
     _check_hosts(facts)
 
@@ -59,8 +54,14 @@ def _check_equal(values: Sequence[str], facts: Sequence[Facts], what: str) -> No
 
 
 def _check_hosts(facts: Sequence[Facts]) -> None:
-    """Of `cpu:WxG`: each node is a host, and its processes are neighbours."""
+    """Of `cpu:WxG`: each node is a host, and its processes are neighbours. Cards with numbers are of one host."""
     kind, _, extent = facts[0].devices.partition(":")
+    hosts_of_all = sorted({fact.host for fact in facts})
+    if kind == "cuda" and "*" not in extent and len(hosts_of_all) > 1:
+        raise ConfigError(
+            f'"{facts[0].devices}" names cards of one host, expected "cuda:*" for processes on '
+            f"{', '.join(hosts_of_all)}"
+        )
     nodes, cross, _ = extent.partition("x")
     if kind != "cpu" or not cross or int(nodes) == 1:
         return

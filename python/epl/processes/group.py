@@ -26,6 +26,7 @@ from weakref import WeakSet
 
 from epl import runtime, versions
 from epl.adapters.jax import coordination
+from epl.devices import in_processes
 from epl.errors import ConfigError, Error, ProcessError
 from epl.processes import patience
 from epl.processes.facts import Facts, check_facts, level_of_all, own_devices
@@ -51,6 +52,7 @@ class Group:
             self.members = _guarded(mpi.open_group)
         self.process: int = self.members.process
         self.processes: int = self.members.num_processes
+        devices = in_processes(devices, self.processes)
         self._check_launch(launch)
         mark_joined()
         self._exchange = _guarded(runtime.module().Exchange, self.members)
@@ -75,7 +77,8 @@ class Group:
             runtime.module().limit_cpu(level)
             os.environ["EPL_CPU"] = level  # for the compiler
         count = own_devices(devices, self.processes)
-        _warn_of_cores(count)
+        if devices.startswith("cpu:"):
+            _warn_of_cores(count)
         self._coordinate(launch, count)
 
     def _check_launch(self, launch: Launch) -> None:
@@ -206,7 +209,9 @@ class Group:
             if found is not None:
                 raise Error(f'{found} (on host "{facts.host}"; EPL_CPU sets a level that all hosts have)')
         self.num_plans += 1
-        session = _guarded(runtime.module().Session, plan, devices, self.members, keeps_results, max_threads)
+        options = (self.members, keeps_results, max_threads)
+        with runtime.named_libraries():
+            session = _guarded(runtime.module().Session, plan, devices, *options)
         self._sessions.add(session)
         return session
 
@@ -281,6 +286,12 @@ def join(devices: str) -> Group | None:
         return None
     _group = group
     return _group
+
+
+def join_with(devices: str) -> str:
+    """Joins as `join` does; the devices as the processes have them: `"cuda:*"` says how many there are."""
+    members = join(devices)
+    return in_processes(devices, members.processes if members else 1)
 
 
 def _warn_of_cores(own_devices: int) -> None:

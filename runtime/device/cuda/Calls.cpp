@@ -182,13 +182,51 @@ Calls CallMaker::make(const plan::CommandT &command, uint32_t rank, uint32_t car
       calls.kernels.push_back(contract(*action, operands, card));
     return calls;
   }
-  Moves moves = movesOf(plan, channels, topology, command, rank, addresses);
+  add(movesOf(plan, channels, topology, command, rank, addresses), card, calls);
+  return calls;
+}
+
+//===----------------------------------------------------------------------===//
+// What is moved between ranks
+//===----------------------------------------------------------------------===//
+
+void CallMaker::add(const Moves &moves, uint32_t card, Calls &calls) {
   if (!moves.copies.empty())
     calls.kernels.push_back(copy(moves.copies, card));
   for (const Sums &sums : moves.sums)
     if (!sums.runs.empty())
       calls.kernels.push_back(sum(sums, card));
+}
+
+/// Its messages, as they go and come.
+Calls CallMaker::exchange(const TransferPlace &place, uint32_t card,
+                          const std::function<CUdeviceptr(uint32_t buffer)> &addressOf) {
+  Calls calls;
+  if (std::vector<CopyRun> packs = packsOf(place.transfer.sent, place.staging, addressOf); !packs.empty())
+    calls.packs.push_back(copy(packs, card));
+  calls.transfer = {place.comm, place.room, callsOf(place.transfer, place.staging, addressOf)};
   return calls;
+}
+
+Calls CallMaker::transfer(const plan::CommandT &command, uint32_t rank, uint32_t card,
+                          const TransferPlace &place, const MoveAddresses &addresses,
+                          RemoteAddresses &remote) {
+  Calls calls;
+  if (place.transfer.isLibraryCall) {
+    if (auto found = libraryCallsOf(plan, command, rank, addresses); !found.empty())
+      calls.transfer = {place.comm, nullptr, std::move(found)};
+    return calls;
+  }
+  calls = exchange(place, card, [&](uint32_t buffer) { return addresses.buffer(rank, buffer); });
+  Moves moves = movesOf(plan, channels, topology, command, rank, addresses);
+  remote.locate(moves);
+  receiveInPlace(calls.transfer->calls, moves);
+  add(moves, card, calls);
+  return calls;
+}
+
+Calls CallMaker::send(const TransferPlace &place, CUdeviceptr value, uint32_t card) {
+  return exchange(place, card, [&](uint32_t) { return value; });
 }
 
 } // namespace epl::runtime::cuda

@@ -5,7 +5,7 @@
 #include "runtime/device/cuda/CudaMemory.h"
 #include "runtime/device/cuda/HostCall.h"
 #include "runtime/device/cuda/Images.h"
-#include "runtime/device/cuda/Moves.h"
+#include "runtime/device/cuda/collectives/HostRoom.h"
 
 #include <cstring>
 #include <map>
@@ -75,15 +75,35 @@ private:
   std::vector<std::unique_ptr<CudaAllocation>> memory;
 };
 
-/// What a command is on one rank: kernels, in this order, or a call of the host, or of a library.
+/// What a rank does together with other cards or processes: calls of NCCL, which begin together with those of
+/// the others; or messages through a room of the host.
+struct TransferCall {
+  nccl::Comm comm; ///< null of messages through the host
+  HostRoom *room;  ///< null of calls of NCCL
+  std::vector<LibraryCall> calls;
+};
+
+/// What a command is on one rank: kernels, in this order, or a call of the host, or of a library. Of what is
+/// moved by NCCL kernels before it and behind it.
 struct Calls {
+  std::vector<KernelCall> packs;
+  std::optional<TransferCall> transfer;
   std::vector<KernelCall> kernels;
   std::unique_ptr<HostCall> host;
   std::optional<ProductCall> product;
 
-  bool isEmpty() const { return kernels.empty() && !host && !product; }
+  bool isEmpty() const { return kernels.empty() && !host && !product && !transfer; }
   /// Whether all of it is kernels of ours, whose arguments a graph can be given anew.
-  bool isOwn() const { return !host && !product; }
+  bool isOwn() const { return !host && !product && !transfer; }
+  bool hasLibraryTransfer() const { return transfer && transfer->comm; }
+};
+
+/// What a command has to transfer on a rank: how, through which memory of the card, by what.
+struct TransferPlace {
+  const Transfer &transfer;
+  CUdeviceptr staging;
+  nccl::Comm comm;
+  HostRoom *room;
 };
 
 /// Makes calls of the commands of a plan for one mesh.
@@ -96,6 +116,11 @@ public:
   /// `coordinates`: where the rank's are on its card. Throws Error if a kernel or a library is missing.
   Calls make(const plan::CommandT &command, uint32_t rank, uint32_t card, uint64_t coordinates,
              const MoveAddresses &addresses);
+  /// One that transfers; `remote` has given `addresses` those of ranks that are elsewhere.
+  Calls transfer(const plan::CommandT &command, uint32_t rank, uint32_t card, const TransferPlace &place,
+                 const MoveAddresses &addresses, RemoteAddresses &remote);
+  /// What a rank sends of a value at an address, as another part receives it.
+  Calls send(const TransferPlace &place, CUdeviceptr value, uint32_t card);
   /// A phase of launches of one code as one (LaunchLists.h), from the calls of each.
   KernelCall makeList(const plan::KernelT &kernel, size_t phase, uint32_t card,
                       std::span<const KernelCall *const> launches);
@@ -107,6 +132,9 @@ private:
                     uint32_t card, uint64_t coordinates, const MoveAddresses &addresses) const;
   KernelCall contract(const plan::ContractT &contract, const ProductOperands &operands, uint32_t card) const;
   KernelCall copy(const std::vector<CopyRun> &runs, uint32_t card);
+  void add(const Moves &moves, uint32_t card, Calls &calls);
+  Calls exchange(const TransferPlace &place, uint32_t card,
+                 const std::function<CUdeviceptr(uint32_t buffer)> &addressOf);
   KernelCall sum(const Sums &sums, uint32_t card);
 
   const Driver &api;

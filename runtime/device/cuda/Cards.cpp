@@ -2,18 +2,32 @@
 
 #include "runtime/Error.h"
 
+#include <algorithm>
+
 namespace epl::runtime::cuda {
 
-Cards::Cards(const Devices &devices) : api(Driver::get()) {
-  std::vector<uint32_t> numbers = devices.cards.empty() ? std::vector<uint32_t>{0} : devices.cards;
-  devicesEach = devices.count / uint32_t(numbers.size());
+/// The driver's number of the card of a device. Processes that share a host take its cards in turn.
+static uint32_t numberOf(const Devices &devices, const Peers &peers, uint32_t device, uint32_t count) {
+  if (devices.processes != 0)
+    return peers.placeOnHost() % std::max(count, 1U);
+  return devices.cards.empty() ? 0 : devices.cards[device / (devices.count / devices.cards.size())];
+}
+
+Cards::Cards(const Devices &devices, const Peers &peers)
+    : api(Driver::get()), firstDevice(peers.processes().ownDevices().front()) {
   int count = 0;
   api.check(api.cuDeviceGetCount(&count), "cannot count the cards");
-  for (uint32_t number : numbers) {
+  std::vector<uint32_t> numbers; // of the cards that are open
+  for (uint32_t device : peers.processes().ownDevices()) {
+    uint32_t number = numberOf(devices, peers, device, uint32_t(count));
     if (number >= uint32_t(count))
       throw Error("\"" + devices.str() + "\" names card " + std::to_string(number) + ", found " +
                   std::to_string(count) + (count == 1 ? " card" : " cards"));
-    open(number);
+    cardOfDevice.push_back(uint32_t(std::ranges::find(numbers, number) - numbers.begin()));
+    if (cardOfDevice.back() == numbers.size()) {
+      numbers.push_back(number);
+      open(number);
+    }
   }
   enablePeers();
   for (uint32_t card = 0; card < size(); ++card) {
@@ -63,6 +77,16 @@ void Cards::enablePeers() {
           result != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
         api.check(result, what);
     }
+}
+
+std::string Cards::uniqueName(uint32_t card) const {
+  CUuuid id{};
+  api.check(api.cuDeviceGetUuid(&id, cards[card].device), "card " + std::to_string(cards[card].number));
+  std::string name;
+  for (char byte : id.bytes)
+    for (unsigned digit : {uint8_t(byte) / 16U, uint8_t(byte) % 16U})
+      name += "0123456789abcdef"[digit];
+  return name;
 }
 
 void Cards::use(uint32_t card) const {

@@ -3,29 +3,31 @@
 #define EPL_RUNTIME_DEVICE_CUDA_CARDS_H
 
 #include "runtime/device/cuda/Handles.h"
-#include "runtime/plan/model/Devices.h"
+#include "runtime/device/cuda/collectives/Peers.h"
 
 #include <vector>
 
 namespace epl::runtime::cuda {
 
-/// The cards that a device string names, open for this process. Where there are several, each reads the
+/// The cards that have the devices of this process, open for it. Where there are several, each reads the
 /// memory of the others.
 class Cards {
 public:
   /// Throws Error if there is no such card, or if one cannot read another's memory.
-  explicit Cards(const Devices &devices);
+  Cards(const Devices &devices, const Peers &peers);
   ~Cards();
   Cards(const Cards &) = delete;
 
   const Driver &driver() const { return api; }
   uint32_t size() const { return uint32_t(cards.size()); }
-  /// The card of a device, among these.
-  uint32_t cardOf(uint32_t device) const { return device / devicesEach; }
+  /// The card of a device that is here, among these.
+  uint32_t cardOf(uint32_t device) const { return cardOfDevice[device - firstDevice]; }
   /// The driver's number of a card.
   uint32_t number(uint32_t card) const { return cards[card].number; }
   /// The architecture of a card, 10 * major + minor: 90 is sm_90.
   uint32_t architecture(uint32_t card) const { return cards[card].architecture; }
+  /// A name of a card that no other one has, on any machine.
+  std::string uniqueName(uint32_t card) const;
   /// Makes a card that of the calling thread. Throws Error if the card has failed.
   void use(uint32_t card) const;
   /// The same for what cannot fail; false if the card has failed: then it runs nothing, and its memory is
@@ -51,7 +53,8 @@ private:
   void enablePeers();
 
   const Driver &api;
-  uint32_t devicesEach;
+  uint32_t firstDevice;
+  std::vector<uint32_t> cardOfDevice; // of those that are here
   std::vector<Card> cards;
   Stream stepStream;
 };

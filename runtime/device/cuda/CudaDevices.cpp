@@ -13,12 +13,13 @@ namespace {
 /// The code of a plan, whose steps run as a whole.
 class CudaCode final : public Code {
 public:
-  CudaCode(std::shared_ptr<const Cards> cards, std::shared_ptr<Copies> copies, const plan::PlanT &plan)
-      : cards(std::move(cards)), copies(std::move(copies)),
+  CudaCode(std::shared_ptr<const Cards> cards, std::shared_ptr<Copies> copies,
+           std::shared_ptr<Communicators> communicators, const plan::PlanT &plan)
+      : cards(std::move(cards)), copies(std::move(copies)), communicators(std::move(communicators)),
         images(std::make_shared<Images>(this->cards, plan)), plan(plan) {}
 
   std::unique_ptr<BoundStep> bindStep(const Channels &channels, const LocalRanks &ranks) const override {
-    return std::make_unique<StepGraph>(cards, copies, images, plan, channels, ranks);
+    return std::make_unique<StepGraph>(cards, copies, images, communicators, plan, channels, ranks);
   }
   std::unique_ptr<Command> bind(const plan::PlanT &, uint32_t) const override {
     assert(false && "steps are bound as a whole");
@@ -28,6 +29,7 @@ public:
 private:
   std::shared_ptr<const Cards> cards;
   std::shared_ptr<Copies> copies;
+  std::shared_ptr<Communicators> communicators;
   std::shared_ptr<const Images> images;
   const plan::PlanT &plan;
 };
@@ -38,8 +40,15 @@ const CudaAllocation &of(const Allocation &allocation) {
 
 } // namespace
 
-CudaDevices::CudaDevices(const Devices &devices)
-    : cards(std::make_shared<Cards>(devices)), copies(std::make_shared<Copies>(cards)) {}
+CudaDevices::CudaDevices(const Devices &devices, std::shared_ptr<ProcessGroup> processes)
+    : peers(std::make_shared<Peers>(devices, std::move(processes))),
+      cards(std::make_shared<Cards>(devices, *peers)), copies(std::make_shared<Copies>(cards)),
+      communicators(std::make_shared<Communicators>(cards, peers)) {
+  std::vector<std::string> names; // of the card of each device that is here
+  for (uint32_t device : peers->processes().ownDevices())
+    names.push_back(cards->uniqueName(cards->cardOf(device)));
+  peers->shareCards(names);
+}
 
 std::unique_ptr<Allocation> CudaDevices::allocate(uint32_t device, size_t size, Memory::Fill fill) {
   std::unique_ptr<CudaAllocation> memory =
@@ -70,12 +79,13 @@ std::unique_ptr<ResultStage> CudaDevices::stageResult(uint32_t, size_t size) {
 }
 
 std::unique_ptr<Code> CudaDevices::load(const plan::PlanT &plan) {
-  return std::make_unique<CudaCode>(cards, copies, plan);
+  return std::make_unique<CudaCode>(cards, copies, communicators, plan);
 }
 
 } // namespace epl::runtime::cuda
 
 void eplOpenCudaDevices(const epl::runtime::Devices &devices,
+                        std::shared_ptr<epl::runtime::ProcessGroup> processes,
                         std::shared_ptr<epl::runtime::DeviceSet> &opened) {
-  opened = std::make_shared<epl::runtime::cuda::CudaDevices>(devices);
+  opened = std::make_shared<epl::runtime::cuda::CudaDevices>(devices, std::move(processes));
 }

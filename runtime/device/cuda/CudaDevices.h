@@ -4,13 +4,14 @@
 
 #include "runtime/device/cuda/CudaMemory.h"
 #include "runtime/device/cuda/Plugin.h"
+#include "runtime/device/cuda/collectives/Communicators.h"
 
 namespace epl::runtime::cuda {
 
 class CudaDevices final : public DeviceSet {
 public:
-  /// Throws Error if there is no driver, or no such card.
-  explicit CudaDevices(const Devices &devices);
+  /// As an OpenFunction (Plugin.h).
+  explicit CudaDevices(const Devices &devices, std::shared_ptr<ProcessGroup> processes = nullptr);
 
   bool usesHostMemory() const override { return false; }
   std::unique_ptr<Allocation> allocate(uint32_t device, size_t size, Memory::Fill fill) override;
@@ -22,14 +23,17 @@ public:
   std::unique_ptr<Code> load(const plan::PlanT &plan) override;
 
 private:
+  std::shared_ptr<Peers> peers;
   std::shared_ptr<const Cards> cards;
   std::shared_ptr<Copies> copies;
+  std::shared_ptr<Communicators> communicators;
 };
 
 } // namespace epl::runtime::cuda
 
 /// The plugin's function, an OpenFunction (Plugin.h).
 extern "C" void eplOpenCudaDevices(const epl::runtime::Devices &devices,
+                                   std::shared_ptr<epl::runtime::ProcessGroup> processes,
                                    std::shared_ptr<epl::runtime::DeviceSet> &opened);
 
 #endif // EPL_RUNTIME_DEVICE_CUDA_CUDADEVICES_H

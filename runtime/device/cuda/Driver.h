@@ -17,6 +17,7 @@ namespace epl::runtime::cuda {
   DO(cuDeviceGetCount)                                                                                       \
   DO(cuDeviceGet)                                                                                            \
   DO(cuDeviceGetAttribute)                                                                                   \
+  DO(cuDeviceGetUuid)                                                                                        \
   DO(cuDeviceCanAccessPeer)                                                                                  \
   DO(cuDevicePrimaryCtxRetain)                                                                               \
   DO(cuDevicePrimaryCtxRelease)                                                                              \
@@ -43,6 +44,8 @@ namespace epl::runtime::cuda {
   DO(cuStreamSynchronize)                                                                                    \
   DO(cuStreamQuery)                                                                                          \
   DO(cuStreamWaitEvent)                                                                                      \
+  DO(cuStreamWaitValue32)                                                                                    \
+  DO(cuStreamWriteValue32)                                                                                   \
   DO(cuStreamBeginCapture)                                                                                   \
   DO(cuStreamEndCapture)                                                                                     \
   DO(cuStreamGetCaptureInfo)                                                                                 \

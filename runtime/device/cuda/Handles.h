@@ -28,6 +28,8 @@ public:
 
   operator T() const { return thing; }
   T get() const { return thing; }
+  /// It is kept to the end of the process.
+  void release() { thing = {}; }
 
 private:
   const Driver *api = nullptr;

@@ -13,6 +13,11 @@
 // times. So is one of EPL_CUDA_BLOCKING, which waits for each command and so knows which one failed, and the
 // first one of which a library does products, as it loads code.
 //
+// Calls of NCCL are on a stream of their own for each card, in the order of all commands, which is one in all
+// processes: of two that nobody orders, cards could begin one here and the other one there, and wait for
+// ever. Those of one command begin together on all ranks that are here. What another part receives in another
+// process leaves from the sender's channel memory at the place of that receive.
+//
 // Guards are not looked at: the plan is proved as if all commands ran, and what a command writes whose guard
 // does not hold is read by none whose guard holds. Owners are: on other ranks a command does nothing.
 #ifndef EPL_RUNTIME_DEVICE_CUDA_STEPGRAPH_H
@@ -31,8 +36,8 @@ class StepGraph final : public BoundStep {
 public:
   /// As StepWork.
   StepGraph(std::shared_ptr<const Cards> cards, std::shared_ptr<Copies> copies,
-            std::shared_ptr<const Images> images, const plan::PlanT &plan, const Channels &channels,
-            const LocalRanks &ranks);
+            std::shared_ptr<const Images> images, std::shared_ptr<Communicators> communicators,
+            const plan::PlanT &plan, const Channels &channels, const LocalRanks &ranks);
   ~StepGraph() override;
 
   void start(std::span<const AddressTable *const> meshes, bool isTimed) override;
@@ -45,8 +50,17 @@ private:
   struct Rank {
     std::vector<Stream> lanes;
     std::vector<bool> hasBegun; // of each lane: whether it has a command of this step
+    Event packed;               // what the next call of NCCL comes behind
+    std::map<std::pair<uint32_t, uint32_t>, Event>
+        sent; // what other processes receive, by channel and message
     // Of each command; null before it has run so.
     std::vector<Event> events, timedBegins, timedEnds;
+  };
+  /// The calls of NCCL of a card, one behind another; and messages that a channel sends through the host.
+  struct Chain {
+    Stream stream;
+    Event last;
+    bool isUsed = false; // in this step
   };
   /// How the commands of a step are enqueued.
   enum class Mode { captured, single, timed, blocking };
@@ -57,13 +71,25 @@ private:
   Graph captureAll();
   void capture();
   void run(Mode mode);
-  bool haveProductsRun();
+  bool haveLibrariesRun();
   void enqueueAll(CUstream origin, Mode mode);
-  void enqueue(uint32_t item, Mode mode);
+  void enqueue(uint32_t begin, uint32_t end, Mode mode);
+  void begin(uint32_t item, Mode mode);
+  void beginSend(uint32_t item);
+  void giveUp() noexcept;
+  CUresult awaitStream(CUstream stream);
+  void transfer(uint32_t begin, uint32_t end);
+  void end(uint32_t item, Mode mode);
+  void endSend(uint32_t item);
+  void check(const StepWork::Item &item, CUresult result) const;
+  void comeBehind(Rank &rank, uint32_t card, CUstream before);
+  void endTransfer(uint32_t card);
+  void join(CUstream origin);
   CUresult enqueueJoint(const StepWork::Joint &joint, uint32_t item, CUstream stream);
   CUresult enqueueCalls(uint32_t item, CUstream stream);
   CUresult takeNode(uint32_t item, CUstream stream);
   void awaitOthers(const StepWork::Item &item, CUstream stream);
+  void awaitMessage(const StepWork::Item &item, CUstream stream);
   void await(uint32_t part, uint32_t rank, uint32_t command, CUstream stream);
   void record(Event &event, CUstream stream, bool isTimed) const;
   void enter(const StepWork::Rank &place, Rank &rank, uint32_t lane, Mode mode);
@@ -73,10 +99,11 @@ private:
   const Driver &api;
   const Channels &channels;
   StepWork work;
-  std::vector<Rank> ranks; // of those that are here
+  std::vector<Rank> ranks;   // of those that are here
+  std::vector<Chain> chains; // of each card
   bool isBlocking;
   Stream capturing;
-  Event begin;
+  Event begun;
   std::vector<Event> timedBegins; // of each card: times of two cards have no difference
   std::vector<bool> hasBegun;     // of each card: whether it has a command of this step
   Graph graph;
@@ -84,7 +111,9 @@ private:
   ExecutableGraph executable;
   bool isCurrent = false;             // it is of the calls as they are
   std::set<const void *> productsRun; // what a library has chosen for them
-  bool wasTimed = false;              // the last step
+  bool haveTransfersRun = false;
+  bool isRunning = false;
+  bool wasTimed = false; // the last step
 };
 
 } // namespace epl::runtime::cuda

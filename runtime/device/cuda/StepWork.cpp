@@ -2,6 +2,7 @@
 
 #include "runtime/Error.h"
 #include "runtime/device/cuda/CommandOrder.h"
+#include "runtime/device/cuda/Environment.h"
 #include "runtime/device/cuda/LaunchLists.h"
 #include "runtime/plan/model/Images.h"
 #include "runtime/plan/model/Names.h"
@@ -17,16 +18,18 @@ namespace epl::runtime::cuda {
 //===----------------------------------------------------------------------===//
 
 StepWork::StepWork(std::shared_ptr<const Cards> shared, std::shared_ptr<Copies> copies,
-                   std::shared_ptr<const Images> images, const plan::PlanT &plan, const Channels &channels,
-                   const LocalRanks &ranks)
+                   std::shared_ptr<const Images> images, std::shared_ptr<Communicators> communicators,
+                   const plan::PlanT &plan, const Channels &channels, const LocalRanks &ranks)
     : cards(std::move(shared)), copies(std::move(copies)), images(std::move(images)),
-      plans(meshPlansOf(plan)), channels(channels), ranks(ranks) {
+      connected(std::move(communicators)), plans(meshPlansOf(plan)), channels(channels), ranks(ranks),
+      moved(plan, channels, ranks, *connected, isSwitchedOn("EPL_CUDA_SAME_BITS")) {
   for (uint32_t part = 0; part < plans.size(); ++part)
     addRanks(part);
   putCoordinates();
   addChannels();
   order = orderCommands(plans, channels);
   findLists();
+  takeStaging();
 }
 
 void StepWork::addRanks(uint32_t part) {
@@ -84,7 +87,7 @@ void StepWork::findLists() {
 
 std::string StepWork::describe(const Item &item) const {
   const plan::CommandT &command = *plans[item.command.part]->commands[item.command.command];
-  return commandOnRank(command, ranks.device(item.command.part, here[item.rank].rank));
+  return commandOnRank(command, ranks.device(here[item.rank].part, here[item.rank].rank));
 }
 
 bool StepWork::isOwner(const Rank &rank, const plan::CommandT &command) const {
@@ -92,32 +95,59 @@ bool StepWork::isOwner(const Rank &rank, const plan::CommandT &command) const {
          topologies[rank.part].position(command.owner->communicator(), rank.rank) == command.owner->member();
 }
 
-/// The addresses that are bound; who asks for one reads it.
-MoveAddresses StepWork::addressesOf(uint32_t part) {
-  return {[this, part](uint32_t rank, uint32_t buffer) {
+/// The addresses that are bound; who asks for one reads it. Ranks that are elsewhere have other ones.
+MoveAddresses StepWork::addressesOf(uint32_t part, RemoteAddresses &remote) {
+  return {[this, part, &remote](uint32_t rank, uint32_t buffer) -> unsigned long {
+            if (!ranks.has(part, rank))
+              return remote.add(part, rank, buffer);
             read.push_back(firstBuffer[places[part][rank]] + buffer);
             return bound[read.back()];
           },
-          [this](uint32_t channel, uint32_t message, uint32_t rank) {
+          [this, &remote](uint32_t channel, uint32_t message, uint32_t rank) -> unsigned long {
+            if (!ranks.has(channels.sender(channel), rank))
+              return remote.add(channels.sender(channel), rank, 0);
             return rings[channel][rank]->pointer() +
                    message % channels.depth(channel) * channels.sentBytes(channel);
           }};
 }
 
+const Transfer &StepWork::transferOf(const Item &item) const {
+  uint32_t rank = here[item.rank].rank;
+  return item.isSent ? moved.sentBy(item.command, rank) : moved.of(item.command, rank);
+}
+
+Calls StepWork::makeCalls(const Item &item, Tables &into) {
+  const Rank &on = here[item.rank];
+  const plan::CommandT &command = *plans[item.command.part]->commands[item.command.command];
+  if (!item.isSent && !isOwner(on, command))
+    return {};
+  const Transfer &transfer = transferOf(item);
+  RemoteAddresses remote(transfer.received, stagingOf(item));
+  MoveAddresses addresses = addressesOf(on.part, remote);
+  CallMaker maker(cards->driver(), *plans[on.part], channels, topologies[on.part], *images, into);
+  if (transfer.isEmpty())
+    return maker.make(command, on.rank, on.card, on.coordinates, addresses);
+  TransferPlace place{transfer, stagingOf(item), nullptr, nullptr};
+  if (transfer.isThroughHost)
+    place.room = rooms.at(&transfer).get();
+  else
+    place.comm = connected->find(*transfer.group, ranks.device(on.part, on.rank));
+  if (!item.isSent)
+    return maker.transfer(command, on.rank, on.card, place, addresses, remote);
+  const plan::ReceiveT &receive = *command.action.AsReceive();
+  return maker.send(place, addresses.channel(receive.channel, receive.message, on.rank), on.card);
+}
+
 /// Makes the calls of an item, whose lists are put into a table; `read` are the buffers that it is about.
 void StepWork::make(Item &item, Tables &into) {
   const Rank &on = here[item.rank];
-  const plan::CommandT &command = *plans[on.part]->commands[item.command.command];
   read.clear();
   item.calls = {};
   item.table = into.size(on.card);
-  if (isOwner(on, command)) {
-    CallMaker maker(cards->driver(), *plans[on.part], channels, topologies[on.part], *images, into);
-    try {
-      item.calls = maker.make(command, on.rank, on.card, on.coordinates, addressesOf(on.part));
-    } catch (const Error &error) {
-      throw Error(describe(item) + ": " + error.what());
-    }
+  try {
+    item.calls = makeCalls(item, into);
+  } catch (const Error &error) {
+    throw Error(describe(item) + ": " + error.what());
   }
   item.tableBytes = into.size(on.card) - item.table;
   std::ranges::sort(read);
@@ -150,7 +180,8 @@ void StepWork::makeJoints() {
   jointOfItem.assign(work.size(), -1);
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> itemOf; // by part, command and rank
   for (uint32_t item = 0; item < work.size(); ++item)
-    itemOf[{work[item].command.part, work[item].command.command, work[item].rank}] = item;
+    if (!work[item].isSent)
+      itemOf[{work[item].command.part, work[item].command.command, work[item].rank}] = item;
   for (uint32_t rank = 0; rank < here.size(); ++rank)
     for (const std::vector<uint32_t> &list : lists[here[rank].part]) {
       Joint &joint = joints.emplace_back(Joint{rank, {}, {}, 0});
@@ -162,23 +193,31 @@ void StepWork::makeJoints() {
     }
 }
 
+void StepWork::addItem(PartCommand at, uint32_t rank, bool isSent) {
+  make(work.emplace_back(Item{at, rank, isSent, {}, 0, 0}), *tables);
+  for (uint32_t buffer : read)
+    readers[buffer].push_back(uint32_t(work.size() - 1));
+}
+
 void StepWork::makeAll() {
   work.clear();
   tables = std::make_unique<Tables>(cards);
   readers.assign(bound.size(), {});
-  for (PartCommand at : order)
-    for (uint32_t rank : ranks.of(at.part)) {
-      make(work.emplace_back(Item{at, places[at.part][rank], {}, 0, 0}), *tables);
-      for (uint32_t buffer : read)
-        readers[buffer].push_back(uint32_t(work.size() - 1));
-    }
+  for (PartCommand at : order) {
+    for (uint32_t rank : ranks.of(at.part))
+      addItem(at, places[at.part][rank], false);
+    for (uint32_t place = 0; place < here.size(); ++place)
+      if (sends(at, here[place].part) && !moved.sentBy(at, here[place].rank).isEmpty())
+        addItem(at, place, true);
+  }
   makeJoints();
   tables->upload(*copies);
   hosts.clear();
   for (uint32_t index = 0; index < work.size(); ++index) {
     Item &item = work[index];
-    for (KernelCall &call : item.calls.kernels)
-      call.setTable(tables->begin(here[item.rank].card));
+    for (auto *kernels : {&item.calls.packs, &item.calls.kernels})
+      for (KernelCall &call : *kernels)
+        call.setTable(tables->begin(here[item.rank].card));
     if (item.calls.host)
       hosts.push_back(index);
   }
@@ -199,25 +238,86 @@ void StepWork::takeWorkspaces() {
       memory = allocateOn(cards, here[lane.first].card, size, "what a product works in");
 }
 
+/// Room for messages, of a lane's commands or of what a rank sends one after another.
+void StepWork::takeStaging() {
+  std::map<std::pair<uint32_t, uint32_t>, size_t> most;
+  auto need = [&](PartCommand at, uint32_t place, bool isSent) {
+    Item item{at, place, isSent, {}, 0, 0};
+    const Transfer &transfer = transferOf(item);
+    if (size_t size = transfer.stagingBytes)
+      most[laneOf(item)] = std::max(most[laneOf(item)], size);
+    if (transfer.isThroughHost && !transfer.isEmpty())
+      rooms[&transfer] = std::make_unique<HostRoom>(cards->driver(), transfer, *moved.transport());
+  };
+  for (PartCommand at : order)
+    for (uint32_t place = 0; place < here.size(); ++place) {
+      if (here[place].part == at.part)
+        need(at, place, false);
+      if (sends(at, here[place].part))
+        need(at, place, true);
+    }
+  for (auto [lane, size] : most) {
+    std::unique_ptr<CudaAllocation> &memory = stagings[lane];
+    memory = allocateOn(cards, here[lane.first].card, size, "what other processes read and send");
+    copies->clear(memory->pointer(), size, memory->card()); // gaps between runs are sent, too
+  }
+}
+
+CUdeviceptr StepWork::stagingOf(const Item &item) const {
+  auto found = stagings.find(laneOf(item));
+  return found == stagings.end() ? 0 : found->second->pointer();
+}
+
+/// Whether a part sends what a command receives.
+bool StepWork::sends(PartCommand at, uint32_t part) const {
+  const plan::ReceiveT *receive = plans[at.part]->commands[at.command]->action.AsReceive();
+  return receive && channels.sender(receive->channel) == part;
+}
+
+bool StepWork::transfers() const {
+  return std::ranges::any_of(work, [](const Item &item) { return item.calls.transfer.has_value(); });
+}
+
+void StepWork::clearRooms() {
+  for (const auto &[transfer, room] : rooms)
+    room->clear();
+}
+
+void StepWork::progressRooms() {
+  if (!rooms.empty())
+    moved.transport()->progress();
+  for (const auto &[transfer, room] : rooms)
+    room->progress();
+}
+
+void StepWork::cancelRooms() noexcept {
+  for (const auto &[transfer, room] : rooms)
+    room->cancel();
+}
+
+/// What is sent is on none of the rank's lanes.
 std::pair<uint32_t, uint32_t> StepWork::laneOf(const Item &item) const {
-  return {item.rank, plans[item.command.part]->commands[item.command.command]->lane};
+  return {item.rank,
+          item.isSent ? UINT32_MAX : plans[item.command.part]->commands[item.command.command]->lane};
 }
 
 /// Makes the calls of an item for other addresses. Whether these take the place of the old ones: there are as
 /// many, and lists are as long.
 bool StepWork::remake(uint32_t index) {
   Item &item = work[index];
-  Item made{item.command, item.rank, {}, 0, 0};
+  Item made{item.command, item.rank, item.isSent, {}, 0, 0};
   Tables lists(cards);
   make(made, lists);
   if (made.calls.isOwn() != item.calls.isOwn() || made.tableBytes != item.tableBytes ||
-      made.calls.kernels.size() != item.calls.kernels.size())
+      made.calls.kernels.size() != item.calls.kernels.size() ||
+      made.calls.packs.size() != item.calls.packs.size())
     return false;
   uint32_t card = here[item.rank].card;
   tables->replace(card, item.table, lists, *copies);
   item.calls = std::move(made.calls);
-  for (KernelCall &call : item.calls.kernels)
-    call.setTable(tables->begin(card) + item.table);
+  for (auto *kernels : {&item.calls.packs, &item.calls.kernels})
+    for (KernelCall &call : *kernels)
+      call.setTable(tables->begin(card) + item.table);
   return true;
 }
 

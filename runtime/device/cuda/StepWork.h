@@ -12,18 +12,19 @@ class StepWork {
 public:
   /// The arguments outlive it. Throws Error if there is no memory left, or if the plan has no order.
   StepWork(std::shared_ptr<const Cards> cards, std::shared_ptr<Copies> copies,
-           std::shared_ptr<const Images> images, const plan::PlanT &plan, const Channels &channels,
-           const LocalRanks &ranks);
+           std::shared_ptr<const Images> images, std::shared_ptr<Communicators> communicators,
+           const plan::PlanT &plan, const Channels &channels, const LocalRanks &ranks);
 
   /// A rank of a part that is here.
   struct Rank {
     uint32_t part, rank, card;
     uint64_t coordinates; ///< where they are on the card
   };
-  /// A command on a rank.
+  /// A command on a rank; or what a rank sends other processes, which receive it by the command.
   struct Item {
     PartCommand command;
     uint32_t rank; ///< of those that are here
+    bool isSent;   ///< the rank is of the part that sends
     Calls calls;
     uint64_t table, tableBytes; ///< what the calls read of the card's table: from where on
   };
@@ -38,9 +39,18 @@ public:
 
   const plan::PlanT &plan(uint32_t part) const { return *plans[part]; }
   const Topology &topology(uint32_t part) const { return topologies[part]; }
+  Communicators &communicators() const { return *connected; }
+  /// Whether items have calls of NCCL.
+  bool transfers() const;
+  /// What goes through the host: before a step; while it is waited for; when it is given up.
+  void clearRooms();
+  void progressRooms();
+  void cancelRooms() noexcept;
   std::span<const Rank> localRanks() const { return here; }
-  /// Where a rank of a part is among those.
-  uint32_t placeOf(uint32_t part, uint32_t rank) const { return places[part][rank]; }
+  /// Where a rank of a part is among those; nothing if it is elsewhere.
+  std::optional<uint32_t> placeOf(uint32_t part, uint32_t rank) const {
+    return ranks.has(part, rank) ? std::optional(places[part][rank]) : std::nullopt;
+  }
   /// Each behind all that its command waits for.
   std::span<const Item> items() const { return work; }
   /// What an item is part of; null if it is a call of its own.
@@ -70,7 +80,13 @@ private:
   const plan::KernelT &kernelOf(uint32_t part, uint32_t launch) const;
   bool isOwner(const Rank &rank, const plan::CommandT &command) const;
   std::vector<uint32_t> takeAddresses(std::span<const AddressTable *const> meshes);
-  MoveAddresses addressesOf(uint32_t part);
+  MoveAddresses addressesOf(uint32_t part, RemoteAddresses &remote);
+  Calls makeCalls(const Item &item, Tables &into);
+  const Transfer &transferOf(const Item &item) const;
+  bool sends(PartCommand at, uint32_t part) const;
+  void addItem(PartCommand at, uint32_t rank, bool isSent);
+  void takeStaging();
+  CUdeviceptr stagingOf(const Item &item) const;
   void make(Item &item, Tables &into);
   void makeAll();
   void makeJoints();
@@ -86,6 +102,7 @@ private:
   std::shared_ptr<const Cards> cards;
   std::shared_ptr<Copies> copies;
   std::shared_ptr<const Images> images;
+  std::shared_ptr<Communicators> connected;
   std::vector<const plan::PlanT *> plans; // of each part
   std::vector<Topology> topologies;
   const Channels &channels;
@@ -94,6 +111,7 @@ private:
   std::vector<std::vector<uint32_t>> places; // of each part's ranks
   std::vector<PartCommand> order;
   std::vector<std::vector<std::vector<uint32_t>>> lists; // of each part: of launches that are one
+  Transfers moved;
   std::unique_ptr<Tables> coordinates;
   std::vector<std::vector<std::unique_ptr<CudaAllocation>>> rings; // of each channel and sending rank
   std::unique_ptr<Tables> tables;                                  // what all calls read
@@ -101,7 +119,9 @@ private:
   std::vector<Joint> joints;
   std::vector<int32_t> jointOfItem; // -1: none
   std::vector<uint32_t> hosts;
-  std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<CudaAllocation>> workspaces; // of ranks' lanes
+  using LaneMemory = std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<CudaAllocation>>;
+  LaneMemory workspaces, stagings;                             // of ranks' lanes
+  std::map<const Transfer *, std::unique_ptr<HostRoom>> rooms; // of messages through the host
   bool isBound = false; // whether all calls have the addresses that are bound
   std::vector<uint32_t> changedItems;
   // Of each buffer of each rank that is here, rank by rank:

@@ -80,12 +80,26 @@ static std::vector<uint32_t> parseCards(const std::string &text, std::string lis
   return cards;
 }
 
+/// Of "*", or "4*", the number of processes; one if that is not said.
+static uint32_t parseProcesses(const std::string &text, const std::string &list) {
+  std::string number = list.substr(0, list.size() - 1);
+  if (!number.empty() && (!isNumber(number) || saturate(number) == 0))
+    throw Error("before the \"*\" of \"" + text + "\" must be the number of processes, or nothing, found \"" +
+                number + "\"");
+  return number.empty() ? 1 : saturate(number);
+}
+
 static Devices parseGpus(const std::string &text, const std::string &count) {
   auto [list, each] = split(count, 'x');
-  std::vector<uint32_t> cards = parseCards(text, list);
   if (each && !isNumber(*each))
     throw Error("the devices on each card must be a number, found \"" + *each + "\" in \"" + text + "\"");
-  return {"cuda", uint32_t(cards.size()) * saturate(each.value_or("1")), 1, std::move(cards)};
+  uint32_t eachCount = saturate(each.value_or("1"));
+  if (list.ends_with('*')) {
+    uint32_t processes = parseProcesses(text, list);
+    return {"cuda", processes * eachCount, 1, {}, processes};
+  }
+  std::vector<uint32_t> cards = parseCards(text, list);
+  return {"cuda", uint32_t(cards.size()) * eachCount, 1, std::move(cards)};
 }
 
 Devices Devices::parse(const std::string &text) {
@@ -125,8 +139,11 @@ static std::string cardsText(const std::vector<uint32_t> &cards) {
 std::string Devices::str() const {
   if (kind == "cpu")
     return "cpu:" + (nodes > 1 ? std::to_string(nodes) + "x" : "") + std::to_string(count / nodes);
-  uint32_t each = count / uint32_t(std::max<size_t>(cards.size(), 1));
-  return kind + ":" + cardsText(cards) + (each > 1 ? "x" + std::to_string(each) : "");
+  uint32_t each = count / std::max({uint32_t(cards.size()), processes, 1U});
+  std::string where = processes == 0   ? cardsText(cards)
+                      : processes == 1 ? "*"
+                                       : std::to_string(processes) + "*";
+  return kind + ":" + where + (each > 1 ? "x" + std::to_string(each) : "");
 }
 
 } // namespace epl::runtime

@@ -19,17 +19,19 @@ struct Devices {
   uint32_t count;                   ///< at least 1
   uint32_t nodes = 1;               ///< each has count / nodes devices
   std::vector<uint32_t> cards = {}; ///< of cuda: each has count / cards.size() devices; none: any cards
+  uint32_t processes = 0;           ///< of cuda, each with a card of its own for its devices; 0: cards are named
 
   /// Takes, in capital letters as well and with spaces round the kind and the rest:
   ///   cpu:N      N devices; also N alone
   ///   cpu:WxG    W nodes of G devices each; also WxG alone
   ///   cuda:CARDS a device on each card, of numbers and ranges: "cuda:0", "cuda:0-3", "cuda:0,2"
-  ///   cuda:CARDSxN  N virtual devices on each card
+  ///   cuda:*     a device for each process, on a card of its own; "cuda:4*" says that there are four of them
+  ///   cuda:CARDSxN, cuda:*xN  N virtual devices on each card
   /// Throws Error for all else, and unless there are from 1 to maxDevices devices.
   static Devices parse(const std::string &text);
 
-  /// The full form: "cpu:N", or "cpu:WxG" for several nodes; "cuda:0-3" or "cuda:0-3xN". Where cards are not
-  /// said, all devices are on card 0.
+  /// The full form: "cpu:N", or "cpu:WxG" for several nodes; "cuda:0-3" or "cuda:0-3xN", "cuda:4*". Where
+  /// cards are not said, all devices are on card 0.
   std::string str() const;
 };
 

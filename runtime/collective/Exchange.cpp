@@ -1,4 +1,4 @@
-#include "runtime/session/Exchange.h"
+#include "runtime/collective/Exchange.h"
 
 #include "runtime/Error.h"
 

@@ -1,6 +1,6 @@
 // What processes tell one another outside of steps.
-#ifndef EPL_RUNTIME_SESSION_EXCHANGE_H
-#define EPL_RUNTIME_SESSION_EXCHANGE_H
+#ifndef EPL_RUNTIME_COLLECTIVE_EXCHANGE_H
+#define EPL_RUNTIME_COLLECTIVE_EXCHANGE_H
 
 #include "runtime/collective/Transport.h"
 
@@ -56,4 +56,4 @@ private:
 
 } // namespace epl::runtime
 
-#endif // EPL_RUNTIME_SESSION_EXCHANGE_H
+#endif // EPL_RUNTIME_COLLECTIVE_EXCHANGE_H

@@ -1,0 +1,97 @@
+#include "runtime/device/cuda/collectives/Communicators.h"
+
+#include "runtime/Error.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace epl::runtime::cuda {
+
+Communicators::Communicators(std::shared_ptr<const Cards> shared, std::shared_ptr<const Peers> peers)
+    : cards(std::move(shared)), others(std::move(peers)), api(nccl::Nccl::get()) {}
+
+Communicators::~Communicators() {
+  for (const auto &[place, comm] : comms)
+    if (!isAborted && cards->tryUse(cards->cardOf(place.second)))
+      api->ncclCommDestroy(comm);
+}
+
+bool Communicators::connects(const Group &group) const {
+  std::set<uint32_t> distinct;
+  for (uint32_t device : group)
+    distinct.insert(others->cardOf(device));
+  return api && distinct.size() == group.size();
+}
+
+bool Communicators::crossesProcesses(const Group &group) const {
+  const Processes &processes = others->processes();
+  return std::ranges::any_of(
+      group, [&](uint32_t device) { return processes.of(device) != processes.of(group.front()); });
+}
+
+/// The process of a group's first device says by which id its members know one another.
+void Communicators::open(const std::vector<Group> &groups) {
+  std::vector<Group> fresh;
+  for (const Group &group : groups)
+    if (opened.insert(group).second)
+      fresh.push_back(group);
+  if (fresh.empty())
+    return;
+  std::vector<nccl::UniqueId> own;
+  for (const Group &group : fresh)
+    if (others->isHere(group.front()))
+      api->check(api->ncclGetUniqueId(&own.emplace_back()), "cannot connect cards");
+  std::vector<Exchange::Bytes> said = others->say(std::as_bytes(std::span(own)));
+  std::vector<size_t> used(said.size());
+  for (const Group &group : fresh) {
+    uint32_t process = others->processes().of(group.front());
+    nccl::UniqueId id{};
+    if (said[process].size() < used[process] + sizeof(id))
+      throw Error("process " + std::to_string(process) + " connects other cards: the plans differ");
+    std::memcpy(&id, said[process].data() + used[process], sizeof(id));
+    used[process] += sizeof(id);
+    make(group, id);
+  }
+}
+
+void Communicators::make(const Group &group, const nccl::UniqueId &id) {
+  if (!std::ranges::any_of(group, [&](uint32_t device) { return others->isHere(device); }))
+    return;
+  constexpr const char *kWhat = "cannot connect cards";
+  api->check(api->ncclGroupStart(), kWhat);
+  nccl::Status status = nccl::Status::success;
+  for (size_t member = 0; member < group.size() && status == nccl::Status::success; ++member) {
+    if (!others->isHere(group[member]))
+      continue;
+    cards->use(cards->cardOf(group[member]));
+    status = api->ncclCommInitRank(&comms[{group, group[member]}], int(group.size()), id, int(member));
+  }
+  nccl::Status ended = api->ncclGroupEnd();
+  api->check(status, kWhat);
+  api->check(ended, kWhat);
+}
+
+nccl::Comm Communicators::find(const Group &group, uint32_t device) const {
+  return comms.at({group, device});
+}
+
+std::string Communicators::error() const {
+  for (const auto &[place, comm] : comms) {
+    nccl::Status status = nccl::Status::success;
+    if (isAborted || api->ncclCommGetAsyncError(comm, &status) != nccl::Status::success)
+      continue;
+    if (status != nccl::Status::success && status != nccl::Status::inProgress)
+      return std::string("between cards: NCCL says \"") + api->ncclGetErrorString(status) + "\"";
+  }
+  return "";
+}
+
+void Communicators::abort() noexcept {
+  if (std::exchange(isAborted, true))
+    return;
+  for (const auto &[place, comm] : comms)
+    if (cards->tryUse(cards->cardOf(place.second)))
+      api->ncclCommAbort(comm);
+}
+
+} // namespace epl::runtime::cuda

@@ -1,0 +1,60 @@
+// Communicators of NCCL, of groups of devices of a run.
+#ifndef EPL_RUNTIME_DEVICE_CUDA_COLLECTIVES_COMMUNICATORS_H
+#define EPL_RUNTIME_DEVICE_CUDA_COLLECTIVES_COMMUNICATORS_H
+
+#include "runtime/device/cuda/Cards.h"
+#include "runtime/device/cuda/collectives/Nccl.h"
+
+#include <map>
+#include <memory>
+#include <set>
+
+namespace epl::runtime::cuda {
+
+/// Devices that make collectives together, in member order.
+using Group = std::vector<uint32_t>;
+
+/// Those of all plans of a process. A group has one, whichever lanes its collectives are on: all calls of a
+/// rank come one after another (StepGraph.h). For one thread at a time.
+class Communicators {
+public:
+  Communicators(std::shared_ptr<const Cards> cards, std::shared_ptr<const Peers> peers);
+  ~Communicators();
+  Communicators(const Communicators &) = delete;
+
+  const Peers &peers() const { return *others; }
+  bool hasLibrary() const { return api != nullptr; }
+  /// Whether NCCL is there and connects all devices of a group: it takes one of each card.
+  bool connects(const Group &group) const;
+  /// Whether processes other than that of the first device have some.
+  bool crossesProcesses(const Group &group) const;
+
+  /// Makes those of some groups, unless they are there. All processes of the run call it together, with the
+  /// same groups, also of others. Throws Error if that is impossible.
+  void open(const std::vector<Group> &groups);
+
+  /// That of a group that was opened, for a device that is here.
+  nccl::Comm find(const Group &group, uint32_t device) const;
+  /// The library, where `connects` has said yes of a group.
+  const nccl::Nccl &library() const { return *api; }
+
+  /// Why a call that has begun will not end; empty if nothing is known.
+  std::string error() const;
+  /// Gives up all calls that have begun: no other one can begin then.
+  void abort() noexcept;
+  bool areAborted() const { return isAborted; }
+
+private:
+  void make(const Group &group, const nccl::UniqueId &id);
+
+  std::shared_ptr<const Cards> cards;
+  std::shared_ptr<const Peers> others;
+  const nccl::Nccl *api; // null if there is none
+  std::set<Group> opened;
+  std::map<std::pair<Group, uint32_t>, nccl::Comm> comms; // of devices that are here
+  bool isAborted = false;
+};
+
+} // namespace epl::runtime::cuda
+
+#endif // EPL_RUNTIME_DEVICE_CUDA_COLLECTIVES_COMMUNICATORS_H
