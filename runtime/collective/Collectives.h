@@ -6,20 +6,7 @@
 #include "runtime/plan/model/Channels.h"
 #include "runtime/plan/model/LocalRanks.h"
 
-#include <string>
-
 namespace epl::runtime {
-
-/// A message that a process waits for: of a command that has begun and cannot end before it.
-struct Waiting {
-  std::string command, location; ///< its name, and the user's source line
-  bool isGuarded;                ///< a member whose guard does not hold neither sends nor receives it
-  bool isSend;                   ///< whether it has not gone; else it has not come
-  uint32_t device;               ///< the device here that sends it, or the first of those that wait for it
-  uint32_t holder;               ///< the device whose memory it is of
-  uint32_t process;              ///< to which it goes, from which it comes
-  size_t bytes;                  ///< that are missing
-};
 
 /// The collectives and transfers of a loaded plan.
 class BoundCollectives {

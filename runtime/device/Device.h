@@ -7,6 +7,7 @@
 #include "runtime/plan/model/Channels.h"
 #include "runtime/plan/model/LocalRanks.h"
 
+#include <string>
 #include <vector>
 
 namespace epl::runtime {
@@ -27,6 +28,17 @@ protected:
 private:
   std::byte *start;
   size_t bytes;
+};
+
+/// A message that a process waits for: of a command that has begun and cannot end before it.
+struct Waiting {
+  std::string command, location; ///< its name, and the user's source line
+  bool isGuarded;                ///< a member whose guard does not hold neither sends nor receives it
+  bool isSend;                   ///< whether it has not gone; else it has not come
+  uint32_t device;               ///< the device here that sends it, or the first of those that wait for it
+  uint32_t holder;               ///< the device whose memory it is of
+  uint32_t process;              ///< to which it goes, from which it comes
+  size_t bytes;                  ///< that are missing
 };
 
 /// All commands of a loaded plan, for devices that run a step as a whole. For one thread at a time, which may
@@ -51,6 +63,13 @@ public:
   /// Waits for the end of a step that is given up, and of what was delivered to it: when this returns, they
   /// touch no memory any more.
   virtual void cancel() noexcept = 0;
+
+  // Of messages between processes through memory of the host; threads that watch a step call these, too.
+
+  /// What it waits for now.
+  virtual std::vector<Waiting> waiting() const = 0;
+  /// How many messages, or pieces of large ones, have come and gone: if it stays the same, nothing moves.
+  virtual uint64_t numMoved() const noexcept = 0;
 };
 
 /// The commands of a plan that need no other rank: its kernels, library calls and copies. Or all of them.

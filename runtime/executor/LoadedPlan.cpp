@@ -10,9 +10,16 @@ namespace epl::runtime {
 namespace {
 
 /// Of devices that run a step as a whole: they move data by themselves.
-class NoCollectives final : public BoundCollectives {
+class StepCollectives final : public BoundCollectives {
 public:
+  explicit StepCollectives(const BoundStep &step) : step(step) {}
+
   std::unique_ptr<Command> bind(const plan::PlanT &, uint32_t, uint32_t) const override { return nullptr; }
+  std::vector<Waiting> waiting() const override { return step.waiting(); }
+  uint64_t numMoved() const noexcept override { return step.numMoved(); }
+
+private:
+  const BoundStep &step;
 };
 
 } // namespace
@@ -23,7 +30,7 @@ LoadedPlan::LoadedPlan(std::shared_ptr<const plan::PlanT> plan, Backend backend,
       boundStep(code->bindStep(transfers, here)) {
   assert(verifyPlan(*source).empty() && "readers and the builder give proved plans");
   if (boundStep)
-    boundCollectives = std::make_unique<NoCollectives>();
+    boundCollectives = std::make_unique<StepCollectives>(*boundStep);
   else
     boundCollectives = this->backend.collectives->load(*source, transfers, here, *this->backend.devices);
   std::vector<const plan::PlanT *> plans = meshPlansOf(*source);

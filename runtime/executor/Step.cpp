@@ -158,6 +158,7 @@ bool Step::runWhole(uint32_t worker) {
         break;
       }
       isNextPrepared = isNextPrepared || executor.prepareNext();
+      lookForMessages(self, idling);
       if (!executor.poll(worker, seen, idling))
         return false;
     }
@@ -178,15 +179,20 @@ void Step::recordWhole(uint32_t worker) {
     frame.trace.record(worker, {span.part, span.rank, span.command}, index, at(span.begin), at(span.end));
 }
 
-/// Nobody wakes a thread for a command that is pending. While messages move, the next one is not far.
+/// While messages move, the next one is not far.
+void Step::lookForMessages(Frame::Worker &self, Executor::Idling &idling) const {
+  uint64_t moved = plan.collectives().numMoved();
+  if (moved != self.numMoved)
+    idling.since = {};
+  self.numMoved = moved;
+}
+
+/// Nobody wakes a thread for a command that is pending.
 bool Step::rest(uint32_t worker, uint32_t seen, Executor::Idling &idling) {
   Frame::Worker &self = frame.workers[worker];
   if (self.pending.empty())
     return executor.idle(worker, seen, idling);
-  if (uint64_t moved = plan.collectives().numMoved(); moved != self.numMoved) {
-    self.numMoved = moved;
-    idling.since = {};
-  }
+  lookForMessages(self, idling);
   lookAtOthers();
   return executor.poll(worker, seen, idling);
 }

@@ -33,9 +33,10 @@ static void checkTarget(const plan::PlanT &plan, const std::string &text) {
 /// this one is alone.
 static std::shared_ptr<DeviceSet> openCuda(const Devices &devices, std::shared_ptr<ProcessGroup> processes) {
   static std::mutex mutex;
-  static auto &known = *new std::map<std::string, std::shared_ptr<DeviceSet>>; // the driver may end before
+  using Key = std::pair<std::string, bool>;
+  static auto &known = *new std::map<Key, std::shared_ptr<DeviceSet>>; // the driver may end before
   std::lock_guard<std::mutex> guard(mutex);
-  std::shared_ptr<DeviceSet> &opened = known[devices.str()];
+  std::shared_ptr<DeviceSet> &opened = known[{devices.str(), processes != nullptr}];
   if (opened)
     return opened;
   static const std::optional<Library> plugin =

@@ -12,7 +12,9 @@ DRIVER = Path(__file__).parents[2] / "build" / "cuda"
 
 def environment() -> dict[str, str]:
     """That of a process whose driver is the stand-in."""
-    return {**os.environ, "LD_LIBRARY_PATH": str(DRIVER), "EPL_CUBLASLT": str(DRIVER / "libcublasLt.so.13")}
+    libraries = {"EPL_CUBLASLT": "libcublasLt.so.13", "EPL_NCCL": "libnccl.so.2"}
+    named = {name: str(DRIVER / file) for name, file in libraries.items()}
+    return {**os.environ, "LD_LIBRARY_PATH": str(DRIVER), **named}
 
 
 @functools.cache

@@ -1,10 +1,11 @@
 """Runs plans over the processes that mpirun has started, beside each plan in one process: equal bits of all.
 
-    mpirun -n 2 python compare.py FOLDER
+    mpirun -n 2 python compare.py FOLDER [one | each]
 
 Each process runs every plan of the folder whose devices the processes divide, twice: with all devices here,
 and with its own part of them. After each of a few steps, what it has of every state and result is compared
-byte by byte. Inputs are random, the same in all processes; states are consumed.
+byte by byte. Inputs are random, the same in all processes; states are consumed. Plans for GPUs have all devices on
+one card, or each on a card of its own, of the stand-in of a GPU, which must find nothing.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "build" / "python"))
+sys.path += [str(ROOT / "build" / "python"), str(ROOT / "test" / "differential")]
 
 import _epl_mpi  # noqa: E402
 import _epl_runtime  # noqa: E402
+import cards  # noqa: E402
 
 STEPS = 3
 
@@ -51,10 +53,16 @@ def find_difference(whole: Any, own: Any) -> str | None:
     return f"shards {wrong}" if wrong else None
 
 
+def devices_of(plan: Any) -> str:
+    """Where a plan runs."""
+    has_each = sys.argv[2:] == ["each"]
+    return f"cuda:0-{plan.devices - 1}" if has_each else str(plan.device_string)
+
+
 def compare(plan: Any, group: Any) -> str | None:
     """What differs in one of a few steps, if anything does."""
     inputs = [slot for slot in plan.slots if slot.role != "result"]
-    sessions = [_epl_runtime.Session(plan, plan.device_string, members) for members in (None, group)]
+    sessions = [_epl_runtime.Session(plan, devices_of(plan), members) for members in (None, group)]
     arguments = [[make_input(slot, i) for i, slot in enumerate(inputs)] for _ in sessions]
     results = [slot for slot in plan.slots if slot.role == "result"]
     for step in range(STEPS):
@@ -72,6 +80,9 @@ def compare(plan: Any, group: Any) -> str | None:
             for slot, value in zip(results, made, strict=True):
                 if slot.updates >= 0:
                     values[slot.updates] = value
+    if sys.argv[2:] and (findings := cards.findings()):
+        cards.restart(1)
+        return "; ".join(findings)
     return None
 
 

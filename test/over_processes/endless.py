@@ -1,6 +1,7 @@
 """Trains without end, for tests that end one of its processes; says its process id.
 
-mpirun -n 2 python endless.py       environment: FAIL=raise|exit VICTIM=1 AFTER=2.5: how, who, and when
+mpirun -n 2 python endless.py       environment: DEVICES=cpu:4: where
+                                    FAIL=raise|exit VICTIM=1 AFTER=2.5: how, who, and when
                                     SAVES=folder: saves again and again, so that the end is in a save
                                     FAIL=resume: restores what is there, and looks whether it is the same
 """
@@ -20,7 +21,7 @@ import numpy as np
 
 import epl
 
-epl.init(devices="cpu:4")
+epl.init(devices=os.environ.get("DEVICES", "cpu:4"))
 
 STEPS = 20  # from one save to the next
 PROCESS = os.environ["OMPI_COMM_WORLD_RANK"]

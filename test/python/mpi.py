@@ -13,6 +13,8 @@ from epl.processes import launch as launch_program
 from over_processes.launching import environment_of, mpirun
 
 SECONDS = 120.0
+PYTHON = [sys.executable]
+"""How a script is started; `on_cards` has another way."""
 
 
 def run(
@@ -20,7 +22,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """What a script gives in so many processes; one runs as scripts do without a launcher."""
     variables = {"PYTHONPATH": os.pathsep.join(sys.path), "EPL_CACHE_DIR": "", **environment}
-    command = [sys.executable, str(script), *arguments]
+    command = [*PYTHON, str(script), *arguments]
     if processes > 1:
         return mpirun(processes, command, SECONDS, **variables)
     return subprocess.run(

@@ -2,12 +2,15 @@
 
     LD_LIBRARY_PATH=build/cuda python -m pytest -p on_cards test/python/test_split.py
 
+So it is in the scripts that tests run in several processes, where this module is the program that runs them.
+
 Nodes (`cpu:2x2`) stay CPU devices, which cards have not. What the stand-in of a GPU (docs/design.md, section
 10) has found by the end of a test fails it.
 """
 
 from __future__ import annotations
 
+import runpy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +25,7 @@ import epl.stages
 sys.path.append(str(Path(__file__).parents[1] / "differential"))
 
 import cards
+import mpi
 
 _parse = epl.devices.parse_devices
 
@@ -34,6 +38,7 @@ def _on_a_card(devices: epl.devices.Devices) -> str:
 
 for module in (epl.environment, epl.parallelize, epl.stages):
     module.parse_devices = _on_a_card  # type: ignore[attr-defined]
+mpi.PYTHON = [sys.executable, __file__]
 
 
 @pytest.fixture(autouse=True)
@@ -41,3 +46,14 @@ def _no_findings() -> Iterator[None]:
     before = cards.findings()
     yield
     assert cards.findings() == before
+
+
+def _run_script() -> None:
+    """Runs the script that the arguments name; what was found fails it."""
+    del sys.argv[0]
+    runpy.run_path(sys.argv[0], run_name="__main__")
+    assert not cards.findings(), cards.findings()
+
+
+if __name__ == "__main__":
+    _run_script()

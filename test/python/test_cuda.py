@@ -32,6 +32,7 @@ def run_on(cards: int, code: str, tmp_path: Path, seed: int = 1, findings: int =
     environment = os.environ | {
         "LD_LIBRARY_PATH": str(DRIVER),
         "EPL_CUBLASLT": str(DRIVER / "libcublasLt.so.13"),
+        "EPL_NCCL": str(DRIVER / "libnccl.so.2"),
         "EPL_CUDA_DEVICES": str(cards),
         "EPL_CUDA_SEED": str(seed),
         "EPL_CUDA_REPORT": str(report),

@@ -44,6 +44,8 @@ public:
   bool isDone() override;
   std::vector<Span> times() const override;
   void cancel() noexcept override;
+  std::vector<Waiting> waiting() const override { return work.waiting(); }
+  uint64_t numMoved() const noexcept override { return work.numMoved(); }
 
 private:
   /// The streams and events of a rank.

@@ -46,6 +46,9 @@ public:
   void clearRooms();
   void progressRooms();
   void cancelRooms() noexcept;
+  // For threads that watch a step.
+  std::vector<Waiting> waiting() const { return moved.waiting(); }
+  uint64_t numMoved() const noexcept { return moved.transport() ? moved.transport()->numMoved() : 0; }
   std::span<const Rank> localRanks() const { return here; }
   /// Where a rank of a part is among those; nothing if it is elsewhere.
   std::optional<uint32_t> placeOf(uint32_t part, uint32_t rank) const {

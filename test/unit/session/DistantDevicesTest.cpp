@@ -88,6 +88,37 @@ TEST(DistantDevices, ComputeWhatThoseOfTheHostDo) {
   }
 }
 
+TEST(DistantDevices, GiveACopyOfWhatTheyHave) {
+  auto devices = std::make_shared<DistantDevices>();
+  Session session(makePlan({{}, {"data"}}), Backend{devices, std::make_shared<NoCollectives>()});
+  Buffer n = session.state(0, matrix(0));
+  auto [shards, owner] = n->shards();
+  ASSERT_EQ(shards.size(), 2u);
+  EXPECT_EQ(devices->copiesOut, 2);
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    const auto *data = reinterpret_cast<const int64_t *>(shards[rank].data);
+    EXPECT_EQ(shards[rank].device, rank);
+    EXPECT_EQ(std::vector<int64_t>(data, data + 4),
+              std::vector<int64_t>({rank, 2 + rank, 4 + rank, 6 + rank}));
+  }
+  session.call({n, matrix(0)}, {true, false}, "step").call->wait();
+  EXPECT_EQ(*reinterpret_cast<const int64_t *>(shards[0].data), 0) << "no step writes a copy";
+}
+
+TEST(DistantDevices, TakeWhatWasWrittenInTheHostOnce) {
+  auto devices = std::make_shared<DistantDevices>();
+  Session session(makePlan({{"data"}}), Backend{devices, std::make_shared<NoCollectives>()});
+  Buffer n = session.newState(0);
+  auto [shards, owner] = n->draft();
+  for (Shard &shard : shards)
+    for (int64_t i = 0; i < 4; ++i)
+      reinterpret_cast<int64_t *>(shard.data)[i] = 4 * int64_t(shard.device) + i;
+  EXPECT_EQ(devices->copiesIn, 0);
+  EXPECT_EQ(elements<int64_t>(n->copyToHost()), elements<int64_t>(matrix(0)));
+  EXPECT_EQ(elements<int64_t>(n->copyToHost()), elements<int64_t>(matrix(0)));
+  EXPECT_EQ(devices->copiesIn, 2);
+}
+
 TEST(DistantDevices, HaveACopyOfAConstantEach) {
   auto devices = std::make_shared<DistantDevices>();
   Session session(makePlan({}), Backend{devices, std::make_shared<NoCollectives>()});

@@ -2,6 +2,7 @@
 
 #include "Tensors.h"
 
+#include "../collective/messages/Network.h"
 #include "runtime/Error.h"
 
 #include <gmock/gmock.h>
@@ -25,6 +26,16 @@ TEST(OpenDevices, NamesBothKinds) {
   plan.plan.device_kind = "tpu";
   EXPECT_THAT([&] { openDevices(plan.plan, "cpu:1"); },
               ThrowsMessage<Error>("the plan is for devices of kind \"tpu\", found \"cpu:1\""));
+}
+
+TEST(OpenDevices, NamesBothNumbersOfProcesses) {
+  TestPlan plan(2);
+  plan.plan.device_kind = "cuda";
+  EXPECT_THAT([&] { openDevices(plan.plan, "cuda:2*"); },
+              ThrowsMessage<Error>("\"cuda:2*\" has 2 processes, found 1 process"));
+  EXPECT_THAT([&] { openDevices(plan.plan, "cuda:*x2", Network(3, 1).join(0)); },
+              ThrowsMessage<Error>("\"cuda:*x2\" are divided among 3 processes, expected a number of devices "
+                                   "that this divides"));
 }
 
 } // namespace

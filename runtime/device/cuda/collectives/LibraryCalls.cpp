@@ -88,19 +88,19 @@ static bool isCombined(plan::ReductionKind kind, plan::ElementType type, bool ke
 // Which commands are calls
 //===----------------------------------------------------------------------===//
 
-/// Whether each member combines as many elements, those of the first member first.
+/// Whether each member combines as many elements, which follow those of the member before it.
 static bool isScattered(const plan::PlanT &plan, const Mesh &mesh, const plan::ReducedBlocksT &tensor,
                         const std::vector<uint32_t> &members) {
-  int64_t size = boxOf(plan, mesh, tensor, members.front()).run;
+  SharedBox first = boxOf(plan, mesh, tensor, members.front());
   for (size_t member = 0; member < members.size(); ++member) {
     size_t runs = 0;
     bool isInPlace = true;
     SharedBox box = boxOf(plan, mesh, tensor, members[member]);
     box.forEachRun([&](int64_t source, int64_t target) {
       ++runs;
-      isInPlace &= source == int64_t(member) * size && target == 0;
+      isInPlace &= source == first.source + int64_t(member) * first.run && target == 0;
     });
-    if (runs != 1 || !isInPlace || box.run != size)
+    if (runs != 1 || !isInPlace || box.run != first.run)
       return false;
   }
   return true;
@@ -203,9 +203,13 @@ void CallFinder::add(const plan::GatherBlocksT &gather) {
 }
 
 void CallFinder::add(const plan::ReduceBlocksT &reduce) {
-  for (const plan::ReducedBlocksT &tensor : reduce.tensors)
-    combine(Kind::reduceScatter, reduce.reduction, tensor.type, tensor.source, tensor.target,
-            boxOf(plan, mesh, tensor, rank).run);
+  uint32_t first = mesh.members(reduce.communicator, rank).front();
+  for (const plan::ReducedBlocksT &tensor : reduce.tensors) {
+    SharedBox box = boxOf(plan, mesh, tensor, first);
+    combine(Kind::reduceScatter, reduce.reduction, tensor.type, tensor.source, tensor.target, box.run);
+    if (box.run != 0)
+      calls.back().from += uint64_t(box.source) * elementBytes(tensor.type);
+  }
 }
 
 std::vector<LibraryCall> CallFinder::find(const plan::CommandT &command) {

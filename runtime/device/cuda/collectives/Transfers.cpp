@@ -54,6 +54,32 @@ void Transfers::numberMessages() {
   }
 }
 
+/// `rank`: the one that is here.
+Waiting Transfers::describe(PartCommand at, uint32_t rank, const Message &message, size_t bytes) const {
+  const plan::CommandT &command = *plans[at.part]->commands[at.command];
+  uint32_t holder = ranks.device(message.part, message.holder);
+  return {command.name,
+          command.location,
+          !command.guards.empty(),
+          message.isSent,
+          message.isSent ? holder : ranks.device(at.part, rank),
+          holder,
+          message.process,
+          bytes};
+}
+
+std::vector<Waiting> Transfers::waiting() const {
+  std::vector<Waiting> found;
+  for (const OpenMessage &open : hostTransport ? hostTransport->openMessages() : std::vector<OpenMessage>())
+    for (const Table *table : {&transfers, &sends})
+      for (const auto &[key, transfer] : *table)
+        for (const Message &message : open.isSend ? transfer.sent : transfer.received)
+          if (transfer.isThroughHost && message.process == open.process && message.number == open.number)
+            found.push_back(
+                describe({std::get<0>(key), std::get<1>(key)}, std::get<2>(key), message, open.bytes));
+  return found;
+}
+
 const Transfer &Transfers::find(const Table &table, PartCommand command, uint32_t rank) {
   static const Transfer none;
   auto found = table.find({command.part, command.command, rank});
@@ -74,6 +100,8 @@ bool Transfers::goesThroughHost(const Group &group) {
   useHost = true;
   static std::once_flag said;
   std::call_once(said, [&] {
+    if (communicators.peers().processes().own != 0)
+      return;
     std::fprintf(stderr,
                  "epl: messages between cards of several processes go through memory of the host: %s\n",
                  communicators.hasLibrary() ? "NCCL takes one process for each card"

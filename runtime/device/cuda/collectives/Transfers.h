@@ -13,6 +13,7 @@
 #ifndef EPL_RUNTIME_DEVICE_CUDA_COLLECTIVES_TRANSFERS_H
 #define EPL_RUNTIME_DEVICE_CUDA_COLLECTIVES_TRANSFERS_H
 
+#include "runtime/device/Device.h"
 #include "runtime/device/cuda/collectives/Communicators.h"
 #include "runtime/device/cuda/collectives/LibraryCalls.h"
 #include "runtime/plan/model/LocalRanks.h"
@@ -58,6 +59,8 @@ public:
   const Transfer &sentBy(PartCommand receive, uint32_t rank) const { return find(sends, receive, rank); }
   /// Of messages that go through the host; null if there are none.
   Transport *transport() const { return hostTransport.get(); }
+  /// Those of them that have begun and not ended.
+  std::vector<Waiting> waiting() const;
 
 private:
   using Key = std::tuple<uint32_t, uint32_t, uint32_t>; // part, command, rank
@@ -75,6 +78,7 @@ private:
                 const std::shared_ptr<const Group> &group);
   bool goesThroughHost(const Group &group);
   void numberMessages();
+  Waiting describe(PartCommand command, uint32_t rank, const Message &message, size_t bytes) const;
 
   std::vector<const plan::PlanT *> plans; // of the parts
   std::vector<Mesh> meshes;

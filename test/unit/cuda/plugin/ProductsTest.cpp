@@ -48,7 +48,8 @@ protected:
   }
   template <typename Operand, typename Result> void compare(plan::ContractT contract, uint64_t seed);
 
-  std::shared_ptr<const Cards> cards = std::make_shared<Cards>(Devices{"cuda", 1});
+  std::shared_ptr<const Cards> cards =
+      std::make_shared<Cards>(Devices{"cuda", 1}, Peers({"cuda", 1}, nullptr));
   Copies copies{cards};
   std::vector<std::unique_ptr<CudaAllocation>> memory;
   std::shared_ptr<const ProductLibrary> library;

@@ -59,7 +59,7 @@ TEST(Devices, RefusesWhatIsNoListOfCards) {
                                                                              {"cuda:0,9999", "9999"},
                                                                              {"cuda:0-", "0-"},
                                                                              {"cuda:1.5", "1.5"},
-                                                                             {"cuda:*", "*"}})
+                                                                             {"cuda:*1", "*1"}})
     EXPECT_THAT([&] { Devices::parse(text); },
                 ThrowsMessage<Error>("cards must be numbers and ranges, as in \"cuda:0\", \"cuda:0-3\", "
                                      "\"cuda:0,2\", found \"" +
@@ -69,6 +69,21 @@ TEST(Devices, RefusesWhatIsNoListOfCards) {
                                    "\"cuda:1x2\""));
   EXPECT_THAT([&] { Devices::parse("cuda:0xy"); },
               ThrowsMessage<Error>("the devices on each card must be a number, found \"y\" in \"cuda:0xy\""));
+}
+
+TEST(Devices, ReadsACardForEachProcess) {
+  Devices alone = Devices::parse("cuda:*"), four = Devices::parse("CUDA: 4*x2");
+  EXPECT_EQ(std::tie(alone.count, alone.processes), std::make_tuple(1u, 1u));
+  EXPECT_EQ(std::tie(four.count, four.processes), std::make_tuple(8u, 4u));
+  EXPECT_TRUE(four.cards.empty());
+  for (std::string text : {"cuda:*", "cuda:*x3", "cuda:4*", "cuda:4*x2"})
+    EXPECT_EQ(Devices::parse(text).str(), text);
+  EXPECT_EQ(Devices::parse("cuda:1*").str(), "cuda:*");
+  for (std::string number : {"0", "-1", "a", "0-3"})
+    EXPECT_THAT([&] { Devices::parse("cuda:" + number + "*"); },
+                ThrowsMessage<Error>("before the \"*\" of \"cuda:" + number +
+                                     "*\" must be the number of processes, or nothing, found \"" + number +
+                                     "\""));
 }
 
 TEST(Devices, RefusesTooFewAndTooMany) {
