@@ -20,7 +20,9 @@ def count_devices(devices: str) -> int:
 def in_processes(devices: str, processes: int) -> str:
     """The form of `"cuda:*"`, a card for each process, that has their number: `"cuda:4*"`; others as they are."""
     kind = "cuda:*"
-    return f"cuda:{processes}*{devices[len(kind):]}" if processes > 1 and devices.startswith(kind) else devices
+    return (
+        f"cuda:{processes}*{devices[len(kind) :]}" if processes > 1 and devices.startswith(kind) else devices
+    )
 
 
 def parse_devices(devices: Devices) -> str:

@@ -29,8 +29,8 @@ static void checkTarget(const plan::PlanT &plan, const std::string &text) {
                 text + "\"");
 }
 
-/// The cards that a string names, the same ones for all plans on them: they share states. `processes`: null if
-/// this one is alone.
+/// The cards that a string names, the same ones for all plans on them: they share states. `processes`: null
+/// if this one is alone.
 static std::shared_ptr<DeviceSet> openCuda(const Devices &devices, std::shared_ptr<ProcessGroup> processes) {
   static std::mutex mutex;
   using Key = std::pair<std::string, bool>;
@@ -56,7 +56,8 @@ static void checkShares(const Devices &devices, const std::string &text, uint32_
     throw Error("\"" + text + "\" are divided among " + processes +
                 ", expected a number of devices that this divides");
   if (devices.processes != 0 && devices.processes != numProcesses)
-    throw Error("\"" + text + "\" has " + std::to_string(devices.processes) + " processes, found " + processes);
+    throw Error("\"" + text + "\" has " + std::to_string(devices.processes) + " processes, found " +
+                processes);
 }
 
 Backend openDevices(const plan::PlanT &plan, const std::string &text,

@@ -61,11 +61,13 @@ struct StorageKind {
 struct Shard {
   uint32_t device;
   Box box;
-  std::byte *data; ///< its first element in memory of the host; null if the device, or all of it, is elsewhere
-  uint32_t copy;   ///< how many devices before this one, wherever they are, have the box
+  std::byte
+      *data;     ///< its first element in memory of the host; null if the device, or all of it, is elsewhere
+  uint32_t copy; ///< how many devices before this one, wherever they are, have the box
 };
 
-/// Blocks of the ranks that are here in memory of the host, of a state whose devices have memory of their own.
+/// Blocks of the ranks that are here in memory of the host, of a state whose devices have memory of their
+/// own.
 class HostBlocks {
 public:
   explicit HostBlocks(const StorageKind &kind);

@@ -25,6 +25,7 @@ import epl.stages
 sys.path.append(str(Path(__file__).parents[1] / "differential"))
 
 import cards
+
 import mpi
 
 _parse = epl.devices.parse_devices

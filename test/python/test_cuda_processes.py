@@ -112,7 +112,12 @@ INTEGERS = """
         say(f"{name} has the bits of one device")
 """
 ALL = "replicate split both zero stages"
-CASES = [(2, "cuda:*", ALL), (2, "cuda:0x4", ALL), (2, "cuda:0-1x2", "both stages"), (4, "cuda:0-3", "both stages")]
+CASES = [
+    (2, "cuda:*", ALL),
+    (2, "cuda:0x4", ALL),
+    (2, "cuda:0-1x2", "both stages"),
+    (4, "cuda:0-3", "both stages"),
+]
 
 
 @pytest.mark.parametrize(("processes", "devices", "layouts"), CASES)
@@ -235,7 +240,10 @@ def test_all_end_if_one_does(kind: str, devices: str, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("devices", "found"),
     [
-        ("cuda:3*", '"cuda:3*" are 3 devices over 2 processes, expected a number of devices that the number of'),
+        (
+            "cuda:3*",
+            '"cuda:3*" are 3 devices over 2 processes, expected a number of devices that the number of',
+        ),
         ("cuda:0-2", '"cuda:0-2" are 3 devices over 2 processes'),
         ("cuda:8-9", '"cuda:8-9" names card 8, found 4 cards'),
     ],

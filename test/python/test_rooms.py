@@ -53,7 +53,7 @@ ROOMS = {
         "plan": [],
         "device": ["plan", "host"],
         "device/cpu": ["device", "plan", "host"],
-        "device/cuda": ["device", "device/cpu", "plan", "host"],
+        "device/cuda": ["device", "device/cpu", "collective", "plan", "host"],
         "collective": ["device", "plan", "host"],
         "collective/inproc": ["collective", "device", "device/cpu", "plan", "host"],
         "collective/messages": [

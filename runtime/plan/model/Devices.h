@@ -19,7 +19,7 @@ struct Devices {
   uint32_t count;                   ///< at least 1
   uint32_t nodes = 1;               ///< each has count / nodes devices
   std::vector<uint32_t> cards = {}; ///< of cuda: each has count / cards.size() devices; none: any cards
-  uint32_t processes = 0;           ///< of cuda, each with a card of its own for its devices; 0: cards are named
+  uint32_t processes = 0; ///< of cuda, each with a card of its own for its devices; 0: cards are named
 
   /// Takes, in capital letters as well and with spaces round the kind and the rest:
   ///   cpu:N      N devices; also N alone
