@@ -18,11 +18,11 @@ def count_devices(devices: str) -> int:
 
 
 def in_processes(devices: str, processes: int) -> str:
-    """The form of `"cuda:*"`, a card for each process, that has their number: `"cuda:4*"`; others as they are."""
+    """The devices; `"cuda:*"`, a card for each process, in the form that has their number: `"cuda:4*"`."""
     kind = "cuda:*"
-    return (
-        f"cuda:{processes}*{devices[len(kind) :]}" if processes > 1 and devices.startswith(kind) else devices
-    )
+    if processes == 1 or not devices.startswith(kind):
+        return devices
+    return f"cuda:{processes}*{devices[len(kind) :]}"
 
 
 def parse_devices(devices: Devices) -> str:

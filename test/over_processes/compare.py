@@ -4,8 +4,8 @@
 
 Each process runs every plan of the folder whose devices the processes divide, twice: with all devices here,
 and with its own part of them. After each of a few steps, what it has of every state and result is compared
-byte by byte. Inputs are random, the same in all processes; states are consumed. Plans for GPUs have all devices on
-one card, or each on a card of its own, of the stand-in of a GPU, which must find nothing.
+byte by byte. Inputs are random, the same in all processes; states are consumed. Plans for GPUs have all
+devices on one card, or each on a card of its own, of the stand-in of a GPU, which must find nothing.
 """
 
 from __future__ import annotations
@@ -80,10 +80,14 @@ def compare(plan: Any, group: Any) -> str | None:
             for slot, value in zip(results, made, strict=True):
                 if slot.updates >= 0:
                     values[slot.updates] = value
-    if sys.argv[2:] and (findings := cards.findings()):
-        cards.restart(1)
-        return "; ".join(findings)
-    return None
+    return take_findings() if sys.argv[2:] else None
+
+
+def take_findings() -> str | None:
+    """What the stand-in has found, which it forgets then."""
+    findings = cards.findings()
+    cards.restart(1)
+    return "; ".join(findings) or None
 
 
 def main() -> int:

@@ -81,7 +81,7 @@ def main() -> int:
     parser.add_argument(
         "--cards",
         choices=["one", "each"],
-        help="on virtual devices of one card, whose messages go through the host, or on a card for each, by NCCL",
+        help="on virtual devices of one card, by messages through the host, or on a card for each, by NCCL",
     )
     arguments = parser.parse_args()
     right = True

@@ -54,7 +54,7 @@ def _check_equal(values: Sequence[str], facts: Sequence[Facts], what: str) -> No
 
 
 def _check_hosts(facts: Sequence[Facts]) -> None:
-    """Of `cpu:WxG`: each node is a host, and its processes are neighbours. Cards with numbers are of one host."""
+    """Of `cpu:WxG` each node is a host, and its processes are neighbours; cards with numbers are of one."""
     kind, _, extent = facts[0].devices.partition(":")
     hosts_of_all = sorted({fact.host for fact in facts})
     if kind == "cuda" and "*" not in extent and len(hosts_of_all) > 1:
