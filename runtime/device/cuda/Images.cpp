@@ -36,6 +36,12 @@ Images::Images(std::shared_ptr<const Cards> shared, const plan::PlanT &plan) : c
   }
 }
 
+/// ".version 9.0" of PTX.
+static std::string versionOf(std::string_view code) {
+  size_t begin = std::min(code.find(".version"), code.size());
+  return std::string(code.substr(begin, code.find('\n', begin) - begin));
+}
+
 void Images::loadPlan(uint32_t card, const plan::PlanT &plan) {
   std::string name = "sm_" + std::to_string(cards->architecture(card));
   const plan::ImageT *image = findImage(plan, plan::ImageKind::ptx);
@@ -65,9 +71,8 @@ Module Images::load(uint32_t card, std::string_view code, const std::string &wha
   if (result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION) {
     int version = 0;
     api.check(api.cuDriverGetVersion(&version), message);
-    message += " (" + std::string(code.substr(0, 200)).substr(code.find(".version"), 12) +
-               "; the driver has CUDA " + std::to_string(version / 1000) + "." +
-               std::to_string(version % 1000 / 10) + ")";
+    message += " (its PTX is " + versionOf(code) + "; the driver has CUDA " + std::to_string(version / 1000) +
+               "." + std::to_string(version % 1000 / 10) + ")";
   }
   api.check(result, message + (log[0] ? std::string(": ") + log.data() : ""));
   return {api, module};

@@ -3,15 +3,25 @@
 #include "test/cuda/driver/Api.h"
 #include "test/cuda/driver/KernelArguments.h"
 
+#include <cstdio>
 #include <cstring>
 
 using namespace cuda_double;
+
+/// Drivers of CUDA 13.1 know PTX up to 9.1.
+static bool isKnown(const std::string &version) {
+  int major = 0, minor = 0;
+  return std::sscanf(version.c_str(), "%d.%d", &major, &minor) == 2 &&
+         10 * (major + 4) + minor <= CUDA_VERSION / 100 + CUDA_VERSION % 100 / 10;
+}
 
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned, CUjit_option *, void **) {
   return call([&](Driver &driver) {
     int device = driver.getCurrentDevice();
     try {
       auto loaded = std::make_unique<LoadedModule>(parse(static_cast<const char *>(image)), device);
+      if (!isKnown(loaded->module.version))
+        throw DriverError{CUDA_ERROR_UNSUPPORTED_PTX_VERSION};
       *module = reinterpret_cast<CUmodule>(driver.keep(std::move(loaded)));
     } catch (const PtxError &error) {
       driver.report("ptx", error.what());
