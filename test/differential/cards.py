@@ -1,4 +1,8 @@
-"""The stand-in of a GPU (docs/design.md, section 10), in a process that the loader gives it as the driver."""
+"""The stand-in of a GPU (docs/design.md, section 10), in a process that the loader gives it as the driver.
+
+Where EPL_TEST_ON_DRIVER is set (scripts/test-gpu), tests run on the GPUs of this machine instead, and nothing
+is found.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,13 @@ from pathlib import Path
 DRIVER = Path(__file__).parents[2] / "build" / "cuda"
 
 
+ON_DRIVER = bool(os.environ.get("EPL_TEST_ON_DRIVER"))
+
+
 def environment() -> dict[str, str]:
     """That of a process whose driver is the stand-in."""
+    if ON_DRIVER:
+        return dict(os.environ)
     libraries = {"EPL_CUBLASLT": "libcublasLt.so.13", "EPL_NCCL": "libnccl.so.2"}
     named = {name: str(DRIVER / file) for name, file in libraries.items()}
     return {**os.environ, "LD_LIBRARY_PATH": str(DRIVER), **named}
@@ -20,18 +29,31 @@ def environment() -> dict[str, str]:
 @functools.cache
 def _driver() -> ctypes.CDLL:
     driver = ctypes.CDLL("libcuda.so.1")
+    if ON_DRIVER:
+        return driver
     driver.eplCudaCountFindings.restype = ctypes.c_size_t
     driver.eplCudaGetFinding.restype = ctypes.c_char_p
     return driver
 
 
+def count() -> int:
+    """How many GPUs this machine has."""
+    number = ctypes.c_int()
+    failed = _driver().cuInit(0) or _driver().cuDeviceGetCount(ctypes.byref(number))
+    return 0 if failed else number.value
+
+
 def restart(seed: int) -> None:
     """Forgets what was found, and chooses another order."""
+    if ON_DRIVER:
+        return
     _driver().eplCudaRestart(ctypes.c_uint64(seed))
 
 
 def findings() -> list[str]:
     """What was found since then."""
+    if ON_DRIVER:
+        return []
     return [
         _driver().eplCudaGetFinding(ctypes.c_size_t(number)).decode()
         for number in range(_driver().eplCudaCountFindings())

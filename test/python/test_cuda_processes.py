@@ -46,11 +46,13 @@ def run_in(
     processes: int, code: str, folder: Path, fails: bool = False, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """A program in so many processes, in which the stand-in has found nothing."""
+    if cards.ON_DRIVER and cards.count() < 4:
+        pytest.skip("4 GPUs")
     own = {"EPL_CUDA_DEVICES": "4", **variables}
     script = mpi.write(folder / "program.py", BEGIN + code)
     done = mpi.run(processes, script, str(folder), **(cards.environment() | own))
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
-    if not fails:
+    if not fails and not cards.ON_DRIVER:
         reports = [json.loads(path.read_text()) for path in folder.glob("[0-9].json")]
         assert len(reports) == processes
         assert [report["findings"] for report in reports] == [[]] * processes
