@@ -240,6 +240,16 @@ def test_all_end_if_one_does(kind: str, devices: str, monkeypatch: pytest.Monkey
         assert "ProcessError: call " in outcome.output
 
 
+def test_all_sum_alike(tmp_path: Path) -> None:
+    code = """
+    os.environ["EPL_CUDA_SAME_BITS"] = os.environ["OMPI_COMM_WORLD_RANK"]
+"""
+    variables = {"DEVICES": "cuda:*", "LAYOUTS": "replicate"}
+    done = run_in(2, code + INTEGERS, tmp_path, fails=True, **variables)
+    said = "EPL_CUDA_SAME_BITS is 0 in the environment of process 0, and not in that of process 1"
+    assert f"{said}: expected the same in all" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("devices", "found"),
     [

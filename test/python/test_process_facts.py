@@ -42,11 +42,15 @@ def test_what_differs_is_named(others: dict[str, str], problem: str) -> None:
         check_facts(facts(**others))
 
 
-@pytest.mark.parametrize("devices", ["cuda:0", "cuda:0x2", "cuda:0-1"])
-def test_cards_are_of_one_process(devices: str) -> None:
+@pytest.mark.parametrize("devices", ["cuda:0x2", "cuda:0-1", "cuda:2*"])
+def test_cards_with_numbers_are_of_one_host(devices: str) -> None:
     on_cards = [Facts(**{**each.__dict__, "devices": devices}) for each in facts()]
-    check_facts(on_cards[:1])
-    with pytest.raises(epl.ConfigError, match="in 2 processes: GPUs of several processes are not supported"):
+    check_facts([on_cards[0], on_cards[0]])
+    if "*" in devices:
+        check_facts(on_cards)
+        return
+    problem = f'"{devices}" names cards of one host, expected "cuda:*" for processes on node1, node2'
+    with pytest.raises(epl.ConfigError, match=re.escape(problem)):
         check_facts(on_cards)
 
 

@@ -77,7 +77,7 @@ ROOMS = {
             "plan",
             "host",
         ],
-        "binding": ["session", "executor", "collective/mpi", "device/cpu", "plan", "host"],
+        "binding": ["session", "executor", "collective", "collective/mpi", "device/cpu", "plan", "host"],
     },
     "runtime/plan": {
         "format": [],

@@ -206,7 +206,8 @@ void StepGraph::transfer(uint32_t first, uint32_t last) {
   for (const StepWork::Item &item : items)
     if (item.calls.hasLibraryTransfer()) {
       uint32_t card = work.localRanks()[item.rank].card;
-      cards->use(card);
+      if (!cards->tryUse(card))
+        status = nccl::Status::cudaError;
       for (const LibraryCall &call : item.calls.transfer->calls)
         if (status == nccl::Status::success)
           status = call.enqueue(library, item.calls.transfer->comm, chains[card].stream);

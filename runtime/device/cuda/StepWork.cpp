@@ -2,7 +2,6 @@
 
 #include "runtime/Error.h"
 #include "runtime/device/cuda/CommandOrder.h"
-#include "runtime/device/cuda/Environment.h"
 #include "runtime/device/cuda/LaunchLists.h"
 #include "runtime/plan/model/Images.h"
 #include "runtime/plan/model/Names.h"
@@ -22,7 +21,7 @@ StepWork::StepWork(std::shared_ptr<const Cards> shared, std::shared_ptr<Copies> 
                    const plan::PlanT &plan, const Channels &channels, const LocalRanks &ranks)
     : cards(std::move(shared)), copies(std::move(copies)), images(std::move(images)),
       connected(std::move(communicators)), plans(meshPlansOf(plan)), channels(channels), ranks(ranks),
-      moved(plan, channels, ranks, *connected, isSwitchedOn("EPL_CUDA_SAME_BITS")) {
+      moved(plan, channels, ranks, *connected) {
   for (uint32_t part = 0; part < plans.size(); ++part)
     addRanks(part);
   putCoordinates();

@@ -1,14 +1,27 @@
 #include "runtime/device/cuda/collectives/Communicators.h"
 
 #include "runtime/Error.h"
+#include "runtime/device/cuda/Environment.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace epl::runtime::cuda {
 
 Communicators::Communicators(std::shared_ptr<const Cards> shared, std::shared_ptr<const Peers> peers)
-    : cards(std::move(shared)), others(std::move(peers)), api(nccl::Nccl::get()) {}
+    : cards(std::move(shared)), others(std::move(peers)), api(nccl::Nccl::get()),
+      isOrdered(isSwitchedOn("EPL_CUDA_SAME_BITS")) {
+  std::array<std::byte, 2> own = {std::byte(api != nullptr), std::byte(isOrdered)};
+  std::vector<Exchange::Bytes> said = others->say(own);
+  for (size_t process = 0; process < said.size(); ++process) {
+    isEverywhere &= said[process][0] == std::byte(1);
+    if (said[process][1] != own[1])
+      throw Error("EPL_CUDA_SAME_BITS is " + std::string(isOrdered ? "1" : "0") +
+                  " in the environment of process " + std::to_string(others->processes().own) +
+                  ", and not in that of process " + std::to_string(process) + ": expected the same in all");
+  }
+}
 
 Communicators::~Communicators() {
   for (const auto &[place, comm] : comms)
@@ -20,7 +33,7 @@ bool Communicators::connects(const Group &group) const {
   std::set<uint32_t> distinct;
   for (uint32_t device : group)
     distinct.insert(others->cardOf(device));
-  return api && distinct.size() == group.size();
+  return isEverywhere && distinct.size() == group.size();
 }
 
 bool Communicators::crossesProcesses(const Group &group) const {
@@ -63,8 +76,10 @@ void Communicators::make(const Group &group, const nccl::UniqueId &id) {
   for (size_t member = 0; member < group.size() && status == nccl::Status::success; ++member) {
     if (!others->isHere(group[member]))
       continue;
-    cards->use(cards->cardOf(group[member]));
-    status = api->ncclCommInitRank(&comms[{group, group[member]}], int(group.size()), id, int(member));
+    bool isWell = cards->tryUse(cards->cardOf(group[member]));
+    nccl::Comm &comm = comms[{group, group[member]}];
+    status =
+        isWell ? api->ncclCommInitRank(&comm, int(group.size()), id, int(member)) : nccl::Status::cudaError;
   }
   nccl::Status ended = api->ncclGroupEnd();
   api->check(status, kWhat);

@@ -18,12 +18,16 @@ using Group = std::vector<uint32_t>;
 /// rank come one after another (StepGraph.h). For one thread at a time.
 class Communicators {
 public:
+  /// Called together. Throws Error if EPL_CUDA_SAME_BITS is no switch, or not the same in all processes.
   Communicators(std::shared_ptr<const Cards> cards, std::shared_ptr<const Peers> peers);
   ~Communicators();
   Communicators(const Communicators &) = delete;
 
   const Peers &peers() const { return *others; }
-  bool hasLibrary() const { return api != nullptr; }
+  /// Whether all processes have the library.
+  bool hasLibrary() const { return isEverywhere; }
+  /// Whether floats are added in member order (EPL_CUDA_SAME_BITS), so not by NCCL.
+  bool keepOrder() const { return isOrdered; }
   /// Whether NCCL is there and connects all devices of a group: it takes one of each card.
   bool connects(const Group &group) const;
   /// Whether processes other than that of the first device have some.
@@ -50,6 +54,7 @@ private:
   std::shared_ptr<const Cards> cards;
   std::shared_ptr<const Peers> others;
   const nccl::Nccl *api; // null if there is none
+  bool isEverywhere = true, isOrdered;
   std::set<Group> opened;
   std::map<std::pair<Group, uint32_t>, nccl::Comm> comms; // of devices that are here
   bool isAborted = false;

@@ -14,9 +14,8 @@ static uint64_t align(uint64_t size) { return (size + 15) / 16 * 16; }
 //===----------------------------------------------------------------------===//
 
 Transfers::Transfers(const plan::PlanT &plan, const Channels &channels, const LocalRanks &ranks,
-                     Communicators &communicators, bool keepsOrder)
-    : plans(meshPlansOf(plan)), channels(channels), ranks(ranks), communicators(communicators),
-      keepsOrder(keepsOrder) {
+                     Communicators &communicators)
+    : plans(meshPlansOf(plan)), channels(channels), ranks(ranks), communicators(communicators) {
   for (uint32_t part = 0; part < plans.size(); ++part) {
     meshes.emplace_back(*plans[part]);
     for (uint32_t command = 0; command < plans[part]->commands.size(); ++command)
@@ -127,7 +126,7 @@ void Transfers::addGroup(uint32_t part, uint32_t command, const std::vector<uint
   bool crosses = communicators.crossesProcesses(*group);
   bool isThroughHost = crosses && goesThroughHost(*group);
   bool isCall = members.size() > 1 && communicators.connects(*group) &&
-                isLibraryCall(*plans[part], meshes[part], source, members.front(), keepsOrder);
+                isLibraryCall(*plans[part], meshes[part], source, members.front(), communicators.keepOrder());
   if (!isCall && !crosses)
     return;
   if (!isThroughHost)

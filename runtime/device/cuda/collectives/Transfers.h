@@ -49,9 +49,9 @@ struct Transfer {
 class Transfers {
 public:
   /// Opens the communicators that they need; all processes of the run call it together. The arguments outlive
-  /// it. `keepsOrder`: as isLibraryCall says. Throws Error if devices cannot be connected.
+  /// it. Throws Error if devices cannot be connected.
   Transfers(const plan::PlanT &plan, const Channels &channels, const LocalRanks &ranks,
-            Communicators &communicators, bool keepsOrder);
+            Communicators &communicators);
 
   /// What a command does on a rank of its part.
   const Transfer &of(PartCommand command, uint32_t rank) const { return find(transfers, command, rank); }
@@ -85,7 +85,6 @@ private:
   const Channels &channels;
   const LocalRanks &ranks;
   Communicators &communicators;
-  bool keepsOrder;
   std::vector<Group> groups; // that need a communicator
   Table transfers, sends;
   bool useHost = false; // some messages of some processes
