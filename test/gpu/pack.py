@@ -4,8 +4,8 @@
 
 In it are `run.sh`, which runs all of it; `bin/epl-run`, and the plugin for GPUs; tests of what the plugin
 relies on of a driver; and of each step of test/models, and of random programs, a plan for one, two and four
-devices of a GPU, the step's inputs, and a plan of the same step for one CPU device in plain loops, whose results
-are the answers. `scripts/test-gpu --pack` calls this.
+devices of a GPU, the step's inputs, and a plan of the same step for one CPU device in plain loops, whose
+results are the answers. `scripts/test-gpu --pack` calls this.
 """
 
 from __future__ import annotations

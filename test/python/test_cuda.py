@@ -257,7 +257,8 @@ for devices in ["cuda:0x2", "cuda:0-1"]:
 """
     run_adds(2, code, tmp_path, seed=seed)
     report = report_of(tmp_path)
-    assert (report["graphs"], report["graph_launches"]) == (2, 39)  # NCCL's first step is without a graph
+    # The first step of NCCL is without one.
+    assert (report["graphs"], report["graph_launches"]) == (2, 39)
 
 
 def test_what_communicates_is_urgent(tmp_path: Path) -> None:
