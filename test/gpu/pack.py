@@ -117,7 +117,6 @@ def write(folder: Path, steps: Iterator[Step]) -> int:
     for file in PROGRAMS:
         (folder / file).parent.mkdir(exist_ok=True)
         shutil.copy2(BUILD / file, folder / file)
-        subprocess.run(["strip", "--strip-unneeded", folder / file], check=True)
     shutil.copy2(Path(__file__).with_name("run.sh"), folder)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         runs = [run for each in pool.map(lambda step: put(step, plans), steps) for run in each]
